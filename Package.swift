@@ -1,0 +1,115 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// Modules and what each may import: the compiler refuses the rest
+// (`--explicit-target-dependency-import-check error`), `.ci/check-layers` refuses I/O in the pure ones.
+
+let strict: [SwiftSetting] = [
+  .swiftLanguageMode(.v6),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+  .enableUpcomingFeature("ExistentialAny"),
+]
+
+let nio: [Target.Dependency] = [
+  .product(name: "NIOCore", package: "swift-nio"),
+  .product(name: "NIOPosix", package: "swift-nio"),
+]
+let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
+let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+
+func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+  .target(name: name, dependencies: dependencies, swiftSettings: strict)
+}
+
+func program(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+  .executableTarget(name: name, dependencies: dependencies, swiftSettings: strict)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+  .testTarget(name: name, dependencies: dependencies, swiftSettings: strict)
+}
+
+let package = Package(
+  name: "usherd",
+  products: [
+    .library(name: "UsherClient", targets: ["UsherClient"]),
+    .executable(name: "usherd", targets: ["usherd"]),
+    .executable(name: "usherctl", targets: ["usherctl"]),
+    .executable(name: "usher-sandbox", targets: ["usher-sandbox"]),
+  ],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+    .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+    .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
+    .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+    .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
+    .package(url: "https://github.com/hummingbird-project/swift-mustache", from: "2.1.1"),
+    .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+    .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    .package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0"),
+    .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
+  ],
+  targets: [
+    // C libraries from Debian, with shims for what Swift cannot call.
+    .target(name: "CSystemd", linkerSettings: [.linkedLibrary("systemd")]),
+    .target(name: "CToml"),
+
+    // Pure: values in, values out.
+    module("UsherCore"),
+    module("JSONRPC"),
+    module("UsherAPI", ["UsherCore", "JSONRPC"]),
+    module("UsherConfig", ["UsherCore", "CToml"]),
+    module("UsherFlows", ["UsherCore", "UsherAPI", "UsherConfig", "JSONRPC", crypto]),
+
+    // The deeds.
+    module(
+      "UsherStore",
+      ["UsherCore", crypto, .product(name: "GRDB", package: "GRDB.swift")]),
+    module("UsherSystem", ["UsherCore", "CSystemd", logging]),
+    module(
+      "UsherDaemon",
+      [
+        "UsherCore", "JSONRPC", "UsherAPI", "UsherFlows", "UsherConfig", "UsherStore",
+        "UsherSystem", crypto, logging,
+        .product(name: "NIOHTTP1", package: "swift-nio"),
+        .product(name: "NIOSSL", package: "swift-nio-ssl"),
+        .product(name: "AsyncHTTPClient", package: "async-http-client"),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+        .product(name: "JWTKit", package: "jwt-kit"),
+      ] + nio),
+
+    // The other end of the socket.
+    module("UsherClient", ["UsherCore", "JSONRPC", "UsherAPI"] + nio),
+    module(
+      "UsherCommands",
+      [
+        "UsherCore", "JSONRPC", "UsherAPI", "UsherClient", "UsherConfig",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ]),
+
+    // A development tool: provider backends on loopback.
+    module(
+      "UsherSandbox",
+      [
+        crypto, logging,
+        .product(name: "CryptoExtras", package: "swift-crypto"),
+        .product(name: "Hummingbird", package: "hummingbird"),
+        .product(name: "HummingbirdCore", package: "hummingbird"),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+        .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+        .product(name: "Mustache", package: "swift-mustache"),
+        .product(name: "JWTKit", package: "jwt-kit"),
+      ] + nio),
+
+    program(
+      "usherd",
+      ["UsherDaemon", .product(name: "ArgumentParser", package: "swift-argument-parser")]),
+    program("usherctl", ["UsherCommands"]),
+    program(
+      "usher-sandbox",
+      ["UsherSandbox", .product(name: "ArgumentParser", package: "swift-argument-parser")]),
+  ]
+)

@@ -1,0 +1,31 @@
+internal import Glibc
+
+/// The world's time and chance, passed in so that tests choose them.
+public protocol Clock: Sendable {
+  /// The UTC wall clock: what providers, tokens and stored deadlines speak of.
+  func now() -> Timestamp
+}
+
+/// Fresh random bytes from a source fit for keys.
+public protocol Entropy: Sendable {
+  func bytes(_ count: Int) -> [UInt8]
+}
+
+/// The machine's own clock.
+public struct SystemClock: Clock {
+  public init() {}
+  public func now() -> Timestamp {
+    var time = timespec()
+    clock_gettime(CLOCK_REALTIME, &time)
+    return Timestamp(milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
+  }
+}
+
+/// The kernel's generator by way of Swift's.
+public struct SystemEntropy: Entropy {
+  public init() {}
+  public func bytes(_ count: Int) -> [UInt8] {
+    var generator = SystemRandomNumberGenerator()
+    return (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
+  }
+}

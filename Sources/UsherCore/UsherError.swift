@@ -1,0 +1,160 @@
+/// The one error that crosses a border.
+///
+/// ``message`` is a sentence for the person who reads it: lower case, no period, no secrets. ``cause``
+/// goes to the journal and never over the wire.
+public struct UsherError: Error, Sendable {
+  public var reason: Reason
+  public var message: String
+  public var detail: Detail
+  public var cause: (any Error)?
+
+  public init(
+    _ reason: Reason, _ message: String, detail: Detail = Detail(), cause: (any Error)? = nil
+  ) {
+    self.reason = reason
+    self.message = message
+    self.detail = detail
+    self.cause = cause
+  }
+
+  /// What a program needs to act on an error (RPC.md § Errors, member `data`).
+  public struct Detail: Sendable, Equatable {
+    /// Milliseconds after which trying again makes sense.
+    public var retryAfterMs: Int?
+    /// The parameter that was wrong, dotted where it is nested.
+    public var field: String?
+    /// The limit that was reached, by its key in the configuration.
+    public var limit: String?
+    /// The flow this is about.
+    public var flow: FlowID?
+    /// The flow that mends it.
+    public var next: NextFlow?
+    /// What the provider itself said.
+    public var provider: ProviderWord?
+
+    public init(
+      retryAfterMs: Int? = nil, field: String? = nil, limit: String? = nil, flow: FlowID? = nil,
+      next: NextFlow? = nil, provider: ProviderWord? = nil
+    ) {
+      self.retryAfterMs = retryAfterMs
+      self.field = field
+      self.limit = limit
+      self.flow = flow
+      self.next = next
+      self.provider = provider
+    }
+  }
+
+  /// The flow a client should start next; on the wire the call `flow.start` with its parameters.
+  public struct NextFlow: Sendable, Equatable {
+    public var provider: ProviderName
+    public var kind: String
+    public var account: AccountID?
+
+    public init(provider: ProviderName, kind: String, account: AccountID? = nil) {
+      self.provider = provider
+      self.kind = kind
+      self.account = account
+    }
+  }
+}
+
+/// What a provider said of a failure, in its own words (RPC.md § Objects).
+public struct ProviderWord: Sendable, Equatable, Codable {
+  public var name: ProviderName
+  /// Always a string: `GPE-2208`, `dataError`, `2019`, `invalid_grant`.
+  public var code: String
+  /// The server's own code where the SDK has another word for it.
+  public var error: String?
+  public var title: String?
+  public var message: String?
+
+  public init(
+    name: ProviderName, code: String, error: String? = nil, title: String? = nil,
+    message: String? = nil
+  ) {
+    self.name = name
+    self.code = code
+    self.error = error
+    self.title = title
+    self.message = message
+  }
+}
+
+extension UsherError {
+  /// The API of an error: what programs compare (RPC.md § Errors).
+  public enum Reason: String, Sendable, Equatable, Codable, CaseIterable {
+    case parseError = "parse_error"
+    case invalidRequest = "invalid_request"
+    case methodNotFound = "method_not_found"
+    case invalidParams = "invalid_params"
+    case internalError = "internal_error"
+    case cancelled
+    case permissionDenied = "permission_denied"
+    case rateLimited = "rate_limited"
+    case overloaded
+    case messageTooLarge = "message_too_large"
+    case shuttingDown = "shutting_down"
+    case locked
+    case deadlineExceeded = "deadline_exceeded"
+    case notFound = "not_found"
+    case conflict
+    case requestIDReused = "request_id_reused"
+    case interactionRequired = "interaction_required"
+    case reauthenticationRequired = "reauthentication_required"
+    case consentRequired = "consent_required"
+    case flowFinished = "flow_finished"
+    case unexpectedInput = "unexpected_input"
+    case invalidInput = "invalid_input"
+    case providerRejected = "provider_rejected"
+    case providerUnreachable = "provider_unreachable"
+    case providerProtocolError = "provider_protocol_error"
+    case storageUnavailable = "storage_unavailable"
+
+    /// The JSON-RPC error code.
+    public var code: Int {
+      switch self {
+      case .parseError: -32700
+      case .invalidRequest: -32600
+      case .methodNotFound: -32601
+      case .invalidParams: -32602
+      case .internalError: -32603
+      case .cancelled: -32800
+      case .permissionDenied: -32001
+      case .rateLimited: -32002
+      case .overloaded: -32003
+      case .messageTooLarge: -32004
+      case .shuttingDown: -32005
+      case .locked: -32006
+      case .deadlineExceeded: -32007
+      case .notFound: 1001
+      case .conflict: 1002
+      case .requestIDReused: 1003
+      case .interactionRequired: 1101
+      case .reauthenticationRequired: 1102
+      case .consentRequired: 1103
+      case .flowFinished: 1201
+      case .unexpectedInput: 1202
+      case .invalidInput: 1203
+      case .providerRejected: 1301
+      case .providerUnreachable: 1302
+      case .providerProtocolError: 1303
+      case .storageUnavailable: 1401
+      }
+    }
+
+    /// Whether the same call may succeed later without anybody doing anything.
+    public var isRetryable: Bool {
+      switch self {
+      case .rateLimited, .overloaded, .shuttingDown, .deadlineExceeded, .providerUnreachable,
+        .storageUnavailable:
+        true
+      case .parseError, .invalidRequest, .methodNotFound, .invalidParams, .internalError,
+        .cancelled, .permissionDenied, .messageTooLarge, .locked, .notFound, .conflict,
+        .requestIDReused, .interactionRequired, .reauthenticationRequired, .consentRequired,
+        .flowFinished, .unexpectedInput, .invalidInput, .providerRejected, .providerProtocolError:
+        false
+      }
+    }
+  }
+}
