@@ -1,0 +1,57 @@
+/// Fields in a form that no other sequence of fields has: each with its length.
+///
+/// For authenticated data and for what is sealed beside a payload. Numbers are big-endian.
+struct ByteWriter {
+  private(set) var bytes: [UInt8] = []
+
+  mutating func append(_ number: Int64) {
+    withUnsafeBytes(of: number.bigEndian) { bytes.append(contentsOf: $0) }
+  }
+
+  mutating func append(_ field: [UInt8]) {
+    append(Int64(field.count))
+    bytes.append(contentsOf: field)
+  }
+
+  mutating func append(_ text: String) { append(Array(text.utf8)) }
+
+  mutating func append(_ text: String?) {
+    append(text == nil ? 0 : 1 as Int64)
+    if let text { append(text) }
+  }
+}
+
+/// Reads what ``ByteWriter`` wrote; nil where the bytes end early or are of another form.
+struct ByteReader {
+  private var rest: ArraySlice<UInt8>
+
+  init(_ bytes: [UInt8]) { rest = bytes[...] }
+
+  var isAtEnd: Bool { rest.isEmpty }
+
+  mutating func number() -> Int64? {
+    guard rest.count >= 8 else { return nil }
+    let number = rest.prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+    rest = rest.dropFirst(8)
+    return Int64(bitPattern: number)
+  }
+
+  mutating func field() -> [UInt8]? {
+    guard let count = number(), count >= 0, count <= rest.count else { return nil }
+    defer { rest = rest.dropFirst(Int(count)) }
+    return Array(rest.prefix(Int(count)))
+  }
+
+  mutating func text() -> String? {
+    field().flatMap { String(validating: $0, as: UTF8.self) }
+  }
+
+  /// Nil when the bytes are bad, else the text that is there or not.
+  mutating func optionalText() -> String?? {
+    switch number() {
+    case 0: .some(nil)
+    case 1: text().map { .some($0) }
+    default: nil
+    }
+  }
+}

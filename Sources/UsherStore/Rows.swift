@@ -1,0 +1,177 @@
+package import UsherCore
+
+/// Whose a thing is: a person on a host, or one client of theirs where a rule says so.
+package struct Owner: Sendable, Hashable {
+  /// The host, later the fleet.
+  package let realm: String
+  package let uid: UInt32
+  /// The `[[client]]` that owns it alone. Never empty: an empty name is nil.
+  package let client: String?
+
+  package init(realm: String, uid: UInt32, client: String? = nil) {
+    self.realm = realm
+    self.uid = uid
+    self.client = client?.isEmpty == true ? nil : client
+  }
+}
+
+/// Bytes that leave the process only sealed. They do not print.
+package struct SealedPayload: Sendable, Hashable {
+  package let bytes: [UInt8]
+
+  package init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+  /// A payload of the value's JSON, written by ``StoreCoder``.
+  package init(encoding value: some Encodable) throws(UsherError) {
+    bytes = try StoreCoder.encode(value)
+  }
+
+  package func decoded<Value: Decodable>(
+    as type: Value.Type = Value.self
+  ) throws(UsherError) -> Value {
+    try StoreCoder.decode(from: bytes)
+  }
+}
+
+extension SealedPayload: CustomStringConvertible, CustomReflectable {
+  package var description: String { "<sealed payload>" }
+  package var customMirror: Mirror { Mirror(self, children: [] as [Mirror.Child]) }
+}
+
+/// One flow as it stands after an event.
+///
+/// In the clear on disk: id, owner, provider, kind, status, revision and expiry. Everything is
+/// authenticated, so a row that was changed by anybody else does not open.
+package struct FlowRow: Sendable, Hashable {
+  package var id: FlowID
+  package var owner: Owner
+  package var provider: ProviderName
+  package var kind: String
+  package var status: String
+  package var revision: Int
+  package var expiresAt: Timestamp
+  package var state: String
+  package var createdAt: Timestamp
+  package var updatedAt: Timestamp
+  package var requestID: String?
+  package var key: String?
+  /// The machine, its step, the provider's configuration it began with.
+  package var payload: SealedPayload
+
+  package init(
+    id: FlowID, owner: Owner, provider: ProviderName, kind: String, status: String, revision: Int,
+    state: String, createdAt: Timestamp, updatedAt: Timestamp, expiresAt: Timestamp,
+    requestID: String? = nil, key: String? = nil, payload: SealedPayload
+  ) {
+    self.id = id
+    self.owner = owner
+    self.provider = provider
+    self.kind = kind
+    self.status = status
+    self.revision = revision
+    self.expiresAt = expiresAt
+    self.state = state
+    self.createdAt = createdAt
+    self.updatedAt = updatedAt
+    self.requestID = requestID
+    self.key = key
+    self.payload = payload
+  }
+}
+
+/// One transition of a flow. In the clear on disk: it must hold no secret. It goes with its flow.
+package struct JournalRow: Sendable, Hashable {
+  package var flow: FlowID
+  package var revision: Int
+  package var state: String
+  package var status: String
+  package var stepType: String?
+  package var at: Timestamp
+
+  package init(
+    flow: FlowID, revision: Int, state: String, status: String, stepType: String?, at: Timestamp
+  ) {
+    self.flow = flow
+    self.revision = revision
+    self.state = state
+    self.status = status
+    self.stepType = stepType
+    self.at = at
+  }
+}
+
+/// A `requestId` and the flow it started, remembered past the flow's end. In the clear on disk.
+package struct RequestRow: Sendable, Hashable {
+  package var owner: Owner
+  package var provider: ProviderName
+  package var requestID: String
+  package var flow: FlowID
+  /// From this moment on the `requestId` may be used again.
+  package var expiresAt: Timestamp
+
+  package init(
+    owner: Owner, provider: ProviderName, requestID: String, flow: FlowID, expiresAt: Timestamp
+  ) {
+    self.owner = owner
+    self.provider = provider
+    self.requestID = requestID
+    self.flow = flow
+    self.expiresAt = expiresAt
+  }
+}
+
+/// One account. On disk its subject is sealed; a keyed hash of it keeps it unique.
+package struct AccountRow: Sendable, Hashable {
+  package var id: AccountID
+  package var owner: Owner
+  package var provider: ProviderName
+  /// Who it is at the provider; unique per owner and provider.
+  package var subject: String
+  /// Label, attributes, profile, …
+  package var payload: SealedPayload
+
+  package init(
+    id: AccountID, owner: Owner, provider: ProviderName, subject: String, payload: SealedPayload
+  ) {
+    self.id = id
+    self.owner = owner
+    self.provider = provider
+    self.subject = subject
+    self.payload = payload
+  }
+}
+
+/// The tokens of one account for one audience and scope; the three are its key.
+package struct TokenRow: Sendable, Hashable {
+  package var account: AccountID
+  /// Empty where there is none.
+  package var audience: String
+  package var scope: String
+  package var expiresAt: Timestamp?
+  package var status: String
+  /// Access token, refresh token, type, …
+  package var payload: SealedPayload
+
+  package init(
+    account: AccountID, audience: String, scope: String, expiresAt: Timestamp?, status: String,
+    payload: SealedPayload
+  ) {
+    self.account = account
+    self.audience = audience
+    self.scope = scope
+    self.expiresAt = expiresAt
+    self.status = status
+    self.payload = payload
+  }
+}
+
+/// One provider credential. The name is in the clear on disk.
+package struct CredentialRow: Sendable, Hashable {
+  package var name: String
+  package var value: Secret
+
+  package init(name: String, value: Secret) {
+    self.name = name
+    self.value = value
+  }
+}

@@ -1,0 +1,117 @@
+import FoundationEssentials
+import UsherCore
+
+/// A row with clear columns, which are authenticated, and hidden ones, which are sealed.
+protocol SealedRow {
+  /// Of the clear columns alone.
+  var identity: RowIdentity { get }
+  var hidden: [UInt8] { get }
+  /// Sets the hidden columns; false when the bytes are not such.
+  mutating func reveal(_ hidden: [UInt8]) -> Bool
+}
+
+extension Sealer {
+  func seal(_ row: some SealedRow) throws -> Data {
+    try seal(row.hidden, as: row.identity)
+  }
+
+  func open<Row: SealedRow>(_ sealed: Data, into row: Row) throws(UsherError) -> Row {
+    let hidden = try open(sealed, as: row.identity)
+    var row = row
+    guard row.reveal(hidden) else { throw Self.refusal(row.identity) }
+    return row
+  }
+}
+
+extension FlowRow: SealedRow {
+  var identity: RowIdentity {
+    var identity = RowIdentity(table: "flows", key: [id.rawValue])
+    identity.bind(owner)
+    identity.bind(provider.rawValue)
+    identity.bind(kind)
+    identity.bind(status)
+    identity.bind(Int64(revision))
+    identity.bind(expiresAt.milliseconds)
+    return identity
+  }
+
+  var hidden: [UInt8] {
+    var writer = ByteWriter()
+    writer.append(state)
+    writer.append(createdAt.milliseconds)
+    writer.append(updatedAt.milliseconds)
+    writer.append(requestID)
+    writer.append(key)
+    writer.append(payload.bytes)
+    return writer.bytes
+  }
+
+  mutating func reveal(_ hidden: [UInt8]) -> Bool {
+    var reader = ByteReader(hidden)
+    guard let state = reader.text(), let created = reader.number(), let updated = reader.number(),
+      let requestID = reader.optionalText(), let key = reader.optionalText(),
+      let payload = reader.field(), reader.isAtEnd
+    else { return false }
+    self.state = state
+    createdAt = Timestamp(milliseconds: created)
+    updatedAt = Timestamp(milliseconds: updated)
+    self.requestID = requestID
+    self.key = key
+    self.payload = SealedPayload(payload)
+    return true
+  }
+}
+
+extension AccountRow: SealedRow {
+  var identity: RowIdentity {
+    var identity = RowIdentity(table: "accounts", key: [id.rawValue])
+    identity.bind(owner)
+    identity.bind(provider.rawValue)
+    return identity
+  }
+
+  var hidden: [UInt8] {
+    var writer = ByteWriter()
+    writer.append(subject)
+    writer.append(payload.bytes)
+    return writer.bytes
+  }
+
+  mutating func reveal(_ hidden: [UInt8]) -> Bool {
+    var reader = ByteReader(hidden)
+    guard let subject = reader.text(), let payload = reader.field(), reader.isAtEnd
+    else { return false }
+    self.subject = subject
+    self.payload = SealedPayload(payload)
+    return true
+  }
+}
+
+extension TokenRow: SealedRow {
+  var identity: RowIdentity {
+    var identity = RowIdentity(table: "tokens", key: [account.rawValue, audience, scope])
+    identity.bind(status)
+    identity.bind(expiresAt == nil ? 0 : 1)
+    identity.bind(expiresAt?.milliseconds ?? 0)
+    return identity
+  }
+
+  var hidden: [UInt8] { payload.bytes }
+
+  mutating func reveal(_ hidden: [UInt8]) -> Bool {
+    payload = SealedPayload(hidden)
+    return true
+  }
+}
+
+extension CredentialRow: SealedRow {
+  var identity: RowIdentity { RowIdentity(table: "credentials", key: [name]) }
+
+  var hidden: [UInt8] { Array(value.revealed().utf8) }
+
+  mutating func reveal(_ hidden: [UInt8]) -> Bool {
+    guard let text = String(validating: hidden, as: UTF8.self) else { return false }
+    value = Secret(text)
+    return true
+  }
+}
