@@ -1,0 +1,47 @@
+package import UsherCore
+
+/// One change of what is stored. Several of them make a commit: all or none.
+///
+/// A `put` inserts or replaces the whole row. Deleting what is not there changes nothing.
+package enum Change: Sendable {
+  case putFlow(FlowRow)
+  /// The flow must be stored, earlier in the same commit at the latest: else `not_found`.
+  case appendJournal(JournalRow)
+  /// Deletes the journal of the flow too; a remembered request stays.
+  case deleteFlow(FlowID)
+  /// Fails with ``Conflict/request(_:)`` while the same owner and provider have this `requestId`.
+  case rememberRequest(RequestRow)
+  /// Forgets the requests that expired at this moment or before.
+  case forgetRequests(expiredBy: Timestamp)
+  /// Fails with ``Conflict/account(_:)`` when another account has this owner, provider, subject.
+  case putAccount(AccountRow)
+  /// Deletes the tokens of the account too.
+  case deleteAccount(AccountID)
+  /// The account must be stored, earlier in the same commit at the latest: else `not_found`.
+  case putToken(TokenRow)
+  case deleteToken(AccountID, audience: String, scope: String)
+  case deleteTokens(AccountID)
+  case putCredential(String, Secret)
+  case deleteCredential(String)
+}
+
+/// Why a commit was refused: what it would add exists. It is the `cause` of the `UsherError`.
+package enum Conflict: Error, Equatable {
+  /// The flow that was started with this `requestId`; `request_id_reused`, flow in `detail`.
+  case request(FlowID)
+  /// The account that has this subject; `conflict`.
+  case account(AccountID)
+}
+
+extension Conflict {
+  var error: UsherError {
+    switch self {
+    case .request(let flow):
+      UsherError(
+        .requestIDReused, "this requestId has already started a flow",
+        detail: UsherError.Detail(field: "requestId", flow: flow), cause: self)
+    case .account:
+      UsherError(.conflict, "this person's account is already stored", cause: self)
+    }
+  }
+}

@@ -1,0 +1,140 @@
+import FoundationEssentials
+import GRDB
+import UsherCore
+
+/// Makes changes ready to be written: what is secret is sealed here, before it waits for the disk.
+struct ChangeWriter: Sendable {
+  typealias Operation = GroupCommit.Operation
+
+  let sealer: Sealer
+  let clock: any UsherCore.Clock
+
+  func operation(for change: Change) throws -> Operation {
+    switch change {
+    case .putFlow(let row): try put(row)
+    case .appendJournal(let row): append(row)
+    case .deleteFlow(let id): run("DELETE FROM flows WHERE id = ?", [id.rawValue])
+    case .rememberRequest(let row): remember(row)
+    case .forgetRequests(let time):
+      run("DELETE FROM requests WHERE expires_at <= ?", [time.milliseconds])
+    case .putAccount(let row): try put(row)
+    case .deleteAccount(let id): run("DELETE FROM accounts WHERE id = ?", [id.rawValue])
+    case .putToken(let row): try put(row)
+    case .deleteToken(let account, let audience, let scope):
+      run(
+        "DELETE FROM tokens WHERE account = ? AND audience = ? AND scope = ?",
+        [account.rawValue, audience, scope])
+    case .deleteTokens(let account):
+      run("DELETE FROM tokens WHERE account = ?", [account.rawValue])
+    case .putCredential(let name, let value): try put(CredentialRow(name: name, value: value))
+    case .deleteCredential(let name): run("DELETE FROM credentials WHERE name = ?", [name])
+    }
+  }
+
+  private func run(_ sql: String, _ arguments: StatementArguments) -> Operation {
+    { try $0.cachedStatement(sql: sql).execute(arguments: arguments) }
+  }
+
+  private func put(_ row: FlowRow) throws -> Operation {
+    run(
+      """
+      INSERT INTO flows
+        (id, realm, uid, client, provider, kind, status, revision, expires_at, sealed)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      ON CONFLICT (id) DO UPDATE SET realm = excluded.realm, uid = excluded.uid,
+        client = excluded.client, provider = excluded.provider, kind = excluded.kind,
+        status = excluded.status, revision = excluded.revision,
+        expires_at = excluded.expires_at, sealed = excluded.sealed
+      """,
+      [
+        row.id.rawValue, row.owner.realm, row.owner.uid, row.owner.client ?? "",
+        row.provider.rawValue, row.kind, row.status, row.revision, row.expiresAt.milliseconds,
+        try sealer.seal(row),
+      ])
+  }
+
+  private func append(_ row: JournalRow) -> Operation {
+    run(
+      """
+      INSERT INTO journal (flow, revision, state, status, step_type, at) VALUES (?, ?, ?, ?, ?, ?)
+      """,
+      [
+        row.flow.rawValue, row.revision, row.state, row.status, row.stepType, row.at.milliseconds,
+      ])
+  }
+
+  private func remember(_ row: RequestRow) -> Operation {
+    let key: StatementArguments = [
+      row.owner.realm, row.owner.uid, row.owner.client ?? "", row.provider.rawValue, row.requestID,
+    ]
+    let isKey = "realm = ? AND uid = ? AND client = ? AND provider = ? AND request_id = ?"
+    let now = clock.now().milliseconds
+    return { db in
+      try db.cachedStatement(sql: "DELETE FROM requests WHERE \(isKey) AND expires_at <= ?")
+        .execute(arguments: key + [now])
+      let known = try String.fetchOne(
+        db.cachedStatement(sql: "SELECT flow FROM requests WHERE \(isKey)"), arguments: key)
+      if let known { throw Conflict.request(FlowID(known)).error }
+      try db.cachedStatement(
+        sql: """
+          INSERT INTO requests (realm, uid, client, provider, request_id, flow, expires_at)
+          VALUES (?, ?, ?, ?, ?, ?, ?)
+          """
+      ).execute(arguments: key + [row.flow.rawValue, row.expiresAt.milliseconds])
+    }
+  }
+
+  private func put(_ row: AccountRow) throws -> Operation {
+    let tag = sealer.tag(ofSubject: row.subject, owner: row.owner, provider: row.provider)
+    let insert = run(
+      """
+      INSERT INTO accounts (id, realm, uid, client, provider, subject_tag, sealed)
+      VALUES (?, ?, ?, ?, ?, ?, ?)
+      ON CONFLICT (id) DO UPDATE SET realm = excluded.realm, uid = excluded.uid,
+        client = excluded.client, provider = excluded.provider,
+        subject_tag = excluded.subject_tag, sealed = excluded.sealed
+      """,
+      [
+        row.id.rawValue, row.owner.realm, row.owner.uid, row.owner.client ?? "",
+        row.provider.rawValue, tag, try sealer.seal(row),
+      ])
+    return { db in
+      let other = try String.fetchOne(
+        db.cachedStatement(
+          sql: """
+            SELECT id FROM accounts
+            WHERE realm = ? AND uid = ? AND client = ? AND provider = ? AND subject_tag = ?
+              AND id <> ?
+            """),
+        arguments: [
+          row.owner.realm, row.owner.uid, row.owner.client ?? "", row.provider.rawValue, tag,
+          row.id.rawValue,
+        ])
+      if let other { throw Conflict.account(AccountID(other)).error }
+      try insert(db)
+    }
+  }
+
+  private func put(_ row: TokenRow) throws -> Operation {
+    run(
+      """
+      INSERT INTO tokens (account, audience, scope, expires_at, status, sealed)
+      VALUES (?, ?, ?, ?, ?, ?)
+      ON CONFLICT (account, audience, scope) DO UPDATE SET expires_at = excluded.expires_at,
+        status = excluded.status, sealed = excluded.sealed
+      """,
+      [
+        row.account.rawValue, row.audience, row.scope, row.expiresAt?.milliseconds, row.status,
+        try sealer.seal(row),
+      ])
+  }
+
+  private func put(_ row: CredentialRow) throws -> Operation {
+    run(
+      """
+      INSERT INTO credentials (name, sealed) VALUES (?, ?)
+      ON CONFLICT (name) DO UPDATE SET sealed = excluded.sealed
+      """,
+      [row.name, try sealer.seal(row)])
+  }
+}

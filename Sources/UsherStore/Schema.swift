@@ -1,0 +1,92 @@
+import GRDB
+
+/// The tables, and how older ones become them.
+enum Schema {
+  /// "Ushr": marks the file as ours in SQLite's header.
+  static let applicationID: Int32 = 0x5573_6872
+
+  /// The version this usherd writes, in SQLite's `user_version`.
+  static var version: Int { migrations.count }
+
+  /// The step from each version to the next. One that was released is never edited again.
+  private static let migrations = [first]
+
+  /// Brings an older database, or an empty one, to ``version``: wholly or not at all.
+  static func migrate(_ db: Database) throws {
+    let present = try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0
+    guard present < version else { return }
+    try db.inTransaction(.immediate) {
+      for step in migrations[present...] { try db.execute(sql: step) }
+      try db.execute(sql: "PRAGMA user_version = \(version)")
+      return .commit
+    }
+  }
+
+  /// Times are milliseconds since 1970. An absent client is an empty text, because SQL's NULLs
+  /// are never equal and would not be unique.
+  private static let first = """
+    CREATE TABLE key_slots (
+      kind TEXT NOT NULL,
+      host TEXT NOT NULL,
+      created_at INTEGER NOT NULL,
+      wrapped BLOB NOT NULL,
+      PRIMARY KEY (kind, host)
+    ) STRICT;
+    CREATE TABLE flows (
+      id TEXT NOT NULL PRIMARY KEY,
+      realm TEXT NOT NULL,
+      uid INTEGER NOT NULL,
+      client TEXT NOT NULL,
+      provider TEXT NOT NULL,
+      kind TEXT NOT NULL,
+      status TEXT NOT NULL,
+      revision INTEGER NOT NULL,
+      expires_at INTEGER NOT NULL,
+      sealed BLOB NOT NULL
+    ) STRICT;
+    CREATE TABLE journal (
+      sequence INTEGER NOT NULL PRIMARY KEY,
+      flow TEXT NOT NULL REFERENCES flows (id) ON DELETE CASCADE,
+      revision INTEGER NOT NULL,
+      state TEXT NOT NULL,
+      status TEXT NOT NULL,
+      step_type TEXT,
+      at INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX journal_by_flow ON journal (flow, revision);
+    CREATE TABLE requests (
+      realm TEXT NOT NULL,
+      uid INTEGER NOT NULL,
+      client TEXT NOT NULL,
+      provider TEXT NOT NULL,
+      request_id TEXT NOT NULL,
+      flow TEXT NOT NULL,
+      expires_at INTEGER NOT NULL,
+      PRIMARY KEY (realm, uid, client, provider, request_id)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX requests_by_expiry ON requests (expires_at);
+    CREATE TABLE accounts (
+      id TEXT NOT NULL PRIMARY KEY,
+      realm TEXT NOT NULL,
+      uid INTEGER NOT NULL,
+      client TEXT NOT NULL,
+      provider TEXT NOT NULL,
+      subject_tag BLOB NOT NULL,
+      sealed BLOB NOT NULL,
+      UNIQUE (realm, uid, client, provider, subject_tag)
+    ) STRICT;
+    CREATE TABLE tokens (
+      account TEXT NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
+      audience TEXT NOT NULL,
+      scope TEXT NOT NULL,
+      expires_at INTEGER,
+      status TEXT NOT NULL,
+      sealed BLOB NOT NULL,
+      PRIMARY KEY (account, audience, scope)
+    ) STRICT;
+    CREATE TABLE credentials (
+      name TEXT NOT NULL PRIMARY KEY,
+      sealed BLOB NOT NULL
+    ) STRICT;
+    """
+}

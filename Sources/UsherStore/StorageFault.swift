@@ -1,0 +1,49 @@
+import GRDB
+import UsherCore
+
+/// What SQLite said: for the journal. It holds neither SQL nor values.
+package struct SQLiteFault: Error, Equatable {
+  /// SQLite's extended result code.
+  package let code: Int32
+  package let message: String?
+}
+
+/// A system call that failed.
+package struct SystemFault: Error, Equatable {
+  package let call: String
+  package let errno: Int32
+}
+
+extension UsherError {
+  /// The sentence for an error of the database; an `UsherError` stays what it is.
+  static func storage(_ error: any Error) -> UsherError {
+    if let error = error as? UsherError { return error }
+    guard let error = error as? DatabaseError else {
+      return UsherError(.internalError, "the store failed", cause: error)
+    }
+    let fault = SQLiteFault(code: error.extendedResultCode.rawValue, message: error.message)
+    switch error.extendedResultCode {
+    case .SQLITE_CONSTRAINT_FOREIGNKEY:
+      return UsherError(.notFound, "what this belongs to is no longer stored", cause: fault)
+    case .SQLITE_CONSTRAINT:
+      return UsherError(
+        .internalError, "the store refused a change that contradicts what it holds", cause: fault)
+    default:
+      return UsherError(.storageUnavailable, sentence(for: error.resultCode), cause: fault)
+    }
+  }
+
+  private static func sentence(for code: ResultCode) -> String {
+    switch code {
+    case .SQLITE_FULL: "the database cannot grow: the disk is full"
+    case .SQLITE_READONLY: "the database cannot be written: it is read-only"
+    case .SQLITE_IOERR: "the disk under the database failed a read or a write"
+    case .SQLITE_CORRUPT: "the database is damaged"
+    case .SQLITE_NOTADB: "the database is damaged, or not a database"
+    case .SQLITE_BUSY, .SQLITE_LOCKED: "another program holds the database locked"
+    case .SQLITE_CANTOPEN, .SQLITE_PERM: "the database cannot be opened"
+    case .SQLITE_MISUSE: "the store is closed"
+    default: "the database failed"
+    }
+  }
+}

@@ -1,0 +1,116 @@
+import Crypto
+package import FoundationEssentials
+import GRDB
+import Synchronization
+package import UsherCore
+
+/// What must survive: flows, their journal, remembered requests, accounts, tokens, credentials.
+///
+/// SQLite in WAL mode with `synchronous=FULL`, its secrets sealed row by row (``Sealer``) under a
+/// data key that the master key unwraps (``KeySlot``). One process at a time may use it.
+package final class Store: Sendable {
+  let database: DatabaseQueue
+  let sealer: Sealer
+  private let file: StoreFile
+  private let lock: StoreLock
+  private let writer: ChangeWriter
+  private let commits: GroupCommit
+  private let isClosed = Mutex(false)
+
+  /// Opens the database, or creates it where there is nothing. Blocks; for start-up.
+  ///
+  /// - Parameters:
+  ///   - path: The file. Its directory must exist; `-wal`, `-shm`, `.lock` are made beside it.
+  ///   - masterKey: At least 32 bytes that cannot be guessed.
+  /// - Throws: `storage_unavailable` with a sentence that names the file, which is then as it was:
+  ///   damaged, another program's, of a newer schema, under another key, in use, not permitted.
+  package static func open(
+    path: String, masterKey: some ContiguousBytes, clock: any UsherCore.Clock,
+    entropy: any Entropy
+  ) throws(UsherError) -> Store {
+    let key = SymmetricKey(data: masterKey)
+    guard key.bitCount >= 256 else {
+      throw UsherError(
+        .storageUnavailable, "the master key has \(key.bitCount / 8) bytes, at least 32 are needed")
+    }
+    let file = StoreFile(path: path)
+    let lock = try StoreLock(of: file)
+    let opening = StoreOpening(file: file, masterKey: key, clock: clock, entropy: entropy)
+    let (database, dataKey) = try opening.open()
+    return Store(
+      file: file, lock: lock, database: database,
+      writer: ChangeWriter(sealer: Sealer(dataKey: dataKey, entropy: entropy), clock: clock))
+  }
+
+  private init(file: StoreFile, lock: StoreLock, database: DatabaseQueue, writer: ChangeWriter) {
+    self.file = file
+    self.lock = lock
+    self.database = database
+    self.writer = writer
+    sealer = writer.sealer
+    commits = GroupCommit(database)
+  }
+
+  deinit { try? close() }
+
+  /// Writes the changes, all or none, in their order; returns once they are on disk.
+  ///
+  /// Changes of concurrent callers share a transaction and may be written in any order: await a
+  /// flow's commit before the next one of that flow. Cancelling the task takes nothing back.
+  ///
+  /// - Throws: `request_id_reused` or `conflict` with a ``Conflict`` as cause; `not_found` for
+  ///   what belongs to a deleted flow or account; `storage_unavailable` when the disk is full,
+  ///   read-only or failing: then nothing was stored, and a later call may succeed.
+  package func commit(_ changes: [Change]) async throws(UsherError) {
+    try checkOpen()
+    guard !changes.isEmpty else { return }
+    let unit: [GroupCommit.Operation]
+    do {
+      unit = try changes.map(writer.operation)
+    } catch {
+      throw .storage(error)
+    }
+    try await commits.commit(unit)
+  }
+
+  /// Empties the write-ahead log, so that nothing deleted lingers there, and lets others open.
+  ///
+  /// Waits for the transaction being written; commits that have not begun then fail. Closing twice
+  /// does nothing. The store is closed even when this throws.
+  package func close() throws(UsherError) {
+    let wasClosed = isClosed.withLock { isClosed in
+      defer { isClosed = true }
+      return isClosed
+    }
+    guard !wasClosed else { return }
+    defer { lock.release() }
+    let emptied = Result { try database.writeWithoutTransaction { try $0.checkpoint(.truncate) } }
+    do {
+      try database.close()
+      _ = try emptied.get()
+    } catch {
+      throw .storage(error)
+    }
+  }
+
+  func checkOpen() throws(UsherError) {
+    guard !isClosed.withLock({ $0 }) else {
+      throw UsherError(.storageUnavailable, "the store is closed")
+    }
+  }
+}
+
+extension Store {
+  /// What `system.status` tells of the store.
+  package struct Status: Sendable, Equatable {
+    package let path: String
+    package let schemaVersion: Int
+    /// Bytes of the database and its write-ahead log.
+    package let sizeBytes: Int64
+  }
+
+  /// Looks at the files' sizes only: it never waits for a writer.
+  package var status: Status {
+    Status(path: file.path, schemaVersion: Schema.version, sizeBytes: file.size)
+  }
+}

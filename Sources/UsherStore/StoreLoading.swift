@@ -1,0 +1,144 @@
+import FoundationEssentials
+import GRDB
+package import UsherCore
+
+/// Reading at start-up. These block, and return copies that hold secrets in the clear.
+///
+/// All of them throw `storage_unavailable`; a row that does not open is named, and none is skipped.
+extension Store {
+  /// Every flow, in no particular order.
+  package func loadFlows() throws(UsherError) -> [FlowRow] {
+    try load(
+      """
+      SELECT id, realm, uid, client, provider, kind, status, revision, expires_at, sealed
+      FROM flows
+      """
+    ) { columns in
+      let row = FlowRow(
+        id: FlowID(try columns.next()), owner: try columns.owner(),
+        provider: ProviderName(try columns.next()), kind: try columns.next(),
+        status: try columns.next(), revision: try columns.next(), state: "",
+        createdAt: .never, updatedAt: .never, expiresAt: try columns.time(),
+        payload: SealedPayload([]))
+      return try self.sealer.open(columns.next(), into: row)
+    }
+  }
+
+  /// Every flow's transitions, each flow's in the order they were appended.
+  package func loadJournal() throws(UsherError) -> [JournalRow] {
+    try load(
+      "SELECT flow, revision, state, status, step_type, at FROM journal ORDER BY sequence"
+    ) { columns in
+      JournalRow(
+        flow: FlowID(try columns.next()), revision: try columns.next(), state: try columns.next(),
+        status: try columns.next(), stepType: try columns.nextOrNil(), at: try columns.time())
+    }
+  }
+
+  /// The remembered requests, expired ones too.
+  package func loadRequests() throws(UsherError) -> [RequestRow] {
+    try load(
+      "SELECT realm, uid, client, provider, request_id, flow, expires_at FROM requests"
+    ) { columns in
+      RequestRow(
+        owner: try columns.owner(), provider: ProviderName(try columns.next()),
+        requestID: try columns.next(), flow: FlowID(try columns.next()),
+        expiresAt: try columns.time())
+    }
+  }
+
+  package func loadAccounts() throws(UsherError) -> [AccountRow] {
+    try load(
+      "SELECT id, realm, uid, client, provider, sealed, subject_tag FROM accounts"
+    ) { columns in
+      let clear = AccountRow(
+        id: AccountID(try columns.next()), owner: try columns.owner(),
+        provider: ProviderName(try columns.next()), subject: "", payload: SealedPayload([]))
+      let row = try self.sealer.open(columns.next(), into: clear)
+      let tag = self.sealer.tag(ofSubject: row.subject, owner: row.owner, provider: row.provider)
+      guard try columns.next() == tag else { throw Sealer.refusal(row.identity) }
+      return row
+    }
+  }
+
+  package func loadTokens() throws(UsherError) -> [TokenRow] {
+    try load(
+      "SELECT account, audience, scope, expires_at, status, sealed FROM tokens"
+    ) { columns in
+      let row = TokenRow(
+        account: AccountID(try columns.next()), audience: try columns.next(),
+        scope: try columns.next(),
+        expiresAt: try (columns.nextOrNil() as Int64?).map(Timestamp.init(milliseconds:)),
+        status: try columns.next(), payload: SealedPayload([]))
+      return try self.sealer.open(columns.next(), into: row)
+    }
+  }
+
+  package func loadCredentials() throws(UsherError) -> [CredentialRow] {
+    try load("SELECT name, sealed FROM credentials ORDER BY name") { columns in
+      let row = CredentialRow(name: try columns.next(), value: Secret(""))
+      return try self.sealer.open(columns.next(), into: row)
+    }
+  }
+
+  private func load<Value>(
+    _ sql: String, _ read: (inout Columns) throws -> Value
+  ) throws(UsherError) -> [Value] {
+    try checkOpen()
+    do {
+      return try database.read { db in
+        let rows = try Row.fetchCursor(db, sql: sql)
+        var values: [Value] = []
+        while let row = try rows.next() {
+          var columns = Columns(row)
+          values.append(try read(&columns))
+        }
+        return values
+      }
+    } catch {
+      throw .storage(error)
+    }
+  }
+}
+
+/// The columns of one row from left to right. GRDB's subscripts die on a value of another type.
+private struct Columns {
+  private let row: Row
+  private var index = 0
+
+  init(_ row: Row) { self.row = row }
+
+  mutating func next<Value: DatabaseValueConvertible>() throws -> Value {
+    let stored = try nextStored()
+    guard let value = Value.fromDatabaseValue(stored) else { throw refusal }
+    return value
+  }
+
+  mutating func nextOrNil<Value: DatabaseValueConvertible>() throws -> Value? {
+    let stored = try nextStored()
+    guard !stored.isNull else { return nil }
+    guard let value = Value.fromDatabaseValue(stored) else { throw refusal }
+    return value
+  }
+
+  mutating func time() throws -> Timestamp { Timestamp(milliseconds: try next()) }
+
+  mutating func owner() throws -> Owner {
+    Owner(realm: try next(), uid: try next(), client: try next() as String)
+  }
+
+  private mutating func nextStored() throws -> DatabaseValue {
+    guard index < row.count else { throw refusal }
+    defer { index += 1 }
+    return row[index]
+  }
+
+  private var refusal: UsherError {
+    UsherError(.storageUnavailable, "the database is damaged: a column has a value of another type")
+  }
+}
+
+extension Timestamp {
+  /// Stands until a row is opened.
+  fileprivate static let never = Timestamp(milliseconds: 0)
+}

@@ -1,0 +1,133 @@
+import Crypto
+import FoundationEssentials
+import GRDB
+import Glibc
+import UsherCore
+
+/// From a path to a database that is ours, whole, of this schema, and opens with the master key.
+///
+/// Until all of that is known the file is only read.
+struct StoreOpening {
+  /// Above this size in bytes the pages are not all checked at every start; rows still are, each
+  /// when it is opened.
+  private static let largestChecked: Int64 = 64 << 20
+
+  let file: StoreFile
+  let masterKey: SymmetricKey
+  let clock: any UsherCore.Clock
+  let entropy: any Entropy
+
+  /// - Returns: The one connection, and the data key.
+  func open() throws(UsherError) -> (DatabaseQueue, SymmetricKey) {
+    do {
+      switch try file.presence() {
+      case .absent: try create()
+      case .database: break
+      }
+      let dataKey = try inspect()
+      try file.makePrivate()
+      return (try connect(), dataKey)
+    } catch let error as DatabaseError {
+      let reason = UsherError.storage(error)
+      throw file.refusal("cannot be used: \(reason.message)", cause: reason.cause)
+    } catch {
+      throw .storage(error)
+    }
+  }
+
+  /// Makes a new database under another name, whole, and then renames it: there is never half of
+  /// one at the path, whenever the process dies.
+  private func create() throws {
+    let draft = file.path + ".new"
+    removeDraft(draft)
+    let descriptor = Glibc.open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { throw file.fault("open", "cannot be created") }
+    close(descriptor)
+    do {
+      try fill(draft)
+      guard rename(draft, file.path) == 0 else { throw file.fault("rename", "cannot be created") }
+    } catch {
+      removeDraft(draft)
+      throw error
+    }
+    try syncDirectory()
+  }
+
+  private func fill(_ draft: String) throws {
+    let database = try DatabaseQueue(path: draft, configuration: Self.configuration())
+    try database.writeWithoutTransaction { db in
+      try db.execute(sql: "PRAGMA application_id = \(Schema.applicationID)")
+      try Schema.migrate(db)
+      try KeySlot.master.insert(
+        SymmetricKey(data: entropy.bytes(32)), under: masterKey, at: clock.now(),
+        entropy: entropy, into: db)
+      try db.execute(sql: "PRAGMA journal_mode = WAL")
+    }
+    try database.close()
+  }
+
+  private func removeDraft(_ draft: String) {
+    for suffix in ["", "-journal", "-wal", "-shm"] { unlink(draft + suffix) }
+  }
+
+  private func syncDirectory() throws(UsherError) {
+    let directory = Glibc.open(file.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard directory >= 0 else { throw file.fault("open", "cannot be made durable") }
+    defer { close(directory) }
+    guard fsync(directory) == 0 else { throw file.fault("fsync", "cannot be made durable") }
+  }
+
+  /// Checks the database through a connection that cannot write, and unwraps the data key.
+  private func inspect() throws -> SymmetricKey {
+    let database = try DatabaseQueue(
+      path: file.path, configuration: Self.configuration(readonly: true))
+    defer { try? database.close() }
+    return try database.read { db in
+      try file.checkVersion(Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0)
+      if file.size <= Self.largestChecked {
+        let finding = try String.fetchOne(db, sql: "PRAGMA quick_check(1)")
+        guard finding == "ok" else {
+          throw file.refusal(
+            "is damaged; it was left as it is", cause: SQLiteFault(code: 11, message: finding))
+        }
+      }
+      guard let dataKey = try KeySlot.master.open(with: masterKey, in: db) else {
+        throw file.refusal("was sealed under another master key; it was left as it is")
+      }
+      return dataKey
+    }
+  }
+
+  private func connect() throws -> DatabaseQueue {
+    let database = try DatabaseQueue(path: file.path, configuration: Self.configuration())
+    try database.writeWithoutTransaction { db in
+      try Schema.migrate(db)
+      let mode = try String.fetchOne(db, sql: "PRAGMA journal_mode = WAL")
+      // Last, and read back: GRDB lowers it wherever GRDB itself turns the write-ahead log on.
+      try db.execute(sql: "PRAGMA synchronous = FULL")
+      let synchronous = try Int.fetchOne(db, sql: "PRAGMA synchronous")
+      guard mode == "wal", synchronous == 2 else {
+        throw file.refusal("does not promise durable writes on this file system")
+      }
+    }
+    return database
+  }
+
+  private static func configuration(readonly: Bool = false) -> Configuration {
+    var configuration = Configuration()
+    configuration.label = "usher.store"
+    configuration.readonly = readonly
+    configuration.busyMode = .timeout(5)
+    configuration.prepareDatabase { db in
+      try db.execute(
+        sql: """
+          PRAGMA secure_delete = ON;
+          PRAGMA journal_size_limit = 4194304;
+          PRAGMA temp_store = MEMORY;
+          PRAGMA trusted_schema = OFF;
+          PRAGMA cell_size_check = ON;
+          """)
+    }
+    return configuration
+  }
+}

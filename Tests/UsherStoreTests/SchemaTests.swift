@@ -1,0 +1,69 @@
+import FoundationEssentials
+import GRDB
+import Glibc
+import Testing
+import UsherCore
+
+@testable import UsherStore
+
+/// A database as each released schema left it, in `Fixtures/schema-N.db`. Its master key is
+/// ``StoreFixture/masterKey``. To write the one of a new schema: `USHER_WRITE_FIXTURE=1`.
+@Suite("schemas")
+struct SchemaTests {
+  private static let fixtures =
+    String(#filePath[..<(#filePath.lastIndex(of: "/") ?? #filePath.endIndex)]) + "/Fixtures"
+
+  private static let content: [Change] = [
+    .putFlow(.sample()), .appendJournal(.sample(revision: 1)), .appendJournal(.sample()),
+    .rememberRequest(.sample()), .putAccount(.sample()), .putToken(.sample()),
+    .putCredential("work-client-secret", Secret("s3cr3t")),
+  ]
+
+  @Test("a database of each released schema opens with all that is in it", arguments: [1])
+  func released(_ version: Int) async throws {
+    let fixture = try StoreFixture()
+    try fixture.write(
+      [UInt8](try Data(contentsOf: URL(filePath: "\(Self.fixtures)/schema-\(version).db"))))
+    let store = try fixture.open()
+    #expect(try store.loadFlows() == [.sample()])
+    #expect(try store.loadJournal() == [.sample(revision: 1), .sample()])
+    #expect(try store.loadRequests() == [.sample()])
+    #expect(try store.loadAccounts() == [.sample()])
+    #expect(try store.loadTokens() == [.sample()])
+    #expect(try store.loadCredentials().map(\.value) == [Secret("s3cr3t")])
+    try await store.commit([.putFlow(.sample("flw_2"))])
+    let present = try await store.database.read {
+      try Int.fetchOne($0, sql: "PRAGMA user_version")
+    }
+    #expect(present == Schema.version)
+  }
+
+  @Test("the tables of the present schema are those of its fixture")
+  func unchanged() async throws {
+    let fixture = try StoreFixture()
+    try await fixture.create()
+    func tables(_ path: String) throws -> [String] {
+      let database = try DatabaseQueue(path: path)
+      defer { try? database.close() }
+      return try database.read {
+        try String.fetchAll(
+          $0, sql: "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name")
+      }
+    }
+    let released = try StoreFixture()
+    let name = "\(Self.fixtures)/schema-\(Schema.version).db"
+    try released.write([UInt8](try Data(contentsOf: URL(filePath: name))))
+    #expect(try tables(fixture.path) == tables(released.path))
+  }
+
+  @Test(
+    "(writes the fixture of the present schema)",
+    .enabled(if: getenv("USHER_WRITE_FIXTURE") != nil, "only when a schema is new"))
+  func writeFixture() async throws {
+    let fixture = try StoreFixture()
+    try await fixture.create(Self.content)
+    let name = "\(Self.fixtures)/schema-\(Schema.version).db"
+    try #require(access(name, F_OK) != 0, "a released schema's fixture is never written again")
+    try Data(fixture.bytes()).write(to: URL(filePath: name))
+  }
+}

@@ -1,0 +1,194 @@
+import FoundationEssentials
+import GRDB
+import Testing
+import UsherCore
+
+@testable import UsherStore
+
+@Suite("sealing")
+struct SealingTests {
+  let fixture: StoreFixture
+  init() throws { fixture = try StoreFixture() }
+
+  @Test("no secret is in the database's files, open or closed or deleted")
+  func canaries() async throws {
+    let canary = "CANARY-7f3a"
+    var token = TokenRow.sample()
+    token.payload = try SealedPayload(encoding: ["access": Sealed(Secret(canary))])
+    let store = try fixture.open()
+    try await store.commit([
+      .putFlow(.sample(payload: canary)), .putAccount(.sample(subject: canary)), .putToken(token),
+      .putCredential("name", Secret(canary)),
+    ])
+    func isClean() -> Bool {
+      ["", "-wal", "-shm", ".lock"].allSatisfy { !contains(fixture.bytes($0), Array(canary.utf8)) }
+    }
+    #expect(fixture.bytes("-wal").count > 0)
+    #expect(isClean())
+    try await store.commit([.deleteFlow(FlowID("flw_1")), .deleteAccount(AccountID("acc_1"))])
+    #expect(isClean())
+    try store.close()
+    #expect(isClean())
+  }
+
+  @Test("a deleted row's sealed bytes are gone from the files after closing")
+  func wiped() async throws {
+    let store = try fixture.open()
+    try await store.commit([.putCredential("name", Secret("value"))])
+    let sealed = try await store.database.read { db in
+      try Data.fetchOne(db, sql: "SELECT sealed FROM credentials")
+    }
+    let bytes = [UInt8](try #require(sealed))
+    func isThere() -> Bool { contains(fixture.bytes() + fixture.bytes("-wal"), bytes) }
+    #expect(isThere())
+    try await store.commit([.deleteCredential("name")])
+    try store.close()
+    #expect(!isThere())
+  }
+
+  @Test("rows swapped between ids do not open; the error names the row, not its content")
+  func swapped() async throws {
+    try await fixture.create([
+      .putFlow(.sample("flw_1", payload: "first")), .putFlow(.sample("flw_2", payload: "second")),
+    ])
+    try fixture.tamper(
+      """
+      UPDATE flows SET sealed = (SELECT sealed FROM flows AS other WHERE other.id <> flows.id)
+      """)
+    let store = try fixture.open()
+    let error = try #require(throws: UsherError.self) { try store.loadFlows() }
+    #expect(error.reason == .storageUnavailable)
+    #expect(error.message.contains("flows/flw_"))
+    #expect(!"\(error)".contains("first") && !"\(error)".contains("second"))
+  }
+
+  @Test(
+    "a row whose clear columns or sealed bytes were changed does not open",
+    arguments: [
+      "UPDATE flows SET uid = 0", "UPDATE flows SET realm = 'other'",
+      "UPDATE flows SET client = ''", "UPDATE flows SET provider = 'other'",
+      "UPDATE flows SET kind = 'other'", "UPDATE flows SET status = 'succeeded'",
+      "UPDATE flows SET revision = 2", "UPDATE flows SET expires_at = expires_at + 1",
+      "UPDATE flows SET id = 'flw_9'", "UPDATE flows SET sealed = x''",
+      "UPDATE flows SET sealed = x'01'", "UPDATE flows SET sealed = zeroblob(64)",
+      "UPDATE flows SET sealed = CAST(x'02' || substr(sealed, 2) AS BLOB)",
+    ])
+  func changedFlow(_ sql: String) async throws {
+    try await fixture.create([.putFlow(.sample())])
+    try fixture.tamper(sql)
+    let store = try fixture.open()
+    let error = try #require(throws: UsherError.self) { try store.loadFlows() }
+    #expect(error.message.contains("does not open"))
+  }
+
+  @Test("each flipped bit of a sealed row is noticed")
+  func flippedBits() async throws {
+    let store = try fixture.open()
+    let row = CredentialRow(name: "name", value: Secret("v"))
+    let sealed = try store.sealer.seal(row)
+    #expect(try store.sealer.open(sealed, into: row) == row)
+    for bit in 0..<sealed.count * 8 {
+      var flipped = sealed
+      flipped[bit / 8] ^= 1 << (bit % 8)
+      #expect(throws: UsherError.self) { try store.sealer.open(flipped, into: row) }
+    }
+  }
+
+  @Test(
+    "changed accounts, tokens and credentials do not open",
+    arguments: [
+      "UPDATE accounts SET uid = 0", "UPDATE accounts SET subject_tag = zeroblob(32)",
+      "UPDATE tokens SET status = 'dead'", "UPDATE tokens SET expires_at = 1",
+      "UPDATE tokens SET audience = 'api'", "UPDATE credentials SET name = 'other'",
+    ])
+  func changedOthers(_ sql: String) async throws {
+    try await fixture.create([
+      .putAccount(.sample()), .putToken(.sample()), .putCredential("name", Secret("value")),
+    ])
+    try fixture.tamper(sql)
+    let store = try fixture.open()
+    #expect(throws: UsherError.self) {
+      _ = (try store.loadAccounts(), try store.loadTokens(), try store.loadCredentials())
+    }
+  }
+
+  @Test("the same row sealed twice is two different texts")
+  func salted() throws {
+    let store = try fixture.open()
+    let row = CredentialRow(name: "name", value: Secret("v"))
+    #expect(try store.sealer.seal(row) != store.sealer.seal(row))
+  }
+
+  @Test("a sealed secret passes the store's coder and no other")
+  func coder() throws {
+    let state = ["verifier": Sealed(Secret("abc"))]
+    #expect(throws: EncodingError.self) { try JSONEncoder().encode(state) }
+    let bytes = try StoreCoder.encode(state)
+    #expect(String(decoding: bytes, as: UTF8.self) == #"{"verifier":"abc"}"#)
+    #expect(throws: DecodingError.self) {
+      try JSONDecoder().decode([String: Sealed<Secret>].self, from: Data(bytes))
+    }
+    #expect(try StoreCoder.decode([String: Sealed<Secret>].self, from: bytes) == state)
+    #expect(try SealedPayload(encoding: state).decoded() == state)
+  }
+
+  @Test("equal values encode to equal bytes")
+  func sortedKeys() throws {
+    let bytes = try StoreCoder.encode(["b": "/", "a": "", "c": ""])
+    #expect(String(decoding: bytes, as: UTF8.self) == #"{"a":"","b":"/","c":""}"#)
+  }
+
+  @Test("a coding error names type and member and quotes no value")
+  func codingErrors() throws {
+    struct Numbers: Codable { var inner: [String: Int] }
+    let bytes = Array(#"{"inner":{"n":"CANARY"}}"#.utf8)
+    let error = try #require(throws: UsherError.self) {
+      try StoreCoder.decode(Numbers.self, from: bytes)
+    }
+    let fault = try #require(error.cause as? CodingFault)
+    #expect(fault.type == "Numbers")
+    #expect(fault.member == "inner.n")
+    #expect(!"\(error)".contains("CANARY"))
+    let infinite = try #require(throws: UsherError.self) {
+      try StoreCoder.encode(["x": Double.infinity])
+    }
+    #expect((infinite.cause as? CodingFault)?.member == "x")
+  }
+
+  @Test("a payload does not print")
+  func payloadIsMute() {
+    let row = FlowRow.sample(payload: "CANARY")
+    var dumped = ""
+    dump(row, to: &dumped)
+    let canary = "\(Array("CANARY".utf8))"
+    #expect(!"\(row)\(dumped)".contains("CANARY"))
+    #expect(!"\(row)\(dumped)".contains(canary))
+    #expect("\(row.payload)" == "<sealed payload>")
+  }
+
+  @Test("fields that end early or claim too much are not read")
+  func byteFields() {
+    var writer = ByteWriter()
+    writer.append("text")
+    writer.append(nil as String?)
+    writer.append("more" as String?)
+    writer.append(-5)
+    var reader = ByteReader(writer.bytes)
+    #expect(reader.text() == "text")
+    #expect(reader.optionalText() == .some(nil))
+    #expect(reader.optionalText() == "more")
+    #expect(reader.number() == -5)
+    #expect(reader.isAtEnd)
+    #expect(reader.number() == nil)
+    var short = ByteReader(Array(writer.bytes.prefix(10)))
+    #expect(short.text() == nil)
+    var negative = ByteReader([UInt8](repeating: 0xff, count: 16))
+    #expect(negative.field() == nil)
+    var neither = ByteReader([0, 0, 0, 0, 0, 0, 0, 2])
+    #expect(neither.optionalText() == nil)
+  }
+}
+
+func contains(_ haystack: [UInt8], _ needle: [UInt8]) -> Bool {
+  Data(haystack).firstRange(of: Data(needle)) != nil
+}

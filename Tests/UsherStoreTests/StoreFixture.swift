@@ -1,0 +1,114 @@
+import FoundationEssentials
+import GRDB
+import Glibc
+import UsherCore
+
+@testable import UsherStore
+
+/// A directory that goes with the value, and the store in it.
+final class StoreFixture: Sendable {
+  static let masterKey = (0..<32).map { UInt8($0) }
+  static let now = Timestamp(milliseconds: 1_700_000_000_123)
+
+  let directory: String
+  var path: String { directory + "/usherd.db" }
+
+  init() throws {
+    var template = Array(
+      (FileManager.default.temporaryDirectory.path + "/usher.XXXXXX").utf8CString)
+    guard mkdtemp(&template) != nil else { throw SystemFault(call: "mkdtemp", errno: errno) }
+    directory = template.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: directory) }
+
+  func open(masterKey: [UInt8] = masterKey, at now: Timestamp = now) throws(UsherError) -> Store {
+    try Self.open(path, masterKey: masterKey, at: now)
+  }
+
+  static func open(
+    _ path: String, masterKey: [UInt8] = masterKey, at now: Timestamp = now
+  ) throws(UsherError) -> Store {
+    try Store.open(
+      path: path, masterKey: masterKey, clock: FixedClock(time: now), entropy: SystemEntropy())
+  }
+
+  /// A closed store that holds the changes.
+  func create(_ changes: [Change] = []) async throws {
+    let store = try open()
+    try await store.commit(changes)
+    try store.close()
+  }
+
+  /// Changes the closed database as somebody else would.
+  func tamper(_ sql: String) throws {
+    let database = try DatabaseQueue(path: path)
+    try database.writeWithoutTransaction { try $0.execute(sql: sql) }
+    try database.close()
+  }
+
+  func bytes(_ suffix: String = "") -> [UInt8] {
+    (try? Data(contentsOf: URL(filePath: path + suffix))).map { [UInt8]($0) } ?? []
+  }
+
+  func write(_ bytes: [UInt8], to suffix: String = "") throws {
+    try Data(bytes).write(to: URL(filePath: path + suffix))
+  }
+}
+
+struct FixedClock: UsherCore.Clock {
+  let time: Timestamp
+  func now() -> Timestamp { time }
+}
+
+extension Owner {
+  static let anna = Owner(realm: "host", uid: 1000)
+  static let till = Owner(realm: "host", uid: 1000, client: "till")
+}
+
+extension FlowRow {
+  static func sample(_ id: String = "flw_1", payload: String = "payload") -> FlowRow {
+    FlowRow(
+      id: FlowID(id), owner: .till, provider: ProviderName("work"), kind: "login", status: "active",
+      revision: 3,
+      state: "challenged", createdAt: StoreFixture.now,
+      updatedAt: StoreFixture.now + .milliseconds(1), expiresAt: StoreFixture.now + .seconds(60),
+      requestID: "req-1", key: nil, payload: SealedPayload(Array(payload.utf8)))
+  }
+}
+
+extension JournalRow {
+  static func sample(_ flow: String = "flw_1", revision: Int = 3) -> JournalRow {
+    JournalRow(
+      flow: FlowID(flow), revision: revision, state: "challenged", status: "active",
+      stepType: revision == 1 ? nil : "enterCode", at: StoreFixture.now)
+  }
+}
+
+extension RequestRow {
+  static func sample(_ flow: String = "flw_1", owner: Owner = .anna) -> RequestRow {
+    RequestRow(
+      owner: owner, provider: ProviderName("work"), requestID: "req-1", flow: FlowID(flow),
+      expiresAt: StoreFixture.now + .seconds(60))
+  }
+}
+
+extension AccountRow {
+  static func sample(
+    _ id: String = "acc_1", subject: String = "anna@example.com", owner: Owner = .anna
+  ) -> AccountRow {
+    AccountRow(
+      id: AccountID(id), owner: owner, provider: ProviderName("work"), subject: subject,
+      payload: SealedPayload(Array("profile".utf8)))
+  }
+}
+
+extension TokenRow {
+  static func sample(
+    _ account: String = "acc_1", audience: String = "", expiresAt: Timestamp? = nil
+  ) -> TokenRow {
+    TokenRow(
+      account: AccountID(account), audience: audience, scope: "openid profile",
+      expiresAt: expiresAt, status: "valid", payload: SealedPayload(Array("tokens".utf8)))
+  }
+}

@@ -1,0 +1,216 @@
+import FoundationEssentials
+import GRDB
+import Glibc
+import Testing
+import UsherCore
+
+@testable import UsherStore
+
+@Suite("opening the database")
+struct StoreOpeningTests {
+  let fixture: StoreFixture
+  init() throws { fixture = try StoreFixture() }
+
+  /// Opens, expects a refusal that says so, and expects every byte of the file as it was.
+  private func expectRefusal(
+    _ words: String, masterKey: [UInt8] = StoreFixture.masterKey,
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) throws {
+    let before = fixture.bytes()
+    let error = try #require(throws: UsherError.self, sourceLocation: sourceLocation) {
+      try fixture.open(masterKey: masterKey)
+    }
+    #expect(error.reason == .storageUnavailable, sourceLocation: sourceLocation)
+    #expect(error.message.contains(words), "\(error.message)", sourceLocation: sourceLocation)
+    let isUntouched = fixture.bytes() == before
+    #expect(isUntouched, sourceLocation: sourceLocation)
+  }
+
+  /// As the writing connection has it.
+  private func pragma(_ name: String, of store: Store) async throws -> String? {
+    try await store.database.writeWithoutTransaction {
+      try String.fetchOne($0, sql: "PRAGMA \(name)")
+    }
+  }
+
+  @Test("a new database is ours, private, in WAL mode, and syncs every commit")
+  func created() async throws {
+    let store = try fixture.open()
+    try await store.commit([.putFlow(.sample())])
+    let settings = [
+      "synchronous": "2", "journal_mode": "wal", "secure_delete": "1", "foreign_keys": "1",
+      "application_id": "\(Schema.applicationID)", "user_version": "\(Schema.version)",
+    ]
+    for (name, expected) in settings { #expect(try await pragma(name, of: store) == expected) }
+    for suffix in ["", "-wal", "-shm", ".lock"] {
+      var status = stat()
+      #expect(stat(fixture.path + suffix, &status) == 0)
+      #expect(status.st_mode & 0o777 == 0o600, "\(suffix)")
+    }
+    #expect(fixture.bytes(".new").isEmpty)
+  }
+
+  @Test("every opened database syncs every commit, not only a new one")
+  func reopenedIsSynchronous() async throws {
+    try await fixture.create()
+    let store = try fixture.open()
+    #expect(try await pragma("synchronous", of: store) == "2")
+  }
+
+  @Test("closing leaves one file, and opening takes away what others may do with it")
+  func modes() async throws {
+    try await fixture.create([.putFlow(.sample())])
+    #expect(fixture.bytes("-wal").isEmpty && fixture.bytes("-shm").isEmpty)
+    chmod(fixture.path, 0o644)
+    _ = try fixture.open()
+    var status = stat()
+    #expect(stat(fixture.path, &status) == 0)
+    #expect(status.st_mode & 0o777 == 0o600)
+  }
+
+  @Test("another master key is refused")
+  func wrongKey() async throws {
+    try await fixture.create([.putFlow(.sample())])
+    try expectRefusal(
+      "was sealed under another master key", masterKey: [UInt8](repeating: 7, count: 32))
+    #expect(try fixture.open().loadFlows() == [.sample()])
+  }
+
+  @Test("after a crash the log is replayed, and another master key does not touch it")
+  func afterCrash() async throws {
+    let store = try fixture.open()
+    try await store.commit([.putFlow(.sample())])
+    let crashed = try StoreFixture()
+    try crashed.write(fixture.bytes())
+    try crashed.write(fixture.bytes("-wal"), to: "-wal")
+    let before = (crashed.bytes(), crashed.bytes("-wal"))
+    let error = try #require(throws: UsherError.self) {
+      try crashed.open(masterKey: [UInt8](repeating: 7, count: 32))
+    }
+    #expect(error.message.contains("another master key"))
+    #expect(crashed.bytes() == before.0)
+    #expect(crashed.bytes("-wal") == before.1)
+    #expect(try crashed.open().loadFlows() == [.sample()])
+  }
+
+  @Test("a master key that is too short is refused before anything is made")
+  func shortKey() throws {
+    let error = try #require(throws: UsherError.self) {
+      try fixture.open(masterKey: [UInt8](repeating: 1, count: 31))
+    }
+    #expect(error.message.contains("31 bytes"))
+    #expect(try FileManager.default.contentsOfDirectory(atPath: fixture.directory).isEmpty)
+  }
+
+  @Test(
+    "what is not an SQLite database is refused, an empty file too",
+    arguments: [[], Array("SQLite format 3\0".utf8), Array(repeating: 0x55, count: 8192)])
+  func foreignFile(_ content: [UInt8]) throws {
+    try fixture.write(content)
+    try expectRefusal("not an SQLite database")
+  }
+
+  @Test("another program's SQLite database is refused")
+  func foreignDatabase() throws {
+    try fixture.tamper("CREATE TABLE flows (id TEXT)")
+    try expectRefusal("belongs to another program")
+  }
+
+  @Test("a database cut off at any page is refused", arguments: [1, 2, 5])
+  func truncated(pages: Int) async throws {
+    try await fixture.create([.putFlow(.sample())])
+    try fixture.write(Array(fixture.bytes().prefix(pages * 4096)))
+    try expectRefusal("damaged")
+  }
+
+  @Test("a damaged page is refused")
+  func damagedPage() async throws {
+    try await fixture.create([.putFlow(.sample())])
+    var bytes = fixture.bytes()
+    for index in 4096..<3 * 4096 { bytes[index] ^= 0xa5 }
+    try fixture.write(bytes)
+    try expectRefusal("damaged")
+  }
+
+  @Test("a newer schema is refused")
+  func newerSchema() async throws {
+    try await fixture.create()
+    try fixture.tamper("PRAGMA user_version = 99")
+    try expectRefusal("was written by a newer usherd: its schema is 99")
+  }
+
+  @Test("a newer schema is noticed while it stands only in the log")
+  func newerSchemaInLog() async throws {
+    let store = try fixture.open()
+    try await store.database.writeWithoutTransaction {
+      try $0.execute(sql: "PRAGMA user_version = 99")
+    }
+    let crashed = try StoreFixture()
+    try crashed.write(fixture.bytes())
+    try crashed.write(fixture.bytes("-wal"), to: "-wal")
+    let error = try #require(throws: UsherError.self) { try crashed.open() }
+    #expect(error.message.contains("newer usherd"))
+  }
+
+  @Test("a database without its master slot is refused")
+  func noSlot() async throws {
+    try await fixture.create()
+    try fixture.tamper("DELETE FROM key_slots")
+    try expectRefusal("no key slot")
+  }
+
+  @Test("a log without its database is not taken for a new start")
+  func orphanedLog() throws {
+    try fixture.write([1, 2, 3], to: "-wal")
+    try expectRefusal("is missing, but its write-ahead log is there")
+    #expect(fixture.bytes("-wal") == [1, 2, 3])
+  }
+
+  @Test("what an interrupted creation left is replaced")
+  func interruptedCreation() throws {
+    try fixture.write([1, 2, 3], to: ".new")
+    try fixture.write([1, 2, 3], to: ".new-journal")
+    let store = try fixture.open()
+    #expect(try store.loadFlows().isEmpty)
+    #expect(fixture.bytes(".new").isEmpty && fixture.bytes(".new-journal").isEmpty)
+  }
+
+  @Test("a second opener is refused until the first has closed")
+  func secondOpener() throws {
+    let first = try fixture.open()
+    let error = try #require(throws: UsherError.self) { try fixture.open() }
+    #expect(error.message.contains("in use by another usherd"))
+    #expect(try first.loadFlows().isEmpty)
+    try first.close()
+    try fixture.open().close()
+  }
+
+  @Test("a missing directory is named, not made")
+  func missingDirectory() throws {
+    let error = try #require(throws: UsherError.self) {
+      try StoreFixture.open(fixture.directory + "/missing/usherd.db")
+    }
+    #expect(error.message.contains("No such file or directory"))
+    #expect(access(fixture.directory + "/missing", F_OK) != 0)
+  }
+
+  @Test("a directory in the database's place is refused")
+  func directoryAtPath() throws {
+    mkdir(fixture.path, 0o700)
+    let error = try #require(throws: UsherError.self) { try fixture.open() }
+    #expect(error.message.contains("is not a regular file"))
+  }
+
+  @Test("a database of somebody else's is refused with the system's word")
+  func notPermitted() async throws {
+    try await fixture.create()
+    chmod(fixture.directory, 0o777)
+    chmod(fixture.path + ".lock", 0o666)
+    chmod(fixture.path, 0o400)
+    await #expect(processExitsWith: .success) { [path = fixture.path as String] in
+      if getuid() == 0 { try #require(setuid(65534) == 0) }
+      let error = try #require(throws: UsherError.self) { try StoreFixture.open(path) }
+      #expect(error.message.contains("Permission denied"))
+    }
+  }
+}
