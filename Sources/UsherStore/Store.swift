@@ -60,7 +60,8 @@ package final class Store: Sendable {
   ///
   /// - Throws: `request_id_reused` or `conflict` with a ``Conflict`` as cause; `not_found` for
   ///   what belongs to a deleted flow or account; `storage_unavailable` when the disk is full,
-  ///   read-only or failing: then nothing was stored, and a later call may succeed.
+  ///   read-only or failing: then they do not stand, and a later call may succeed. Only when the
+  ///   sync itself failed and the machine dies before the next commit may they be found again.
   package func commit(_ changes: [Change]) async throws(UsherError) {
     try checkOpen()
     guard !changes.isEmpty else { return }
