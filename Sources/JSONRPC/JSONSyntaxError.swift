@@ -1,0 +1,78 @@
+/// What makes a text not the JSON that we accept, and where.
+///
+/// It quotes nothing of the text, which may hold secrets.
+public struct JSONSyntaxError: Error, Sendable, Hashable, CustomStringConvertible {
+  public let problem: Problem
+  /// Bytes from the beginning of the text to what was refused.
+  public let offset: Int
+
+  public enum Problem: Sendable, Hashable {
+    /// Nothing, or nothing but white space.
+    case blank
+    case unexpectedEnd
+    case notAValue
+    case notAName
+    case noColon
+    case noComma
+    case malformedNumber
+    /// Its grammar is right, but no `Double` holds it. Only ``JSONValue`` refuses this: the scanner
+    /// echoes numbers and does not read them.
+    case numberOutOfRange
+    /// U+0000…U+001F unescaped in a string.
+    case controlCharacter
+    case malformedEscape
+    case loneSurrogate
+    case invalidUTF8
+    case byteOrderMark
+    /// Two members of one object with the same unescaped name.
+    case duplicateMember
+    case tooDeep
+    case trailingBytes
+    /// More than 2 GiB: far above every line limit.
+    case tooLong
+  }
+
+  init(_ problem: Problem, at offset: Int) {
+    self.problem = problem
+    self.offset = offset
+  }
+
+  /// A sentence for people, as `the nesting is too deep at byte 40`.
+  public var description: String { "\(problem.sentence) at byte \(offset)" }
+}
+
+extension JSONSyntaxError.Problem {
+  var sentence: String {
+    switch self {
+    case .blank: "the text is blank"
+    case .unexpectedEnd: "the text ends too early"
+    case .notAValue: "a value was expected"
+    case .notAName: "a member name was expected"
+    case .noColon: "a colon was expected"
+    case .noComma: "a comma or a closing bracket was expected"
+    case .malformedNumber: "a number is malformed"
+    case .numberOutOfRange: "a number is out of range"
+    case .controlCharacter: "a string holds a control character"
+    case .malformedEscape: "an escape is malformed"
+    case .loneSurrogate: "a surrogate escape stands alone"
+    case .invalidUTF8: "the text is not valid UTF-8"
+    case .byteOrderMark: "the text begins with a byte order mark"
+    case .duplicateMember: "a member occurs twice"
+    case .tooDeep: "the nesting is too deep"
+    case .trailingBytes: "something follows the value"
+    case .tooLong: "the text is too long"
+    }
+  }
+
+  /// The limit that was passed, if it was one.
+  var limit: JSONLimits.Name? {
+    switch self {
+    case .tooDeep: .nesting
+    case .tooLong: .line
+    case .blank, .unexpectedEnd, .notAValue, .notAName, .noColon, .noComma, .malformedNumber,
+      .numberOutOfRange, .controlCharacter, .malformedEscape, .loneSurrogate, .invalidUTF8,
+      .byteOrderMark, .duplicateMember, .trailingBytes:
+      nil
+    }
+  }
+}

@@ -1,0 +1,81 @@
+extension UnsafeRawBufferPointer {
+  /// A part of this buffer, by offsets that were found in it.
+  ///
+  /// The check is kept in release builds: offsets used with another line must not read beyond it.
+  func part(_ range: Range<Int>) -> UnsafeRawBufferPointer {
+    precondition(range.lowerBound >= 0 && range.upperBound <= count, "offsets of another line")
+    return UnsafeRawBufferPointer(rebasing: self[range])
+  }
+
+  /// A string's bytes with its escapes resolved. `Reader` has accepted the text.
+  func unescaped(_ text: Text) -> [UInt8] {
+    let source = part(text.range)
+    guard text.isEscaped else { return Array(source) }
+    var result: [UInt8] = []
+    result.reserveCapacity(source.count)
+    var at = 0
+    while at < source.count {
+      let end = source[at...].firstIndex(of: UInt8(ascii: "\\")) ?? source.count
+      result.append(contentsOf: source[at..<end])
+      at = end
+      if at < source.count { source.resolveEscape(at: &at, into: &result) }
+    }
+    return result
+  }
+
+  /// A string's value.
+  func string(_ text: Text) -> String {
+    if text.isEscaped { return String(decoding: unescaped(text), as: UTF8.self) }
+    return String(decoding: part(text.range), as: UTF8.self)
+  }
+
+  private func resolveEscape(at: inout Int, into result: inout [UInt8]) {
+    guard count - at >= 2 else {
+      at = count
+      return
+    }
+    let letter = self[at + 1]
+    guard letter == UInt8(ascii: "u") else {
+      result.append(Self.simpleEscape(letter) ?? letter)
+      at += 2
+      return
+    }
+    var unit = fourHexDigits(at: at + 2) ?? 0xFFFD
+    at += 6
+    if 0xD800...0xDBFF ~= unit, let low = fourHexDigits(at: at + 2) {
+      unit = 0x10000 + (unit - 0xD800) << 10 + (low & 0x3FF)
+      at += 6
+    }
+    let scalar = Unicode.Scalar(unit) ?? "\u{FFFD}"
+    result.append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
+  }
+
+  /// What the letter after a backslash stands for; nil if it is no such letter (or `u`).
+  static func simpleEscape(_ letter: UInt8) -> UInt8? {
+    switch letter {
+    case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): letter
+    case UInt8(ascii: "b"): 0x08
+    case UInt8(ascii: "f"): 0x0C
+    case UInt8(ascii: "n"): 0x0A
+    case UInt8(ascii: "r"): 0x0D
+    case UInt8(ascii: "t"): 0x09
+    default: nil
+    }
+  }
+
+  /// The code unit that four hexadecimal digits make; nil if there are not four.
+  func fourHexDigits(at start: Int) -> UInt32? {
+    guard count - start >= 4 else { return nil }
+    var unit: UInt32 = 0
+    for index in start..<(start + 4) {
+      let digit: UInt8
+      switch self[index] {
+      case let byte where byte &- 0x30 < 10: digit = byte &- 0x30
+      case let byte where (byte | 0x20) &- 0x61 < 6: digit = (byte | 0x20) &- 0x61 + 10
+      default: return nil
+      }
+      unit = unit << 4 | UInt32(digit)
+    }
+    return unit
+  }
+}
