@@ -1,0 +1,83 @@
+/// One call as it stands in its line: offsets, no copies.
+///
+/// Every accessor takes the line that was scanned, or a copy of it; a shorter one stops the
+/// program. Keep the line, or copy what you need, for as long as you need it.
+package struct Envelope: Sendable, Hashable {
+  /// nil for a notification. A null id is one, and is echoed.
+  private let idToken: Token?
+  private let method: Text
+  package let params: Params
+
+  package enum Kind: Sendable, Hashable {
+    case request
+    /// Gets no reply, whatever happens.
+    case notification
+  }
+
+  package enum Params: Sendable, Hashable {
+    case none
+    case object(Range<Int>)
+    case array(Range<Int>)
+
+    /// Offsets of the whole value in its line, brackets included.
+    package var range: Range<Int>? {
+      switch self {
+      case .none: nil
+      case .object(let range), .array(let range): range
+      }
+    }
+  }
+
+  init(_ members: MessageMembers, in bytes: UnsafeRawBufferPointer) throws(Refusal) {
+    try members.checkVersion(in: bytes)
+    method = try members.methodText()
+    params = try members.checkedParams()
+    try members.checkID()
+    idToken = members.id
+  }
+
+  package var kind: Kind { idToken == nil ? .notification : .request }
+
+  /// Whether the method's name is written with escapes: then only ``method(in:)`` gives it.
+  package var isMethodEscaped: Bool { method.isEscaped }
+
+  /// The method's name.
+  package func method(in line: UnsafeRawBufferPointer) -> String { line.string(method) }
+
+  /// The method's name as bytes of the line, for a table keyed by bytes; nil where it is escaped.
+  package func methodBytes(in line: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
+    method.isEscaped ? nil : line.part(method.range)
+  }
+
+  /// The params as they stand in the line, strictly checked; nil where there are none.
+  package func paramsBytes(in line: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
+    params.range.map { line.part($0) }
+  }
+
+  /// The id's bytes to echo; nil for a notification.
+  package func idBytes(in line: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
+    idToken.map { line.part($0.range) }
+  }
+
+  /// The id to remember while the call runs; nil for a notification.
+  package func id(in line: UnsafeRawBufferPointer) -> RequestID? {
+    idToken.map { RequestID($0, in: line) }
+  }
+}
+
+extension MessageMembers {
+  func methodText() throws(Refusal) -> Text {
+    guard let method else { throw refusal(.noMethod, at: nil) }
+    guard case .string(let text) = method.kind else { throw refusal(.methodNotAString, at: method) }
+    return text
+  }
+
+  func checkedParams() throws(Refusal) -> Envelope.Params {
+    guard let params else { return .none }
+    switch params.kind {
+    case .object: return .object(params.range)
+    case .array: return .array(params.range)
+    case .string, .number, .bool, .null: throw refusal(.paramsNotStructured, at: params)
+    }
+  }
+}

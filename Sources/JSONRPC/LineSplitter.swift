@@ -1,0 +1,139 @@
+/// Cuts a stream of bytes into lines.
+///
+/// ```swift
+/// // A ChannelInboundHandler's channelRead(context:data:), `bytes` being a ByteBuffer:
+/// let before = splitter.endedLines
+/// bytes.withUnsafeReadableBytes { chunk in
+///   splitter.feed(chunk) { event in
+///     switch event {
+///     case .line(let line): answer(scanner.scan(line), line)
+///     case .tooLong: refuse(limit: .line)
+///     }
+///   }
+/// }
+/// if !splitter.hasPartialLine {
+///   lineTimer.cancel()
+/// } else if splitter.endedLines != before || !lineTimer.isRunning {
+///   lineTimer.restart()                       // a new line has begun: its ten seconds count now
+/// }
+/// ```
+///
+/// A line ends at `\n`; one `\r` before it is dropped. What stands after the last `\n` when the
+/// stream ends is not a line. Any chunking of a stream gives the same events. Each byte is looked
+/// at once, so a peer that sends one byte at a time costs no more than its bytes.
+package struct LineSplitter: Sendable {
+  private let maxLineBytes: Int
+  private var state = State.betweenLines
+  /// The line so far, while ``State/insideLine``; empty otherwise.
+  private var buffer: [UInt8] = []
+  /// Lines that have ended so far, too long ones among them; wraps.
+  package private(set) var endedLines: UInt64 = 0
+
+  private enum State: Sendable {
+    case betweenLines
+    case insideLine
+    /// Said to be too long; the rest is thrown away up to the newline.
+    case discarding
+  }
+
+  package enum Event {
+    /// A whole line without its end; valid only inside the closure that got it.
+    case line(UnsafeRawBufferPointer)
+    /// A line passed the limit. Comes once a line, as soon as it is certain; the stream goes on
+    /// with the next line.
+    case tooLong
+  }
+
+  /// What a splitter between lines keeps of its buffer, so that idle connections stay small.
+  private static let keptCapacity = 4096
+
+  /// - Parameter maxLineBytes: Bytes before the `\n`, a `\r` included; at least 1.
+  package init(maxLineBytes: Int = JSONLimits().lineBytes) {
+    self.maxLineBytes = max(1, maxLineBytes)
+  }
+
+  /// Whether a line has begun that has not ended; also while a too long one is thrown away.
+  package var hasPartialLine: Bool {
+    switch state {
+    case .betweenLines: false
+    case .insideLine, .discarding: true
+    }
+  }
+
+  /// Takes in a whole chunk. `body` must not touch this splitter.
+  ///
+  /// A line that lies in the chunk as a whole is handed out where it lies, uncopied.
+  package mutating func feed(_ chunk: UnsafeRawBufferPointer, _ body: (Event) -> Void) {
+    var rest = chunk
+    while next(&rest, body) {}
+  }
+
+  /// The same for bytes that lie elsewhere; copies them once.
+  package mutating func feed(_ chunk: some Sequence<UInt8>, _ body: (Event) -> Void) {
+    Array(chunk).withUnsafeBytes { feed($0, body) }
+  }
+
+  /// Takes bytes from the front of `chunk` until there is one event or the chunk is used up.
+  ///
+  /// For callers that may have to stop between two lines; the bytes left are theirs to keep.
+  /// - Returns: Whether there was an event. `body` must not touch this splitter.
+  package mutating func next(
+    _ chunk: inout UnsafeRawBufferPointer, _ body: (Event) -> Void
+  ) -> Bool {
+    while !chunk.isEmpty {
+      guard let newline = chunk.firstNewline else { return keep(&chunk, body) }
+      let head = UnsafeRawBufferPointer(rebasing: chunk[..<newline])
+      chunk = UnsafeRawBufferPointer(rebasing: chunk[(newline + 1)...])
+      if end(with: head, body) { return true }
+    }
+    return false
+  }
+
+  /// The chunk holds no newline: it is kept, or the line has become too long.
+  private mutating func keep(
+    _ chunk: inout UnsafeRawBufferPointer, _ body: (Event) -> Void
+  ) -> Bool {
+    defer { chunk = UnsafeRawBufferPointer(start: nil, count: 0) }
+    if state == .discarding { return false }
+    guard chunk.count <= maxLineBytes - buffer.count else {
+      state = .discarding
+      buffer = []
+      body(.tooLong)
+      return true
+    }
+    state = .insideLine
+    buffer.append(contentsOf: chunk)
+    return false
+  }
+
+  /// The line ends with `tail`.
+  private mutating func end(with tail: UnsafeRawBufferPointer, _ body: (Event) -> Void) -> Bool {
+    defer { state = .betweenLines }
+    endedLines &+= 1
+    if state == .discarding { return false }
+    guard tail.count <= maxLineBytes - buffer.count else {
+      buffer = []
+      body(.tooLong)
+      return true
+    }
+    if buffer.isEmpty {
+      body(.line(tail.withoutCarriageReturn))
+    } else {
+      buffer.append(contentsOf: tail)
+      buffer.withUnsafeBytes { body(.line($0.withoutCarriageReturn)) }
+      buffer.removeAll(keepingCapacity: buffer.capacity <= Self.keptCapacity)
+    }
+    return true
+  }
+}
+
+extension UnsafeRawBufferPointer {
+  fileprivate var withoutCarriageReturn: UnsafeRawBufferPointer {
+    last == UInt8(ascii: "\r") ? UnsafeRawBufferPointer(rebasing: dropLast()) : self
+  }
+
+  fileprivate var firstNewline: Int? {
+    let offset = firstOffset(from: 0) { $0.bytesEqual(to: UInt8(ascii: "\n")) }
+    return offset < count ? offset : nil
+  }
+}

@@ -1,0 +1,46 @@
+import JSONRPC
+
+/// Repeatable randomness (SplitMix64).
+struct SeededGenerator: RandomNumberGenerator {
+  private var state: UInt64
+
+  init(seed: UInt64) { state = seed }
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var mixed = state
+    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+    return mixed ^ (mixed >> 31)
+  }
+}
+
+extension Scanner {
+  func scan(_ line: String) -> Scanned { scan(Array(line.utf8)) }
+}
+
+extension Scanned {
+  var call: Envelope? {
+    if case .call(let call) = self { call } else { nil }
+  }
+
+  var refusal: Refusal? {
+    if case .refused(let refusal) = self { refusal } else { nil }
+  }
+
+  /// What the grammar found wrong, if that is why the line was refused.
+  var syntaxProblem: JSONSyntaxError.Problem? {
+    if case .syntax(let problem) = refusal?.reason { problem } else { nil }
+  }
+}
+
+extension [UInt8] {
+  var text: String { String(decoding: self, as: UTF8.self) }
+}
+
+/// Runs `body` with the line's bytes, for accessors that take them.
+func within<Value>(_ line: String, _ body: (UnsafeRawBufferPointer) throws -> Value) rethrows
+  -> Value
+{
+  try Array(line.utf8).withUnsafeBytes(body)
+}
