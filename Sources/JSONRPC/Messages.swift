@@ -1,0 +1,85 @@
+/// The messages of JSON-RPC 2.0, appended to a buffer. None ends its line: append `\n` yourself.
+///
+/// `result`, `params`, `data` and ids are JSON already and go in as they are, so they must be
+/// valid and hold no newline; what ``JSONValue/encoded()`` and the scanner give is.
+extension [UInt8] {
+  /// `{"jsonrpc":"2.0","id":…,"result":…}`
+  package mutating func appendResult(
+    _ result: UnsafeRawBufferPointer, id: UnsafeRawBufferPointer
+  ) {
+    reserve(result.count + id.count)
+    append(#"{"jsonrpc":"2.0","id":"#)
+    append(contentsOf: id)
+    append(#","result":"#)
+    append(contentsOf: result)
+    append("}")
+  }
+
+  package mutating func appendResult(_ result: [UInt8], id: RequestID) {
+    result.withUnsafeBytes { result in
+      id.raw.withUnsafeBytes { appendResult(result, id: $0) }
+    }
+  }
+
+  /// `{"jsonrpc":"2.0","id":…,"error":{"code":…,"message":…,"data":…}}`; without data where nil.
+  package mutating func appendError(
+    code: Int, message: String, data: [UInt8]? = nil, id: UnsafeRawBufferPointer
+  ) {
+    append(#"{"jsonrpc":"2.0","id":"#)
+    append(contentsOf: id)
+    append(#","error":{"code":"#)
+    append(contentsOf: String(code).utf8)
+    append(#","message":"#)
+    appendJSONString(message)
+    if let data {
+      append(#","data":"#)
+      append(contentsOf: data)
+    }
+    append("}}")
+  }
+
+  package mutating func appendError(
+    code: Int, message: String, data: [UInt8]? = nil, id: RequestID
+  ) {
+    id.raw.withUnsafeBytes { appendError(code: code, message: message, data: data, id: $0) }
+  }
+
+  /// `{"jsonrpc":"2.0","method":…,"params":…}`; without params where nil.
+  package mutating func appendNotification(method: String, params: [UInt8]? = nil) {
+    append(#"{"jsonrpc":"2.0""#)
+    appendCall(method: method, params: params)
+  }
+
+  /// `{"jsonrpc":"2.0","id":…,"method":…,"params":…}`; without params where nil.
+  package mutating func appendRequest(method: String, params: [UInt8]? = nil, id: RequestID) {
+    append(#"{"jsonrpc":"2.0","id":"#)
+    append(contentsOf: id.raw)
+    appendCall(method: method, params: params)
+  }
+
+  private mutating func appendCall(method: String, params: [UInt8]?) {
+    append(#","method":"#)
+    appendJSONString(method)
+    if let params {
+      append(#","params":"#)
+      append(contentsOf: params)
+    }
+    append("}")
+  }
+
+  /// `[…,…]`. An empty batch is not allowed on the wire: send nothing instead.
+  package mutating func appendBatch(_ messages: [[UInt8]]) {
+    append("[")
+    for (index, message) in messages.enumerated() {
+      if index > 0 { append(",") }
+      append(contentsOf: message)
+    }
+    append("]")
+  }
+
+  /// Room for an envelope around `count` bytes, growing geometrically.
+  private mutating func reserve(_ count: Int) {
+    let needed = self.count + count + 40
+    if needed > capacity { reserveCapacity(Swift.max(needed, 2 * capacity)) }
+  }
+}

@@ -1,0 +1,153 @@
+/// What a server sends: the client's side of the wire.
+///
+/// ```swift
+/// for message in try ServerMessage.read(line) {
+///   switch message {
+///   case .response(let response): resume(response.id, response.outcome)
+///   case .notification(let method, let params): deliver(method, params)
+///   case .request(let id, _, _): refuse(id)
+///   }
+/// }
+/// ```
+package enum ServerMessage: Sendable, Hashable {
+  case response(Response)
+  /// `params` is JSON, strictly checked.
+  case notification(method: String, params: [UInt8]?)
+  /// A server of ours calls nobody; a client answers method_not_found.
+  case request(id: RequestID, method: String, params: [UInt8]?)
+
+  package struct Response: Sendable, Hashable {
+    /// Null where the server could not read the call's id.
+    package let id: RequestID
+    /// The result is JSON, strictly checked, for a decoder or ``JSONValue``.
+    package let outcome: Result<[UInt8], ResponseError>
+  }
+
+  /// Reads one line as strictly as the server reads ours; a batch gives several messages.
+  ///
+  /// - Throws: ``Refusal`` for anything else. One bad element refuses its whole batch, since it is
+  ///   unknown which call it was to answer.
+  package static func read(
+    _ line: UnsafeRawBufferPointer, limits: JSONLimits = JSONLimits()
+  ) throws(Refusal) -> [ServerMessage] {
+    try objects(in: line, limits: limits).map { members throws(Refusal) in
+      try ServerMessage(members, in: line)
+    }
+  }
+
+  package static func read(
+    _ line: [UInt8], limits: JSONLimits = JSONLimits()
+  ) throws(Refusal) -> [ServerMessage] {
+    try line.span.bytes.withUnsafeBytes { line throws(Refusal) in try read(line, limits: limits) }
+  }
+}
+
+/// The `error` of a response.
+package struct ResponseError: Error, Sendable, Hashable {
+  package var code: Int
+  package var message: String
+  package var data: JSONValue?
+
+  package init(code: Int, message: String, data: JSONValue? = nil) {
+    self.code = code
+    self.message = message
+    self.data = data
+  }
+}
+
+// MARK: - Reading
+
+extension ServerMessage {
+  private enum Found {
+    case objects([MessageMembers])
+    case refused(Refusal)
+  }
+
+  private static func objects(
+    in line: UnsafeRawBufferPointer, limits: JSONLimits
+  ) throws(Refusal) -> [MessageMembers] {
+    let found: Found
+    do throws(JSONSyntaxError) {
+      var reader = try Reader(line, nesting: limits.nesting)
+      found = try objects(&reader, limit: limits.batch)
+      try reader.finish()
+    } catch {
+      throw Refusal(error)
+    }
+    switch found {
+    case .objects(let members): return members
+    case .refused(let refusal): throw refusal
+    }
+  }
+
+  private static func objects(
+    _ reader: inout Reader, limit: Int
+  ) throws(JSONSyntaxError) -> Found {
+    let start = reader.at
+    guard reader.current == UInt8(ascii: "[") else { return try object(&reader) }
+    try reader.enter()
+    var all: [MessageMembers] = []
+    var refused: Refusal?
+    var isFirst = true
+    while try reader.nextElement(&isFirst) {
+      if all.count >= limit { refused = refused ?? Refusal(.batchTooLarge, at: start) }
+      switch try object(&reader) {
+      case .objects(let members): if refused == nil { all += members }
+      case .refused(let refusal): refused = refused ?? refusal
+      }
+    }
+    if let refused { return .refused(refused) }
+    return all.isEmpty ? .refused(Refusal(.emptyBatch, at: start)) : .objects(all)
+  }
+
+  private static func object(_ reader: inout Reader) throws(JSONSyntaxError) -> Found {
+    if reader.current == UInt8(ascii: "{") { return .objects([try MessageMembers(&reader)]) }
+    let start = reader.at
+    _ = try reader.value()
+    return .refused(Refusal(.notAMessage, at: start))
+  }
+
+  private init(_ members: MessageMembers, in line: UnsafeRawBufferPointer) throws(Refusal) {
+    try members.checkVersion(in: line)
+    try members.checkID()
+    let id = members.id.map { RequestID($0, in: line) }
+    guard members.method != nil else {
+      guard let id else { throw members.refusal(.notAResponse, at: nil) }
+      self = .response(Response(id: id, outcome: try members.outcome(in: line)))
+      return
+    }
+    let method = line.string(try members.methodText())
+    let params = try members.checkedParams().range.map { Array(line.part($0)) }
+    if let id {
+      self = .request(id: id, method: method, params: params)
+    } else {
+      self = .notification(method: method, params: params)
+    }
+  }
+}
+
+extension MessageMembers {
+  fileprivate func outcome(
+    in line: UnsafeRawBufferPointer
+  ) throws(Refusal) -> Result<[UInt8], ResponseError> {
+    switch (result, error) {
+    case (let result?, nil): return .success(Array(line.part(result.range)))
+    case (nil, let error?): return .failure(try responseError(error, in: line))
+    case (nil, nil), (.some, .some): throw refusal(.notAResponse, at: nil)
+    }
+  }
+
+  private func responseError(
+    _ token: Token, in line: UnsafeRawBufferPointer
+  ) throws(Refusal) -> ResponseError {
+    let value: JSONValue
+    do {
+      value = try JSONValue(parsing: line.part(token.range), limits: JSONLimits(nesting: .max))
+    } catch {
+      throw refusal(.syntax(error.problem), at: token)
+    }
+    guard let code = value["code"]?.integerValue, let message = value["message"]?.stringValue
+    else { throw refusal(.malformedError, at: token) }
+    return ResponseError(code: Int(code), message: message, data: value["data"])
+  }
+}
