@@ -19,11 +19,17 @@ struct SpecificationTests {
       ),
       // rpc call with named parameters
       (
-        #"{"jsonrpc": "2.0", "method": "subtract", "params": {"subtrahend": 23, "minuend": 42}, "id": 3}"#,
+        """
+        {"jsonrpc": "2.0", "method": "subtract",
+         "params": {"subtrahend": 23, "minuend": 42}, "id": 3}
+        """,
         #"{"jsonrpc": "2.0", "result": 19, "id": 3}"#
       ),
       (
-        #"{"jsonrpc": "2.0", "method": "subtract", "params": {"minuend": 42, "subtrahend": 23}, "id": 4}"#,
+        """
+        {"jsonrpc": "2.0", "method": "subtract",
+         "params": {"minuend": 42, "subtrahend": 23}, "id": 4}
+        """,
         #"{"jsonrpc": "2.0", "result": 19, "id": 4}"#
       ),
       // rpc call of non-existent method
@@ -84,7 +90,11 @@ struct SpecificationTests {
       // rpc call with an invalid batch (but not empty)
       (
         "[1]",
-        #"[{"jsonrpc": "2.0", "error": {"code": -32600, "message": "Invalid Request"}, "id": null}]"#
+        """
+        [
+          {"jsonrpc": "2.0", "error": {"code": -32600, "message": "Invalid Request"}, "id": null}
+        ]
+        """
       ),
       // rpc call with invalid batch
       (
