@@ -30,8 +30,8 @@ struct MutationTests {
     }
   }
 
-  /// Whether ``JSONValue`` takes the text and gives it back; nil where it stopped at a number out of
-  /// range, which by its contract only it refuses.
+  /// Whether ``JSONValue`` takes the text and gives it back; nil where it stopped at a number
+  /// out of range, which by its contract only it refuses.
   private static func parses(_ text: [UInt8], _ limits: JSONLimits) -> Bool? {
     do {
       let value = try JSONValue(parsing: text, limits: limits)
