@@ -1,0 +1,65 @@
+#ifndef USHER_CTOML_H
+#define USHER_CTOML_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// Counted from 1, columns in characters; 0 where there is none.
+typedef struct {
+  uint32_t line;
+  uint32_t column;
+} usher_toml_position;
+
+typedef enum {
+  USHER_TOML_TABLE,
+  USHER_TOML_ARRAY,
+  USHER_TOML_END,
+  USHER_TOML_STRING,
+  USHER_TOML_INTEGER,
+  USHER_TOML_FLOAT,
+  USHER_TOML_BOOLEAN,
+  USHER_TOML_DATE,
+} usher_toml_kind;
+
+/// One step through a document: a value, or the begin or end of a table or array.
+///
+/// Pointers are good for the duration of the call that hands the event over.
+typedef struct {
+  usher_toml_kind kind;
+  bool has_key;
+  const char *key;
+  size_t key_length;
+  usher_toml_position key_position;
+  usher_toml_position position;
+  const char *text;
+  size_t text_length;
+  int64_t integer;
+  double real;
+} usher_toml_event;
+
+typedef struct {
+  usher_toml_position position;
+  char message[256];
+} usher_toml_failure;
+
+typedef void (*usher_toml_sink)(void *context, const usher_toml_event *event);
+
+/// Parses a whole document and hands its values to `sink`, parents before children.
+///
+/// The first event begins the root table, the last one ends it. Nothing is handed over when the
+/// document is not TOML: then the answer is false and `failure` says what and where. No C++
+/// exception leaves this function. Keys with more than 256 dots in a line and more than 16 values
+/// inside each other are refused, which bounds the stack this needs.
+bool usher_toml_read(const char *text, size_t length, usher_toml_sink sink, void *context,
+                     usher_toml_failure *failure);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,72 @@
+// Small questions about text that the settings' rules are made of.
+
+extension UInt8 {
+  /// `A–Z a–z 0–9 _`
+  var isWordByte: Bool { isLetter || isDigit || self == UInt8(ascii: "_") }
+
+  var isLetter: Bool {
+    (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20)
+  }
+
+  var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
+
+  /// Printable ASCII without the space.
+  var isVisible: Bool { (0x21...0x7E).contains(self) }
+
+  func isOne(of characters: StaticString) -> Bool {
+    characters.withUTF8Buffer { $0.contains(self) }
+  }
+}
+
+extension String {
+  /// Not empty, not longer than `limit` bytes, and every byte as asked.
+  func consists(upTo limit: Int, of isAllowed: (UInt8) -> Bool) -> Bool {
+    !isEmpty && utf8.count <= limit && utf8.allSatisfy(isAllowed)
+  }
+
+  /// `[a-z0-9][a-z0-9._-]{0,63}`: what providers and clients are called.
+  var isConfigName: Bool {
+    guard let first = utf8.first, !first.isOne(of: "._-") else { return false }
+    return consists(upTo: 64) {
+      $0.isDigit || ($0.isLetter && $0 & 0x20 != 0) || $0.isOne(of: "._-")
+    }
+  }
+
+  /// A name that is also a file's, as systemd's credentials need it.
+  var isCredentialName: Bool {
+    utf8.first != UInt8(ascii: ".") && consists(upTo: 128) { $0.isWordByte || $0.isOne(of: ".-") }
+  }
+
+  var isAbsolutePath: Bool {
+    hasPrefix("/") && consists(upTo: 4096) { $0 >= 0x20 && $0 != 0x7F }
+  }
+
+  /// The nearest of some names, if one is near enough to be what was meant.
+  func nearest(of names: some Sequence<String>) -> String? {
+    let limit = utf8.count > 4 ? 2 : 1
+    let near = names.map { (name: $0, distance: distance(to: $0)) }
+      .filter { $0.distance <= limit }
+    return near.min { ($0.distance, $0.name) < ($1.distance, $1.name) }?.name
+  }
+
+  /// Changes, insertions, deletions and swaps of neighbours that make one of the other.
+  private func distance(to other: String) -> Int {
+    let a = Array(utf8)
+    let b = Array(other.utf8)
+    guard a.count <= 64, b.count <= 64, abs(a.count - b.count) <= 2 else { return .max }
+    var before: [Int] = []
+    var last = Array(0...b.count)
+    for i in a.indices {
+      var row = [i + 1]
+      for j in b.indices {
+        var best = Swift.min(last[j + 1] + 1, row[j] + 1, last[j] + (a[i] == b[j] ? 0 : 1))
+        if i > 0, j > 0, a[i] == b[j - 1], a[i - 1] == b[j] {
+          best = Swift.min(best, before[j - 1] + 1)
+        }
+        row.append(best)
+      }
+      (before, last) = (last, row)
+    }
+    return last[b.count]
+  }
+}

@@ -1,0 +1,143 @@
+/// Where something stands in a configuration file.
+///
+/// Lines and columns (in characters) count from 1; both are 0 where the file as a whole is meant.
+package struct SourcePosition: Sendable, Hashable, CustomStringConvertible {
+  package var file: String
+  package var line: Int
+  package var column: Int
+
+  package init(file: String, line: Int, column: Int) {
+    self.file = file
+    self.line = line
+    self.column = column
+  }
+
+  package var description: String { "\(file):\(line):\(column)" }
+}
+
+/// A value of a TOML document with the place it was written at; nil for one that was not read from
+/// a file.
+package struct TomlNode: Sendable, Hashable {
+  package var value: TomlValue
+  package var position: SourcePosition?
+
+  package init(_ value: TomlValue, at position: SourcePosition? = nil) {
+    self.value = value
+    self.position = position
+  }
+}
+
+package enum TomlValue: Sendable, Hashable {
+  case table(TomlTable)
+  case array([TomlNode])
+  case string(String)
+  case integer(Int64)
+  case float(Double)
+  case boolean(Bool)
+  /// A date, a time or both. No setting is one, so only its kind is kept.
+  case date
+
+  /// The value's kind in words, for "expected …, found …".
+  package var kind: String {
+    switch self {
+    case .table: "a table"
+    case .array: "an array"
+    case .string: "a string"
+    case .integer: "an integer"
+    case .float: "a number with a fraction"
+    case .boolean: "a boolean"
+    case .date: "a date or time"
+    }
+  }
+}
+
+/// Keys and values in the order they were written.
+package struct TomlTable: Sendable, Hashable {
+  package struct Entry: Sendable, Hashable {
+    package var key: String
+    package var keyPosition: SourcePosition?
+    package var node: TomlNode
+
+    package init(_ key: String, _ node: TomlNode, at keyPosition: SourcePosition? = nil) {
+      self.key = key
+      self.keyPosition = keyPosition
+      self.node = node
+    }
+  }
+
+  package private(set) var entries: [Entry] = []
+  private var index: [String: Int] = [:]
+
+  package init() {}
+
+  package init(_ entries: [Entry]) {
+    for entry in entries { append(entry) }
+  }
+
+  package subscript(key: String) -> Entry? { index[key].map { entries[$0] } }
+
+  package mutating func append(_ entry: Entry) {
+    index[entry.key] = entries.count
+    entries.append(entry)
+  }
+}
+
+extension TomlTable {
+  /// Lays a later file's root table over this one.
+  ///
+  /// Tables are laid over key by key, arrays at the root append, everything else is replaced.
+  /// - Returns: A problem for each place where a table or array meets something else, which would
+  ///   make one of the two vanish.
+  package mutating func lay(_ later: TomlTable) -> [ConfigProblem] {
+    lay(later, path: "")
+  }
+
+  private mutating func lay(_ later: TomlTable, path: String) -> [ConfigProblem] {
+    later.entries.flatMap { entry -> [ConfigProblem] in
+      guard let place = index[entry.key] else {
+        append(entry)
+        return []
+      }
+      let path = path.isEmpty ? entry.key : "\(path).\(entry.key)"
+      let earlier = entries[place].node
+      switch (earlier.value, entry.node.value) {
+      case (.table(var table), .table(let laid)):
+        let problems = table.lay(laid, path: path)
+        entries[place].node.value = .table(table)
+        return problems
+      case (.array(let first), .array(let second)) where path == entry.key:
+        entries[place].node.value = .array(first + second)
+      case (let first, let second) where !first.hasShape(of: second):
+        return [Self.clash(earlier, entry, path)]
+      case (_, _):
+        entries[place] = entry
+      }
+      return []
+    }
+  }
+
+  private static func clash(_ earlier: TomlNode, _ entry: Entry, _ path: String) -> ConfigProblem {
+    let place = earlier.position.map { " at \($0)" } ?? ""
+    return ConfigProblem(
+      entry.keyPosition, key: path,
+      "\(entry.node.value.kind) cannot be laid over \(earlier.value.kind)\(place)")
+  }
+}
+
+extension TomlValue {
+  private enum Shape {
+    case table
+    case array
+    case single
+  }
+
+  fileprivate func hasShape(of other: TomlValue) -> Bool { shape == other.shape }
+
+  private var shape: Shape {
+    switch self {
+    case .table: .table
+    case .array: .array
+    case .string, .integer, .float, .boolean, .date: .single
+    }
+  }
+}
