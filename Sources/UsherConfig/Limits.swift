@@ -1,0 +1,63 @@
+/// `[limits]`: what a caller may ask of the daemon (RPC.md § Limits).
+///
+/// Over a limit a caller gets an error that names the key.
+package struct Limits: SettingsSection {
+  /// Bytes of the longest line a caller may send.
+  package var maxLineBytes = 1_048_576
+  /// How deep arrays and objects may stand inside each other in a message.
+  package var nesting = 32
+  /// Seconds from a line's first byte to its end.
+  package var lineSeconds = 10
+  /// Calls in one batch.
+  package var batch = 64
+  /// Calls of one connection that are being worked on.
+  package var callsInFlight = 64
+  /// Connections of one user.
+  package var connectionsPerUser = 256
+  /// Connections of all users.
+  package var connections = 2048
+  /// How many of all connections only the admin socket may use.
+  package var adminReserve = 8
+  /// Flows of one user that have not ended.
+  package var liveFlowsPerUser = 1024
+  /// Flows one user may start in a minute.
+  package var flowStartsPerMinute = 30
+  /// Bytes of replies a connection may leave unread before the daemon stops reading from it.
+  package var unreadReplyBytes = 1_048_576
+  /// Seconds a connection may leave that many unread before it is closed.
+  package var unreadReplySeconds = 5
+  /// Seconds between two forced refreshes of one account.
+  package var forceRefreshSeconds = 10
+  /// Events kept for a subscriber that does not read; then it has lost some, and is told so.
+  package var eventQueue = 256
+  /// Days in which a request id cannot be used for another flow.
+  package var requestIdDays = 30
+  /// Hours a flow and its result are kept after its end.
+  package var finishedFlowHours = 24
+
+  package init() {}
+
+  package static var blank: Limits { Limits() }
+
+  package mutating func bind(_ table: SettingsTable) {
+    table.setting(&maxLineBytes, "max_line_bytes", 4096...67_108_864)
+    table.setting(&nesting, "nesting", 4...256)
+    table.setting(&lineSeconds, "line_seconds", 1...300)
+    table.setting(&batch, "batch", 1...1024)
+    table.setting(&callsInFlight, "calls_in_flight", 1...4096)
+    table.setting(&connectionsPerUser, "connections_per_user", 1...65_536)
+    table.setting(&connections, "connections", 16...65_536)
+    table.setting(&adminReserve, "admin_reserve", 1...1024)
+    table.setting(&liveFlowsPerUser, "live_flows_per_user", 1...1_000_000)
+    table.setting(&flowStartsPerMinute, "flow_starts_per_minute", 1...100_000)
+    table.setting(&unreadReplyBytes, "unread_reply_bytes", 4096...67_108_864)
+    table.setting(&unreadReplySeconds, "unread_reply_seconds", 1...300)
+    table.setting(&forceRefreshSeconds, "force_refresh_seconds", 1...3600)
+    table.setting(&eventQueue, "event_queue", 16...65_536)
+    table.setting(&requestIdDays, "request_id_days", 1...365)
+    table.setting(&finishedFlowHours, "finished_flow_hours", 1...720)
+    if adminReserve >= connections {
+      table.complain("admin_reserve", "must be less than connections, which is \(connections)")
+    }
+  }
+}

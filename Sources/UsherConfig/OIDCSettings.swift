@@ -1,0 +1,118 @@
+/// The settings of a provider of type `oidc`: OpenID Connect with discovery.
+package struct OIDCSettings: SettingsSection {
+  /// The issuer identifier (OIDC Core §2), compared character by character with `iss`.
+  package var issuer: ProviderURL
+  package var clientID: String
+  /// The name of the client secret in the credential store; absent: a public client.
+  package var clientCredential: String?
+  package var clientAuth = OIDCClientAuth.auto
+  package var scopes = ["openid", "profile", "offline_access"]
+  package var redirect = Redirect.loopback
+  /// Endpoints that are not to be taken from discovery.
+  package var endpoints = OIDCEndpoints()
+  /// The `audience` parameter some providers want; absent: not sent.
+  package var audience: String?
+  /// More parameters of the authorization request.
+  package var extraAuthorize: [String: String] = [:]
+  /// Seconds by which the provider's clock may differ from this machine's.
+  package var clockSkewSeconds = 60
+
+  package init(issuer: ProviderURL, clientID: String) {
+    self.issuer = issuer
+    self.clientID = clientID
+  }
+
+  package static var blank: OIDCSettings { OIDCSettings(issuer: .blank, clientID: "") }
+
+  package mutating func bind(_ table: SettingsTable) {
+    table.required(&issuer, "issuer") { $0.hasQuery ? "must have no query" : nil }
+    table.required(&clientID, "client_id", complaint: Self.visible)
+    table.setting(&clientCredential, "client_credential") { name in
+      name.isCredentialName ? nil : "must be a credential's name: up to 128 of A-Z a-z 0-9 . _ -"
+    }
+    table.setting(&clientAuth, "client_auth")
+    table.setting(&scopes, "scopes", complaint: Self.complaint(scopes:))
+    table.setting(&redirect, "redirect")
+    table.setting(&audience, "audience", complaint: Self.visible)
+    table.setting(&clockSkewSeconds, "clock_skew_seconds", 0...300)
+    table.table(&endpoints, "endpoints")
+    table.setting(&extraAuthorize, "extra_authorize", complaint: Self.complaint(extra:))
+    if let message = clientAuth.complaint(hasCredential: clientCredential != nil) {
+      table.complain("client_auth", message)
+    }
+  }
+
+  private static func visible(_ text: String) -> String? {
+    text.consists(upTo: 1024, of: \.isVisible) ? nil : "must be printable ASCII without spaces"
+  }
+
+  /// RFC 6749 §3.3; OIDC Core §3.1.2.1.
+  private static func complaint(scopes: [String]) -> String? {
+    let isToken: (String) -> Bool = { scope in
+      scope.consists(upTo: 256) { $0.isVisible && !$0.isOne(of: "\"\\") }
+    }
+    guard scopes.allSatisfy(isToken) else {
+      return "each scope must be printable ASCII without spaces, quotes and backslashes"
+    }
+    return scopes.contains("openid") ? nil : "must contain \"openid\""
+  }
+
+  /// What the flow itself sends, or what would change its meaning.
+  private static let reserved: Set = [
+    "audience", "client_assertion", "client_assertion_type", "client_id", "client_secret", "code",
+    "code_challenge", "code_challenge_method", "code_verifier", "grant_type", "nonce",
+    "redirect_uri", "request", "request_uri", "response_mode", "response_type", "scope", "state",
+  ]
+
+  private static func complaint(extra: [String: String]) -> String? {
+    if let name = extra.keys.sorted().first(where: reserved.contains) {
+      return "\(name) is set by usherd itself"
+    }
+    let areFit = extra.allSatisfy { name, value in
+      name.consists(upTo: 128, of: \.isVisible)
+        && value.utf8.count <= 2048 && value.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
+    }
+    return areFit ? nil : "names must be printable ASCII, values without control characters"
+  }
+}
+
+/// How the client proves itself at the token endpoint (RFC 6749 §2.3.1).
+package enum OIDCClientAuth: String, TextSetting, Codable, CaseIterable, Equatable, Sendable {
+  /// `basic` where there is a credential, unless the provider's metadata says only `post`; else
+  /// `none`.
+  case auto
+  case basic
+  case post
+  case none
+
+  func complaint(hasCredential: Bool) -> String? {
+    switch self {
+    case .auto: nil
+    case .basic, .post: hasCredential ? nil : "needs client_credential"
+    case .none: hasCredential ? "must not be \"none\" beside client_credential" : nil
+    }
+  }
+}
+
+/// `[provider.endpoints]`: each is taken from discovery where it is absent.
+package struct OIDCEndpoints: SettingsSection {
+  package var authorization: ProviderURL?
+  package var token: ProviderURL?
+  package var userinfo: ProviderURL?
+  package var revocation: ProviderURL?
+  package var jwks: ProviderURL?
+  package var deviceAuthorization: ProviderURL?
+
+  package init() {}
+
+  package static var blank: OIDCEndpoints { OIDCEndpoints() }
+
+  package mutating func bind(_ table: SettingsTable) {
+    table.setting(&authorization, "authorization")
+    table.setting(&token, "token")
+    table.setting(&userinfo, "userinfo")
+    table.setting(&revocation, "revocation")
+    table.setting(&jwks, "jwks")
+    table.setting(&deviceAuthorization, "device_authorization")
+  }
+}

@@ -1,0 +1,114 @@
+package import UsherCore
+
+/// One `[[provider]]`: an identity provider under the name callers say.
+///
+/// It is `Codable` so that a flow keeps what it began with.
+package struct ProviderConfig: SettingsSection {
+  /// The name of the daemon's own provider, which no other may have.
+  package static let reservedName = "local"
+
+  /// `[a-z0-9][a-z0-9._-]{0,63}`
+  package var name: ProviderName
+  /// What only this type of provider has.
+  package var settings: ProviderSettings
+  /// How it is reached.
+  package var http = HTTPSettings()
+
+  package init(name: ProviderName, settings: ProviderSettings) {
+    self.name = name
+    self.settings = settings
+  }
+
+  package static var blank: ProviderConfig {
+    ProviderConfig(name: ProviderName(""), settings: .blank(.oidc))
+  }
+
+  package mutating func bind(_ table: SettingsTable) {
+    table.required(&name, "name") { name in
+      if name.rawValue == Self.reservedName { return "is the daemon's own; choose another name" }
+      return name.rawValue.isConfigName
+        ? nil : "must be up to 64 of a-z 0-9 . _ - and begin with a letter or digit"
+    }
+    var type: ProviderType? = settings.type
+    table.required(&type, "type")
+    http.bind(table)
+    guard let type else { return table.ignoreOtherKeys() }
+    if type != settings.type { settings = .blank(type) }
+    settings.bind(table)
+  }
+}
+
+/// Which of the settings a provider has: one more type is a file with its settings and a case in
+/// each switch the compiler then asks for.
+package enum ProviderSettings: Equatable, Sendable {
+  case oidc(OIDCSettings)
+
+  package var type: ProviderType {
+    switch self {
+    case .oidc: .oidc
+    }
+  }
+
+  static func blank(_ type: ProviderType) -> ProviderSettings {
+    switch type {
+    case .oidc: .oidc(.blank)
+    }
+  }
+
+  mutating func bind(_ table: SettingsTable) {
+    switch self {
+    case .oidc(var settings):
+      settings.bind(table)
+      self = .oidc(settings)
+    }
+  }
+}
+
+/// What may stand in `type`.
+package enum ProviderType: String, TextSetting, Codable, CaseIterable, Equatable, Sendable {
+  case oidc
+
+  /// Types that are known by name, for a better answer than "unknown".
+  private static let notYet = ["paysafe", "gopay", "truecaller", "freedomid", "bsa"]
+
+  package init(setting text: String) throws(Refusal) {
+    if let type = ProviderType(rawValue: text) {
+      self = type
+      return
+    }
+    if Self.notYet.contains(text) {
+      throw Refusal("type \(text) is not supported by this version")
+    }
+    let words = Self.allCases.map(\.rawValue)
+    let hint = text.nearest(of: words).map { "; did you mean \($0)?" } ?? ""
+    throw Refusal("unknown type; known: \(words.joined(separator: ", "))\(hint)")
+  }
+}
+
+/// How a provider of any type is reached; keys of `[[provider]]` itself.
+package struct HTTPSettings: SettingsSection {
+  /// An HTTP proxy for all requests to the provider; absent: none.
+  package var proxy: ProxyURL?
+  /// Absolute path of a PEM file with the only CAs to trust; absent: the system's.
+  package var caFile: String?
+  /// Seconds for a connection to the provider to be made.
+  package var connectTimeoutSeconds = 5
+  /// Seconds for a request from its begin to the end of the answer.
+  package var requestTimeoutSeconds = 15
+
+  package init() {}
+
+  package static var blank: HTTPSettings { HTTPSettings() }
+
+  package mutating func bind(_ table: SettingsTable) {
+    table.setting(&proxy, "proxy")
+    table.setting(&caFile, "ca_file") { $0.isAbsolutePath ? nil : "must be an absolute path" }
+    table.setting(&connectTimeoutSeconds, "connect_timeout_seconds", 1...120)
+    table.setting(&requestTimeoutSeconds, "request_timeout_seconds", 1...120)
+  }
+}
+
+extension ProviderName: TextSetting {
+  package init(setting text: String) throws(Refusal) { self.init(rawValue: text) }
+  package var settingText: String { rawValue }
+}

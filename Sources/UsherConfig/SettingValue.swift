@@ -1,0 +1,150 @@
+/// What a setting can be.
+package protocol SettingValue {
+  /// Reads the value; nil after complaining.
+  static func read(_ field: SettingField) -> Self?
+
+  /// The value as it would be written in a file.
+  var toml: TomlValue { get }
+}
+
+/// A setting that is written as a string with rules of its own.
+package protocol TextSetting: SettingValue {
+  init(setting text: String) throws(Refusal)
+
+  var settingText: String { get }
+}
+
+/// A text setting that any coder writes as that text, and reads with the same rules.
+package protocol CodedAsText: TextSetting, Codable {}
+
+extension CodedAsText {
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    let text = try container.decode(String.self)
+    do throws(Refusal) {
+      try self.init(setting: text)
+    } catch {
+      throw DecodingError.dataCorruptedError(in: container, debugDescription: error.message)
+    }
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(settingText)
+  }
+}
+
+/// Why a text is not what a setting needs: a sentence without the text itself.
+package struct Refusal: Error, Equatable, Sendable {
+  package var message: String
+
+  package init(_ message: String) { self.message = message }
+}
+
+/// A value in the file that is being read.
+package struct SettingField {
+  let path: String
+  let node: TomlNode
+  let reading: Reading
+
+  func complain(_ message: String) { reading.complain(node.position, path, message) }
+
+  func complain(expected kind: String) {
+    complain("expected \(kind), found \(node.value.kind)")
+  }
+
+  /// A value inside this one, whose position is remembered too.
+  func child(_ suffix: String, _ node: TomlNode) -> SettingField {
+    let path = path + suffix
+    reading.positions[path] = node.position
+    return SettingField(path: path, node: node, reading: reading)
+  }
+}
+
+extension Int: SettingValue {
+  package static func read(_ field: SettingField) -> Int? {
+    guard case .integer(let number) = field.node.value else {
+      field.complain(expected: "an integer")
+      return nil
+    }
+    return Int(number)
+  }
+
+  package var toml: TomlValue { .integer(Int64(self)) }
+}
+
+extension String: SettingValue {
+  package static func read(_ field: SettingField) -> String? {
+    guard case .string(let text) = field.node.value else {
+      field.complain(expected: "a string")
+      return nil
+    }
+    return text
+  }
+
+  package var toml: TomlValue { .string(self) }
+}
+
+extension TextSetting {
+  package static func read(_ field: SettingField) -> Self? {
+    guard let text = String.read(field) else { return nil }
+    do throws(Refusal) {
+      return try Self(setting: text)
+    } catch {
+      field.complain(error.message)
+      return nil
+    }
+  }
+
+  package var toml: TomlValue { .string(settingText) }
+}
+
+/// A choice among words.
+extension TextSetting where Self: RawRepresentable & CaseIterable, RawValue == String {
+  package init(setting text: String) throws(Refusal) {
+    guard let choice = Self(rawValue: text) else {
+      let words = Self.allCases.map { "\"\($0.rawValue)\"" }.joined(separator: ", ")
+      throw Refusal("must be one of \(words)")
+    }
+    self = choice
+  }
+
+  package var settingText: String { rawValue }
+}
+
+/// A list; read whole or not at all.
+extension Array: SettingValue where Element: SettingValue {
+  package static func read(_ field: SettingField) -> [Element]? {
+    guard case .array(let nodes) = field.node.value else {
+      field.complain(expected: "an array")
+      return nil
+    }
+    let values = nodes.enumerated().map { Element.read(field.child("[\($0)]", $1)) }
+    let good = values.compactMap { $0 }
+    return good.count == values.count ? good : nil
+  }
+
+  package var toml: TomlValue { .array(map { TomlNode($0.toml) }) }
+}
+
+/// A table whose keys the file chooses.
+extension Dictionary: SettingValue where Key == String, Value: SettingValue {
+  package static func read(_ field: SettingField) -> [String: Value]? {
+    guard case .table(let table) = field.node.value else {
+      field.complain(expected: "a table")
+      return nil
+    }
+    var values: [String: Value] = [:]
+    for entry in table.entries {
+      guard let value = Value.read(field.child(".\(entry.key)", entry.node)) else { continue }
+      values[entry.key] = value
+    }
+    return values
+  }
+
+  package var toml: TomlValue {
+    .table(
+      TomlTable(
+        self.sorted { $0.key < $1.key }.map { TomlTable.Entry($0.key, TomlNode($0.value.toml)) }))
+  }
+}

@@ -1,0 +1,76 @@
+/// An absolute http or https URL taken apart, without user information and fragment (RFC 3986).
+struct URLParts: Equatable {
+  var scheme: String
+  /// Without brackets, in lower case.
+  var host: String
+  var port: Int?
+  /// Empty, or from its first slash on.
+  var path: String
+  var query: String?
+
+  init(_ text: String) throws(Refusal) {
+    guard text.consists(upTo: 2048, of: { $0.isVisible && !$0.isOne(of: "\"<>\\^`{|}") }) else {
+      throw Refusal("is not a URL: empty, too long or with characters a URL cannot have")
+    }
+    guard let begin = Self.scheme(of: text) else {
+      throw Refusal("must be an absolute http or https URL")
+    }
+    guard !text.contains("#") else { throw Refusal("must have no fragment") }
+    scheme = begin
+    let rest = text.dropFirst(begin.count + 3)
+    let authority = rest.prefix { $0 != "/" && $0 != "?" }
+    guard !authority.contains("@") else { throw Refusal("must have no user name or password") }
+    let tail = rest.dropFirst(authority.count)
+    path = String(tail.prefix { $0 != "?" })
+    query = tail.firstIndex(of: "?").map { String(tail[tail.index(after: $0)...]) }
+    guard let (host, port) = Self.hostAndPort(String(authority)) else {
+      throw Refusal("has no valid host and port")
+    }
+    self.host = host
+    self.port = port
+  }
+
+  /// `localhost`, 127.0.0.0/8 or `::1`, each as written: no name is looked up.
+  var isLoopback: Bool {
+    if host == "localhost" || host == "::1" { return true }
+    let numbers = host.split(separator: ".", omittingEmptySubsequences: false)
+    return numbers.count == 4 && numbers[0] == "127"
+      && numbers.allSatisfy { UInt8($0).map(String.init) == String($0) }
+  }
+
+  private static func scheme(of text: String) -> String? {
+    ["https", "http"].first { text.prefix($0.count + 3).lowercased() == $0 + "://" }
+  }
+
+  private static func hostAndPort(_ authority: String) -> (String, Int?)? {
+    let host: String
+    var rest: Substring
+    if authority.hasPrefix("[") {
+      guard let end = authority.firstIndex(of: "]") else { return nil }
+      host = authority[..<end].dropFirst().lowercased()
+      rest = authority[authority.index(after: end)...]
+      guard host.consists(upTo: 45, of: { $0.isHexDigit || $0.isOne(of: ":.") }),
+        host.contains(":")
+      else { return nil }
+    } else {
+      let name = authority.prefix { $0 != ":" }
+      host = name.lowercased()
+      rest = authority[name.endIndex...]
+      guard host.consists(upTo: 253, of: { $0.isWordByte || $0.isOne(of: "-.") }) else {
+        return nil
+      }
+    }
+    guard !rest.isEmpty else { return (host, nil) }
+    rest = rest.dropFirst()
+    guard authority.dropLast(rest.count).hasSuffix(":"), rest.utf8.allSatisfy(\.isDigit),
+      let port = UInt16(rest), port > 0
+    else { return nil }
+    return (host, Int(port))
+  }
+}
+
+extension UInt8 {
+  fileprivate var isHexDigit: Bool {
+    isDigit || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(self | 0x20)
+  }
+}

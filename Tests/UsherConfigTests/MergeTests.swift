@@ -1,0 +1,96 @@
+import Testing
+import UsherConfig
+import UsherCore
+
+@Suite("Several files")
+struct MergeTests {
+  @Test("a later file's keys win, the others stay")
+  func keyByKey() throws {
+    let config = try Config.load(files: [
+      ("usherd.toml", "[limits]\nbatch = 10\nnesting = 20\n[log]\nlevel = \"debug\""),
+      ("conf.d/10.toml", "[limits]\nbatch = 11"),
+      ("conf.d/20.toml", "limits.batch = 12\nlog = { level = \"error\" }"),
+    ])
+    #expect(config.limits.batch == 12)
+    #expect(config.limits.nesting == 20)
+    #expect(config.limits.eventQueue == 256)
+    #expect(config.log.level == .error)
+  }
+
+  @Test("providers and rules of all files add up in their order")
+  func arrays() throws {
+    let second = provider.replacing("\"work\"", with: "\"home\"")
+    let config = try Config.load(files: [
+      ("a", provider + client("{ user = \"1\" }", name: "one")),
+      ("b", second + client("{ user = \"2\" }", name: "two")),
+    ])
+    #expect(config.providers.map(\.name.rawValue) == ["work", "home"])
+    #expect(config.clients.map(\.name) == ["one", "two"])
+  }
+
+  @Test("a list that is a setting is replaced, not appended")
+  func lists() throws {
+    let table = try TomlTable.parse(Array("t.a = [1]".utf8), file: "a")
+    var laid = table
+    #expect(laid.lay(try TomlTable.parse(Array("t.a = [2]".utf8), file: "b")) == [])
+    #expect(laid.text == "\n[t]\na = [2]\n" || laid.text == "[t]\na = [2]\n")
+  }
+
+  @Test("the same provider name twice is a problem that names both places")
+  func twins() {
+    #expect(
+      problems([("a.toml", provider), ("b.toml", "\n" + provider)])
+        == "b.toml:3:8: provider[1].name: provider \"work\" is already defined at a.toml:2:8")
+  }
+
+  @Test("the same rule name twice is a problem that names both places")
+  func clientTwins() {
+    let rule = client("{ user = \"1\" }")
+    #expect(
+      problems([("a.toml", rule + rule)])
+        == "a.toml:6:8: client[1].name: client \"till\" is already defined at a.toml:2:8")
+  }
+
+  @Test("a table that meets something else does not vanish silently")
+  func clash() {
+    let entry = "[provider]\nname = \"x\"\n"
+    let found = problems([("a.toml", entry), ("b.toml", provider)])
+    #expect(
+      found.contains("b.toml:1:3: provider: an array cannot be laid over a table at a.toml:1:1"))
+    #expect(
+      problems([("a.toml", "[limits]\nbatch = 1"), ("b.toml", "limits = 3")])
+        == "b.toml:1:1: limits: an integer cannot be laid over a table at a.toml:1:1")
+  }
+
+  @Test("problems of all files are found, in the order of files and lines")
+  func all() {
+    let found = problems([
+      ("b.toml", "[limits]\nbatch = \"many\"\nnesting = 1\nfoo = 1\n"),
+      ("a.toml", "x = \n"),
+      ("c.toml", "[log]\nlevel = 3\n"),
+    ])
+    #expect(
+      found.split(separator: "\n").map { $0.prefix { $0 != " " } } == [
+        "b.toml:2:9:", "b.toml:3:11:", "b.toml:4:1:", "a.toml:1:5:", "c.toml:2:9:",
+      ])
+  }
+
+  @Test("while a file cannot be read, nothing is called missing for what may stand in it")
+  func half() {
+    let rule = client("{ user = \"1\" }", allow: "[\"token.get home\"]")
+    #expect(problems([("a.toml", "x = \n"), ("b.toml", rule)]).hasPrefix("a.toml:1:5: "))
+    #expect(!problems([("a.toml", "x = \n"), ("b.toml", rule)]).contains("no provider"))
+  }
+
+  @Test("of very many problems the text shows a hundred, the error has all")
+  func many() throws {
+    let text = (0..<5000).map { "key\($0) = 1\n" }.joined()
+    do throws(ConfigError) {
+      _ = try load(text)
+      #expect(Bool(false))
+    } catch {
+      #expect(error.problems.count == 5000)
+      #expect(error.description.hasSuffix("and 4900 more problems"))
+    }
+  }
+}

@@ -1,0 +1,283 @@
+import Testing
+import UsherConfig
+
+@Suite("Policy")
+struct PolicyTests {
+  private static let names = PrincipalResolver(
+    user: { ["anna": 1000, "till": 2000][$0] }, group: { ["usher": 50, "tills": 60][$0] })
+
+  /// One row: who asks what, and the answer.
+  struct Row: CustomTestStringConvertible, Sendable {
+    var rules: String
+    var caller: CallerIdentity
+    var call: String
+    var answer: Decision
+
+    init(_ rules: String, _ caller: CallerIdentity, _ call: String, _ answer: Decision) {
+      self.rules = rules
+      self.caller = caller
+      self.call = call
+      self.answer = answer
+    }
+
+    /// `METHOD [PROVIDER[/KIND]]`, meant literally.
+    var request: PolicyRequest {
+      let parts = call.split { $0 == " " || $0 == "/" }.map(String.init)
+      return PolicyRequest(
+        method: parts[0], provider: parts.dropFirst().first, kind: parts.dropFirst(2).first)
+    }
+
+    var testDescription: String { "\(caller.uid) \(call)" }
+  }
+
+  private static let root = CallerIdentity(uid: 0, gid: 0)
+  private static let daemon = CallerIdentity(uid: 990, gid: 990)
+  private static let member = CallerIdentity(uid: 1001, gid: 1001, groups: [7, 50])
+  private static let stranger = CallerIdentity(uid: 1002, gid: 1002)
+  private static let anna = CallerIdentity(uid: 1000, gid: 1000, groups: [50])
+  private static let till = CallerIdentity(
+    uid: 2000, gid: 60, unit: "till.service", executable: "/usr/bin/till")
+
+  private static func decide(_ row: Row) throws -> Decision {
+    let text = provider + provider.replacing("\"work\"", with: "\"home\"") + row.rules
+    let policy = try Policy(load(text), daemonUser: 990, names: names)
+    return policy.decide(row.caller, row.request)
+  }
+
+  @Test(
+    "where no rule matches",
+    arguments: [
+      Row("", root, "flow.start work/authorize", .allow(rule: "(root)")),
+      Row("", root, "credential.set", .allow(rule: "(root)")),
+      Row("", daemon, "token.get work", .allow(rule: "(daemon)")),
+      Row("", member, "token.get work", .allow(rule: "(members of usher)")),
+      Row("", CallerIdentity(uid: 3, gid: 50), "flow.list", .allow(rule: "(members of usher)")),
+      Row("", stranger, "token.get work", .deny(rule: "(no rule)")),
+      Row("", stranger, "flow.list", .deny(rule: "(no rule)")),
+      Row("", stranger, "provider.list", .deny(rule: "(no rule)")),
+      Row("", stranger, "rpc.hello", .allow(rule: "(everybody)")),
+      Row("", stranger, "rpc.discover", .allow(rule: "(everybody)")),
+      Row("", stranger, "rpc.cancel", .allow(rule: "(everybody)")),
+      Row("", stranger, "system.status", .allow(rule: "(everybody)")),
+      Row("", stranger, "system.reload", .deny(rule: "(no rule)")),
+      Row("[access]\ngroup = 1002", stranger, "token.get work", .allow(rule: "(members of 1002)")),
+      Row("[access]\ngroup = 1002", member, "token.get work", .deny(rule: "(no rule)")),
+    ])
+  func defaults(row: Row) throws {
+    #expect(try Self.decide(row) == row.answer)
+  }
+
+  private static let tillRule = client(
+    "{ unit = \"till.service\" }", allow: "[\"flow.start work/*\", \"token.get work\"]")
+
+  @Test(
+    "a rule says what is allowed, and forbids the rest",
+    arguments: [
+      Row(tillRule, till, "flow.start work/authorize", .allow(rule: "till")),
+      Row(tillRule, till, "flow.start home/authorize", .deny(rule: "till")),
+      Row(tillRule, till, "token.get work", .allow(rule: "till")),
+      Row(tillRule, till, "token.get home", .deny(rule: "till")),
+      Row(tillRule, till, "token.get", .deny(rule: "till")),
+      Row(tillRule, till, "account.list", .deny(rule: "till")),
+      Row(tillRule, till, "rpc.hello", .allow(rule: "(everybody)")),
+      Row(tillRule, till, "system.status", .allow(rule: "(everybody)")),
+      Row(tillRule, anna, "account.list", .allow(rule: "(members of usher)")),
+      Row(tillRule, stranger, "token.get work", .deny(rule: "(no rule)")),
+      Row(
+        tillRule, CallerIdentity(uid: 0, gid: 0, unit: "till.service"), "account.list",
+        .deny(rule: "till")),
+      Row(client("{ user = \"anna\" }", allow: "[]"), anna, "token.get work", .deny(rule: "till")),
+    ])
+  func rules(row: Row) throws {
+    #expect(try Self.decide(row) == row.answer)
+  }
+
+  @Test(
+    "whoever may start a flow may follow it",
+    arguments: [
+      Row(tillRule, till, "flow.get work/authorize", .allow(rule: "till")),
+      Row(tillRule, till, "flow.wait work/device", .allow(rule: "till")),
+      Row(tillRule, till, "flow.submit work/authorize", .allow(rule: "till")),
+      Row(tillRule, till, "flow.cancel work/authorize", .allow(rule: "till")),
+      Row(tillRule, till, "flow.list", .allow(rule: "till")),
+      Row(tillRule, till, "flow.list work", .allow(rule: "till")),
+      Row(tillRule, till, "flow.list home", .deny(rule: "till")),
+      Row(tillRule, till, "flow.get home/authorize", .deny(rule: "till")),
+      Row(
+        client("{ user = \"till\" }", allow: "[\"flow.start work/device\"]"), till,
+        "flow.get work/authorize", .deny(rule: "till")),
+      Row(
+        client("{ user = \"till\" }", allow: "[\"token.get\"]"), till, "flow.list",
+        .deny(rule: "till")),
+      Row(
+        client("{ user = \"till\" }", allow: "[\"flow.get\"]"), till, "flow.start work/device",
+        .deny(rule: "till")),
+    ])
+  func follows(row: Row) throws {
+    #expect(try Self.decide(row) == row.answer)
+  }
+
+  @Test(
+    "a rule matches by all it gives",
+    arguments: [
+      Row(client("{ user = \"till\" }"), till, "x.y", .allow(rule: "till")),
+      Row(client("{ user = 2000 }"), till, "x.y", .allow(rule: "till")),
+      Row(client("{ user = \"till\" }"), stranger, "x.y", .deny(rule: "(no rule)")),
+      Row(client("{ group = \"tills\" }"), till, "x.y", .allow(rule: "till")),
+      Row(client("{ group = 7 }"), member, "x.y", .allow(rule: "till")),
+      Row(client("{ group = \"tills\" }"), stranger, "x.y", .deny(rule: "(no rule)")),
+      Row(client("{ executable = \"/usr/bin/till\" }"), till, "x.y", .allow(rule: "till")),
+      Row(client("{ executable = \"/usr/bin/till\" }"), stranger, "x.y", .deny(rule: "(no rule)")),
+      Row(client("{ unit = \"other.service\" }"), till, "x.y", .deny(rule: "(no rule)")),
+      Row(
+        client("{ unit = \"till.service\", user = \"anna\" }"), till, "x.y",
+        .deny(rule: "(no rule)")),
+      Row(
+        client("{ unit = \"till.service\", user = \"till\", group = \"tills\" }"), till, "x.y",
+        .allow(rule: "till")),
+    ])
+  func matches(row: Row) throws {
+    #expect(try Self.decide(row) == row.answer)
+  }
+
+  private static let two =
+    client("{ user = \"till\" }", allow: "[\"token.get work\"]", name: "first")
+    + client("{ group = \"tills\" }", allow: "[\"token.*\", \"flow.start\"]", name: "second")
+
+  @Test(
+    "of several rules the first that allows decides",
+    arguments: [
+      Row(two, till, "token.get work", .allow(rule: "first")),
+      Row(two, till, "token.get home", .allow(rule: "second")),
+      Row(two, till, "token.list", .allow(rule: "second")),
+      Row(two, till, "flow.start home/device", .allow(rule: "second")),
+      Row(two, till, "account.list", .deny(rule: "first")),
+      Row(two, CallerIdentity(uid: 5, gid: 60), "account.list", .deny(rule: "second")),
+    ])
+  func several(row: Row) throws {
+    #expect(try Self.decide(row) == row.answer)
+  }
+
+  @Test(
+    "patterns",
+    arguments: [
+      ("*", "token.get work", true), ("*", "token.get", true), ("* *", "token.get", true),
+      ("* */*", "flow.start work/a", true), ("provider.*", "provider.list", true),
+      ("provider.*", "providers.list", false), ("provider.*", "provider", false),
+      ("*.get", "token.get", true), ("*.get", "token.getx", false), ("t*.g*t", "token.get", true),
+      ("token.get", "token.get work", true), ("token.get w*", "token.get work", true),
+      ("token.get w*", "token.get home", false), ("token.get w*", "token.get", false),
+      ("flow.start work/*", "flow.start work/device", true),
+      ("flow.start work", "flow.start work/device", true),
+      ("flow.start */device", "flow.start work/device", true),
+      ("flow.start */device", "flow.start work/authorize", false),
+      ("flow.start work/device", "flow.start work", false),
+      ("token.get", "Token.get", false), ("**", "token.get", true), ("a*a", "a.b", false),
+    ])
+  func patterns(pattern: String, call: String, isAllowed: Bool) throws {
+    let row = Row("", Self.till, call, .deny(rule: ""))
+    #expect(try AccessPattern(setting: pattern).allows(row.request) == isAllowed)
+  }
+
+  @Test("a pattern of stars takes no time to speak of")
+  func stars() throws {
+    let pattern = try AccessPattern(setting: String(repeating: "*a", count: 60) + "b")
+    let word = String(repeating: "a", count: 4000)
+    #expect(!pattern.allows(PolicyRequest(method: word)))
+  }
+
+  @Test(
+    "what is not a pattern",
+    arguments: [
+      "", " ", "token.get ", " token.get", "a b c", "a b/c/d", "a /c", "a b/", "a b/c d", "töken",
+      "a  b",
+      "a\\tb",
+    ])
+  func notPatterns(text: String) {
+    let found = problems(client("{ user = \"1\" }", allow: "[\"\(text)\"]"))
+    #expect(found.hasPrefix("usherd.toml:4:10: client[0].allow[0]: must be \"METHOD\""))
+  }
+
+  @Test(
+    "a pattern is written as it was read",
+    arguments: [
+      "*", "token.get", "token.get work", "flow.start work/device", "flow.start */device",
+    ])
+  func text(pattern: String) throws {
+    #expect(try AccessPattern(setting: pattern).settingText == pattern)
+  }
+
+  @Test("a rule for a provider nobody configured is a problem")
+  func unknownProvider() {
+    let rule = client("{ user = \"1\" }", allow: "[\"flow.start local/*\",\n \"token.get wrok\"]")
+    #expect(
+      problems(provider + rule)
+        == "usherd.toml:10:2: client[0].allow[1]: there is no provider \"wrok\"; did you mean work?"
+    )
+  }
+
+  @Test(
+    "a rule that is not one",
+    arguments: [
+      ("{}", "must have at least one of unit, user, group, executable"),
+      ("{ unit = \"till\" }", "must be a unit's full name, such as \"till.service\""),
+      ("{ unit = \"a/till.service\" }", "must be a unit's full name, such as \"till.service\""),
+      ("{ executable = \"till\" }", "must be an absolute path"),
+      ("{ user = \"\" }", "must be a name or a numeric id"),
+      ("\"till.service\"", "expected a table, found a string"),
+    ])
+  func notRules(match: String, problem: String) {
+    #expect(message(problems(client(match))) == problem)
+  }
+
+  @Test("name, match and allow must be there")
+  func missing() {
+    #expect(
+      problems("[[client]]\n") == """
+        usherd.toml:1:1: client[0].name: is missing
+        usherd.toml:1:1: client[0].match: is missing
+        usherd.toml:1:1: client[0].allow: is missing
+        """)
+  }
+
+  @Test("users and groups nobody knows are all reported, with their places")
+  func unknownNames() throws {
+    let config = try load(
+      "[access]\ngroup = \"nobody-here\"\n"
+        + client("{ user = \"bob\", group = \"bobs\" }", name: "one")
+        + client("{ user = \"anna\" }", name: "two"))
+    do throws(ConfigError) {
+      _ = try Policy(config, daemonUser: 990, names: Self.names)
+      #expect(Bool(false))
+    } catch {
+      #expect(
+        error.description == """
+          usherd.toml:5:18: client[0].match.user: there is no user "bob" on this machine
+          usherd.toml:5:33: client[0].match.group: there is no group "bobs" on this machine
+          usherd.toml:2:9: access.group: there is no group "nobody-here" on this machine
+          """)
+    }
+  }
+
+  @Test("a machine without the default group has no members, and that is no problem")
+  func noGroup() throws {
+    let nobody = PrincipalResolver(user: { _ in nil }, group: { _ in nil })
+    let policy = try Policy(Config(), daemonUser: 990, names: nobody)
+    #expect(
+      policy.decide(Self.member, PolicyRequest(method: "token.get")) == .deny(rule: "(no rule)"))
+  }
+
+  @Test("ten thousand rules are looked through once for a caller")
+  func manyRules() throws {
+    let rules = try (0..<10_000).map { place in
+      ClientRule(
+        name: "r\(place)", match: ClientMatch(user: .id(UInt32(place + 10_000))),
+        allow: [try AccessPattern(setting: "token.get")])
+    }
+    let policy = try Policy(
+      rules: rules, access: AccessSettings(), daemonUser: 990, names: Self.names)
+    let caller = policy.caller(CallerIdentity(uid: 19_999, gid: 1))
+    #expect(caller.decide(PolicyRequest(method: "token.get")) == .allow(rule: "r9999"))
+    #expect(caller.decide(PolicyRequest(method: "token.list")) == .deny(rule: "r9999"))
+  }
+}

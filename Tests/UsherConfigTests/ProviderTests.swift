@@ -1,0 +1,243 @@
+import Testing
+import UsherConfig
+import UsherCore
+
+@Suite("Providers")
+struct ProviderTests {
+  @Test("the least a provider needs; everything else has a default")
+  func least() throws {
+    let config = try load(provider)
+    let expected = OIDCSettings(
+      issuer: try ProviderURL(setting: "https://id.example.com"), clientID: "usher")
+    #expect(
+      config.providers == [ProviderConfig(name: ProviderName("work"), settings: .oidc(expected))])
+    #expect(config.provider(ProviderName("work")) != nil)
+    #expect(expected.scopes == ["openid", "profile", "offline_access"])
+    #expect(expected.redirect == .loopback)
+    #expect(expected.clientAuth == .auto)
+    #expect(expected.clockSkewSeconds == 60)
+    #expect(HTTPSettings().connectTimeoutSeconds == 5)
+    #expect(HTTPSettings().requestTimeoutSeconds == 15)
+  }
+
+  @Test("what must be there and is not is all reported, at the entry")
+  func missing() {
+    #expect(
+      problems("[[provider]]\n[log]\nlevel = \"info\"\n") == """
+        usherd.toml:1:1: provider[0].name: is missing
+        usherd.toml:1:1: provider[0].type: is missing
+        """)
+    #expect(
+      problems("[[provider]]\nname = \"x\"\ntype = \"oidc\"\n") == """
+        usherd.toml:1:1: provider[0].issuer: is missing
+        usherd.toml:1:1: provider[0].client_id: is missing
+        """)
+  }
+
+  @Test(
+    "names",
+    arguments: [
+      ("work", true), ("a", true), ("0", true), ("a.b_c-d", true),
+      (String(repeating: "a", count: 64), true), (String(repeating: "a", count: 65), false),
+      ("", false), ("Work", false), (".a", false), ("-a", false), ("_a", false), ("a b", false),
+      ("a/b", false), ("wörk", false), ("a*", false), ("local", false),
+    ])
+  func names(name: String, isFit: Bool) {
+    let found = problems(provider.replacing("\"work\"", with: "\"\(name)\""))
+    #expect(found.isEmpty == isFit, "\(found)")
+    #expect(isFit || found.hasPrefix("usherd.toml:2:8: provider[0].name: "))
+  }
+
+  @Test(
+    "types that are not built yet are known by name",
+    arguments: [
+      "paysafe", "gopay", "truecaller", "freedomid", "bsa",
+    ])
+  func laterTypes(type: String) {
+    let text = "[[provider]]\nname = \"x\"\ntype = \"\(type)\"\nmerchant_id = \"m\"\n"
+    #expect(
+      problems(text)
+        == "usherd.toml:3:8: provider[0].type: type \(type) is not supported by this version")
+  }
+
+  @Test("another type is unknown")
+  func unknownType() {
+    let text = "[[provider]]\nname = \"x\"\ntype = \"odic\"\n"
+    #expect(message(problems(text)) == "unknown type; known: oidc; did you mean oidc?")
+    #expect(
+      message(problems(text.replacing("odic", with: "saml"))) == "unknown type; known: oidc")
+  }
+
+  @Test(
+    "a secret in the file is told where it belongs, and not repeated",
+    arguments: [
+      "client_secret", "secret", "password", "api_key", "CLIENT_SECRET", "refresh_token",
+    ])
+  func secrets(key: String) {
+    let found = problems(provider + "\(key) = \"hunter2\"\n")
+    #expect(found.contains("usherctl credential set NAME"))
+    #expect(found.contains("client_credential"))
+    #expect(!found.contains("hunter2"))
+  }
+
+  @Test(
+    "no problem repeats the value it is about",
+    arguments: [
+      "issuer", "client_id", "client_credential", "client_auth", "redirect", "proxy", "ca_file",
+      "audience",
+    ])
+  func noEcho(key: String) {
+    let lines = provider.split(separator: "\n").filter { !$0.hasPrefix(key + " ") }
+    let found = problems(lines.joined(separator: "\n") + "\n\(key) = \"hunter2 \\u0001\"\n")
+    #expect(!found.isEmpty)
+    #expect(!found.contains("hunter2"))
+  }
+
+  @Test(
+    "addresses: https, or http on a loopback host",
+    arguments: [
+      ("https://id.example.com", true), ("https://id.example.com/realms/a", true),
+      ("HTTPS://ID.example.com:8443/", true), ("https://[2001:db8::1]:1/", true),
+      ("http://127.0.0.1:8080", true), ("http://127.9.8.7", true), ("http://[::1]:80/x", true),
+      ("http://localhost:9000/", true), ("http://id.example.com", false), ("http://127.1", false),
+      ("http://127.0.0.1.example.com", false), ("http://127.0.0.256", false),
+      ("http://0127.0.0.1", false), ("http://127.0.0.01", false), ("http://localhost.", false),
+      ("http://localhost.example.com", false), ("http://[::2]", false), ("http://10.0.0.1", false),
+      ("http://127.0.0.1@evil.example", false), ("https://user:pw@id.example.com", false),
+      ("https://id.example.com#x", false), ("https://id.example.com?x=1", false),
+      ("https://", false), ("https:///x", false), ("https://a b", false), ("https://a:0", false),
+      ("https://a:65536", false), ("https://a:", false), ("https://a:1x", false),
+      ("https://[::1", false), ("https://[zz]", false), ("https://[::1]x:1", false),
+      ("ftp://a", false), ("id.example.com", false), ("", false), ("javascript:alert(1)", false),
+      ("https://ex\\u00e4mple.com", false), ("https://a\\\\b", false),
+      ("https://a/" + String(repeating: "x", count: 3000), false),
+    ])
+  func addresses(url: String, isFit: Bool) {
+    let text = provider.replacing("https://id.example.com", with: url)
+    #expect(problems(text).isEmpty == isFit, "\(problems(text))")
+  }
+
+  @Test("an address keeps its text and knows host and port")
+  func parts() throws {
+    let url = try ProviderURL(setting: "https://ID.example.com/a?b=c")
+    #expect(url.text == "https://ID.example.com/a?b=c")
+    #expect(url.host == "id.example.com")
+    #expect(url.port == 443)
+    #expect(url.isSecure)
+    #expect(url.hasQuery)
+    let local = try ProviderURL(setting: "http://[::1]:81/x")
+    #expect(local.host == "::1")
+    #expect(local.port == 81)
+    #expect(!local.isSecure)
+  }
+
+  @Test("each endpoint may be overridden, under the same rule", arguments: OIDCEndpoints.keys)
+  func endpoints(key: String) throws {
+    let good = try load(provider + "[provider.endpoints]\n\(key) = \"https://x.example/e?q=1\"\n")
+    #expect(try oidc(good).endpoints != OIDCEndpoints())
+    #expect(
+      problems(provider + "[provider.endpoints]\n\(key) = \"http://x.example/e\"\n")
+        .hasSuffix(".\(key): must be https; http is for loopback hosts only"))
+  }
+
+  @Test(
+    "redirect",
+    arguments: [
+      ("loopback", true), ("http://127.0.0.1:8765/callback", true), ("http://[::1]:8765/", true),
+      ("http://127.0.0.2:1/x", true), ("http://127.0.0.1/callback", false),
+      ("http://localhost:8765/callback", false), ("https://127.0.0.1:8765/cb", false),
+      ("http://127.0.0.1:8765/cb#x", false), ("http://127.0.0.1:8765/cb?x=1", false),
+      ("http://127.0.0.1:8765", false), ("http://10.0.0.1:8765/cb", false),
+      ("http://127.0.0.1:0/cb", false), ("", false), ("Loopback", false), ("myapp:/cb", false),
+    ])
+  func redirect(text: String, isFit: Bool) throws {
+    let found = providerProblem("redirect = \"\(text)\"")
+    let refusal = "must be \"loopback\" or \"http://127.0.0.1:PORT/PATH\""
+    #expect(found == (isFit ? "" : refusal))
+  }
+
+  @Test("a fixed redirect is taken apart for the listener")
+  func fixedRedirect() throws {
+    let settings = try oidc(load(provider + "redirect = \"http://127.0.0.1:8765/cb/x\"\n"))
+    guard case .fixed(let fixed) = settings.redirect else { return #expect(Bool(false)) }
+    #expect(fixed.text == "http://127.0.0.1:8765/cb/x")
+    #expect([fixed.host, fixed.path] == ["127.0.0.1", "/cb/x"])
+    #expect(fixed.port == 8765)
+  }
+
+  @Test(
+    "client_auth must fit the credential",
+    arguments: [
+      ("auto", true, ""), ("basic", true, ""), ("post", true, ""),
+      ("none", true, "must not be \"none\" beside client_credential"),
+      ("auto", false, ""), ("none", false, ""), ("basic", false, "needs client_credential"),
+      ("post", false, "needs client_credential"),
+      ("tls", false, "must be one of \"auto\", \"basic\", \"post\", \"none\""),
+    ])
+  func clientAuth(auth: String, hasCredential: Bool, problem: String) {
+    let credential = hasCredential ? "client_credential = \"c\"\n" : ""
+    #expect(providerProblem(credential + "client_auth = \"\(auth)\"") == problem)
+  }
+
+  @Test(
+    "scopes",
+    arguments: [
+      ("[\"openid\"]", true), ("[\"openid\", \"https://a.example/x.read\"]", true),
+      ("[]", false), ("[\"profile\"]", false), ("[\"openid\", \"\"]", false),
+      ("[\"openid profile\"]", false), ("[\"openid\", \"a\\\"\"]", false), ("\"openid\"", false),
+      ("[\"openid\", 1]", false),
+    ])
+  func scopes(text: String, isFit: Bool) {
+    #expect(providerProblem("scopes = \(text)").isEmpty == isFit)
+  }
+
+  @Test("an element of a list has its own place")
+  func element() {
+    #expect(
+      problems(provider + "scopes = [\"openid\",\n  7]\n")
+        == "usherd.toml:7:3: provider[0].scopes[1]: expected a string, found an integer")
+  }
+
+  @Test(
+    "extra parameters, but none the flow sends itself",
+    arguments: [
+      "client_id", "state", "nonce", "redirect_uri", "scope", "response_type", "response_mode",
+      "code_challenge", "code_challenge_method", "request", "request_uri", "client_secret",
+    ])
+  func extra(name: String) throws {
+    #expect(
+      providerProblem("extra_authorize = { \(name) = \"x\" }") == "\(name) is set by usherd itself")
+    let good = try load(provider + "[provider.extra_authorize]\nprompt = \"consent\"\nhd = \"\"\n")
+    #expect(try oidc(good).extraAuthorize == ["prompt": "consent", "hd": ""])
+  }
+
+  @Test(
+    "extra parameters are strings without control characters",
+    arguments: [
+      "{ a = 1 }", "{ a = \"\\n\" }", "{ \"\" = \"x\" }", "{ \"a b\" = \"x\" }", "[]", "\"a=b\"",
+      "{ a = { b = \"x\" } }",
+    ])
+  func extraShape(text: String) {
+    #expect(!providerProblem("extra_authorize = \(text)").isEmpty)
+  }
+
+  @Test(
+    "numbers, paths, names and proxies",
+    arguments: [
+      ("clock_skew_seconds = 0", true), ("clock_skew_seconds = 300", true),
+      ("clock_skew_seconds = 301", false), ("clock_skew_seconds = -1", false),
+      ("connect_timeout_seconds = 120", true), ("connect_timeout_seconds = 0", false),
+      ("request_timeout_seconds = 1", true), ("request_timeout_seconds = 121", false),
+      ("ca_file = \"/etc/ca.pem\"", true), ("ca_file = \"ca.pem\"", false),
+      ("ca_file = \"\"", false),
+      ("proxy = \"http://proxy:3128\"", true), ("proxy = \"http://[::1]:3128/\"", true),
+      ("proxy = \"https://proxy\"", false), ("proxy = \"http://u:p@proxy\"", false),
+      ("proxy = \"http://proxy/x\"", false), ("proxy = \"proxy:3128\"", false),
+      ("client_credential = \"work-secret\"", true), ("client_credential = \"../x\"", false),
+      ("client_credential = \"\"", false), ("client_credential = \".x\"", false),
+      ("audience = \"https://api.example.com\"", true), ("audience = \"\"", false),
+    ])
+  func others(line: String, isFit: Bool) {
+    #expect(providerProblem(line).isEmpty == isFit, "\(providerProblem(line))")
+  }
+}

@@ -1,0 +1,52 @@
+import Testing
+import UsherConfig
+
+/// A provider that is right, to put one wrong thing into.
+let provider = """
+  [[provider]]
+  name = "work"
+  type = "oidc"
+  issuer = "https://id.example.com"
+  client_id = "usher"
+
+  """
+
+/// A rule that is right, to put one wrong thing into.
+func client(_ match: String, allow: String = "[\"*\"]", name: String = "till") -> String {
+  "[[client]]\nname = \"\(name)\"\nmatch = \(match)\nallow = \(allow)\n"
+}
+
+func load(_ text: String) throws(ConfigError) -> Config {
+  try Config.load(files: [(path: "usherd.toml", text: text)])
+}
+
+/// What is wrong with the text, one a line; empty when nothing is.
+func problems(_ text: String) -> String {
+  problems([("usherd.toml", text)])
+}
+
+func problems(_ files: [(path: String, text: String)]) -> String {
+  do throws(ConfigError) {
+    _ = try Config.load(files: files)
+    return ""
+  } catch {
+    return error.description
+  }
+}
+
+/// What is wrong with one more line in a provider, without place and key.
+func providerProblem(_ line: String) -> String {
+  message(problems(provider + line + "\n"))
+}
+
+/// The last part of `file:line:column: key: message`.
+func message(_ description: String) -> String {
+  let parts = description.split(separator: ": ", maxSplits: 2, omittingEmptySubsequences: false)
+  return parts.count == 3 ? String(parts[2]) : description
+}
+
+func oidc(_ config: Config, _ place: Int = 0) throws -> OIDCSettings {
+  switch try #require(config.providers.dropFirst(place).first).settings {
+  case .oidc(let settings): settings
+  }
+}
