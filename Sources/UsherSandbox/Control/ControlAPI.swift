@@ -1,0 +1,104 @@
+/// The part of `/_control` that belongs to no backend: users, request log, faults.
+package struct ControlAPI: Sendable {
+  let users: Users
+  let traffic: Traffic
+  /// What a fault may name, besides `*`.
+  let endpointNames: Set<String>
+
+  var endpoints: [Endpoint] {
+    [
+      Endpoint("users", .get, "/_control/users", handle: listUsers),
+      Endpoint("requests", .get, "/_control/requests", handle: listRequests),
+      Endpoint("requests", .delete, "/_control/requests") { _ in
+        await traffic.forgetRequests()
+        return .json(["ok": true])
+      },
+      Endpoint("faults", .get, "/_control/faults", handle: listFaults),
+      Endpoint("faults", .post, "/_control/faults", handle: addFault),
+      Endpoint("faults", .delete, "/_control/faults") { _ in
+        await traffic.removeAllRules()
+        return .json(["ok": true])
+      },
+      Endpoint("faults", .delete, "/_control/faults/{id}", handle: removeFault),
+    ]
+  }
+
+  private func listUsers(_ call: Call) async -> Reply {
+    await answering { .json(["users": try JSON(encoding: users.all)]) }
+  }
+
+  private func listRequests(_ call: Call) async -> Reply {
+    await answering {
+      let query = try call.queryForm()
+      let requests = await traffic.requests(
+        endpoint: query["endpoint"], grantType: query["grantType"])
+      return .json([
+        "count": .integer(requests.count), "requests": try JSON(encoding: requests),
+      ])
+    }
+  }
+
+  private func listFaults(_ call: Call) async -> Reply {
+    await answering {
+      let entries = try await traffic.rules().map { entry in
+        guard case .object(var members) = try JSON(encoding: entry.rule) else {
+          return JSON.null
+        }
+        members["id"] = .string(entry.id)
+        return JSON.object(members)
+      }
+      return .json(["faults": .array(entries)])
+    }
+  }
+
+  private func addFault(_ call: Call) async -> Reply {
+    await answering {
+      let rule = try FaultRule(checking: call.body)
+      guard rule.endpoint == "*" || endpointNames.contains(rule.endpoint) else {
+        throw Refusal(
+          "invalid_request",
+          "endpoint is one of *, \(endpointNames.sorted().joined(separator: ", "))")
+      }
+      guard let id = await traffic.add(rule) else {
+        throw Refusal("invalid_request", "there are \(FaultTable.limit) faults already")
+      }
+      return .json(["id": .string(id)], status: 201)
+    }
+  }
+
+  private func removeFault(_ call: Call) async -> Reply {
+    guard await traffic.removeRule(call.id ?? "") else {
+      return .refusal("not_found", "there is no fault of this id", status: 404)
+    }
+    return .json(["ok": true])
+  }
+}
+
+extension FaultRule {
+  private static let members: Set<String> = ["endpoint", "grantType", "fault", "times", "after"]
+  private static let faultMembers: Set<String> = [
+    "delayMs", "reset", "status", "brokenJSON", "contentType", "hugeBody", "halfBody", "body",
+    "processed",
+  ]
+
+  /// Reads a rule; a member that nobody knows is refused rather than passed over.
+  init(checking body: [UInt8]) throws(Refusal) {
+    guard let json = try? JSON(parsing: body), case .object(let members) = json,
+      case .object(let fault)? = members["fault"]
+    else { throw Refusal("invalid_request", "the body is {endpoint, fault: {…}, …} in JSON") }
+    let unknown =
+      Set(members.keys).subtracting(Self.members)
+      .union(Set(fault.keys).subtracting(Self.faultMembers))
+    if let name = unknown.sorted().first {
+      throw Refusal("invalid_request", "there is no member \(name.printable)")
+    }
+    guard let rule = try? json.decoded(as: FaultRule.self) else {
+      throw Refusal("invalid_request", "a member is missing or of the wrong type")
+    }
+    if let objection = rule.fault.objection { throw Refusal("invalid_request", objection) }
+    guard rule.times ?? 1 > 0, rule.after ?? 0 >= 0 else {
+      throw Refusal("invalid_request", "times is at least 1, after at least 0")
+    }
+    self = rule
+  }
+}

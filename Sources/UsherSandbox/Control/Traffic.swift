@@ -1,0 +1,111 @@
+/// What leaves for the client.
+package enum Delivery: Sendable, Equatable {
+  case whole(Reply)
+  /// The whole length announced, half of the body sent, then the end.
+  case half(Reply)
+  /// A JSON body of so many bytes.
+  case huge(Int)
+  /// A TCP reset.
+  case reset
+
+  package var status: Int? {
+    switch self {
+    case .whole(let reply), .half(let reply): reply.status
+    case .huge: 200
+    case .reset: nil
+    }
+  }
+}
+
+/// The log and the faults that every request to a backend passes.
+package actor Traffic {
+  private var log = RequestLog()
+  private var faults = FaultTable()
+  private let clock: SandboxClock
+
+  package init(clock: SandboxClock) {
+    self.clock = clock
+  }
+
+  /// Carries a request out, or lets go wrong what is to go wrong.
+  ///
+  /// Its line in the log stands before the first byte of the answer leaves.
+  package func carry(_ call: Call, to endpoint: Endpoint) async -> Delivery {
+    let form = try? Form(parsing: call.body)
+    let fault = faults.strike(endpoint.name, grantType: form?["grant_type"])
+    let number = log.begin(
+      call, endpoint: endpoint.name, form: form, fault: fault?.id, at: clock.now())
+    let delivery: Delivery
+    if let fault {
+      delivery = await fault.rule.fault.deliver { await endpoint.handle(call) }
+    } else {
+      delivery = .whole(await endpoint.handle(call))
+    }
+    log.finish(number, status: delivery.status, error: delivery.error)
+    return delivery
+  }
+
+  package func requests(endpoint: String?, grantType: String?) -> [LoggedRequest] {
+    log.matching(endpoint: endpoint, grantType: grantType)
+  }
+
+  package func forgetRequests() { log.removeAll() }
+
+  package func add(_ rule: FaultRule) -> String? { faults.add(rule) }
+
+  package func rules() -> [FaultTable.Entry] { faults.entries }
+
+  package func removeRule(_ id: String) -> Bool { faults.remove(id) }
+
+  package func removeAllRules() { faults.removeAll() }
+}
+
+extension Delivery {
+  package var error: String? {
+    switch self {
+    case .whole(let reply), .half(let reply): reply.error
+    case .huge, .reset: nil
+    }
+  }
+}
+
+extension Fault {
+  /// The faulty answer. The handler runs where its own answer is sent in some form, or where
+  /// ``processed`` asks for it.
+  package func deliver(_ handle: () async -> Reply) async -> Delivery {
+    if processed == true {
+      let reply = await handle()
+      await pause()
+      return spoiled(reply)
+    }
+    await pause()
+    return needsReply ? spoiled(await handle()) : spoiled(Reply(status: 200))
+  }
+
+  private var needsReply: Bool {
+    reset != true && status == nil && brokenJSON != true && hugeBody == nil && body == nil
+  }
+
+  private func pause() async {
+    guard let delayMs else { return }
+    // Cancelled only when the sandbox stops, and then at once.
+    try? await Task.sleep(for: .milliseconds(delayMs))
+  }
+
+  private func spoiled(_ reply: Reply) -> Delivery {
+    if reset == true { return .reset }
+    if let hugeBody { return .huge(hugeBody) }
+    var reply = reply
+    if brokenJSON == true {
+      reply = Reply(
+        status: status ?? 200, headers: ["Content-Type": "application/json"],
+        body: Array(#"{"access_token":"at_broken","expires_in":"#.utf8))
+    } else if let body {
+      reply = .json(body, status: status ?? 200)
+    } else if let status {
+      reply = .refusal("server_error", "a fault was asked for", status: status)
+    }
+    if let contentType { reply.headers["Content-Type"] = contentType }
+    return halfBody == true ? .half(reply) : .whole(reply)
+  }
+}

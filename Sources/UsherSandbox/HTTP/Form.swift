@@ -1,0 +1,98 @@
+/// The fields of a query or an `application/x-www-form-urlencoded` body.
+package struct Form: Sendable, Equatable {
+  /// Why a text is no form.
+  package enum Failure: Error, Equatable {
+    case notUTF8
+    case tooManyFields
+  }
+
+  /// The most fields a form may have.
+  package static let limit = 100
+
+  private var values: [String: String] = [:]
+  /// Names that came more than once, which OAuth forbids (RFC 6749 §3.1, §3.2).
+  package private(set) var repeated: Set<String> = []
+
+  package init(_ fields: [String: String] = [:]) {
+    values = fields
+  }
+
+  package init(parsing text: some Collection<UInt8>) throws(Failure) {
+    let fields = text.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: true)
+    guard fields.count <= Self.limit else { throw .tooManyFields }
+    for field in fields {
+      let parts = field.split(
+        separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
+      let value = parts.count == 2 ? parts[1] : field[field.endIndex...]
+      guard
+        let name = PercentEncoding.decodedForm(parts[0]),
+        let decoded = PercentEncoding.decodedForm(value)
+      else { throw .notUTF8 }
+      if values.updateValue(decoded, forKey: name) != nil { repeated.insert(name) }
+    }
+  }
+
+  /// The field's value; one without a value counts as absent (RFC 6749 §3.1).
+  package subscript(name: String) -> String? {
+    guard let value = values[name], !value.isEmpty else { return nil }
+    return value
+  }
+
+  /// Whether the field is there at all, be it empty.
+  package func has(_ name: String) -> Bool { values[name] != nil }
+}
+
+/// Percent-encoding as forms and URLs use it.
+package enum PercentEncoding {
+  /// Undoes form encoding: `+` is a blank, `%XX` a byte. A `%` without two hex digits stands for
+  /// itself; nil when the bytes are no UTF-8.
+  package static func decodedForm(_ text: some Collection<UInt8>) -> String? {
+    var bytes: [UInt8] = []
+    var rest = Array(text)[...]
+    while let byte = rest.popFirst() {
+      switch byte {
+      case UInt8(ascii: "+"):
+        bytes.append(UInt8(ascii: " "))
+      case UInt8(ascii: "%"):
+        if let value = hexByte(rest.prefix(2)) {
+          bytes.append(value)
+          rest = rest.dropFirst(2)
+        } else {
+          bytes.append(byte)
+        }
+      default:
+        bytes.append(byte)
+      }
+    }
+    return String(validating: bytes, as: UTF8.self)
+  }
+
+  /// Encodes all but the unreserved characters of RFC 3986 §2.3.
+  package static func encoded(_ text: String) -> String {
+    text.utf8.reduce(into: "") { result, byte in
+      if isUnreserved(byte) {
+        result.unicodeScalars.append(Unicode.Scalar(byte))
+      } else {
+        let digits = String(byte, radix: 16, uppercase: true)
+        result += "%" + (digits.count == 1 ? "0" : "") + digits
+      }
+    }
+  }
+
+  private static func hexByte(_ digits: ArraySlice<UInt8>) -> UInt8? {
+    guard digits.count == 2, digits.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit })
+    else { return nil }
+    return UInt8(String(decoding: digits, as: UTF8.self), radix: 16)
+  }
+
+  private static func isUnreserved(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."),
+      UInt8(ascii: "_"), UInt8(ascii: "~"):
+      true
+    default:
+      false
+    }
+  }
+}

@@ -1,0 +1,101 @@
+/// Who a client says it is at the token endpoint, and whether that is true.
+package struct ClientRegistry: Sendable {
+  package let all: [Client]
+
+  package init(_ all: [Client]) {
+    self.all = all
+  }
+
+  package func named(_ id: String) -> Client? {
+    all.first { $0.id == id }
+  }
+
+  /// The client behind a request, by exactly one method (RFC 6749 §2.3).
+  ///
+  /// A public client is known by its `client_id` and may present nothing else.
+  package func authenticate(_ call: Call, _ form: Form) throws(Refusal) -> Client {
+    guard let header = call.headers["authorization"] else {
+      return try byForm(form)
+    }
+    guard header.lowercased().hasPrefix("basic ") else {
+      throw Refusal.client("the Authorization header is not of the Basic scheme")
+    }
+    guard !form.has("client_secret") else {
+      throw Refusal("invalid_request", "the client authenticates in two ways at once")
+    }
+    let (id, secret) = try Self.basicParts(header)
+    if let named = form["client_id"], named != id {
+      throw Refusal("invalid_request", "client_id is not the one of the Authorization header")
+    }
+    guard let client = named(id) else { throw .client("no such client") }
+    guard let expected = client.secret else {
+      throw .client("a public client must not send an Authorization header")
+    }
+    guard expected == secret else { throw .client("wrong client secret") }
+    return client
+  }
+
+  private func byForm(_ form: Form) throws(Refusal) -> Client {
+    guard let id = form["client_id"] else {
+      throw .client("neither client_id nor an Authorization header")
+    }
+    guard let client = named(id) else { throw .client("no such client") }
+    switch (client.secret, form["client_secret"]) {
+    case (nil, _) where form.has("client_secret"):
+      throw .client("a public client must not send a client_secret")
+    case (nil, _):
+      return client
+    case (.some, nil):
+      throw .client("this client must authenticate")
+    case (.some(let expected), .some(let secret)):
+      guard expected == secret else { throw .client("wrong client secret") }
+      return client
+    }
+  }
+
+  /// Id and secret, each form-encoded before they were joined (RFC 6749 §2.3.1).
+  private static func basicParts(_ header: String) throws(Refusal) -> (String, String) {
+    let encoded = header.dropFirst("basic ".count).trimmingBlanks()
+    guard let bytes = Base64.decoded(encoded) else {
+      throw .client("the Basic credentials are not base64")
+    }
+    let parts = bytes.split(
+      separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.count == 2 else { throw .client("the Basic credentials have no colon") }
+    guard
+      let id = PercentEncoding.decodedForm(parts[0]),
+      let secret = PercentEncoding.decodedForm(parts[1])
+    else { throw .client("the Basic credentials are not UTF-8") }
+    return (id, secret)
+  }
+}
+
+extension Substring {
+  fileprivate func trimmingBlanks() -> String {
+    String(drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
+  }
+}
+
+/// An OAuth error (RFC 6749 §5.2): what was wrong, in words for the developer who reads it.
+package struct Refusal: Error, Equatable {
+  package var error: String
+  package var description: String
+  package var status: Int
+
+  package init(_ error: String, _ description: String, status: Int = 400) {
+    self.error = error
+    self.description = description
+    self.status = status
+  }
+
+  /// `invalid_client`, with 401.
+  package static func client(_ description: String) -> Refusal {
+    Refusal("invalid_client", description, status: 401)
+  }
+
+  package var reply: Reply {
+    var reply = Reply.refusal(error, description, status: status)
+    if status == 401 { reply.headers["WWW-Authenticate"] = #"Basic realm="usher-sandbox""# }
+    return reply
+  }
+}

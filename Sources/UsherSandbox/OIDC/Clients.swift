@@ -1,0 +1,58 @@
+/// A program that is registered with the provider.
+package struct Client: Sendable, Hashable, Codable {
+  package var id: String
+  package var name: String
+  /// Nil for a public client (RFC 6749 §2.1).
+  package var secret: String?
+  package var redirectURIs: [String]
+
+  package init(
+    id: String, name: String, secret: String? = nil, redirectURIs: [String] = Self.loopback
+  ) {
+    self.id = id
+    self.name = name
+    self.secret = secret
+    self.redirectURIs = redirectURIs
+  }
+
+  /// Loopback redirects, which fit on any port.
+  package static let loopback = ["http://127.0.0.1/callback", "http://[::1]/callback"]
+
+  package static let standard = [
+    Client(id: "usher", name: "usherd on this machine"),
+    Client(
+      id: "usher-confidential", name: "usherd with a client secret",
+      secret: "s3cret:with/odd+chars"),
+  ]
+
+  /// Whether a redirect URI is one of those registered: character by character, except that the
+  /// port of a loopback IP literal is free (RFC 8252 §7.3, RFC 9700 §2.1).
+  package func allowsRedirect(to uri: String) -> Bool {
+    redirectURIs.contains { registered in
+      if registered == uri { return true }
+      guard let known = LoopbackURI(registered) else { return false }
+      return known == LoopbackURI(uri)
+    }
+  }
+}
+
+/// `http://127.0.0.1:PORT/…` or `http://[::1]:PORT/…`, compared without the port.
+private struct LoopbackURI: Equatable {
+  var host: Substring
+  var rest: Substring
+
+  init?(_ uri: String) {
+    guard uri.hasPrefix("http://") else { return nil }
+    let tail = uri.dropFirst("http://".count)
+    guard let host = ["127.0.0.1", "[::1]"].first(where: tail.hasPrefix) else { return nil }
+    let afterHost = tail.dropFirst(host.count)
+    self.host = tail.prefix(host.count)
+    rest = afterHost
+    if afterHost.hasPrefix(":") {
+      let digits = afterHost.dropFirst().prefix { $0.isASCII && $0.isNumber }
+      guard let port = UInt16(digits), port > 0 else { return nil }
+      rest = afterHost.dropFirst(1 + digits.count)
+    }
+    guard rest.hasPrefix("/"), !rest.contains("#") else { return nil }
+  }
+}

@@ -1,0 +1,108 @@
+import Crypto
+import CryptoExtras
+package import FoundationEssentials
+import JWTKit
+
+/// An ID token's claims (OIDC Core §2), as JSON so that a test may bend each of them.
+private struct Claims: JWTPayload {
+  let members: [String: JSON]
+
+  init(_ members: [String: JSON]) { self.members = members }
+
+  init(from decoder: any Decoder) throws {
+    members = try decoder.singleValueContainer().decode([String: JSON].self)
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(members)
+  }
+
+  func verify(using algorithm: some JWTAlgorithm) {}
+}
+
+extension SigningKeys {
+  /// Signs claims as the settings say: right by default, and wrong in every way they name.
+  package func idToken(
+    _ claims: [String: JSON], _ settings: IDTokenSettings
+  ) async throws -> String {
+    let algorithm = settings.alg ?? .rs256
+    let (keys, kid) = try await signer(algorithm)
+    var header: [String: JSON] = ["typ": .string(settings.typ ?? "JWT")]
+    header["kid"] = (settings.kid ?? kid).map { .string($0) }
+    header = header.overlaid(with: settings.header ?? [:])
+    let token = try await keys.sign(
+      Claims(claims.overlaid(with: settings.claims ?? [:])),
+      header: JSON.object(header).decoded(as: JWTHeader.self))
+    return settings.badSignature == true ? Self.damaged(token) : token
+  }
+
+  /// A collection of just one key, which is then used whatever the header names.
+  private func signer(
+    _ algorithm: IDTokenSettings.Algorithm
+  ) async throws -> (keys: JWTKeyCollection, kid: String?) {
+    let keys = JWTKeyCollection()
+    guard let rsa = rsa.last, let ec = ec.last else { return (keys, nil) }
+    switch algorithm {
+    case .rs256:
+      let key = try Insecure.RSA.PrivateKey(backing: rsa.key)
+      return (await keys.add(rsa: key, digestAlgorithm: .sha256), rsa.kid)
+    case .es256:
+      return (await keys.add(ecdsa: try ES256PrivateKey(backing: ec.key)), ec.kid)
+    case .unsigned:
+      return (await keys.addUnsecuredNone(), nil)
+    case .publicKeyHMAC:
+      let secret = HMACKey(from: rsa.key.publicKey.pemRepresentation)
+      return (await keys.add(hmac: secret, digestAlgorithm: .sha256), rsa.kid)
+    }
+  }
+
+  /// The token with one character of its signature replaced.
+  private static func damaged(_ token: String) -> String {
+    guard let dot = token.lastIndex(of: "."),
+      let target = token.index(dot, offsetBy: 10, limitedBy: token.endIndex),
+      target < token.endIndex
+    else { return token }
+    let other = token[target] == "A" ? "B" : "A"
+    return token.replacingCharacter(at: target, with: other)
+  }
+}
+
+extension String {
+  fileprivate func replacingCharacter(at index: Index, with other: String) -> String {
+    String(self[..<index]) + other + String(self[self.index(after: index)...])
+  }
+}
+
+extension Authorization {
+  /// The claims that say who signed in, as far as the scope lets them be seen (OIDC Core §5.4).
+  package func personClaims() -> [String: JSON] {
+    var claims: [String: JSON] = ["sub": .string(user.sub)]
+    if scope.contains("profile") {
+      claims["name"] = .string(user.name)
+      claims["preferred_username"] = .string(user.username)
+    }
+    if scope.contains("email") {
+      claims["email"] = .string(user.email)
+      claims["email_verified"] = true
+    }
+    return claims
+  }
+
+  /// The claims of an ID token; `nonce` only where it answers an authorization request.
+  package func idTokenClaims(
+    issuer: String, accessToken: String, withNonce: Bool, lifetime: Int, now: Date
+  ) -> [String: JSON] {
+    var claims = personClaims()
+    let issued = Int(now.timeIntervalSince1970)
+    claims["iss"] = .string(issuer)
+    claims["aud"] = .string(clientID)
+    claims["iat"] = .integer(issued)
+    claims["exp"] = .integer(issued + lifetime)
+    claims["auth_time"] = .integer(Int(authTime.timeIntervalSince1970))
+    claims["at_hash"] = .string(
+      Base64.url(Array(SHA256.hash(data: Data(accessToken.utf8))).prefix(16)))
+    if withNonce, let nonce { claims["nonce"] = .string(nonce) }
+    return claims
+  }
+}

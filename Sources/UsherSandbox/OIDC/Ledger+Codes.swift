@@ -1,0 +1,81 @@
+import Crypto
+package import FoundationEssentials
+
+extension Ledger {
+  /// An authorization code: for one client, one redirect URI and one verifier, once.
+  struct Code: Sendable {
+    enum State: Sendable {
+      case fresh
+      /// Redeemed for this grant, or spent on a wrong attempt.
+      case spent(grant: String?)
+    }
+
+    var authorization: Authorization
+    var redirectURI: String
+    var challenge: String
+    var expires: Date
+    var state = State.fresh
+  }
+
+  /// How long a code is remembered, so that a replay is seen long after it expired.
+  private static let codeMemory = 86_400.0
+
+  package mutating func issueCode(
+    for authorization: Authorization, redirectURI: String, challenge: String, now: Date
+  ) -> String {
+    let code = mint.token("ac")
+    codes.insert(
+      Code(
+        authorization: authorization, redirectURI: redirectURI, challenge: challenge,
+        expires: now.addingTimeInterval(Double(settings.codeSeconds))),
+      for: code, until: now.addingTimeInterval(Self.codeMemory), now: now)
+    return code
+  }
+
+  /// Exchanges a code for tokens (RFC 6749 §4.1.3, RFC 7636 §4.6).
+  ///
+  /// A second use revokes what the first one brought (RFC 6749 §4.1.2). A wrong redirect URI or
+  /// verifier spends the code; another client's attempt does not.
+  package mutating func redeemCode(
+    _ code: String, client: Client, redirectURI: String, verifier: String, now: Date
+  ) throws(Refusal) -> IssuedTokens {
+    guard let known = codes.value(code, now: now) else {
+      throw Refusal("invalid_grant", "no such code")
+    }
+    guard known.authorization.clientID == client.id else {
+      throw Refusal("invalid_grant", "the code was issued to another client")
+    }
+    if case .spent(let grant) = known.state {
+      if let grant { revokeGrant(grant) }
+      throw Refusal("invalid_grant", "the code was used before; its tokens are revoked")
+    }
+    codes.update(code) { $0.state = .spent(grant: nil) }
+    guard known.expires > now else { throw Refusal("invalid_grant", "the code has expired") }
+    guard known.redirectURI == redirectURI else {
+      throw Refusal("invalid_grant", "redirect_uri is not the one of the request")
+    }
+    guard PKCE.matches(verifier: verifier, challenge: known.challenge) else {
+      throw Refusal("invalid_grant", "code_verifier does not fit the code_challenge")
+    }
+    let opened = open(known.authorization, now: now)
+    codes.update(code) { $0.state = .spent(grant: opened.grant) }
+    return opened.tokens
+  }
+}
+
+/// Proof Key for Code Exchange, method S256 (RFC 7636).
+package enum PKCE {
+  package static func matches(verifier: String, challenge: String) -> Bool {
+    isVerifier(verifier) && Base64.url(SHA256.hash(data: Data(verifier.utf8))) == challenge
+  }
+
+  /// 43 to 128 unreserved characters (§4.1).
+  package static func isVerifier(_ text: String) -> Bool {
+    (43...128).contains(text.utf8.count) && text == PercentEncoding.encoded(text)
+  }
+
+  /// A SHA-256 hash in base64url is 43 characters (§4.2).
+  package static func isChallenge(_ text: String) -> Bool {
+    text.utf8.count == 43 && isVerifier(text)
+  }
+}

@@ -1,0 +1,102 @@
+package import FoundationEssentials
+
+extension Ledger {
+  /// A device that waits for a person elsewhere (RFC 8628).
+  struct Device: Sendable {
+    enum State: Sendable {
+      case waiting
+      case allowed(User, at: Date)
+      case denied
+      case spent
+    }
+
+    var clientID: String
+    var scope: [String]
+    var userCode: String
+    var interval: Int
+    var lastPoll: Date?
+    var state = State.waiting
+  }
+
+  package struct DeviceStart: Sendable, Equatable {
+    package var deviceCode: String
+    package var userCode: String
+    package var expiresIn: Int
+    package var interval: Int
+  }
+
+  package mutating func startDevice(client: Client, scope: [String], now: Date) -> DeviceStart {
+    let start = DeviceStart(
+      deviceCode: mint.token("dc"), userCode: mint.userCode(),
+      expiresIn: settings.deviceCodeSeconds, interval: settings.deviceInterval)
+    devices.insert(
+      Device(
+        clientID: client.id, scope: scope, userCode: start.userCode, interval: start.interval),
+      for: start.deviceCode, until: now.addingTimeInterval(Double(start.expiresIn)), now: now)
+    return start
+  }
+
+  /// Tolerance for a poll that arrives a little early because its predecessor was slow.
+  private static let jitter = 0.25
+
+  /// One poll of the token endpoint (RFC 8628 §3.5).
+  ///
+  /// Refuses with `authorization_pending`, `slow_down` (five more seconds, for good),
+  /// `access_denied`, `expired_token` or `invalid_grant`.
+  package mutating func pollDevice(
+    _ code: String, client: Client, now: Date
+  ) throws(Refusal) -> IssuedTokens {
+    if devices.isExpired(code, now: now) {
+      throw Refusal("expired_token", "the device code has expired")
+    }
+    guard let device = devices.value(code, now: now) else {
+      throw Refusal("invalid_grant", "no such device code")
+    }
+    guard device.clientID == client.id else {
+      throw Refusal("invalid_grant", "the device code was issued to another client")
+    }
+    try pace(code, device, now)
+    switch device.state {
+    case .waiting: throw Refusal("authorization_pending", "nobody has entered the code yet")
+    case .denied: throw Refusal("access_denied", "the person denied the request")
+    case .spent: throw Refusal("invalid_grant", "the device code was used before")
+    case .allowed(let user, let time):
+      devices.update(code) { $0.state = .spent }
+      let authorization = Authorization(
+        clientID: client.id, user: user, scope: device.scope, nonce: nil, authTime: time)
+      return open(authorization, now: now).tokens
+    }
+  }
+
+  private mutating func pace(_ code: String, _ device: Device, _ now: Date) throws(Refusal) {
+    let pause = device.lastPoll.map { now.timeIntervalSince($0) }
+    devices.update(code) { $0.lastPoll = now }
+    if let pause, pause < Double(device.interval) - Self.jitter {
+      devices.update(code) { $0.interval += 5 }
+      throw Refusal("slow_down", "polled after less than \(device.interval) seconds")
+    }
+  }
+
+  /// The device that waits under a user code, however the person wrote it; nil for none.
+  package func waitingDevice(userCode: String, now: Date) -> String? {
+    let letters = userCode.uppercased().filter { $0.isASCII && $0.isLetter }
+    let key = devices.key { device in
+      guard case .waiting = device.state else { return false }
+      return device.userCode.filter(\.isLetter) == letters
+    }
+    guard let key, devices.value(key, now: now) != nil else { return nil }
+    return key
+  }
+
+  /// Client and scope of a device, for the consent page.
+  package func request(ofDevice code: String, now: Date) -> (clientID: String, scope: [String])? {
+    devices.value(code, now: now).map { ($0.clientID, $0.scope) }
+  }
+
+  package mutating func settleDevice(_ code: String, user: User, allowed: Bool, authTime: Date) {
+    devices.update(code) { device in
+      guard case .waiting = device.state else { return }
+      device.state = allowed ? .allowed(user, at: authTime) : .denied
+    }
+  }
+}

@@ -1,0 +1,67 @@
+package import FoundationEssentials
+
+extension Ledger {
+  /// A refresh token in its family.
+  struct RefreshToken: Sendable {
+    var grant: String
+    /// The one it was made with.
+    var parent: String?
+    /// Presenting it again is reuse.
+    var superseded = false
+  }
+
+  mutating func addRefreshToken(to grant: String, parent: String?, now: Date) -> String {
+    let token = mint.token("rt")
+    refreshTokens.insert(
+      RefreshToken(grant: grant, parent: parent), for: token,
+      until: now.addingTimeInterval(Double(settings.refreshTokenSeconds)), now: now)
+    return token
+  }
+
+  /// Exchanges a refresh token for new tokens (RFC 6749 §6).
+  ///
+  /// A superseded one ends the whole family (RFC 9700 §4.14.2). The scope may be narrowed for the
+  /// access token, never widened.
+  package mutating func refresh(
+    _ token: String, client: Client, scope: [String]?, now: Date
+  ) throws(Refusal) -> IssuedTokens {
+    guard let known = refreshTokens.value(token, now: now),
+      let grant = grants.value(known.grant, now: now)
+    else { throw Refusal("invalid_grant", "the refresh token is unknown or has expired") }
+    guard grant.authorization.clientID == client.id else {
+      throw Refusal("invalid_grant", "the refresh token was issued to another client")
+    }
+    guard !grant.revoked else { throw Refusal("invalid_grant", "the grant is revoked") }
+    guard !known.superseded else {
+      revokeGrant(known.grant)
+      throw Refusal("invalid_grant", "a superseded refresh token came back; the grant is revoked")
+    }
+    let granted = grant.authorization.scope
+    let asked = scope ?? granted
+    guard asked.allSatisfy(granted.contains) else {
+      throw Refusal("invalid_scope", "the scope is wider than what was granted")
+    }
+    settle(token, known)
+    var tokens = accessTokens(for: known.grant, grant.authorization, scope: asked, now: now)
+    tokens.refreshToken = successor(of: token, in: known.grant, now: now)
+    return tokens
+  }
+
+  /// The first use of a token proves that its answer arrived: what it came from, and what else
+  /// came from there, is over.
+  private mutating func settle(_ token: String, _ known: RefreshToken) {
+    guard let parent = known.parent else { return }
+    refreshTokens.update(parent) { $0.superseded = true }
+    refreshTokens.updateAll { $0.superseded = $0.superseded || $0.parent == parent }
+    refreshTokens.update(token) { $0.superseded = false }
+  }
+
+  private mutating func successor(of token: String, in grant: String, now: Date) -> String? {
+    switch settings.refreshRotation {
+    case .off: return nil
+    case .graceful: break
+    case .strict: refreshTokens.update(token) { $0.superseded = true }
+    }
+    return addRefreshToken(to: grant, parent: token, now: now)
+  }
+}

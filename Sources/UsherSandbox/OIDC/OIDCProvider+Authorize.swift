@@ -1,0 +1,107 @@
+extension OIDCProvider {
+  /// The authorization endpoint (RFC 6749 §4.1.1, OIDC Core §3.1.2).
+  ///
+  /// Where client or redirect URI is wrong, nobody is redirected: the person sees why.
+  func authorize(_ call: Call) async -> Reply {
+    let form: Form
+    let client: Client
+    let redirectURI: String
+    do {
+      form = try call.method == .get ? call.queryForm() : call.postedForm()
+      (client, redirectURI) = try requester(form)
+    } catch {
+      return errorPage(error)
+    }
+    do {
+      let request = try AuthorizationRequest(form, client: client, redirectURI: redirectURI)
+      let begun = ledger.begin(.authorization(request), now: workbench.clock.now())
+      return loginPage(.authorization(request), begun.id, begun.csrf, username: request.loginHint)
+    } catch {
+      return authorizationResponse(
+        to: redirectURI, state: form["state"], issuer: issuer(call),
+        ["error": error.error, "error_description": error.description])
+    }
+  }
+
+  private func requester(_ form: Form) throws(Refusal) -> (Client, String) {
+    guard let id = form["client_id"] else {
+      throw Refusal("invalid_request", "client_id is missing")
+    }
+    guard let client = clients.named(id) else {
+      throw Refusal("invalid_client", "there is no client \(id.printable)")
+    }
+    guard let redirectURI = form["redirect_uri"] else {
+      throw Refusal("invalid_request", "redirect_uri is missing")
+    }
+    guard client.allowsRedirect(to: redirectURI) else {
+      throw Refusal("invalid_request", "redirect_uri is not registered for \(client.id)")
+    }
+    return (client, redirectURI)
+  }
+
+  /// Back to the client, with `iss` (RFC 9207) and whatever the settings bend.
+  func authorizationResponse(
+    to redirectURI: String, state: String?, issuer: String, _ parameters: [String: String]
+  ) -> Reply {
+    var members = parameters.mapValues { JSON.string($0) }
+    members["state"] = state.map { .string($0) }
+    members["iss"] = .string(issuer)
+    let query =
+      members.overlaid(with: settings.authorizeResponse)
+      .sorted { $0.key < $1.key }
+      .map { "\(PercentEncoding.encoded($0.key))=\(PercentEncoding.encoded($0.value.plain))" }
+      .joined(separator: "&")
+    let separator = redirectURI.contains("?") ? "&" : "?"
+    return .redirect(to: redirectURI + separator + query, error: parameters["error"])
+  }
+
+  func errorPage(_ refusal: Refusal) -> Reply {
+    workbench.pages.message(
+      title: "This request cannot go on", text: refusal.description, status: refusal.status,
+      error: refusal.error)
+  }
+}
+
+extension AuthorizationRequest {
+  /// Checks all that may be told to the client by redirect.
+  init(_ form: Form, client: Client, redirectURI: String) throws(Refusal) {
+    guard form["response_type"] == "code" else {
+      throw Refusal("unsupported_response_type", "response_type must be code")
+    }
+    guard form["response_mode"] ?? "query" == "query" else {
+      throw Refusal("invalid_request", "response_mode must be query")
+    }
+    guard !form.has("request"), !form.has("request_uri") else {
+      throw Refusal("request_not_supported", "request objects are not supported")
+    }
+    guard form["code_challenge_method"] == "S256" else {
+      throw Refusal("invalid_request", "code_challenge_method must be S256")
+    }
+    guard let challenge = form["code_challenge"], PKCE.isChallenge(challenge) else {
+      throw Refusal("invalid_request", "code_challenge must be 43 base64url characters")
+    }
+    guard form["prompt"] != "none" else {
+      throw Refusal("login_required", "nobody is signed in, and prompt is none")
+    }
+    self.init(
+      client: client, redirectURI: redirectURI, state: form["state"],
+      scope: try Scope.parse(form["scope"]), nonce: form["nonce"], challenge: challenge,
+      loginHint: form["login_hint"])
+  }
+}
+
+/// Scopes (RFC 6749 §3.3). The sandbox grants what is asked, known or not.
+enum Scope {
+  static func parse(_ text: String?) throws(Refusal) -> [String] {
+    let words = (text ?? "").split(separator: " ").map(String.init)
+    guard words.count <= 50, words.allSatisfy({ $0 == $0.printable }) else {
+      throw Refusal("invalid_scope", "more than 50 scopes, or one that is no scope")
+    }
+    return words.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
+  }
+}
+
+extension JSON {
+  /// As a query parameter writes it.
+  var plain: String { text ?? String(decoding: encoded(), as: UTF8.self) }
+}

@@ -1,0 +1,45 @@
+extension OIDCProvider {
+  func readSettings(_ call: Call) async -> Reply {
+    await answering { .json(try JSON(encoding: settings)) }
+  }
+
+  func changeSettings(_ call: Call) async -> Reply {
+    await answering {
+      guard case .object(let changes)? = try? JSON(parsing: call.body) else {
+        throw Refusal("invalid_request", "the body is not a JSON object")
+      }
+      apply(try settings.changed(by: changes))
+      return .json(try JSON(encoding: settings))
+    }
+  }
+
+  func resetSettings(_ call: Call) async -> Reply {
+    await answering {
+      apply(OIDCSettings())
+      return .json(try JSON(encoding: settings))
+    }
+  }
+
+  private func apply(_ settings: OIDCSettings) {
+    ledger.settings = settings
+    workbench.clock.offset = settings.clockOffsetSeconds
+  }
+
+  /// `{"removeOld": true}` takes the old keys out of the key set; without, they stay.
+  func rotateKeys(_ call: Call) async -> Reply {
+    await answering {
+      let body = call.body.isEmpty ? JSON.object([:]) : try? JSON(parsing: call.body)
+      guard let body, case .object = body, case .bool(let removeOld) = body["removeOld"] ?? false
+      else {
+        throw Refusal("invalid_request", "the body is empty or has removeOld: true or false")
+      }
+      try keys.rotate(removingOld: removeOld)
+      return .json(try keys.keySet())
+    }
+  }
+
+  func revokeAll(_ call: Call) async -> Reply {
+    ledger.revokeAll()
+    return .json(["ok": true])
+  }
+}

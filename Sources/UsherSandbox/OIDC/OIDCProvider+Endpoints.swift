@@ -1,0 +1,77 @@
+extension OIDCProvider {
+  /// The device authorization endpoint (RFC 8628 §3.1).
+  func authorizeDevice(_ call: Call) async -> Reply {
+    await answering {
+      let form = try call.postedForm()
+      let client = try clients.authenticate(call, form)
+      let start = ledger.startDevice(
+        client: client, scope: try Scope.parse(form["scope"]), now: workbench.clock.now())
+      let page = "\(issuer(call))/device"
+      let members: [String: JSON] = [
+        "device_code": .string(start.deviceCode),
+        "user_code": .string(start.userCode),
+        "verification_uri": .string(page),
+        "verification_uri_complete": .string("\(page)?user_code=\(start.userCode)"),
+        "expires_in": .integer(start.expiresIn),
+        "interval": .integer(start.interval),
+      ]
+      return .json(.object(members.overlaid(with: settings.deviceReply)))
+    }
+  }
+
+  /// Who the bearer of a token is (OIDC Core §5.3, RFC 6750 §2.1).
+  func userinfo(_ call: Call) async -> Reply {
+    guard let header = call.headers["authorization"], header.lowercased().hasPrefix("bearer ")
+    else { return Self.challenge("", status: 401) }
+    let token = header.dropFirst("bearer ".count).drop { $0 == " " }
+    guard let permission = ledger.permission(of: String(token), now: workbench.clock.now()) else {
+      return Self.challenge("invalid_token", status: 401)
+    }
+    guard permission.scope.contains("openid") else {
+      return Self.challenge("insufficient_scope", status: 403)
+    }
+    return .json(.object(permission.personClaims().overlaid(with: settings.userinfo)))
+  }
+
+  /// RFC 6750 §3: without a token no error code.
+  private static func challenge(_ error: String, status: Int) -> Reply {
+    guard !error.isEmpty else {
+      return Reply(
+        status: status, headers: ["WWW-Authenticate": #"Bearer realm="usher-sandbox""#])
+    }
+    var reply = Reply.refusal(error, "the access token does not permit this", status: status)
+    reply.headers["WWW-Authenticate"] = #"Bearer realm="usher-sandbox", error="\#(error)""#
+    return reply
+  }
+
+  /// RFC 7009: 200 also for a token nobody knows.
+  func revoke(_ call: Call) async -> Reply {
+    await answering {
+      let form = try call.postedForm()
+      let client = try clients.authenticate(call, form)
+      try ledger.revoke(
+        try form.required("token"), client: client, now: workbench.clock.now())
+      return Reply(status: 200, headers: ["Cache-Control": "no-store"])
+    }
+  }
+
+  /// RFC 7662, for clients that can prove who they are.
+  func introspect(_ call: Call) async -> Reply {
+    await answering {
+      let form = try call.postedForm()
+      let client = try clients.authenticate(call, form)
+      guard client.secret != nil else {
+        throw Refusal.client("a public client may not introspect")
+      }
+      let token = try form.required("token")
+      guard let known = ledger.introspection(of: token, now: workbench.clock.now()) else {
+        return .json(["active": false])
+      }
+      return .json([
+        "active": true, "client_id": .string(known.clientID), "sub": .string(known.user.sub),
+        "username": .string(known.user.username), "iss": .string(issuer(call)),
+        "scope": .string(known.scope.joined(separator: " ")),
+      ])
+    }
+  }
+}

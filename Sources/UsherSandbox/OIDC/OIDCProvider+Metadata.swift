@@ -1,0 +1,45 @@
+extension OIDCProvider {
+  /// Discovery (OIDC Discovery §3) and authorization server metadata (RFC 8414 §2) in one.
+  func discovery(_ call: Call) async -> Reply {
+    let issuer = issuer(call)
+    func url(_ name: String) -> JSON { .string("\(issuer)/\(name)") }
+    let methods: JSON = ["none", "client_secret_basic", "client_secret_post"]
+    let document: [String: JSON] = [
+      "issuer": .string(issuer),
+      "authorization_endpoint": url("authorize"),
+      "token_endpoint": url("token"),
+      "jwks_uri": url("jwks"),
+      "userinfo_endpoint": url("userinfo"),
+      "revocation_endpoint": url("revoke"),
+      "introspection_endpoint": url("introspect"),
+      "device_authorization_endpoint": url("device_authorization"),
+      "response_types_supported": ["code"],
+      "response_modes_supported": ["query"],
+      "grant_types_supported": [
+        "authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code",
+      ],
+      "subject_types_supported": ["public"],
+      "id_token_signing_alg_values_supported": ["RS256", "ES256"],
+      "scopes_supported": ["openid", "profile", "email", "offline_access"],
+      "claims_supported": [
+        "iss", "sub", "aud", "exp", "iat", "auth_time", "nonce", "at_hash", "name",
+        "preferred_username", "email", "email_verified",
+      ],
+      "token_endpoint_auth_methods_supported": methods,
+      "revocation_endpoint_auth_methods_supported": methods,
+      "introspection_endpoint_auth_methods_supported": [
+        "client_secret_basic", "client_secret_post",
+      ],
+      "code_challenge_methods_supported": ["S256"],
+      "authorization_response_iss_parameter_supported": true,
+      "claims_parameter_supported": false,
+      "request_parameter_supported": false,
+      "request_uri_parameter_supported": false,
+    ]
+    return .json(.object(document.overlaid(with: settings.discovery)))
+  }
+
+  func jwks(_ call: Call) async -> Reply {
+    await answering { .json(try keys.keySet()) }
+  }
+}

@@ -1,0 +1,135 @@
+extension OIDCProvider {
+  /// Takes name and password (and for a device its code); leads to the consent page.
+  func login(_ call: Call) async -> Reply {
+    let now = workbench.clock.now()
+    guard let form = try? call.postedForm(), let id = form["transaction"],
+      let transaction = try? ledger.transaction(id, csrf: form["csrf"], now: now)
+    else { return expiredPage() }
+    if form["action"] == "cancel", case .authorization(let request) = transaction.purpose {
+      ledger.end(id)
+      return denied(request, call)
+    }
+    let user = workbench.users.signingIn(form["username"], password: form["password"])
+    do {
+      let signedIn = try ledger.signIn(id, user: user, userCode: form["user_code"], now: now)
+      return consentPage(signedIn, id)
+    } catch {
+      guard let problem = error.sentence else { return expiredPage() }
+      return loginPage(
+        transaction.purpose, id, transaction.csrf, username: form["username"],
+        userCode: form["user_code"], problem: problem)
+    }
+  }
+
+  /// Takes the decision; leads back to the client, or ends on a page for a device.
+  func consent(_ call: Call) async -> Reply {
+    let now = workbench.clock.now()
+    guard let form = try? call.postedForm(), let id = form["transaction"],
+      let transaction = try? ledger.transaction(id, csrf: form["csrf"], now: now),
+      case .consenting(let user, let authTime, let device) = transaction.stage,
+      let decision = form["decision"], ["allow", "deny"].contains(decision)
+    else { return expiredPage() }
+    ledger.end(id)
+    let allowed = decision == "allow"
+    switch transaction.purpose {
+    case .device:
+      ledger.settleDevice(device ?? "", user: user, allowed: allowed, authTime: authTime)
+      return workbench.pages.message(
+        title: allowed ? "The device is signed in" : "You said no",
+        text: "You can close this window.", status: 200, error: allowed ? nil : "access_denied")
+    case .authorization(let request):
+      guard allowed else { return denied(request, call) }
+      let authorization = Authorization(
+        clientID: request.client.id, user: user, scope: request.scope, nonce: request.nonce,
+        authTime: authTime)
+      let code = ledger.issueCode(
+        for: authorization, redirectURI: request.redirectURI, challenge: request.challenge,
+        now: now)
+      return authorizationResponse(
+        to: request.redirectURI, state: request.state, issuer: issuer(call), ["code": code])
+    }
+  }
+
+  /// Where a person enters a device's code (RFC 8628 §3.3).
+  func devicePage(_ call: Call) async -> Reply {
+    let form = try? call.queryForm()
+    let begun = ledger.begin(.device, now: workbench.clock.now())
+    return loginPage(.device, begun.id, begun.csrf, userCode: form?["user_code"])
+  }
+
+  private func denied(_ request: AuthorizationRequest, _ call: Call) -> Reply {
+    authorizationResponse(
+      to: request.redirectURI, state: request.state, issuer: issuer(call),
+      ["error": "access_denied", "error_description": "the person denied the request"])
+  }
+
+  func loginPage(
+    _ purpose: Transaction.Purpose, _ id: String, _ csrf: String, username: String? = nil,
+    userCode: String? = nil, problem: String? = nil
+  ) -> Reply {
+    var values: [String: Any] = [
+      "action": "\(path)/login", "transaction": id, "csrf": csrf, "username": username ?? "",
+      "userCode": userCode ?? "",
+      "users": workbench.users.all.map { ["name": $0.username, "password": $0.password] },
+    ]
+    values["problem"] = problem.map { ["text": $0] }
+    switch purpose {
+    case .authorization(let request):
+      values["client"] = request.client.name
+      values["cancel"] = true
+    case .device:
+      values["client"] = "a device"
+      values["device"] = true
+    }
+    return workbench.pages.render("login", values, status: problem == nil ? 200 : 403)
+  }
+
+  private func consentPage(_ transaction: Transaction, _ id: String) -> Reply {
+    guard case .consenting(let user, _, let device) = transaction.stage,
+      let (client, scope) = request(of: transaction, device)
+    else { return expiredPage() }
+    return workbench.pages.render(
+      "consent",
+      [
+        "action": "\(path)/consent", "transaction": id, "csrf": transaction.csrf,
+        "client": client, "user": user.name,
+        "scope": scope.map { ["name": $0, "meaning": Self.meanings[$0] ?? ""] },
+      ])
+  }
+
+  private func request(
+    of transaction: Transaction, _ device: String?
+  ) -> (client: String, scope: [String])? {
+    switch transaction.purpose {
+    case .authorization(let request):
+      return (request.client.name, request.scope)
+    case .device:
+      guard let device,
+        let request = ledger.request(ofDevice: device, now: workbench.clock.now())
+      else { return nil }
+      return (clients.named(request.clientID)?.name ?? request.clientID, request.scope)
+    }
+  }
+
+  private func expiredPage() -> Reply {
+    workbench.pages.message(
+      title: "This page is no longer valid", text: "Start again where you came from.",
+      status: 400, error: "invalid_request")
+  }
+
+  private static let meanings = [
+    "openid": "know who you are", "profile": "see your name", "email": "see your e-mail address",
+    "offline_access": "stay signed in when you are away",
+  ]
+}
+
+extension Ledger.SignInFailure {
+  /// What the login page says; nil where there is no page to say it on.
+  var sentence: String? {
+    switch self {
+    case .wrongPassword: "User name or password is wrong."
+    case .wrongUserCode: "No device waits under this code."
+    case .unknown, .tooManyAttempts: nil
+    }
+  }
+}

@@ -1,0 +1,70 @@
+extension OIDCProvider {
+  /// The token endpoint (RFC 6749 §3.2).
+  func token(_ call: Call) async -> Reply {
+    await answering {
+      let form = try call.postedForm()
+      let client = try clients.authenticate(call, form)
+      guard let grantType = form["grant_type"] else {
+        throw Refusal("invalid_request", "grant_type is missing")
+      }
+      switch grantType {
+      case "authorization_code":
+        return try await reply(redeem(form, client), call, answersRequest: true)
+      case "refresh_token":
+        let tokens = try ledger.refresh(
+          try form.required("refresh_token"), client: client,
+          scope: try form["scope"].map(Scope.parse), now: workbench.clock.now())
+        return try await reply(
+          tokens, call, answersRequest: false, withIDToken: settings.idTokenOnRefresh)
+      case "urn:ietf:params:oauth:grant-type:device_code":
+        let tokens = try ledger.pollDevice(
+          try form.required("device_code"), client: client, now: workbench.clock.now())
+        return try await reply(tokens, call, answersRequest: false)
+      default:
+        throw Refusal("unsupported_grant_type", "there is no such grant_type")
+      }
+    }
+  }
+
+  private func redeem(_ form: Form, _ client: Client) throws(Refusal) -> IssuedTokens {
+    let code = try form.required("code")
+    let redirectURI = try form.required("redirect_uri")
+    let verifier = try form.required("code_verifier")
+    guard PKCE.isVerifier(verifier) else {
+      throw Refusal("invalid_request", "code_verifier must be 43 to 128 unreserved characters")
+    }
+    return try ledger.redeemCode(
+      code, client: client, redirectURI: redirectURI, verifier: verifier,
+      now: workbench.clock.now())
+  }
+
+  /// The successful answer (RFC 6749 §5.1), bent as the settings ask.
+  private func reply(
+    _ tokens: IssuedTokens, _ call: Call, answersRequest: Bool, withIDToken: Bool = true
+  ) async throws -> Reply {
+    let settings = settings
+    var members: [String: JSON] = [
+      "access_token": .string(tokens.accessToken),
+      "token_type": "Bearer",
+      "expires_in": .integer(tokens.expiresIn),
+      "scope": .string(tokens.scope.joined(separator: " ")),
+    ]
+    members["refresh_token"] = tokens.refreshToken.map { .string($0) }
+    if withIDToken, settings.idToken.omit != true, tokens.scope.contains("openid") {
+      let claims = tokens.authorization.idTokenClaims(
+        issuer: issuer(call), accessToken: tokens.accessToken, withNonce: answersRequest,
+        lifetime: settings.idTokenSeconds, now: workbench.clock.now())
+      members["id_token"] = .string(try await keys.idToken(claims, settings.idToken))
+    }
+    var reply = Reply.json(.object(members.overlaid(with: settings.tokenReply)))
+    reply.headers["Pragma"] = "no-cache"
+    return reply
+  }
+}
+
+extension Form {
+  func required(_ name: String) throws(Refusal) -> String {
+    guard let value = self[name] else { throw Refusal("invalid_request", "\(name) is missing") }
+    return value
+  }
+}

@@ -1,0 +1,134 @@
+/// A realistic OpenID provider: discovery, code with PKCE, refresh with rotation, device flow,
+/// userinfo, revocation, introspection.
+///
+/// It does what the RFCs ask of a strict one, and whatever its settings ask of a broken one.
+package actor OIDCProvider: Backend {
+  let workbench: Workbench
+  let clients: ClientRegistry
+  nonisolated let path: String
+  var ledger: Ledger
+  var keys: SigningKeys
+
+  /// - Parameter path: The issuer's path, like `/oidc`; may be empty.
+  package init(_ workbench: Workbench, clients: [Client] = Client.standard, path: String) throws {
+    self.workbench = workbench
+    self.clients = ClientRegistry(clients)
+    self.path = path
+    ledger = Ledger(mint: workbench.mint)
+    keys = try SigningKeys()
+  }
+
+  nonisolated func issuer(_ call: Call) -> String { call.base + path }
+
+  var settings: OIDCSettings { ledger.settings }
+
+  package nonisolated var title: String { "OpenID provider" }
+
+  package nonisolated var endpoints: [Endpoint] {
+    [
+      Endpoint("discovery", .get, "\(path)/.well-known/openid-configuration", handle: discovery),
+      Endpoint(
+        "discovery", .get, "/.well-known/oauth-authorization-server\(path)", handle: discovery),
+      Endpoint("jwks", .get, "\(path)/jwks", handle: jwks),
+      Endpoint("authorize", .get, "\(path)/authorize", handle: authorize),
+      Endpoint("authorize", .post, "\(path)/authorize", handle: authorize),
+      Endpoint("login", .post, "\(path)/login", handle: login),
+      Endpoint("consent", .post, "\(path)/consent", handle: consent),
+      Endpoint("token", .post, "\(path)/token", handle: token),
+      Endpoint("userinfo", .get, "\(path)/userinfo", handle: userinfo),
+      Endpoint("userinfo", .post, "\(path)/userinfo", handle: userinfo),
+      Endpoint("revocation", .post, "\(path)/revoke", handle: revoke),
+      Endpoint("introspection", .post, "\(path)/introspect", handle: introspect),
+      Endpoint("device", .post, "\(path)/device_authorization", handle: authorizeDevice),
+      Endpoint("device_page", .get, "\(path)/device", handle: devicePage),
+    ]
+  }
+
+  package nonisolated var controls: [Endpoint] {
+    [
+      Endpoint("settings", .get, "/_control/settings", handle: readSettings),
+      Endpoint("settings", .post, "/_control/settings", handle: changeSettings),
+      Endpoint("settings", .delete, "/_control/settings", handle: resetSettings),
+      Endpoint("keys", .post, "/_control/keys/rotate", handle: rotateKeys),
+      Endpoint("revokeAll", .post, "/_control/revokeAll", handle: revokeAll),
+    ]
+  }
+
+  package nonisolated func links(base: String) -> [Link] {
+    let issuer = base + path
+    return [
+      Link("Discovery document", "\(issuer)/.well-known/openid-configuration"),
+      Link("Key set", "\(issuer)/jwks"),
+      Link("Enter a device's code", "\(issuer)/device"),
+    ]
+  }
+
+  package nonisolated func configurationSample(base: String) -> String {
+    """
+    [[provider]]
+    name = "sandbox"
+    type = "oidc"
+    issuer = "\(base)\(path)"
+    client_id = "usher"
+    scopes = ["openid", "profile", "email", "offline_access"]
+    redirect = "loopback"
+
+    # The client with a secret instead; the secret is s3cret:with/odd+chars
+    # client_id = "usher-confidential"
+    # client_credential = "sandbox-secret"
+    """
+  }
+}
+
+/// Turns what a handler throws into the OAuth error it is.
+nonisolated(nonsending) func answering(
+  _ handle: nonisolated(nonsending) () async throws -> Reply
+) async -> Reply {
+  do {
+    return try await handle()
+  } catch let refusal as Refusal {
+    return refusal.reply
+  } catch {
+    return .refusal("server_error", "the sandbox failed: \(error)", status: 500)
+  }
+}
+
+extension Call {
+  /// The form in the body (RFC 6749 §3.2); throws a refusal that names what is wrong with it.
+  func postedForm() throws(Refusal) -> Form {
+    guard contentType == "application/x-www-form-urlencoded" else {
+      throw Refusal(
+        "invalid_request", "Content-Type must be application/x-www-form-urlencoded")
+    }
+    if let query = try? Form(parsing: query.utf8), query.has("client_secret") {
+      throw Refusal("invalid_request", "client_secret must not stand in the URL")
+    }
+    return try Self.form(body)
+  }
+
+  /// The form in the query.
+  func queryForm() throws(Refusal) -> Form { try Self.form(Array(query.utf8)) }
+
+  private static func form(_ bytes: [UInt8]) throws(Refusal) -> Form {
+    let form: Form
+    do {
+      form = try Form(parsing: bytes)
+    } catch {
+      switch error {
+      case .notUTF8: throw Refusal("invalid_request", "the form is not UTF-8")
+      case .tooManyFields: throw Refusal("invalid_request", "more than \(Form.limit) fields")
+      }
+    }
+    if let name = form.repeated.sorted().first {
+      throw Refusal("invalid_request", "\(name.printable) came more than once")
+    }
+    return form
+  }
+}
+
+extension String {
+  /// What may stand in an `error_description` (RFC 6749 §5.2): printable ASCII, and not too long.
+  var printable: String {
+    String(prefix(40).map { $0.isASCII && $0 >= " " && $0 != "\"" && $0 != "\\" ? $0 : "?" })
+  }
+}

@@ -1,0 +1,133 @@
+/// What a test may change about the provider while it runs.
+///
+/// Overrides are laid over an answer just before it leaves: a value replaces a member, `null`
+/// removes it.
+package struct OIDCSettings: Sendable, Hashable, Codable {
+  /// What a refresh does to the refresh token it was made with.
+  package enum Rotation: String, Sendable, Codable {
+    /// It is dead at once.
+    case strict
+    /// It lives until its successor is first used, so that a lost answer loses nothing.
+    case graceful
+    /// It stays; the answer carries no new one.
+    case off = "none"
+  }
+
+  package var accessTokenSeconds = 300
+  package var refreshTokenSeconds = 30 * 86_400
+  package var idTokenSeconds = 300
+  package var codeSeconds = 60
+  package var deviceCodeSeconds = 600
+  /// Seconds between polls (RFC 8628 §3.2); 0 never answers slow_down.
+  package var deviceInterval = 5
+  package var refreshRotation = Rotation.strict
+  /// Off: `offline_access` brings no refresh token.
+  package var refreshTokens = true
+  /// Whether a refresh brings a new ID token (OIDC Core §12.2).
+  package var idTokenOnRefresh = true
+  /// Seconds the sandbox's clock is ahead of the machine's.
+  package var clockOffsetSeconds = 0.0
+  package var idToken = IDTokenSettings()
+  package var discovery: [String: JSON] = [:]
+  package var tokenReply: [String: JSON] = [:]
+  package var deviceReply: [String: JSON] = [:]
+  package var userinfo: [String: JSON] = [:]
+  /// The parameters of the redirect back to the client; values are strings.
+  package var authorizeResponse: [String: JSON] = [:]
+
+  package init() {}
+
+  /// These settings with some of them changed; `null` means the default.
+  ///
+  /// Throws a refusal that names an unknown setting or a value that does not fit.
+  package func changed(by changes: [String: JSON]) throws(Refusal) -> OIDCSettings {
+    let defaults = try Self.members(of: OIDCSettings())
+    var members = try Self.members(of: self)
+    for (name, value) in changes {
+      guard let standard = defaults[name] else {
+        throw Refusal("invalid_request", "there is no setting \(name)")
+      }
+      members[name] = value == .null ? standard : value
+    }
+    let settings: OIDCSettings
+    do {
+      settings = try JSON.object(members).decoded(as: OIDCSettings.self)
+    } catch {
+      throw Refusal("invalid_request", "a setting is of the wrong type: \(error.settingPath)")
+    }
+    try settings.check(changes["idToken"])
+    return settings
+  }
+
+  private static func members(of settings: OIDCSettings) throws(Refusal) -> [String: JSON] {
+    guard case .object(let members)? = try? JSON(encoding: settings) else {
+      throw Refusal("server_error", "the settings do not encode", status: 500)
+    }
+    return members
+  }
+
+  private func check(_ idTokenChange: JSON?) throws(Refusal) {
+    let spans = [
+      accessTokenSeconds, refreshTokenSeconds, idTokenSeconds, codeSeconds, deviceCodeSeconds,
+      deviceInterval,
+    ]
+    guard spans.allSatisfy({ (0...1_000_000_000).contains($0) }) else {
+      throw Refusal("invalid_request", "seconds are 0 to 1000000000")
+    }
+    guard abs(clockOffsetSeconds) <= 1_000_000_000 else {
+      throw Refusal("invalid_request", "clockOffsetSeconds is at most 1000000000")
+    }
+    if case .object(let members)? = idTokenChange,
+      let unknown = members.keys.sorted().first(where: { !IDTokenSettings.names.contains($0) })
+    {
+      throw Refusal("invalid_request", "there is no setting idToken.\(unknown)")
+    }
+  }
+}
+
+/// How an ID token is made, and made wrong.
+package struct IDTokenSettings: Sendable, Hashable, Codable {
+  package enum Algorithm: String, Sendable, Codable {
+    case rs256 = "RS256"
+    case es256 = "ES256"
+    /// No signature at all.
+    case unsigned = "none"
+    /// HMAC with the RSA public key's PEM as its secret: key confusion.
+    case publicKeyHMAC = "HS256-with-public-key"
+  }
+
+  package var alg: Algorithm?
+  /// In place of the key's own; `null` in ``header`` removes it.
+  package var kid: String?
+  package var typ: String?
+  /// Laid over the header: `crit`, `kid: null` and the like. It does not change how is signed.
+  package var header: [String: JSON]?
+  /// Laid over the claims.
+  package var claims: [String: JSON]?
+  /// One bit of the signature is turned.
+  package var badSignature: Bool?
+  /// No ID token in the answer.
+  package var omit: Bool?
+
+  package init() {}
+
+  fileprivate static let names: Set<String> = [
+    "alg", "kid", "typ", "header", "claims", "badSignature", "omit",
+  ]
+}
+
+extension Error {
+  /// Where in a JSON text a decoding went wrong.
+  fileprivate var settingPath: String {
+    guard let error = self as? DecodingError else { return "unknown" }
+    let context =
+      switch error {
+      case .typeMismatch(_, let context), .valueNotFound(_, let context),
+        .keyNotFound(_, let context), .dataCorrupted(let context):
+        context
+      @unknown default:
+        DecodingError.Context(codingPath: [], debugDescription: "")
+      }
+    return context.codingPath.map(\.stringValue).joined(separator: ".")
+  }
+}

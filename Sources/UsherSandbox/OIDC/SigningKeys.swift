@@ -1,0 +1,66 @@
+import Crypto
+import CryptoExtras
+import FoundationEssentials
+import JWTKit
+
+/// The keys ID tokens are signed with: one RSA, one P-256, and those of before a rotation.
+package struct SigningKeys: Sendable {
+  struct RSAKey: Sendable {
+    let kid: String
+    let key: _RSA.Signing.PrivateKey
+  }
+
+  struct ECKey: Sendable {
+    let kid: String
+    let key: P256.Signing.PrivateKey
+  }
+
+  /// The most pairs the key set shows.
+  package static let limit = 8
+
+  private(set) var rsa: [RSAKey]
+  private(set) var ec: [ECKey]
+  private var made = 1
+
+  package init() throws {
+    rsa = [try Self.makeRSA(1)]
+    ec = [Self.makeEC(1)]
+  }
+
+  /// New keys from now on. The old ones stay in the key set unless they are to go.
+  package mutating func rotate(removingOld: Bool) throws {
+    let fresh = try Self.makeRSA(made + 1)
+    made += 1
+    let kept = removingOld ? 0 : Self.limit - 1
+    rsa = Array(rsa.suffix(kept)) + [fresh]
+    ec = Array(ec.suffix(kept)) + [Self.makeEC(made)]
+  }
+
+  /// The key set (RFC 7517 §5): public halves only.
+  package func keySet() throws -> JSON {
+    let rsaKeys = try rsa.map { pair in
+      let numbers = try pair.key.publicKey.getKeyPrimitives()
+      return JSON.object([
+        "kty": "RSA", "use": "sig", "alg": "RS256", "kid": .string(pair.kid),
+        "n": .string(Base64.url(numbers.modulus)),
+        "e": .string(Base64.url(numbers.publicExponent)),
+      ])
+    }
+    let ecKeys = ec.map { pair in
+      let point = pair.key.publicKey.rawRepresentation
+      return JSON.object([
+        "kty": "EC", "crv": "P-256", "use": "sig", "alg": "ES256", "kid": .string(pair.kid),
+        "x": .string(Base64.url(point.prefix(32))), "y": .string(Base64.url(point.suffix(32))),
+      ])
+    }
+    return ["keys": .array(rsaKeys + ecKeys)]
+  }
+
+  private static func makeRSA(_ number: Int) throws -> RSAKey {
+    RSAKey(kid: "rsa-\(number)", key: try _RSA.Signing.PrivateKey(keySize: .bits2048))
+  }
+
+  private static func makeEC(_ number: Int) -> ECKey {
+    ECKey(kid: "ec-\(number)", key: P256.Signing.PrivateKey())
+  }
+}

@@ -1,0 +1,29 @@
+/// `GET /`: what is here, who can sign in, and how usherd is pointed at it.
+struct IndexPage: Sendable {
+  let workbench: Workbench
+  let backends: [any Backend]
+  let controls: [Endpoint]
+
+  var endpoint: Endpoint {
+    Endpoint("index", .get, "/") { call in
+      workbench.pages.render(
+        "index",
+        [
+          "base": call.base,
+          "backends": backends.map { Self.values($0, call.base) },
+          "users": workbench.users.all.map {
+            ["name": $0.username, "password": $0.password, "sub": $0.sub]
+          },
+          "controls": controls.map { ["method": $0.method.rawValue, "path": $0.path] },
+        ])
+    }
+  }
+
+  private static func values(_ backend: any Backend, _ base: String) -> [String: Any] {
+    [
+      "title": backend.title,
+      "links": backend.links(base: base).map { ["title": $0.title, "url": $0.url] },
+      "sample": backend.configurationSample(base: base),
+    ]
+  }
+}

@@ -1,0 +1,39 @@
+import Mustache
+
+/// The sandbox's web pages. Values are escaped; every page says what this is.
+package struct Pages: Sendable {
+  private let library: MustacheLibrary
+
+  package init() throws {
+    var library = MustacheLibrary()
+    for (name, text) in PageTemplates.all {
+      try library.register(text, named: name)
+    }
+    self.library = library
+  }
+
+  /// A page by the name of its template.
+  package func render(
+    _ name: String, _ values: [String: Any], status: Int = 200, error: String? = nil
+  ) -> Reply {
+    let html = library.render(values, withTemplate: name) ?? "there is no page \(name)"
+    return Reply(status: status, headers: Self.headers, body: Array(html.utf8), error: error)
+  }
+
+  /// A page that only says something.
+  package func message(title: String, text: String, status: Int, error: String? = nil) -> Reply {
+    render("message", ["title": title, "text": text], status: status, error: error)
+  }
+
+  /// No script, no frame, nothing from elsewhere. `form-action` is absent because browsers apply
+  /// it to the redirect back to the client too.
+  private static let headers = [
+    "Content-Type": "text/html; charset=utf-8",
+    "Cache-Control": "no-store",
+    "Content-Security-Policy":
+      "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+  ]
+}

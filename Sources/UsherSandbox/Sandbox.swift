@@ -1,0 +1,124 @@
+package import FoundationEssentials
+
+/// Provider backends on loopback, for development and tests.
+///
+/// All state is in memory; nothing here is fit for real people's data.
+package struct Sandbox: Sendable {
+  package struct Configuration: Sendable {
+    /// `127.0.0.1`, `::1` or `localhost`; anything else is refused.
+    package var host = "127.0.0.1"
+    /// 0 picks a free one.
+    package var port = 0
+    /// The path of the OpenID issuer; empty for none.
+    package var issuerPath = "/oidc"
+    package var population = Population()
+    /// The time that ``SandboxClock`` starts from.
+    package var now: @Sendable () -> Date = { Date() }
+    package var mint = TokenMint()
+
+    package init() {}
+  }
+
+  /// Who lives in the sandbox; as JSON the contents of a users file.
+  package struct Population: Sendable, Codable {
+    package var users: [User]
+    package var clients: [Client]
+
+    package init(users: [User] = Users.standard, clients: [Client] = Client.standard) {
+      self.users = users
+      self.clients = clients
+    }
+
+    /// A list that is not there is the standard one.
+    package init(from decoder: any Decoder) throws {
+      let container = try decoder.container(keyedBy: CodingKeys.self)
+      users = try container.decodeIfPresent([User].self, forKey: .users) ?? Users.standard
+      clients = try container.decodeIfPresent([Client].self, forKey: .clients) ?? Client.standard
+    }
+
+    /// Reads a users file; throws `DecodingError`.
+    package init(parsing bytes: some Sequence<UInt8>) throws {
+      self = try JSON(parsing: bytes).decoded(as: Population.self)
+    }
+  }
+
+  /// A configuration that the sandbox does not run with.
+  package struct Objection: Error, CustomStringConvertible {
+    package let description: String
+  }
+
+  let host: String
+  let port: Int
+  let router: SandboxRouter
+  let clock: SandboxClock
+
+  package init(_ configuration: Configuration = Configuration()) throws {
+    guard let host = Self.loopback[configuration.host] else {
+      throw Objection(description: "the sandbox listens on loopback only: 127.0.0.1 or ::1")
+    }
+    guard (0...65_535).contains(configuration.port) else {
+      throw Objection(description: "a port is 0 to 65535")
+    }
+    guard Self.isPath(configuration.issuerPath) else {
+      throw Objection(description: "the issuer path looks like /oidc, and is not /_control")
+    }
+    self.host = host
+    port = configuration.port
+    clock = SandboxClock(base: configuration.now)
+    let workbench = Workbench(
+      users: Users(configuration.population.users), clock: clock, mint: configuration.mint,
+      pages: try Pages())
+    router = SandboxRouter(workbench, try Self.backends(workbench, configuration))
+  }
+
+  /// Every backend there is: one line each.
+  private static func backends(
+    _ workbench: Workbench, _ configuration: Configuration
+  ) throws -> [any Backend] {
+    [
+      try OIDCProvider(
+        workbench, clients: configuration.population.clients, path: configuration.issuerPath)
+    ]
+  }
+
+  private static let loopback = [
+    "127.0.0.1": "127.0.0.1", "localhost": "127.0.0.1", "::1": "::1", "[::1]": "::1",
+  ]
+
+  /// Empty, or segments of letters, digits, `-`, `_` and `.` that leave `/_control` free.
+  private static func isPath(_ path: String) -> Bool {
+    guard !path.isEmpty else { return true }
+    let segments = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
+    return path.hasPrefix("/") && segments.first != "_control" && segments.first != ".well-known"
+      && segments.allSatisfy { segment in
+        segment.contains { $0 != "." }
+          && segment.allSatisfy {
+            $0.isASCII && ($0.isLetter || $0.isNumber || "-_.".contains($0))
+          }
+      }
+  }
+}
+
+/// Runs a sandbox on a free port while `body` runs, and stops it after.
+///
+/// - Parameter body: Gets `http://127.0.0.1:PORT`.
+package func withSandbox<Result: Sendable>(
+  _ configuration: Sandbox.Configuration = Sandbox.Configuration(),
+  _ body: @Sendable (String) async throws -> Result
+) async throws -> Result {
+  let sandbox = try Sandbox(configuration)
+  let (addresses, announced) = AsyncStream.makeStream(of: String.self)
+  return try await withThrowingTaskGroup(of: Void.self) { group in
+    group.addTask {
+      defer { announced.finish() }
+      try await sandbox.run { announced.yield($0) }
+    }
+    for await base in addresses {
+      let result = try await body(base)
+      group.cancelAll()
+      return result
+    }
+    try await group.waitForAll()
+    throw Sandbox.Objection(description: "the sandbox ended before it listened")
+  }
+}

@@ -1,0 +1,122 @@
+import Hummingbird
+import NIOCore
+
+/// A request's surroundings: the connection, which a fault may have to cut.
+struct SandboxContext: RequestContext {
+  var coreContext: CoreRequestContextStorage
+  let channel: any Channel
+
+  init(source: ApplicationRequestContextSource) {
+    coreContext = .init(source: source)
+    channel = source.channel
+  }
+}
+
+/// Every row of every backend, the control API and the index page, as hummingbird routes.
+struct SandboxRouter: Sendable {
+  let responder: RouterResponder<SandboxContext>
+
+  /// The largest request body in bytes.
+  static let bodyLimit = 1 << 20
+
+  init(_ workbench: Workbench, _ backends: [any Backend]) {
+    let traffic = Traffic(clock: workbench.clock)
+    let faced = backends.flatMap(\.endpoints)
+    let controls = ControlAPI(
+      users: workbench.users, traffic: traffic, endpointNames: Set(faced.map(\.name)))
+    let control = controls.endpoints + backends.flatMap(\.controls)
+    let index = IndexPage(workbench: workbench, backends: backends, controls: control)
+    let router = Router(context: SandboxContext.self, options: .autoGenerateHeadEndpoints)
+    Self.add(faced, to: router) { await traffic.carry($0, to: $1) }
+    Self.add(control + [index.endpoint], to: router) { call, endpoint in
+      if let objection = call.objection { return .whole(objection) }
+      return .whole(await endpoint.handle(call))
+    }
+    responder = router.buildResponder()
+  }
+
+  private static func add(
+    _ endpoints: [Endpoint], to router: Router<SandboxContext>,
+    deliver: @escaping @Sendable (Call, Endpoint) async -> Delivery
+  ) {
+    for (path, rows) in Dictionary(grouping: endpoints, by: \.path) {
+      for row in rows {
+        router.on(RouterPath(path), method: row.method.wire) { request, context in
+          let delivery: Delivery
+          do {
+            delivery = await deliver(try await Call(request, context, row), row)
+          } catch {
+            delivery = .whole(error.reply)
+          }
+          return try await delivery.response(on: context.channel)
+        }
+      }
+      refuseOtherMethods(than: rows.map(\.method), at: path, router)
+    }
+  }
+
+  private static func refuseOtherMethods(
+    than allowed: [Endpoint.Method], at path: String, _ router: Router<SandboxContext>
+  ) {
+    let names = allowed.map(\.rawValue).joined(separator: ", ")
+    var reply = Reply.refusal("invalid_request", "only \(names) works here", status: 405)
+    reply.headers["Allow"] = names
+    let refusal = Delivery.whole(reply)
+    let others = Endpoint.Method.allCases.filter { !allowed.contains($0) }.map(\.wire)
+    for method in others + [.put, .patch] {
+      router.on(RouterPath(path), method: method) { _, context in
+        try await refusal.response(on: context.channel)
+      }
+    }
+  }
+}
+
+extension Endpoint.Method {
+  fileprivate var wire: HTTPRequest.Method {
+    switch self {
+    case .get: .get
+    case .post: .post
+    case .delete: .delete
+    }
+  }
+}
+
+extension Call {
+  /// Reads a request; throws `NIOTooManyBytesError` where its body is over the limit.
+  fileprivate init(
+    _ request: Request, _ context: SandboxContext, _ row: Endpoint
+  ) async throws {
+    self.init(row.method, request.uri.path, base: context.channel.sandboxBase)
+    query = request.uri.query ?? ""
+    id = context.parameters.get("id")
+    for field in request.headers {
+      headers[field.name.canonicalName] = field.value
+    }
+    headers["host"] = request.head.authority
+    body = Array(buffer: try await request.body.collect(upTo: SandboxRouter.bodyLimit))
+  }
+
+  /// Why a web page elsewhere may not use the control API, or nil.
+  fileprivate var objection: Reply? {
+    guard let origin = headers["origin"], origin != base else { return nil }
+    return .refusal("invalid_request", "not for pages from elsewhere", status: 403)
+  }
+}
+
+extension Channel {
+  /// `http://127.0.0.1:PORT` of the listener behind this connection.
+  var sandboxBase: String {
+    guard let address = localAddress, let port = address.port else { return "http://127.0.0.1" }
+    let host = address.protocol == .inet6 ? "[::1]" : "127.0.0.1"
+    return "http://\(host):\(port)"
+  }
+}
+
+extension Error {
+  /// The answer to a request that could not be read.
+  fileprivate var reply: Reply {
+    self is NIOTooManyBytesError
+      ? .refusal("invalid_request", "the body is over 1 MiB", status: 413)
+      : .refusal("invalid_request", "the body did not arrive", status: 400)
+  }
+}

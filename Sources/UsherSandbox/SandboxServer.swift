@@ -1,0 +1,97 @@
+import FoundationEssentials
+import Glibc
+import Hummingbird
+import HummingbirdCore
+import Logging
+import NIOCore
+import NIOPosix
+import ServiceLifecycle
+import UnixSignals
+
+extension Sandbox {
+  /// Serves until the task is cancelled.
+  ///
+  /// - Parameter listening: Told `http://127.0.0.1:PORT` once connections are accepted.
+  package func run(listening: @escaping @Sendable (String) async -> Void) async throws {
+    try await server(listening).run()
+  }
+
+  /// Serves until SIGTERM or SIGINT, which end it at once and without an error.
+  package func runUntilSignalled(
+    listening: @escaping @Sendable (String) async -> Void
+  ) async throws {
+    let group = ServiceGroup(
+      configuration: .init(
+        services: [try server(listening)], cancellationSignals: [.sigterm, .sigint],
+        logger: Self.logger))
+    do {
+      try await group.run()
+    } catch is CancellationError {
+      return
+    }
+  }
+
+  /// Nearly silent: what goes wrong is thrown, and hummingbird calls every stop an error.
+  private static let logger = {
+    var logger = Logger(label: "usher-sandbox")
+    logger.logLevel = .critical
+    return logger
+  }()
+
+  private func server(
+    _ listening: @escaping @Sendable (String) async -> Void
+  ) throws -> any Service {
+    let logger = Self.logger
+    return try HTTPServerBuilder.http1(configuration: .init(idleTimeout: .seconds(60)))
+      .buildServer(
+        configuration: ServerConfiguration(address: .hostname(host, port: port)),
+        eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: logger,
+        responder: { request, writer, channel in
+          let context = SandboxContext(source: .init(channel: channel, logger: logger))
+          var response = try await respond(to: request, context)
+          response.headers[.date] = clock.now().httpDate
+          try await writer.write(response: response.head, body: response.body)
+        },
+        onServerRunning: { await listening($0.sandboxBase) })
+  }
+
+  private func respond(to request: Request, _ context: SandboxContext) async throws -> Response {
+    guard Self.isLoopbackName(request.head.authority) else {
+      return try await Delivery.whole(
+        .refusal("invalid_request", "the Host header is not this machine's loopback", status: 421)
+      ).response(on: context.channel)
+    }
+    let response = try await router.responder.respond(to: request, context: context)
+    // Only what no route answered has no body.
+    guard response.status == .notFound, response.body.contentLength == 0 else { return response }
+    return try await Delivery.whole(
+      .refusal("not_found", "there is nothing here; see / for what there is", status: 404)
+    ).response(on: context.channel)
+  }
+
+  /// Keeps a web page with a host name of its own from reading this server (DNS rebinding).
+  private static func isLoopbackName(_ authority: String?) -> Bool {
+    guard let authority else { return false }
+    let digits = authority.reversed().prefix { $0.isASCII && $0.isNumber }.count
+    let host =
+      authority.dropLast(digits).last == ":" ? authority.dropLast(digits + 1) : authority[...]
+    return ["127.0.0.1", "localhost", "[::1]"].contains(host.lowercased())
+  }
+}
+
+extension Date {
+  /// As in a `Date` header (RFC 9110 §5.6.7).
+  var httpDate: String {
+    var seconds = time_t(timeIntervalSince1970.rounded(.down))
+    var parts = tm()
+    gmtime_r(&seconds, &parts)
+    let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
+    let months = [
+      "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
+    func two(_ number: Int32) -> String { (number < 10 ? "0" : "") + String(number) }
+    let day = "\(days[Int(parts.tm_wday)]), \(two(parts.tm_mday)) \(months[Int(parts.tm_mon)])"
+    let time = "\(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec))"
+    return "\(day) \(Int(parts.tm_year) + 1900) \(time) GMT"
+  }
+}

@@ -1,0 +1,74 @@
+import ArgumentParser
+import FoundationEssentials
+import Glibc
+import UsherSandbox
+
+@main
+struct UsherSandboxCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "usher-sandbox",
+    abstract: "Stand-ins for identity providers, on loopback, for development and tests.",
+    discussion: """
+      Not a real identity provider. Open the address it prints for users, pages and a piece of \
+      configuration for usherd. SIGTERM or Ctrl-C stops it; nothing is kept.
+      """)
+
+  @Option(help: "The TCP port; 0 picks a free one.")
+  var port = 0
+
+  @Option(help: "127.0.0.1 or ::1; nothing but loopback.")
+  var host = "127.0.0.1"
+
+  @Option(
+    help: ArgumentHelp(
+      "A JSON file {\"users\": [{\"username\", \"password\"}], \"clients\": [{\"id\", \"name\"}]}.",
+      valueName: "file"))
+  var users: String?
+
+  @Option(help: ArgumentHelp("Written with the port once it listens.", valueName: "file"))
+  var portFile: String?
+
+  @Option(help: "The path of the OpenID issuer.")
+  var issuerPath = "/oidc"
+
+  func run() async throws {
+    let sandbox: Sandbox
+    do {
+      sandbox = try Sandbox(try settings())
+    } catch let objection as Sandbox.Objection {
+      throw ValidationError(objection.description)
+    }
+    let portFile = portFile
+    let issuerPath = issuerPath
+    try await sandbox.runUntilSignalled { base in
+      print("usher-sandbox: \(base)")
+      print("discovery: \(base)\(issuerPath)/.well-known/openid-configuration")
+      fflush(nil)
+      if let portFile { Self.write(base, to: portFile) }
+    }
+  }
+
+  private func settings() throws -> Sandbox.Configuration {
+    var settings = Sandbox.Configuration()
+    settings.port = port
+    settings.host = host
+    settings.issuerPath = issuerPath
+    guard let users else { return settings }
+    do {
+      settings.population = try Sandbox.Population(
+        parsing: try Data(contentsOf: URL(filePath: users)))
+    } catch {
+      throw ValidationError("\(users) is no users file: \(error)")
+    }
+    return settings
+  }
+
+  private static func write(_ base: String, to file: String) {
+    let port = base.split(separator: ":").last ?? ""
+    do {
+      try Data("\(port)\n".utf8).write(to: URL(filePath: file), options: .atomic)
+    } catch {
+      Self.exit(withError: ValidationError("cannot write \(file): \(error)"))
+    }
+  }
+}
