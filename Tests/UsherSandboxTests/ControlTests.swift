@@ -1,0 +1,147 @@
+import Foundation
+import Testing
+
+@testable import UsherSandbox
+
+@Suite("Faults, log and settings")
+struct ControlTests {
+  private func fault(_ change: (inout Fault) -> Void) -> Fault {
+    var fault = Fault()
+    change(&fault)
+    return fault
+  }
+
+  @Test("a rule lets some pass, strikes so often, and is gone")
+  func timesAndAfter() {
+    var table = FaultTable()
+    let broken = fault { $0.status = 500 }
+    let id = table.add(FaultRule(endpoint: "token", fault: broken, times: 2, after: 1))
+    let struck = (0..<4).map { _ in table.strike("token", grantType: nil)?.id }
+    #expect(struck == [nil, id, id, nil])
+    #expect(table.entries.isEmpty)
+  }
+
+  @Test("a rule strikes only its endpoint and grant type, and until it is cleared")
+  func matching() {
+    var table = FaultTable()
+    let broken = fault { $0.reset = true }
+    let id = table.add(FaultRule(endpoint: "token", grantType: "refresh_token", fault: broken))
+    #expect(table.strike("jwks", grantType: nil) == nil)
+    #expect(table.strike("token", grantType: "authorization_code") == nil)
+    for _ in 0..<5 { #expect(table.strike("token", grantType: "refresh_token")?.id == id) }
+    let removed = [table.remove(id ?? ""), table.remove(id ?? "")]
+    #expect(removed == [true, false])
+    #expect(table.strike("token", grantType: "refresh_token") == nil)
+  }
+
+  @Test("the table of faults is bounded")
+  func bounded() {
+    var table = FaultTable()
+    let rule = FaultRule(endpoint: "*", fault: fault { $0.status = 500 })
+    for _ in 0..<FaultTable.limit { #expect(table.add(rule) != nil) }
+    #expect(table.add(rule) == nil)
+  }
+
+  @Test("each fault makes its answer, and runs the handler only where it must")
+  func deliveries() async {
+    func deliver(_ change: (inout Fault) -> Void) async -> (Delivery, ran: Bool) {
+      var ran = false
+      let delivery = await fault(change).deliver {
+        ran = true
+        return .json(["ok": true])
+      }
+      return (delivery, ran)
+    }
+    #expect(await deliver { $0.reset = true } == (.reset, false))
+    #expect(await deliver { ($0.reset, $0.processed) = (true, true) } == (.reset, true))
+    #expect(await deliver { $0.hugeBody = 9 } == (.huge(9), false))
+    #expect(await deliver { $0.halfBody = true } == (.half(.json(["ok": true])), true))
+    #expect(await deliver { $0.delayMs = 0 } == (.whole(.json(["ok": true])), true))
+    #expect(await deliver { $0.status = 503 }.0.status == 503)
+    #expect(
+      await deliver { ($0.body, $0.status) = (["x": 1], 400) }
+        == (.whole(.json(["x": 1], status: 400)), false))
+    guard case (.whole(let html), true) = await deliver({ $0.contentType = "text/html" }) else {
+      Issue.record("a wrong content type needs the handler's answer")
+      return
+    }
+    #expect(html.headers["Content-Type"] == "text/html")
+    guard case (.whole(let broken), false) = await deliver({ $0.brokenJSON = true }) else {
+      Issue.record("broken JSON needs no handler")
+      return
+    }
+    #expect(throws: (any Error).self) { try JSON(parsing: broken.body) }
+  }
+
+  @Test(
+    "a fault that says nothing, too much or something unknown is refused",
+    arguments: [
+      #"{}"#, #"{"endpoint":"token"}"#, #"{"endpoint":"token","fault":{}}"#, #"[]"#, #"nope"#,
+      #"{"endpoint":"token","fault":{"status":99}}"#,
+      #"{"endpoint":"token","fault":{"delayMs":-1}}"#,
+      #"{"endpoint":"token","fault":{"hugeBody":1000000000000}}"#,
+      #"{"endpoint":"token","fault":{"reset":true},"times":0}"#,
+      #"{"endpoint":"token","fault":{"reset":"yes"}}"#,
+      #"{"endpoint":"token","fault":{"explode":true}}"#,
+      #"{"endpoint":"token","fault":{"reset":true},"when":"now"}"#,
+    ])
+  func refusedRules(_ text: String) {
+    #expect(refusal { _ = try FaultRule(checking: Array(text.utf8)) } == "invalid_request")
+  }
+
+  @Test("the log counts by endpoint and grant type, and holds no secret")
+  func log() throws {
+    var log = RequestLog()
+    var call = Call(.post, "/oidc/token", base: "")
+    call.query = "code=canary-1"
+    call.body = Array(
+      "grant_type=refresh_token&client_id=usher&refresh_token=canary-2".utf8)
+    call.headers["authorization"] = "canary-3"
+    let form = try Form(parsing: call.body)
+    let number = log.begin(call, endpoint: "token", form: form, fault: nil, at: start)
+    log.finish(number, status: 400, error: "invalid_grant")
+    #expect(log.matching(endpoint: "token", grantType: "refresh_token").count == 1)
+    #expect(log.matching(endpoint: "jwks", grantType: nil).isEmpty)
+    #expect(log.requests.first?.error == "invalid_grant")
+    #expect(!"\(log)".contains("canary"))
+  }
+
+  @Test("the log is bounded")
+  func logLimit() {
+    var log = RequestLog()
+    let call = Call(.get, "/", base: "")
+    for _ in 0...RequestLog.limit {
+      _ = log.begin(call, endpoint: "index", form: nil, fault: nil, at: start)
+    }
+    #expect(log.requests.count <= RequestLog.limit)
+    #expect(log.requests.last?.number == RequestLog.limit + 1)
+  }
+
+  @Test("settings change one by one, null brings back the default")
+  func settings() throws {
+    let changed = try OIDCSettings().changed(by: [
+      "accessTokenSeconds": 5, "refreshRotation": "graceful",
+      "idToken": ["alg": "none", "claims": ["nonce": .null]],
+      "tokenReply": ["expires_in": .null],
+    ])
+    #expect(changed.accessTokenSeconds == 5)
+    #expect(changed.refreshRotation == .graceful)
+    #expect(changed.idToken.alg == .unsigned)
+    #expect(changed.idToken.claims == ["nonce": .null])
+    #expect(changed.tokenReply == ["expires_in": .null])
+    let back = try changed.changed(by: ["idToken": .null, "accessTokenSeconds": .null])
+    #expect(back.idToken == IDTokenSettings())
+    #expect(back.accessTokenSeconds == 300)
+    #expect(back.refreshRotation == .graceful)
+  }
+
+  @Test(
+    "a setting that nobody knows or that does not fit is refused",
+    arguments: [
+      ["nope": 1], ["codeSeconds": "x"], ["codeSeconds": -1], ["idToken": ["nope": 1]],
+      ["refreshRotation": "sometimes"], ["clockOffsetSeconds": 1_000_000_000_000],
+    ] as [[String: JSON]])
+  func refusedSettings(_ changes: [String: JSON]) {
+    #expect(refusal { _ = try OIDCSettings().changed(by: changes) } == "invalid_request")
+  }
+}

@@ -1,0 +1,172 @@
+import Foundation
+import Testing
+
+@testable import UsherSandbox
+
+@Suite("Codes")
+struct CodeTests {
+  @Test("a code brings tokens for its scope, and a refresh token only with offline_access")
+  func redeemed() throws {
+    var (ledger, code) = Ledger.withCode()
+    let tokens = try ledger.redeem(code)
+    #expect(tokens.accessToken.hasPrefix("at_"))
+    #expect(tokens.refreshToken?.hasPrefix("rt_") == true)
+    #expect(tokens.authorization.nonce == "n0")
+    let plain = ledger.issueCode(
+      for: .test(scope: ["openid"]), redirectURI: redirectURI, challenge: challenge, now: start)
+    #expect(try ledger.redeem(plain).refreshToken == nil)
+  }
+
+  @Test("a replayed code revokes what its first use brought")
+  func replay() throws {
+    var (ledger, code) = Ledger.withCode()
+    let tokens = try ledger.redeem(code)
+    #expect(ledger.permission(of: tokens.accessToken, now: start) != nil)
+    #expect(refusal { _ = try ledger.redeem(code, after: 500) } == "invalid_grant")
+    #expect(ledger.permission(of: tokens.accessToken, now: start) == nil)
+    #expect(refusal { _ = try ledger.refresh(tokens.refreshToken) } == "invalid_grant")
+  }
+
+  @Test("a wrong verifier or redirect URI spends the code")
+  func spent() throws {
+    var (ledger, code) = Ledger.withCode()
+    let wrong = String(repeating: "x", count: 43)
+    #expect(refusal { _ = try ledger.redeem(code, verifier: wrong) } == "invalid_grant")
+    #expect(refusal { _ = try ledger.redeem(code) } == "invalid_grant")
+    (ledger, code) = Ledger.withCode()
+    #expect(refusal { _ = try ledger.redeem(code, redirectURI: "http://x") } == "invalid_grant")
+    #expect(refusal { _ = try ledger.redeem(code) } == "invalid_grant")
+  }
+
+  @Test("another client's attempt is refused and leaves the code alone")
+  func otherClient() throws {
+    var (ledger, code) = Ledger.withCode()
+    #expect(refusal { _ = try ledger.redeem(code, client: confidentialClient) } == "invalid_grant")
+    #expect(refusal { _ = try ledger.redeem(code) } == nil)
+  }
+
+  @Test("a code expires")
+  func expiry() {
+    var (ledger, code) = Ledger.withCode { $0.codeSeconds = 10 }
+    #expect(refusal { _ = try ledger.redeem(code, after: 10) } == "invalid_grant")
+  }
+
+  @Test("the verifier of RFC 7636 appendix B fits its challenge, and short ones never do")
+  func pkce() {
+    #expect(PKCE.matches(verifier: verifier, challenge: challenge))
+    #expect(!PKCE.matches(verifier: verifier + "x", challenge: challenge))
+    #expect(!PKCE.isVerifier(String(repeating: "a", count: 42)))
+    #expect(!PKCE.isVerifier(String(repeating: "a", count: 129)))
+    #expect(!PKCE.isVerifier(String(repeating: "ä", count: 43)))
+    #expect(!PKCE.isChallenge(challenge + "="))
+  }
+
+  @Test("an access token ends with its time, its grant or its own revocation")
+  func accessTokens() throws {
+    var (ledger, tokens) = try Ledger.signedIn()
+    let end = start.addingTimeInterval(301)
+    #expect(ledger.permission(of: tokens.accessToken, now: end) == nil)
+    try ledger.revoke(tokens.accessToken, client: publicClient, now: start)
+    #expect(ledger.permission(of: tokens.accessToken, now: start) == nil)
+    #expect(refusal { _ = try ledger.refresh(tokens.refreshToken) } == nil)
+  }
+
+  @Test("revoking a refresh token ends the grant; another client may not; unknown is no error")
+  func revocation() throws {
+    var (ledger, tokens) = try Ledger.signedIn()
+    let token = try #require(tokens.refreshToken)
+    #expect(
+      refusal { try ledger.revoke(token, client: confidentialClient, now: start) }
+        == "invalid_grant")
+    #expect(ledger.introspection(of: token, now: start) != nil)
+    try ledger.revoke(token, client: publicClient, now: start)
+    #expect(ledger.permission(of: tokens.accessToken, now: start) == nil)
+    #expect(ledger.introspection(of: token, now: start) == nil)
+    #expect(refusal { try ledger.revoke("rt_x", client: publicClient, now: start) } == nil)
+  }
+}
+
+@Suite("Refresh tokens")
+struct RefreshTests {
+  @Test("strict: the predecessor is dead at once, and its return ends the family")
+  func strict() throws {
+    var (ledger, first) = try Ledger.signedIn()
+    let second = try ledger.refresh(first.refreshToken)
+    #expect(refusal { _ = try ledger.refresh(first.refreshToken) } == "invalid_grant")
+    #expect(refusal { _ = try ledger.refresh(second.refreshToken) } == "invalid_grant")
+    #expect(ledger.permission(of: second.accessToken, now: start) == nil)
+  }
+
+  @Test("graceful: the predecessor lives until a successor is used, then its return is reuse")
+  func graceful() throws {
+    var (ledger, first) = try Ledger.signedIn { $0.refreshRotation = .graceful }
+    let lost = try ledger.refresh(first.refreshToken)
+    let second = try ledger.refresh(first.refreshToken)
+    let third = try ledger.refresh(second.refreshToken)
+    var other = ledger
+    #expect(refusal { _ = try other.refresh(first.refreshToken) } == "invalid_grant")
+    #expect(refusal { _ = try other.refresh(third.refreshToken) } == "invalid_grant")
+    #expect(refusal { _ = try ledger.refresh(lost.refreshToken) } == "invalid_grant")
+  }
+
+  @Test("none: the refresh token stays and no new one comes")
+  func none() throws {
+    var (ledger, first) = try Ledger.signedIn { $0.refreshRotation = .off }
+    #expect(try ledger.refresh(first.refreshToken).refreshToken == nil)
+    #expect(refusal { _ = try ledger.refresh(first.refreshToken) } == nil)
+  }
+
+  @Test("the scope may be narrowed for the access token, and never widened")
+  func scope() throws {
+    var (ledger, first) = try Ledger.signedIn()
+    let narrow = try ledger.refresh(first.refreshToken, scope: ["openid"])
+    #expect(ledger.permission(of: narrow.accessToken, now: start)?.scope == ["openid"])
+    #expect(
+      refusal { _ = try ledger.refresh(narrow.refreshToken, scope: ["openid", "email"]) }
+        == "invalid_scope")
+    #expect(
+      try ledger.refresh(narrow.refreshToken).scope == ["openid", "offline_access"])
+  }
+
+  @Test("it is bound to its client and its time, and revokeAll ends it")
+  func bounds() throws {
+    var (ledger, first) = try Ledger.signedIn { $0.refreshTokenSeconds = 100 }
+    let token = try #require(first.refreshToken)
+    let late = start.addingTimeInterval(200)
+    #expect(
+      refusal { _ = try ledger.refresh(token, client: publicClient, scope: nil, now: late) }
+        == "invalid_grant")
+    #expect(
+      refusal { _ = try ledger.refresh(token, client: confidentialClient, scope: nil, now: start) }
+        == "invalid_grant")
+    ledger.revokeAll()
+    #expect(refusal { _ = try ledger.refresh(token) } == "invalid_grant")
+  }
+
+  @Test("without refresh tokens offline_access brings none")
+  func off() throws {
+    #expect(try Ledger.signedIn { $0.refreshTokens = false }.tokens.refreshToken == nil)
+  }
+}
+
+@Suite("Bounded tables")
+struct TableTests {
+  @Test("a full table drops what expired, and else the oldest")
+  func bounded() {
+    var table = ExpiringTable<Int>(limit: 10)
+    for number in 0..<10 {
+      let seconds: Double = number == 5 ? 1 : 100
+      table.insert(
+        number, for: "\(number)", until: start.addingTimeInterval(seconds), now: start)
+    }
+    let later = start.addingTimeInterval(2)
+    table.insert(10, for: "10", until: start.addingTimeInterval(100), now: later)
+    #expect(table.count == 10)
+    #expect(table.value("5", now: later) == nil)
+    #expect(table.value("0", now: later) == 0)
+    table.insert(11, for: "11", until: start.addingTimeInterval(100), now: later)
+    #expect(table.count == 10)
+    #expect(table.value("0", now: later) == nil)
+    #expect(table.value("11", now: later) == 11)
+  }
+}

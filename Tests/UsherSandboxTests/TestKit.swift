@@ -1,0 +1,65 @@
+import Crypto
+import Foundation
+
+@testable import UsherSandbox
+
+let start = Date(timeIntervalSince1970: 1_800_000_000)
+let alice = User(username: "alice", password: "alice-password", name: "Alice Adams")
+let publicClient = Client.standard[0]
+let confidentialClient = Client.standard[1]
+let redirectURI = "http://127.0.0.1:5555/callback"
+let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
+/// Of ``verifier``, as RFC 7636 appendix B has it.
+let challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
+
+extension Authorization {
+  static func test(scope: [String] = ["openid", "offline_access"]) -> Authorization {
+    Authorization(
+      clientID: "usher", user: alice, scope: scope, nonce: "n0", authTime: start)
+  }
+}
+
+extension Ledger {
+  /// A ledger with a code in it.
+  static func withCode(
+    _ change: (inout OIDCSettings) -> Void = { _ in }
+  ) -> (ledger: Ledger, code: String) {
+    var ledger = Ledger()
+    change(&ledger.settings)
+    let code = ledger.issueCode(
+      for: .test(), redirectURI: redirectURI, challenge: challenge, now: start)
+    return (ledger, code)
+  }
+
+  /// A ledger in which alice is signed in, and her tokens.
+  static func signedIn(
+    _ change: (inout OIDCSettings) -> Void = { _ in }
+  ) throws -> (ledger: Ledger, tokens: IssuedTokens) {
+    var (ledger, code) = withCode(change)
+    let tokens = try ledger.redeem(code)
+    return (ledger, tokens)
+  }
+
+  mutating func redeem(
+    _ code: String, client: Client = publicClient, redirectURI: String = redirectURI,
+    verifier: String = verifier, after seconds: Double = 1
+  ) throws(Refusal) -> IssuedTokens {
+    try redeemCode(
+      code, client: client, redirectURI: redirectURI, verifier: verifier,
+      now: start.addingTimeInterval(seconds))
+  }
+
+  mutating func refresh(_ token: String?, scope: [String]? = nil) throws(Refusal) -> IssuedTokens {
+    try refresh(token ?? "", client: publicClient, scope: scope, now: start)
+  }
+}
+
+/// The error code that a call is refused with; nil when it is not.
+func refusal(_ body: () throws -> Void) -> String? {
+  do {
+    try body()
+    return nil
+  } catch {
+    return (error as? Refusal)?.error ?? "\(error)"
+  }
+}
