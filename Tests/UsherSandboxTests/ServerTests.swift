@@ -124,13 +124,17 @@ struct ServerTests {
     #expect(throws: Sandbox.Objection.self) { try Sandbox(configuration) }
   }
 
-  @Test("a users file brings its own people and keeps the standard clients")
+  @Test(
+    "a users file brings its own people and keeps the standard clients, and the other way round")
   func population() throws {
     let text = #"{"users":[{"username":"eve","password":"p"}]}"#
     let population = try Sandbox.Population(parsing: Array(text.utf8))
     #expect(population.users == [User(username: "eve", password: "p")])
     #expect(population.users.first?.sub == "usr_eve")
     #expect(population.clients == Client.standard)
+    let clients = try Sandbox.Population(parsing: Array(#"{"clients":[{"id":"app"}]}"#.utf8))
+    #expect(clients.clients == [Client(id: "app", name: "app")])
+    #expect(clients.users == Users.standard)
   }
 }
 

@@ -15,6 +15,15 @@ package struct Client: Sendable, Hashable, Codable {
     self.redirectURIs = redirectURIs
   }
 
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    id = try container.decode(String.self, forKey: .id)
+    name = try container.decodeIfPresent(String.self, forKey: .name) ?? id
+    secret = try container.decodeIfPresent(String.self, forKey: .secret)
+    redirectURIs =
+      try container.decodeIfPresent([String].self, forKey: .redirectURIs) ?? Self.loopback
+  }
+
   /// Loopback redirects, which fit on any port.
   package static let loopback = ["http://127.0.0.1/callback", "http://[::1]/callback"]
 
