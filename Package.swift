@@ -26,8 +26,10 @@ func program(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
   .executableTarget(name: name, dependencies: dependencies, swiftSettings: strict)
 }
 
-func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-  .testTarget(name: name, dependencies: dependencies, swiftSettings: strict)
+func tests(
+  _ name: String, _ dependencies: [Target.Dependency], exclude: [String] = []
+) -> Target {
+  .testTarget(name: name, dependencies: dependencies, exclude: exclude, swiftSettings: strict)
 }
 
 let package = Package(
@@ -78,6 +80,7 @@ let package = Package(
         .product(name: "NIOSSL", package: "swift-nio-ssl"),
         .product(name: "AsyncHTTPClient", package: "async-http-client"),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+        .product(name: "UnixSignals", package: "swift-service-lifecycle"),
         .product(name: "JWTKit", package: "jwt-kit"),
       ] + nio),
 
@@ -111,5 +114,37 @@ let package = Package(
     program(
       "usher-sandbox",
       ["UsherSandbox", .product(name: "ArgumentParser", package: "swift-argument-parser")]),
+
+    // What every test may lean on, and the tests.
+    .target(
+      name: "UsherTestKit",
+      dependencies: ["UsherCore", "JSONRPC", "UsherAPI", "UsherConfig", "UsherFlows"],
+      path: "Tests/UsherTestKit", swiftSettings: strict),
+    tests("UsherCoreTests", ["UsherCore", "UsherTestKit"]),
+    tests("JSONRPCTests", ["JSONRPC"]),
+    tests("UsherAPITests", ["UsherAPI", "UsherCore", "JSONRPC", "UsherTestKit"]),
+    tests("UsherConfigTests", ["UsherConfig", "UsherCore"]),
+    tests(
+      "UsherFlowsTests",
+      ["UsherFlows", "UsherAPI", "UsherConfig", "UsherCore", "JSONRPC", "UsherTestKit", crypto]),
+    tests(
+      "UsherStoreTests",
+      ["UsherStore", "UsherCore", crypto, .product(name: "GRDB", package: "GRDB.swift")],
+      exclude: ["Fixtures"]),
+    tests("UsherSystemTests", ["UsherSystem", "UsherCore", "CSystemd", logging]),
+    tests(
+      "UsherSandboxTests",
+      ["UsherSandbox", crypto, .product(name: "CryptoExtras", package: "swift-crypto")]),
+    tests("UsherClientTests", ["UsherClient", "UsherAPI", "UsherCore", "JSONRPC"] + nio),
+    tests(
+      "UsherCommandsTests",
+      ["UsherCommands", "UsherClient", "UsherAPI", "UsherCore", "JSONRPC", "UsherConfig"] + nio),
+    tests(
+      "UsherDaemonTests",
+      [
+        "UsherDaemon", "UsherStore", "UsherSystem", "UsherFlows", "UsherConfig", "UsherAPI",
+        "UsherCore", "JSONRPC", "UsherTestKit", logging,
+      ] + nio),
+    tests("EndToEndTests", ["UsherAPI", "UsherCore", "JSONRPC", "UsherTestKit"]),
   ]
 )

@@ -33,7 +33,7 @@ extension String {
   }
 
   /// A name that is also a file's, as systemd's credentials need it.
-  var isCredentialName: Bool {
+  package var isCredentialName: Bool {
     utf8.first != UInt8(ascii: ".") && consists(upTo: 128) { $0.isWordByte || $0.isOne(of: ".-") }
   }
 

@@ -1,0 +1,145 @@
+import Synchronization
+import UsherAPI
+import UsherCore
+import UsherFlows
+import UsherStore
+
+/// All accounts with their tokens, in memory; found by id and owner together.
+///
+/// It plans changes and takes them over; writing them is the caller's, in between. So a lock is held
+/// for a look-up only, never while the disk works.
+final class AccountBook: Sendable {
+  /// A planned change: what to write, and what to take over once it is written.
+  struct Update: Sendable {
+    var record: AccountRecord
+    var changes: [Change]
+    var isNew: Bool
+  }
+
+  private struct State {
+    var records: [AccountID: AccountRecord] = [:]
+    var byOwner: [Owner: Set<AccountID>] = [:]
+  }
+
+  private let world: World
+  private let events: EventBus
+  private let state = Mutex(State())
+
+  init(world: World, events: EventBus) {
+    self.world = world
+    self.events = events
+  }
+
+  func restore(from store: Store) throws(UsherError) {
+    let tokens = Dictionary(grouping: try store.loadTokens(), by: \.account)
+    for row in try store.loadAccounts() {
+      keep(try AccountRecord(row, tokens: tokens[row.id] ?? []))
+    }
+  }
+
+  func account(_ id: AccountID, of owner: Owner) throws(UsherError) -> AccountRecord {
+    guard let record = state.withLock({ $0.records[id] }), record.owner == owner else {
+      throw UsherError(.notFound, "there is no account \(id)", detail: .init(field: "account"))
+    }
+    return record
+  }
+
+  /// An account whoever owns it: for the daemon's own work.
+  func record(_ id: AccountID) -> AccountRecord? { state.withLock { $0.records[id] } }
+
+  /// Oldest first.
+  func accounts(of owner: Owner, at provider: ProviderName? = nil) -> [AccountRecord] {
+    state.withLock { state in
+      (state.byOwner[owner] ?? []).compactMap { state.records[$0] }
+    }
+    .filter { provider == nil || $0.provider == provider }
+    .sorted { ($0.details.createdAt, $0.id.rawValue) < ($1.details.createdAt, $1.id.rawValue) }
+  }
+
+  /// Plans what a finished log-in brings: a new account, or new tokens for the one there is.
+  func update(
+    _ grant: AccountGrant, owner: Owner, provider: ProviderName, at now: Timestamp
+  ) throws(UsherError) -> Update {
+    let existing = accounts(of: owner, at: provider).first { $0.subject == grant.subject }
+    let id = existing?.id ?? AccountID(world.identifier("acc_"))
+    var main = grant.tokens
+    main.refreshToken = nil
+    let token = try HeldToken(StoredToken(set: main, issuedAt: now), account: id)
+    let record = AccountRecord(
+      id: id, owner: owner, provider: provider, subject: grant.subject,
+      details: AccountDetails(
+        label: grant.label, attributes: grant.attributes, profile: grant.profile,
+        keepAlive: grant.keepAlive, createdAt: existing?.details.createdAt ?? now,
+        grant: .init(scope: main.scope, refreshToken: grant.tokens.refreshToken)),
+      tokens: [TokenKey(audience: "", scope: main.scope): token])
+    return Update(
+      record: record, changes: [.deleteTokens(id)] + (try rows(of: record)), isNew: existing == nil)
+  }
+
+  /// Plans what a refresh brought, a rotated refresh token with it.
+  ///
+  /// - Parameter used: The refresh token that was sent.
+  /// - Returns: Nil when the account was forgotten meanwhile, or signed in anew.
+  func update(
+    _ id: AccountID, _ key: TokenKey, granted tokens: TokenSet, for used: Sealed<Secret>,
+    at now: Timestamp
+  ) throws(UsherError) -> Update? {
+    guard var record = record(id), record.details.grant.refreshToken == used else { return nil }
+    var access = tokens
+    access.refreshToken = nil
+    if let rotated = tokens.refreshToken { record.details.grant.refreshToken = rotated }
+    let token = try HeldToken(StoredToken(set: access, issuedAt: now), account: id)
+    record.tokens[key] = token
+    let changes: [Change] = [.putAccount(try record.row()), .putToken(try record.row(key, token))]
+    return Update(record: record, changes: changes, isNew: false)
+  }
+
+  /// Plans the end of a grant: its tokens stay as they are until they expire.
+  ///
+  /// - Returns: Nil when the account was forgotten meanwhile, or signed in anew.
+  func update(
+    _ id: AccountID, died word: ProviderWord, of used: Sealed<Secret>?
+  ) throws(UsherError) -> Update? {
+    guard var record = record(id), record.details.grant.refreshToken == used else { return nil }
+    record.details.grant.death = word
+    record.details.grant.refreshToken = nil
+    return Update(record: record, changes: [.putAccount(try record.row())], isNew: false)
+  }
+
+  /// Plans dropping every token of an account that stays.
+  func update(dropping record: AccountRecord, word: ProviderWord) throws(UsherError) -> Update? {
+    let used = record.details.grant.refreshToken
+    guard var update = try update(record.id, died: word, of: used) else { return nil }
+    update.record.tokens = [:]
+    update.changes.append(.deleteTokens(record.id))
+    return update
+  }
+
+  func install(_ update: Update) {
+    keep(update.record)
+    let what = update.isNew ? "added" : "updated"
+    events.publish(
+      .account(what, update.record, at: world.clock.now()), owner: update.record.owner)
+  }
+
+  func remove(_ record: AccountRecord) {
+    state.withLock { state in
+      state.records[record.id] = nil
+      state.byOwner[record.owner]?.remove(record.id)
+    }
+    events.publish(.account("forgotten", record, at: world.clock.now()), owner: record.owner)
+  }
+
+  private func keep(_ record: AccountRecord) {
+    state.withLock { state in
+      state.records[record.id] = record
+      state.byOwner[record.owner, default: []].insert(record.id)
+    }
+  }
+
+  private func rows(of record: AccountRecord) throws(UsherError) -> [Change] {
+    var changes: [Change] = [.putAccount(try record.row())]
+    for (key, token) in record.tokens { changes.append(.putToken(try record.row(key, token))) }
+    return changes
+  }
+}

@@ -1,0 +1,133 @@
+import FoundationEssentials
+import JSONRPC
+import UsherAPI
+import UsherCore
+import UsherFlows
+import UsherStore
+
+/// An account in memory, with its tokens.
+struct AccountRecord: Sendable {
+  let id: AccountID
+  let owner: Owner
+  let provider: ProviderName
+  let subject: String
+  var details: AccountDetails
+  var tokens: [TokenKey: HeldToken]
+
+  /// The token a caller gets who asks for no scope.
+  var mainKey: TokenKey { TokenKey(audience: "", scope: details.grant.scope) }
+}
+
+/// Which of an account's tokens.
+struct TokenKey: Hashable, Sendable {
+  var audience: String
+  var scope: String
+}
+
+/// The sealed part of an account's row.
+struct AccountDetails: Codable, Sendable, Equatable {
+  var label: String
+  var attributes: [String: JSONValue]
+  var profile: [String: JSONValue]?
+  var keepAlive: Bool
+  var createdAt: Timestamp
+  var grant: Grant
+
+  /// What the provider granted: good for tokens until it is dead.
+  struct Grant: Codable, Sendable, Equatable {
+    var scope: String
+    var refreshToken: Sealed<Secret>?
+    /// What the provider said when it refused to refresh; nothing but a new log-in helps.
+    var death: ProviderWord?
+  }
+}
+
+/// An access token in memory, with the reply of `token.get` ready to send.
+struct HeldToken: Sendable {
+  let set: TokenSet
+  let issuedAt: Timestamp
+  /// The encoded result; made when the token changes, not when it is asked for.
+  let reply: [UInt8]
+
+  init(_ stored: StoredToken, account: AccountID) throws(UsherError) {
+    set = stored.set
+    issuedAt = stored.issuedAt
+    reply = try ReplyEncoder.encode(
+      TokenGet.Reply(
+        accessToken: WireSecret(set.accessToken.unsealed()), tokenType: set.tokenType,
+        expiresAt: set.expiresAt, scope: set.scope, account: account))
+  }
+
+  /// Whether it is good for that long; one without an expiry always is.
+  ///
+  /// A provider whose tokens live shorter than what is asked for would be asked at every call:
+  /// half the token's life is as much as can be had.
+  func isValid(for seconds: Int, at now: Timestamp) -> Bool {
+    guard let expiresAt = set.expiresAt else { return true }
+    let half = Duration.milliseconds((expiresAt - issuedAt).milliseconds / 2)
+    return expiresAt - now >= min(.seconds(seconds), half)
+  }
+
+  func isAlive(at now: Timestamp) -> Bool { set.expiresAt.map { $0 > now } ?? true }
+}
+
+/// The sealed part of a token's row.
+struct StoredToken: Codable, Sendable {
+  var set: TokenSet
+  var issuedAt: Timestamp
+}
+
+extension AccountRecord {
+  /// As its owner sees it.
+  func account(at now: Timestamp) -> Account {
+    Account(
+      id: id, provider: provider, subject: subject, label: details.label, owner: owner.uid,
+      client: owner.client, createdAt: details.createdAt, keepAlive: details.keepAlive,
+      attributes: details.attributes, profile: details.profile, tokens: summaries(at: now))
+  }
+
+  func summaries(at now: Timestamp) -> [TokenSummary] {
+    let held = tokens.sorted { ($0.key.audience, $0.key.scope) < ($1.key.audience, $1.key.scope) }
+    return held.map { key, token in
+      TokenSummary(
+        audience: key.audience.isEmpty ? nil : key.audience, scope: token.set.scope,
+        expiresAt: token.set.expiresAt, status: status(of: token, at: now))
+    }
+  }
+
+  private func status(of token: HeldToken, at now: Timestamp) -> TokenSummary.Status {
+    if token.isAlive(at: now) { return .valid }
+    return details.grant.death == nil && details.grant.refreshToken != nil ? .refreshable : .dead
+  }
+}
+
+// Rows.
+extension AccountRecord {
+  init(_ row: AccountRow, tokens rows: [TokenRow]) throws(UsherError) {
+    id = row.id
+    owner = row.owner
+    provider = row.provider
+    subject = row.subject
+    details = try row.payload.decoded(as: AccountDetails.self)
+    tokens = [:]
+    for token in rows {
+      let stored = try token.payload.decoded(as: StoredToken.self)
+      tokens[TokenKey(audience: token.audience, scope: token.scope)] = try HeldToken(
+        stored, account: row.id)
+    }
+  }
+
+  func row() throws(UsherError) -> AccountRow {
+    AccountRow(
+      id: id, owner: owner, provider: provider, subject: subject,
+      payload: try SealedPayload(encoding: details))
+  }
+
+  func row(_ key: TokenKey, _ token: HeldToken) throws(UsherError) -> TokenRow {
+    TokenRow(
+      account: id, audience: key.audience, scope: key.scope, expiresAt: token.set.expiresAt,
+      status: "held",
+      payload: try SealedPayload(
+        encoding: StoredToken(set: token.set, issuedAt: token.issuedAt)))
+  }
+}

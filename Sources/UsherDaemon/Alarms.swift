@@ -1,0 +1,40 @@
+import NIOCore
+import UsherCore
+
+/// Something that happens later, passed in so that tests decide when "later" is.
+protocol Alarms: Sendable {
+  /// Runs `body` once after `delay`, unless the alarm is cancelled first.
+  func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void) -> Alarm
+}
+
+/// One pending alarm; cancelling it twice or late changes nothing.
+struct Alarm: Sendable {
+  private let body: @Sendable () -> Void
+
+  init(cancel body: @escaping @Sendable () -> Void) { self.body = body }
+
+  func cancel() { body() }
+}
+
+/// Alarms on an event loop: a pending one costs a heap entry, not a thread or a task.
+struct EventLoopAlarms: Alarms {
+  private let loop: any EventLoop
+
+  init(on loop: any EventLoop) { self.loop = loop }
+
+  func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void) -> Alarm {
+    let bounded = min(max(delay, .zero), .seconds(365 * 86_400))
+    let scheduled = loop.scheduleTask(in: TimeAmount(bounded)) { body() }
+    return Alarm { scheduled.cancel() }
+  }
+}
+
+extension Alarms {
+  /// Waits, or returns at once when the task is cancelled.
+  func pause(_ delay: Duration) async {
+    let gate = Gate()
+    let alarm = after(delay) { gate.open() }
+    await gate.pass()
+    alarm.cancel()
+  }
+}

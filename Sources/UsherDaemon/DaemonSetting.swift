@@ -1,0 +1,45 @@
+import Glibc
+package import UsherConfig
+package import UsherCore
+package import UsherSystem
+
+/// Where things are and what is real; tests choose others.
+package struct DaemonSetting: Sendable {
+  /// Later the fleet's name.
+  static let realm = "host"
+
+  package var config: Config
+  /// Holds the database and, where systemd hands over no key, the master key.
+  package var stateDirectory: String
+  package var socketPath: String
+  package var adminSocketPath: String
+  /// Sockets systemd opened, by name; missing ones are bound at the paths above.
+  package var passedSockets: [String: CInt] = [:]
+  package var credentials: CredentialsDirectory?
+  package var notifier = ServiceNotifier(watchdogInterval: nil) { _ in }
+  package var clock: any Clock = SystemClock()
+  package var entropy: any Entropy = SystemEntropy()
+
+  package init(
+    config: Config, stateDirectory: String, socketPath: String, adminSocketPath: String
+  ) {
+    self.config = config
+    self.stateDirectory = stateDirectory
+    self.socketPath = socketPath
+    self.adminSocketPath = adminSocketPath
+  }
+
+  var databasePath: String {
+    switch config.store.url {
+    case .sqlite(let path): path.hasPrefix("/") ? path : "\(stateDirectory)/\(path)"
+    }
+  }
+
+  /// - Throws: `ConfigError` naming file and line of a user or group nobody has.
+  func policy() throws(ConfigError) -> Policy {
+    try Policy(
+      config, daemonUser: getuid(),
+      names: PrincipalResolver(
+        user: { SystemUsers.userID(named: $0) }, group: { SystemUsers.groupID(named: $0) }))
+  }
+}

@@ -1,0 +1,80 @@
+import FoundationEssentials
+import Synchronization
+import UsherAPI
+import UsherCore
+import UsherStore
+
+/// Tells subscribers what happens; keeps the last events for those who come back.
+///
+/// Publishing never waits: a subscriber that does not read loses its subscription, nothing else.
+final class EventBus: Sendable {
+  /// What happened, and whose it is; nil is everybody's.
+  struct Entry: Sendable {
+    var cursor: Int
+    var event: Event
+    var owner: Owner?
+  }
+
+  private struct State {
+    var cursor = 0
+    var past: [Entry] = []
+    var listeners: [Int: @Sendable (Entry) -> Void] = [:]
+    var nextListener = 0
+  }
+
+  private let remembered: Int
+  private let state: Mutex<State>
+
+  /// - Parameter remembered: How many events are kept for `since`.
+  init(remembered: Int) {
+    self.remembered = remembered
+    state = Mutex(State())
+  }
+
+  func publish(_ event: Event, owner: Owner?) {
+    let (entry, listeners) = state.withLock { state in
+      state.cursor += 1
+      let entry = Entry(cursor: state.cursor, event: event, owner: owner)
+      state.past.append(entry)
+      if state.past.count > remembered { state.past.removeFirst(state.past.count - remembered) }
+      return (entry, Array(state.listeners.values))
+    }
+    for listener in listeners { listener(entry) }
+  }
+
+  /// Begins listening: past events after `since` are delivered before this returns.
+  ///
+  /// - Returns: A number to stop by, and the cursor of the newest event there is.
+  func listen(
+    since: Int?, _ body: @escaping @Sendable (Entry) -> Void
+  ) -> (listener: Int, cursor: Int) {
+    let (number, cursor, past) = state.withLock { state in
+      state.nextListener += 1
+      state.listeners[state.nextListener] = body
+      let past = since.map { since in state.past.filter { $0.cursor > since } } ?? []
+      return (state.nextListener, state.cursor, past)
+    }
+    for entry in past { body(entry) }
+    return (number, cursor)
+  }
+
+  func stop(_ listener: Int) {
+    state.withLock { _ = $0.listeners.removeValue(forKey: listener) }
+  }
+}
+
+extension Event {
+  static func flow(_ what: String, _ flow: Flow, at now: Timestamp) -> Event {
+    Event(
+      topic: .flow, what: what, at: now, provider: flow.provider, flow: flow.id, kind: flow.kind,
+      status: flow.status, state: flow.state, revision: flow.revision, step: flow.step?.kind)
+  }
+
+  static func account(_ what: String, _ record: AccountRecord, at now: Timestamp) -> Event {
+    Event(topic: .account, what: what, at: now, provider: record.provider, account: record.id)
+  }
+
+  static func token(_ what: String, _ record: AccountRecord, at now: Timestamp) -> Event {
+    Event(topic: .token, what: what, at: now, provider: record.provider, account: record.id)
+  }
+}

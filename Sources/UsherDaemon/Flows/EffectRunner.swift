@@ -1,0 +1,75 @@
+import Logging
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+
+/// Does what machines want done, and brings back what became of it.
+///
+/// Every effect has a deadline: the provider's request time-out, or the flow's own.
+final class EffectRunner: Sendable {
+  private let world: World
+  private let http: ProviderHTTP
+  private let metadata: MetadataCache
+  private let verifier: IDTokenVerifier
+  private let listeners: RedirectListeners
+
+  init(
+    world: World, http: ProviderHTTP, metadata: MetadataCache, verifier: IDTokenVerifier,
+    listeners: RedirectListeners
+  ) {
+    self.world = world
+    self.http = http
+    self.metadata = metadata
+    self.verifier = verifier
+    self.listeners = listeners
+  }
+
+  /// Begins an effect and returns; `report` gets the outcome, later and once.
+  func perform(
+    _ effect: EngineEffect, _ session: FlowSession, _ machine: any AnyMachine,
+    report: @escaping @Sendable (EngineEvent) -> Void
+  ) {
+    let provider = machine.provider
+    switch effect {
+    case .call(let call):
+      Task { report(.called(call, await http.send(call, for: provider))) }
+    case .discover:
+      Task { report(.discovered(await metadata.discovery(of: provider))) }
+    case .verifyIDToken(let token, let metadata):
+      Task {
+        let verdict = await verifier.verify(token, metadata: metadata, provider: provider)
+        report(.idTokenVerified(verdict))
+      }
+    case .listen(let expectation):
+      Task { await listen(expectation, session, report) }
+    case .stopListening: stopListening(session)
+    case .wake(let delay):
+      session.setAlarm(world.alarms.after(delay) { report(.woken) })
+    }
+  }
+
+  func stopListening(_ session: FlowSession) { session.setListener(nil)?.close() }
+
+  /// Sends a call whose outcome changes nothing: a token nobody will use is taken back.
+  func tidy(_ call: any ProviderCall, _ provider: ProviderConfig) {
+    Task { _ = await http.send(call, for: provider) }
+  }
+
+  private func listen(
+    _ expectation: RedirectExpectation, _ session: FlowSession,
+    _ report: @escaping @Sendable (EngineEvent) -> Void
+  ) async {
+    session.setListener(nil)?.close()
+    do {
+      let listener = try await listeners.open(expectation, for: session.owner.uid) { answer in
+        report(.redirected(answer))
+      }
+      session.setListener(listener)?.close()
+      if session.standing.isFinished { stopListening(session) }
+      report(.listening(redirectURI: listener.redirectURI))
+    } catch {
+      report(.listenFailed("no listener for the redirect can be had on this machine"))
+    }
+  }
+}

@@ -1,0 +1,77 @@
+import UsherAPI
+import UsherCore
+import UsherFlows
+
+/// The `flow.*` methods: what callers say, to what the engine does.
+struct FlowDesk: Sendable {
+  /// Milliseconds; also in RPC.md.
+  static let longestWait = 60_000
+
+  let engine: FlowEngine
+  let alarms: any Alarms
+
+  func start(_ call: FlowStart, _ caller: Caller) async throws(UsherError) -> FlowStart.Reply {
+    try checkWait(call.waitMs, "waitMs")
+    let session = try await engine.start(call, owner: caller.owner)
+    return .init(flow: await settled(session, call.waitMs))
+  }
+
+  func get(_ call: FlowGet, _ caller: Caller) throws(UsherError) -> FlowGet.Reply {
+    .init(flow: try engine.flow(call.flow, of: caller.owner).flow)
+  }
+
+  func list(_ call: FlowList, _ caller: Caller) -> FlowList.Reply {
+    let sessions = engine.flows(of: caller.owner) { session in
+      (call.provider == nil || session.provider == call.provider)
+        && (call.kind == nil || session.kind == call.kind)
+    }
+    let flows = sessions.map(\.flow).filter { flow in
+      (call.key == nil || flow.key == call.key)
+        && (call.status == nil || flow.status == call.status)
+    }
+    return .init(flows: flows.map(withoutSecrets))
+  }
+
+  func submit(_ call: FlowSubmit, _ caller: Caller) async throws(UsherError) -> FlowSubmit.Reply {
+    try checkWait(call.waitMs, "waitMs")
+    let session = try await engine.submit(call, owner: caller.owner)
+    return .init(flow: await settled(session, call.waitMs))
+  }
+
+  func cancel(_ call: FlowCancel, _ caller: Caller) async throws(UsherError) -> FlowCancel.Reply {
+    .init(flow: try await engine.cancel(call.flow, owner: caller.owner).flow)
+  }
+
+  func wait(_ call: FlowWait, _ caller: Caller) async throws(UsherError) -> FlowWait.Reply {
+    try checkWait(call.timeoutMs, "timeoutMs")
+    let session = try engine.flow(call.flow, of: caller.owner)
+    let standing = await session.wait(.milliseconds(call.timeoutMs), alarms) {
+      $0.revision > call.revision
+    }
+    return .init(
+      flow: session.flow(standing), transitions: session.transitions(since: call.revision))
+  }
+
+  /// How the flow stands at the first step that is not `wait`, its end, or after that long.
+  private func settled(_ session: FlowSession, _ milliseconds: Int?) async -> Flow {
+    guard let milliseconds, milliseconds > 0 else { return session.flow }
+    let standing = await session.wait(.milliseconds(milliseconds), alarms) {
+      $0.isFinished || $0.view.step.kind != .wait
+    }
+    return session.flow(standing)
+  }
+
+  private func checkWait(_ milliseconds: Int?, _ field: String) throws(UsherError) {
+    guard let milliseconds, !(0...Self.longestWait).contains(milliseconds) else { return }
+    throw UsherError(
+      .invalidParams, "\(field) must be from 0 to \(Self.longestWait)",
+      detail: .init(field: field, limit: field))
+  }
+
+  private func withoutSecrets(_ flow: Flow) -> Flow {
+    var bare = flow
+    bare.step = nil
+    bare.result = nil
+    return bare
+  }
+}

@@ -1,0 +1,221 @@
+import JSONRPC
+import Synchronization
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+
+/// All flows, and what callers may do with them.
+///
+/// A flow is found by its id and its owner together: what is not the caller's is not found, by the
+/// same path as what does not exist.
+final class FlowEngine: Sendable {
+  let world: World
+  let store: Store
+  let providers: Providers
+  let accounts: AccountBook
+  let events: EventBus
+  let runner: FlowRunner
+  private let starts = StartBudget()
+  private let sessions = Mutex<[FlowID: FlowSession]>([:])
+
+  init(
+    world: World, store: Store, providers: Providers, accounts: AccountBook, events: EventBus,
+    runner: FlowRunner
+  ) {
+    self.world = world
+    self.store = store
+    self.providers = providers
+    self.accounts = accounts
+    self.events = events
+    self.runner = runner
+  }
+
+  func flow(_ id: FlowID, of owner: Owner) throws(UsherError) -> FlowSession {
+    guard let session = sessions.withLock({ $0[id] }), session.owner == owner else {
+      throw UsherError(.notFound, "there is no flow \(id)")
+    }
+    return session
+  }
+
+  /// Newest first.
+  func flows(of owner: Owner, where matches: (FlowSession) -> Bool) -> [FlowSession] {
+    sessions.withLock { Array($0.values) }
+      .filter { $0.owner == owner && matches($0) }
+      .sorted { ($0.createdAt, $0.id.rawValue) > ($1.createdAt, $1.id.rawValue) }
+  }
+
+  func liveCount(of owner: Owner?) -> Int {
+    sessions.withLock { sessions in
+      sessions.values.count { (owner == nil || $0.owner == owner) && !$0.standing.isFinished }
+    }
+  }
+
+  /// Begins a flow: durable before it is answered, its first effects under way.
+  func start(_ call: FlowStart, owner: Owner) async throws(UsherError) -> FlowSession {
+    try admit(owner)
+    let provider = try providers.named(call.provider)
+    guard let type = ProviderRegistry.flow(call.kind, of: provider.settings.type) else {
+      throw UsherError(
+        .invalidParams, "provider \(call.provider) has no flow of kind \(call.kind)",
+        detail: .init(field: "kind"))
+    }
+    try checkRequestID(call.requestId)
+    let account = try knownAccount(call.params["account"], of: owner, at: call.provider)
+    let moment = world.moment()
+    let (machine, answer) = try begin(type, call.params, provider, account, moment)
+    let session = newSession(call, owner: owner, machine: machine, at: moment.now)
+    try await runner.open(session, with: answer, at: moment) { [self] in
+      sessions.withLock { $0[session.id] = session }
+    }
+    return session
+  }
+
+  private func begin<Machine: FlowMachine>(
+    _ type: Machine.Type, _ params: JSONValue, _ provider: ProviderConfig, _ account: KnownAccount?,
+    _ moment: Moment
+  ) throws(UsherError) -> (any AnyMachine, EngineAnswer) {
+    let schema = StrictDecoding.schema(of: Machine.Params.self)
+    let decoded = try StrictDecoding.decode(
+      Machine.Params.self, from: params, schema: schema, prefix: "params")
+    var moment = moment
+    let (machine, answer) = try Machine.begin(
+      decoded, provider: provider, account: account, at: &moment)
+    return (MachineBox(machine: machine), MachineBox<Machine>.erased(answer))
+  }
+
+  private func newSession(
+    _ call: FlowStart, owner: Owner, machine: any AnyMachine, at now: Timestamp
+  ) -> FlowSession {
+    FlowSession(
+      id: FlowID(world.identifier("flw_")), owner: owner, provider: call.provider, kind: call.kind,
+      requestID: call.requestId, createdAt: now,
+      standing: .init(
+        machine: machine, view: machine.view, ending: .active, revision: 1, updatedAt: now,
+        expiresAt: now + .seconds(world.config.flow.deadlineSeconds)),
+      transitions: [Transition(revision: 1, state: machine.view.state, at: now)])
+  }
+
+  private func admit(_ owner: Owner) throws(UsherError) {
+    let limits = world.config.limits
+    guard liveCount(of: owner) < limits.liveFlowsPerUser else {
+      throw UsherError(
+        .rateLimited, "this user has \(limits.liveFlowsPerUser) live flows already",
+        detail: .init(limit: "live_flows_per_user"))
+    }
+    let wait = starts.take(
+      owner, at: world.clock.now(), perMinute: limits.flowStartsPerMinute)
+    if let wait {
+      throw UsherError(
+        .rateLimited, "this user has started \(limits.flowStartsPerMinute) flows within a minute",
+        detail: .init(retryAfterMs: Int(wait.milliseconds), limit: "flow_starts_per_minute"))
+    }
+  }
+
+  private func checkRequestID(_ id: String?) throws(UsherError) {
+    guard let id else { return }
+    guard (1...128).contains(id.utf8.count) else {
+      throw UsherError(
+        .invalidParams, "requestId must have 1 to 128 bytes", detail: .init(field: "requestId"))
+    }
+  }
+
+  private func knownAccount(
+    _ value: JSONValue?, of owner: Owner, at provider: ProviderName
+  ) throws(UsherError) -> KnownAccount? {
+    guard let id = value?.stringValue else { return nil }
+    let record = try accounts.account(AccountID(id), of: owner)
+    guard record.provider == provider else {
+      throw UsherError(
+        .invalidParams, "account \(id) is not of provider \(provider)",
+        detail: .init(field: "params.account"))
+    }
+    return KnownAccount(id: record.id, subject: record.subject)
+  }
+}
+
+// Moving a flow.
+extension FlowEngine {
+  func submit(_ call: FlowSubmit, owner: Owner) async throws(UsherError) -> FlowSession {
+    let session = try flow(call.flow, of: owner)
+    let input = try FlowInput(call.input)
+    try await ask(session) { .submit(input, revision: call.revision, reply: $0) }
+    return session
+  }
+
+  /// Cancels a flow that has not finished; a finished one is left as it is.
+  func cancel(_ id: FlowID, owner: Owner) async throws(UsherError) -> FlowSession {
+    let session = try flow(id, of: owner)
+    try await ask(session) { .cancel(reply: $0) }
+    return session
+  }
+
+  private func ask(
+    _ session: FlowSession,
+    _ mail: (@escaping @Sendable (Result<Void, UsherError>) -> Void) -> FlowSession.Mail
+  ) async throws(UsherError) {
+    let result: Result<Void, UsherError> = await withCheckedContinuation { continuation in
+      runner.deliver(mail { continuation.resume(returning: $0) }, to: session)
+    }
+    try result.get()
+  }
+}
+
+// Life.
+extension FlowEngine {
+  /// Brings back what the store kept; nothing runs yet.
+  func restore() throws(UsherError) {
+    let journal = Dictionary(grouping: try store.loadJournal(), by: \.flow)
+    var restored: [FlowID: FlowSession] = [:]
+    for row in try store.loadFlows() {
+      let transitions = (journal[row.id] ?? []).map {
+        Transition(revision: $0.revision, state: $0.state, at: $0.at)
+      }
+      restored[row.id] = session(row, try RestoredFlow(row), transitions)
+    }
+    sessions.withLock { $0 = restored }
+  }
+
+  /// Sets every unfinished flow going again.
+  func resumeAll() {
+    for session in sessions.withLock({ Array($0.values) }) where !session.standing.isFinished {
+      runner.resume(session)
+    }
+  }
+
+  /// Lets go of listeners and alarms; what is on disk goes on with the next start.
+  func pauseAll() {
+    for session in sessions.withLock({ Array($0.values) }) { runner.pause(session) }
+  }
+
+  private func session(
+    _ row: FlowRow, _ flow: RestoredFlow, _ transitions: [Transition]
+  ) -> FlowSession {
+    FlowSession(
+      id: row.id, owner: row.owner, provider: row.provider, kind: row.kind,
+      requestID: row.requestID, createdAt: row.createdAt,
+      standing: .init(
+        machine: flow.machine,
+        view: flow.machine?.view ?? FlowView(state: flow.state, step: .wait(.init(for: ""))),
+        ending: flow.ending, revision: row.revision, updatedAt: row.updatedAt,
+        expiresAt: row.expiresAt),
+      transitions: transitions)
+  }
+
+  /// Forgets flows that ended long ago, and requestIds past their time.
+  func sweep() async throws(UsherError) {
+    let now = world.clock.now()
+    let keep = Duration.seconds(world.config.limits.finishedFlowHours * 3600)
+    let old = sessions.withLock { sessions in
+      sessions.values.filter {
+        let standing = $0.standing
+        return standing.isFinished && standing.updatedAt + keep <= now
+      }
+    }
+    try await store.commit(old.map { .deleteFlow($0.id) } + [.forgetRequests(expiredBy: now)])
+    sessions.withLock { sessions in
+      for session in old { sessions[session.id] = nil }
+    }
+  }
+}

@@ -1,0 +1,126 @@
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+
+/// A machine of any kind, as the engine holds it.
+protocol AnyMachine: Sendable {
+  var view: FlowView { get }
+  var provider: ProviderConfig { get }
+
+  mutating func receive(_ event: EngineEvent, at moment: inout Moment) -> EngineAnswer
+  func word(for ending: Failure.Reason) -> ProviderWord?
+  var epilogue: Epilogue { get }
+  func isSame(as other: any AnyMachine) -> Bool
+  /// What is stored of the flow, to be sealed; without a machine once the flow has ended.
+  func payload(_ ending: FlowEnding) throws(UsherError) -> SealedPayload
+}
+
+/// What a kind of flow still has to do after its end: take back what comes too late.
+struct Epilogue: Sendable {
+  let provider: ProviderConfig
+  let clearUp: @Sendable (any ProviderCall, CallOutcome) -> [any ProviderCall]
+}
+
+/// ``FlowEvent`` without the machine's own type of call.
+enum EngineEvent: Sendable {
+  case input(FlowInput)
+  case redirected(RedirectAnswer)
+  case listening(redirectURI: String)
+  case listenFailed(String)
+  case called(any ProviderCall, CallOutcome)
+  case discovered(Discovery)
+  case idTokenVerified(IDTokenVerdict)
+  case woken
+  case resumed
+}
+
+/// ``Effect`` without the machine's own type of call.
+enum EngineEffect: Sendable {
+  case call(any ProviderCall)
+  case discover
+  case verifyIDToken(Secret, metadata: OIDCMetadata)
+  case listen(RedirectExpectation)
+  case stopListening
+  case wake(after: Duration)
+}
+
+/// ``Answer`` without the machine's own type of call.
+enum EngineAnswer: Sendable {
+  case proceed([EngineEffect])
+  case finish(Completion)
+  case fail(Failure, clearUp: [any ProviderCall])
+  case refuse(field: String, message: String)
+  case ignore
+}
+
+struct MachineBox<Machine: FlowMachine>: AnyMachine {
+  var machine: Machine
+
+  var view: FlowView { machine.view }
+  var provider: ProviderConfig { machine.provider }
+
+  mutating func receive(_ event: EngineEvent, at moment: inout Moment) -> EngineAnswer {
+    guard let event = Self.typed(event) else { return .ignore }
+    return Self.erased(machine.receive(event, at: &moment))
+  }
+
+  func word(for ending: Failure.Reason) -> ProviderWord? {
+    Machine.word(for: ending, provider: provider.name)
+  }
+
+  var epilogue: Epilogue {
+    Epilogue(provider: provider) { call, outcome in
+      (call as? Machine.Call).map { Machine.clearUp($0, outcome) } ?? []
+    }
+  }
+
+  func isSame(as other: any AnyMachine) -> Bool {
+    (other as? MachineBox<Machine>)?.machine == machine
+  }
+
+  func payload(_ ending: FlowEnding) throws(UsherError) -> SealedPayload {
+    let isOver = ending.status.isFinished
+    return try SealedPayload(
+      encoding: StoredFlow(
+        type: provider.settings.type, machine: isOver ? nil : machine, state: view.state,
+        ending: ending))
+  }
+
+  static func erased(_ answer: Answer<Machine.Call>) -> EngineAnswer {
+    switch answer {
+    case .proceed(let effects): .proceed(effects.map(erased))
+    case .finish(let completion): .finish(completion)
+    case .fail(let failure, let calls): .fail(failure, clearUp: calls)
+    case .refuse(let field, let message): .refuse(field: field, message: message)
+    case .ignore: .ignore
+    }
+  }
+
+  private static func erased(_ effect: Effect<Machine.Call>) -> EngineEffect {
+    switch effect {
+    case .call(let call): .call(call)
+    case .discover: .discover
+    case .verifyIDToken(let token, let metadata): .verifyIDToken(token, metadata: metadata)
+    case .listen(let expectation): .listen(expectation)
+    case .stopListening: .stopListening
+    case .wake(let delay): .wake(after: delay)
+    }
+  }
+
+  private static func typed(_ event: EngineEvent) -> FlowEvent<Machine.Call>? {
+    switch event {
+    case .input(let input): .input(input)
+    case .redirected(let answer): .redirected(answer)
+    case .listening(let uri): .listening(redirectURI: uri)
+    case .listenFailed(let message): .listenFailed(message)
+    case .called(let call, let outcome):
+      (call as? Machine.Call).map { .called($0, outcome) }
+    case .discovered(let discovery): .discovered(discovery)
+    case .idTokenVerified(let verdict): .idTokenVerified(verdict)
+    case .woken: .woken
+    case .resumed: .resumed
+    }
+  }
+}

@@ -1,0 +1,27 @@
+import Synchronization
+import UsherCore
+import UsherStore
+
+/// How many flows an owner may still start this minute: a bucket that fills steadily.
+final class StartBudget: Sendable {
+  private struct Bucket {
+    /// When the bucket will be (or was) full again.
+    var fullAt: Timestamp
+  }
+
+  private let buckets = Mutex<[Owner: Bucket]>([:])
+
+  /// Takes one start; nil when it may be had, else how long to wait for it.
+  func take(_ owner: Owner, at now: Timestamp, perMinute: Int) -> Duration? {
+    let price = Duration.milliseconds(60_000 / Int64(max(perMinute, 1)))
+    return buckets.withLock { buckets in
+      buckets = buckets.filter { $0.value.fullAt > now }
+      let fullAt = max(buckets[owner]?.fullAt ?? now, now)
+      let after = fullAt + price
+      let room = Duration.milliseconds(60_000)
+      guard after - now <= room else { return (after - now) - room }
+      buckets[owner] = Bucket(fullAt: after)
+      return nil
+    }
+  }
+}

@@ -1,0 +1,41 @@
+import Synchronization
+
+/// Holds tasks until it is opened; open for good.
+final class Gate: Sendable {
+  private struct State {
+    var isOpen = false
+    var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
+    var next = 0
+  }
+
+  private let state = Mutex(State())
+
+  func open() {
+    let released = state.withLock { state in
+      state.isOpen = true
+      defer { state.waiting = [:] }
+      return state.waiting.values
+    }
+    for continuation in released { continuation.resume() }
+  }
+
+  /// Returns when the gate is open, or at once when the task is cancelled.
+  func pass() async {
+    let number = state.withLock { state in
+      state.next += 1
+      return state.next
+    }
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let isOpen = state.withLock { state in
+          if state.isOpen || Task.isCancelled { return true }
+          state.waiting[number] = continuation
+          return false
+        }
+        if isOpen { continuation.resume() }
+      }
+    } onCancel: {
+      state.withLock { $0.waiting.removeValue(forKey: number) }?.resume()
+    }
+  }
+}

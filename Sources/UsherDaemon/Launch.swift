@@ -1,0 +1,93 @@
+import Glibc
+import Logging
+import ServiceLifecycle
+import UnixSignals
+import UsherConfig
+import UsherCore
+import UsherSystem
+
+/// From a command line to a running daemon: the one place that picks the real world.
+package struct Launch: Sendable {
+  private let configFile: String?
+  private let stateDirectory: String?
+  private let socketPath: String?
+  private let adminSocketPath: String?
+  private let logLevel: String?
+
+  package init(
+    configFile: String?, stateDirectory: String?, socketPath: String?, adminSocketPath: String?,
+    logLevel: String?
+  ) {
+    self.configFile = configFile
+    self.stateDirectory = stateDirectory
+    self.socketPath = socketPath
+    self.adminSocketPath = adminSocketPath
+    self.logLevel = logLevel
+  }
+
+  /// Returns when the daemon has stopped in order; ends the process with a sentence and status 1 where
+  /// it cannot start.
+  package func run() async {
+    do {
+      let sockets = try ActivatedSockets.take()
+      let setting = try setting(sockets)
+      bootstrapLogging(level: try level(setting.config))
+      let log = Logger(label: "usherd")
+      for weakness in ProcessHardening.apply() { log.warning("\(weakness)") }
+      var quiet = log
+      quiet.logLevel = .warning
+      let group = ServiceGroup(
+        configuration: .init(
+          services: [.init(service: Daemon(setting), successTerminationBehavior: .ignore)],
+          gracefulShutdownSignals: [.sigterm, .sigint], logger: quiet))
+      signal(SIGPIPE, SIG_IGN)
+      try await group.run()
+    } catch let error as UsherError {
+      fail(error.message, cause: error.cause)
+    } catch {
+      fail(String(describing: error), cause: nil)
+    }
+  }
+
+  private func setting(_ sockets: [String: CInt]) throws -> DaemonSetting {
+    let environment = Environment.all()
+    let places = Directories.defaults(environment: environment, uid: getuid())
+    let runtime = places.runtime
+    var setting = DaemonSetting(
+      config: try ConfigFiles.load(configFile, environment: environment),
+      stateDirectory: stateDirectory ?? places.state,
+      socketPath: socketPath ?? environment["USHER_SOCKET"] ?? "\(runtime)/usherd.sock",
+      adminSocketPath: adminSocketPath ?? environment["USHER_ADMIN_SOCKET"]
+        ?? "\(runtime)/usherd-admin.sock")
+    setting.passedSockets = sockets
+    setting.credentials = CredentialsDirectory(environment: environment)
+    setting.notifier = .system()
+    try makeStateDirectory(setting.stateDirectory)
+    return setting
+  }
+
+  private func level(_ config: Config) throws -> Logger.Level {
+    let word = logLevel ?? config.log.level.rawValue
+    guard let level = Logger.Level(rawValue: word) else {
+      throw UsherError(.invalidParams, "there is no log level \(word)")
+    }
+    return level
+  }
+
+  private func makeStateDirectory(_ path: String) throws {
+    guard mkdir(path, 0o700) != 0, errno != EEXIST else { return }
+    throw UsherError(
+      .storageUnavailable, "the state directory \(path) cannot be made: \(String(errno: errno))")
+  }
+
+  private func fail(_ sentence: String, cause: (any Error)?) -> Never {
+    let because = cause.map { " (\($0))" } ?? ""
+    let line = Array("usherd: \(sentence)\(because)\n".utf8)
+    _ = write(STDERR_FILENO, line, line.count)
+    exit(1)
+  }
+}
+
+extension String {
+  fileprivate init(errno code: CInt) { self.init(cString: strerror(code)) }
+}

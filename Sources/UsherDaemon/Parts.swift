@@ -1,0 +1,82 @@
+import Logging
+import NIOCore
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherStore
+import UsherSystem
+
+/// The daemon's parts, each given what it needs and nothing else.
+struct Parts {
+  let domain: Domain
+  private let http: ProviderHTTP
+  private let store: Store
+  private let book: AccountBook
+
+  init(
+    _ setting: DaemonSetting, _ world: World, _ store: Store, _ key: MasterKey,
+    _ events: EventBus, on group: any EventLoopGroup, _ log: Logger
+  ) throws {
+    let providers = Providers(setting.config)
+    let health = ProviderHealth { [clock = world.clock] provider, health in
+      events.publish(
+        Event(topic: .provider, what: health.rawValue, at: clock.now(), provider: provider),
+        owner: nil)
+    }
+    let credentials = try Credentials(store: store, handed: setting.credentials, world: world)
+    http = ProviderHTTP(
+      on: group, credentials: credentials, health: health, world: world, log: log)
+    let metadata = MetadataCache(http: http, clock: world.clock)
+    let verifier = IDTokenVerifier(http: http)
+    book = AccountBook(world: world, events: events)
+    self.store = store
+
+    let effects = EffectRunner(
+      world: world, http: http, metadata: metadata, verifier: verifier,
+      listeners: RedirectListeners(group: group, uid: LoopbackPeer.uid, log: log))
+    let runner = FlowRunner(
+      world: world, store: store, accounts: book, events: events, effects: effects, log: log)
+    let engine = FlowEngine(
+      world: world, store: store, providers: providers, accounts: book, events: events,
+      runner: runner)
+    let source = TokenSource(
+      world: world, providers: providers, http: http, metadata: metadata, health: health)
+    let refresher = Refresher(
+      world: world, store: store, book: book, source: source, events: events, log: log)
+
+    domain = Domain(
+      world: world, instanceID: world.identifier("ins_"), startedAt: world.clock.now(),
+      store: store, masterKeyOrigin: key.origin.sentence,
+      peerIdentity: Peer.kernelHandsOutPidfds ? "pidfd" : "pid",
+      count: ConnectionCount(setting.config.limits), health: health,
+      flows: FlowDesk(engine: engine, alarms: world.alarms),
+      tokens: TokenDesk(
+        world: world, book: book, providers: providers, refresher: refresher,
+        revoker: Revoker(world: world, store: store, book: book, source: source)),
+      accounts: AccountDesk(book: book, clock: world.clock), book: book, providers: providers,
+      providerDesk: ProviderDesk(
+        providers: providers, credentials: credentials, http: http, metadata: metadata,
+        verifier: verifier, clock: world.clock),
+      credentials: credentials)
+  }
+
+  /// Brings back what the store kept; nothing runs yet.
+  func restore() throws(UsherError) {
+    try book.restore(from: store)
+    try domain.flows.engine.restore()
+  }
+
+  func stop() async {
+    domain.flows.engine.pauseAll()
+    await http.shutdown()
+  }
+}
+
+extension MasterKey.Origin {
+  fileprivate var sentence: String {
+    switch self {
+    case .systemdCredential: "systemd credential \(MasterKeySource.credentialName)"
+    case .keyFile(let path): "key file \(path)"
+    }
+  }
+}

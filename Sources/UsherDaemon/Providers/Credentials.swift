@@ -1,0 +1,90 @@
+import Synchronization
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherStore
+import UsherSystem
+
+/// The provider credentials: those kept by `credential.set`, and those systemd handed over.
+///
+/// A kept one wins over one of systemd's with the same name, so that an operator can replace it
+/// without a restart.
+final class Credentials: Sendable {
+  private let store: Store
+  private let handed: CredentialsDirectory?
+  private let kept: Mutex<[String: Kept]>
+  private let world: World
+
+  private struct Kept {
+    var value: Secret
+    var setAt: Timestamp?
+  }
+
+  init(store: Store, handed: CredentialsDirectory?, world: World) throws(UsherError) {
+    self.store = store
+    self.handed = handed
+    self.world = world
+    let rows = try store.loadCredentials().map { ($0.name, Kept(value: $0.value)) }
+    kept = Mutex(Dictionary(rows) { first, _ in first })
+  }
+
+  /// - Returns: Nil for a public client.
+  /// - Throws: A sentence that says how to set what is missing.
+  func credential(of provider: ProviderConfig) throws(UsherError) -> Secret? {
+    guard let name = provider.credentialName else { return nil }
+    if let kept = kept.withLock({ $0[name]?.value }) { return kept }
+    if let handed = try handed(name) { return handed }
+    throw UsherError(
+      .providerRejected,
+      "credential \(name) of provider \(provider.name) is not set: usherctl credential set \(name)")
+  }
+
+  func set(_ call: CredentialSet) async throws(UsherError) -> Done {
+    guard call.name.isCredentialName else {
+      throw UsherError(
+        .invalidParams, "name must be up to 128 of A-Z a-z 0-9 . _ -",
+        detail: .init(field: "name"))
+    }
+    guard (1...65_536).contains(call.value.revealed().utf8.count) else {
+      throw UsherError(
+        .invalidParams, "value must have 1 to 65536 bytes", detail: .init(field: "value"))
+    }
+    try await store.commit([.putCredential(call.name, call.value.secret)])
+    let now = world.clock.now()
+    kept.withLock { $0[call.name] = Kept(value: call.value.secret, setAt: now) }
+    return Done()
+  }
+
+  func delete(_ call: CredentialDelete) async throws(UsherError) -> Done {
+    guard kept.withLock({ $0[call.name] }) != nil else {
+      throw UsherError(.notFound, "there is no kept credential of that name")
+    }
+    try await store.commit([.deleteCredential(call.name)])
+    kept.withLock { _ = $0.removeValue(forKey: call.name) }
+    return Done()
+  }
+
+  func list() throws(UsherError) -> CredentialList.Reply {
+    let kept = kept.withLock { $0 }
+    let own = kept.map { CredentialList.Entry(name: $0, source: .store, setAt: $1.setAt) }
+    let others = try handedNames().filter { kept[$0] == nil }
+      .map { CredentialList.Entry(name: $0, source: .systemd, setAt: nil) }
+    return .init(credentials: (own + others).sorted { $0.name < $1.name })
+  }
+
+  private func handed(_ name: String) throws(UsherError) -> Secret? {
+    do {
+      return try handed?.secret(named: name)
+    } catch {
+      throw UsherError(.internalError, "systemd's credential \(name) cannot be read", cause: error)
+    }
+  }
+
+  private func handedNames() throws(UsherError) -> [String] {
+    do {
+      return try handed?.names() ?? []
+    } catch {
+      throw UsherError(.internalError, "systemd's credentials cannot be read", cause: error)
+    }
+  }
+}

@@ -1,0 +1,77 @@
+import JSONRPC
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+/// The providers' metadata, fetched when first needed and again after an hour; one fetch at a time
+/// for a provider, however many flows ask.
+actor MetadataCache {
+  static let lifetime = Duration.seconds(3600)
+
+  private struct Entry {
+    let settings: OIDCSettings
+    let metadata: OIDCMetadata
+    let fetchedAt: Timestamp
+  }
+
+  private let http: ProviderHTTP
+  private let clock: any Clock
+  private var entries: [ProviderName: Entry] = [:]
+  private var fetching: [ProviderName: (OIDCSettings, Task<Discovery, Never>)] = [:]
+
+  init(http: ProviderHTTP, clock: any Clock) {
+    self.http = http
+    self.clock = clock
+  }
+
+  func discovery(of provider: ProviderConfig) async -> Discovery {
+    let settings = provider.oidc
+    if let entry = entries[provider.name], entry.settings == settings,
+      clock.now() - entry.fetchedAt < Self.lifetime
+    {
+      return .found(entry.metadata)
+    }
+    if let (pending, task) = fetching[provider.name], pending == settings {
+      return await task.value
+    }
+    let task = Task {
+      let discovery = await fetch(provider)
+      if case .found(let metadata) = discovery {
+        entries[provider.name] = Entry(
+          settings: settings, metadata: metadata, fetchedAt: clock.now())
+      }
+      fetching[provider.name] = nil
+      return discovery
+    }
+    fetching[provider.name] = (settings, task)
+    return await task.value
+  }
+
+  /// Both well-known documents, and what the configuration says over them.
+  func fetch(_ provider: ProviderConfig) async -> Discovery {
+    let urls = OIDCMetadata.wellKnownURLs(issuer: provider.oidc.issuer.text)
+    var documents: [JSONValue] = []
+    var trouble: String?
+    var flaw: String?
+    for url in urls {
+      switch await http.send(OIDCCall.discovery(url: url), for: provider) {
+      case .reply(let reply) where reply.status == 200:
+        if let document = reply.jsonObject {
+          documents.append(.object(document))
+        } else {
+          flaw = "the provider's metadata is not a JSON object"
+        }
+      case .reply(let reply) where reply.status >= 500 || reply.status == 429:
+        trouble = "the provider answers HTTP \(reply.status)"
+      case .reply: break
+      case .unreachable(let message, _): trouble = message
+      case .unreadable(let message): flaw = message
+      }
+    }
+    if documents.isEmpty, !OIDCMetadata.needsNoDocuments(provider.oidc) {
+      if let flaw { return .unusable(message: flaw) }
+      if let trouble { return .unreachable(message: trouble) }
+    }
+    return OIDCMetadata.read(documents: documents, settings: provider.oidc)
+  }
+}

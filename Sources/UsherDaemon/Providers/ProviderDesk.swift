@@ -1,0 +1,102 @@
+import JSONRPC
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+/// `provider.list`, `provider.get` and `provider.check`.
+struct ProviderDesk: Sendable {
+  let providers: Providers
+  let credentials: Credentials
+  let http: ProviderHTTP
+  let metadata: MetadataCache
+  let verifier: IDTokenVerifier
+  let clock: any Clock
+
+  /// Those the caller may use.
+  func list(_ caller: Caller) -> ProviderList.Reply {
+    let seen = providers.all.filter { caller.may(ProviderGet.name, provider: $0.name) }
+    return .init(providers: seen.map(entry))
+  }
+
+  func get(_ name: ProviderName) throws(UsherError) -> ProviderGet.Reply {
+    entry(try providers.named(name))
+  }
+
+  private func entry(_ provider: ProviderConfig) -> ProviderGet.Reply {
+    .init(
+      name: provider.name, type: provider.type,
+      flows: ProviderRegistry.flows(of: provider.settings.type).map { flow($0) })
+  }
+
+  private func flow<Machine: FlowMachine>(_ type: Machine.Type) -> ProviderGet.Flow {
+    .init(
+      kind: type.kind, summary: type.summary,
+      params: StrictDecoding.schema(of: Machine.Params.self).json)
+  }
+}
+
+// Trying a provider.
+extension ProviderDesk {
+  /// Asks for what a log-in will need, without memory of earlier answers.
+  func check(_ name: ProviderName) async throws(UsherError) -> ProviderCheck.Reply {
+    let provider = try providers.named(name)
+    var findings: [ProviderCheck.Finding] = []
+    switch await metadata.fetch(provider) {
+    case .found(let metadata):
+      findings.append(
+        .init(subject: "discovery", fine: true, message: "issuer \(metadata.issuer)"))
+      findings.append(await keys(metadata, provider))
+    case .unreachable(let message), .unusable(let message):
+      findings.append(.init(subject: "discovery", fine: false, message: message))
+    }
+    findings.append(credential(provider))
+    findings.append(await clockSkew(provider))
+    return .init(
+      provider: name, healthy: findings.allSatisfy(\.fine), findings: findings)
+  }
+
+  private func keys(
+    _ metadata: OIDCMetadata, _ provider: ProviderConfig
+  ) async -> ProviderCheck.Finding {
+    guard let url = metadata.jwksURI else {
+      return .init(subject: "keys", fine: false, message: "there is no jwks_uri")
+    }
+    switch await verifier.keySet(at: url, of: provider) {
+    case .success(let keys):
+      let count = keys["keys"]?.arrayValue?.count ?? 0
+      return .init(subject: "keys", fine: count > 0, message: "\(count) keys")
+    case .failure(.unreachable(let message)), .failure(.unusable(let message)):
+      return .init(subject: "keys", fine: false, message: message)
+    }
+  }
+
+  private func credential(_ provider: ProviderConfig) -> ProviderCheck.Finding {
+    do throws(UsherError) {
+      let isPublic = try credentials.credential(of: provider) == nil
+      return .init(
+        subject: "credential", fine: true,
+        message: isPublic ? "a public client needs none" : "it is set")
+    } catch {
+      return .init(subject: "credential", fine: false, message: error.message)
+    }
+  }
+
+  /// Compares the provider's `Date` (RFC 9110 §6.6.1) with our clock.
+  private func clockSkew(_ provider: ProviderConfig) async -> ProviderCheck.Finding {
+    let allowed = provider.oidc.clockSkewSeconds
+    let url = OIDCMetadata.wellKnownURLs(issuer: provider.oidc.issuer.text)[0]
+    guard case .reply(let reply) = await http.send(OIDCCall.discovery(url: url), for: provider),
+      let theirs = reply.headers["date"].flatMap(Timestamp.init(httpDate:))
+    else {
+      return .init(
+        subject: "clock", fine: true, message: "the provider does not tell its time")
+    }
+    // Their clock has whole seconds, and the answer took its time.
+    let skew = Int(abs((theirs - clock.now()).milliseconds) / 1000)
+    return .init(
+      subject: "clock", fine: skew <= allowed + 1,
+      message: skew <= 1
+        ? "it agrees with ours" : "it differs from ours by \(skew) s, \(allowed) s are allowed")
+  }
+}

@@ -1,0 +1,182 @@
+import AsyncHTTPClient
+import Logging
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import NIOSSL
+import Synchronization
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+/// Sends calls to providers: time-outs, proxy and private CA as configured, no redirects followed,
+/// replies of at most 1 MiB.
+///
+/// What it logs of a call is name, status and duration; never a URL's query, a header or a body.
+final class ProviderHTTP: Sendable {
+  static let replyLimit = 1 << 20
+
+  private let group: any EventLoopGroup
+  private let credentials: Credentials
+  private let health: ProviderHealth
+  private let world: World
+  private let log: Logger
+  private let clients = Mutex<[HTTPSettings.Key: HTTPClient]>([:])
+
+  init(
+    on group: any EventLoopGroup, credentials: Credentials, health: ProviderHealth, world: World,
+    log: Logger
+  ) {
+    self.group = group
+    self.credentials = credentials
+    self.health = health
+    self.world = world
+    self.log = log
+  }
+
+  /// Renders and sends; never throws: what goes wrong is an outcome.
+  func send(_ call: any ProviderCall, for provider: ProviderConfig) async -> CallOutcome {
+    let outcome = await attempt(call, provider)
+    health.note(outcome, of: provider.name, at: world.clock.now())
+    log.debug(
+      "called provider",
+      metadata: [
+        "provider": .string(provider.name.rawValue), "call": .string(call.name),
+        "outcome": .string(outcome.summary),
+      ])
+    return outcome
+  }
+
+  func shutdown() async {
+    for client in clients.withLock({ Array($0.values) }) { try? await client.shutdown() }
+  }
+
+  private func attempt(
+    _ call: any ProviderCall, _ provider: ProviderConfig
+  ) async -> CallOutcome {
+    do {
+      let credential = try credentials.credential(of: provider)
+      let request = try call.render(
+        RenderContext(provider: provider, credential: credential, moment: world.moment()))
+      return try await exchange(request, try client(for: provider.http), provider.http)
+    } catch let error as UsherError {
+      return .unreachable(message: error.message, sent: false)
+    } catch {
+      let trouble = Trouble(error: error)
+      return .unreachable(message: trouble.sentence, sent: !trouble.isBeforeSending)
+    }
+  }
+
+  private func exchange(
+    _ request: HTTPRequest, _ client: HTTPClient, _ settings: HTTPSettings
+  ) async throws -> CallOutcome {
+    var message = HTTPClientRequest(url: request.url)
+    message.method = HTTPMethod(rawValue: request.method.rawValue)
+    for header in request.headers {
+      message.headers.replaceOrAdd(name: header.name, value: header.value.revealed())
+    }
+    if let body = request.body { message.body = .bytes(ByteBuffer(string: body.revealed())) }
+    let deadline = NIODeadline.now() + .seconds(Int64(settings.requestTimeoutSeconds))
+    let response = try await client.execute(message, deadline: deadline)
+    if (300..<400).contains(response.status.code) {
+      return .unreadable(message: "the provider answered with a redirect, which is not followed")
+    }
+    do {
+      let body = try await response.body.collect(upTo: Self.replyLimit)
+      let headers = response.headers.map { ($0.name.lowercased(), $0.value) }
+      return .reply(
+        HTTPReply(
+          status: Int(response.status.code), headers: Dictionary(headers) { _, last in last },
+          body: Array(body.readableBytesView)))
+    } catch is NIOTooManyBytesError {
+      return .unreadable(message: "the provider's answer is larger than 1 MiB")
+    }
+  }
+
+  private func client(for settings: HTTPSettings) throws -> HTTPClient {
+    try clients.withLock { clients in
+      if let client = clients[settings.key] { return client }
+      let client = HTTPClient(
+        eventLoopGroup: group, configuration: try settings.clientConfiguration())
+      clients[settings.key] = client
+      return client
+    }
+  }
+}
+
+extension HTTPSettings {
+  struct Key: Hashable {
+    let proxy: String?
+    let caFile: String?
+    let connectSeconds: Int
+  }
+
+  /// Providers with the same way out share a client and its connections.
+  fileprivate var key: Key {
+    Key(
+      proxy: proxy?.settingText, caFile: caFile,
+      connectSeconds: connectTimeoutSeconds)
+  }
+
+  fileprivate func clientConfiguration() throws -> HTTPClient.Configuration {
+    var configuration = HTTPClient.Configuration(
+      redirectConfiguration: .disallow,
+      timeout: .init(connect: .seconds(Int64(connectTimeoutSeconds))))
+    configuration.connectionPool.retryConnectionEstablishment = false
+    configuration.decompression = .disabled
+    configuration.httpVersion = .http1Only
+    if let caFile {
+      var tls = TLSConfiguration.makeClientConfiguration()
+      tls.trustRoots = .file(caFile)
+      configuration.tlsConfiguration = tls
+    }
+    if let proxy {
+      configuration.proxy = .server(host: proxy.host, port: proxy.port)
+    }
+    return configuration
+  }
+}
+
+extension CallOutcome {
+  var summary: String {
+    switch self {
+    case .reply(let reply): "status \(reply.status)"
+    case .unreachable(let message, _), .unreadable(let message): message
+    }
+  }
+}
+
+/// What went wrong between us and a provider.
+private struct Trouble {
+  let error: any Error
+
+  /// Whether it is certain that the provider saw nothing of the request.
+  var isBeforeSending: Bool {
+    if let error = error as? HTTPClientError {
+      return [
+        .connectTimeout, .tlsHandshakeTimeout, .httpProxyHandshakeTimeout,
+        .getConnectionFromPoolTimeout, .proxyAuthenticationRequired, .invalidProxyResponse,
+        .invalidURL, .emptyHost,
+      ].contains(error)
+    }
+    return error is NIOConnectionError || error is NIOSSLError || error is BoringSSLError
+      || error is NIOSSLExtraError
+  }
+
+  /// A sentence for people; the libraries' own texts may repeat a URL with its query.
+  var sentence: String {
+    switch error {
+    case let error as HTTPClientError where error == .deadlineExceeded || error == .readTimeout:
+      "the provider did not answer in time"
+    case let error as HTTPClientError where error == .connectTimeout:
+      "no connection to the provider in time"
+    case let error as HTTPClientError where error == .remoteConnectionClosed:
+      "the provider closed the connection before it answered"
+    case is NIOConnectionError: "the provider refuses connections or its name is unknown"
+    case is NIOSSLError, is BoringSSLError, is NIOSSLExtraError:
+      "no trusted TLS connection to the provider"
+    case is CancellationError: "the call was given up"
+    default: "the exchange with the provider broke off"
+    }
+  }
+}

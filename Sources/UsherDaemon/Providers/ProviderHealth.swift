@@ -1,0 +1,61 @@
+import Synchronization
+import UsherAPI
+import UsherCore
+import UsherFlows
+
+/// How the providers answered last, and how long to leave one alone that does not answer.
+final class ProviderHealth: Sendable {
+  private struct Record {
+    var failures = 0
+    var notBefore: Timestamp?
+  }
+
+  private let records = Mutex<[ProviderName: Record]>([:])
+  private let onChange: @Sendable (ProviderName, SystemStatus.Health) -> Void
+
+  init(onChange: @escaping @Sendable (ProviderName, SystemStatus.Health) -> Void) {
+    self.onChange = onChange
+  }
+
+  func health(of provider: ProviderName) -> SystemStatus.Health {
+    records.withLock { $0[provider] }.map { $0.failures == 0 ? .ok : .failing } ?? .unknown
+  }
+
+  /// How long calls that nobody waits at a page for should hold off; nil when they may go.
+  func pause(for provider: ProviderName, at now: Timestamp) -> Duration? {
+    guard let notBefore = records.withLock({ $0[provider]?.notBefore }), notBefore > now else {
+      return nil
+    }
+    return notBefore - now
+  }
+
+  /// One, two, four … up to sixty seconds, or what the provider asked for.
+  func note(_ outcome: CallOutcome, of provider: ProviderName, at now: Timestamp) {
+    let before = health(of: provider)
+    records.withLock { records in
+      var record = records[provider] ?? Record()
+      if let delay = outcome.pauseAsked(after: record.failures) {
+        record.failures = min(record.failures + 1, 16)
+        record.notBefore = now + delay
+      } else {
+        record = Record()
+      }
+      records[provider] = record
+    }
+    let after = health(of: provider)
+    if after != before { onChange(provider, after) }
+  }
+}
+
+extension CallOutcome {
+  fileprivate func pauseAsked(after failures: Int) -> Duration? {
+    let backOff = Duration.seconds(min(60, 1 << min(failures, 6)))
+    switch self {
+    case .unreachable, .unreadable: return backOff
+    case .reply(let reply):
+      guard reply.status >= 500 || reply.status == 429 else { return nil }
+      let asked = reply.headers["retry-after"].flatMap { Int($0) }
+      return asked.map { .seconds(min(max($0, 1), 3600)) } ?? backOff
+    }
+  }
+}

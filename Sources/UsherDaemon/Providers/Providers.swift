@@ -1,0 +1,40 @@
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+/// The configured providers, by the name callers say.
+final class Providers: Sendable {
+  let all: [ProviderConfig]
+  private let byName: [ProviderName: ProviderConfig]
+
+  init(_ config: Config) {
+    all = config.providers
+    byName = Dictionary(config.providers.map { ($0.name, $0) }) { first, _ in first }
+  }
+
+  func named(_ name: ProviderName) throws(UsherError) -> ProviderConfig {
+    guard let provider = byName[name] else {
+      throw UsherError(
+        .notFound, "there is no provider \(printable(name))", detail: .init(field: "provider"))
+    }
+    return provider
+  }
+
+  /// What a caller wrote may be anything: only a possible name is repeated.
+  private func printable(_ name: ProviderName) -> String {
+    let isName = name.rawValue.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
+    return isName && name.rawValue.utf8.count <= 64 ? name.rawValue : "of that name"
+  }
+}
+
+extension ProviderConfig {
+  /// The configuration's word for the kind of provider: `oidc`, …
+  var type: String { settings.type.rawValue }
+
+  /// The name of the credential its calls need; nil for a public client.
+  var credentialName: String? {
+    switch settings {
+    case .oidc(let settings): settings.clientCredential
+    }
+  }
+}

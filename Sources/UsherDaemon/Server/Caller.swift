@@ -1,0 +1,47 @@
+import UsherConfig
+import UsherCore
+import UsherStore
+import UsherSystem
+
+/// Who is at the other end of a connection: asked of the kernel once, at accept.
+struct Caller: Sendable {
+  let owner: Owner
+  let policy: CallerPolicy
+  /// The admin socket's mode lets only its owner in.
+  let isAdmin: Bool
+  /// For the journal: `uid 1000`, `till.service`.
+  let label: String
+
+  /// - Throws: `permissionDenied` where it asks for what no rule allows.
+  func check(_ method: String, provider: ProviderName? = nil, kind: String? = nil)
+    throws(UsherError)
+  {
+    if isAdmin { return }
+    let request = PolicyRequest(method: method, provider: provider?.rawValue, kind: kind)
+    guard policy.decide(request).isAllowed else {
+      let what = [provider?.rawValue, kind].compactMap { $0 }.joined(separator: "/")
+      throw UsherError(
+        .permissionDenied,
+        what.isEmpty ? "you may not call \(method)" : "you may not call \(method) on \(what)")
+    }
+  }
+
+  func may(_ method: String, provider: ProviderName) -> Bool {
+    isAdmin
+      || policy.decide(PolicyRequest(method: method, provider: provider.rawValue)).isAllowed
+  }
+}
+
+extension Caller {
+  /// - Parameter needsIdentity: Whether a rule asks for unit or program, which cost a look into /proc.
+  init(_ peer: Peer, policy: Policy, needsIdentity: Bool, isAdmin: Bool, realm: String) {
+    let identity = needsIdentity ? peer.identify() : Peer.Identity()
+    self.init(
+      owner: Owner(realm: realm, uid: peer.uid),
+      policy: policy.caller(
+        CallerIdentity(
+          uid: peer.uid, gid: peer.gid, groups: peer.groups, unit: identity.unit,
+          executable: identity.executable)),
+      isAdmin: isAdmin, label: identity.unit ?? "uid \(peer.uid)")
+  }
+}

@@ -1,0 +1,48 @@
+import Synchronization
+import UsherConfig
+import UsherCore
+
+/// How many connections there are, in all and of each user; a few stay free for the admin socket.
+final class ConnectionCount: Sendable {
+  private struct State {
+    var all = 0
+    var byUser: [UInt32: Int] = [:]
+  }
+
+  private let limits: Limits
+  private let state = Mutex(State())
+
+  init(_ limits: Limits) { self.limits = limits }
+
+  /// Counts a new connection in.
+  ///
+  /// - Throws: `overloaded` naming the limit; then it is not counted.
+  func enter(_ uid: UInt32, isAdmin: Bool) throws(UsherError) {
+    let limits = limits
+    let reached: String? = state.withLock { state in
+      let room = isAdmin ? limits.connections : limits.connections - limits.adminReserve
+      guard state.all < room else { return "connections" }
+      guard isAdmin || state.byUser[uid, default: 0] < limits.connectionsPerUser else {
+        return "connections_per_user"
+      }
+      state.all += 1
+      state.byUser[uid, default: 0] += 1
+      return nil
+    }
+    guard let reached else { return }
+    throw UsherError(
+      .overloaded, "there are too many connections: \(reached)", detail: .init(limit: reached))
+  }
+
+  func leave(_ uid: UInt32) {
+    state.withLock { state in
+      state.all -= 1
+      state.byUser[uid, default: 1] -= 1
+      if state.byUser[uid] == 0 { state.byUser[uid] = nil }
+    }
+  }
+
+  func count(of uid: UInt32?) -> Int {
+    state.withLock { state in uid.map { state.byUser[$0] ?? 0 } ?? state.all }
+  }
+}

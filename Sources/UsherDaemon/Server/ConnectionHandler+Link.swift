@@ -1,0 +1,58 @@
+import JSONRPC
+import NIOCore
+import UsherAPI
+import UsherConfig
+import UsherCore
+
+// What handlers may do to their connection.
+extension ConnectionHandler: ConnectionLink {
+  /// The call gets its one reply now; what becomes of it is dropped.
+  func cancel(_ id: RequestID) {
+    guard let flight = inFlight.removeValue(forKey: id) else { return }
+    flight.task.cancel()
+    let error = UsherError(.cancelled, "the call was cancelled")
+    send(service.errorReply(error, id, caller), flight.origin)
+  }
+
+  func subscribe(_ call: EventsSubscribe) throws(UsherError) -> EventsSubscribe.Reply {
+    guard let context else { throw UsherError(.shuttingDown, "the connection is closing") }
+    guard subscriptions.count < Subscription.most else {
+      throw UsherError(
+        .overloaded, "this connection has \(Subscription.most) subscriptions",
+        detail: .init(limit: "subscriptions"))
+    }
+    let name = "sub_\(newNumber())"
+    let loop = context.eventLoop
+    let handler = NIOLoopBound(self, eventLoop: loop)
+    let (topics, caller) = (Set(call.topics), caller)
+    let (listener, cursor) = service.events.listen(since: call.since) { entry in
+      guard topics.contains(entry.event.topic),
+        entry.owner == nil || entry.owner == caller.owner || caller.isAdmin
+      else { return }
+      loop.execute { handler.value.deliver(entry, to: name) }
+    }
+    subscriptions[name] = Subscription(listener: listener, cursor: call.since ?? cursor)
+    return .init(subscription: name, cursor: cursor)
+  }
+
+  func unsubscribe(_ name: String) throws(UsherError) {
+    guard let subscription = subscriptions.removeValue(forKey: name) else {
+      throw UsherError(.notFound, "this connection has no such subscription")
+    }
+    service.events.stop(subscription.listener)
+  }
+
+  private func deliver(_ entry: EventBus.Entry, to name: String) {
+    guard subscriptions[name]?.push(entry, limit: limits.eventQueue) != nil else { return }
+    drain(name)
+    context?.flush()
+  }
+
+  private func drain(_ name: String) {
+    while let context, context.channel.isWritable, let message = subscriptions[name]?.next(name) {
+      write(message.line)
+      guard message.isLast, let ended = subscriptions.removeValue(forKey: name) else { continue }
+      service.events.stop(ended.listener)
+    }
+  }
+}

@@ -1,0 +1,45 @@
+import JSONRPC
+import UsherAPI
+import UsherCore
+
+/// What a handler does with a call: answer on the spot, or later in a task of its own.
+enum Response: Sendable {
+  /// The encoded result. Most calls: no task, no switch of threads.
+  case now([UInt8])
+  /// For calls that really wait: for the disk, a provider, a person.
+  case later(@Sendable () async throws(UsherError) -> [UInt8])
+
+  static func now(_ reply: some Encodable) throws(UsherError) -> Response {
+    .now(try ReplyEncoder.encode(reply))
+  }
+
+}
+
+/// One call, on the event loop of its connection.
+struct Call {
+  let caller: Caller
+  let connection: any ConnectionLink
+}
+
+/// What a handler may do to the connection it was called on; on its event loop only.
+protocol ConnectionLink: AnyObject {
+  func cancel(_ id: RequestID)
+  func subscribe(_ call: EventsSubscribe) throws(UsherError) -> EventsSubscribe.Reply
+  func unsubscribe(_ subscription: String) throws(UsherError)
+}
+
+/// What a call is about, for the policy: the method alone, or with a provider and a kind.
+enum Subject<M: Method>: Sendable {
+  case method
+  case provider(@Sendable (M) -> ProviderName?)
+  case start(@Sendable (M) -> (ProviderName, String))
+  case account(@Sendable (M) -> (AccountID?, ProviderName?))
+  case flow(@Sendable (M) -> FlowID)
+}
+
+/// One line of the method table.
+struct MethodEntry: Sendable {
+  let type: any Method.Type
+  let schema: Schema
+  let run: @Sendable (JSONValue?, Call) throws(UsherError) -> Response
+}

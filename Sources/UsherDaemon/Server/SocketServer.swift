@@ -1,0 +1,123 @@
+import JSONRPC
+import Logging
+import NIOCore
+import NIOPosix
+import Synchronization
+import UsherConfig
+import UsherCore
+import UsherSystem
+
+/// Serves one listening Unix socket. Transport only: bytes in, bytes out, caller, close.
+final class SocketServer: Sendable {
+  private let channel: any Channel
+  private let path: String?
+
+  /// - Parameters:
+  ///   - descriptor: Listening; the server closes it.
+  ///   - path: The socket's file where it is ours to remove.
+  ///   - isAdmin: Whether admin methods exist on it.
+  static func serve(
+    _ descriptor: CInt, path: String?, isAdmin: Bool, on group: any EventLoopGroup, door: Door
+  ) async throws -> SocketServer {
+    let limits = door.service.limits
+    let channel = try await ServerBootstrap(group: group)
+      .childChannelOption(
+        .writeBufferWaterMark,
+        value: .init(low: limits.unreadReplyBytes / 2, high: limits.unreadReplyBytes)
+      )
+      .childChannelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture { try door.admit(channel, isAdmin: isAdmin) }
+      }
+      .withBoundSocket(descriptor).get()
+    return SocketServer(channel, path)
+  }
+
+  private init(_ channel: any Channel, _ path: String?) {
+    self.channel = channel
+    self.path = path
+  }
+
+  func close() async {
+    if let path { UnixListener.unlink(path: path) }
+    try? await channel.close().get()
+  }
+}
+
+/// Looks at who comes in, once, and gives them a connection or a reason.
+final class Door: Sendable {
+  let service: RPCService
+  private let policy: Policy
+  private let needsIdentity: Bool
+  private let realm: String
+  private let count: ConnectionCount
+  private let log: Logger
+  private let open = Mutex<[ObjectIdentifier: any Channel]>([:])
+
+  init(
+    service: RPCService, policy: Policy, config: Config, realm: String, count: ConnectionCount,
+    log: Logger
+  ) {
+    self.service = service
+    self.policy = policy
+    self.realm = realm
+    self.count = count
+    self.log = log
+    needsIdentity = config.clients.contains {
+      $0.match.unit != nil || $0.match.executable != nil
+    }
+  }
+
+  /// Lets every connection answer what is in flight, and close; returns when all are closed.
+  func drain(grace: Duration) async {
+    let channels = open.withLock { Array($0.values) }
+    for channel in channels {
+      channel.pipeline.fireUserInboundEventTriggered(DrainConnection(grace: grace))
+    }
+    for channel in channels { try? await channel.closeFuture.get() }
+  }
+
+  func admit(_ channel: any Channel, isAdmin: Bool) throws {
+    let pipeline = channel.pipeline.syncOperations
+    guard
+      let peer = try pipeline.withUnsafeTransportIfAvailable(
+        of: NIOBSDSocket.Handle.self, { try Peer.read(fd: $0) })
+    else { throw UsherError(.internalError, "the transport shows no descriptor") }
+    let caller = Caller(
+      peer, policy: policy, needsIdentity: needsIdentity, isAdmin: isAdmin, realm: realm)
+    do {
+      try count.enter(peer.uid, isAdmin: isAdmin)
+    } catch {
+      try pipeline.addHandler(RefusalHandler(service.errorReply(error, .null, caller)))
+      return
+    }
+    let key = ObjectIdentifier(channel)
+    open.withLock { $0[key] = channel }
+    channel.closeFuture.whenComplete { [self] _ in
+      count.leave(peer.uid)
+      open.withLock { _ = $0.removeValue(forKey: key) }
+    }
+    try pipeline.addHandler(ConnectionHandler(caller: caller, service: service))
+  }
+}
+
+/// Says one line and closes.
+private final class RefusalHandler: ChannelInboundHandler {
+  typealias InboundIn = ByteBuffer
+  typealias OutboundOut = ByteBuffer
+
+  private let line: [UInt8]
+
+  init(_ line: [UInt8]) { self.line = line }
+
+  func channelActive(context: ChannelHandlerContext) {
+    let channel = context.channel
+    context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: line + [UInt8(ascii: "\n")])))
+      .whenComplete { _ in channel.close(promise: nil) }
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {}
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    context.close(promise: nil)
+  }
+}

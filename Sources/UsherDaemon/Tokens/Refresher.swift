@@ -1,0 +1,174 @@
+import Logging
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+
+/// Renews access tokens: one refresh for an account at a time, however many ask.
+///
+/// A rotated refresh token is on disk before anybody sees the access token that came with it. While
+/// the disk refuses, the grant is kept in memory and written first thing at the next call.
+actor Refresher {
+  private typealias Outcome = Result<[UInt8], UsherError>
+
+  private let world: World
+  private let store: Store
+  private let book: AccountBook
+  private let source: TokenSource
+  private let events: EventBus
+  private let log: Logger
+
+  private var running: [AccountID: (key: TokenKey, task: Task<Outcome, Never>)] = [:]
+  private var unsaved: [AccountID: AccountBook.Update] = [:]
+  private var forcedAt: [AccountID: Timestamp] = [:]
+
+  init(
+    world: World, store: Store, book: AccountBook, source: TokenSource, events: EventBus,
+    log: Logger
+  ) {
+    self.world = world
+    self.store = store
+    self.book = book
+    self.source = source
+    self.events = events
+    self.log = log
+  }
+
+  /// The encoded reply of `token.get` with a token that is good for that long.
+  func token(
+    _ account: AccountID, _ key: TokenKey, validFor seconds: Int, isForced: Bool
+  ) async throws(UsherError) -> [UInt8] {
+    var mustRefresh = isForced
+    if isForced, running[account] == nil { try spend(account) }
+    while true {
+      if let current = running[account] {
+        let outcome = await current.task.value
+        if current.key == key { return try outcome.get() }
+        continue
+      }
+      guard let record = book.record(account) else {
+        throw UsherError(.notFound, "there is no account \(account)")
+      }
+      if !mustRefresh, unsaved[account] == nil, let token = record.tokens[key],
+        token.isValid(for: seconds, at: world.clock.now())
+      {
+        return token.reply
+      }
+      mustRefresh = false
+      begin(record, key)
+    }
+  }
+
+  private func begin(_ record: AccountRecord, _ key: TokenKey) {
+    let task = Task<Outcome, Never> {
+      let outcome = await refreshed(record, key)
+      running[record.id] = nil
+      return outcome
+    }
+    running[record.id] = (key, task)
+  }
+
+  private func refreshed(_ record: AccountRecord, _ key: TokenKey) async -> Outcome {
+    do throws(UsherError) {
+      return .success(try await refresh(record, key))
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  private func refresh(_ record: AccountRecord, _ key: TokenKey) async throws(UsherError) -> [UInt8]
+  {
+    if let update = unsaved[record.id] {
+      return try await save(update, key)
+    }
+    guard record.details.grant.death == nil, let refreshToken = record.details.grant.refreshToken
+    else { return try stillGood(record, key, else: deadGrant(record)) }
+    FailPoint.reach("refresh.before-send")
+    let asked = await source.refresh(record, refreshToken.unsealed(), scope: key.scope)
+    FailPoint.reach("refresh.after-reply")
+    switch asked {
+    case .granted(let tokens):
+      let now = world.clock.now()
+      guard
+        let update = try book.update(
+          record.id, key, granted: tokens, for: refreshToken, at: now)
+      else { return try current(record.id, key) }
+      return try await save(update, key)
+    case .dead(let word): return try await bury(record, key, word)
+    case .failed(let error): return try stillGood(record, key, else: error)
+    }
+  }
+
+  private func save(
+    _ update: AccountBook.Update, _ key: TokenKey
+  ) async throws(UsherError) -> [UInt8] {
+    unsaved[update.record.id] = update
+    try await store.commit(update.changes)
+    unsaved[update.record.id] = nil
+    FailPoint.reach("refresh.after-commit")
+    book.install(update)
+    events.publish(
+      .token("refreshed", update.record, at: world.clock.now()), owner: update.record.owner)
+    return try current(update.record.id, key)
+  }
+
+  private func current(_ account: AccountID, _ key: TokenKey) throws(UsherError) -> [UInt8] {
+    guard let token = book.record(account)?.tokens[key] else {
+      throw UsherError(.conflict, "the account changed meanwhile: ask again")
+    }
+    return token.reply
+  }
+
+  /// The provider took the grant back: remembered, so that it is not asked again.
+  private func bury(
+    _ record: AccountRecord, _ key: TokenKey, _ word: ProviderWord
+  ) async throws(UsherError) -> [UInt8] {
+    log.notice(
+      "the provider refuses to refresh: a new log-in is needed",
+      metadata: [
+        "provider": .string(record.provider.rawValue), "account": .string(record.id.rawValue),
+      ])
+    guard
+      let update = try book.update(
+        record.id, died: word, of: record.details.grant.refreshToken)
+    else { return try current(record.id, key) }
+    try await store.commit(update.changes)
+    book.install(update)
+    events.publish(.token("dead", record, at: world.clock.now()), owner: record.owner)
+    return try stillGood(update.record, key, else: deadGrant(update.record))
+  }
+
+  /// The token there is, while it lives: better than an error for which the caller can do nothing.
+  private func stillGood(
+    _ record: AccountRecord, _ key: TokenKey, else error: UsherError
+  ) throws(UsherError) -> [UInt8] {
+    guard let token = record.tokens[key], token.isAlive(at: world.clock.now()) else { throw error }
+    return token.reply
+  }
+
+  private func deadGrant(_ record: AccountRecord) -> UsherError {
+    UsherError(
+      .reauthenticationRequired,
+      record.details.grant.death == nil
+        ? "the token has expired and came without a refresh token"
+        : "provider \(record.provider) no longer accepts this log-in",
+      detail: .init(
+        next: .init(provider: record.provider, kind: "authorize", account: record.id),
+        provider: record.details.grant.death))
+  }
+
+  /// `forceRefresh` costs the provider a call each time: only so often.
+  private func spend(_ account: AccountID) throws(UsherError) {
+    let now = world.clock.now()
+    let rest = Duration.seconds(world.config.limits.forceRefreshSeconds)
+    forcedAt = forcedAt.filter { $0.value + rest > now }
+    if let last = forcedAt[account] {
+      throw UsherError(
+        .rateLimited, "this account was refreshed by force less than \(rest) ago",
+        detail: .init(
+          retryAfterMs: Int((last + rest - now).milliseconds), limit: "force_refresh_seconds"))
+    }
+    forcedAt[account] = now
+  }
+}

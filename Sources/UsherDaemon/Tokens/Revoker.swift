@@ -1,0 +1,34 @@
+import UsherAPI
+import UsherCore
+import UsherFlows
+import UsherStore
+
+/// Gives tokens back: revoked at the provider where it can be done, then wiped here.
+struct Revoker: Sendable {
+  let world: World
+  let store: Store
+  let book: AccountBook
+  let source: TokenSource
+
+  /// Revokes and wipes the tokens; the account stays, in need of a new log-in.
+  func drop(_ record: AccountRecord) async throws(UsherError) -> AccountForget.Revocation {
+    let revoked = await source.revoke(record)
+    let word = ProviderWord(name: record.provider, code: "revoked")
+    guard let update = try book.update(dropping: record, word: word) else {
+      throw UsherError(.conflict, "the account changed meanwhile: ask again")
+    }
+    try await store.commit(update.changes)
+    book.install(update)
+    return revoked
+  }
+
+  /// Revokes if asked to, and wipes the account whatever the provider said.
+  func forget(
+    _ record: AccountRecord, revoke: Bool
+  ) async throws(UsherError) -> AccountForget.Revocation {
+    let revoked = revoke ? await source.revoke(record) : .skipped
+    try await store.commit([.deleteAccount(record.id)])
+    book.remove(record)
+    return revoked
+  }
+}

@@ -1,0 +1,114 @@
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+
+/// `token.get`, `token.revoke`, `account.forget`.
+///
+/// A token that is still good is answered from memory, on the event loop, with the reply that was
+/// encoded when the token came.
+struct TokenDesk: Sendable {
+  /// Seconds: the default and the most of `minValidSeconds`.
+  static let defaultValidity = 60
+  static let longestValidity = 86_400
+
+  let world: World
+  let book: AccountBook
+  let providers: Providers
+  let refresher: Refresher
+  let revoker: Revoker
+
+  func get(_ call: TokenGet, _ owner: Owner) throws(UsherError) -> Response {
+    let seconds = call.minValidSeconds ?? Self.defaultValidity
+    guard (0...Self.longestValidity).contains(seconds) else {
+      throw UsherError(
+        .invalidParams, "minValidSeconds must be from 0 to \(Self.longestValidity)",
+        detail: .init(field: "minValidSeconds"))
+    }
+    let record = try account(call.account, call.provider, of: owner)
+    let key = try key(for: call, record)
+    let isForced = call.forceRefresh ?? false
+    if !isForced, let token = record.tokens[key],
+      token.isValid(for: seconds, at: world.clock.now())
+    {
+      return .now(token.reply)
+    }
+    let refresher = refresher
+    return .later { () async throws(UsherError) -> [UInt8] in
+      try await refresher.token(record.id, key, validFor: seconds, isForced: isForced)
+    }
+  }
+
+  func revoke(
+    _ call: TokenRevoke, _ owner: Owner
+  ) async throws(UsherError) -> TokenRevoke.Reply {
+    let record = try account(call.account, call.provider, of: owner)
+    let revoked = try await revoker.drop(record)
+    return .init(account: record.id, revoked: revoked)
+  }
+
+  func forget(
+    _ call: AccountForget, _ owner: Owner
+  ) async throws(UsherError) -> AccountForget.Reply {
+    let record = try account(call.account, call.provider, of: owner)
+    let revoked = try await revoker.forget(record, revoke: call.revoke ?? true)
+    return .init(account: record.id, revoked: revoked)
+  }
+
+  /// The account a caller means, by its id or as the only one of a provider.
+  private func account(
+    _ id: AccountID?, _ provider: ProviderName?, of owner: Owner
+  ) throws(UsherError) -> AccountRecord {
+    if let id {
+      let record = try book.account(id, of: owner)
+      guard provider == nil || provider == record.provider else {
+        throw UsherError(
+          .invalidParams, "account \(id) is not of that provider",
+          detail: .init(field: "provider"))
+      }
+      return record
+    }
+    guard let provider else {
+      throw UsherError(
+        .invalidParams, "account or provider must be given", detail: .init(field: "account"))
+    }
+    let records = book.accounts(of: owner, at: provider)
+    guard let first = records.first else { throw try nobody(at: provider) }
+    guard records.count == 1 else {
+      throw UsherError(
+        .invalidParams, "there are \(records.count) accounts of provider \(provider): name one",
+        detail: .init(field: "account"))
+    }
+    return first
+  }
+
+  private func nobody(at name: ProviderName) throws(UsherError) -> UsherError {
+    let provider = try providers.named(name)
+    let signIn = ProviderRegistry.flows(of: provider.settings.type).first
+    return UsherError(
+      .interactionRequired, "nobody has signed in at provider \(name)",
+      detail: .init(next: signIn.map { .init(provider: name, kind: $0.kind) }))
+  }
+
+  private func key(for call: TokenGet, _ record: AccountRecord) throws(UsherError) -> TokenKey {
+    guard call.audience == nil else {
+      throw UsherError(
+        .invalidParams, "provider \(record.provider) issues tokens for one audience only",
+        detail: .init(field: "audience"))
+    }
+    guard let scope = call.scope else { return record.mainKey }
+    let asked = Set(scope.split(separator: " "))
+    let granted = Set(record.details.grant.scope.split(separator: " "))
+    guard !asked.isEmpty else { throw .wrongType("scope", "one scope or several") }
+    guard asked.isSubset(of: granted) else {
+      throw UsherError(
+        .consentRequired, "the scope goes beyond what was granted",
+        detail: .init(
+          field: "scope",
+          next: .init(provider: record.provider, kind: "authorize", account: record.id)))
+    }
+    guard asked != granted else { return record.mainKey }
+    return TokenKey(audience: "", scope: asked.sorted().joined(separator: " "))
+  }
+}

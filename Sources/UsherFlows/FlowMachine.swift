@@ -1,0 +1,184 @@
+package import JSONRPC
+package import UsherAPI
+package import UsherConfig
+package import UsherCore
+
+/// One kind of flow: a pure value that decides.
+///
+/// It takes an event and answers what to do; it does no I/O, reads no clock and draws no random
+/// number. The engine writes the new state to disk, then does what the answer says, and brings the
+/// outcome back as another event. So a flow survives `kill -9`, and a test of it is a table.
+///
+/// A machine ignores what it does not expect: a late outcome, a second redirect, a timer of a state
+/// it has left.
+package protocol FlowMachine: Codable, Sendable, Equatable {
+  /// What `flow.start` takes in `params`; read strictly, a stray member is refused.
+  associatedtype Params: Codable & Sendable
+  /// What it may ask of the provider.
+  associatedtype Call: ProviderCall
+
+  /// `authorize`, `device`, `sca`, …: the flow's kind on the wire.
+  static var kind: String { get }
+  /// One sentence for people.
+  static var summary: String { get }
+
+  /// The provider's configuration the flow began with. It holds no secret, and stays as it is while
+  /// the configuration changes.
+  var provider: ProviderConfig { get }
+  /// What the owner sees now.
+  var view: FlowView { get }
+
+  /// Begins a flow.
+  ///
+  /// - Parameter account: The caller's account that `params.account` names, if it names one.
+  /// - Throws: `invalidParams` only. What the provider or the SDK would report is a flow that failed:
+  ///   the answer `.fail`.
+  static func begin(
+    _ params: Params, provider: ProviderConfig, account: KnownAccount?, at moment: inout Moment
+  ) throws(UsherError) -> (Self, Answer<Call>)
+
+  mutating func receive(_ event: FlowEvent<Call>, at moment: inout Moment) -> Answer<Call>
+
+  /// What to say to the provider when an outcome arrives after the flow ended: tokens that nobody
+  /// will use are revoked.
+  static func clearUp(_ call: Call, _ outcome: CallOutcome) -> [Call]
+
+  /// The SDK's own word for a flow its user gave up, or that ran out of time.
+  static func word(for ending: Failure.Reason, provider: ProviderName) -> ProviderWord?
+}
+
+extension FlowMachine {
+  package static func clearUp(_ call: Call, _ outcome: CallOutcome) -> [Call] { [] }
+  package static func word(
+    for ending: Failure.Reason, provider: ProviderName
+  ) -> ProviderWord? { nil }
+}
+
+/// What a flow's owner sees of it; a change of any of these raises the revision.
+package struct FlowView: Codable, Sendable, Equatable {
+  /// The provider's own word.
+  package var state: String
+  package var step: Step
+  package var problem: Problem?
+  package var key: String?
+
+  package init(state: String, step: Step, problem: Problem? = nil, key: String? = nil) {
+    self.state = state
+    self.step = step
+    self.problem = problem
+    self.key = key
+  }
+}
+
+/// An account that a flow is about.
+package struct KnownAccount: Codable, Sendable, Equatable {
+  package var id: AccountID
+  package var subject: String
+
+  package init(id: AccountID, subject: String) {
+    self.id = id
+    self.subject = subject
+  }
+}
+
+/// When an event happens, with fresh random bytes to go with it.
+package struct Moment: Sendable {
+  package let now: Timestamp
+  private let entropy: any Entropy
+
+  package init(now: Timestamp, entropy: any Entropy) {
+    self.now = now
+    self.entropy = entropy
+  }
+
+  package mutating func random(_ count: Int) -> [UInt8] { entropy.bytes(count) }
+}
+
+/// What happens to a flow.
+package enum FlowEvent<Call: ProviderCall>: Sendable, Equatable {
+  /// Its owner answered the step. The engine has checked that the input is of the step's type.
+  case input(FlowInput)
+  /// The browser came back to the loopback listener. The state has been compared.
+  case redirected(RedirectAnswer)
+  /// The listener is up; the redirect URI to tell the provider.
+  case listening(redirectURI: String)
+  /// No listener can be had: a fixed port is taken.
+  case listenFailed(String)
+  /// What became of `Effect.call`.
+  case called(Call, CallOutcome)
+  /// What became of `Effect.discover`.
+  case discovered(Discovery)
+  /// What became of `Effect.verifyIDToken`.
+  case idTokenVerified(IDTokenVerdict)
+  /// The time asked for by `Effect.wake` has passed.
+  case woken
+  /// The daemon was restarted: what was in flight may or may not have happened. The answer asks
+  /// again for what is safe to repeat; for the rest the flow goes to a step that asks the person,
+  /// with problem `interrupted`.
+  case resumed
+}
+
+/// What a machine wants done, after its new state is on disk.
+package enum Effect<Call: ProviderCall>: Sendable, Equatable {
+  /// Send it; the outcome comes as `.called`. Its deadline is the provider's request time-out.
+  case call(Call)
+  /// Get the provider's metadata, from memory where it is fresh.
+  case discover
+  /// Check the signature with the provider's keys; the claims are the machine's to judge.
+  case verifyIDToken(Secret, metadata: OIDCMetadata)
+  /// Listen for the browser until the flow ends or `stopListening`; answered by `.listening`.
+  case listen(RedirectExpectation)
+  case stopListening
+  /// Wake the flow later. A flow has one alarm; a new one replaces it.
+  case wake(after: Duration)
+}
+
+/// A machine's answer to one event.
+package enum Answer<Call: ProviderCall>: Sendable, Equatable {
+  /// Go on: keep the new state, then do this, in this order.
+  case proceed([Effect<Call>])
+  /// Done. The account and its tokens become durable together with the flow's end.
+  case finish(Completion)
+  /// Done without success; `clearUp` is sent once, its outcome interests nobody.
+  case fail(Failure, clearUp: [Call] = [])
+  /// The input was no good; the flow stays exactly where it was.
+  case refuse(field: String, message: String)
+  /// Nothing that concerns this state.
+  case ignore
+}
+
+/// How a flow succeeds.
+package struct Completion: Sendable, Equatable {
+  /// What it brought; the engine adds the account's id to the result.
+  package var grant: AccountGrant?
+  package var result: [String: JSONValue]
+
+  package init(grant: AccountGrant?, result: [String: JSONValue] = [:]) {
+    self.grant = grant
+    self.result = result
+  }
+}
+
+/// An account with its tokens, as a provider granted it.
+///
+/// The same owner, provider and subject updates the account there is.
+package struct AccountGrant: Sendable, Equatable {
+  package var subject: String
+  package var label: String
+  package var attributes: [String: JSONValue]
+  package var profile: [String: JSONValue]?
+  package var keepAlive: Bool
+  package var tokens: TokenSet
+
+  package init(
+    subject: String, label: String, attributes: [String: JSONValue] = [:],
+    profile: [String: JSONValue]? = nil, keepAlive: Bool = false, tokens: TokenSet
+  ) {
+    self.subject = subject
+    self.label = label
+    self.attributes = attributes
+    self.profile = profile
+    self.keepAlive = keepAlive
+    self.tokens = tokens
+  }
+}

@@ -1,0 +1,107 @@
+package import UsherConfig
+package import UsherCore
+
+/// A call a machine names; how it looks in HTTP is the dialect's to render.
+///
+/// What people typed may occur in it, so it is not `Codable` and never stored.
+package protocol ProviderCall: Sendable, Equatable {
+  /// A short name for logs and errors: `token`, `userinfo`, `jwks`.
+  var name: String { get }
+
+  /// The request. Credentials and clock come from the engine, so that they never enter a machine.
+  ///
+  /// - Throws: `UsherError` with a sentence that says what is missing in the configuration.
+  func render(_ context: RenderContext) throws(UsherError) -> HTTPRequest
+}
+
+/// What rendering a call may use.
+package struct RenderContext: Sendable {
+  package var provider: ProviderConfig
+  /// The credential the provider's configuration names; nil for a public client.
+  package var credential: Secret?
+  package var moment: Moment
+
+  package init(provider: ProviderConfig, credential: Secret?, moment: Moment) {
+    self.provider = provider
+    self.credential = credential
+    self.moment = moment
+  }
+}
+
+/// A request to a provider. Headers and body may hold secrets: neither prints.
+package struct HTTPRequest: Sendable, Equatable {
+  package enum Method: String, Sendable {
+    case get = "GET"
+    case post = "POST"
+    case patch = "PATCH"
+  }
+
+  package var method: Method
+  package var url: String
+  package var headers: [Header]
+  package var body: Secret?
+
+  package struct Header: Sendable, Equatable {
+    package var name: String
+    package var value: Secret
+
+    package init(_ name: String, _ value: Secret) {
+      self.name = name
+      self.value = value
+    }
+  }
+
+  package init(method: Method, url: String, headers: [Header] = [], body: Secret? = nil) {
+    self.method = method
+    self.url = url
+    self.headers = headers
+    self.body = body
+  }
+}
+
+/// A provider's reply, body and all. It does not print its body.
+package struct HTTPReply: Sendable, Equatable, CustomStringConvertible {
+  package var status: Int
+  /// Lower-case name; the last of several wins.
+  package var headers: [String: String]
+  package var body: [UInt8]
+
+  package init(status: Int, headers: [String: String] = [:], body: [UInt8] = []) {
+    self.status = status
+    self.headers = headers
+    self.body = body
+  }
+
+  package var description: String { "HTTP \(status), \(body.count) bytes" }
+}
+
+/// What became of a call.
+package enum CallOutcome: Sendable, Equatable {
+  case reply(HTTPReply)
+  /// Nothing came back in time, or the connection broke.
+  ///
+  /// - Parameters:
+  ///   - message: A sentence for people, without secrets.
+  ///   - sent: False where it is certain that the provider saw nothing (no connection was made).
+  case unreachable(message: String, sent: Bool)
+  /// Something came back that cannot be an answer: over 1 MiB, a redirect.
+  case unreadable(message: String)
+}
+
+/// What became of discovery.
+package enum Discovery: Sendable, Equatable {
+  case found(OIDCMetadata)
+  case unreachable(message: String)
+  /// The documents say something that must not be used (another issuer, no endpoint, plain http).
+  case unusable(message: String)
+}
+
+/// What became of an ID token's signature check.
+package enum IDTokenVerdict: Sendable, Equatable {
+  /// The signature is good; the payload's bytes.
+  case genuine(payload: [UInt8])
+  /// It is not to be believed.
+  case refused(message: String)
+  /// The keys could not be had.
+  case unreachable(message: String)
+}
