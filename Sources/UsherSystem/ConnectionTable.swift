@@ -1,0 +1,58 @@
+import Glibc
+
+/// The kernel's list of TCP sockets as text: `/proc/net/tcp` and `tcp6`, proc(5).
+enum ConnectionTable {
+  /// Nil where the file cannot be read, or is longer than 16 MiB (a hundred thousand sockets).
+  static func text(of path: String) -> String? {
+    let limit = 16 << 20
+    guard let file = try? Descriptor.open(path, O_RDONLY),
+      let bytes = try? file.read(atMost: limit), bytes.count < limit
+    else { return nil }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  /// The uid in the line whose local end is `client` and whose remote end is `server`.
+  ///
+  /// A line with inode 0 belongs to no process any more, and its uid means nothing.
+  static func owner(
+    in text: String, client: LoopbackPeer.Endpoint, server: LoopbackPeer.Endpoint
+  ) -> UInt32? {
+    for line in text.split(separator: "\n").dropFirst() {
+      let columns = line.split(separator: " ", maxSplits: 10)
+      guard columns.count > 9, endpoint(columns[1]) == client, endpoint(columns[2]) == server
+      else { continue }
+      guard columns[3] != listening, columns[3] != timeWait, columns[9] != "0" else { continue }
+      return UInt32(columns[7])
+    }
+    return nil
+  }
+
+  private static let listening = "0A"
+  private static let timeWait = "06"
+
+  /// `0100007F:1F90`: words in the machine's byte order, then the port.
+  private static func endpoint(_ column: Substring) -> LoopbackPeer.Endpoint? {
+    let halves = column.split(separator: ":")
+    guard halves.count == 2, let port = UInt16(halves[1], radix: 16) else { return nil }
+    var words = halves[0]
+    var bytes: [UInt8] = []
+    while !words.isEmpty {
+      guard let word = UInt32(words.prefix(8), radix: 16) else { return nil }
+      withUnsafeBytes(of: word) { bytes.append(contentsOf: $0) }
+      words = words.dropFirst(8)
+    }
+    return LoopbackPeer.Endpoint(bytes: bytes, port: port)
+  }
+}
+
+extension LoopbackPeer.Endpoint {
+  /// Nil unless there are 4 or 16 bytes.
+  init?(bytes: [UInt8], port: UInt16) {
+    switch bytes.count {
+    case 4: address = [UInt8](repeating: 0, count: 10) + [0xff, 0xff] + bytes
+    case 16: address = bytes
+    default: return nil
+    }
+    self.port = port
+  }
+}

@@ -1,0 +1,25 @@
+import CSystemd
+import Glibc
+
+/// What the process forbids itself before it holds a secret.
+package enum ProcessHardening {
+  /// No core dumps, no ptrace by the same user, and files for us only.
+  ///
+  /// - Returns: A sentence for each thing the kernel refused; the daemon runs on without it.
+  package static func apply() -> [String] {
+    var refused: [String] = []
+    let dumps = usher_forbid_dumps()
+    if dumps < 0 {
+      refused.append("the process can be dumped and traced: \(Errno(-dumps).words)")
+    }
+    var none = rlimit(rlim_cur: 0, rlim_max: 0)
+    if setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none) != 0 {
+      refused.append("core files are not forbidden: \(Errno.last.words)")
+    }
+    umask(0o077)
+    return refused
+  }
+
+  /// Whether a core of this process may be written, and its memory read by its own user.
+  package static var isDumpable: Bool { usher_is_dumpable() != 0 }
+}

@@ -1,0 +1,114 @@
+import Glibc
+import UsherCore
+
+/// A descriptor that is closed when its owner goes.
+struct Descriptor: ~Copyable, Sendable {
+  let raw: CInt
+
+  init(_ raw: CInt) { self.raw = raw }
+
+  deinit { close(raw) }
+
+  /// Hands the descriptor over: whoever takes it closes it.
+  consuming func release() -> CInt {
+    let raw = self.raw
+    discard self
+    return raw
+  }
+}
+
+/// An errno value, as thrown between the functions of this module.
+struct Errno: Error, Equatable {
+  let code: CInt
+
+  init(_ code: CInt) { self.code = code }
+
+  /// What the last failing call of this thread left.
+  static var last: Errno { Errno(errno) }
+
+  /// The C library's words for it.
+  var words: String { String(cString: strerror(code)) }
+
+  /// The error for those above, whose sentence ends with the kernel's own words.
+  func explained(
+    _ sentence: String, as reason: UsherError.Reason = .internalError
+  ) -> UsherError {
+    UsherError(reason, "\(sentence): \(words)", cause: self)
+  }
+}
+
+extension Descriptor {
+  static func open(
+    _ path: String, _ flags: CInt, mode: mode_t = 0
+  ) throws(Errno) -> Descriptor {
+    let raw = Glibc.open(path, flags | O_CLOEXEC, mode)
+    guard raw >= 0 else { throw .last }
+    return Descriptor(raw)
+  }
+
+  static func socket(_ family: CInt, _ type: __socket_type, flags: CInt = 0) throws(Errno)
+    -> Descriptor
+  {
+    let kind = CInt(type.rawValue) | CInt(SOCK_CLOEXEC.rawValue) | flags
+    let raw = Glibc.socket(family, kind, 0)
+    guard raw >= 0 else { throw .last }
+    return Descriptor(raw)
+  }
+
+  func status() throws(Errno) -> stat {
+    var status = stat()
+    guard fstat(raw, &status) == 0 else { throw .last }
+    return status
+  }
+
+  /// Reads until `buffer` is full or the file ends; says how many bytes came.
+  func read(into buffer: UnsafeMutableRawBufferPointer) throws(Errno) -> Int {
+    var filled = 0
+    while filled < buffer.count {
+      let count = Glibc.read(raw, buffer.baseAddress?.advanced(by: filled), buffer.count - filled)
+      if count == 0 { break }
+      if count > 0 {
+        filled += count
+      } else if errno != EINTR {
+        throw .last
+      }
+    }
+    return filled
+  }
+
+  /// Reads the file whole, or its first `limit` bytes where it is longer.
+  func read(atMost limit: Int) throws(Errno) -> [UInt8] {
+    let result = Result<[UInt8], any Error> {
+      try [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
+        count = try read(into: UnsafeMutableRawBufferPointer(buffer))
+      }
+    }
+    switch result {
+    case .success(let bytes): return bytes
+    case .failure(let error): throw error as? Errno ?? Errno(EIO)
+    }
+  }
+
+  func write(_ bytes: UnsafeRawBufferPointer) throws(Errno) {
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      let chunk = UnsafeRawBufferPointer(rebasing: rest)
+      let count = Glibc.write(raw, chunk.baseAddress, chunk.count)
+      if count >= 0 {
+        rest = rest.dropFirst(count)
+      } else if errno != EINTR {
+        throw .last
+      }
+    }
+  }
+
+  func sync() throws(Errno) {
+    guard fsync(raw) == 0 else { throw .last }
+  }
+}
+
+extension stat {
+  var isSocket: Bool { st_mode & S_IFMT == S_IFSOCK }
+  var isRegularFile: Bool { st_mode & S_IFMT == S_IFREG }
+  var permissions: mode_t { st_mode & 0o7777 }
+}

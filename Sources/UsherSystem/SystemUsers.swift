@@ -1,0 +1,60 @@
+import Glibc
+
+/// The machine's users and groups, as the C library knows them (files, LDAP, …).
+///
+/// A look-up may go over the network: never from an event loop.
+package enum SystemUsers {
+  /// Nil where there is no group of that name.
+  package static func groupID(named name: String) -> UInt32? {
+    lookUp { (entry: UnsafeMutablePointer<group>, buffer, size, found) in
+      getgrnam_r(name, entry, buffer, size, found)
+    } read: {
+      $0.gr_gid
+    }
+  }
+
+  /// Nil where there is no user of that name.
+  package static func userID(named name: String) -> UInt32? {
+    lookUp { (entry: UnsafeMutablePointer<passwd>, buffer, size, found) in
+      getpwnam_r(name, entry, buffer, size, found)
+    } read: {
+      $0.pw_uid
+    }
+  }
+
+  /// Nil where the number has no name.
+  package static func userName(of uid: UInt32) -> String? {
+    lookUp { (entry: UnsafeMutablePointer<passwd>, buffer, size, found) in
+      getpwuid_r(uid, entry, buffer, size, found)
+    } read: {
+      $0.pw_name.map { String(cString: $0) }
+    }
+  }
+
+  private typealias Call<Entry> = (
+    UnsafeMutablePointer<Entry>, UnsafeMutablePointer<CChar>, Int,
+    UnsafeMutablePointer<UnsafeMutablePointer<Entry>?>
+  ) -> CInt
+
+  /// The `…_r` calls want a buffer of a size nobody knows: it is doubled until it does, up to 1
+  /// MiB.
+  private static func lookUp<Entry, Value>(
+    _ call: Call<Entry>, read: (Entry) -> Value?
+  ) -> Value? {
+    let entry = UnsafeMutablePointer<Entry>.allocate(capacity: 1)
+    defer { entry.deallocate() }
+    var size = 1024
+    while size <= 1 << 20 {
+      let buffer = UnsafeMutablePointer<CChar>.allocate(capacity: size)
+      defer { buffer.deallocate() }
+      var found: UnsafeMutablePointer<Entry>?
+      switch call(entry, buffer, size, &found) {
+      case 0: return found.flatMap { read($0.pointee) }
+      case EINTR: continue
+      case ERANGE: size *= 2
+      default: return nil
+      }
+    }
+    return nil
+  }
+}

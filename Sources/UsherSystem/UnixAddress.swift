@@ -1,0 +1,42 @@
+import Glibc
+import UsherCore
+
+/// A Unix socket's file name in the form the kernel takes it.
+struct UnixAddress {
+  private var storage = sockaddr_un()
+
+  /// - Throws: `internalError` where the path does not fit `sun_path` (107 bytes) or holds a NUL.
+  init(path: String) throws {
+    let limit = MemoryLayout.size(ofValue: storage.sun_path) - 1
+    let bytes = Array(path.utf8)
+    guard !bytes.isEmpty, !bytes.contains(0) else {
+      throw UsherError(.internalError, "a socket path is neither empty nor holds a NUL")
+    }
+    guard bytes.count <= limit else {
+      throw UsherError(
+        .internalError,
+        "the socket path \(path) has \(bytes.count) bytes, "
+          + "and the kernel takes no more than \(limit)"
+      )
+    }
+    storage.sun_family = sa_family_t(AF_UNIX)
+    withUnsafeMutableBytes(of: &storage.sun_path) { $0.copyBytes(from: bytes) }
+  }
+
+  func bind(_ descriptor: borrowing Descriptor) throws(Errno) {
+    let raw = descriptor.raw
+    guard withSockaddr({ Glibc.bind(raw, $0, $1) }) == 0 else { throw .last }
+  }
+
+  func connect(_ descriptor: borrowing Descriptor) throws(Errno) {
+    let raw = descriptor.raw
+    guard withSockaddr({ Glibc.connect(raw, $0, $1) }) == 0 else { throw .last }
+  }
+
+  private func withSockaddr(_ call: (UnsafePointer<sockaddr>, socklen_t) -> CInt) -> CInt {
+    withUnsafeBytes(of: storage) { bytes in
+      guard let address = bytes.baseAddress else { return -1 }
+      return call(address.assumingMemoryBound(to: sockaddr.self), socklen_t(bytes.count))
+    }
+  }
+}

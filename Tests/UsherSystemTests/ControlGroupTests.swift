@@ -1,0 +1,62 @@
+import Testing
+
+@testable import UsherSystem
+
+@Suite("The unit of a control group")
+struct ControlGroupTests {
+  @Test(
+    "a unit of the system's manager is found below its slices",
+    arguments: [
+      ("/system.slice/till.service", "till.service"),
+      ("/system.slice/till.service/worker/1", "till.service"),
+      ("/system.slice/system-till.slice/till@2.service", "till@2.service"),
+      ("/shop.slice/shop-front.slice/shop-front-north.slice/till.service", "till.service"),
+      ("/till.service", "till.service"),
+      ("/init.scope", "init.scope"),
+      ("/machine.slice/libpod-1.scope/container/system.slice/till.service", "libpod-1.scope"),
+      ("/system.slice/_cpu.service", "cpu.service"),
+      (#"/system.slice/a\x2db.service"#, #"a\x2db.service"#),
+    ])
+  func found(path: String, unit: String) {
+    #expect(ControlGroup.systemUnit(in: "0::\(path)\n") == unit)
+  }
+
+  @Test(
+    "what a user named himself is not a unit",
+    arguments: [
+      "/user.slice/user-1000.slice/user@1000.service/app.slice/till.service",
+      "/user.slice/user-1000.slice/user@1000.service/till.service",
+      "/user.slice/user-1000.slice/session-3.scope",
+      "/user.slice/till.service",
+    ])
+  func users(path: String) {
+    #expect(ControlGroup.systemUnit(in: "0::\(path)\n") == nil)
+  }
+
+  @Test(
+    "a path that systemd did not make is not believed",
+    arguments: [
+      "/", "", "till.service", "/docker/abc/system.slice/till.service", "/system.slice",
+      "/system.slice/", "/system.slice//till.service", "/system.slice/../till.service",
+      "/../system.slice/till.service", "/system.slice/user-1000.slice/till.service",
+      "/user-1000.slice/till.service", "/.slice/till.service", "/-.slice/till.service",
+      "/system.slice/.service", "/system.slice/till.service (deleted)",
+      "/system.slice/till service.service", "/system.slice/tïll.service",
+      "/system.slice/system-.slice/till.service", "/system.slice/till.mount",
+    ])
+  func unbelievable(path: String) {
+    #expect(ControlGroup.systemUnit(in: "0::\(path)\n") == nil)
+  }
+
+  @Test("only the unified hierarchy counts")
+  func hierarchies() {
+    let text = """
+      4:memory:/system.slice/evil.service
+      1:name=systemd:/system.slice/evil.service
+      0::/system.slice/till.service
+      """
+    #expect(ControlGroup.systemUnit(in: text) == "till.service")
+    #expect(ControlGroup.systemUnit(in: "1:name=systemd:/system.slice/evil.service\n") == nil)
+    #expect(ControlGroup.systemUnit(in: "") == nil)
+  }
+}

@@ -1,0 +1,179 @@
+import Glibc
+import Testing
+
+@testable import UsherSystem
+
+@Suite("Whose connection reaches a loopback listener")
+struct LoopbackPeerTests {
+  private typealias Endpoint = LoopbackPeer.Endpoint
+
+  /// One listening TCP socket and one connection to it.
+  private final class Connection {
+    let listener: CInt
+    var accepted: CInt = -1
+    var client: CInt = -1
+
+    init(family: CInt = AF_INET) throws {
+      listener = socket(family, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
+      try #require(listener >= 0)
+      try #require(Self.call(bind, listener, family, port: 0) == 0)
+      try #require(listen(listener, 4) == 0)
+    }
+
+    deinit {
+      for descriptor in [listener, accepted, client] where descriptor >= 0 { close(descriptor) }
+    }
+
+    var port: UInt16 { Self.port(of: listener) }
+
+    /// Connects by a socket of `family`; an IPv6 one may use the mapped address.
+    func connectOurselves(family: CInt = AF_INET, mapped: Bool = false) throws {
+      client = socket(family, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
+      try #require(Self.call(connect, client, family, port: port, mapped: mapped) == 0)
+      try takeCaller()
+    }
+
+    func takeCaller() throws { accepted = try UsherSystemTests.accepted(listener) }
+
+    var remotePort: UInt16 { Self.port(of: accepted, getpeername) }
+
+    static func port(
+      of socket: CInt,
+      _ name: (CInt, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> CInt =
+        getsockname
+    ) -> UInt16 {
+      var address = sockaddr_in6()
+      var size = socklen_t(MemoryLayout<sockaddr_in6>.size)
+      _ = withUnsafeMutablePointer(to: &address) { pointer in
+        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { name(socket, $0, &size) }
+      }
+      return UInt16(bigEndian: address.sin6_port)  // at the same place in both families
+    }
+
+    static func call(
+      _ function: (CInt, UnsafePointer<sockaddr>, socklen_t) -> CInt, _ socket: CInt,
+      _ family: CInt, port: UInt16, mapped: Bool = false
+    ) -> CInt {
+      var bytes = [UInt8](repeating: 0, count: family == AF_INET ? 16 : 28)
+      withUnsafeBytes(of: sa_family_t(family)) { bytes.replaceSubrange(0..<2, with: $0) }
+      withUnsafeBytes(of: port.bigEndian) { bytes.replaceSubrange(2..<4, with: $0) }
+      if family == AF_INET {
+        bytes.replaceSubrange(4..<8, with: [127, 0, 0, 1])
+      } else if mapped {
+        bytes.replaceSubrange(18..<24, with: [0xff, 0xff, 127, 0, 0, 1])
+      } else {
+        bytes[23] = 1
+      }
+      return bytes.withUnsafeBytes { buffer in
+        guard let base = buffer.baseAddress else { return -1 }
+        return function(
+          socket, base.assumingMemoryBound(to: sockaddr.self), socklen_t(buffer.count))
+      }
+    }
+  }
+
+  private func ends(
+    _ connection: Connection, address: String = "127.0.0.1"
+  ) throws -> (client: Endpoint, server: Endpoint) {
+    (
+      try #require(Endpoint(address: address, port: connection.remotePort)),
+      try #require(Endpoint(address: address, port: connection.port))
+    )
+  }
+
+  @Test("our own connection is ours, by both ways of asking")
+  func ours() throws {
+    let connection = try Connection()
+    try connection.connectOurselves()
+    let (client, server) = try ends(connection)
+    #expect(LoopbackPeer.uid(client: client, server: server) == geteuid())
+    #expect(LoopbackPeer.uidByNetlink(client: client, server: server) == geteuid())
+    #expect(LoopbackPeer.uidByProc(client: client, server: server) == geteuid())
+  }
+
+  @Test("over IPv6 too")
+  func ipv6() throws {
+    let connection = try Connection(family: AF_INET6)
+    try connection.connectOurselves(family: AF_INET6)
+    let (client, server) = try ends(connection, address: "::1")
+    #expect(LoopbackPeer.uidByNetlink(client: client, server: server) == geteuid())
+    #expect(LoopbackPeer.uidByProc(client: client, server: server) == geteuid())
+  }
+
+  @Test("and by an IPv6 socket that speaks IPv4")
+  func mapped() throws {
+    let connection = try Connection()
+    try connection.connectOurselves(family: AF_INET6, mapped: true)
+    for address in ["127.0.0.1", "::ffff:127.0.0.1"] {
+      let (client, server) = try ends(connection, address: address)
+      #expect(LoopbackPeer.uidByNetlink(client: client, server: server) == geteuid())
+      #expect(LoopbackPeer.uidByProc(client: client, server: server) == geteuid())
+    }
+  }
+
+  @Test("another user's connection is his", .enabled(if: isRoot, needsRoot))
+  func others() throws {
+    let connection = try Connection()
+    let child = try Child(Caller.other(uid: 65534, Caller.tcp(port: connection.port)))
+    defer { child.end() }
+    try connection.takeCaller()
+    let (client, server) = try ends(connection)
+    #expect(LoopbackPeer.uid(client: client, server: server) == 65534)
+    #expect(LoopbackPeer.uidByNetlink(client: client, server: server) == 65534)
+    #expect(LoopbackPeer.uidByProc(client: client, server: server) == 65534)
+  }
+
+  @Test("a socket nobody holds any more is nobody's, not root's")
+  func orphaned() throws {
+    let connection = try Connection()
+    try connection.connectOurselves()
+    let (client, server) = try ends(connection)
+    close(connection.client)
+    connection.client = -1
+    #expect(LoopbackPeer.uidByNetlink(client: client, server: server) == nil)
+    #expect(LoopbackPeer.uidByProc(client: client, server: server) == nil)
+  }
+
+  @Test("who listens on the port is not who connected from it")
+  func listener() throws {
+    let listening = try Connection()
+    let server = try #require(Endpoint(address: "127.0.0.1", port: 9))
+    let client = try #require(Endpoint(address: "127.0.0.1", port: listening.port))
+    #expect(LoopbackPeer.uid(client: client, server: server) == nil)
+  }
+
+  @Test("an address outside of loopback is not looked up")
+  func elsewhere() throws {
+    let near = try #require(Endpoint(address: "127.0.0.1", port: 1))
+    for address in ["192.0.2.1", "::", "::2", "::ffff:192.0.2.1", "2001:db8::1"] {
+      let far = try #require(Endpoint(address: address, port: 1))
+      #expect(!far.isLoopback)
+      #expect(LoopbackPeer.uid(client: far, server: near) == nil)
+    }
+    #expect(near.isLoopback)
+    #expect(Endpoint(address: "::1", port: 1)?.isLoopback == true)
+    #expect(Endpoint(address: "127.255.0.9", port: 1)?.isLoopback == true)
+  }
+
+  @Test("what is no address literal is no end", arguments: ["", "localhost", "127.1", "::1%lo"])
+  func literals(text: String) {
+    #expect(Endpoint(address: text, port: 1) == nil)
+  }
+
+  @Test("the kernel's table is read line by line, and odd lines are passed over")
+  func table() throws {
+    let text = """
+        sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+         0: 0100007F:9C40 0100007F:1F90 0A 00000000:00000000 00:00000000 00000000    11        0 77 1
+         1: 0100007F:9C40 0100007F:1F90 06 00000000:00000000 03:00000000 00000000     0        0 0 3
+       odd
+         2: 0100007F:zzzz 0100007F:1F90 01 00000000:00000000 00:00000000 00000000    12        0 77 1
+         3: 0100007F:9C40 0100007F:1F90 01 00000000:00000000 00:00000000 00000000  1000        0 78 1
+      """
+    let client = try #require(Endpoint(address: "127.0.0.1", port: 40000))
+    let server = try #require(Endpoint(address: "127.0.0.1", port: 8080))
+    #expect(ConnectionTable.owner(in: text, client: client, server: server) == 1000)
+    #expect(ConnectionTable.owner(in: text, client: server, server: client) == nil)
+    #expect(ConnectionTable.owner(in: "", client: client, server: server) == nil)
+  }
+}

@@ -1,0 +1,159 @@
+import FoundationEssentials
+import Glibc
+import Testing
+import UsherCore
+
+/// A directory that is gone with the test.
+final class TemporaryDirectory: Sendable {
+  let path: String
+
+  init() throws {
+    var template = Array("/tmp/usher-XXXXXX".utf8CString)
+    path = try #require(mkdtemp(&template).map { String(cString: $0) })
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: path) }
+
+  func file(_ name: String) -> String { "\(path)/\(name)" }
+
+  @discardableResult
+  func write(_ bytes: [UInt8], to name: String, mode: mode_t = 0o600) throws -> String {
+    let descriptor = open(file(name), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode)
+    try #require(descriptor >= 0)
+    defer { close(descriptor) }
+    try #require(Glibc.write(descriptor, bytes, bytes.count) == bytes.count)
+    try #require(fchmod(descriptor, mode) == 0)
+    return file(name)
+  }
+}
+
+func mode(of path: String) -> mode_t? {
+  var status = stat()
+  return lstat(path, &status) == 0 ? status.st_mode & 0o7777 : nil
+}
+
+func exists(_ path: String) -> Bool { mode(of: path) != nil }
+
+/// The sentence of the `UsherError` that `body` throws.
+func refusal(_ body: () throws -> Void) -> String? {
+  do {
+    try body()
+    return nil
+  } catch {
+    return (error as? UsherError)?.message ?? "\(error)"
+  }
+}
+
+/// Waits up to five seconds until `descriptor` can be read.
+func isReadable(_ descriptor: CInt) -> Bool {
+  var state = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+  return poll(&state, 1, 5000) == 1
+}
+
+func accepted(_ listener: CInt) throws -> CInt {
+  try #require(isReadable(listener), "nobody connected within five seconds")
+  let descriptor = accept(listener, nil, nil)
+  try #require(descriptor >= 0)
+  return descriptor
+}
+
+func connected(to path: String) -> CInt? {
+  guard let descriptor = unixSocket(SOCK_STREAM) else { return nil }
+  if withUnixAddress(path, { connect(descriptor, $0, $1) }) == 0 { return descriptor }
+  close(descriptor)
+  return nil
+}
+
+/// A socket bound to `path`, listening if it is a stream.
+func boundSocket(_ path: String, type: __socket_type = SOCK_STREAM) throws -> CInt {
+  let descriptor = try #require(unixSocket(type))
+  try #require(withUnixAddress(path) { bind(descriptor, $0, $1) } == 0)
+  if type == SOCK_STREAM { try #require(listen(descriptor, 16) == 0) }
+  return descriptor
+}
+
+func unixSocket(_ type: __socket_type) -> CInt? {
+  let descriptor = socket(AF_UNIX, CInt(type.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
+  return descriptor >= 0 ? descriptor : nil
+}
+
+func received(_ descriptor: CInt) throws -> String {
+  try #require(isReadable(descriptor), "nothing came within five seconds")
+  var buffer = [UInt8](repeating: 0, count: 4096)
+  let count = recv(descriptor, &buffer, buffer.count, 0)
+  try #require(count >= 0)
+  return String(decoding: buffer.prefix(count), as: UTF8.self)
+}
+
+private func withUnixAddress(
+  _ path: String, _ body: (UnsafePointer<sockaddr>, socklen_t) -> CInt
+) -> CInt {
+  var address = sockaddr_un()
+  address.sun_family = sa_family_t(AF_UNIX)
+  withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+  return withUnsafePointer(to: address) { pointer in
+    pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+      body($0, socklen_t(MemoryLayout<sockaddr_un>.size))
+    }
+  }
+}
+
+/// A program beside the test, killed and reaped with this object at the latest.
+final class Child {
+  let pid: pid_t
+  private var isReaped = false
+
+  /// - Parameter command: An absolute path and arguments.
+  init(_ command: [String]) throws {
+    var arguments: [UnsafeMutablePointer<CChar>?] = command.map { strdup($0) } + [nil]
+    defer { for argument in arguments { free(argument) } }
+    var pid: pid_t = 0
+    let result = posix_spawn(&pid, command[0], nil, nil, &arguments, environ)
+    try #require(result == 0, "\(command[0]) cannot be started")
+    self.pid = pid
+  }
+
+  deinit { end() }
+
+  func end() {
+    guard !isReaped else { return }
+    isReaped = true
+    kill(pid, SIGKILL)
+    waitpid(pid, nil, 0)
+  }
+}
+
+/// Debian's own perl connects and holds the connection until it is told, or killed.
+enum Caller {
+  static func unix(_ path: String) -> [String] {
+    let program = """
+      use Socket; socket(my $s, AF_UNIX, SOCK_STREAM, 0) or die;
+      connect($s, sockaddr_un($ARGV[0])) or die; sysread($s, my $b, 1);
+      """
+    return ["/usr/bin/perl", "-e", program, path]
+  }
+
+  static func tcp(port: UInt16) -> [String] {
+    let program = """
+      use Socket; socket(my $s, AF_INET, SOCK_STREAM, 0) or die;
+      connect($s, sockaddr_in($ARGV[0], INADDR_LOOPBACK)) or die; sysread($s, my $b, 1);
+      """
+    return ["/usr/bin/perl", "-e", program, "\(port)"]
+  }
+
+  /// The same as another user. Only root can do that.
+  static func other(uid: uid_t, groups: [gid_t] = [], _ command: [String]) -> [String] {
+    let list = groups.map(String.init).joined(separator: ",")
+    let supplementary = groups.isEmpty ? ["--clear-groups"] : ["--groups=\(list)"]
+    return ["/usr/bin/setpriv", "--reuid=\(uid)", "--regid=\(uid)"] + supplementary + command
+  }
+}
+
+/// Tests of other users need one who may become them.
+let isRoot = geteuid() == 0
+let needsRoot: Comment = "SKIPPED, NOT PROVEN: only root can call as another user"
+
+struct FixedClock: Clock {
+  var time = Timestamp(milliseconds: 1_700_000_000_250)
+  func now() -> Timestamp { time }
+}
