@@ -1,0 +1,57 @@
+import CSystemd
+import Glibc
+import UsherCore
+
+/// The listening sockets systemd opened for us, by the `FileDescriptorName=` of their units.
+package enum ActivatedSockets {
+  /// The names the socket units use.
+  package static let known: Set<String> = ["usherd.sock", "usherd-admin.sock"]
+
+  /// Takes what systemd passed; the descriptors now belong to the caller. Empty without activation.
+  ///
+  /// Call it once, before other threads run: it takes the variables out of the environment, so that
+  /// no child believes they are meant for it.
+  ///
+  /// - Throws: `internalError` with a sentence for whoever wrote the unit: an unknown name, one
+  ///   name twice, or something that is not a listening Unix stream socket.
+  package static func take(known: Set<String> = known) throws -> [String: CInt] {
+    var list: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+    let count = usher_listen_fds(&list)
+    guard count >= 0 else {
+      throw Errno(-count).explained("the sockets passed by systemd cannot be taken")
+    }
+    defer { free(list) }
+    var passed: [(name: String, descriptor: CInt)] = []
+    for index in 0..<Int(count) {
+      let name = list?[index]
+      passed.append((name.map { String(cString: $0) } ?? "unknown", 3 + CInt(index)))
+      free(name)
+    }
+    return try checked(passed, known: known)
+  }
+
+  static func checked(
+    _ passed: [(name: String, descriptor: CInt)], known: Set<String>
+  ) throws -> [String: CInt] {
+    var sockets: [String: CInt] = [:]
+    for (name, descriptor) in passed {
+      let shown = Printable.value(name)
+      guard known.contains(name) else {
+        let names = known.sorted().joined(separator: ", ")
+        throw refusal("a socket named \(shown) was passed: FileDescriptorName= is one of \(names)")
+      }
+      guard sockets[name] == nil else {
+        throw refusal("two sockets named \(shown) were passed: one ListenStream= each")
+      }
+      guard usher_is_unix_listener(descriptor) > 0 else {
+        throw refusal("the socket named \(shown) is not a listening unix stream socket")
+      }
+      sockets[name] = descriptor
+    }
+    return sockets
+  }
+
+  private static func refusal(_ sentence: String) -> UsherError {
+    UsherError(.internalError, sentence)
+  }
+}

@@ -1,0 +1,82 @@
+import Glibc
+package import UsherCore
+
+/// The credentials systemd decrypted for this service: `$CREDENTIALS_DIRECTORY`, one file each.
+package struct CredentialsDirectory: Sendable {
+  /// No credential is longer (bytes); systemd's own limit.
+  package static let sizeLimit = 1 << 20
+
+  package let path: String
+
+  package init(path: String) { self.path = path }
+
+  /// The one an environment names, if it does by an absolute path.
+  package init?(environment: [String: String]) {
+    guard let path = environment["CREDENTIALS_DIRECTORY"], path.hasPrefix("/") else { return nil }
+    self.path = path
+  }
+
+  /// What there is, sorted.
+  package func names() throws -> [String] {
+    guard let directory = opendir(path) else {
+      throw Errno.last.explained("the credentials directory cannot be read")
+    }
+    defer { closedir(directory) }
+    var names: [String] = []
+    while let entry = readdir(directory) {
+      let name = withUnsafeBytes(of: &entry.pointee.d_name) {
+        String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+      }
+      if Self.isPlain(name), !name.hasPrefix(".") { names.append(name) }
+    }
+    return names.sorted()
+  }
+
+  /// The credential as text, without one trailing newline; nil where there is none of that name.
+  ///
+  /// - Throws: `invalidParams` for a name that is no plain file name, `internalError` for a file
+  ///   that cannot be read, is too long, or is not UTF-8.
+  package func secret(named name: String) throws -> Secret? {
+    guard var bytes = try bytes(named: name) else { return nil }
+    if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
+    guard let text = String(validating: bytes, as: UTF8.self) else {
+      throw UsherError(.internalError, "the credential \(name) is not text in UTF-8")
+    }
+    return Secret(text)
+  }
+
+  /// The credential as it is; nil where there is none of that name. Throws as ``secret(named:)``.
+  package func bytes(named name: String) throws -> [UInt8]? {
+    try withFile(named: name) { file, size throws(Errno) in try file.read(atMost: size) }
+  }
+
+  /// Calls `body` with the credential's open file and its size; nil where there is none.
+  func withFile<Result>(
+    named name: String, _ body: (borrowing Descriptor, Int) throws(Errno) -> Result
+  ) throws -> Result? {
+    guard Self.isPlain(name) else {
+      throw UsherError(.invalidParams, "a credential's name is a plain file name")
+    }
+    do throws(Errno) {
+      let file = try Descriptor.open("\(path)/\(name)", O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+      let status = try file.status()
+      guard status.isRegularFile else { throw Errno(EINVAL) }
+      guard status.st_size <= Self.sizeLimit else { throw Errno(EFBIG) }
+      return try body(file, Int(status.st_size))
+    } catch {
+      switch error.code {
+      case ENOENT: return nil
+      case EFBIG: throw UsherError(.internalError, "the credential \(name) is longer than 1 MiB")
+      case ELOOP: throw UsherError(.internalError, "the credential \(name) is a symbolic link")
+      case EINVAL: throw UsherError(.internalError, "the credential \(name) is not a file")
+      default: throw error.explained("the credential \(name) cannot be read")
+      }
+    }
+  }
+
+  /// A name that stays in its directory and can be shown.
+  private static func isPlain(_ name: String) -> Bool {
+    name != "." && name != ".." && (1...255).contains(name.utf8.count)
+      && name.utf8.allSatisfy { (0x21...0x7e).contains($0) && $0 != UInt8(ascii: "/") }
+  }
+}

@@ -1,0 +1,56 @@
+import Logging
+
+/// A log entry in the journal's form: `FIELD=value`, systemd.journal-fields(7).
+enum JournalFields {
+  static func fields(of entry: LogEntry) -> [String] {
+    var fields = [
+      "MESSAGE=\(entry.event.message)",
+      "PRIORITY=\(entry.event.level.priority)",
+      "SYSLOG_IDENTIFIER=usherd",
+      "CODE_FILE=\(entry.event.file)",
+      "CODE_LINE=\(entry.event.line)",
+      "CODE_FUNC=\(entry.event.function)",
+      "USHER_LOGGER=\(entry.label)",
+    ]
+    for (key, value) in entry.metadata {
+      if key == LogEntry.messageIDKey, let id = messageID(value) {
+        fields.append("MESSAGE_ID=\(id)")
+      } else {
+        fields.append("\(name(for: key))=\(value)")
+      }
+    }
+    return fields
+  }
+
+  /// `correlationId` → `USHER_CORRELATION_ID`: always ours, so that no metadata can pass for a
+  /// field of the journal's own. At most 64 characters, as the journal demands.
+  static func name(for key: String) -> String {
+    let characters = Array(key)
+    var name = "USHER_"
+    for (index, character) in characters.enumerated() {
+      guard character.isASCII, character.isLetter || character.isNumber else {
+        name += "_"
+        continue
+      }
+      if index > 0, startsWord(at: index, in: characters) { name += "_" }
+      name += character.uppercased()
+    }
+    return String(name.prefix(64))
+  }
+
+  /// 32 hexadecimal digits, with or without the hyphens of a UUID; nil for anything else.
+  static func messageID(_ text: String) -> String? {
+    let digits = text.filter { $0 != "-" }.lowercased()
+    let isID = digits.count == 32 && digits.allSatisfy { $0.isASCII && $0.isHexDigit }
+    return isID ? digits : nil
+  }
+
+  /// A capital after a small letter or digit, or the last capital of `IDToken`'s first three.
+  private static func startsWord(at index: Int, in characters: [Character]) -> Bool {
+    guard characters[index].isUppercase else { return false }
+    let before = characters[index - 1]
+    if before.isLowercase || before.isNumber { return true }
+    let next = index + 1
+    return before.isUppercase && next < characters.count && characters[next].isLowercase
+  }
+}

@@ -1,0 +1,45 @@
+import CSystemd
+package import Logging
+
+/// Writes log entries to systemd's journal with their metadata as fields that can be matched.
+///
+/// `journalctl USHER_FLOW=flw_…` finds everything about a flow. An entry the journal does not take
+/// goes to standard error.
+package struct JournalLogHandler: LogHandler {
+  /// Sends `FIELD=value` entries; false where the journal refused them.
+  package typealias Send = @Sendable ([String]) -> Bool
+
+  package var metadata: Logger.Metadata = [:]
+  package var metadataProvider: Logger.MetadataProvider?
+  package var logLevel: Logger.Level
+
+  private let label: String
+  private let send: Send
+  private let fallback: StderrLogHandler
+
+  package init(
+    label: String, level: Logger.Level, send: @escaping Send = JournalLogHandler.sendToJournal,
+    fallback: StderrLogHandler? = nil
+  ) {
+    self.label = label
+    self.logLevel = level
+    self.send = send
+    self.fallback = fallback ?? StderrLogHandler(label: label, level: level)
+  }
+
+  package subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+    get { metadata[key] }
+    set { metadata[key] = newValue }
+  }
+
+  package func log(event: LogEvent) {
+    let entry = LogEntry(
+      event: event, label: label, metadata: metadata, provider: metadataProvider)
+    if !send(JournalFields.fields(of: entry)) { fallback.write(entry) }
+  }
+
+  /// sd_journal_sendv(3). Values may hold anything, newlines too.
+  package static func sendToJournal(_ fields: [String]) -> Bool {
+    usher_journal_send(fields.flatMap(\.utf8), fields.map(\.utf8.count), fields.count) == 0
+  }
+}

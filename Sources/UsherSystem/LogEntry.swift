@@ -1,0 +1,41 @@
+import Logging
+
+/// One log event with all its metadata merged, sorted by key.
+///
+/// What is nearer to the call wins: event over logger over provider.
+struct LogEntry {
+  /// The metadata key whose value becomes the journal's `MESSAGE_ID`.
+  static let messageIDKey = "messageID"
+
+  var event: LogEvent
+  var label: String
+  var metadata: [(key: String, value: String)]
+
+  init(
+    event: LogEvent, label: String, metadata own: Logger.Metadata,
+    provider: Logger.MetadataProvider?
+  ) {
+    self.event = event
+    self.label = label
+    var merged = provider?.get() ?? [:]
+    merged.merge(own) { $1 }
+    merged.merge(event.metadata ?? [:]) { $1 }
+    var texts = merged.mapValues { "\($0)" }
+    if let error = event.error { texts["error"] = "\(error)" }
+    metadata = texts.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+  }
+}
+
+extension Logger.Level {
+  /// The syslog(3) priority, as the journal wants it.
+  var priority: Int {
+    switch self {
+    case .trace, .debug: 7
+    case .info: 6
+    case .notice: 5
+    case .warning: 4
+    case .error: 3
+    case .critical: 2
+    }
+  }
+}

@@ -1,0 +1,65 @@
+import Glibc
+package import Logging
+package import UsherCore
+
+/// Writes one line an entry: `time level message key=value …`.
+///
+/// Whatever a provider or a caller wrote stays within its line and its value, and reaches no
+/// terminal as a command: see ``Printable``.
+package struct StderrLogHandler: LogHandler {
+  package var metadata: Logger.Metadata = [:]
+  package var metadataProvider: Logger.MetadataProvider?
+  package var logLevel: Logger.Level
+
+  private let label: String
+  private let showsPriority: Bool
+  private let descriptor: CInt
+  private let clock: any Clock
+
+  /// - Parameters:
+  ///   - showsPriority: Begin each line with `<6>`, which the journal reads and takes off.
+  ///   - descriptor: Where to; it stays the caller's.
+  package init(
+    label: String, level: Logger.Level, showsPriority: Bool = false,
+    descriptor: CInt = STDERR_FILENO, clock: any Clock = SystemClock()
+  ) {
+    self.label = label
+    self.logLevel = level
+    self.showsPriority = showsPriority
+    self.descriptor = descriptor
+    self.clock = clock
+  }
+
+  package subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+    get { metadata[key] }
+    set { metadata[key] = newValue }
+  }
+
+  package func log(event: LogEvent) {
+    write(
+      LogEntry(event: event, label: label, metadata: metadata, provider: metadataProvider))
+  }
+
+  /// In one call, so that lines of several threads do not mix.
+  func write(_ entry: LogEntry) {
+    var rest = Array(line(of: entry).utf8)[...]
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+      if count > 0 {
+        rest = rest.dropFirst(count)
+      } else if errno != EINTR {
+        return  // nobody is left to be told
+      }
+    }
+  }
+
+  private func line(of entry: LogEntry) -> String {
+    let prefix = showsPriority ? "<\(entry.event.level.priority)>" : ""
+    let message = Printable.line(entry.event.message.description)
+    var line = "\(prefix)\(clock.now()) \(entry.event.level) \(message)"
+    for (key, value) in entry.metadata {
+      line += " \(Printable.value(key))=\(Printable.value(value))"
+    }
+    return line + "\n"
+  }
+}

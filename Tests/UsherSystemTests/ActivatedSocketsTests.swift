@@ -1,0 +1,92 @@
+import Glibc
+import Testing
+
+@testable import UsherSystem
+
+@Suite("Sockets systemd passes")
+struct ActivatedSocketsTests {
+  private let known: Set<String> = ["usherd.sock", "usherd-admin.sock"]
+
+  @Test("listening sockets are taken by their names")
+  func taken() throws {
+    let directory = try TemporaryDirectory()
+    let app = try boundSocket(directory.file("app"))
+    let admin = try boundSocket(directory.file("admin"))
+    defer {
+      close(app)
+      close(admin)
+    }
+    let sockets = try ActivatedSockets.checked(
+      [("usherd.sock", app), ("usherd-admin.sock", admin)], known: known)
+    #expect(sockets == ["usherd.sock": app, "usherd-admin.sock": admin])
+  }
+
+  @Test("an unknown name is an error that tells the known ones")
+  func unknownName() {
+    let sentence = refusal { _ = try ActivatedSockets.checked([("web\n", 3)], known: known) }
+    #expect(
+      sentence == #"a socket named web\n was passed: "#
+        + "FileDescriptorName= is one of usherd-admin.sock, usherd.sock")
+  }
+
+  @Test("one name twice is an error")
+  func duplicate() throws {
+    let directory = try TemporaryDirectory()
+    let app = try boundSocket(directory.file("app"))
+    defer { close(app) }
+    let sentence = refusal {
+      _ = try ActivatedSockets.checked([("usherd.sock", app), ("usherd.sock", app)], known: known)
+    }
+    #expect(sentence?.hasPrefix("two sockets named usherd.sock were passed") == true)
+  }
+
+  @Test("a stream that does not listen, a datagram socket and a file are errors")
+  func wrongKind() throws {
+    let directory = try TemporaryDirectory()
+    let stream = try #require(unixSocket(SOCK_STREAM))
+    let datagram = try boundSocket(directory.file("datagram"), type: SOCK_DGRAM)
+    let file = open("/dev/null", O_RDONLY | O_CLOEXEC)
+    defer {
+      close(stream)
+      close(datagram)
+      close(file)
+    }
+    for descriptor in [stream, datagram, file] {
+      let sentence = refusal {
+        _ = try ActivatedSockets.checked([("usherd.sock", descriptor)], known: known)
+      }
+      #expect(sentence == "the socket named usherd.sock is not a listening unix stream socket")
+    }
+  }
+
+  @Test("sockets meant for another process are not ours")
+  func foreign() async {
+    await #expect(processExitsWith: .success) {
+      setenv("LISTEN_PID", "1", 1)
+      setenv("LISTEN_FDS", "1", 1)
+      setenv("LISTEN_FDNAMES", "usherd.sock", 1)
+      let sockets = try ActivatedSockets.take()
+      #expect(sockets == [:])
+    }
+  }
+
+  @Test("a count that is none is an error, and is not left to children")
+  func badCount() async {
+    await #expect(processExitsWith: .success) {
+      setenv("LISTEN_PID", "\(getpid())", 1)
+      setenv("LISTEN_FDS", "many", 1)
+      let sentence = refusal { _ = try ActivatedSockets.take() }
+      #expect(sentence?.hasPrefix("the sockets passed by systemd cannot be taken") == true)
+      #expect(getenv("LISTEN_FDS") == nil)
+    }
+  }
+
+  @Test("without activation there is nothing")
+  func notActivated() async {
+    await #expect(processExitsWith: .success) {
+      unsetenv("LISTEN_FDS")
+      let sockets = try ActivatedSockets.take()
+      #expect(sockets == [:])
+    }
+  }
+}

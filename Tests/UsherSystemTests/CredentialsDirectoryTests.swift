@@ -1,0 +1,91 @@
+import Glibc
+import Testing
+import UsherCore
+
+@testable import UsherSystem
+
+@Suite("Credentials from systemd")
+struct CredentialsDirectoryTests {
+  private let directory: TemporaryDirectory
+  private let credentials: CredentialsDirectory
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    credentials = CredentialsDirectory(path: directory.path)
+  }
+
+  @Test("one trailing newline is not part of a text secret")
+  func newline() throws {
+    try directory.write(Array("hunter2\n\n".utf8), to: "a")
+    #expect(try credentials.secret(named: "a")?.revealed() == "hunter2\n")
+    #expect(try credentials.bytes(named: "a") == Array("hunter2\n\n".utf8))
+  }
+
+  @Test("what is not there is nil")
+  func missing() throws {
+    #expect(try credentials.secret(named: "nothing") == nil)
+  }
+
+  @Test("an empty credential is an empty secret")
+  func empty() throws {
+    try directory.write([], to: "a")
+    #expect(try credentials.secret(named: "a")?.isEmpty == true)
+  }
+
+  @Test(
+    "a name that leads elsewhere is refused",
+    arguments: ["", ".", "..", "../x", "a/b", "a\0b", "a\nb", String(repeating: "x", count: 256)])
+  func badName(name: String) {
+    #expect(
+      refusal { _ = try credentials.bytes(named: name) }
+        == "a credential's name is a plain file name")
+  }
+
+  @Test("a mebibyte is read, one byte more is refused")
+  func size() throws {
+    try directory.write([UInt8](repeating: 7, count: 1 << 20), to: "most")
+    try directory.write([UInt8](repeating: 7, count: (1 << 20) + 1), to: "more")
+    #expect(try credentials.bytes(named: "most")?.count == 1 << 20)
+    #expect(
+      refusal { _ = try credentials.bytes(named: "more") }
+        == "the credential more is longer than 1 MiB")
+  }
+
+  @Test("symbolic links, directories and pipes are refused, and a pipe keeps nobody waiting")
+  func notFiles() throws {
+    try directory.write([1], to: "real")
+    try #require(symlink("real", directory.file("link")) == 0)
+    try #require(mkdir(directory.file("dir"), 0o700) == 0)
+    try #require(mkfifo(directory.file("pipe"), 0o600) == 0)
+    #expect(
+      refusal { _ = try credentials.bytes(named: "link") }
+        == "the credential link is a symbolic link")
+    #expect(
+      refusal { _ = try credentials.bytes(named: "dir") } == "the credential dir is not a file")
+    #expect(
+      refusal { _ = try credentials.bytes(named: "pipe") } == "the credential pipe is not a file")
+  }
+
+  @Test("a secret that is not UTF-8 is refused as text and readable as bytes")
+  func binary() throws {
+    try directory.write([0xff, 0xfe], to: "a")
+    #expect(
+      refusal { _ = try credentials.secret(named: "a") }
+        == "the credential a is not text in UTF-8")
+    #expect(try credentials.bytes(named: "a") == [0xff, 0xfe])
+  }
+
+  @Test("names are listed sorted, without hidden ones")
+  func names() throws {
+    for name in ["b", "a", ".hidden"] { try directory.write([], to: name) }
+    #expect(try credentials.names() == ["a", "b"])
+  }
+
+  @Test("the environment names the directory, by an absolute path")
+  func environment() {
+    #expect(CredentialsDirectory(environment: [:])?.path == nil)
+    #expect(
+      CredentialsDirectory(environment: ["CREDENTIALS_DIRECTORY": "relative"])?.path == nil)
+    #expect(CredentialsDirectory(environment: ["CREDENTIALS_DIRECTORY": "/c"])?.path == "/c")
+  }
+}

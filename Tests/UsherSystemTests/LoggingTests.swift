@@ -1,0 +1,233 @@
+import Glibc
+import Logging
+import Synchronization
+import Testing
+
+@testable import UsherSystem
+
+private func event(
+  _ level: Logger.Level = .info, _ message: Logger.Message = "signed in",
+  metadata: Logger.Metadata? = nil, error: (any Error)? = nil
+) -> LogEvent {
+  LogEvent(
+    level: level, message: message, error: error, metadata: metadata, source: nil,
+    file: "UsherDaemon/FlowEngine.swift", function: "start()", line: 12)
+}
+
+@Suite("The journal")
+struct JournalLogHandlerTests {
+  private final class Journal: Sendable {
+    let entries = Mutex<[[String]]>([])
+    var last: [String] { entries.withLock { $0.last ?? [] } }
+  }
+
+  private let journal = Journal()
+  private var handler: JournalLogHandler {
+    JournalLogHandler(label: "usherd.flows", level: .info) { [journal] fields in
+      journal.entries.withLock { $0.append(fields) }
+      return true
+    }
+  }
+
+  @Test("an entry has message, priority, identity and place")
+  func basics() {
+    handler.log(event: event())
+    #expect(
+      journal.last == [
+        "MESSAGE=signed in", "PRIORITY=6", "SYSLOG_IDENTIFIER=usherd",
+        "CODE_FILE=UsherDaemon/FlowEngine.swift", "CODE_LINE=12", "CODE_FUNC=start()",
+        "USHER_LOGGER=usherd.flows",
+      ])
+  }
+
+  @Test(
+    "levels are syslog's priorities",
+    arguments: [
+      (Logger.Level.trace, 7), (.debug, 7), (.info, 6), (.notice, 5), (.warning, 4), (.error, 3),
+      (.critical, 2),
+    ])
+  func priorities(level: Logger.Level, priority: Int) {
+    handler.log(event: event(level))
+    #expect(journal.last.contains("PRIORITY=\(priority)"))
+  }
+
+  @Test(
+    "metadata keys become our fields",
+    arguments: [
+      ("flow", "USHER_FLOW"), ("provider", "USHER_PROVIDER"), ("client", "USHER_CLIENT"),
+      ("correlationId", "USHER_CORRELATION_ID"), ("correlationID", "USHER_CORRELATION_ID"),
+      ("retryAfterMs", "USHER_RETRY_AFTER_MS"), ("IDToken", "USHER_ID_TOKEN"),
+      ("http.status-code", "USHER_HTTP_STATUS_CODE"), ("sha256Sum", "USHER_SHA256_SUM"),
+      ("_PID", "USHER__PID"), ("é", "USHER__"), ("A=B\nPRIORITY", "USHER_A_B_PRIORITY"),
+    ])
+  func names(key: String, field: String) {
+    #expect(JournalFields.name(for: key) == field)
+  }
+
+  @Test("no field name is longer than the journal takes")
+  func longName() {
+    #expect(JournalFields.name(for: String(repeating: "x", count: 200)).utf8.count == 64)
+  }
+
+  @Test("a message id is 128 bits in hexadecimal; another text stays a field of ours")
+  func messageID() {
+    let id = "0123456789abcdef0123456789ABCDEF"
+    handler.log(event: event(metadata: ["messageID": "\(id)"]))
+    #expect(journal.last.last == "MESSAGE_ID=\(id.lowercased())")
+    handler.log(event: event(metadata: ["messageID": "01234567-89ab-cdef-0123-456789abcdef"]))
+    #expect(journal.last.last == "MESSAGE_ID=\(id.lowercased())")
+    handler.log(event: event(metadata: ["messageID": "x\nPRIORITY=0"]))
+    #expect(journal.last.last == "USHER_MESSAGE_ID=x\nPRIORITY=0")
+  }
+
+  @Test("the nearest metadata wins: event over logger over provider")
+  func merged() {
+    var handler = handler
+    handler.metadataProvider = .init { ["flow": "p", "provider": "p", "client": "p"] }
+    handler[metadataKey: "flow"] = "l"
+    handler[metadataKey: "provider"] = "l"
+    handler.log(event: event(metadata: ["flow": "e"]))
+    #expect(
+      journal.last.suffix(3) == ["USHER_CLIENT=p", "USHER_FLOW=e", "USHER_PROVIDER=l"])
+  }
+
+  @Test("an error is a field of its own")
+  func error() {
+    struct Failure: Error, CustomStringConvertible { var description: String { "broke" } }
+    handler.log(event: event(.error, error: Failure()))
+    #expect(journal.last.last == "USHER_ERROR=broke")
+  }
+
+  @Test("metadata and level are values: a copy's changes are its own")
+  func values() {
+    let one = handler
+    var two = one
+    two.logLevel = .trace
+    two[metadataKey: "a"] = "b"
+    #expect(one.logLevel == .info)
+    #expect(one[metadataKey: "a"] == nil)
+  }
+
+  @Test("what the journal refuses goes to standard error")
+  func refused() throws {
+    var pipes: [CInt] = [0, 0]
+    try #require(pipe(&pipes) == 0)
+    defer { close(pipes[0]) }
+    let handler = JournalLogHandler(
+      label: "l", level: .info, send: { _ in false },
+      fallback: StderrLogHandler(label: "l", level: .info, descriptor: pipes[1]))
+    handler.log(event: event())
+    close(pipes[1])
+    #expect(try text(from: pipes[0]).hasSuffix(" info signed in\n"))
+  }
+
+  @Test("the real call is harmless where there is no journal")
+  func real() {
+    #expect(JournalLogHandler.sendToJournal(["MESSAGE=usherd test", "PRIORITY=7"]))
+  }
+
+  private func text(from descriptor: CInt) throws -> String {
+    var buffer = [UInt8](repeating: 0, count: 4096)
+    let count = read(descriptor, &buffer, buffer.count)
+    try #require(count >= 0)
+    return String(decoding: buffer.prefix(count), as: UTF8.self)
+  }
+}
+
+@Suite("Standard error")
+struct StderrLogHandlerTests {
+  private func line(
+    _ event: LogEvent, showsPriority: Bool = false, metadata: Logger.Metadata = [:]
+  ) throws -> String {
+    var pipes: [CInt] = [0, 0]
+    try #require(pipe(&pipes) == 0)
+    defer { close(pipes[0]) }
+    var handler = StderrLogHandler(
+      label: "l", level: .info, showsPriority: showsPriority, descriptor: pipes[1],
+      clock: FixedClock())
+    handler.metadata = metadata
+    handler.log(event: event)
+    close(pipes[1])
+    var buffer = [UInt8](repeating: 0, count: 4096)
+    let count = read(pipes[0], &buffer, buffer.count)
+    try #require(count >= 0)
+    return String(decoding: buffer.prefix(count), as: UTF8.self)
+  }
+
+  @Test("a line has time, level, message and metadata in order of the keys")
+  func line() throws {
+    let line = try line(event(.warning), metadata: ["provider": "work", "flow": "flw_1"])
+    #expect(line == "2023-11-14T22:13:20.250Z warning signed in flow=flw_1 provider=work\n")
+  }
+
+  @Test("what a provider wrote forges no line and sends nothing to the terminal")
+  func forged() throws {
+    let line = try line(
+      event(metadata: ["title": "\u{1b}[31mno\n2023-11-14T22:13:20Z info ok flow=flw_2"]))
+    #expect(
+      line == "2023-11-14T22:13:20.250Z info signed in "
+        + #"title="\u{1b}[31mno\n2023-11-14T22:13:20Z info ok flow=flw_2""# + "\n")
+  }
+
+  @Test("a message with control characters stays one line")
+  func forgedMessage() throws {
+    let line = try line(event(.info, "a\r\nb\u{7}"))
+    #expect(line == "2023-11-14T22:13:20.250Z info a\\r\\nb\\u{7}\n")
+  }
+
+  @Test("the priority is for the journal only")
+  func priority() throws {
+    #expect(try line(event(.error), showsPriority: true).hasPrefix("<3>2023-"))
+    #expect(try line(event(.error)).hasPrefix("2023-"))
+  }
+}
+
+@Suite("Where entries go")
+struct LogDestinationTests {
+  private let directory: TemporaryDirectory
+  private let file: CInt
+  private let stream: [String: String]
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    file = open(directory.file("stderr"), O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    var status = stat()
+    try #require(fstat(file, &status) == 0)
+    stream = ["JOURNAL_STREAM": "\(status.st_dev):\(status.st_ino)"]
+  }
+
+  @Test("to the journal where standard error is its stream and it listens")
+  func journal() throws {
+    let socket = try boundSocket(directory.file("journal"), type: SOCK_DGRAM)
+    defer {
+      close(socket)
+      close(file)
+    }
+    let destination = LogDestination.choose(
+      environment: stream, descriptor: file, journalSocket: directory.file("journal"))
+    #expect(destination == .journal)
+  }
+
+  @Test("to the stream with priorities where the journal takes no entries")
+  func deaf() {
+    defer { close(file) }
+    let destination = LogDestination.choose(
+      environment: stream, descriptor: file, journalSocket: directory.file("nothing"))
+    #expect(destination == .standardError(showsPriority: true))
+  }
+
+  @Test(
+    "to standard error where it is not the journal's stream",
+    arguments: [nil, "", "1:2", "x", "1", "8:1:2"])
+  func elsewhere(variable: String?) throws {
+    let socket = try boundSocket(directory.file("journal"), type: SOCK_DGRAM)
+    defer {
+      close(socket)
+      close(file)
+    }
+    let destination = LogDestination.choose(
+      environment: variable.map { ["JOURNAL_STREAM": $0] } ?? [:], descriptor: file,
+      journalSocket: directory.file("journal"))
+    #expect(destination == .standardError(showsPriority: false))
+  }
+}

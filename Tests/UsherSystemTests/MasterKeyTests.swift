@@ -1,0 +1,162 @@
+import FoundationEssentials
+import Glibc
+import Testing
+import UsherCore
+
+@testable import UsherSystem
+
+@Suite("The master key")
+struct MasterKeyTests {
+  private let state: TemporaryDirectory
+  private let store: TemporaryDirectory
+  private let key = (0..<32).map { UInt8($0 * 7 + 3) }
+
+  init() throws {
+    state = try TemporaryDirectory()
+    store = try TemporaryDirectory()
+  }
+
+  private var path: String { state.file("master.key") }
+  private var withoutCredentials: MasterKeySource { MasterKeySource(credentials: nil) }
+  private var withCredentials: MasterKeySource {
+    MasterKeySource(credentials: CredentialsDirectory(path: store.path))
+  }
+
+  private func fileRefusal() -> String? {
+    refusal { _ = try withoutCredentials.load(stateDirectory: state.path) }
+  }
+
+  @Test("every form of a credential gives the same key, with or without a newline")
+  func credentialForms() throws {
+    let hex = key.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    let base64 = Data(key).base64EncodedString()
+    let texts = [hex, hex.uppercased(), base64, String(base64.dropLast())]
+    let forms = [key] + texts.flatMap { [Array($0.utf8), Array("\($0)\n".utf8)] }
+    for form in forms {
+      try store.write(form, to: "usherd.master-key")
+      let loaded = try withCredentials.load(stateDirectory: state.path)
+      #expect(loaded.bytes.withUnsafeBytes { Array($0) } == key)
+      #expect(loaded.origin == .systemdCredential)
+    }
+    #expect(!exists(path))
+  }
+
+  @Test(
+    "anything else is refused and never replaced by a key file",
+    arguments: [
+      "", "short", String(repeating: "0", count: 32), String(repeating: "g", count: 64),
+      String(repeating: "A", count: 44), String(repeating: "A", count: 42) + "B=",
+      String(repeating: "0", count: 66), String(repeating: "x", count: 500),
+    ])
+  func badCredential(text: String) throws {
+    try store.write(Array(text.utf8), to: "usherd.master-key")
+    let sentence = refusal { _ = try withCredentials.load(stateDirectory: state.path) }
+    #expect(sentence?.hasPrefix("the credential usherd.master-key is not 32 raw bytes") == true)
+    #expect(!exists(path))
+  }
+
+  @Test("a credential that cannot be read is an error, not a reason for a key file")
+  func unreadableCredential() throws {
+    try #require(mkdir(store.file("usherd.master-key"), 0o700) == 0)
+    #expect(refusal { _ = try withCredentials.load(stateDirectory: state.path) } != nil)
+    #expect(!exists(path))
+  }
+
+  @Test("without a credential a key file is made once, for its owner only")
+  func generated() throws {
+    let first = try withCredentials.load(stateDirectory: state.path)
+    let second = try withoutCredentials.load(stateDirectory: state.path)
+    let bytes = first.bytes.withUnsafeBytes { Array($0) }
+    #expect(bytes == second.bytes.withUnsafeBytes { Array($0) })
+    #expect(bytes != [UInt8](repeating: 0, count: 32))
+    #expect(first.origin == .keyFile(path))
+    #expect(mode(of: path) == 0o600)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: state.path) == ["master.key"])
+  }
+
+  @Test("two directories get two keys")
+  func different() throws {
+    let one = try withoutCredentials.load(stateDirectory: state.path)
+    let two = try withoutCredentials.load(stateDirectory: store.path)
+    #expect(
+      one.bytes.withUnsafeBytes { Array($0) } != two.bytes.withUnsafeBytes { Array($0) })
+  }
+
+  @Test("many that start at once end up with one key")
+  func concurrent() async throws {
+    let directory = state.path
+    let keys = try await withThrowingTaskGroup(of: [UInt8].self) { group in
+      for _ in 0..<8 {
+        group.addTask {
+          let key = try MasterKeySource(credentials: nil).load(stateDirectory: directory)
+          return key.bytes.withUnsafeBytes { Array($0) }
+        }
+      }
+      return try await group.reduce(into: Set()) { $0.insert($1) }
+    }
+    #expect(keys.count == 1)
+  }
+
+  @Test("a store that lost its key gets no new one")
+  func lost() {
+    let sentence = refusal {
+      _ = try withoutCredentials.load(stateDirectory: state.path, generating: false)
+    }
+    #expect(
+      sentence == "there is a store but no master key: neither \(path) nor a credential")
+    #expect(!exists(path))
+  }
+
+  @Test("a key others may read is refused", arguments: [0o640, 0o604, 0o660, 0o610] as [mode_t])
+  func wideMode(mode: mode_t) throws {
+    try state.write(key, to: "master.key", mode: mode)
+    #expect(
+      fileRefusal() == "the master key \(path) has mode \(String(mode, radix: 8)), "
+        + "and must be readable by its owner only (chmod 600)")
+  }
+
+  @Test("a key of the wrong length is refused", arguments: [0, 31, 33])
+  func wrongLength(count: Int) throws {
+    try state.write([UInt8](repeating: 1, count: count), to: "master.key")
+    #expect(fileRefusal() == "the master key \(path) has \(count) bytes, and must have 32")
+  }
+
+  @Test("a symbolic link is refused even if it leads to a good key")
+  func symbolicLink() throws {
+    try state.write(key, to: "elsewhere")
+    try #require(symlink("elsewhere", path) == 0)
+    #expect(
+      fileRefusal() == "the master key \(path) is a symbolic link, and must be a file")
+  }
+
+  @Test("a directory in its place is refused")
+  func directoryInItsPlace() throws {
+    try #require(mkdir(path, 0o700) == 0)
+    #expect(fileRefusal() == "the master key \(path) is not a regular file")
+  }
+
+  @Test("another user's key is refused", .enabled(if: isRoot, needsRoot))
+  func foreignOwner() throws {
+    try state.write(key, to: "master.key")
+    try #require(chown(path, 65534, 65534) == 0)
+    #expect(
+      fileRefusal() == "the master key \(path) belongs to uid 65534, and must belong to uid 0")
+  }
+
+  @Test("a state directory that is not there is named")
+  func noDirectory() {
+    let missing = state.file("nothing")
+    let sentence = refusal { _ = try withoutCredentials.load(stateDirectory: missing) }
+    #expect(sentence?.hasPrefix("a master key cannot be made in \(missing)") == true)
+  }
+
+  @Test("errors say that the store cannot be used")
+  func reason() throws {
+    try state.write([1], to: "master.key")
+    #expect {
+      try withoutCredentials.load(stateDirectory: state.path)
+    } throws: {
+      ($0 as? UsherError)?.reason == .storageUnavailable
+    }
+  }
+}
