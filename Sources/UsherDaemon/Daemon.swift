@@ -40,8 +40,9 @@ package struct Daemon: ServiceLifecycle.Service {
     let world = World(
       config: setting.config, clock: setting.clock, entropy: setting.entropy,
       alarms: EventLoopAlarms(on: outside.any()))
+    // A database without its key must not get a new one: that would hide the loss.
     let key = try MasterKeySource(credentials: setting.credentials)
-      .load(stateDirectory: setting.stateDirectory)
+      .load(stateDirectory: setting.stateDirectory, generating: !setting.hasDatabase)
     let store = try openStore(key)
     let events = EventBus(remembered: 1024)
     let parts = try Parts(setting, world, store, key, events, on: outside, log)
@@ -89,7 +90,7 @@ package struct Daemon: ServiceLifecycle.Service {
   private func upkeep(_ engine: FlowEngine, watching loop: any EventLoop) async {
     let notifier = setting.notifier
     let ping = notifier.watchdogInterval.map { interval in
-      loop.scheduleRepeatedTask(initialDelay: .zero, delay: TimeAmount(interval / 2)) { _ in
+      loop.scheduleRepeatedTask(initialDelay: .zero, delay: TimeAmount(interval)) { _ in
         notifier.pingWatchdog()
       }
     }

@@ -35,6 +35,8 @@ package struct DaemonSetting: Sendable {
     }
   }
 
+  var hasDatabase: Bool { access(databasePath, F_OK) == 0 }
+
   /// - Throws: `ConfigError` naming file and line of a user or group nobody has.
   func policy() throws(ConfigError) -> Policy {
     try Policy(

@@ -1,0 +1,170 @@
+import FoundationEssentials
+import JSONRPC
+import UsherAPI
+import UsherCore
+package import UsherFlows
+
+/// A flow in one of its states.
+package struct DrivenFlow<Machine: FlowMachine> {
+  package var name: String
+  package var machine: Machine
+  /// What can reach a flow in this state and concerns it not: it must be ignored.
+  package var strays: [FlowEvent<Machine.Call>]
+
+  package init(_ name: String, _ machine: Machine, strays: [FlowEvent<Machine.Call>]) {
+    self.name = name
+    self.machine = machine
+    self.strays = strays
+  }
+}
+
+/// Checks what the engine relies on, in every state a flow can be driven into.
+///
+/// - It encodes and decodes under the sealing coder, and to the same bytes again.
+/// - No secret of `secrets` appears in what a plain coder writes, in a description, in a dump, in the
+///   view outside its step, or in a failure.
+/// - It ignores strays; what it ignores or refuses leaves it exactly as it was.
+/// - After a restart it is not left waiting for something nobody does.
+/// - A URL for a browser is http or https.
+///
+/// - Parameter secrets: Every secret that occurred while the flows were driven.
+/// - Returns: A sentence for each promise that was broken; empty when all were kept.
+package func checkProviderContract<Machine: FlowMachine>(
+  _ flows: [DrivenFlow<Machine>], secrets: [String], at moment: Moment
+) -> [String] {
+  var broken: [String] = []
+  let isWord = Machine.kind.first?.isLowercase ?? false
+  if !isWord || !Machine.kind.allSatisfy({ $0.isLetter }) { broken.append("kind is no word") }
+  if Machine.summary.isEmpty { broken.append("there is no summary") }
+  if case .object = StrictDecoding.schema(of: Machine.Params.self) {
+  } else {
+    broken.append("the form of its parameters cannot be read")
+  }
+  for flow in flows {
+    let check = ContractCheck(flow: flow, secrets: secrets, moment: moment)
+    broken += check.all.map { "\(flow.name): \($0)" }
+  }
+  return broken
+}
+
+private struct ContractCheck<Machine: FlowMachine> {
+  let flow: DrivenFlow<Machine>
+  let secrets: [String]
+  let moment: Moment
+
+  var all: [String] { coding + secrecy + viewing + strays + resuming + anything }
+
+  private var coding: [String] {
+    do {
+      let once = try coder(sealed: true).encode(flow.machine)
+      let decoder = JSONDecoder()
+      decoder.userInfo[.sealedStorage] = true
+      let again = try coder(sealed: true).encode(decoder.decode(Machine.self, from: once))
+      return once == again ? [] : ["it encodes differently after it was read"]
+    } catch {
+      return ["it cannot be stored: \(error)"]
+    }
+  }
+
+  private var secrecy: [String] {
+    var dumped = ""
+    dump(flow.machine, to: &dumped)
+    let shown = [
+      "a description": String(describing: flow.machine),
+      "a debug description": String(reflecting: flow.machine),
+      "a dump": dumped,
+      "plain storage": written(flow.machine),
+    ]
+    return shown.sorted { $0.key < $1.key }.flatMap { leaks($0.value, in: $0.key) }
+  }
+
+  private var viewing: [String] {
+    var view = flow.machine.view
+    var broken: [String] = []
+    if view.state.isEmpty { broken.append("its view has no state") }
+    switch view.step {
+    case .openURL(let step):
+      if !step.url.hasPrefix("https://"), !step.url.hasPrefix("http://") {
+        broken.append("it sends the browser to something not http")
+      }
+      view.step = .wait(.init(for: ""))
+    case .exchangeCredential: view.step = .wait(.init(for: ""))
+    case .displayCode, .enterCode, .enterPassword, .choose, .fillForm, .consent, .localAuth, .wait:
+      break
+    }
+    return broken + leaks(written(view), in: "its view")
+  }
+
+  private var strays: [String] {
+    flow.strays.compactMap { event in
+      var machine = flow.machine
+      var moment = moment
+      let answer = machine.receive(event, at: &moment)
+      return answer == .ignore && machine == flow.machine ? nil : "it does not ignore \(event)"
+    }
+  }
+
+  private var resuming: [String] {
+    var machine = flow.machine
+    var moment = moment
+    switch machine.receive(.resumed, at: &moment) {
+    case .proceed(let effects):
+      return effects.isEmpty && isWaiting(machine) ? ["a restart leaves it waiting"] : []
+    case .ignore:
+      return isWaiting(machine) ? ["a restart leaves it waiting"] : []
+    case .refuse: return ["it refuses a restart"]
+    case .finish, .fail: return []
+    }
+  }
+
+  private func isWaiting(_ machine: Machine) -> Bool {
+    switch machine.view.step {
+    case .wait, .displayCode: true
+    case .openURL, .enterCode, .enterPassword, .choose, .fillForm, .consent, .exchangeCredential,
+      .localAuth:
+      false
+    }
+  }
+
+  /// Whatever comes, a flow stays whole.
+  private var anything: [String] {
+    let events: [FlowEvent<Machine.Call>] = [
+      .input(.redirect(url: Secret(""))), .input(.redirect(url: Secret("http://[::1"))),
+      .redirected(RedirectAnswer()), .redirected(RedirectAnswer(error: "")),
+      .listening(redirectURI: ""), .listenFailed(""), .discovered(.unreachable(message: "gone")),
+      .discovered(.unusable(message: "bad")), .idTokenVerified(.genuine(payload: [])),
+      .idTokenVerified(.refused(message: "bad")), .idTokenVerified(.unreachable(message: "gone")),
+      .woken, .resumed,
+    ]
+    return events.flatMap { event -> [String] in
+      var machine = flow.machine
+      var moment = moment
+      switch machine.receive(event, at: &moment) {
+      case .ignore, .refuse:
+        return machine == flow.machine ? [] : ["it changes by what it refuses: \(event)"]
+      case .fail(let failure, clearUp: _):
+        let isSaid = !failure.title.isEmpty && !failure.message.isEmpty
+        return (isSaid ? [] : ["it fails without a word"])
+          + leaks(written(failure), in: "a failure")
+      case .proceed, .finish: return []
+      }
+    }
+  }
+
+  private func leaks(_ text: String, in place: String) -> [String] {
+    secrets.contains { !$0.isEmpty && text.contains($0) } ? ["a secret is in \(place)"] : []
+  }
+
+  /// What a coder writes that seals nothing; empty where it throws.
+  private func written(_ value: some Encodable) -> String {
+    guard let data = try? coder(sealed: false).encode(value) else { return "" }
+    return String(decoding: data, as: UTF8.self)
+  }
+
+  private func coder(sealed: Bool) -> JSONEncoder {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    if sealed { encoder.userInfo[.sealedStorage] = true }
+    return encoder
+  }
+}

@@ -1,0 +1,103 @@
+import Foundation
+package import JSONRPC
+
+/// The socket as any program in any language sees it: lines out, lines in, each wait with a deadline.
+package final class RawClient: @unchecked Sendable {
+  private let descriptor: Int32
+  private var unread: [UInt8] = []
+  private var nextID = 0
+
+  package init(_ path: String) throws {
+    descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: Array(path.utf8) + [0]) }
+    let size = socklen_t(MemoryLayout<sockaddr_un>.size)
+    let result = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, size) }
+    }
+    guard result == 0 else {
+      let code = errno
+      close(descriptor)
+      throw TestTrouble("cannot connect to \(path): \(String(cString: strerror(code)))")
+    }
+  }
+
+  deinit { close(descriptor) }
+
+  /// Sends the text as it is, without a line end.
+  package func send(raw bytes: [UInt8]) throws {
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes {
+        Foundation.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+      }
+      guard count > 0 else { throw TestTrouble("the daemon closed the connection") }
+      rest = rest.dropFirst(count)
+    }
+  }
+
+  package func send(_ line: String) throws { try send(raw: Array(line.utf8) + [0x0A]) }
+
+  /// The next line, parsed.
+  ///
+  /// - Throws: When none comes in time; nil when the daemon closed the connection.
+  package func receive(within seconds: Double = 10) throws -> JSONValue? {
+    let deadline = Date(timeIntervalSinceNow: seconds)
+    while true {
+      if let end = unread.firstIndex(of: 0x0A) {
+        let line = Array(unread[..<end])
+        unread.removeFirst(end + 1)
+        return try JSONValue(parsing: line)
+      }
+      let left = Int32(max(0, deadline.timeIntervalSinceNow * 1000))
+      var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+      guard poll(&poller, 1, left) > 0 else { throw TestTrouble("no line within \(seconds) s") }
+      var chunk = [UInt8](repeating: 0, count: 65_536)
+      let count = recv(descriptor, &chunk, chunk.count, 0)
+      guard count > 0 else { return nil }
+      unread += chunk.prefix(count)
+    }
+  }
+
+  /// One call and its whole reply object; notifications that come between are dropped.
+  package func reply(
+    to method: String, _ params: JSONValue? = nil, within seconds: Double = 20
+  ) throws -> JSONValue {
+    nextID += 1
+    var request: JSONValue = [
+      "jsonrpc": "2.0", "id": .integer(Int64(nextID)), "method": .string(method),
+    ]
+    request["params"] = params
+    try send(String(decoding: request.encoded(), as: UTF8.self))
+    while let message = try receive(within: seconds) {
+      if message["id"] == .integer(Int64(nextID)) { return message }
+    }
+    throw TestTrouble("the daemon closed the connection instead of answering \(method)")
+  }
+
+  /// The result of a call that must succeed.
+  package func call(
+    _ method: String, _ params: JSONValue? = nil, within seconds: Double = 20
+  ) throws -> JSONValue {
+    let reply = try reply(to: method, params, within: seconds)
+    guard let result = reply["result"] else {
+      throw TestTrouble("\(method): \(String(decoding: reply.encoded(), as: UTF8.self))")
+    }
+    return result
+  }
+
+  /// The error of a call that must fail.
+  package func error(
+    of method: String, _ params: JSONValue? = nil, within seconds: Double = 20
+  ) throws -> JSONValue {
+    let reply = try reply(to: method, params, within: seconds)
+    guard let error = reply["error"] else { throw TestTrouble("\(method) succeeded") }
+    return error
+  }
+
+  /// The `reason` of a call that must fail.
+  package func reason(of method: String, _ params: JSONValue? = nil) throws -> String {
+    try error(of: method, params)["data"]?["reason"]?.stringValue ?? "none"
+  }
+}

@@ -1,0 +1,49 @@
+package import JSONRPC
+
+extension RawClient {
+  /// Starts a flow and returns it at its first step that is not `wait`.
+  package func startFlow(
+    _ provider: String = "demo", _ kind: String = "authorize", params: JSONValue = [:]
+  ) throws -> JSONValue {
+    let result = try call(
+      "flow.start",
+      ["provider": .string(provider), "kind": .string(kind), "params": params, "waitMs": 15_000],
+      within: 20)
+    return try flow(in: result)
+  }
+
+  /// Waits for a flow's end.
+  package func finished(_ flow: JSONValue, within seconds: Int = 20) throws -> JSONValue {
+    var flow = flow
+    for _ in 0..<50 where flow["status"] == "active" {
+      let result = try call(
+        "flow.wait",
+        [
+          "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null,
+          "timeoutMs": .integer(Int64(seconds * 1000)),
+        ], within: Double(seconds) + 5)
+      flow = try self.flow(in: result)
+    }
+    return flow
+  }
+
+  /// Signs a person in at the sandbox, from `flow.start` to the finished flow.
+  @discardableResult
+  package func signIn(_ provider: String = "demo", user: String = "alice") throws -> JSONValue {
+    let flow = try startFlow(provider)
+    guard let url = flow["step"]?["url"]?.stringValue else {
+      throw TestTrouble("no page to open: \(String(decoding: flow.encoded(), as: UTF8.self))")
+    }
+    try Person.signIn(at: url, user: user)
+    let end = try finished(flow)
+    guard end["status"] == "succeeded" else {
+      throw TestTrouble("not signed in: \(String(decoding: end.encoded(), as: UTF8.self))")
+    }
+    return end
+  }
+
+  package func flow(in result: JSONValue) throws -> JSONValue {
+    guard let flow = result["flow"] else { throw TestTrouble("no flow in the result") }
+    return flow
+  }
+}

@@ -1,0 +1,146 @@
+import Foundation
+
+/// A web client without memory: one request a connection, no redirects followed.
+package enum Web {
+  package struct Reply: Sendable {
+    package var status: Int
+    package var headers: [String: String]
+    package var body: [UInt8]
+
+    package var text: String { String(decoding: body, as: UTF8.self) }
+    package var location: String? { headers["location"] }
+  }
+
+  package static func get(_ url: String) throws -> Reply { try send("GET", url) }
+
+  package static func post(_ url: String, form: [String: String]) throws -> Reply {
+    let text = form.map { "\(escape($0))=\(escape($1))" }.joined(separator: "&")
+    return try send(
+      "POST", url, body: Array(text.utf8), type: "application/x-www-form-urlencoded")
+  }
+
+  package static func send(_ method: String, _ url: String, json: [UInt8]?) throws -> Reply {
+    try send(method, url, body: json, type: "application/json")
+  }
+
+  package static func send(
+    _ method: String, _ url: String, body: [UInt8]? = nil, type: String = "text/plain",
+    within seconds: Int = 20
+  ) throws -> Reply {
+    guard let parts = URLComponents(string: url), let host = parts.host, let port = parts.port
+    else { throw TestTrouble("not a loopback URL: \(url)") }
+    let path = parts.percentEncodedPath.isEmpty ? "/" : parts.percentEncodedPath
+    let target = path + (parts.percentEncodedQuery.map { "?\($0)" } ?? "")
+    var request = "\(method) \(target) HTTP/1.1\r\nHost: \(host):\(port)\r\nConnection: close\r\n"
+    if let body { request += "Content-Type: \(type)\r\nContent-Length: \(body.count)\r\n" }
+    let bytes = try exchange(
+      Array((request + "\r\n").utf8) + (body ?? []), host, UInt16(port), seconds)
+    return try parse(bytes)
+  }
+
+  private static func exchange(
+    _ request: [UInt8], _ host: String, _ port: UInt16, _ seconds: Int
+  ) throws -> [UInt8] {
+    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    defer { close(descriptor) }
+    var limit = timeval(tv_sec: seconds, tv_usec: 0)
+    for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
+      setsockopt(
+        descriptor, SOL_SOCKET, option, &limit, socklen_t(MemoryLayout<timeval>.size))
+    }
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = port.bigEndian
+    inet_pton(AF_INET, host, &address.sin_addr)
+    let size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let result = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, size) }
+    }
+    guard result == 0 else { throw TestTrouble("nobody listens at \(host):\(port)") }
+    guard Foundation.send(descriptor, request, request.count, Int32(MSG_NOSIGNAL)) == request.count
+    else { throw TestTrouble("the server closed the connection") }
+    var bytes: [UInt8] = []
+    var chunk = [UInt8](repeating: 0, count: 65_536)
+    while true {
+      let count = recv(descriptor, &chunk, chunk.count, 0)
+      guard count > 0 else { return bytes }
+      bytes += chunk.prefix(count)
+    }
+  }
+
+  private static func parse(_ bytes: [UInt8]) throws -> Reply {
+    let mark = Array("\r\n\r\n".utf8)
+    guard let end = bytes.indices.first(where: { bytes[$0...].starts(with: mark) }) else {
+      throw TestTrouble("no HTTP answer")
+    }
+    let lines = String(decoding: bytes[..<end], as: UTF8.self).components(separatedBy: "\r\n")
+    let status = lines[0].split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
+    var headers: [String: String] = [:]
+    for line in lines.dropFirst() {
+      let parts = line.split(separator: ":", maxSplits: 1)
+      guard parts.count == 2 else { continue }
+      headers[parts[0].lowercased()] = parts[1].trimmingCharacters(in: .whitespaces)
+    }
+    var body = Array(bytes[(end + 4)...])
+    if headers["transfer-encoding"] == "chunked" { body = unchunked(body) }
+    return Reply(status: status, headers: headers, body: body)
+  }
+
+  private static func unchunked(_ bytes: [UInt8]) -> [UInt8] {
+    var rest = bytes[...]
+    var body: [UInt8] = []
+    while let end = rest.firstIndex(of: 0x0D),
+      let size = Int(String(decoding: rest[..<end], as: UTF8.self), radix: 16), size > 0
+    {
+      rest = rest[(end + 2)...]
+      body += rest.prefix(size)
+      rest = rest.dropFirst(size + 2)
+    }
+    return body
+  }
+
+  private static func escape(_ text: String) -> String {
+    var allowed = CharacterSet.alphanumerics
+    allowed.insert(charactersIn: "-._~")
+    return text.addingPercentEncoding(withAllowedCharacters: allowed) ?? ""
+  }
+}
+
+/// A person at the sandbox's pages, without a browser: reads the forms and sends them.
+package enum Person {
+  /// Signs in and allows (or denies), and returns where the provider sends the browser.
+  package static func decide(
+    at url: String, user: String = "alice", allow: Bool = true, userCode: String? = nil
+  ) throws -> Web.Reply {
+    let parts = URLComponents(string: url)
+    let base = "http://127.0.0.1:\(parts?.port ?? 0)/oidc"
+    var form = try hidden(in: Web.get(url).text)
+    form["username"] = user
+    form["password"] = "\(user)-password"
+    form["action"] = "login"
+    form["user_code"] = userCode
+    form = try hidden(in: Web.post("\(base)/login", form: form).text)
+    form["decision"] = allow ? "allow" : "deny"
+    return try Web.post("\(base)/consent", form: form)
+  }
+
+  /// The whole way: signs in, and lets the browser follow the redirect to the daemon's listener.
+  @discardableResult
+  package static func signIn(
+    at url: String, user: String = "alice", allow: Bool = true
+  ) throws -> Web.Reply {
+    guard let back = try decide(at: url, user: user, allow: allow).location else {
+      throw TestTrouble("the provider did not redirect")
+    }
+    return try Web.get(back)
+  }
+
+  private static func hidden(in page: String) throws -> [String: String] {
+    var fields: [String: String] = [:]
+    for match in page.matches(of: /name="(transaction|csrf)" value="([^"]*)"/) {
+      fields[String(match.1)] = String(match.2)
+    }
+    guard fields.count == 2 else { throw TestTrouble("not a form of the sandbox: \(page)") }
+    return fields
+  }
+}

@@ -1,0 +1,49 @@
+package import Foundation
+
+/// A directory of a test's own, removed with everything in it when the test lets go of it.
+package final class Workplace: Sendable {
+  package let path: String
+
+  package init() throws {
+    // Short: a Unix socket's path has 107 bytes at most.
+    path = "/tmp/ut-\(UInt32.random(in: 0...UInt32.max))"
+    try FileManager.default.createDirectory(
+      atPath: path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o755])
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: path) }
+
+  package func file(_ name: String) -> String { "\(path)/\(name)" }
+
+  @discardableResult
+  package func write(_ text: String, to name: String) throws -> String {
+    try Data(text.utf8).write(to: URL(fileURLWithPath: file(name)))
+    return file(name)
+  }
+
+  /// Every byte of every file below, for the search for canaries.
+  package func everything() -> [(name: String, bytes: Data)] {
+    let names = FileManager.default.enumerator(atPath: path)?.allObjects as? [String] ?? []
+    return names.compactMap { name in
+      FileManager.default.contents(atPath: file(name)).map { (name, $0) }
+    }
+  }
+}
+
+/// Where `swift build` put the programs: beside the test bundle.
+package enum BuiltProduct {
+  package static func path(_ name: String) -> String {
+    let bundle = CommandLine.arguments.first { $0.contains(".xctest") } ?? CommandLine.arguments[0]
+    var directory = URL(fileURLWithPath: bundle).deletingLastPathComponent()
+    if !FileManager.default.isExecutableFile(atPath: directory.appendingPathComponent(name).path) {
+      directory = URL(fileURLWithPath: FileManager.default.currentDirectoryPath)
+        .appendingPathComponent(".build/debug")
+    }
+    return directory.appendingPathComponent(name).path
+  }
+}
+
+package struct TestTrouble: Error, CustomStringConvertible {
+  package let description: String
+  package init(_ description: String) { self.description = description }
+}
