@@ -1,0 +1,60 @@
+package import UsherAPI
+package import UsherCore
+
+// The ends and problems that flows of every provider have in common.
+
+extension Failure {
+  /// The person, or the provider for them, said no.
+  package static func denied(_ word: ProviderWord) -> Failure {
+    Failure(
+      reason: .denied, title: "Sign-in denied", message: word.sentence("access was denied"),
+      retryable: true, provider: word)
+  }
+
+  package static func rejected(_ word: ProviderWord) -> Failure {
+    Failure(
+      reason: .providerRejected, title: "Refused by the provider",
+      message: word.sentence("the provider answers \(word.code)"), retryable: false, provider: word)
+  }
+
+  /// - Parameter message: A sentence for people: lower case, no period, no secret.
+  package static func rejected(_ message: String) -> Failure {
+    Failure(
+      reason: .providerRejected, title: "Refused", message: message, retryable: false)
+  }
+
+  package static func expired(_ word: ProviderWord) -> Failure {
+    Failure(
+      reason: .expired, title: "Too late", message: word.sentence("the time to sign in is over"),
+      retryable: true, provider: word)
+  }
+
+  package static func unreachable(_ message: String, _ word: ProviderWord? = nil) -> Failure {
+    Failure(
+      reason: .providerUnreachable, title: "Provider unreachable", message: message,
+      retryable: true, provider: word)
+  }
+
+  /// The provider said something that must not be believed or cannot be read.
+  package static func protocolError(_ message: String) -> Failure {
+    Failure(
+      reason: .providerProtocolError, title: "Unusable answer of the provider", message: message,
+      retryable: false)
+  }
+}
+
+extension Problem {
+  /// Tried again without anybody doing anything, or by doing the step once more.
+  package static func unreachable(_ message: String) -> Problem {
+    Problem(reason: "provider_unreachable", title: "Provider unreachable", message: message)
+  }
+
+  /// What was under way is lost: the step has to be done once more.
+  package static let interrupted = Problem(
+    reason: "interrupted", title: "Interrupted",
+    message: "the daemon was restarted; please do this step again")
+}
+
+extension ProviderWord {
+  fileprivate func sentence(_ otherwise: String) -> String { message ?? otherwise }
+}

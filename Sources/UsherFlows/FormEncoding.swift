@@ -1,0 +1,77 @@
+/// `application/x-www-form-urlencoded`, as the WHATWG URL standard and RFC 6749 appendix B have it.
+package enum FormEncoding {
+  /// Names and values in the order given: `a=1&b=x+y`.
+  package static func encode(_ fields: [(name: String, value: String)]) -> String {
+    fields.map { "\(encode($0.name))=\(encode($0.value))" }.joined(separator: "&")
+  }
+
+  /// One name or value: all but letters, digits and `*-._` is escaped, a space becomes `+`.
+  package static func encode(_ text: String) -> String {
+    var encoded: [UInt8] = []
+    encoded.reserveCapacity(text.utf8.count)
+    for byte in text.utf8 {
+      switch byte {
+      case UInt8(ascii: " "): encoded.append(UInt8(ascii: "+"))
+      case _ where isPlain(byte): encoded.append(byte)
+      default:
+        encoded.append(UInt8(ascii: "%"))
+        encoded.append(hexDigits[Int(byte >> 4)])
+        encoded.append(hexDigits[Int(byte & 15)])
+      }
+    }
+    return String(decoding: encoded, as: UTF8.self)
+  }
+
+  /// The fields in the order they stand, repeated ones repeated; empty pieces are skipped.
+  ///
+  /// Nil where an escape is broken or the result is not UTF-8.
+  package static func decode(_ text: some StringProtocol) -> [(name: String, value: String)]? {
+    var fields: [(name: String, value: String)] = []
+    for piece in text.utf8.split(separator: UInt8(ascii: "&")) {
+      let parts = piece.split(
+        separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
+      guard let name = decodePiece(parts[0]) else { return nil }
+      guard let value = parts.count == 2 ? decodePiece(parts[1]) : "" else { return nil }
+      fields.append((name, value))
+    }
+    return fields
+  }
+
+  private static let hexDigits = Array("0123456789ABCDEF".utf8)
+
+  private static func isPlain(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "*"), UInt8(ascii: "-"),
+      UInt8(ascii: "."), UInt8(ascii: "_"):
+      true
+    default: false
+    }
+  }
+
+  private static func decodePiece(_ bytes: some Sequence<UInt8>) -> String? {
+    var decoded: [UInt8] = []
+    var iterator = bytes.makeIterator()
+    while let byte = iterator.next() {
+      switch byte {
+      case UInt8(ascii: "+"): decoded.append(UInt8(ascii: " "))
+      case UInt8(ascii: "%"):
+        guard let high = iterator.next().flatMap(hexValue),
+          let low = iterator.next().flatMap(hexValue)
+        else { return nil }
+        decoded.append(high << 4 | low)
+      default: decoded.append(byte)
+      }
+    }
+    return String(validating: decoded, as: UTF8.self)
+  }
+
+  private static func hexValue(_ digit: UInt8) -> UInt8? {
+    switch digit {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
+    default: nil
+    }
+  }
+}
