@@ -1,0 +1,52 @@
+import FoundationEssentials
+import UsherConfig
+import UsherCore
+
+/// How the client says, and proves, who it is in one request: by one method (RFC 6749 §2.3).
+struct ClientAuthentication {
+  var fields: [(name: String, value: String)]
+  var headers: [HTTPRequest.Header]
+
+  /// - Parameter accepted: What the endpoint's metadata lists; nil where it lists nothing, which
+  ///   means `client_secret_basic` (RFC 8414 §2).
+  /// - Throws: `internalError` where the configured credential is missing.
+  init(_ context: RenderContext, accepted: [String]?) throws(UsherError) {
+    let settings = context.provider.oidc
+    guard let name = settings.clientCredential else {
+      fields = [("client_id", settings.clientID)]
+      headers = []
+      return
+    }
+    guard let secret = context.credential, !secret.isEmpty else {
+      throw UsherError(
+        .internalError, "credential \(name) of provider \(context.provider.name) is not set")
+    }
+    switch Self.method(settings.clientAuth, accepted) {
+    case .basic:
+      fields = []
+      headers = [Self.basic(settings.clientID, secret)]
+    case .post:
+      fields = [("client_id", settings.clientID), ("client_secret", secret.revealed())]
+      headers = []
+    }
+  }
+
+  private enum Method { case basic, post }
+
+  private static func method(_ configured: OIDCClientAuth, _ accepted: [String]?) -> Method {
+    switch configured {
+    case .basic: return .basic
+    case .post: return .post
+    case .auto, .none:
+      guard let accepted, !accepted.contains("client_secret_basic") else { return .basic }
+      return accepted.contains("client_secret_post") ? .post : .basic
+    }
+  }
+
+  /// Id and secret, each form-encoded before they are joined (RFC 6749 §2.3.1).
+  private static func basic(_ id: String, _ secret: Secret) -> HTTPRequest.Header {
+    let pair = FormEncoding.encode(id) + ":" + FormEncoding.encode(secret.revealed())
+    let encoded = Data(pair.utf8).base64EncodedString()
+    return HTTPRequest.Header("Authorization", Secret("Basic \(encoded)"))
+  }
+}

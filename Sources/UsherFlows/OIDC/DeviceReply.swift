@@ -1,0 +1,92 @@
+import JSONRPC
+import UsherConfig
+package import UsherCore
+
+/// What the device authorization endpoint granted (RFC 8628 §3.2).
+package struct DeviceAuthorization: Codable, Sendable, Equatable {
+  package var deviceCode: Sealed<Secret>
+  package var userCode: String
+  package var verificationURI: String
+  package var verificationURIComplete: String?
+  package var expiresAt: Timestamp
+  /// Seconds between two polls: 5 where nothing was said, from 1 to 300.
+  package var interval: Int
+
+  package init(
+    deviceCode: Sealed<Secret>, userCode: String, verificationURI: String,
+    verificationURIComplete: String?, expiresAt: Timestamp, interval: Int
+  ) {
+    self.deviceCode = deviceCode
+    self.userCode = userCode
+    self.verificationURI = verificationURI
+    self.verificationURIComplete = verificationURIComplete
+    self.expiresAt = expiresAt
+    self.interval = interval
+  }
+}
+
+package typealias DeviceReply = OAuthReply<DeviceAuthorization>
+
+extension OAuthReply where Granted == DeviceAuthorization {
+  package init(_ reply: HTTPReply, from provider: ProviderName, at now: Timestamp) {
+    self.init(reply, from: provider) { members throws(UnusableReply) in
+      try DeviceAuthorization(members, now)
+    }
+  }
+}
+
+extension DeviceAuthorization {
+  fileprivate init(_ members: [String: JSONValue], _ now: Timestamp) throws(UnusableReply) {
+    guard let code = members["device_code"]?.stringValue, !code.isEmpty else {
+      throw UnusableReply("the provider's answer has no device_code")
+    }
+    let userCode = members["user_code"]?.stringValue.map { ProviderText.clean($0, limit: 64) } ?? ""
+    guard !userCode.isEmpty else { throw UnusableReply("the provider's answer has no user_code") }
+    // The second name is that of drafts and of Google.
+    let page = members["verification_uri"]?.stringValue ?? members["verification_url"]?.stringValue
+    guard let page = page.flatMap(ProviderURL.init(usable:)) else {
+      throw UnusableReply("the provider's verification_uri is not https, or http on the loopback")
+    }
+    let interval = members["interval"]?.lifetime?.components.seconds ?? 5
+    self.init(
+      deviceCode: Sealed(Secret(code)), userCode: userCode, verificationURI: page.text,
+      verificationURIComplete: members["verification_uri_complete"]?.stringValue
+        .flatMap(ProviderURL.init(usable:))?.text,
+      expiresAt: now + (members["expires_in"]?.lifetime ?? .seconds(600)),
+      interval: Int(min(max(interval, 1), 300)))
+  }
+}
+
+/// What a poll brought (RFC 8628 §3.5).
+package enum DevicePoll: Sendable, Equatable {
+  case granted(TokenSet)
+  case pending
+  /// Five seconds more between polls, from now on.
+  case slowDown
+  /// The person said no.
+  case denied(ProviderWord)
+  /// The device code's time is over.
+  case expired(ProviderWord)
+  case rejected(ProviderWord)
+  case retry(message: String)
+  case unreadable(message: String)
+
+  package init(_ reply: TokenReply) {
+    switch reply {
+    case .granted(let tokens): self = .granted(tokens)
+    case .dead(let word), .misconfigured(let word), .rejected(let word): self.init(word)
+    case .retry(let message, _): self = .retry(message: message)
+    case .unreadable(let message): self = .unreadable(message: message)
+    }
+  }
+
+  private init(_ word: ProviderWord) {
+    switch word.code {
+    case "authorization_pending": self = .pending
+    case "slow_down": self = .slowDown
+    case "access_denied": self = .denied(word)
+    case "expired_token": self = .expired(word)
+    default: self = .rejected(word)
+    }
+  }
+}

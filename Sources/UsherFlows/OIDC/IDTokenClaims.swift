@@ -1,0 +1,162 @@
+import Crypto
+import JSONRPC
+package import UsherCore
+
+/// What an ID token says, after the whole list of OIDC Core §3.1.3.7.
+package struct IDTokenClaims: Sendable, Equatable {
+  package var person: PersonClaims
+  package var issuedAt: Timestamp
+  package var expiresAt: Timestamp
+  package var authTime: Timestamp?
+
+  /// What it must agree with.
+  package struct Expectation: Sendable, Equatable {
+    package var issuer: String
+    package var clientID: String
+    /// The one that was sent; nil where none was.
+    package var nonce: Secret?
+    package var now: Timestamp
+    /// By how much the provider's clock may differ.
+    package var skew: Duration
+    /// For `at_hash`, together with the header's algorithm.
+    package var accessToken: Secret?
+    package var algorithm: SigningAlgorithm
+    /// The `max_age` that was asked for, in seconds.
+    package var maxAge: Int?
+
+    package init(
+      issuer: String, clientID: String, nonce: Secret?, now: Timestamp, skew: Duration,
+      accessToken: Secret?, algorithm: SigningAlgorithm, maxAge: Int? = nil
+    ) {
+      self.issuer = issuer
+      self.clientID = clientID
+      self.nonce = nonce
+      self.now = now
+      self.skew = skew
+      self.accessToken = accessToken
+      self.algorithm = algorithm
+      self.maxAge = maxAge
+    }
+  }
+
+  /// The rule that was broken.
+  package enum Rule: String, Error, Sendable, CaseIterable {
+    case unreadable = "its payload is not a JSON object"
+    case issuer = "iss is not the provider's issuer"
+    case audience = "aud does not name this client"
+    case otherAudience = "aud names others than this client"
+    case authorizedParty = "azp is not this client"
+    case subject = "sub is missing, empty or too long"
+    case expiry = "exp is missing or has passed"
+    case issuedInFuture = "iat is missing or lies in the future"
+    case issuedLongAgo = "iat is more than a day ago"
+    case notYetValid = "nbf lies in the future"
+    case nonce = "nonce is not the one that was sent"
+    case accessTokenHash = "at_hash is not that of the access token"
+    case authTime = "auth_time is missing or longer ago than was asked for"
+
+    /// A sentence for people.
+    package var message: String { "the ID token is refused: \(rawValue)" }
+  }
+}
+
+extension IDTokenClaims {
+  /// Judges the payload of a token whose signature is good.
+  package static func check(
+    payload: [UInt8], _ expected: Expectation
+  ) -> Result<IDTokenClaims, Rule> {
+    do throws(Rule) {
+      guard let claims = HTTPReply(status: 200, body: payload).jsonObject else {
+        throw .unreadable
+      }
+      guard claims["iss"]?.stringValue == expected.issuer else { throw .issuer }
+      try checkAudience(claims, expected)
+      guard let person = PersonClaims(claims) else { throw .subject }
+      var result = try checkTimes(claims, person, expected)
+      try checkBindings(claims, expected)
+      result.authTime = try checkAuthTime(claims, expected)
+      return .success(result)
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  /// Items 3 to 5. No audience beside us is trusted.
+  private static func checkAudience(
+    _ claims: [String: JSONValue], _ expected: Expectation
+  ) throws(Rule) {
+    let audience: [JSONValue] =
+      switch claims["aud"] {
+      case .array(let values)?: values
+      case .string(let one)?: [.string(one)]
+      default: []
+      }
+    let ours = JSONValue.string(expected.clientID)
+    guard audience.contains(ours) else { throw .audience }
+    if audience.count > 1 || claims["azp"] != nil {
+      guard claims["azp"] == ours else { throw .authorizedParty }
+    }
+    guard audience.allSatisfy({ $0 == ours }) else { throw .otherAudience }
+  }
+
+  /// Items 9 and 10.
+  private static func checkTimes(
+    _ claims: [String: JSONValue], _ person: PersonClaims, _ expected: Expectation
+  ) throws(Rule) -> IDTokenClaims {
+    let latest = expected.now + expected.skew
+    let earliest = expected.now - expected.skew
+    guard let expiry = claims["exp"]?.numericDate, expiry > earliest else { throw .expiry }
+    guard let issued = claims["iat"]?.numericDate, issued <= latest else { throw .issuedInFuture }
+    guard issued >= earliest - .seconds(86_400) else { throw .issuedLongAgo }
+    if let start = claims["nbf"] {
+      guard let start = start.numericDate, start <= latest else { throw .notYetValid }
+    }
+    return IDTokenClaims(person: person, issuedAt: issued, expiresAt: expiry)
+  }
+
+  /// Item 11, and §3.1.3.8 for the access token.
+  private static func checkBindings(
+    _ claims: [String: JSONValue], _ expected: Expectation
+  ) throws(Rule) {
+    if let nonce = expected.nonce {
+      guard let said = claims["nonce"]?.stringValue, Secret(said) == nonce else { throw .nonce }
+    }
+    if let hash = claims["at_hash"], let token = expected.accessToken {
+      let ours = expected.algorithm.accessTokenHash(token)
+      guard let said = hash.stringValue, Secret(said) == ours else { throw .accessTokenHash }
+    }
+  }
+
+  /// Item 13.
+  private static func checkAuthTime(
+    _ claims: [String: JSONValue], _ expected: Expectation
+  ) throws(Rule) -> Timestamp? {
+    let time = claims["auth_time"]?.numericDate
+    if let maxAge = expected.maxAge {
+      guard let time, expected.now - time <= .seconds(maxAge) + expected.skew else {
+        throw .authTime
+      }
+    }
+    return time
+  }
+}
+
+extension SigningAlgorithm {
+  /// The left half of the access token's hash, by the hash of the signature (OIDC Core §3.1.3.6).
+  package func accessTokenHash(_ token: Secret) -> Secret {
+    let bytes = Array(token.revealed().utf8)
+    let hash =
+      switch self {
+      case .rs256, .ps256, .es256: Array(SHA256.hash(data: bytes))
+      case .rs384, .ps384, .es384: Array(SHA384.hash(data: bytes))
+      // Ed25519 hashes with SHA-512 itself.
+      case .rs512, .ps512, .es512, .edDSA: Array(SHA512.hash(data: bytes))
+      }
+    return Secret(Base64URL.encode(hash.prefix(hash.count / 2)))
+  }
+}
+
+extension JSONValue {
+  /// Seconds since 1970 (RFC 7519 §2), with or without a fraction; a string is none.
+  fileprivate var numericDate: Timestamp? { numberValue.map { Timestamp(seconds: $0) } }
+}

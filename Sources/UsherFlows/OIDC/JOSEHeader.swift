@@ -1,0 +1,66 @@
+import JSONRPC
+package import UsherCore
+
+/// The signatures we accept on an ID token: asymmetric ones (RFC 7518 §3.1, RFC 8037 §3.1).
+///
+/// `none` and the HMACs are not among them, so that no key can be confused with a shared secret.
+package enum SigningAlgorithm: String, Codable, Sendable, CaseIterable {
+  case rs256 = "RS256"
+  case rs384 = "RS384"
+  case rs512 = "RS512"
+  case ps256 = "PS256"
+  case ps384 = "PS384"
+  case ps512 = "PS512"
+  case es256 = "ES256"
+  case es384 = "ES384"
+  case es512 = "ES512"
+  case edDSA = "EdDSA"
+
+  /// What a provider may sign with: what its metadata lists, RS256 where it lists nothing (OIDC Core
+  /// §2).
+  package static func accepted(by metadata: OIDCMetadata) -> Set<SigningAlgorithm> {
+    guard let listed = metadata.idTokenAlgorithms else { return [.rs256] }
+    return Set(listed.compactMap(SigningAlgorithm.init(rawValue:)))
+  }
+}
+
+/// The header of a signed token (RFC 7515 §4), as far as it is used: no key or address in it counts.
+package struct JOSEHeader: Sendable, Equatable {
+  package let algorithm: SigningAlgorithm
+  package let kid: String?
+
+  /// - Throws: A sentence for people when the token is not to be believed, whatever its signature.
+  package init(
+    of token: Secret, accepting accepted: Set<SigningAlgorithm>
+  ) throws(UnusableReply) {
+    let parts = token.revealed().split(separator: ".", omittingEmptySubsequences: false)
+    guard parts.count != 5 else { throw UnusableReply("the ID token is encrypted") }
+    guard parts.count == 3, let bytes = Base64URL.decode(parts[0]),
+      let header = HTTPReply(status: 200, body: bytes).jsonObject
+    else { throw UnusableReply("the ID token is not a signed token") }
+    guard let name = header["alg"]?.stringValue else {
+      throw UnusableReply("the ID token's header has no alg")
+    }
+    guard let algorithm = SigningAlgorithm(rawValue: name), accepted.contains(algorithm) else {
+      let shown = ProviderText.clean(name, limit: 20)
+      throw UnusableReply("the ID token's alg \(shown) is not accepted")
+    }
+    guard header["crit"] == nil else {
+      throw UnusableReply("the ID token's header has crit, which is not understood")
+    }
+    if let type = header["typ"] {
+      guard type.stringValue?.lowercased() == "jwt" else {
+        throw UnusableReply("the ID token's typ is not JWT")
+      }
+    }
+    if let kid = header["kid"] {
+      guard let text = kid.stringValue else {
+        throw UnusableReply("the ID token's kid is not a string")
+      }
+      self.kid = text
+    } else {
+      kid = nil
+    }
+    self.algorithm = algorithm
+  }
+}

@@ -1,0 +1,104 @@
+package import UsherConfig
+package import UsherCore
+
+/// What is asked of an OpenID provider.
+///
+/// Each carries what it needs; client id, client secret and audience come with rendering.
+package enum OIDCCall: ProviderCall {
+  /// One of ``OIDCMetadata/wellKnownURLs(issuer:)``.
+  case discovery(url: String)
+  case jwks(url: String)
+  /// RFC 6749 §4.1.3 with RFC 7636 §4.5.
+  case exchange(Exchange, OIDCMetadata)
+  /// RFC 6749 §6.
+  ///
+  /// - Parameter scope: What the grant covers or a part of it; nil asks for all of it.
+  case refresh(Secret, scope: String?, OIDCMetadata)
+  /// RFC 7009 §2.1.
+  case revoke(Revocation, OIDCMetadata)
+  /// OIDC Core §5.3.
+  case userinfo(accessToken: Secret, OIDCMetadata)
+  /// RFC 8628 §3.1.
+  case deviceAuthorization(scope: String, OIDCMetadata)
+  /// RFC 8628 §3.4.
+  case devicePoll(deviceCode: Secret, OIDCMetadata)
+
+  package struct Exchange: Sendable, Equatable {
+    package var code: Secret
+    package var verifier: Secret
+    package var redirectURI: String
+
+    package init(code: Secret, verifier: Secret, redirectURI: String) {
+      self.code = code
+      self.verifier = verifier
+      self.redirectURI = redirectURI
+    }
+  }
+
+  package struct Revocation: Sendable, Equatable {
+    package var token: Secret
+    package var kind: Kind
+    /// The access token as `Authorization: Bearer`, in place of any client authentication: some
+    /// servers want it of public clients. For a second try, where the plain one was refused.
+    package var bearer: Secret?
+
+    package enum Kind: String, Sendable {
+      case accessToken = "access_token"
+      case refreshToken = "refresh_token"
+    }
+
+    package init(token: Secret, kind: Kind, bearer: Secret? = nil) {
+      self.token = token
+      self.kind = kind
+      self.bearer = bearer
+    }
+  }
+
+  package var name: String {
+    switch self {
+    case .discovery: "discovery"
+    case .jwks: "jwks"
+    case .exchange, .refresh, .devicePoll: "token"
+    case .revoke: "revocation"
+    case .userinfo: "userinfo"
+    case .deviceAuthorization: "device_authorization"
+    }
+  }
+
+  /// What takes back a grant nobody will use: its refresh token where it has one (RFC 7009 §2.1 lets
+  /// that end the whole grant). Empty where the provider has no revocation endpoint.
+  package static func revoking(_ tokens: TokenSet, _ metadata: OIDCMetadata) -> [OIDCCall] {
+    guard metadata.revocationEndpoint != nil else { return [] }
+    let revocation =
+      if let refresh = tokens.refreshToken {
+        Revocation(token: refresh.unsealed(), kind: .refreshToken)
+      } else {
+        Revocation(token: tokens.accessToken.unsealed(), kind: .accessToken)
+      }
+    return [.revoke(revocation, metadata)]
+  }
+}
+
+extension ProviderConfig {
+  /// The settings of a provider that speaks OpenID Connect.
+  package var oidc: OIDCSettings {
+    switch settings {
+    case .oidc(let settings): settings
+    }
+  }
+}
+
+extension OIDCCall {
+  /// What to say when tokens arrive that nobody waits for any more (`FlowMachine.clearUp`).
+  static func clearingUp(_ call: OIDCCall, _ outcome: CallOutcome) -> [OIDCCall] {
+    guard case .reply(let reply) = outcome else { return [] }
+    switch call {
+    case .exchange(_, let metadata), .devicePoll(_, let metadata):
+      let request = TokenRequest(provider: ProviderName(""), scope: "")
+      let answer = TokenReply(reply, to: request, at: Timestamp(milliseconds: 0))
+      guard case .granted(let tokens) = answer else { return [] }
+      return revoking(tokens, metadata)
+    case .discovery, .jwks, .refresh, .revoke, .userinfo, .deviceAuthorization: return []
+    }
+  }
+}

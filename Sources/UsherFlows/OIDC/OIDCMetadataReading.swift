@@ -1,0 +1,95 @@
+package import JSONRPC
+package import UsherConfig
+
+extension OIDCMetadata {
+  /// Whether a provider can be used without its documents: the configuration names all that a flow
+  /// and an ID token need.
+  package static func needsNoDocuments(_ settings: OIDCSettings) -> Bool {
+    let named = settings.endpoints
+    return named.token != nil && named.jwks != nil
+      && (named.authorization != nil || named.deviceAuthorization != nil)
+  }
+
+  /// Merges what was found at ``wellKnownURLs(issuer:)`` with the configuration.
+  ///
+  /// The configuration wins, then the first document. A document of another issuer is thrown away
+  /// (RFC 8414 §3.3); where that leaves none, the provider is unusable even if the configuration
+  /// names every endpoint. Members that are not needed are not looked at.
+  ///
+  /// - Parameter documents: What could be fetched and parsed, in the order of the URLs; it may be
+  ///   empty where ``needsNoDocuments(_:)``.
+  /// - Returns: `.found` or `.unusable`. Which endpoints a flow needs is the flow's to check.
+  package static func read(documents: [JSONValue], settings: OIDCSettings) -> Discovery {
+    let issuer = settings.issuer.text
+    let ours = documents.filter { $0["issuer"]?.stringValue == issuer }
+    if ours.isEmpty, !documents.isEmpty {
+      return .unusable(message: "the metadata is of another issuer than the configured one")
+    }
+    if ours.isEmpty, !needsNoDocuments(settings) {
+      return .unusable(message: "the provider has no metadata")
+    }
+    do {
+      return .found(try OIDCMetadata(MetadataReader(documents: ours), settings))
+    } catch {
+      return .unusable(message: error.message)
+    }
+  }
+
+  private init(_ reader: MetadataReader, _ settings: OIDCSettings) throws(MetadataFlaw) {
+    let named = settings.endpoints
+    self.init(issuer: settings.issuer.text)
+    authorizationEndpoint = try reader.url("authorization_endpoint", or: named.authorization)
+    tokenEndpoint = try reader.url("token_endpoint", or: named.token)
+    userinfoEndpoint = try reader.url("userinfo_endpoint", or: named.userinfo)
+    revocationEndpoint = try reader.url("revocation_endpoint", or: named.revocation)
+    deviceAuthorizationEndpoint = try reader.url(
+      "device_authorization_endpoint", or: named.deviceAuthorization)
+    jwksURI = try reader.url("jwks_uri", or: named.jwks)
+    clientAuthMethods = reader.texts("token_endpoint_auth_methods_supported")
+    revocationAuthMethods = reader.texts("revocation_endpoint_auth_methods_supported")
+    idTokenAlgorithms = reader.texts("id_token_signing_alg_values_supported")
+    namesIssuerInRedirect = reader.isTrue("authorization_response_iss_parameter_supported")
+    if tokenEndpoint == nil { throw MetadataFlaw(message: "the metadata has no token_endpoint") }
+  }
+}
+
+private struct MetadataFlaw: Error {
+  /// A sentence; it names the member and quotes nothing.
+  let message: String
+}
+
+private struct MetadataReader {
+  let documents: [JSONValue]
+
+  func url(_ name: String, or override: ProviderURL?) throws(MetadataFlaw) -> String? {
+    if let override { return override.text }
+    guard let value = first(name) else { return nil }
+    guard let text = value.stringValue else {
+      throw MetadataFlaw(message: "the metadata's \(name) is not a string")
+    }
+    guard let url = ProviderURL(usable: text) else {
+      throw MetadataFlaw(message: "the metadata's \(name) is not https, or http on the loopback")
+    }
+    return url.text
+  }
+
+  func texts(_ name: String) -> [String]? {
+    first(name)?.arrayValue?.compactMap(\.stringValue)
+  }
+
+  /// Whether any document says so: the stricter word counts.
+  func isTrue(_ name: String) -> Bool {
+    documents.contains { $0[name] == .bool(true) }
+  }
+
+  private func first(_ name: String) -> JSONValue? {
+    documents.lazy.compactMap { $0[name] }.first { !$0.isNull }
+  }
+}
+
+extension ProviderURL {
+  /// An address that a provider wrote; nil where it must not be used.
+  init?(usable text: String) {
+    do { try self.init(setting: text) } catch { return nil }
+  }
+}

@@ -1,0 +1,103 @@
+import UsherConfig
+package import UsherCore
+
+extension OIDCCall {
+  package func render(_ context: RenderContext) throws(UsherError) -> HTTPRequest {
+    switch self {
+    case .discovery(let url), .jwks(let url):
+      return HTTPRequest(method: .get, url: url, headers: [.acceptJSON])
+    case .userinfo(let token, let metadata):
+      return HTTPRequest(
+        method: .get, url: try metadata.userinfoEndpoint.orMissing("userinfo"),
+        headers: [.acceptJSON, .bearer(token)])
+    case .revoke(let revocation, let metadata):
+      return try Self.render(revocation, metadata, context)
+    case .exchange, .refresh, .devicePoll, .deviceAuthorization:
+      return try renderForm(context)
+    }
+  }
+
+  private func renderForm(_ context: RenderContext) throws(UsherError) -> HTTPRequest {
+    let fields: [(name: String, value: String)]
+    let endpoint: String
+    let metadata: OIDCMetadata
+    switch self {
+    case .exchange(let exchange, let provider):
+      metadata = provider
+      endpoint = try metadata.tokenEndpoint.orMissing("token")
+      fields = [
+        ("grant_type", "authorization_code"), ("code", exchange.code.revealed()),
+        ("redirect_uri", exchange.redirectURI), ("code_verifier", exchange.verifier.revealed()),
+      ]
+    case .refresh(let token, let scope, let provider):
+      metadata = provider
+      endpoint = try metadata.tokenEndpoint.orMissing("token")
+      fields =
+        [("grant_type", "refresh_token"), ("refresh_token", token.revealed())]
+        + (scope.map { [("scope", $0)] } ?? [])
+    case .devicePoll(let code, let provider):
+      metadata = provider
+      endpoint = try metadata.tokenEndpoint.orMissing("token")
+      fields = [
+        ("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),
+        ("device_code", code.revealed()),
+      ]
+    case .deviceAuthorization(let scope, let provider):
+      metadata = provider
+      endpoint = try metadata.deviceAuthorizationEndpoint.orMissing("device_authorization")
+      fields =
+        [("scope", scope)] + (context.provider.oidc.audience.map { [("audience", $0)] } ?? [])
+    case .discovery, .jwks, .userinfo, .revoke:
+      throw UsherError(.internalError, "this call has no form")
+    }
+    let client = try ClientAuthentication(context, accepted: metadata.clientAuthMethods)
+    return .form(endpoint, fields + client.fields, headers: client.headers)
+  }
+
+  private static func render(
+    _ revocation: Revocation, _ metadata: OIDCMetadata, _ context: RenderContext
+  ) throws(UsherError) -> HTTPRequest {
+    let endpoint = try metadata.revocationEndpoint.orMissing("revocation")
+    let fields = [
+      ("token", revocation.token.revealed()), ("token_type_hint", revocation.kind.rawValue),
+    ]
+    if let bearer = revocation.bearer {
+      let client = ("client_id", context.provider.oidc.clientID)
+      return .form(endpoint, fields + [client], headers: [.bearer(bearer)])
+    }
+    let client = try ClientAuthentication(
+      context, accepted: metadata.revocationAuthMethods ?? metadata.clientAuthMethods)
+    return .form(endpoint, fields + client.fields, headers: client.headers)
+  }
+}
+
+extension HTTPRequest {
+  fileprivate static func form(
+    _ url: String, _ fields: [(name: String, value: String)], headers: [Header]
+  ) -> HTTPRequest {
+    HTTPRequest(
+      method: .post, url: url,
+      headers: [
+        .acceptJSON, Header("Content-Type", Secret("application/x-www-form-urlencoded")),
+      ] + headers,
+      body: Secret(FormEncoding.encode(fields)))
+  }
+}
+
+extension HTTPRequest.Header {
+  fileprivate static var acceptJSON: Self { Self("Accept", Secret("application/json")) }
+
+  fileprivate static func bearer(_ token: Secret) -> Self {
+    Self("Authorization", Secret("Bearer \(token.revealed())"))
+  }
+}
+
+extension String? {
+  fileprivate func orMissing(_ endpoint: String) throws(UsherError) -> String {
+    guard let self else {
+      throw UsherError(
+        .providerProtocolError, "the provider names no \(endpoint) endpoint; set it in endpoints")
+    }
+    return self
+  }
+}

@@ -1,0 +1,87 @@
+package import JSONRPC
+package import UsherCore
+
+/// The key an ID token must be checked with.
+package enum SigningKey: Sendable, Equatable {
+  /// Exactly one key fits. The JWK holds only what the algorithm needs, with `alg` and `kid` set to
+  /// the token's: verify with this key alone.
+  case key(JSONValue, SigningAlgorithm)
+  /// No key fits: get the key set anew, once.
+  case unknownKey
+  /// The token is not to be believed, whatever the keys; a sentence for people.
+  case refused(message: String)
+}
+
+extension SigningKey {
+  /// Picks the key from a set (RFC 7517 §5), read key by key: an odd one spoils no other.
+  ///
+  /// A token with `kid` needs the key of that id; one without needs a set in which a single key fits.
+  /// A key fits by `kty`, curve or size, `use`, `key_ops`, and its `alg` where it has one.
+  package init(for token: Secret, in keySet: JSONValue, metadata: OIDCMetadata) {
+    let header: JOSEHeader
+    do {
+      header = try JOSEHeader(of: token, accepting: SigningAlgorithm.accepted(by: metadata))
+    } catch {
+      self = .refused(message: error.message)
+      return
+    }
+    guard let keys = keySet["keys"]?.arrayValue else {
+      self = .refused(message: "the provider's key set has no keys")
+      return
+    }
+    let fitting = keys.lazy
+      .filter { header.kid == nil || $0["kid"]?.stringValue == header.kid }
+      .compactMap { header.algorithm.publicKey($0) }
+    switch fitting.prefix(2).count {
+    case 0: self = .unknownKey
+    case 1:
+      var key = fitting.first ?? [:]
+      key["kid"] = .string(header.kid ?? "only")
+      self = .key(.object(key), header.algorithm)
+    default:
+      self = .refused(message: "more than one key of the provider fits the ID token")
+    }
+  }
+}
+
+extension SigningAlgorithm {
+  /// The members this algorithm needs of a key; nil where the key does not fit.
+  fileprivate func publicKey(_ key: JSONValue) -> [String: JSONValue]? {
+    guard key.allows("use", "sig"), key.allows("alg", rawValue), key.isForVerifying else {
+      return nil
+    }
+    let (kty, crv, members) = form
+    guard key["kty"]?.stringValue == kty else { return nil }
+    if let crv, key["crv"]?.stringValue != crv { return nil }
+    var needed: [String: JSONValue] = ["kty": .string(kty), "alg": .string(rawValue)]
+    if let crv { needed["crv"] = .string(crv) }
+    for name in members {
+      guard let text = key[name]?.stringValue, let bytes = Base64URL.decode(text), !bytes.isEmpty
+      else { return nil }
+      // RFC 7518 §3.3: 2048 bits or more.
+      if name == "n", bytes.drop(while: { $0 == 0 }).count < 256 { return nil }
+      needed[name] = .string(text)
+    }
+    return needed
+  }
+
+  private var form: (kty: String, crv: String?, members: [String]) {
+    switch self {
+    case .rs256, .rs384, .rs512, .ps256, .ps384, .ps512: ("RSA", nil, ["n", "e"])
+    case .es256: ("EC", "P-256", ["x", "y"])
+    case .es384: ("EC", "P-384", ["x", "y"])
+    case .es512: ("EC", "P-521", ["x", "y"])
+    case .edDSA: ("OKP", "Ed25519", ["x"])
+    }
+  }
+}
+
+extension JSONValue {
+  fileprivate func allows(_ member: String, _ word: String) -> Bool {
+    self[member].map { $0.stringValue == word } ?? true
+  }
+
+  fileprivate var isForVerifying: Bool {
+    self["key_ops"].map { $0.arrayValue?.contains("verify") ?? false } ?? true
+  }
+}

@@ -1,0 +1,96 @@
+import JSONRPC
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+let now = Timestamp(seconds: 1_800_000_000)
+let issuer = "https://id.example.com"
+let name = ProviderName("work")
+
+/// 0, 1, 2, … so that every draw differs and every run is alike.
+final class CountingEntropy: Entropy, @unchecked Sendable {
+  private var next: UInt8 = 0
+
+  func bytes(_ count: Int) -> [UInt8] {
+    (0..<count).map { _ in
+      next &+= 1
+      return next
+    }
+  }
+}
+
+func moment(_ time: Timestamp = now) -> Moment { Moment(now: time, entropy: CountingEntropy()) }
+
+func settings(
+  redirect: String = "loopback", _ change: (inout OIDCSettings) -> Void = { _ in }
+) throws -> OIDCSettings {
+  var settings = OIDCSettings(issuer: try ProviderURL(setting: issuer), clientID: "usher")
+  settings.redirect = try Redirect(setting: redirect)
+  change(&settings)
+  return settings
+}
+
+func provider(
+  redirect: String = "loopback", _ change: (inout OIDCSettings) -> Void = { _ in }
+) throws -> ProviderConfig {
+  ProviderConfig(name: name, settings: .oidc(try settings(redirect: redirect, change)))
+}
+
+func metadata(_ change: (inout OIDCMetadata) -> Void = { _ in }) -> OIDCMetadata {
+  var metadata = OIDCMetadata(issuer: issuer)
+  metadata.authorizationEndpoint = issuer + "/authorize"
+  metadata.tokenEndpoint = issuer + "/token"
+  metadata.userinfoEndpoint = issuer + "/userinfo"
+  metadata.revocationEndpoint = issuer + "/revoke"
+  metadata.deviceAuthorizationEndpoint = issuer + "/device"
+  metadata.jwksURI = issuer + "/jwks"
+  change(&metadata)
+  return metadata
+}
+
+func reply(_ json: JSONValue, status: Int = 200, headers: [String: String] = [:]) -> HTTPReply {
+  HTTPReply(status: status, headers: headers, body: json.encoded())
+}
+
+func reply(text: String, status: Int = 200, headers: [String: String] = [:]) -> HTTPReply {
+  HTTPReply(status: status, headers: headers, body: Array(text.utf8))
+}
+
+func word(_ code: String, _ message: String? = nil) -> ProviderWord {
+  ProviderWord(name: name, code: code, message: message)
+}
+
+/// A token with this header and payload; nobody checks its signature here.
+func signed(_ header: JSONValue, _ payload: JSONValue = [:]) -> Secret {
+  let parts = [header.encoded(), payload.encoded(), Array("signature".utf8)]
+  return Secret(parts.map { Base64URL.encode($0) }.joined(separator: "."))
+}
+
+let idToken = signed(["alg": "RS256", "kid": "k1", "typ": "JWT"])
+
+func tokenReply(_ changes: [String: JSONValue?] = [:]) -> HTTPReply {
+  var members: [String: JSONValue] = [
+    "access_token": "access-secret", "token_type": "bearer", "expires_in": 300,
+    "refresh_token": "refresh-secret", "id_token": .string(idToken.revealed()),
+  ]
+  for (name, value) in changes { members[name] = value }
+  return reply(.object(members))
+}
+
+func tokens(_ reply: HTTPReply = tokenReply()) -> TokenSet? {
+  let request = TokenRequest(provider: name, scope: "openid profile offline_access")
+  guard case .granted(let tokens) = TokenReply(reply, to: request, at: now) else { return nil }
+  return tokens
+}
+
+/// Claims that pass, with some changed; nil takes one away.
+func claims(nonce: String?, _ changes: [String: JSONValue?] = [:]) -> JSONValue {
+  var members: [String: JSONValue] = [
+    "iss": .string(issuer), "aud": "usher", "sub": "u-1", "exp": 1_800_000_300,
+    "iat": 1_800_000_000, "name": "Ada",
+  ]
+  if let nonce { members["nonce"] = .string(nonce) }
+  for (name, value) in changes { members[name] = value }
+  return .object(members)
+}

@@ -1,0 +1,123 @@
+import JSONRPC
+import Testing
+import UsherCore
+import UsherFlows
+
+@Suite("An ID token's claims")
+struct IDTokenClaimsTests {
+  private func expectation(
+    nonce: String? = "n-1", algorithm: SigningAlgorithm = .rs256, maxAge: Int? = nil
+  ) -> IDTokenClaims.Expectation {
+    .init(
+      issuer: issuer, clientID: "usher", nonce: nonce.map { Secret($0) }, now: now,
+      skew: .seconds(60), accessToken: Secret("access-secret"), algorithm: algorithm,
+      maxAge: maxAge)
+  }
+
+  private func check(
+    _ changes: [String: JSONValue?], _ expected: IDTokenClaims.Expectation? = nil
+  ) -> IDTokenClaims.Rule? {
+    let payload = claims(nonce: "n-1", changes).encoded()
+    switch IDTokenClaims.check(payload: payload, expected ?? expectation()) {
+    case .success: return nil
+    case .failure(let rule): return rule
+    }
+  }
+
+  @Test("pass")
+  func good() throws {
+    let payload = claims(nonce: "n-1", ["auth_time": 1_799_999_990]).encoded()
+    let read = try IDTokenClaims.check(payload: payload, expectation()).get()
+    #expect(read.person.subject == "u-1")
+    #expect(read.person.profile == ["name": "Ada"])
+    #expect(read.issuedAt == now)
+    #expect(read.expiresAt == now + .seconds(300))
+    #expect(read.authTime == now - .seconds(10))
+  }
+
+  @Test(
+    "pass at their edges",
+    arguments: [
+      ["exp": 1_799_999_941], ["exp": 1_800_000_000.5], ["iat": 1_800_000_060],
+      ["iat": 1_799_913_540], ["aud": ["usher"]], ["aud": "usher", "azp": "usher"],
+      ["aud": ["usher", "usher"], "azp": "usher"], ["nbf": 1_800_000_060],
+      ["sub": .string(String(repeating: "x", count: 255))], ["unknown": [1]], ["acr": 0],
+    ] as [[String: JSONValue]])
+  func edges(changes: [String: JSONValue]) {
+    #expect(check(changes) == nil)
+  }
+
+  @Test(
+    "are refused by the rule they break",
+    arguments: [
+      ("iss", "https://evil.example.com", .issuer), ("iss", "https://id.example.com/", .issuer),
+      ("iss", nil, .issuer), ("iss", 5, .issuer),
+      ("aud", "other", .audience), ("aud", [], .audience), ("aud", nil, .audience),
+      ("aud", ["other"], .audience), ("aud", 5, .audience), ("aud", "usher2", .audience),
+      ("aud", ["usher", "other"], .authorizedParty), ("aud", ["usher", 5], .authorizedParty),
+      ("azp", "other", .authorizedParty), ("azp", 5, .authorizedParty),
+      ("sub", "", .subject), ("sub", nil, .subject), ("sub", 5, .subject),
+      ("sub", "a\u{0}", .subject), ("sub", .string(String(repeating: "x", count: 256)), .subject),
+      ("exp", 1_799_999_940, .expiry), ("exp", nil, .expiry), ("exp", "1800000300", .expiry),
+      ("exp", -1e300, .expiry),
+      ("iat", 1_800_000_061, .issuedInFuture), ("iat", nil, .issuedInFuture),
+      ("iat", "x", .issuedInFuture), ("iat", 1_799_913_539, .issuedLongAgo),
+      ("iat", 0, .issuedLongAgo),
+      ("nbf", 1_800_000_061, .notYetValid), ("nbf", "x", .notYetValid),
+      ("nonce", "n-2", .nonce), ("nonce", nil, .nonce), ("nonce", "", .nonce), ("nonce", 5, .nonce),
+      ("at_hash", "AAAA", .accessTokenHash), ("at_hash", 5, .accessTokenHash),
+      ("at_hash", "", .accessTokenHash),
+    ] as [(String, JSONValue?, IDTokenClaims.Rule)])
+  func refused(claim: String, value: JSONValue?, rule: IDTokenClaims.Rule) {
+    let changes: [String: JSONValue?] = [claim: value]
+    #expect(check(changes) == rule)
+    #expect(rule.message.hasPrefix("the ID token is refused: "))
+  }
+
+  @Test("with an audience beside us are refused even with azp")
+  func otherAudience() {
+    #expect(check(["aud": ["usher", "other"], "azp": "usher"]) == .otherAudience)
+    #expect(check(["aud": ["usher", "other"], "azp": "other"]) == .authorizedParty)
+  }
+
+  @Test("need no nonce where none was sent")
+  func noNonce() {
+    #expect(check([:], expectation(nonce: nil)) == nil)
+    #expect(check(["nonce": .some(nil)], expectation(nonce: nil)) == nil)
+  }
+
+  @Test("need a fresh auth_time where max_age was asked")
+  func authTime() {
+    let expected = expectation(maxAge: 100)
+    #expect(check([:], expected) == .authTime)
+    #expect(check(["auth_time": "x"], expected) == .authTime)
+    #expect(check(["auth_time": 1_799_999_839], expected) == .authTime)
+    #expect(check(["auth_time": 1_799_999_840], expected) == nil)
+  }
+
+  @Test("hash the access token by the algorithm of the signature")
+  func accessTokenHash() {
+    // The example of OIDC Core appendix A.3: access token and at_hash under RS256.
+    let token = Secret("jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y")
+    #expect(
+      SigningAlgorithm.rs256.accessTokenHash(token).revealed() == "77QmUPtjPfzWtF2AnpK9RQ")
+    let lengths: [SigningAlgorithm: Int] = [
+      .rs256: 22, .ps256: 22, .es256: 22, .rs384: 32, .ps384: 32, .es384: 32, .rs512: 43,
+      .ps512: 43, .es512: 43, .edDSA: 43,
+    ]
+    for algorithm in SigningAlgorithm.allCases {
+      let hash = algorithm.accessTokenHash(Secret("access-secret")).revealed()
+      #expect(hash.count == lengths[algorithm])
+      #expect(check(["at_hash": .string(hash)], expectation(algorithm: algorithm)) == nil)
+    }
+  }
+
+  @Test("that are no JSON object are unreadable", arguments: ["", "[]", "{", "\u{FEFF}{}"])
+  func unreadable(text: String) {
+    let result = IDTokenClaims.check(payload: Array(text.utf8), expectation())
+    guard case .failure(.unreadable) = result else {
+      Issue.record("read")
+      return
+    }
+  }
+}

@@ -1,0 +1,274 @@
+import JSONRPC
+import Testing
+import UsherCore
+import UsherFlows
+
+@Suite("A token reply")
+struct TokenReplyTests {
+  private func read(_ reply: HTTPReply, previous: TokenSet? = nil) -> TokenReply {
+    TokenReply(
+      reply, to: TokenRequest(provider: name, scope: "openid", previous: previous), at: now)
+  }
+
+  private func granted(_ reply: HTTPReply, previous: TokenSet? = nil) -> TokenSet? {
+    if case .granted(let tokens) = read(reply, previous: previous) { tokens } else { nil }
+  }
+
+  @Test("grants")
+  func grants() throws {
+    let tokens = try #require(granted(tokenReply(["scope": "openid email"])))
+    #expect(tokens.accessToken.unsealed() == Secret("access-secret"))
+    #expect(tokens.tokenType == "bearer")
+    #expect(tokens.expiresAt == now + .seconds(300))
+    #expect(tokens.scope == "openid email")
+    #expect(tokens.refreshToken?.unsealed() == Secret("refresh-secret"))
+    #expect(tokens.idToken?.unsealed() == idToken)
+  }
+
+  @Test(
+    "tells its life in many ways",
+    arguments: [
+      (300, 300), (299.9, 299), ("300", 300), ("12.5", 12), (0, 0), (-5, 0), ("-5", 0),
+      (1e300, 315_360_000), (9_223_372_036_854_775_807, 315_360_000), (nil, nil), ("", nil),
+      ("soon", nil), ("nan", nil), ("inf", nil), (true, nil), ([1], nil),
+    ] as [(JSONValue, Int?)])
+  func expiresIn(value: JSONValue, seconds: Int?) throws {
+    let tokens = try #require(granted(tokenReply(["expires_in": value])))
+    #expect(tokens.expiresAt == seconds.map { now + .seconds($0) })
+  }
+
+  @Test("without expires_in tells nothing of its life")
+  func noExpiry() throws {
+    #expect(try #require(granted(tokenReply(["expires_in": .some(nil)]))).expiresAt == nil)
+    #expect(try #require(granted(tokenReply(["expires_in": nil]))).expiresAt == nil)
+  }
+
+  @Test(
+    "has the requested scope where it names none",
+    arguments: [
+      (nil, "openid"), ("", "openid"), ("a b", "a b"), (["a", "b"], "a b"), ([], "openid"),
+      (5, "openid"), ("a\u{1B}b", "ab"),
+    ] as [(JSONValue, String)])
+  func scope(value: JSONValue, scope: String) throws {
+    #expect(try #require(granted(tokenReply(["scope": value]))).scope == scope)
+  }
+
+  @Test("keeps the refresh token it does not replace")
+  func rotation() throws {
+    let old = try #require(tokens())
+    let kept = granted(
+      tokenReply(["refresh_token": .some(nil), "id_token": .some(nil)]), previous: old)
+    #expect(kept?.refreshToken == old.refreshToken)
+    #expect(kept?.idToken == old.idToken)
+    let rotated = granted(tokenReply(["refresh_token": "new"]), previous: old)
+    #expect(rotated?.refreshToken?.unsealed() == Secret("new"))
+    let empty = granted(tokenReply(["refresh_token": ""]), previous: old)
+    #expect(empty?.refreshToken == old.refreshToken)
+  }
+
+  @Test(
+    "with a token that must not be used is unreadable",
+    arguments: [
+      ("token_type", "DPoP"), ("token_type", "mac"), ("token_type", nil), ("token_type", 5),
+      ("access_token", nil), ("access_token", ""), ("access_token", 5),
+      ("access_token", "a\r\nX-Evil: 1"), ("access_token", "a b"), ("access_token", "ü"),
+    ] as [(String, JSONValue)])
+  func unusable(member: String, value: JSONValue) {
+    guard case .unreadable = read(tokenReply([member: value])) else {
+      Issue.record("not unreadable")
+      return
+    }
+  }
+
+  @Test(
+    "that is no JSON object is unreadable",
+    arguments: [
+      "", "{", "[]", "null", "<html>", "\"x\"", "{\"access_token\":\"a\",\"access_token\":1}",
+    ])
+  func noObject(text: String) {
+    guard case .unreadable = read(reply(text: text)) else {
+      Issue.record("not unreadable")
+      return
+    }
+  }
+
+  @Test(
+    "refuses in its own way",
+    arguments: [
+      (
+        400, #"{"error":"invalid_grant","error_description":"to\u001bo old"}"#,
+        .dead(word("invalid_grant", "too old"))
+      ),
+      (403, #"{"error":"invalid_code"}"#, .dead(word("invalid_code"))),
+      (401, #"{"error":"invalid_token"}"#, .dead(word("invalid_token"))),
+      (200, #"{"error":"invalid_grant"}"#, .dead(word("invalid_grant"))),
+      (401, #"{"error":"invalid_client"}"#, .misconfigured(word("invalid_client"))),
+      (400, #"{"error":"unauthorized_client"}"#, .misconfigured(word("unauthorized_client"))),
+      (400, #"{"error":"invalid_scope"}"#, .rejected(word("invalid_scope"))),
+      (400, #"{"error":"brand_new"}"#, .rejected(word("brand_new"))),
+      (400, "", .rejected(word("http_400"))), (403, "<html>", .rejected(word("http_403"))),
+      (401, #"{"error":5}"#, .rejected(word("http_401"))),
+      (400, #"{"error":""}"#, .rejected(word("http_400"))),
+      (
+        400, #"{"error":"temporarily_unavailable"}"#,
+        .retry(message: "the provider answers temporarily_unavailable", after: nil)
+      ),
+      (
+        503, #"{"error":"invalid_grant"}"#,
+        .retry(message: "the provider answers HTTP 503", after: nil)
+      ),
+      (429, "", .retry(message: "the provider answers HTTP 429", after: nil)),
+      (302, "", .unreadable(message: "the provider answers HTTP 302")),
+      (0, "", .unreadable(message: "the provider answers HTTP 0")),
+    ] as [(Int, String, TokenReply)])
+  func refusals(status: Int, body: String, expected: TokenReply) {
+    #expect(read(reply(text: body, status: status)) == expected)
+  }
+
+  @Test(
+    "says when to come again",
+    arguments: [
+      ("7", .seconds(7)), ("0", .zero), ("99999999", .seconds(3600)), ("-1", nil),
+      ("99999999999999999999", nil), ("Wed, 21 Oct 2015 07:28:00 GMT", nil), ("", nil),
+    ] as [(String, Duration?)])
+  func retryAfter(value: String, after: Duration?) {
+    let busy = reply(text: "", status: 503, headers: ["retry-after": value])
+    #expect(read(busy) == .retry(message: "the provider answers HTTP 503", after: after))
+  }
+}
+
+@Suite("A userinfo reply")
+struct UserinfoTests {
+  @Test("brings the standard claims, clean, and no others")
+  func claims() {
+    let reply = reply([
+      "sub": "u-1", "name": "A\u{1B}da", "email_verified": true, "address": ["country": "GB"],
+      "roles": ["admin"], "locale": nil,
+    ])
+    guard case .claims(let person) = UserinfoReply(reply, subject: "u-1") else {
+      Issue.record("no claims")
+      return
+    }
+    #expect(
+      person.profile == ["name": "Ada", "email_verified": true, "address": ["country": "GB"]])
+    #expect(person.label == "Ada")
+  }
+
+  @Test(
+    "of another person is told apart",
+    arguments: ["u-2", "U-1", "u-1 ", "u"])
+  func otherSubject(subject: String) {
+    #expect(UserinfoReply(reply(["sub": .string(subject)]), subject: "u-1") == .otherSubject)
+  }
+
+  @Test("that cannot be used says why")
+  func unusable() {
+    let jwt = reply(
+      text: "a.b.c", headers: ["content-type": "Application/JWT; charset=utf-8"])
+    let replies = [
+      jwt, reply([:]), reply(["sub": 5]), reply(["sub": ""]), reply(["sub": "a\u{0}b"]),
+      reply(["sub": .string(String(repeating: "x", count: 256))]), reply(text: "<html>"),
+      reply(["sub": "u-1"], status: 401),
+    ]
+    for reply in replies {
+      guard case .unusable = UserinfoReply(reply, subject: "u-1") else {
+        Issue.record("used: \(reply)")
+        continue
+      }
+    }
+  }
+
+  @Test(
+    "gives a label",
+    arguments: [
+      (["name": "Ada"], "Ada"), (["name": "", "email": "a@b.c"], "a@b.c"),
+      (["preferred_username": "ada"], "ada"), ([:], "u-1"), (["name": 5], "u-1"),
+    ] as [([String: JSONValue], String)])
+  func label(claims: [String: JSONValue], label: String) {
+    let members = claims.merging(["sub": "u-1"]) { $1 }
+    #expect(PersonClaims(members)?.label == label)
+  }
+}
+
+@Suite("A device authorization reply")
+struct DeviceReplyTests {
+  private func read(_ changes: [String: JSONValue?], status: Int = 200) -> DeviceReply {
+    var members: [String: JSONValue] = [
+      "device_code": "device-secret", "user_code": "ABCD-EFGH",
+      "verification_uri": "https://id.example.com/device", "expires_in": 600, "interval": 7,
+    ]
+    for (name, value) in changes { members[name] = value }
+    return DeviceReply(reply(.object(members), status: status), from: name, at: now)
+  }
+
+  @Test("shows where to go and what to type")
+  func grants() {
+    let expected = DeviceAuthorization(
+      deviceCode: Sealed(Secret("device-secret")), userCode: "ABCD-EFGH",
+      verificationURI: "https://id.example.com/device",
+      verificationURIComplete: "https://id.example.com/device?c=1",
+      expiresAt: now + .seconds(600), interval: 7)
+    #expect(
+      read(["verification_uri_complete": "https://id.example.com/device?c=1"])
+        == .granted(expected))
+  }
+
+  @Test(
+    "has an interval",
+    arguments: [
+      (nil, 5), (7.9, 7), ("3", 3), (0, 1), (-1, 1), (100_000, 300), (true, 5),
+    ] as [(JSONValue, Int)])
+  func interval(value: JSONValue, seconds: Int) {
+    guard case .granted(let device) = read(["interval": value]) else {
+      Issue.record("not granted")
+      return
+    }
+    #expect(device.interval == seconds)
+  }
+
+  @Test(
+    "with something that must not be shown is unreadable",
+    arguments: [
+      ("device_code", nil), ("device_code", ""), ("user_code", "\u{1B}"), ("user_code", 5),
+      ("verification_uri", "javascript:alert(1)"), ("verification_uri", "http://evil.example.com"),
+      ("verification_uri", nil),
+    ] as [(String, JSONValue)])
+  func unusable(member: String, value: JSONValue) {
+    guard case .unreadable = read([member: value]) else {
+      Issue.record("not unreadable")
+      return
+    }
+  }
+
+  @Test("drops an unusable complete URI, and takes the old name of the plain one")
+  func lenient() {
+    let reply = read([
+      "verification_uri_complete": "file:///x", "verification_uri": .some(nil),
+      "verification_url": "https://id.example.com/d",
+    ])
+    guard case .granted(let device) = reply else {
+      Issue.record("not granted")
+      return
+    }
+    #expect(device.verificationURIComplete == nil)
+    #expect(device.verificationURI == "https://id.example.com/d")
+  }
+
+  @Test(
+    "of a poll",
+    arguments: [
+      (400, "authorization_pending", .pending), (428, "authorization_pending", .pending),
+      (200, "authorization_pending", .pending), (400, "slow_down", .slowDown),
+      (429, "slow_down", .slowDown), (403, "access_denied", .denied(word("access_denied"))),
+      (400, "expired_token", .expired(word("expired_token"))),
+      (400, "invalid_grant", .rejected(word("invalid_grant"))),
+      (401, "invalid_client", .rejected(word("invalid_client"))),
+      (500, "slow_down", .retry(message: "the provider answers HTTP 500")),
+    ] as [(Int, String, DevicePoll)])
+  func poll(status: Int, error: String, expected: DevicePoll) {
+    let answer = TokenReply(
+      reply(["error": .string(error)], status: status),
+      to: TokenRequest(provider: name, scope: ""), at: now)
+    #expect(DevicePoll(answer) == expected)
+  }
+}

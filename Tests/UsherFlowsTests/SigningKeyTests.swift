@@ -1,0 +1,136 @@
+import JSONRPC
+import Testing
+import UsherCore
+import UsherFlows
+
+@Suite("The key of an ID token")
+struct SigningKeyTests {
+  let modulus = JSONValue.string(Base64URL.encode([UInt8](repeating: 0xC5, count: 256)))
+  let point = JSONValue.string(Base64URL.encode([UInt8](repeating: 3, count: 32)))
+
+  private func rsa(_ changes: [String: JSONValue?] = [:]) -> JSONValue {
+    var key: JSONValue = ["kty": "RSA", "kid": "k1", "n": modulus, "e": "AQAB"]
+    for (name, value) in changes { key[name] = value }
+    return key
+  }
+
+  private func ec(_ crv: JSONValue = "P-256", kid: JSONValue = "k1") -> JSONValue {
+    ["kty": "EC", "kid": kid, "crv": crv, "x": point, "y": point]
+  }
+
+  /// What no reader may stumble over.
+  private var oddKeys: [JSONValue] {
+    [
+      nil, 5, [], [:], ["kty": 7], ["kty": "oct", "k": "AAAA", "kid": "k1", "alg": "RS256"],
+      ["kty": "EC", "crv": "secp256k1", "x": point, "y": point, "kid": "k1"],
+      ["kty": "OKP", "crv": "X25519", "x": point, "kid": "k1"],
+      rsa(["alg": "RSA-OAEP-256"]), rsa(["use": "enc"]), rsa(["use": 5]),
+      rsa(["key_ops": ["encrypt"]]), rsa(["key_ops": "verify"]), rsa(["n": .some(nil)]),
+      rsa(["n": "!!"]), rsa(["e": ""]), rsa(["n": "AQAB"]), rsa(["alg": "RS512"]),
+      rsa(["kid": "other"]), rsa(["kid": 1]), rsa(["kid": .some(nil)]),
+    ]
+  }
+
+  private func pick(
+    _ header: JSONValue, _ keys: [JSONValue], algorithms: [String]? = nil
+  ) -> SigningKey {
+    SigningKey(
+      for: signed(header), in: ["keys": .array(keys)],
+      metadata: metadata { $0.idTokenAlgorithms = algorithms })
+  }
+
+  private func isRefused(_ key: SigningKey) -> Bool {
+    if case .refused = key { true } else { false }
+  }
+
+  @Test("is found among odd ones and holds only what is needed")
+  func found() {
+    let good = rsa(["alg": "RS256", "use": "sig", "x5c": 5, "d": "c2VjcmV0", "key_ops": ["verify"]])
+    let expected: JSONValue = [
+      "kty": "RSA", "kid": "k1", "alg": "RS256", "n": modulus, "e": "AQAB",
+    ]
+    #expect(pick(["alg": "RS256", "kid": "k1"], oddKeys + [good]) == .key(expected, .rs256))
+  }
+
+  @Test("is unknown when none fits", arguments: [["alg": "RS256", "kid": "k1"], ["alg": "RS256"]])
+  func unknown(header: JSONValue) {
+    #expect(pick(header, []) == .unknownKey)
+    #expect(pick(["alg": "RS256", "kid": "new"], oddKeys) == .unknownKey)
+  }
+
+  @Test("fits by curve")
+  func curves() {
+    let keys = [ec("P-384"), ec("P-521"), ec("P-256"), rsa()]
+    let expected: JSONValue = [
+      "kty": "EC", "kid": "k1", "alg": "ES256", "crv": "P-256", "x": point, "y": point,
+    ]
+    #expect(
+      pick(["alg": "ES256", "kid": "k1"], keys, algorithms: ["ES256"]) == .key(expected, .es256))
+    let okp: JSONValue = ["kty": "OKP", "crv": "Ed25519", "x": point, "kid": "k1"]
+    let edwards: JSONValue = [
+      "kty": "OKP", "kid": "k1", "alg": "EdDSA", "crv": "Ed25519", "x": point,
+    ]
+    #expect(
+      pick(["alg": "EdDSA", "kid": "k1"], keys + [okp], algorithms: ["EdDSA"])
+        == .key(edwards, .edDSA))
+  }
+
+  @Test("without kid must be the only one that fits")
+  func withoutKid() {
+    let header: JSONValue = ["alg": "RS256"]
+    #expect(isRefused(pick(header, [rsa(), rsa(["kid": "k2"])])))
+    guard case .key(let key, .rs256) = pick(header, [ec(), rsa(["kid": .some(nil)])]) else {
+      Issue.record("no key")
+      return
+    }
+    #expect(key["kid"] == "only")
+  }
+
+  @Test("of an id that two fitting keys have is refused")
+  func twice() {
+    #expect(isRefused(pick(["alg": "RS256", "kid": "k1"], [rsa(), rsa()])))
+  }
+
+  @Test(
+    "is not looked for when the header is bad",
+    arguments: [
+      ["alg": "none"], ["alg": "None"], ["alg": "HS256", "kid": "k1"], ["alg": "HS512"], ["alg": 5],
+      [:], ["alg": "RS256", "crit": ["b64"], "b64": false], ["alg": "RS256", "crit": []],
+      ["alg": "RS256", "typ": "at+jwt"], ["alg": "RS256", "typ": 1], ["alg": "RS256", "kid": 1],
+      ["alg": "ES256", "kid": "k1"], ["alg": "rs256"], "x", [],
+    ] as [JSONValue])
+  func badHeader(header: JSONValue) {
+    #expect(isRefused(pick(header, [rsa(), ec()])))
+  }
+
+  @Test(
+    "is not looked for when it is no token",
+    arguments: [
+      "", ".", "..", "a.b", "a.b.c", "e30.e30", "e30.e30.e30.e30", "e30.e30.e30.e30.e30",
+      "eyJhbGciOiJSUzI1NiJ9=.e30.x", "{\"alg\":\"RS256\"}.e30.x",
+    ])
+  func noToken(text: String) {
+    let key = SigningKey(for: Secret(text), in: ["keys": [rsa()]], metadata: metadata())
+    #expect(isRefused(key))
+  }
+
+  @Test("is limited to what the metadata lists, RS256 where it lists nothing")
+  func listed() {
+    #expect(SigningAlgorithm.accepted(by: metadata()) == [.rs256])
+    #expect(
+      SigningAlgorithm.accepted(
+        by: metadata { $0.idTokenAlgorithms = ["none", "HS256", "ES256", "PS384", "ES256K"] })
+        == [.es256, .ps384])
+    #expect(isRefused(pick(["alg": "RS256", "kid": "k1"], [rsa()], algorithms: ["ES256"])))
+    #expect(isRefused(pick(["alg": "RS256", "kid": "k1"], [rsa()], algorithms: [])))
+    #expect(isRefused(pick(["alg": "none"], [rsa()], algorithms: ["none"])))
+  }
+
+  @Test(
+    "is not found in what is no key set", arguments: [nil, [], ["keys": 5], [:]] as [JSONValue])
+  func noSet(set: JSONValue) {
+    let key = SigningKey(
+      for: signed(["alg": "RS256", "kid": "k1"]), in: set, metadata: metadata())
+    #expect(isRefused(key))
+  }
+}
