@@ -1,0 +1,65 @@
+import FoundationEssentials
+import UsherConfig
+import UsherCore
+
+/// One round of the authorization code flow with what makes it unrepeatable; a new round has all of
+/// it fresh.
+struct OIDCAttempt: Codable, Sendable, Equatable {
+  let metadata: OIDCMetadata
+  let authorizationEndpoint: String
+  /// Binds the redirect to this round: 192 bits.
+  let state: Sealed<Secret>
+  /// Binds the ID token to this round: 192 bits.
+  let nonce: Sealed<Secret>
+  let verifier: Sealed<Secret>
+
+  init(_ metadata: OIDCMetadata, authorizationEndpoint: String, _ moment: inout Moment) {
+    self.metadata = metadata
+    self.authorizationEndpoint = authorizationEndpoint
+    state = Sealed(Secret(Base64URL.encode(moment.random(24))))
+    nonce = Sealed(Secret(Base64URL.encode(moment.random(24))))
+    verifier = Sealed(PKCE.verifier(&moment))
+  }
+
+  func renewed(_ moment: inout Moment) -> OIDCAttempt {
+    OIDCAttempt(metadata, authorizationEndpoint: authorizationEndpoint, &moment)
+  }
+
+  /// The page for the browser (RFC 6749 §4.1.1, RFC 7636 §4.3, OIDC Core §3.1.2.1).
+  ///
+  /// - Parameter hints: What the flow was begun with; they win over the configuration's extras.
+  func url(
+    redirectURI: String, scope: String, hints: [String: String], settings: OIDCSettings
+  ) -> String {
+    var fields: [(name: String, value: String)] = [
+      ("response_type", "code"), ("client_id", settings.clientID), ("redirect_uri", redirectURI),
+      ("scope", scope), ("state", state.unsealed().revealed()),
+      ("nonce", nonce.unsealed().revealed()),
+      ("code_challenge", PKCE.challenge(of: verifier.unsealed())),
+      ("code_challenge_method", "S256"),
+    ]
+    if let audience = settings.audience { fields.append(("audience", audience)) }
+    let more = settings.extraAuthorize.merging(hints) { _, hint in hint }
+    // No parameter twice (RFC 6749 §3.1).
+    let taken = Set(fields.map(\.name))
+    for (name, value) in more.sorted(by: { $0.key < $1.key }) where !taken.contains(name) {
+      fields.append((name, value))
+    }
+    let separator = authorizationEndpoint.contains("?") ? "&" : "?"
+    return authorizationEndpoint + separator + FormEncoding.encode(fields)
+  }
+
+  /// - Parameter earlier: The redirect URI a restarted daemon listened at: its port is wanted again.
+  func expectation(_ redirect: Redirect, earlier: String? = nil) -> RedirectExpectation {
+    switch redirect {
+    case .loopback:
+      RedirectExpectation(
+        host: "127.0.0.1",
+        port: earlier.flatMap { URLComponents(string: $0)?.port }, path: "/callback",
+        state: state.unsealed())
+    case .fixed(let fixed):
+      RedirectExpectation(
+        host: fixed.host, port: fixed.port, path: fixed.path, state: state.unsealed())
+    }
+  }
+}

@@ -1,0 +1,364 @@
+import UsherAPI
+package import UsherConfig
+package import UsherCore
+
+/// Sign-in with a browser: authorization code with PKCE and a loopback redirect (RFC 8252, RFC 9700,
+/// OIDC Core §3.1).
+package struct OIDCAuthorize: FlowMachine {
+  package static let kind = "authorize"
+  package static let summary = "Sign a person in with a browser on this machine."
+
+  package struct Params: Codable, Sendable, Equatable {
+    /// Space-separated; the configured scopes where it is absent. `openid` is always asked for.
+    package var scope: String?
+    /// An account to sign in anew: another person than this one is refused.
+    package var account: AccountID?
+    package var loginHint: String?
+    /// OIDC Core §3.1.2.1: `login`, `consent`, `select_account`, …
+    package var prompt: String?
+    package var uiLocales: String?
+    package var acrValues: String?
+    /// The person must have proved who they are within so many seconds.
+    package var maxAgeSeconds: Int?
+    /// Whether the daemon refreshes the tokens though nobody asks.
+    package var keepAlive: Bool?
+
+    package init() {}
+  }
+
+  package let provider: ProviderConfig
+  private let request: Request
+  private var state: State
+  private var problem: Problem?
+  /// Rounds that were lost to an unreachable provider.
+  private var lostRounds = 0
+
+  private struct Request: Codable, Sendable, Equatable {
+    let scope: String
+    let hints: [String: String]
+    let maxAge: Int?
+    let account: KnownAccount?
+    let keepAlive: Bool
+  }
+
+  private enum State: Codable, Sendable, Equatable {
+    /// → preparing, or the end
+    case discovering(Retrying)
+    /// A listener is asked for. → authorizing, or the end
+    case preparing(OIDCAttempt)
+    /// The person is in the browser. → exchanging, preparing with a new attempt, or the end
+    case authorizing(OIDCAttempt, redirectURI: String, Listener)
+    /// The code is being redeemed. It is held only between two tries, and only in memory.
+    /// → signingIn, preparing with a new attempt, or the end
+    case exchanging(OIDCAttempt, redirectURI: String, Fleeting, Retrying)
+    /// → the end
+    case signingIn(OIDCSignIn)
+  }
+
+  private enum Listener: String, Codable, Sendable, Equatable {
+    case up
+    /// After a restart the old port is asked for, so that the open page still works.
+    case restoring
+    /// The fixed port is taken: the redirect URL has to be handed in.
+    case none
+  }
+
+  /// How often the provider may be gone at the very moment a code is redeemed.
+  package static let maxLostRounds = 3
+
+  package static func begin(
+    _ params: Params, provider: ProviderConfig, account: KnownAccount?, at moment: inout Moment
+  ) throws(UsherError) -> (OIDCAuthorize, Answer<OIDCCall>) {
+    if let age = params.maxAgeSeconds, !(0...31_536_000).contains(age) {
+      throw OIDCRequest.wrong("maxAgeSeconds", "must be from 0 to a year")
+    }
+    var hints: [String: String] = [:]
+    hints["login_hint"] = try OIDCRequest.hint(params.loginHint, "loginHint")
+    hints["prompt"] = try OIDCRequest.hint(params.prompt, "prompt")
+    hints["ui_locales"] = try OIDCRequest.hint(params.uiLocales, "uiLocales")
+    hints["acr_values"] = try OIDCRequest.hint(params.acrValues, "acrValues")
+    hints["max_age"] = params.maxAgeSeconds.map { String($0) }
+    let request = Request(
+      scope: try OIDCRequest.scope(params.scope, provider.oidc), hints: hints,
+      maxAge: params.maxAgeSeconds, account: account, keepAlive: params.keepAlive ?? false)
+    let flow = OIDCAuthorize(
+      provider: provider, request: request, state: .discovering(Retrying()))
+    return (flow, .proceed([.discover]))
+  }
+
+  package var view: FlowView {
+    switch state {
+    case .discovering: waiting("discovering", for: "the provider's metadata")
+    case .preparing: waiting("preparing", for: "a place for the browser to come back to")
+    case .authorizing(let attempt, let redirectURI, let listener):
+      FlowView(
+        state: "authorizing",
+        step: .openURL(
+          .init(
+            url: attempt.url(
+              redirectURI: redirectURI, scope: request.scope, hints: request.hints,
+              settings: provider.oidc),
+            redirectURI: redirectURI, completes: listener == .none ? .submit : .loopback)),
+        problem: problem)
+    case .exchanging: waiting("exchanging", for: "the provider's tokens")
+    case .signingIn(let signIn): signIn.view
+    }
+  }
+
+  private func waiting(_ state: String, for what: String) -> FlowView {
+    FlowView(state: state, step: .wait(.init(for: what)), problem: problem)
+  }
+
+  package mutating func receive(
+    _ event: FlowEvent<OIDCCall>, at moment: inout Moment
+  ) -> Answer<OIDCCall> {
+    switch state {
+    case .discovering(let retrying): return discovering(event, retrying, &moment)
+    case .preparing(let attempt): return preparing(event, attempt)
+    case .authorizing(let attempt, let redirectURI, let listener):
+      return authorizing(event, attempt, redirectURI, listener, &moment)
+    case .exchanging(let attempt, let redirectURI, let code, let retrying):
+      return exchanging(event, attempt, redirectURI, code, retrying, &moment)
+    case .signingIn(var signIn):
+      let answer = signIn.receive(event, provider, at: moment.now)
+      state = .signingIn(signIn)
+      return answer
+    }
+  }
+
+  package static func clearUp(_ call: OIDCCall, _ outcome: CallOutcome) -> [OIDCCall] {
+    OIDCCall.clearingUp(call, outcome)
+  }
+}
+
+// MARK: - Before the browser
+
+extension OIDCAuthorize {
+  private mutating func discovering(
+    _ event: FlowEvent<OIDCCall>, _ retrying: Retrying, _ moment: inout Moment
+  ) -> Answer<OIDCCall> {
+    var retrying = retrying
+    switch event {
+    case .discovered(.found(let metadata)):
+      guard let endpoint = metadata.authorizationEndpoint else {
+        return .fail(.protocolError("the provider names no authorization endpoint"))
+      }
+      return listen(
+        OIDCAttempt(metadata, authorizationEndpoint: endpoint, &moment), problem: nil)
+    case .discovered(.unusable(let message)): return .fail(.protocolError(message))
+    case .discovered(.unreachable(let message)):
+      guard let pause = retrying.failed() else { return .fail(.unreachable(message)) }
+      state = .discovering(retrying)
+      problem = .unreachable(message)
+      return .proceed([.wake(after: pause)])
+    case .woken where !retrying.isPaused: return .ignore
+    case .woken, .resumed:
+      retrying.goOn()
+      state = .discovering(retrying)
+      return .proceed([.discover])
+    case .input, .redirected, .listening, .listenFailed, .called, .idTokenVerified: return .ignore
+    }
+  }
+
+  private mutating func listen(
+    _ attempt: OIDCAttempt, problem: Problem?
+  ) -> Answer<OIDCCall> {
+    state = .preparing(attempt)
+    self.problem = problem
+    return .proceed([.listen(attempt.expectation(provider.oidc.redirect))])
+  }
+
+  private mutating func preparing(
+    _ event: FlowEvent<OIDCCall>, _ attempt: OIDCAttempt
+  ) -> Answer<OIDCCall> {
+    switch event {
+    case .listening(let redirectURI):
+      state = .authorizing(attempt, redirectURI: fixedRedirectURI ?? redirectURI, .up)
+      return .proceed([])
+    case .listenFailed(let message):
+      guard let fixed = fixedRedirectURI else { return .fail(.noListener(message)) }
+      state = .authorizing(attempt, redirectURI: fixed, .none)
+      return .proceed([])
+    case .resumed: return .proceed([.listen(attempt.expectation(provider.oidc.redirect))])
+    case .input, .redirected, .called, .discovered, .idTokenVerified, .woken: return .ignore
+    }
+  }
+
+  /// As it was written in the configuration, and is registered.
+  private var fixedRedirectURI: String? {
+    switch provider.oidc.redirect {
+    case .loopback: nil
+    case .fixed(let fixed): fixed.text
+    }
+  }
+}
+
+// MARK: - The browser and the code
+
+extension OIDCAuthorize {
+  private mutating func authorizing(
+    _ event: FlowEvent<OIDCCall>, _ attempt: OIDCAttempt, _ redirectURI: String,
+    _ listener: Listener, _ moment: inout Moment
+  ) -> Answer<OIDCCall> {
+    switch event {
+    case .redirected(let answer): return cameBack(answer, attempt, redirectURI)
+    case .input(.redirect(let url)):
+      let reading = RedirectReading(
+        pasted: url, redirectURI: redirectURI, state: attempt.state.unsealed())
+      return handedIn(reading, attempt, redirectURI)
+    case .input(.back): return .refuse(field: "input.back", message: "there is no step before")
+    case .resumed:
+      state = .authorizing(attempt, redirectURI: redirectURI, .restoring)
+      let redirect = provider.oidc.redirect
+      return .proceed([.listen(attempt.expectation(redirect, earlier: redirectURI))])
+    case .listening(let uri) where listener == .restoring:
+      guard uri == redirectURI || fixedRedirectURI != nil else {
+        return renew(attempt, .interrupted, &moment)
+      }
+      state = .authorizing(attempt, redirectURI: redirectURI, .up)
+      return .proceed([])
+    case .listenFailed where listener == .restoring:
+      guard fixedRedirectURI != nil else { return renew(attempt, .interrupted, &moment) }
+      state = .authorizing(attempt, redirectURI: redirectURI, .none)
+      return .proceed([])
+    case .input, .listening, .listenFailed, .called, .discovered, .idTokenVerified, .woken:
+      return .ignore
+    }
+  }
+
+  private mutating func handedIn(
+    _ reading: RedirectReading, _ attempt: OIDCAttempt, _ redirectURI: String
+  ) -> Answer<OIDCCall> {
+    switch reading {
+    case .ours(let answer): return cameBack(answer, attempt, redirectURI)
+    case .notOurs:
+      return .refuse(
+        field: "input.redirectURL", message: "this URL is not the answer to this sign-in")
+    case .refused(let message): return .refuse(field: "input.redirectURL", message: message)
+    }
+  }
+
+  private mutating func cameBack(
+    _ answer: RedirectAnswer, _ attempt: OIDCAttempt, _ redirectURI: String
+  ) -> Answer<OIDCCall> {
+    if let failure = answer.failure(attempt.metadata, provider.name) { return .fail(failure) }
+    guard let code = answer.code, !code.isEmpty else {
+      return .fail(.protocolError("the provider's answer has neither a code nor an error"))
+    }
+    state = .exchanging(attempt, redirectURI: redirectURI, Fleeting(nil), Retrying())
+    problem = nil
+    return .proceed([.stopListening, .call(exchange(code, attempt, redirectURI))])
+  }
+
+  private func exchange(
+    _ code: Secret, _ attempt: OIDCAttempt, _ redirectURI: String
+  ) -> OIDCCall {
+    .exchange(
+      .init(code: code, verifier: attempt.verifier.unsealed(), redirectURI: redirectURI),
+      attempt.metadata)
+  }
+
+  /// The code may be spent: back to the browser with everything fresh.
+  private mutating func renew(
+    _ attempt: OIDCAttempt, _ problem: Problem, _ moment: inout Moment
+  ) -> Answer<OIDCCall> {
+    let attempt = attempt.renewed(&moment)
+    state = .preparing(attempt)
+    self.problem = problem
+    return .proceed([.stopListening, .listen(attempt.expectation(provider.oidc.redirect))])
+  }
+
+  private mutating func exchanging(
+    _ event: FlowEvent<OIDCCall>, _ attempt: OIDCAttempt, _ redirectURI: String, _ code: Fleeting,
+    _ retrying: Retrying, _ moment: inout Moment
+  ) -> Answer<OIDCCall> {
+    var retrying = retrying
+    switch event {
+    case .called(.exchange(let exchange, _), .unreachable(let message, sent: false))
+    where exchange.verifier == attempt.verifier.unsealed():
+      guard let pause = retrying.failed() else { return .fail(.unreachable(message)) }
+      let code = Fleeting(exchange.code)
+      state = .exchanging(attempt, redirectURI: redirectURI, code, retrying)
+      problem = .unreachable(message)
+      return .proceed([.wake(after: pause)])
+    case .called(.exchange(let exchange, _), let outcome)
+    where exchange.verifier == attempt.verifier.unsealed():
+      return exchanged(outcome, attempt, &moment)
+    case .woken where !retrying.isPaused: return .ignore
+    case .woken:
+      guard let code = code.secret else { return renew(attempt, .interrupted, &moment) }
+      retrying.goOn()
+      state = .exchanging(attempt, redirectURI: redirectURI, Fleeting(nil), retrying)
+      return .proceed([.call(exchange(code, attempt, redirectURI))])
+    case .resumed: return renew(attempt, .interrupted, &moment)
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified:
+      return .ignore
+    }
+  }
+
+  private mutating func exchanged(
+    _ outcome: CallOutcome, _ attempt: OIDCAttempt, _ moment: inout Moment
+  ) -> Answer<OIDCCall> {
+    let reply: HTTPReply
+    switch outcome {
+    case .reply(let answer): reply = answer
+    case .unreachable(let message, _): return lost(message, attempt, &moment)
+    case .unreadable(let message): return .fail(.protocolError(message))
+    }
+    let request = TokenRequest(provider: provider.name, scope: self.request.scope)
+    switch TokenReply(reply, to: request, at: moment.now) {
+    case .granted(let tokens):
+      let (signIn, answer) = OIDCSignIn.begin(
+        tokens, attempt.metadata,
+        .init(
+          nonce: attempt.nonce, maxAge: self.request.maxAge, account: self.request.account,
+          keepAlive: self.request.keepAlive))
+      state = .signingIn(signIn)
+      problem = nil
+      return answer
+    case .dead(let word), .misconfigured(let word), .rejected(let word):
+      return .fail(.rejected(word))
+    case .retry(let message, _): return lost(message, attempt, &moment)
+    case .unreadable(let message): return .fail(.protocolError(message))
+    }
+  }
+
+  private mutating func lost(
+    _ message: String, _ attempt: OIDCAttempt, _ moment: inout Moment
+  ) -> Answer<OIDCCall> {
+    lostRounds += 1
+    guard lostRounds < Self.maxLostRounds else { return .fail(.unreachable(message)) }
+    return renew(attempt, .unreachable(message), &moment)
+  }
+}
+
+extension RedirectAnswer {
+  /// Why a sign-in that came back with this has failed; nil where it has not.
+  fileprivate func failure(_ metadata: OIDCMetadata, _ provider: ProviderName) -> Failure? {
+    // RFC 9207 §2.4, before anything else in the answer is believed.
+    if let iss {
+      guard iss == metadata.issuer else {
+        return .protocolError("the answer comes from another issuer")
+      }
+    } else if metadata.namesIssuerInRedirect {
+      return .protocolError("the answer does not say which issuer it comes from")
+    }
+    guard let error else { return nil }
+    let word = ProviderWord(
+      name: provider, code: error.isEmpty ? "unknown" : error, message: errorDescription)
+    switch error {
+    case "access_denied": return .denied(word)
+    case "server_error", "temporarily_unavailable":
+      return .unreachable("the provider answers \(error)", word)
+    default: return .rejected(word)
+    }
+  }
+}
+
+extension Failure {
+  fileprivate static func noListener(_ message: String) -> Failure {
+    Failure(
+      reason: .invalidRequest, title: "No way back from the browser",
+      message: "no port on the loopback can be had: \(message)", retryable: true)
+  }
+}

@@ -1,0 +1,260 @@
+package import UsherAPI
+package import UsherConfig
+package import UsherCore
+
+/// Sign-in on another device: a code is shown here and entered there (RFC 8628).
+package struct OIDCDevice: FlowMachine {
+  package static let kind = "device"
+  package static let summary = "Sign a person in with a browser on another device."
+
+  package struct Params: Codable, Sendable, Equatable {
+    /// Space-separated; the configured scopes where it is absent. `openid` is always asked for.
+    package var scope: String?
+    /// An account to sign in anew: another person than this one is refused.
+    package var account: AccountID?
+    /// Whether the daemon refreshes the tokens though nobody asks.
+    package var keepAlive: Bool?
+
+    package init() {}
+  }
+
+  package let provider: ProviderConfig
+  private let scope: String
+  private let terms: OIDCSignIn.Terms
+  private var state: State
+  private var problem: Problem?
+
+  private enum State: Codable, Sendable, Equatable {
+    /// → requesting, or the end
+    case discovering(Retrying)
+    /// → polling, or the end
+    case requesting(OIDCMetadata, Retrying)
+    /// → signingIn, or the end
+    case polling(Polling)
+    /// → the end
+    case signingIn(OIDCSignIn)
+  }
+
+  private struct Polling: Codable, Sendable, Equatable {
+    let metadata: OIDCMetadata
+    let device: DeviceAuthorization
+    /// Seconds between two polls; it only grows.
+    var interval: Int
+    /// A poll is under way.
+    var isAsking = false
+  }
+
+  /// Where the doubling after time-outs ends, in seconds, unless the provider wants more.
+  package static let longestInterval = 60
+
+  package static func begin(
+    _ params: Params, provider: ProviderConfig, account: KnownAccount?, at moment: inout Moment
+  ) throws(UsherError) -> (OIDCDevice, Answer<OIDCCall>) {
+    let flow = OIDCDevice(
+      provider: provider, scope: try OIDCRequest.scope(params.scope, provider.oidc),
+      terms: .init(account: account, keepAlive: params.keepAlive ?? false, needsIDToken: false),
+      state: .discovering(Retrying()))
+    return (flow, .proceed([.discover]))
+  }
+
+  package var view: FlowView {
+    switch state {
+    case .discovering: waiting("discovering", for: "the provider's metadata")
+    case .requesting: waiting("requesting", for: "the provider's code")
+    case .polling(let polling):
+      FlowView(
+        state: "authorization_pending",
+        step: .displayCode(
+          .init(
+            userCode: polling.device.userCode, verificationURI: polling.device.verificationURI,
+            verificationURIComplete: polling.device.verificationURIComplete,
+            expiresAt: polling.device.expiresAt)),
+        problem: problem)
+    case .signingIn(let signIn): signIn.view
+    }
+  }
+
+  private func waiting(_ state: String, for what: String) -> FlowView {
+    FlowView(state: state, step: .wait(.init(for: what)), problem: problem)
+  }
+
+  package mutating func receive(
+    _ event: FlowEvent<OIDCCall>, at moment: inout Moment
+  ) -> Answer<OIDCCall> {
+    switch state {
+    case .discovering(let retrying): return discovering(event, retrying)
+    case .requesting(let metadata, let retrying):
+      return requesting(event, metadata, retrying, moment.now)
+    case .polling(let polling): return self.polling(event, polling, moment.now)
+    case .signingIn(var signIn):
+      let answer = signIn.receive(event, provider, at: moment.now)
+      state = .signingIn(signIn)
+      return answer
+    }
+  }
+
+  package static func clearUp(_ call: OIDCCall, _ outcome: CallOutcome) -> [OIDCCall] {
+    OIDCCall.clearingUp(call, outcome)
+  }
+
+  package static func word(
+    for ending: Failure.Reason, provider: ProviderName
+  ) -> ProviderWord? {
+    switch ending {
+    case .cancelled: ProviderWord(name: provider, code: "access_denied")
+    case .expired: ProviderWord(name: provider, code: "expired_token")
+    case .denied, .invalidRequest, .providerRejected, .providerUnreachable,
+      .providerProtocolError, .attemptsExhausted, .exchangeFailed, .exchangeTimedOut,
+      .localAuthFailed:
+      nil
+    }
+  }
+}
+
+// MARK: - Getting a code
+
+extension OIDCDevice {
+  private mutating func discovering(
+    _ event: FlowEvent<OIDCCall>, _ retrying: Retrying
+  ) -> Answer<OIDCCall> {
+    var retrying = retrying
+    switch event {
+    case .discovered(.found(let metadata)):
+      guard metadata.deviceAuthorizationEndpoint != nil else {
+        return .fail(.protocolError("the provider names no device authorization endpoint"))
+      }
+      return request(metadata, Retrying())
+    case .discovered(.unusable(let message)): return .fail(.protocolError(message))
+    case .discovered(.unreachable(let message)):
+      guard let pause = retrying.failed() else { return .fail(.unreachable(message)) }
+      state = .discovering(retrying)
+      problem = .unreachable(message)
+      return .proceed([.wake(after: pause)])
+    case .woken where !retrying.isPaused: return .ignore
+    case .woken, .resumed:
+      retrying.goOn()
+      state = .discovering(retrying)
+      return .proceed([.discover])
+    case .input, .redirected, .listening, .listenFailed, .called, .idTokenVerified: return .ignore
+    }
+  }
+
+  private mutating func request(
+    _ metadata: OIDCMetadata, _ retrying: Retrying
+  ) -> Answer<OIDCCall> {
+    var retrying = retrying
+    retrying.goOn()
+    state = .requesting(metadata, retrying)
+    return .proceed([.call(.deviceAuthorization(scope: scope, metadata))])
+  }
+
+  private mutating func requesting(
+    _ event: FlowEvent<OIDCCall>, _ metadata: OIDCMetadata, _ retrying: Retrying, _ now: Timestamp
+  ) -> Answer<OIDCCall> {
+    switch event {
+    case .called(.deviceAuthorization, .reply(let reply)):
+      switch DeviceReply(reply, from: provider.name, at: now) {
+      case .granted(let device):
+        return show(Polling(metadata: metadata, device: device, interval: device.interval))
+      case .dead(let word), .misconfigured(let word), .rejected(let word):
+        return .fail(.rejected(word))
+      case .retry(let message, let after):
+        return requestLater(message, metadata, retrying, after)
+      case .unreadable(let message): return .fail(.protocolError(message))
+      }
+    case .called(.deviceAuthorization, .unreachable(let message, _)):
+      // A code nobody saw expires by itself.
+      return requestLater(message, metadata, retrying, nil)
+    case .called(.deviceAuthorization, .unreadable(let message)):
+      return .fail(.protocolError(message))
+    case .woken where !retrying.isPaused: return .ignore
+    case .woken, .resumed: return request(metadata, retrying)
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified:
+      return .ignore
+    }
+  }
+
+  private mutating func requestLater(
+    _ message: String, _ metadata: OIDCMetadata, _ retrying: Retrying, _ after: Duration?
+  ) -> Answer<OIDCCall> {
+    var retrying = retrying
+    guard let pause = retrying.failed() else { return .fail(.unreachable(message)) }
+    state = .requesting(metadata, retrying)
+    problem = .unreachable(message)
+    return .proceed([.wake(after: max(pause, after ?? pause))])
+  }
+}
+
+// MARK: - Waiting for the person
+
+extension OIDCDevice {
+  private mutating func show(_ polling: Polling, problem: Problem? = nil) -> Answer<OIDCCall> {
+    var polling = polling
+    polling.isAsking = false
+    state = .polling(polling)
+    self.problem = problem
+    return .proceed([.wake(after: .seconds(polling.interval))])
+  }
+
+  private mutating func polling(
+    _ event: FlowEvent<OIDCCall>, _ polling: Polling, _ now: Timestamp
+  ) -> Answer<OIDCCall> {
+    let code = polling.device.deviceCode.unsealed()
+    switch event {
+    case .woken where !polling.isAsking:
+      guard now < polling.device.expiresAt else {
+        return .fail(.expired(ProviderWord(name: provider.name, code: "expired_token")))
+      }
+      var asking = polling
+      asking.isAsking = true
+      state = .polling(asking)
+      return .proceed([.call(.devicePoll(deviceCode: code, polling.metadata))])
+    case .called(.devicePoll(code, _), let outcome) where polling.isAsking:
+      return answered(outcome, polling, now)
+    // A poll whose answer the restart swallowed is simply made again.
+    case .resumed: return show(polling, problem: problem)
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
+      .woken:
+      return .ignore
+    }
+  }
+
+  private mutating func answered(
+    _ outcome: CallOutcome, _ polling: Polling, _ now: Timestamp
+  ) -> Answer<OIDCCall> {
+    switch outcome {
+    case .reply(let reply):
+      let request = TokenRequest(provider: provider.name, scope: scope)
+      return answered(DevicePoll(TokenReply(reply, to: request, at: now)), polling)
+    case .unreachable(let message, _): return slowDown(polling, message)
+    case .unreadable(let message): return .fail(.protocolError(message))
+    }
+  }
+
+  private mutating func answered(_ poll: DevicePoll, _ polling: Polling) -> Answer<OIDCCall> {
+    switch poll {
+    case .granted(let tokens):
+      let (signIn, answer) = OIDCSignIn.begin(tokens, polling.metadata, terms)
+      state = .signingIn(signIn)
+      problem = nil
+      return answer
+    case .pending: return show(polling)
+    case .slowDown:
+      var slower = polling
+      slower.interval += 5
+      return show(slower)
+    case .denied(let word): return .fail(.denied(word))
+    case .expired(let word): return .fail(.expired(word))
+    case .rejected(let word): return .fail(.rejected(word))
+    case .retry(let message): return slowDown(polling, message)
+    case .unreadable(let message): return .fail(.protocolError(message))
+    }
+  }
+
+  /// RFC 8628 §3.5: after a time-out half as often, for good.
+  private mutating func slowDown(_ polling: Polling, _ message: String) -> Answer<OIDCCall> {
+    var slower = polling
+    slower.interval = max(polling.interval, min(polling.interval * 2, Self.longestInterval))
+    return show(slower, problem: .unreachable(message))
+  }
+}

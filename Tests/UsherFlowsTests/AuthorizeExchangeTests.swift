@@ -1,0 +1,222 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherCore
+import UsherFlows
+
+@Suite("authorize: the code")
+struct AuthorizeExchangeTests {
+  private func driven() throws -> DrivenAuthorize {
+    var driven = try DrivenAuthorize()
+    driven.toExchange()
+    return driven
+  }
+
+  private func answer(_ driven: inout DrivenAuthorize, _ outcome: CallOutcome) throws {
+    let call = try #require(driven.calls.first)
+    driven.receive(.called(call, outcome))
+  }
+
+  @Test(
+    "is refused for good",
+    arguments: ["invalid_grant", "invalid_client", "invalid_request", "invalid_code"])
+  func refused(code: String) throws {
+    var driven = try driven()
+    try answer(&driven, .reply(reply(["error": .string(code)], status: 400)))
+    #expect(driven.failure?.reason == .providerRejected)
+    #expect(driven.failure?.provider?.code == code)
+  }
+
+  @Test("is kept in memory only while the provider cannot be reached, and tried again")
+  func unsent() throws {
+    var driven = try driven()
+    let call = try #require(driven.calls.first)
+    for seconds in [1, 2, 4, 8, 16] {
+      driven.receive(.called(call, .unreachable(message: "refused", sent: false)))
+      #expect(driven.last == .proceed([.wake(after: .seconds(seconds))]))
+      #expect(driven.flow.view.problem == .unreachable("refused"))
+      #expect(driven.receive(.woken) == .proceed([.call(call)]))
+    }
+    driven.receive(.called(call, .unreachable(message: "refused", sent: false)))
+    #expect(driven.failure?.reason == .providerUnreachable)
+  }
+
+  @Test("may be spent when the connection broke: a fresh round, three at most")
+  func lost() throws {
+    for outcome in [
+      CallOutcome.unreachable(message: "reset", sent: true), .reply(reply(text: "", status: 502)),
+    ] {
+      var driven = try driven()
+      var states: Set<String> = []
+      for _ in 1..<OIDCAuthorize.maxLostRounds {
+        try answer(&driven, outcome)
+        guard case .proceed(let effects) = driven.last, effects.count == 2,
+          effects[0] == .stopListening, case .listen(let expectation) = effects[1]
+        else {
+          Issue.record("no fresh round")
+          return
+        }
+        driven.receive(.listening(redirectURI: DrivenAuthorize.redirectURI))
+        #expect(driven.flow.view.problem?.reason == "provider_unreachable")
+        #expect(driven.query["state"] == expectation.state.revealed())
+        for name in ["state", "nonce", "code_challenge"] {
+          #expect(states.insert(driven.query[name] ?? "").inserted)
+        }
+        driven.receive(.redirected(RedirectAnswer(code: Secret("code-secret"))))
+        #expect(driven.flow.view.problem == nil)
+      }
+      try answer(&driven, outcome)
+      #expect(driven.failure?.reason == .providerUnreachable)
+    }
+  }
+
+  @Test("of an earlier round is nobody's")
+  func stale() throws {
+    var driven = try driven()
+    let call = try #require(driven.calls.first)
+    try answer(&driven, .unreachable(message: "reset", sent: true))
+    driven.receive(.listening(redirectURI: DrivenAuthorize.redirectURI))
+    driven.receive(.redirected(RedirectAnswer(code: Secret("code-2"))))
+    #expect(driven.receive(.called(call, .reply(tokenReply()))) == .ignore)
+  }
+
+  @Test("answered with something unreadable ends it")
+  func unreadable() throws {
+    for outcome in [
+      CallOutcome.unreadable(message: "too long"), .reply(reply(text: "<html>")),
+      .reply(tokenReply(["token_type": "DPoP"])),
+    ] {
+      var driven = try driven()
+      try answer(&driven, outcome)
+      #expect(driven.failure?.reason == .providerProtocolError)
+    }
+  }
+
+  @Test("is never stored")
+  func neverStored() throws {
+    var driven = try driven()
+    try answer(&driven, .unreachable(message: "refused", sent: false))
+    let restored = try storedAndRead(driven.flow)
+    #expect(!(try stored(driven.flow).contains("code-secret")))
+    driven.flow = restored
+    driven.receive(.woken)
+    driven.receive(.listening(redirectURI: DrivenAuthorize.redirectURI))
+    #expect(driven.step != nil)
+    #expect(driven.flow.view.problem == .interrupted)
+  }
+
+  @Test("whose tokens come after the end is taken back")
+  func clearUp() throws {
+    let driven = try driven()
+    let call = try #require(driven.calls.first)
+    #expect(OIDCAuthorize.clearUp(call, .reply(tokenReply())) == [revocation])
+    #expect(OIDCAuthorize.clearUp(call, .reply(reply(["error": "x"], status: 400))) == [])
+    #expect(OIDCAuthorize.clearUp(call, .unreachable(message: "gone", sent: true)) == [])
+    #expect(OIDCAuthorize.clearUp(revocation, .reply(tokenReply())) == [])
+  }
+}
+
+@Suite("authorize: after a restart")
+struct AuthorizeResumeTests {
+  private func resumed(_ driven: DrivenAuthorize) throws -> DrivenAuthorize {
+    var driven = driven
+    driven.flow = try storedAndRead(driven.flow)
+    driven.receive(.resumed)
+    return driven
+  }
+
+  @Test("it discovers again, also out of a pause")
+  func discovering() throws {
+    var driven = try DrivenAuthorize()
+    #expect(try resumed(driven).last == .proceed([.discover]))
+    driven.receive(.discovered(.unreachable(message: "gone")))
+    driven = try resumed(driven)
+    #expect(driven.last == .proceed([.discover]))
+    #expect(driven.receive(.woken) == .ignore)
+  }
+
+  @Test("it listens again")
+  func preparing() throws {
+    var driven = try DrivenAuthorize()
+    driven.receive(.discovered(.found(metadata())))
+    let before = driven.last
+    #expect(try resumed(driven).last == before)
+  }
+
+  @Test("it asks for the old port, and the open page still works")
+  func samePort() throws {
+    var driven = try DrivenAuthorize()
+    driven.toBrowser()
+    let view = driven.flow.view
+    driven = try resumed(driven)
+    guard case .proceed(let effects) = driven.last, case .listen(let expectation)? = effects.first
+    else {
+      Issue.record("it does not listen")
+      return
+    }
+    #expect(expectation.port == 40001)
+    #expect(expectation.state.revealed() == driven.query["state"])
+    #expect(driven.flow.view == view)
+    driven.receive(.listening(redirectURI: DrivenAuthorize.redirectURI))
+    #expect(driven.flow.view == view)
+    driven.receive(.redirected(RedirectAnswer(code: Secret("code-secret"))))
+    #expect(driven.calls.count == 1)
+  }
+
+  @Test("it begins a fresh round when the old port is gone")
+  func otherPort() throws {
+    for event in [
+      FlowEvent<OIDCCall>.listenFailed("taken"),
+      .listening(redirectURI: "http://127.0.0.1:40002/callback"),
+    ] {
+      var driven = try DrivenAuthorize()
+      driven.toBrowser()
+      let old = driven.query
+      driven = try resumed(driven)
+      driven.receive(event)
+      driven.receive(.listening(redirectURI: "http://127.0.0.1:40003/callback"))
+      #expect(driven.flow.view.problem == .interrupted)
+      for name in ["state", "nonce", "code_challenge", "redirect_uri"] {
+        #expect(driven.query[name] != old[name])
+      }
+    }
+  }
+
+  @Test("it keeps everything for a fixed port, taken or not")
+  func fixedPort() throws {
+    for (event, completes) in [
+      (FlowEvent<OIDCCall>.listenFailed("taken"), Step.OpenURL.Completion.submit),
+      (.listening(redirectURI: "http://127.0.0.1:8765/cb"), .loopback),
+    ] {
+      var driven = try DrivenAuthorize(redirect: "http://127.0.0.1:8765/cb")
+      driven.toBrowser()
+      let url = driven.step?.url
+      driven = try resumed(driven)
+      driven.receive(event)
+      #expect(driven.step?.url == url)
+      #expect(driven.step?.completes == completes)
+    }
+  }
+
+  @Test("a code in flight may be spent: a fresh round with problem interrupted")
+  func exchanging() throws {
+    var driven = try DrivenAuthorize()
+    driven.toExchange()
+    driven = try resumed(driven)
+    driven.receive(.listening(redirectURI: DrivenAuthorize.redirectURI))
+    #expect(driven.flow.view.problem == .interrupted)
+    #expect(driven.step?.completes == .loopback)
+  }
+
+  @Test("verification and userinfo are repeated")
+  func signingIn() throws {
+    var driven = try DrivenAuthorize()
+    driven.toVerify()
+    let verify = driven.last
+    driven = try resumed(driven)
+    #expect(driven.last == verify)
+    driven.receive(.idTokenVerified(.unreachable(message: "gone")))
+    driven = try resumed(driven)
+    #expect(driven.last == verify)
+  }
+}

@@ -1,0 +1,267 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+@Suite("authorize: before the browser")
+struct AuthorizeBeginTests {
+  @Test("it discovers, listens, and sends the person to the browser")
+  func way() throws {
+    var driven = try DrivenAuthorize()
+    #expect(driven.last == .proceed([.discover]))
+    #expect(driven.flow.view.state == "discovering")
+    driven.receive(.discovered(.found(metadata())))
+    guard case .proceed(let effects) = driven.last, effects.count == 1,
+      case .listen(let expectation) = effects[0]
+    else {
+      Issue.record("it does not listen")
+      return
+    }
+    #expect(expectation.host == "127.0.0.1" && expectation.port == nil)
+    #expect(expectation.path == "/callback")
+    #expect(driven.flow.view.state == "preparing")
+    driven.receive(.listening(redirectURI: DrivenAuthorize.redirectURI))
+    #expect(driven.last == .proceed([]))
+    #expect(driven.step?.completes == .loopback)
+    #expect(driven.step?.redirectURI == DrivenAuthorize.redirectURI)
+    #expect(driven.query["state"] == expectation.state.revealed())
+  }
+
+  @Test("the page has all it needs, and nothing twice")
+  func page() throws {
+    var params = OIDCAuthorize.Params()
+    params.loginHint = "ada@example.com"
+    params.prompt = "login"
+    params.uiLocales = "de en"
+    params.acrValues = "2"
+    params.maxAgeSeconds = 60
+    params.scope = "email  x"
+    var driven = try DrivenAuthorize(params) {
+      $0.audience = "api"
+      $0.extraAuthorize = ["prompt": "consent", "kc_idp_hint": "a b"]
+    }
+    driven.toBrowser(metadata { $0.authorizationEndpoint = issuer + "/authorize?tenant=1" })
+    #expect(driven.step?.url.hasPrefix(issuer + "/authorize?tenant=1&response_type=code&") == true)
+    var query = driven.query
+    for name in ["state", "nonce"] {
+      #expect(Base64URL.decode(query.removeValue(forKey: name) ?? "")?.count == 24)
+    }
+    #expect(Base64URL.decode(query.removeValue(forKey: "code_challenge") ?? "")?.count == 32)
+    #expect(
+      query == [
+        "tenant": "1", "response_type": "code", "client_id": "usher",
+        "redirect_uri": DrivenAuthorize.redirectURI, "scope": "openid email x",
+        "code_challenge_method": "S256", "login_hint": "ada@example.com", "prompt": "login",
+        "ui_locales": "de en", "acr_values": "2", "max_age": "60", "audience": "api",
+        "kc_idp_hint": "a b",
+      ])
+  }
+
+  @Test("the configured scopes are asked for where the caller names none")
+  func scopes() throws {
+    var driven = try DrivenAuthorize()
+    driven.toBrowser()
+    #expect(driven.query["scope"] == "openid profile offline_access")
+  }
+
+  @Test("parameters that cannot be are refused with their name")
+  func badParams() throws {
+    let changes: [(String, (inout OIDCAuthorize.Params) -> Void)] = [
+      ("params.scope", { $0.scope = "" }), ("params.scope", { $0.scope = "a\"b" }),
+      ("params.scope", { $0.scope = "a\nb" }), ("params.loginHint", { $0.loginHint = "" }),
+      ("params.prompt", { $0.prompt = "a\u{0}" }),
+      ("params.uiLocales", { $0.uiLocales = String(repeating: "x", count: 1025) }),
+      ("params.acrValues", { $0.acrValues = "\u{1B}" }),
+      ("params.maxAgeSeconds", { $0.maxAgeSeconds = -1 }),
+    ]
+    for (field, change) in changes {
+      var params = OIDCAuthorize.Params()
+      change(&params)
+      do {
+        _ = try DrivenAuthorize(params)
+        Issue.record("\(field) is taken")
+      } catch let error as UsherError {
+        #expect(error.reason == .invalidParams)
+        #expect(error.detail.field == field)
+      }
+    }
+  }
+
+  @Test("an unreachable provider is tried again after 1, 2, 4, 8 and 16 seconds")
+  func backOff() throws {
+    var driven = try DrivenAuthorize()
+    for seconds in [1, 2, 4, 8, 16] {
+      driven.receive(.discovered(.unreachable(message: "gone")))
+      #expect(driven.last == .proceed([.wake(after: .seconds(seconds))]))
+      #expect(driven.flow.view.problem == .unreachable("gone"))
+      #expect(driven.receive(.woken) == .proceed([.discover]))
+      #expect(driven.receive(.woken) == .ignore)
+    }
+    driven.receive(.discovered(.unreachable(message: "gone")))
+    #expect(driven.failure?.reason == .providerUnreachable)
+    #expect(driven.failure?.retryable == true)
+  }
+
+  @Test("a provider that came back leaves no problem behind")
+  func problemGone() throws {
+    var driven = try DrivenAuthorize()
+    driven.receive(.discovered(.unreachable(message: "gone")))
+    driven.receive(.woken)
+    driven.toBrowser()
+    #expect(driven.flow.view.problem == nil)
+  }
+
+  @Test("unusable metadata ends it")
+  func unusable() throws {
+    var driven = try DrivenAuthorize()
+    driven.receive(.discovered(.unusable(message: "bad")))
+    #expect(driven.failure == .protocolError("bad"))
+    driven.receive(.discovered(.found(metadata { $0.authorizationEndpoint = nil })))
+    #expect(driven.failure?.reason == .providerProtocolError)
+  }
+
+  @Test("no ephemeral port ends it; a taken fixed one leaves pasting")
+  func listenFailed() throws {
+    var driven = try DrivenAuthorize()
+    driven.receive(.discovered(.found(metadata())))
+    driven.receive(.listenFailed("none left"))
+    #expect(driven.failure?.retryable == true)
+
+    let fixed = "http://127.0.0.1:8765/cb"
+    driven = try DrivenAuthorize(redirect: fixed)
+    driven.receive(.discovered(.found(metadata())))
+    driven.receive(.listenFailed("taken"))
+    #expect(driven.step?.completes == .submit)
+    #expect(driven.step?.redirectURI == fixed)
+    #expect(driven.query["redirect_uri"] == fixed)
+    let url = Secret("\(fixed)?code=code-secret&state=\(driven.query["state"] ?? "")")
+    driven.receive(.input(.redirect(url: url)))
+    #expect(driven.calls.count == 1)
+  }
+
+  @Test("a fixed redirect is listened at and told as it is written")
+  func fixed() throws {
+    var driven = try DrivenAuthorize(redirect: "http://[::1]:8765/cb")
+    driven.receive(.discovered(.found(metadata())))
+    guard case .proceed(let effects) = driven.last, case .listen(let expectation)? = effects.first
+    else {
+      Issue.record("it does not listen")
+      return
+    }
+    #expect(expectation.host == "::1" && expectation.port == 8765 && expectation.path == "/cb")
+    driven.receive(.listening(redirectURI: "http://0:0:0:0:0:0:0:1:8765/cb"))
+    #expect(driven.step?.redirectURI == "http://[::1]:8765/cb")
+  }
+}
+
+@Suite("authorize: the browser comes back")
+struct AuthorizeRedirectTests {
+  @Test("with a code, which is redeemed with its own verifier")
+  func code() throws {
+    var driven = try DrivenAuthorize()
+    driven.toBrowser()
+    let query = driven.query
+    driven.receive(.redirected(RedirectAnswer(code: Secret("code-secret"))))
+    guard case .proceed(let effects) = driven.last, effects.first == .stopListening,
+      case .exchange(let exchange, _)? = driven.calls.first
+    else {
+      Issue.record("no exchange")
+      return
+    }
+    #expect(exchange.code == Secret("code-secret"))
+    #expect(exchange.redirectURI == DrivenAuthorize.redirectURI)
+    #expect(PKCE.challenge(of: exchange.verifier) == query["code_challenge"])
+    #expect(driven.flow.view.state == "exchanging")
+  }
+
+  @Test("and is ignored the second time")
+  func twice() throws {
+    var driven = try DrivenAuthorize()
+    driven.toExchange()
+    let before = driven.flow
+    #expect(driven.receive(.redirected(RedirectAnswer(code: Secret("other")))) == .ignore)
+    #expect(driven.flow == before)
+  }
+
+  @Test("by hand; a URL that is not the answer changes nothing")
+  func pasted() throws {
+    var driven = try DrivenAuthorize()
+    driven.toBrowser()
+    let before = driven.flow
+    for url in [
+      "", DrivenAuthorize.redirectURI, DrivenAuthorize.redirectURI + "?code=c&state=wrong",
+      "https://evil.example.com/?code=c", DrivenAuthorize.redirectURI + "?code=c",
+    ] {
+      driven.receive(.input(.redirect(url: Secret(url))))
+      guard case .refuse(field: "input.redirectURL", _) = driven.last else {
+        Issue.record("not refused: \(url)")
+        continue
+      }
+      #expect(driven.flow == before)
+    }
+    driven.receive(.input(.back(.openURL)))
+    guard case .refuse = driven.last else {
+      Issue.record("there is a step before")
+      return
+    }
+    let url = "\(DrivenAuthorize.redirectURI)?code=code-secret&state=\(driven.query["state"] ?? "")"
+    driven.receive(.input(.redirect(url: Secret(url))))
+    #expect(driven.calls.count == 1)
+  }
+
+  @Test(
+    "with an error, which ends it",
+    arguments: [
+      ("access_denied", .denied, true), ("invalid_scope", .providerRejected, false),
+      ("login_required", .providerRejected, false), ("server_error", .providerUnreachable, true),
+      ("temporarily_unavailable", .providerUnreachable, true),
+    ] as [(String, Failure.Reason, Bool)])
+  func error(code: String, reason: Failure.Reason, retryable: Bool) throws {
+    var driven = try DrivenAuthorize()
+    driven.toBrowser()
+    driven.receive(.redirected(RedirectAnswer(error: code, errorDescription: "said so")))
+    #expect(driven.failure?.reason == reason)
+    #expect(driven.failure?.retryable == retryable)
+    #expect(driven.failure?.provider == word(code, "said so"))
+  }
+
+  @Test("with neither, which ends it")
+  func neither() throws {
+    for answer in [RedirectAnswer(), RedirectAnswer(code: Secret(""))] {
+      var driven = try DrivenAuthorize()
+      driven.toBrowser()
+      driven.receive(.redirected(answer))
+      #expect(driven.failure?.reason == .providerProtocolError)
+    }
+  }
+
+  @Test("from another issuer, whatever it brings (mix-up)")
+  func issuers() throws {
+    let others: [RedirectAnswer] = [
+      .init(code: Secret("c"), iss: "https://evil.example.com"),
+      .init(code: Secret("c"), iss: issuer + "/"), .init(code: Secret("c"), iss: ""),
+      .init(error: "access_denied", iss: "https://evil.example.com"),
+    ]
+    for answer in others {
+      var driven = try DrivenAuthorize()
+      driven.toBrowser()
+      driven.receive(.redirected(answer))
+      #expect(driven.failure?.reason == .providerProtocolError)
+      #expect(driven.calls == [])
+    }
+    var driven = try DrivenAuthorize()
+    driven.toBrowser()
+    driven.receive(.redirected(RedirectAnswer(code: Secret("c"), iss: issuer)))
+    #expect(driven.calls.count == 1)
+  }
+
+  @Test("without an issuer although every answer should have one")
+  func missingIssuer() throws {
+    var driven = try DrivenAuthorize()
+    driven.toBrowser(metadata { $0.namesIssuerInRedirect = true })
+    driven.receive(.redirected(RedirectAnswer(code: Secret("c"))))
+    #expect(driven.failure?.reason == .providerProtocolError)
+  }
+}

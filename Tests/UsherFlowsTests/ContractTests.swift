@@ -1,0 +1,210 @@
+import FoundationEssentials
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherTestKit
+
+private let secrets = [
+  "access-secret", "refresh-secret", "code-secret", "device-secret", idToken.revealed(),
+]
+
+private let userinfo = OIDCCall.userinfo(accessToken: Secret("access-secret"), metadata())
+
+/// What no state waits for.
+private let nobodys: [FlowEvent<OIDCCall>] = [
+  .called(.jwks(url: issuer), .reply(reply([:]))),
+  .called(.discovery(url: issuer), .unreadable(message: "x")),
+  .called(revocation, .reply(reply([:]))),
+  .called(.userinfo(accessToken: Secret("other"), metadata()), .reply(reply(["sub": "u-2"]))),
+  .input(.code(Secret("1"), fields: [:])), .input(.denied), .input(.password(Secret("p"))),
+]
+
+private let redirects: [FlowEvent<OIDCCall>] = [
+  .redirected(RedirectAnswer(code: Secret("c"))), .input(.redirect(url: Secret("x"))),
+]
+private let listeners: [FlowEvent<OIDCCall>] = [
+  .listening(redirectURI: "http://127.0.0.1:1/callback"), .listenFailed("taken"),
+]
+private let discoveries: [FlowEvent<OIDCCall>] = [
+  .discovered(.found(metadata())), .discovered(.unreachable(message: "gone")),
+]
+private let verdicts: [FlowEvent<OIDCCall>] = [
+  .idTokenVerified(.genuine(payload: [])), .idTokenVerified(.refused(message: "bad")),
+]
+private let exchanges: [FlowEvent<OIDCCall>] = [
+  .called(
+    .exchange(
+      .init(code: Secret("c"), verifier: Secret("v"), redirectURI: ""), metadata()),
+    .reply(tokenReply()))
+]
+
+@Suite("The flows' contract")
+struct ContractTests {
+  @Test("authorize keeps it in every state")
+  func authorize() throws {
+    var flows: [DrivenFlow<OIDCAuthorize>] = []
+    var driven = try DrivenAuthorize()
+    let early = nobodys + redirects + listeners + verdicts + exchanges
+    flows.append(.init("discovering", driven.flow, strays: early + [.woken]))
+    driven.receive(.discovered(.unreachable(message: "gone")))
+    flows.append(.init("paused", driven.flow, strays: early))
+    driven.receive(.woken)
+
+    driven.receive(.discovered(.found(metadata())))
+    let preparing = nobodys + redirects + discoveries + verdicts + exchanges + [.woken]
+    flows.append(.init("preparing", driven.flow, strays: preparing))
+
+    driven.receive(.listening(redirectURI: DrivenAuthorize.redirectURI))
+    let browser = nobodys + discoveries + verdicts + exchanges + [.woken]
+    flows.append(.init("authorizing", driven.flow, strays: browser + listeners))
+    let nonce = driven.query["nonce"] ?? ""
+    driven.receive(.resumed)
+    flows.append(.init("restoring", driven.flow, strays: browser))
+
+    driven.receive(.redirected(RedirectAnswer(code: Secret("code-secret"))))
+    let busy = nobodys + redirects + listeners + discoveries + verdicts + exchanges
+    flows.append(.init("exchanging", driven.flow, strays: busy + [.woken]))
+    let call = try #require(driven.calls.first)
+    driven.receive(.called(call, .unreachable(message: "refused", sent: false)))
+    flows.append(.init("exchange paused", driven.flow, strays: busy))
+    driven.receive(.woken)
+
+    driven.receive(.called(call, .reply(tokenReply())))
+    let verifying = nobodys + redirects + listeners + discoveries + exchanges
+    flows.append(.init("verifying", driven.flow, strays: verifying + [.woken]))
+    driven.receive(.idTokenVerified(.unreachable(message: "gone")))
+    flows.append(.init("verification paused", driven.flow, strays: verifying))
+    driven.receive(.idTokenVerified(.genuine(payload: claims(nonce: nonce).encoded())))
+    flows.append(.init("userinfo", driven.flow, strays: verifying + verdicts + [.woken]))
+    #expect(driven.flow.view.state == "userinfo")
+
+    #expect(checkProviderContract(flows, secrets: secrets, at: moment()) == [])
+  }
+
+  @Test("device keeps it in every state")
+  func device() throws {
+    var flows: [DrivenFlow<OIDCDevice>] = []
+    var driven = try DrivenDevice()
+    let always = nobodys + redirects + listeners + exchanges
+    flows.append(.init("discovering", driven.flow, strays: always + verdicts + [.woken]))
+    driven.toRequest()
+    let requesting = always + discoveries + verdicts
+    flows.append(.init("requesting", driven.flow, strays: requesting + [.woken]))
+    driven = try DrivenDevice()
+    driven.toPolling()
+    let early = FlowEvent.called(DrivenDevice.poll, .reply(tokenReply()))
+    flows.append(.init("polling", driven.flow, strays: requesting + [early]))
+    driven.receive(.woken)
+    flows.append(.init("asking", driven.flow, strays: requesting + [.woken]))
+    driven.receive(early)
+    flows.append(.init("verifying", driven.flow, strays: always + discoveries + [.woken]))
+    driven.receive(.idTokenVerified(.genuine(payload: claims(nonce: nil).encoded())))
+    flows.append(.init("userinfo", driven.flow, strays: requesting + [.woken]))
+    #expect(driven.flow.view.state == "userinfo")
+
+    #expect(checkProviderContract(flows, secrets: secrets, at: moment()) == [])
+  }
+
+  @Test("a state with secrets is written by no other coder")
+  func plainCoder() throws {
+    var authorize = try DrivenAuthorize()
+    authorize.toBrowser()
+    var device = try DrivenDevice()
+    device.toPolling()
+    #expect(throws: EncodingError.self) { try JSONEncoder().encode(authorize.flow) }
+    #expect(throws: EncodingError.self) { try JSONEncoder().encode(device.flow) }
+    let stored = try stored(authorize.flow)
+    #expect(throws: DecodingError.self) {
+      try JSONDecoder().decode(OIDCAuthorize.self, from: Data(stored.utf8))
+    }
+  }
+
+  @Test("a flow that breaks it is caught")
+  func broken() throws {
+    let flow = LeakyFlow(provider: try provider(), password: "canary")
+    let complaints = checkProviderContract(
+      [DrivenFlow("leaky", flow, strays: [.woken])], secrets: ["canary"], at: moment())
+    #expect(
+      complaints == [
+        "kind is no word", "leaky: a secret is in a debug description",
+        "leaky: a secret is in a description", "leaky: a secret is in a dump",
+        "leaky: a secret is in plain storage", "leaky: a secret is in its view",
+        "leaky: it does not ignore woken", "leaky: a restart leaves it waiting",
+        "leaky: it fails without a word", "leaky: it changes by what it refuses: woken",
+      ])
+  }
+
+  @Test("parameters are read strictly")
+  func params() throws {
+    let schema = StrictDecoding.schema(of: OIDCAuthorize.Params.self)
+    let good: JSONValue = ["scope": "openid", "account": "acc_1", "maxAgeSeconds": 5]
+    let params = try StrictDecoding.decode(OIDCAuthorize.Params.self, from: good, schema: schema)
+    #expect(params.account == AccountID("acc_1"))
+    #expect(throws: UsherError.self) {
+      try StrictDecoding.decode(OIDCAuthorize.Params.self, from: ["scopes": "x"], schema: schema)
+    }
+    let device = StrictDecoding.schema(of: OIDCDevice.Params.self)
+    #expect(throws: UsherError.self) {
+      try StrictDecoding.decode(OIDCDevice.Params.self, from: ["prompt": "x"], schema: device)
+    }
+  }
+
+  @Test("every flow has a kind of its own, and is found by it")
+  func registry() {
+    for type in ProviderType.allCases {
+      let kinds = ProviderRegistry.flows(of: type).map { $0.kind }
+      #expect(!kinds.isEmpty && Set(kinds).count == kinds.count)
+      for kind in kinds { #expect(ProviderRegistry.flow(kind, of: type)?.kind == kind) }
+      #expect(ProviderRegistry.flow("nothing", of: type) == nil)
+    }
+  }
+}
+
+/// Breaks every promise it can.
+private struct LeakyFlow: FlowMachine {
+  typealias Call = OIDCCall
+  typealias Params = NoParams
+  static let kind = "Leaky"
+  static let summary = "Tell everything."
+
+  var provider: ProviderConfig
+  var password: String
+  var wakes = 0
+
+  var view: FlowView { FlowView(state: "open", step: .wait(.init(for: password))) }
+
+  static func begin(
+    _ params: NoParams, provider: ProviderConfig, account: KnownAccount?, at moment: inout Moment
+  ) throws(UsherError) -> (LeakyFlow, Answer<OIDCCall>) {
+    (LeakyFlow(provider: provider, password: ""), .ignore)
+  }
+
+  mutating func receive(
+    _ event: FlowEvent<OIDCCall>, at moment: inout Moment
+  ) -> Answer<OIDCCall> {
+    switch event {
+    case .woken:
+      wakes += 1
+      return .ignore
+    case .listenFailed: return .fail(.protocolError(""))
+    case .input, .redirected, .listening, .called, .discovered, .idTokenVerified, .resumed:
+      return .ignore
+    }
+  }
+}
+
+func stored(_ flow: some FlowMachine) throws -> String {
+  let encoder = JSONEncoder()
+  encoder.userInfo[.sealedStorage] = true
+  return String(decoding: try encoder.encode(flow), as: UTF8.self)
+}
+
+/// The flow as a restarted daemon finds it.
+func storedAndRead<Machine: FlowMachine>(_ flow: Machine) throws -> Machine {
+  let decoder = JSONDecoder()
+  decoder.userInfo[.sealedStorage] = true
+  return try decoder.decode(Machine.self, from: Data(try stored(flow).utf8))
+}

@@ -1,0 +1,286 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherCore
+import UsherFlows
+
+/// A device flow on its way.
+struct DrivenDevice {
+  var flow: OIDCDevice
+  private(set) var last: Answer<OIDCCall>
+  private var moment = UsherFlowsTests.moment()
+
+  init(account: KnownAccount? = nil, _ params: OIDCDevice.Params = .init()) throws {
+    (flow, last) = try OIDCDevice.begin(
+      params, provider: try provider(), account: account, at: &moment)
+  }
+
+  @discardableResult
+  mutating func receive(
+    _ event: FlowEvent<OIDCCall>, at time: Timestamp = now
+  ) -> Answer<OIDCCall> {
+    var moment = UsherFlowsTests.moment(time)
+    last = flow.receive(event, at: &moment)
+    return last
+  }
+
+  static let grant = reply([
+    "device_code": "device-secret", "user_code": "ABCD-EFGH",
+    "verification_uri": "https://id.example.com/device", "expires_in": 600, "interval": 5,
+  ])
+
+  static let poll = OIDCCall.devicePoll(deviceCode: Secret("device-secret"), metadata())
+
+  mutating func toRequest(_ metadata: OIDCMetadata = metadata()) {
+    receive(.discovered(.found(metadata)))
+  }
+
+  mutating func toPolling(_ metadata: OIDCMetadata = metadata()) {
+    toRequest(metadata)
+    granted()
+  }
+
+  mutating func granted() {
+    if let call = calls.first { receive(.called(call, .reply(Self.grant))) }
+  }
+
+  /// Wakes the flow, and the poll it makes brings this.
+  @discardableResult
+  mutating func polled(_ outcome: CallOutcome) -> Answer<OIDCCall> {
+    receive(.woken)
+    if let call = calls.first { receive(.called(call, outcome)) }
+    return last
+  }
+
+  @discardableResult
+  mutating func polled(_ error: JSONValue) -> Answer<OIDCCall> {
+    polled(.reply(reply(["error": error], status: 400)))
+  }
+
+  var calls: [OIDCCall] {
+    guard case .proceed(let effects) = last else { return [] }
+    return effects.compactMap { if case .call(let call) = $0 { call } else { nil } }
+  }
+
+  var failure: Failure? {
+    if case .fail(let failure, _) = last { failure } else { nil }
+  }
+
+  var completion: Completion? {
+    if case .finish(let completion) = last { completion } else { nil }
+  }
+}
+
+@Suite("device")
+struct DeviceTests {
+  @Test("it shows the code and polls until the person is done")
+  func way() throws {
+    var driven = try DrivenDevice()
+    #expect(driven.last == .proceed([.discover]))
+    driven.toRequest()
+    let scope = "openid profile offline_access"
+    #expect(driven.last == .proceed([.call(.deviceAuthorization(scope: scope, metadata()))]))
+    driven.granted()
+    #expect(driven.last == .proceed([.wake(after: .seconds(5))]))
+    #expect(
+      driven.flow.view.step
+        == .displayCode(
+          .init(
+            userCode: "ABCD-EFGH", verificationURI: "https://id.example.com/device",
+            expiresAt: now + .seconds(600))))
+    #expect(driven.receive(.woken) == .proceed([.call(DrivenDevice.poll)]))
+    driven.receive(.called(DrivenDevice.poll, .reply(tokenReply())))
+    #expect(driven.last == .proceed([.verifyIDToken(idToken, metadata: metadata())]))
+    driven.receive(.idTokenVerified(.genuine(payload: claims(nonce: nil).encoded())))
+    let call = try #require(driven.calls.first)
+    driven.receive(.called(call, .reply(reply(["sub": "u-1"]))))
+    #expect(driven.completion?.grant?.subject == "u-1")
+  }
+
+  @Test("it waits while the person is away, without a new view")
+  func pending() throws {
+    var driven = try DrivenDevice()
+    driven.toPolling()
+    let view = driven.flow.view
+    for _ in 0..<3 {
+      #expect(driven.polled("authorization_pending") == .proceed([.wake(after: .seconds(5))]))
+      #expect(driven.flow.view == view)
+    }
+  }
+
+  @Test("slow_down adds five seconds, for good")
+  func slowDown() throws {
+    var driven = try DrivenDevice()
+    driven.toPolling()
+    #expect(driven.polled("slow_down") == .proceed([.wake(after: .seconds(10))]))
+    #expect(driven.polled("authorization_pending") == .proceed([.wake(after: .seconds(10))]))
+    #expect(driven.polled("slow_down") == .proceed([.wake(after: .seconds(15))]))
+  }
+
+  @Test("a time-out halves the pace, for good, and is told until it is over")
+  func timeouts() throws {
+    var driven = try DrivenDevice()
+    driven.toPolling()
+    for seconds in [10, 20, 40, 60, 60] {
+      driven.polled(.unreachable(message: "gone", sent: true))
+      #expect(driven.last == .proceed([.wake(after: .seconds(seconds))]))
+      #expect(driven.flow.view.problem == .unreachable("gone"))
+    }
+    #expect(driven.polled("authorization_pending") == .proceed([.wake(after: .seconds(60))]))
+    #expect(driven.flow.view.problem == nil)
+    #expect(driven.polled("slow_down") == .proceed([.wake(after: .seconds(65))]))
+    driven.polled(.reply(reply(text: "", status: 503)))
+    #expect(driven.last == .proceed([.wake(after: .seconds(65))]))
+  }
+
+  @Test(
+    "an answer ends it",
+    arguments: [
+      ("access_denied", .denied), ("expired_token", .expired), ("invalid_grant", .providerRejected),
+      ("invalid_client", .providerRejected), ("brand_new", .providerRejected),
+    ] as [(String, Failure.Reason)])
+  func ends(code: String, reason: Failure.Reason) throws {
+    var driven = try DrivenDevice()
+    driven.toPolling()
+    driven.polled(.string(code))
+    #expect(driven.failure?.reason == reason)
+    #expect(driven.failure?.provider == word(code))
+  }
+
+  @Test("an unreadable answer ends it")
+  func unreadable() throws {
+    for outcome in [CallOutcome.unreadable(message: "too long"), .reply(reply(text: "x"))] {
+      var driven = try DrivenDevice()
+      driven.toPolling()
+      driven.polled(outcome)
+      #expect(driven.failure?.reason == .providerProtocolError)
+    }
+  }
+
+  @Test("it does not poll after the code's time")
+  func expiry() throws {
+    var driven = try DrivenDevice()
+    driven.toPolling()
+    driven.receive(.woken, at: now + .seconds(600))
+    #expect(driven.failure?.reason == .expired)
+    #expect(driven.failure?.provider?.code == "expired_token")
+  }
+
+  @Test("one poll at a time, and only its own answer counts")
+  func onePoll() throws {
+    var driven = try DrivenDevice()
+    driven.toPolling()
+    #expect(driven.receive(.called(DrivenDevice.poll, .reply(tokenReply()))) == .ignore)
+    driven.receive(.woken)
+    #expect(driven.receive(.woken) == .ignore)
+    let other = OIDCCall.devicePoll(deviceCode: Secret("other"), metadata())
+    #expect(driven.receive(.called(other, .reply(tokenReply()))) == .ignore)
+  }
+
+  @Test("a code is asked for again while the provider cannot be reached")
+  func requestRetries() throws {
+    var driven = try DrivenDevice()
+    driven.toRequest()
+    let call = try #require(driven.calls.first)
+    for seconds in [1, 2, 4, 8, 16] {
+      driven.receive(.called(call, .unreachable(message: "gone", sent: true)))
+      #expect(driven.last == .proceed([.wake(after: .seconds(seconds))]))
+      #expect(driven.receive(.woken) == .proceed([.call(call)]))
+    }
+    driven.receive(.called(call, .unreachable(message: "gone", sent: true)))
+    #expect(driven.failure?.reason == .providerUnreachable)
+  }
+
+  @Test("Retry-After is waited for")
+  func retryAfter() throws {
+    var driven = try DrivenDevice()
+    driven.toRequest()
+    let call = try #require(driven.calls.first)
+    let busy = reply(text: "", status: 503, headers: ["retry-after": "30"])
+    #expect(driven.receive(.called(call, .reply(busy))) == .proceed([.wake(after: .seconds(30))]))
+  }
+
+  @Test("a refused request ends it")
+  func requestRefused() throws {
+    for (outcome, reason) in [
+      (
+        CallOutcome.reply(reply(["error": "invalid_client"], status: 401)),
+        Failure.Reason.providerRejected
+      ),
+      (.reply(reply(["error": "invalid_scope"], status: 400)), .providerRejected),
+      (.reply(reply(text: "x")), .providerProtocolError),
+      (.unreadable(message: "too long"), .providerProtocolError),
+    ] {
+      var driven = try DrivenDevice()
+      driven.toRequest()
+      let call = try #require(driven.calls.first)
+      driven.receive(.called(call, outcome))
+      #expect(driven.failure?.reason == reason)
+    }
+  }
+
+  @Test("a provider without a device endpoint ends it")
+  func noEndpoint() throws {
+    var driven = try DrivenDevice()
+    driven.toRequest(metadata { $0.deviceAuthorizationEndpoint = nil })
+    #expect(driven.failure?.reason == .providerProtocolError)
+  }
+
+  @Test("without an ID token userinfo says who it is, and must")
+  func noIDToken() throws {
+    let reply = tokenReply(["id_token": .some(nil)])
+    let userinfo = OIDCCall.userinfo(accessToken: Secret("access-secret"), metadata())
+    var driven = try DrivenDevice()
+    driven.toPolling()
+    driven.polled(.reply(reply))
+    #expect(driven.last == .proceed([.call(userinfo)]))
+    var failing = driven
+    driven.receive(.called(userinfo, .reply(UsherFlowsTests.reply(["sub": "u-1"]))))
+    #expect(driven.completion?.grant?.subject == "u-1")
+    failing.receive(.called(userinfo, .unreadable(message: "too long")))
+    #expect(failing.last == .fail(.protocolError("too long"), clearUp: [revocation]))
+
+    let account = KnownAccount(id: AccountID("acc_1"), subject: "u-9")
+    var other = try DrivenDevice(account: account)
+    other.toPolling()
+    other.polled(.reply(reply))
+    other.receive(.called(userinfo, .reply(UsherFlowsTests.reply(["sub": "u-1"]))))
+    #expect(other.failure?.reason == .providerRejected)
+
+    var nobody = try DrivenDevice()
+    nobody.toPolling(metadata { $0.userinfoEndpoint = nil })
+    nobody.polled(.reply(reply))
+    #expect(nobody.failure?.reason == .providerProtocolError)
+  }
+
+  @Test("after a restart it goes on from where it was")
+  func resume() throws {
+    var driven = try DrivenDevice()
+    driven.flow = try storedAndRead(driven.flow)
+    #expect(driven.receive(.resumed) == .proceed([.discover]))
+    driven.toRequest()
+    let request = driven.last
+    driven.flow = try storedAndRead(driven.flow)
+    #expect(driven.receive(.resumed) == request)
+    driven.granted()
+    driven.polled("slow_down")
+    let view = driven.flow.view
+    driven.receive(.woken)
+    driven.flow = try storedAndRead(driven.flow)
+    #expect(driven.receive(.resumed) == .proceed([.wake(after: .seconds(10))]))
+    #expect(driven.flow.view == view)
+    #expect(driven.receive(.woken) == .proceed([.call(DrivenDevice.poll)]))
+  }
+
+  @Test("its ends have OAuth's words")
+  func words() {
+    #expect(OIDCDevice.word(for: .cancelled, provider: name)?.code == "access_denied")
+    #expect(OIDCDevice.word(for: .expired, provider: name)?.code == "expired_token")
+    #expect(OIDCDevice.word(for: .providerRejected, provider: name) == nil)
+  }
+
+  @Test("tokens that come after the end are taken back")
+  func clearUp() {
+    #expect(OIDCDevice.clearUp(DrivenDevice.poll, .reply(tokenReply())) == [revocation])
+  }
+}

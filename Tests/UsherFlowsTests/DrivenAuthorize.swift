@@ -1,0 +1,75 @@
+import JSONRPC
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+/// A flow on its way, with the random bytes it draws.
+struct DrivenAuthorize {
+  var flow: OIDCAuthorize
+  private(set) var last: Answer<OIDCCall>
+  private var moment = UsherFlowsTests.moment()
+
+  init(
+    redirect: String = "loopback", account: KnownAccount? = nil,
+    _ params: OIDCAuthorize.Params = .init(), settings: (inout OIDCSettings) -> Void = { _ in }
+  ) throws {
+    let provider = try provider(redirect: redirect, settings)
+    (flow, last) = try OIDCAuthorize.begin(
+      params, provider: provider, account: account, at: &moment)
+  }
+
+  @discardableResult
+  mutating func receive(_ event: FlowEvent<OIDCCall>) -> Answer<OIDCCall> {
+    last = flow.receive(event, at: &moment)
+    return last
+  }
+
+  static let redirectURI = "http://127.0.0.1:40001/callback"
+
+  /// Up to the browser.
+  mutating func toBrowser(_ metadata: OIDCMetadata = metadata()) {
+    receive(.discovered(.found(metadata)))
+    receive(.listening(redirectURI: Self.redirectURI))
+  }
+
+  mutating func toExchange(_ metadata: OIDCMetadata = metadata()) {
+    toBrowser(metadata)
+    receive(.redirected(RedirectAnswer(code: Secret("code-secret"))))
+  }
+
+  /// Up to the ID token's verification; then the nonce is gone from sight.
+  mutating func toVerify(_ metadata: OIDCMetadata = metadata(), reply: HTTPReply = tokenReply()) {
+    toExchange(metadata)
+    if let call = calls.first { receive(.called(call, .reply(reply))) }
+  }
+
+  var step: Step.OpenURL? {
+    if case .openURL(let step) = flow.view.step { step } else { nil }
+  }
+
+  var query: [String: String] {
+    let query = step?.url.split(separator: "?", maxSplits: 1).last ?? ""
+    return Dictionary((FormEncoding.decode(query) ?? []).map { ($0.name, $0.value) }) { $0 + $1 }
+  }
+
+  var calls: [OIDCCall] {
+    guard case .proceed(let effects) = last else { return [] }
+    return effects.compactMap { if case .call(let call) = $0 { call } else { nil } }
+  }
+
+  var failure: Failure? {
+    if case .fail(let failure, _) = last { failure } else { nil }
+  }
+
+  var clearUp: [OIDCCall] {
+    if case .fail(_, let calls) = last { calls } else { [] }
+  }
+
+  var completion: Completion? {
+    if case .finish(let completion) = last { completion } else { nil }
+  }
+}
+
+let revocation = OIDCCall.revoke(
+  .init(token: Secret("refresh-secret"), kind: .refreshToken), metadata())

@@ -1,0 +1,161 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherCore
+import UsherFlows
+
+@Suite("From tokens to an account")
+struct SignInTests {
+  /// A flow whose ID token is being verified, and the nonce it must have.
+  private func driven(
+    _ metadata: OIDCMetadata = metadata(), account: KnownAccount? = nil,
+    reply: HTTPReply = tokenReply(), _ params: OIDCAuthorize.Params = .init()
+  ) throws -> (DrivenAuthorize, nonce: String) {
+    var driven = try DrivenAuthorize(account: account, params)
+    driven.toBrowser(metadata)
+    let nonce = driven.query["nonce"] ?? ""
+    driven.receive(.redirected(RedirectAnswer(code: Secret("code-secret"))))
+    let call = try #require(driven.calls.first)
+    driven.receive(.called(call, .reply(reply)))
+    return (driven, nonce)
+  }
+
+  private func genuine(
+    _ nonce: String, _ changes: [String: JSONValue?] = [:]
+  ) -> FlowEvent<OIDCCall> {
+    .idTokenVerified(.genuine(payload: claims(nonce: nonce, changes).encoded()))
+  }
+
+  @Test("the ID token is verified, userinfo asked, the account handed over")
+  func way() throws {
+    var (driven, nonce) = try driven()
+    #expect(driven.last == .proceed([.verifyIDToken(idToken, metadata: metadata())]))
+    #expect(driven.flow.view.state == "verifying")
+    driven.receive(genuine(nonce))
+    let userinfo = OIDCCall.userinfo(accessToken: Secret("access-secret"), metadata())
+    #expect(driven.last == .proceed([.call(userinfo)]))
+    #expect(driven.flow.view.state == "userinfo")
+    driven.receive(
+      .called(userinfo, .reply(reply(["sub": "u-1", "name": "Ada L.", "email": "a@b.c"]))))
+    let grant = driven.completion?.grant
+    #expect(grant?.subject == "u-1")
+    #expect(grant?.label == "Ada L.")
+    #expect(grant?.profile == ["name": "Ada L.", "email": "a@b.c"])
+    #expect(grant?.keepAlive == false)
+    #expect(grant?.tokens == tokens())
+  }
+
+  @Test("a provider without userinfo is asked nothing")
+  func noUserinfo() throws {
+    var params = OIDCAuthorize.Params()
+    params.keepAlive = true
+    var (driven, nonce) = try driven(metadata { $0.userinfoEndpoint = nil }, params)
+    driven.receive(genuine(nonce))
+    #expect(driven.completion?.grant?.profile == ["name": "Ada"])
+    #expect(driven.completion?.grant?.keepAlive == true)
+  }
+
+  @Test("a userinfo endpoint that fails costs nothing but the profile")
+  func userinfoFails() throws {
+    let outcomes: [CallOutcome] = [
+      .reply(reply(text: "", status: 403)), .reply(reply(text: "x")),
+      .unreachable(message: "gone", sent: true), .unreadable(message: "too long"),
+    ]
+    for outcome in outcomes {
+      var (driven, nonce) = try driven()
+      driven.receive(genuine(nonce))
+      let call = try #require(driven.calls.first)
+      driven.receive(.called(call, outcome))
+      #expect(driven.completion?.grant?.profile == ["name": "Ada"])
+    }
+  }
+
+  @Test("userinfo of another person ends it, and the tokens are revoked")
+  func otherUserinfo() throws {
+    var (driven, nonce) = try driven()
+    driven.receive(genuine(nonce))
+    let call = try #require(driven.calls.first)
+    driven.receive(.called(call, .reply(reply(["sub": "u-2"]))))
+    #expect(driven.failure?.reason == .providerProtocolError)
+    #expect(driven.clearUp == [revocation])
+  }
+
+  @Test("a bad signature ends it, and the tokens are revoked")
+  func refused() throws {
+    var (driven, _) = try driven()
+    driven.receive(.idTokenVerified(.refused(message: "bad signature")))
+    #expect(driven.failure == .protocolError("bad signature"))
+    #expect(driven.clearUp == [revocation])
+  }
+
+  @Test("every claim is judged")
+  func badClaims() throws {
+    let cases: [(String, JSONValue?)] = [
+      ("iss", "https://evil.example.com"), ("aud", "other"), ("exp", 1_799_999_000),
+      ("nonce", "replayed"), ("nonce", nil), ("sub", nil), ("at_hash", "AAAA"),
+    ]
+    for (claim, value) in cases {
+      var (driven, nonce) = try driven()
+      driven.receive(genuine(nonce, [claim: value]))
+      #expect(driven.failure?.reason == .providerProtocolError)
+      #expect(driven.failure?.message.hasPrefix("the ID token is refused: ") == true)
+      #expect(driven.clearUp == [revocation])
+    }
+  }
+
+  @Test("a genuine token whose header is not accepted is refused all the same")
+  func badHeader() throws {
+    let none = signed(["alg": "none"])
+    var (driven, nonce) = try driven(
+      reply: tokenReply(["id_token": .string(none.revealed())]))
+    driven.receive(genuine(nonce))
+    #expect(driven.failure?.reason == .providerProtocolError)
+  }
+
+  @Test("the asked max_age is judged")
+  func maxAge() throws {
+    var params = OIDCAuthorize.Params()
+    params.maxAgeSeconds = 10
+    var (driven, nonce) = try driven(metadata(), params)
+    driven.receive(genuine(nonce, ["auth_time": 1_799_000_000]))
+    #expect(driven.failure?.reason == .providerProtocolError)
+  }
+
+  @Test("an answer without an ID token ends it")
+  func noIDToken() throws {
+    let (driven, _) = try driven(reply: tokenReply(["id_token": .some(nil)]))
+    #expect(driven.failure?.reason == .providerProtocolError)
+    #expect(driven.clearUp == [revocation])
+  }
+
+  @Test("somebody else than the named account ends it")
+  func otherAccount() throws {
+    let account = KnownAccount(id: AccountID("acc_1"), subject: "u-9")
+    var (driven, nonce) = try driven(account: account)
+    driven.receive(genuine(nonce))
+    #expect(driven.failure?.reason == .providerRejected)
+    #expect(driven.clearUp == [revocation])
+    let same = KnownAccount(id: AccountID("acc_1"), subject: "u-1")
+    (driven, nonce) = try self.driven(account: same)
+    driven.receive(genuine(nonce))
+    #expect(driven.calls.count == 1)
+  }
+
+  @Test("unreachable keys are tried again, then the tokens are revoked")
+  func keysUnreachable() throws {
+    var (driven, nonce) = try driven()
+    let verify = driven.last
+    for seconds in [1, 2, 4, 8, 16] {
+      driven.receive(.idTokenVerified(.unreachable(message: "gone")))
+      #expect(driven.last == .proceed([.wake(after: .seconds(seconds))]))
+      #expect(driven.flow.view.problem == .unreachable("gone"))
+      #expect(driven.receive(.woken) == verify)
+    }
+    var later = driven
+    later.receive(genuine(nonce))
+    #expect(later.flow.view.problem == nil)
+    driven.receive(.idTokenVerified(.unreachable(message: "gone")))
+    #expect(driven.failure?.reason == .providerUnreachable)
+    #expect(driven.clearUp == [revocation])
+  }
+}
