@@ -30,9 +30,12 @@ package final class Workplace: Sendable {
   }
 }
 
-/// Where `swift build` put the programs: beside the test bundle.
+/// Where `swift build` put the programs: beside the test bundle, or where `USHER_BIN` says.
 package enum BuiltProduct {
   package static func path(_ name: String) -> String {
+    if let directory = ProcessInfo.processInfo.environment["USHER_BIN"] {
+      return "\(directory)/\(name)"
+    }
     let bundle = CommandLine.arguments.first { $0.contains(".xctest") } ?? CommandLine.arguments[0]
     var directory = URL(fileURLWithPath: bundle).deletingLastPathComponent()
     if !FileManager.default.isExecutableFile(atPath: directory.appendingPathComponent(name).path) {
