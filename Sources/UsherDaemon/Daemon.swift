@@ -14,6 +14,8 @@ import UsherSystem
 package struct Daemon: ServiceLifecycle.Service {
   /// Seconds that calls in flight have to be answered when the daemon stops.
   static let grace = Duration.seconds(2)
+  /// Seconds that providers have to finish an answer when the daemon stops.
+  static let patience = Duration.seconds(5)
 
   private let setting: DaemonSetting
   private let log = Logger(label: "usherd")
@@ -113,7 +115,7 @@ package struct Daemon: ServiceLifecycle.Service {
     for server in servers { await server.close() }
     door.service.drain()
     await door.drain(grace: Self.grace)
-    await parts.stop()
+    await parts.stop(within: Self.patience)
   }
 }
 

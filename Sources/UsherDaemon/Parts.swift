@@ -66,9 +66,15 @@ struct Parts {
     try domain.flows.engine.restore()
   }
 
-  func stop() async {
+  /// Lets what providers are answering just now arrive and be written, for a while; then stops.
+  func stop(within limit: Duration) async {
+    let deadline = ContinuousClock.now + limit
+    while ContinuousClock.now < deadline, !(http.isIdle && domain.flows.engine.isIdle) {
+      await domain.world.alarms.pause(.milliseconds(20))
+    }
     domain.flows.engine.pauseAll()
     await http.shutdown()
+    await domain.tokens.refresher.settle()
   }
 }
 

@@ -39,6 +39,10 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
 
   mutating func receive(_ event: FlowEvent<Call>, at moment: inout Moment) -> Answer<Call>
 
+  /// What to say to the provider when the flow is cancelled or expires as it stands now: tokens it
+  /// holds are revoked.
+  var abandoned: [Call] { get }
+
   /// What to say to the provider when an outcome arrives after the flow ended: tokens that nobody
   /// will use are revoked.
   static func clearUp(_ call: Call, _ outcome: CallOutcome) -> [Call]
@@ -48,6 +52,7 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
 }
 
 extension FlowMachine {
+  package var abandoned: [Call] { [] }
   package static func clearUp(_ call: Call, _ outcome: CallOutcome) -> [Call] { [] }
   package static func word(
     for ending: Failure.Reason, provider: ProviderName

@@ -1,5 +1,4 @@
 import JSONRPC
-import Synchronization
 import UsherAPI
 import UsherConfig
 import UsherCore
@@ -18,7 +17,7 @@ final class FlowEngine: Sendable {
   let events: EventBus
   let runner: FlowRunner
   private let starts = StartBudget()
-  private let sessions = Mutex<[FlowID: FlowSession]>([:])
+  private let index = FlowIndex()
 
   init(
     world: World, store: Store, providers: Providers, accounts: AccountBook, events: EventBus,
@@ -33,7 +32,7 @@ final class FlowEngine: Sendable {
   }
 
   func flow(_ id: FlowID, of owner: Owner) throws(UsherError) -> FlowSession {
-    guard let session = sessions.withLock({ $0[id] }), session.owner == owner else {
+    guard let session = index.session(id), session.owner == owner else {
       throw UsherError(.notFound, "there is no flow \(id)")
     }
     return session
@@ -41,15 +40,14 @@ final class FlowEngine: Sendable {
 
   /// Newest first.
   func flows(of owner: Owner, where matches: (FlowSession) -> Bool) -> [FlowSession] {
-    sessions.withLock { Array($0.values) }
-      .filter { $0.owner == owner && matches($0) }
+    index.sessions(of: owner)
+      .filter(matches)
       .sorted { ($0.createdAt, $0.id.rawValue) > ($1.createdAt, $1.id.rawValue) }
   }
 
   func liveCount(of owner: Owner?) -> Int {
-    sessions.withLock { sessions in
-      sessions.values.count { (owner == nil || $0.owner == owner) && !$0.standing.isFinished }
-    }
+    let sessions = owner.map { index.sessions(of: $0) } ?? index.all
+    return sessions.count { !$0.standing.isFinished }
   }
 
   /// Begins a flow: durable before it is answered, its first effects under way.
@@ -66,9 +64,7 @@ final class FlowEngine: Sendable {
     let moment = world.moment()
     let (machine, answer) = try begin(type, call.params, provider, account, moment)
     let session = newSession(call, owner: owner, machine: machine, at: moment.now)
-    try await runner.open(session, with: answer, at: moment) { [self] in
-      sessions.withLock { $0[session.id] = session }
-    }
+    try await runner.open(session, with: answer, at: moment) { index.insert(session) }
     return session
   }
 
@@ -167,27 +163,29 @@ extension FlowEngine {
   /// Brings back what the store kept; nothing runs yet.
   func restore() throws(UsherError) {
     let journal = Dictionary(grouping: try store.loadJournal(), by: \.flow)
-    var restored: [FlowID: FlowSession] = [:]
     for row in try store.loadFlows() {
       let transitions = (journal[row.id] ?? []).map {
         Transition(revision: $0.revision, state: $0.state, at: $0.at)
       }
-      restored[row.id] = session(row, try RestoredFlow(row), transitions)
+      index.insert(session(row, try RestoredFlow(row), transitions))
     }
-    sessions.withLock { $0 = restored }
   }
 
   /// Sets every unfinished flow going again.
   func resumeAll() {
-    for session in sessions.withLock({ Array($0.values) }) where !session.standing.isFinished {
+    for session in index.all where !session.standing.isFinished {
       runner.resume(session)
     }
   }
 
   /// Lets go of listeners and alarms; what is on disk goes on with the next start.
   func pauseAll() {
-    for session in sessions.withLock({ Array($0.values) }) { runner.pause(session) }
+    runner.stop()
+    for session in index.all { runner.pause(session) }
   }
+
+  /// Whether no flow is at its mail.
+  var isIdle: Bool { index.all.allSatisfy(\.isIdle) }
 
   private func session(
     _ row: FlowRow, _ flow: RestoredFlow, _ transitions: [Transition]
@@ -207,15 +205,11 @@ extension FlowEngine {
   func sweep() async throws(UsherError) {
     let now = world.clock.now()
     let keep = Duration.seconds(world.config.limits.finishedFlowHours * 3600)
-    let old = sessions.withLock { sessions in
-      sessions.values.filter {
-        let standing = $0.standing
-        return standing.isFinished && standing.updatedAt + keep <= now
-      }
+    let old = index.all.filter {
+      let standing = $0.standing
+      return standing.isFinished && standing.updatedAt + keep <= now
     }
     try await store.commit(old.map { .deleteFlow($0.id) } + [.forgetRequests(expiredBy: now)])
-    sessions.withLock { sessions in
-      for session in old { sessions[session.id] = nil }
-    }
+    for session in old { index.remove(session) }
   }
 }

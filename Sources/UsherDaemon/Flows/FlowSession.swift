@@ -119,6 +119,8 @@ extension FlowSession {
     }
   }
 
+  var isIdle: Bool { current.withLock { !$0.isDraining } }
+
   /// The next piece of mail; nil ends the draining.
   func nextMail() -> Mail? {
     current.withLock { current in

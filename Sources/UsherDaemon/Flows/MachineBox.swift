@@ -11,6 +11,8 @@ protocol AnyMachine: Sendable {
 
   mutating func receive(_ event: EngineEvent, at moment: inout Moment) -> EngineAnswer
   func word(for ending: Failure.Reason) -> ProviderWord?
+  /// What to say to the provider when the flow ends as it stands now.
+  var abandoned: [any ProviderCall] { get }
   var epilogue: Epilogue { get }
   func isSame(as other: any AnyMachine) -> Bool
   /// What is stored of the flow, to be sealed; without a machine once the flow has ended.
@@ -69,6 +71,8 @@ struct MachineBox<Machine: FlowMachine>: AnyMachine {
   func word(for ending: Failure.Reason) -> ProviderWord? {
     Machine.word(for: ending, provider: provider.name)
   }
+
+  var abandoned: [any ProviderCall] { machine.abandoned }
 
   var epilogue: Epilogue {
     Epilogue(provider: provider) { call, outcome in

@@ -35,8 +35,8 @@ actor MetadataCache {
       return await task.value
     }
     let task = Task {
-      let discovery = await fetch(provider)
-      if case .found(let metadata) = discovery {
+      let (discovery, isWhole) = await fetchDocuments(provider)
+      if isWhole, case .found(let metadata) = discovery {
         entries[provider.name] = Entry(
           settings: settings, metadata: metadata, fetchedAt: clock.now())
       }
@@ -47,8 +47,13 @@ actor MetadataCache {
     return await task.value
   }
 
+  /// Asks anew, whatever is remembered.
+  func fetch(_ provider: ProviderConfig) async -> Discovery { await fetchDocuments(provider).0 }
+
   /// Both well-known documents, and what the configuration says over them.
-  func fetch(_ provider: ProviderConfig) async -> Discovery {
+  ///
+  /// - Returns: Also whether both places answered: what is known by halves is not remembered.
+  private func fetchDocuments(_ provider: ProviderConfig) async -> (Discovery, isWhole: Bool) {
     let urls = OIDCMetadata.wellKnownURLs(issuer: provider.oidc.issuer.text)
     var documents: [JSONValue] = []
     var trouble: String?
@@ -69,9 +74,10 @@ actor MetadataCache {
       }
     }
     if documents.isEmpty, !OIDCMetadata.needsNoDocuments(provider.oidc) {
-      if let flaw { return .unusable(message: flaw) }
-      if let trouble { return .unreachable(message: trouble) }
+      if let flaw { return (.unusable(message: flaw), false) }
+      if let trouble { return (.unreachable(message: trouble), false) }
     }
-    return OIDCMetadata.read(documents: documents, settings: provider.oidc)
+    let discovery = OIDCMetadata.read(documents: documents, settings: provider.oidc)
+    return (discovery, trouble == nil && flaw == nil)
   }
 }

@@ -22,6 +22,7 @@ final class ProviderHTTP: Sendable {
   private let world: World
   private let log: Logger
   private let clients = Mutex<[HTTPSettings.Key: HTTPClient]>([:])
+  private let inFlight = Mutex(0)
 
   init(
     on group: any EventLoopGroup, credentials: Credentials, health: ProviderHealth, world: World,
@@ -36,6 +37,8 @@ final class ProviderHTTP: Sendable {
 
   /// Renders and sends; never throws: what goes wrong is an outcome.
   func send(_ call: any ProviderCall, for provider: ProviderConfig) async -> CallOutcome {
+    inFlight.withLock { $0 += 1 }
+    defer { inFlight.withLock { $0 -= 1 } }
     let outcome = await attempt(call, provider)
     health.note(outcome, of: provider.name, at: world.clock.now())
     log.debug(
@@ -46,6 +49,8 @@ final class ProviderHTTP: Sendable {
       ])
     return outcome
   }
+
+  var isIdle: Bool { inFlight.withLock { $0 == 0 } }
 
   func shutdown() async {
     for client in clients.withLock({ Array($0.values) }) { try? await client.shutdown() }

@@ -48,7 +48,7 @@ extension ConnectionHandler: ConnectionLink {
     context?.flush()
   }
 
-  private func drain(_ name: String) {
+  func drain(_ name: String) {
     while let context, context.channel.isWritable, let message = subscriptions[name]?.next(name) {
       write(message.line)
       guard message.isLast, let ended = subscriptions.removeValue(forKey: name) else { continue }

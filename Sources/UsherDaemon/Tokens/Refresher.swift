@@ -60,6 +60,11 @@ actor Refresher {
     }
   }
 
+  /// Returns when no refresh runs: a rotated refresh token that is on its way must not be lost.
+  func settle() async {
+    while let current = running.values.first { _ = await current.task.value }
+  }
+
   private func begin(_ record: AccountRecord, _ key: TokenKey) {
     let task = Task<Outcome, Never> {
       let outcome = await refreshed(record, key)

@@ -126,6 +126,13 @@ package struct OIDCAuthorize: FlowMachine {
     }
   }
 
+  package var abandoned: [OIDCCall] {
+    switch state {
+    case .discovering, .preparing, .authorizing, .exchanging: []
+    case .signingIn(let signIn): signIn.abandoned
+    }
+  }
+
   package static func clearUp(_ call: OIDCCall, _ outcome: CallOutcome) -> [OIDCCall] {
     OIDCCall.clearingUp(call, outcome)
   }

@@ -93,6 +93,13 @@ package struct OIDCDevice: FlowMachine {
     }
   }
 
+  package var abandoned: [OIDCCall] {
+    switch state {
+    case .discovering, .requesting, .polling: []
+    case .signingIn(let signIn): signIn.abandoned
+    }
+  }
+
   package static func clearUp(_ call: OIDCCall, _ outcome: CallOutcome) -> [OIDCCall] {
     OIDCCall.clearingUp(call, outcome)
   }

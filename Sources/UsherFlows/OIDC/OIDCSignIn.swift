@@ -52,6 +52,9 @@ struct OIDCSignIn: Codable, Sendable, Equatable {
     return (signIn, .proceed(signIn.effects))
   }
 
+  /// Takes the tokens back when nobody will have them.
+  var abandoned: [OIDCCall] { OIDCCall.revoking(tokens, metadata) }
+
   var view: FlowView {
     switch phase {
     case .verifying:

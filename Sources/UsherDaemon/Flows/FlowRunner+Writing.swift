@@ -1,0 +1,165 @@
+import JSONRPC
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+
+// From an answer to a durable change.
+extension FlowRunner {
+  /// What an answer comes to.
+  struct Decision {
+    var next: FlowSession.Standing
+    var effects: [EngineEffect]
+    var grant: AccountGrant?
+    var clearUp: [any ProviderCall]
+  }
+
+  /// What is written for it, and what becomes of the account.
+  struct Plan {
+    var changes: [Change]
+    var account: AccountBook.Update?
+  }
+
+  func apply(
+    _ answer: EngineAnswer, _ machine: any AnyMachine, _ before: FlowSession.Standing,
+    _ session: FlowSession, at now: Timestamp
+  ) async throws(UsherError) {
+    if case .ignore = answer { return }
+    var decision = decide(answer, machine, before, at: now)
+    var plan = try plan(decision, session, before)
+    do {
+      try await store.commit(plan.changes)
+    } catch  where error.cause is Conflict {
+      // Another flow of the same person finished first: update the account it made.
+      decision = decide(answer, machine, before, at: now)
+      plan = try self.plan(decision, session, before)
+      try await store.commit(plan.changes)
+    }
+    FailPoint.reach("flow.before-effects")
+    take(decision, plan, session)
+    if decision.next.revision > before.revision {
+      let what = decision.next.isFinished ? "finished" : "moved"
+      events.publish(.flow(what, session.flow, at: now), owner: session.owner)
+    }
+  }
+
+  func decide(
+    _ answer: EngineAnswer, _ machine: any AnyMachine, _ before: FlowSession.Standing,
+    at now: Timestamp
+  ) -> Decision {
+    var decision = Decision(next: before, effects: [], grant: nil, clearUp: [])
+    decision.next.machine = machine
+    decision.next.view = machine.view
+    switch answer {
+    case .proceed(let effects): decision.effects = effects
+    case .finish(let completion):
+      decision.next.ending = FlowEnding(status: .succeeded, result: .object(completion.result))
+      decision.grant = completion.grant
+    case .fail(let failure, let calls):
+      decision.next.ending = FlowEnding(status: .failed, failure: failure)
+      decision.clearUp = calls
+    case .refuse, .ignore: break
+    }
+    if decision.next.view != before.view || decision.next.ending != before.ending {
+      decision.next.revision += 1
+      decision.next.updatedAt = now
+    }
+    return decision
+  }
+
+  func plan(
+    _ decision: Decision, _ session: FlowSession, _ before: FlowSession.Standing
+  ) throws(UsherError) -> Plan {
+    let next = decision.next
+    let isSame =
+      next.revision == before.revision
+      && next.machine.map { new in before.machine?.isSame(as: new) ?? false } ?? true
+    var changes: [Change] = isSame ? [] : [.putFlow(try row(session, next))]
+    if next.revision > before.revision { changes.append(.appendJournal(journal(session, next))) }
+    let account = try decision.grant.map { grant throws(UsherError) in
+      try accounts.update(
+        grant, owner: session.owner, provider: session.provider, at: next.updatedAt)
+    }
+    guard let account else { return Plan(changes: changes, account: nil) }
+    var finished = next
+    finished.ending = next.ending.naming(account.record.id)
+    changes[0] = .putFlow(try row(session, finished))
+    return Plan(changes: changes + account.changes, account: account)
+  }
+
+  /// Takes over in memory what is on disk, and sets its effects going.
+  func take(_ decision: Decision, _ plan: Plan, _ session: FlowSession) {
+    var next = decision.next
+    if let account = plan.account {
+      accounts.install(account)
+      next.ending = next.ending.naming(account.record.id)
+    }
+    let machine = next.machine
+    if next.isFinished {
+      next.machine = nil
+      session.epilogue = machine?.epilogue
+      session.setAlarm(nil)
+      session.setExpiry(nil)
+      effects.stopListening(session)
+    }
+    session.install(next)
+    if !next.isFinished { watchDeadline(session) }
+    guard let machine else { return }
+    for call in decision.clearUp { effects.tidy(call, machine.provider) }
+    for effect in decision.effects {
+      effects.perform(effect, session, machine) { [self] event in
+        deliver(.event(event), to: session)
+      }
+    }
+  }
+
+  func watchDeadline(_ session: FlowSession) {
+    let left = session.standing.expiresAt - world.clock.now()
+    session.setExpiry(
+      world.alarms.after(left) { [self, weak session] in
+        guard let session else { return }
+        deliver(.expire, to: session)
+      })
+  }
+
+  func row(
+    _ session: FlowSession, _ standing: FlowSession.Standing
+  ) throws(UsherError) -> FlowRow {
+    guard let machine = standing.machine else {
+      throw UsherError(.internalError, "flow \(session.id) has no machine to store")
+    }
+    return FlowRow(
+      id: session.id, owner: session.owner, provider: session.provider, kind: session.kind,
+      status: standing.ending.status.rawValue, revision: standing.revision,
+      state: standing.view.state, createdAt: session.createdAt, updatedAt: standing.updatedAt,
+      expiresAt: standing.expiresAt, requestID: session.requestID, key: standing.view.key,
+      payload: try machine.payload(standing.ending))
+  }
+
+  func journal(_ session: FlowSession, _ standing: FlowSession.Standing) -> JournalRow {
+    JournalRow(
+      flow: session.id, revision: standing.revision, state: standing.view.state,
+      status: standing.ending.status.rawValue, stepType: standing.view.step.kind.rawValue,
+      at: standing.updatedAt)
+  }
+
+  func requestRow(
+    _ session: FlowSession, _ id: String, at now: Timestamp
+  ) -> RequestRow {
+    RequestRow(
+      owner: session.owner, provider: session.provider, requestID: id, flow: session.id,
+      expiresAt: now + .seconds(world.config.limits.requestIdDays * 86_400))
+  }
+}
+
+extension FlowEnding {
+  /// The same, with the account it brought in its result.
+  func naming(_ account: AccountID) -> FlowEnding {
+    guard status == .succeeded, case .object(var members)? = result else { return self }
+    members["account"] = .string(account.rawValue)
+    var named = self
+    named.result = .object(members)
+    return named
+  }
+}
