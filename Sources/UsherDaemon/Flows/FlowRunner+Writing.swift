@@ -1,4 +1,5 @@
 import JSONRPC
+import Logging
 import UsherAPI
 import UsherConfig
 import UsherCore
@@ -39,8 +40,7 @@ extension FlowRunner {
     FailPoint.reach("flow.before-effects")
     take(decision, plan, session)
     if decision.next.revision > before.revision {
-      let what = decision.next.isFinished ? "finished" : "moved"
-      events.publish(.flow(what, session.flow, at: now), owner: session.owner)
+      tell(decision.next.isFinished ? "finished" : "moved", session, at: now)
     }
   }
 
@@ -150,6 +150,21 @@ extension FlowRunner {
     RequestRow(
       owner: session.owner, provider: session.provider, requestID: id, flow: session.id,
       expiresAt: now + .seconds(world.config.limits.requestIdDays * 86_400))
+  }
+}
+
+// One flow's story, for subscribers and for the journal.
+extension FlowRunner {
+  func tell(_ what: String, _ session: FlowSession, at now: Timestamp) {
+    let flow = session.flow
+    events.publish(.flow(what, flow, at: now), owner: session.owner)
+    var metadata: Logger.Metadata = [
+      "flow": .string(flow.id.rawValue), "provider": .string(flow.provider.rawValue),
+      "kind": .string(flow.kind), "state": .string(flow.state),
+      "status": .string(flow.status.rawValue), "client": .string("uid \(session.owner.uid)"),
+    ]
+    if let failure = flow.failure { metadata["reason"] = .string(failure.reason.rawValue) }
+    log.log(level: what == "moved" ? .debug : .info, "flow \(what)", metadata: metadata)
   }
 }
 

@@ -17,7 +17,7 @@ final class FlowRunner: Sendable {
   let accounts: AccountBook
   let events: EventBus
   let effects: EffectRunner
-  private let log: Logger
+  let log: Logger
   private let isStopped = Mutex(false)
 
   init(
@@ -61,7 +61,7 @@ final class FlowRunner: Sendable {
     try await store.commit(first + plan.changes)
     register()
     take(decision, plan, session)
-    events.publish(.flow("started", session.flow, at: moment.now), owner: session.owner)
+    tell("started", session, at: moment.now)
   }
 
   /// Sets a flow going again after a restart.
@@ -147,7 +147,7 @@ extension FlowRunner {
     let plan = try plan(decision, session, before)
     try await store.commit(plan.changes)
     take(decision, plan, session)
-    events.publish(.flow("finished", session.flow, at: world.clock.now()), owner: session.owner)
+    tell("finished", session, at: world.clock.now())
   }
 
   private func ended(
