@@ -96,6 +96,9 @@ package final class SandboxUnderTest: Sendable {
     base = "http://127.0.0.1:\(port)"
   }
 
+  /// From now on nobody answers at its address.
+  package func killAtOnce() { program.killAtOnce() }
+
   /// A `[[provider]]` that leads here.
   package func provider(_ name: String = "demo", more: String = "") -> String {
     """

@@ -23,15 +23,18 @@ package enum Web {
     try send(method, url, body: json, type: "application/json")
   }
 
+  /// - Parameter extra: More headers; `Host` replaces the right one.
   package static func send(
     _ method: String, _ url: String, body: [UInt8]? = nil, type: String = "text/plain",
-    within seconds: Int = 20
+    headers extra: [String: String] = [:], within seconds: Int = 20
   ) throws -> Reply {
     guard let parts = URLComponents(string: url), let host = parts.host, let port = parts.port
     else { throw TestTrouble("not a loopback URL: \(url)") }
     let path = parts.percentEncodedPath.isEmpty ? "/" : parts.percentEncodedPath
     let target = path + (parts.percentEncodedQuery.map { "?\($0)" } ?? "")
-    var request = "\(method) \(target) HTTP/1.1\r\nHost: \(host):\(port)\r\nConnection: close\r\n"
+    var request = "\(method) \(target) HTTP/1.1\r\nConnection: close\r\n"
+    let headers = ["Host": "\(host):\(port)"].merging(extra) { _, extra in extra }
+    for (name, value) in headers { request += "\(name): \(value)\r\n" }
     if let body { request += "Content-Type: \(type)\r\nContent-Length: \(body.count)\r\n" }
     let bytes = try exchange(
       Array((request + "\r\n").utf8) + (body ?? []), host, UInt16(port), seconds)
