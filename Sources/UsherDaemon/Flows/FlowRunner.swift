@@ -128,7 +128,7 @@ extension FlowRunner {
     switch answer {
     case .refuse(let field, let message):
       throw UsherError(
-        .invalidInput, message, detail: .init(field: "input.\(field)", flow: session.id))
+        .invalidInput, message, detail: .init(field: field, flow: session.id))
     case .ignore:
       throw UsherError(
         .unexpectedInput, "the step takes no such input",
