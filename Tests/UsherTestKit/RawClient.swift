@@ -39,16 +39,37 @@ package final class RawClient: @unchecked Sendable {
 
   package func send(_ line: String) throws { try send(raw: Array(line.utf8) + [0x0A]) }
 
+  /// Sends what there is room for now, and never waits.
+  ///
+  /// - Returns: How many bytes went out; 0 when the daemon does not read at the moment.
+  package func sendWhatFits(_ bytes: [UInt8]) throws -> Int {
+    let count = Foundation.send(
+      descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
+    if count >= 0 { return count }
+    guard errno == EAGAIN else { throw TestTrouble("the daemon closed the connection") }
+    return 0
+  }
+
+  /// Says that nothing more will be sent, as a shell's pipe does at its end.
+  package func finishSending() { shutdown(descriptor, Int32(SHUT_WR)) }
+
   /// The next line, parsed.
   ///
   /// - Throws: When none comes in time; nil when the daemon closed the connection.
   package func receive(within seconds: Double = 10) throws -> JSONValue? {
+    try receiveLine(within: seconds).map { try JSONValue(parsing: $0) }
+  }
+
+  /// The next line as it came, without its end.
+  ///
+  /// - Throws: When none comes in time; nil when the daemon closed the connection.
+  package func receiveLine(within seconds: Double = 10) throws -> [UInt8]? {
     let deadline = Date(timeIntervalSinceNow: seconds)
     while true {
       if let end = unread.firstIndex(of: 0x0A) {
         let line = Array(unread[..<end])
         unread.removeFirst(end + 1)
-        return try JSONValue(parsing: line)
+        return line
       }
       let left = Int32(max(0, deadline.timeIntervalSinceNow * 1000))
       var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
