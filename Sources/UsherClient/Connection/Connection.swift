@@ -1,0 +1,244 @@
+import JSONRPC
+import NIOCore
+import Synchronization
+import UsherAPI
+import UsherCore
+
+/// One connection to the daemon: many calls at a time, told apart by their ids.
+///
+/// It lives until either side closes it and is not opened again: the next one is another.
+final class Connection: Sendable {
+  /// Gets the result's JSON, or why there is none; called exactly once.
+  typealias Finish = @Sendable (Result<[UInt8], any Error>) -> Void
+
+  private struct State {
+    var calls = CallTable<Finish>(limit: Connection.callLimit)
+    var subscriptions = Subscriptions()
+  }
+
+  /// As many as the daemon serves at a time by its defaults (RPC.md § Limits).
+  static let callLimit = 64
+
+  let socketPath: String
+  private let channel: any Channel
+  private let state = Mutex(State())
+
+  init(_ channel: any Channel, socketPath: String) {
+    self.channel = channel
+    self.socketPath = socketPath
+  }
+
+  var isOpen: Bool { state.withLock { $0.calls.isOpen } }
+
+  /// Ends the connection; calls in flight throw `trouble`.
+  func close(_ trouble: ConnectionTrouble.Kind = .closed) {
+    end(ConnectionTrouble(trouble, socketPath: socketPath))
+  }
+
+  func end(_ error: any Error) {
+    let (waiting, streams) = state.withLock { state in
+      (state.calls.end(error), state.subscriptions.end())
+    }
+    for finish in waiting { finish(.failure(error)) }
+    for stream in streams { stream.feed.finish(throwing: stream.ending(.disconnected)) }
+    channel.close(promise: nil)
+  }
+}
+
+// MARK: - Calling
+
+extension Connection {
+  /// Makes a call and waits for its one reply.
+  ///
+  /// - Parameter deadline: From now; then the call is given up, here and at the daemon.
+  /// - Throws: `UsherError` from the daemon, or `deadlineExceeded`; `ConnectionTrouble`;
+  ///   `CancellationError` when the task is cancelled, which gives the call up as well.
+  func call(
+    _ method: String, _ params: [UInt8], deadline: Duration, onReply: (@Sendable ([UInt8]) -> Void)?
+  ) async throws -> [UInt8] {
+    let id = state.withLock { $0.calls.reserve() }
+    let timer = channel.eventLoop.scheduleTask(in: TimeAmount(deadline)) {
+      self.giveUp(id, UsherError(.deadlineExceeded, "usherd did not answer \(method) in time"))
+    }
+    defer { timer.cancel() }
+    return try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        begin(id, method, params) { result in
+          if case .success(let reply) = result { onReply?(reply) }
+          continuation.resume(with: result)
+        }
+      }
+    } onCancel: {
+      giveUp(id, CancellationError())
+    }
+  }
+
+  /// Makes a call that nobody waits for.
+  func call(_ method: String, _ params: [UInt8], finish: @escaping Finish) {
+    begin(state.withLock { $0.calls.reserve() }, method, params, finish: finish)
+  }
+
+  func notify(_ method: String, _ params: [UInt8]) {
+    send(Self.notification(method, params))
+  }
+
+  private static func notification(_ method: String, _ params: [UInt8]) -> [UInt8] {
+    var line: [UInt8] = []
+    line.appendNotification(method: method, params: params)
+    return line
+  }
+
+  private func begin(
+    _ id: RequestID, _ method: String, _ params: [UInt8], finish: @escaping Finish
+  ) {
+    var line: [UInt8] = []
+    line.appendRequest(method: method, params: params, id: id)
+    let call = line
+    let refused: (finish: Finish, error: any Error)? = state.withLock { state in
+      switch state.calls.begin(id, line: call, waiter: finish) {
+      case .send: send(call)
+      case .wait: break
+      case .refuse(let finish, let error): return (finish, error)
+      }
+      return nil
+    }
+    if let refused { refused.finish(.failure(refused.error)) }
+  }
+
+  private func giveUp(_ id: RequestID, _ error: any Error) {
+    let finish: Finish? = state.withLock { state in
+      switch state.calls.giveUp(id, error) {
+      case .nothing: return nil
+      case .resume(let finish): return finish
+      case .resumeAndCancel(let finish):
+        send(Self.notification(RPCCancel.name, Array(#"{"id":\#(id)}"#.utf8)))
+        return finish
+      }
+    }
+    finish?(.failure(error))
+  }
+
+  /// Queues a line and returns at once. A failure ends the connection.
+  ///
+  /// Called under the lock that decided it, lines go out in the order of the decisions: a call is
+  /// never overtaken by its cancelling. Nothing is written before this returns, also on the event
+  /// loop, so that a failure does not come back in here.
+  private func send(_ line: [UInt8]) {
+    var buffer = channel.allocator.buffer(capacity: line.count + 1)
+    buffer.writeBytes(line)
+    buffer.writeInteger(UInt8(ascii: "\n"))
+    let bytes = buffer
+    channel.eventLoop.execute { [self] in
+      channel.writeAndFlush(bytes).whenFailure { _ in self.close(.lost) }
+    }
+  }
+}
+
+// MARK: - What comes in
+
+extension Connection {
+  /// A server's replies nest deeper than calls may: `rpc.discover` holds schemas in schemas.
+  private static let replyLimits = JSONLimits(lineBytes: .max, nesting: 128, batch: .max)
+
+  /// Takes in one line, on the event loop.
+  func take(_ line: UnsafeRawBufferPointer) {
+    guard let messages = try? ServerMessage.read(line, limits: Self.replyLimits) else {
+      return close(.garbled)
+    }
+    for message in messages { take(message) }
+  }
+
+  private func take(_ message: ServerMessage) {
+    switch message {
+    case .response(let response): take(response)
+    case .notification(let method, let params): deliver(method, params ?? [])
+    case .request(let id, let method, _):
+      var line: [UInt8] = []
+      let error = UsherError(.methodNotFound, "a client has no methods")
+      line.appendError(code: error.reason.code, message: "\(error.message): \(method)", id: id)
+      send(line)
+    }
+  }
+
+  /// A reply without an id says that a line of ours could not be read: it is not known whose.
+  private func take(_ response: ServerMessage.Response) {
+    let result = response.outcome.mapError { UsherError($0) as any Error }
+    if response.id == .null {
+      if case .failure(let error) = result { return end(error) }
+      return close(.garbled)
+    }
+    let finish: Finish? = state.withLock { state in
+      let answer = state.calls.replied(response.id)
+      if let line = answer.send { send(line) }
+      return answer.waiter
+    }
+    finish?(result)
+  }
+}
+
+// MARK: - Events
+
+extension Connection {
+  /// Subscribes, and feeds what comes into the stream from its very first event.
+  ///
+  /// - Parameter dialer: Kept until the stream ends, so that the connection is.
+  func subscribe(
+    _ params: [UInt8], deadline: Duration, feed: EventFeed, dialer: Dialer
+  ) async throws {
+    let name = EventsSubscribe.name
+    _ = try await call(name, params, deadline: deadline) { [weak self] reply in
+      guard let self else { return }
+      guard let made = try? ReplyCoding.decode(EventsSubscribe.Reply.self, from: reply) else {
+        return close(.garbled)
+      }
+      state.withLock { $0.subscriptions.add(made.subscription, cursor: made.cursor, feed) }
+      feed.onTermination = { [weak self] _ in
+        withExtendedLifetime(dialer) { self?.unsubscribe(made.subscription) }
+      }
+    }
+  }
+
+  private func unsubscribe(_ subscription: String) {
+    guard state.withLock({ $0.subscriptions.remove(subscription) }) else { return }
+    endAtDaemon(subscription)
+  }
+
+  private func endAtDaemon(_ subscription: String) {
+    guard let params = try? ReplyCoding.encode(EventsUnsubscribe(subscription: subscription)) else {
+      return
+    }
+    notify(EventsUnsubscribe.name, params)
+  }
+
+  private func deliver(_ method: String, _ params: [UInt8]) {
+    switch method {
+    case EventNotification.name:
+      // An event this client does not know yet is skipped.
+      guard let event = try? ReplyCoding.decode(EventNotification.self, from: params) else {
+        return
+      }
+      deliver(event)
+    case EventsLost.name:
+      guard let lost = try? ReplyCoding.decode(EventsLost.self, from: params) else { return }
+      let stream = state.withLock { $0.subscriptions.take(lost.subscription) }
+      stream?.feed.finish(throwing: EventsEnded(.overflow, cursor: lost.cursor))
+    default: break
+    }
+  }
+
+  private func deliver(_ event: EventNotification) {
+    guard let stream = state.withLock({ $0.subscriptions.stream(event.subscription) }) else {
+      return endAtDaemon(event.subscription)
+    }
+    switch stream.feed.yield(event) {
+    case .enqueued:
+      state.withLock { $0.subscriptions.advance(event.subscription, to: event.cursor) }
+    case .dropped:
+      guard state.withLock({ $0.subscriptions.remove(event.subscription) }) else { return }
+      stream.feed.finish(throwing: stream.ending(.overflow))
+      endAtDaemon(event.subscription)
+    case .terminated: unsubscribe(event.subscription)
+    @unknown default: break
+    }
+  }
+}

@@ -1,0 +1,120 @@
+import Glibc
+import NIOCore
+import NIOPosix
+import UsherAPI
+import UsherCore
+
+/// Opens the connection when it is needed first, and another when the last one has ended.
+actor Dialer {
+  struct Setup: Sendable {
+    var socketPath: String
+    var hello: RPCHello
+    var maxReplyBytes: Int
+  }
+
+  private enum State {
+    case idle
+    case dialing(Task<Connection, any Error>)
+    case connected(Connection)
+    case closed
+  }
+
+  private let setup: Setup
+  private var state = State.idle
+
+  init(_ setup: Setup) { self.setup = setup }
+
+  deinit {
+    if case .connected(let connection) = state { connection.close() }
+  }
+
+  /// - Throws: `ConnectionTrouble`.
+  func connection() async throws -> Connection {
+    switch state {
+    case .connected(let connection) where connection.isOpen: return connection
+    case .dialing(let task): return try await task.value
+    case .closed: throw ConnectionTrouble(.closed, socketPath: setup.socketPath)
+    case .idle, .connected: return try await dial()
+    }
+  }
+
+  func close() {
+    switch state {
+    case .connected(let connection): connection.close()
+    case .idle, .dialing, .closed: break
+    }
+    state = .closed
+  }
+
+  private func dial() async throws -> Connection {
+    let setup = setup
+    let task = Task { try await Connection.open(setup) }
+    state = .dialing(task)
+    let result = await task.result
+    switch state {
+    case .dialing(task):
+      state = if case .success(let connection) = result { .connected(connection) } else { .idle }
+    case .closed: if case .success(let connection) = result { connection.close() }
+    case .idle, .dialing, .connected: break
+    }
+    return try result.get()
+  }
+}
+
+extension Connection {
+  /// The time the kernel has to connect; on a Unix socket it is a moment or never.
+  private static let connectLimit = TimeAmount.seconds(5)
+
+  fileprivate static func open(_ setup: Dialer.Setup) async throws -> Connection {
+    do {
+      let bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+        .connectTimeout(connectLimit)
+      let connection = try await bootstrap.connect(unixDomainSocketPath: setup.socketPath) {
+        channel in
+        channel.eventLoop.makeCompletedFuture {
+          let connection = Connection(channel, socketPath: setup.socketPath)
+          let handler = LineHandler(connection, maxReplyBytes: setup.maxReplyBytes)
+          try channel.pipeline.syncOperations.addHandler(handler)
+          return connection
+        }
+      }
+      try connection.sayHello(setup.hello)
+      return connection
+    } catch {
+      throw ConnectionTrouble(error, socketPath: setup.socketPath)
+    }
+  }
+
+  /// Goes ahead of the first call and waits for nothing: a daemon that refuses it still serves.
+  private func sayHello(_ hello: RPCHello) throws {
+    call(RPCHello.name, try ReplyCoding.encode(hello)) { [weak self] result in
+      guard case .success(let reply) = result,
+        let answer = try? ReplyCoding.decode(RPCHello.Reply.self, from: reply)
+      else { return }
+      if answer.protocol != 1 { self?.close(.incompatible) }
+    }
+  }
+}
+
+extension ConnectionTrouble {
+  fileprivate init(_ error: any Error, socketPath: String) {
+    if let trouble = error as? ConnectionTrouble {
+      self = trouble
+      return
+    }
+    guard let error = error as? IOError else {
+      self.init(error is SocketAddressError ? .badPath : .other, socketPath: socketPath)
+      return
+    }
+    let kind: Kind =
+      switch error.errnoCode {
+      case ENOENT: .noSocket
+      case ECONNREFUSED: .refused
+      case EACCES, EPERM: .notPermitted
+      case ENOTSOCK, ENOTDIR, ENAMETOOLONG, EPROTOTYPE: .badPath
+      case EAGAIN: .busy
+      default: .other
+      }
+    self.init(kind, socketPath: socketPath, errorNumber: error.errnoCode)
+  }
+}

@@ -1,0 +1,60 @@
+import JSONRPC
+import NIOCore
+
+/// Cuts what arrives into lines and hands them to the connection.
+///
+/// What a line sets off may make NIO read what is left before ``channelRead(context:data:)`` has
+/// returned: a write or a close that finds the other side gone does. So lines are cut first and
+/// handed on afterwards, in order, by the outermost call.
+final class LineHandler: ChannelInboundHandler {
+  typealias InboundIn = ByteBuffer
+
+  private enum Arrival {
+    case line([UInt8])
+    case tooLong
+  }
+
+  private var splitter: LineSplitter
+  private var arrivals: [Arrival] = []
+  private var isHandingOn = false
+  private let connection: Connection
+
+  init(_ connection: Connection, maxReplyBytes: Int) {
+    self.connection = connection
+    splitter = LineSplitter(maxLineBytes: maxReplyBytes)
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    var cut: [Arrival] = []
+    unwrapInboundIn(data).withUnsafeReadableBytes { chunk in
+      splitter.feed(chunk) { event in
+        switch event {
+        case .line(let line): cut.append(.line(Array(line)))
+        case .tooLong: cut.append(.tooLong)
+        }
+      }
+    }
+    arrivals += cut
+    handOn()
+  }
+
+  private func handOn() {
+    guard !isHandingOn else { return }
+    isHandingOn = true
+    defer { isHandingOn = false }
+    while !arrivals.isEmpty {
+      let batch = arrivals
+      arrivals = []
+      for arrival in batch {
+        switch arrival {
+        case .line(let line): line.withUnsafeBytes { connection.take($0) }
+        case .tooLong: connection.close(.replyTooLarge)
+        }
+      }
+    }
+  }
+
+  func channelInactive(context: ChannelHandlerContext) { connection.close(.lost) }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) { connection.close(.lost) }
+}

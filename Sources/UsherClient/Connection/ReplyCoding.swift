@@ -1,0 +1,30 @@
+import FoundationEssentials
+import JSONRPC
+import UsherAPI
+import UsherCore
+
+/// Between the contract's types and the JSON of the wire.
+enum ReplyCoding {
+  static func encode(_ value: some Encodable) throws -> [UInt8] {
+    Array(try JSONEncoder().encode(value))
+  }
+
+  static func decode<T: Decodable>(_ type: T.Type, from bytes: [UInt8]) throws -> T {
+    try JSONDecoder().decode(type, from: Data(bytes))
+  }
+}
+
+extension UsherError {
+  /// What a reply's error says: `data.reason` where it is there, else the code.
+  init(_ error: ResponseError) {
+    let data = error.data.flatMap {
+      try? ReplyCoding.decode(ErrorData.self, from: $0.encoded())
+    }
+    if let data {
+      self = data.error(message: error.message)
+    } else {
+      let reason = Reason.allCases.first { $0.code == error.code } ?? .internalError
+      self.init(reason, error.message)
+    }
+  }
+}

@@ -1,0 +1,34 @@
+import UsherAPI
+
+typealias EventFeed = AsyncThrowingStream<EventNotification, any Error>.Continuation
+
+/// The event streams that one connection feeds.
+struct Subscriptions {
+  struct Stream {
+    let feed: EventFeed
+    /// Of the last event handed on; before the first, of the subscription itself.
+    var cursor: Int
+
+    func ending(_ cause: EventsEnded.Cause) -> EventsEnded { EventsEnded(cause, cursor: cursor) }
+  }
+
+  private var streams: [String: Stream] = [:]
+
+  mutating func add(_ name: String, cursor: Int, _ feed: EventFeed) {
+    streams[name] = Stream(feed: feed, cursor: cursor)
+  }
+
+  func stream(_ name: String) -> Stream? { streams[name] }
+
+  mutating func advance(_ name: String, to cursor: Int) { streams[name]?.cursor = cursor }
+
+  mutating func take(_ name: String) -> Stream? { streams.removeValue(forKey: name) }
+
+  /// - Returns: Whether it was there.
+  mutating func remove(_ name: String) -> Bool { take(name) != nil }
+
+  mutating func end() -> [Stream] {
+    defer { streams = [:] }
+    return Array(streams.values)
+  }
+}

@@ -1,0 +1,139 @@
+import Synchronization
+public import UsherAPI
+public import UsherCore
+
+/// One flow, from its begin to its end.
+///
+/// ```swift
+/// for try await flow in session.steps {
+///   guard case .enterCode? = flow.step else { continue }
+///   try await session.submit(.code(Secret(readLine() ?? ""), fields: [:]))
+/// }
+/// ```
+public final class FlowSession: Sendable {
+  /// The longest that one look at the daemon waits, in milliseconds.
+  static let pollMs = 30_000
+
+  public let id: FlowID
+  private let client: UsherClient
+  private let latest: Mutex<Flow>
+
+  init(_ client: UsherClient, _ flow: Flow) {
+    self.client = client
+    id = flow.id
+    latest = Mutex(flow)
+  }
+
+  /// The flow as it was last seen here; nothing is asked.
+  public var flow: Flow { latest.withLock { $0 } }
+
+  /// The flow now and each time it moves on, until it has ended; its end comes too.
+  public var steps: FlowSteps { FlowSteps(session: self) }
+
+  /// Answers a step: that of `seen`, or the one at which the flow was last seen here.
+  ///
+  /// - Throws: `UsherError` with reason `conflict` when the flow has moved on meanwhile,
+  ///   `invalidInput` with `detail.field`; either way nothing has changed. After a lost connection,
+  ///   which is `ConnectionTrouble`, it is not known whether the answer arrived: ``steps`` tells.
+  @discardableResult
+  public func submit(_ input: FlowInput, answering seen: Flow? = nil) async throws -> Flow {
+    let submit = FlowSubmit(flow: id, revision: (seen ?? flow).revision, input: input.json)
+    return take(try await client.call(submit).flow)
+  }
+
+  /// Cancels the flow; one that has ended stays as it is.
+  @discardableResult
+  public func cancel() async throws -> Flow {
+    take(try await client.call(FlowCancel(flow: id)).flow)
+  }
+
+  /// Asks how the flow stands.
+  @discardableResult
+  public func refresh() async throws -> Flow {
+    take(try await client.call(FlowGet(flow: id)).flow)
+  }
+
+  /// Waits until the flow has moved on from a revision, for as long as that takes.
+  ///
+  /// A daemon that restarts meanwhile is waited for, as long as `patience` says.
+  public func change(
+    after revision: Int, patience: Duration = .seconds(10)
+  ) async throws -> Flow {
+    var away = Absence(patience: patience)
+    while true {
+      let seen = flow
+      if seen.revision > revision || seen.status.isFinished { return seen }
+      do {
+        let wait = FlowWait(flow: id, revision: revision, timeoutMs: Self.pollMs)
+        take(try await client.call(wait).flow)
+        away = Absence(patience: patience)
+      } catch let trouble as ConnectionTrouble where trouble.mayPass {
+        guard let pause = away.pause() else { throw trouble }
+        try await Task.sleep(for: pause)
+      }
+    }
+  }
+
+  /// Keeps a flow unless a newer one is kept already, and hands it on.
+  @discardableResult
+  private func take(_ flow: Flow) -> Flow {
+    latest.withLock { latest in
+      if flow.revision >= latest.revision { latest = flow }
+    }
+    return flow
+  }
+}
+
+/// How long a daemon has been away, in growing pauses between looks.
+struct Absence {
+  private var left: Duration
+  private var next = Duration.milliseconds(100)
+
+  init(patience: Duration) { left = patience }
+
+  /// How long to pause before the next look; nil when the patience is used up.
+  mutating func pause() -> Duration? {
+    guard left > .zero else { return nil }
+    let pause = min(next, left)
+    left -= pause
+    next = min(next * 2, .seconds(2))
+    return pause
+  }
+}
+
+/// A flow each time it moves on.
+///
+/// What happens between two looks is seen as one change: an element is the flow as it stands, not
+/// each state it went through. The last element is the flow's end.
+public struct FlowSteps: AsyncSequence, Sendable {
+  public typealias Element = Flow
+
+  let session: FlowSession
+
+  public struct AsyncIterator: AsyncIteratorProtocol {
+    private enum Shown {
+      case nothing
+      case revision(Int)
+      case end
+    }
+
+    private let session: FlowSession
+    private var shown = Shown.nothing
+
+    init(_ session: FlowSession) { self.session = session }
+
+    /// - Throws: What ``FlowSession/change(after:patience:)`` throws.
+    public mutating func next() async throws -> Flow? {
+      let flow: Flow
+      switch shown {
+      case .nothing: flow = session.flow
+      case .revision(let revision): flow = try await session.change(after: revision)
+      case .end: return nil
+      }
+      shown = flow.status.isFinished ? .end : .revision(flow.revision)
+      return flow
+    }
+  }
+
+  public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(session) }
+}

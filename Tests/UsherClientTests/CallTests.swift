@@ -1,0 +1,197 @@
+import JSONRPC
+import Synchronization
+import Testing
+import UsherClient
+
+@Suite("Calling the daemon", .timeLimit(.minutes(1)))
+struct CallTests {
+  private func client(_ path: String) -> UsherClient {
+    UsherClient(socketPath: path, name: "test", version: "1")
+  }
+
+  @Test("nothing is opened before the first call")
+  func lazy() async throws {
+    let path = FakeDaemon.freshPath()
+    let usher = client(path)
+    try await FakeDaemon.run(at: path) { peer in
+      try await peer.reply(try await peer.next(), Sample.token)
+      _ = try await peer.next()
+    } _: { daemon in
+      #expect(daemon.connections == 0)
+      let token = try await usher.token(provider: "work")
+      #expect(token.accessToken.revealed() == "at-1")
+      #expect(daemon.connections == 1)
+    }
+  }
+
+  @Test("calls share one connection, and replies in another order find their calls")
+  func multiplexed() async throws {
+    try await FakeDaemon.run { peer in
+      let first = try await peer.next()
+      let second = try await peer.next()
+      for call in [second, first] {
+        try await peer.reply(call, #"{"echo":"\#(call.method)"}"#)
+      }
+      _ = try await peer.next()
+    } _: { daemon in
+      let usher = client(daemon.path)
+      async let a = usher.call("a.a")
+      async let b = usher.call("b.b")
+      let replies = try await [a, b]
+      #expect(replies == [["echo": "a.a"], ["echo": "b.b"]])
+      #expect(daemon.connections == 1)
+    }
+  }
+
+  @Test("the daemon's error comes with its reason, field and next flow")
+  func typedError() async throws {
+    try await FakeDaemon.run { peer in
+      let next = #"""
+        ,"next":{"method":"flow.start","params":{"provider":"work","kind":"authorize",\#
+        "params":{"account":"acc_1"}}}
+        """#
+      try await peer.fail(
+        try await peer.next(),
+        Sample.error(1102, "reauthentication_required", "sign in again", more: next))
+      _ = try await peer.next()
+    } _: { daemon in
+      let error = await #expect(throws: UsherError.self) {
+        try await client(daemon.path).token(provider: "work")
+      }
+      #expect(error?.reason == .reauthenticationRequired)
+      #expect(error?.message == "sign in again")
+      let next = UsherError.NextFlow(
+        provider: ProviderName("work"), kind: "authorize", account: AccountID("acc_1"))
+      #expect(error?.detail.next == next)
+    }
+  }
+
+  @Test("an error without data is known by its code")
+  func bareError() async throws {
+    try await FakeDaemon.run { peer in
+      try await peer.fail(try await peer.next(), #"{"code":-32601,"message":"no such method"}"#)
+      _ = try await peer.next()
+    } _: { daemon in
+      let error = await #expect(throws: UsherError.self) {
+        try await client(daemon.path).call("no.such")
+      }
+      #expect(error?.reason == .methodNotFound)
+    }
+  }
+
+  @Test("a cancelled task throws at once and tells the daemon")
+  func cancel() async throws {
+    let cancelled = Mutex<JSONValue?>(nil)
+    let (asked, ask) = AsyncStream.makeStream(of: Void.self)
+    let (told, tell) = AsyncStream.makeStream(of: Void.self)
+    try await FakeDaemon.run { peer in
+      let call = try await peer.next()
+      ask.yield()
+      let cancel = try await peer.next()
+      cancelled.withLock { $0 = ["id": cancel.params["id"] ?? .null, "was": "\(call.id)"] }
+      #expect(cancel.method == "rpc.cancel")
+      tell.yield()
+      _ = try await peer.next()
+    } _: { daemon in
+      let usher = client(daemon.path)
+      let task = Task { try await usher.token(provider: "work") }
+      for await _ in asked { break }
+      task.cancel()
+      await #expect(throws: CancellationError.self) { try await task.value }
+      for await _ in told { break }
+      let seen = cancelled.withLock { $0 }
+      #expect(seen?["id"]?.integerValue.map(String.init) == seen?["was"]?.stringValue)
+    }
+  }
+
+  @Test("a call over its deadline throws and is given up at the daemon")
+  func deadline() async throws {
+    let (told, tell) = AsyncStream.makeStream(of: String.self)
+    try await FakeDaemon.run { peer in
+      _ = try await peer.next()
+      tell.yield(try await peer.next().method)
+      _ = try await peer.next()
+    } _: { daemon in
+      let usher = client(daemon.path)
+      let error = await #expect(throws: UsherError.self) {
+        try await usher.call(SystemStatus(), deadline: .milliseconds(200))
+      }
+      #expect(error?.reason == .deadlineExceeded)
+      for await method in told {
+        #expect(method == "rpc.cancel")
+        break
+      }
+    }
+  }
+
+  @Test("the late reply to a call given up is no other call's")
+  func lateReply() async throws {
+    let (asked, ask) = AsyncStream.makeStream(of: Void.self)
+    try await FakeDaemon.run { peer in
+      let late = try await peer.next()
+      ask.yield()
+      _ = try await peer.next()
+      let call = try await peer.next()
+      try await peer.reply(late, #"{"late":true}"#)
+      try await peer.reply(call, #"{"late":false}"#)
+      _ = try await peer.next()
+    } _: { daemon in
+      let usher = client(daemon.path)
+      let task = Task { try await usher.call("a.a") }
+      for await _ in asked { break }
+      task.cancel()
+      await #expect(throws: CancellationError.self) { try await task.value }
+      let reply = try await usher.call("b.b")
+      #expect(reply == ["late": false])
+    }
+  }
+
+  @Test("beyond 64 calls in flight the others wait for their turn, and all are answered")
+  func manyCalls() async throws {
+    let most = Mutex(0)
+    try await FakeDaemon.run { peer in
+      var open: [Call] = []
+      for _ in 0..<64 { open.append(try await peer.next()) }
+      most.withLock { $0 = open.count }
+      for answered in 0..<100 {
+        try await peer.reply(open[answered], "{}")
+        if open.count < 100 { open.append(try await peer.next()) }
+      }
+      _ = try await peer.next()
+    } _: { daemon in
+      let usher = client(daemon.path)
+      try await withThrowingTaskGroup(of: JSONValue.self) { group in
+        for number in 0..<100 { group.addTask { try await usher.call("n.\(number)") } }
+        for try await reply in group { #expect(reply == [:]) }
+      }
+      #expect(most.withLock { $0 } == 64)
+    }
+  }
+
+  @Test("a call larger than a line may be is refused here")
+  func tooLarge() async throws {
+    let error = await #expect(throws: UsherError.self) {
+      let text = String(repeating: "x", count: 1 << 20)
+      _ = try await client("/nowhere").call("a.a", params: ["text": .string(text)])
+    }
+    #expect(error?.reason == .messageTooLarge)
+  }
+
+  @Test("after close, calls in flight and later ones throw")
+  func closed() async throws {
+    let (asked, ask) = AsyncStream.makeStream(of: Void.self)
+    try await FakeDaemon.run { peer in
+      _ = try await peer.next()
+      ask.yield()
+      _ = try await peer.next()
+    } _: { daemon in
+      let usher = client(daemon.path)
+      let task = Task { try await usher.token(provider: "work") }
+      for await _ in asked { break }
+      await usher.close()
+      let trouble = ConnectionTrouble(.closed, socketPath: daemon.path)
+      await #expect(throws: trouble) { try await task.value }
+      await #expect(throws: trouble) { try await usher.token(provider: "work") }
+    }
+  }
+}

@@ -1,0 +1,125 @@
+import JSONRPC
+import Testing
+import UsherClient
+
+@Suite("Events as they come", .timeLimit(.minutes(1)))
+struct EventTests {
+  private static func event(_ cursor: Int, to subscription: String = "sub_1") -> String {
+    #"""
+    {"subscription":"\#(subscription)","cursor":\#(cursor),"event":{"topic":"flow",\#
+    "what":"moved","at":"2030-01-01T00:00:00Z","flow":"flw_1"}}
+    """#
+  }
+
+  private static func subscribe(_ peer: Peer) async throws -> Call {
+    let call = try await peer.next()
+    #expect(call.method == "events.subscribe")
+    try await peer.reply(call, #"{"subscription":"sub_1","cursor":7}"#)
+    return call
+  }
+
+  @Test("events of the subscription come in order; unknown ones are skipped")
+  func inOrder() async throws {
+    try await FakeDaemon.run { peer in
+      let call = try await Self.subscribe(peer)
+      #expect(call.params == ["topics": ["flow", "token"], "since": 5])
+      try await peer.notify("events.notify", Self.event(8))
+      try await peer.notify("events.notify", #"{"subscription":"sub_1","cursor":9,"event":{}}"#)
+      try await peer.notify("something.else", "{}")
+      try await peer.notify("events.notify", Self.event(10))
+      while true { _ = try await peer.next() }
+    } _: { daemon in
+      let usher = UsherClient(socketPath: daemon.path)
+      var seen: [Int] = []
+      for try await event in usher.events([.flow, .token], since: 5) {
+        seen.append(event.cursor)
+        if event.cursor == 10 { break }
+      }
+      #expect(seen == [8, 10])
+    }
+  }
+
+  @Test("a reader that stops unsubscribes")
+  func unsubscribe() async throws {
+    let (told, tell) = AsyncStream.makeStream(of: Call.self)
+    try await FakeDaemon.run { peer in
+      _ = try await Self.subscribe(peer)
+      try await peer.notify("events.notify", Self.event(8))
+      tell.yield(try await peer.next())
+      _ = try await peer.next()
+    } _: { daemon in
+      let usher = UsherClient(socketPath: daemon.path)
+      for try await _ in usher.events([.flow]) { break }
+      for await call in told {
+        #expect(call.method == "events.unsubscribe")
+        #expect(call.params == ["subscription": "sub_1"])
+        break
+      }
+      _ = usher
+    }
+  }
+
+  @Test("events.lost ends the stream and says where to go on")
+  func lost() async throws {
+    try await FakeDaemon.run { peer in
+      _ = try await Self.subscribe(peer)
+      try await peer.notify("events.lost", #"{"subscription":"sub_1","cursor":9}"#)
+      _ = try await peer.next()
+    } _: { daemon in
+      let usher = UsherClient(socketPath: daemon.path)
+      await #expect(throws: EventsEnded(.overflow, cursor: 9)) {
+        for try await _ in usher.events([.flow]) {}
+      }
+    }
+  }
+
+  @Test("a lost connection ends the stream at the last event's cursor")
+  func disconnected() async throws {
+    try await FakeDaemon.run { peer in
+      _ = try await Self.subscribe(peer)
+      try await peer.notify("events.notify", Self.event(8))
+    } _: { daemon in
+      let usher = UsherClient(socketPath: daemon.path)
+      await #expect(throws: EventsEnded(.disconnected, cursor: 8)) {
+        for try await _ in usher.events([.flow]) {}
+      }
+    }
+  }
+
+  @Test("a reader that is too slow loses the stream, not the memory")
+  func overflow() async throws {
+    let (sent, done) = AsyncStream.makeStream(of: Void.self)
+    try await FakeDaemon.run { peer in
+      _ = try await Self.subscribe(peer)
+      for cursor in 8..<308 { try await peer.notify("events.notify", Self.event(cursor)) }
+      let call = try await peer.next()
+      #expect(call.method == "events.unsubscribe")
+      done.yield()
+      _ = try await peer.next()
+    } _: { daemon in
+      let usher = UsherClient(socketPath: daemon.path)
+      let events = usher.events([.flow])
+      for await _ in sent { break }
+      var count = 0
+      await #expect(throws: EventsEnded(.overflow, cursor: 263)) {
+        for try await _ in events { count += 1 }
+      }
+      #expect(count == 256)
+    }
+  }
+
+  @Test("a refused subscription ends the stream with the refusal")
+  func refused() async throws {
+    try await FakeDaemon.run { peer in
+      try await peer.fail(
+        try await peer.next(), Sample.error(-32001, "permission_denied", "not allowed"))
+      _ = try await peer.next()
+    } _: { daemon in
+      let usher = UsherClient(socketPath: daemon.path)
+      let error = await #expect(throws: UsherError.self) {
+        for try await _ in usher.events([.flow]) {}
+      }
+      #expect(error?.reason == .permissionDenied)
+    }
+  }
+}

@@ -1,0 +1,152 @@
+import FoundationEssentials
+import Glibc
+import JSONRPC
+import NIOCore
+import NIOPosix
+import Synchronization
+
+/// A Unix socket behind which a test plays the daemon.
+///
+/// The script runs once for each connection, and the connection is closed when it returns.
+final class FakeDaemon: Sendable {
+  typealias Script = @Sendable (Peer) async throws -> Void
+
+  let path: String
+  private let server: any Channel
+  private let count: Counter
+
+  /// Connections taken so far.
+  var connections: Int { count.value.withLock { $0 } }
+
+  static func run<T>(
+    at path: String = freshPath(), _ script: @escaping Script,
+    _ body: (FakeDaemon) async throws -> T
+  ) async throws -> T {
+    let daemon = try await FakeDaemon(path, script)
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    do {
+      let result = try await body(daemon)
+      try await daemon.server.close()
+      return result
+    } catch {
+      try await daemon.server.close()
+      throw error
+    }
+  }
+
+  /// A path in a folder of its own, short enough for a socket.
+  static func freshPath() -> String {
+    var name = Array("/tmp/usher-test-XXXXXX".utf8CString)
+    mkdtemp(&name)
+    return String(decoding: name.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self) + "/s"
+  }
+
+  private init(_ path: String, _ script: @escaping Script) async throws {
+    self.path = path
+    let count = Counter()
+    self.count = count
+    server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+      .childChannelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture {
+          let index = count.value.withLock { value in
+            value += 1
+            return value
+          }
+          let (lines, feed) = AsyncStream.makeStream(of: [UInt8].self)
+          try channel.pipeline.syncOperations.addHandler(Lines(feed))
+          let peer = Peer(index: index, channel: channel, lines: lines)
+          Task {
+            try? await script(peer)
+            channel.close(promise: nil)
+          }
+        }
+      }
+      .bind(unixDomainSocketPath: path).get()
+  }
+
+  private final class Counter: Sendable {
+    let value = Mutex(0)
+  }
+
+  private final class Lines: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    private let feed: AsyncStream<[UInt8]>.Continuation
+    private var splitter = LineSplitter()
+
+    init(_ feed: AsyncStream<[UInt8]>.Continuation) { self.feed = feed }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+      unwrapInboundIn(data).withUnsafeReadableBytes { chunk in
+        splitter.feed(chunk) { event in
+          if case .line(let line) = event { feed.yield(Array(line)) }
+        }
+      }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) { feed.finish() }
+  }
+}
+
+/// The test's end of one connection.
+final class Peer: Sendable {
+  /// From 1: which connection this is.
+  let index: Int
+  private let channel: any Channel
+  private let lines: AsyncStream<[UInt8]>
+
+  struct Gone: Error {}
+
+  init(index: Int, channel: any Channel, lines: AsyncStream<[UInt8]>) {
+    self.index = index
+    self.channel = channel
+    self.lines = lines
+  }
+
+  /// The next call or notification; a greeting is answered on the way.
+  func next() async throws -> Call {
+    while true {
+      let call = try await nextOfAny()
+      guard call.method == "rpc.hello" else { return call }
+      try await reply(
+        call, #"{"protocol":1,"server":{"version":"0"},"limits":{},"instanceId":"i"}"#)
+    }
+  }
+
+  func nextOfAny() async throws -> Call {
+    for await line in lines { return Call(try JSONValue(parsing: line)) }
+    throw Gone()
+  }
+
+  func reply(_ call: Call, _ result: String) async throws {
+    try await write(#"{"jsonrpc":"2.0","id":\#(call.id),"result":\#(result)}"#)
+  }
+
+  func fail(_ call: Call, _ error: String) async throws {
+    try await write(#"{"jsonrpc":"2.0","id":\#(call.id),"error":\#(error)}"#)
+  }
+
+  func notify(_ method: String, _ params: String) async throws {
+    try await write(#"{"jsonrpc":"2.0","method":"\#(method)","params":\#(params)}"#)
+  }
+
+  func writeAndForget(_ line: String) {
+    channel.writeAndFlush(ByteBuffer(string: line + "\n"), promise: nil)
+  }
+
+  /// Writes a line as it is.
+  func write(_ line: String) async throws {
+    try await channel.writeAndFlush(ByteBuffer(string: line + "\n"))
+  }
+}
+
+/// What a client sent.
+struct Call: Sendable {
+  let json: JSONValue
+
+  init(_ json: JSONValue) { self.json = json }
+
+  var method: String { json["method"]?.stringValue ?? "" }
+  var params: JSONValue { json["params"] ?? [:] }
+  /// As JSON; `null` for a notification.
+  var id: String { String(decoding: (json["id"] ?? .null).encoded(), as: UTF8.self) }
+}

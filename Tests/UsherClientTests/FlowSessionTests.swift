@@ -1,0 +1,93 @@
+import JSONRPC
+import Testing
+import UsherClient
+
+@testable import struct UsherClient.Absence
+
+@Suite("A flow, step by step", .timeLimit(.minutes(1)))
+struct FlowSessionTests {
+  @Test("each change comes once, in order, and the end is the last")
+  func steps() async throws {
+    try await FakeDaemon.run { peer in
+      try await peer.reply(try await peer.next(), Sample.flow(1))
+      let first = try await peer.next()
+      #expect(first.params == ["flow": "flw_1", "revision": 1, "timeoutMs": 30000])
+      try await peer.reply(first, Sample.waited(1))
+      try await peer.reply(try await peer.next(), Sample.waited(3, step: Sample.openURL))
+      try await peer.reply(
+        try await peer.next(),
+        Sample.waited(4, "succeeded", result: #"{"account":"acc_1"}"#))
+      _ = try await peer.next()
+    } _: { daemon in
+      let usher = UsherClient(socketPath: daemon.path)
+      let session = try await usher.flow(provider: "work", kind: "authorize")
+      var seen: [Int] = []
+      for try await flow in session.steps { seen.append(flow.revision) }
+      #expect(seen == [1, 3, 4])
+      #expect(session.flow.result == ["account": "acc_1"])
+    }
+  }
+
+  @Test("an answer carries the revision it answers, and its reply is the next step")
+  func submit() async throws {
+    try await FakeDaemon.run { peer in
+      try await peer.reply(try await peer.next(), Sample.flow(1, step: Sample.openURL))
+      let submit = try await peer.next()
+      #expect(
+        submit.params == [
+          "flow": "flw_1", "revision": 1, "input": ["type": "openURL", "redirectURL": "u"],
+        ])
+      try await peer.reply(submit, Sample.flow(2, "succeeded"))
+      _ = try await peer.next()
+    } _: { daemon in
+      let usher = UsherClient(socketPath: daemon.path)
+      let session = try await usher.flow(provider: "work", kind: "authorize")
+      var seen: [Int] = []
+      for try await flow in session.steps {
+        seen.append(flow.revision)
+        if case .openURL? = flow.step { try await session.submit(.redirect(url: Secret("u"))) }
+      }
+      #expect(seen == [1, 2])
+    }
+  }
+
+  @Test("a flow is cancelled by its id")
+  func cancel() async throws {
+    try await FakeDaemon.run { peer in
+      try await peer.reply(try await peer.next(), Sample.flow(1))
+      let cancel = try await peer.next()
+      #expect(cancel.method == "flow.cancel")
+      #expect(cancel.params == ["flow": "flw_1"])
+      try await peer.reply(cancel, Sample.flow(2, "cancelled"))
+      _ = try await peer.next()
+    } _: { daemon in
+      let usher = UsherClient(socketPath: daemon.path)
+      let session = try await usher.session(of: FlowID("flw_1"))
+      #expect(try await session.cancel().status == .cancelled)
+      #expect(session.flow.status == .cancelled)
+    }
+  }
+
+  @Test("a daemon that restarts while a step is waited for is waited for")
+  func restart() async throws {
+    try await FakeDaemon.run { peer in
+      let call = try await peer.next()
+      if call.method == "flow.start" { return try await peer.reply(call, Sample.flow(1)) }
+      // Lost, and lost when repeated: only then patience is needed.
+      if peer.index < 4 { return }
+      try await peer.reply(call, Sample.waited(2, "succeeded"))
+    } _: { daemon in
+      let usher = UsherClient(socketPath: daemon.path)
+      let session = try await usher.flow(provider: "work", kind: "authorize")
+      #expect(try await session.change(after: 1).status == .succeeded)
+    }
+  }
+
+  @Test("patience grows its pauses and has an end")
+  func patience() {
+    var absence = Absence(patience: .milliseconds(1000))
+    var pauses: [Duration] = []
+    while let pause = absence.pause() { pauses.append(pause) }
+    #expect(pauses == [100, 200, 400, 300].map { .milliseconds($0) })
+  }
+}

@@ -1,0 +1,105 @@
+import JSONRPC
+import Synchronization
+import Testing
+import UsherClient
+
+@Suite("After a lost connection", .timeLimit(.minutes(1)))
+struct RepeatTests {
+  @Test("the next call makes a new connection")
+  func reconnect() async throws {
+    try await FakeDaemon.run { peer in
+      try await peer.reply(try await peer.next(), Sample.status)
+    } _: { daemon in
+      let usher = UsherClient(socketPath: daemon.path)
+      _ = try await usher.call(SystemStatus())
+      _ = try await usher.call(SystemStatus())
+      #expect(daemon.connections == 2)
+    }
+  }
+
+  private static let safe: [(String, JSONValue)] = [
+    ("system.status", [:]), ("token.get", ["provider": "work"]), ("flow.wait", ["revision": 1]),
+    ("flow.start", ["requestId": "r"]), ("flow.cancel", [:]), ("credential.set", [:]),
+  ]
+
+  private static let unsafe: [(String, JSONValue)] = [
+    ("flow.submit", ["revision": 1]), ("flow.start", [:]), ("flow.start", ["requestId": nil]),
+    ("token.get", ["forceRefresh": true]), ("account.forget", [:]), ("token.revoke", [:]),
+    ("credential.delete", [:]), ("thing.unheardOf", [:]),
+  ]
+
+  @Test("a call that is safe to repeat is repeated", arguments: safe)
+  func repeated(method: String, params: JSONValue) async throws {
+    let seen = Mutex<[JSONValue]>([])
+    try await FakeDaemon.run { peer in
+      let call = try await peer.next()
+      seen.withLock { $0.append(call.params) }
+      if peer.index == 2 { try await peer.reply(call, #"{"done":true}"#) }
+    } _: { daemon in
+      let reply = try await UsherClient(socketPath: daemon.path).call(method, params: params)
+      #expect(reply == ["done": true])
+      #expect(seen.withLock { $0 } == [params, params])
+    }
+  }
+
+  @Test("a call that is not is not", arguments: unsafe)
+  func notRepeated(method: String, params: JSONValue) async throws {
+    try await FakeDaemon.run { peer in
+      _ = try await peer.next()
+    } _: { daemon in
+      let usher = UsherClient(socketPath: daemon.path)
+      await #expect(throws: ConnectionTrouble(.lost, socketPath: daemon.path)) {
+        try await usher.call(method, params: params)
+      }
+      #expect(daemon.connections == 1)
+    }
+  }
+
+  @Test("it is repeated once")
+  func once() async throws {
+    try await FakeDaemon.run { peer in
+      _ = try await peer.next()
+    } _: { daemon in
+      let usher = UsherClient(socketPath: daemon.path)
+      await #expect(throws: ConnectionTrouble(.lost, socketPath: daemon.path)) {
+        try await usher.call(SystemStatus())
+      }
+      #expect(daemon.connections == 2)
+    }
+  }
+
+  @Test("a flow whose first reply was lost is picked up by its request id")
+  func pickedUp() async throws {
+    try await FakeDaemon.run { peer in
+      let start = try await peer.next()
+      #expect(start.params["requestId"]?.stringValue?.utf8.count == 32)
+      if peer.index == 1 { return }
+      try await peer.fail(
+        start, Sample.error(1003, "request_id_reused", "used", more: #","flow":"flw_1""#))
+      let get = try await peer.next()
+      #expect(get.params == ["flow": "flw_1"])
+      try await peer.reply(get, Sample.flow(4))
+      _ = try await peer.next()
+    } _: { daemon in
+      let usher = UsherClient(socketPath: daemon.path)
+      let session = try await usher.flow(provider: "work", kind: "authorize")
+      #expect(session.flow.revision == 4)
+    }
+  }
+
+  @Test("a request id of the caller's own that was used before is his to know")
+  func ownRequestID() async throws {
+    try await FakeDaemon.run { peer in
+      try await peer.fail(
+        try await peer.next(),
+        Sample.error(1003, "request_id_reused", "used", more: #","flow":"flw_1""#))
+      _ = try await peer.next()
+    } _: { daemon in
+      let error = await #expect(throws: UsherError.self) {
+        try await UsherClient(socketPath: daemon.path).flow(
+          provider: "work", kind: "authorize", requestId: "mine")
+      }
+      #expect(error?.detail.flow == FlowID("flw_1"))
+    }
+  }
+}

@@ -1,0 +1,166 @@
+import Glibc
+import Testing
+import UsherClient
+
+@Suite("When the daemon is down, or is not the daemon", .timeLimit(.minutes(1)))
+struct TroubleTests {
+  private func client(_ path: String, maxReplyBytes: Int = 1 << 20) -> UsherClient {
+    UsherClient(socketPath: path, name: "test", version: "1", maxReplyBytes: maxReplyBytes)
+  }
+
+  private func trouble(_ usher: UsherClient) async -> ConnectionTrouble? {
+    await #expect(throws: ConnectionTrouble.self) { try await usher.token(provider: "work") }
+  }
+
+  @Test("no socket: is it running?")
+  func noSocket() async {
+    let found = await trouble(client("/tmp/usher-no-such-socket"))
+    #expect(found?.kind == .noSocket)
+    #expect(found?.hint == "is usherd running? systemctl start usherd.socket")
+    #expect(found?.message == "there is no socket at /tmp/usher-no-such-socket")
+  }
+
+  @Test("a socket without a listener is refused")
+  func refused() async throws {
+    let path = FakeDaemon.freshPath()
+    let fd = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+    var address = sockaddr_un()
+    address.sun_family = UInt16(AF_UNIX)
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: Array(path.utf8)) }
+    let bound = withUnsafePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        bind(fd, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+      }
+    }
+    #expect(bound == 0)
+    Glibc.close(fd)
+    let found = await trouble(client(path))
+    #expect(found?.kind == .refused)
+    #expect(found?.hint == "is usherd running? systemctl start usherd.socket")
+  }
+
+  @Test("a socket that may not be opened names the group")
+  func notPermitted() {
+    let found = ConnectionTrouble(.notPermitted, socketPath: "/s", errorNumber: EACCES)
+    #expect(
+      "\(found)"
+        == "/s may not be opened by you; join the group usher, or ask whoever runs this machine")
+  }
+
+  @Test("a path too long for a socket is no crash")
+  func longPath() async {
+    let found = await trouble(client("/" + String(repeating: "x", count: 300)))
+    #expect(found?.kind == .badPath)
+  }
+
+  @Test(
+    "what is not JSON-RPC ends the connection",
+    arguments: [
+      "hello", "{}", "[]", "\u{0}", #"{"jsonrpc":"2.0","id":1}"#,
+      #"{"jsonrpc":"2.0","id":2,"result":1,"error":{"code":1,"message":"x"}}"#,
+    ])
+  func garbage(line: String) async throws {
+    try await FakeDaemon.run { peer in
+      _ = try await peer.next()
+      try await peer.write(line)
+      _ = try await peer.next()
+    } _: { daemon in
+      #expect(await trouble(client(daemon.path))?.kind == .garbled)
+    }
+  }
+
+  @Test("a result of another shape is not taken for an answer")
+  func wrongShape() async throws {
+    try await FakeDaemon.run { peer in
+      try await peer.reply(try await peer.next(), #"{"accessToken":7}"#)
+      _ = try await peer.next()
+    } _: { daemon in
+      #expect(await trouble(client(daemon.path))?.kind == .garbled)
+    }
+  }
+
+  @Test("a line that is too long ends the connection, and the next call makes another")
+  func hugeReply() async throws {
+    try await FakeDaemon.run { peer in
+      let call = try await peer.next()
+      if peer.index == 1 { try await peer.write(String(repeating: "x", count: 5000)) }
+      try await peer.reply(call, Sample.token)
+      _ = try await peer.next()
+    } _: { daemon in
+      let usher = client(daemon.path, maxReplyBytes: 4096)
+      #expect(await trouble(usher)?.kind == .replyTooLarge)
+      let token = try await usher.token(provider: "work")
+      #expect(token.account == AccountID("acc_1"))
+    }
+  }
+
+  @Test("an error that belongs to no call goes to all of them")
+  func nullID() async throws {
+    try await FakeDaemon.run { peer in
+      _ = try await peer.next()
+      let error = Sample.error(-32700, "parse_error", "not JSON")
+      try await peer.write(#"{"jsonrpc":"2.0","id":null,"error":\#(error)}"#)
+      _ = try await peer.next()
+    } _: { daemon in
+      let error = await #expect(throws: UsherError.self) {
+        try await client(daemon.path).token(provider: "work")
+      }
+      #expect(error?.reason == .parseError)
+    }
+  }
+
+  @Test("a daemon that calls the client is told that a client has no methods")
+  func calledBack() async throws {
+    try await FakeDaemon.run { peer in
+      let call = try await peer.next()
+      try await peer.write(#"{"jsonrpc":"2.0","id":"x","method":"do.this"}"#)
+      let answer = try await peer.next()
+      #expect(answer.json["error"]?["code"] == -32601)
+      try await peer.reply(call, Sample.token)
+      _ = try await peer.next()
+    } _: { daemon in
+      _ = try await client(daemon.path).token(provider: "work")
+    }
+  }
+
+  @Test("a daemon that calls, and is gone before it is answered, is no crash")
+  func goneWhileAnswered() async throws {
+    let lines = (0..<200).map { #"{"jsonrpc":"2.0","id":\#($0),"method":"do.this"}"# }
+    try await FakeDaemon.run { peer in
+      _ = try await peer.next()
+      for line in lines { peer.writeAndForget(line) }
+    } _: { daemon in
+      for _ in 0..<20 { #expect(await trouble(client(daemon.path))?.kind == .lost) }
+    }
+  }
+
+  @Test("another version of the protocol is said to be that")
+  func incompatible() async throws {
+    let usher = UsherClient(socketPath: FakeDaemon.freshPath(), name: "t", version: "1")
+    try await RawDaemon.run(at: usher.socketPath) { hello in
+      #"""
+      {"jsonrpc":"2.0","id":\#(hello.id),"result":{"protocol":2,"server":{"version":"9"},\#
+      "limits":{},"instanceId":"i"}}
+      """#
+    } _: {
+      #expect(await trouble(usher)?.kind == .incompatible)
+    }
+  }
+
+  /// A daemon whose greeting is the test's.
+  private enum RawDaemon {
+    static func run(
+      at path: String, greeting: @escaping @Sendable (Call) -> String,
+      _ body: () async throws -> Void
+    ) async throws {
+      try await FakeDaemon.run(at: path) { peer in
+        let hello = try await peer.nextOfAny()
+        #expect(hello.method == "rpc.hello")
+        try await peer.write(greeting(hello))
+        while true { _ = try await peer.nextOfAny() }
+      } _: { _ in
+        try await body()
+      }
+    }
+  }
+}
