@@ -1,0 +1,23 @@
+import JSONRPC
+import UsherAPI
+import UsherCore
+
+extension Desk {
+  /// Shows a flow, as JSON or in words; without the credential its step may hand over.
+  func show(_ flow: Flow, _ json: [UInt8]) {
+    if printsJSON {
+      let reply = (try? JSONValue(parsing: json, limits: JSONLimits(nesting: 128))) ?? .null
+      console.json(reply.withoutStepSecrets.encoded())
+      return
+    }
+    console.facts([
+      ("flow", "\(flow.id)"), ("provider", "\(flow.provider)"), ("kind", flow.kind),
+      ("status", flow.status.rawValue), ("state", flow.state), ("revision", "\(flow.revision)"),
+      ("step", flow.step?.kind.rawValue), ("problem", flow.problem?.message),
+      ("failure", flow.failure.map { "\($0.reason.rawValue): \($0.message)" }),
+      ("request", flow.requestId), ("created", "\(flow.createdAt)"),
+      ("updated", "\(flow.updatedAt)"), ("expires", "\(flow.expiresAt)"),
+    ])
+    console.facts((flow.result?.objectValue ?? [:]).facts)
+  }
+}

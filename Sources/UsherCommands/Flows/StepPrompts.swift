@@ -1,0 +1,261 @@
+import JSONRPC
+import UsherAPI
+import UsherCore
+
+/// Asks a person for the answer to a step, line by line.
+struct StepPrompts: Sendable {
+  let console: Console
+  let clock: any Clock
+
+  /// The input ended, or says that the person wants to go back.
+  enum Interruption: Error {
+    case endOfInput
+    case back
+  }
+
+  /// - Returns: Nil where there is nothing to answer, or nobody to do so and no need.
+  /// - Throws: ``Failure`` where an answer is needed and the input has ended.
+  func ask(_ flow: Flow) async throws -> FlowInput? {
+    guard let step = flow.step else { return nil }
+    do {
+      return try await ask(step)
+    } catch Interruption.back {
+      return .back(step.kind)
+    } catch Interruption.endOfInput {
+      if step.goesOnAlone { return nil }
+      throw Failure(
+        "flow \(flow.id) waits for an answer, and the input has ended",
+        hints: ["cancel it: usherctl flow cancel \(flow.id)"])
+    }
+  }
+
+  private func ask(_ step: Step) async throws -> FlowInput? {
+    switch step {
+    case .openURL(let step): try await askForRedirect(step)
+    case .displayCode, .wait: nil
+    case .enterCode(let step): try await askForCode(step)
+    case .enterPassword(let step): try await askForPassword(step)
+    case .choose(let step): .choice(try await choose(step.options))
+    case .fillForm(let step): .form(try await fill(step.fields))
+    case .consent(let step): try await askForConsent(step)
+    case .exchangeCredential: try await askForExchange()
+    case .localAuth(let step): try await authenticate(step)
+    }
+  }
+}
+
+// MARK: - Lines
+
+extension StepPrompts {
+  /// A line without the white space around it. `<` goes back where `canGoBack`.
+  private func line(
+    _ question: String, echo: Bool = true, canGoBack: Bool = false
+  ) async throws -> String {
+    console.prompt("\(question): ")
+    guard let answer = try await console.readLine(echo: echo) else {
+      throw Interruption.endOfInput
+    }
+    let line = echo ? answer.trimmed : answer.withoutCarriageReturn
+    if canGoBack && line == "<" { throw Interruption.back }
+    return line
+  }
+
+  /// A number from 1; asks again for anything else.
+  private func number(upTo count: Int, canGoBack: Bool = false) async throws -> Int {
+    while true {
+      let answer = try await line("number", canGoBack: canGoBack)
+      if let number = Int(answer), (1...max(1, count)).contains(number) { return number }
+      console.note("a number from 1 to \(count), please")
+    }
+  }
+
+  private func offer(_ labels: [String]) {
+    for (index, label) in labels.enumerated() { console.note("  \(index + 1)  \(label)") }
+  }
+}
+
+// MARK: - The steps
+
+extension StepPrompts {
+  private func askForRedirect(_ step: Step.OpenURL) async throws -> FlowInput? {
+    guard console.isInteractive || step.completes == .submit else { return nil }
+    while true {
+      let url = try await line("then wait, or paste the address the browser ended at")
+      if !url.isEmpty { return .redirect(url: Secret(url)) }
+    }
+  }
+
+  private func askForCode(_ step: Step.EnterCode) async throws -> FlowInput {
+    while true {
+      let code = try await line(question(step), canGoBack: true)
+      if code == "r" { return .resend }
+      if code.isEmpty { continue }
+      let fields = try await fill(step.alsoAsk)
+      return .code(Secret(code), fields: fields)
+    }
+  }
+
+  /// `code (6 digits, 4 min 59 s left, 3 attempts left, r for a new one in 12 s)`
+  private func question(_ step: Step.EnterCode) -> String {
+    let now = clock.now()
+    var hints: [String] = []
+    if let digits = step.digits { hints.append("\(digits) digits") }
+    hints.append("\((step.expiresAt - now).words) left")
+    if let attempts = step.attemptsLeft {
+      hints.append(attempts == 1 ? "1 attempt left" : "\(attempts) attempts left")
+    }
+    let wait = step.resendAt - now
+    hints.append(wait > .zero ? "r for a new one in \(wait.words)" : "r for a new one")
+    return "code (\(hints.joined(separator: ", ")))"
+  }
+
+  private func askForPassword(_ step: Step.EnterPassword) async throws -> FlowInput {
+    let others = step.alternatives ?? []
+    if !others.isEmpty {
+      offer(["password"] + others.map(\.label))
+      let number = try await number(upTo: others.count + 1, canGoBack: true)
+      if number > 1 { return .alternative(others[number - 2].id) }
+    }
+    while true {
+      let password = try await line("password (not shown)", echo: false)
+      if !password.isEmpty { return .password(Secret(password)) }
+    }
+  }
+
+  private func choose(_ options: [UsherAPI.Option]) async throws -> String {
+    guard !options.isEmpty else {
+      throw Failure("the provider offers nothing to choose from")
+    }
+    offer(options.map(\.label))
+    return options[try await number(upTo: options.count, canGoBack: true) - 1].id
+  }
+
+  private func fill(_ fields: [Field]) async throws -> [String: Secret] {
+    var values: [String: Secret] = [:]
+    for field in fields {
+      let value = try await ask(field)
+      if !value.isEmpty { values[field.name] = Secret(value) }
+    }
+    return values
+  }
+
+  private func ask(_ field: Field) async throws -> String {
+    let isHidden = field.type == .password
+    let hints = [
+      field.type == .text || isHidden ? nil : field.type.hint, field.required ? nil : "optional",
+      isHidden ? "not shown" : nil,
+    ].compactMap(\.self)
+    let question = hints.isEmpty ? field.name : "\(field.name) (\(hints.joined(separator: ", ")))"
+    while true {
+      let value = try await line(question, echo: !isHidden)
+      if value.isEmpty && field.required {
+        console.note("\(field.name) is needed")
+      } else if let limit = field.maxLength, value.count > limit {
+        console.note("at most \(limit) characters, please")
+      } else {
+        return value
+      }
+    }
+  }
+
+  private func askForConsent(_ step: Step.Consent) async throws -> FlowInput {
+    for (letter, grant) in zip(Self.letters, step.grants) {
+      console.note("  \(letter)  \(grant.label)\(grant.remembered ? " (granted before)" : "")")
+    }
+    for grant in step.grants.dropFirst(Self.letters.count) { console.note("     \(grant.label)") }
+    while true {
+      let answer = try await line("letters to grant, 'all', or 'none' to deny")
+      switch answer {
+      case "none": return .denied
+      case "all": return .granted(step.grants.map(\.id))
+      default:
+        let chosen = Set(answer.filter { $0 != " " && $0 != "," })
+        let known = Array(zip(Self.letters, step.grants))
+        if !chosen.isEmpty, chosen.isSubset(of: known.map(\.0)) {
+          return .granted(known.filter { chosen.contains($0.0) }.map(\.1.id))
+        }
+        console.note("letters of this list, please")
+      }
+    }
+  }
+
+  private static let letters = Array("abcdefghijklmnopqrstuvwxyz")
+
+  /// What the backend said: secrets, so they are not shown.
+  private func askForExchange() async throws -> FlowInput {
+    console.note("the backend's answer as a JSON object of texts, or 'failed REASON'")
+    while true {
+      let answer = try await line("answer (not shown)", echo: false).trimmed
+      if answer == "failed" { return .exchangeFailed(reason: "failed") }
+      if answer.hasPrefix("failed ") {
+        return .exchangeFailed(reason: String(answer.dropFirst("failed ".count)).trimmed)
+      }
+      if let members = (try? JSONValue(parsing: answer))?.objectValue {
+        let texts = members.compactMapValues(\.stringValue)
+        if texts.count == members.count { return .exchanged(texts.mapValues { Secret($0) }) }
+      }
+      console.note("that is not an object of texts")
+    }
+  }
+
+  private func authenticate(_ step: Step.LocalAuth) async throws -> FlowInput {
+    var ways: [(label: String, way: LocalWay)] = []
+    if !step.scanning {
+      if step.methods.contains(.biometric) { ways.append(("fingerprint", .biometric)) }
+      if step.methods.contains(.passcode) { ways.append(("passcode", .passcode)) }
+    }
+    ways += [("another way", .fallback), ("cancel", .cancel)]
+    offer(ways.map(\.label))
+    switch ways[try await number(upTo: ways.count) - 1].way {
+    case .biometric: return .biometric
+    case .fallback: return .fallback
+    case .cancel: return .cancelLocalAuth
+    case .passcode:
+      while true {
+        let passcode = try await line("passcode (not shown)", echo: false)
+        if !passcode.isEmpty { return .passcode(Secret(passcode)) }
+      }
+    }
+  }
+
+  private enum LocalWay {
+    case biometric
+    case passcode
+    case fallback
+    case cancel
+  }
+}
+
+extension Step {
+  /// Whether the daemon may notice by itself what happens next.
+  fileprivate var goesOnAlone: Bool {
+    switch self {
+    case .openURL(let step): step.completes != .submit
+    case .displayCode, .wait: true
+    case .localAuth(let step): step.scanning
+    case .enterCode, .enterPassword, .choose, .fillForm, .consent, .exchangeCredential: false
+    }
+  }
+}
+
+extension Field.Form {
+  fileprivate var hint: String {
+    switch self {
+    case .text: "text"
+    case .email: "an e-mail address"
+    case .phone: "a phone number"
+    case .password: "a password"
+    case .date: "YYYY-MM-DD"
+    }
+  }
+}
+
+extension String {
+  fileprivate var trimmed: String {
+    let start = drop { $0.isWhitespace }
+    guard let end = start.lastIndex(where: { !$0.isWhitespace }) else { return "" }
+    return String(start[...end])
+  }
+
+  fileprivate var withoutCarriageReturn: String { hasSuffix("\r") ? String(dropLast()) : self }
+}

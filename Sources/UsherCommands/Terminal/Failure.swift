@@ -1,0 +1,111 @@
+import UsherClient
+import UsherConfig
+import UsherCore
+
+/// What usherctl says and exits with when something did not work.
+struct Failure: Error, Equatable {
+  var lines: [String]
+  var status: Int32
+
+  enum Status {
+    static let failed: Int32 = 1
+    static let flowFailed: Int32 = 3
+    static let unreachable: Int32 = 69
+    static let tryAgain: Int32 = 75
+    static let notPermitted: Int32 = 77
+    static let interrupted: Int32 = 130
+  }
+
+  /// - Parameter hints: What to do about it, a line each.
+  init(_ message: String, hints: [String] = [], status: Int32 = Status.failed) {
+    lines = ["usherctl: \(message)"] + hints
+    self.status = status
+  }
+
+  /// Exits without another word: everything has been said.
+  static func silent(_ status: Int32) -> Failure {
+    var failure = Failure("", status: status)
+    failure.lines = []
+    return failure
+  }
+
+  /// Nil for the errors of the command line itself.
+  init?(_ error: any Error) {
+    switch error {
+    case let failure as Failure: self = failure
+    case let error as UsherError: self.init(error)
+    case let trouble as ConnectionTrouble: self.init(trouble)
+    case let ended as EventsEnded: self.init("\(ended)", status: Status.unreachable)
+    case let error as ConfigError:
+      self.init("", status: Status.failed)
+      lines = error.problems.map { "usherctl: \($0)" }
+    case is CancellationError: self.init("interrupted", status: Status.interrupted)
+    default: return nil
+    }
+  }
+
+  private init(_ error: UsherError) {
+    let status =
+      if error.reason == .permissionDenied {
+        Status.notPermitted
+      } else {
+        error.reason.isRetryable ? Status.tryAgain : Status.failed
+      }
+    self.init(error.message, hints: Self.hints(error.detail), status: status)
+  }
+
+  private init(_ trouble: ConnectionTrouble) {
+    let status =
+      switch trouble.kind {
+      case .noSocket, .refused, .busy, .lost, .closed, .badPath, .other: Status.unreachable
+      case .notPermitted: Status.notPermitted
+      case .garbled, .replyTooLarge, .incompatible: Status.failed
+      }
+    self.init(trouble.message, hints: trouble.hint.map { [$0] } ?? [], status: status)
+  }
+
+  private static func hints(_ detail: UsherError.Detail) -> [String] {
+    var hints: [String] = []
+    if let provider = detail.provider {
+      let words = [provider.code, provider.title, provider.message].compactMap(\.self)
+      hints.append("\(provider.name) said: \(words.joined(separator: ": "))")
+    }
+    if let limit = detail.limit { hints.append("the limit is \(limit)") }
+    if let pause = detail.retryAfterMs {
+      hints.append("try again in \(Duration.milliseconds(pause).words)")
+    }
+    if let next = detail.next { hints.append("try: \(next.command)") }
+    if let flow = detail.flow { hints.append("see: usherctl flow show \(flow)") }
+    return hints
+  }
+}
+
+extension UsherError.NextFlow {
+  /// The command that runs it.
+  var command: String {
+    let (verb, option) =
+      switch kind {
+      case "authorize": ("login \(provider)", "--account ")
+      case "device": ("login \(provider) --kind device", "--account ")
+      default: ("flow run \(provider) \(kind)", "--param account=")
+      }
+    return "usherctl \(verb)" + (account.map { " \(option)\($0)" } ?? "")
+  }
+}
+
+extension Duration {
+  /// `45 s`, `3 min`, `2 h 5 min`, `4 d 1 h`; rounded up to the second.
+  var words: String {
+    let (whole, rest) = components
+    let seconds = max(0, whole + (rest > 0 ? 1 : 0))
+    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86400)
+    if days > 0 { return Self.words(days, "d", hours % 24, "h") }
+    if hours > 0 { return Self.words(hours, "h", minutes % 60, "min") }
+    return minutes > 0 ? Self.words(minutes, "min", seconds % 60, "s") : "\(seconds) s"
+  }
+
+  private static func words(_ more: Int64, _ unit: String, _ less: Int64, _ part: String) -> String
+  {
+    less == 0 ? "\(more) \(unit)" : "\(more) \(unit) \(less) \(part)"
+  }
+}

@@ -1,0 +1,24 @@
+import ArgumentParser
+import UsherAPI
+
+struct AccountForgetVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "forget",
+    abstract: "Revoke an account's tokens at the provider, and wipe the account.")
+
+  @OptionGroup var options: GlobalOptions
+  @OptionGroup var which: AccountChoice
+
+  @Flag(help: "Wipe it without a word to the provider.")
+  var noRevoke = false
+
+  func run(at desk: Desk) async throws {
+    let (account, provider) = which.names
+    let method = AccountForget(
+      account: account, provider: provider, revoke: noRevoke ? false : nil)
+    try await desk.show(method) { reply in
+      desk.console.say("forgot \(reply.account)")
+      desk.console.note(reply.revoked.words)
+    }
+  }
+}

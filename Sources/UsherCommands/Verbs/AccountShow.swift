@@ -1,0 +1,42 @@
+import ArgumentParser
+import JSONRPC
+import UsherAPI
+import UsherCore
+
+struct AccountShowVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "show", abstract: "One account.")
+
+  @OptionGroup var options: GlobalOptions
+
+  @Argument(help: "The account's id.")
+  var account: String
+
+  func run(at desk: Desk) async throws {
+    try await desk.show(AccountGet(account: AccountID(account))) { reply in
+      let account = reply.account
+      desk.console.facts([
+        ("account", "\(account.id)"), ("provider", "\(account.provider)"),
+        ("label", account.label), ("subject", account.subject), ("owner", "\(account.owner)"),
+        ("client", account.client), ("created", "\(account.createdAt)"),
+        ("kept alive", account.keepAlive ? "yes" : "no"),
+      ])
+      desk.console.facts(account.attributes.facts)
+      desk.console.facts((account.profile ?? [:]).facts)
+      for token in account.tokens {
+        let expiry = token.expiresAt.map { ", expires \($0)" } ?? ""
+        desk.console.say("token: \(token.status.rawValue)\(expiry), scope \(token.scope)")
+      }
+    }
+  }
+}
+
+extension [String: JSONValue] {
+  /// By name; texts as they are, everything else as JSON.
+  var facts: [(name: String, value: String?)] {
+    sorted { $0.key < $1.key }.map { name, value in
+      let json = String(decoding: value.encoded(), as: UTF8.self)
+      return (name.printable, value.stringValue ?? json)
+    }
+  }
+}

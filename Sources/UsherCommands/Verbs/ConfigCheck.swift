@@ -1,0 +1,21 @@
+import ArgumentParser
+import UsherConfig
+
+struct ConfigCheckVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "check", abstract: "Check configuration files; names file, line and key.")
+
+  @OptionGroup var options: GlobalOptions
+  @OptionGroup var files: ConfigFiles
+
+  func run(at desk: Desk) async throws {
+    let (config, paths) = try files.load(in: desk.world)
+    guard !paths.isEmpty else {
+      throw Failure("there is no configuration in \(desk.world.configFolder)")
+    }
+    let providers = config.providers.count == 1 ? "provider" : "providers"
+    let clients = config.clients.count == 1 ? "client rule" : "client rules"
+    desk.console.say(
+      "ok: \(config.providers.count) \(providers), \(config.clients.count) \(clients)")
+  }
+}

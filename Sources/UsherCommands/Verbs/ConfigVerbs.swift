@@ -1,0 +1,26 @@
+import ArgumentParser
+import UsherConfig
+
+struct ConfigVerbs: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "config", abstract: "The configuration, without the daemon.",
+    subcommands: [ConfigCheckVerb.self, ConfigShowVerb.self])
+}
+
+/// Configuration files: those named, else `usherd.toml` and `conf.d/*.toml` of the daemon's folder.
+struct ConfigFiles: ParsableArguments {
+  @Argument(help: "Default: /etc/usherd/usherd.toml and /etc/usherd/conf.d/*.toml.")
+  var files: [String] = []
+
+  /// - Throws: `ConfigError` with every problem; ``Failure`` for a file that cannot be read.
+  func load(in world: World) throws -> (config: Config, files: [String]) {
+    let paths = files.isEmpty ? Self.standard(world.configFolder) : files
+    let contents = try paths.map { (path: $0, bytes: try Files.read($0)) }
+    return (try Config.load(contents: contents), paths)
+  }
+
+  private static func standard(_ folder: String) -> [String] {
+    let main = "\(folder)/usherd.toml"
+    return (Files.exist(main) ? [main] : []) + Files.list("\(folder)/conf.d", ending: ".toml")
+  }
+}

@@ -1,0 +1,18 @@
+import ArgumentParser
+import UsherAPI
+
+struct CredentialDeleteVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "delete", abstract: "Wipe a kept credential.")
+
+  @OptionGroup var options: GlobalOptions
+
+  @Argument(help: "The credential's name.")
+  var name: String
+
+  func run(at desk: Desk) async throws {
+    try await desk.show(CredentialDelete(name: name)) { _ in
+      desk.console.note("credential \(name) is gone")
+    }
+  }
+}

@@ -1,0 +1,19 @@
+import ArgumentParser
+import UsherAPI
+import UsherCore
+
+struct CredentialListVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "list", abstract: "The names of the kept credentials.")
+
+  @OptionGroup var options: GlobalOptions
+
+  func run(at desk: Desk) async throws {
+    try await desk.show(CredentialList()) { reply in
+      desk.console.table(
+        ["NAME", "SOURCE", "SET"],
+        reply.credentials.map { [$0.name, $0.source.rawValue, $0.setAt.map { "\($0)" } ?? ""] })
+      if reply.credentials.isEmpty { desk.console.note("no credentials") }
+    }
+  }
+}

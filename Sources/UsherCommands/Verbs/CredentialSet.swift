@@ -1,0 +1,55 @@
+import ArgumentParser
+import UsherAPI
+import UsherCore
+
+struct CredentialSetVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "set",
+    abstract: "Keep a credential; its value is read from standard input.",
+    discussion: """
+      One newline at the end of the input does not count. On a terminal the value is asked for and \
+      not shown.
+      """)
+
+  /// Bytes of the longest value: a private key in PEM has room.
+  private static let limit = 65_536
+
+  @OptionGroup var options: GlobalOptions
+
+  @Argument(help: "The name by which the configuration refers to it.")
+  var name: String
+
+  func run(at desk: Desk) async throws {
+    let value = try await read(desk.console)
+    try await desk.show(CredentialSet(name: name, value: WireSecret(value))) { _ in
+      desk.console.note("credential \(name) is kept")
+    }
+  }
+
+  private func read(_ console: Console) async throws -> Secret {
+    let bytes: [UInt8]
+    if console.isInteractive {
+      console.prompt("value of \(name) (not shown): ")
+      bytes = Array((try await console.readLine(echo: false) ?? "").utf8)
+    } else {
+      bytes = try await console.readAll(limit: Self.limit).withoutNewline
+    }
+    guard bytes.count <= Self.limit else {
+      throw Failure("the value is longer than \(Self.limit) bytes")
+    }
+    guard !bytes.isEmpty else { throw Failure("the value is empty") }
+    guard let text = String(validating: bytes, as: UTF8.self) else {
+      throw Failure("the value is not text in UTF-8")
+    }
+    return Secret(text)
+  }
+}
+
+extension [UInt8] {
+  /// Without the one newline that `echo` adds.
+  fileprivate var withoutNewline: [UInt8] {
+    guard last == UInt8(ascii: "\n") else { return self }
+    let line = dropLast()
+    return Array(line.last == UInt8(ascii: "\r") ? line.dropLast() : line)
+  }
+}

@@ -1,0 +1,37 @@
+public import ArgumentParser
+public import UsherAPI
+import UsherCore
+
+struct FlowListVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "list", abstract: "Your flows, and those that ended within the last day.")
+
+  @OptionGroup var options: GlobalOptions
+
+  @Option(help: "Only this provider's.")
+  var provider: String?
+
+  @Option(help: "Only this kind.")
+  var kind: String?
+
+  @Option(help: "Only these: active, succeeded, failed, cancelled, expired.")
+  var status: FlowStatus?
+
+  func run(at desk: Desk) async throws {
+    let method = FlowList(
+      provider: provider.map { ProviderName($0) }, kind: kind, status: status)
+    try await desk.show(method) { reply in
+      desk.console.table(
+        ["FLOW", "PROVIDER", "KIND", "STATUS", "STATE", "UPDATED"],
+        reply.flows.map { flow in
+          [
+            "\(flow.id)", "\(flow.provider)", flow.kind, flow.status.rawValue, flow.state,
+            "\(flow.updatedAt)",
+          ]
+        })
+      if reply.flows.isEmpty { desk.console.note("no flows") }
+    }
+  }
+}
+
+extension FlowStatus: ExpressibleByArgument {}

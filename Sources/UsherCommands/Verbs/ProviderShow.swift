@@ -1,0 +1,37 @@
+import ArgumentParser
+import JSONRPC
+import UsherAPI
+import UsherCore
+
+struct ProviderShowVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "show", abstract: "A provider's flows and what each takes.")
+
+  @OptionGroup var options: GlobalOptions
+
+  @Argument(help: "The provider's name.")
+  var name: String
+
+  func run(at desk: Desk) async throws {
+    try await desk.show(ProviderGet(provider: ProviderName(name))) { provider in
+      desk.console.facts([("provider", "\(provider.name)"), ("type", provider.type)])
+      for flow in provider.flows {
+        desk.console.say("")
+        desk.console.say("\(flow.kind): \(flow.summary)")
+        desk.console.table(["  PARAM", "TYPE", "REQUIRED"], flow.rows)
+      }
+    }
+  }
+}
+
+extension ProviderGet.Flow {
+  /// Read off the JSON Schema of the flow's params.
+  fileprivate var rows: [[String]] {
+    let required = params["required"]?.arrayValue ?? []
+    let properties = params["properties"]?.objectValue ?? [:]
+    return properties.sorted { $0.key < $1.key }.map { name, schema in
+      let isRequired = required.contains(.string(name))
+      return ["  \(name)", schema["type"]?.stringValue ?? "any", isRequired ? "yes" : "no"]
+    }
+  }
+}

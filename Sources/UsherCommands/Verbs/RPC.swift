@@ -1,0 +1,46 @@
+import ArgumentParser
+import JSONRPC
+import UsherClient
+
+struct RPCVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "rpc",
+    abstract: "Make any call and print its result as JSON.",
+    discussion: """
+      Params are a JSON object; - reads them from standard input, which keeps secrets out of the \
+      list of processes. The result may hold secrets.
+      """)
+
+  @OptionGroup var options: GlobalOptions
+
+  @Argument(help: "The method, such as system.status.")
+  var method: String
+
+  @Argument(help: "The params as JSON.")
+  var params: String?
+
+  @Flag(help: "Call on the admin socket.")
+  var admin = false
+
+  func run(at desk: Desk) async throws {
+    var text = params ?? "{}"
+    if text == "-" {
+      let bytes = try await desk.console.readAll(limit: JSONLimits().lineBytes)
+      text = String(decoding: bytes, as: UTF8.self)
+    }
+    let client = admin ? desk.admin : desk.app
+    let result = try await client.call(method, params: try JSONValue(argument: text))
+    desk.console.json(result.encoded())
+  }
+}
+
+extension JSONValue {
+  /// - Throws: ``Failure`` that says where the text stops being JSON.
+  init(argument text: String) throws {
+    do {
+      try self.init(parsing: text)
+    } catch {
+      throw Failure("the params are not JSON: \(error)", status: 64)
+    }
+  }
+}

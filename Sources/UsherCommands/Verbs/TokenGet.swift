@@ -1,0 +1,63 @@
+import ArgumentParser
+import UsherAPI
+import UsherClient
+import UsherCore
+
+struct TokenGetVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "get",
+    abstract: "Print a valid access token, and nothing else.",
+    discussion: """
+      For use in scripts:
+        curl -H "Authorization: Bearer $(usherctl token get work)" https://api.example.com/
+      """)
+
+  @OptionGroup var options: GlobalOptions
+  @OptionGroup var which: AccountChoice
+
+  @Option(help: "Within the granted scope; default: all of it.")
+  var scope: String?
+
+  @Option(help: "For whom the token shall be.")
+  var audience: String?
+
+  @Option(help: ArgumentHelp("How long it must still be valid.", valueName: "seconds"))
+  var minValid: Int?
+
+  @Flag(help: "Refresh it though it is valid.")
+  var forceRefresh = false
+
+  func run(at desk: Desk) async throws {
+    let (account, provider) = which.names
+    let method = TokenGet(
+      account: account, provider: provider, scope: scope, audience: audience,
+      minValidSeconds: minValid, forceRefresh: forceRefresh ? true : nil)
+    let (reply, json) = try await desk.app.answer(to: method)
+    if desk.printsJSON { return desk.console.json(json) }
+    let token = reply.accessToken.secret
+    // RFC 6750 § 2.1 and RFC 6749 § A.12: visible ASCII only.
+    guard token.revealed().utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
+      throw Failure("the provider's token holds characters that no token may have")
+    }
+    desk.console.reveal(token)
+  }
+}
+
+/// One account, by its id or as the only one of its provider.
+struct AccountChoice: ParsableArguments {
+  @Argument(help: "The provider, where you have one account of it.")
+  var provider: String?
+
+  @Option(help: ArgumentHelp("The account.", valueName: "id"))
+  var account: String?
+
+  var names: (account: AccountID?, provider: ProviderName?) {
+    (account.map { AccountID($0) }, provider.map { ProviderName($0) })
+  }
+
+  func validate() throws {
+    guard (provider == nil) != (account == nil) else {
+      throw ValidationError("Name a provider, or an account by --account.")
+    }
+  }
+}

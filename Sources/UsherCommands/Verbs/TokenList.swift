@@ -1,0 +1,33 @@
+import ArgumentParser
+import UsherAPI
+import UsherCore
+
+struct TokenListVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "list", abstract: "Your tokens, without their values.")
+
+  @OptionGroup var options: GlobalOptions
+
+  @Option(help: "Only this provider's.")
+  var provider: String?
+
+  @Option(help: ArgumentHelp("Only this account's.", valueName: "id"))
+  var account: String?
+
+  func run(at desk: Desk) async throws {
+    let method = TokenList(
+      account: account.map { AccountID($0) }, provider: provider.map { ProviderName($0) })
+    try await desk.show(method) { reply in
+      desk.console.table(
+        ["ACCOUNT", "PROVIDER", "STATUS", "EXPIRES", "AUDIENCE", "SCOPE"],
+        reply.tokens.map { entry in
+          [
+            "\(entry.account)", "\(entry.provider)", entry.token.status.rawValue,
+            entry.token.expiresAt.map { "\($0)" } ?? "", entry.token.audience ?? "",
+            entry.token.scope,
+          ]
+        })
+      if reply.tokens.isEmpty { desk.console.note("no tokens") }
+    }
+  }
+}

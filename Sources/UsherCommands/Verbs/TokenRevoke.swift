@@ -1,0 +1,29 @@
+import ArgumentParser
+import UsherAPI
+
+struct TokenRevokeVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "revoke",
+    abstract: "Revoke an account's tokens at the provider; the account stays.")
+
+  @OptionGroup var options: GlobalOptions
+  @OptionGroup var which: AccountChoice
+
+  func run(at desk: Desk) async throws {
+    let (account, provider) = which.names
+    try await desk.show(TokenRevoke(account: account, provider: provider)) { reply in
+      desk.console.say("dropped the tokens of \(reply.account)")
+      desk.console.note(reply.revoked.words)
+    }
+  }
+}
+
+extension AccountForget.Revocation {
+  var words: String {
+    switch self {
+    case .done: "the provider has revoked them"
+    case .skipped: "the provider was not asked to revoke them"
+    case .failed: "warning: the provider did not revoke them"
+    }
+  }
+}

@@ -1,0 +1,63 @@
+public import ArgumentParser
+import FoundationEssentials
+public import UsherAPI
+import UsherClient
+import UsherCore
+
+struct WatchVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "watch", abstract: "Events as they come, a line each.")
+
+  @OptionGroup var options: GlobalOptions
+
+  @Option(
+    name: .customLong("topic"),
+    help: ArgumentHelp(
+      "Only these: \(EventTopic.allCases.map(\.rawValue).joined(separator: ", ")); may be repeated.",
+      valueName: "topic"))
+  var topics: [EventTopic] = []
+
+  @Option(help: ArgumentHelp("Begin after this cursor, as far as it is remembered."))
+  var since: Int?
+
+  func run(at desk: Desk) async throws {
+    let topics = topics.isEmpty ? [.flow, .account, .token, .provider] : topics
+    var cursor = since
+    while true {
+      do {
+        for try await event in desk.app.events(topics, since: cursor) {
+          cursor = event.cursor
+          try show(event, desk)
+        }
+        return
+      } catch let ended as EventsEnded where ended.cause == .overflow {
+        desk.console.note("usherctl: \(ended); some may be missing")
+        cursor = ended.cursor
+      }
+    }
+  }
+
+  private func show(_ notification: EventNotification, _ desk: Desk) throws {
+    if desk.printsJSON {
+      let encoder = JSONEncoder()
+      encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+      desk.console.json(Array(try encoder.encode(notification)))
+    } else {
+      desk.console.say(notification.event.line)
+    }
+  }
+}
+
+extension EventTopic: ExpressibleByArgument {}
+
+extension Event {
+  /// `2030-01-01T00:00:00Z flow moved flw_1 work/authorize active openURL`
+  fileprivate var line: String {
+    let place = [provider?.rawValue, kind].compactMap(\.self).joined(separator: "/")
+    let words: [String?] = [
+      "\(at)", topic.rawValue, what, flow?.rawValue, account?.rawValue, place, status?.rawValue,
+      state, step?.rawValue,
+    ]
+    return words.compactMap(\.self).filter { !$0.isEmpty }.joined(separator: " ")
+  }
+}

@@ -1,0 +1,96 @@
+import JSONRPC
+import Synchronization
+import Testing
+import UsherCommands
+
+/// How one command line ended.
+struct Outcome {
+  let status: Int32
+  let output: String
+  let error: String
+}
+
+/// Runs a command line where no daemon is.
+func usherctl(
+  _ line: String, terminal: ScriptedTerminal = ScriptedTerminal(),
+  environment: [String: String] = ["USHER_SOCKET": "/tmp/usher-no-such-socket"],
+  configFolder: String = "/tmp/usher-no-such-folder"
+) async -> Outcome {
+  let world = World(
+    terminal: terminal, browser: terminal, clock: FixedClock(), environment: environment,
+    userID: 1000, configFolder: configFolder)
+  let arguments = line.split(separator: " ").map(String.init)
+  let status = await Usherctl.run(arguments, in: world)
+  return Outcome(status: status, output: terminal.output, error: terminal.error)
+}
+
+/// What the daemon is expected to be asked next, and what it answers.
+struct Exchange: Sendable {
+  let method: String
+  let params: JSONValue
+  let answer: Answer
+
+  enum Answer: Sendable {
+    case result(String)
+    case error(String)
+  }
+
+  static func ask(_ method: String, _ params: JSONValue, _ result: String) -> Exchange {
+    Exchange(method: method, params: params, answer: .result(result))
+  }
+
+  static func ask(_ method: String, _ result: String) -> Exchange { ask(method, [:], result) }
+
+  static func refuse(_ method: String, _ params: JSONValue, _ error: String) -> Exchange {
+    Exchange(method: method, params: params, answer: .error(error))
+  }
+
+  static func refuse(_ method: String, _ error: String) -> Exchange { refuse(method, [:], error) }
+}
+
+/// Runs a command line against a daemon that expects these calls, in this order, and no others.
+///
+/// `flow.wait` is taken at any time: it is answered by the exchange of that name when it is next,
+/// and else left open. Cancelling and unsubscribing are ignored.
+func usherctl(
+  _ line: String, terminal: ScriptedTerminal = ScriptedTerminal(), asking exchanges: [Exchange],
+  sockets: [String] = ["USHER_SOCKET"]
+) async throws -> Outcome {
+  let script = Script(exchanges)
+  return try await FakeDaemon.run { peer in
+    while true { try await script.answer(try await peer.next(), peer) }
+  } _: { daemon in
+    let environment = Dictionary(uniqueKeysWithValues: sockets.map { ($0, daemon.path) })
+    let outcome = await usherctl(line, terminal: terminal, environment: environment)
+    #expect(script.left == [])
+    return outcome
+  }
+}
+
+private final class Script: Sendable {
+  private let remaining: Mutex<[Exchange]>
+
+  init(_ exchanges: [Exchange]) { remaining = Mutex(exchanges) }
+
+  var left: [String] { remaining.withLock { $0.map(\.method) } }
+
+  func answer(_ call: Call, _ peer: Peer) async throws {
+    if ["rpc.cancel", "events.unsubscribe"].contains(call.method) { return }
+    let exchange = remaining.withLock { remaining -> Exchange? in
+      guard let next = remaining.first, next.method == call.method else { return nil }
+      return remaining.removeFirst()
+    }
+    guard let exchange else {
+      if call.method != "flow.wait" { Issue.record("unexpected: \(call.json)") }
+      return
+    }
+    // A request id that the command line did not name is random.
+    var params = call.params
+    if exchange.params["requestId"] == nil { params["requestId"] = nil }
+    #expect(params == exchange.params)
+    switch exchange.answer {
+    case .result(let result): try await peer.reply(call, result)
+    case .error(let error): try await peer.fail(call, error)
+    }
+  }
+}

@@ -1,0 +1,66 @@
+import FoundationEssentials
+import Testing
+import UsherCommands
+
+@Suite("The configuration, offline")
+struct ConfigTests {
+  private func folder(_ files: [String: String]) throws -> String {
+    let root = FakeDaemon.freshPath()
+    for (name, text) in files {
+      let file = URL(filePath: root).appending(path: name)
+      try FileManager.default.createDirectory(
+        at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+      try Data(text.utf8).write(to: file)
+    }
+    return root
+  }
+
+  private static let provider = """
+    [[provider]]
+    name = "work"
+    type = "oidc"
+    issuer = "https://id.example.com"
+    client_id = "usher"
+
+    """
+
+  @Test("check takes the main file and conf.d by default")
+  func standard() async throws {
+    let folder = try folder([
+      "usherd.toml": Self.provider,
+      "conf.d/10-shop.toml": Self.provider.replacing("work", with: "shop"),
+      "conf.d/README": "not TOML",
+    ])
+    let outcome = await usherctl("config check", configFolder: folder)
+    #expect(outcome.output == "ok: 2 providers, 0 client rules\n")
+    #expect(outcome.status == 0)
+  }
+
+  @Test("check names file, line and key")
+  func wrong() async throws {
+    let folder = try folder(["a.toml": Self.provider + "client_idd = \"x\"\n"])
+    let outcome = await usherctl("config check \(folder)/a.toml")
+    #expect(outcome.error.hasPrefix("usherctl: \(folder)/a.toml:6:1: provider[0].client_idd: "))
+    #expect(outcome.status == 1)
+  }
+
+  @Test("check says when there is nothing to check")
+  func nothing() async {
+    let none = await usherctl("config check")
+    #expect(none.error == "usherctl: there is no configuration in /tmp/usher-no-such-folder\n")
+    #expect(none.status == 1)
+    let missing = await usherctl("config check /tmp/usher-no-such-file")
+    #expect(missing.error == "usherctl: /tmp/usher-no-such-file cannot be read\n")
+  }
+
+  @Test("show prints the effective one, as TOML and as JSON")
+  func show() async throws {
+    let folder = try folder(["usherd.toml": Self.provider])
+    let toml = await usherctl("config show", configFolder: folder)
+    #expect(toml.output.contains("issuer = \"https://id.example.com\"\n"))
+    #expect(toml.output.contains("deadline_seconds = 600\n"))
+    let json = await usherctl("config show --json", configFolder: folder)
+    #expect(json.output.contains(#""issuer":"https://id.example.com""#))
+    #expect(json.output.filter { $0 == "\n" }.count == 1)
+  }
+}

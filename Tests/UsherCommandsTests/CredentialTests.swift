@@ -1,0 +1,61 @@
+import JSONRPC
+import Testing
+import UsherCommands
+
+@Suite("Credentials go in, and never come out", .timeLimit(.minutes(1)))
+struct CredentialTests {
+  private func set(_ terminal: ScriptedTerminal, keeps value: String) async throws -> Outcome {
+    try await usherctl(
+      "credential set key", terminal: terminal,
+      asking: [
+        .ask("credential.set", ["name": "key", "value": .string(value)], "{}")
+      ], sockets: ["USHER_ADMIN_SOCKET"])
+  }
+
+  @Test("one newline at the end does not count, and no other")
+  func newline() async throws {
+    // The terminal joins its lines by newlines.
+    for (typed, value) in [
+      (["s3cret", ""], "s3cret"), (["s3cret"], "s3cret"), (["a", "b", "", ""], "a\nb\n"),
+      (["a\r", ""], "a"), ([" a "], " a "),
+    ] {
+      let outcome = try await set(ScriptedTerminal(typed), keeps: value)
+      #expect(outcome.error == "credential key is kept\n")
+      #expect(outcome.output == "")
+      #expect(outcome.status == 0)
+    }
+  }
+
+  @Test("on a terminal it is asked for and not shown")
+  func hidden() async throws {
+    let terminal = ScriptedTerminal(["s3cret"], interactive: true)
+    let outcome = try await set(terminal, keeps: "s3cret")
+    #expect(terminal.hiddenLines == ["s3cret"])
+    #expect(outcome.error == "value of key (not shown): credential key is kept\n")
+  }
+
+  @Test("an empty value is refused, and one that is too long")
+  func refused() async {
+    let long = String(repeating: "x", count: 65_537)
+    for (typed, message) in [
+      ([], "the value is empty"), (["", ""], "the value is empty"),
+      ([long], "the value is longer than 65536 bytes"),
+    ] {
+      let outcome = await usherctl("credential set key", terminal: ScriptedTerminal(typed))
+      #expect(outcome.error == "usherctl: \(message)\n")
+      #expect(outcome.status == 1)
+    }
+  }
+
+  @Test("list and delete")
+  func others() async throws {
+    let reply = #"{"credentials":[{"name":"key","source":"store","setAt":"2030-01-01T00:00:00Z"}]}"#
+    let list = try await usherctl(
+      "credential list", asking: [.ask("credential.list", reply)], sockets: ["USHER_ADMIN_SOCKET"])
+    #expect(list.output == "NAME  SOURCE  SET\nkey   store   2030-01-01T00:00:00Z\n")
+    let delete = try await usherctl(
+      "credential delete key", asking: [.ask("credential.delete", ["name": "key"], "{}")],
+      sockets: ["USHER_ADMIN_SOCKET"])
+    #expect(delete.error == "credential key is gone\n")
+  }
+}
