@@ -23,7 +23,7 @@ final class FakeDaemon: Sendable {
     _ body: (FakeDaemon) async throws -> T
   ) async throws -> T {
     let daemon = try await FakeDaemon(path, script)
-    defer { try? FileManager.default.removeItem(atPath: path) }
+    defer { removeFolder(of: path) }
     do {
       let result = try await body(daemon)
       try await daemon.server.close()
@@ -32,6 +32,11 @@ final class FakeDaemon: Sendable {
       try await daemon.server.close()
       throw error
     }
+  }
+
+  /// Removes what ``freshPath()`` made, with all that is in it.
+  static func removeFolder(of path: String) {
+    try? FileManager.default.removeItem(at: URL(filePath: path).deletingLastPathComponent())
   }
 
   /// A path in a folder of its own, short enough for a socket.

@@ -23,6 +23,7 @@ struct TroubleTests {
   @Test("a socket without a listener is refused")
   func refused() async throws {
     let path = FakeDaemon.freshPath()
+    defer { FakeDaemon.removeFolder(of: path) }
     let fd = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
     var address = sockaddr_un()
     address.sun_family = UInt16(AF_UNIX)

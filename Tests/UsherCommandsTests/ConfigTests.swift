@@ -31,6 +31,7 @@ struct ConfigTests {
       "conf.d/10-shop.toml": Self.provider.replacing("work", with: "shop"),
       "conf.d/README": "not TOML",
     ])
+    defer { FakeDaemon.removeFolder(of: folder) }
     let outcome = await usherctl("config check", configFolder: folder)
     #expect(outcome.output == "ok: 2 providers, 0 client rules\n")
     #expect(outcome.status == 0)
@@ -39,6 +40,7 @@ struct ConfigTests {
   @Test("check names file, line and key")
   func wrong() async throws {
     let folder = try folder(["a.toml": Self.provider + "client_idd = \"x\"\n"])
+    defer { FakeDaemon.removeFolder(of: folder) }
     let outcome = await usherctl("config check \(folder)/a.toml")
     #expect(outcome.error.hasPrefix("usherctl: \(folder)/a.toml:6:1: provider[0].client_idd: "))
     #expect(outcome.status == 1)
@@ -56,6 +58,7 @@ struct ConfigTests {
   @Test("show prints the effective one, as TOML and as JSON")
   func show() async throws {
     let folder = try folder(["usherd.toml": Self.provider])
+    defer { FakeDaemon.removeFolder(of: folder) }
     let toml = await usherctl("config show", configFolder: folder)
     #expect(toml.output.contains("issuer = \"https://id.example.com\"\n"))
     #expect(toml.output.contains("deadline_seconds = 600\n"))
