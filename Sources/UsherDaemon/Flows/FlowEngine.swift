@@ -53,6 +53,15 @@ final class FlowEngine: Sendable {
   /// Begins a flow: durable before it is answered, its first effects under way.
   func start(_ call: FlowStart, owner: Owner) async throws(UsherError) -> FlowSession {
     try admit(owner)
+    do {
+      return try await begin(call, owner)
+    } catch {
+      index.release(owner)
+      throw error
+    }
+  }
+
+  private func begin(_ call: FlowStart, _ owner: Owner) async throws(UsherError) -> FlowSession {
     let provider = try providers.named(call.provider)
     guard let type = ProviderRegistry.flow(call.kind, of: provider.settings.type) else {
       throw UsherError(
@@ -64,7 +73,7 @@ final class FlowEngine: Sendable {
     let moment = world.moment()
     let (machine, answer) = try begin(type, call.params, provider, account, moment)
     let session = newSession(call, owner: owner, machine: machine, at: moment.now)
-    try await runner.open(session, with: answer, at: moment) { index.insert(session) }
+    try await runner.open(session, with: answer, at: moment) { index.occupy(session) }
     return session
   }
 
@@ -93,9 +102,10 @@ final class FlowEngine: Sendable {
       transitions: [Transition(revision: 1, state: machine.view.state, at: now)])
   }
 
+  /// Reserves a place for a flow, so that starting many at once is no way past the limit.
   private func admit(_ owner: Owner) throws(UsherError) {
     let limits = world.config.limits
-    guard liveCount(of: owner) < limits.liveFlowsPerUser else {
+    guard index.reserve(owner, atMost: limits.liveFlowsPerUser) else {
       throw UsherError(
         .rateLimited, "this user has \(limits.liveFlowsPerUser) live flows already",
         detail: .init(limit: "live_flows_per_user"))
@@ -103,6 +113,7 @@ final class FlowEngine: Sendable {
     let wait = starts.take(
       owner, at: world.clock.now(), perMinute: limits.flowStartsPerMinute)
     if let wait {
+      index.release(owner)
       throw UsherError(
         .rateLimited, "this user has started \(limits.flowStartsPerMinute) flows within a minute",
         detail: .init(retryAfterMs: Int(wait.milliseconds), limit: "flow_starts_per_minute"))

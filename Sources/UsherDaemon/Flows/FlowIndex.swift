@@ -7,6 +7,20 @@ final class FlowIndex: Sendable {
   private struct State {
     var byID: [FlowID: FlowSession] = [:]
     var byOwner: [Owner: Set<FlowID>] = [:]
+    /// Places of flows that are about to begin.
+    var reserved: [Owner: Int] = [:]
+
+    mutating func insert(_ session: FlowSession) {
+      byID[session.id] = session
+      byOwner[session.owner, default: []].insert(session.id)
+    }
+
+    mutating func release(_ owner: Owner) {
+      reserved[owner, default: 1] -= 1
+      if reserved[owner] == 0 { reserved[owner] = nil }
+    }
+
+    func isLive(_ id: FlowID) -> Bool { byID[id]?.standing.isFinished == false }
   }
 
   private let state = Mutex(State())
@@ -21,12 +35,29 @@ final class FlowIndex: Sendable {
     }
   }
 
-  func insert(_ session: FlowSession) {
+  func insert(_ session: FlowSession) { state.withLock { $0.insert(session) } }
+
+  /// Keeps a place for a flow that is about to begin: ``occupy(_:)`` takes it, or ``release(_:)``.
+  ///
+  /// - Returns: False when the owner's live flows and places are that many already.
+  func reserve(_ owner: Owner, atMost most: Int) -> Bool {
     state.withLock { state in
-      state.byID[session.id] = session
-      state.byOwner[session.owner, default: []].insert(session.id)
+      let live = (state.byOwner[owner] ?? []).count { state.isLive($0) }
+      guard live + state.reserved[owner, default: 0] < most else { return false }
+      state.reserved[owner, default: 0] += 1
+      return true
     }
   }
+
+  /// Puts a flow into the place that was kept for it.
+  func occupy(_ session: FlowSession) {
+    state.withLock { state in
+      state.insert(session)
+      state.release(session.owner)
+    }
+  }
+
+  func release(_ owner: Owner) { state.withLock { $0.release(owner) } }
 
   func remove(_ session: FlowSession) {
     state.withLock { state in
