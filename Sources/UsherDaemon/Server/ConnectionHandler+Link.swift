@@ -53,6 +53,7 @@ extension ConnectionHandler: ConnectionLink {
       write(message.line)
       guard message.isLast, let ended = subscriptions.removeValue(forKey: name) else { continue }
       service.events.stop(ended.listener)
+      closeWhenDone()
     }
   }
 }

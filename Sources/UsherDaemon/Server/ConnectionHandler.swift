@@ -24,7 +24,7 @@ final class ConnectionHandler: ChannelInboundHandler {
   private var unreadTimer: Scheduled<Void>?
   private var isFirstLine = true
   private var isClosing = false
-  private var isDraining = false
+  private var ending = Ending.open
 
   var inFlight: [RequestID: Flight] = [:]
   private var flights = 0
@@ -38,6 +38,15 @@ final class ConnectionHandler: ChannelInboundHandler {
     let number: Int
     let origin: Origin
     let task: Task<Void, Never>
+  }
+
+  /// What is still to be done before the connection is closed.
+  private enum Ending {
+    case open
+    /// The other side has said all it will: its calls are answered, its subscriptions go on.
+    case heardAll
+    /// The daemon stops: calls in flight are answered.
+    case draining
   }
 
   /// Where a call's reply goes.
@@ -196,7 +205,7 @@ extension ConnectionHandler {
     _ id: RequestID?, _ number: Int, _ outcome: Result<[UInt8], UsherError>
   ) {
     flights -= 1
-    defer { if isDraining, inFlight.isEmpty { close() } }
+    defer { closeWhenDone() }
     guard let id, let flight = inFlight[id], flight.number == number else {
       if id == nil, case .failure(let error) = outcome { service.log(error, caller) }
       return
@@ -295,24 +304,20 @@ extension ConnectionHandler {
 
   private func resumeReading(_ context: ChannelHandlerContext) {
     context.channel.syncOptions.map { try? $0.setOption(.autoRead, value: true) }
-    guard let bytes = backlog else { return }
-    backlog = nil
+    guard backlog != nil else { return }
     // Not from inside the write that made the channel writable.
     context.eventLoop.assumeIsolated().execute { [self] in
-      guard !isClosing else { return }
-      if backlog == nil {
-        read(bytes, context)
-      } else if var rest = backlog {
-        backlog = bytes
-        backlog?.writeBuffer(&rest)
-      }
+      guard !isClosing, let bytes = backlog else { return }
+      backlog = nil
+      read(bytes, context)
       context.flush()
+      closeWhenDone()
     }
   }
 
   /// A line has so long from its first byte to its end.
   private func watchLine(hasNewLine: Bool, _ context: ChannelHandlerContext) {
-    guard splitter.hasPartialLine, backlog == nil else {
+    guard splitter.hasPartialLine, backlog == nil, ending == .open else {
       lineTimer?.cancel()
       lineTimer = nil
       return
@@ -335,12 +340,35 @@ extension ConnectionHandler {
 // The end.
 extension ConnectionHandler {
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-    guard let drain = event as? DrainConnection else {
-      return context.fireUserInboundEventTriggered(event)
+    switch event {
+    case let drain as DrainConnection: self.drain(within: drain.grace, context)
+    case ChannelEvent.inputClosed: hearNoMore()
+    default: context.fireUserInboundEventTriggered(event)
     }
-    isDraining = true
+  }
+
+  /// As after `echo … | socat`: the answers are still awaited.
+  private func hearNoMore() {
+    if ending == .open { ending = .heardAll }
+    lineTimer?.cancel()
+    lineTimer = nil
+    closeWhenDone()
+  }
+
+  func closeWhenDone() {
+    switch ending {
+    case .open: return
+    case .heardAll:
+      if inFlight.isEmpty, backlog == nil, subscriptions.isEmpty { close() }
+    case .draining:
+      if inFlight.isEmpty { close() }
+    }
+  }
+
+  private func drain(within grace: Duration, _ context: ChannelHandlerContext) {
+    ending = .draining
     guard !inFlight.isEmpty else { return close() }
-    context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(drain.grace)) { [self] in
+    context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(grace)) { [self] in
       let stopping = UsherError(.shuttingDown, "usherd is stopping")
       for (id, flight) in inFlight {
         flight.task.cancel()

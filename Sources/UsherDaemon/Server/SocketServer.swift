@@ -21,6 +21,7 @@ final class SocketServer: Sendable {
   ) async throws -> SocketServer {
     let limits = door.service.limits
     let channel = try await ServerBootstrap(group: group)
+      .childChannelOption(.allowRemoteHalfClosure, value: true)
       .childChannelOption(
         .writeBufferWaterMark,
         value: .init(low: limits.unreadReplyBytes / 2, high: limits.unreadReplyBytes)
