@@ -1,0 +1,44 @@
+import Foundation
+import Testing
+import UsherTestKit
+
+@Suite("Any JSON-RPC client", .serialized)
+struct AnyClientTests {
+  /// Shared with `Packaging/install-dependencies`, which fills it beforehand.
+  private static var environmentPath: String {
+    let environment = ProcessInfo.processInfo.environment
+    if let path = environment["USHER_TEST_VENV"], !path.isEmpty { return path }
+    let home = environment["HOME"] ?? "/root"
+    return "\(environment["XDG_CACHE_HOME"] ?? "\(home)/.cache")/usherd-test-venv"
+  }
+
+  /// A Python that has the library; made where there is none.
+  private func python() throws -> String {
+    let python = "\(Self.environmentPath)/bin/python3"
+    let hasLibrary = {
+      FileManager.default.isExecutableFile(atPath: python)
+        && (try? run(python, ["-c", "import jsonrpcclient"]).status) == 0
+    }
+    if !hasLibrary() {
+      let made = try run("/usr/bin/python3", ["-m", "venv", Self.environmentPath])
+      try #require(made.status == 0, "\(made.output)\(made.errors)")
+      let installed = try run(
+        "\(Self.environmentPath)/bin/pip", ["install", "--quiet", "jsonrpcclient>=4,<5"],
+        within: 120)
+      try #require(installed.status == 0, "\(installed.output)\(installed.errors)")
+    }
+    return python
+  }
+
+  @Test("a Python client from PyPI calls, batches, reads errors, and signs a person in")
+  func pythonClient() throws {
+    let sandbox = try SandboxUnderTest()
+    let daemon = try DaemonUnderTest(config: sandbox.provider())
+    let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+      .appendingPathComponent("any_client.py").path
+    let outcome = try run(try python(), [script, daemon.socketPath, "demo"])
+    #expect(outcome.status == 0, "\(outcome.output)\(outcome.errors)")
+    #expect(outcome.output == "all fine\n")
+    #expect(try sandbox.requests("token", grantType: "authorization_code") == 1)
+  }
+}

@@ -1,0 +1,117 @@
+import Foundation
+import JSONRPC
+import Testing
+import UsherTestKit
+
+/// Nobody can make another one wait: functional tests with wide deadlines, no measuring.
+@Suite("Fairness of the real socket", .serialized)
+struct FairnessTests {
+  private let sandbox: SandboxUnderTest
+  private let daemon: DaemonUnderTest
+  private let app: RawClient
+
+  init() throws {
+    sandbox = try SandboxUnderTest()
+    daemon = try DaemonUnderTest(
+      config: """
+        [limits]
+        connections_per_user = 600
+        line_seconds = 60
+        unread_reply_seconds = 60
+
+        \(sandbox.provider())
+        """, logLevel: "info")
+    app = try daemon.client()
+    try app.signIn()
+  }
+
+  /// A hundred rounds of what apps ask for; each call within a second, all within five.
+  private func expectService(at location: SourceLocation = #_sourceLocation) throws {
+    let start = ContinuousClock.now
+    for _ in 0..<100 {
+      let token = try app.call("token.get", ["provider": "demo"], within: 1)
+      #expect(token["accessToken"]?.stringValue?.isEmpty == false, sourceLocation: location)
+      let status = try app.call("system.status", within: 1)
+      #expect(status["ready"] == true, sourceLocation: location)
+    }
+    #expect(ContinuousClock.now - start < .seconds(5), sourceLocation: location)
+    let newcomer = try daemon.client()
+    let token = try newcomer.call("token.get", ["provider": "demo"], within: 1)
+    #expect(token["accessToken"] != nil, sourceLocation: location)
+  }
+
+  @Test("half-sent lines, short and long, delay nobody")
+  func halfLines() throws {
+    let clients = try (0..<20).map { _ in try daemon.client() }
+    for (number, client) in clients.enumerated() {
+      try client.send(raw: Array(#"{"jsonrpc":"2.0","id":1,"method":"#.utf8))
+      if number % 2 == 0 { _ = try client.sendWhatFits([UInt8](repeating: 0x20, count: 100_000)) }
+    }
+    try expectService()
+    // They can still finish what they began.
+    try clients[1].send(#""system.status"}"#)
+    #expect(try clients[1].next()["result"]?["ready"] == true)
+  }
+
+  @Test("clients that ask and never read delay nobody, and what is kept for them is bounded")
+  func neverReading() throws {
+    let before = try residentKilobytes()
+    let clients = try (0..<8).map { _ in try daemon.client() }
+    let call = #"{"jsonrpc":"2.0","id":1,"method":"rpc.discover"}"# + "\n"
+    let packet = Array(String(repeating: call, count: 100).utf8)
+    var asked = 0
+    for _ in 0..<20 {
+      // A part of a line may be cut off: the daemon then has one more reply to write, an error's.
+      for client in clients { asked += try client.sendWhatFits(packet) }
+      _ = try app.call("system.status", within: 1)
+    }
+    #expect(asked > 100 * packet.count)
+    try expectService()
+    let growth = try residentKilobytes() - before
+    #expect(growth < 64 * 1024, "\(growth) kB for \(asked) bytes of questions")
+  }
+
+  @Test("five hundred idle connections delay nobody")
+  func idle() throws {
+    try allowFiles(2000)
+    var clients: [RawClient] = []
+    for number in 0..<500 {
+      let client = try daemon.client()
+      if number % 2 == 0 { _ = try client.call("system.status", within: 5) }
+      clients.append(client)
+    }
+    #expect(try app.call("system.status")["connections"] == 501)
+    try expectService()
+    #expect(try clients[499].call("system.status")["ready"] == true)
+  }
+
+  @Test("calls that wait for a provider delay no other call, not even on their own connection")
+  func slowProvider() throws {
+    try sandbox.control(
+      "POST", "faults",
+      ["endpoint": "token", "grantType": "refresh_token", "fault": ["delayMs": 8000]])
+    for id: Int64 in 1...20 {
+      try app.begin(
+        .string("slow \(id)"), "token.get",
+        ["provider": "demo", "forceRefresh": true])
+    }
+    try expectService()
+  }
+
+  private func residentKilobytes() throws -> Int {
+    let status = try String(contentsOfFile: "/proc/\(daemon.pid)/status", encoding: .utf8)
+    let line = status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") }
+    let words = line?.split(whereSeparator: \.isWhitespace) ?? []
+    guard words.count > 1, let size = Int(words[1]) else { throw TestTrouble("no VmRSS") }
+    return size
+  }
+
+  /// Lets this process, and what it starts, have that many files where the system allows.
+  private func allowFiles(_ count: rlim_t) throws {
+    var limit = rlimit()
+    getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    guard limit.rlim_cur < count else { return }
+    limit.rlim_cur = min(count, limit.rlim_max)
+    setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+  }
+}

@@ -1,0 +1,278 @@
+import JSONRPC
+import Testing
+import UsherTestKit
+
+/// Every limit of RPC.md that a caller can reach, with small numbers in the configuration.
+@Suite("Limits of the real socket", .serialized)
+struct SocketLimitTests {
+  private func daemon(_ limits: String, more: String = SilentProvider.config) throws
+    -> DaemonUnderTest
+  {
+    try DaemonUnderTest(config: "[limits]\n\(limits)\n\n\(more)")
+  }
+
+  /// The error of a limit: its reason, and the key of the setting that moves it.
+  private func expect(
+    _ error: JSONValue?, _ reason: String, limit: String,
+    at location: SourceLocation = #_sourceLocation
+  ) {
+    let data = error?["data"]
+    #expect(
+      data?["reason"] == .string(reason), "\(String(describing: error))", sourceLocation: location)
+    #expect(data?["limit"] == .string(limit), sourceLocation: location)
+    #expect(data?["retryable"] != nil, sourceLocation: location)
+    #expect(data?["correlationId"]?.stringValue?.isEmpty == false, sourceLocation: location)
+  }
+
+  /// A `system.status` of exactly that many bytes.
+  private func padded(to count: Int) -> [UInt8] {
+    let call = Array(#"{"jsonrpc":"2.0","id":1,"method":"system.status"}"#.utf8)
+    return call + [UInt8](repeating: 0x20, count: count - call.count)
+  }
+
+  @Test("a line over max_line_bytes is refused once, and the next one is read")
+  func lineBytes() throws {
+    let daemon = try daemon("max_line_bytes = 4096")
+    let client = try daemon.client()
+    try client.send(raw: padded(to: 4096) + [0x0A])
+    #expect(try client.next()["result"]?["ready"] == true)
+    for extra in [1, 5000, 300_000] {
+      try client.send(raw: padded(to: 4096 + extra))
+      let reply = try client.next()
+      expect(reply["error"], "message_too_large", limit: "max_line_bytes")
+      #expect(reply.replyCode == -32004)
+      #expect(reply["id"] == .null)
+      try client.send(raw: [UInt8](repeating: 0x78, count: 10_000) + [0x0A])
+      #expect(try client.call("system.status")["ready"] == true)
+    }
+  }
+
+  @Test("a line that does not end within line_seconds ends the connection, also when it trickles")
+  func lineSeconds() throws {
+    let daemon = try daemon("line_seconds = 1")
+    let half = try daemon.client()
+    try half.send(raw: Array(#"{"jsonrpc":"2.0","#.utf8))
+    let reply = try half.next(within: 5)
+    expect(reply["error"], "deadline_exceeded", limit: "line_seconds")
+    #expect(reply["id"] == .null)
+    #expect(try half.isClosed())
+
+    let trickle = try daemon.client()
+    var answer: JSONValue?
+    for _ in 0..<100 where answer == nil {
+      try trickle.send(raw: [0x20])
+      answer = try? trickle.receive(within: 0.05)
+    }
+    expect(answer?["error"], "deadline_exceeded", limit: "line_seconds")
+    #expect(try trickle.isClosed())
+  }
+
+  @Test("the clock of line_seconds starts anew with each line")
+  func lineClock() throws {
+    let daemon = try daemon("line_seconds = 1")
+    let client = try daemon.client()
+    let halves = Array(#"{"jsonrpc":"2.0","id":1,"method":"system.status"}"#.utf8)
+    // The end of a line and the beginning of the next one travel together, for over a second.
+    try client.send(raw: Array(halves.prefix(20)))
+    for _ in 0..<5 {
+      #expect(throws: TestTrouble.self) { try client.receive(within: 0.3) }
+      try client.send(raw: Array(halves.dropFirst(20)) + [0x0A] + Array(halves.prefix(20)))
+      #expect(try client.next()["result"]?["ready"] == true)
+    }
+  }
+
+  @Test("nesting and batch are what the configuration says")
+  func messageShape() throws {
+    let daemon = try daemon("nesting = 4\nbatch = 2")
+    let client = try daemon.client()
+    let call = #"{"jsonrpc":"2.0","id":1,"method":"system.status"}"#
+    let three = try client.answer(to: "[\(call),\(call),\(call)]")
+    expect(three["error"], "invalid_request", limit: "batch")
+    #expect(try client.answer(to: "[\(call),\(call)]").arrayValue?.count == 2)
+    let deep = try client.answer(to: "[[[[[]]]]]")
+    expect(deep["error"], "parse_error", limit: "nesting")
+    let fits = try client.answer(
+      to: #"{"jsonrpc":"2.0","id":1,"method":"system.status","params":{"x":[[]]}}"#)
+    #expect(fits.replyReason == "invalid_params")
+  }
+
+  @Test("calls beyond calls_in_flight are overloaded; others are answered, and room comes back")
+  func callsInFlight() throws {
+    let daemon = try daemon("calls_in_flight = 2")
+    let client = try daemon.client()
+    let flow = try client.startSilentFlow()
+    for id: JSONValue in ["a", "b"] { try client.beginWaiting(id, for: flow) }
+    try client.beginWaiting("c", for: flow)
+    let refused = try client.next()
+    #expect(refused["id"] == "c")
+    expect(refused["error"], "overloaded", limit: "calls_in_flight")
+    #expect(try client.call("system.status")["ready"] == true)
+    #expect(try daemon.client().call("flow.wait", waiting(flow, 1))["flow"] != nil)
+    try client.tell("rpc.cancel", ["id": "a"])
+    #expect(try client.next().replyReason == "cancelled")
+    try eventually("room came back") {
+      try client.reply(to: "flow.wait", waiting(flow, 1))["result"] != nil
+    }
+  }
+
+  private func waiting(_ flow: JSONValue, _ milliseconds: Int64) -> JSONValue {
+    [
+      "flow": flow["id"] ?? .null, "revision": 1_000_000, "timeoutMs": .integer(milliseconds),
+    ]
+  }
+
+  @Test("a connection over connections_per_user gets one line and is closed")
+  func connectionsPerUser() throws {
+    let daemon = try daemon("connections_per_user = 3")
+    var clients: [RawClient] = []
+    clients.append(try onlyClient(of: daemon))
+    for _ in 0..<2 { clients.append(try used(daemon.client())) }
+    let over = try daemon.client()
+    let line = try over.next()
+    #expect(line["id"] == .null)
+    expect(line["error"], "overloaded", limit: "connections_per_user")
+    #expect(try over.isClosed())
+    // Root's admin socket is not closed by it.
+    #expect(try daemon.admin().call("system.status")["connections"] == 4)
+    clients.removeLast()
+    try eventually("room came back") {
+      (try? daemon.client().reply(to: "system.status"))?["result"] != nil
+    }
+    #expect(try clients[0].call("system.status")["ready"] == true)
+  }
+
+  @Test("when all connections are taken the admin socket still has its admin_reserve")
+  func connections() throws {
+    let daemon = try daemon("connections = 16\nadmin_reserve = 2")
+    var clients = [try onlyClient(of: daemon)]
+    for _ in 2...14 { clients.append(try used(daemon.client())) }
+    let over = try daemon.client()
+    expect(try over.next()["error"], "overloaded", limit: "connections")
+    #expect(try over.isClosed())
+    let admins = [try used(daemon.admin()), try used(daemon.admin())]
+    #expect(try admins[0].call("system.status")["connections"] == 16)
+    let third = try daemon.admin()
+    expect(try third.next()["error"], "overloaded", limit: "connections")
+    #expect(try third.isClosed())
+  }
+
+  /// A client, once those that waited for the daemon's start are gone.
+  private func onlyClient(of daemon: DaemonUnderTest) throws -> RawClient {
+    let client = try daemon.client()
+    try eventually("the connections of the start are closed") {
+      try client.call("system.status")["connections"] == 1
+    }
+    return client
+  }
+
+  private func used(_ client: RawClient) throws -> RawClient {
+    _ = try client.call("system.status")
+    return client
+  }
+
+  @Test("flows beyond live_flows_per_user are rate limited, also when all start at once")
+  func liveFlows() throws {
+    let daemon = try daemon("live_flows_per_user = 3")
+    let client = try daemon.client()
+    let first = try client.startSilentFlow()
+    for id in 1...10 { try client.begin("\(id)", "flow.start", SilentProvider.start) }
+    let replies = try (1...10).map { _ in try client.next() }
+    #expect(replies.count { $0["result"] != nil } == 2)
+    for reply in replies where reply["error"] != nil {
+      expect(reply["error"], "rate_limited", limit: "live_flows_per_user")
+      #expect(reply.replyCode == -32002)
+    }
+    #expect(try client.call("system.status")["flows"] == 3)
+    _ = try client.call("flow.cancel", ["flow": first["id"] ?? .null])
+    #expect(try client.startSilentFlow()["status"] == "active")
+    #expect(
+      try client.reason(of: "flow.start", SilentProvider.start) == "rate_limited")
+  }
+
+  @Test("flow starts beyond flow_starts_per_minute are rate limited, and told how long to wait")
+  func flowStarts() throws {
+    let daemon = try daemon("flow_starts_per_minute = 3")
+    let client = try daemon.client()
+    for _ in 1...3 { _ = try client.startSilentFlow() }
+    // Another connection of the same user is no way round.
+    let error = try daemon.client().error(of: "flow.start", SilentProvider.start)
+    expect(error, "rate_limited", limit: "flow_starts_per_minute")
+    let wait = try #require(error["data"]?["retryAfterMs"]?.integerValue)
+    #expect((1...20_000).contains(wait))
+    #expect(error["data"]?["retryable"] == true)
+    #expect(try client.call("system.status")["flows"] == 3)
+  }
+
+  @Test("who leaves unread_reply_bytes unread for unread_reply_seconds is disconnected")
+  func unreadReplies() throws {
+    let daemon = try daemon("unread_reply_bytes = 4096\nunread_reply_seconds = 1")
+    let client = try daemon.client()
+    let long = #"{"jsonrpc":"2.0","id":1,"method":"rpc.discover"}"# + "\n"
+    try client.send(raw: Array(String(repeating: long, count: 100).utf8))
+    try eventually(within: 5, "the journal tells of it: \(daemon.log)") {
+      daemon.log.contains("did not read its replies")
+    }
+    var replies = 0
+    while try client.receiveLine() != nil { replies += 1 }
+    #expect(replies < 100)
+    #expect(try daemon.client().call("system.status")["ready"] == true)
+  }
+
+  @Test("a slow reader that does read gets every reply, whole")
+  func slowReader() throws {
+    let daemon = try daemon("unread_reply_bytes = 4096\nunread_reply_seconds = 30")
+    let client = try daemon.client()
+    for id in 1...60 {
+      let call = #"{"jsonrpc":"2.0","id":\#(id),"method":"rpc.discover"}"# + "\n"
+      try client.send(raw: Array(call.utf8))
+    }
+    let other = try daemon.client()
+    for id: Int64 in 1...60 {
+      let reply = try client.next()
+      #expect(reply["id"] == .integer(id))
+      #expect(reply["result"]?["openrpc"] != nil)
+      if id % 20 == 0 { #expect(try other.call("system.status")["ready"] == true) }
+    }
+  }
+
+  @Test("nobody may wait longer than a minute, or a negative time")
+  func waits() throws {
+    let daemon = try daemon("")
+    let client = try daemon.client()
+    let flow = try client.startSilentFlow()["id"] ?? .null
+    for milliseconds: JSONValue in [60_001, -1, 9_007_199_254_740_991] {
+      var start = SilentProvider.start
+      start["waitMs"] = milliseconds
+      let wait: JSONValue = ["flow": flow, "revision": 1, "timeoutMs": milliseconds]
+      let submit: JSONValue = [
+        "flow": flow, "revision": 1, "waitMs": milliseconds,
+        "input": ["type": "openURL", "redirectURL": "x"],
+      ]
+      for (method, params, field) in [
+        ("flow.start", start, "waitMs"), ("flow.submit", submit, "waitMs"),
+        ("flow.wait", wait, "timeoutMs"),
+      ] {
+        let error = try client.error(of: method, params)
+        expect(error, "invalid_params", limit: field)
+        #expect(error["data"]?["field"] == .string(field), "\(method)")
+      }
+    }
+    #expect(try client.call("system.status")["flows"] == 1)
+  }
+
+  @Test("a refresh by force is to be had once in force_refresh_seconds for an account")
+  func forcedRefresh() throws {
+    let sandbox = try SandboxUnderTest()
+    let daemon = try daemon("force_refresh_seconds = 60", more: sandbox.provider())
+    let client = try daemon.client()
+    try client.signIn()
+    let forced: JSONValue = ["provider": "demo", "forceRefresh": true]
+    let token = try client.call("token.get", forced)["accessToken"]
+    let error = try client.error(of: "token.get", forced)
+    expect(error, "rate_limited", limit: "force_refresh_seconds")
+    let wait = try #require(error["data"]?["retryAfterMs"]?.integerValue)
+    #expect((1...60_000).contains(wait))
+    #expect(try client.call("token.get", ["provider": "demo"])["accessToken"] == token)
+    #expect(try sandbox.requests("token", grantType: "refresh_token") == 1)
+  }
+}

@@ -1,0 +1,77 @@
+import Foundation
+import JSONRPC
+import UsherTestKit
+
+/// A provider whose pages the configuration names: a flow reaches the browser's step, and stays
+/// there, without a server anywhere.
+enum SilentProvider {
+  static let config = """
+    [[provider]]
+    name = "silent"
+    type = "oidc"
+    issuer = "http://127.0.0.1:1/oidc"
+    client_id = "usher"
+
+    [provider.endpoints]
+    authorization = "http://127.0.0.1:1/authorize"
+    token = "http://127.0.0.1:1/token"
+    jwks = "http://127.0.0.1:1/jwks"
+
+    """
+
+  static let start: JSONValue = [
+    "provider": "silent", "kind": "authorize", "params": [:],
+  ]
+}
+
+extension RawClient {
+  /// The line that comes after `line` was sent; a closed connection is an error.
+  func answer(to line: String, within seconds: Double = 10) throws -> JSONValue {
+    try send(line)
+    return try next(within: seconds)
+  }
+
+  func next(within seconds: Double = 10) throws -> JSONValue {
+    guard let message = try receive(within: seconds) else {
+      throw TestTrouble("the daemon closed the connection")
+    }
+    return message
+  }
+
+  /// Sends a call, and leaves its reply to come.
+  func begin(_ id: JSONValue, _ method: String, _ params: JSONValue? = nil) throws {
+    var request: JSONValue = ["jsonrpc": "2.0", "id": id, "method": .string(method)]
+    request["params"] = params
+    try send(request.text)
+  }
+
+  /// Sends a notification.
+  func tell(_ method: String, _ params: JSONValue? = nil) throws {
+    var request: JSONValue = ["jsonrpc": "2.0", "method": .string(method)]
+    request["params"] = params
+    try send(request.text)
+  }
+
+  /// A flow that stays at the browser's step.
+  func startSilentFlow() throws -> JSONValue { try startFlow("silent") }
+
+  /// Leaves a call in flight that only its time-out or a cancel ends.
+  func beginWaiting(_ id: JSONValue, for flow: JSONValue, milliseconds: Int64 = 60_000) throws {
+    try begin(
+      id, "flow.wait",
+      ["flow": flow["id"] ?? .null, "revision": 1_000_000, "timeoutMs": .integer(milliseconds)])
+  }
+
+  /// Whether the next thing that happens is the end of the connection.
+  func isClosed(within seconds: Double = 10) throws -> Bool { try receive(within: seconds) == nil }
+}
+
+extension JSONValue {
+  var text: String { String(decoding: encoded(), as: UTF8.self) }
+
+  // Of a reply.
+  var replyCode: Int64? { self["error"]?["code"]?.integerValue }
+  var replyReason: String? { self["error"]?["data"]?["reason"]?.stringValue }
+  var replyField: String? { self["error"]?["data"]?["field"]?.stringValue }
+  var replyLimit: String? { self["error"]?["data"]?["limit"]?.stringValue }
+}

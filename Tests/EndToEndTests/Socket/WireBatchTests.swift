@@ -1,0 +1,112 @@
+import JSONRPC
+import Testing
+import UsherTestKit
+
+@Suite("Batches over the real socket", .serialized)
+struct WireBatchTests {
+  private let daemon: DaemonUnderTest
+  private let client: RawClient
+
+  init() throws {
+    daemon = try DaemonUnderTest(config: SilentProvider.config)
+    client = try daemon.client()
+  }
+
+  private static func call(_ id: Int) -> String {
+    #"{"jsonrpc":"2.0","id":\#(id),"method":"system.status"}"#
+  }
+
+  @Test("a mixed batch is answered by one array: each call and each bad element, no notification")
+  func mixed() throws {
+    let elements = [
+      Self.call(1), #"{"jsonrpc":"2.0","method":"system.status"}"#,
+      #"{"jsonrpc":"2.0","id":"two","method":"no.such"}"#, "1", "[]", #"{"foo":"bar"}"#,
+      #"{"jsonrpc":"2.0","id":3,"method":"flow.get","params":[]}"#,
+    ]
+    let replies = try #require(
+      try client.answer(to: "[\(elements.joined(separator: ","))]").arrayValue)
+    #expect(replies.map { $0["id"] } == [1, "two", .null, .null, .null, 3])
+    #expect(replies.map(\.replyCode) == [nil, -32601, -32600, -32600, -32600, -32602])
+    #expect(replies.first?["result"]?["ready"] == true)
+  }
+
+  @Test("a batch of notifications gets no byte")
+  func notifications() throws {
+    let one = #"{"jsonrpc":"2.0","method":"system.status"}"#
+    let other = #"{"jsonrpc":"2.0","method":"flow.cancel","params":{"flow":"flw_x"}}"#
+    try client.send("[\(one),\(other),\(one)]")
+    try client.send(Self.call(9))
+    #expect(try client.next()["id"] == 9)
+  }
+
+  @Test("a batch is answered once its slowest call is")
+  func slow() throws {
+    let flow = try client.startSilentFlow()
+    let wait: JSONValue = [
+      "jsonrpc": "2.0", "id": "slow", "method": "flow.wait",
+      "params": ["flow": flow["id"] ?? .null, "revision": 1_000_000, "timeoutMs": 200],
+    ]
+    try client.send("[\(wait.text),\(Self.call(1))]")
+    try client.begin("single", "system.status")
+    #expect(try client.next()["id"] == "single")
+    #expect(try client.next().arrayValue?.map { $0["id"] } == ["slow", 1])
+  }
+
+  @Test("a call of a batch can be cancelled; the batch is then answered")
+  func cancelled() throws {
+    let flow = try client.startSilentFlow()
+    let wait: JSONValue = [
+      "jsonrpc": "2.0", "id": "slow", "method": "flow.wait",
+      "params": ["flow": flow["id"] ?? .null, "revision": 1_000_000, "timeoutMs": 60_000],
+    ]
+    try client.send("[\(wait.text),\(Self.call(1))]")
+    try client.tell("rpc.cancel", ["id": "slow"])
+    let replies = try client.next().arrayValue
+    #expect(replies?.first?.replyCode == -32800)
+    #expect(replies?.last?["result"] != nil)
+  }
+
+  @Test("one id twice in a batch is in use the second time while the first call waits")
+  func twin() throws {
+    let flow = try client.startSilentFlow()
+    let wait: JSONValue = [
+      "jsonrpc": "2.0", "id": 1, "method": "flow.wait",
+      "params": ["flow": flow["id"] ?? .null, "revision": 1_000_000, "timeoutMs": 50],
+    ]
+    let replies = try client.answer(to: "[\(wait.text),\(Self.call(1))]").arrayValue
+    #expect(replies?.first?["result"]?["flow"]?["id"] == flow["id"])
+    #expect(replies?.last?.replyCode == -32600)
+    #expect(replies?.last?["id"] == .null)
+  }
+
+  @Test("an empty batch is one invalid request")
+  func empty() throws {
+    for line in ["[]", " [ ] "] {
+      let reply = try client.answer(to: line)
+      #expect(reply.replyCode == -32600)
+      #expect(reply["id"] == .null)
+    }
+  }
+
+  @Test("64 calls make a batch; 65 are refused as one, and the limit is named")
+  func tooMany() throws {
+    let batch = { (count: Int) in "[\((1...count).map(Self.call).joined(separator: ","))]" }
+    let most = try client.answer(to: batch(64)).arrayValue
+    #expect(most?.map { $0["id"] } == (1...64).map { .integer(Int64($0)) })
+    let over = try client.answer(to: batch(65))
+    #expect(over.replyCode == -32600)
+    #expect(over.replyLimit == "batch")
+    #expect(over["id"] == .null)
+    #expect(try client.call("system.status")["ready"] == true)
+  }
+
+  @Test("one syntax error spoils its whole line, and runs nothing of it")
+  func halfBroken() throws {
+    let start: JSONValue = [
+      "jsonrpc": "2.0", "id": 1, "method": "flow.start", "params": SilentProvider.start,
+    ]
+    let reply = try client.answer(to: "[\(start.text),{]")
+    #expect(reply.replyCode == -32700)
+    #expect(try client.call("flow.list")["flows"] == [])
+  }
+}

@@ -1,0 +1,225 @@
+import JSONRPC
+import Testing
+import UsherTestKit
+
+@Suite("Calls over the real socket", .serialized)
+struct WireCallTests {
+  private let daemon: DaemonUnderTest
+  private let client: RawClient
+
+  init() throws {
+    daemon = try DaemonUnderTest(config: SilentProvider.config)
+    client = try daemon.client()
+  }
+
+  @Test("a call gets one reply, a notification nothing, whatever becomes of it")
+  func notifications() throws {
+    try client.tell("system.status")
+    try client.tell("no.such")
+    try client.tell("flow.get", ["flow": "flw_none"])
+    try client.tell("flow.cancel", ["flow": "flw_none"])
+    let reply = try client.answer(to: #"{"jsonrpc":"2.0","id":"only","method":"system.status"}"#)
+    #expect(reply["id"] == "only")
+    #expect(reply["jsonrpc"] == "2.0")
+    #expect(reply["result"]?["ready"] == true)
+    #expect(reply["error"] == nil)
+  }
+
+  @Test("an id of any legal type comes back exactly as it was written")
+  func ids() throws {
+    let ids = [
+      "1", "0", "-7", "-0", "9007199254740993", "123456789012345678901234567890", "1.50", "1e3",
+      "-2.5E-7", "null", #""""#, #""x""#, #""a\u0062\"\\\/\n""#, #""\ud83d\ude00""#, "\"é😀\"",
+      "\"\(String(repeating: "long", count: 500))\"",
+    ]
+    for id in ids {
+      for method in ["system.status", "no.such"] {
+        try client.send(#"{"jsonrpc":"2.0","id":\#(id),"method":"\#(method)"}"#)
+        let line = String(decoding: try #require(try client.receiveLine()), as: UTF8.self)
+        #expect(line.contains("\"id\":\(id),") || line.contains("\"id\":\(id)}"), "\(id): \(line)")
+      }
+    }
+  }
+
+  @Test("an id that still waits for its reply cannot be used again, by whatever spelling")
+  func idInUse() throws {
+    let flow = try client.startSilentFlow()
+    try client.beginWaiting("ab", for: flow)
+    for id in [#""ab""#, #""a\u0062""#] {
+      let refused = try client.answer(
+        to: #"{"jsonrpc":"2.0","id":\#(id),"method":"system.status"}"#)
+      #expect(refused.replyCode == -32600)
+      #expect(refused["id"] == .null)
+    }
+    try client.tell("rpc.cancel", ["id": "ab"])
+    #expect(try client.next()["id"] == "ab")
+    try client.begin("ab", "system.status")
+    #expect(try client.next()["result"]?["ready"] == true)
+  }
+
+  @Test("params travel by name: an array is invalid, a stray member is named")
+  func params() throws {
+    let cases: [(String, String?)] = [
+      (#"{"id":1,"method":"rpc.hello","params":[]}"#, nil),
+      (#"{"id":1,"method":"rpc.hello","params":[1]}"#, nil),
+      (#"{"id":1,"method":"rpc.hello","params":{"colour":"red"}}"#, "colour"),
+      (#"{"id":1,"method":"rpc.hello","params":{"client":{"name":"x","age":1}}}"#, "client.age"),
+      (#"{"id":1,"method":"rpc.hello","params":{"protocol":"1"}}"#, "protocol"),
+      (#"{"id":1,"method":"rpc.hello","params":{"protocol":[7]}}"#, "protocol"),
+      (#"{"id":1,"method":"system.status","params":{"verbose":true}}"#, "verbose"),
+      (#"{"id":1,"method":"flow.get"}"#, "flow"),
+      (#"{"id":1,"method":"flow.get","params":{}}"#, "flow"),
+      (#"{"id":1,"method":"flow.get","params":{"flow":null}}"#, "flow"),
+      (#"{"id":1,"method":"flow.get","params":{"flow":7}}"#, "flow"),
+      (#"{"id":1,"method":"rpc.cancel","params":{"id":true}}"#, "id"),
+    ]
+    for (call, field) in cases {
+      let reply = try client.answer(to: #"{"jsonrpc":"2.0",\#(call.dropFirst())"#)
+      #expect(reply.replyCode == -32602, "\(call): \(reply.text)")
+      #expect(reply.replyReason == "invalid_params")
+      #expect(reply.replyField == field, "\(call)")
+      #expect(reply["id"] == 1)
+    }
+  }
+
+  @Test("what is not there, or is on the admin socket only, is not found")
+  func methods() throws {
+    let admin = try daemon.admin()
+    for method in ["no.such", "rpc.no.such", "", "SYSTEM.STATUS", "system.status ", "é"] {
+      let error = try client.error(of: method)
+      #expect(error["code"] == -32601)
+      #expect(error["data"]?["reason"] == "method_not_found")
+      #expect(try admin.reason(of: method) == "method_not_found")
+    }
+    #expect(try client.reason(of: "credential.list") == "method_not_found")
+    #expect(try client.reason(of: "credential.set", ["name": 1]) == "method_not_found")
+    #expect(try admin.call("credential.list")["credentials"] == [])
+  }
+
+  @Test("every error has a code, a sentence, a reason, and an id for the journal")
+  func errors() throws {
+    let error = try client.error(of: "flow.get", ["flow": "flw_none"])
+    #expect(error["code"] == 1001)
+    #expect(error["data"]?["reason"] == "not_found")
+    #expect(error["data"]?["retryable"] == false)
+    let message = try #require(error["message"]?.stringValue)
+    #expect(message.first?.isLowercase == true && message.last != ".")
+    let correlation = try #require(error["data"]?["correlationId"]?.stringValue)
+    #expect(correlation.hasPrefix("cor_"))
+    try eventually("the journal has it") { daemon.log.contains(correlation) }
+  }
+
+  @Test("hello tells protocol, version, limits by their keys, and which start this is")
+  func hello() throws {
+    let params: JSONValue = ["protocol": [1, 2], "client": ["name": "test", "version": "1"]]
+    let hello = try client.call("rpc.hello", params)
+    #expect(hello["protocol"] == 1)
+    #expect(hello["server"]?["version"]?.stringValue?.isEmpty == false)
+    let limits = try #require(hello["limits"]?.objectValue)
+    #expect(limits["max_line_bytes"] == 1_048_576)
+    #expect(limits["unread_reply_seconds"] == 5)
+    #expect(limits["connections_per_user"] == 256)
+    let instance = try #require(hello["instanceId"]?.stringValue)
+    #expect(try daemon.admin().call("rpc.hello")["instanceId"] == .string(instance))
+    try daemon.restart()
+    #expect(try daemon.client().call("rpc.hello")["instanceId"] != .string(instance))
+  }
+
+  @Test("discover describes every method there is, and each is there")
+  func discover() throws {
+    let document = try client.call("rpc.discover")
+    #expect(document["openrpc"]?.stringValue?.hasPrefix("1.") == true)
+    let methods = try #require(document["methods"]?.arrayValue)
+    let names = methods.compactMap { $0["name"]?.stringValue }
+    #expect(names.count == methods.count && names == names.sorted())
+    #expect(Set(names).isSuperset(of: ["rpc.hello", "rpc.discover", "token.get", "flow.wait"]))
+    let admin = try daemon.admin()
+    for method in methods {
+      let name = method["name"]?.stringValue ?? ""
+      let isAdmin = method["x-access"] == "admin"
+      let stray: JSONValue = ["surely not a parameter": 1]
+      #expect(
+        try client.reason(of: name, stray) == (isAdmin ? "method_not_found" : "invalid_params"))
+      #expect(try admin.reason(of: name, stray) == "invalid_params", "\(name)")
+    }
+  }
+
+  @Test("a line may end in CRLF, share a packet with others, or come byte by byte")
+  func framing() throws {
+    let call = { (id: Int) in #"{"jsonrpc":"2.0","id":\#(id),"method":"system.status"}"# }
+    try client.send(raw: Array("\(call(1))\r\n".utf8))
+    #expect(try client.next()["id"] == 1)
+    try client.send(raw: Array("\(call(2))\n\(call(3))\r\n\(call(4))\n".utf8))
+    for id in 2...4 { #expect(try client.next()["id"] == .integer(Int64(id))) }
+    for byte in Array("\(call(5))\n".utf8) { try client.send(raw: [byte]) }
+    #expect(try client.next()["id"] == 5)
+    try client.send(raw: Array(" \t \(call(6))  \n".utf8))
+    #expect(try client.next()["id"] == 6)
+  }
+
+  @Test("a thousand calls sent at once are all answered, each once")
+  func pipelining() throws {
+    var lines = ""
+    for id in 1...1000 {
+      lines += #"{"jsonrpc":"2.0","id":\#(id),"method":"system.status"}"# + "\n"
+    }
+    try client.send(raw: Array(lines.utf8))
+    var seen: Set<Int64> = []
+    for _ in 1...1000 {
+      let reply = try client.next()
+      #expect(reply["result"] != nil)
+      seen.insert(reply["id"]?.integerValue ?? 0)
+    }
+    #expect(seen == Set(1...1000))
+  }
+
+  @Test("a reply comes when it is ready, before those of earlier calls that wait")
+  func outOfOrder() throws {
+    let flow = try client.startSilentFlow()
+    try client.beginWaiting("slow", for: flow, milliseconds: 300)
+    try client.begin("quick", "system.status")
+    #expect(try client.next()["id"] == "quick")
+    let slow = try client.next()
+    #expect(slow["id"] == "slow")
+    #expect(slow["result"]?["flow"]?["id"] == flow["id"])
+    #expect(slow["result"]?["transitions"] == [])
+  }
+
+  @Test("who has said all gets every answer before the connection ends")
+  func halfClosed() throws {
+    let flow = try client.startSilentFlow()
+    try client.begin("quick", "system.status")
+    try client.beginWaiting("slow", for: flow, milliseconds: 300)
+    // The beginning of a line that will never end is no reason for an error.
+    try client.send(raw: Array(#"{"jsonrpc":"2.0","#.utf8))
+    client.finishSending()
+    #expect(try client.next()["id"] == "quick")
+    #expect(try client.next()["id"] == "slow")
+    #expect(try client.isClosed())
+  }
+
+  @Test("who has said all and reads late gets every answer too")
+  func halfClosedAndSlow() throws {
+    let call = #"{"jsonrpc":"2.0","id":1,"method":"rpc.discover"}"# + "\n"
+    try client.send(raw: Array(String(repeating: call, count: 200).utf8))
+    client.finishSending()
+    _ = try daemon.client().call("system.status")
+    var replies = 0
+    while let reply = try client.receive() {
+      #expect(reply["result"]?["openrpc"] != nil)
+      replies += 1
+    }
+    #expect(replies == 200)
+  }
+
+  @Test("HTTP is told so, and shown the door", arguments: ["GET", "POST"])
+  func http(method: String) throws {
+    try client.send(raw: Array("\(method) / HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8))
+    let reply = try client.next()
+    #expect(reply.replyCode == -32600)
+    #expect(reply.replyReason == "invalid_request")
+    #expect(reply["error"]?["message"]?.stringValue?.contains("HTTP") == true)
+    #expect(reply["id"] == .null)
+    #expect(try client.isClosed())
+  }
+}

@@ -1,0 +1,177 @@
+import JSONRPC
+import Testing
+import UsherTestKit
+
+@Suite("Giving up calls, and events, over the real socket", .serialized)
+struct WireEventTests {
+  private let daemon: DaemonUnderTest
+  private let client: RawClient
+  private let other: RawClient
+
+  init() throws {
+    daemon = try DaemonUnderTest(
+      config: """
+        [limits]
+        event_queue = 16
+        unread_reply_bytes = 4096
+        unread_reply_seconds = 300
+        flow_starts_per_minute = 1000
+
+        \(SilentProvider.config)
+        """)
+    client = try daemon.client()
+    other = try daemon.client()
+  }
+
+  @Test("a cancelled call gets exactly one reply")
+  func cancel() throws {
+    let flow = try client.startSilentFlow()
+    for id: JSONValue in [7, "a\"b", -1] {
+      try client.beginWaiting(id, for: flow)
+      try client.tell("rpc.cancel", ["id": id])
+      let reply = try client.next()
+      #expect(reply["id"] == id)
+      #expect(reply.replyCode == -32800)
+      #expect(reply.replyReason == "cancelled")
+    }
+    // Moves the flow on: a call that still waited would now answer.
+    _ = try other.call("flow.cancel", ["flow": flow["id"] ?? .null])
+    try client.begin("after", "system.status")
+    #expect(try client.next()["id"] == "after")
+  }
+
+  @Test("cancelling what is not in flight does nothing; as a call it is answered")
+  func cancelNothing() throws {
+    for id: JSONValue in [99, "none", .null, 1.5] { try client.tell("rpc.cancel", ["id": id]) }
+    let flow = try client.startSilentFlow()
+    try client.beginWaiting("1", for: flow, milliseconds: 100)
+    // A number is not the string of it.
+    try client.tell("rpc.cancel", ["id": 1])
+    #expect(try client.next()["result"]?["flow"] != nil)
+    try client.begin("call", "rpc.cancel", ["id": 99])
+    #expect(try client.next() == ["jsonrpc": "2.0", "id": "call", "result": [:]])
+    // Another connection's calls are its own.
+    try other.beginWaiting("theirs", for: flow, milliseconds: 100)
+    try client.tell("rpc.cancel", ["id": "theirs"])
+    #expect(try other.next()["result"]?["flow"] != nil)
+  }
+
+  @Test("a subscriber is told what happens, in order, without secrets, until it unsubscribes")
+  func subscribe() throws {
+    let subscription = try client.call("events.subscribe", ["topics": ["flow"]])
+    let name = subscription["subscription"] ?? .null
+    var cursor = try #require(subscription["cursor"]?.integerValue)
+    let flow = try other.startSilentFlow()
+    _ = try other.call("flow.cancel", ["flow": flow["id"] ?? .null])
+    var told: [JSONValue] = []
+    while told.last?["what"] != "finished" {
+      let message = try client.next()
+      #expect(message["id"] == nil && message["method"] == "events.notify")
+      #expect(message["params"]?["subscription"] == name)
+      let next = try #require(message["params"]?["cursor"]?.integerValue)
+      #expect(next > cursor)
+      cursor = next
+      let event = try #require(message["params"]?["event"])
+      #expect(event["flow"] == flow["id"] && event["topic"] == "flow")
+      #expect(!event.text.contains("http"))
+      told.append(event)
+    }
+    #expect(told.first?["what"] == "started")
+    #expect(told.last?["status"] == "cancelled")
+    #expect(try client.call("events.unsubscribe", ["subscription": name]) == [:])
+    _ = try other.startSilentFlow()
+    try client.begin("after", "system.status")
+    #expect(try client.next()["id"] == "after")
+    #expect(try client.reason(of: "events.unsubscribe", ["subscription": name]) == "not_found")
+  }
+
+  @Test("only the topics asked for come, and there are none but the known ones")
+  func topics() throws {
+    _ = try client.call("events.subscribe", ["topics": ["account", "token"]])
+    _ = try other.startSilentFlow()
+    try client.begin("after", "system.status")
+    #expect(try client.next()["id"] == "after")
+    let error = try client.error(of: "events.subscribe", ["topics": ["weather"]])
+    #expect(error["data"]?["reason"] == "invalid_params")
+    #expect(error["data"]?["field"]?.stringValue?.hasPrefix("topics") == true)
+    #expect(try client.reason(of: "events.subscribe") == "invalid_params")
+  }
+
+  @Test("with since, what happened meanwhile comes first")
+  func since() throws {
+    let before = try client.call("events.subscribe", ["topics": ["flow"]])
+    let flow = try other.startSilentFlow()
+    let back = try daemon.client()
+    try back.begin(
+      1, "events.subscribe", ["topics": ["flow"], "since": before["cursor"] ?? .null])
+    let reply = try back.next()
+    #expect(reply["result"]?["subscription"] != nil)
+    let first = try back.next()
+    #expect(first["params"]?["event"]?["what"] == "started")
+    #expect(first["params"]?["event"]?["flow"] == flow["id"])
+    let newest = reply["result"]?["cursor"]?.integerValue ?? 0
+    var cursor: Int64 = first["params"]?["cursor"]?.integerValue ?? 0
+    while cursor < newest { cursor = try back.next()["params"]?["cursor"]?.integerValue ?? 0 }
+    #expect(cursor == newest)
+  }
+
+  @Test("who does not read while more happens than the queue holds is told that events are lost")
+  func lost() throws {
+    let subscription = try client.call("events.subscribe", ["topics": ["flow"]])
+    let name = subscription["subscription"] ?? .null
+    // More replies than the kernel's buffers hold: from then on events queue up.
+    let asked = 40
+    let long = #"{"jsonrpc":"2.0","id":"long","method":"rpc.discover"}"# + "\n"
+    try client.send(raw: Array(String(repeating: long, count: asked).utf8))
+    _ = try other.call("system.status")
+    for _ in 0..<20 {
+      let flow = try other.startSilentFlow()
+      _ = try other.call("flow.cancel", ["flow": flow["id"] ?? .null])
+    }
+    var replies = 0
+    var cursors: [Int64] = []
+    var lost: JSONValue?
+    while lost == nil || replies < asked {
+      let message = try client.next()
+      switch message["method"]?.stringValue {
+      case "events.notify": cursors.append(message["params"]?["cursor"]?.integerValue ?? 0)
+      case "events.lost": lost = message["params"]
+      default: replies += 1
+      }
+    }
+    #expect(lost?["subscription"] == name)
+    #expect(lost?["cursor"]?.integerValue == cursors.last)
+    #expect((16..<50).contains(cursors.count) && cursors == cursors.sorted())
+    #expect(try client.reason(of: "events.unsubscribe", ["subscription": name]) == "not_found")
+    // What was lost is still remembered.
+    let again = try client.call(
+      "events.subscribe", ["topics": ["flow"], "since": lost?["cursor"] ?? .null])
+    #expect(again["subscription"] != name)
+    let next = try client.next()["params"]?["cursor"]?.integerValue
+    #expect(next == cursors.last.map { $0 + 1 })
+  }
+
+  @Test("a subscriber that has said all is still told, and forgotten when it goes")
+  func halfClosedSubscriber() throws {
+    var listener: RawClient? = try daemon.client()
+    _ = try listener?.call("events.subscribe", ["topics": ["flow"]])
+    listener?.finishSending()
+    let flow = try other.startSilentFlow()
+    #expect(try listener?.next()["params"]?["event"]?["flow"] == flow["id"])
+    let count = { try other.call("system.status")["connections"]?.integerValue ?? 0 }
+    let before = try count()
+    listener = nil
+    try eventually("its connection is closed") { try count() < before }
+  }
+
+  @Test("a connection has at most 16 subscriptions, all its own")
+  func manySubscriptions() throws {
+    for _ in 1...16 { _ = try client.call("events.subscribe", ["topics": ["flow"]]) }
+    let error = try client.error(of: "events.subscribe", ["topics": ["flow"]])
+    #expect(error["data"]?["reason"] == "overloaded")
+    #expect(error["data"]?["limit"] == "subscriptions")
+    let theirs = try other.call("events.subscribe", ["topics": ["flow"]])["subscription"] ?? .null
+    #expect(try client.reason(of: "events.unsubscribe", ["subscription": "sub_0"]) == "not_found")
+    #expect(try other.call("events.unsubscribe", ["subscription": theirs]) == [:])
+  }
+}
