@@ -19,12 +19,13 @@ final class ConnectionHandler: ChannelInboundHandler {
   private let scanner: Scanner
   private var splitter: LineSplitter
   /// Read but not yet looked at, while replies are unread.
-  private var backlog: ByteBuffer?
-  private var lineTimer: Scheduled<Void>?
+  var backlog: ByteBuffer?
+  var lineTimer: Scheduled<Void>?
   private var unreadTimer: Scheduled<Void>?
   private var isFirstLine = true
+  private var isReading = false
   private var isClosing = false
-  private var ending = Ending.open
+  var ending = Ending.open
 
   var inFlight: [RequestID: Flight] = [:]
   private var flights = 0
@@ -41,7 +42,7 @@ final class ConnectionHandler: ChannelInboundHandler {
   }
 
   /// What is still to be done before the connection is closed.
-  private enum Ending {
+  enum Ending {
     case open
     /// The other side has said all it will: its calls are answered, its subscriptions go on.
     case heardAll
@@ -88,6 +89,8 @@ final class ConnectionHandler: ChannelInboundHandler {
     var bytes = unwrapInboundIn(data)
     if backlog != nil {
       backlog?.writeBuffer(&bytes)
+    } else if isReading {
+      backlog = bytes
     } else {
       read(bytes, context)
     }
@@ -96,27 +99,57 @@ final class ConnectionHandler: ChannelInboundHandler {
   func channelReadComplete(context: ChannelHandlerContext) { context.flush() }
 
   /// Takes lines from `bytes` for as long as the other side reads its replies.
+  ///
+  /// A line is cut first and answered afterwards: an answer may make the channel read again, or
+  /// close, before it returns.
   private func read(_ bytes: ByteBuffer, _ context: ChannelHandlerContext) {
     let ended = splitter.endedLines
-    let used = bytes.withUnsafeReadableBytes { whole in
-      var rest = whole
-      while !isClosing, context.channel.isWritable,
-        splitter.next(&rest, { event in take(event) })
-      {}
-      return whole.count - rest.count
+    var bytes = bytes
+    isReading = true
+    while !isClosing, context.channel.isWritable {
+      if let piece = cut(&bytes) {
+        take(piece)
+      } else if let more = backlog {
+        backlog = nil
+        bytes = more
+      } else {
+        break
+      }
     }
+    isReading = false
     guard !isClosing else { return }
-    if used < bytes.readableBytes {
-      var rest = bytes
-      rest.moveReaderIndex(forwardBy: used)
-      backlog = rest
+    if bytes.readableBytes > 0 {
+      if var more = backlog { bytes.writeBuffer(&more) }
+      backlog = bytes
     }
     watchLine(hasNewLine: splitter.endedLines != ended, context)
   }
 
-  private func take(_ event: LineSplitter.Event) {
-    switch event {
-    case .line(let line): answer(line)
+  /// One line, or what took its place.
+  private enum Piece {
+    case line([UInt8])
+    case tooLong
+  }
+
+  private func cut(_ bytes: inout ByteBuffer) -> Piece? {
+    var piece: Piece?
+    let used = bytes.withUnsafeReadableBytes { whole in
+      var rest = whole
+      _ = splitter.next(&rest) { event in
+        switch event {
+        case .line(let line): piece = .line(Array(line))
+        case .tooLong: piece = .tooLong
+        }
+      }
+      return whole.count - rest.count
+    }
+    bytes.moveReaderIndex(forwardBy: used)
+    return piece
+  }
+
+  private func take(_ piece: Piece) {
+    switch piece {
+    case .line(let line): line.withUnsafeBytes { answer($0) }
     case .tooLong:
       refuse(
         .null,
@@ -225,7 +258,7 @@ extension ConnectionHandler {
     send(reply, origin)
   }
 
-  private func fail(_ id: RequestID?, _ error: UsherError, _ origin: Origin) {
+  func fail(_ id: RequestID?, _ error: UsherError, _ origin: Origin) {
     if let id {
       send(service.errorReply(error, id, caller), origin)
     } else {
@@ -264,7 +297,7 @@ extension ConnectionHandler {
   }
 
   /// Closes once what was written has gone out, or could not within the time for unread replies.
-  private func close() {
+  func close() {
     guard let context, !isClosing else { return }
     isClosing = true
     backlog = nil
@@ -335,55 +368,6 @@ extension ConnectionHandler {
       close()
     }
   }
-}
-
-// The end.
-extension ConnectionHandler {
-  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-    switch event {
-    case let drain as DrainConnection: self.drain(within: drain.grace, context)
-    case ChannelEvent.inputClosed: hearNoMore()
-    default: context.fireUserInboundEventTriggered(event)
-    }
-  }
-
-  /// As after `echo … | socat`: the answers are still awaited.
-  private func hearNoMore() {
-    if ending == .open { ending = .heardAll }
-    lineTimer?.cancel()
-    lineTimer = nil
-    closeWhenDone()
-  }
-
-  func closeWhenDone() {
-    switch ending {
-    case .open: return
-    case .heardAll:
-      if inFlight.isEmpty, backlog == nil, subscriptions.isEmpty { close() }
-    case .draining:
-      if inFlight.isEmpty { close() }
-    }
-  }
-
-  private func drain(within grace: Duration, _ context: ChannelHandlerContext) {
-    ending = .draining
-    guard !inFlight.isEmpty else { return close() }
-    context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(grace)) { [self] in
-      let stopping = UsherError(.shuttingDown, "usherd is stopping")
-      for (id, flight) in inFlight {
-        flight.task.cancel()
-        fail(id, stopping, flight.origin)
-      }
-      inFlight = [:]
-      close()
-    }
-  }
-}
-
-/// Tells a connection to answer what is in flight and close; what is not answered in time gets
-/// `shutting_down`.
-struct DrainConnection {
-  let grace: Duration
 }
 
 extension UsherError {
