@@ -6,6 +6,9 @@ package final class DaemonUnderTest: @unchecked Sendable {
   package let place: Workplace
   private var program: RunningProgram?
   private var environment: [String: String]
+  /// What the daemon is started by, as in `["/usr/bin/setpriv", "--nnp"]`.
+  private let launcher: [String]
+  private let logLevel: String
 
   package var socketPath: String { place.file("u.sock") }
   package var adminSocketPath: String { place.file("a.sock") }
@@ -22,25 +25,38 @@ package final class DaemonUnderTest: @unchecked Sendable {
   /// - Parameters:
   ///   - config: The text of usherd.toml.
   ///   - environment: `USHER_FAILPOINT` and the like.
-  package init(config: String, environment: [String: String] = [:]) throws {
-    place = try Workplace()
+  ///   - launcher: A program that becomes the daemon, by its whole path, and its arguments.
+  package init(
+    config: String, environment: [String: String] = [:], launcher: [String] = [],
+    logLevel: String = "debug", at place: Workplace? = nil
+  ) throws {
+    self.place = try place ?? Workplace()
     self.environment = environment
+    self.launcher = launcher
+    self.logLevel = logLevel
+    let place = self.place
     try place.write(config, to: "usherd.toml")
     try start()
   }
 
   package func start(environment: [String: String]? = nil) throws {
     if let environment { self.environment = environment }
+    let command = launcher + commandLine
     program = try RunningProgram(
-      BuiltProduct.path("usherd"),
-      [
-        "--config", place.file("usherd.toml"), "--state", statePath, "--socket", socketPath,
-        "--admin-socket", adminSocketPath, "--log-level", "debug",
-      ], environment: self.environment, log: logPath)
+      command[0], Array(command.dropFirst()), environment: self.environment, log: logPath)
     try eventually(within: 20, "usherd answers; its log: \(log)") {
       guard program?.isRunning == true else { throw TestTrouble("usherd ended: \(log)") }
-      return (try? client().call("system.status", within: 2)) != nil
+      // The admin socket is opened after the other one.
+      return (try? client().call("system.status", within: 2)) != nil && (try? admin()) != nil
     }
+  }
+
+  /// Program and arguments, for tests that start it by themselves.
+  package var commandLine: [String] {
+    [
+      BuiltProduct.path("usherd"), "--config", place.file("usherd.toml"), "--state", statePath,
+      "--socket", socketPath, "--admin-socket", adminSocketPath, "--log-level", logLevel,
+    ]
   }
 
   package func client() throws -> RawClient { try RawClient(socketPath) }

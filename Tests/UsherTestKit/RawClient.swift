@@ -17,9 +17,8 @@ package final class RawClient: @unchecked Sendable {
       $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, size) }
     }
     guard result == 0 else {
-      let code = errno
-      close(descriptor)
-      throw TestTrouble("cannot connect to \(path): \(String(cString: strerror(code)))")
+      // The descriptor is closed by deinit, which runs though this throws.
+      throw TestTrouble("cannot connect to \(path): \(String(cString: strerror(errno)))")
     }
   }
 

@@ -61,7 +61,10 @@ package enum Web {
     }
     guard result == 0 else { throw TestTrouble("nobody listens at \(host):\(port)") }
     guard Foundation.send(descriptor, request, request.count, Int32(MSG_NOSIGNAL)) == request.count
-    else { throw TestTrouble("the server closed the connection") }
+    else {
+      throw TestTrouble(
+        "\(host):\(port) closed the connection: \(String(cString: strerror(errno)))")
+    }
     var bytes: [UInt8] = []
     var chunk = [UInt8](repeating: 0, count: 65_536)
     while true {
