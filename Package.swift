@@ -32,6 +32,14 @@ func tests(
   .testTarget(name: name, dependencies: dependencies, exclude: exclude, swiftSettings: strict)
 }
 
+/// Tests of the real programs, by area: `Tests/EndToEndTests/<Area>`.
+func endToEndTests(_ area: String, exclude: [String] = []) -> Target {
+  .testTarget(
+    name: "EndToEnd\(area)Tests",
+    dependencies: ["UsherAPI", "UsherCore", "JSONRPC", "UsherTestKit"],
+    path: "Tests/EndToEndTests/\(area)", exclude: exclude, swiftSettings: strict)
+}
+
 let package = Package(
   name: "usherd",
   products: [
@@ -145,6 +153,9 @@ let package = Package(
         "UsherDaemon", "UsherStore", "UsherSystem", "UsherFlows", "UsherConfig", "UsherAPI",
         "UsherCore", "JSONRPC", "UsherTestKit", logging,
       ] + nio),
-    tests("EndToEndTests", ["UsherAPI", "UsherCore", "JSONRPC", "UsherTestKit"]),
+    endToEndTests("OIDC"),
+    endToEndTests("Peers", exclude: ["browser.py", "glewlwyd.py"]),
+    endToEndTests("Socket", exclude: ["any_client.py"]),
+    endToEndTests("Survival", exclude: ["as_user.py", "fake_provider.py"]),
   ]
 )
