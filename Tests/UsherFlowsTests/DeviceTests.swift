@@ -272,6 +272,35 @@ struct DeviceTests {
     #expect(driven.receive(.woken) == .proceed([.call(DrivenDevice.poll)]))
   }
 
+  @Test("a code that a lost answer may have spent is replaced, and the person is told")
+  func spent() throws {
+    var driven = try DrivenDevice()
+    driven.toPolling()
+    driven.receive(.woken)
+    driven.flow = try storedAndRead(driven.flow)
+    driven.receive(.resumed)
+    driven.polled("invalid_grant")
+    let scope = "openid profile offline_access"
+    #expect(driven.last == .proceed([.call(.deviceAuthorization(scope: scope, metadata()))]))
+    driven.granted()
+    #expect(driven.flow.view.step.kind == .displayCode)
+    #expect(driven.flow.view.problem?.reason == "interrupted")
+    driven.polled("authorization_pending")
+    #expect(driven.flow.view.problem?.reason == "interrupted")
+    driven.polled("invalid_grant")
+    #expect(driven.failure?.reason == .providerRejected)
+  }
+
+  @Test("an answer that got lost before the person was done leaves no doubt")
+  func unspent() throws {
+    var driven = try DrivenDevice()
+    driven.toPolling()
+    driven.polled(.unreachable(message: "gone", sent: true))
+    driven.polled("authorization_pending")
+    driven.polled("invalid_grant")
+    #expect(driven.failure?.reason == .providerRejected)
+  }
+
   @Test("its ends have OAuth's words")
   func words() {
     #expect(OIDCDevice.word(for: .cancelled, provider: name)?.code == "access_denied")

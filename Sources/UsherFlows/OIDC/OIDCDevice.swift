@@ -23,6 +23,8 @@ package struct OIDCDevice: FlowMachine {
   private let terms: OIDCSignIn.Terms
   private var state: State
   private var problem: Problem?
+  /// Why the code is not the first one; told until the person has used it.
+  private var notice: Problem?
 
   private enum State: Codable, Sendable, Equatable {
     /// → requesting, or the end
@@ -42,6 +44,21 @@ package struct OIDCDevice: FlowMachine {
     var interval: Int
     /// A poll is under way.
     var isAsking = false
+    /// A poll's answer never came: it may have brought the tokens, and spent the code.
+    var isDoubtful = false
+
+    /// The provider has just said that the person is not done.
+    var unspent: Polling {
+      var polling = self
+      polling.isDoubtful = false
+      return polling
+    }
+
+    func doubting(_ doubts: Bool) -> Polling {
+      var polling = self
+      polling.isDoubtful = isDoubtful || doubts
+      return polling
+    }
   }
 
   /// Where the doubling after time-outs ends, in seconds, unless the provider wants more.
@@ -69,13 +86,13 @@ package struct OIDCDevice: FlowMachine {
             userCode: polling.device.userCode, verificationURI: polling.device.verificationURI,
             verificationURIComplete: polling.device.verificationURIComplete,
             expiresAt: polling.device.expiresAt)),
-        problem: problem)
+        problem: problem ?? notice)
     case .signingIn(let signIn): signIn.view
     }
   }
 
   private func waiting(_ state: String, for what: String) -> FlowView {
-    FlowView(state: state, step: .wait(.init(for: what)), problem: problem)
+    FlowView(state: state, step: .wait(.init(for: what)), problem: problem ?? notice)
   }
 
   package mutating func receive(
@@ -219,7 +236,7 @@ extension OIDCDevice {
     case .called(.devicePoll(code, _), let outcome) where polling.isAsking:
       return answered(outcome, polling, now)
     // A poll whose answer the restart swallowed is simply made again.
-    case .resumed: return show(polling, problem: problem)
+    case .resumed: return show(polling.doubting(polling.isAsking), problem: problem)
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
       .woken:
       return .ignore
@@ -233,7 +250,7 @@ extension OIDCDevice {
     case .reply(let reply):
       let request = TokenRequest(provider: provider.name, scope: scope)
       return answered(DevicePoll(TokenReply(reply, to: request, at: now)), polling)
-    case .unreachable(let message, _): return slowDown(polling, message)
+    case .unreachable(let message, let sent): return slowDown(polling.doubting(sent), message)
     case .unreadable(let message): return .fail(.protocolError(message))
     }
   }
@@ -244,18 +261,30 @@ extension OIDCDevice {
       let (signIn, answer) = OIDCSignIn.begin(tokens, polling.metadata, terms)
       state = .signingIn(signIn)
       problem = nil
+      notice = nil
       return answer
-    case .pending: return show(polling)
+    case .pending: return show(polling.unspent)
     case .slowDown:
-      var slower = polling
+      var slower = polling.unspent
       slower.interval += 5
       return show(slower)
     case .denied(let word): return .fail(.denied(word))
     case .expired(let word): return .fail(.expired(word))
+    case .rejected(let word) where polling.isDoubtful && word.code == "invalid_grant":
+      return requestAnew(polling.metadata)
     case .rejected(let word): return .fail(.rejected(word))
-    case .retry(let message): return slowDown(polling, message)
+    case .retry(let message): return slowDown(polling.doubting(true), message)
     case .unreadable(let message): return .fail(.protocolError(message))
     }
+  }
+
+  /// The tokens went the way of the lost answer: the person is asked once more.
+  private mutating func requestAnew(_ metadata: OIDCMetadata) -> Answer<OIDCCall> {
+    notice = Problem(
+      reason: Problem.interrupted.reason, title: Problem.interrupted.title,
+      message: "the provider's answer was lost: please enter the new code")
+    problem = nil
+    return request(metadata, Retrying())
   }
 
   /// RFC 8628 §3.5: after a time-out half as often, for good.
