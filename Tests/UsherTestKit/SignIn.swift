@@ -1,3 +1,4 @@
+import Foundation
 package import JSONRPC
 
 extension RawClient {
@@ -15,12 +16,18 @@ extension RawClient {
   /// Waits for a flow's end.
   package func finished(_ flow: JSONValue, within seconds: Int = 20) throws -> JSONValue {
     var flow = flow
-    for _ in 0..<50 where flow["status"] == "active" {
+    let end = Date(timeIntervalSinceNow: Double(seconds))
+    while flow["status"] == "active" {
+      let left = Int64(end.timeIntervalSinceNow * 1000)
+      guard left > 0 else {
+        let text = String(decoding: flow.encoded(), as: UTF8.self)
+        throw TestTrouble("the flow has not ended within \(seconds) s: \(text)")
+      }
       let result = try call(
         "flow.wait",
         [
           "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null,
-          "timeoutMs": .integer(Int64(seconds * 1000)),
+          "timeoutMs": .integer(min(left, 60_000)),
         ], within: Double(seconds) + 5)
       flow = try self.flow(in: result)
     }
