@@ -1,4 +1,4 @@
-internal import Glibc
+import Glibc
 
 /// The world's time and chance, passed in so that tests choose them.
 public protocol Clock: Sendable {
@@ -8,6 +8,7 @@ public protocol Clock: Sendable {
 
 /// Fresh random bytes from a source fit for keys.
 public protocol Entropy: Sendable {
+  /// - Parameter count: How many; not negative.
   func bytes(_ count: Int) -> [UInt8]
 }
 

@@ -1,7 +1,7 @@
 /// The one error that crosses a border.
 ///
-/// ``message`` is a sentence for the person who reads it: lower case, no period, no secrets. ``cause``
-/// goes to the journal and never over the wire.
+/// ``message`` is a sentence for the person who reads it: lower case, no period, no secrets.
+/// ``cause`` goes to the journal and never over the wire.
 public struct UsherError: Error, Sendable {
   public var reason: Reason
   public var message: String
