@@ -1,0 +1,42 @@
+public import UsherCore
+
+/// Revoke an account's tokens at the provider where it can be done, then wipe it.
+public struct AccountForget: Method, Equatable {
+  public static let name = "account.forget"
+  public static let access = Access.app
+  public static let summary =
+    "Revoke an account's tokens at the provider where it can be done, then wipe it."
+
+  /// Nil where ``provider`` says it.
+  public var account: AccountID?
+  /// Instead of ``account``, where the caller has one account of it; several give `invalid_params`
+  /// with field `account`.
+  public var provider: ProviderName?
+  /// Default true; false wipes without a word to the provider.
+  public var revoke: Bool?
+
+  public init(account: AccountID? = nil, provider: ProviderName? = nil, revoke: Bool? = nil) {
+    self.account = account
+    self.provider = provider
+    self.revoke = revoke
+  }
+
+  public struct Reply: Codable, Sendable, Equatable {
+    public var account: AccountID
+    public var revoked: Revocation
+
+    public init(account: AccountID, revoked: Revocation) {
+      self.account = account
+      self.revoked = revoked
+    }
+  }
+
+  public enum Revocation: String, Codable, Sendable, CaseIterable {
+    /// The provider took the tokens back.
+    case done
+    /// The provider has no revocation endpoint, or the caller did not want it.
+    case skipped
+    /// The provider did not take them back; they are wiped here all the same.
+    case failed
+  }
+}

@@ -1,0 +1,22 @@
+public import UsherCore
+
+/// One of the caller's accounts.
+public struct AccountGet: Method, Equatable {
+  public static let name = "account.get"
+  public static let access = Access.app
+  public static let summary = "One of the caller's accounts."
+
+  public var account: AccountID
+
+  public init(account: AccountID) {
+    self.account = account
+  }
+
+  public struct Reply: Codable, Sendable, Equatable {
+    public var account: Account
+
+    public init(account: Account) {
+      self.account = account
+    }
+  }
+}

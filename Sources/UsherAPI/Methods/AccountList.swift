@@ -1,0 +1,22 @@
+public import UsherCore
+
+/// The caller's accounts.
+public struct AccountList: Method, Equatable {
+  public static let name = "account.list"
+  public static let access = Access.app
+  public static let summary = "The caller's accounts."
+
+  public var provider: ProviderName?
+
+  public init(provider: ProviderName? = nil) {
+    self.provider = provider
+  }
+
+  public struct Reply: Codable, Sendable, Equatable {
+    public var accounts: [Account]
+
+    public init(accounts: [Account]) {
+      self.accounts = accounts
+    }
+  }
+}

@@ -1,0 +1,13 @@
+/// Wipe a kept credential.
+public struct CredentialDelete: Method, Equatable {
+  public static let name = "credential.delete"
+  public static let access = Access.admin
+  public static let summary = "Wipe a kept credential."
+  public typealias Reply = Done
+
+  public var name: String
+
+  public init(name: String) {
+    self.name = name
+  }
+}

@@ -1,0 +1,16 @@
+/// Keep a provider credential, sealed; an older one of that name is replaced.
+public struct CredentialSet: Method, Equatable {
+  public static let name = "credential.set"
+  public static let access = Access.admin
+  public static let summary =
+    "Keep a provider credential, sealed; an older one of that name is replaced."
+  public typealias Reply = Done
+
+  public var name: String
+  public var value: WireSecret
+
+  public init(name: String, value: WireSecret) {
+    self.name = name
+    self.value = value
+  }
+}

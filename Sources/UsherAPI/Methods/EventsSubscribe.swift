@@ -1,0 +1,26 @@
+/// Be told of what happens, by `events.notify`, until unsubscribed or overrun.
+public struct EventsSubscribe: Method, Equatable {
+  public static let name = "events.subscribe"
+  public static let access = Access.app
+  public static let summary =
+    "Be told of what happens, by `events.notify`, until unsubscribed or overrun."
+
+  public var topics: [EventTopic]
+  /// A cursor: what is still remembered after it comes first.
+  public var since: Int?
+
+  public init(topics: [EventTopic], since: Int? = nil) {
+    self.topics = topics
+    self.since = since
+  }
+
+  public struct Reply: Codable, Sendable, Equatable {
+    public var subscription: String
+    public var cursor: Int
+
+    public init(subscription: String, cursor: Int) {
+      self.subscription = subscription
+      self.cursor = cursor
+    }
+  }
+}

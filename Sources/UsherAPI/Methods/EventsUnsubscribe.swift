@@ -1,0 +1,13 @@
+/// End a subscription of this connection.
+public struct EventsUnsubscribe: Method, Equatable {
+  public static let name = "events.unsubscribe"
+  public static let access = Access.app
+  public static let summary = "End a subscription of this connection."
+  public typealias Reply = Done
+
+  public var subscription: String
+
+  public init(subscription: String) {
+    self.subscription = subscription
+  }
+}

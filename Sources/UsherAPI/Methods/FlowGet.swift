@@ -1,0 +1,22 @@
+public import UsherCore
+
+/// One of the caller's flows.
+public struct FlowGet: Method, Equatable {
+  public static let name = "flow.get"
+  public static let access = Access.app
+  public static let summary = "One of the caller's flows."
+
+  public var flow: FlowID
+
+  public init(flow: FlowID) {
+    self.flow = flow
+  }
+
+  public struct Reply: Codable, Sendable, Equatable {
+    public var flow: Flow
+
+    public init(flow: Flow) {
+      self.flow = flow
+    }
+  }
+}

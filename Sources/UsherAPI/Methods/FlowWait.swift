@@ -1,0 +1,30 @@
+public import UsherCore
+
+/// Wait until a flow has moved on from a revision.
+public struct FlowWait: Method, Equatable {
+  public static let name = "flow.wait"
+  public static let access = Access.app
+  public static let summary = "Wait until a flow has moved on from a revision."
+
+  public var flow: FlowID
+  public var revision: Int
+  /// At most 60000.
+  public var timeoutMs: Int
+
+  public init(flow: FlowID, revision: Int, timeoutMs: Int) {
+    self.flow = flow
+    self.revision = revision
+    self.timeoutMs = timeoutMs
+  }
+
+  public struct Reply: Codable, Sendable, Equatable {
+    public var flow: Flow
+    /// What happened since that revision, in order.
+    public var transitions: [Transition]
+
+    public init(flow: Flow, transitions: [Transition]) {
+      self.flow = flow
+      self.transitions = transitions
+    }
+  }
+}

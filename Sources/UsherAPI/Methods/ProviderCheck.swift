@@ -1,0 +1,40 @@
+public import UsherCore
+
+/// Try a provider: discovery, credential, keys, clock skew.
+public struct ProviderCheck: Method, Equatable {
+  public static let name = "provider.check"
+  public static let access = Access.admin
+  public static let summary = "Try a provider: discovery, credential, keys, clock skew."
+
+  public var provider: ProviderName
+
+  public init(provider: ProviderName) {
+    self.provider = provider
+  }
+
+  public struct Reply: Codable, Sendable, Equatable {
+    public var provider: ProviderName
+    /// Whether every finding is fine.
+    public var healthy: Bool
+    public var findings: [ProviderCheck.Finding]
+
+    public init(provider: ProviderName, healthy: Bool, findings: [ProviderCheck.Finding]) {
+      self.provider = provider
+      self.healthy = healthy
+      self.findings = findings
+    }
+  }
+
+  public struct Finding: Codable, Sendable, Equatable {
+    /// What was looked at: `discovery`, `keys`, `credential`, `clock`.
+    public var subject: String
+    public var fine: Bool
+    public var message: String
+
+    public init(subject: String, fine: Bool, message: String) {
+      self.subject = subject
+      self.fine = fine
+      self.message = message
+    }
+  }
+}

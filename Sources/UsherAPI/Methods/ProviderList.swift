@@ -1,0 +1,16 @@
+/// The configured providers the caller may use.
+public struct ProviderList: Method, Equatable {
+  public static let name = "provider.list"
+  public static let access = Access.app
+  public static let summary = "The configured providers the caller may use."
+
+  public init() {}
+
+  public struct Reply: Codable, Sendable, Equatable {
+    public var providers: [ProviderGet.Reply]
+
+    public init(providers: [ProviderGet.Reply]) {
+      self.providers = providers
+    }
+  }
+}

@@ -1,0 +1,17 @@
+public import JSONRPC
+
+/// Give up a call in flight on this connection; it still gets its one reply.
+public struct RPCCancel: Method, Equatable {
+  public static let name = "rpc.cancel"
+  public static let access = Access.app
+  public static let summary =
+    "Give up a call in flight on this connection; it still gets its one reply."
+  public typealias Reply = Done
+
+  /// The id of the call, as it was sent.
+  public var id: JSONValue
+
+  public init(id: JSONValue) {
+    self.id = id
+  }
+}

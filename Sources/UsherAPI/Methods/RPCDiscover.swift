@@ -1,0 +1,11 @@
+public import JSONRPC
+
+/// The OpenRPC document of this daemon.
+public struct RPCDiscover: Method, Equatable {
+  public static let name = "rpc.discover"
+  public static let access = Access.app
+  public static let summary = "The OpenRPC document of this daemon."
+  public typealias Reply = JSONValue
+
+  public init() {}
+}

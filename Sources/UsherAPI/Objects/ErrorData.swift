@@ -1,0 +1,53 @@
+import JSONRPC
+public import UsherCore
+
+/// The member `data` of an error reply (RPC.md § Errors).
+public struct ErrorData: Codable, Sendable, Equatable {
+  public var reason: String
+  public var retryable: Bool
+  public var retryAfterMs: Int?
+  public var field: String?
+  public var limit: String?
+  public var flow: FlowID?
+  public var next: Next?
+  public var provider: ProviderWord?
+  public var correlationId: CorrelationID
+
+  /// The call that mends it: `flow.start` with its parameters.
+  public struct Next: Codable, Sendable, Equatable {
+    public var method: String
+    public var params: FlowStart
+  }
+
+  public init(_ error: UsherError, correlationId: CorrelationID) {
+    reason = error.reason.rawValue
+    retryable = error.reason.isRetryable
+    retryAfterMs = error.detail.retryAfterMs.map(ExactIntegers.clamp)
+    field = error.detail.field
+    limit = error.detail.limit
+    flow = error.detail.flow
+    next = error.detail.next.map { Next(method: FlowStart.name, params: FlowStart($0)) }
+    provider = error.detail.provider
+    self.correlationId = correlationId
+  }
+
+  /// What a client makes of a reply's error; a reason it does not know becomes `internalError`.
+  public func error(message: String) -> UsherError {
+    UsherError(
+      UsherError.Reason(rawValue: reason) ?? .internalError, message,
+      detail: .init(
+        retryAfterMs: retryAfterMs, field: field, limit: limit, flow: flow,
+        next: next.map(\.params.nextFlow), provider: provider))
+  }
+}
+
+extension FlowStart {
+  init(_ next: UsherError.NextFlow) {
+    let params = next.account.map { ["account": JSONValue.string($0.rawValue)] } ?? [:]
+    self.init(provider: next.provider, kind: next.kind, params: .object(params))
+  }
+
+  var nextFlow: UsherError.NextFlow {
+    .init(provider: provider, kind: kind, account: params["account"]?.stringValue.map { .init($0) })
+  }
+}

@@ -1,0 +1,136 @@
+public import JSONRPC
+public import UsherCore
+
+/// An answer to a step. What a person typed is a ``Secret``: it occurs here and in effects, never
+/// in a stored state.
+public enum FlowInput: Sendable, Equatable {
+  case redirect(url: Secret)
+  case code(Secret, fields: [String: Secret])
+  case resend
+  case password(Secret)
+  case alternative(String)
+  case choice(String)
+  case form([String: Secret])
+  case granted([String])
+  case denied
+  case exchanged([String: Secret])
+  case exchangeFailed(reason: String)
+  case passcode(Secret)
+  case biometric
+  case cancelLocalAuth
+  case fallback
+  /// Back to the step before, in log-ins; it names the step it answers.
+  case back(Step.Kind)
+
+  /// The step this can be an answer to.
+  public var kind: Step.Kind {
+    switch self {
+    case .redirect: .openURL
+    case .code, .resend: .enterCode
+    case .password, .alternative: .enterPassword
+    case .choice: .choose
+    case .form: .fillForm
+    case .granted, .denied: .consent
+    case .exchanged, .exchangeFailed: .exchangeCredential
+    case .passcode, .biometric, .cancelLocalAuth, .fallback: .localAuth
+    case .back(let kind): kind
+    }
+  }
+}
+
+extension FlowInput {
+  /// Reads the wire's form, `{"type":…, …}`.
+  ///
+  /// - Throws: `invalidInput` with the field that is missing, unknown or of a wrong type.
+  public init(_ json: JSONValue) throws(UsherError) {
+    var reader = try InputReader(json)
+    let kind = try reader.kind()
+    if try reader.flag("back") {
+      self = .back(kind)
+    } else {
+      self = try FlowInput(answering: kind, &reader)
+    }
+    try reader.finish()
+  }
+
+  private init(answering kind: Step.Kind, _ reader: inout InputReader) throws(UsherError) {
+    switch kind {
+    case .openURL: self = .redirect(url: try reader.secret("redirectURL"))
+    case .enterCode:
+      self =
+        try reader.flag("resend")
+        ? .resend : .code(try reader.secret("code"), fields: try reader.secrets("fields", or: [:]))
+    case .enterPassword:
+      if let alternative = try reader.text("alternative") {
+        self = .alternative(alternative)
+      } else {
+        self = .password(try reader.secret("password"))
+      }
+    case .choose: self = .choice(try reader.requiredText("id"))
+    case .fillForm: self = .form(try reader.secrets("fields", or: nil))
+    case .consent:
+      self = try reader.flag("denied") ? .denied : .granted(try reader.texts("granted"))
+    case .exchangeCredential: self = try FlowInput(exchange: &reader)
+    case .localAuth: self = try FlowInput(localAuth: &reader)
+    case .displayCode, .wait:
+      throw reader.wrong("type", "names a step that takes no input")
+    }
+  }
+
+  private init(exchange reader: inout InputReader) throws(UsherError) {
+    if reader.has("failure") {
+      self = .exchangeFailed(reason: try reader.onlyText("reason", of: "failure"))
+    } else {
+      self = .exchanged(try reader.secrets("success", or: nil))
+    }
+  }
+
+  private init(localAuth reader: inout InputReader) throws(UsherError) {
+    if try reader.flag("biometric") {
+      self = .biometric
+    } else if try reader.flag("cancel") {
+      self = .cancelLocalAuth
+    } else if try reader.flag("fallback") {
+      self = .fallback
+    } else {
+      self = .passcode(try reader.secret("passcode"))
+    }
+  }
+
+  /// The wire's form: what a client sends.
+  public var json: JSONValue {
+    var members = self.members
+    members["type"] = .string(kind.rawValue)
+    return .object(members)
+  }
+
+  private var members: [String: JSONValue] {
+    switch self {
+    case .redirect(let url): ["redirectURL": .string(url.revealed())]
+    case .code(let code, let fields):
+      fields.isEmpty
+        ? ["code": .string(code.revealed())]
+        : ["code": .string(code.revealed()), "fields": .revealing(fields)]
+    case .resend: ["resend": true]
+    case .password(let password): ["password": .string(password.revealed())]
+    case .alternative(let id): ["alternative": .string(id)]
+    case .choice(let id): ["id": .string(id)]
+    case .form(let fields): ["fields": .revealing(fields)]
+    case .granted(let grants): ["granted": .array(grants.map { .string($0) })]
+    case .denied: ["denied": true]
+    case .exchanged(let fields): ["success": .revealing(fields)]
+    case .exchangeFailed(let reason): ["failure": ["reason": .string(reason)]]
+    case .passcode(let passcode): ["passcode": .string(passcode.revealed())]
+    case .biometric: ["biometric": true]
+    case .cancelLocalAuth: ["cancel": true]
+    case .fallback: ["fallback": true]
+    case .back: ["back": true]
+    }
+  }
+}
+
+extension JSONValue {
+  fileprivate static func revealing(_ fields: [String: Secret]) -> JSONValue {
+    .object(fields.mapValues { .string($0.revealed()) })
+  }
+}

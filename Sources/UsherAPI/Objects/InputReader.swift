@@ -1,0 +1,99 @@
+import JSONRPC
+import UsherCore
+
+/// Takes an input's members one by one, so that what is left over is known to be a mistake.
+struct InputReader {
+  private var members: [String: JSONValue]
+  private var taken: Set<String> = []
+
+  init(_ json: JSONValue) throws(UsherError) {
+    guard case .object(let members) = json else {
+      throw UsherError(.invalidInput, "input is not an object", detail: .init(field: "input"))
+    }
+    self.members = members
+  }
+
+  func has(_ name: String) -> Bool { members[name] != nil }
+
+  mutating func kind() throws(UsherError) -> Step.Kind {
+    guard let kind = Step.Kind(rawValue: try requiredText("type")) else {
+      throw wrong("type", "is not the type of a step")
+    }
+    return kind
+  }
+
+  mutating func text(_ name: String) throws(UsherError) -> String? {
+    taken.insert(name)
+    guard let value = members[name] else { return nil }
+    guard case .string(let text) = value else { throw wrong(name, "is not a string") }
+    return text
+  }
+
+  mutating func requiredText(_ name: String) throws(UsherError) -> String {
+    guard let text = try text(name) else { throw wrong(name, "is missing") }
+    return text
+  }
+
+  mutating func secret(_ name: String) throws(UsherError) -> Secret {
+    Secret(try requiredText(name))
+  }
+
+  /// True only for `true`: a member that is `false` says nothing.
+  mutating func flag(_ name: String) throws(UsherError) -> Bool {
+    taken.insert(name)
+    guard let value = members[name] else { return false }
+    guard case .bool(let flag) = value else { throw wrong(name, "is not true or false") }
+    return flag
+  }
+
+  mutating func texts(_ name: String) throws(UsherError) -> [String] {
+    taken.insert(name)
+    guard let value = members[name] else { throw wrong(name, "is missing") }
+    guard case .array(let values) = value else { throw wrong(name, "is not an array") }
+    var texts: [String] = []
+    for (index, value) in values.enumerated() {
+      guard case .string(let text) = value else {
+        throw wrong("\(name).\(index)", "is not a string")
+      }
+      texts.append(text)
+    }
+    return texts
+  }
+
+  mutating func secrets(
+    _ name: String, or absent: [String: Secret]?
+  ) throws(UsherError) -> [String: Secret] {
+    taken.insert(name)
+    guard let value = members[name] else {
+      guard let absent else { throw wrong(name, "is missing") }
+      return absent
+    }
+    guard case .object(let members) = value else { throw wrong(name, "is not an object") }
+    var secrets: [String: Secret] = [:]
+    for (key, value) in members.sorted(by: { $0.key < $1.key }) {
+      guard case .string(let text) = value else { throw wrong("\(name).\(key)", "is not a string") }
+      secrets[key] = Secret(text)
+    }
+    return secrets
+  }
+
+  /// The one member of the object `name`.
+  mutating func onlyText(_ member: String, of name: String) throws(UsherError) -> String {
+    let members = try secrets(name, or: nil)
+    if let stray = members.keys.filter({ $0 != member }).min() {
+      throw wrong("\(name).\(stray)", "is not a member of this input")
+    }
+    guard let value = members[member] else { throw wrong("\(name).\(member)", "is missing") }
+    return value.revealed()
+  }
+
+  func finish() throws(UsherError) {
+    if let stray = members.keys.filter({ !taken.contains($0) }).min() {
+      throw wrong(stray, "is not a member of this input")
+    }
+  }
+
+  func wrong(_ field: String, _ what: String) -> UsherError {
+    UsherError(.invalidInput, "input.\(field) \(what)", detail: .init(field: "input.\(field)"))
+  }
+}

@@ -1,0 +1,30 @@
+/// A member that is always there and may be `null` (RPC.md § Objects: `{…}|null`).
+@propertyWrapper
+public struct Nullable<Value: Codable & Sendable & Equatable>: Codable, Sendable, Equatable {
+  public var wrappedValue: Value?
+
+  public init(wrappedValue: Value?) { self.wrappedValue = wrappedValue }
+
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    wrappedValue = container.decodeNil() ? nil : try container.decode(Value.self)
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    if let wrappedValue {
+      try container.encode(wrappedValue)
+    } else {
+      try container.encodeNil()
+    }
+  }
+}
+
+extension KeyedDecodingContainer {
+  /// A member that the writer left out counts as null.
+  public func decode<Value>(
+    _ type: Nullable<Value>.Type, forKey key: Key
+  ) throws -> Nullable<Value> {
+    Nullable(wrappedValue: contains(key) ? try decode(Value?.self, forKey: key) : nil)
+  }
+}

@@ -1,0 +1,89 @@
+import JSONRPC
+
+/// What a value looks like in JSON, read off its Swift type.
+///
+/// One reading serves three purposes: members that a type does not have are refused, `rpc.discover`
+/// and `provider.get` tell it to clients, and a golden file pins it.
+public indirect enum Schema: Equatable, Sendable {
+  case anything
+  case string(oneOf: [String], format: String?)
+  case integer
+  case number
+  case boolean
+  case array(of: Schema)
+  case map(of: Schema)
+  case object([Member])
+  /// An object told apart by its member `type`; `name` is the Swift type's.
+  case tagged(name: String, [Variant])
+  /// The value or `null`; the member itself is always there.
+  case nullable(Schema)
+
+  public struct Member: Equatable, Sendable {
+    public var name: String
+    public var schema: Schema
+    public var isRequired: Bool
+  }
+
+  /// One form of a tagged object: what it has besides `type`.
+  public struct Variant: Equatable, Sendable {
+    public var type: String
+    public var members: [Member]
+  }
+
+  public static let text = Schema.string(oneOf: [], format: nil)
+}
+
+extension Schema {
+  /// What in a value does not fit a form, and where: an array's elements go by their index.
+  struct Misfit: Equatable {
+    var path: [String]
+    var what: String
+  }
+
+  /// The first misfit in the order of names; nil when there is none.
+  ///
+  /// It finds what a decoder does not notice, or not the place of: stray members, and numbers that
+  /// are no Int64. What is of another type is left to the decoder.
+  func misfit(in value: JSONValue) -> Misfit? {
+    switch self {
+    case .anything, .string, .number, .boolean: return nil
+    case .integer:
+      guard case .number(let number) = value, Int64(exactly: number) == nil else { return nil }
+      return Misfit(path: [], what: "must be an integer of 64 bits")
+    case .nullable(let form): return form.misfit(in: value)
+    case .map(let form): return Schema.misfit(in: value) { _ in form }
+    case .object(let known):
+      return Schema.misfit(in: value) { name in known.first { $0.name == name }?.schema }
+    case .tagged(name: _, let variants):
+      let variant = variants.first { value["type"] == .string($0.type) }
+      return variant.flatMap { Schema.object($0.allMembers).misfit(in: value) }
+    case .array(let form):
+      for (index, element) in (value.arrayValue ?? []).enumerated() {
+        if let misfit = form.misfit(in: element) { return misfit.under("\(index)") }
+      }
+      return nil
+    }
+  }
+
+  private static func misfit(in value: JSONValue, knowing form: (String) -> Schema?) -> Misfit? {
+    for (name, member) in (value.objectValue ?? [:]).sorted(by: { $0.key < $1.key }) {
+      guard let form = form(name) else { return Misfit(path: [name], what: "is not a parameter") }
+      if let misfit = form.misfit(in: member) { return misfit.under(name) }
+    }
+    return nil
+  }
+}
+
+extension Schema.Misfit {
+  fileprivate func under(_ name: String) -> Schema.Misfit {
+    Schema.Misfit(path: [name] + path, what: what)
+  }
+}
+
+extension Schema.Variant {
+  /// With the discriminator.
+  var allMembers: [Schema.Member] {
+    let type = Schema.string(oneOf: [type], format: nil)
+    return [.init(name: "type", schema: type, isRequired: true)] + members
+  }
+}

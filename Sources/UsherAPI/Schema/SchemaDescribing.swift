@@ -1,0 +1,65 @@
+public import JSONRPC
+public import UsherCore
+
+/// A type whose `Decodable` does not show its form: it tells it, with a value to stand for any.
+public protocol SchemaDescribing {
+  static var schema: Schema { get }
+  static var example: Self { get }
+}
+
+extension Identifier {
+  public static var schema: Schema { .text }
+  public static var example: Self { Self("") }
+}
+
+extension FlowID: SchemaDescribing {}
+extension AccountID: SchemaDescribing {}
+extension ProviderName: SchemaDescribing {}
+extension CorrelationID: SchemaDescribing {}
+
+extension Timestamp: SchemaDescribing {
+  public static var schema: Schema { .string(oneOf: [], format: "date-time") }
+  public static var example: Timestamp { Timestamp(milliseconds: 0) }
+}
+
+extension WireSecret: SchemaDescribing {
+  public static var schema: Schema { .text }
+  public static var example: WireSecret { WireSecret("") }
+}
+
+extension JSONValue: SchemaDescribing {
+  public static var schema: Schema { .anything }
+  public static var example: JSONValue { .null }
+}
+
+extension Step: SchemaDescribing {
+  public static var schema: Schema {
+    .tagged(
+      name: "Step",
+      Kind.allCases.map { kind in
+        guard case .object(let members) = SchemaReader.schema(of: kind.form) else {
+          return .init(type: kind.rawValue, members: [])
+        }
+        return .init(type: kind.rawValue, members: members)
+      })
+  }
+
+  public static var example: Step { .wait(.init(for: "")) }
+}
+
+extension Step.Kind {
+  fileprivate var form: any Decodable.Type {
+    switch self {
+    case .openURL: Step.OpenURL.self
+    case .displayCode: Step.DisplayCode.self
+    case .enterCode: Step.EnterCode.self
+    case .enterPassword: Step.EnterPassword.self
+    case .choose: Step.Choose.self
+    case .fillForm: Step.FillForm.self
+    case .consent: Step.Consent.self
+    case .exchangeCredential: Step.ExchangeCredential.self
+    case .localAuth: Step.LocalAuth.self
+    case .wait: Step.Wait.self
+    }
+  }
+}

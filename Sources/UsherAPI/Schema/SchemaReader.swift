@@ -1,0 +1,185 @@
+/// Reads a type's ``Schema`` off its `init(from:)`: it plays the decoder and notes what is asked
+/// for.
+///
+/// It hands out stand-ins: `""`, 0, the first case. A type that refuses its stand-in cannot be read
+/// to its end, so it has to be ``SchemaDescribing``, and an enum `CaseIterable`; no type may hold
+/// itself.
+enum SchemaReader {
+  /// Ends the process for a type that cannot be read: an incomplete form would refuse calls that
+  /// are right.
+  static func schema(of type: any Decodable.Type) -> Schema { whole(type) }
+
+  private static func whole<T: Decodable>(_ type: T.Type) -> Schema {
+    let (schema, value) = read(type)
+    guard value != nil else {
+      fatalError("the form of \(type) cannot be read: make what it holds describe itself")
+    }
+    return schema
+  }
+
+  /// The form of a type, with a value to go on with (nil where the type refused the stand-in).
+  fileprivate static func read<T: Decodable>(_ type: T.Type) -> (schema: Schema, value: T?) {
+    if let described = type as? any SchemaDescribing.Type {
+      return (described.schema, described.example as? T)
+    }
+    if let words = type as? any CaseIterable.Type, let first = Words.first(of: words) as? T {
+      return (.string(oneOf: Words.all(of: words), format: nil), first)
+    }
+    if let map = type as? any StringMap.Type {
+      return (.map(of: schema(of: map.valueType)), map.empty as? T)
+    }
+    if let optional = type as? any NullableForm.Type {
+      return (.nullable(schema(of: optional.wrappedType)), optional.absent as? T)
+    }
+    let notes = Notes()
+    let value = try? T(from: NotingDecoder(notes: notes))
+    return (notes.schema, value)
+  }
+}
+
+private enum Words {
+  static func first<C: CaseIterable>(of type: C.Type) -> Any? { type.allCases.first }
+
+  static func all<C: CaseIterable>(of type: C.Type) -> [String] {
+    type.allCases.compactMap { ($0 as? any RawRepresentable)?.rawValue as? String }
+  }
+}
+
+private protocol StringMap {
+  static var valueType: any Decodable.Type { get }
+  static var empty: Any { get }
+}
+
+extension Dictionary: StringMap where Key == String, Value: Decodable {
+  fileprivate static var valueType: any Decodable.Type { Value.self }
+  fileprivate static var empty: Any { [String: Value]() }
+}
+
+/// Asked for by `Nullable` alone: a plain optional member is read by `decodeIfPresent`.
+private protocol NullableForm {
+  static var wrappedType: any Decodable.Type { get }
+  static var absent: Any { get }
+}
+
+extension Optional: NullableForm where Wrapped: Decodable {
+  fileprivate static var wrappedType: any Decodable.Type { Wrapped.self }
+  fileprivate static var absent: Any { Wrapped?.none as Any }
+}
+
+/// What one decoder was asked for.
+private final class Notes {
+  var schema: Schema = .object([])
+  private var optionals: Set<String> = []
+
+  func sawOptional(_ name: String) { optionals.insert(name) }
+
+  func sawMember(_ name: String, _ schema: Schema) {
+    guard case .object(var members) = self.schema else { return }
+    guard !members.contains(where: { $0.name == name }) else { return }
+    let isRequired = schema.isNullable || !optionals.contains(name)
+    members.append(.init(name: name, schema: schema, isRequired: isRequired))
+    self.schema = .object(members)
+  }
+}
+
+extension Schema {
+  fileprivate var isNullable: Bool {
+    if case .nullable = self { true } else { false }
+  }
+}
+
+/// The type wants what no stand-in can give.
+private struct Refused: Error {}
+
+private struct NotingDecoder: Decoder {
+  let notes: Notes
+  var codingPath: [any CodingKey] { [] }
+  var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+  func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedDecodingContainer<Key> {
+    KeyedDecodingContainer(NotingMembers(notes: notes))
+  }
+  func unkeyedContainer() -> any UnkeyedDecodingContainer { NotingElements(notes: notes) }
+  func singleValueContainer() -> any SingleValueDecodingContainer { NotingValue(notes: notes) }
+}
+
+private struct NotingMembers<Key: CodingKey>: KeyedDecodingContainerProtocol {
+  let notes: Notes
+  var codingPath: [any CodingKey] { [] }
+  var allKeys: [Key] { [] }
+
+  func contains(_ key: Key) -> Bool {
+    notes.sawOptional(key.stringValue)
+    return true
+  }
+  func decodeNil(forKey key: Key) -> Bool { false }
+  func decode<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T {
+    let (schema, value) = SchemaReader.read(type)
+    notes.sawMember(key.stringValue, schema)
+    guard let value else { throw Refused() }
+    return value
+  }
+  func nestedContainer<Nested: CodingKey>(
+    keyedBy type: Nested.Type, forKey key: Key
+  ) throws -> KeyedDecodingContainer<Nested> { throw Refused() }
+  func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
+    throw Refused()
+  }
+  func superDecoder() throws -> any Decoder { throw Refused() }
+  func superDecoder(forKey key: Key) throws -> any Decoder { throw Refused() }
+}
+
+private struct NotingElements: UnkeyedDecodingContainer {
+  let notes: Notes
+  var codingPath: [any CodingKey] { [] }
+  var count: Int? { nil }
+  var isAtEnd: Bool { currentIndex > 0 }
+  var currentIndex = 0
+
+  init(notes: Notes) { self.notes = notes }
+
+  mutating func decodeNil() -> Bool { false }
+  mutating func decode<T: Decodable>(_ type: T.Type) throws -> T {
+    currentIndex += 1
+    let (schema, value) = SchemaReader.read(type)
+    notes.schema = .array(of: schema)
+    guard let value else { throw Refused() }
+    return value
+  }
+  mutating func nestedContainer<Nested: CodingKey>(
+    keyedBy type: Nested.Type
+  ) throws -> KeyedDecodingContainer<Nested> { throw Refused() }
+  mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer { throw Refused() }
+  mutating func superDecoder() throws -> any Decoder { throw Refused() }
+}
+
+private struct NotingValue: SingleValueDecodingContainer {
+  let notes: Notes
+  var codingPath: [any CodingKey] { [] }
+
+  func decodeNil() -> Bool { false }
+  func decode<T: Decodable>(_ type: T.Type) throws -> T {
+    if let (schema, value) = primitive(type) {
+      notes.schema = schema
+      guard let value = value as? T else { throw Refused() }
+      return value
+    }
+    let (schema, value) = SchemaReader.read(type)
+    notes.schema = schema
+    guard let value else { throw Refused() }
+    return value
+  }
+
+  private func primitive(_ type: any Decodable.Type) -> (Schema, Any)? {
+    switch type {
+    case is String.Type: (.text, "")
+    case is Bool.Type: (.boolean, false)
+    case is Double.Type: (.number, 0.0)
+    case is Float.Type: (.number, Float(0))
+    case let integer as any (FixedWidthInteger & Decodable).Type: (.integer, zero(integer))
+    default: nil
+    }
+  }
+
+  private func zero<I: FixedWidthInteger>(_ type: I.Type) -> Any { I.zero }
+}

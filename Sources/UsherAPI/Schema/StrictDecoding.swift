@@ -1,0 +1,69 @@
+import FoundationEssentials
+public import JSONRPC
+public import UsherCore
+
+/// Decodes parameters as strictly as RPC.md asks: an object, by name, with no stray member.
+public enum StrictDecoding {
+  /// - Parameters:
+  ///   - value: The parameters; nil when the request had none, which is the empty object.
+  ///   - schema: The type's form, read once by ``schema(of:)``.
+  ///   - prefix: Where the parameters stand, dotted, for `field`; empty for a call's own.
+  /// - Throws: `invalidParams` with the dotted `field` at fault.
+  public static func decode<T: Decodable>(
+    _ type: T.Type, from value: JSONValue?, schema: Schema, prefix: String = ""
+  ) throws(UsherError) -> T {
+    let value = value ?? .object([:])
+    guard case .object = value else {
+      throw wrong(prefix, [], "must be an object: parameters travel by name")
+    }
+    if let misfit = schema.misfit(in: value) { throw wrong(prefix, misfit.path, misfit.what) }
+    do {
+      return try JSONDecoder().decode(type, from: Data(value.encoded()))
+    } catch let error as DecodingError {
+      throw mistake(error, prefix)
+    } catch {
+      throw UsherError(.invalidParams, "params cannot be read", cause: error)
+    }
+  }
+
+  /// The form of a type.
+  public static func schema(of type: any Decodable.Type) -> Schema { SchemaReader.schema(of: type) }
+
+  private static func mistake(_ error: DecodingError, _ prefix: String) -> UsherError {
+    switch error {
+    case .keyNotFound(let key, let context):
+      wrong(prefix, names(context.codingPath + [key]), "is missing")
+    case .valueNotFound(_, let context):
+      wrong(prefix, names(context.codingPath), "must not be null")
+    case .typeMismatch(let type, let context):
+      wrong(prefix, names(context.codingPath), "must be \(word(for: type))")
+    case .dataCorrupted(let context):
+      wrong(prefix, names(context.codingPath), "has a value that is not allowed")
+    @unknown default: UsherError(.invalidParams, "params cannot be read", cause: error)
+    }
+  }
+
+  /// An array's elements go by their index.
+  private static func names(_ path: [any CodingKey]) -> [String] {
+    path.map { key in key.intValue.map { "\($0)" } ?? key.stringValue }
+  }
+
+  private static func word(for type: Any.Type) -> String {
+    switch type {
+    case is String.Type: "a string"
+    case is Bool.Type: "true or false"
+    case is any FixedWidthInteger.Type: "an integer"
+    case is Double.Type: "a number"
+    case is [Any].Type: "an array"
+    case is [String: Any].Type: "an object"
+    default: "of another type"
+    }
+  }
+
+  private static func wrong(_ prefix: String, _ path: [String], _ what: String) -> UsherError {
+    let names = prefix.isEmpty ? path : [prefix] + path
+    guard !names.isEmpty else { return UsherError(.invalidParams, "params \(what)") }
+    let field = names.joined(separator: ".")
+    return UsherError(.invalidParams, "\(field) \(what)", detail: .init(field: field))
+  }
+}
