@@ -1,0 +1,28 @@
+import FoundationEssentials
+import JSONRPC
+package import Testing
+
+/// Checks a value's form on the wire, both ways: it is written as `json` and read from it.
+///
+/// Compared as JSON: the order of members and white space do not count, a missing member and `null`
+/// differ, and so do 1 and 1.0.
+///
+/// ```swift
+/// checkWire(FlowGet(flow: FlowID("flw_1")), #"{"flow":"flw_1"}"#)
+/// ```
+package func checkWire<Value: Codable & Equatable>(
+  _ value: Value, _ json: String, sourceLocation: SourceLocation = #_sourceLocation
+) {
+  do {
+    let written = try JSONEncoder().encode(value)
+    let isAlike = try JSONValue(parsing: [UInt8](written)) == JSONValue(parsing: json)
+    if !isAlike {
+      let text = String(decoding: written, as: UTF8.self)
+      Issue.record("it is written as \(text)", sourceLocation: sourceLocation)
+    }
+    let read = try JSONDecoder().decode(Value.self, from: Data(json.utf8))
+    #expect(read == value, "it is read as another value", sourceLocation: sourceLocation)
+  } catch {
+    Issue.record(error, sourceLocation: sourceLocation)
+  }
+}
