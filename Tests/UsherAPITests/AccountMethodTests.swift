@@ -1,0 +1,75 @@
+import Testing
+import UsherAPI
+import UsherCore
+import UsherTestKit
+
+@Suite("Methods of accounts and tokens on the wire")
+struct AccountMethodTests {
+  private let work = ProviderName("work")
+  private let ada = AccountID("acc_1")
+
+  @Test("account.list and account.get")
+  func accounts() {
+    checkWire(AccountList(), "{}")
+    checkWire(AccountList(provider: work), #"{"provider":"work"}"#)
+    checkWire(AccountList.Reply(accounts: [plainAccount]), #"{"accounts":[\#(plainAccountJSON)]}"#)
+    checkWire(AccountGet(account: ada), #"{"account":"acc_1"}"#)
+    checkWire(AccountGet.Reply(account: plainAccount), #"{"account":\#(plainAccountJSON)}"#)
+  }
+
+  @Test("account.forget")
+  func forget() {
+    checkWire(AccountForget(account: ada), #"{"account":"acc_1"}"#)
+    checkWire(
+      AccountForget(provider: work, revoke: false), #"{"provider":"work","revoke":false}"#)
+    checkWire(
+      AccountForget.Reply(account: ada, revoked: .done), #"{"account":"acc_1","revoked":"done"}"#)
+    checkWire(AccountForget.Revocation.allCases, #"["done","skipped","failed"]"#)
+  }
+
+  @Test("token.get")
+  func get() {
+    checkWire(TokenGet(), "{}")
+    checkWire(
+      TokenGet(
+        account: ada, provider: work, scope: "openid", audience: "till", minValidSeconds: 60,
+        forceRefresh: true),
+      """
+      {"account":"acc_1","provider":"work","scope":"openid","audience":"till","minValidSeconds":60,
+       "forceRefresh":true}
+      """)
+    checkWire(
+      TokenGet.Reply(
+        accessToken: WireSecret("at"), tokenType: "Bearer", expiresAt: later, scope: "openid",
+        account: ada),
+      """
+      {"accessToken":"at","tokenType":"Bearer","expiresAt":"\(laterJSON)","scope":"openid",
+       "account":"acc_1"}
+      """)
+    checkWire(
+      TokenGet.Reply(
+        accessToken: WireSecret("at"), tokenType: "Bearer", scope: "", account: ada),
+      #"{"accessToken":"at","tokenType":"Bearer","expiresAt":null,"scope":"","account":"acc_1"}"#)
+  }
+
+  @Test("token.list and token.revoke")
+  func listAndRevoke() {
+    checkWire(TokenList(), "{}")
+    checkWire(
+      TokenList(account: ada, provider: work), #"{"account":"acc_1","provider":"work"}"#)
+    checkWire(
+      TokenList.Reply(tokens: [
+        TokenList.Entry(account: ada, provider: work, token: plainAccount.tokens[0])
+      ]),
+      """
+      {"tokens":[{"account":"acc_1","provider":"work",
+                  "token":{"scope":"openid","expiresAt":null,"status":"valid"}}]}
+      """)
+    checkWire(TokenRevoke(), "{}")
+    checkWire(
+      TokenRevoke(account: ada, provider: work), #"{"account":"acc_1","provider":"work"}"#)
+    checkWire(
+      TokenRevoke.Reply(account: ada, revoked: .skipped),
+      #"{"account":"acc_1","revoked":"skipped"}"#)
+  }
+}

@@ -1,0 +1,131 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherCore
+import UsherTestKit
+
+@Suite("Methods of the daemon on the wire")
+struct DaemonMethodTests {
+  private let work = ProviderName("work")
+
+  @Test("rpc.hello")
+  func hello() {
+    checkWire(RPCHello(), "{}")
+    checkWire(
+      RPCHello(protocol: [1], client: RPCHello.Client(name: "till", version: "2.1")),
+      #"{"protocol":[1],"client":{"name":"till","version":"2.1"}}"#)
+    checkWire(
+      RPCHello.Reply(
+        protocol: 1, server: RPCHello.Server(version: "0.1"), limits: ["batch_max": 64],
+        instanceId: "ins_1"),
+      #"{"protocol":1,"server":{"version":"0.1"},"limits":{"batch_max":64},"instanceId":"ins_1"}"#)
+  }
+
+  @Test("rpc.cancel and rpc.discover")
+  func cancelAndDiscover() {
+    checkWire(RPCCancel(id: 7), #"{"id":7}"#)
+    checkWire(RPCCancel(id: "seven"), #"{"id":"seven"}"#)
+    checkWire(Done(), "{}")
+    checkWire(RPCDiscover(), "{}")
+    checkWire(NoParams(), "{}")
+  }
+
+  @Test("system.status")
+  func status() {
+    checkWire(SystemStatus(), "{}")
+    var reply = SystemStatus.Reply(
+      version: "0.1", uptimeSeconds: 5, ready: true,
+      providers: [SystemStatus.Provider(name: work, type: "oidc", health: .ok)], flows: 1,
+      connections: 2)
+    checkWire(
+      reply,
+      """
+      {"version":"0.1","uptimeSeconds":5,"ready":true,
+       "providers":[{"name":"work","type":"oidc","health":"ok"}],"flows":1,"connections":2}
+      """)
+    reply.providers = []
+    reply.store = SystemStatus.Store(path: "usher.db", schemaVersion: 1, sizeBytes: 4096)
+    reply.masterKey = "systemd"
+    reply.peerIdentity = "pidfd"
+    checkWire(
+      reply,
+      """
+      {"version":"0.1","uptimeSeconds":5,"ready":true,"providers":[],"flows":1,"connections":2,
+       "store":{"path":"usher.db","schemaVersion":1,"sizeBytes":4096},"masterKey":"systemd",
+       "peerIdentity":"pidfd"}
+      """)
+    checkWire(SystemStatus.Health.allCases, #"["ok","unknown","failing"]"#)
+  }
+
+  @Test("provider.list, provider.get and provider.check")
+  func providers() {
+    let reply = ProviderGet.Reply(
+      name: work, type: "oidc",
+      flows: [ProviderGet.Flow(kind: "device", summary: "Sign in.", params: ["type": "object"])])
+    let replyJSON = """
+      {"name":"work","type":"oidc",
+       "flows":[{"kind":"device","summary":"Sign in.","params":{"type":"object"}}]}
+      """
+    checkWire(ProviderGet(provider: work), #"{"provider":"work"}"#)
+    checkWire(reply, replyJSON)
+    checkWire(ProviderList(), "{}")
+    checkWire(ProviderList.Reply(providers: [reply]), #"{"providers":[\#(replyJSON)]}"#)
+    checkWire(ProviderCheck(provider: work), #"{"provider":"work"}"#)
+    checkWire(
+      ProviderCheck.Reply(
+        provider: work, healthy: false,
+        findings: [ProviderCheck.Finding(subject: "clock", fine: false, message: "5 s off")]),
+      """
+      {"provider":"work","healthy":false,
+       "findings":[{"subject":"clock","fine":false,"message":"5 s off"}]}
+      """)
+  }
+
+  @Test("credential.set, credential.list and credential.delete")
+  func credentials() {
+    checkWire(
+      CredentialSet(name: "work", value: WireSecret("s3")), #"{"name":"work","value":"s3"}"#)
+    checkWire(CredentialDelete(name: "work"), #"{"name":"work"}"#)
+    checkWire(CredentialList(), "{}")
+    checkWire(
+      CredentialList.Reply(credentials: [
+        CredentialList.Entry(name: "work", source: .store, setAt: started),
+        CredentialList.Entry(name: "till", source: .systemd, setAt: nil),
+      ]),
+      """
+      {"credentials":[{"name":"work","source":"store","setAt":"\(startedJSON)"},
+                      {"name":"till","source":"systemd","setAt":null}]}
+      """)
+  }
+
+  @Test("events.subscribe, events.unsubscribe")
+  func events() {
+    checkWire(EventsSubscribe(topics: []), #"{"topics":[]}"#)
+    checkWire(
+      EventsSubscribe(topics: EventTopic.allCases, since: 41),
+      #"{"topics":["flow","account","token","provider","confirm","kyc"],"since":41}"#)
+    checkWire(
+      EventsSubscribe.Reply(subscription: "sub_1", cursor: 41),
+      #"{"subscription":"sub_1","cursor":41}"#)
+    checkWire(EventsUnsubscribe(subscription: "sub_1"), #"{"subscription":"sub_1"}"#)
+  }
+
+  @Test("each method's name, socket and summary are as the contract has them")
+  func names() {
+    #expect(
+      allMethods.map { $0.name } == [
+        "account.forget", "account.get", "account.list", "credential.delete", "credential.list",
+        "credential.set", "events.subscribe", "events.unsubscribe", "flow.cancel", "flow.get",
+        "flow.list", "flow.start", "flow.submit", "flow.wait", "provider.check", "provider.get",
+        "provider.list", "rpc.cancel", "rpc.discover", "rpc.hello", "system.status", "token.get",
+        "token.list", "token.revoke",
+      ])
+    #expect(
+      allMethods.filter { $0.access == .admin }.map { $0.name } == [
+        "credential.delete", "credential.list", "credential.set", "provider.check",
+      ])
+    for method in allMethods {
+      #expect(method.summary.first?.isUppercase == true && method.summary.hasSuffix("."))
+    }
+  }
+}

@@ -1,0 +1,83 @@
+import Testing
+import UsherAPI
+import UsherCore
+import UsherTestKit
+
+@Suite("An error's data")
+struct ErrorDataTests {
+  private let correlation = CorrelationID("cor_1")
+
+  @Test("has reason, retryable and correlationId, and no more where there is no more")
+  func plain() {
+    checkWire(
+      ErrorData(UsherError(.notFound, "no such flow"), correlationId: correlation),
+      #"{"reason":"not_found","retryable":false,"correlationId":"cor_1"}"#)
+    checkWire(
+      ErrorData(UsherError(.overloaded, "busy"), correlationId: correlation),
+      #"{"reason":"overloaded","retryable":true,"correlationId":"cor_1"}"#)
+  }
+
+  private let full = UsherError(
+    .reauthenticationRequired, "sign in again",
+    detail: .init(
+      retryAfterMs: 1500, field: "account", limit: "flows_max", flow: FlowID("flw_1"),
+      next: .init(
+        provider: ProviderName("work"), kind: "authorize", account: AccountID("acc_1")),
+      provider: word),
+    cause: Cause())
+
+  private struct Cause: Error { let secret = "hunter2" }
+
+  @Test("has everything, next as the call to make, and never the cause")
+  func everything() {
+    checkWire(
+      ErrorData(full, correlationId: correlation),
+      """
+      {"reason":"reauthentication_required","retryable":false,"retryAfterMs":1500,
+       "field":"account","limit":"flows_max","flow":"flw_1",
+       "next":{"method":"flow.start",
+               "params":{"provider":"work","kind":"authorize","params":{"account":"acc_1"}}},
+       "provider":\(wordJSON),"correlationId":"cor_1"}
+      """)
+  }
+
+  @Test("names a flow without an account by empty params")
+  func nextWithoutAccount() {
+    let error = UsherError(
+      .interactionRequired, "sign in",
+      detail: .init(next: .init(provider: ProviderName("work"), kind: "device")))
+    checkWire(
+      ErrorData(error, correlationId: correlation),
+      """
+      {"reason":"interaction_required","retryable":false,
+       "next":{"method":"flow.start","params":{"provider":"work","kind":"device","params":{}}},
+       "correlationId":"cor_1"}
+      """)
+  }
+
+  @Test("becomes the same error again", arguments: UsherError.Reason.allCases)
+  func back(reason: UsherError.Reason) {
+    var error = full
+    error.reason = reason
+    let again = ErrorData(error, correlationId: correlation).error(message: "sign in again")
+    #expect(again.reason == reason)
+    #expect(again.message == "sign in again")
+    #expect(again.detail == full.detail)
+    #expect(again.cause == nil)
+  }
+
+  @Test("with a reason from a later version becomes an internal error, and keeps the rest")
+  func unknown() {
+    var data = ErrorData(full, correlationId: correlation)
+    data.reason = "solar_flare"
+    #expect(data.error(message: "").reason == .internalError)
+    #expect(data.error(message: "").detail == full.detail)
+  }
+
+  @Test("has no integer above 2^53")
+  func integers() {
+    let error = UsherError(.rateLimited, "slow down", detail: .init(retryAfterMs: .max))
+    let data = ErrorData(error, correlationId: correlation)
+    #expect(data.retryAfterMs == 9_007_199_254_740_992)
+  }
+}

@@ -1,0 +1,181 @@
+import FoundationEssentials
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherCore
+import UsherTestKit
+
+@Suite("Objects on the wire")
+struct ObjectTests {
+  private let fullWord = ProviderWord(
+    name: ProviderName("till"), code: "GPE-2208", error: "2019", title: "Sorry", message: "No.")
+  private let fullWordJSON =
+    #"{"name":"till","code":"GPE-2208","error":"2019","title":"Sorry","message":"No."}"#
+
+  @Test("A flow has null where nothing is, and leaves out key and requestId")
+  func plain() {
+    checkWire(plainFlow, plainFlowJSON)
+  }
+
+  @Test("A flow with everything")
+  func full() {
+    let flow = Flow(
+      id: FlowID("flw_1"), provider: ProviderName("till"), kind: "sca", key: "e-1",
+      status: .failed, state: "challenged", revision: 7, step: .wait(.init(for: "you")),
+      problem: Problem(
+        reason: "wrong_code", title: "Wrong", message: "Try again.", retryAfterMs: 500,
+        provider: word),
+      result: ["account": "acc_1", "n": [1, 2.5, nil, true]],
+      failure: Failure(
+        reason: .attemptsExhausted, title: "Over", message: "Too often.", retryable: true,
+        provider: fullWord),
+      requestId: "r-1", createdAt: started, updatedAt: later, expiresAt: later)
+    checkWire(
+      flow,
+      """
+      {"id":"flw_1","provider":"till","kind":"sca","key":"e-1","status":"failed",
+       "state":"challenged","revision":7,"step":{"type":"wait","for":"you"},
+       "problem":{"reason":"wrong_code","title":"Wrong","message":"Try again.",
+                  "retryAfterMs":500,"provider":\(wordJSON)},
+       "result":{"account":"acc_1","n":[1,2.5,null,true]},
+       "failure":{"reason":"attempts_exhausted","title":"Over","message":"Too often.",
+                  "retryable":true,"provider":\(fullWordJSON)},
+       "requestId":"r-1","createdAt":"\(startedJSON)","updatedAt":"\(laterJSON)",
+       "expiresAt":"\(laterJSON)"}
+      """)
+  }
+
+  @Test("A problem and a failure without a provider's word")
+  func short() {
+    checkWire(
+      Problem(reason: "r", title: "t", message: "m"), #"{"reason":"r","title":"t","message":"m"}"#)
+    checkWire(
+      Failure(reason: .denied, title: "t", message: "m", retryable: false),
+      #"{"reason":"denied","title":"t","message":"m","retryable":false}"#)
+  }
+
+  @Test("The words of status, failure and token are the contract's")
+  func words() {
+    checkWire(FlowStatus.allCases, #"["active","succeeded","failed","cancelled","expired"]"#)
+    #expect(FlowStatus.allCases.filter { !$0.isFinished } == [.active])
+    checkWire(
+      Failure.Reason.allCases,
+      """
+      ["cancelled","expired","denied","invalid_request","provider_rejected",
+       "provider_unreachable","provider_protocol_error","attempts_exhausted","exchange_failed",
+       "exchange_timed_out","local_auth_failed"]
+      """)
+    checkWire(TokenSummary.Status.allCases, #"["valid","refreshable","dead"]"#)
+  }
+
+  @Test("A reader takes a flow without its nullable members, and ones it does not know")
+  func tolerant() throws {
+    let text = """
+      {"id":"flw_1","provider":"work","kind":"authorize","status":"active","state":"discovering",
+       "revision":1,"mood":"good","createdAt":"\(startedJSON)","updatedAt":"\(startedJSON)",
+       "expiresAt":"\(laterJSON)"}
+      """
+    #expect(try JSONDecoder().decode(Flow.self, from: Data(text.utf8)) == plainFlow)
+  }
+
+  @Test("A flow's step of a wrong form is named by its path")
+  func path() {
+    let text = plainFlowJSON.replacing("\"step\":null", with: "\"step\":{\"type\":\"wait\"}")
+    let error = #expect(throws: DecodingError.self) {
+      try JSONDecoder().decode(Flow.self, from: Data(text.utf8))
+    }
+    guard case .keyNotFound(let key, let context) = error else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    #expect(key.stringValue == "for")
+    #expect(context.codingPath.map(\.stringValue) == ["step"])
+  }
+
+  @Test("An account, plain and with everything")
+  func account() {
+    checkWire(plainAccount, plainAccountJSON)
+    checkWire(
+      Account(
+        id: AccountID("acc_1"), provider: ProviderName("work"), subject: "s-1", label: "Ada",
+        owner: 4_294_967_295, client: "till", createdAt: started, keepAlive: true,
+        attributes: ["tier": 2], profile: ["name": "Ada"],
+        tokens: [
+          TokenSummary(audience: "till", scope: "a b", expiresAt: later, status: .refreshable)
+        ]),
+      """
+      {"id":"acc_1","provider":"work","subject":"s-1","label":"Ada","owner":4294967295,
+       "client":"till","createdAt":"\(startedJSON)","keepAlive":true,"attributes":{"tier":2},
+       "profile":{"name":"Ada"},
+       "tokens":[{"audience":"till","scope":"a b","expiresAt":"\(laterJSON)",
+                  "status":"refreshable"}]}
+      """)
+  }
+
+  @Test("Events")
+  func events() {
+    checkWire(
+      EventNotification(
+        subscription: "sub_1", cursor: 42,
+        event: Event(topic: .provider, what: "health", at: started)),
+      """
+      {"subscription":"sub_1","cursor":42,
+       "event":{"topic":"provider","what":"health","at":"\(startedJSON)"}}
+      """)
+    checkWire(
+      Event(
+        topic: .flow, what: "moved", at: started, provider: ProviderName("work"),
+        flow: FlowID("flw_1"), kind: "sca", status: .active, state: "challenged", revision: 3,
+        step: .enterCode, account: AccountID("acc_1")),
+      """
+      {"topic":"flow","what":"moved","at":"\(startedJSON)","provider":"work","flow":"flw_1",
+       "kind":"sca","status":"active","state":"challenged","revision":3,"step":"enterCode",
+       "account":"acc_1"}
+      """)
+    checkWire(
+      EventsLost(subscription: "sub_1", cursor: 42), #"{"subscription":"sub_1","cursor":42}"#)
+    #expect(EventNotification.name == "events.notify")
+    #expect(EventsLost.name == "events.lost")
+  }
+
+  @Test("No integer above 2^53 leaves in what a provider said")
+  func integers() {
+    let numbers: JSONValue = [
+      9_007_199_254_740_992, 9_007_199_254_740_993, -9_007_199_254_740_993, 1.5,
+      .integer(.min), ["deep": .integer(.max)],
+    ]
+    let safe: JSONValue = [
+      9_007_199_254_740_992, "9007199254740993", "-9007199254740993", 1.5,
+      "-9223372036854775808", ["deep": "9223372036854775807"],
+    ]
+    let flow = Flow(
+      id: plainFlow.id, provider: plainFlow.provider, kind: "k", status: .active, state: "s",
+      revision: 1, result: numbers, createdAt: started, updatedAt: started, expiresAt: started)
+    #expect(flow.result == safe)
+    let account = Account(
+      id: plainAccount.id, provider: plainAccount.provider, subject: "", label: "", owner: 0,
+      client: nil, createdAt: started, keepAlive: false, attributes: ["a": numbers],
+      profile: ["a": numbers], tokens: [])
+    #expect(account.attributes == ["a": safe])
+    #expect(account.profile == ["a": safe])
+    let problem = Problem(reason: "", title: "", message: "", retryAfterMs: .max)
+    #expect(problem.retryAfterMs == 9_007_199_254_740_992)
+  }
+}
+
+@Suite("A secret on the wire")
+struct WireSecretTests {
+  @Test("is a plain string in JSON and <secret> in print")
+  func printing() {
+    let secret = WireSecret("hunter2")
+    checkWire([secret], #"["hunter2"]"#)
+    var dumped = ""
+    dump([secret], to: &dumped)
+    for way in [dumped, "\(secret)", "\([secret])", "\(CredentialSet(name: "n", value: secret))"] {
+      #expect(way.contains("<secret>") && !way.contains("hunter2"))
+    }
+    #expect(String(reflecting: secret) == "<secret>")
+    #expect(Mirror(reflecting: secret).children.isEmpty)
+    #expect(secret.revealed() == "hunter2")
+  }
+}

@@ -1,0 +1,142 @@
+import FoundationEssentials
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherCore
+
+@Suite("The OpenRPC document")
+struct OpenRPCTests {
+  private let document = OpenRPC.document(version: "0.0.0", methods: allMethods)
+
+  private static var folder: String {
+    let parts = #filePath.split(separator: "/", omittingEmptySubsequences: false)
+    return parts.dropLast().joined(separator: "/")
+  }
+
+  /// A change here is a change of the contract: `USHER_UPDATE_GOLDEN=1 swift test` writes the file
+  /// anew, and the diff shows what clients will notice.
+  @Test("is the golden file's")
+  func golden() throws {
+    let path = "\(Self.folder)/Fixtures/openrpc.json"
+    if ProcessInfo.processInfo.environment["USHER_UPDATE_GOLDEN"] == "1" {
+      let encoder = JSONEncoder()
+      encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+      try (encoder.encode(document) + Data("\n".utf8)).write(to: URL(filePath: path))
+    }
+    let golden = try JSONValue(parsing: [UInt8](Data(contentsOf: URL(filePath: path))))
+    #expect(names(document) == names(golden))
+    for name in names(document) {
+      #expect(method(name, in: document) == method(name, in: golden), "\(name)")
+    }
+    #expect(document == golden)
+  }
+
+  @Test("is sorted by name, whatever the order of the methods")
+  func order() {
+    #expect(names(document) == names(document).sorted())
+    #expect(OpenRPC.document(version: "0.0.0", methods: allMethods.reversed()) == document)
+  }
+
+  @Test("has what OpenRPC 1.3 wants of a document")
+  func whole() throws {
+    #expect(document["openrpc"] == "1.3.2")
+    #expect(document["info"] == ["title": "usherd", "version": "0.0.0"])
+    let errors = try #require(document["components"]?["errors"]?.objectValue)
+    #expect(errors.count == UsherError.Reason.allCases.count)
+    for reason in UsherError.Reason.allCases {
+      #expect(errors[reason.rawValue]?["code"] == .integer(Int64(reason.code)))
+      #expect(errors[reason.rawValue]?["message"]?.stringValue?.isEmpty == false)
+    }
+  }
+
+  @Test("has what OpenRPC 1.3 wants of a method", arguments: allMethods)
+  func entry(type: any Method.Type) throws {
+    let entry = try #require(method(type.name, in: document))
+    #expect(entry["summary"] == .string(type.summary))
+    #expect(entry["paramStructure"] == "by-name")
+    #expect(entry["x-access"] == .string(type.access.rawValue))
+    let params = try #require(entry["params"]?.arrayValue)
+    #expect(params.map { $0["name"]?.stringValue } == type.members.map(\.name))
+    for param in params {
+      #expect(param["required"]?.boolValue != nil)
+      check(try #require(param["schema"]), "\(type.name)")
+    }
+    let result = try #require(entry["result"])
+    #expect(result["name"]?.stringValue?.isEmpty == false)
+    check(try #require(result["schema"]), "\(type.name) →")
+  }
+
+  @Test("has every step's form, by reference")
+  func steps() throws {
+    let schemas = try #require(document["components"]?["schemas"]?.objectValue)
+    #expect(schemas.keys.sorted() == ["Step"])
+    let forms = try #require(schemas["Step"]?["oneOf"]?.arrayValue)
+    #expect(
+      forms.map { $0["properties"]?["type"]?["enum"]?[0]?.stringValue }
+        == Step.Kind.allCases.map(\.rawValue))
+    for form in forms { check(form, "Step") }
+  }
+
+  @Test("has no integer above 2^53")
+  func integers() {
+    func largest(_ value: JSONValue) -> UInt64 {
+      switch value {
+      case .integer(let integer): integer.magnitude
+      case .null, .bool, .number, .string: 0
+      case .array(let elements): elements.map(largest).max() ?? 0
+      case .object(let members): members.values.map(largest).max() ?? 0
+      }
+    }
+    #expect(largest(document) <= 1 << 53)
+  }
+
+  private func names(_ document: JSONValue) -> [String] {
+    document["methods"]?.arrayValue?.compactMap { $0["name"]?.stringValue } ?? []
+  }
+
+  private func method(_ name: String, in document: JSONValue) -> JSONValue? {
+    document["methods"]?.arrayValue?.first { $0["name"] == .string(name) }
+  }
+
+  /// JSON Schema, draft 7, as far as the document uses it.
+  private func check(_ schema: JSONValue, _ path: String) {
+    guard schema != true else { return }
+    let words: Set = [
+      "type", "enum", "format", "items", "additionalProperties", "properties", "required", "oneOf",
+      "anyOf", "$ref",
+    ]
+    guard let members = schema.objectValue, words.isSuperset(of: members.keys) else {
+      Issue.record("\(path): \(schema)")
+      return
+    }
+    let types = ["string", "integer", "number", "boolean", "array", "object", "null"]
+    if let name = members["$ref"]?.stringValue?.split(separator: "/").last {
+      #expect(members["$ref"] == .string("#/components/schemas/\(name)"), "\(path)")
+      #expect(document["components"]?["schemas"]?[String(name)] != nil, "\(path)")
+    }
+    let isAlternative = ["oneOf", "anyOf", "$ref"].contains { members[$0] != nil }
+    #expect(isAlternative != types.contains(members["type"]?.stringValue ?? ""), "\(path)")
+    #expect((members["type"] == "array") == (members["items"] != nil), "\(path)")
+    let properties = members["properties"]?.objectValue ?? [:]
+    for name in members["required"]?.arrayValue ?? [] {
+      #expect(properties[name.stringValue ?? ""] != nil, "\(path)")
+    }
+    for (name, property) in properties { check(property, "\(path).\(name)") }
+    if let items = members["items"] { check(items, "\(path).[]") }
+    if let more = members["additionalProperties"], more != false { check(more, "\(path).*") }
+    for key in ["oneOf", "anyOf"] {
+      for form in members[key]?.arrayValue ?? [] { check(form, "\(path).\(key)") }
+    }
+  }
+}
+
+@Suite("The contract's sources")
+struct SourceTests {
+  @Test("Every method that is written is in the list the tests go by")
+  func listed() throws {
+    let tests = #filePath.split(separator: "/", omittingEmptySubsequences: false)
+    let folder = tests.dropLast(3).joined(separator: "/") + "/Sources/UsherAPI/Methods"
+    let files = try FileManager.default.contentsOfDirectory(atPath: folder)
+    #expect(files.sorted() == allMethods.map { "\($0).swift" }.sorted())
+  }
+}

@@ -1,0 +1,56 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherCore
+
+/// Every method of the contract.
+let allMethods: [any Method.Type] = [
+  AccountForget.self, AccountGet.self, AccountList.self, CredentialDelete.self,
+  CredentialList.self, CredentialSet.self, EventsSubscribe.self, EventsUnsubscribe.self,
+  FlowCancel.self, FlowGet.self, FlowList.self, FlowStart.self, FlowSubmit.self, FlowWait.self,
+  ProviderCheck.self, ProviderGet.self, ProviderList.self, RPCCancel.self, RPCDiscover.self,
+  RPCHello.self, SystemStatus.self, TokenGet.self, TokenList.self, TokenRevoke.self,
+]
+
+let started = Timestamp(milliseconds: 1_800_000_000_000)
+let startedJSON = "2027-01-15T08:00:00Z"
+let later = Timestamp(milliseconds: 1_800_000_060_500)
+let laterJSON = "2027-01-15T08:01:00.500Z"
+
+let word = ProviderWord(name: ProviderName("work"), code: "invalid_grant")
+let wordJSON = #"{"name":"work","code":"invalid_grant"}"#
+
+/// A flow with nothing in it that need not be, and how it goes over the wire.
+let plainFlow = Flow(
+  id: FlowID("flw_1"), provider: ProviderName("work"), kind: "authorize", status: .active,
+  state: "discovering", revision: 1, createdAt: started, updatedAt: started, expiresAt: later)
+let plainFlowJSON = """
+  {"id":"flw_1","provider":"work","kind":"authorize","status":"active","state":"discovering",
+   "revision":1,"step":null,"problem":null,"result":null,"failure":null,
+   "createdAt":"\(startedJSON)","updatedAt":"\(startedJSON)","expiresAt":"\(laterJSON)"}
+  """
+
+let plainAccount = Account(
+  id: AccountID("acc_1"), provider: ProviderName("work"), subject: "s-1", label: "Ada", owner: 1000,
+  client: nil, createdAt: started, keepAlive: false, attributes: [:], profile: nil,
+  tokens: [TokenSummary(audience: nil, scope: "openid", expiresAt: nil, status: .valid)])
+let plainAccountJSON = """
+  {"id":"acc_1","provider":"work","subject":"s-1","label":"Ada","owner":1000,"client":null,
+   "createdAt":"\(startedJSON)","keepAlive":false,"attributes":{},
+   "tokens":[{"scope":"openid","expiresAt":null,"status":"valid"}]}
+  """
+
+/// The error that `body` throws.
+func refusal<T>(
+  sourceLocation: SourceLocation = #_sourceLocation, of body: () throws(UsherError) -> T
+) -> UsherError? {
+  do {
+    _ = try body()
+    Issue.record("nothing was refused", sourceLocation: sourceLocation)
+    return nil
+  } catch {
+    return error
+  }
+}
+
+func json(_ text: String) throws -> JSONValue { try JSONValue(parsing: text) }

@@ -1,0 +1,162 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherCore
+
+@Suite("Parameters")
+struct StrictDecodingTests {
+  private struct Params: Codable, Equatable {
+    var name: String
+    var count: Int?
+    var ratio: Double?
+    var flag: Bool?
+    var small: UInt8?
+    var inner: Inner?
+    var list: [Inner]?
+    var table: [String: Inner]?
+    var topic: EventTopic?
+    var at: Timestamp?
+
+    struct Inner: Codable, Equatable { var id: String }
+  }
+
+  private func decode(_ text: String, prefix: String = "") throws -> Params {
+    try StrictDecoding.decode(
+      Params.self, from: json(text), schema: StrictDecoding.schema(of: Params.self),
+      prefix: prefix)
+  }
+
+  @Test("are decoded")
+  func decodes() throws {
+    let all = """
+      {"name":"a","count":-1,"ratio":0.5,"flag":true,"small":255,"inner":{"id":"i"},
+       "list":[{"id":"j"}],"table":{"t":{"id":"k"}},"topic":"flow","at":"\(startedJSON)"}
+      """
+    #expect(
+      try decode(all)
+        == Params(
+          name: "a", count: -1, ratio: 0.5, flag: true, small: 255, inner: .init(id: "i"),
+          list: [.init(id: "j")], table: ["t": .init(id: "k")], topic: .flow, at: started))
+    #expect(try decode(#"{"name":"a"}"#) == Params(name: "a"))
+  }
+
+  @Test("that are optional may be null")
+  func null() throws {
+    #expect(try decode(#"{"name":"a","count":null,"inner":null,"list":null}"#) == Params(name: "a"))
+  }
+
+  @Test(
+    "are refused with the field at fault",
+    arguments: [
+      (#"{"name":"a","nmae":"b"}"#, "nmae", "is not a parameter"),
+      (#"{"name":"a","z":1,"b":1}"#, "b", "is not a parameter"),
+      (#"{"name":"a","Name":"b"}"#, "Name", "is not a parameter"),
+      (#"{"name":"a","":"b"}"#, "", "is not a parameter"),
+      (#"{"name":"a","inner":{"id":"i","x":1}}"#, "inner.x", "is not a parameter"),
+      (#"{"name":"a","list":[{"id":"i"},{"id":"i","x":1}]}"#, "list.1.x", "is not a parameter"),
+      (#"{"name":"a","table":{"t":{"id":"i","x":1}}}"#, "table.t.x", "is not a parameter"),
+      ("{}", "name", "is missing"),
+      (#"{"name":"a","inner":{}}"#, "inner.id", "is missing"),
+      (#"{"name":"a","list":[{"id":"i"},{}]}"#, "list.1.id", "is missing"),
+      (#"{"name":"a","table":{"t":{}}}"#, "table.t.id", "is missing"),
+      (#"{"name":null}"#, "name", "must not be null"),
+      (#"{"name":"a","inner":{"id":null}}"#, "inner.id", "must not be null"),
+      (#"{"name":"a","list":[null]}"#, "list.0", "must not be null"),
+      (#"{"name":1}"#, "name", "must be a string"),
+      (#"{"name":{}}"#, "name", "must be a string"),
+      (#"{"name":"a","count":"1"}"#, "count", "must be an integer"),
+      (#"{"name":"a","count":true}"#, "count", "must be an integer"),
+      (#"{"name":"a","ratio":"1"}"#, "ratio", "must be a number"),
+      (#"{"name":"a","flag":1}"#, "flag", "must be true or false"),
+      (#"{"name":"a","flag":"true"}"#, "flag", "must be true or false"),
+      (#"{"name":"a","list":{"id":"i"}}"#, "list", "must be an array"),
+      (#"{"name":"a","inner":[]}"#, "inner", "must be an object"),
+      (#"{"name":"a","inner":"i"}"#, "inner", "must be an object"),
+      (#"{"name":"a","table":[]}"#, "table", "must be an object"),
+      (#"{"name":"a","list":[1]}"#, "list.0", "must be an object"),
+      (#"{"name":"a","count":1.5}"#, "count", "must be an integer of 64 bits"),
+      (#"{"name":"a","count":9223372036854775808}"#, "count", "must be an integer of 64 bits"),
+      (#"{"name":"a","list":[{"id":"i"},{"id":"i","n":1e3}]}"#, "list.1.n", "is not a parameter"),
+      (#"{"name":"a","topic":"weather"}"#, "topic", "has a value that is not allowed"),
+      (#"{"name":"a","at":"yesterday"}"#, "at", "has a value that is not allowed"),
+    ])
+  func refuses(text: String, field: String, what: String) {
+    let error = #expect(throws: UsherError.self) { try decode(text) }
+    #expect(error?.reason == .invalidParams)
+    #expect(error?.detail.field == field)
+    #expect(error?.message == "\(field) \(what)")
+    let nested = #expect(throws: UsherError.self) { try decode(text, prefix: "params") }
+    #expect(nested?.detail.field == "params.\(field)")
+    #expect(nested?.message == "params.\(field) \(what)")
+  }
+
+  @Test(
+    "travel by name: nothing but an object will do", arguments: ["[]", #"["a"]"#, "1", "null"])
+  func array(text: String) {
+    let error = #expect(throws: UsherError.self) { try decode(text) }
+    #expect(error?.reason == .invalidParams)
+    #expect(error?.detail.field == nil)
+    #expect(error?.message == "params must be an object: parameters travel by name")
+    let nested = #expect(throws: UsherError.self) { try decode(text, prefix: "params") }
+    #expect(nested?.detail.field == "params")
+    #expect(nested?.message == error?.message)
+  }
+
+  @Test("that do not fit a smaller integer are refused", arguments: ["256", "-1"])
+  func smallInteger(number: String) {
+    let error = #expect(throws: UsherError.self) { try decode(#"{"name":"a","small":\#(number)}"#) }
+    #expect(error?.reason == .invalidParams)
+    #expect(error?.message == "params has a value that is not allowed")
+  }
+
+  @Test("that are integers may be written with a fraction of zero")
+  func wholeNumber() throws {
+    #expect(try decode(#"{"name":"a","count":2.0}"#) == Params(name: "a", count: 2))
+    #expect(try decode(#"{"name":"a","count":2e3}"#) == Params(name: "a", count: 2000))
+  }
+
+  @Test("that are not there are none", arguments: allMethods)
+  func absent(method: any Method.Type) throws {
+    let required = method.members.filter(\.isRequired).map(\.name)
+    if let error = strictly(method, nil) {
+      #expect(required.contains(error.detail.field ?? ""))
+      #expect(error.message.hasSuffix("is missing"))
+    } else {
+      #expect(required.isEmpty)
+    }
+  }
+
+  @Test(
+    "that a method does not have are refused by name, whatever else is there",
+    arguments: allMethods)
+  func stray(method: any Method.Type) {
+    let error = strictly(method, ["nonsense": 1])
+    #expect(error?.reason == .invalidParams)
+    #expect(error?.detail.field == "nonsense")
+  }
+
+  @Test("nested in a method's are just as strict")
+  func nested() throws {
+    let client = try json(#"{"client":{"name":"till","version":"1","mood":"good"}}"#)
+    #expect(strictly(RPCHello.self, client)?.detail.field == "client.mood")
+    #expect(strictly(EventsSubscribe.self, ["topics": ["flow", 7]])?.detail.field == "topics.1")
+    #expect(strictly(EventsSubscribe.self, ["topics": ["x"]])?.detail.field == "topics.0")
+  }
+
+  @Test("of any shape are taken where the contract says so")
+  func anything() throws {
+    let start = try json(#"{"provider":"work","kind":"k","params":{"any":{"thing":[1]}}}"#)
+    #expect(strictly(FlowStart.self, start) == nil)
+    #expect(strictly(RPCCancel.self, ["id": 1.5]) == nil)
+  }
+
+  private func strictly<M: Method>(_ method: M.Type, _ params: JSONValue?) -> UsherError? {
+    do throws(UsherError) {
+      let schema = StrictDecoding.schema(of: method)
+      _ = try StrictDecoding.decode(method, from: params, schema: schema)
+      return nil
+    } catch {
+      return error
+    }
+  }
+}
