@@ -22,6 +22,15 @@ actor Refresher {
   private var running: [AccountID: (key: TokenKey, task: Task<Outcome, Never>)] = [:]
   private var unsaved: [AccountID: AccountBook.Update] = [:]
   private var forcedAt: [AccountID: Timestamp] = [:]
+  private var refusals: [AccountID: Refusal] = [:]
+
+  /// The provider refuses a grant that may yet be good.
+  private struct Refusal {
+    let key: TokenKey
+    let refreshToken: Sealed<Secret>
+    let error: UsherError
+    let until: Timestamp
+  }
 
   init(
     world: World, store: Store, book: AccountBook, source: TokenSource, events: EventBus,
@@ -89,6 +98,9 @@ actor Refresher {
     }
     guard record.details.grant.death == nil, let refreshToken = record.details.grant.refreshToken
     else { return try stillGood(record, key, else: deadGrant(record)) }
+    if let error = refusal(of: record.id, key, refreshToken) {
+      return try stillGood(record, key, else: error)
+    }
     FailPoint.reach("refresh.before-send")
     let asked = await source.refresh(record, refreshToken.unsealed(), scope: key.scope)
     FailPoint.reach("refresh.after-reply")
@@ -101,7 +113,13 @@ actor Refresher {
       else { return try current(record.id, key) }
       return try await save(update, key)
     case .dead(let word): return try await bury(record, key, word)
-    case .failed(let error): return try stillGood(record, key, else: error)
+    case .refused(let word):
+      let message = "provider \(record.provider) refuses to refresh and does not say why"
+      let error = newLogIn(record, message, word)
+      return try stillGood(record, key, else: remember(error, record.id, key, refreshToken))
+    case .failed(let error):
+      if error.reason == .providerRejected { remember(error, record.id, key, refreshToken) }
+      return try stillGood(record, key, else: error)
     }
   }
 
@@ -153,14 +171,46 @@ actor Refresher {
   }
 
   private func deadGrant(_ record: AccountRecord) -> UsherError {
-    UsherError(
-      .reauthenticationRequired,
+    newLogIn(
+      record,
       record.details.grant.death == nil
         ? "the token has expired and came without a refresh token"
         : "provider \(record.provider) no longer accepts this log-in",
+      record.details.grant.death)
+  }
+
+  private func newLogIn(
+    _ record: AccountRecord, _ message: String, _ word: ProviderWord?
+  ) -> UsherError {
+    UsherError(
+      .reauthenticationRequired, message,
       detail: .init(
         next: .init(provider: record.provider, kind: "authorize", account: record.id),
-        provider: record.details.grant.death))
+        provider: word))
+  }
+
+  /// A refused grant is asked about again no sooner than by force: else every call asks.
+  @discardableResult
+  private func remember(
+    _ error: UsherError, _ account: AccountID, _ key: TokenKey, _ refreshToken: Sealed<Secret>
+  ) -> UsherError {
+    let now = world.clock.now()
+    refusals = refusals.filter { $0.value.until > now }
+    let until = now + .seconds(world.config.limits.forceRefreshSeconds)
+    refusals[account] = Refusal(
+      key: key, refreshToken: refreshToken, error: error, until: until)
+    return error
+  }
+
+  /// Nothing where a new log-in has brought another refresh token.
+  private func refusal(
+    of account: AccountID, _ key: TokenKey, _ refreshToken: Sealed<Secret>
+  ) -> UsherError? {
+    guard let refusal = refusals[account], refusal.key == key,
+      refusal.refreshToken == refreshToken,
+      refusal.until > world.clock.now()
+    else { return nil }
+    return refusal.error
   }
 
   /// `forceRefresh` costs the provider a call each time: only so often.

@@ -9,6 +9,9 @@ struct TokenSource: Sendable {
   enum Refreshed: Sendable {
     case granted(TokenSet)
     case dead(ProviderWord)
+    /// Refused without a word why: a new log-in may help, or the client is wrong. Not to be
+    /// remembered as dead.
+    case refused(ProviderWord)
     case failed(UsherError)
   }
 
@@ -27,6 +30,7 @@ struct TokenSource: Sendable {
     let provider: ProviderConfig
     do throws(UsherError) {
       provider = try providers.named(record.provider)
+      try http.checkCredential(of: provider)
     } catch {
       return .failed(error)
     }
@@ -55,6 +59,7 @@ struct TokenSource: Sendable {
     switch TokenReply(reply, to: TokenRequest(provider: record.provider, scope: scope), at: now) {
     case .granted(let tokens): return .granted(tokens)
     case .dead(let word): return .dead(word)
+    case .rejected(let word) where reply.isSilentRefusal: return .refused(word)
     case .misconfigured(let word), .rejected(let word):
       return .failed(
         UsherError(
@@ -75,33 +80,91 @@ struct TokenSource: Sendable {
   }
 }
 
+extension HTTPReply {
+  /// Some servers refuse a dead refresh token with a status and nothing else.
+  fileprivate var isSilentRefusal: Bool { [400, 401, 403].contains(status) && body.isEmpty }
+}
+
 // Taking back (RFC 7009).
 extension TokenSource {
+  /// Takes back the refresh token, and the access tokens that live: not every provider ends those
+  /// with it (§2.1 only says it should).
+  ///
+  /// - Returns: What became of the refresh token; where there is none, of the access tokens.
   func revoke(_ record: AccountRecord) async -> AccountForget.Revocation {
     guard let provider = try? providers.named(record.provider),
       case .found(let metadata) = await metadata.discovery(of: provider)
     else { return .failed }
     guard metadata.revocationEndpoint != nil else { return .skipped }
-    let access = record.tokens[record.mainKey]?.set.accessToken.unsealed()
-    let grant = record.details.grant
-    let first = grant.refreshToken.map { ($0.unsealed(), OIDCCall.Revocation.Kind.refreshToken) }
-    guard let (token, kind) = first ?? access.map({ ($0, .accessToken) }) else { return .skipped }
-    let plain = OIDCCall.Revocation(token: token, kind: kind)
-    if await take(back: plain, metadata, provider) { return .done }
-    // Some servers want a public client's own access token instead.
-    guard provider.credentialName == nil, let access else { return .failed }
-    var second = plain
-    second.bearer = access
-    return await take(back: second, metadata, provider) ? .done : .failed
+    let office = Office(http: http, metadata: metadata, provider: provider)
+    var living = record.accessTokens(at: world.clock.now())
+    guard var refreshToken = record.details.grant.refreshToken?.unsealed() else {
+      return living.isEmpty ? .skipped : await office.take(back: living).revocation
+    }
+    var taken = await office.take(back: refreshToken, .refreshToken, bearer: living.last)
+    // Where only an access token opens the door, the last one may have expired.
+    if taken == .refused, office.isPublic,
+      case .granted(let fresh) = await refresh(
+        record, refreshToken, scope: record.details.grant.scope)
+    {
+      living = [fresh.accessToken.unsealed()]
+      refreshToken = fresh.refreshToken?.unsealed() ?? refreshToken
+      taken = await office.take(back: refreshToken, .refreshToken, bearer: living.last)
+    }
+    if taken != .unanswered { _ = await office.take(back: living) }
+    return taken.revocation
+  }
+}
+
+extension AccountRecord {
+  /// Those that have not expired; last the one with the whole scope.
+  fileprivate func accessTokens(at now: Timestamp) -> [Secret] {
+    let narrow = tokens.filter { $0.key != mainKey }.map(\.value)
+    return (narrow + [tokens[mainKey]].compactMap(\.self)).filter { $0.isAlive(at: now) }
+      .map { $0.set.accessToken.unsealed() }
+  }
+}
+
+/// Where a provider takes tokens back.
+private struct Office {
+  enum Taken {
+    case done, refused, unanswered
+
+    var revocation: AccountForget.Revocation { self == .done ? .done : .failed }
   }
 
-  private func take(
-    back revocation: OIDCCall.Revocation, _ metadata: OIDCMetadata, _ provider: ProviderConfig
-  ) async -> Bool {
+  let http: ProviderHTTP
+  let metadata: OIDCMetadata
+  let provider: ProviderConfig
+
+  var isPublic: Bool { provider.credentialName == nil }
+
+  /// - Parameter tokens: The last one opens the door for the others and goes last.
+  func take(back tokens: [Secret]) async -> Taken {
+    var worst = Taken.done
+    for token in tokens where worst != .unanswered {
+      let taken = await take(back: token, .accessToken, bearer: tokens.last)
+      if taken != .done { worst = taken }
+    }
+    return worst
+  }
+
+  func take(
+    back token: Secret, _ kind: OIDCCall.Revocation.Kind, bearer: Secret?
+  ) async -> Taken {
+    var revocation = OIDCCall.Revocation(token: token, kind: kind)
+    let taken = await send(revocation)
+    // Some servers want a public client's own access token instead.
+    guard taken == .refused, isPublic, let bearer else { return taken }
+    revocation.bearer = bearer
+    return await send(revocation)
+  }
+
+  private func send(_ revocation: OIDCCall.Revocation) async -> Taken {
     guard
       case .reply(let reply) = await http.send(
-        OIDCCall.revoke(revocation, metadata), for: provider)
-    else { return false }
-    return reply.status == 200 || reply.status == 204
+        OIDCCall.revoke(revocation, metadata), for: provider), reply.status < 500
+    else { return .unanswered }
+    return reply.status == 200 || reply.status == 204 ? .done : .refused
   }
 }
