@@ -123,7 +123,9 @@ enum RedirectPage {
 
   private var text: (title: String, sentence: String) {
     switch self {
-    case .arrived: ("Signed in", "You may close this tab and go back to your program.")
+    // The code has yet to be redeemed: how that ends, the program says.
+    case .arrived:
+      ("Signed in", "You may close this tab. Your program goes on from here.")
     case .refused: ("Not signed in", "The provider did not sign you in. You may close this tab.")
     case .notOurs: ("Not for us", "This answer does not belong to the sign-in that waits here.")
     case .otherUser: ("Not yours", "This sign-in was started by another user of this machine.")
@@ -132,12 +134,24 @@ enum RedirectPage {
     }
   }
 
+  private var color: String {
+    switch self {
+    case .arrived: "#15803d"
+    case .refused, .notOurs, .otherUser, .onlyGET, .unknown: "#b45309"
+    }
+  }
+
   var html: String {
     """
     <!doctype html><html lang="en"><meta charset="utf-8"><title>\(text.title)</title>
     <meta name="viewport" content="width=device-width">
-    <style>body{font:1.1rem system-ui,sans-serif;margin:20vh auto;max-width:32rem;padding:0 1rem}
-    </style><h1>\(text.title)</h1><p>\(text.sentence)</p></html>
+    <style>
+    :root{color-scheme:light dark}
+    body{font:1.1rem/1.5 system-ui,sans-serif;margin:20vh auto;max-width:32rem;padding:0 1rem}
+    main{border-left:.4rem solid \(color);padding:.1rem 1.5rem}
+    footer{margin-top:2rem;font-size:.9rem;opacity:.7}
+    </style><main><h1>\(text.title)</h1><p>\(text.sentence)</p></main>
+    <footer>This page comes from usherd, on this machine.</footer></html>
 
     """
   }

@@ -12,15 +12,19 @@ enum PageTemplates {
     <meta name="viewport" content="width=device-width, initial-scale=1">
     <title>{{$title}}usher-sandbox{{/title}}</title>
     <style>
-    :root { color-scheme: light dark; }
+    :root { color-scheme: light dark; --accent: #2563eb; }
     body { font: 16px/1.5 system-ui, sans-serif; max-width: 38rem; margin: 0 auto; padding: 1rem; }
-    .notice { border: 2px solid #b45309; border-radius: .5rem; padding: .5rem 1rem; }
-    .problem { border-left: .3rem solid #b91c1c; padding-left: .7rem; font-weight: 600; }
-    label { display: block; margin-top: .8rem; }
-    input { font: inherit; width: 100%; box-sizing: border-box; padding: .4rem; }
-    button { font: inherit; margin: 1rem .5rem 0 0; padding: .4rem 1.2rem; }
-    table { border-collapse: collapse; } td, th { text-align: left; padding: .2rem 1rem .2rem 0; }
-    pre { overflow-x: auto; border: 1px solid #8888; border-radius: .5rem; padding: .7rem; }
+    h1 { line-height: 1.2; } h2 { font-size: 1.1rem; margin-top: 2.5rem; }
+    .notice { border-left: .3rem solid #b45309; background: #b4530918; padding: .6rem 1rem; }
+    .problem { border-left: .3rem solid #b91c1c; background: #b91c1c18; padding: .6rem 1rem; }
+    label { display: block; margin-top: .8rem; font-weight: 600; }
+    input { font: inherit; width: 100%; box-sizing: border-box; padding: .5rem .7rem; }
+    input, button { border: 1px solid #8888; border-radius: .4rem; }
+    button { font: inherit; margin: 1.2rem .5rem 0 0; padding: .5rem 1.4rem; cursor: pointer; }
+    #login, #allow { background: var(--accent); border-color: var(--accent); color: white; }
+    :focus-visible { outline: .2rem solid var(--accent); outline-offset: .1rem; }
+    table { border-collapse: collapse; } td, th { text-align: left; padding: .2rem 1.5rem .2rem 0; }
+    pre { overflow-x: auto; border: 1px solid #8888; border-radius: .4rem; padding: .7rem; }
     </style>
     </head>
     <body>
