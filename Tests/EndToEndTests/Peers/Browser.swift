@@ -1,0 +1,68 @@
+import Foundation
+import JSONRPC
+import UsherTestKit
+
+/// A person with headless Chromium, from a provider's first page to wherever it leads.
+enum Browser {
+  enum Pages: String { case sandbox, glewlwyd }
+  enum Decision: String { case allow, deny }
+
+  /// What the browser shows at the end.
+  struct Page {
+    var title: String
+    var text: String
+    /// Without its query.
+    var url: String
+  }
+
+  /// Signs alice in, and allows or denies.
+  ///
+  /// - Parameter userCode: For the page of a device flow.
+  static func visit(
+    _ url: String, _ pages: Pages, _ decision: Decision = .allow, userCode: String? = nil
+  ) throws -> Page {
+    let visit = try run(
+      Peers.python,
+      [Peers.script("browser.py"), pages.rawValue, url, decision.rawValue]
+        + (userCode.map { [$0] } ?? []), within: 90)
+    guard visit.status == 0 else { throw TestTrouble("the browser: \(visit.errors)") }
+    let shown = try JSONValue(parsing: Array(visit.output.utf8))
+    return Page(
+      title: shown["title"]?.stringValue ?? "", text: shown["text"]?.stringValue ?? "",
+      url: shown["url"]?.stringValue ?? "")
+  }
+}
+
+extension RawClient {
+  /// Runs a flow of `authorize` to its end, with a browser that comes back by itself.
+  func signIn(
+    _ provider: String, at pages: Browser.Pages, _ decision: Browser.Decision = .allow,
+    params: JSONValue = [:]
+  ) throws -> (end: JSONValue, page: Browser.Page) {
+    let flow = try startFlow(provider, params: params)
+    guard let url = flow["step"]?["url"]?.stringValue else {
+      throw TestTrouble("no page to open: \(String(decoding: flow.encoded(), as: UTF8.self))")
+    }
+    let page = try Browser.visit(url, pages, decision)
+    return (try finished(flow), page)
+  }
+
+  /// Runs a flow of `device` to its end.
+  func signInOnDevice(
+    _ provider: String, at pages: Browser.Pages
+  ) throws -> (end: JSONValue, page: Browser.Page) {
+    let flow = try startFlow(provider, "device")
+    guard let step = flow["step"], let url = step["verificationURI"]?.stringValue,
+      let code = step["userCode"]?.stringValue
+    else { throw TestTrouble("no code: \(String(decoding: flow.encoded(), as: UTF8.self))") }
+    let page = try Browser.visit(url, pages, userCode: code)
+    return (try finished(flow), page)
+  }
+
+  /// The access token of a provider's only account.
+  func accessToken(_ provider: String, forced: Bool = false) throws -> String {
+    let reply = try call(
+      "token.get", ["provider": .string(provider), "forceRefresh": .bool(forced)])
+    return reply["accessToken"]?.stringValue ?? ""
+  }
+}

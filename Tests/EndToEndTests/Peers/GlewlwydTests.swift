@@ -1,0 +1,141 @@
+import Foundation
+import JSONRPC
+import Testing
+import UsherTestKit
+
+/// The main job against an OpenID provider that knows nothing of us. Its ways are not all in the
+/// standards: it wants a nonce, knows one redirect URI, says `bearer`, refuses without a word, and
+/// takes a public client's tokens back only for an access token.
+@Suite(
+  "A real OpenID provider", .serialized, .withGlewlwyd,
+  .enabled(
+    if: Peers.areHere, "SKIPPED, NOT PROVEN: Packaging/install-dependencies test must have run"))
+struct GlewlwydTests {
+  let peer: GlewlwydUnderTest
+  let daemon: DaemonUnderTest
+
+  init() throws {
+    peer = try WithGlewlwyd.peer
+    daemon = try DaemonUnderTest(
+      config: "[limits]\nforce_refresh_seconds = 1\n" + peer.provider("work")
+        + peer.provider("short", plugin: "oidcshort")
+        + peer.provider("secret", credential: "work-secret"))
+  }
+
+  @Test("a person signs in at its pages; the token is refreshed, outlives kill -9, is taken back")
+  func wholeStory() throws {
+    var client = try daemon.client()
+    let check = try daemon.admin().call("provider.check", ["provider": "work"])
+    #expect(check["healthy"] == true)
+
+    let (flow, page) = try client.signIn("work", at: .glewlwyd)
+    #expect(page.title == "Signed in")
+    #expect(page.url == peer.redirect)
+    #expect(flow["status"] == "succeeded")
+    let account = try client.call("account.list", ["provider": "work"])["accounts"]?.arrayValue?[0]
+    #expect(account?["label"] == "Alice Test")
+    #expect(account?["profile"]?["email"] == "alice@example.test")
+
+    let first = try client.accessToken("work")
+    let said = try peer.introspect(first)
+    #expect(said["active"] == true)
+    #expect(said["username"] == "alice")
+    #expect(said["client_id"] == "usher-public")
+    #expect(try client.accessToken("work") == first)
+    let second = try client.accessToken("work", forced: true)
+    #expect(second != first)
+    #expect(try peer.isActive(second))
+    #expect(try peer.livingRefreshTokens() == 1)
+
+    try daemon.restart()
+    client = try daemon.client()
+    #expect(try client.accessToken("work") == second)
+    let third = try client.accessToken("work", forced: true)
+    #expect(third != second)
+
+    #expect(try client.call("account.forget", ["provider": "work"])["revoked"] == "done")
+    #expect(try !peer.isActive(third))
+    #expect(try peer.livingRefreshTokens() == 0)
+    #expect(try client.reason(of: "token.get", ["provider": "work"]) == "interaction_required")
+  }
+
+  @Test("tokens of two seconds are renewed again and again, and taken back when all have expired")
+  func shortLives() throws {
+    let client = try daemon.client()
+    #expect(try client.signIn("short", at: .glewlwyd).end["status"] == "succeeded")
+    var seen = [try client.accessToken("short")]
+    for _ in 0..<2 {
+      try eventually(within: 5, "another token") {
+        let token = try client.accessToken("short")
+        guard token != seen.last else { return false }
+        seen.append(token)
+        return true
+      }
+      #expect(try peer.isActive(seen.last ?? "", plugin: "oidcshort"))
+    }
+    #expect(Set(seen).count == 3)
+    #expect(try peer.livingRefreshTokens() == 1)
+
+    try eventually(within: 5, "the last token has expired") {
+      try !peer.isActive(seen.last ?? "", plugin: "oidcshort")
+    }
+    #expect(try client.call("account.forget", ["provider": "short"])["revoked"] == "done")
+    #expect(try peer.livingRefreshTokens() == 0)
+  }
+
+  @Test("a grant that it ended without a word leads to a new sign-in, which mends the account")
+  func endedGrant() throws {
+    let client = try daemon.client()
+    #expect(try client.signIn("short", at: .glewlwyd).end["status"] == "succeeded")
+    let account = try client.call("token.get", ["provider": "short"])["account"] ?? .null
+    try peer.endAllGrants()
+    var error: JSONValue?
+    try eventually(within: 5, "the last token has expired") {
+      error = try client.reply(to: "token.get", ["account": account])["error"]
+      return error != nil
+    }
+    #expect(error?["data"]?["reason"] == "reauthentication_required")
+    // Not once for each time the app asked.
+    let refusals = daemon.log.components(separatedBy: #"call=token outcome="status 400""#).count - 1
+    #expect((1...4).contains(refusals))
+    let next = error?["data"]?["next"]
+    #expect(next?["method"] == "flow.start")
+    #expect(next?["params"]?["provider"] == "short")
+    #expect(next?["params"]?["params"]?["account"] == account)
+
+    let again = try client.signIn(
+      "short", at: .glewlwyd, params: next?["params"]?["params"] ?? .null)
+    #expect(again.end["status"] == "succeeded")
+    let mended = try client.call("token.get", ["account": account])["accessToken"]?.stringValue
+    #expect(try peer.isActive(mended ?? "", plugin: "oidcshort"))
+    #expect(try client.call("account.forget", ["account": account])["revoked"] == "done")
+  }
+
+  @Test("a client with a secret signs a person in, refreshes and takes back")
+  func confidentialClient() throws {
+    _ = try daemon.admin().call(
+      "credential.set", ["name": "work-secret", "value": "s3cret-s3cret"])
+    let client = try daemon.client()
+    #expect(try client.signIn("secret", at: .glewlwyd).end["status"] == "succeeded")
+    let first = try client.accessToken("secret")
+    #expect(try peer.introspect(first)["client_id"] == "usher-secret")
+    let second = try client.accessToken("secret", forced: true)
+    #expect(second != first)
+    #expect(try client.call("account.forget", ["provider": "secret"])["revoked"] == "done")
+    #expect(try !peer.isActive(second))
+    #expect(try peer.livingRefreshTokens() == 0)
+  }
+
+  @Test("a person signs in on another device with a code")
+  func device() throws {
+    let client = try daemon.client()
+    let (flow, page) = try client.signInOnDevice("work", at: .glewlwyd)
+    #expect(flow["status"] == "succeeded")
+    #expect(page.url.hasSuffix("/login.html"))
+    let first = try client.accessToken("work")
+    #expect(try peer.introspect(first)["username"] == "alice")
+    #expect(try client.accessToken("work", forced: true) != first, "\(daemon.log)")
+    #expect(try client.call("account.forget", ["provider": "work"])["revoked"] == "done")
+    #expect(try peer.livingRefreshTokens() == 0)
+  }
+}

@@ -1,0 +1,113 @@
+import Foundation
+import JSONRPC
+import Testing
+import UsherTestKit
+
+/// Debian's glewlwyd, a real OpenID provider, in a place of its own; see `glewlwyd.py`.
+final class GlewlwydUnderTest: Sendable {
+  private let place: Workplace
+  private let program: RunningProgram
+  private let api: String
+  /// The only redirect URI it knows, and it compares it character by character.
+  let redirect: String
+
+  init() throws {
+    place = try Workplace()
+    let port = try Peers.freePort()
+    api = "http://127.0.0.1:\(port)/api"
+    redirect = "http://127.0.0.1:\(try Peers.freePort())/callback"
+    try Self.script(["prepare", place.path, "\(port)"])
+    program = try RunningProgram(
+      "/usr/bin/glewlwyd", ["--config-file=\(place.file("glewlwyd.conf"))"],
+      log: place.file("out"))
+    try eventually(within: 20, "glewlwyd listens: \(program.log)") { [program] in
+      guard program.isRunning else { throw TestTrouble("glewlwyd ended: \(program.log)") }
+      return (try? Web.get("http://127.0.0.1:\(port)/config"))?.status == 200
+    }
+    try Self.script(["furnish", "\(port)", redirect])
+  }
+
+  func stop() { program.killAtOnce() }
+
+  /// A `[[provider]]` that leads to the client `usher-public`.
+  func provider(_ name: String, plugin: String = "oidc", more: String = "") -> String {
+    entry(name, plugin, client: "usher-public", more)
+  }
+
+  /// A `[[provider]]` that leads to the client `usher-secret`, whose secret has to be set.
+  func provider(_ name: String, credential: String) -> String {
+    entry(name, "oidc", client: "usher-secret", "client_credential = \"\(credential)\"")
+  }
+
+  private func entry(
+    _ name: String, _ plugin: String, client: String, _ more: String
+  ) -> String {
+    """
+    [[provider]]
+    name = "\(name)"
+    type = "oidc"
+    issuer = "\(api)/\(plugin)"
+    client_id = "\(client)"
+    redirect = "\(redirect)"
+    \(more)
+
+    """
+  }
+
+  /// What the provider says of a token (RFC 7662).
+  func introspect(_ token: String, plugin: String = "oidc") throws -> JSONValue {
+    let secret = Data("usher-secret:s3cret-s3cret".utf8).base64EncodedString()
+    let reply = try Web.send(
+      "POST", "\(api)/\(plugin)/introspect", body: Array("token=\(token)".utf8),
+      type: "application/x-www-form-urlencoded", headers: ["Authorization": "Basic \(secret)"])
+    guard reply.status == 200 else { throw TestTrouble("introspection: \(reply.status)") }
+    return try JSONValue(parsing: reply.body)
+  }
+
+  func isActive(_ token: String, plugin: String = "oidc") throws -> Bool {
+    try introspect(token, plugin: plugin)["active"] == true
+  }
+
+  /// How many refresh tokens it would still take, by its own database.
+  func livingRefreshTokens() throws -> Int {
+    Int(try query("select count(*) from gpo_refresh_token where gpor_enabled = 1")) ?? -1
+  }
+
+  /// As when the person withdraws the grant at the provider.
+  func endAllGrants() throws {
+    _ = try query("update gpo_refresh_token set gpor_enabled = 0")
+  }
+
+  private func query(_ text: String) throws -> String {
+    let asked = try run(
+      "/usr/bin/sqlite3", ["-cmd", ".timeout 5000", place.file("glewlwyd.db"), text])
+    guard asked.status == 0 else { throw TestTrouble("sqlite3: \(asked.errors)") }
+    return asked.output.trimmingCharacters(in: .whitespacesAndNewlines)
+  }
+
+  private static func script(_ arguments: [String]) throws {
+    let done = try run(Peers.python, [Peers.script("glewlwyd.py")] + arguments)
+    guard done.status == 0 else { throw TestTrouble("glewlwyd.py: \(done.output)\(done.errors)") }
+  }
+}
+
+/// One glewlwyd for all tests of a suite, stopped at its end.
+struct WithGlewlwyd: SuiteTrait, TestScoping {
+  @TaskLocal private static var current: GlewlwydUnderTest?
+
+  static var peer: GlewlwydUnderTest {
+    get throws { try #require(current, "the suite has the trait") }
+  }
+
+  func provideScope(
+    for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
+  ) async throws {
+    let peer = try GlewlwydUnderTest()
+    defer { peer.stop() }
+    try await Self.$current.withValue(peer) { try await function() }
+  }
+}
+
+extension Trait where Self == WithGlewlwyd {
+  static var withGlewlwyd: Self { Self() }
+}

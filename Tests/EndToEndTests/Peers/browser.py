@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""A person at a provider's pages, in headless Chromium; needs playwright from PyPI.
+
+browser.py sandbox URL allow|deny [USER_CODE]     usher-sandbox's pages
+browser.py glewlwyd URL allow [USER_CODE]         glewlwyd's pages
+
+Writes what the browser shows at the end as JSON: {"title", "text", "url"}, without the
+URL's query. With USHER_SCREENSHOTS=DIRECTORY each page is kept there as a picture.
+"""
+import json
+import os
+import pathlib
+import sys
+
+from playwright.sync_api import sync_playwright
+
+SECONDS = 20
+
+
+class Person:
+    def __init__(self, page, decision, user_code):
+        self.page, self.allows, self.user_code = page, decision == "allow", user_code
+        self.shots = os.environ.get("USHER_SCREENSHOTS")
+        self.count = 0
+
+    def look(self, name):
+        if self.shots:
+            self.count += 1
+            self.page.screenshot(path=f"{self.shots}/{self.count}-{name}.png")
+
+    def sign_in(self):
+        self.page.fill("#username", "alice")
+        self.page.fill("#password", "alice-password")
+
+    def at_sandbox(self):
+        self.look("sandbox-login")
+        if self.user_code:
+            self.page.fill("#user_code", self.user_code)
+        self.sign_in()
+        self.page.click("#login")
+        self.page.wait_for_selector("#allow")
+        self.look("sandbox-consent")
+        self.page.click("#allow" if self.allows else "#deny")
+        self.page.wait_for_selector("h1")
+
+    def at_glewlwyd(self):
+        """A script draws its pages, one after another, by what its server answers."""
+        page = self.page
+        if self.user_code:
+            page.fill("input[type=text]", self.user_code)
+            self.look("glewlwyd-code")
+            page.get_by_role("button", name="OK").click()
+        page.wait_for_selector("#password")
+        self.look("glewlwyd-login")
+        self.sign_in()
+        page.click("button[type=submit]")
+        go_on = page.get_by_role("button", name="Continue")
+        go_on.wait_for()
+        page.wait_for_load_state("networkidle")
+        self.grant(page.get_by_role("button", name="Grant access"))
+        self.look("glewlwyd-continue")
+        go_on.click()
+        page.wait_for_url(lambda url: "/login.html" not in url or "prompt=deviceComplete" in url)
+
+    def grant(self, button):
+        """Allows all scopes; a client that has got them before is not asked about again."""
+        if button.count() == 0:
+            return
+        for box in self.page.query_selector_all("input[type=checkbox]:enabled"):
+            box.check()
+        self.look("glewlwyd-grant")
+        button.click()
+        button.wait_for(state="detached")
+
+
+def main(pages, url, decision, user_code=None):
+    with sync_playwright() as player:
+        # Chromium's sandbox does not work for root.
+        as_root = ["--no-sandbox"] if os.getuid() == 0 else []
+        browser = player.chromium.launch(
+            executable_path="/usr/bin/chromium",
+            args=as_root + ["--disable-dev-shm-usage", "--disable-gpu"])
+        page = browser.new_page(viewport={"width": 900, "height": 700}, locale="en-GB")
+        page.set_default_timeout(SECONDS * 1000)
+        page.goto(url)
+        person = Person(page, decision, user_code)
+        {"sandbox": person.at_sandbox, "glewlwyd": person.at_glewlwyd}[pages]()
+        person.look("end")
+        print(json.dumps({
+            "title": page.title(), "text": page.inner_text("body"),
+            "url": page.url.split("?")[0]}))
+        browser.close()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
