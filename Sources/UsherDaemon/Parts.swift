@@ -37,8 +37,8 @@ struct Parts {
     let runner = FlowRunner(
       world: world, store: store, accounts: book, events: events, effects: effects, log: log)
     let engine = FlowEngine(
-      world: world, store: store, providers: providers, accounts: book, events: events,
-      runner: runner)
+      world: world, store: store, providers: providers, credentials: credentials,
+      accounts: book, events: events, runner: runner)
     let source = TokenSource(
       world: world, providers: providers, http: http, metadata: metadata, health: health)
     let refresher = Refresher(

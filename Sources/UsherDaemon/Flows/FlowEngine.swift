@@ -13,6 +13,7 @@ final class FlowEngine: Sendable {
   let world: World
   let store: Store
   let providers: Providers
+  let credentials: Credentials
   let accounts: AccountBook
   let events: EventBus
   let runner: FlowRunner
@@ -20,12 +21,13 @@ final class FlowEngine: Sendable {
   private let index = FlowIndex()
 
   init(
-    world: World, store: Store, providers: Providers, accounts: AccountBook, events: EventBus,
-    runner: FlowRunner
+    world: World, store: Store, providers: Providers, credentials: Credentials,
+    accounts: AccountBook, events: EventBus, runner: FlowRunner
   ) {
     self.world = world
     self.store = store
     self.providers = providers
+    self.credentials = credentials
     self.accounts = accounts
     self.events = events
     self.runner = runner
@@ -73,8 +75,21 @@ final class FlowEngine: Sendable {
     let moment = world.moment()
     let (machine, answer) = try begin(type, call.params, provider, account, moment)
     let session = newSession(call, owner: owner, machine: machine, at: moment.now)
-    try await runner.open(session, with: answer, at: moment) { index.occupy(session) }
+    try await runner.open(session, with: objection(to: provider) ?? answer, at: moment) {
+      index.occupy(session)
+    }
     return session
+  }
+
+  /// What cannot end well is not begun with a person: a credential that is not set ends the flow at
+  /// once, in the words that say how to set it.
+  private func objection(to provider: ProviderConfig) -> EngineAnswer? {
+    do throws(UsherError) {
+      _ = try credentials.credential(of: provider)
+      return nil
+    } catch {
+      return .fail(.rejected(error.message), clearUp: [])
+    }
   }
 
   private func begin<Machine: FlowMachine>(

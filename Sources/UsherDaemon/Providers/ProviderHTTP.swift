@@ -39,8 +39,14 @@ final class ProviderHTTP: Sendable {
   func send(_ call: any ProviderCall, for provider: ProviderConfig) async -> CallOutcome {
     inFlight.withLock { $0 += 1 }
     defer { inFlight.withLock { $0 -= 1 } }
-    let outcome = await attempt(call, provider)
-    health.note(outcome, of: provider.name, at: world.clock.now())
+    let outcome: CallOutcome
+    do throws(UsherError) {
+      outcome = await attempt(try render(call, provider), provider)
+      health.note(outcome, of: provider.name, at: world.clock.now())
+    } catch {
+      // Nothing was sent: it says nothing of the provider.
+      outcome = .unreachable(message: error.message, sent: false)
+    }
     log.debug(
       "called provider",
       metadata: [
@@ -50,22 +56,41 @@ final class ProviderHTTP: Sendable {
     return outcome
   }
 
+  /// - Throws: Where the credential the provider's calls need is not set.
+  func checkCredential(of provider: ProviderConfig) throws(UsherError) {
+    _ = try credentials.credential(of: provider)
+  }
+
   var isIdle: Bool { inFlight.withLock { $0 == 0 } }
 
   func shutdown() async {
     for client in clients.withLock({ Array($0.values) }) { try? await client.shutdown() }
   }
 
-  private func attempt(
+  /// A call that needs no credential is rendered without the one that is missing.
+  private func render(
     _ call: any ProviderCall, _ provider: ProviderConfig
-  ) async -> CallOutcome {
+  ) throws(UsherError) -> HTTPRequest {
+    let credential: Result<Secret?, UsherError>
+    do throws(UsherError) {
+      credential = .success(try credentials.credential(of: provider))
+    } catch {
+      credential = .failure(error)
+    }
+    do throws(UsherError) {
+      let secret = (try? credential.get()) ?? nil
+      return try call.render(
+        RenderContext(provider: provider, credential: secret, moment: world.moment()))
+    } catch {
+      // Why there is none says more than that the call cannot do without.
+      _ = try credential.get()
+      throw error
+    }
+  }
+
+  private func attempt(_ request: HTTPRequest, _ provider: ProviderConfig) async -> CallOutcome {
     do {
-      let credential = try credentials.credential(of: provider)
-      let request = try call.render(
-        RenderContext(provider: provider, credential: credential, moment: world.moment()))
       return try await exchange(request, try client(for: provider.http), provider.http)
-    } catch let error as UsherError {
-      return .unreachable(message: error.message, sent: false)
     } catch {
       let trouble = Trouble(error: error)
       return .unreachable(message: trouble.sentence, sent: !trouble.isBeforeSending)
