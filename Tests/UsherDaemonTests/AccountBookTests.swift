@@ -1,0 +1,196 @@
+import Testing
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+@Suite("An access token in memory")
+struct HeldTokenTests {
+  private static let issued = Timestamp(seconds: 1_800_000_000)
+
+  private func token(lasting seconds: Int?) throws -> HeldToken {
+    let expiresAt = seconds.map { Self.issued + .seconds($0) }
+    return try HeldToken(
+      StoredToken(set: .sample(expiresAt: expiresAt), issuedAt: Self.issued),
+      account: AccountID("acc_1"))
+  }
+
+  @Test(
+    "it is valid while it lasts as long as asked, or half of its life",
+    arguments: [
+      // life, asked for, age, valid
+      (300, 60, 0, true), (300, 60, 239, true), (300, 60, 240, true), (300, 60, 241, false),
+      (300, 0, 300, true), (300, 0, 301, false), (300, 300, 0, true),
+      // More than it ever had: half of it is as much as can be had.
+      (300, 86_400, 0, true), (300, 86_400, 150, true), (300, 86_400, 151, false),
+      (30, 60, 0, true), (30, 60, 15, true), (30, 60, 16, false), (30, 60, 31, false),
+      (0, 60, 0, true), (0, 60, 1, false),
+    ])
+  func validity(life: Int, asked: Int, age: Int, isValid: Bool) throws {
+    let token = try token(lasting: life)
+    #expect(token.isValid(for: asked, at: Self.issued + .seconds(age)) == isValid)
+    #expect(token.isAlive(at: Self.issued + .seconds(age)) == (age < life))
+  }
+
+  @Test("one without an expiry is valid and alive for ever")
+  func eternal() throws {
+    let token = try token(lasting: nil)
+    #expect(token.isValid(for: 86_400, at: .latest))
+    #expect(token.isAlive(at: .latest))
+  }
+
+  @Test("its reply is ready, and does not print")
+  func reply() throws {
+    let token = try token(lasting: 60)
+    #expect(String(decoding: token.reply, as: UTF8.self).contains(#""accessToken":"access-1""#))
+    #expect(!"\(token.set)".contains("access-1"))
+  }
+}
+
+@Suite("The book of accounts")
+struct AccountBookTests {
+  private let place: Workplace
+  private let store: Store
+  private let clock = FakeClock()
+  private let book: AccountBook
+
+  init() throws {
+    place = try Workplace()
+    store = try place.store()
+    book = Self.book(clock)
+  }
+
+  private static func book(_ clock: FakeClock) -> AccountBook {
+    AccountBook(
+      world: .fake(clock, FakeAlarms(clock)), events: EventBus(remembered: 10))
+  }
+
+  /// A finished log-in, written and taken over.
+  @discardableResult
+  private func signIn(
+    _ subject: String = "usr_anna", _ tokens: TokenSet = .sample(), owner: Owner = .anna
+  ) async throws -> AccountRecord {
+    let update = try book.update(
+      .sample(subject, tokens: tokens), owner: owner, provider: .work, at: clock.now())
+    try await store.commit(update.changes)
+    book.install(update)
+    return update.record
+  }
+
+  private func refreshToken(_ record: AccountRecord?) throws -> Sealed<Secret> {
+    try #require(record?.details.grant.refreshToken)
+  }
+
+  @Test("the same person at the same provider is the same account, with the new tokens only")
+  func again() async throws {
+    let first = try await signIn("usr_anna", .sample("access-1", scope: "openid email"))
+    clock.advance(by: .seconds(60))
+    let second = try await signIn("usr_anna", .sample("access-2", refreshToken: "refresh-2"))
+    #expect(second.id == first.id)
+    #expect(second.details.createdAt == first.details.createdAt)
+    #expect(book.accounts(of: .anna).count == 1)
+    #expect(second.tokens.count == 1)
+    #expect(try store.loadTokens().map(\.scope) == ["openid"])
+    #expect(try refreshToken(book.record(first.id)) == Sealed(Secret("refresh-2")))
+  }
+
+  @Test("other people, owners and providers are other accounts")
+  func others() async throws {
+    let anna = try await signIn("usr_anna")
+    let other = try await signIn("usr_other")
+    let berts = try await signIn("usr_anna", owner: .bert)
+    #expect(Set([anna.id, other.id, berts.id]).count == 3)
+    #expect(Set(book.accounts(of: .anna).map(\.id)) == [anna.id, other.id])
+    #expect(book.accounts(of: .anna, at: ProviderName("home")).isEmpty)
+  }
+
+  @Test("what is another's is not found, just as what is not there")
+  func notFound() async throws {
+    let anna = try await signIn()
+    for (id, owner) in [(anna.id, Owner.bert), (AccountID("acc_none"), .anna)] {
+      let error = #expect(throws: UsherError.self) { try book.account(id, of: owner) }
+      #expect(error?.reason == .notFound)
+      #expect(error?.message == "there is no account \(id)")
+    }
+    let client = Owner(realm: "host", uid: 1000, client: "till")
+    #expect(throws: UsherError.self) { try book.account(anna.id, of: client) }
+    #expect(try book.account(anna.id, of: .anna).id == anna.id)
+  }
+
+  @Test("a refresh brings its token, and the rotated refresh token where there is one")
+  func refresh() async throws {
+    let record = try await signIn()
+    let used = try refreshToken(record)
+    let rotated = try #require(
+      try book.update(
+        record.id, record.mainKey, granted: .sample("access-2", refreshToken: "refresh-2"),
+        for: used, at: clock.now()))
+    #expect(try refreshToken(rotated.record) == Sealed(Secret("refresh-2")))
+    #expect(rotated.record.tokens[record.mainKey]?.set.accessToken == Sealed(Secret("access-2")))
+    #expect(rotated.record.tokens[record.mainKey]?.set.refreshToken == nil)
+    let kept = try #require(
+      try book.update(
+        record.id, record.mainKey, granted: .sample("access-3", refreshToken: nil), for: used,
+        at: clock.now()))
+    #expect(try refreshToken(kept.record) == used)
+  }
+
+  @Test("what a refresh brings is dropped when the account was forgotten or signed in anew")
+  func late() async throws {
+    let record = try await signIn()
+    let used = try refreshToken(record)
+    let granted = TokenSet.sample("access-2", refreshToken: "refresh-2")
+    try await signIn("usr_anna", .sample("access-9", refreshToken: "refresh-9"))
+    #expect(
+      try book.update(record.id, record.mainKey, granted: granted, for: used, at: clock.now())
+        == nil)
+    let word = ProviderWord(name: .work, code: "invalid_grant")
+    #expect(try book.update(record.id, died: word, of: used) == nil)
+    book.remove(record)
+    let newer = Sealed(Secret("refresh-9"))
+    #expect(
+      try book.update(record.id, record.mainKey, granted: granted, for: newer, at: clock.now())
+        == nil)
+    #expect(try book.update(record.id, died: word, of: newer) == nil)
+  }
+
+  @Test("a dead grant keeps its tokens and loses its refresh token; dropping takes them all")
+  func death() async throws {
+    let record = try await signIn()
+    let word = ProviderWord(name: .work, code: "invalid_grant")
+    let died = try #require(
+      try book.update(record.id, died: word, of: refreshToken(record)))
+    #expect(died.record.details.grant.death == word)
+    #expect(died.record.details.grant.refreshToken == nil)
+    #expect(died.record.tokens.count == 1)
+    let dropped = try #require(try book.update(dropping: record, word: word))
+    try await store.commit(dropped.changes)
+    #expect(dropped.record.tokens.isEmpty)
+    #expect(try store.loadTokens().isEmpty)
+    #expect(try store.loadAccounts().count == 1)
+  }
+
+  @Test("a plan that is not installed changes nothing")
+  func planned() async throws {
+    let record = try await signIn()
+    _ = try book.update(dropping: record, word: ProviderWord(name: .work, code: "revoked"))
+    #expect(book.record(record.id)?.tokens.count == 1)
+    #expect(book.record(record.id)?.details.grant.death == nil)
+  }
+
+  @Test("everything comes back from the store")
+  func restored() async throws {
+    let record = try await signIn(
+      "usr_anna", .sample(expiresAt: clock.now() + .seconds(300), scope: "openid email"))
+    try await signIn("usr_bert", owner: .bert)
+    let second = Self.book(clock)
+    try second.restore(from: store)
+    let back = try second.account(record.id, of: .anna)
+    #expect(back.details == record.details)
+    #expect(back.subject == "usr_anna")
+    #expect(back.tokens[back.mainKey]?.reply == record.tokens[record.mainKey]?.reply)
+    #expect(second.accounts(of: .bert).count == 1)
+  }
+}

@@ -1,0 +1,110 @@
+import Testing
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+
+@testable import UsherDaemon
+
+private let start = Timestamp(seconds: 1_800_000_000)
+
+@Suite("How many flows may be started")
+struct StartBudgetTests {
+  @Test("as many as allowed at once, then one more with each share of the minute")
+  func steady() {
+    let budget = StartBudget()
+    for _ in 0..<4 { #expect(budget.take(.anna, at: start, perMinute: 4) == nil) }
+    #expect(budget.take(.anna, at: start, perMinute: 4) == .seconds(15))
+    #expect(budget.take(.anna, at: start + .seconds(10), perMinute: 4) == .seconds(5))
+    #expect(budget.take(.anna, at: start + .seconds(15), perMinute: 4) == nil)
+    #expect(budget.take(.anna, at: start + .seconds(15), perMinute: 4) == .seconds(15))
+  }
+
+  @Test("a minute later all may be had again, and no more than that after an hour")
+  func full() {
+    let budget = StartBudget()
+    for pause: Duration in [.zero, .seconds(60), .seconds(3660)] {
+      for _ in 0..<3 { #expect(budget.take(.anna, at: start + pause, perMinute: 3) == nil) }
+      #expect(budget.take(.anna, at: start + pause, perMinute: 3) == .seconds(20))
+    }
+  }
+
+  @Test("one user's starts cost another nothing")
+  func owners() {
+    let budget = StartBudget()
+    #expect(budget.take(.anna, at: start, perMinute: 1) == nil)
+    #expect(budget.take(.anna, at: start, perMinute: 1) == .seconds(60))
+    #expect(budget.take(.bert, at: start, perMinute: 1) == nil)
+  }
+
+  @Test("numbers that do not divide a minute give no start away, and none less")
+  func uneven() {
+    for perMinute in [7, 11, 13, 59] {
+      let budget = StartBudget()
+      let taken = (0..<100).count { _ in budget.take(.anna, at: start, perMinute: perMinute) == nil
+      }
+      #expect(taken == perMinute)
+    }
+  }
+}
+
+@Suite("How many connections there may be")
+struct ConnectionCountTests {
+  private func count(all: Int, reserve: Int, perUser: Int) -> ConnectionCount {
+    var limits = Limits()
+    limits.connections = all
+    limits.adminReserve = reserve
+    limits.connectionsPerUser = perUser
+    return ConnectionCount(limits)
+  }
+
+  private func limit(_ body: () throws -> Void) -> String? {
+    do {
+      try body()
+      return nil
+    } catch {
+      guard let error = error as? UsherError, error.reason == .overloaded else { return "other" }
+      return error.detail.limit
+    }
+  }
+
+  @Test("each user has a share, and who leaves makes room")
+  func perUser() {
+    let count = count(all: 100, reserve: 1, perUser: 2)
+    for _ in 0..<2 { #expect(limit { try count.enter(1000, isAdmin: false) } == nil) }
+    #expect(limit { try count.enter(1000, isAdmin: false) } == "connections_per_user")
+    #expect(limit { try count.enter(1001, isAdmin: false) } == nil)
+    #expect(count.count(of: 1000) == 2)
+    #expect(count.count(of: nil) == 3)
+    count.leave(1000)
+    #expect(limit { try count.enter(1000, isAdmin: false) } == nil)
+    for uid: UInt32 in [1000, 1000, 1001] { count.leave(uid) }
+    #expect(count.count(of: 1000) == 0)
+    #expect(count.count(of: nil) == 0)
+  }
+
+  @Test("the admin socket has a few that apps cannot take, and asks no user's share")
+  func reserve() {
+    let count = count(all: 4, reserve: 2, perUser: 2)
+    for uid: UInt32 in [0, 1] { #expect(limit { try count.enter(uid, isAdmin: false) } == nil) }
+    #expect(limit { try count.enter(2, isAdmin: false) } == "connections")
+    for _ in 0..<2 { #expect(limit { try count.enter(0, isAdmin: true) } == nil) }
+    #expect(limit { try count.enter(0, isAdmin: true) } == "connections")
+    #expect(count.count(of: 0) == 3)
+  }
+}
+
+@Suite("The flows in memory")
+struct FlowIndexTests {
+  @Test("places that are kept count like flows, until they are taken or given back")
+  func places() {
+    let index = FlowIndex()
+    #expect(index.reserve(.anna, atMost: 2))
+    #expect(index.reserve(.anna, atMost: 2))
+    #expect(!index.reserve(.anna, atMost: 2))
+    #expect(index.reserve(.bert, atMost: 2))
+    index.release(.anna)
+    #expect(index.reserve(.anna, atMost: 2))
+    #expect(!index.reserve(.anna, atMost: 2))
+  }
+}

@@ -1,0 +1,117 @@
+import JSONRPC
+import Synchronization
+import Testing
+import UsherAPI
+import UsherCore
+import UsherStore
+
+@testable import UsherDaemon
+
+@Suite("Events")
+struct EventBusTests {
+  private static func event(_ number: Int) -> Event {
+    Event(topic: .flow, what: "moved \(number)", at: Timestamp(seconds: 0))
+  }
+
+  /// What a listener was told.
+  private final class Told: Sendable {
+    private let cursors = Mutex<[Int]>([])
+    var all: [Int] { cursors.withLock { $0 } }
+    func hear(_ entry: EventBus.Entry) { cursors.withLock { $0.append(entry.cursor) } }
+  }
+
+  private func bus(published count: Int, remembered: Int = 100) -> EventBus {
+    let bus = EventBus(remembered: remembered)
+    for number in 0..<count { bus.publish(Self.event(number), owner: .anna) }
+    return bus
+  }
+
+  @Test("a listener hears what happens from now on, until it stops")
+  func listening() {
+    let bus = bus(published: 3)
+    let told = Told()
+    let (listener, cursor) = bus.listen(since: nil) { told.hear($0) }
+    #expect(cursor == 3)
+    #expect(told.all.isEmpty)
+    bus.publish(Self.event(4), owner: .anna)
+    bus.publish(Self.event(5), owner: nil)
+    #expect(told.all == [4, 5])
+    bus.stop(listener)
+    bus.stop(listener)
+    bus.publish(Self.event(6), owner: .anna)
+    #expect(told.all == [4, 5])
+  }
+
+  @Test(
+    "since brings what came after it, as far as it is remembered",
+    arguments: [
+      (0, [7, 8, 9, 10]), (7, [8, 9, 10]), (9, [10]), (10, []), (11, []), (-1, [7, 8, 9, 10]),
+    ])
+  func since(cursor: Int, expected: [Int]) {
+    let told = Told()
+    let (_, newest) = bus(published: 10, remembered: 4).listen(since: cursor) { told.hear($0) }
+    #expect(newest == 10)
+    #expect(told.all == expected)
+  }
+
+  @Test("every listener hears each event once, with its owner")
+  func several() {
+    let bus = EventBus(remembered: 1)
+    let owners = Mutex<[Owner?]>([])
+    for _ in 0..<3 {
+      _ = bus.listen(since: nil) { entry in owners.withLock { $0.append(entry.owner) } }
+    }
+    bus.publish(Self.event(1), owner: .bert)
+    #expect(owners.withLock { $0 } == [.bert, .bert, .bert])
+  }
+}
+
+@Suite("One subscription")
+struct SubscriptionTests {
+  private static func entry(_ cursor: Int) -> EventBus.Entry {
+    let event = Event(topic: .token, what: "refreshed", at: Timestamp(seconds: 0))
+    return EventBus.Entry(cursor: cursor, event: event, owner: .anna)
+  }
+
+  private static func next(_ subscription: inout Subscription) throws -> JSONValue? {
+    guard let message = subscription.next("sub_1") else { return nil }
+    let json = try JSONValue(parsing: message.line)
+    #expect(message.isLast == (json["method"] == "events.lost"))
+    return json
+  }
+
+  @Test("events come in order, each a notification with subscription and cursor")
+  func order() throws {
+    var subscription = Subscription(listener: 1, cursor: 4)
+    #expect(subscription.next("sub_1") == nil)
+    for cursor in [5, 9] { subscription.push(Self.entry(cursor), limit: 2) }
+    let first = try Self.next(&subscription)
+    #expect(first?["method"] == "events.notify")
+    #expect(first?["id"] == nil)
+    #expect(first?["params"]?["subscription"] == "sub_1")
+    #expect(first?["params"]?["cursor"] == 5)
+    #expect(first?["params"]?["event"]?["what"] == "refreshed")
+    #expect(try Self.next(&subscription)?["params"]?["cursor"] == 9)
+    #expect(subscription.next("sub_1") == nil)
+  }
+
+  @Test("a queue that overflows hands out what it holds, then says what was the last")
+  func overflow() throws {
+    var subscription = Subscription(listener: 1, cursor: 0)
+    for cursor in 1...5 { subscription.push(Self.entry(cursor), limit: 2) }
+    #expect(try Self.next(&subscription)?["params"]?["cursor"] == 1)
+    // There would be room again, but a gap must not go unnoticed.
+    subscription.push(Self.entry(6), limit: 2)
+    #expect(try Self.next(&subscription)?["params"]?["cursor"] == 2)
+    let lost = try Self.next(&subscription)
+    #expect(lost?["method"] == "events.lost")
+    #expect(lost?["params"] == ["subscription": "sub_1", "cursor": 2])
+  }
+
+  @Test("one that overflows before anything was handed out names the cursor it began at")
+  func overflowAtOnce() throws {
+    var subscription = Subscription(listener: 1, cursor: 41)
+    subscription.push(Self.entry(42), limit: 0)
+    #expect(try Self.next(&subscription)?["params"]?["cursor"] == 41)
+  }
+}

@@ -1,0 +1,70 @@
+import Synchronization
+import UsherCore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+/// Alarms that go off when the test says that time has passed; they share its clock.
+final class FakeAlarms: Alarms {
+  private struct Pending {
+    let due: Timestamp
+    let body: @Sendable () -> Void
+  }
+
+  private struct State {
+    var pending: [Int: Pending] = [:]
+    var next = 0
+  }
+
+  private let clock: FakeClock
+  private let state = Mutex(State())
+
+  init(_ clock: FakeClock) { self.clock = clock }
+
+  func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void) -> Alarm {
+    let due = clock.now() + delay
+    let number = state.withLock { state in
+      state.next += 1
+      state.pending[state.next] = Pending(due: due, body: body)
+      return state.next
+    }
+    return Alarm { [self] in state.withLock { _ = $0.pending.removeValue(forKey: number) } }
+  }
+
+  /// How far off those are that have not gone off, the next one first.
+  var pending: [Duration] {
+    let now = clock.now()
+    return state.withLock { $0.pending.values.map { $0.due - now } }.sorted()
+  }
+
+  /// Moves the clock, and lets go off what is due by then.
+  func advance(by duration: Duration) {
+    clock.advance(by: duration)
+    let now = clock.now()
+    let due = state.withLock { state in
+      let due = state.pending.filter { $0.value.due <= now }
+      for number in due.keys { state.pending[number] = nil }
+      return due.values.sorted { $0.due < $1.due }
+    }
+    for alarm in due { alarm.body() }
+  }
+}
+
+extension FakeAlarms {
+  /// Returns when that alarm is set, as a sign that somebody now waits.
+  func isSet(_ delay: Duration) async throws {
+    try await reached("an alarm in \(delay), there are \(pending)") { pending.contains(delay) }
+  }
+}
+
+/// Looks again and again until it holds; for what happens in tasks the test cannot await.
+func reached(
+  _ what: @autoclosure () -> String, within limit: Duration = .seconds(20),
+  _ holds: () async throws -> Bool
+) async throws {
+  let deadline = ContinuousClock.now + limit
+  while try await !holds() {
+    guard ContinuousClock.now < deadline else { throw TestTrouble("not reached: \(what())") }
+    try await Task.sleep(for: .milliseconds(1))
+  }
+}

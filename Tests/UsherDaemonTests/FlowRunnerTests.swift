@@ -1,0 +1,247 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+@Suite("Moving a flow")
+struct FlowRunnerTests {
+  private let stage: FlowStage
+
+  init() throws { stage = try FlowStage() }
+
+  @Test("a flow and its first journal line are on disk before its first effect")
+  func opening() async throws {
+    _ = try await stage.open([.call(stage.call)])
+    try await reached("the call") { !stage.probe.seen.isEmpty }
+    #expect(
+      stage.probe.seen == [.init(call: "effect", revision: 1, state: "asking", journal: 1)])
+  }
+
+  @Test("what an input moves is on disk before its effect, and before the answer")
+  func submitting() async throws {
+    let session = try await stage.open()
+    #expect(await stage.type("call", session) == nil)
+    let row = try stage.row(session)
+    #expect(row.revision == 2 && row.state == "calling" && row.status == "active")
+    #expect(try stage.journal() == ["asking", "calling"])
+    try await reached("the call") { !stage.probe.seen.isEmpty }
+    #expect(
+      stage.probe.seen == [.init(call: "effect", revision: 2, state: "calling", journal: 2)])
+    #expect(session.flow.state == "calling")
+  }
+
+  @Test("a flow's mail is read one piece at a time, in the order it came")
+  func order() async throws {
+    let session = try await stage.open()
+    await withTaskGroup { group in
+      for number in 1...20 {
+        let (replies, continuation) = AsyncStream<UsherError.Reason?>.makeStream()
+        stage.runner.deliver(
+          .submit(.code(Secret("step \(number)"), fields: [:]), revision: number) { result in
+            if case .failure(let error) = result { continuation.yield(error.reason) }
+            continuation.finish()
+          }, to: session)
+        group.addTask { for await reason in replies { #expect(reason == nil) } }
+      }
+    }
+    #expect(try stage.journal() == ["asking"] + (1...20).map { "step \($0)" })
+    #expect(session.transitions(since: 19).map(\.state) == ["step 19", "step 20"])
+    #expect(session.standing.revision == 21)
+  }
+
+  @Test("an input for another revision is a conflict; both of two at once cannot win")
+  func conflict() async throws {
+    let session = try await stage.open()
+    #expect(await stage.type("a", session, revision: 0) == .conflict)
+    #expect(await stage.type("a", session, revision: 2) == .conflict)
+    async let one = stage.type("one", session, revision: 1)
+    async let two = stage.type("two", session, revision: 1)
+    let outcomes = await [one, two]
+    #expect(outcomes.count { $0 == nil } == 1)
+    #expect(outcomes.count { $0 == .conflict } == 1)
+    #expect(session.standing.revision == 2)
+  }
+
+  @Test("what is refused or not expected leaves the flow exactly as it was")
+  func refused() async throws {
+    let session = try await stage.open()
+    let machine = try #require(session.standing.machine)
+    let row = try stage.row(session)
+    let cases: [(FlowInput, UsherError.Reason)] = [
+      (.code(Secret("bad"), fields: [:]), .invalidInput),
+      (.code(Secret("odd"), fields: [:]), .unexpectedInput),
+      (.resend, .unexpectedInput), (.password(Secret("x")), .unexpectedInput),
+      (.redirect(url: Secret("x")), .unexpectedInput), (.back(.choose), .unexpectedInput),
+    ]
+    for (input, reason) in cases { #expect(await stage.submit(input, session) == reason) }
+    #expect(session.standing.machine?.isSame(as: machine) == true)
+    #expect(session.standing.revision == 1)
+    #expect(try stage.row(session) == row)
+    #expect(try stage.journal() == ["asking"])
+  }
+
+  @Test("a change nobody sees is kept, without a new revision or a journal line")
+  func unseen() async throws {
+    let session = try await stage.open()
+    let before = try stage.row(session)
+    #expect(await stage.type("poll", session) == nil)
+    let after = try stage.row(session)
+    #expect(after.payload != before.payload)
+    #expect(after.revision == 1)
+    #expect(try stage.journal() == ["asking"])
+  }
+
+  @Test("an alarm wakes the flow; a new one replaces it")
+  func waking() async throws {
+    let session = try await stage.open()
+    await stage.type("nap", session)
+    stage.alarms.advance(by: .seconds(4))
+    await stage.type("nap", session)
+    stage.alarms.advance(by: .seconds(4))
+    #expect(stage.alarms.pending.contains(.seconds(1)))
+    #expect(session.standing.view.state == "napping")
+    stage.alarms.advance(by: .seconds(1))
+    try await reached("it is woken") { session.standing.view.state == "woken" }
+    #expect(session.standing.revision == 3)
+  }
+
+  @Test("a success is durable with its account and tokens, and names the account")
+  func finishing() async throws {
+    let session = try await stage.open()
+    #expect(await stage.type("done", session) == nil)
+    let account = try #require(try stage.store.loadAccounts().first)
+    #expect(account.subject == "usr_anna")
+    #expect(try stage.store.loadTokens().map(\.account) == [account.id])
+    #expect(try stage.row(session).status == "succeeded")
+    let flow = session.flow
+    #expect(flow.status == .succeeded && flow.step == nil && flow.failure == nil)
+    #expect(flow.result == ["word": "well", "account": .string(account.id.rawValue)])
+    #expect(try stage.book.account(account.id, of: .anna).details.label == "anna@example.com")
+    // The same person once more: the same account.
+    let again = try await stage.open(id: "flw_2")
+    await stage.type("done", again)
+    #expect(again.flow.result?["account"] == .string(account.id.rawValue))
+    #expect(try stage.store.loadAccounts().count == 1)
+  }
+
+  @Test("two log-ins of one person that end together make one account")
+  func finishingTogether() async throws {
+    let flows = [try await stage.open(id: "flw_1"), try await stage.open(id: "flw_2")]
+    async let one = stage.type("done", flows[0])
+    async let two = stage.type("done", flows[1])
+    #expect(await [one, two] == [nil, nil])
+    #expect(try stage.store.loadAccounts().count == 1)
+    #expect(flows[0].flow.result == flows[1].flow.result)
+    #expect(stage.book.accounts(of: .anna).count == 1)
+  }
+
+  @Test("after its end a flow keeps no secret, on disk or in memory, and takes no input")
+  func wiped() async throws {
+    for (number, word) in ["done", "fail"].enumerated() {
+      let session = try await stage.open(id: "flw_\(number)")
+      #expect(try holdsCanary(session))
+      await stage.type(word, session)
+      #expect(try !holdsCanary(session))
+      #expect(session.standing.machine == nil)
+      #expect(await stage.type("more", session) == .flowFinished)
+      #expect(await stage.cancel(session) == nil)
+      #expect(session.flow.state == (word == "done" ? "done" : "failed"))
+    }
+    try await reached("what failed is cleared up") {
+      stage.probe.seen.map(\.call) == ["undo"]
+    }
+  }
+
+  private func holdsCanary(_ session: FlowSession) throws -> Bool {
+    String(decoding: try stage.row(session).payload.bytes, as: UTF8.self)
+      .contains(StubMachine.canary)
+  }
+
+  @Test("a cancelled flow gives back what it holds, and what still arrives")
+  func lateSuccess() async throws {
+    let session = try await stage.open()
+    await stage.type("call", session)
+    try await reached("the call") { stage.probe.seen.count == 1 }
+    #expect(await stage.cancel(session) == nil)
+    #expect(await stage.cancel(session) == nil)
+    #expect(session.flow.status == .cancelled)
+    #expect(session.flow.failure?.reason == .cancelled)
+    #expect(try stage.row(session).status == "cancelled")
+    #expect(try !holdsCanary(session))
+    try await reached("it is abandoned") { stage.probe.seen.last?.call == "abandon" }
+    stage.answer(session)
+    try await reached("the late success is revoked") {
+      stage.probe.seen.map(\.call) == ["effect", "abandon", "revoke"]
+    }
+    #expect(session.flow.status == .cancelled)
+    #expect(session.standing.revision == 3)
+  }
+
+  @Test("at its deadline, and not before, a flow expires and its secrets are gone")
+  func expiry() async throws {
+    let session = try await stage.open()
+    stage.alarms.advance(by: FlowStage.deadline - .seconds(1))
+    await stage.type("still here", session)
+    #expect(session.flow.status == .active)
+    stage.alarms.advance(by: .seconds(1))
+    try await reached("it expires") { session.flow.status == .expired }
+    #expect(session.flow.failure?.reason == .expired)
+    #expect(try stage.row(session).status == "expired")
+    #expect(try !holdsCanary(session))
+    #expect(await stage.type("late", session) == .flowFinished)
+    #expect(stage.alarms.pending.isEmpty)
+  }
+
+  @Test("a clock that was set back does not make a flow expire early, nor never")
+  func clockSetBack() async throws {
+    let session = try await stage.open()
+    stage.clock.advance(by: .seconds(-100))
+    stage.alarms.advance(by: .seconds(700))
+    try await reached("it expires") { session.flow.status == .expired }
+    let other = try await stage.open(id: "flw_2")
+    let due = stage.alarms.pending
+    #expect(due == [FlowStage.deadline])
+    #expect(other.flow.status == .active)
+  }
+
+  @Test("a resumed flow asks again; a stopped runner moves nothing")
+  func resuming() async throws {
+    let session = try await stage.open()
+    stage.runner.resume(session)
+    try await reached("it asks again") { stage.probe.seen.map(\.call) == ["again"] }
+    #expect(stage.probe.seen.first?.state == "resumed")
+    stage.runner.stop()
+    #expect(await stage.type("more", session) == .shuttingDown)
+    #expect(await stage.cancel(session) == .shuttingDown)
+    #expect(try stage.row(session).state == "resumed")
+  }
+
+  @Test("a waiter is told of the change, of the time-out, or that he gave up")
+  func waiting() async throws {
+    let session = try await stage.open()
+    let (clock, alarms) = (stage.clock, stage.alarms)
+    let wait = { (revision: Int) in
+      Task { await session.wait(.seconds(30), alarms) { $0.revision > revision } }
+    }
+    #expect(await wait(0).value.revision == 1)
+    let moved = wait(1)
+    try await alarms.isSet(.seconds(30))
+    await stage.type("on", session)
+    #expect(await moved.value.revision == 2)
+    let timedOut = wait(2)
+    try await alarms.isSet(.seconds(30))
+    alarms.advance(by: .seconds(30))
+    #expect(await timedOut.value.revision == 2)
+    let givenUp = wait(2)
+    try await alarms.isSet(.seconds(30))
+    givenUp.cancel()
+    #expect(await givenUp.value.revision == 2)
+    #expect(alarms.pending.count == 1, "only the flow's own deadline is left")
+    #expect(clock.now() < session.standing.expiresAt)
+  }
+}

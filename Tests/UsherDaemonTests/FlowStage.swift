@@ -1,0 +1,134 @@
+import Foundation
+import Logging
+import NIOPosix
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+/// A real runner on a real store, with a clock and alarms of the test's, and nobody outside.
+final class FlowStage: Sendable {
+  static let deadline = Duration.seconds(600)
+
+  let place: Workplace
+  let clock = FakeClock()
+  let alarms: FakeAlarms
+  let world: World
+  let store: Store
+  let events = EventBus(remembered: 100)
+  let book: AccountBook
+  let runner: FlowRunner
+  let probe: CallProbe
+
+  init() throws {
+    place = try Workplace()
+    alarms = FakeAlarms(clock)
+    world = World.fake(clock, alarms)
+    store = try place.store(clock)
+    probe = CallProbe(place.path, store: store)
+    book = AccountBook(world: world, events: events)
+    let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    let group = MultiThreadedEventLoopGroup.singleton
+    let http = ProviderHTTP(
+      on: group, credentials: try Credentials(store: store, handed: nil, world: world),
+      health: ProviderHealth { _, _ in }, world: world, log: log)
+    let effects = EffectRunner(
+      world: world, http: http, metadata: MetadataCache(http: http, clock: clock),
+      verifier: IDTokenVerifier(http: http),
+      listeners: RedirectListeners(group: group, uid: { _, _ in nil }, log: log))
+    runner = FlowRunner(
+      world: world, store: store, accounts: book, events: events, effects: effects, log: log)
+  }
+
+  var call: StubCall { StubCall(name: "effect", probe: place.path) }
+
+  /// A flow that has begun, and stands on disk.
+  func open(_ effects: [EngineEffect] = [], id: String = "flw_1") async throws -> FlowSession {
+    let machine = MachineBox(
+      machine: StubMachine(provider: try .sample(), probe: place.path))
+    let now = clock.now()
+    let session = FlowSession(
+      id: FlowID(id), owner: .anna, provider: .work, kind: StubMachine.kind, requestID: nil,
+      createdAt: now,
+      standing: .init(
+        machine: machine, view: machine.view, ending: .active, revision: 1, updatedAt: now,
+        expiresAt: now + Self.deadline),
+      transitions: [Transition(revision: 1, state: machine.view.state, at: now)])
+    try await runner.open(session, with: .proceed(effects), at: world.moment()) {}
+    return session
+  }
+
+  /// Types a code into the flow at the revision it has.
+  @discardableResult
+  func type(
+    _ word: String, _ session: FlowSession, revision: Int? = nil
+  ) async -> UsherError.Reason? {
+    await submit(.code(Secret(word), fields: [:]), session, revision: revision)
+  }
+
+  func submit(
+    _ input: FlowInput, _ session: FlowSession, revision: Int? = nil
+  ) async -> UsherError.Reason? {
+    let revision = revision ?? session.standing.revision
+    return await ask(session) { .submit(input, revision: revision, reply: $0) }
+  }
+
+  func cancel(_ session: FlowSession) async -> UsherError.Reason? {
+    await ask(session) { .cancel(reply: $0) }
+  }
+
+  private func ask(
+    _ session: FlowSession,
+    _ mail: (@escaping @Sendable (Result<Void, UsherError>) -> Void) -> FlowSession.Mail
+  ) async -> UsherError.Reason? {
+    let result: Result<Void, UsherError> = await withCheckedContinuation { continuation in
+      runner.deliver(mail { continuation.resume(returning: $0) }, to: session)
+    }
+    switch result {
+    case .success: return nil
+    case .failure(let error): return error.reason
+    }
+  }
+
+  /// The outcome of the stub's call comes in.
+  func answer(_ session: FlowSession) {
+    runner.deliver(.event(.called(call, .reply(HTTPReply(status: 200)))), to: session)
+  }
+
+  func row(_ session: FlowSession) throws -> FlowRow {
+    guard let row = try store.loadFlows().first(where: { $0.id == session.id }) else {
+      throw TestTrouble("the flow is not on disk")
+    }
+    return row
+  }
+
+  func journal() throws -> [String] { try store.loadJournal().map(\.state) }
+}
+
+/// Makes every write of a flow fail as a failing disk does: another program takes the table away.
+struct FailingDisk {
+  private let stage: FlowStage
+
+  init(_ stage: FlowStage) throws {
+    self.stage = stage
+    try rename("flows", to: "flows_away")
+  }
+
+  func mend() throws { try rename("flows_away", to: "flows") }
+
+  private func rename(_ table: String, to name: String) throws {
+    // The rows that refer to the table go on meaning it, wherever it is.
+    let script = """
+      import sqlite3, sys
+      database = sqlite3.connect(sys.argv[1], isolation_level=None)
+      database.execute("PRAGMA legacy_alter_table = ON")
+      database.execute("ALTER TABLE " + sys.argv[2] + " RENAME TO " + sys.argv[3])
+      """
+    let outcome = try run("/usr/bin/python3", ["-c", script, stage.store.status.path, table, name])
+    guard outcome.status == 0 else { throw TestTrouble(outcome.errors) }
+  }
+}

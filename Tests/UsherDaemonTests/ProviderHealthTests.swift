@@ -1,0 +1,111 @@
+import Synchronization
+import Testing
+import UsherAPI
+import UsherCore
+import UsherFlows
+
+@testable import UsherDaemon
+
+private let now = Timestamp(seconds: 1_800_000_000)
+
+extension CallOutcome {
+  fileprivate static let fine = CallOutcome.reply(HTTPReply(status: 200))
+  fileprivate static let gone = CallOutcome.unreachable(message: "gone", sent: false)
+
+  fileprivate static func status(_ status: Int, retryAfter: String? = nil) -> CallOutcome {
+    .reply(HTTPReply(status: status, headers: retryAfter.map { ["retry-after": $0] } ?? [:]))
+  }
+}
+
+@Suite("A provider's health")
+struct ProviderHealthTests {
+  private func health(after outcomes: [CallOutcome]) -> ProviderHealth {
+    let health = ProviderHealth { _, _ in }
+    for outcome in outcomes { health.note(outcome, of: .work, at: now) }
+    return health
+  }
+
+  @Test("each failure doubles the pause, up to a minute")
+  func backOff() {
+    let pauses = (1...9).map { count in
+      health(after: Array(repeating: .gone, count: count)).pause(for: .work, at: now)
+    }
+    #expect(pauses == [1, 2, 4, 8, 16, 32, 60, 60, 60].map { .seconds($0) })
+    let long = health(after: Array(repeating: .gone, count: 1000))
+    #expect(long.pause(for: .work, at: now) == .seconds(60))
+  }
+
+  @Test("a pause passes with the time; one good answer ends it")
+  func recovery() {
+    let health = health(after: [.gone, .gone])
+    #expect(health.pause(for: .work, at: now + .seconds(1)) == .seconds(1))
+    #expect(health.pause(for: .work, at: now + .seconds(2)) == nil)
+    #expect(health.health(of: .work) == .failing)
+    health.note(.fine, of: .work, at: now)
+    #expect(health.pause(for: .work, at: now) == nil)
+    #expect(health.health(of: .work) == .ok)
+    health.note(.gone, of: .work, at: now)
+    #expect(health.pause(for: .work, at: now) == .seconds(1))
+  }
+
+  @Test(
+    "what the provider asks for counts, within reason",
+    arguments: [
+      ("7", 7), ("0", 1), ("-5", 1), ("99999", 3600), ("soon", 1),
+      ("Sun, 06 Nov 1994 08:49:37 GMT", 1),
+    ])
+  func retryAfter(asked: String, seconds: Int) {
+    for status in [429, 503] {
+      let health = health(after: [.status(status, retryAfter: asked)])
+      #expect(health.pause(for: .work, at: now) == .seconds(seconds))
+    }
+  }
+
+  @Test("an answer is an answer, also one that refuses; a server in trouble is not")
+  func kinds() {
+    for status in [200, 204, 400, 401, 403, 404, 499] {
+      #expect(health(after: [.status(status)]).health(of: .work) == .ok, "\(status)")
+    }
+    for status in [429, 500, 502, 503, 599] {
+      #expect(health(after: [.status(status)]).health(of: .work) == .failing, "\(status)")
+    }
+    #expect(health(after: [.unreadable(message: "a redirect")]).health(of: .work) == .failing)
+    #expect(health(after: []).health(of: .work) == .unknown)
+    #expect(health(after: [.gone]).health(of: ProviderName("other")) == .unknown)
+  }
+
+  @Test("only a change is told")
+  func changes() {
+    let told = Mutex<[SystemStatus.Health]>([])
+    let health = ProviderHealth { _, health in told.withLock { $0.append(health) } }
+    for outcome: CallOutcome in [.fine, .fine, .gone, .gone, .status(500), .fine, .status(404)] {
+      health.note(outcome, of: .work, at: now)
+    }
+    #expect(told.withLock { $0 } == [.ok, .failing, .ok])
+  }
+}
+
+@Suite("A provider's Date")
+struct HTTPDateTests {
+  @Test("an IMF-fixdate is read")
+  func fixdate() {
+    let time = Timestamp(httpDate: "Sun, 06 Nov 1994 08:49:37 GMT")
+    #expect(time == Timestamp(seconds: 784_111_777))
+    #expect(
+      Timestamp(httpDate: "Thu, 29 Feb 2024 23:59:59 GMT")?.description
+        == "2024-02-29T23:59:59Z")
+  }
+
+  @Test(
+    "anything else is no time",
+    arguments: [
+      "", "now", "784111777", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
+      "Sun, 06 Nov 1994 08:49:37 CET", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 nov 1994 08:49:37 GMT",
+      "Sun, 32 Nov 1994 08:49:37 GMT", "Sun, -6 Nov 1994 08:49:37 GMT",
+      "Sun, 06 Nov 1994 24:49:37 GMT", "Sun, 06 Nov 99999 08:49:37 GMT",
+      "Sun, 06 Nov 1994 08:49:37 GMT GMT", "Fri, 29 Feb 2023 00:00:00 GMT",
+    ])
+  func others(text: String) {
+    #expect(Timestamp(httpDate: text) == nil)
+  }
+}

@@ -1,0 +1,112 @@
+import Logging
+import NIOPosix
+import Synchronization
+import Testing
+import UsherCore
+import UsherFlows
+import UsherTestKit
+
+@testable import UsherDaemon
+
+/// One real listener on loopback; who is behind a connection is the test's to say.
+@Suite("The page a browser comes back to")
+struct RedirectListenerTests {
+  private final class Answers: Sendable {
+    private let answers = Mutex<[RedirectAnswer]>([])
+    var all: [RedirectAnswer] { answers.withLock { $0 } }
+    func take(_ answer: RedirectAnswer) { answers.withLock { $0.append(answer) } }
+  }
+
+  private struct Request: Sendable {
+    var method = "GET"
+    var target: String
+    var headers: [String: String] = [:]
+  }
+
+  /// What the pages and the flow got of some requests.
+  private func visit(
+    _ requests: [Request], asUser uid: UInt32? = 1000
+  ) async throws -> (replies: [Web.Reply], answers: [RedirectAnswer]) {
+    let answers = Answers()
+    let listeners = RedirectListeners(
+      group: MultiThreadedEventLoopGroup.singleton, uid: { _, _ in uid },
+      log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    let expectation = RedirectExpectation(
+      host: "127.0.0.1", port: nil, path: "/callback", state: Secret("our-state"))
+    let listener = try await listeners.open(expectation, for: 1000) { answers.take($0) }
+    defer { listener.close() }
+    let base = String(listener.redirectURI.dropLast("/callback".count))
+    var replies: [Web.Reply] = []
+    for request in requests {
+      replies.append(
+        try Web.send(request.method, base + request.target, headers: request.headers))
+    }
+    return (replies, answers.all)
+  }
+
+  @Test("the right answer arrives with its code and issuer, and the page can be closed")
+  func arrived() async throws {
+    let target = "/callback?code=abc&state=our-state&iss=https%3A%2F%2Fid.example"
+    let (replies, answers) = try await visit([Request(target: target)])
+    #expect(replies[0].status == 200)
+    #expect(replies[0].text.contains("Signed in"))
+    #expect(answers == [RedirectAnswer(code: Secret("abc"), iss: "https://id.example")])
+  }
+
+  @Test("the provider's no arrives too, and the page says so")
+  func refused() async throws {
+    let target = "/callback?error=access_denied&error_description=no&state=our-state"
+    let (replies, answers) = try await visit([Request(target: target)])
+    #expect(replies[0].status == 200)
+    #expect(replies[0].text.contains("Not signed in"))
+    #expect(answers == [RedirectAnswer(error: "access_denied", errorDescription: "no")])
+  }
+
+  @Test("nothing else moves the flow, and the listener listens on")
+  func others() async throws {
+    let good = "/callback?code=abc&state=our-state"
+    let cases: [(Request, Int)] = [
+      (Request(target: "/"), 404), (Request(target: "/favicon.ico"), 404),
+      (Request(target: "/callback/?code=abc&state=our-state"), 404),
+      (Request(target: "/Callback?code=abc&state=our-state"), 404),
+      (Request(target: "/%63allback?code=abc&state=our-state"), 404),
+      (Request(method: "POST", target: good), 405), (Request(method: "HEAD", target: good), 405),
+      (Request(target: good, headers: ["Host": "evil.example"]), 400),
+      (Request(target: good, headers: ["Host": "localhost:1"]), 400),
+      (Request(target: good, headers: ["Host": "127.0.0.1"]), 400),
+      (Request(target: "/callback"), 400), (Request(target: "/callback?code=abc"), 400),
+      (Request(target: "/callback?code=abc&state="), 400),
+      (Request(target: "/callback?code=abc&state=another"), 400),
+      (Request(target: "/callback?code=abc&state=our-state&state=our-state"), 400),
+      (Request(target: "/callback?code=abc&code=abd&state=our-state"), 400),
+    ]
+    let (replies, answers) = try await visit(cases.map(\.0) + [Request(target: good)])
+    for ((request, status), reply) in zip(cases, replies) {
+      #expect(reply.status == status, "\(request)")
+    }
+    #expect(replies.last?.status == 200)
+    #expect(answers.count == 1)
+  }
+
+  @Test("a browser of another user, or of nobody known, is sent away", arguments: [1001, nil])
+  func otherUser(uid: UInt32?) async throws {
+    let (replies, answers) = try await visit(
+      [Request(target: "/callback?code=abc&state=our-state")], asUser: uid)
+    #expect(replies[0].status == 403)
+    #expect(answers.isEmpty)
+  }
+
+  @Test("no page is kept, framed, or tells the address it came from")
+  func headers() async throws {
+    let (replies, _) = try await visit([
+      Request(target: "/callback?code=abc&state=our-state"), Request(target: "/none"),
+    ])
+    for reply in replies {
+      #expect(reply.headers["cache-control"] == "no-store")
+      #expect(reply.headers["referrer-policy"] == "no-referrer")
+      #expect(reply.headers["x-content-type-options"] == "nosniff")
+      #expect(reply.headers["content-security-policy"]?.hasPrefix("default-src 'none'") == true)
+      #expect(!reply.text.contains("abc") && !reply.text.contains("our-state"))
+    }
+  }
+}

@@ -1,0 +1,136 @@
+import JSONRPC
+import Synchronization
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+/// A flow that does what the code typed into it says.
+struct StubMachine: FlowMachine {
+  struct Params: Codable, Sendable {}
+
+  static let kind = "stub"
+  static let summary = "A flow for tests."
+  static let canary = "canary-of-the-machine"
+
+  var provider: ProviderConfig
+  var probe: String
+  var state = "asking"
+  var polls = 0
+  var secret = Sealed(Secret(canary))
+
+  var view: FlowView {
+    FlowView(
+      state: state,
+      step: .enterCode(
+        .init(
+          purpose: .otp, channel: "sms", maskedTarget: "***", expiresAt: .latest,
+          resendAt: .latest, alsoAsk: [])))
+  }
+
+  static func begin(
+    _ params: Params, provider: ProviderConfig, account: KnownAccount?, at moment: inout Moment
+  ) throws(UsherError) -> (StubMachine, Answer<StubCall>) {
+    throw UsherError(.internalError, "begun by the tests only")
+  }
+
+  mutating func receive(
+    _ event: FlowEvent<StubCall>, at moment: inout Moment
+  ) -> Answer<StubCall> {
+    switch event {
+    case .input(.code(let code, fields: _)): return typed(code.revealed())
+    case .called(let call, .reply): return move(to: "answered \(call.name)")
+    case .woken: return move(to: "woken")
+    case .resumed: return move(to: "resumed", [.call(call("again"))])
+    case .called, .input, .redirected, .listening, .listenFailed, .discovered, .idTokenVerified:
+      return .ignore
+    }
+  }
+
+  private mutating func typed(_ word: String) -> Answer<StubCall> {
+    switch word {
+    case "call": return move(to: "calling", [.call(call("effect"))])
+    case "nap": return move(to: "napping", [.wake(after: .seconds(5))])
+    case "poll":
+      polls += 1
+      return .proceed([])
+    case "bad":
+      state = "spoiled"
+      return .refuse(field: "code", message: "this is no code")
+    case "odd":
+      state = "spoiled"
+      return .ignore
+    case "done":
+      state = "done"
+      return .finish(Completion(grant: .sample(), result: ["word": "well"]))
+    case "fail":
+      state = "failed"
+      return .fail(.rejected("no"), clearUp: [call("undo")])
+    default: return move(to: word)
+    }
+  }
+
+  private mutating func move(
+    to state: String, _ effects: [Effect<StubCall>] = []
+  ) -> Answer<StubCall> {
+    self.state = state
+    return .proceed(effects)
+  }
+
+  private func call(_ name: String) -> StubCall { StubCall(name: name, probe: probe) }
+
+  var abandoned: [StubCall] { [call("abandon")] }
+
+  static func clearUp(_ call: StubCall, _ outcome: CallOutcome) -> [StubCall] {
+    guard case .reply = outcome else { return [] }
+    return [StubCall(name: "revoke", probe: call.probe)]
+  }
+}
+
+/// A call that goes nowhere; its probe sees it when it would be sent.
+struct StubCall: ProviderCall {
+  let name: String
+  let probe: String
+
+  func render(_ context: RenderContext) throws(UsherError) -> HTTPRequest {
+    CallProbe.named(probe)?.saw(name)
+    throw UsherError(.internalError, "nothing is sent in tests")
+  }
+}
+
+/// Sees the calls of one test's flows, and how the disk stood at that moment.
+final class CallProbe: Sendable {
+  struct Sight: Sendable, Equatable {
+    var call: String
+    /// Revision, state and number of journal rows on disk.
+    var revision: Int?
+    var state: String?
+    var journal: Int
+  }
+
+  private static let probes = Mutex<[String: CallProbe]>([:])
+
+  static func named(_ name: String) -> CallProbe? { probes.withLock { $0[name] } }
+
+  private let store: Store
+  private let sights = Mutex<[Sight]>([])
+
+  init(_ name: String, store: Store) {
+    self.store = store
+    Self.probes.withLock { $0[name] = self }
+  }
+
+  var seen: [Sight] { sights.withLock { $0 } }
+
+  func saw(_ call: String) {
+    let row = try? store.loadFlows().first
+    let journal = (try? store.loadJournal().count) ?? -1
+    sights.withLock {
+      $0.append(Sight(call: call, revision: row?.revision, state: row?.state, journal: journal))
+    }
+  }
+}
