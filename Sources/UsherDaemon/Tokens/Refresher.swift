@@ -20,8 +20,15 @@ actor Refresher {
   private let log: Logger
 
   private var running: [AccountID: (key: TokenKey, task: Task<Outcome, Never>)] = [:]
-  private var unsaved: [AccountID: AccountBook.Update] = [:]
+  private var unsaved: [AccountID: Unsaved] = [:]
   private var forcedAt: [AccountID: Timestamp] = [:]
+
+  /// What a refresh brought and the disk has not taken yet.
+  private struct Unsaved {
+    let update: AccountBook.Update
+    /// The refresh token that was sent for it.
+    let used: Sealed<Secret>
+  }
   private var refusals: [AccountID: Refusal] = [:]
 
   /// The provider refuses a grant that may yet be good.
@@ -59,7 +66,7 @@ actor Refresher {
       guard let record = book.record(account) else {
         throw UsherError(.notFound, "there is no account \(account)")
       }
-      if !mustRefresh, unsaved[account] == nil, let token = record.tokens[key],
+      if !mustRefresh, waiting(record) == nil, let token = record.tokens[key],
         token.isValid(for: seconds, at: world.clock.now())
       {
         return token.reply
@@ -93,9 +100,7 @@ actor Refresher {
 
   private func refresh(_ record: AccountRecord, _ key: TokenKey) async throws(UsherError) -> [UInt8]
   {
-    if let update = unsaved[record.id] {
-      return try await save(update, key)
-    }
+    if let unsaved = waiting(record) { return try await save(unsaved, key) }
     guard record.details.grant.death == nil, let refreshToken = record.details.grant.refreshToken
     else { return try stillGood(record, key, else: deadGrant(record)) }
     if let error = refusal(of: record.id, key, refreshToken) {
@@ -111,22 +116,32 @@ actor Refresher {
         let update = try book.update(
           record.id, key, granted: tokens, for: refreshToken, at: now)
       else { return try current(record.id, key) }
-      return try await save(update, key)
+      return try await save(Unsaved(update: update, used: refreshToken), key)
     case .dead(let word): return try await bury(record, key, word)
     case .refused(let word):
       let message = "provider \(record.provider) refuses to refresh and does not say why"
       let error = newLogIn(record, message, word)
       return try stillGood(record, key, else: remember(error, record.id, key, refreshToken))
     case .failed(let error):
-      if error.reason == .providerRejected { remember(error, record.id, key, refreshToken) }
+      // Only what the provider itself said: a missing credential is looked for each time.
+      if error.detail.provider != nil { remember(error, record.id, key, refreshToken) }
       return try stillGood(record, key, else: error)
     }
   }
 
+  /// What still waits for the disk; what belongs to an earlier log-in no longer does.
+  private func waiting(_ record: AccountRecord) -> Unsaved? {
+    guard let waiting = unsaved[record.id] else { return nil }
+    if waiting.used == record.details.grant.refreshToken { return waiting }
+    unsaved[record.id] = nil
+    return nil
+  }
+
   private func save(
-    _ update: AccountBook.Update, _ key: TokenKey
+    _ waiting: Unsaved, _ key: TokenKey
   ) async throws(UsherError) -> [UInt8] {
-    unsaved[update.record.id] = update
+    let update = waiting.update
+    unsaved[update.record.id] = waiting
     try await store.commit(update.changes)
     unsaved[update.record.id] = nil
     FailPoint.reach("refresh.after-commit")
