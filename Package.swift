@@ -130,7 +130,8 @@ let package = Package(
       path: "Tests/UsherTestKit", swiftSettings: strict),
     tests("UsherCoreTests", ["UsherCore", "UsherTestKit"]),
     tests("JSONRPCTests", ["JSONRPC"]),
-    tests("UsherAPITests", ["UsherAPI", "UsherCore", "JSONRPC", "UsherTestKit"]),
+    tests(
+      "UsherAPITests", ["UsherAPI", "UsherCore", "JSONRPC", "UsherTestKit"], exclude: ["Fixtures"]),
     tests("UsherConfigTests", ["UsherConfig", "UsherCore"]),
     tests(
       "UsherFlowsTests",
