@@ -6,7 +6,7 @@ enum Peers {
   /// The virtual environment's interpreter.
   static let python = "\(environment)/bin/python"
 
-  /// Whether everything is here; what was missing has been installed by then, where that can be done.
+  /// Whether everything is here. What was missing has been installed by then where that can be.
   static let areHere: Bool = {
     if missing().isEmpty { return true }
     install()
