@@ -1,0 +1,137 @@
+import Foundation
+import JSONRPC
+import Testing
+import UsherTestKit
+
+/// Whatever is acknowledged is on disk; what the world brought meanwhile waits for room.
+@Suite("a full disk", .serialized)
+struct FullDiskTests {
+  private let sandbox: SandboxUnderTest
+  private let disk: SmallDisk
+  private let daemon: DaemonUnderTest
+  private let client: RawClient
+
+  init() throws {
+    sandbox = try SandboxUnderTest()
+    let place = try Workplace()
+    disk = try SmallDisk(in: place)
+    daemon = try DaemonUnderTest(
+      config: sandbox.provider(), launcher: disk.launcher, at: place)
+    client = try daemon.client()
+  }
+
+  @Test("a flow that cannot be written is not begun; a cached token is still given")
+  func start() throws {
+    try client.signIn()
+    let token = try client.call("token.get", ["provider": "demo"])
+    let flows = try client.call("flow.list")
+    try disk.fill()
+    let start: JSONValue = [
+      "provider": "demo", "kind": "authorize", "params": [:], "requestId": "r-1", "waitMs": 5000,
+    ]
+    for _ in 0..<3 {
+      let error = try client.error(of: "flow.start", start)
+      #expect(error["data"]?["reason"] == "storage_unavailable")
+      #expect(error["message"] == "the database cannot grow: the disk is full")
+    }
+    #expect(try client.call("flow.list") == flows)
+    #expect(try client.call("token.get", ["provider": "demo"]) == token)
+    let credential: JSONValue = ["name": "a", "value": "b"]
+    let admin = try daemon.admin()
+    #expect(try admin.reason(of: "credential.set", credential) == "storage_unavailable")
+    #expect(try admin.call("credential.list")["credentials"] == [])
+    try disk.empty()
+    // The request id was not used up by what was never begun.
+    let flow = try client.flow(in: client.call("flow.start", start))
+    try daemon.restart()
+    let again = try daemon.client()
+    try Person.signIn(at: flow.page())
+    #expect(try again.finished(flow)["status"] == "succeeded")
+  }
+
+  @Test("an answer that cannot be written is not taken, and can be given again")
+  func submit() throws {
+    let flow = try client.startFlow()
+    let back = try #require(try Person.decide(at: flow.page()).location)
+    try disk.fill()
+    let submit: JSONValue = [
+      "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null,
+      "input": ["type": "openURL", "redirectURL": .string(back)],
+    ]
+    let id: JSONValue = ["flow": flow["id"] ?? .null]
+    #expect(try client.reason(of: "flow.submit", submit) == "storage_unavailable")
+    #expect(try client.reason(of: "flow.cancel", id) == "storage_unavailable")
+    #expect(try client.call("flow.get", id)["flow"] == flow)
+    try disk.empty()
+    _ = try client.call("flow.submit", submit)
+    #expect(try client.finished(flow)["status"] == "succeeded")
+    #expect(try sandbox.requests("token", grantType: "authorization_code") == 1)
+  }
+
+  @Test("a browser that comes back meanwhile is not sent away in vain")
+  func redirect() throws {
+    let flow = try client.startFlow()
+    let url = try flow.page()
+    try disk.fill()
+    let page = try Person.signIn(at: url)
+    #expect(page.status == 200)
+    // Who asks meanwhile is told, and the flow stands where it stood on disk.
+    let id: JSONValue = ["flow": flow["id"] ?? .null]
+    #expect(try client.reason(of: "flow.cancel", id) == "storage_unavailable")
+    #expect(try client.call("flow.get", id)["flow"] == flow)
+    #expect(try sandbox.requests("token") == 0, "a code is redeemed before that is written")
+    try disk.empty()
+    #expect(try client.finished(flow)["status"] == "succeeded")
+    try daemon.restart()
+    let token = try daemon.client().call("token.get", ["provider": "demo"])
+    #expect(try sandbox.honours(try #require(token["accessToken"]?.stringValue)))
+  }
+
+  @Test("a rotated refresh token waits for room: one refresh upstream, and nothing lost")
+  func refresh() throws {
+    try signInBriefly()
+    try disk.fill()
+    for _ in 0..<3 {
+      #expect(try client.reason(of: "token.get", ["provider": "demo"]) == "storage_unavailable")
+    }
+    #expect(try sandbox.requests("token", grantType: "refresh_token") == 1)
+    try disk.empty()
+    let token = try client.call("token.get", ["provider": "demo"])
+    #expect(try sandbox.requests("token", grantType: "refresh_token") == 1)
+    #expect(try sandbox.honours(try #require(token["accessToken"]?.stringValue)))
+    try daemon.restart()
+    let again = try daemon.client()
+    #expect(try again.call("token.get", ["provider": "demo"]) == token)
+    let next = try again.call("token.get", ["provider": "demo", "forceRefresh": true])
+    #expect(next["accessToken"] != token["accessToken"])
+    #expect(try sandbox.honours(try #require(next["accessToken"]?.stringValue)))
+  }
+
+  @Test("a new log-in wins over a refreshed token that waits for room")
+  func signInMeanwhile() throws {
+    try signInBriefly()
+    try disk.fill()
+    #expect(try client.reason(of: "token.get", ["provider": "demo"]) == "storage_unavailable")
+    try disk.empty()
+    try client.signIn()
+    let new = try client.call("token.get", ["provider": "demo"])
+    let refreshed = try client.call("token.get", ["provider": "demo", "forceRefresh": true])
+    #expect(refreshed["accessToken"] != new["accessToken"])
+    #expect(try sandbox.requests("token", grantType: "refresh_token") == 2)
+    try daemon.restart()
+    // Its refresh token is the new log-in's too.
+    _ = try daemon.client().call("token.get", ["provider": "demo", "forceRefresh": true])
+    #expect(try sandbox.requests("token", grantType: "refresh_token") == 3)
+  }
+
+  /// Signs in with a token that is soon over, while the next ones last.
+  private func signInBriefly() throws {
+    try sandbox.control("POST", "settings", ["accessTokenSeconds": 1])
+    try client.signIn()
+    try eventually(within: 5, "the first token is over") {
+      let tokens = try client.call("token.list")["tokens"]?.arrayValue
+      return tokens?.first?["token"]?["status"] == "refreshable"
+    }
+    try sandbox.control("POST", "settings", ["accessTokenSeconds": 300])
+  }
+}

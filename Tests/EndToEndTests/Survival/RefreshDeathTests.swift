@@ -1,0 +1,111 @@
+import Foundation
+import JSONRPC
+import Testing
+import UsherTestKit
+
+/// The daemon dies while it renews a token.
+@Suite("a daemon that dies in a refresh", .serialized)
+struct RefreshDeathTests {
+  static let points = [
+    "refresh.before-send", "refresh.after-reply", "store.before-commit", "store.after-commit",
+    "refresh.after-commit",
+  ]
+
+  enum Rotation: String, CaseIterable { case graceful, strict }
+
+  /// Each point at its first, second and third passing; the third is one too many for all of them.
+  static let deaths = points.flatMap { point in (1...3).map { "\(point):\($0)" } }
+
+  @Test(
+    "no token that was told or written is lost, and it never hangs", arguments: Rotation.allCases)
+  func refresh(rotation: Rotation) throws {
+    let sandbox = try SandboxUnderTest()
+    try sandbox.control(
+      "POST", "settings",
+      ["refreshRotation": .string(rotation.rawValue), "accessTokenSeconds": 1])
+    let daemons = try atOnce(0..<Self.deaths.count) { _ in try signedIn(sandbox) }
+    // What was handed out so far is over soon; what comes next lasts.
+    try sandbox.control("POST", "settings", ["accessTokenSeconds": 300])
+    let lived = try atOnce(0..<Self.deaths.count) { index in
+      try outlives(rotation, sandbox, daemons[index], Self.deaths[index])
+    }
+    for (index, point) in Self.points.enumerated() {
+      #expect(!lived[index * 3], "\(point) was never passed")
+      #expect(lived[index * 3 + 2], "\(point) was passed more than twice")
+    }
+  }
+
+  private func signedIn(_ sandbox: SandboxUnderTest) throws -> DaemonUnderTest {
+    let daemon = try DaemonUnderTest(config: sandbox.provider())
+    let client = try daemon.client()
+    try client.signIn()
+    try eventually(within: 5, "the first token is over") {
+      let tokens = try client.call("token.list", ["provider": "demo"])["tokens"]?.arrayValue
+      return tokens?.first?["token"]?["status"] == "refreshable"
+    }
+    daemon.killAtOnce()
+    return daemon
+  }
+
+  /// - Returns: Whether it did not die.
+  private func outlives(
+    _ rotation: Rotation, _ sandbox: SandboxUnderTest, _ daemon: DaemonUnderTest, _ point: String
+  ) throws -> Bool {
+    try? daemon.start(environment: ["USHER_FAILPOINT": point])
+    let reply = try? daemon.client().reply(to: "token.get", ["provider": "demo"])
+    let told = reply?["result"]
+    let isDead = told == nil && (try? daemon.exitStatus(within: 2)) == -SIGKILL
+    try must(isDead || told != nil, "\(point): neither dead nor a token: \(reply?.text ?? "")")
+    daemon.killAtOnce()
+    try daemon.start(environment: ["USHER_FAILPOINT": ""])
+    do {
+      try check(told: told, rotation, daemon, sandbox, point)
+    } catch {
+      throw TestTrouble("\(rotation) \(point): \(error); \(daemon.log)")
+    }
+    return !isDead
+  }
+
+  private func check(
+    told: JSONValue?, _ rotation: Rotation, _ daemon: DaemonUnderTest,
+    _ sandbox: SandboxUnderTest, _ point: String
+  ) throws {
+    let client = try daemon.client()
+    let reply = try client.reply(to: "token.get", ["provider": "demo"])
+    if let told {
+      return try must(
+        reply["result"]?["accessToken"] == told["accessToken"], "a told token is lost")
+    }
+    if let token = reply["result"]?["accessToken"]?.stringValue {
+      return try must(try sandbox.honours(token), "the token is dead")
+    }
+    // Only with strict rotation, and only what the provider sent and we never wrote, can be lost.
+    try must(rotation == .strict, "lost: \(reply.text)")
+    try must(
+      point.hasPrefix("refresh.after-reply") || point.hasPrefix("store.before-commit"),
+      "what was written is lost: \(reply.text)")
+    try signInAgain(as: reply["error"]?["data"], client, sandbox)
+  }
+
+  /// Follows the error's own advice.
+  private func signInAgain(
+    as advice: JSONValue?, _ client: RawClient, _ sandbox: SandboxUnderTest
+  ) throws {
+    try must(advice?["reason"] == "reauthentication_required", "\(advice?.text ?? "no advice")")
+    guard let next = advice?["next"], let method = next["method"]?.stringValue else {
+      throw TestTrouble("nothing comes next: \(advice?.text ?? "")")
+    }
+    let account = try client.call("account.list")["accounts"]?.arrayValue?.first?["id"]
+    var params = next["params"]
+    params?["waitMs"] = 10_000
+    let flow = try client.flow(in: client.call(method, params))
+    guard let url = flow["step"]?["url"]?.stringValue else {
+      throw TestTrouble("no page: \(flow.text)")
+    }
+    try Person.signIn(at: url)
+    let end = try client.finished(flow)
+    try must(end["result"]?["account"] == account, "another account: \(end.text)")
+    let token = try client.call("token.get", ["provider": "demo"])["accessToken"]?.stringValue
+    try must(try token.map(sandbox.honours) == true, "the new token is dead")
+  }
+}

@@ -1,0 +1,59 @@
+import Foundation
+import UsherTestKit
+
+/// A file system of a few megabytes in a mount namespace of its own, that can be filled and emptied
+/// while the daemon runs on it.
+final class SmallDisk {
+  private let keeper: RunningProgram
+  private let mountPoint: String
+
+  /// - Parameter place: Its `state` will be the small disk, for whoever is started by ``launcher``.
+  init(in place: Workplace) throws {
+    mountPoint = place.file("state")
+    try FileManager.default.createDirectory(
+      atPath: mountPoint, withIntermediateDirectories: false)
+    keeper = try RunningProgram(
+      "/usr/bin/unshare",
+      [
+        "--user", "--map-root-user", "--mount", "sh", "-c",
+        "mount -t tmpfs -o size=3m,mode=700 tmpfs \"$0\" && echo mounted && exec sleep 3600",
+        mountPoint,
+      ], log: place.file("disk.log"))
+    try eventually(within: 10, "a small disk is mounted (user namespaces are needed)") { [keeper] in
+      try must(keeper.isRunning, "no small disk can be had: \(keeper.log)")
+      return keeper.log.contains("mounted")
+    }
+  }
+
+  deinit { keeper.killAtOnce() }
+
+  /// Starts a program where the small disk can be seen.
+  var launcher: [String] {
+    [
+      "/usr/bin/nsenter", "--target", "\(keeper.pid)", "--user", "--mount",
+      "--preserve-credentials",
+    ]
+  }
+
+  /// Its root as this process can reach it.
+  var path: String { "/proc/\(keeper.pid)/root\(mountPoint)" }
+
+  /// Leaves not one free block.
+  func fill() throws {
+    let file = open("\(path)/ballast", O_WRONLY | O_CREAT | O_APPEND, 0o600)
+    try must(file >= 0, "no ballast can be put on the disk: \(String(cString: strerror(errno)))")
+    defer { close(file) }
+    let block = [UInt8](repeating: 0xBA, count: 4096)
+    while write(file, block, block.count) > 0 {}
+    try must(errno == ENOSPC, "the disk does not get full: \(String(cString: strerror(errno)))")
+  }
+
+  func empty() throws { try FileManager.default.removeItem(atPath: "\(path)/ballast") }
+
+  /// Only while no file on it is open for writing.
+  func makeReadOnly() throws {
+    let mount = Array(launcher.dropFirst()) + ["mount", "-o", "remount,ro", mountPoint]
+    let done = try run(launcher[0], mount)
+    try must(done.status == 0, "the small disk stays writable: \(done.errors)")
+  }
+}
