@@ -189,14 +189,36 @@ struct SocketLimitTests {
       try client.reason(of: "flow.start", SilentProvider.start) == "rate_limited")
   }
 
+  @Test("a start that fails takes no place among the live flows")
+  func failedStarts() throws {
+    let daemon = try daemon("live_flows_per_user = 2")
+    let client = try daemon.client()
+    for _ in 1...5 {
+      #expect(
+        try client.reason(
+          of: "flow.start", ["provider": "silent", "kind": "none", "params": [:]])
+          == "invalid_params")
+      #expect(
+        try client.reason(
+          of: "flow.start", ["provider": "none", "kind": "authorize", "params": [:]])
+          == "not_found")
+    }
+    for _ in 1...2 { #expect(try client.startSilentFlow()["status"] == "active") }
+  }
+
   @Test("flow starts beyond flow_starts_per_minute are rate limited, and told how long to wait")
   func flowStarts() throws {
-    let daemon = try daemon("flow_starts_per_minute = 3")
+    let daemon = try daemon("flow_starts_per_minute = 3\nlive_flows_per_user = 4")
     let client = try daemon.client()
     for _ in 1...3 { _ = try client.startSilentFlow() }
-    // Another connection of the same user is no way round.
-    let error = try daemon.client().error(of: "flow.start", SilentProvider.start)
-    expect(error, "rate_limited", limit: "flow_starts_per_minute")
+    // Another connection of the same user is no way round, and what was refused is no live flow.
+    let other = try daemon.client()
+    for _ in 1...3 {
+      expect(
+        try other.error(of: "flow.start", SilentProvider.start), "rate_limited",
+        limit: "flow_starts_per_minute")
+    }
+    let error = try client.error(of: "flow.start", SilentProvider.start)
     let wait = try #require(error["data"]?["retryAfterMs"]?.integerValue)
     #expect((1...20_000).contains(wait))
     #expect(error["data"]?["retryable"] == true)

@@ -1,3 +1,4 @@
+import Foundation
 import JSONRPC
 import Testing
 import UsherTestKit
@@ -142,6 +143,24 @@ struct WireCallTests {
         try client.reason(of: name, stray) == (isAdmin ? "method_not_found" : "invalid_params"))
       #expect(try admin.reason(of: name, stray) == "invalid_params", "\(name)")
     }
+  }
+
+  @Test("discover tells what the golden file of the contract holds, no more and no less")
+  func golden() throws {
+    let here = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath()
+    let tests = here.deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent()
+    let path = tests.appendingPathComponent("UsherAPITests/Fixtures/openrpc.json")
+    let golden = try JSONValue(parsing: [UInt8](Data(contentsOf: path)))
+    let document = try client.call("rpc.discover")
+    let entries = { (document: JSONValue) in
+      (document["methods"]?.arrayValue ?? []).map { ($0["name"]?.stringValue ?? "", $0) }
+    }
+    let expected = Dictionary(entries(golden)) { first, _ in first }
+    let found = Dictionary(entries(document)) { first, _ in first }
+    #expect(found.keys.sorted() == expected.keys.sorted())
+    for (name, method) in expected { #expect(found[name] == method, "\(name)") }
+    #expect(document["components"] == golden["components"])
   }
 
   @Test("a line may end in CRLF, share a packet with others, or come byte by byte")
