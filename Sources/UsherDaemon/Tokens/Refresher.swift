@@ -60,8 +60,8 @@ actor Refresher {
     while true {
       if let current = running[account] {
         let outcome = await current.task.value
-        if current.key == key { return try outcome.get() }
-        continue
+        guard current.key == key else { continue }
+        return try reply(outcome, account, key, isForced: isForced)
       }
       guard let record = book.record(account) else {
         throw UsherError(.notFound, "there is no account \(account)")
@@ -102,10 +102,8 @@ actor Refresher {
   {
     if let unsaved = waiting(record) { return try await save(unsaved, key) }
     guard record.details.grant.death == nil, let refreshToken = record.details.grant.refreshToken
-    else { return try stillGood(record, key, else: deadGrant(record)) }
-    if let error = refusal(of: record.id, key, refreshToken) {
-      return try stillGood(record, key, else: error)
-    }
+    else { throw deadGrant(record) }
+    if let error = refusal(of: record.id, key, refreshToken) { throw error }
     FailPoint.reach("refresh.before-send")
     let asked = await source.refresh(record, refreshToken.unsealed(), scope: key.scope)
     FailPoint.reach("refresh.after-reply")
@@ -121,11 +119,11 @@ actor Refresher {
     case .refused(let word):
       let message = "provider \(record.provider) refuses to refresh and does not say why"
       let error = newLogIn(record, message, word)
-      return try stillGood(record, key, else: remember(error, record.id, key, refreshToken))
+      throw remember(error, record.id, key, refreshToken)
     case .failed(let error):
       // Only what the provider itself said: a missing credential is looked for each time.
       if error.detail.provider != nil { remember(error, record.id, key, refreshToken) }
-      return try stillGood(record, key, else: error)
+      throw error
     }
   }
 
@@ -174,15 +172,22 @@ actor Refresher {
     try await store.commit(update.changes)
     book.install(update)
     events.publish(.token("dead", record, at: world.clock.now()), owner: record.owner)
-    return try stillGood(update.record, key, else: deadGrant(update.record))
+    throw deadGrant(update.record)
   }
 
-  /// The token there is, while it lives: better than an error for which the caller can do nothing.
-  private func stillGood(
-    _ record: AccountRecord, _ key: TokenKey, else error: UsherError
+  /// Where no new token can be had, the one there is serves while it lives; who asked for another
+  /// one by force is told why there is none.
+  private func reply(
+    _ outcome: Outcome, _ account: AccountID, _ key: TokenKey, isForced: Bool
   ) throws(UsherError) -> [UInt8] {
-    guard let token = record.tokens[key], token.isAlive(at: world.clock.now()) else { throw error }
-    return token.reply
+    switch outcome {
+    case .success(let reply): return reply
+    case .failure(let error):
+      guard !isForced, let token = book.record(account)?.tokens[key],
+        token.isAlive(at: world.clock.now())
+      else { throw error }
+      return token.reply
+    }
   }
 
   private func deadGrant(_ record: AccountRecord) -> UsherError {
