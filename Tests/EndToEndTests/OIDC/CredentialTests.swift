@@ -1,0 +1,246 @@
+import JSONRPC
+import Testing
+import UsherTestKit
+
+@Suite("provider credentials", .serialized, .timeLimit(.minutes(2)))
+struct CredentialTests {
+  let scene: Scene
+  let admin: RawClient
+
+  static let secret = "s3cret:with/odd+chars"
+
+  init() throws {
+    scene = try Scene(limits: "force_refresh_seconds = 1") { sandbox in
+      ["auto", "basic", "post"].map { method in
+        """
+        [[provider]]
+        name = "\(method)"
+        type = "oidc"
+        issuer = "\(sandbox.issuer)"
+        client_id = "usher-confidential"
+        client_credential = "work-secret"
+        client_auth = "\(method)"
+
+        """
+      }.joined()
+    }
+    admin = try scene.daemon.admin()
+  }
+
+  private func keep(_ value: String) throws {
+    _ = try admin.call("credential.set", ["name": "work-secret", "value": .string(value)])
+  }
+
+  @Test(
+    "a client with a secret signs in, refreshes and revokes",
+    arguments: ["auto", "basic", "post"])
+  func confidential(_ provider: String) throws {
+    try keep(Self.secret)
+    let account = try scene.app.signIn(provider)["result"]?["account"] ?? .null
+    let first = try scene.token(["account": account])
+    let second = try scene.token(["account": account, "forceRefresh": true])
+    #expect(second["accessToken"] != first["accessToken"])
+    let reply = try scene.app.call("account.forget", ["account": account])
+    #expect(reply["revoked"] == "done")
+    #expect(try scene.userinfo(second["accessToken"]).status == 401)
+    #expect(!scene.daemon.log.contains(Self.secret))
+  }
+
+  @Test("a missing credential is said to be missing, and how to set it")
+  func missing() throws {
+    let end = try scene.app.startFlow("basic")
+    #expect(end["status"] == "failed")
+    #expect(end.failure["reason"] == "provider_rejected")
+    let message = end.failure["message"]?.stringValue ?? ""
+    #expect(message.contains("usherctl credential set work-secret"))
+    #expect(try scene.sandbox.requests("discovery") == 0)
+    let health = try scene.app.call("system.status", [:])["providers"]?.arrayValue ?? []
+    #expect(health.first { $0["name"] == "basic" }?["health"] == "unknown")
+    try keep(Self.secret)
+    try scene.app.signIn("basic")
+  }
+
+  @Test("a wrong credential ends the sign-in with the provider's word, never its own")
+  func wrong() throws {
+    try keep("s3cret-but-wrong")
+    let flow = try scene.app.startFlow("basic")
+    try Person.signIn(at: flow.url)
+    let end = try scene.app.finished(flow)
+    #expect(end.failure["reason"] == "provider_rejected")
+    #expect(end.failure["provider"]?["code"] == "invalid_client")
+    #expect(!end.hasSecret)
+    #expect(!scene.daemon.log.contains("s3cret"))
+    // A better one counts from the next call on.
+    try keep(Self.secret)
+    try scene.app.signIn("basic")
+  }
+
+  @Test("a credential that is deleted under an account's feet does not kill its grant")
+  func deleted() throws {
+    try keep(Self.secret)
+    try scene.set(["tokenReply": ["expires_in": 0]])
+    let account = try scene.app.signIn("basic")["result"]?["account"] ?? .null
+    _ = try admin.call("credential.delete", ["name": "work-secret"])
+    let error = try scene.app.error(of: "token.get", ["account": account])
+    #expect(error["code"] == 1301)
+    #expect(error["message"]?.stringValue?.contains("work-secret") == true)
+    #expect(try scene.refreshes == 0)
+    try keep(Self.secret)
+    #expect(try scene.token(["account": account])["account"] == account)
+    #expect(try scene.refreshes == 1)
+  }
+
+  @Test("a wrong secret at a refresh is the operator's trouble, not the grant's end")
+  func wrongAtRefresh() throws {
+    try keep(Self.secret)
+    try scene.set(["tokenReply": ["expires_in": 0]])
+    let account = try scene.app.signIn("post")["result"]?["account"] ?? .null
+    try keep("s3cret-but-wrong")
+    let error = try scene.app.error(of: "token.get", ["account": account])
+    #expect(error["code"] == 1301)
+    #expect(error.data["provider"]?["code"] == "invalid_client")
+    #expect(!error.hasSecret)
+    for _ in 0..<5 {
+      #expect(try scene.app.error(of: "token.get", ["account": account])["code"] == 1301)
+    }
+    #expect(try scene.refreshes == 1)
+    try keep(Self.secret)
+    try eventually("it is asked again") { (try? scene.token(["account": account])) != nil }
+  }
+
+  @Test("the list has names and no values, over a restart too")
+  func list() throws {
+    #expect(try admin.call("credential.list", [:])["credentials"] == [])
+    try keep(Self.secret)
+    _ = try admin.call("credential.set", ["name": "a.other", "value": "s3cret 2"])
+    let list = try admin.call("credential.list", [:])
+    #expect(list["credentials"]?.arrayValue?.map { $0["name"] } == ["a.other", "work-secret"])
+    #expect(list["credentials"]?[0]?["source"] == "store")
+    #expect(!list.hasSecret)
+    try scene.daemon.restart()
+    let app = try scene.daemon.client()
+    let after = try scene.daemon.admin().call("credential.list", [:])["credentials"]
+    #expect(after?.arrayValue?.map { $0["name"] } == ["a.other", "work-secret"])
+    try app.signIn("post")
+    _ = try scene.daemon.admin().call("credential.delete", ["name": "a.other"])
+    let rest = try scene.daemon.admin().call("credential.list", [:])["credentials"]
+    #expect(rest?.arrayValue?.map { $0["name"] } == ["work-secret"])
+  }
+
+  @Test(
+    "what is no name or no value is refused, and never repeated",
+    arguments: [
+      (["name": "a b", "value": "s3cret"], "name"), (["name": "", "value": "s3cret"], "name"),
+      (["name": "../x", "value": "s3cret"], "name"), (["name": "x", "value": ""], "value"),
+      (["name": "x"], "value"), (["name": "x", "value": 7], "value"),
+      (["name": "x", "value": "s3cret", "more": 1], "more"),
+    ] as [(JSONValue, JSONValue)])
+  func strictness(_ params: JSONValue, _ field: JSONValue) throws {
+    let error = try admin.error(of: "credential.set", params)
+    #expect(error.data["reason"] == "invalid_params")
+    #expect(error.data["field"] == field)
+    #expect(!error.hasSecret)
+    #expect(try admin.call("credential.list", [:])["credentials"] == [])
+  }
+
+  @Test("deleting what is not there is not_found")
+  func deletingNothing() throws {
+    #expect(try admin.reason(of: "credential.delete", ["name": "x"]) == "not_found")
+  }
+
+  @Test(
+    "admin methods do not exist on the apps' socket",
+    arguments: [
+      "credential.set", "credential.list", "credential.delete", "provider.check",
+    ])
+  func adminOnly(_ method: String) throws {
+    let error = try scene.app.error(of: method, [:])
+    #expect(error["code"] == -32601)
+    #expect(error.data["reason"] == "method_not_found")
+    let unknown = try scene.app.error(of: "no.such", [:])
+    #expect(unknown["code"] == error["code"])
+    #expect(try admin.reply(to: method, [:])["error"]?["code"] != -32601)
+  }
+}
+
+@Suite("provider.check", .serialized, .timeLimit(.minutes(2)))
+struct ProviderCheckTests {
+  let scene: Scene
+  let admin: RawClient
+
+  init() throws {
+    scene = try Scene(provider: "request_timeout_seconds = 1") { sandbox in
+      """
+      [[provider]]
+      name = "secretive"
+      type = "oidc"
+      issuer = "\(sandbox.issuer)"
+      client_id = "usher-confidential"
+      client_credential = "work-secret"
+
+      """
+    }
+    admin = try scene.daemon.admin()
+  }
+
+  /// Whether it is healthy, and what is said of each subject that is not fine.
+  private func check(_ provider: JSONValue = "demo") throws -> (Bool?, [String: String]) {
+    let reply = try admin.call("provider.check", ["provider": provider])
+    #expect(!reply.hasSecret)
+    var bad: [String: String] = [:]
+    for finding in reply["findings"]?.arrayValue ?? [] where finding["fine"] == false {
+      bad[finding["subject"]?.stringValue ?? ""] = finding["message"]?.stringValue
+    }
+    return (reply["healthy"]?.boolValue, bad)
+  }
+
+  @Test("a healthy provider is found healthy")
+  func healthy() throws {
+    let reply = try admin.call("provider.check", ["provider": "demo"])
+    #expect(reply["healthy"] == true)
+    let subjects = reply["findings"]?.arrayValue?.map { $0["subject"] }
+    #expect(subjects == ["discovery", "keys", "credential", "clock"])
+  }
+
+  @Test("a clock that is an hour off is told", arguments: [3600, -3600])
+  func clock(_ offset: Int64) throws {
+    try scene.set(["clockOffsetSeconds": .integer(offset)])
+    let (healthy, bad) = try check()
+    #expect(healthy == false)
+    #expect(bad["clock"]?.contains("differs") == true)
+    #expect(bad.count == 1)
+  }
+
+  @Test("a missing credential is told, with the command that sets it")
+  func credential() throws {
+    let (healthy, bad) = try check("secretive")
+    #expect(healthy == false)
+    #expect(bad.keys.sorted() == ["credential"])
+    #expect(bad["credential"]?.contains("usherctl credential set work-secret") == true)
+    _ = try admin.call("credential.set", ["name": "work-secret", "value": "s3cret"])
+    #expect(try check("secretive").0 == true)
+  }
+
+  @Test("metadata that cannot be had is told", arguments: [ProviderFault.passing[1], .passing[3]])
+  func discovery(_ fault: ProviderFault) throws {
+    try scene.spoil("discovery", fault.json)
+    let (healthy, bad) = try check()
+    #expect(healthy == false)
+    #expect(bad["discovery"]?.isEmpty == false)
+  }
+
+  @Test("keys that cannot be had are told", arguments: ProviderFault.lasting.prefix(2))
+  func keys(_ fault: ProviderFault) throws {
+    try scene.spoil("jwks", fault.json)
+    let (healthy, bad) = try check()
+    #expect(healthy == false)
+    #expect(bad.keys.sorted() == ["keys"])
+  }
+
+  @Test("a provider nobody configured is not found")
+  func unknown() throws {
+    let error = try admin.error(of: "provider.check", ["provider": "nobody"])
+    #expect(error.data["reason"] == "not_found")
+    #expect(error.data["field"] == "provider")
+  }
+}

@@ -1,0 +1,220 @@
+import JSONRPC
+import Testing
+import UsherTestKit
+
+@Suite("calls about a flow", .oneScene, .serialized, .timeLimit(.minutes(2)))
+struct FlowCallTests {
+  let scene: Scene
+
+  init() throws { scene = try Scene.shared() }
+
+  @Test("flow.wait tells every transition, in order, to the end")
+  func transitions() throws {
+    let started =
+      try scene.app.call(
+        "flow.start", ["provider": "demo", "kind": "authorize", "params": [:]])["flow"] ?? .null
+    #expect(started["revision"] == 1)
+    #expect(started["state"] == "discovering")
+    #expect(started["step"]?["type"] == "wait")
+    let shown = try scene.moved(started, "shows a page") { !$0.url.isEmpty }
+    try Person.signIn(at: shown.url)
+    let end = try scene.app.finished(shown)
+    let whole = try scene.app.call(
+      "flow.wait", ["flow": end["id"] ?? .null, "revision": 0, "timeoutMs": 0])
+    let transitions = whole["transitions"]?.arrayValue ?? []
+    #expect(
+      transitions.compactMap { $0["state"]?.stringValue } == [
+        "discovering", "preparing", "authorizing", "exchanging", "verifying", "userinfo",
+        "userinfo",
+      ])
+    #expect(transitions.compactMap { $0["revision"]?.integerValue } == Array(1...7))
+    #expect(transitions.compactMap { $0["at"]?.stringValue?.last } == Array("ZZZZZZZ"))
+    #expect(end["revision"] == 7)
+  }
+
+  @Test("flow.wait answers at its time-out, unchanged, and waitMs 0 does not wait")
+  func timeOut() throws {
+    let flow = try scene.app.startFlow()
+    let waited = try scene.app.call(
+      "flow.wait",
+      ["flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null, "timeoutMs": 50])
+    #expect(waited["flow"] == flow)
+    #expect(waited["transitions"] == [])
+    for field in ["waitMs", "timeoutMs"] {
+      var params: JSONValue = ["flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null]
+      if field == "waitMs" { params["input"] = ["type": "openURL", "redirectURL": "x"] }
+      params[field] = 60_001
+      let error = try scene.app.error(
+        of: field == "waitMs" ? "flow.submit" : "flow.wait", params)
+      #expect(error.data["reason"] == "invalid_params")
+      #expect(error.data["field"] == .string(field))
+    }
+  }
+
+  @Test("a waiting call is answered as soon as the person is done")
+  func waiting() throws {
+    let flow = try scene.app.startFlow()
+    let waiter = try scene.daemon.client()
+    let request: JSONValue = [
+      "jsonrpc": "2.0", "id": "w", "method": "flow.wait",
+      "params": [
+        "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null, "timeoutMs": 60_000,
+      ],
+    ]
+    try waiter.send(request.text)
+    try Person.signIn(at: flow.url)
+    let reply = try waiter.receive(within: 10)
+    let revision = try #require(reply?["result"]?["flow"]?["revision"]?.integerValue)
+    #expect(revision > flow["revision"]?.integerValue ?? 99)
+  }
+
+  @Test("a cancelled flow has ended, its listener is gone, and cancelling again changes nothing")
+  func cancel() throws {
+    let flow = try scene.app.startFlow()
+    #expect(try Web.get(flow.redirectURI).status == 400)
+    let cancelled = try scene.app.call("flow.cancel", ["flow": flow["id"] ?? .null])["flow"]
+    #expect(cancelled?["status"] == "cancelled")
+    #expect(cancelled?["failure"]?["reason"] == "cancelled")
+    #expect(cancelled?["step"] == .null)
+    try eventually("the port is closed") { (try? Web.get(flow.redirectURI)) == nil }
+    let again = try scene.app.call("flow.cancel", ["flow": flow["id"] ?? .null])["flow"]
+    #expect(again == cancelled)
+    let error = try scene.app.error(
+      of: "flow.submit", scene.submission("http://127.0.0.1/callback", to: flow))
+    #expect(error["code"] == 1201)
+    #expect(error.data["reason"] == "flow_finished")
+    #expect(error.data["flow"] == flow["id"])
+  }
+
+  @Test("tokens that come after a cancel are dropped and taken back")
+  func cancelledWhileExchanging() throws {
+    try scene.spoil("token", ["delayMs": 700, "processed": true], times: 1)
+    let flow = try scene.app.startFlow()
+    try Person.signIn(at: flow.url)
+    try eventually("the code is being redeemed") { try scene.sandbox.requests("token") == 1 }
+    let cancelled = try scene.app.call("flow.cancel", ["flow": flow["id"] ?? .null])["flow"]
+    #expect(cancelled?["status"] == "cancelled")
+    try eventually("the tokens are revoked") { try scene.revocations > 0 }
+    #expect(try scene.accounts.isEmpty)
+    #expect(try scene.flow(flow) == cancelled)
+  }
+
+  @Test("an answer to an older revision is a conflict, and changes nothing")
+  func stale() throws {
+    let flow = try scene.app.startFlow()
+    let back = try #require(try Person.decide(at: flow.url).location)
+    var params = scene.submission(back, to: flow)
+    params["revision"] = 1
+    let error = try scene.app.error(of: "flow.submit", params)
+    #expect(error["code"] == 1002)
+    #expect(error.data["reason"] == "conflict")
+    #expect(try scene.flow(flow) == flow)
+    #expect(try scene.submit(back, to: flow, waitMs: 20_000)["status"] == "succeeded")
+  }
+
+  @Test(
+    "an input that is none, or for another step, is refused and changes nothing",
+    arguments: [
+      (["type": "enterCode", "code": "123456"], "unexpected_input", "input.type"),
+      (["type": "openURL"], "invalid_input", "input.redirectURL"),
+      (["type": "openURL", "redirectURL": 7], "invalid_input", "input.redirectURL"),
+      (["type": "openURL", "redirectURL": ""], "invalid_input", "input.redirectURL"),
+      (
+        ["type": "openURL", "redirectURL": "https://example.com/callback?code=1"],
+        "invalid_input", "input.redirectURL"
+      ),
+      (
+        ["type": "openURL", "redirectURL": "http://x", "more": true], "invalid_input",
+        "input.more"
+      ),
+      (["type": "openURL", "back": true], "invalid_input", "input.back"),
+      (["type": "dance"], "invalid_input", "input.type"),
+      (["redirectURL": "http://x"], "invalid_input", "input.type"),
+      ("openURL", "invalid_input", "input"),
+    ] as [(JSONValue, String, JSONValue)])
+  func inputs(_ input: JSONValue, _ reason: String, _ field: JSONValue) throws {
+    let flow = try scene.app.startFlow()
+    var params = scene.submission("", to: flow)
+    params["input"] = input
+    let error = try scene.app.error(of: "flow.submit", params)
+    #expect(error.data["reason"] == .string(reason))
+    #expect(error.data["field"] == field)
+    #expect(try scene.flow(flow) == flow)
+  }
+
+  @Test("a requestId works once; its owner learns which flow has it")
+  func requestID() throws {
+    var params: JSONValue = [
+      "provider": "demo", "kind": "authorize", "params": [:], "requestId": "r-1",
+    ]
+    let flow = try scene.app.call("flow.start", params)["flow"]
+    #expect(flow?["requestId"] == "r-1")
+    let error = try scene.app.error(of: "flow.start", params)
+    #expect(error["code"] == 1003)
+    #expect(error.data["reason"] == "request_id_reused")
+    #expect(error.data["flow"] == flow?["id"])
+    let live = try scene.app.call("flow.list", ["status": "active"])["flows"]
+    #expect(live?.arrayValue?.count == 1)
+    _ = try scene.app.call("flow.cancel", ["flow": flow?["id"] ?? .null])
+    #expect(try scene.app.reason(of: "flow.start", params) == "request_id_reused")
+    params["requestId"] = "r-2"
+    #expect(try scene.app.call("flow.start", params)["flow"]?["status"] == "active")
+  }
+
+  @Test("a requestId is remembered over a restart")
+  func requestIDAfterRestart() throws {
+    let scene = try Scene()
+    let params: JSONValue = [
+      "provider": "demo", "kind": "authorize", "params": [:], "requestId": "r-1",
+    ]
+    let flow = try scene.app.call("flow.start", params)["flow"]
+    try scene.daemon.restart()
+    let error = try scene.daemon.client().error(of: "flow.start", params)
+    #expect(error.data["reason"] == "request_id_reused")
+    #expect(error.data["flow"] == flow?["id"])
+  }
+
+  @Test(
+    "what flow.start does not understand it refuses, by the member's name",
+    arguments: [
+      (["provider": "nobody"], "not_found", "provider"),
+      (["kind": "dance"], "invalid_params", "kind"),
+      (["params": ["colour": "red"]], "invalid_params", "params.colour"),
+      (["params": ["scope": 7]], "invalid_params", "params.scope"),
+      (["params": ["scope": "a\"b"]], "invalid_params", "params.scope"),
+      (["params": ["loginHint": ""]], "invalid_params", "params.loginHint"),
+      (["params": ["maxAgeSeconds": -1]], "invalid_params", "params.maxAgeSeconds"),
+      (["params": ["keepAlive": "yes"]], "invalid_params", "params.keepAlive"),
+      (["params": ["account": "acc_of_somebody_else"]], "not_found", nil),
+      (["params": []], "invalid_params", "params"),
+      (["requestId": ""], "invalid_params", "requestId"),
+      (["colour": "red"], "invalid_params", "colour"),
+      (["waitMs": 1.5], "invalid_params", "waitMs"),
+    ] as [(JSONValue, String, JSONValue?)])
+  func strictness(_ change: JSONValue, _ reason: String, _ field: JSONValue?) throws {
+    var params: JSONValue = ["provider": "demo", "kind": "authorize", "params": [:]]
+    for (name, value) in change.objectValue ?? [:] { params[name] = value }
+    let error = try scene.app.error(of: "flow.start", params)
+    #expect(error.data["reason"] == .string(reason))
+    if let field { #expect(error.data["field"] == field) }
+    #expect(try scene.app.call("flow.list", ["status": "active"])["flows"] == [])
+  }
+
+  @Test("flow.list finds by provider, kind and status, and shows no step")
+  func list() throws {
+    let done = try scene.app.signIn()
+    let live = try scene.app.startFlow()
+    let all = try scene.app.call("flow.list", [:])["flows"]?.arrayValue ?? []
+    #expect(all.prefix(2).map { $0["id"] } == [live["id"], done["id"]])
+    #expect(all.allSatisfy { $0["step"] == .null && $0["result"] == .null })
+    for (filter, isLive, isDone) in [
+      (["status": "active"], true, false), (["status": "succeeded"], false, true),
+      (["kind": "authorize"], true, true), (["kind": "device"], false, false),
+      (["provider": "demo"], true, true), (["provider": "other"], false, false),
+    ] as [(JSONValue, Bool, Bool)] {
+      let ids = try scene.app.call("flow.list", filter)["flows"]?.arrayValue?.map { $0["id"] }
+      #expect(ids?.contains(live["id"]) == isLive)
+      #expect(ids?.contains(done["id"]) == isDone)
+    }
+  }
+}

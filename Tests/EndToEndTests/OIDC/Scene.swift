@@ -1,0 +1,187 @@
+import Foundation
+import JSONRPC
+import Testing
+import UsherTestKit
+
+/// A provider, a daemon that knows it as `demo`, and an app at the daemon's socket; a test's own.
+struct Scene {
+  let sandbox: SandboxUnderTest
+  let daemon: DaemonUnderTest
+  let app: RawClient
+
+  /// - Parameters:
+  ///   - provider: More lines of the `[[provider]]`.
+  ///   - limits: More lines of `[limits]`.
+  ///   - more: More providers, by the sandbox they lead to.
+  init(
+    provider: String = "", limits: String = "",
+    more: (SandboxUnderTest) -> String = { _ in "" }
+  ) throws {
+    sandbox = try SandboxUnderTest()
+    daemon = try DaemonUnderTest(
+      config: sandbox.provider(more: provider) + more(sandbox) + """
+        [limits]
+        flow_starts_per_minute = 10000
+        \(limits)
+        """)
+    app = try daemon.client()
+  }
+
+  /// The scene of a suite with the trait `.oneScene`, as if nothing had happened in it yet: only what
+  /// the daemon has learnt of the provider stays.
+  static func shared() throws -> Scene {
+    guard let scene = OneScene.scene else { throw TestTrouble("the suite has no .oneScene") }
+    try scene.mend()
+    for flow in try scene.app.call("flow.list", ["status": "active"])["flows"]?.arrayValue ?? [] {
+      _ = try scene.app.call("flow.cancel", ["flow": flow["id"] ?? .null])
+    }
+    for account in try scene.accounts {
+      _ = try scene.app.call(
+        "account.forget", ["account": account["id"] ?? .null, "revoke": false])
+    }
+    try scene.forgetRequests()
+    return scene
+  }
+
+  // MARK: The provider
+
+  func set(_ settings: JSONValue) throws { try sandbox.control("POST", "settings", settings) }
+
+  func mend() throws {
+    try sandbox.control("DELETE", "settings")
+    try sandbox.control("DELETE", "faults")
+  }
+
+  /// - Parameter times: How often it strikes; nil until it is mended.
+  func spoil(
+    _ endpoint: String, _ fault: JSONValue, times: Int? = nil, grantType: String? = nil
+  ) throws {
+    var rule: JSONValue = ["endpoint": .string(endpoint), "fault": fault]
+    rule["times"] = times.map { .integer(Int64($0)) }
+    rule["grantType"] = grantType.map { .string($0) }
+    try sandbox.control("POST", "faults", rule)
+  }
+
+  func forgetRequests() throws { try sandbox.control("DELETE", "requests") }
+
+  var refreshes: Int {
+    get throws { try sandbox.requests("token", grantType: "refresh_token") }
+  }
+
+  /// How often the provider took something back.
+  var revocations: Int {
+    get throws {
+      let seen = try sandbox.control("GET", "requests?endpoint=revocation")["requests"]
+      return seen?.arrayValue?.count { $0["status"] == 200 } ?? 0
+    }
+  }
+
+  /// What the userinfo endpoint answers the bearer of an access token.
+  func userinfo(_ accessToken: JSONValue?) throws -> Web.Reply {
+    try Web.send(
+      "GET", "\(sandbox.issuer)/userinfo",
+      headers: ["Authorization": "Bearer \(accessToken?.stringValue ?? "")"])
+  }
+
+  /// Signs in with a token that has expired when it comes; later ones are sound.
+  @discardableResult
+  func signInWithExpiredToken(user: String = "alice") throws -> JSONValue {
+    try set(["tokenReply": ["expires_in": 0]])
+    let flow = try app.signIn(user: user)
+    try set(["tokenReply": [:]])
+    try forgetRequests()
+    return flow
+  }
+
+  // MARK: The daemon
+
+  func flow(_ flow: JSONValue) throws -> JSONValue {
+    try app.flow(in: app.call("flow.get", ["flow": flow["id"] ?? .null]))
+  }
+
+  var accounts: [JSONValue] {
+    get throws { try app.call("account.list", [:])["accounts"]?.arrayValue ?? [] }
+  }
+
+  func token(_ params: JSONValue = ["provider": "demo"]) throws -> JSONValue {
+    try app.call("token.get", params)
+  }
+
+  /// The moved flow; the answer to the pasted URL must be yes.
+  func submit(
+    _ url: String, to flow: JSONValue, waitMs: Int64 = 0
+  ) throws -> JSONValue {
+    try app.flow(in: app.call("flow.submit", submission(url, to: flow, waitMs: waitMs)))
+  }
+
+  func submission(_ url: String, to flow: JSONValue, waitMs: Int64 = 0) -> JSONValue {
+    [
+      "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null,
+      "input": ["type": "openURL", "redirectURL": .string(url)], "waitMs": .integer(waitMs),
+    ]
+  }
+
+  /// Waits until the flow has moved on to something that holds.
+  func moved(
+    _ flow: JSONValue, within seconds: Double = 20, _ what: String,
+    until holds: (JSONValue) -> Bool
+  ) throws -> JSONValue {
+    var flow = flow
+    try eventually(within: seconds, "the flow \(what): \(flow.text)") {
+      if holds(flow) { return true }
+      guard flow["status"] == "active" else { throw TestTrouble("it ended: \(flow.text)") }
+      flow = try app.flow(
+        in: app.call(
+          "flow.wait",
+          [
+            "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null, "timeoutMs": 2000,
+          ]))
+      return holds(flow)
+    }
+    return flow
+  }
+
+  /// From a new flow's page to its end.
+  func attempt(
+    user: String = "alice", params: JSONValue = [:], allow: Bool = true
+  ) throws -> JSONValue {
+    let flow = try app.startFlow(params: params)
+    try Person.signIn(at: flow.url, user: user, allow: allow)
+    return try app.finished(flow)
+  }
+}
+
+/// One scene for a whole suite, where starting programs for each test would take too long.
+struct OneScene: SuiteTrait, TestScoping {
+  @TaskLocal fileprivate static var scene: Scene?
+
+  func provideScope(
+    for test: Test, testCase: Test.Case?, performing body: @Sendable () async throws -> Void
+  ) async throws {
+    try await OneScene.$scene.withValue(try Scene()) { try await body() }
+  }
+}
+
+extension Trait where Self == OneScene {
+  static var oneScene: OneScene { OneScene() }
+}
+
+extension JSONValue {
+  var text: String { String(decoding: encoded(), as: UTF8.self) }
+
+  /// The page of a flow's `openURL` step.
+  var url: String { self["step"]?["url"]?.stringValue ?? "" }
+
+  var redirectURI: String { self["step"]?["redirectURI"]?.stringValue ?? "" }
+
+  var failure: JSONValue { self["failure"] ?? .null }
+
+  /// The `data` of an error.
+  var data: JSONValue { self["data"] ?? .null }
+
+  /// Whether something in it looks like a code, a token or a client's secret.
+  var hasSecret: Bool {
+    text.contains("s3cret") || text.contains("eyJ")
+      || text.contains(/(ac|at|rt|dc)_[A-Za-z0-9_-]{12}/)
+  }
+}
