@@ -28,6 +28,8 @@ final class ConnectionHandler: ChannelInboundHandler {
   var ending = Ending.open
 
   var inFlight: [RequestID: Flight] = [:]
+  /// Calls without an id that wait: nobody hears of them, and they end with the connection.
+  private var silent: [Int: Task<Void, Never>] = [:]
   private var flights = 0
   private var batches: [Int: BatchCollector] = [:]
   private var nextNumber = 0
@@ -74,9 +76,10 @@ final class ConnectionHandler: ChannelInboundHandler {
     isClosing = true
     lineTimer?.cancel()
     unreadTimer?.cancel()
-    for flight in inFlight.values { flight.task.cancel() }
+    for task in inFlight.values.map(\.task) + silent.values { task.cancel() }
     for subscription in subscriptions.values { service.events.stop(subscription.listener) }
     inFlight = [:]
+    silent = [:]
     subscriptions = [:]
     context.fireChannelInactive()
   }
@@ -231,13 +234,18 @@ extension ConnectionHandler {
       }
       loop.execute { handler.value.landed(id, number, outcome) }
     }
-    if let id { inFlight[id] = Flight(number: number, origin: origin, task: task) }
+    if let id {
+      inFlight[id] = Flight(number: number, origin: origin, task: task)
+    } else {
+      silent[number] = task
+    }
   }
 
   private func landed(
     _ id: RequestID?, _ number: Int, _ outcome: Result<[UInt8], UsherError>
   ) {
     flights -= 1
+    silent[number] = nil
     defer { closeWhenDone() }
     guard let id, let flight = inFlight[id], flight.number == number else {
       if id == nil, case .failure(let error) = outcome { service.log(error, caller) }

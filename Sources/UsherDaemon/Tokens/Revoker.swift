@@ -12,7 +12,7 @@ struct Revoker: Sendable {
 
   /// Revokes and wipes the tokens; the account stays, in need of a new log-in.
   func drop(_ record: AccountRecord) async throws(UsherError) -> AccountForget.Revocation {
-    let revoked = await source.revoke(record)
+    let revoked = await takeBack(record)
     let word = ProviderWord(name: record.provider, code: "revoked")
     guard let update = try book.update(dropping: record, word: word) else {
       throw UsherError(.conflict, "the account changed meanwhile: ask again")
@@ -26,9 +26,14 @@ struct Revoker: Sendable {
   func forget(
     _ record: AccountRecord, revoke: Bool
   ) async throws(UsherError) -> AccountForget.Revocation {
-    let revoked = revoke ? await source.revoke(record) : .skipped
+    let revoked = revoke ? await takeBack(record) : .skipped
     try await store.commit([.deleteAccount(record.id)])
     book.remove(record)
     return revoked
+  }
+
+  /// In a task of its own: a caller who leaves in the middle must not leave the tokens alive.
+  private func takeBack(_ record: AccountRecord) async -> AccountForget.Revocation {
+    await Task { await source.revoke(record) }.value
   }
 }
