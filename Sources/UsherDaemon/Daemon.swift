@@ -46,7 +46,8 @@ package struct Daemon: ServiceLifecycle.Service {
     let key = try MasterKeySource(credentials: setting.credentials)
       .load(stateDirectory: setting.stateDirectory, generating: !setting.hasDatabase)
     let store = try openStore(key)
-    let events = EventBus(remembered: 1024)
+    let events = EventBus(
+      remembered: 1024, startingAt: Int(setting.clock.now().milliseconds))
     let parts = try Parts(setting, world, store, key, events, on: outside, log)
     try parts.restore()
     let service = RPCService(

@@ -25,10 +25,13 @@ final class EventBus: Sendable {
   private let remembered: Int
   private let state: Mutex<State>
 
-  /// - Parameter remembered: How many events are kept for `since`.
-  init(remembered: Int) {
+  /// - Parameters:
+  ///   - remembered: How many events are kept for `since`.
+  ///   - cursor: Where counting begins; past every cursor of an earlier start, so that a client that
+  ///     comes back with one of those is told of the gap.
+  init(remembered: Int, startingAt cursor: Int = 0) {
     self.remembered = remembered
-    state = Mutex(State())
+    state = Mutex(State(cursor: cursor))
   }
 
   func publish(_ event: Event, owner: Owner?) {
@@ -44,18 +47,21 @@ final class EventBus: Sendable {
 
   /// Begins listening: past events after `since` are delivered before this returns.
   ///
-  /// - Returns: A number to stop by, and the cursor of the newest event there is.
+  /// - Returns: A number to stop by, the cursor of the newest event there is, and whether some of
+  ///   what came after `since` is not remembered any more.
   func listen(
     since: Int?, _ body: @escaping @Sendable (Entry) -> Void
-  ) -> (listener: Int, cursor: Int) {
-    let (number, cursor, past) = state.withLock { state in
+  ) -> (listener: Int, cursor: Int, hasGap: Bool) {
+    let (number, cursor, hasGap, past) = state.withLock { state in
       state.nextListener += 1
       state.listeners[state.nextListener] = body
       let past = since.map { since in state.past.filter { $0.cursor > since } } ?? []
-      return (state.nextListener, state.cursor, past)
+      let known = (state.cursor - state.past.count)...state.cursor
+      let hasGap = since.map { !known.contains($0) } ?? false
+      return (state.nextListener, state.cursor, hasGap, past)
     }
-    for entry in past { body(entry) }
-    return (number, cursor)
+    if !hasGap { for entry in past { body(entry) } }
+    return (number, cursor, hasGap)
   }
 
   func stop(_ listener: Int) {

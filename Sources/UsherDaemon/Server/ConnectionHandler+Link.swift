@@ -25,13 +25,20 @@ extension ConnectionHandler: ConnectionLink {
     let loop = context.eventLoop
     let handler = NIOLoopBound(self, eventLoop: loop)
     let (topics, caller) = (Set(call.topics), caller)
-    let (listener, cursor) = service.events.listen(since: call.since) { entry in
+    let (listener, cursor, hasGap) = service.events.listen(since: call.since) { entry in
       guard topics.contains(entry.event.topic),
         entry.owner == nil || entry.owner == caller.owner || caller.isAdmin
       else { return }
       loop.execute { handler.value.deliver(entry, to: name) }
     }
-    subscriptions[name] = Subscription(listener: listener, cursor: call.since ?? cursor)
+    var subscription = Subscription(
+      listener: listener, cursor: hasGap ? cursor : call.since ?? cursor)
+    if hasGap {
+      // What is gone cannot be told: the client looks for itself, and subscribes anew.
+      subscription.lose()
+      loop.execute { handler.value.tell(name) }
+    }
+    subscriptions[name] = subscription
     return .init(subscription: name, cursor: cursor)
   }
 
@@ -44,6 +51,10 @@ extension ConnectionHandler: ConnectionLink {
 
   private func deliver(_ entry: EventBus.Entry, to name: String) {
     guard subscriptions[name]?.push(entry, limit: limits.eventQueue) != nil else { return }
+    tell(name)
+  }
+
+  private func tell(_ name: String) {
     drain(name)
     context?.flush()
   }

@@ -17,6 +17,9 @@ struct Subscription {
     self.cursor = cursor
   }
 
+  /// Ends it: something has happened that it will not tell.
+  mutating func lose() { hasLost = true }
+
   mutating func push(_ entry: EventBus.Entry, limit: Int) {
     guard !hasLost else { return }
     if queue.count < limit {

@@ -115,6 +115,20 @@ struct WireEventTests {
     #expect(cursor == newest)
   }
 
+  @Test("a cursor of before the restart gets events.lost at once, not a silent gap")
+  func sinceAnotherStart() throws {
+    let before = try client.call("events.subscribe", ["topics": ["flow"]])
+    try daemon.restart()
+    let back = try daemon.client()
+    try back.begin(
+      1, "events.subscribe", ["topics": ["flow"], "since": before["cursor"] ?? .null])
+    let reply = try back.next()
+    let lost = try back.next()
+    #expect(lost["method"] == "events.lost")
+    #expect(lost["params"]?["subscription"] == reply["result"]?["subscription"])
+    #expect(lost["params"]?["cursor"] == reply["result"]?["cursor"])
+  }
+
   @Test("who does not read while more happens than the queue holds is told that events are lost")
   func lost() throws {
     let subscription = try client.call("events.subscribe", ["topics": ["flow"]])
