@@ -22,7 +22,7 @@ struct KillTests {
     let back = try #require(try Person.decide(at: url).location)
     try daemon.restart()
     let client = try daemon.client()
-    try eventually(within: 5, "the listener is back") { (try? Web.get(back))?.status == 200 }
+    try daemon.comeBack(to: back)
     let end = try client.finished(before)
     #expect(end["status"] == "succeeded")
     // One revision for each step, none for the restart.

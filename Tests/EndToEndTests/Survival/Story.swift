@@ -32,6 +32,16 @@ extension SandboxUnderTest {
   }
 }
 
+extension DaemonUnderTest {
+  /// The browser comes back; a moment after a restart nobody may listen yet.
+  func comeBack(to url: String) throws {
+    try eventually(within: 5, "the browser is answered") {
+      try must(isRunning, "usherd has ended")
+      return (try? Web.get(url))?.status == 200
+    }
+  }
+}
+
 /// One person's sign-in seen from outside: a program at the socket and a browser, both of which
 /// outlive the daemon and remember what they were told.
 ///
@@ -103,7 +113,7 @@ final class Story {
         wayBack = try Person.decide(at: url).location
       }
       // The browser's tab; after a crash it is loaded again.
-      if let wayBack { _ = try Web.get(wayBack) }
+      if let wayBack { try daemon.comeBack(to: wayBack) }
     case "displayCode":
       guard let url = step?["verificationURIComplete"]?.stringValue,
         let code = step?["userCode"]?.stringValue

@@ -1,0 +1,96 @@
+import Foundation
+import JSONRPC
+import UsherTestKit
+
+/// A provider whose every secret bears a mark, and which misbehaves on demand: `fake_provider.py`.
+final class FakeProvider {
+  private let place: Workplace
+  private let program: RunningProgram
+  private let base: String
+
+  init(mark: String) throws {
+    place = try Workplace()
+    let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+      .appendingPathComponent("fake_provider.py").path
+    program = try RunningProgram(
+      "/usr/bin/python3", ["-u", script, mark], log: place.file("provider.log"))
+    var port: Substring?
+    try eventually(within: 20, "the fake provider listens") { [program] in
+      try must(program.isRunning, "no fake provider: \(program.log)")
+      port = program.log.firstMatch(of: /port (\d+)/)?.1
+      return port != nil
+    }
+    base = "http://127.0.0.1:\(port ?? "0")"
+  }
+
+  func config(_ name: String, credential: String) -> String {
+    """
+    [[provider]]
+    name = "\(name)"
+    type = "oidc"
+    issuer = "\(base)"
+    client_id = "usher"
+    client_credential = "\(credential)"
+    scopes = ["openid", "offline_access"]
+
+    """
+  }
+
+  /// Spoils the next answer of an endpoint.
+  func spoil(_ endpoint: String, _ how: String) throws {
+    _ = try Web.get("\(base)/_next?\(endpoint)=\(how)")
+  }
+
+  /// Every secret that has come or gone.
+  func secrets() throws -> [String] {
+    try JSONValue(parsing: Web.get("\(base)/_secrets").body).arrayValue?
+      .compactMap(\.stringValue) ?? []
+  }
+}
+
+/// A text in the forms in which it may turn up: as it is, in Base64 at any place, in hexadecimal.
+struct Trace {
+  let forms: [Data]
+
+  init(_ text: String) { self.init(Data(text.utf8)) }
+
+  init(asItIs text: String) { forms = [Data(text.utf8)] }
+
+  init(_ bytes: Data) {
+    let hex = bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+    // Where the text begins within three bytes decides how it looks; its ends mix with neighbours.
+    let base64 = (0..<3).map { offset in
+      let text = (Data(count: offset) + bytes).base64EncodedString()
+      return String(text.dropFirst([0, 2, 3][offset]).dropLast(4))
+    }
+    forms = [bytes, Data(hex.utf8), Data(hex.uppercased().utf8)] + base64.map { Data($0.utf8) }
+  }
+
+  func isIn(_ data: Data) -> Bool { forms.contains { data.range(of: $0) != nil } }
+}
+
+/// A client that keeps every line it got, but for the tokens it had asked for.
+final class RecordingClient {
+  private let client: RawClient
+  private(set) var lines: [String] = []
+
+  init(_ client: RawClient) { self.client = client }
+
+  @discardableResult
+  func reply(to method: String, _ params: JSONValue) throws -> JSONValue {
+    let reply = try client.reply(to: method, params)
+    if method != "token.get" || reply["error"] != nil { lines.append(reply.text) }
+    return reply
+  }
+
+  /// Sends a line that is not worth an answer to any method.
+  func reply(toLine line: String) throws {
+    try client.send(line)
+    if let reply = try client.receive() { lines.append(reply.text) }
+  }
+
+  /// What was sent without being asked for, until nothing more comes.
+  func collect() {
+    while let line = try? client.receive(within: 0.2) { lines.append(line.text) }
+  }
+}

@@ -1,0 +1,190 @@
+import Foundation
+import JSONRPC
+import Testing
+import UsherTestKit
+
+/// What is not yours is not found; whose it is, the kernel says.
+@Suite(
+  "two users of one machine", .serialized,
+  .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can be two users; run this as root"))
+struct IsolationTests {
+  private let sandbox: SandboxUnderTest
+  private let daemon: DaemonUnderTest
+  private let alice: OtherUser
+  private let bob: OtherUser
+
+  init() throws {
+    sandbox = try SandboxUnderTest()
+    daemon = try DaemonUnderTest(
+      config: """
+        [access]
+        group = "4242"
+        [limits]
+        live_flows_per_user = 3
+        flow_starts_per_minute = 6
+
+        """ + sandbox.provider())
+    alice = try OtherUser(4001, groups: "4242", at: daemon)
+    bob = try OtherUser(4002, groups: "4242", at: daemon)
+  }
+
+  @Test("another's flow cannot be seen, answered or ended: it is as if there were none")
+  func flows() throws {
+    let mine = try alice.client()
+    let flow = try mine.startFlow()
+    let back = try #require(try Person.decide(at: flow.page()).location)
+    let other = try bob.client()
+    let calls: [(String, JSONValue)] = [
+      ("flow.get", [:]), ("flow.cancel", [:]), ("flow.wait", ["revision": 0, "timeoutMs": 5000]),
+      (
+        "flow.submit",
+        [
+          "revision": flow["revision"] ?? .null,
+          "input": ["type": "openURL", "redirectURL": .string(back)],
+        ]
+      ),
+    ]
+    for (method, params) in calls {
+      try expectNothing(method, params, "flow", flow["id"], other)
+    }
+    #expect(try other.call("flow.list")["flows"] == [])
+    #expect(try mine.call("flow.get", ["flow": flow["id"] ?? .null])["flow"] == flow)
+    #expect(try alice.browse(back).status == 200)
+    #expect(try mine.finished(flow)["status"] == "succeeded")
+  }
+
+  @Test("another's account and token cannot be had, and a request id is everybody's own")
+  func accounts() throws {
+    let account = try alice.signIn()["result"]?["account"]
+    let other = try bob.client()
+    for method in ["account.get", "account.forget", "token.get", "token.revoke"] {
+      try expectNothing(method, [:], "account", account, other)
+    }
+    try expectNothing(
+      "flow.start", ["provider": "demo", "kind": "authorize"], "params.account", account, other)
+    #expect(try other.call("account.list")["accounts"] == [])
+    #expect(try other.call("token.list")["tokens"] == [])
+    #expect(
+      try other.reason(of: "token.get", ["provider": "demo"]) == "interaction_required")
+    let start: JSONValue = [
+      "provider": "demo", "kind": "authorize", "params": [:], "requestId": "r",
+    ]
+    _ = try alice.client().call("flow.start", start)
+    _ = try other.call("flow.start", start)
+    let token = try alice.client().call("token.get", ["provider": "demo"])
+    #expect(try sandbox.honours(try #require(token["accessToken"]?.stringValue)))
+    // Root at the socket for apps is a user like others.
+    #expect(try daemon.client().call("account.list")["accounts"] == [])
+  }
+
+  @Test("another's events are not delivered")
+  func events() throws {
+    let topics: JSONValue = ["topics": ["flow", "account", "token", "confirm", "kyc"]]
+    let (mine, other) = (try alice.client(), try bob.client())
+    _ = try mine.call("events.subscribe", topics)
+    let cursor = try other.call("events.subscribe", topics)["cursor"]
+    let end = try alice.signIn()
+    let first = try #require(try mine.receive())["params"]?["event"]
+    #expect(first?["flow"] == end["id"])
+    // The first that Bob hears of is his own: whatever came before was not for him.
+    let own = try bob.client().startFlow()
+    let heard = try #require(try other.receive())["params"]?["event"]
+    #expect(heard?["flow"] == own["id"])
+    // Nor is it told to who asks for what is past.
+    let late = try bob.client()
+    _ = try late.call(
+      "events.subscribe", ["topics": ["flow", "account"], "since": cursor ?? .null])
+    let past = try #require(try late.receive())["params"]?["event"]
+    #expect(past?["flow"] == own["id"])
+  }
+
+  @Test("a browser of another user cannot finish a sign-in, though it has the right URL")
+  func browser() throws {
+    let client = try alice.client()
+    let flow = try client.startFlow()
+    // Bob signs in as himself at Alice's URL, and his browser follows the redirect.
+    let intruding = try #require(
+      try Person.decide(at: flow.page(), user: "bob").location)
+    let refused = try bob.browse(intruding)
+    #expect(refused.status == 403)
+    #expect(refused.page.contains("another user of this machine"))
+    #expect(try Web.get(intruding).status == 403, "root's browser is another user's too")
+    #expect(try client.call("flow.get", ["flow": flow["id"] ?? .null])["flow"] == flow)
+    #expect(try sandbox.requests("token") == 0)
+    let back = try #require(try Person.decide(at: flow.page()).location)
+    #expect(try alice.browse(back).status == 200)
+    let end = try client.finished(flow)
+    #expect(end["status"] == "succeeded")
+    #expect(
+      try client.call("account.list")["accounts"]?.arrayValue?.first?["subject"] == "usr_alice")
+    #expect(daemon.log.contains("a browser of another user came to a redirect listener"))
+  }
+
+  @Test("who is not in the group may ask how the daemon is, and nothing else")
+  func outsider() throws {
+    let carol = try OtherUser(4003, groups: "4003", at: daemon)
+    let outsider = try carol.client()
+    let status = try outsider.call("system.status")
+    #expect(status["ready"] == true)
+    #expect(status["providers"] == [])
+    let calls: [(String, JSONValue)] = [
+      ("flow.start", ["provider": "demo", "kind": "authorize", "params": [:]]),
+      ("flow.list", [:]), ("flow.get", ["flow": "flw_00000000000000000000000000"]),
+      ("account.list", [:]), ("token.get", ["provider": "demo"]), ("token.list", [:]),
+      ("provider.list", [:]),
+    ]
+    for (method, params) in calls {
+      #expect(try outsider.reason(of: method, params) == "permission_denied", "\(method)")
+    }
+    withExtendedLifetime(carol) {}
+  }
+
+  @Test("the admin socket lets nobody else in, and admin methods exist nowhere else")
+  func admin() throws {
+    #expect(try alice.connect(to: daemon.socketPath) == "connected")
+    #expect(try alice.connect(to: daemon.adminSocketPath) == "EACCES")
+    #expect(try alice.client().reason(of: "credential.list") == "method_not_found")
+  }
+
+  @Test("the limits of one user are not felt by another")
+  func limits() throws {
+    let (mine, other) = (try alice.client(), try bob.client())
+    for _ in 0..<3 { _ = try mine.startFlow() }
+    let start: JSONValue = ["provider": "demo", "kind": "authorize", "params": [:]]
+    #expect(
+      try mine.error(of: "flow.start", start)["data"]?["limit"] == "live_flows_per_user")
+    for _ in 0..<6 {
+      let flow = try other.startFlow()
+      _ = try other.call("flow.cancel", ["flow": flow["id"] ?? .null])
+    }
+    let error = try other.error(of: "flow.start", start)
+    #expect(error["data"]?["limit"] == "flow_starts_per_minute")
+    #expect((error["data"]?["retryAfterMs"]?.integerValue ?? 0) > 0)
+    let flows = try mine.call("flow.list")["flows"]?.arrayValue ?? []
+    _ = try mine.call("flow.cancel", ["flow": flows.first?["id"] ?? .null])
+    _ = try mine.startFlow()
+  }
+
+  /// What the call says of somebody else's thing is, but for its name, what it says of nothing.
+  private func expectNothing(
+    _ method: String, _ params: JSONValue, _ member: String, _ id: JSONValue?,
+    _ client: RawClient
+  ) throws {
+    let real = try #require(id?.stringValue)
+    let none = String(real.prefix(4)) + String(repeating: "0", count: real.count - 4)
+    func said(_ id: String) throws -> String {
+      var params = params
+      if member == "params.account" {
+        params["params"] = ["account": .string(id)]
+      } else {
+        params[member] = .string(id)
+      }
+      var error = try client.error(of: method, params)
+      error["data"]?["correlationId"] = nil
+      return error.text.replacing(id, with: "ID")
+    }
+    let aboutReal = try said(real)
+    #expect(try aboutReal == said(none))
+    #expect(aboutReal.contains("not_found"), "\(method): \(aboutReal)")
+  }
+}

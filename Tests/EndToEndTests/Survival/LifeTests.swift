@@ -1,0 +1,151 @@
+import Foundation
+import JSONRPC
+import Testing
+import UsherTestKit
+
+/// Starting and stopping as systemd, or a person at a terminal, does it.
+@Suite("starting and stopping", .serialized)
+struct LifeTests {
+  @Test("SIGTERM answers who waits, and ends with 0; the flow goes on after the next start")
+  func terminate() throws {
+    let sandbox = try SandboxUnderTest()
+    let daemon = try DaemonUnderTest(config: sandbox.provider())
+    let client = try daemon.client()
+    let flow = try client.startFlow()
+    let idle = try daemon.client()
+    try client.send(
+      #"{"jsonrpc":"2.0","id":"w","method":"flow.wait","params":{"flow":\#(flow["id"]?.text ?? ""),"#
+        + #""revision":\#(flow["revision"]?.text ?? ""),"timeoutMs":60000}}"#)
+    // The later call is answered, so the earlier one is being waited for.
+    _ = try client.call("system.status")
+    #expect(try daemon.stop() == 0)
+    let answer = try #require(try client.receive())
+    #expect(answer["id"] == "w")
+    #expect(answer["error"]?["data"]?["reason"] == "shutting_down")
+    #expect(try client.receive() == nil)
+    #expect(try idle.receive() == nil)
+    for path in [daemon.socketPath, daemon.adminSocketPath] {
+      #expect(!FileManager.default.fileExists(atPath: path), "\(path) is left over")
+    }
+    try daemon.start()
+    try daemon.comeBack(to: try #require(try Person.decide(at: flow.page()).location))
+    #expect(try daemon.client().finished(flow)["status"] == "succeeded")
+  }
+
+  @Test("what a provider answers while the daemon stops is still delivered, and kept")
+  func refreshWhileStopping() throws {
+    let sandbox = try SandboxUnderTest()
+    let daemon = try DaemonUnderTest(config: sandbox.provider())
+    let client = try daemon.client()
+    try client.signIn()
+    try sandbox.control(
+      "POST", "faults",
+      ["endpoint": "token", "fault": ["delayMs": 700], "times": 1])
+    try client.send(
+      #"{"jsonrpc":"2.0","id":"t","method":"token.get","params":"#
+        + #"{"provider":"demo","forceRefresh":true}}"#)
+    try eventually(within: 5, "the refresh is under way") {
+      try sandbox.requests("token", grantType: "refresh_token") == 1
+    }
+    #expect(try daemon.stop() == 0)
+    let answer = try #require(try client.receive())
+    let token = try #require(answer["result"]?["accessToken"], "\(answer.text)")
+    try daemon.start()
+    let again = try daemon.client().call("token.get", ["provider": "demo"])
+    #expect(again["accessToken"] == token)
+    #expect(try sandbox.requests("token", grantType: "refresh_token") == 1)
+  }
+
+  @Test("a provider that does not answer does not keep it from stopping")
+  func hangingProvider() throws {
+    let sandbox = try SandboxUnderTest()
+    let daemon = try DaemonUnderTest(config: sandbox.provider())
+    try sandbox.control("POST", "faults", ["endpoint": "*", "fault": ["delayMs": 60_000]])
+    let client = try daemon.client()
+    try client.send(
+      #"{"jsonrpc":"2.0","id":"c","method":"flow.start","params":"#
+        + #"{"provider":"demo","kind":"authorize","params":{},"waitMs":60000}}"#)
+    try eventually(within: 5, "discovery is under way") { try sandbox.requests("discovery") == 1 }
+    #expect(try daemon.stop() == 0)
+    #expect(try client.receive()?["error"]?["data"]?["reason"] == "shutting_down")
+  }
+
+  @Test("it tells systemd when it answers and when it stops, and that it is alive meanwhile")
+  func notify() throws {
+    let place = try Workplace()
+    let systemd = try NotifySocket(place.file("notify"))
+    let daemon = try DaemonUnderTest(
+      config: "", environment: ["NOTIFY_SOCKET": place.file("notify"), "WATCHDOG_USEC": "200000"])
+    #expect(try systemd.message(with: "READY=1").contains("STATUS=Serving 0 providers"))
+    for _ in 0..<3 { try systemd.message(with: "WATCHDOG=1", within: 2) }
+    #expect(try daemon.stop() == 0)
+    try systemd.message(with: "STOPPING=1")
+  }
+
+  @Test("it is not ready where it cannot start")
+  func notReady() throws {
+    let place = try Workplace()
+    let systemd = try NotifySocket(place.file("notify"))
+    let state = place.file("state")
+    try FileManager.default.createDirectory(atPath: state, withIntermediateDirectories: false)
+    try place.write("no database", to: "state/usherd.db")
+    try place.write("", to: "usherd.toml")
+    let refused = try run(
+      BuiltProduct.path("usherd"),
+      [
+        "--config", place.file("usherd.toml"), "--state", state, "--socket", place.file("u"),
+        "--admin-socket", place.file("a"),
+      ], environment: ["NOTIFY_SOCKET": place.file("notify")])
+    #expect(refused.status == 1)
+    #expect(!systemd.hasMessage)
+  }
+
+  @Test("sockets that systemd opened are taken by their names, and left to it")
+  func activation() throws {
+    let place = try Workplace()
+    let systemd = try NotifySocket(place.file("notify"))
+    let program = try activate(place, names: "usherd-admin.sock:usherd.sock")
+    // The first connection starts it.
+    let client = try connect(place.file("u"))
+    #expect(try client.call("system.status")["ready"] == true)
+    #expect(try client.reason(of: "credential.list") == "method_not_found")
+    #expect(try RawClient(place.file("a")).call("credential.list")["credentials"] == [])
+    try systemd.message(with: "READY=1")
+    #expect(try program.stop() == 0, "\(program.log)")
+    try systemd.message(with: "STOPPING=1")
+    #expect(FileManager.default.fileExists(atPath: place.file("u")))
+    #expect(FileManager.default.fileExists(atPath: place.file("a")))
+  }
+
+  @Test("a socket of another name is refused")
+  func wrongName() throws {
+    let place = try Workplace()
+    let program = try activate(place, names: "usherd-admin.sock:usherd.socket")
+    let client = try connect(place.file("u"))
+    #expect(try program.exitStatus() == 1)
+    #expect(program.log.contains("a socket named usherd.socket was passed"))
+    withExtendedLifetime(client) {}
+  }
+
+  /// `systemd-socket-activate` becomes the daemon when somebody connects. The admin socket is first.
+  private func activate(_ place: Workplace, names: String) throws -> RunningProgram {
+    try place.write("", to: "usherd.toml")
+    return try RunningProgram(
+      "/usr/bin/systemd-socket-activate",
+      [
+        "--fdname=\(names)", "-l", place.file("a"), "-l", place.file("u"), "-E",
+        "NOTIFY_SOCKET=\(place.file("notify"))", BuiltProduct.path("usherd"), "--config",
+        place.file("usherd.toml"), "--state", place.file("state"),
+      ], log: place.file("log"))
+  }
+
+  private func connect(_ path: String) throws -> RawClient {
+    var client: RawClient?
+    try eventually(within: 10, "somebody listens at \(path)") {
+      client = try? RawClient(path)
+      return client != nil
+    }
+    guard let client else { throw TestTrouble("no client") }
+    return client
+  }
+}

@@ -1,0 +1,42 @@
+import Foundation
+import UsherTestKit
+
+/// What systemd listens on: `$NOTIFY_SOCKET` (sd_notify(3)).
+final class NotifySocket {
+  private let descriptor: Int32
+
+  init(_ path: String) throws {
+    descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: Array(path.utf8) + [0]) }
+    let size = socklen_t(MemoryLayout<sockaddr_un>.size)
+    let result = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(descriptor, $0, size) }
+    }
+    try must(result == 0, "cannot bind \(path): \(String(cString: strerror(errno)))")
+  }
+
+  deinit { close(descriptor) }
+
+  /// The next message that has this line; what comes before is dropped.
+  @discardableResult
+  func message(with line: String, within seconds: Double = 10) throws -> String {
+    let deadline = Date(timeIntervalSinceNow: seconds)
+    while true {
+      var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+      let left = Int32(max(0, deadline.timeIntervalSinceNow * 1000))
+      try must(poll(&poller, 1, left) > 0, "no \(line) within \(seconds) s")
+      var bytes = [UInt8](repeating: 0, count: 4096)
+      let count = recv(descriptor, &bytes, bytes.count, 0)
+      let message = String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
+      if message.split(separator: "\n").contains(Substring(line)) { return message }
+    }
+  }
+
+  /// Whether something is waiting to be read now.
+  var hasMessage: Bool {
+    var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+    return poll(&poller, 1, 0) > 0
+  }
+}
