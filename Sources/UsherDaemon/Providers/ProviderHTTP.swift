@@ -114,10 +114,10 @@ final class ProviderHTTP: Sendable {
     do {
       let body = try await response.body.collect(upTo: Self.replyLimit)
       let headers = response.headers.map { ($0.name.lowercased(), $0.value) }
-      return .reply(
-        HTTPReply(
-          status: Int(response.status.code), headers: Dictionary(headers) { _, last in last },
-          body: Array(body.readableBytesView)))
+      let reply = HTTPReply(
+        status: Int(response.status.code), headers: Dictionary(headers) { _, last in last },
+        body: Array(body.readableBytesView))
+      return .reply(reply.withoutEchoes(of: request))
     } catch is NIOTooManyBytesError {
       return .unreadable(message: "the provider's answer is larger than 1 MiB")
     }

@@ -95,7 +95,7 @@ extension CanaryTests {
     try setSecret()
     let spoils = [
       ("token", ["400", "401", "403", "500", "redirect", "type", "types", "token_type"]),
-      ("token", ["broken", "half", "signature", "claims"]), ("jwks", ["500", "broken"]),
+      ("token", ["broken", "half", "signature", "claims", "echo"]), ("jwks", ["500", "broken"]),
       ("userinfo", ["500", "broken", "types", "half"]),
     ]
     for (endpoint, kinds) in spoils {
@@ -129,7 +129,9 @@ extension CanaryTests {
 
   private func refreshes() throws -> [String] {
     let get: JSONValue = ["provider": .string(Self.decoy), "minValidSeconds": 86_400]
-    let kinds = ["401", "403", "type", "types", "token_type", "redirect", "broken", "500", "half"]
+    let kinds = [
+      "401", "403", "echo", "type", "types", "token_type", "redirect", "broken", "500", "half",
+    ]
     for how in kinds {
       try provider.spoil("token", how)
       try client.reply(to: "token.get", get)

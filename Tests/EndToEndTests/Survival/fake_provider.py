@@ -12,7 +12,7 @@ import secrets
 import sys
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import parse_qs, unquote_plus, urlencode, urlsplit
 
 MARK = sys.argv[1]
 known = []
@@ -139,10 +139,20 @@ class Provider(BaseHTTPRequestHandler):
             subject["nonce"] = nonces.pop(form["code"], "none")
         now = int(time.time())
         claims = subject | {"iat": now, "exp": now + 300, "mark": secret("claim")}
+        if spoiled.get("token") == "echo":
+            spoiled.pop("token")
+            return self.reply({"error": "invalid_request", "error_description": self.echo(form)}, 400)
         return self.answer("token", {
             "access_token": secret("at"), "refresh_token": secret("rt"), "token_type": "Bearer",
             "expires_in": 300, "scope": "openid offline_access", "id_token": key.token(claims),
         })
+
+    def echo(self, form):
+        """What a careless provider says of a request it does not like."""
+        sent = [form[name] for name in ("code", "code_verifier", "refresh_token") if name in form]
+        words = self.headers.get("Authorization", "").split()[1:]
+        pairs = [unquote_plus(base64.b64decode(word).decode()) for word in words]
+        return f"this is wrong: {' '.join(sent + words + pairs)}"
 
     def note_authorization(self):
         words = self.headers.get("Authorization", "").split()

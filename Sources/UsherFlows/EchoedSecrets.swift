@@ -1,0 +1,57 @@
+import FoundationEssentials
+import UsherCore
+
+extension HTTPReply {
+  /// A refusal without the secrets of the request it refuses.
+  ///
+  /// Some providers write the code or refresh token they do not like into `error_description`, and
+  /// that text is shown to people and logged. Values shorter than eight bytes are left: what is
+  /// secret is longer, and words would be torn.
+  package func withoutEchoes(of request: HTTPRequest) -> HTTPReply {
+    guard status >= 400 || jsonObject?["error"] != nil else { return self }
+    let secrets = SentSecrets(request).values
+    guard !secrets.isEmpty else { return self }
+    var text = String(decoding: body, as: UTF8.self)
+    for secret in secrets { text = text.replacing(secret, with: "…") }
+    var reply = self
+    reply.body = Array(text.utf8)
+    return reply
+  }
+}
+
+/// What is secret in a request, as an answer may repeat it; the longest first.
+private struct SentSecrets {
+  private static let shortest = 8
+  /// Fields of a form that tell nothing.
+  private static let known: Set<String> = [
+    "audience", "client_assertion_type", "client_id", "grant_type", "redirect_uri", "resource",
+    "scope", "token_type_hint",
+  ]
+
+  let values: [String]
+
+  init(_ request: HTTPRequest) {
+    let fields = request.body.flatMap { FormEncoding.decode($0.revealed()) } ?? []
+    let sent =
+      fields.filter { !Self.known.contains($0.name) }.map(\.value)
+      + request.headers.filter { $0.name.lowercased() == "authorization" }
+      .flatMap { Self.credentials($0.value) }
+    // In JSON a slash may have been escaped.
+    let all = Set(sent + sent.map { $0.replacing("/", with: "\\/") })
+    values = all.filter { $0.utf8.count >= Self.shortest }
+      .sorted { ($1.utf8.count, $1) < ($0.utf8.count, $0) }
+  }
+
+  /// The token of `Bearer`; of `Basic` the password too (RFC 6749 §2.3.1).
+  private static func credentials(_ header: Secret) -> [String] {
+    guard let token = header.revealed().split(separator: " ").last.map({ String($0) }) else {
+      return []
+    }
+    let pair = Data(base64Encoded: token).map { String(decoding: $0, as: UTF8.self) } ?? ""
+    guard let password = pair.split(separator: ":", maxSplits: 1).dropFirst().first else {
+      return [token]
+    }
+    let plain = FormEncoding.decode("p=\(password)")?.first?.value
+    return [token, String(password)] + (plain.map { [$0] } ?? [])
+  }
+}
