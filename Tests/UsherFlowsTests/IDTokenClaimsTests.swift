@@ -24,6 +24,28 @@ struct IDTokenClaimsTests {
     }
   }
 
+  @Test(
+    "of a refresh are of the same issuer, client and person",
+    arguments: [
+      ([:], nil), (["aud": ["other", "usher"], "exp": 1, "nonce": "n-2"], nil),
+      (["iss": "https://evil.example.com"], .issuer), (["aud": "other"], .audience),
+      (["aud": nil], .audience), (["sub": "u-2"], .otherSubject), (["sub": nil], .otherSubject),
+    ] as [([String: JSONValue?], IDTokenClaims.Rule?)])
+  func refreshed(changes: [String: JSONValue?], rule: IDTokenClaims.Rule?) {
+    let payload = Base64URL.encode(claims(nonce: "n-1", changes).encoded())
+    let token = Secret("e30.\(payload).sig")
+    #expect(
+      IDTokenClaims.flaw(refreshed: token, issuer: issuer, clientID: "usher", subject: "u-1")
+        == rule)
+  }
+
+  @Test("of a refresh say nothing where they cannot be read", arguments: ["", "a.b", "e30.W10.s"])
+  func unreadableRefreshed(token: String) {
+    #expect(
+      IDTokenClaims.flaw(
+        refreshed: Secret(token), issuer: issuer, clientID: "usher", subject: "u-1") == nil)
+  }
+
   @Test("pass")
   func good() throws {
     let payload = claims(nonce: "n-1", ["auth_time": 1_799_999_990]).encoded()

@@ -38,8 +38,15 @@ struct TokenSource: Sendable {
     case .found(let metadata):
       let isWhole = scope == record.details.grant.scope
       let call = OIDCCall.refresh(refreshToken, scope: isWhole ? nil : scope, metadata)
-      let outcome = await http.send(call, for: provider)
-      return read(outcome, record, refreshToken, scope)
+      let refreshed = read(await http.send(call, for: provider), record, refreshToken, scope)
+      guard case .granted(let tokens) = refreshed, let token = tokens.idToken?.unsealed(),
+        let rule = IDTokenClaims.flaw(
+          refreshed: token, issuer: metadata.issuer, clientID: provider.oidc.clientID,
+          subject: record.subject)
+      else { return refreshed }
+      await discard(tokens, of: record)
+      let word = ProviderWord(name: record.provider, code: "id_token", message: rule.message)
+      return .dead(word)
     case .unreachable(let message): return .failed(unreachable(record, message, after: nil))
     case .unusable(let message):
       return .failed(UsherError(.providerProtocolError, message))
@@ -87,6 +94,14 @@ extension HTTPReply {
 
 // Taking back (RFC 7009).
 extension TokenSource {
+  /// Takes back what a refresh brought that nobody will have.
+  func discard(_ tokens: TokenSet, of record: AccountRecord) async {
+    guard let provider = try? providers.named(record.provider),
+      case .found(let metadata) = await metadata.discovery(of: provider)
+    else { return }
+    for call in OIDCCall.revoking(tokens, metadata) { _ = await http.send(call, for: provider) }
+  }
+
   /// Takes back the refresh token, and the access tokens that live: not every provider ends those
   /// with it (§2.1 only says it should).
   ///

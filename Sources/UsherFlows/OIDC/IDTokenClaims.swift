@@ -53,6 +53,7 @@ package struct IDTokenClaims: Sendable, Equatable {
     case notYetValid = "nbf lies in the future"
     case nonce = "nonce is not the one that was sent"
     case accessTokenHash = "at_hash is not that of the access token"
+    case otherSubject = "sub is not the person who signed in"
     case authTime = "auth_time is missing or longer ago than was asked for"
 
     /// A sentence for people.
@@ -79,6 +80,24 @@ extension IDTokenClaims {
     } catch {
       return .failure(error)
     }
+  }
+
+  /// What is wrong with an ID token that came with a refresh (OIDC Core §12.2): it must be of the
+  /// same issuer, for the same client and about the same person.
+  ///
+  /// It came from the token endpoint itself and is used for nothing else: its signature is not looked
+  /// at (§3.1.3.7 item 6), and one that cannot be read says nothing.
+  package static func flaw(
+    refreshed token: Secret, issuer: String, clientID: String, subject: String
+  ) -> Rule? {
+    let parts = token.revealed().split(separator: ".", omittingEmptySubsequences: false)
+    guard parts.count == 3, let payload = Base64URL.decode(parts[1]),
+      let claims = HTTPReply(status: 200, body: payload).jsonObject
+    else { return nil }
+    guard claims["iss"]?.stringValue == issuer else { return .issuer }
+    let audience = claims["aud"]?.arrayValue ?? [claims["aud"] ?? .null]
+    guard audience.contains(.string(clientID)) else { return .audience }
+    return claims["sub"]?.stringValue == subject ? nil : .otherSubject
   }
 
   /// Items 3 to 5. No audience beside us is trusted.
