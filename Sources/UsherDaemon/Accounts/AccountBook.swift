@@ -21,6 +21,15 @@ final class AccountBook: Sendable {
     var byOwner: [Owner: Set<AccountID>] = [:]
   }
 
+  /// Whose accounts at which provider are changed: a log-in may yet find out which one.
+  struct Shelf: Hashable, Sendable {
+    let owner: Owner
+    let provider: ProviderName
+  }
+
+  /// Planning, writing and taking over a change happen in one turn, or a refresh that is being
+  /// written brings a forgotten account back.
+  let turns = Turns<Shelf>()
   private let world: World
   private let events: EventBus
   private let state = Mutex(State())

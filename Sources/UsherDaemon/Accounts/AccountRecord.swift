@@ -14,6 +14,8 @@ struct AccountRecord: Sendable {
   var details: AccountDetails
   var tokens: [TokenKey: HeldToken]
 
+  var shelf: AccountBook.Shelf { .init(owner: owner, provider: provider) }
+
   /// The token a caller gets who asks for no scope.
   var mainKey: TokenKey { TokenKey(audience: "", scope: details.grant.scope) }
 }

@@ -27,6 +27,19 @@ extension FlowRunner {
     _ session: FlowSession, at now: Timestamp
   ) async throws(UsherError) {
     if case .ignore = answer { return }
+    guard case .finish(let completion) = answer, completion.grant != nil else {
+      return try await write(answer, machine, before, session, at: now)
+    }
+    let shelf = AccountBook.Shelf(owner: session.owner, provider: session.provider)
+    try await accounts.turns.take(shelf) { () throws(UsherError) in
+      try await write(answer, machine, before, session, at: now)
+    }
+  }
+
+  private func write(
+    _ answer: EngineAnswer, _ machine: any AnyMachine, _ before: FlowSession.Standing,
+    _ session: FlowSession, at now: Timestamp
+  ) async throws(UsherError) {
     var decision = decide(answer, machine, before, at: now)
     var plan = try plan(decision, session, before)
     do {

@@ -100,7 +100,7 @@ actor Refresher {
 
   private func refresh(_ record: AccountRecord, _ key: TokenKey) async throws(UsherError) -> [UInt8]
   {
-    if let unsaved = waiting(record) { return try await save(unsaved, key) }
+    if let saved = try await saveWaiting(record, key) { return saved }
     guard record.details.grant.death == nil, let refreshToken = record.details.grant.refreshToken
     else { throw deadGrant(record) }
     if let error = refusal(of: record.id, key, refreshToken) { throw error }
@@ -109,12 +109,7 @@ actor Refresher {
     FailPoint.reach("refresh.after-reply")
     switch asked {
     case .granted(let tokens):
-      let now = world.clock.now()
-      guard
-        let update = try book.update(
-          record.id, key, granted: tokens, for: refreshToken, at: now)
-      else { return try current(record.id, key) }
-      return try await save(Unsaved(update: update, used: refreshToken), key)
+      return try await keep(tokens, for: refreshToken, record, key)
     case .dead(let word): return try await bury(record, key, word)
     case .refused(let word):
       let message = "provider \(record.provider) refuses to refresh and does not say why"
@@ -124,6 +119,33 @@ actor Refresher {
       // Only what the provider itself said: a missing credential is looked for each time.
       if error.detail.provider != nil { remember(error, record.id, key, refreshToken) }
       throw error
+    }
+  }
+
+  private func keep(
+    _ tokens: TokenSet, for refreshToken: Sealed<Secret>, _ record: AccountRecord, _ key: TokenKey
+  ) async throws(UsherError) -> [UInt8] {
+    let saved = try await book.turns.take(record.shelf) { () throws(UsherError) -> [UInt8]? in
+      let now = world.clock.now()
+      guard
+        let update = try book.update(record.id, key, granted: tokens, for: refreshToken, at: now)
+      else { return nil }
+      return try await save(Unsaved(update: update, used: refreshToken), key)
+    }
+    if let saved { return saved }
+    // Forgotten meanwhile: nobody will have these.
+    if book.record(record.id) == nil { await source.discard(tokens, of: record) }
+    return try current(record.id, key)
+  }
+
+  /// Writes what still waits for the disk; nil where nothing does.
+  private func saveWaiting(
+    _ record: AccountRecord, _ key: TokenKey
+  ) async throws(UsherError) -> [UInt8]? {
+    guard waiting(record) != nil else { return nil }
+    return try await book.turns.take(record.shelf) { () throws(UsherError) -> [UInt8]? in
+      guard let record = book.record(record.id), let unsaved = waiting(record) else { return nil }
+      return try await save(unsaved, key)
     }
   }
 
@@ -165,14 +187,18 @@ actor Refresher {
       metadata: [
         "provider": .string(record.provider.rawValue), "account": .string(record.id.rawValue),
       ])
-    guard
-      let update = try book.update(
-        record.id, died: word, of: record.details.grant.refreshToken)
-    else { return try current(record.id, key) }
-    try await store.commit(update.changes)
-    book.install(update)
+    let buried = try await book.turns.take(record.shelf) {
+      () throws(UsherError) -> AccountRecord? in
+      guard
+        let update = try book.update(record.id, died: word, of: record.details.grant.refreshToken)
+      else { return nil }
+      try await store.commit(update.changes)
+      book.install(update)
+      return update.record
+    }
+    guard let buried else { return try current(record.id, key) }
     events.publish(.token("dead", record, at: world.clock.now()), owner: record.owner)
-    throw deadGrant(update.record)
+    throw deadGrant(buried)
   }
 
   /// Where no new token can be had, the one there is serves while it lives; who asked for another

@@ -14,11 +14,13 @@ struct Revoker: Sendable {
   func drop(_ record: AccountRecord) async throws(UsherError) -> AccountForget.Revocation {
     let revoked = await takeBack(record)
     let word = ProviderWord(name: record.provider, code: "revoked")
-    guard let update = try book.update(dropping: record, word: word) else {
-      throw UsherError(.conflict, "the account changed meanwhile: ask again")
+    try await book.turns.take(record.shelf) { () throws(UsherError) in
+      guard let update = try book.update(dropping: record, word: word) else {
+        throw UsherError(.conflict, "the account changed meanwhile: ask again")
+      }
+      try await store.commit(update.changes)
+      book.install(update)
     }
-    try await store.commit(update.changes)
-    book.install(update)
     return revoked
   }
 
@@ -27,8 +29,10 @@ struct Revoker: Sendable {
     _ record: AccountRecord, revoke: Bool
   ) async throws(UsherError) -> AccountForget.Revocation {
     let revoked = revoke ? await takeBack(record) : .skipped
-    try await store.commit([.deleteAccount(record.id)])
-    book.remove(record)
+    try await book.turns.take(record.shelf) { () throws(UsherError) in
+      try await store.commit([.deleteAccount(record.id)])
+      book.remove(record)
+    }
     return revoked
   }
 

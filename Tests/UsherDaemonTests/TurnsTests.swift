@@ -1,0 +1,64 @@
+import Synchronization
+import Testing
+import UsherCore
+
+@testable import UsherDaemon
+
+@Suite("Turns")
+struct TurnsTests {
+  /// How many are inside at once.
+  private final class Crowd: Sendable {
+    private let count = Mutex(0)
+
+    func enter() -> Int {
+      count.withLock { count in
+        count += 1
+        return count
+      }
+    }
+
+    func leave() { count.withLock { $0 -= 1 } }
+  }
+
+  @Test("for one key are taken one after the other")
+  func oneKey() async throws {
+    let turns = Turns<String>()
+    let crowd = Crowd()
+    await withTaskGroup(of: Void.self) { group in
+      for _ in 0..<50 {
+        group.addTask {
+          try? await turns.take("a") { () throws(UsherError) in
+            #expect(crowd.enter() == 1)
+            await Task.yield()
+            crowd.leave()
+          }
+        }
+      }
+    }
+  }
+
+  @Test("for different keys do not wait for each other, and one that fails is over")
+  func otherKey() async throws {
+    let turns = Turns<String>()
+    let held = Gate()
+    let isIn = Gate()
+    let holding = Task {
+      try await turns.take("a") { () throws(UsherError) in
+        isIn.open()
+        await held.pass()
+      }
+    }
+    await isIn.pass()
+    for _ in 0..<2 {
+      await #expect(throws: UsherError.self) {
+        try await turns.take("b") { () throws(UsherError) in
+          throw UsherError(.conflict, "no")
+        }
+      }
+    }
+    held.open()
+    try await holding.value
+    let answer = try await turns.take("a") { () throws(UsherError) in 7 }
+    #expect(answer == 7)
+  }
+}
