@@ -32,7 +32,7 @@ struct RedirectListeners: Sendable {
           try channel.pipeline.syncOperations.configureHTTPServerPipeline(
             withErrorHandling: true)
           try channel.pipeline.syncOperations.addHandlers([
-            IdleStateHandler(allTimeout: .seconds(10)), RedirectHandler(judge),
+            RedirectHandler(judge)
           ])
         }
       }
@@ -162,8 +162,12 @@ private final class RedirectHandler: ChannelInboundHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart
 
+  /// Seconds a connection may last: anybody on this machine can open one and say nothing, or little.
+  private static let longest = TimeAmount.seconds(10)
+
   private let judge: RedirectJudge
   private var isAnswered = false
+  private var deadline: Scheduled<Void>?
 
   init(_ judge: RedirectJudge) { self.judge = judge }
 
@@ -175,8 +179,15 @@ private final class RedirectHandler: ChannelInboundHandler {
     answer(page, context)
   }
 
-  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-    if event is IdleStateHandler.IdleStateEvent { context.close(promise: nil) }
+  func channelActive(context: ChannelHandlerContext) {
+    let channel = context.channel
+    deadline = context.eventLoop.scheduleTask(in: Self.longest) { channel.close(promise: nil) }
+    context.fireChannelActive()
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    deadline?.cancel()
+    context.fireChannelInactive()
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
