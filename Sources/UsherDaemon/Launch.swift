@@ -33,6 +33,7 @@ package struct Launch: Sendable {
       let setting = try setting(sockets)
       bootstrapLogging(level: try level(setting.config))
       let log = Logger(label: "usherd")
+      raiseFileLimit()
       for weakness in ProcessHardening.apply() { log.warning("\(weakness)") }
       var quiet = log
       quiet.logLevel = .warning
@@ -66,6 +67,16 @@ package struct Launch: Sendable {
     return setting
   }
 
+  /// As many descriptors as we may have: the usual 1024 are fewer than the connections and redirect
+  /// listeners the limits allow.
+  private func raiseFileLimit() {
+    var limit = rlimit()
+    let files = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+    guard getrlimit(files, &limit) == 0, limit.rlim_cur < limit.rlim_max else { return }
+    limit.rlim_cur = min(limit.rlim_max, 65_536)
+    _ = setrlimit(files, &limit)
+  }
+
   private func level(_ config: Config) throws -> Logger.Level {
     let word = logLevel ?? config.log.level.rawValue
     guard let level = Logger.Level(rawValue: word) else {
@@ -74,8 +85,14 @@ package struct Launch: Sendable {
     return level
   }
 
+  /// With its parents: a user's first daemon may find no `~/.local/state`.
   private func makeStateDirectory(_ path: String) throws {
-    guard mkdir(path, 0o700) != 0, errno != EEXIST else { return }
+    var isThere = mkdir(path, 0o700) == 0 || errno == EEXIST
+    if !isThere, errno == ENOENT, let slash = path.lastIndex(of: "/"), slash > path.startIndex {
+      try makeStateDirectory(String(path[..<slash]))
+      isThere = mkdir(path, 0o700) == 0 || errno == EEXIST
+    }
+    guard !isThere else { return }
     throw UsherError(
       .storageUnavailable, "the state directory \(path) cannot be made: \(String(errno: errno))")
   }
