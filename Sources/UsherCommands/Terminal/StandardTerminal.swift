@@ -29,11 +29,23 @@ package final class StandardTerminal: Terminal {
       while !rest.isEmpty {
         let count = Glibc.write(file, rest.baseAddress, rest.count)
         if count < 0 && errno == EINTR { continue }
-        // Whoever read this is gone: there is nobody left to tell.
-        guard count > 0 else { return }
+        guard count > 0 else { return lost(stream, errno) }
         rest = UnsafeRawBufferPointer(rebasing: rest[count...])
       }
     }
+  }
+
+  /// Output that cannot be written ends the program: whoever read it is gone and no more is wanted,
+  /// or the disk is full and a script must not believe that it has got all.
+  private func lost(_ stream: TerminalStream, _ trouble: CInt) {
+    guard stream == .output else { return }
+    if trouble == EPIPE {
+      signal(SIGPIPE, SIG_DFL)
+      raise(SIGPIPE)
+    }
+    write(
+      "usherctl: the output cannot be written: \(String(cString: strerror(trouble)))\n", to: .error)
+    exit(1)
   }
 
   package func readLine(echo: Bool) async throws -> String? {
