@@ -24,6 +24,34 @@ struct FailPointTests {
     #expect(counts.allSatisfy { $0 >= 5 }, "passed so often: \(counts)")
   }
 
+  @Test("a flow that was told to be cancelled is, and one that was not can be again")
+  func cancel() throws {
+    let sandbox = try SandboxUnderTest()
+    for point in ["store.before-commit", "store.after-commit"] {
+      let deaths = try deaths(at: point) { number in
+        try cancel(sandbox, dyingAt: "\(point):\(number)")
+      }
+      #expect(deaths >= 1)
+    }
+  }
+
+  private func cancel(_ sandbox: SandboxUnderTest, dyingAt point: String) throws -> Bool {
+    let daemon = try DaemonUnderTest(config: sandbox.provider())
+    let id: JSONValue = ["flow": try daemon.client().startFlow()["id"] ?? .null]
+    try? daemon.restart(environment: ["USHER_FAILPOINT": point])
+    let told = try? daemon.client().call("flow.cancel", id)["flow"]
+    let isDead = try told == nil && died(daemon)
+    try must(isDead || told?["status"] == "cancelled", "\(point): \(told?.text ?? "nothing")")
+    try daemon.restart(environment: ["USHER_FAILPOINT": ""])
+    let client = try daemon.client()
+    if let told { try must(try client.call("flow.get", id)["flow"] == told, "it lives again") }
+    let again = try client.call("flow.cancel", id)["flow"]
+    try must(again?["status"] == "cancelled", "\(point): \(again?.text ?? "nothing")")
+    try must(
+      told == nil || again?["revision"] == told?["revision"], "it was cancelled a second time")
+    return isDead
+  }
+
   /// - Returns: Whether the daemon died.
   private func signIn(
     _ kind: String, _ sandbox: SandboxUnderTest, dyingAt point: String

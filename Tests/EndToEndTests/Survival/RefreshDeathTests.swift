@@ -35,6 +35,27 @@ struct RefreshDeathTests {
     }
   }
 
+  @Test("a grant that the provider took back is dead, wherever it dies on hearing of it")
+  func deadGrant() throws {
+    let sandbox = try SandboxUnderTest()
+    try sandbox.control("POST", "settings", ["accessTokenSeconds": 1])
+    let points = Self.deaths.filter { $0.hasPrefix("store.") || $0.contains("after-reply") }
+    let daemons = try atOnce(0..<points.count) { _ in try signedIn(sandbox) }
+    try sandbox.control("POST", "revokeAll")
+    let died = try atOnce(0..<points.count) { index in
+      let daemon = daemons[index]
+      try? daemon.start(environment: ["USHER_FAILPOINT": points[index]])
+      let told = try? daemon.client().reply(to: "token.get", ["provider": "demo"])
+      let isDead = told == nil && (try? daemon.exitStatus(within: 2)) == -SIGKILL
+      daemon.killAtOnce()
+      try daemon.start(environment: ["USHER_FAILPOINT": ""])
+      let reason = try daemon.client().reason(of: "token.get", ["provider": "demo"])
+      try must(reason == "reauthentication_required", "\(points[index]): \(reason)")
+      return isDead
+    }
+    #expect(died.count { $0 } >= 3)
+  }
+
   private func signedIn(_ sandbox: SandboxUnderTest) throws -> DaemonUnderTest {
     let daemon = try DaemonUnderTest(config: sandbox.provider())
     let client = try daemon.client()
