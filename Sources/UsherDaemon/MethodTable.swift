@@ -70,8 +70,9 @@ struct MethodTable: Sendable {
     add(FlowGet.self, .flow(\.flow)) { get, call throws(UsherError) in
       try .now(try flows.get(get, call.caller))
     }
-    add(FlowList.self, .provider(\.provider)) { list, call throws(UsherError) in
-      try .now(flows.list(list, call.caller))
+    // It waits for nothing, but a thousand flows take long to write down: not on the event loop.
+    wait(FlowList.self, .provider(\.provider)) { list, caller async throws(UsherError) in
+      flows.list(list, caller)
     }
     wait(FlowSubmit.self, .flow(\.flow)) { submit, caller async throws(UsherError) in
       try await flows.submit(submit, caller)
