@@ -56,7 +56,7 @@ struct LifeTests {
     #expect(try sandbox.requests("token", grantType: "refresh_token") == 1)
   }
 
-  @Test("a provider that does not answer does not keep it from stopping")
+  @Test("a provider that does not answer does not keep it from stopping; new calls are refused")
   func hangingProvider() throws {
     let sandbox = try SandboxUnderTest()
     let daemon = try DaemonUnderTest(config: sandbox.provider())
@@ -66,6 +66,10 @@ struct LifeTests {
       #"{"jsonrpc":"2.0","id":"c","method":"flow.start","params":"#
         + #"{"provider":"demo","kind":"authorize","params":{},"waitMs":60000}}"#)
     try eventually(within: 5, "discovery is under way") { try sandbox.requests("discovery") == 1 }
+    kill(daemon.pid, SIGTERM)
+    try eventually(within: 1.5, "new calls are refused") {
+      try client.reply(to: "system.status")["error"]?["data"]?["reason"] == "shutting_down"
+    }
     #expect(try daemon.stop() == 0)
     #expect(try client.receive()?["error"]?["data"]?["reason"] == "shutting_down")
   }
