@@ -34,7 +34,9 @@ struct MethodTable: Sendable {
     }
 
     wait(CredentialSet.self) { set, _ async throws(UsherError) in
-      try await credentials.set(set)
+      let done = try await credentials.set(set)
+      await tokens.refresher.forgetRefusals()
+      return done
     }
     add(CredentialList.self) { _, _ throws(UsherError) in try .now(try credentials.list()) }
     wait(CredentialDelete.self) { delete, _ async throws(UsherError) in

@@ -248,6 +248,9 @@ actor Refresher {
     return error
   }
 
+  /// A credential has changed: what was refused with the old one may be granted now.
+  func forgetRefusals() { refusals = [:] }
+
   /// Nothing where a new log-in has brought another refresh token.
   private func refusal(
     of account: AccountID, _ key: TokenKey, _ refreshToken: Sealed<Secret>
