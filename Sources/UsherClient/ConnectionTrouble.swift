@@ -71,7 +71,7 @@ extension ConnectionTrouble: CustomStringConvertible {
   public var hint: String? {
     switch kind {
     case .noSocket, .refused: "is usherd running? systemctl start usherd.socket"
-    case .notPermitted: "join the group usher, or ask whoever runs this machine"
+    case .notPermitted: "some calls are for the administrator: ask whoever runs this machine"
     case .lost: "see journalctl -u usherd"
     case .garbled: "is it usherd that listens there?"
     case .incompatible: "the versions of client and daemon must fit"

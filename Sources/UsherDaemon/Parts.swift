@@ -12,6 +12,7 @@ struct Parts {
   private let http: ProviderHTTP
   private let store: Store
   private let book: AccountBook
+  private let log: Logger
 
   init(
     _ setting: DaemonSetting, _ world: World, _ store: Store, _ key: MasterKey,
@@ -27,9 +28,10 @@ struct Parts {
     http = ProviderHTTP(
       on: group, credentials: credentials, health: health, world: world, log: log)
     let metadata = MetadataCache(http: http, clock: world.clock)
-    let verifier = IDTokenVerifier(http: http)
+    let verifier = IDTokenVerifier(http: http, clock: world.clock)
     book = AccountBook(world: world, events: events)
     self.store = store
+    self.log = log
 
     let effects = EffectRunner(
       world: world, http: http, metadata: metadata, verifier: verifier,
@@ -63,7 +65,11 @@ struct Parts {
   /// Brings back what the store kept; nothing runs yet.
   func restore() throws(UsherError) {
     try book.restore(from: store)
-    try domain.flows.engine.restore()
+    for (flow, error) in try domain.flows.engine.restore() {
+      log.error(
+        "a stored flow cannot be read and is left alone",
+        metadata: ["flow": .string(flow.rawValue), "cause": .string(error.message)])
+    }
   }
 
   /// Lets what providers are answering just now arrive and be written, for a while; then stops.

@@ -137,6 +137,27 @@ struct AccountBookTests {
     #expect(try refreshToken(kept.record) == used)
   }
 
+  @Test("expired tokens of scopes that were asked for once go with the next refresh")
+  func pruning() async throws {
+    let record = try await signIn()
+    let used = try refreshToken(record)
+    let narrow = TokenKey(audience: "", scope: "narrow")
+    let first = try #require(
+      try book.update(
+        record.id, narrow, granted: .sample("access-2", expiresAt: clock.now() + .seconds(60)),
+        for: used, at: clock.now()))
+    try await store.commit(first.changes)
+    book.install(first)
+    clock.advance(by: .seconds(61))
+    let next = try #require(
+      try book.update(
+        record.id, record.mainKey, granted: .sample("access-3"),
+        for: refreshToken(first.record), at: clock.now()))
+    try await store.commit(next.changes)
+    #expect(Set(next.record.tokens.keys) == [record.mainKey])
+    #expect(try store.loadTokens().map(\.scope) == [record.mainKey.scope])
+  }
+
   @Test("what a refresh brings is dropped when the account was forgotten or signed in anew")
   func late() async throws {
     let record = try await signIn()

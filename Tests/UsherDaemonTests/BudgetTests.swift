@@ -29,6 +29,15 @@ struct StartBudgetTests {
     }
   }
 
+  @Test("a clock that is set back by a day costs a minute at most")
+  func clockSetBack() {
+    let budget = StartBudget()
+    for _ in 0..<4 { #expect(budget.take(.anna, at: start, perMinute: 4) == nil) }
+    let earlier = start - .seconds(86_400)
+    #expect(budget.take(.anna, at: earlier, perMinute: 4) == .seconds(15))
+    #expect(budget.take(.anna, at: earlier + .seconds(60), perMinute: 4) != .seconds(86_400))
+  }
+
   @Test("one user's starts cost another nothing")
   func owners() {
     let budget = StartBudget()

@@ -38,7 +38,7 @@ final class FlowStage: Sendable {
       health: ProviderHealth { _, _ in }, world: world, log: log)
     let effects = EffectRunner(
       world: world, http: http, metadata: MetadataCache(http: http, clock: clock),
-      verifier: IDTokenVerifier(http: http),
+      verifier: IDTokenVerifier(http: http, clock: clock),
       listeners: RedirectListeners(group: group, uid: { _, _ in nil }, log: log))
     runner = FlowRunner(
       world: world, store: store, accounts: book, events: events, effects: effects, log: log)

@@ -35,6 +35,12 @@ struct ProviderHealthTests {
     #expect(long.pause(for: .work, at: now) == .seconds(60))
   }
 
+  @Test("a clock that is set back by a day makes no day of a pause")
+  func clockSetBack() {
+    let health = health(after: [.gone])
+    #expect(health.pause(for: .work, at: now - .seconds(86_400)) == nil)
+  }
+
   @Test("a pause passes with the time; one good answer ends it")
   func recovery() {
     let health = health(after: [.gone, .gone])

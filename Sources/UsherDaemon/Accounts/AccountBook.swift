@@ -99,7 +99,13 @@ final class AccountBook: Sendable {
     if let rotated = tokens.refreshToken { record.details.grant.refreshToken = rotated }
     let token = try HeldToken(StoredToken(set: access, issuedAt: now), account: id)
     record.tokens[key] = token
-    let changes: [Change] = [.putAccount(try record.row()), .putToken(try record.row(key, token))]
+    var changes: [Change] = [.putAccount(try record.row()), .putToken(try record.row(key, token))]
+    // Tokens of scopes that were asked for once do not pile up.
+    for (old, token) in record.tokens
+    where old != key && old != record.mainKey && !token.isAlive(at: now) {
+      record.tokens[old] = nil
+      changes.append(.deleteToken(id, audience: old.audience, scope: old.scope))
+    }
     return Update(record: record, changes: changes, isNew: false)
   }
 

@@ -187,14 +187,25 @@ extension FlowEngine {
 // Life.
 extension FlowEngine {
   /// Brings back what the store kept; nothing runs yet.
-  func restore() throws(UsherError) {
+  ///
+  /// A flow this version cannot read, of a kind it does not know, stays on the disk as it is: the
+  /// others go on, and a version that knows it will find it.
+  ///
+  /// - Returns: What could not be read, with the reason.
+  func restore() throws(UsherError) -> [(flow: FlowID, error: UsherError)] {
     let journal = Dictionary(grouping: try store.loadJournal(), by: \.flow)
+    var unread: [(FlowID, UsherError)] = []
     for row in try store.loadFlows() {
       let transitions = (journal[row.id] ?? []).map {
         Transition(revision: $0.revision, state: $0.state, at: $0.at)
       }
-      index.insert(session(row, try RestoredFlow(row), transitions))
+      do throws(UsherError) {
+        index.insert(session(row, try RestoredFlow(row), transitions))
+      } catch {
+        unread.append((row.id, error))
+      }
     }
+    return unread
   }
 
   /// Sets every unfinished flow going again.

@@ -13,12 +13,13 @@ final class StartBudget: Sendable {
 
   /// Takes one start; nil when it may be had, else how long to wait for it.
   func take(_ owner: Owner, at now: Timestamp, perMinute: Int) -> Duration? {
-    let price = Duration.milliseconds(60_000 / Int64(max(perMinute, 1)))
+    let room = Duration.milliseconds(60_000)
+    let price = room / max(perMinute, 1)
     return buckets.withLock { buckets in
       buckets = buckets.filter { $0.value.fullAt > now }
-      let fullAt = max(buckets[owner]?.fullAt ?? now, now)
+      // Not beyond a minute from now, also where the clock was set back.
+      let fullAt = min(max(buckets[owner]?.fullAt ?? now, now), now + room)
       let after = fullAt + price
-      let room = Duration.milliseconds(60_000)
       guard after - now <= room else { return (after - now) - room }
       buckets[owner] = Bucket(fullAt: after)
       return nil

@@ -5,13 +5,17 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// Checks ID tokens' signatures. Which key is ours to choose (``SigningKey``), the mathematics is
+/// Checks ID tokens' signatures, with keys at most an hour old. Which key is ours to choose (``SigningKey``), the mathematics is
 /// jwt-kit's: its own choice of keys accepts too much.
 actor IDTokenVerifier {
   private let http: ProviderHTTP
-  private var keySets: [String: JSONValue] = [:]
+  private let clock: any Clock
+  private var keySets: [String: (keys: JSONValue, fetchedAt: Timestamp)] = [:]
 
-  init(http: ProviderHTTP) { self.http = http }
+  init(http: ProviderHTTP, clock: any Clock) {
+    self.http = http
+    self.clock = clock
+  }
 
   /// An unknown key id costs one fetch of the key set, then the token is refused.
   func verify(
@@ -20,7 +24,9 @@ actor IDTokenVerifier {
     guard let url = metadata.jwksURI else {
       return .refused(message: "the provider has no jwks_uri to check the ID token with")
     }
-    if let keys = keySets[url] {
+    if let (keys, fetchedAt) = keySets[url],
+      (.zero..<MetadataCache.lifetime).contains(clock.now() - fetchedAt)
+    {
       switch SigningKey(for: token, in: keys, metadata: metadata) {
       case .key(let key, _): return await check(token, with: key)
       case .refused(let message): return .refused(message: message)
@@ -30,7 +36,7 @@ actor IDTokenVerifier {
     switch await keySet(at: url, of: provider) {
     case .failure(let trouble): return trouble.verdict
     case .success(let keys):
-      keySets[url] = keys
+      keySets[url] = (keys, clock.now())
       switch SigningKey(for: token, in: keys, metadata: metadata) {
       case .key(let key, _): return await check(token, with: key)
       case .refused(let message): return .refused(message: message)

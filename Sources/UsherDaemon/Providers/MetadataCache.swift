@@ -27,7 +27,7 @@ actor MetadataCache {
   func discovery(of provider: ProviderConfig) async -> Discovery {
     let settings = provider.oidc
     if let entry = entries[provider.name], entry.settings == settings,
-      clock.now() - entry.fetchedAt < Self.lifetime
+      (.zero..<Self.lifetime).contains(clock.now() - entry.fetchedAt)
     {
       return .found(entry.metadata)
     }

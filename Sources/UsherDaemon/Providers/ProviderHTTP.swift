@@ -153,6 +153,8 @@ extension HTTPSettings {
       redirectConfiguration: .disallow,
       timeout: .init(connect: .seconds(Int64(connectTimeoutSeconds))))
     configuration.connectionPool.retryConnectionEstablishment = false
+    // One slow provider must not make its callers wait for each other.
+    configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 64
     configuration.decompression = .disabled
     configuration.httpVersion = .http1Only
     if let caFile {

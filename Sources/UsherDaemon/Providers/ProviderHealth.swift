@@ -10,6 +10,9 @@ final class ProviderHealth: Sendable {
     var notBefore: Timestamp?
   }
 
+  /// The most a provider may ask for.
+  fileprivate static let longestPause = Duration.seconds(3600)
+
   private let records = Mutex<[ProviderName: Record]>([:])
   private let onChange: @Sendable (ProviderName, SystemStatus.Health) -> Void
 
@@ -26,7 +29,9 @@ final class ProviderHealth: Sendable {
     guard let notBefore = records.withLock({ $0[provider]?.notBefore }), notBefore > now else {
       return nil
     }
-    return notBefore - now
+    let pause = notBefore - now
+    // A clock that was set back must not make an hour of a day.
+    return pause <= Self.longestPause ? pause : nil
   }
 
   /// One, two, four … up to sixty seconds, or what the provider asked for.
@@ -55,7 +60,7 @@ extension CallOutcome {
     case .reply(let reply):
       guard reply.status >= 500 || reply.status == 429 else { return nil }
       let asked = reply.headers["retry-after"].flatMap { Int($0) }
-      return asked.map { .seconds(min(max($0, 1), 3600)) } ?? backOff
+      return asked.map { min(.seconds(max($0, 1)), ProviderHealth.longestPause) } ?? backOff
     }
   }
 }

@@ -76,8 +76,10 @@ extension UsherError.Reason {
     switch self {
     case .internalError: .error
     case .storageUnavailable, .providerProtocolError: .warning
-    case .providerRejected, .providerUnreachable, .permissionDenied, .overloaded: .info
-    case .parseError, .invalidRequest, .methodNotFound, .invalidParams, .cancelled, .rateLimited,
+    case .providerRejected, .providerUnreachable: .info
+    // Anybody can cause these at will: they must not flood the journal.
+    case .permissionDenied, .overloaded, .parseError, .invalidRequest, .methodNotFound,
+      .invalidParams, .cancelled, .rateLimited,
       .messageTooLarge, .shuttingDown, .locked, .deadlineExceeded, .notFound, .conflict,
       .requestIDReused, .interactionRequired, .reauthenticationRequired, .consentRequired,
       .flowFinished, .unexpectedInput, .invalidInput:

@@ -37,6 +37,11 @@ actor Refresher {
     let refreshToken: Sealed<Secret>
     let error: UsherError
     let until: Timestamp
+
+    /// Never longer than it was meant to be, also where the clock was set back.
+    func isInForce(at now: Timestamp, for seconds: Int) -> Bool {
+      until > now && until - now <= .seconds(seconds)
+    }
   }
 
   init(
@@ -257,7 +262,7 @@ actor Refresher {
   ) -> UsherError? {
     guard let refusal = refusals[account], refusal.key == key,
       refusal.refreshToken == refreshToken,
-      refusal.until > world.clock.now()
+      refusal.isInForce(at: world.clock.now(), for: world.config.limits.forceRefreshSeconds)
     else { return nil }
     return refusal.error
   }
@@ -266,7 +271,8 @@ actor Refresher {
   private func spend(_ account: AccountID) throws(UsherError) {
     let now = world.clock.now()
     let rest = Duration.seconds(world.config.limits.forceRefreshSeconds)
-    forcedAt = forcedAt.filter { $0.value + rest > now }
+    // A time to come is of before the clock was set back.
+    forcedAt = forcedAt.filter { $0.value + rest > now && $0.value <= now }
     if let last = forcedAt[account] {
       throw UsherError(
         .rateLimited, "this account was refreshed by force less than \(rest) ago",

@@ -53,6 +53,27 @@ struct FairnessTests {
     #expect(try clients[1].next()["result"]?["ready"] == true)
   }
 
+  @Test("callers that leave in the middle of anything leave nothing behind")
+  func leaving() throws {
+    let before = try residentKilobytes()
+    let flow = try app.startFlow()
+    let id = flow["id"]?.stringValue ?? ""
+    let wait =
+      #"{"jsonrpc":"2.0","method":"flow.wait","params":{"flow":"\#(id)","revision":99,"#
+      + #""timeoutMs":60000}}"# + "\n"
+    let waits = Array(String(repeating: wait, count: 64).utf8)
+    let asks = Array(
+      String(repeating: #"{"jsonrpc":"2.0","id":1,"method":"rpc.discover"}"# + "\n", count: 300)
+        .utf8)
+    let noHTTP = Array(("GET / HTTP/1.1\r\n" + String(repeating: "x\n", count: 20_000)).utf8)
+    for _ in 0..<100 {
+      for bytes in [waits, asks, noHTTP] { _ = try daemon.client().sendWhatFits(bytes) }
+    }
+    try expectService()
+    #expect(daemon.isRunning)
+    #expect(try residentKilobytes() - before < 64 * 1024)
+  }
+
   @Test("clients that ask and never read delay nobody, and what is kept for them is bounded")
   func neverReading() throws {
     let before = try residentKilobytes()
