@@ -45,7 +45,8 @@ struct TroubleTests {
     let found = ConnectionTrouble(.notPermitted, socketPath: "/s", errorNumber: EACCES)
     #expect(
       "\(found)"
-        == "/s may not be opened by you; some calls are for the administrator: ask whoever runs this machine")
+        == "/s may not be opened by you; some calls are for the administrator: ask whoever runs this machine"
+    )
   }
 
   @Test("a path too long for a socket is no crash")
