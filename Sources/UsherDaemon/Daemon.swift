@@ -50,14 +50,15 @@ package struct Daemon: ServiceLifecycle.Service {
       remembered: 1024, startingAt: Int(setting.clock.now().milliseconds))
     let parts = try Parts(setting, world, store, key, events, on: outside, log)
     try parts.restore()
-    let service = RPCService(
-      table: try MethodTable(parts.domain), events: events, world: world, log: log)
+    let table = MethodTable(parts.domain)
+    let service = RPCService(table: table, events: events, world: world, log: log)
     let door = Door(
       service: service, policy: try setting.policy(), config: setting.config,
       realm: DaemonSetting.realm, count: parts.domain.count, log: log)
     let listening = try await listen(on: sockets, door)
     parts.domain.flows.engine.resumeAll()
     setting.notifier.ready(status: "Serving \(setting.config.providers.count) providers")
+    Task.detached(priority: .background) { table.warm() }
     log.notice("ready", metadata: ["version": .string(Version.current)])
     await upkeep(parts.domain.flows.engine, watching: sockets.any())
     await stop(listening, door, parts)

@@ -9,10 +9,11 @@ import UsherCore
 struct MethodTable: Sendable {
   private var entries: [String: MethodEntry] = [:]
   private let domain: Domain
-  /// The OpenRPC document, encoded once.
-  private(set) var openRPC: [UInt8] = []
+  /// What the table reads off its types, made when it is first needed: reading costs more than all
+  /// the rest of a start.
+  private var readings: [@Sendable () -> Void] = []
 
-  init(_ domain: Domain) throws(UsherError) {
+  init(_ domain: Domain) {
     self.domain = domain
     let (flows, tokens, accounts) = (domain.flows, domain.tokens, domain.accounts)
     let (providers, credentials) = (domain.providerDesk, domain.credentials)
@@ -94,11 +95,18 @@ struct MethodTable: Sendable {
       return try .now(Done())
     }
 
-    let document = try ReplyEncoder.encode(
-      OpenRPC.document(version: Version.current, methods: types + [RPCDiscover.self]))
-    openRPC = document
-    add(RPCDiscover.self) { _, _ in .now(document) }
+    let types = self.types + [RPCDiscover.self]
+    let document = Lazy<Result<[UInt8], UsherError>> {
+      Result { () throws(UsherError) in
+        try ReplyEncoder.encode(OpenRPC.document(version: Version.current, methods: types))
+      }
+    }
+    add(RPCDiscover.self) { _, _ throws(UsherError) in .now(try document.value.get()) }
+    readings.append { _ = document.value }
   }
+
+  /// Makes what would else be made at the first calls.
+  func warm() { for read in readings { read() } }
 
   private var types: [any Method.Type] { entries.values.map(\.type) }
 
@@ -128,11 +136,12 @@ struct MethodTable: Sendable {
     _ type: M.Type, _ subject: Subject<M> = .method,
     _ handler: @escaping @Sendable (M, Call) throws(UsherError) -> Response
   ) {
-    let schema = StrictDecoding.schema(of: type)
+    let schema = Lazy { StrictDecoding.schema(of: type) }
+    readings.append { _ = schema.value }
     let domain = domain
-    entries[M.name] = MethodEntry(type: type, schema: schema) {
+    entries[M.name] = MethodEntry(type: type) {
       params, call throws(UsherError) in
-      let method = try StrictDecoding.decode(M.self, from: params, schema: schema)
+      let method = try StrictDecoding.decode(M.self, from: params, schema: schema.value)
       try domain.authorise(method, subject, call.caller)
       return try handler(method, call)
     }

@@ -40,6 +40,5 @@ enum Subject<M: Method>: Sendable {
 /// One line of the method table.
 struct MethodEntry: Sendable {
   let type: any Method.Type
-  let schema: Schema
   let run: @Sendable (JSONValue?, Call) throws(UsherError) -> Response
 }
