@@ -61,7 +61,6 @@ actor Refresher {
     _ account: AccountID, _ key: TokenKey, validFor seconds: Int, isForced: Bool
   ) async throws(UsherError) -> [UInt8] {
     var mustRefresh = isForced
-    if isForced, running[account] == nil { try spend(account) }
     while true {
       if let current = running[account] {
         let outcome = await current.task.value
@@ -76,6 +75,7 @@ actor Refresher {
       {
         return token.reply
       }
+      if mustRefresh { try spend(account) }
       mustRefresh = false
       begin(record, key)
     }
