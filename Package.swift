@@ -34,10 +34,12 @@ func tests(
 }
 
 /// Tests of the real programs, by area: `Tests/EndToEndTests/<Area>`.
-func endToEndTests(_ area: String, exclude: [String] = []) -> Target {
+func endToEndTests(
+  _ area: String, _ more: [Target.Dependency] = [], exclude: [String] = []
+) -> Target {
   .testTarget(
     name: "EndToEnd\(area)Tests",
-    dependencies: ["UsherAPI", "UsherCore", "JSONRPC", "UsherTestKit"],
+    dependencies: ["UsherAPI", "UsherCore", "JSONRPC", "UsherTestKit"] + more,
     path: "Tests/EndToEndTests/\(area)", exclude: exclude, swiftSettings: strict)
 }
 
@@ -45,6 +47,7 @@ let package = Package(
   name: "usherd",
   products: [
     .library(name: "UsherClient", targets: ["UsherClient"]),
+    .library(name: "UsherKit", targets: ["UsherKit"]),
     .executable(name: "usherd", targets: ["usherd"]),
     .executable(name: "usherctl", targets: ["usherctl"]),
     .executable(name: "usher-sandbox", targets: ["usher-sandbox"]),
@@ -95,6 +98,7 @@ let package = Package(
 
     // The other end of the socket.
     module("UsherClient", ["UsherCore", "JSONRPC", "UsherAPI"] + nio),
+    module("UsherKit", ["UsherCore", "JSONRPC", "UsherAPI", "UsherClient"]),
     module(
       "UsherCommands",
       [
@@ -146,6 +150,7 @@ let package = Package(
       "UsherSandboxTests",
       ["UsherSandbox", crypto, .product(name: "CryptoExtras", package: "swift-crypto")]),
     tests("UsherClientTests", ["UsherClient", "UsherAPI", "UsherCore", "JSONRPC"] + nio),
+    tests("UsherKitTests", ["UsherKit", "UsherClient", "UsherAPI", "UsherCore", "JSONRPC"] + nio),
     tests(
       "UsherCommandsTests",
       ["UsherCommands", "UsherClient", "UsherAPI", "UsherCore", "JSONRPC", "UsherConfig"] + nio),
