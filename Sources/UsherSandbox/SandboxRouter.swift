@@ -63,7 +63,7 @@ struct SandboxRouter: Sendable {
     reply.headers["Allow"] = names
     let refusal = Delivery.whole(reply)
     let others = Endpoint.Method.allCases.filter { !allowed.contains($0) }.map(\.wire)
-    for method in others + [.put, .patch] {
+    for method in others {
       router.on(RouterPath(path), method: method) { _, context in
         try await refusal.response(on: context.channel)
       }
@@ -76,6 +76,8 @@ extension Endpoint.Method {
     switch self {
     case .get: .get
     case .post: .post
+    case .put: .put
+    case .patch: .patch
     case .delete: .delete
     }
   }
@@ -88,7 +90,9 @@ extension Call {
   ) async throws {
     self.init(row.method, request.uri.path, base: context.channel.sandboxBase)
     query = request.uri.query ?? ""
-    id = context.parameters.get("id")
+    for (name, text) in context.parameters {
+      parameters[String(name)] = PercentEncoding.decodedSegment(text.utf8)
+    }
     for field in request.headers {
       headers[field.name.canonicalName] = field.value
     }

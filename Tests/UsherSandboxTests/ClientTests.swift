@@ -66,6 +66,9 @@ struct ClientTests {
     #expect(
       outcome(header: basic("usher-confidential:s3cret:with/odd+chars"), [:])
         == "invalid_client")
+    #expect(
+      outcome(header: basic("usher-confidential:s3cret%3Awith/odd%2Bchars"), [:])
+        == "invalid_client")
     #expect(outcome(header: "Basic %%%", [:]) == "invalid_client")
     #expect(outcome(header: basic("nocolon"), [:]) == "invalid_client")
   }

@@ -61,6 +61,12 @@ struct ControlTests {
     #expect(
       await deliver { ($0.body, $0.status) = (["x": 1], 400) }
         == (.whole(.json(["x": 1], status: 400)), false))
+    let busy = await deliver { ($0.status, $0.headers) = (429, ["Retry-After": "3"]) }
+    guard case (.whole(let refusal), false) = busy else {
+      Issue.record("a status needs no handler")
+      return
+    }
+    #expect(refusal.headers["Retry-After"] == "3")
     guard case (.whole(let html), true) = await deliver({ $0.contentType = "text/html" }) else {
       Issue.record("a wrong content type needs the handler's answer")
       return
@@ -83,6 +89,8 @@ struct ControlTests {
       #"{"endpoint":"token","fault":{"reset":true},"times":0}"#,
       #"{"endpoint":"token","fault":{"reset":"yes"}}"#,
       #"{"endpoint":"token","fault":{"explode":true}}"#,
+      #"{"endpoint":"token","fault":{"headers":{"X Y":"1"}}}"#,
+      #"{"endpoint":"token","fault":{"headers":{"X":"1\r\nY: 2"}}}"#,
       #"{"endpoint":"token","fault":{"reset":true},"when":"now"}"#,
     ])
   func refusedRules(_ text: String) {

@@ -28,6 +28,25 @@ struct FormTests {
     #expect(throws: Form.Failure.tooManyFields) { try Form(parsing: endless) }
   }
 
+  @Test("in a path a plus is a plus")
+  func segments() {
+    #expect(PercentEncoding.decodedSegment("a+b%20c%2Fd".utf8) == "a+b c/d")
+    #expect(PercentEncoding.decodedSegment("%FF".utf8) == nil)
+  }
+
+  @Test("strict decoding takes what a form encoder writes")
+  func strict() {
+    #expect(
+      PercentEncoding.decodedStrictForm("s3cret%3A%2B%2F%25*-._~+".utf8) == "s3cret:+/%*-._~ ")
+    #expect(PercentEncoding.decodedStrictForm("".utf8) == "")
+  }
+
+  @Test(
+    "strict decoding forgives nothing", arguments: ["a:b", "a/b", "%", "%2", "%2G", "%FF", "ä"])
+  func notStrict(_ text: String) {
+    #expect(PercentEncoding.decodedStrictForm(text.utf8) == nil)
+  }
+
   @Test("percent-encoding leaves only the unreserved characters")
   func encoding() {
     #expect(PercentEncoding.encoded("aZ9-._~ä +&") == "aZ9-._~%C3%A4%20%2B%26")

@@ -12,6 +12,8 @@ package struct Fault: Sendable, Hashable, Codable {
   package var brokenJSON: Bool?
   /// The handler's answer under another media type.
   package var contentType: String?
+  /// Headers that the answer has besides or instead, such as `Retry-After`.
+  package var headers: [String: String]?
   /// A JSON body of this many bytes.
   package var hugeBody: Int?
   /// The handler's answer, announced in full, half sent, then closed.
@@ -36,6 +38,8 @@ package struct Fault: Sendable, Hashable, Codable {
       "hugeBody is 0 to \(Self.largestBody)"
     } else if let status, !(200...599).contains(status) {
       "status is 200 to 599"
+    } else if let headers, !headers.allSatisfy({ $0.isHeaderName && $1.isHeaderValue }) {
+      "headers are names and printable values"
     } else if self == Fault() {
       "fault names nothing to go wrong"
     } else {
@@ -122,4 +126,13 @@ package struct FaultTable: Sendable {
     }
     return nil
   }
+}
+
+extension String {
+  /// A token (RFC 9110 §5.6.2), without its rarer characters.
+  fileprivate var isHeaderName: Bool {
+    !isEmpty && allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-_".contains($0)) }
+  }
+
+  fileprivate var isHeaderValue: Bool { utf8.allSatisfy { (0x20..<0x7F).contains($0) } }
 }

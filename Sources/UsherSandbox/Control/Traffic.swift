@@ -106,6 +106,7 @@ extension Fault {
       reply = .refusal("server_error", "a fault was asked for", status: status)
     }
     if let contentType { reply.headers["Content-Type"] = contentType }
+    reply.headers.merge(headers ?? [:]) { $1 }
     return halfBody == true ? .half(reply) : .whole(reply)
   }
 }

@@ -9,14 +9,17 @@ package struct Call: Sendable {
   package var body: [UInt8] = []
   /// `http://127.0.0.1:PORT`: where this sandbox is.
   package var base: String
-  /// What stood in the path for `{id}`.
-  package var id: String?
+  /// What stood in the path for each `{name}`, decoded.
+  package var parameters: [String: String] = [:]
 
   package init(_ method: Endpoint.Method, _ path: String, base: String) {
     self.method = method
     self.path = path
     self.base = base
   }
+
+  /// What stood in the path for `{id}`.
+  package var id: String? { parameters["id"] }
 
   /// The media type without its parameters, in lower case.
   package var contentType: String? {
@@ -69,13 +72,15 @@ package struct Endpoint: Sendable {
   package enum Method: String, Sendable, CaseIterable {
     case get = "GET"
     case post = "POST"
+    case put = "PUT"
+    case patch = "PATCH"
     case delete = "DELETE"
   }
 
   /// What the request log and the faults call it; several rows may share a name.
   package var name: String
   package var method: Method
-  /// Exact, but for a last segment `{id}`.
+  /// Exact, but for segments `{name}`, each of which takes any one segment.
   package var path: String
   package var handle: @Sendable (Call) async -> Reply
 

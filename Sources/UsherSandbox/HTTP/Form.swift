@@ -47,12 +47,28 @@ package enum PercentEncoding {
   /// Undoes form encoding: `+` is a blank, `%XX` a byte. A `%` without two hex digits stands for
   /// itself; nil when the bytes are no UTF-8.
   package static func decodedForm(_ text: some Collection<UInt8>) -> String? {
+    decodedSegment(text.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: " ") : $0 })
+  }
+
+  /// Undoes form encoding where nothing is forgiven: nil for a `%` without two hex digits, for a
+  /// character that the encoder would have escaped, and for bytes that are no UTF-8.
+  package static func decodedStrictForm(_ text: some Collection<UInt8>) -> String? {
+    let extra = Array("*+%".utf8)
+    guard text.allSatisfy({ isUnreserved($0) || extra.contains($0) }) else { return nil }
+    var rest = Array(text)[...]
+    while let percent = rest.firstIndex(of: UInt8(ascii: "%")) {
+      guard hexByte(rest[(percent + 1)...].prefix(2)) != nil else { return nil }
+      rest = rest[(percent + 3)...]
+    }
+    return decodedForm(text)
+  }
+
+  /// Undoes the percent-encoding of a path's segment; as ``decodedForm(_:)``, but `+` is a plus.
+  package static func decodedSegment(_ text: some Collection<UInt8>) -> String? {
     var bytes: [UInt8] = []
     var rest = Array(text)[...]
     while let byte = rest.popFirst() {
       switch byte {
-      case UInt8(ascii: "+"):
-        bytes.append(UInt8(ascii: " "))
       case UInt8(ascii: "%"):
         if let value = hexByte(rest.prefix(2)) {
           bytes.append(value)

@@ -63,9 +63,9 @@ package struct ClientRegistry: Sendable {
       separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.count == 2 else { throw .client("the Basic credentials have no colon") }
     guard
-      let id = PercentEncoding.decodedForm(parts[0]),
-      let secret = PercentEncoding.decodedForm(parts[1])
-    else { throw .client("the Basic credentials are not UTF-8") }
+      let id = PercentEncoding.decodedStrictForm(parts[0]),
+      let secret = PercentEncoding.decodedStrictForm(parts[1])
+    else { throw .client("the Basic credentials are not form-encoded UTF-8") }
     return (id, secret)
   }
 }
