@@ -7,7 +7,7 @@ import Testing
 struct CodeTests {
   @Test("a code brings tokens for its scope, and a refresh token only with offline_access")
   func redeemed() throws {
-    var (ledger, code) = Ledger.withCode()
+    var (ledger, code) = TokenLedger.withCode()
     let tokens = try ledger.redeem(code)
     #expect(tokens.accessToken.hasPrefix("at_"))
     #expect(tokens.refreshToken?.hasPrefix("rt_") == true)
@@ -19,7 +19,7 @@ struct CodeTests {
 
   @Test("a replayed code revokes what its first use brought")
   func replay() throws {
-    var (ledger, code) = Ledger.withCode()
+    var (ledger, code) = TokenLedger.withCode()
     let tokens = try ledger.redeem(code)
     #expect(ledger.permission(of: tokens.accessToken, now: start) != nil)
     #expect(refusal { _ = try ledger.redeem(code, after: 500) } == "invalid_grant")
@@ -29,25 +29,43 @@ struct CodeTests {
 
   @Test("a wrong verifier or redirect URI spends the code")
   func spent() throws {
-    var (ledger, code) = Ledger.withCode()
+    var (ledger, code) = TokenLedger.withCode()
     let wrong = String(repeating: "x", count: 43)
     #expect(refusal { _ = try ledger.redeem(code, verifier: wrong) } == "invalid_grant")
     #expect(refusal { _ = try ledger.redeem(code) } == "invalid_grant")
-    (ledger, code) = Ledger.withCode()
+    (ledger, code) = TokenLedger.withCode()
     #expect(refusal { _ = try ledger.redeem(code, redirectURI: "http://x") } == "invalid_grant")
     #expect(refusal { _ = try ledger.redeem(code) } == "invalid_grant")
   }
 
   @Test("another client's attempt is refused and leaves the code alone")
   func otherClient() throws {
-    var (ledger, code) = Ledger.withCode()
+    var (ledger, code) = TokenLedger.withCode()
     #expect(refusal { _ = try ledger.redeem(code, client: confidentialClient) } == "invalid_grant")
     #expect(refusal { _ = try ledger.redeem(code) } == nil)
   }
 
+  @Test(
+    "a code and its refresh tokens are good at one brand only, and the wrong one spends nothing")
+  func brands() throws {
+    var ledger = TokenLedger(OIDCSettings().terms)
+    var authorization = Authorization.test()
+    authorization.brand = "acme"
+    let code = ledger.issueCode(
+      for: authorization, redirectURI: redirectURI, challenge: challenge, now: start)
+    for brand in [nil, "globex"] {
+      #expect(refusal { _ = try ledger.redeem(code, brand: brand) } == "invalid_grant")
+    }
+    let token = try ledger.redeem(code, brand: "acme").refreshToken
+    #expect(refusal { _ = try ledger.refresh(token) } == "invalid_grant")
+    let again = try ledger.refresh(
+      token ?? "", client: publicClient, brand: "acme", scope: nil, now: start)
+    #expect(again.authorization.brand == "acme")
+  }
+
   @Test("a code expires")
   func expiry() {
-    var (ledger, code) = Ledger.withCode { $0.codeSeconds = 10 }
+    var (ledger, code) = TokenLedger.withCode { $0.codeSeconds = 10 }
     #expect(refusal { _ = try ledger.redeem(code, after: 10) } == "invalid_grant")
   }
 
@@ -63,7 +81,7 @@ struct CodeTests {
 
   @Test("an access token ends with its time, its grant or its own revocation")
   func accessTokens() throws {
-    var (ledger, tokens) = try Ledger.signedIn()
+    var (ledger, tokens) = try TokenLedger.signedIn()
     let end = start.addingTimeInterval(301)
     #expect(ledger.permission(of: tokens.accessToken, now: end) == nil)
     try ledger.revoke(tokens.accessToken, client: publicClient, now: start)
@@ -73,7 +91,7 @@ struct CodeTests {
 
   @Test("revoking a refresh token ends the grant; another client may not; unknown is no error")
   func revocation() throws {
-    var (ledger, tokens) = try Ledger.signedIn()
+    var (ledger, tokens) = try TokenLedger.signedIn()
     let token = try #require(tokens.refreshToken)
     #expect(
       refusal { try ledger.revoke(token, client: confidentialClient, now: start) }
@@ -90,7 +108,7 @@ struct CodeTests {
 struct RefreshTests {
   @Test("strict: the predecessor is dead at once, and its return ends the family")
   func strict() throws {
-    var (ledger, first) = try Ledger.signedIn()
+    var (ledger, first) = try TokenLedger.signedIn()
     let second = try ledger.refresh(first.refreshToken)
     #expect(refusal { _ = try ledger.refresh(first.refreshToken) } == "invalid_grant")
     #expect(refusal { _ = try ledger.refresh(second.refreshToken) } == "invalid_grant")
@@ -99,7 +117,7 @@ struct RefreshTests {
 
   @Test("graceful: the predecessor lives until a successor is used, then its return is reuse")
   func graceful() throws {
-    var (ledger, first) = try Ledger.signedIn { $0.refreshRotation = .graceful }
+    var (ledger, first) = try TokenLedger.signedIn { $0.rotation = .graceful }
     let lost = try ledger.refresh(first.refreshToken)
     let second = try ledger.refresh(first.refreshToken)
     let third = try ledger.refresh(second.refreshToken)
@@ -111,14 +129,14 @@ struct RefreshTests {
 
   @Test("none: the refresh token stays and no new one comes")
   func none() throws {
-    var (ledger, first) = try Ledger.signedIn { $0.refreshRotation = .off }
+    var (ledger, first) = try TokenLedger.signedIn { $0.rotation = .off }
     #expect(try ledger.refresh(first.refreshToken).refreshToken == nil)
     #expect(refusal { _ = try ledger.refresh(first.refreshToken) } == nil)
   }
 
   @Test("the scope may be narrowed for the access token, and never widened")
   func scope() throws {
-    var (ledger, first) = try Ledger.signedIn()
+    var (ledger, first) = try TokenLedger.signedIn()
     let narrow = try ledger.refresh(first.refreshToken, scope: ["openid"])
     #expect(ledger.permission(of: narrow.accessToken, now: start)?.scope == ["openid"])
     #expect(
@@ -130,7 +148,7 @@ struct RefreshTests {
 
   @Test("it is bound to its client and its time, and revokeAll ends it")
   func bounds() throws {
-    var (ledger, first) = try Ledger.signedIn { $0.refreshTokenSeconds = 100 }
+    var (ledger, first) = try TokenLedger.signedIn { $0.refreshTokenSeconds = 100 }
     let token = try #require(first.refreshToken)
     let late = start.addingTimeInterval(200)
     #expect(
@@ -145,7 +163,7 @@ struct RefreshTests {
 
   @Test("without refresh tokens offline_access brings none")
   func off() throws {
-    #expect(try Ledger.signedIn { $0.refreshTokens = false }.tokens.refreshToken == nil)
+    #expect(try TokenLedger.signedIn { $0.refreshTokens = .never }.tokens.refreshToken == nil)
   }
 }
 

@@ -19,13 +19,13 @@ extension Authorization {
   }
 }
 
-extension Ledger {
+extension TokenLedger {
   /// A ledger with a code in it.
   static func withCode(
-    _ change: (inout OIDCSettings) -> Void = { _ in }
-  ) -> (ledger: Ledger, code: String) {
-    var ledger = Ledger()
-    change(&ledger.settings)
+    _ change: (inout TokenTerms) -> Void = { _ in }
+  ) -> (ledger: TokenLedger, code: String) {
+    var ledger = TokenLedger(OIDCSettings().terms)
+    change(&ledger.terms)
     let code = ledger.issueCode(
       for: .test(), redirectURI: redirectURI, challenge: challenge, now: start)
     return (ledger, code)
@@ -33,19 +33,20 @@ extension Ledger {
 
   /// A ledger in which alice is signed in, and her tokens.
   static func signedIn(
-    _ change: (inout OIDCSettings) -> Void = { _ in }
-  ) throws -> (ledger: Ledger, tokens: IssuedTokens) {
+    _ change: (inout TokenTerms) -> Void = { _ in }
+  ) throws -> (ledger: TokenLedger, tokens: IssuedTokens) {
     var (ledger, code) = withCode(change)
     let tokens = try ledger.redeem(code)
     return (ledger, tokens)
   }
 
   mutating func redeem(
-    _ code: String, client: Client = publicClient, redirectURI: String = redirectURI,
+    _ code: String, client: Client = publicClient, brand: String? = nil,
+    redirectURI: String = redirectURI,
     verifier: String = verifier, after seconds: Double = 1
   ) throws(Refusal) -> IssuedTokens {
     try redeemCode(
-      code, client: client, redirectURI: redirectURI, verifier: verifier,
+      code, client: client, brand: brand, redirectURI: redirectURI, verifier: verifier,
       now: start.addingTimeInterval(seconds))
   }
 

@@ -1,7 +1,6 @@
-import Crypto
 package import FoundationEssentials
 
-extension Ledger {
+extension TokenLedger {
   /// An authorization code: for one client, one redirect URI and one verifier, once.
   struct Code: Sendable {
     enum State: Sendable {
@@ -27,7 +26,7 @@ extension Ledger {
     codes.insert(
       Code(
         authorization: authorization, redirectURI: redirectURI, challenge: challenge,
-        expires: now.addingTimeInterval(Double(settings.codeSeconds))),
+        expires: now.addingTimeInterval(Double(terms.codeSeconds))),
       for: code, until: now.addingTimeInterval(Self.codeMemory), now: now)
     return code
   }
@@ -35,15 +34,20 @@ extension Ledger {
   /// Exchanges a code for tokens (RFC 6749 §4.1.3, RFC 7636 §4.6).
   ///
   /// A second use revokes what the first one brought (RFC 6749 §4.1.2). A wrong redirect URI or
-  /// verifier spends the code; another client's attempt does not.
+  /// verifier spends the code; another client's attempt, or one at another brand, does
+  /// not.
   package mutating func redeemCode(
-    _ code: String, client: Client, redirectURI: String, verifier: String, now: Date
+    _ code: String, client: Client, brand: String? = nil, redirectURI: String, verifier: String,
+    now: Date
   ) throws(Refusal) -> IssuedTokens {
     guard let known = codes.value(code, now: now) else {
       throw Refusal("invalid_grant", "no such code")
     }
     guard known.authorization.clientID == client.id else {
       throw Refusal("invalid_grant", "the code was issued to another client")
+    }
+    guard known.authorization.brand == brand else {
+      throw Refusal("invalid_grant", "the code was issued for another brand")
     }
     if case .spent(let grant) = known.state {
       if let grant { revokeGrant(grant) }
@@ -60,22 +64,5 @@ extension Ledger {
     let opened = open(known.authorization, now: now)
     codes.update(code) { $0.state = .spent(grant: opened.grant) }
     return opened.tokens
-  }
-}
-
-/// Proof Key for Code Exchange, method S256 (RFC 7636).
-package enum PKCE {
-  package static func matches(verifier: String, challenge: String) -> Bool {
-    isVerifier(verifier) && Base64.url(SHA256.hash(data: Data(verifier.utf8))) == challenge
-  }
-
-  /// 43 to 128 unreserved characters (§4.1).
-  package static func isVerifier(_ text: String) -> Bool {
-    (43...128).contains(text.utf8.count) && text == PercentEncoding.encoded(text)
-  }
-
-  /// A SHA-256 hash in base64url is 43 characters (§4.2).
-  package static func isChallenge(_ text: String) -> Bool {
-    text.utf8.count == 43 && isVerifier(text)
   }
 }

@@ -1,6 +1,6 @@
 package import FoundationEssentials
 
-extension Ledger {
+extension TokenLedger {
   /// A refresh token in its family.
   struct RefreshToken: Sendable {
     var grant: String
@@ -14,7 +14,7 @@ extension Ledger {
     let token = mint.token("rt")
     refreshTokens.insert(
       RefreshToken(grant: grant, parent: parent), for: token,
-      until: now.addingTimeInterval(Double(settings.refreshTokenSeconds)), now: now)
+      until: now.addingTimeInterval(Double(terms.refreshTokenSeconds)), now: now)
     return token
   }
 
@@ -23,13 +23,16 @@ extension Ledger {
   /// A superseded one ends the whole family (RFC 9700 §4.14.2). The scope may be narrowed for the
   /// access token, never widened.
   package mutating func refresh(
-    _ token: String, client: Client, scope: [String]?, now: Date
+    _ token: String, client: Client, brand: String? = nil, scope: [String]?, now: Date
   ) throws(Refusal) -> IssuedTokens {
     guard let known = refreshTokens.value(token, now: now),
       let grant = grants.value(known.grant, now: now)
     else { throw Refusal("invalid_grant", "the refresh token is unknown or has expired") }
     guard grant.authorization.clientID == client.id else {
       throw Refusal("invalid_grant", "the refresh token was issued to another client")
+    }
+    guard grant.authorization.brand == brand else {
+      throw Refusal("invalid_grant", "the refresh token was issued for another brand")
     }
     guard !grant.revoked else { throw Refusal("invalid_grant", "the grant is revoked") }
     guard !known.superseded else {
@@ -57,7 +60,7 @@ extension Ledger {
   }
 
   private mutating func successor(of token: String, in grant: String, now: Date) -> String? {
-    switch settings.refreshRotation {
+    switch terms.rotation {
     case .off: return nil
     case .graceful: break
     case .strict: refreshTokens.update(token) { $0.superseded = true }

@@ -64,7 +64,7 @@ extension Ledger {
       devices.update(code) { $0.state = .spent }
       let authorization = Authorization(
         clientID: client.id, user: user, scope: device.scope, nonce: nil, authTime: time)
-      return open(authorization, now: now).tokens
+      return tokens.open(authorization, now: now).tokens
     }
   }
 

@@ -1,123 +1,17 @@
-package import FoundationEssentials
-
-/// What a person allowed a client.
-package struct Authorization: Sendable, Hashable {
-  package var clientID: String
-  package var user: User
-  package var scope: [String]
-  package var nonce: String?
-  package var authTime: Date
-}
-
-/// What the token endpoint hands out, before it becomes JSON.
-package struct IssuedTokens: Sendable, Equatable {
-  package var accessToken: String
-  package var expiresIn: Int
-  package var refreshToken: String?
-  package var scope: [String]
-  package var authorization: Authorization
-}
-
-/// All that the provider remembers: transactions, codes, grants and tokens, as one value.
+/// All that the provider remembers: transactions, devices, codes, grants and tokens, as one value.
 ///
 /// It reads no clock: every call is told the time. Every table is bounded.
 package struct Ledger: Sendable {
-  /// A permission and all tokens that came from it, which die together.
-  struct Grant: Sendable {
-    var authorization: Authorization
-    var revoked = false
+  package var settings = OIDCSettings() {
+    didSet { tokens.terms = settings.terms }
   }
-
-  struct AccessToken: Sendable {
-    var grant: String
-    var scope: [String]
-  }
-
-  package var settings = OIDCSettings()
+  package var tokens: TokenLedger
   let mint: TokenMint
   var transactions = ExpiringTable<Transaction>()
-  var codes = ExpiringTable<Code>()
-  var grants = ExpiringTable<Grant>()
-  var accessTokens = ExpiringTable<AccessToken>()
-  var refreshTokens = ExpiringTable<RefreshToken>()
   var devices = ExpiringTable<Device>()
 
   package init(mint: TokenMint = TokenMint()) {
     self.mint = mint
-  }
-
-  /// How long a grant is remembered: beyond every token of it.
-  private static let grantSeconds = 2.0e9
-
-  /// Opens a grant and hands out its first tokens.
-  mutating func open(
-    _ authorization: Authorization, now: Date
-  ) -> (grant: String, tokens: IssuedTokens) {
-    let grant = mint.token("gr")
-    grants.insert(
-      Grant(authorization: authorization), for: grant,
-      until: now.addingTimeInterval(Self.grantSeconds), now: now)
-    var tokens = accessTokens(for: grant, authorization, scope: authorization.scope, now: now)
-    if settings.refreshTokens, authorization.scope.contains("offline_access") {
-      tokens.refreshToken = addRefreshToken(to: grant, parent: nil, now: now)
-    }
-    return (grant, tokens)
-  }
-
-  /// A new access token of a grant.
-  mutating func accessTokens(
-    for grant: String, _ authorization: Authorization, scope: [String], now: Date
-  ) -> IssuedTokens {
-    let token = mint.token("at")
-    accessTokens.insert(
-      AccessToken(grant: grant, scope: scope), for: token,
-      until: now.addingTimeInterval(Double(settings.accessTokenSeconds)), now: now)
-    return IssuedTokens(
-      accessToken: token, expiresIn: settings.accessTokenSeconds, refreshToken: nil, scope: scope,
-      authorization: authorization)
-  }
-
-  /// What an access token permits; nil when it is unknown, expired or revoked.
-  package func permission(of accessToken: String, now: Date) -> Authorization? {
-    guard
-      let token = accessTokens.value(accessToken, now: now),
-      let grant = grants.value(token.grant, now: now), !grant.revoked
-    else { return nil }
-    var authorization = grant.authorization
-    authorization.scope = token.scope
-    return authorization
-  }
-
-  mutating func revokeGrant(_ id: String) {
-    grants.update(id) { $0.revoked = true }
-  }
-
-  /// Revokes a token (RFC 7009 §2). One that is unknown is no error (§2.2).
-  ///
-  /// A refresh token takes its whole grant with it, an access token only itself.
-  package mutating func revoke(_ token: String, client: Client, now: Date) throws(Refusal) {
-    let refresh = refreshTokens.value(token, now: now)?.grant
-    guard let id = refresh ?? accessTokens.value(token, now: now)?.grant,
-      let grant = grants.value(id, now: now)
-    else { return }
-    guard grant.authorization.clientID == client.id else {
-      throw Refusal("invalid_grant", "the token was issued to another client")
-    }
-    if refresh != nil { revokeGrant(id) } else { accessTokens.remove(token) }
-  }
-
-  /// Ends every grant, as a provider does that lost its sessions.
-  package mutating func revokeAll() {
-    grants.updateAll { $0.revoked = true }
-  }
-
-  /// Whether a token of either kind still works, and until when (RFC 7662 §2.2).
-  package func introspection(of token: String, now: Date) -> Authorization? {
-    if let permission = permission(of: token, now: now) { return permission }
-    guard
-      let refresh = refreshTokens.value(token, now: now), !refresh.superseded,
-      let grant = grants.value(refresh.grant, now: now), !grant.revoked
-    else { return nil }
-    return grant.authorization
+    tokens = TokenLedger(OIDCSettings().terms, mint: mint)
   }
 }

@@ -39,7 +39,7 @@ extension OIDCProvider {
   }
 
   func revokeAll(_ call: Call) async -> Reply {
-    ledger.revokeAll()
+    ledger.tokens.revokeAll()
     return .json(["ok": true])
   }
 }

@@ -24,7 +24,8 @@ extension OIDCProvider {
     guard let header = call.headers["authorization"], header.lowercased().hasPrefix("bearer ")
     else { return Self.challenge("", status: 401) }
     let token = header.dropFirst("bearer ".count).drop { $0 == " " }
-    guard let permission = ledger.permission(of: String(token), now: workbench.clock.now()) else {
+    guard let permission = ledger.tokens.permission(of: String(token), now: workbench.clock.now())
+    else {
       return Self.challenge("invalid_token", status: 401)
     }
     guard permission.scope.contains("openid") else {
@@ -49,7 +50,7 @@ extension OIDCProvider {
     await answering {
       let form = try call.postedForm()
       let client = try clients.authenticate(call, form)
-      try ledger.revoke(
+      try ledger.tokens.revoke(
         try form.required("token"), client: client, now: workbench.clock.now())
       return Reply(status: 200, headers: ["Cache-Control": "no-store"])
     }
@@ -64,7 +65,7 @@ extension OIDCProvider {
         throw Refusal.client("a public client may not introspect")
       }
       let token = try form.required("token")
-      guard let known = ledger.introspection(of: token, now: workbench.clock.now()) else {
+      guard let known = ledger.tokens.introspection(of: token, now: workbench.clock.now()) else {
         return .json(["active": false])
       }
       return .json([

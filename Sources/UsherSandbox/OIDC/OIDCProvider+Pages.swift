@@ -42,7 +42,7 @@ extension OIDCProvider {
       let authorization = Authorization(
         clientID: request.client.id, user: user, scope: request.scope, nonce: request.nonce,
         authTime: authTime)
-      let code = ledger.issueCode(
+      let code = ledger.tokens.issueCode(
         for: authorization, redirectURI: request.redirectURI, challenge: request.challenge,
         now: now)
       return authorizationResponse(

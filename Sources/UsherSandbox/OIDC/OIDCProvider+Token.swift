@@ -11,7 +11,7 @@ extension OIDCProvider {
       case "authorization_code":
         return try await reply(redeem(form, client), call, answersRequest: true)
       case "refresh_token":
-        let tokens = try ledger.refresh(
+        let tokens = try ledger.tokens.refresh(
           try form.required("refresh_token"), client: client,
           scope: try form["scope"].map(Scope.parse), now: workbench.clock.now())
         return try await reply(
@@ -33,7 +33,7 @@ extension OIDCProvider {
     guard PKCE.isVerifier(verifier) else {
       throw Refusal("invalid_request", "code_verifier must be 43 to 128 unreserved characters")
     }
-    return try ledger.redeemCode(
+    return try ledger.tokens.redeemCode(
       code, client: client, redirectURI: redirectURI, verifier: verifier,
       now: workbench.clock.now())
   }

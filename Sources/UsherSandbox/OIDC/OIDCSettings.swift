@@ -3,16 +3,6 @@
 /// Overrides are laid over an answer just before it leaves: a value replaces a member, `null`
 /// removes it.
 package struct OIDCSettings: Sendable, Hashable, Codable {
-  /// What a refresh does to the refresh token it was made with.
-  package enum Rotation: String, Sendable, Codable {
-    /// It is dead at once.
-    case strict
-    /// It lives until its successor is first used, so that a lost answer loses nothing.
-    case graceful
-    /// It stays; the answer carries no new one.
-    case off = "none"
-  }
-
   package var accessTokenSeconds = 300
   package var refreshTokenSeconds = 30 * 86_400
   package var idTokenSeconds = 300
@@ -20,7 +10,7 @@ package struct OIDCSettings: Sendable, Hashable, Codable {
   package var deviceCodeSeconds = 600
   /// Seconds between polls (RFC 8628 §3.2); 0 never answers slow_down.
   package var deviceInterval = 5
-  package var refreshRotation = Rotation.strict
+  package var refreshRotation = TokenTerms.Rotation.strict
   /// Off: `offline_access` brings no refresh token.
   package var refreshTokens = true
   /// Whether a refresh brings a new ID token (OIDC Core §12.2).
@@ -36,6 +26,13 @@ package struct OIDCSettings: Sendable, Hashable, Codable {
   package var authorizeResponse: [String: JSON] = [:]
 
   package init() {}
+
+  var terms: TokenTerms {
+    TokenTerms(
+      accessTokenSeconds: accessTokenSeconds, refreshTokenSeconds: refreshTokenSeconds,
+      codeSeconds: codeSeconds, rotation: refreshRotation,
+      refreshTokens: refreshTokens ? .withScope("offline_access") : .never)
+  }
 
   /// These settings with some of them changed; `null` means the default.
   ///

@@ -1,0 +1,19 @@
+import Crypto
+import FoundationEssentials
+
+/// Proof Key for Code Exchange, method S256 (RFC 7636).
+package enum PKCE {
+  package static func matches(verifier: String, challenge: String) -> Bool {
+    isVerifier(verifier) && Base64.url(SHA256.hash(data: Data(verifier.utf8))) == challenge
+  }
+
+  /// 43 to 128 unreserved characters (§4.1).
+  package static func isVerifier(_ text: String) -> Bool {
+    (43...128).contains(text.utf8.count) && text == PercentEncoding.encoded(text)
+  }
+
+  /// A SHA-256 hash in base64url is 43 characters (§4.2).
+  package static func isChallenge(_ text: String) -> Bool {
+    text.utf8.count == 43 && isVerifier(text)
+  }
+}

@@ -1,0 +1,159 @@
+package import FoundationEssentials
+
+/// What a person allowed a client.
+package struct Authorization: Sendable, Hashable {
+  package var clientID: String
+  package var user: User
+  package var scope: [String]
+  package var nonce: String?
+  package var authTime: Date
+  /// The tenant, at a provider that has several under one roof.
+  package var brand: String?
+}
+
+/// What the token endpoint hands out, before it becomes JSON.
+package struct IssuedTokens: Sendable, Equatable {
+  package var accessToken: String
+  package var expiresIn: Int
+  package var refreshToken: String?
+  package var scope: [String]
+  package var authorization: Authorization
+}
+
+/// Lifetimes in seconds, and the rules for refresh tokens.
+package struct TokenTerms: Sendable, Hashable {
+  /// What a refresh does to the refresh token it was made with.
+  package enum Rotation: String, Sendable, Codable {
+    /// It is dead at once.
+    case strict
+    /// It lives until its successor is first used, so that a lost answer loses nothing.
+    case graceful
+    /// It stays; the answer carries no new one.
+    case off = "none"
+  }
+
+  /// Which grants bring a refresh token.
+  package enum RefreshTokens: Sendable, Hashable {
+    case never
+    case always
+    /// Those whose scope has this word.
+    case withScope(String)
+  }
+
+  package var accessTokenSeconds: Int
+  package var refreshTokenSeconds: Int
+  package var codeSeconds: Int
+  package var rotation = Rotation.strict
+  package var refreshTokens = RefreshTokens.always
+}
+
+/// Codes, grants and tokens, as one value: all that has to be right about OAuth's secrets.
+///
+/// It reads no clock: every call is told the time. Every table is bounded.
+package struct TokenLedger: Sendable {
+  /// A permission and all tokens that came from it, which die together.
+  struct Grant: Sendable {
+    var authorization: Authorization
+    var revoked = false
+  }
+
+  struct AccessToken: Sendable {
+    var grant: String
+    var scope: [String]
+  }
+
+  package var terms: TokenTerms
+  let mint: TokenMint
+  var codes = ExpiringTable<Code>()
+  var grants = ExpiringTable<Grant>()
+  var accessTokens = ExpiringTable<AccessToken>()
+  var refreshTokens = ExpiringTable<RefreshToken>()
+
+  package init(_ terms: TokenTerms, mint: TokenMint = TokenMint()) {
+    self.terms = terms
+    self.mint = mint
+  }
+
+  /// How long a grant is remembered: beyond every token of it.
+  private static let grantSeconds = 2.0e9
+
+  /// Opens a grant and hands out its first tokens.
+  mutating func open(
+    _ authorization: Authorization, now: Date
+  ) -> (grant: String, tokens: IssuedTokens) {
+    let grant = mint.token("gr")
+    grants.insert(
+      Grant(authorization: authorization), for: grant,
+      until: now.addingTimeInterval(Self.grantSeconds), now: now)
+    var tokens = accessTokens(for: grant, authorization, scope: authorization.scope, now: now)
+    if bringsRefreshToken(authorization) {
+      tokens.refreshToken = addRefreshToken(to: grant, parent: nil, now: now)
+    }
+    return (grant, tokens)
+  }
+
+  private func bringsRefreshToken(_ authorization: Authorization) -> Bool {
+    switch terms.refreshTokens {
+    case .never: false
+    case .always: true
+    case .withScope(let word): authorization.scope.contains(word)
+    }
+  }
+
+  /// A new access token of a grant.
+  mutating func accessTokens(
+    for grant: String, _ authorization: Authorization, scope: [String], now: Date
+  ) -> IssuedTokens {
+    let token = mint.token("at")
+    accessTokens.insert(
+      AccessToken(grant: grant, scope: scope), for: token,
+      until: now.addingTimeInterval(Double(terms.accessTokenSeconds)), now: now)
+    return IssuedTokens(
+      accessToken: token, expiresIn: terms.accessTokenSeconds, refreshToken: nil, scope: scope,
+      authorization: authorization)
+  }
+
+  /// What an access token permits; nil when it is unknown, expired or revoked.
+  package func permission(of accessToken: String, now: Date) -> Authorization? {
+    guard
+      let token = accessTokens.value(accessToken, now: now),
+      let grant = grants.value(token.grant, now: now), !grant.revoked
+    else { return nil }
+    var authorization = grant.authorization
+    authorization.scope = token.scope
+    return authorization
+  }
+
+  mutating func revokeGrant(_ id: String) {
+    grants.update(id) { $0.revoked = true }
+  }
+
+  /// Revokes a token (RFC 7009 §2). One that is unknown is no error (§2.2).
+  ///
+  /// A refresh token takes its whole grant with it, an access token only itself.
+  package mutating func revoke(_ token: String, client: Client, now: Date) throws(Refusal) {
+    let refresh = refreshTokens.value(token, now: now)?.grant
+    guard let id = refresh ?? accessTokens.value(token, now: now)?.grant,
+      let grant = grants.value(id, now: now)
+    else { return }
+    guard grant.authorization.clientID == client.id else {
+      throw Refusal("invalid_grant", "the token was issued to another client")
+    }
+    if refresh != nil { revokeGrant(id) } else { accessTokens.remove(token) }
+  }
+
+  /// Ends every grant, as a provider does that lost its sessions.
+  package mutating func revokeAll() {
+    grants.updateAll { $0.revoked = true }
+  }
+
+  /// Whether a token of either kind still works, and until when (RFC 7662 §2.2).
+  package func introspection(of token: String, now: Date) -> Authorization? {
+    if let permission = permission(of: token, now: now) { return permission }
+    guard
+      let refresh = refreshTokens.value(token, now: now), !refresh.superseded,
+      let grant = grants.value(refresh.grant, now: now), !grant.revoked
+    else { return nil }
+    return grant.authorization
+  }
+}
