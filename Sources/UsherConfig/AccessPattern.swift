@@ -1,26 +1,31 @@
-/// `METHOD [PROVIDER[/KIND]]`: which calls are allowed.
+/// `METHOD [PROVIDER[/KIND] [OPERATION]]`: which calls are allowed.
 ///
 /// `*` stands for any characters within its part: `flow.start work/*`, `token.get work`,
-/// `provider.*`. A part that is left out holds for all; one that is given holds only for calls that
-/// have it, unless it is `*`.
+/// `provider.*`, `flow.start wallet/operation GET:/wallets/*`. A part that is left out holds for all;
+/// one that is given holds only for calls that have it, unless it is `*`.
 package struct AccessPattern: CodedAsText, Hashable, Sendable {
   private let method: Glob
   private let provider: Glob
   private let kind: Glob
+  private let operation: OperationPattern?
 
   package init(setting text: String) throws(Refusal) {
     let words = text.split(separator: " ", omittingEmptySubsequences: false)
     let target = words.dropFirst().first?.split(separator: "/", omittingEmptySubsequences: false)
     let parts = [words[0]] + (target ?? [])
-    guard words.count <= 2, parts.count <= 3, parts.allSatisfy({ Glob.isOne(String($0)) }) else {
+    guard words.count <= 3, parts.count <= 3, parts.allSatisfy({ Glob.isOne(String($0)) }) else {
       throw Refusal("must be \"METHOD\", \"METHOD PROVIDER\" or \"METHOD PROVIDER/KIND\"")
     }
+    operation = try words.count < 3 ? nil : OperationPattern(setting: String(words[2]))
     method = Glob(text: String(parts[0]))
     provider = parts.count > 1 ? Glob(text: String(parts[1])) : .any
     kind = parts.count > 2 ? Glob(text: String(parts[2])) : .any
   }
 
   package var settingText: String {
+    if let operation {
+      return "\(method.text) \(provider.text)/\(kind.text) \(operation.settingText)"
+    }
     if kind != .any { return "\(method.text) \(provider.text)/\(kind.text)" }
     return provider == .any ? method.text : "\(method.text) \(provider.text)"
   }
@@ -36,6 +41,7 @@ package struct AccessPattern: CodedAsText, Hashable, Sendable {
   package func allows(_ request: PolicyRequest) -> Bool {
     if method.matches(request.method) {
       return provider.holds(request.provider) && kind.holds(request.kind)
+        && operation.map { pattern in request.operation.map(pattern.matches) ?? false } ?? true
     }
     guard request.isAboutOwnFlow, method.matches("flow.start") else { return false }
     return request.provider.map(provider.matches) ?? true
@@ -50,11 +56,16 @@ package struct PolicyRequest: Sendable, Hashable {
   package var provider: String?
   /// The flow's kind where the call is about one.
   package var kind: String?
+  /// `METHOD:/path` where the call makes a flow make one of the provider's API.
+  package var operation: String?
 
-  package init(method: String, provider: String? = nil, kind: String? = nil) {
+  package init(
+    method: String, provider: String? = nil, kind: String? = nil, operation: String? = nil
+  ) {
     self.method = method
     self.provider = provider
     self.kind = kind
+    self.operation = operation
   }
 }
 
@@ -63,44 +74,5 @@ extension PolicyRequest {
   /// found, whatever the policy says.
   fileprivate var isAboutOwnFlow: Bool {
     ["flow.get", "flow.wait", "flow.submit", "flow.cancel", "flow.list"].contains(method)
-  }
-}
-
-/// A text with `*` for any characters.
-private struct Glob: Hashable, Sendable {
-  static let any = Glob(text: "*")
-
-  let text: String
-
-  static func isOne(_ text: String) -> Bool {
-    text.consists(upTo: 128) { $0.isWordByte || $0.isOne(of: ".-*") }
-  }
-
-  var isLiteral: Bool { !text.contains("*") }
-
-  /// Nothing at all is held only by `*`.
-  func holds(_ word: String?) -> Bool { word.map(matches) ?? (self == .any) }
-
-  /// In time of at most the product of the lengths: after a mismatch only the last star grows.
-  func matches(_ word: String) -> Bool {
-    let pattern = Array(text.utf8)
-    let word = Array(word.utf8)
-    let star = UInt8(ascii: "*")
-    var (p, w) = (0, 0)
-    var retry: (p: Int, w: Int)?
-    while w < word.count {
-      if p < pattern.count, pattern[p] == star {
-        retry = (p + 1, w)
-        p += 1
-      } else if p < pattern.count, pattern[p] == word[w] {
-        (p, w) = (p + 1, w + 1)
-      } else if let (next, from) = retry {
-        retry = (next, from + 1)
-        (p, w) = (next, from + 1)
-      } else {
-        return false
-      }
-    }
-    return pattern[p...].allSatisfy { $0 == star }
   }
 }

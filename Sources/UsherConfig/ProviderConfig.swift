@@ -42,16 +42,19 @@ package struct ProviderConfig: SettingsSection {
 /// each switch the compiler then asks for.
 package enum ProviderSettings: Equatable, Sendable {
   case oidc(OIDCSettings)
+  case paysafe(PaysafeSettings)
 
   package var type: ProviderType {
     switch self {
     case .oidc: .oidc
+    case .paysafe: .paysafe
     }
   }
 
   static func blank(_ type: ProviderType) -> ProviderSettings {
     switch type {
     case .oidc: .oidc(.blank)
+    case .paysafe: .paysafe(.blank)
     }
   }
 
@@ -60,6 +63,9 @@ package enum ProviderSettings: Equatable, Sendable {
     case .oidc(var settings):
       settings.bind(table)
       self = .oidc(settings)
+    case .paysafe(var settings):
+      settings.bind(table)
+      self = .paysafe(settings)
     }
   }
 }
@@ -67,9 +73,10 @@ package enum ProviderSettings: Equatable, Sendable {
 /// What may stand in `type`.
 package enum ProviderType: String, TextSetting, Codable, CaseIterable, Equatable, Sendable {
   case oidc
+  case paysafe
 
   /// Types that are known by name, for a better answer than "unknown".
-  private static let notYet = ["paysafe", "gopay", "truecaller", "freedomid", "bsa"]
+  private static let notYet = ["gopay", "truecaller", "freedomid", "bsa"]
 
   package init(setting text: String) throws(Refusal) {
     if let type = ProviderType(rawValue: text) {

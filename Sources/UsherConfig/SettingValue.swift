@@ -73,6 +73,18 @@ extension Int: SettingValue {
   package var toml: TomlValue { .integer(Int64(self)) }
 }
 
+extension Bool: SettingValue {
+  package static func read(_ field: SettingField) -> Bool? {
+    guard case .boolean(let flag) = field.node.value else {
+      field.complain(expected: "true or false")
+      return nil
+    }
+    return flag
+  }
+
+  package var toml: TomlValue { .boolean(self) }
+}
+
 extension String: SettingValue {
   package static func read(_ field: SettingField) -> String? {
     guard case .string(let text) = field.node.value else {

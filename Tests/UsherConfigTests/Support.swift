@@ -46,7 +46,7 @@ func message(_ description: String) -> String {
 }
 
 func oidc(_ config: Config, _ place: Int = 0) throws -> OIDCSettings {
-  switch try #require(config.providers.dropFirst(place).first).settings {
-  case .oidc(let settings): settings
-  }
+  guard case .oidc(let settings) = try #require(config.providers.dropFirst(place).first).settings
+  else { throw ConfigError([]) }
+  return settings
 }

@@ -1,0 +1,38 @@
+/// A text with `*` for any characters.
+struct Glob: Hashable, Sendable {
+  static let any = Glob(text: "*")
+
+  let text: String
+
+  static func isOne(_ text: String) -> Bool {
+    text.consists(upTo: 128) { $0.isWordByte || $0.isOne(of: ".-*") }
+  }
+
+  var isLiteral: Bool { !text.contains("*") }
+
+  /// Nothing at all is held only by `*`.
+  func holds(_ word: String?) -> Bool { word.map(matches) ?? (self == .any) }
+
+  /// In time of at most the product of the lengths: after a mismatch only the last star grows.
+  func matches(_ word: String) -> Bool {
+    let pattern = Array(text.utf8)
+    let word = Array(word.utf8)
+    let star = UInt8(ascii: "*")
+    var (p, w) = (0, 0)
+    var retry: (p: Int, w: Int)?
+    while w < word.count {
+      if p < pattern.count, pattern[p] == star {
+        retry = (p + 1, w)
+        p += 1
+      } else if p < pattern.count, pattern[p] == word[w] {
+        (p, w) = (p + 1, w + 1)
+      } else if let (next, from) = retry {
+        retry = (next, from + 1)
+        (p, w) = (next, from + 1)
+      } else {
+        return false
+      }
+    }
+    return pattern[p...].allSatisfy { $0 == star }
+  }
+}

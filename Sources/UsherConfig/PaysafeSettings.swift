@@ -1,0 +1,93 @@
+/// The settings of a provider of type `paysafe`: Embedded Wallets.
+package struct PaysafeSettings: SettingsSection {
+  /// What every path is appended to.
+  package var baseURL: ProviderURL
+  /// The brand whose customers sign in where a caller names none.
+  package var brandIdentity: String?
+  package var clientID: String
+  /// The name of the client secret in the credential store; absent: a public client.
+  package var clientCredential: String?
+  /// Who redeems the authorization code.
+  package var exchange = CodeExchange.daemon
+  /// Seconds a partner's backend has to redeem a code.
+  package var exchangeSeconds = 60
+  package var redirect = Redirect.loopback
+  /// Whether the config token is asked for first, and its fingerprint goes along with the log-in.
+  package var digitalFingerprint = true
+  /// `deviceInfo.appType` of an SCA challenge; absent: no `deviceInfo` is sent.
+  package var appType: String?
+  /// Seconds between two questions about an event that is settled elsewhere.
+  package var pollSeconds = 3
+  /// The wallet calls there are for the flow `operation`, none by default.
+  package var operations: [OperationPattern] = []
+  package var paths = PaysafePaths()
+
+  package init(baseURL: ProviderURL, clientID: String) {
+    self.baseURL = baseURL
+    self.clientID = clientID
+  }
+
+  package static var blank: PaysafeSettings { PaysafeSettings(baseURL: .blank, clientID: "") }
+
+  package mutating func bind(_ table: SettingsTable) {
+    table.required(&baseURL, "base_url") { url in
+      url.hasQuery || url.text.hasSuffix("/") ? "must have no query and no slash at its end" : nil
+    }
+    table.setting(&brandIdentity, "brand_identity") { name in
+      name.isBrandIdentity ? nil : "must be up to 128 of A-Z a-z 0-9 . _ -"
+    }
+    table.required(&clientID, "client_id") { text in
+      text.consists(upTo: 1024, of: \.isVisible) ? nil : "must be printable ASCII without spaces"
+    }
+    table.setting(&clientCredential, "client_credential") { name in
+      name.isCredentialName ? nil : "must be a credential's name: up to 128 of A-Z a-z 0-9 . _ -"
+    }
+    table.setting(&exchange, "exchange")
+    table.setting(&exchangeSeconds, "exchange_seconds", 5...600)
+    table.setting(&redirect, "redirect")
+    table.setting(&digitalFingerprint, "digital_fingerprint")
+    table.setting(&appType, "app_type") { text in
+      text.consists(upTo: 64) { $0.isWordByte || $0 == UInt8(ascii: "-") }
+        ? nil : "must be up to 64 of A-Z a-z 0-9 _ -"
+    }
+    table.setting(&pollSeconds, "poll_seconds", 1...60)
+    table.setting(&operations, "operations")
+    table.table(&paths, "paths")
+  }
+}
+
+/// Who redeems an authorization code.
+package enum CodeExchange: String, TextSetting, Codable, CaseIterable, Equatable, Sendable {
+  /// The daemon, which holds the client secret.
+  case daemon
+  /// The app's own backend: the flow hands the code out and takes the access token in.
+  case app
+}
+
+/// `[provider.paths]`: under the base URL, or whole URLs.
+package struct PaysafePaths: SettingsSection {
+  package var authorize = ProviderPath("/auth/brands/{brandIdentity}/authorize")
+  package var token = ProviderPath("/auth/brands/{brandIdentity}/token")
+  package var challenge = ProviderPath("/auth/sca/events/{eventId}/challenges")
+  package var attempt = ProviderPath("/auth/sca/events/{eventId}/attempts")
+  package var event = ProviderPath("/auth/sca/events/{eventId}")
+
+  package init() {}
+
+  package static var blank: PaysafePaths { PaysafePaths() }
+
+  package mutating func bind(_ table: SettingsTable) {
+    table.setting(&authorize, "authorize") { $0.complaint(placeholder: "brandIdentity") }
+    table.setting(&token, "token") { $0.complaint(placeholder: "brandIdentity") }
+    table.setting(&challenge, "challenge") { $0.complaint(placeholder: "eventId") }
+    table.setting(&attempt, "attempt") { $0.complaint(placeholder: "eventId") }
+    table.setting(&event, "event") { $0.complaint(placeholder: "eventId") }
+  }
+}
+
+extension String {
+  /// What may stand in the path of a brand's endpoints.
+  package var isBrandIdentity: Bool {
+    consists(upTo: 128) { $0.isWordByte || $0.isOne(of: ".-") } && self != "." && self != ".."
+  }
+}
