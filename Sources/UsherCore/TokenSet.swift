@@ -8,17 +8,21 @@ public struct TokenSet: Sendable, Equatable, Codable {
   /// The granted scope; the requested one where the reply named none (§5.1).
   public var scope: String
   public var refreshToken: Sealed<Secret>?
+  /// When the refresh token is of no use any more; nil where the provider did not tell.
+  public var refreshExpiresAt: Timestamp?
   public var idToken: Sealed<Secret>?
 
   public init(
     accessToken: Sealed<Secret>, tokenType: String, expiresAt: Timestamp?, scope: String,
-    refreshToken: Sealed<Secret>? = nil, idToken: Sealed<Secret>? = nil
+    refreshToken: Sealed<Secret>? = nil, refreshExpiresAt: Timestamp? = nil,
+    idToken: Sealed<Secret>? = nil
   ) {
     self.accessToken = accessToken
     self.tokenType = tokenType
     self.expiresAt = expiresAt
     self.scope = scope
     self.refreshToken = refreshToken
+    self.refreshExpiresAt = refreshExpiresAt
     self.idToken = idToken
   }
 }

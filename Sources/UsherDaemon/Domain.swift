@@ -64,8 +64,9 @@ struct Domain: Sendable {
     case .method: try caller.check(M.name)
     case .provider(let provider): try caller.check(M.name, provider: provider(call))
     case .start(let about):
-      let (provider, kind) = about(call)
-      try caller.check(M.name, provider: provider, kind: kind)
+      let start = about(call)
+      try caller.check(
+        M.name, provider: start.provider, kind: start.kind, operation: start.operation)
     case .account(let about):
       let (id, name) = about(call)
       let owned = id.flatMap { try? book.account($0, of: caller.owner) }

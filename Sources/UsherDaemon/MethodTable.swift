@@ -66,7 +66,7 @@ struct MethodTable: Sendable {
       try await tokens.revoke(revoke, caller.owner)
     }
 
-    wait(FlowStart.self, .start { ($0.provider, $0.kind) }) {
+    wait(FlowStart.self, .start { $0 }) {
       start, caller async throws(UsherError) in
       try await flows.start(start, caller)
     }

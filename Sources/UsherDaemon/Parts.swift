@@ -33,18 +33,20 @@ struct Parts {
     self.store = store
     self.log = log
 
+    let source = TokenSource(
+      world: world, providers: providers, http: http, metadata: metadata, health: health)
+    let refresher = Refresher(
+      world: world, store: store, book: book, source: source, events: events, log: log)
     let effects = EffectRunner(
-      world: world, http: http, metadata: metadata, verifier: verifier,
+      world: world, http: http,
+      bearer: AccountCalls(world: world, http: http, book: book, refresher: refresher),
+      metadata: metadata, verifier: verifier,
       listeners: RedirectListeners(group: group, uid: LoopbackPeer.uid, log: log))
     let runner = FlowRunner(
       world: world, store: store, accounts: book, events: events, effects: effects, log: log)
     let engine = FlowEngine(
       world: world, store: store, providers: providers, credentials: credentials,
       accounts: book, events: events, runner: runner)
-    let source = TokenSource(
-      world: world, providers: providers, http: http, metadata: metadata, health: health)
-    let refresher = Refresher(
-      world: world, store: store, book: book, source: source, events: events, log: log)
 
     domain = Domain(
       world: world, instanceID: world.identifier("ins_"), startedAt: world.clock.now(),

@@ -21,6 +21,9 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
   static var kind: String { get }
   /// One sentence for people.
   static var summary: String { get }
+  /// Whether there is no such flow without an account: where `params.account` names none, the
+  /// caller's only one at the provider is meant.
+  static var needsAccount: Bool { get }
 
   /// The provider's configuration the flow began with. It holds no secret, and stays as it is while
   /// the configuration changes.
@@ -30,11 +33,10 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
 
   /// Begins a flow.
   ///
-  /// - Parameter account: The caller's account that `params.account` names, if it names one.
-  /// - Throws: `invalidParams` only. What the provider or the SDK would report is a flow that failed:
-  ///   the answer `.fail`.
+  /// - Throws: `invalidParams`, and `permissionDenied` for what the provider's configuration does not
+  ///   allow. What the provider or the SDK would report is a flow that failed: the answer `.fail`.
   static func begin(
-    _ params: Params, provider: ProviderConfig, account: KnownAccount?, at moment: inout Moment
+    _ params: Params, _ origin: FlowOrigin, at moment: inout Moment
   ) throws(UsherError) -> (Self, Answer<Call>)
 
   mutating func receive(_ event: FlowEvent<Call>, at moment: inout Moment) -> Answer<Call>
@@ -52,6 +54,7 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
 }
 
 extension FlowMachine {
+  package static var needsAccount: Bool { false }
   package var abandoned: [Call] { [] }
   package static func clearUp(_ call: Call, _ outcome: CallOutcome) -> [Call] { [] }
   package static func word(
@@ -72,6 +75,21 @@ package struct FlowView: Codable, Sendable, Equatable {
     self.step = step
     self.problem = problem
     self.key = key
+  }
+}
+
+/// What a flow is begun with beside its parameters.
+package struct FlowOrigin: Sendable {
+  package var provider: ProviderConfig
+  /// The caller's account that `params.account` names, if it names one.
+  package var account: KnownAccount?
+  /// What the caller knows the flow by; the flow's own id where he named nothing.
+  package var requestID: String
+
+  package init(provider: ProviderConfig, account: KnownAccount? = nil, requestID: String) {
+    self.provider = provider
+    self.account = account
+    self.requestID = requestID
   }
 }
 

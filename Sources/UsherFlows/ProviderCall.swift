@@ -8,10 +8,25 @@ package protocol ProviderCall: Sendable, Equatable {
   /// A short name for logs and errors: `token`, `userinfo`, `jwks`.
   var name: String { get }
 
+  /// The account whose access token the call carries; nil where it carries none. The engine sees to
+  /// it that the token is good, and renews it.
+  var account: AccountID? { get }
+
+  /// Whether a reply says that the access token is no longer good. Then it is renewed and the call is
+  /// made once more: what was refused so has not been done.
+  func refusesToken(_ reply: HTTPReply) -> Bool
+
   /// The request. Credentials and clock come from the engine, so that they never enter a machine.
   ///
   /// - Throws: `UsherError` with a sentence that says what is missing in the configuration.
   func render(_ context: RenderContext) throws(UsherError) -> HTTPRequest
+}
+
+extension ProviderCall {
+  package var account: AccountID? { nil }
+
+  /// RFC 6750 §3: 401.
+  package func refusesToken(_ reply: HTTPReply) -> Bool { account != nil && reply.status == 401 }
 }
 
 /// What rendering a call may use.
@@ -19,21 +34,28 @@ package struct RenderContext: Sendable {
   package var provider: ProviderConfig
   /// The credential the provider's configuration names; nil for a public client.
   package var credential: Secret?
+  /// That of the call's account.
+  package var accessToken: Secret?
   package var moment: Moment
 
-  package init(provider: ProviderConfig, credential: Secret?, moment: Moment) {
+  package init(
+    provider: ProviderConfig, credential: Secret?, accessToken: Secret? = nil, moment: Moment
+  ) {
     self.provider = provider
     self.credential = credential
+    self.accessToken = accessToken
     self.moment = moment
   }
 }
 
 /// A request to a provider. Headers and body may hold secrets: neither prints.
 package struct HTTPRequest: Sendable, Equatable {
-  package enum Method: String, Sendable {
+  package enum Method: String, Codable, Sendable {
     case get = "GET"
     case post = "POST"
+    case put = "PUT"
     case patch = "PATCH"
+    case delete = "DELETE"
   }
 
   package var method: Method
@@ -62,7 +84,7 @@ package struct HTTPRequest: Sendable, Equatable {
 /// A provider's reply, body and all. It does not print its body.
 package struct HTTPReply: Sendable, Equatable, CustomStringConvertible {
   package var status: Int
-  /// Lower-case name; the last of several wins.
+  /// Lower-case name; several of one name are joined by commas (RFC 9110 §5.3).
   package var headers: [String: String]
   package var body: [UInt8]
 
@@ -86,6 +108,9 @@ package enum CallOutcome: Sendable, Equatable {
   case unreachable(message: String, sent: Bool)
   /// Something came back that cannot be an answer: over 1 MiB, a redirect.
   case unreadable(message: String)
+  /// The account has no access token any more and cannot get one: a new log-in is needed. Nothing
+  /// was sent.
+  case noToken(message: String)
 }
 
 /// What became of discovery.

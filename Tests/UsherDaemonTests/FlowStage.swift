@@ -33,12 +33,20 @@ final class FlowStage: Sendable {
     book = AccountBook(world: world, events: events)
     let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     let group = MultiThreadedEventLoopGroup.singleton
+    let health = ProviderHealth { _, _ in }
     let http = ProviderHTTP(
       on: group, credentials: try Credentials(store: store, handed: nil, world: world),
-      health: ProviderHealth { _, _ in }, world: world, log: log)
+      health: health, world: world, log: log)
+    let metadata = MetadataCache(http: http, clock: clock)
+    let source = TokenSource(
+      world: world, providers: Providers(world.config), http: http, metadata: metadata,
+      health: health)
+    let refresher = Refresher(
+      world: world, store: store, book: book, source: source, events: events, log: log)
     let effects = EffectRunner(
-      world: world, http: http, metadata: MetadataCache(http: http, clock: clock),
-      verifier: IDTokenVerifier(http: http, clock: clock),
+      world: world, http: http,
+      bearer: AccountCalls(world: world, http: http, book: book, refresher: refresher),
+      metadata: metadata, verifier: IDTokenVerifier(http: http, clock: clock),
       listeners: RedirectListeners(group: group, uid: { _, _ in nil }, log: log))
     runner = FlowRunner(
       world: world, store: store, accounts: book, events: events, effects: effects, log: log)

@@ -33,7 +33,7 @@ struct StubMachine: FlowMachine {
   }
 
   static func begin(
-    _ params: Params, provider: ProviderConfig, account: KnownAccount?, at moment: inout Moment
+    _ params: Params, _ origin: FlowOrigin, at moment: inout Moment
   ) throws(UsherError) -> (StubMachine, Answer<StubCall>) {
     throw UsherError(.internalError, "begun by the tests only")
   }

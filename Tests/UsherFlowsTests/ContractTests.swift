@@ -177,9 +177,9 @@ private struct LeakyFlow: FlowMachine {
   var view: FlowView { FlowView(state: "open", step: .wait(.init(for: password))) }
 
   static func begin(
-    _ params: NoParams, provider: ProviderConfig, account: KnownAccount?, at moment: inout Moment
+    _ params: NoParams, _ origin: FlowOrigin, at moment: inout Moment
   ) throws(UsherError) -> (LeakyFlow, Answer<OIDCCall>) {
-    (LeakyFlow(provider: provider, password: ""), .ignore)
+    (LeakyFlow(provider: origin.provider, password: ""), .ignore)
   }
 
   mutating func receive(

@@ -12,7 +12,8 @@ struct DrivenDevice {
 
   init(account: KnownAccount? = nil, _ params: OIDCDevice.Params = .init()) throws {
     (flow, last) = try OIDCDevice.begin(
-      params, provider: try provider(), account: account, at: &moment)
+      params, FlowOrigin(provider: try provider(), account: account, requestID: "req-1"),
+      at: &moment)
   }
 
   @discardableResult

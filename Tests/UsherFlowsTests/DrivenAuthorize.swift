@@ -16,7 +16,7 @@ struct DrivenAuthorize {
   ) throws {
     let provider = try provider(redirect: redirect, settings)
     (flow, last) = try OIDCAuthorize.begin(
-      params, provider: provider, account: account, at: &moment)
+      params, FlowOrigin(provider: provider, account: account, requestID: "req-1"), at: &moment)
   }
 
   @discardableResult

@@ -35,3 +35,14 @@ public struct FlowStart: Method, Equatable {
     }
   }
 }
+
+extension FlowStart {
+  /// `METHOD:/path` of the call of the provider's API that the flow is to make, without its query;
+  /// nil where it makes none. For the policy: the flow itself is as strict as it likes.
+  package var operation: String? {
+    guard let method = params["method"]?.stringValue, let path = params["path"]?.stringValue else {
+      return nil
+    }
+    return "\(method):\(path.prefix { $0 != "?" })"
+  }
+}

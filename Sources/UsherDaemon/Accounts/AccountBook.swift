@@ -1,5 +1,6 @@
 import Synchronization
 import UsherAPI
+import UsherConfig
 import UsherCore
 import UsherFlows
 import UsherStore
@@ -65,6 +66,29 @@ final class AccountBook: Sendable {
     .sorted { ($0.details.createdAt, $0.id.rawValue) < ($1.details.createdAt, $1.id.rawValue) }
   }
 
+  /// The account a caller means who names none.
+  ///
+  /// - Throws: `interactionRequired` where nobody has signed in, `invalidParams` for `field` where
+  ///   there are several.
+  func onlyAccount(
+    of owner: Owner, at provider: ProviderName, field: String
+  ) throws(UsherError) -> AccountRecord {
+    let records = accounts(of: owner, at: provider)
+    guard let first = records.first else {
+      let type = world.config.provider(provider)?.settings.type
+      let signIn = type.flatMap { ProviderRegistry.flows(of: $0).first }
+      throw UsherError(
+        .interactionRequired, "nobody has signed in at provider \(provider)",
+        detail: .init(next: signIn.map { .init(provider: provider, kind: $0.kind) }))
+    }
+    guard records.count == 1 else {
+      throw UsherError(
+        .invalidParams, "there are \(records.count) accounts of provider \(provider): name one",
+        detail: .init(field: field))
+    }
+    return first
+  }
+
   /// Plans what a finished log-in brings: a new account, or new tokens for the one there is.
   func update(
     _ grant: AccountGrant, owner: Owner, provider: ProviderName, at now: Timestamp
@@ -73,13 +97,16 @@ final class AccountBook: Sendable {
     let id = existing?.id ?? AccountID(world.identifier("acc_"))
     var main = grant.tokens
     main.refreshToken = nil
+    main.refreshExpiresAt = nil
     let token = try HeldToken(StoredToken(set: main, issuedAt: now), account: id)
     let record = AccountRecord(
       id: id, owner: owner, provider: provider, subject: grant.subject,
       details: AccountDetails(
         label: grant.label, attributes: grant.attributes, profile: grant.profile,
         keepAlive: grant.keepAlive, createdAt: existing?.details.createdAt ?? now,
-        grant: .init(scope: main.scope, refreshToken: grant.tokens.refreshToken)),
+        grant: .init(
+          scope: main.scope, refreshToken: grant.tokens.refreshToken,
+          refreshExpiresAt: grant.tokens.refreshExpiresAt)),
       tokens: [TokenKey(audience: "", scope: main.scope): token])
     return Update(
       record: record, changes: [.deleteTokens(id)] + (try rows(of: record)), isNew: existing == nil)
@@ -96,7 +123,11 @@ final class AccountBook: Sendable {
     guard var record = record(id), record.details.grant.refreshToken == used else { return nil }
     var access = tokens
     access.refreshToken = nil
-    if let rotated = tokens.refreshToken { record.details.grant.refreshToken = rotated }
+    access.refreshExpiresAt = nil
+    if let rotated = tokens.refreshToken {
+      record.details.grant.refreshToken = rotated
+      record.details.grant.refreshExpiresAt = tokens.refreshExpiresAt
+    }
     let token = try HeldToken(StoredToken(set: access, issuedAt: now), account: id)
     record.tokens[key] = token
     var changes: [Change] = [.putAccount(try record.row()), .putToken(try record.row(key, token))]

@@ -39,8 +39,15 @@ struct AccountDetails: Codable, Sendable, Equatable {
   struct Grant: Codable, Sendable, Equatable {
     var scope: String
     var refreshToken: Sealed<Secret>?
+    /// When the refresh token is of no use any more; nil where the provider did not tell.
+    var refreshExpiresAt: Timestamp?
     /// What the provider said when it refused to refresh; nothing but a new log-in helps.
     var death: ProviderWord?
+
+    /// Whether a new access token can still be had.
+    func isAlive(at now: Timestamp) -> Bool {
+      death == nil && refreshToken != nil && refreshExpiresAt.map { $0 > now } ?? true
+    }
   }
 }
 
@@ -99,7 +106,7 @@ extension AccountRecord {
 
   private func status(of token: HeldToken, at now: Timestamp) -> TokenSummary.Status {
     if token.isAlive(at: now) { return .valid }
-    return details.grant.death == nil && details.grant.refreshToken != nil ? .refreshable : .dead
+    return details.grant.isAlive(at: now) ? .refreshable : .dead
   }
 }
 

@@ -10,16 +10,19 @@ import UsherStore
 final class EffectRunner: Sendable {
   private let world: World
   private let http: ProviderHTTP
+  private let bearer: AccountCalls
   private let metadata: MetadataCache
   private let verifier: IDTokenVerifier
   private let listeners: RedirectListeners
 
   init(
-    world: World, http: ProviderHTTP, metadata: MetadataCache, verifier: IDTokenVerifier,
+    world: World, http: ProviderHTTP, bearer: AccountCalls, metadata: MetadataCache,
+    verifier: IDTokenVerifier,
     listeners: RedirectListeners
   ) {
     self.world = world
     self.http = http
+    self.bearer = bearer
     self.metadata = metadata
     self.verifier = verifier
     self.listeners = listeners
@@ -33,7 +36,15 @@ final class EffectRunner: Sendable {
     let provider = machine.provider
     switch effect {
     case .call(let call):
-      Task { report(.called(call, await http.send(call, for: provider))) }
+      Task {
+        let outcome =
+          if let account = call.account {
+            await bearer.send(call, of: account, for: provider)
+          } else {
+            await http.send(call, for: provider)
+          }
+        report(.called(call, outcome))
+      }
     case .discover:
       Task { report(.discovered(await metadata.discovery(of: provider))) }
     case .verifyIDToken(let token, let metadata):

@@ -71,10 +71,13 @@ final class FlowEngine: Sendable {
         detail: .init(field: "kind"))
     }
     try checkRequestID(call.requestId)
-    let account = try knownAccount(call.params["account"], of: owner, at: call.provider)
+    let account = try knownAccount(call, type, of: owner)
     let moment = world.moment()
-    let (machine, answer) = try begin(type, call.params, provider, account, moment)
-    let session = newSession(call, owner: owner, machine: machine, at: moment.now)
+    let id = FlowID(world.identifier("flw_"))
+    let origin = FlowOrigin(
+      provider: provider, account: account, requestID: call.requestId ?? id.rawValue)
+    let (machine, answer) = try begin(type, call.params, origin, moment)
+    let session = newSession(id, call, owner: owner, machine: machine, at: moment.now)
     try await runner.open(session, with: objection(to: provider) ?? answer, at: moment) {
       index.occupy(session)
     }
@@ -93,23 +96,21 @@ final class FlowEngine: Sendable {
   }
 
   private func begin<Machine: FlowMachine>(
-    _ type: Machine.Type, _ params: JSONValue, _ provider: ProviderConfig, _ account: KnownAccount?,
-    _ moment: Moment
+    _ type: Machine.Type, _ params: JSONValue, _ origin: FlowOrigin, _ moment: Moment
   ) throws(UsherError) -> (any AnyMachine, EngineAnswer) {
     let schema = StrictDecoding.schema(of: Machine.Params.self)
     let decoded = try StrictDecoding.decode(
       Machine.Params.self, from: params, schema: schema, prefix: "params")
     var moment = moment
-    let (machine, answer) = try Machine.begin(
-      decoded, provider: provider, account: account, at: &moment)
+    let (machine, answer) = try Machine.begin(decoded, origin, at: &moment)
     return (MachineBox(machine: machine), MachineBox<Machine>.erased(answer))
   }
 
   private func newSession(
-    _ call: FlowStart, owner: Owner, machine: any AnyMachine, at now: Timestamp
+    _ id: FlowID, _ call: FlowStart, owner: Owner, machine: any AnyMachine, at now: Timestamp
   ) -> FlowSession {
     FlowSession(
-      id: FlowID(world.identifier("flw_")), owner: owner, provider: call.provider, kind: call.kind,
+      id: id, owner: owner, provider: call.provider, kind: call.kind,
       requestID: call.requestId, createdAt: now,
       standing: .init(
         machine: machine, view: machine.view, ending: .active, revision: 1, updatedAt: now,
@@ -144,15 +145,19 @@ final class FlowEngine: Sendable {
   }
 
   private func knownAccount(
-    _ value: JSONValue?, of owner: Owner, at provider: ProviderName
+    _ call: FlowStart, _ type: any FlowMachine.Type, of owner: Owner
   ) throws(UsherError) -> KnownAccount? {
-    guard let id = value?.stringValue else { return nil }
-    let record = try accounts.account(AccountID(id), of: owner)
-    guard record.provider == provider else {
-      throw UsherError(
-        .invalidParams, "account \(id) is not of provider \(provider)",
-        detail: .init(field: "params.account"))
+    if let id = call.params["account"]?.stringValue {
+      let record = try accounts.account(AccountID(id), of: owner)
+      guard record.provider == call.provider else {
+        throw UsherError(
+          .invalidParams, "account \(id) is not of provider \(call.provider)",
+          detail: .init(field: "params.account"))
+      }
+      return KnownAccount(id: record.id, subject: record.subject)
     }
+    guard type.needsAccount else { return nil }
+    let record = try accounts.onlyAccount(of: owner, at: call.provider, field: "params.account")
     return KnownAccount(id: record.id, subject: record.subject)
   }
 }

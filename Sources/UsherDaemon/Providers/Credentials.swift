@@ -2,6 +2,7 @@ import Synchronization
 import UsherAPI
 import UsherConfig
 import UsherCore
+import UsherFlows
 import UsherStore
 import UsherSystem
 

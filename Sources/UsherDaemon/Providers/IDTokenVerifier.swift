@@ -69,7 +69,8 @@ actor IDTokenVerifier {
     case .reply(let reply):
       return .failure(.unreachable("the provider's key set answers HTTP \(reply.status)"))
     case .unreachable(let message, _): return .failure(.unreachable(message))
-    case .unreadable(let message): return .failure(.unusable(message))
+    case .unreadable(let message), .noToken(let message):
+      return .failure(.unusable(message))
     }
   }
 

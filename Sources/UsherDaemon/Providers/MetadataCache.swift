@@ -70,7 +70,7 @@ actor MetadataCache {
         trouble = "the provider answers HTTP \(reply.status)"
       case .reply: break
       case .unreachable(let message, _): trouble = message
-      case .unreadable(let message): flaw = message
+      case .unreadable(let message), .noToken(let message): flaw = message
       }
     }
     if documents.isEmpty, !OIDCMetadata.needsNoDocuments(provider.oidc) {

@@ -41,6 +41,18 @@ extension ProviderDesk {
   /// Asks for what a log-in will need, without memory of earlier answers.
   func check(_ name: ProviderName) async throws(UsherError) -> ProviderCheck.Reply {
     let provider = try providers.named(name)
+    let findings =
+      switch provider.settings {
+      case .oidc(let settings): await check(provider, settings)
+      case .paysafe: await probe(provider)
+      }
+    return .init(
+      provider: name, healthy: findings.allSatisfy(\.fine), findings: findings)
+  }
+
+  private func check(
+    _ provider: ProviderConfig, _ settings: OIDCSettings
+  ) async -> [ProviderCheck.Finding] {
     var findings: [ProviderCheck.Finding] = []
     switch await metadata.fetch(provider) {
     case .found(let metadata):
@@ -50,10 +62,24 @@ extension ProviderDesk {
     case .unreachable(let message), .unusable(let message):
       findings.append(.init(subject: "discovery", fine: false, message: message))
     }
-    findings.append(credential(provider))
-    findings.append(await clockSkew(provider))
-    return .init(
-      provider: name, healthy: findings.allSatisfy(\.fine), findings: findings)
+    let url = OIDCMetadata.wellKnownURLs(issuer: settings.issuer.text)[0]
+    let outcome = await http.send(OIDCCall.discovery(url: url), for: provider)
+    return findings + [
+      credential(provider), clock(outcome, allowed: settings.clockSkewSeconds),
+    ]
+  }
+
+  private func probe(_ provider: ProviderConfig) async -> [ProviderCheck.Finding] {
+    let credential = credential(provider)
+    guard let probe = ProviderRegistry.probe(of: provider), credential.fine else {
+      return [credential]
+    }
+    let outcome = await http.send(probe.call, for: provider)
+    let (fine, message) = probe.judge(outcome)
+    return [
+      credential, .init(subject: probe.subject, fine: fine, message: message),
+      clock(outcome, allowed: 60),
+    ]
   }
 
   private func keys(
@@ -83,10 +109,8 @@ extension ProviderDesk {
   }
 
   /// Compares the provider's `Date` (RFC 9110 §6.6.1) with our clock.
-  private func clockSkew(_ provider: ProviderConfig) async -> ProviderCheck.Finding {
-    let allowed = provider.oidc.clockSkewSeconds
-    let url = OIDCMetadata.wellKnownURLs(issuer: provider.oidc.issuer.text)[0]
-    guard case .reply(let reply) = await http.send(OIDCCall.discovery(url: url), for: provider),
+  private func clock(_ outcome: CallOutcome, allowed: Int) -> ProviderCheck.Finding {
+    guard case .reply(let reply) = outcome,
       let theirs = reply.headers["date"].flatMap(Timestamp.init(httpDate:))
     else {
       return .init(

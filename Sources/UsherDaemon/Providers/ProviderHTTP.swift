@@ -36,13 +36,19 @@ final class ProviderHTTP: Sendable {
   }
 
   /// Renders and sends; never throws: what goes wrong is an outcome.
-  func send(_ call: any ProviderCall, for provider: ProviderConfig) async -> CallOutcome {
+  ///
+  /// - Parameter accessToken: That of the call's account.
+  func send(
+    _ call: any ProviderCall, for provider: ProviderConfig, accessToken: Secret? = nil
+  ) async -> CallOutcome {
     inFlight.withLock { $0 += 1 }
     defer { inFlight.withLock { $0 -= 1 } }
     let outcome: CallOutcome
     do throws(UsherError) {
-      outcome = await attempt(try render(call, provider), provider)
-      health.note(outcome, of: provider.name, at: world.clock.now())
+      outcome = await attempt(try render(call, provider, accessToken), provider)
+      if !outcome.concernsOneAccount(call) {
+        health.note(outcome, of: provider.name, at: world.clock.now())
+      }
     } catch {
       // Nothing was sent: it says nothing of the provider.
       outcome = .unreachable(message: error.message, sent: false)
@@ -69,7 +75,7 @@ final class ProviderHTTP: Sendable {
 
   /// A call that needs no credential is rendered without the one that is missing.
   private func render(
-    _ call: any ProviderCall, _ provider: ProviderConfig
+    _ call: any ProviderCall, _ provider: ProviderConfig, _ accessToken: Secret?
   ) throws(UsherError) -> HTTPRequest {
     let credential: Result<Secret?, UsherError>
     do throws(UsherError) {
@@ -80,7 +86,8 @@ final class ProviderHTTP: Sendable {
     do throws(UsherError) {
       let secret = (try? credential.get()) ?? nil
       return try call.render(
-        RenderContext(provider: provider, credential: secret, moment: world.moment()))
+        RenderContext(
+          provider: provider, credential: secret, accessToken: accessToken, moment: world.moment()))
     } catch {
       // Why there is none says more than that the call cannot do without.
       _ = try credential.get()
@@ -115,7 +122,7 @@ final class ProviderHTTP: Sendable {
       let body = try await response.body.collect(upTo: Self.replyLimit)
       let headers = response.headers.map { ($0.name.lowercased(), $0.value) }
       let reply = HTTPReply(
-        status: Int(response.status.code), headers: Dictionary(headers) { _, last in last },
+        status: Int(response.status.code), headers: Dictionary(headers) { $0 + ", " + $1 },
         body: Array(body.readableBytesView))
       return .reply(reply.withoutEchoes(of: request))
     } catch is NIOTooManyBytesError {
@@ -170,10 +177,16 @@ extension HTTPSettings {
 }
 
 extension CallOutcome {
+  /// One customer's limit is no reason to spare the provider for the others.
+  fileprivate func concernsOneAccount(_ call: any ProviderCall) -> Bool {
+    guard call.account != nil, case .reply(let reply) = self else { return false }
+    return reply.status == 429
+  }
+
   var summary: String {
     switch self {
     case .reply(let reply): "status \(reply.status)"
-    case .unreachable(let message, _), .unreadable(let message): message
+    case .unreachable(let message, _), .unreadable(let message), .noToken(let message): message
     }
   }
 }

@@ -57,6 +57,7 @@ extension CallOutcome {
     let backOff = Duration.seconds(min(60, 1 << min(failures, 6)))
     switch self {
     case .unreachable, .unreadable: return backOff
+    case .noToken: return nil
     case .reply(let reply):
       guard reply.status >= 500 || reply.status == 429 else { return nil }
       let asked = reply.headers["retry-after"].flatMap { Int($0) }

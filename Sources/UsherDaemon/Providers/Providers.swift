@@ -30,11 +30,4 @@ final class Providers: Sendable {
 extension ProviderConfig {
   /// The configuration's word for the kind of provider: `oidc`, …
   var type: String { settings.type.rawValue }
-
-  /// The name of the credential its calls need; nil for a public client.
-  var credentialName: String? {
-    switch settings {
-    case .oidc(let settings): settings.clientCredential
-    }
-  }
 }

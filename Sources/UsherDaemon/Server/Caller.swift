@@ -13,11 +13,12 @@ struct Caller: Sendable {
   let label: String
 
   /// - Throws: `permissionDenied` where it asks for what no rule allows.
-  func check(_ method: String, provider: ProviderName? = nil, kind: String? = nil)
-    throws(UsherError)
-  {
+  func check(
+    _ method: String, provider: ProviderName? = nil, kind: String? = nil, operation: String? = nil
+  ) throws(UsherError) {
     if isAdmin { return }
-    let request = PolicyRequest(method: method, provider: provider?.rawValue, kind: kind)
+    let request = PolicyRequest(
+      method: method, provider: provider?.rawValue, kind: kind, operation: operation)
     guard policy.decide(request).isAllowed else {
       let what = [provider?.rawValue, kind].compactMap { $0 }.joined(separator: "/")
       throw UsherError(

@@ -32,7 +32,7 @@ protocol ConnectionLink: AnyObject {
 enum Subject<M: Method>: Sendable {
   case method
   case provider(@Sendable (M) -> ProviderName?)
-  case start(@Sendable (M) -> (ProviderName, String))
+  case start(@Sendable (M) -> FlowStart)
   case account(@Sendable (M) -> (AccountID?, ProviderName?))
   case flow(@Sendable (M) -> FlowID)
 }

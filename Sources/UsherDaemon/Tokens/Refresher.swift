@@ -81,6 +81,20 @@ actor Refresher {
     }
   }
 
+  /// Sees to it that the account's token is another than one that is no longer good or soon will not
+  /// be; whoever asked first has it refreshed, the others wait for that.
+  func replace(_ refused: Secret, of account: AccountID) async throws(UsherError) {
+    while let current = running[account] { _ = await current.task.value }
+    guard let record = book.record(account) else {
+      throw UsherError(.notFound, "there is no account \(account)")
+    }
+    let key = record.mainKey
+    guard waiting(record) != nil || record.tokens[key]?.set.accessToken.unsealed() == refused
+    else { return }
+    begin(record, key)
+    if let outcome = await running[account]?.task.value { _ = try outcome.get() }
+  }
+
   /// Returns when no refresh runs: a rotated refresh token that is on its way must not be lost.
   func settle() async {
     while let current = running.values.first { _ = await current.task.value }
@@ -106,7 +120,8 @@ actor Refresher {
   private func refresh(_ record: AccountRecord, _ key: TokenKey) async throws(UsherError) -> [UInt8]
   {
     if let saved = try await saveWaiting(record, key) { return saved }
-    guard record.details.grant.death == nil, let refreshToken = record.details.grant.refreshToken
+    guard record.details.grant.isAlive(at: world.clock.now()),
+      let refreshToken = record.details.grant.refreshToken
     else { throw deadGrant(record) }
     if let error = refusal(of: record.id, key, refreshToken) { throw error }
     FailPoint.reach("refresh.before-send")
@@ -222,12 +237,16 @@ actor Refresher {
   }
 
   private func deadGrant(_ record: AccountRecord) -> UsherError {
-    newLogIn(
-      record,
-      record.details.grant.death == nil
-        ? "the token has expired and came without a refresh token"
-        : "provider \(record.provider) no longer accepts this log-in",
-      record.details.grant.death)
+    let grant = record.details.grant
+    let message =
+      if grant.death != nil {
+        "provider \(record.provider) no longer accepts this log-in"
+      } else if grant.refreshToken == nil {
+        "the token has expired and came without a refresh token"
+      } else {
+        "the time in which this log-in could be renewed is over"
+      }
+    return newLogIn(record, message, grant.death)
   }
 
   private func newLogIn(

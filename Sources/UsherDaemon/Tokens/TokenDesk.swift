@@ -73,22 +73,8 @@ struct TokenDesk: Sendable {
       throw UsherError(
         .invalidParams, "account or provider must be given", detail: .init(field: "account"))
     }
-    let records = book.accounts(of: owner, at: provider)
-    guard let first = records.first else { throw try nobody(at: provider) }
-    guard records.count == 1 else {
-      throw UsherError(
-        .invalidParams, "there are \(records.count) accounts of provider \(provider): name one",
-        detail: .init(field: "account"))
-    }
-    return first
-  }
-
-  private func nobody(at name: ProviderName) throws(UsherError) -> UsherError {
-    let provider = try providers.named(name)
-    let signIn = ProviderRegistry.flows(of: provider.settings.type).first
-    return UsherError(
-      .interactionRequired, "nobody has signed in at provider \(name)",
-      detail: .init(next: signIn.map { .init(provider: name, kind: $0.kind) }))
+    if book.accounts(of: owner, at: provider).isEmpty { _ = try providers.named(provider) }
+    return try book.onlyAccount(of: owner, at: provider, field: "account")
   }
 
   private func key(for call: TokenGet, _ record: AccountRecord) throws(UsherError) -> TokenKey {

@@ -34,36 +34,51 @@ struct TokenSource: Sendable {
     } catch {
       return .failed(error)
     }
-    switch await metadata.discovery(of: provider) {
-    case .found(let metadata):
-      let isWhole = scope == record.details.grant.scope
-      let call = OIDCCall.refresh(refreshToken, scope: isWhole ? nil : scope, metadata)
-      let refreshed = read(await http.send(call, for: provider), record, refreshToken, scope)
-      guard case .granted(let tokens) = refreshed, let token = tokens.idToken?.unsealed(),
-        let rule = IDTokenClaims.flaw(
-          refreshed: token, issuer: metadata.issuer, clientID: provider.oidc.clientID,
-          subject: record.subject)
-      else { return refreshed }
-      await discard(tokens, of: record)
-      let word = ProviderWord(name: record.provider, code: "id_token", message: rule.message)
-      return .dead(word)
-    case .unreachable(let message): return .failed(unreachable(record, message, after: nil))
-    case .unusable(let message):
-      return .failed(UsherError(.providerProtocolError, message))
+    let dialect: any TokenDialect
+    switch await self.dialect(of: provider, record) {
+    case .success(let found): dialect = found
+    case .failure(let error): return .failed(error)
+    }
+    let isWhole = scope == record.details.grant.scope
+    let call = dialect.renewal(refreshToken, scope: isWhole ? nil : scope)
+    let refreshed = read(await http.send(call, for: provider), dialect, record, scope)
+    guard case .granted(let tokens) = refreshed,
+      let flaw = dialect.flaw(in: tokens, of: record.subject)
+    else { return refreshed }
+    await discard(tokens, of: record)
+    return .dead(ProviderWord(name: record.provider, code: "id_token", message: flaw))
+  }
+
+  /// How this account's tokens are handled, by what the provider says of itself where that matters.
+  private func dialect(
+    of provider: ProviderConfig, _ record: AccountRecord
+  ) async -> Result<any TokenDialect, UsherError> {
+    switch ProviderRegistry.tokens(of: provider, attributes: record.details.attributes) {
+    case .known(let dialect): return .success(dialect)
+    case .discovered(let dialect):
+      switch await metadata.discovery(of: provider) {
+      case .found(let metadata): return .success(dialect(metadata))
+      case .unreachable(let message):
+        return .failure(unreachable(record, message, after: nil))
+      case .unusable(let message):
+        return .failure(UsherError(.providerProtocolError, message))
+      }
     }
   }
 
   private func read(
-    _ outcome: CallOutcome, _ record: AccountRecord, _ refreshToken: Secret, _ scope: String
+    _ outcome: CallOutcome, _ dialect: any TokenDialect, _ record: AccountRecord, _ scope: String
   ) -> Refreshed {
     let now = world.clock.now()
     let reply: HTTPReply
     switch outcome {
     case .reply(let received): reply = received
     case .unreachable(let message, _): return .failed(unreachable(record, message, after: nil))
-    case .unreadable(let message): return .failed(UsherError(.providerProtocolError, message))
+    case .unreadable(let message), .noToken(let message):
+      return .failed(UsherError(.providerProtocolError, message))
     }
-    switch TokenReply(reply, to: TokenRequest(provider: record.provider, scope: scope), at: now) {
+    let request = TokenRequest(provider: record.provider, scope: scope)
+    switch dialect.read(reply, to: request, at: now) {
     case .granted(let tokens): return .granted(tokens)
     case .dead(let word): return .dead(word)
     case .rejected(let word) where reply.isSilentRefusal: return .refused(word)
@@ -97,9 +112,9 @@ extension TokenSource {
   /// Takes back what a refresh brought that nobody will have.
   func discard(_ tokens: TokenSet, of record: AccountRecord) async {
     guard let provider = try? providers.named(record.provider),
-      case .found(let metadata) = await metadata.discovery(of: provider)
+      case .success(let dialect) = await dialect(of: provider, record)
     else { return }
-    for call in OIDCCall.revoking(tokens, metadata) { _ = await http.send(call, for: provider) }
+    for call in dialect.revoking(tokens) { _ = await http.send(call, for: provider) }
   }
 
   /// Takes back the refresh token, and the access tokens that live: not every provider ends those
@@ -108,17 +123,17 @@ extension TokenSource {
   /// - Returns: What became of the refresh token; where there is none, of the access tokens.
   func revoke(_ record: AccountRecord) async -> AccountForget.Revocation {
     guard let provider = try? providers.named(record.provider),
-      case .found(let metadata) = await metadata.discovery(of: provider)
+      case .success(let dialect) = await dialect(of: provider, record)
     else { return .failed }
-    guard metadata.revocationEndpoint != nil else { return .skipped }
-    let office = Office(http: http, metadata: metadata, provider: provider)
+    let office = Office(http: http, dialect: dialect, provider: provider)
+    guard office.isOpen else { return .skipped }
     var living = record.accessTokens(at: world.clock.now())
     guard var refreshToken = record.details.grant.refreshToken?.unsealed() else {
       return living.isEmpty ? .skipped : await office.take(back: living).revocation
     }
     var taken = await office.take(back: refreshToken, .refreshToken, bearer: living.last)
     // Where only an access token opens the door, the last one may have expired.
-    if taken == .refused, office.isPublic,
+    if taken == .refused, dialect.isPublicClient,
       case .granted(let fresh) = await refresh(
         record, refreshToken, scope: record.details.grant.scope)
     {
@@ -149,10 +164,11 @@ private struct Office {
   }
 
   let http: ProviderHTTP
-  let metadata: OIDCMetadata
+  let dialect: any TokenDialect
   let provider: ProviderConfig
 
-  var isPublic: Bool { provider.credentialName == nil }
+  /// Whether there is anything to be done at all.
+  var isOpen: Bool { dialect.revocation(Secret(""), .accessToken, bearer: nil) != nil }
 
   /// - Parameter tokens: The last one opens the door for the others and goes last.
   func take(back tokens: [Secret]) async -> Taken {
@@ -164,21 +180,16 @@ private struct Office {
     return worst
   }
 
-  func take(
-    back token: Secret, _ kind: OIDCCall.Revocation.Kind, bearer: Secret?
-  ) async -> Taken {
-    var revocation = OIDCCall.Revocation(token: token, kind: kind)
-    let taken = await send(revocation)
+  func take(back token: Secret, _ kind: TokenKind, bearer: Secret?) async -> Taken {
+    let taken = await send(dialect.revocation(token, kind, bearer: nil))
     // Some servers want a public client's own access token instead.
-    guard taken == .refused, isPublic, let bearer else { return taken }
-    revocation.bearer = bearer
-    return await send(revocation)
+    guard taken == .refused, dialect.isPublicClient, let bearer else { return taken }
+    return await send(dialect.revocation(token, kind, bearer: bearer))
   }
 
-  private func send(_ revocation: OIDCCall.Revocation) async -> Taken {
-    guard
-      case .reply(let reply) = await http.send(
-        OIDCCall.revoke(revocation, metadata), for: provider), reply.status < 500
+  private func send(_ call: (any ProviderCall)?) async -> Taken {
+    guard let call, case .reply(let reply) = await http.send(call, for: provider),
+      reply.status < 500
     else { return .unanswered }
     return reply.status == 200 || reply.status == 204 ? .done : .refused
   }

@@ -11,9 +11,9 @@ struct ClientAuthentication {
   ///   means `client_secret_basic` (RFC 8414 §2).
   /// - Throws: `internalError` where the configured credential is missing.
   init(_ context: RenderContext, accepted: [String]?) throws(UsherError) {
-    let settings = context.provider.oidc
-    guard let name = settings.clientCredential else {
-      fields = [("client_id", settings.clientID)]
+    let client = context.provider.oauthClient
+    guard let name = client.credential else {
+      fields = [("client_id", client.id)]
       headers = []
       return
     }
@@ -21,12 +21,12 @@ struct ClientAuthentication {
       throw UsherError(
         .internalError, "credential \(name) of provider \(context.provider.name) is not set")
     }
-    switch Self.method(settings.clientAuth, accepted) {
+    switch Self.method(client.auth, accepted) {
     case .basic:
       fields = []
-      headers = [Self.basic(settings.clientID, secret)]
+      headers = [Self.basic(client.id, secret)]
     case .post:
-      fields = [("client_id", settings.clientID), ("client_secret", secret.revealed())]
+      fields = [("client_id", client.id), ("client_secret", secret.revealed())]
       headers = []
     }
   }

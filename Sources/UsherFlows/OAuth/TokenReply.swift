@@ -24,7 +24,8 @@ extension OAuthReply where Granted == TokenSet {
   ///
   /// Only Bearer tokens are taken (RFC 6749 §7.1). An `expires_in` may be an integer, a float or
   /// either as a string; a negative one means now, one beyond ten years ten years, anything else
-  /// that nothing is known.
+  /// that nothing is known. So may `refresh_expires_in`, which Paysafe and Keycloak send; there 0 says
+  /// that it never expires.
   package init(_ reply: HTTPReply, to request: TokenRequest, at now: Timestamp) {
     self.init(reply, from: request.provider) { members throws(UnusableReply) in
       try TokenSet(members, request, now)
@@ -51,6 +52,9 @@ extension TokenSet {
       expiresAt: members["expires_in"]?.lifetime.map { now + $0 },
       scope: members["scope"]?.scope ?? request.scope,
       refreshToken: members.token("refresh_token") ?? request.previous?.refreshToken,
+      refreshExpiresAt: members["refresh_expires_in"]?.lifetime.flatMap {
+        $0 > .zero ? now + $0 : nil
+      },
       idToken: members.token("id_token") ?? request.previous?.idToken)
   }
 }

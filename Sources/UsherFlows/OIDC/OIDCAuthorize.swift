@@ -67,8 +67,9 @@ package struct OIDCAuthorize: FlowMachine {
   package static let maxLostRounds = 3
 
   package static func begin(
-    _ params: Params, provider: ProviderConfig, account: KnownAccount?, at moment: inout Moment
+    _ params: Params, _ origin: FlowOrigin, at moment: inout Moment
   ) throws(UsherError) -> (OIDCAuthorize, Answer<OIDCCall>) {
+    let provider = origin.provider
     if let age = params.maxAgeSeconds, !(0...31_536_000).contains(age) {
       throw OIDCRequest.wrong("maxAgeSeconds", "must be from 0 to a year")
     }
@@ -80,7 +81,7 @@ package struct OIDCAuthorize: FlowMachine {
     hints["max_age"] = params.maxAgeSeconds.map { String($0) }
     let request = Request(
       scope: try OIDCRequest.scope(params.scope, provider.oidc), hints: hints,
-      maxAge: params.maxAgeSeconds, account: account, keepAlive: params.keepAlive ?? false)
+      maxAge: params.maxAgeSeconds, account: origin.account, keepAlive: params.keepAlive ?? false)
     let flow = OIDCAuthorize(
       provider: provider, request: request, state: .discovering(Retrying()))
     return (flow, .proceed([.discover]))
@@ -310,7 +311,8 @@ extension OIDCAuthorize {
     switch outcome {
     case .reply(let answer): reply = answer
     case .unreachable(let message, _): return lost(message, attempt, &moment)
-    case .unreadable(let message): return .fail(.protocolError(message))
+    case .unreadable(let message), .noToken(let message):
+      return .fail(.protocolError(message))
     }
     let request = TokenRequest(provider: provider.name, scope: self.request.scope)
     switch TokenReply(reply, to: request, at: moment.now) {

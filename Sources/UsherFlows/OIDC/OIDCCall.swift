@@ -37,17 +37,12 @@ package enum OIDCCall: ProviderCall {
 
   package struct Revocation: Sendable, Equatable {
     package var token: Secret
-    package var kind: Kind
+    package var kind: TokenKind
     /// The access token as `Authorization: Bearer`, in place of any client authentication: some
     /// servers want it of public clients. For a second try, where the plain one was refused.
     package var bearer: Secret?
 
-    package enum Kind: String, Sendable {
-      case accessToken = "access_token"
-      case refreshToken = "refresh_token"
-    }
-
-    package init(token: Secret, kind: Kind, bearer: Secret? = nil) {
+    package init(token: Secret, kind: TokenKind, bearer: Secret? = nil) {
       self.token = token
       self.kind = kind
       self.bearer = bearer
@@ -83,7 +78,8 @@ extension ProviderConfig {
   /// The settings of a provider that speaks OpenID Connect.
   package var oidc: OIDCSettings {
     switch settings {
-    case .oidc(let settings): settings
+    case .oidc(let settings): return settings
+    case .paysafe: fatalError("provider \(name) is of type \(settings.type) and not asked so")
     }
   }
 }

@@ -65,11 +65,13 @@ package struct OIDCDevice: FlowMachine {
   package static let longestInterval = 60
 
   package static func begin(
-    _ params: Params, provider: ProviderConfig, account: KnownAccount?, at moment: inout Moment
+    _ params: Params, _ origin: FlowOrigin, at moment: inout Moment
   ) throws(UsherError) -> (OIDCDevice, Answer<OIDCCall>) {
+    let provider = origin.provider
     let flow = OIDCDevice(
       provider: provider, scope: try OIDCRequest.scope(params.scope, provider.oidc),
-      terms: .init(account: account, keepAlive: params.keepAlive ?? false, needsIDToken: false),
+      terms: .init(
+        account: origin.account, keepAlive: params.keepAlive ?? false, needsIDToken: false),
       state: .discovering(Retrying()))
     return (flow, .proceed([.discover]))
   }
@@ -189,7 +191,8 @@ extension OIDCDevice {
     case .called(.deviceAuthorization, .unreachable(let message, _)):
       // A code nobody saw expires by itself.
       return requestLater(message, metadata, retrying, nil)
-    case .called(.deviceAuthorization, .unreadable(let message)):
+    case .called(.deviceAuthorization, .unreadable(let message)),
+      .called(.deviceAuthorization, .noToken(let message)):
       return .fail(.protocolError(message))
     case .woken where !retrying.isPaused: return .ignore
     case .woken, .resumed: return request(metadata, retrying)
@@ -251,7 +254,8 @@ extension OIDCDevice {
       let request = TokenRequest(provider: provider.name, scope: scope)
       return answered(DevicePoll(TokenReply(reply, to: request, at: now)), polling)
     case .unreachable(let message, let sent): return slowDown(polling.doubting(sent), message)
-    case .unreadable(let message): return .fail(.protocolError(message))
+    case .unreadable(let message), .noToken(let message):
+      return .fail(.protocolError(message))
     }
   }
 

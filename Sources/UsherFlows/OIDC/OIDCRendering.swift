@@ -71,27 +71,6 @@ extension OIDCCall {
   }
 }
 
-extension HTTPRequest {
-  fileprivate static func form(
-    _ url: String, _ fields: [(name: String, value: String)], headers: [Header]
-  ) -> HTTPRequest {
-    HTTPRequest(
-      method: .post, url: url,
-      headers: [
-        .acceptJSON, Header("Content-Type", Secret("application/x-www-form-urlencoded")),
-      ] + headers,
-      body: Secret(FormEncoding.encode(fields)))
-  }
-}
-
-extension HTTPRequest.Header {
-  fileprivate static var acceptJSON: Self { Self("Accept", Secret("application/json")) }
-
-  fileprivate static func bearer(_ token: Secret) -> Self {
-    Self("Authorization", Secret("Bearer \(token.revealed())"))
-  }
-}
-
 extension String? {
   fileprivate func orMissing(_ endpoint: String) throws(UsherError) -> String {
     guard let self else {

@@ -155,7 +155,7 @@ struct OIDCSignIn: Codable, Sendable, Equatable {
       case .unusable(let message): failure = .protocolError(message)
       }
     case .unreachable(let message, _): failure = .unreachable(message)
-    case .unreadable(let message): failure = .protocolError(message)
+    case .unreadable(let message), .noToken(let message): failure = .protocolError(message)
     }
     return person.map(finish) ?? refuse(failure)
   }

@@ -1,0 +1,66 @@
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+/// Makes calls of a provider's API with an account's access token.
+///
+/// A token that is about to expire is renewed before; one that the provider refuses is renewed and
+/// the call made once more, which is safe: what was refused for its token has not been done.
+struct AccountCalls: Sendable {
+  /// Seconds a token must still be good for a call to be made with it.
+  static let validity = 15
+
+  let world: World
+  let http: ProviderHTTP
+  let book: AccountBook
+  let refresher: Refresher
+
+  func send(
+    _ call: any ProviderCall, of account: AccountID, for provider: ProviderConfig
+  ) async -> CallOutcome {
+    do throws(UsherError) {
+      let token = try await token(of: account)
+      let outcome = await http.send(call, for: provider, accessToken: token)
+      guard case .reply(let reply) = outcome, call.refusesToken(reply) else { return outcome }
+      try await refresher.replace(token, of: account)
+      let renewed = try await self.token(of: account)
+      return await http.send(call, for: provider, accessToken: renewed)
+    } catch {
+      return CallOutcome(withoutToken: error)
+    }
+  }
+
+  private func token(of account: AccountID) async throws(UsherError) -> Secret {
+    let record = try record(account)
+    if let held = record.tokens[record.mainKey],
+      held.isValid(for: Self.validity, at: world.clock.now())
+    {
+      return held.set.accessToken.unsealed()
+    }
+    _ = try await refresher.token(
+      account, record.mainKey, validFor: Self.validity, isForced: false)
+    guard let held = try self.record(account).tokens[record.mainKey] else {
+      throw UsherError(.conflict, "the account changed meanwhile: ask again")
+    }
+    return held.set.accessToken.unsealed()
+  }
+
+  private func record(_ account: AccountID) throws(UsherError) -> AccountRecord {
+    guard let record = book.record(account) else {
+      throw UsherError(.reauthenticationRequired, "the account has been forgotten")
+    }
+    return record
+  }
+}
+
+extension CallOutcome {
+  /// What it means for a call that there is no token: a new log-in, or that nothing was sent yet.
+  fileprivate init(withoutToken error: UsherError) {
+    switch error.reason {
+    case .reauthenticationRequired, .notFound, .providerRejected, .providerProtocolError:
+      self = .noToken(message: error.message)
+    default:
+      self = .unreachable(message: error.message, sent: false)
+    }
+  }
+}

@@ -1,0 +1,141 @@
+import FoundationEssentials
+import UsherAPI
+import UsherConfig
+import UsherCore
+
+/// Whether the daemon itself notices that the browser came back.
+enum ListenerState: String, Codable, Sendable, Equatable {
+  case up
+  /// After a restart the old port is asked for, so that the open page still works.
+  case restoring
+  /// The fixed port is taken, or the app gets the redirect itself: the URL has to be handed in.
+  case none
+
+  var completes: Step.OpenURL.Completion {
+    switch self {
+    case .up, .restoring: .loopback
+    case .none: .submit
+    }
+  }
+}
+
+/// The way back from a page in the browser (RFC 8252 §7).
+struct BrowserReturn: Equatable {
+  let redirectURI: String
+  let listener: ListenerState
+  /// What the answer has to carry.
+  let state: Secret
+  /// Where the daemon listens; nil where it never does.
+  let redirect: Redirect?
+
+  /// What an event means to a flow whose person is in the browser.
+  enum News: Equatable {
+    case cameBack(RedirectAnswer)
+    /// A restart closed the listener: its place is asked for again.
+    case listenAgain(RedirectExpectation)
+    case listener(ListenerState)
+    /// The old port is not to be had: the open page leads nowhere.
+    case stranded
+    case refused(field: String, message: String)
+    case nothing
+  }
+
+  func news<Call>(_ event: FlowEvent<Call>) -> News {
+    switch event {
+    case .redirected(let answer): return .cameBack(answer)
+    case .input(.redirect(let url)): return handedIn(url)
+    case .input(.back): return .refused(field: "input.back", message: "there is no step before")
+    case .resumed:
+      guard let redirect else { return .nothing }
+      return .listenAgain(redirect.expectation(state: state, earlier: redirectURI))
+    case .listening(let uri) where listener == .restoring:
+      return uri == redirectURI || isFixed ? .listener(.up) : .stranded
+    case .listenFailed where listener == .restoring: return isFixed ? .listener(.none) : .stranded
+    case .input, .listening, .listenFailed, .called, .discovered, .idTokenVerified, .woken:
+      return .nothing
+    }
+  }
+
+  private var isFixed: Bool { redirect?.fixedURI != nil }
+
+  private func handedIn(_ url: Secret) -> News {
+    let field = "input.redirectURL"
+    switch RedirectReading(pasted: url, redirectURI: redirectURI, state: state) {
+    case .ours(let answer): return .cameBack(answer)
+    case .notOurs:
+      return .refused(field: field, message: "this URL is not the answer to this sign-in")
+    case .refused(let message): return .refused(field: field, message: message)
+    }
+  }
+}
+
+extension Redirect {
+  /// What an event means to a flow that waits for its listener.
+  enum Opening: Equatable {
+    case open(redirectURI: String, ListenerState)
+    case listenAgain(RedirectExpectation)
+    case failed(Failure)
+    case nothing
+  }
+
+  func opening<Call>(_ event: FlowEvent<Call>, state: Secret) -> Opening {
+    switch event {
+    case .listening(let redirectURI): return .open(redirectURI: fixedURI ?? redirectURI, .up)
+    case .listenFailed(let message):
+      return fixedURI.map { .open(redirectURI: $0, .none) } ?? .failed(.noListener(message))
+    case .resumed: return .listenAgain(expectation(state: state))
+    case .input, .redirected, .called, .discovered, .idTokenVerified, .woken: return .nothing
+    }
+  }
+
+  /// As it was written in the configuration, and is registered.
+  var fixedURI: String? {
+    switch self {
+    case .loopback: nil
+    case .fixed(let fixed): fixed.text
+    }
+  }
+
+  /// - Parameter earlier: The redirect URI a restarted daemon listened at: its port is wanted again.
+  func expectation(state: Secret, earlier: String? = nil) -> RedirectExpectation {
+    switch self {
+    case .loopback:
+      RedirectExpectation(
+        host: "127.0.0.1", port: earlier.flatMap { URLComponents(string: $0)?.port },
+        path: "/callback", state: state)
+    case .fixed(let fixed):
+      RedirectExpectation(host: fixed.host, port: fixed.port, path: fixed.path, state: state)
+    }
+  }
+}
+
+extension RedirectAnswer {
+  /// Why a sign-in that came back with this has failed (RFC 6749 §4.1.2.1); nil where it says so.
+  func failure(_ provider: ProviderName) -> Failure? {
+    guard let error else { return nil }
+    let word = ProviderWord(
+      name: provider, code: error.isEmpty ? "unknown" : error, message: errorDescription)
+    switch error {
+    case "access_denied": return .denied(word)
+    case "server_error", "temporarily_unavailable":
+      return .unreachable("the provider answers \(error)", word)
+    default: return .rejected(word)
+    }
+  }
+
+  /// - Throws: Where there is neither a code nor an error.
+  func anyCode() throws(UnusableReply) -> Secret {
+    guard let code, !code.isEmpty else {
+      throw UnusableReply("the provider's answer has neither a code nor an error")
+    }
+    return code
+  }
+}
+
+extension Failure {
+  fileprivate static func noListener(_ message: String) -> Failure {
+    Failure(
+      reason: .invalidRequest, title: "No way back from the browser",
+      message: "no port on the loopback can be had: \(message)", retryable: true)
+  }
+}

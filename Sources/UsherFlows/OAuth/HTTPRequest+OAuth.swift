@@ -1,0 +1,23 @@
+import UsherCore
+
+extension HTTPRequest {
+  static func form(
+    _ url: String, _ fields: [(name: String, value: String)], headers: [Header]
+  ) -> HTTPRequest {
+    HTTPRequest(
+      method: .post, url: url,
+      headers: [
+        .acceptJSON, Header("Content-Type", Secret("application/x-www-form-urlencoded")),
+      ] + headers,
+      body: Secret(FormEncoding.encode(fields)))
+  }
+}
+
+extension HTTPRequest.Header {
+  static var acceptJSON: Self { Self("Accept", Secret("application/json")) }
+
+  /// RFC 6750 §2.1.
+  static func bearer(_ token: Secret) -> Self {
+    Self("Authorization", Secret("Bearer \(token.revealed())"))
+  }
+}

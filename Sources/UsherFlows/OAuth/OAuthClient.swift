@@ -1,0 +1,33 @@
+package import UsherConfig
+
+/// Who the daemon is to a provider that speaks OAuth.
+package struct OAuthClient: Sendable, Equatable {
+  package var id: String
+  /// The name of the client secret in the credential store; nil for a public client.
+  package var credential: String?
+  package var auth: OIDCClientAuth
+
+  package init(id: String, credential: String?, auth: OIDCClientAuth) {
+    self.id = id
+    self.credential = credential
+    self.auth = auth
+  }
+}
+
+extension ProviderConfig {
+  package var oauthClient: OAuthClient {
+    switch settings {
+    case .oidc(let settings):
+      OAuthClient(
+        id: settings.clientID, credential: settings.clientCredential, auth: settings.clientAuth)
+    // Contract §2.2: Basic, id and secret url-encoded first.
+    case .paysafe(let settings):
+      OAuthClient(
+        id: settings.clientID, credential: settings.clientCredential,
+        auth: settings.clientCredential == nil ? .none : .basic)
+    }
+  }
+
+  /// The name of the credential the provider's calls need; nil for a public client.
+  package var credentialName: String? { oauthClient.credential }
+}

@@ -1,0 +1,27 @@
+import UsherConfig
+import UsherCore
+
+/// The tokens of an OpenID provider (RFC 6749 §6, RFC 7009).
+struct OIDCTokens: TokenDialect {
+  let provider: ProviderConfig
+  let metadata: OIDCMetadata
+
+  var isPublicClient: Bool { provider.credentialName == nil }
+
+  func renewal(_ refreshToken: Secret, scope: String?) -> any ProviderCall {
+    OIDCCall.refresh(refreshToken, scope: scope, metadata)
+  }
+
+  /// OIDC Core §12.2.
+  func flaw(in tokens: TokenSet, of subject: String) -> String? {
+    guard let token = tokens.idToken?.unsealed() else { return nil }
+    return IDTokenClaims.flaw(
+      refreshed: token, issuer: metadata.issuer, clientID: provider.oidc.clientID,
+      subject: subject)?.message
+  }
+
+  func revocation(_ token: Secret, _ kind: TokenKind, bearer: Secret?) -> (any ProviderCall)? {
+    guard metadata.revocationEndpoint != nil else { return nil }
+    return OIDCCall.revoke(.init(token: token, kind: kind, bearer: bearer), metadata)
+  }
+}

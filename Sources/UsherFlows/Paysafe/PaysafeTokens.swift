@@ -1,0 +1,26 @@
+import JSONRPC
+import UsherConfig
+import UsherCore
+
+/// Paysafe's tokens: refreshed at the brand's token endpoint, never taken back: there is no revocation
+/// endpoint (contract §2.2).
+struct PaysafeTokens: TokenDialect {
+  private let brand: String
+  let isPublicClient: Bool
+
+  /// - Parameter attributes: The account's; they say which brand's customer it is.
+  init(_ settings: PaysafeSettings, _ attributes: [String: JSONValue]) {
+    brand = attributes[Self.brandAttribute]?.stringValue ?? settings.brandIdentity ?? ""
+    isPublicClient = settings.clientCredential == nil
+  }
+
+  static let brandAttribute = "brandIdentity"
+
+  func renewal(_ refreshToken: Secret, scope: String?) -> any ProviderCall {
+    PaysafeCall.refresh(refreshToken, brand: brand)
+  }
+
+  func revocation(_ token: Secret, _ kind: TokenKind, bearer: Secret?) -> (any ProviderCall)? {
+    nil
+  }
+}
