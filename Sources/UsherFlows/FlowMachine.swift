@@ -85,11 +85,18 @@ package struct FlowOrigin: Sendable {
   package var account: KnownAccount?
   /// What the caller knows the flow by; the flow's own id where he named nothing.
   package var requestID: String
+  /// A UUID for this owner's installation, the same for all his flows at the provider and for
+  /// nobody else's: never one for the machine, or one user would be taken for another.
+  package var installationID: String
 
-  package init(provider: ProviderConfig, account: KnownAccount? = nil, requestID: String) {
+  package init(
+    provider: ProviderConfig, account: KnownAccount? = nil, requestID: String,
+    installationID: String = "00000000-0000-4000-8000-000000000000"
+  ) {
     self.provider = provider
     self.account = account
     self.requestID = requestID
+    self.installationID = installationID
   }
 }
 

@@ -80,6 +80,23 @@ struct Sealer: Sendable {
       HMAC<SHA256>.authenticationCode(for: row.authenticated.bytes, using: blindingKey))
   }
 
+  /// A random version 4 UUID's form (RFC 9562 §5.4) of 122 keyed bits: the same for an owner and
+  /// provider as long as the data key lives, and of no use for finding out either.
+  func installationID(of owner: Owner, provider: ProviderName) -> String {
+    var row = RowIdentity(table: "installations", key: [provider.rawValue])
+    row.bind(owner)
+    var bytes = Array(
+      HMAC<SHA256>.authenticationCode(for: row.authenticated.bytes, using: blindingKey).prefix(16))
+    bytes[6] = bytes[6] & 0x0F | 0x40
+    bytes[8] = bytes[8] & 0x3F | 0x80
+    let digits = Data(bytes).map { byte in
+      let digits = String(byte, radix: 16)
+      return digits.count == 1 ? "0" + digits : digits
+    }
+    let groups = [digits[0..<4], digits[4..<6], digits[6..<8], digits[8..<10], digits[10...]]
+    return groups.map { $0.joined() }.joined(separator: "-")
+  }
+
   static func refusal(_ row: RowIdentity) -> UsherError {
     UsherError(
       .storageUnavailable,

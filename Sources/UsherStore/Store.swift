@@ -53,6 +53,14 @@ package final class Store: Sendable {
 
   deinit { try? close() }
 
+  /// What one owner's flows at a provider call this installation.
+  ///
+  /// It is derived from the database's data key, which is random: it lives as long as the database
+  /// and its backups, differs from owner to owner, and tells nothing about the machine.
+  package func installationID(of owner: Owner, provider: ProviderName) -> String {
+    sealer.installationID(of: owner, provider: provider)
+  }
+
   /// Writes the changes, all or none, in their order; returns once they are on disk.
   ///
   /// Changes of concurrent callers share a transaction and may be written in any order: await a

@@ -192,3 +192,35 @@ struct SealingTests {
 func contains(_ haystack: [UInt8], _ needle: [UInt8]) -> Bool {
   Data(haystack).firstRange(of: Data(needle)) != nil
 }
+
+@Suite("Installation ids")
+struct InstallationTests {
+  @Test("one owner has the same at a provider each time the database is opened")
+  func lasting() throws {
+    let fixture = try StoreFixture()
+    let anna = Owner(realm: "host", uid: 1000)
+    let tel = ProviderName("tel")
+    let store = try fixture.open()
+    let first = store.installationID(of: anna, provider: tel)
+    try store.close()
+    #expect(try fixture.open().installationID(of: anna, provider: tel) == first)
+    let form = /[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/
+    #expect(first.wholeMatch(of: form) != nil)
+  }
+
+  @Test("another owner, client, provider or database has another")
+  func distinct() throws {
+    let (here, there) = (try StoreFixture(), try StoreFixture())
+    let (store, other) = (try here.open(), try there.open())
+    let tel = ProviderName("tel")
+    let ids = [
+      store.installationID(of: Owner(realm: "host", uid: 1000), provider: tel),
+      store.installationID(of: Owner(realm: "host", uid: 1001), provider: tel),
+      store.installationID(of: Owner(realm: "other", uid: 1000), provider: tel),
+      store.installationID(of: Owner(realm: "host", uid: 1000, client: "till"), provider: tel),
+      store.installationID(of: Owner(realm: "host", uid: 1000), provider: ProviderName("tel2")),
+      other.installationID(of: Owner(realm: "host", uid: 1000), provider: tel),
+    ]
+    #expect(Set(ids).count == ids.count)
+  }
+}
