@@ -9,6 +9,7 @@ package struct Config: SettingsSection {
   package var limits = Limits()
   package var log = LogSettings()
   package var flow = FlowSettings()
+  package var token = TokenSettings()
   /// In the order of the files; names are unique.
   package var providers: [ProviderConfig] = []
   /// In the order in which they are tried; names are unique.
@@ -27,6 +28,7 @@ package struct Config: SettingsSection {
     table.table(&limits, "limits")
     table.table(&log, "log")
     table.table(&flow, "flow")
+    table.table(&token, "token")
     table.tables(&providers, "provider")
     table.tables(&clients, "client")
     refuseTwins(providers.map(\.name.rawValue), "provider", table)

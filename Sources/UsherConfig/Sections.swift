@@ -116,6 +116,20 @@ package enum LogLevel: String, TextSetting, Codable, CaseIterable, Equatable, Se
   case critical
 }
 
+/// `[token]`: what holds for tokens of every provider.
+package struct TokenSettings: SettingsSection {
+  /// Seconds before a grant dies at which its owner is told.
+  package var grantWarningSeconds = 300
+
+  package init() {}
+
+  package static var blank: TokenSettings { TokenSettings() }
+
+  package mutating func bind(_ table: SettingsTable) {
+    table.setting(&grantWarningSeconds, "grant_warning_seconds", 0...86_400)
+  }
+}
+
 /// `[flow]`: what holds for flows of every provider.
 package struct FlowSettings: SettingsSection {
   /// Seconds a person has to finish a flow.

@@ -56,11 +56,11 @@ package struct Daemon: ServiceLifecycle.Service {
       service: service, policy: try setting.policy(), config: setting.config,
       realm: DaemonSetting.realm, count: parts.domain.count, log: log)
     let listening = try await listen(on: sockets, door)
-    parts.domain.flows.engine.resumeAll()
+    parts.resume()
     setting.notifier.ready(status: "Serving \(setting.config.providers.count) providers")
     Task.detached(priority: .background) { table.warm() }
     log.notice("ready", metadata: ["version": .string(Version.current)])
-    await upkeep(parts.domain.flows.engine, watching: sockets.any())
+    await upkeep(parts, world.alarms, watching: sockets.any())
     await stop(listening, door, parts)
     try store.close()
   }
@@ -91,7 +91,9 @@ package struct Daemon: ServiceLifecycle.Service {
   }
 
   /// Sweeps once a minute, and pings the watchdog from the loop that serves, until asked to stop.
-  private func upkeep(_ engine: FlowEngine, watching loop: any EventLoop) async {
+  private func upkeep(
+    _ parts: Parts, _ alarms: any Alarms, watching loop: any EventLoop
+  ) async {
     let notifier = setting.notifier
     let ping = notifier.watchdogInterval.map { interval in
       loop.scheduleRepeatedTask(initialDelay: .zero, delay: TimeAmount(interval)) { _ in
@@ -101,11 +103,11 @@ package struct Daemon: ServiceLifecycle.Service {
     await cancelWhenGracefulShutdown {
       while !Task.isCancelled {
         do throws(UsherError) {
-          try await engine.sweep()
+          try await parts.sweep()
         } catch {
           log.warning("old flows could not be removed", metadata: ["cause": "\(error.message)"])
         }
-        await engine.world.alarms.pause(.seconds(60))
+        await alarms.pause(.seconds(60))
       }
     }
     ping?.cancel()

@@ -12,6 +12,7 @@ struct Parts {
   private let http: ProviderHTTP
   private let store: Store
   private let book: AccountBook
+  private let watch: TokenWatch
   private let log: Logger
 
   init(
@@ -37,6 +38,8 @@ struct Parts {
       world: world, providers: providers, http: http, metadata: metadata, health: health)
     let refresher = Refresher(
       world: world, store: store, book: book, source: source, events: events, log: log)
+    watch = TokenWatch(
+      world: world, book: book, refresher: refresher, events: events, log: log)
     let effects = EffectRunner(
       world: world, http: http,
       bearer: AccountCalls(world: world, http: http, book: book, refresher: refresher),
@@ -74,8 +77,21 @@ struct Parts {
     }
   }
 
+  /// Sets going what goes on by itself.
+  func resume() {
+    domain.flows.engine.resumeAll()
+    watch.start()
+  }
+
+  /// Once a minute: old flows are forgotten; tokens are looked at for a clock that was set.
+  func sweep() async throws(UsherError) {
+    watch.review()
+    try await domain.flows.engine.sweep()
+  }
+
   /// Lets what providers are answering just now arrive and be written, for a while; then stops.
   func stop(within limit: Duration) async {
+    watch.stop()
     let deadline = ContinuousClock.now + limit
     while ContinuousClock.now < deadline, !(http.isIdle && domain.flows.engine.isIdle) {
       await domain.world.alarms.pause(.milliseconds(20))

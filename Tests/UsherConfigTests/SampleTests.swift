@@ -59,6 +59,7 @@ struct SampleTests {
     #expect(try keys("limits") == Limits.keys)
     #expect(try keys("log") == LogSettings.keys)
     #expect(try keys("flow") == FlowSettings.keys)
+    #expect(try keys("token") == TokenSettings.keys)
     #expect(try keys("provider") == ProviderConfig.keys)
     #expect(try keys("provider", "endpoints") == OIDCEndpoints.keys)
     #expect(try Set(keys("client")) == Set(ClientRule.keys))

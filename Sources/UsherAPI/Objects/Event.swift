@@ -8,8 +8,8 @@ public enum EventTopic: String, Codable, Sendable, CaseIterable {
 /// One thing that happened: ids, status, state, step type; never a secret.
 public struct Event: Codable, Sendable, Equatable {
   public var topic: EventTopic
-  /// `started`, `moved`, `finished`, `added`, `updated`, `forgotten`, `refreshed`, `dead`,
-  /// `health`.
+  /// `started`, `moved`, `finished`, `added`, `updated`, `forgotten`, `refreshed`,
+  /// `expiring` (the grant dies soon), `dead`, `health`.
   public var what: String
   public var at: Timestamp
   public var provider: ProviderName?

@@ -57,6 +57,8 @@ final class AccountBook: Sendable {
   /// An account whoever owns it: for the daemon's own work.
   func record(_ id: AccountID) -> AccountRecord? { state.withLock { $0.records[id] } }
 
+  var all: [AccountRecord] { state.withLock { Array($0.records.values) } }
+
   /// Oldest first.
   func accounts(of owner: Owner, at provider: ProviderName? = nil) -> [AccountRecord] {
     state.withLock { state in
