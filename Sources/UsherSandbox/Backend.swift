@@ -36,4 +36,15 @@ package struct Workbench: Sendable {
   package var clock: SandboxClock
   package var mint: TokenMint
   package var pages: Pages
+  package let outbox: Outbox
+
+  package init(
+    users: Users, clock: SandboxClock, mint: TokenMint, pages: Pages, mailServer: MailServer? = nil
+  ) {
+    self.users = users
+    self.clock = clock
+    self.mint = mint
+    self.pages = pages
+    outbox = Outbox(clock: clock, mailServer: mailServer)
+  }
 }

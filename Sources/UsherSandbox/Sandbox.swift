@@ -15,6 +15,8 @@ package struct Sandbox: Sendable {
     /// The time that ``SandboxClock`` starts from.
     package var now: @Sendable () -> Date = { Date() }
     package var mint = TokenMint()
+    /// Where e-mails go besides the outbox.
+    package var mailServer: MailServer?
 
     package init() {}
   }
@@ -67,7 +69,7 @@ package struct Sandbox: Sendable {
     clock = SandboxClock(base: configuration.now)
     let workbench = Workbench(
       users: Users(configuration.population.users), clock: clock, mint: configuration.mint,
-      pages: try Pages())
+      pages: try Pages(), mailServer: configuration.mailServer)
     router = SandboxRouter(workbench, try Self.backends(workbench, configuration))
   }
 

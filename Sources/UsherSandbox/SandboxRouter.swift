@@ -24,11 +24,12 @@ struct SandboxRouter: Sendable {
     let faced = backends.flatMap(\.endpoints)
     let controls = ControlAPI(
       users: workbench.users, traffic: traffic, endpointNames: Set(faced.map(\.name)))
-    let control = controls.endpoints + backends.flatMap(\.controls)
+    let outbox = OutboxPages(workbench: workbench)
+    let control = controls.endpoints + outbox.controls + backends.flatMap(\.controls)
     let index = IndexPage(workbench: workbench, backends: backends, controls: control)
     let router = Router(context: SandboxContext.self, options: .autoGenerateHeadEndpoints)
     Self.add(faced, to: router) { await traffic.carry($0, to: $1) }
-    Self.add(control + [index.endpoint], to: router) { call, endpoint in
+    Self.add(control + [index.endpoint, outbox.page], to: router) { call, endpoint in
       if let objection = call.objection { return .whole(objection) }
       return .whole(await endpoint.handle(call))
     }

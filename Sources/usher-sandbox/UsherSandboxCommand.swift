@@ -31,6 +31,15 @@ struct UsherSandboxCommand: AsyncParsableCommand {
   @Option(help: "The path of the OpenID issuer.")
   var issuerPath = "/oidc"
 
+  @Option(
+    help: ArgumentHelp(
+      "A mail server on loopback, smtp://127.0.0.1:2525, that gets e-mails by the program curl.",
+      valueName: "url"))
+  var smtp: String?
+
+  @Option(help: ArgumentHelp("The sender of those e-mails.", valueName: "address"))
+  var mailFrom = MailServer.sender
+
   func run() async throws {
     let sandbox: Sandbox
     do {
@@ -53,6 +62,7 @@ struct UsherSandboxCommand: AsyncParsableCommand {
     settings.port = port
     settings.host = host
     settings.issuerPath = issuerPath
+    settings.mailServer = try smtp.map { try MailServer($0, sender: mailFrom) }
     guard let users else { return settings }
     do {
       settings.population = try Sandbox.Population(

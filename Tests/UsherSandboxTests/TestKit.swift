@@ -55,6 +55,12 @@ extension TokenLedger {
   }
 }
 
+extension Workbench {
+  static func test(_ clock: SandboxClock = SandboxClock { start }) throws -> Workbench {
+    Workbench(users: Users(), clock: clock, mint: TokenMint(), pages: try Pages())
+  }
+}
+
 /// The error code that a call is refused with; nil when it is not.
 func refusal(_ body: () throws -> Void) -> String? {
   do {

@@ -2,6 +2,7 @@
 enum PageTemplates {
   static let all = [
     "layout": layout, "login": login, "consent": consent, "message": message, "index": index,
+    "outbox": outbox,
   ]
 
   private static let layout = """
@@ -10,6 +11,7 @@ enum PageTemplates {
     <head>
     <meta charset="utf-8">
     <meta name="viewport" content="width=device-width, initial-scale=1">
+    {{$head}}{{/head}}
     <title>{{$title}}usher-sandbox{{/title}}</title>
     <style>
     :root { color-scheme: light dark; --accent: #2563eb; }
@@ -99,6 +101,26 @@ enum PageTemplates {
     {{/layout}}
     """
 
+  private static let outbox = """
+    {{<layout}}
+    {{$head}}<meta http-equiv="refresh" content="5">{{/head}}
+    {{$title}}Outbox · usher-sandbox{{/title}}
+    {{$content}}
+    <h1>Outbox</h1>
+    <p>What was sent, newest first. Nothing of it has left this machine.</p>
+    {{#messages}}
+    <article id="{{id}}">
+    <h2>{{provider}} {{channel}} to {{to}}</h2>
+    <p>{{at}}{{#delivery}}, by mail server: {{text}}{{/delivery}}</p>
+    {{#subject}}<p><strong>{{text}}</strong></p>{{/subject}}
+    <pre>{{text}}</pre>
+    </article>
+    {{/messages}}
+    {{^messages}}<p>Nothing yet.</p>{{/messages}}
+    {{/content}}
+    {{/layout}}
+    """
+
   private static let index = """
     {{<layout}}
     {{$title}}usher-sandbox{{/title}}
@@ -121,6 +143,7 @@ enum PageTemplates {
     </table>
     <h2>For tests</h2>
     <ul>
+    <li><a href="/outbox">Outbox</a>: what was sent by SMS, e-mail and push</li>
     <li><a href="/_control/users">Users</a></li>
     <li><a href="/_control/requests">What came in</a></li>
     <li><a href="/_control/faults">Faults in force</a>; add one:</li>

@@ -1,0 +1,68 @@
+/// A real mail server on loopback, which gets e-mails by SMTP.
+package struct MailServer: Sendable, Hashable {
+  package let host: String
+  package let port: Int
+  /// The sender's address, in the envelope and in the letter.
+  package let sender: String
+
+  package static let sender = "usher-sandbox@localhost"
+
+  /// Seconds that handing over a letter may take.
+  package var limit = 10
+
+  /// - Parameter url: `smtp://127.0.0.1:2525`; also `[::1]` or `localhost`, and nothing else, so
+  ///   that no test ever writes to a stranger.
+  package init(_ url: String, sender: String = Self.sender) throws(Sandbox.Objection) {
+    guard let (host, port) = Self.loopback(url) else {
+      throw Sandbox.Objection(
+        description: "the mail server looks like smtp://127.0.0.1:2525 and is on loopback")
+    }
+    guard let sender = Letter.address(sender) else {
+      throw Sandbox.Objection(description: "the sender of e-mails is no address")
+    }
+    self.host = host
+    self.port = port
+    self.sender = sender
+  }
+
+  /// Hands a letter over by the program curl.
+  ///
+  /// Nothing is tried again.
+  package func send(_ letter: Letter) async -> MailDelivery {
+    guard let recipient = Letter.address(letter.recipient) else {
+      return .failed("the recipient is no address")
+    }
+    let outcome = await runProgram(
+      "curl",
+      [
+        "--disable", "--silent", "--show-error", "--noproxy", "*", "--max-time", "\(limit)",
+        "--url", "smtp://\(host):\(port)", "--mail-from", sender, "--mail-rcpt", recipient,
+        "--upload-file", "-",
+      ], input: letter.rendered, within: limit + 2)
+    switch outcome {
+    case .ended(status: 0, _): return .sent
+    case .ended(let status, let errors):
+      let line = errors.split(separator: "\n").first.map(String.init) ?? "status \(status)"
+      return .failed(String(line.prefix(200)))
+    case .tookTooLong: return .failed("curl did not end in time")
+    case .notStarted: return .failed("curl cannot be started")
+    }
+  }
+
+  private static func loopback(_ url: String) -> (host: String, port: Int)? {
+    guard url.hasPrefix("smtp://") else { return nil }
+    var rest = url.dropFirst("smtp://".count)
+    if rest.hasSuffix("/") { rest = rest.dropLast() }
+    guard let host = ["127.0.0.1", "[::1]", "localhost"].first(where: rest.hasPrefix) else {
+      return nil
+    }
+    let tail = rest.dropFirst(host.count)
+    let address = host == "localhost" ? "127.0.0.1" : host
+    if tail.isEmpty { return (address, 25) }
+    let digits = tail.dropFirst()
+    guard tail.hasPrefix(":"), digits.allSatisfy({ $0.isASCII && $0.isNumber }),
+      let port = UInt16(digits), port > 0
+    else { return nil }
+    return (address, Int(port))
+  }
+}

@@ -1,0 +1,41 @@
+/// Where everything lands that a backend sends by SMS, e-mail or push.
+///
+/// Nothing leaves the machine. Where a mail server on loopback is known, e-mails go there too, one
+/// after the other and after the request that made them has been answered.
+package actor Outbox {
+  private let clock: SandboxClock
+  private let mailServer: MailServer?
+  private var table = OutboxTable()
+  private var mailing: Task<Void, Never>?
+
+  package init(clock: SandboxClock, mailServer: MailServer? = nil) {
+    self.clock = clock
+    self.mailServer = mailServer
+  }
+
+  package func post(_ message: Message) {
+    guard message.channel == .email, let mailServer else {
+      return table.add(message, at: clock.now())
+    }
+    table.add(message, delivery: .waiting, at: clock.now())
+    if mailing == nil { mailing = Task { await mail(by: mailServer) } }
+  }
+
+  /// Returns when no e-mail waits for the mail server any more.
+  package func settled() async { await mailing?.value }
+
+  package func messages(to: String? = nil, provider: String? = nil) -> [OutboxTable.Entry] {
+    table.matching(to: to, provider: provider)
+  }
+
+  package func removeAll() { table.removeAll() }
+
+  private func mail(by server: MailServer) async {
+    while let entry = table.nextWaiting {
+      let delivery = await server.send(
+        Letter(entry.message, from: server.sender, id: entry.id, at: entry.at))
+      table.note(delivery, of: entry.id)
+    }
+    mailing = nil
+  }
+}

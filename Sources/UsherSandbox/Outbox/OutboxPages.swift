@@ -1,0 +1,45 @@
+/// The outbox for people, at `/outbox`, and for tests, at `/_control/outbox`.
+struct OutboxPages: Sendable {
+  let workbench: Workbench
+
+  var page: Endpoint {
+    Endpoint("outbox", .get, "/outbox") { _ in
+      let messages = await workbench.outbox.messages()
+      return workbench.pages.render(
+        "outbox", ["messages": messages.prefix(Self.shown).map(Self.values)])
+    }
+  }
+
+  var controls: [Endpoint] {
+    [
+      Endpoint("outbox", .get, "/_control/outbox") { call in
+        await answering {
+          let query = try call.queryForm()
+          let messages = await workbench.outbox.messages(
+            to: query["to"], provider: query["provider"])
+          return .json([
+            "count": .integer(messages.count), "messages": try JSON(encoding: messages),
+          ])
+        }
+      },
+      Endpoint("outbox", .delete, "/_control/outbox") { _ in
+        await workbench.outbox.removeAll()
+        return .json(["ok": true])
+      },
+    ]
+  }
+
+  /// The most messages on the page.
+  private static let shown = 100
+
+  private static func values(_ entry: OutboxTable.Entry) -> [String: Any] {
+    let message = entry.message
+    var values: [String: Any] = [
+      "id": entry.id, "at": entry.at.httpDate, "provider": message.provider,
+      "channel": message.channel.rawValue, "to": message.to, "text": message.text,
+    ]
+    values["subject"] = message.subject.map { ["text": $0] }
+    values["delivery"] = entry.delivery.map { ["text": "\($0)"] }
+    return values
+  }
+}

@@ -1,0 +1,60 @@
+package import FoundationEssentials
+
+/// The last messages, as a value.
+package struct OutboxTable: Sendable {
+  package struct Entry: Sendable, Hashable {
+    package let id: String
+    package let at: Date
+    package let message: Message
+    /// Nil where nothing is to leave the sandbox.
+    package var delivery: MailDelivery?
+  }
+
+  /// The most messages it remembers; the oldest go first.
+  package static let limit = 1000
+
+  /// Oldest first.
+  package private(set) var entries: [Entry] = []
+  private var added = 0
+
+  package init() {}
+
+  package mutating func add(_ message: Message, delivery: MailDelivery? = nil, at now: Date) {
+    added += 1
+    if entries.count == Self.limit { entries.removeFirst() }
+    entries.append(Entry(id: "msg_\(added)", at: now, message: message, delivery: delivery))
+  }
+
+  /// Those that fit, newest first.
+  package func matching(to: String?, provider: String?) -> [Entry] {
+    entries.reversed().filter {
+      (to == nil || $0.message.to == to) && (provider == nil || $0.message.provider == provider)
+    }
+  }
+
+  /// The oldest that has still to leave by e-mail.
+  package var nextWaiting: Entry? { entries.first { $0.delivery == .waiting } }
+
+  /// Does nothing where the entry is gone by now.
+  package mutating func note(_ delivery: MailDelivery, of id: String) {
+    guard let index = entries.firstIndex(where: { $0.id == id }) else { return }
+    entries[index].delivery = delivery
+  }
+
+  package mutating func removeAll() {
+    entries.removeAll()
+  }
+}
+
+extension OutboxTable.Entry: Encodable {
+  private enum CodingKeys: String, CodingKey { case id, at, delivered }
+
+  /// The message's members and its own, in one object; `at` in seconds since 1970.
+  package func encode(to encoder: any Encoder) throws {
+    try message.encode(to: encoder)
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(id, forKey: .id)
+    try container.encode(at.timeIntervalSince1970, forKey: .at)
+    try container.encodeIfPresent(delivery?.description, forKey: .delivered)
+  }
+}

@@ -1,0 +1,232 @@
+import Foundation
+import Testing
+
+@testable import UsherSandbox
+
+private func sms(_ number: Int, to: String = "+441", provider: String = "one") -> Message {
+  Message(provider: provider, channel: .sms, to: to, text: "text \(number)", code: "\(number)")
+}
+
+private func email(_ text: String, to: String = "alice@example.com") -> Message {
+  Message(provider: "one", channel: .email, to: to, subject: "Übung", text: text)
+}
+
+@Suite("Outbox")
+struct OutboxTests {
+  @Test("the newest stands first, and one may ask by recipient and provider")
+  func matching() {
+    var table = OutboxTable()
+    table.add(sms(1), at: start)
+    table.add(sms(2, to: "+442"), at: start)
+    table.add(sms(3, provider: "two"), at: start)
+    #expect(table.matching(to: nil, provider: nil).map(\.message.code) == ["3", "2", "1"])
+    #expect(table.matching(to: "+441", provider: nil).map(\.message.code) == ["3", "1"])
+    #expect(table.matching(to: "+441", provider: "one").map(\.id) == ["msg_1"])
+    table.removeAll()
+    #expect(table.matching(to: nil, provider: nil).isEmpty)
+  }
+
+  @Test("it is bounded, and a note for an entry that is gone changes nothing")
+  func bounded() {
+    var table = OutboxTable()
+    for number in 0..<(OutboxTable.limit + 5) { table.add(sms(number), at: start) }
+    #expect(table.entries.count == OutboxTable.limit)
+    #expect(table.entries.first?.message.code == "5")
+    table.note(.sent, of: "msg_1")
+    #expect(table.entries.allSatisfy { $0.delivery == nil })
+  }
+
+  @Test("the control API lists what a test asks for, and empties it")
+  func control() async throws {
+    let workbench = try Workbench.test()
+    await workbench.outbox.post(sms(1))
+    await workbench.outbox.post(email("hello"))
+    let pages = OutboxPages(workbench: workbench)
+    var call = Call(.get, "/_control/outbox", base: "")
+    call.query = "to=%2B441"
+    let reply = await pages.controls[0].handle(call)
+    #expect(
+      try JSON(parsing: reply.body) == [
+        "count": 1,
+        "messages": [
+          [
+            "id": "msg_1", "at": 1_800_000_000, "provider": "one", "channel": "sms", "to": "+441",
+            "text": "text 1", "code": "1",
+          ]
+        ],
+      ])
+    call.query = "provider=nobody"
+    #expect(try await JSON(parsing: pages.controls[0].handle(call).body)["count"] == 0)
+    call.query = "to=a&to=b"
+    #expect(await pages.controls[0].handle(call).status == 400)
+    _ = await pages.controls[1].handle(Call(.delete, "/_control/outbox", base: ""))
+    #expect(await workbench.outbox.messages().isEmpty)
+  }
+
+  @Test("the page shows the newest first and escapes what it shows")
+  func page() async throws {
+    let workbench = try Workbench.test()
+    await workbench.outbox.post(sms(1, to: "<b>"))
+    await workbench.outbox.post(email("<script>alert(1)</script>"))
+    let reply = await OutboxPages(workbench: workbench).page.handle(
+      Call(.get, "/outbox", base: ""))
+    let html = String(decoding: reply.body, as: UTF8.self)
+    #expect(!html.contains("<script>"))
+    #expect(!html.contains("to <b>"))
+    let newest = try #require(html.range(of: "msg_2"))
+    let oldest = try #require(html.range(of: "msg_1"))
+    #expect(newest.lowerBound < oldest.lowerBound)
+    #expect(html.contains("Übung"))
+  }
+}
+
+@Suite("E-mail")
+struct MailTests {
+  @Test("a letter is ASCII with CRLF, whatever stands in it, and nothing in it ends a header")
+  func letter() {
+    let message = Message(
+      provider: "one", channel: .email, to: "a@b.example", subject: "Grüße\r\nBcc: x@y.example",
+      text: "Ihr Code: 123456 ☃\r\n.\r\nQUIT")
+    let text = String(
+      decoding: Letter(message, from: "s@localhost", id: "msg_1", at: start).rendered,
+      as: UTF8.self)
+    #expect(text.utf8.allSatisfy { $0 < 0x80 })
+    #expect(!text.contains("Bcc"))
+    #expect(!text.contains("QUIT"))
+    #expect(text.contains("Date: Fri, 15 Jan 2027 08:00:00 +0000\r\n"))
+    #expect(text.contains("To: <a@b.example>\r\n"))
+  }
+
+  @Test(
+    "what is no plain address is never handed over",
+    arguments: [
+      "", "alice", "@", "a@", "@b", "a@b@c", "a b@c", "a@b>\r\nDATA", "<a@b>", "a,b@c", "ä@b",
+      String(repeating: "a", count: 254) + "@b",
+    ])
+  func addresses(_ text: String) {
+    #expect(Letter.address(text) == nil)
+  }
+
+  @Test("a mail server is on loopback")
+  func servers() throws {
+    let server = try MailServer("smtp://127.0.0.1:2525")
+    #expect(server.port == 2525)
+    #expect(try MailServer("smtp://localhost/").host == "127.0.0.1")
+    #expect(try MailServer("smtp://[::1]:25").host == "[::1]")
+  }
+
+  @Test(
+    "anything else is refused",
+    arguments: [
+      "", "127.0.0.1:25", "http://127.0.0.1", "smtp://mail.example:25", "smtp://127.0.0.1:0",
+      "smtp://127.0.0.1:65536", "smtp://127.0.0.1:", "smtp://127.0.0.1.evil.example",
+      "smtp://127.0.0.1:25/x", "smtp://user@127.0.0.1",
+    ])
+  func refused(_ url: String) {
+    #expect(throws: Sandbox.Objection.self) { try MailServer(url) }
+    #expect(throws: Sandbox.Objection.self) { try MailServer("smtp://127.0.0.1", sender: "x") }
+  }
+
+  @Test("where no mail server answers, the entry says so and the backend goes on")
+  func nobodyListens() async throws {
+    let outbox = Outbox(
+      clock: SandboxClock { start }, mailServer: try MailServer("smtp://127.0.0.1:1"))
+    await outbox.post(email("one"))
+    await outbox.post(email("two", to: "no address"))
+    await outbox.post(sms(3))
+    await outbox.settled()
+    let deliveries = await outbox.messages().map { $0.delivery?.description }
+    #expect(deliveries[0] == nil)
+    #expect(deliveries[1] == "failed: the recipient is no address")
+    #expect(deliveries[2]?.hasPrefix("failed: curl: (7)") == true)
+  }
+
+  @Test("a mail server that is silent is given up")
+  func silent() async throws {
+    let silent = try SilentServer()
+    var server = try MailServer("smtp://127.0.0.1:\(silent.port)")
+    server.limit = 1
+    let delivery = await server.send(
+      Letter(email("one"), from: server.sender, id: "msg_1", at: start))
+    #expect("\(delivery)".hasPrefix("failed: curl: (28)"))
+  }
+
+  @Test("a program that is not there, or does not end, is no catastrophe")
+  func programs() async {
+    #expect(await runProgram("no-such-program", [], input: [], within: 1) == .notStarted)
+    #expect(await runProgram("sleep", ["60"], input: [], within: 1) == .tookTooLong)
+    #expect(
+      await runProgram("sh", ["-c", "cat >&2; exit 3"], input: Array("hi".utf8), within: 5)
+        == .ended(status: 3, errors: "hi"))
+    #expect(
+      await runProgram("sh", ["-c", "kill -9 $$"], input: [], within: 5)
+        == .ended(status: 137, errors: ""))
+  }
+}
+
+/// With a mail server that is not ours.
+@Suite(
+  "E-mail to a real mail server",
+  .enabled(
+    if: MailReceiver.isHere,
+    "SKIPPED, NOT PROVEN: Packaging/install-dependencies test must have run"
+  ))
+struct RealMailTests {
+  @Test("an e-mail arrives as it was written, one after the other; an SMS does not")
+  func arrives() async throws {
+    let receiver = try MailReceiver()
+    let outbox = Outbox(
+      clock: SandboxClock { start },
+      mailServer: try MailServer("smtp://127.0.0.1:\(receiver.port)", sender: "bank@example.com"))
+    let text =
+      "Ihr Code: 123456 ☃\r\n.\r\nein Punkt allein, und " + String(repeating: "x", count: 300)
+    await outbox.post(email(text))
+    await outbox.post(sms(1))
+    await outbox.post(email("second"))
+    await outbox.settled()
+    #expect(await outbox.messages().map { $0.delivery } == [.sent, nil, .sent])
+    let letter = try receiver.letter()
+    #expect(letter["from"] == "bank@example.com")
+    #expect(letter["to"] == ["alice@example.com"])
+    #expect(letter["headerTo"] == "alice@example.com")
+    #expect(letter["subject"] == "Übung")
+    #expect(
+      letter["text"]?.text?.replacing("\r\n", with: "\n") == text.replacing("\r\n", with: "\n"))
+    #expect(letter["defects"] == [])
+    #expect(try receiver.letter()["text"] == "second")
+  }
+
+  @Test("what the mail server refuses is noted with its reason")
+  func refused() async throws {
+    let receiver = try MailReceiver()
+    let server = try MailServer("smtp://127.0.0.1:\(receiver.port)")
+    let delivery = await server.send(
+      Letter(email("x", to: "nobody@example.com"), from: server.sender, id: "m", at: start))
+    #expect("\(delivery)".hasPrefix("failed: curl: (55) RCPT failed: 550"))
+  }
+}
+
+/// Takes connections and says nothing.
+private final class SilentServer {
+  private let descriptor: Int32
+  let port: UInt16
+
+  init() throws {
+    descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = inet_addr("127.0.0.1")
+    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let descriptor = descriptor
+    let isBound = withUnsafeMutablePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        bind(descriptor, $0, size) == 0 && listen(descriptor, 8) == 0
+          && getsockname(descriptor, $0, &size) == 0
+      }
+    }
+    try #require(isBound)
+    port = UInt16(bigEndian: address.sin_port)
+  }
+
+  deinit { close(descriptor) }
+}
