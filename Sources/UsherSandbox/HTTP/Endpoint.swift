@@ -67,6 +67,24 @@ package struct Reply: Sendable, Equatable {
   }
 }
 
+extension Reply {
+  /// 303 to an address with more parameters in its query.
+  package static func redirect(
+    to address: String, adding parameters: [String: JSON], error: String? = nil
+  ) -> Reply {
+    let query =
+      parameters.sorted { $0.key < $1.key }
+      .map { "\(PercentEncoding.encoded($0.key))=\(PercentEncoding.encoded($0.value.plain))" }
+      .joined(separator: "&")
+    return .redirect(to: address + (address.contains("?") ? "&" : "?") + query, error: error)
+  }
+}
+
+extension JSON {
+  /// As a query parameter writes it.
+  fileprivate var plain: String { text ?? String(decoding: encoded(), as: UTF8.self) }
+}
+
 /// One thing a backend answers: a row of its table.
 package struct Endpoint: Sendable {
   package enum Method: String, Sendable, CaseIterable {

@@ -46,13 +46,9 @@ extension OIDCProvider {
     var members = parameters.mapValues { JSON.string($0) }
     members["state"] = state.map { .string($0) }
     members["iss"] = .string(issuer)
-    let query =
-      members.overlaid(with: settings.authorizeResponse)
-      .sorted { $0.key < $1.key }
-      .map { "\(PercentEncoding.encoded($0.key))=\(PercentEncoding.encoded($0.value.plain))" }
-      .joined(separator: "&")
-    let separator = redirectURI.contains("?") ? "&" : "?"
-    return .redirect(to: redirectURI + separator + query, error: parameters["error"])
+    return .redirect(
+      to: redirectURI, adding: members.overlaid(with: settings.authorizeResponse),
+      error: parameters["error"])
   }
 
   func errorPage(_ refusal: Refusal) -> Reply {
@@ -99,9 +95,4 @@ enum Scope {
     }
     return words.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
   }
-}
-
-extension JSON {
-  /// As a query parameter writes it.
-  var plain: String { text ?? String(decoding: encoded(), as: UTF8.self) }
 }

@@ -5,10 +5,7 @@ extension OIDCProvider {
 
   func changeSettings(_ call: Call) async -> Reply {
     await answering {
-      guard case .object(let changes)? = try? JSON(parsing: call.body) else {
-        throw Refusal("invalid_request", "the body is not a JSON object")
-      }
-      apply(try settings.changed(by: changes))
+      apply(try settings.changed(by: try call.settingChanges()))
       return .json(try JSON(encoding: settings))
     }
   }

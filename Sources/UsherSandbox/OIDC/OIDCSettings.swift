@@ -2,7 +2,7 @@
 ///
 /// Overrides are laid over an answer just before it leaves: a value replaces a member, `null`
 /// removes it.
-package struct OIDCSettings: Sendable, Hashable, Codable {
+package struct OIDCSettings: BackendSettings, Hashable {
   package var accessTokenSeconds = 300
   package var refreshTokenSeconds = 30 * 86_400
   package var idTokenSeconds = 300
@@ -34,51 +34,23 @@ package struct OIDCSettings: Sendable, Hashable, Codable {
       refreshTokens: refreshTokens ? .withScope("offline_access") : .never)
   }
 
-  /// These settings with some of them changed; `null` means the default.
-  ///
-  /// Throws a refusal that names an unknown setting or a value that does not fit.
-  package func changed(by changes: [String: JSON]) throws(Refusal) -> OIDCSettings {
-    let defaults = try Self.members(of: OIDCSettings())
-    var members = try Self.members(of: self)
-    for (name, value) in changes {
-      guard let standard = defaults[name] else {
-        throw Refusal("invalid_request", "there is no setting \(name)")
-      }
-      members[name] = value == .null ? standard : value
-    }
-    let settings: OIDCSettings
-    do {
-      settings = try JSON.object(members).decoded(as: OIDCSettings.self)
-    } catch {
-      throw Refusal("invalid_request", "a setting is of the wrong type: \(error.settingPath)")
-    }
-    try settings.check(changes["idToken"])
-    return settings
-  }
-
-  private static func members(of settings: OIDCSettings) throws(Refusal) -> [String: JSON] {
-    guard case .object(let members)? = try? JSON(encoding: settings) else {
-      throw Refusal("server_error", "the settings do not encode", status: 500)
-    }
-    return members
-  }
-
-  private func check(_ idTokenChange: JSON?) throws(Refusal) {
+  package func objection(to changes: [String: JSON]) -> String? {
     let spans = [
       accessTokenSeconds, refreshTokenSeconds, idTokenSeconds, codeSeconds, deviceCodeSeconds,
       deviceInterval,
     ]
-    guard spans.allSatisfy({ (0...1_000_000_000).contains($0) }) else {
-      throw Refusal("invalid_request", "seconds are 0 to 1000000000")
+    if !spans.allSatisfy(Self.seconds.contains) {
+      return "seconds are 0 to \(Self.seconds.upperBound)"
     }
-    guard abs(clockOffsetSeconds) <= 1_000_000_000 else {
-      throw Refusal("invalid_request", "clockOffsetSeconds is at most 1000000000")
+    if abs(clockOffsetSeconds) > Double(Self.seconds.upperBound) {
+      return "clockOffsetSeconds is at most \(Self.seconds.upperBound)"
     }
-    if case .object(let members)? = idTokenChange,
+    if case .object(let members)? = changes["idToken"],
       let unknown = members.keys.sorted().first(where: { !IDTokenSettings.names.contains($0) })
     {
-      throw Refusal("invalid_request", "there is no setting idToken.\(unknown)")
+      return "there is no setting idToken.\(unknown.printable)"
     }
+    return nil
   }
 }
 
@@ -111,20 +83,4 @@ package struct IDTokenSettings: Sendable, Hashable, Codable {
   fileprivate static let names: Set<String> = [
     "alg", "kid", "typ", "header", "claims", "badSignature", "omit",
   ]
-}
-
-extension Error {
-  /// Where in a JSON text a decoding went wrong.
-  fileprivate var settingPath: String {
-    guard let error = self as? DecodingError else { return "unknown" }
-    let context =
-      switch error {
-      case .typeMismatch(_, let context), .valueNotFound(_, let context),
-        .keyNotFound(_, let context), .dataCorrupted(let context):
-        context
-      @unknown default:
-        DecodingError.Context(codingPath: [], debugDescription: "")
-      }
-    return context.codingPath.map(\.stringValue).joined(separator: ".")
-  }
 }

@@ -12,7 +12,10 @@ struct IndexPage: Sendable {
           "base": call.base,
           "backends": backends.map { Self.values($0, call.base) },
           "users": workbench.users.all.map {
-            ["name": $0.username, "password": $0.password, "sub": $0.sub]
+            [
+              "name": $0.username, "password": $0.password, "pin": $0.pin ?? "", "sub": $0.sub,
+              "phone": $0.phone ?? "", "email": $0.email,
+            ]
           },
           "controls": controls.map { ["method": $0.method.rawValue, "path": $0.path] },
         ])

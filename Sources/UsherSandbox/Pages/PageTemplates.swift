@@ -138,8 +138,9 @@ enum PageTemplates {
     {{/backends}}
     <h2>Who can sign in</h2>
     <table>
-    <tr><th>User name</th><th>Password</th><th>sub</th></tr>
-    {{#users}}<tr><td>{{name}}</td><td>{{password}}</td><td>{{sub}}</td></tr>{{/users}}
+    <tr><th>User name</th><th>Password</th><th>PIN</th><th>sub</th></tr>
+    {{#users}}<tr><td>{{name}}</td><td>{{password}}</td><td>{{pin}}</td><td>{{sub}}</td></tr>
+    <tr><td></td><td colspan="3">{{phone}} {{email}}</td></tr>{{/users}}
     </table>
     <h2>For tests</h2>
     <ul>
