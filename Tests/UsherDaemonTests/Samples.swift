@@ -32,17 +32,21 @@ extension World {
 extension TokenSet {
   static func sample(
     _ accessToken: String = "access-1", refreshToken: String? = "refresh-1",
-    expiresAt: Timestamp? = nil, scope: String = "openid"
+    expiresAt: Timestamp? = nil, refreshExpiresAt: Timestamp? = nil, scope: String = "openid"
   ) -> TokenSet {
     TokenSet(
       accessToken: Sealed(Secret(accessToken)), tokenType: "Bearer", expiresAt: expiresAt,
-      scope: scope, refreshToken: refreshToken.map { Sealed(Secret($0)) })
+      scope: scope, refreshToken: refreshToken.map { Sealed(Secret($0)) },
+      refreshExpiresAt: refreshExpiresAt)
   }
 }
 
 extension AccountGrant {
-  static func sample(_ subject: String = "usr_anna", tokens: TokenSet = .sample()) -> AccountGrant {
-    AccountGrant(subject: subject, label: "anna@example.com", tokens: tokens)
+  static func sample(
+    _ subject: String = "usr_anna", keepAlive: Bool = false, tokens: TokenSet = .sample()
+  ) -> AccountGrant {
+    AccountGrant(
+      subject: subject, label: "anna@example.com", keepAlive: keepAlive, tokens: tokens)
   }
 }
 

@@ -129,6 +129,8 @@ final class AccountBook: Sendable {
     if let rotated = tokens.refreshToken {
       record.details.grant.refreshToken = rotated
       record.details.grant.refreshExpiresAt = tokens.refreshExpiresAt
+    } else if let end = tokens.refreshExpiresAt {
+      record.details.grant.refreshExpiresAt = end
     }
     let token = try HeldToken(StoredToken(set: access, issuedAt: now), account: id)
     record.tokens[key] = token

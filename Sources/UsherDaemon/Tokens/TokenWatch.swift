@@ -1,6 +1,7 @@
 import Logging
 import Synchronization
 import UsherAPI
+import UsherConfig
 import UsherCore
 
 /// Looks after tokens though nobody asks: renews those of accounts marked `keepAlive` ahead of their

@@ -1,0 +1,101 @@
+import Testing
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+/// What is done for tokens though nobody asks, with Paysafe's 900 and 1800 seconds (contract §2.4).
+@Suite("The plan for an account's tokens")
+struct TokenPlanTests {
+  private static let issued = Timestamp(seconds: 1_800_000_000)
+  private static let warning = Duration.seconds(300)
+
+  private func record(
+    keepAlive: Bool, life: Int? = 900, grantLife: Int? = 1800, refreshToken: String? = "refresh-1"
+  ) throws -> AccountRecord {
+    let clock = FakeClock(Self.issued)
+    let world = World.fake(clock, FakeAlarms(clock))
+    let book = AccountBook(world: world, events: EventBus(remembered: 1))
+    let tokens = TokenSet.sample(
+      refreshToken: refreshToken, expiresAt: life.map { Self.issued + .seconds($0) },
+      refreshExpiresAt: grantLife.map { Self.issued + .seconds($0) })
+    return try book.update(
+      .sample(keepAlive: keepAlive, tokens: tokens), owner: .anna, provider: .work,
+      at: Self.issued
+    ).record
+  }
+
+  /// The next deed, and in how many seconds after the tokens came.
+  private func next(
+    _ record: AccountRecord, _ progress: TokenPlan.Progress = .init(), age: Int = 0
+  ) -> (TokenPlan.Deed, Int)? {
+    let plan = TokenPlan.next(
+      for: record, warning: Self.warning, after: progress, at: Self.issued + .seconds(age))
+    return plan.map { ($0.deed, Int(($0.at - Self.issued).milliseconds / 1000)) }
+  }
+
+  @Test(
+    "an account marked keepAlive is renewed a tenth of the token's life ahead, at most a minute",
+    arguments: [
+      // token's life, grant's life, renewed at
+      (900, 1800, 840), (300, 1800, 270), (20, 1800, 18), (5, 1800, 4), (900, nil, 840),
+      // The grant ends before the token does, or the token never.
+      (3600, 1800, 1740), (nil, 1800, 1740),
+    ] as [(Int?, Int?, Int)])
+  func renewing(life: Int?, grantLife: Int?, at age: Int) throws {
+    let record = try record(keepAlive: true, life: life, grantLife: grantLife)
+    var progress = TokenPlan.Progress()
+    progress.warnedOf = record.details.grant.refreshExpiresAt
+    let plan = try #require(next(record, progress))
+    #expect(plan == (.renew, age))
+  }
+
+  @Test("one that is not marked is left alone, but its owner is warned, then told of the end")
+  func warning() throws {
+    let record = try record(keepAlive: false)
+    let end = record.details.grant.refreshExpiresAt
+    var progress = TokenPlan.Progress()
+    #expect(try #require(next(record, progress)) == (.warn, 1500))
+    progress.warnedOf = end
+    #expect(try #require(next(record, progress)) == (.end, 1800))
+    progress.endTold = end
+    #expect(next(record, progress) == nil)
+  }
+
+  @Test("one warning for each grant: a renewed one is warned of again")
+  func warnedAgain() throws {
+    var record = try record(keepAlive: false)
+    var progress = TokenPlan.Progress()
+    progress.warnedOf = record.details.grant.refreshExpiresAt
+    record.details.grant.refreshExpiresAt = Self.issued + .seconds(3600)
+    #expect(try #require(next(record, progress)) == (.warn, 3300))
+  }
+
+  @Test("a renewal that failed is tried again after 5, 10, 20, 40, then 60 seconds, to the end")
+  func failing() throws {
+    let record = try record(keepAlive: true)
+    var progress = TokenPlan.Progress()
+    var now = 840
+    for pause in [5, 10, 20, 40, 60, 60] {
+      progress.failed(at: Self.issued + .seconds(now))
+      now += pause
+      #expect(try #require(next(record, progress, age: now)) == (.renew, now))
+    }
+    progress.renewed()
+    #expect(progress == TokenPlan.Progress())
+    progress.warnedOf = record.details.grant.refreshExpiresAt
+    #expect(try #require(next(record, progress, age: 1801)) == (.end, 1800))
+  }
+
+  @Test("nothing is to be done where nothing can be: no refresh token, or a dead grant")
+  func nothing() throws {
+    #expect(next(try record(keepAlive: true, refreshToken: nil)) == nil)
+    var dead = try record(keepAlive: true)
+    dead.details.grant.death = ProviderWord(name: .work, code: "invalid_grant")
+    #expect(next(dead) == nil)
+    #expect(next(try record(keepAlive: false, grantLife: nil)) == nil)
+    #expect(next(try record(keepAlive: true, life: nil, grantLife: nil)) == nil)
+  }
+}

@@ -1,0 +1,127 @@
+import Logging
+import NIOPosix
+import Synchronization
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+/// A provider that has no credential set: every renewal fails, and nothing is ever sent.
+@Suite("The watch over tokens")
+struct TokenWatchTests {
+  private let place: Workplace
+  private let store: Store
+  private let clock = FakeClock()
+  private let alarms: FakeAlarms
+  private let book: AccountBook
+  private let watch: TokenWatch
+  private let events = EventBus(remembered: 100)
+  private let told = Told()
+
+  private final class Told: Sendable {
+    private let words = Mutex<[String]>([])
+    var all: [String] { words.withLock { $0 } }
+    func hear(_ entry: EventBus.Entry) {
+      guard entry.event.topic == .token else { return }
+      words.withLock { $0.append(entry.event.what) }
+    }
+  }
+
+  init() throws {
+    place = try Workplace()
+    alarms = FakeAlarms(clock)
+    var provider = try ProviderConfig.sample()
+    var settings = provider.oidc
+    settings.clientCredential = "not-set"
+    provider.settings = .oidc(settings)
+    var config = Config()
+    config.providers = [provider]
+    let world = World.fake(clock, alarms, config: config)
+    store = try place.store(clock)
+    book = AccountBook(world: world, events: events)
+    let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    let health = ProviderHealth { _, _ in }
+    let http = ProviderHTTP(
+      on: MultiThreadedEventLoopGroup.singleton,
+      credentials: try Credentials(store: store, handed: nil, world: world), health: health,
+      world: world, log: log)
+    let source = TokenSource(
+      world: world, providers: Providers(config), http: http,
+      metadata: MetadataCache(http: http, clock: clock), health: health)
+    let refresher = Refresher(
+      world: world, store: store, book: book, source: source, events: events, log: log)
+    watch = TokenWatch(world: world, book: book, refresher: refresher, events: events, log: log)
+    _ = events.listen(since: nil) { [told] in told.hear($0) }
+  }
+
+  /// A log-in with a token of 900 and a grant of 1800 seconds.
+  @discardableResult
+  private func signIn(keepAlive: Bool) async throws -> AccountRecord {
+    let now = clock.now()
+    let tokens = TokenSet.sample(
+      expiresAt: now + .seconds(900), refreshExpiresAt: now + .seconds(1800))
+    let update = try book.update(
+      .sample(keepAlive: keepAlive, tokens: tokens), owner: .anna, provider: .work, at: now)
+    try await store.commit(update.changes)
+    book.install(update)
+    return update.record
+  }
+
+  @Test("an owner hears that a grant dies in five minutes, and when it has died")
+  func dying() async throws {
+    watch.start()
+    try await signIn(keepAlive: false)
+    #expect(alarms.pending == [.seconds(1500)])
+    alarms.advance(by: .seconds(1500))
+    #expect(told.all == ["expiring"])
+    #expect(alarms.pending == [.seconds(300)])
+    alarms.advance(by: .seconds(300))
+    #expect(told.all == ["expiring", "dead"])
+    #expect(alarms.pending.isEmpty)
+  }
+
+  @Test("accounts of before the start are watched too, and a clock that was set is noticed")
+  func restart() async throws {
+    try await signIn(keepAlive: false)
+    watch.start()
+    #expect(alarms.pending == [.seconds(1500)])
+    clock.advance(by: .seconds(1600))
+    watch.review()
+    #expect(told.all == ["expiring"])
+    watch.review()
+    #expect(told.all == ["expiring"])
+    #expect(alarms.pending == [.seconds(200)])
+  }
+
+  @Test("a renewal that fails is tried again, while the grant lives")
+  func retrying() async throws {
+    watch.start()
+    try await signIn(keepAlive: true)
+    #expect(alarms.pending == [.seconds(840)])
+    alarms.advance(by: .seconds(840))
+    try await alarms.isSet(.seconds(5))
+    alarms.advance(by: .seconds(5))
+    try await alarms.isSet(.seconds(10))
+    #expect(told.all.isEmpty)
+  }
+
+  @Test("an account that is forgotten, and a daemon that stops, leave no alarm")
+  func ending() async throws {
+    watch.start()
+    let record = try await signIn(keepAlive: false)
+    book.remove(record)
+    #expect(alarms.pending.isEmpty)
+    try await signIn(keepAlive: false)
+    #expect(alarms.pending.count == 1)
+    watch.stop()
+    #expect(alarms.pending.isEmpty)
+    try await signIn(keepAlive: true)
+    watch.review()
+    #expect(alarms.pending.isEmpty)
+  }
+}
