@@ -114,6 +114,7 @@ struct TokenWatchTests {
   func ending() async throws {
     watch.start()
     let record = try await signIn(keepAlive: false)
+    try await store.commit([.deleteAccount(record.id)])
     book.remove(record)
     #expect(alarms.pending.isEmpty)
     try await signIn(keepAlive: false)
