@@ -79,9 +79,9 @@ package struct PaysafePaths: SettingsSection {
   package mutating func bind(_ table: SettingsTable) {
     table.setting(&authorize, "authorize") { $0.complaint(placeholder: "brandIdentity") }
     table.setting(&token, "token") { $0.complaint(placeholder: "brandIdentity") }
-    table.setting(&challenge, "challenge") { $0.complaint(placeholder: "eventId") }
-    table.setting(&attempt, "attempt") { $0.complaint(placeholder: "eventId") }
-    table.setting(&event, "event") { $0.complaint(placeholder: "eventId") }
+    table.setting(&challenge, "challenge") { $0.complaint(placeholder: "eventId", isNeeded: true) }
+    table.setting(&attempt, "attempt") { $0.complaint(placeholder: "eventId", isNeeded: true) }
+    table.setting(&event, "event") { $0.complaint(placeholder: "eventId", isNeeded: true) }
   }
 }
 

@@ -6,38 +6,51 @@ package struct ProviderPath: CodedAsText, Hashable, Sendable {
   init(_ text: String) { self.text = text }
 
   package init(setting text: String) throws(Refusal) {
-    let plain = text.filter { $0 != "{" && $0 != "}" }
     let isPath = text.hasPrefix("/") && !text.hasPrefix("//")
-    let url = isPath ? "https://example.com" + plain : plain
-    guard try !ProviderURL(setting: url).hasQuery else { throw Refusal("must have no query") }
+    let url = isPath ? "https://example.com" + text : text
+    let plain = url.filter { $0 != "{" && $0 != "}" }
+    guard try !ProviderURL(setting: plain).hasQuery else { throw Refusal("must have no query") }
+    // What differs from call to call may come from a caller: it never chooses the host.
+    let path = try URLParts(plain).path
+    guard url.hasPrefix(plain.dropLast(path.count)) else {
+      throw Refusal("may have braces in its path only")
+    }
     self.text = text
   }
 
   package var settingText: String { text }
 
-  /// What is wrong where just this must differ from call to call, and nothing else.
-  func complaint(placeholder name: String) -> String? {
+  /// What is wrong where just this may differ from call to call, and nothing else.
+  ///
+  /// - Parameter isNeeded: Whether it must differ, as nothing else of the call says which is meant.
+  func complaint(placeholder name: String, isNeeded: Bool = false) -> String? {
     let rest = text.replacing("{\(name)}", with: "", maxReplacements: 1)
-    guard !rest.contains("{"), !rest.contains("}") else {
-      return "may have {\(name)} once and no other place in braces"
+    let word = isNeeded ? "must" : "may"
+    guard !rest.contains("{"), !rest.contains("}"), !isNeeded || rest != text else {
+      return "\(word) have {\(name)} once and no other place in braces"
     }
     return nil
+  }
+
+  /// The URL of every call, where none differs.
+  package func url(under base: ProviderURL) -> String {
+    text.hasPrefix("/") ? base.text + text : text
   }
 
   /// The URL of one call.
   ///
   /// - Parameter value: Stands for the placeholder; characters that mean something in a path are
-  ///   percent-encoded.
+  ///   percent-encoded. Encoding does not hide `.` and `..` from every server (RFC 3986 §6.2.2.2):
+  ///   who takes such a value from a caller refuses these two.
   package func url(under base: ProviderURL, _ name: String, _ value: String) -> String {
-    let whole = text.hasPrefix("/") ? base.text + text : text
-    return whole.replacing(
+    url(under: base).replacing(
       "{\(name)}", with: value.percentEncodedSegment, maxReplacements: 1)
   }
 }
 
 extension String {
-  /// As one segment of a path (RFC 3986 §3.3): unreserved characters stay. A segment of dots only
-  /// would be taken for a step up and is encoded too.
+  /// As one segment of a path (RFC 3986 §3.3): unreserved characters stay, but for dots where there is
+  /// nothing else, which every server would take for a step up.
   fileprivate var percentEncodedSegment: String {
     let isDots = allSatisfy { $0 == "." }
     return utf8.map { byte in

@@ -63,9 +63,10 @@ struct ProviderTests {
   @Test("another type is unknown")
   func unknownType() {
     let text = "[[provider]]\nname = \"x\"\ntype = \"odic\"\n"
-    #expect(message(problems(text)) == "unknown type; known: oidc; did you mean oidc?")
-    #expect(
-      message(problems(text.replacing("odic", with: "saml"))) == "unknown type; known: oidc")
+    let types = ProviderType.allCases.map(\.rawValue).joined(separator: ", ")
+    let known = "unknown type; known: \(types)"
+    #expect(message(problems(text)) == known + "; did you mean oidc?")
+    #expect(message(problems(text.replacing("odic", with: "saml"))) == known)
   }
 
   @Test(

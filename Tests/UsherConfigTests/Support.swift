@@ -11,6 +11,16 @@ let provider = """
 
   """
 
+/// A provider of the other type that is right, likewise.
+let wallet = """
+  [[provider]]
+  name = "wallet"
+  type = "paysafe"
+  base_url = "https://api.example.com/v1"
+  client_id = "acme-wallet"
+
+  """
+
 /// A rule that is right, to put one wrong thing into.
 func client(_ match: String, allow: String = "[\"*\"]", name: String = "till") -> String {
   "[[client]]\nname = \"\(name)\"\nmatch = \(match)\nallow = \(allow)\n"
@@ -39,6 +49,11 @@ func providerProblem(_ line: String) -> String {
   message(problems(provider + line + "\n"))
 }
 
+/// What is wrong with one more line in a wallet, without place and key.
+func walletProblem(_ line: String) -> String {
+  message(problems(wallet + line + "\n"))
+}
+
 /// The last part of `file:line:column: key: message`.
 func message(_ description: String) -> String {
   let parts = description.split(separator: ": ", maxSplits: 2, omittingEmptySubsequences: false)
@@ -48,5 +63,12 @@ func message(_ description: String) -> String {
 func oidc(_ config: Config, _ place: Int = 0) throws -> OIDCSettings {
   guard case .oidc(let settings) = try #require(config.providers.dropFirst(place).first).settings
   else { throw ConfigError([]) }
+  return settings
+}
+
+func paysafe(_ config: Config) throws -> PaysafeSettings {
+  guard case .paysafe(let settings) = try #require(config.providers.first).settings else {
+    throw ConfigError([])
+  }
   return settings
 }
