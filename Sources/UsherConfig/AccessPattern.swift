@@ -2,7 +2,8 @@
 ///
 /// `*` stands for any characters within its part: `flow.start work/*`, `token.get work`,
 /// `provider.*`, `flow.start wallet/operation GET:/wallets/*`. A part that is left out holds for all;
-/// one that is given holds only for calls that have it, unless it is `*`.
+/// one that is given holds only for calls that have it, unless it is `*`. An operation holds only for
+/// the start of a flow that makes such a call: see ``OperationPattern``.
 package struct AccessPattern: CodedAsText, Hashable, Sendable {
   private let method: Glob
   private let provider: Glob
@@ -14,10 +15,15 @@ package struct AccessPattern: CodedAsText, Hashable, Sendable {
     let target = words.dropFirst().first?.split(separator: "/", omittingEmptySubsequences: false)
     let parts = [words[0]] + (target ?? [])
     guard words.count <= 3, parts.count <= 3, parts.allSatisfy({ Glob.isOne(String($0)) }) else {
-      throw Refusal("must be \"METHOD\", \"METHOD PROVIDER\" or \"METHOD PROVIDER/KIND\"")
+      throw Refusal(
+        "must be \"METHOD\", \"METHOD PROVIDER\", \"METHOD PROVIDER/KIND\" or "
+          + "\"METHOD PROVIDER/KIND METHOD:/path\"")
     }
     operation = try words.count < 3 ? nil : OperationPattern(setting: String(words[2]))
     method = Glob(text: String(parts[0]))
+    guard operation == nil || method.matches("flow.start") else {
+      throw Refusal("only flow.start can have a third word")
+    }
     provider = parts.count > 1 ? Glob(text: String(parts[1])) : .any
     kind = parts.count > 2 ? Glob(text: String(parts[2])) : .any
   }
@@ -33,15 +39,13 @@ package struct AccessPattern: CodedAsText, Hashable, Sendable {
   /// The provider, where the pattern means exactly one.
   package var literalProvider: String? { provider.isLiteral ? provider.text : nil }
 
-  /// The method, where the pattern means exactly one.
-  package var literalMethod: String? { method.isLiteral ? method.text : nil }
-
   /// Whether the call is allowed, directly or because it follows from being allowed to start the
   /// flow it is about.
   package func allows(_ request: PolicyRequest) -> Bool {
-    if method.matches(request.method) {
-      return provider.holds(request.provider) && kind.holds(request.kind)
-        && operation.map { pattern in request.operation.map(pattern.matches) ?? false } ?? true
+    if method.matches(request.method), provider.holds(request.provider), kind.holds(request.kind),
+      operation.map({ $0.holds(request.operation) }) ?? true
+    {
+      return true
     }
     guard request.isAboutOwnFlow, method.matches("flow.start") else { return false }
     return request.provider.map(provider.matches) ?? true
