@@ -20,21 +20,27 @@ struct SampleTests {
     }.joined(separator: "\n")
   }
 
-  /// A table of the sample with everything in force; the first where there are several.
-  private func table(_ path: [String]) throws -> TomlTable {
+  /// A table of the sample with everything in force.
+  ///
+  /// - Parameter place: Which one where the path goes through an array of several.
+  private func table(_ path: [String], _ place: Int = 0) throws -> TomlTable {
     let root = try TomlTable.parse(Array(everything().utf8), file: "usherd.toml")
     return try path.reduce(root) { table, key in
       switch try #require(table[key]).node.value {
       case .table(let inner): return inner
       case .array(let nodes):
-        guard case .table(let inner) = nodes.first?.value else { return TomlTable() }
+        guard case .table(let inner) = nodes.dropFirst(place).first?.value else {
+          return TomlTable()
+        }
         return inner
       case .string, .integer, .float, .boolean, .date: return TomlTable()
       }
     }
   }
 
-  private func keys(_ path: String...) throws -> [String] { try table(path).entries.map(\.key) }
+  private func keys(_ path: String..., place: Int = 0) throws -> [String] {
+    try table(path, place).entries.map(\.key)
+  }
 
   @Test("as it is installed it changes nothing")
   func installed() throws {
@@ -44,7 +50,7 @@ struct SampleTests {
   @Test("with every setting in force it is read, and still has every default")
   func uncommented() throws {
     var config = try load(everything())
-    #expect(config.providers.count == 1)
+    #expect(config.providers.map(\.settings.type) == ProviderType.allCases)
     #expect(config.clients.count == 1)
     config.providers = []
     config.clients = []
@@ -60,29 +66,37 @@ struct SampleTests {
     #expect(try keys("log") == LogSettings.keys)
     #expect(try keys("flow") == FlowSettings.keys)
     #expect(try keys("token") == TokenSettings.keys)
+    let common = ["name", "type"] + HTTPSettings.keys
+    #expect(try keys("provider") == common + OIDCSettings.keys)
     #expect(try keys("provider") == ProviderConfig.keys)
     #expect(try keys("provider", "endpoints") == OIDCEndpoints.keys)
+    #expect(try keys("provider", place: 1) == common + PaysafeSettings.keys)
+    #expect(try keys("provider", "paths", place: 1) == PaysafePaths.keys)
     #expect(try Set(keys("client")) == Set(ClientRule.keys))
     #expect(try keys("client", "match") == ClientMatch.keys)
   }
 
-  @Test("the provider in it has the default wherever there is one")
-  func providerDefaults() throws {
-    let least = try #require(load(provider).providers.first).tomlTable
-    let shown = try table(["provider"])
-    for entry in least.entries where !["name", "issuer", "client_id"].contains(entry.key) {
-      switch entry.node.value {
-      case .table: continue
-      case .array(let nodes):
-        guard case .array(let found) = shown[entry.key]?.node.value else {
-          #expect(Bool(false), "\(entry.key)")
-          continue
-        }
-        #expect(found.map(\.value) == nodes.map(\.value), "\(entry.key)")
-      case .string, .integer, .float, .boolean, .date:
-        #expect(shown[entry.key]?.node.value == entry.node.value, "\(entry.key)")
-      }
+  @Test(
+    "each provider in it has the default wherever there is one",
+    arguments: [(provider, 0), (wallet, 1)])
+  func providerDefaults(least: String, place: Int) throws {
+    let least = try #require(load(least).providers.first).tomlTable
+    let examples: Set = [
+      "name", "issuer", "client_id", "base_url", "endpoints", "extra_authorize",
+    ]
+    let shown = try table(["provider"], place)
+    for entry in least.entries where !examples.contains(entry.key) {
+      #expect(shown[entry.key]?.node.value.bare == entry.node.value.bare, "\(entry.key)")
     }
+  }
+
+  @Test("the operation in the explanation of rules is one that a rule can have")
+  func ruleExample() throws {
+    let quoted = try sample().split(separator: "\"").first { $0.hasPrefix("flow.start paysafe/") }
+    let pattern = try AccessPattern(setting: String(try #require(quoted)))
+    let request = PolicyRequest(
+      method: "flow.start", provider: "paysafe", kind: "operation", operation: "GET:/wallets/7")
+    #expect(pattern.allows(request))
   }
 
   @Test("every setting in it is explained by a comment right above")
@@ -92,5 +106,12 @@ struct SampleTests {
     where line.hasPrefix("#") && !line.hasPrefix("# ") && line.count > 1 {
       #expect(above.hasPrefix("# ") || above == "#[provider.extra_authorize]", "\(line)")
     }
+  }
+}
+
+extension TomlValue {
+  /// The value as it would be written, wherever it stands.
+  fileprivate var bare: String {
+    TomlTable([TomlTable.Entry("x", TomlNode(self))]).text
   }
 }
