@@ -4,6 +4,7 @@ package import FoundationEssentials
 package struct ExpiringTable<Value: Sendable>: Sendable {
   private struct Entry: Sendable {
     var value: Value
+    let issued: Date
     let expires: Date
     let number: Int
   }
@@ -23,7 +24,19 @@ package struct ExpiringTable<Value: Sendable>: Sendable {
   ) {
     if entries.count >= limit { makeRoom(now) }
     added += 1
-    entries[key] = Entry(value: value, expires: expires, number: added)
+    entries[key] = Entry(value: value, issued: now, expires: expires, number: added)
+  }
+
+  /// What is there, expired or not, oldest first.
+  package var values: [Value] { ordered.map(\.value.value) }
+
+  /// The same with keys and times.
+  package var listing: [(key: String, value: Value, issued: Date, expires: Date)] {
+    ordered.map { ($0.key, $0.value.value, $0.value.issued, $0.value.expires) }
+  }
+
+  private var ordered: [(key: String, value: Entry)] {
+    entries.sorted { $0.value.number < $1.value.number }
   }
 
   /// Nil for what was never there, is removed or has expired.
@@ -66,7 +79,6 @@ package struct ExpiringTable<Value: Sendable>: Sendable {
   private mutating func makeRoom(_ now: Date) {
     entries = entries.filter { $0.value.expires > now }
     guard entries.count >= limit else { return }
-    let oldest = entries.sorted { $0.value.number < $1.value.number }.prefix(max(1, limit / 10))
-    for entry in oldest { entries[entry.key] = nil }
+    for entry in ordered.prefix(max(1, limit / 10)) { entries[entry.key] = nil }
   }
 }

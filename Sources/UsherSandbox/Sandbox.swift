@@ -62,7 +62,7 @@ package struct Sandbox: Sendable {
       throw Objection(description: "a port is 0 to 65535")
     }
     guard Self.isPath(configuration.issuerPath) else {
-      throw Objection(description: "the issuer path looks like /oidc, and is not /_control")
+      throw Objection(description: "the issuer path looks like /oidc, and is not another one's")
     }
     self.host = host
     port = configuration.port
@@ -79,7 +79,8 @@ package struct Sandbox: Sendable {
   ) throws -> [any Backend] {
     [
       try OIDCProvider(
-        workbench, clients: configuration.population.clients, path: configuration.issuerPath)
+        workbench, clients: configuration.population.clients, path: configuration.issuerPath),
+      Paysafe(workbench),
     ]
   }
 
@@ -87,11 +88,15 @@ package struct Sandbox: Sendable {
     "127.0.0.1": "127.0.0.1", "localhost": "127.0.0.1", "::1": "::1", "[::1]": "::1",
   ]
 
-  /// Empty, or segments of letters, digits, `-`, `_` and `.` that leave `/_control` free.
+  /// What an issuer's path may not begin with, because it is something else's.
+  private static let taken = ["_control", ".well-known", "outbox", "paysafe"]
+
+  /// Empty, or segments of letters, digits, `-`, `_` and `.` that leave the rest of the sandbox
+  /// its place.
   private static func isPath(_ path: String) -> Bool {
     guard !path.isEmpty else { return true }
     let segments = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
-    return path.hasPrefix("/") && segments.first != "_control" && segments.first != ".well-known"
+    return path.hasPrefix("/") && !taken.contains { segments.first == $0[...] }
       && segments.allSatisfy { segment in
         segment.contains { $0 != "." }
           && segment.allSatisfy {

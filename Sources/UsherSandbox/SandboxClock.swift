@@ -41,6 +41,14 @@ package struct TokenMint: Sendable {
     "\(prefix)_\(Base64.url(bytes(32)))"
   }
 
+  /// Random bytes for a key.
+  package func secret(_ count: Int) -> [UInt8] { bytes(count) }
+
+  /// A code of so many digits, as an SMS has it.
+  package func digits(_ count: Int) -> String {
+    bytes(count).map { String($0 % 10) }.joined()
+  }
+
   /// Eight consonants in two groups, as a person types them (RFC 8628 §6.1).
   package func userCode() -> String {
     let letters = Array("BCDFGHJKLMNPQRSTVWXZ")

@@ -20,3 +20,9 @@ package enum Base64 {
     Data(base64Encoded: text).map(Array.init)
   }
 }
+
+enum Hex {
+  static func text(_ bytes: some Sequence<UInt8>) -> String {
+    bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+  }
+}

@@ -10,6 +10,25 @@ package struct ClientRegistry: Sendable {
     all.first { $0.id == id }
   }
 
+  /// Client and redirect URI of an authorization request, proven to belong together.
+  ///
+  /// What it refuses is never told to that URI (RFC 6749 §4.1.2.1).
+  package func requester(_ form: Form) throws(Refusal) -> (Client, String) {
+    guard let id = form["client_id"] else {
+      throw Refusal("invalid_request", "client_id is missing")
+    }
+    guard let client = named(id) else {
+      throw Refusal("invalid_client", "there is no client \(id.printable)")
+    }
+    guard let redirectURI = form["redirect_uri"] else {
+      throw Refusal("invalid_request", "redirect_uri is missing")
+    }
+    guard client.allowsRedirect(to: redirectURI) else {
+      throw Refusal("invalid_request", "redirect_uri is not registered for \(client.id)")
+    }
+    return (client, redirectURI)
+  }
+
   /// The client behind a request, by exactly one method (RFC 6749 §2.3).
   ///
   /// A public client is known by its `client_id` and may present nothing else.

@@ -142,6 +142,11 @@ package struct TokenLedger: Sendable {
     if refresh != nil { revokeGrant(id) } else { accessTokens.remove(token) }
   }
 
+  /// Ends every access token; refresh tokens bring new ones.
+  package mutating func endAccessTokens() {
+    accessTokens = ExpiringTable()
+  }
+
   /// Ends every grant, as a provider does that lost its sessions.
   package mutating func revokeAll() {
     grants.updateAll { $0.revoked = true }

@@ -8,9 +8,9 @@ extension OIDCProvider {
     let redirectURI: String
     do {
       form = try call.method == .get ? call.queryForm() : call.postedForm()
-      (client, redirectURI) = try requester(form)
+      (client, redirectURI) = try clients.requester(form)
     } catch {
-      return errorPage(error)
+      return workbench.pages.failure(error)
     }
     do {
       let request = try AuthorizationRequest(form, client: client, redirectURI: redirectURI)
@@ -23,22 +23,6 @@ extension OIDCProvider {
     }
   }
 
-  private func requester(_ form: Form) throws(Refusal) -> (Client, String) {
-    guard let id = form["client_id"] else {
-      throw Refusal("invalid_request", "client_id is missing")
-    }
-    guard let client = clients.named(id) else {
-      throw Refusal("invalid_client", "there is no client \(id.printable)")
-    }
-    guard let redirectURI = form["redirect_uri"] else {
-      throw Refusal("invalid_request", "redirect_uri is missing")
-    }
-    guard client.allowsRedirect(to: redirectURI) else {
-      throw Refusal("invalid_request", "redirect_uri is not registered for \(client.id)")
-    }
-    return (client, redirectURI)
-  }
-
   /// Back to the client, with `iss` (RFC 9207) and whatever the settings bend.
   func authorizationResponse(
     to redirectURI: String, state: String?, issuer: String, _ parameters: [String: String]
@@ -49,12 +33,6 @@ extension OIDCProvider {
     return .redirect(
       to: redirectURI, adding: members.overlaid(with: settings.authorizeResponse),
       error: parameters["error"])
-  }
-
-  func errorPage(_ refusal: Refusal) -> Reply {
-    workbench.pages.message(
-      title: "This request cannot go on", text: refusal.description, status: refusal.status,
-      error: refusal.error)
   }
 }
 

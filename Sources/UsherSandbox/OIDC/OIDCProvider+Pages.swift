@@ -4,7 +4,7 @@ extension OIDCProvider {
     let now = workbench.clock.now()
     guard let form = try? call.postedForm(), let id = form["transaction"],
       let transaction = try? ledger.transaction(id, csrf: form["csrf"], now: now)
-    else { return expiredPage() }
+    else { return workbench.pages.expired() }
     if form["action"] == "cancel", case .authorization(let request) = transaction.purpose {
       ledger.end(id)
       return denied(request, call)
@@ -14,7 +14,7 @@ extension OIDCProvider {
       let signedIn = try ledger.signIn(id, user: user, userCode: form["user_code"], now: now)
       return consentPage(signedIn, id)
     } catch {
-      guard let problem = error.sentence else { return expiredPage() }
+      guard let problem = error.sentence else { return workbench.pages.expired() }
       return loginPage(
         transaction.purpose, id, transaction.csrf, username: form["username"],
         userCode: form["user_code"], problem: problem)
@@ -28,7 +28,7 @@ extension OIDCProvider {
       let transaction = try? ledger.transaction(id, csrf: form["csrf"], now: now),
       case .consenting(let user, let authTime, let device) = transaction.stage,
       let decision = form["decision"], ["allow", "deny"].contains(decision)
-    else { return expiredPage() }
+    else { return workbench.pages.expired() }
     ledger.end(id)
     let allowed = decision == "allow"
     switch transaction.purpose {
@@ -87,7 +87,7 @@ extension OIDCProvider {
   private func consentPage(_ transaction: Transaction, _ id: String) -> Reply {
     guard case .consenting(let user, _, let device) = transaction.stage,
       let (client, scope) = request(of: transaction, device)
-    else { return expiredPage() }
+    else { return workbench.pages.expired() }
     return workbench.pages.render(
       "consent",
       [
@@ -109,12 +109,6 @@ extension OIDCProvider {
       else { return nil }
       return (clients.named(request.clientID)?.name ?? request.clientID, request.scope)
     }
-  }
-
-  private func expiredPage() -> Reply {
-    workbench.pages.message(
-      title: "This page is no longer valid", text: "Start again where you came from.",
-      status: 400, error: "invalid_request")
   }
 
   private static let meanings = [

@@ -2,7 +2,7 @@
 enum PageTemplates {
   static let all = [
     "layout": layout, "login": login, "consent": consent, "message": message, "index": index,
-    "outbox": outbox,
+    "outbox": outbox, "walletLogin": walletLogin, "approval": approval,
   ]
 
   private static let layout = """
@@ -23,7 +23,7 @@ enum PageTemplates {
     input { font: inherit; width: 100%; box-sizing: border-box; padding: .5rem .7rem; }
     input, button { border: 1px solid #8888; border-radius: .4rem; }
     button { font: inherit; margin: 1.2rem .5rem 0 0; padding: .5rem 1.4rem; cursor: pointer; }
-    #login, #allow { background: var(--accent); border-color: var(--accent); color: white; }
+    #login, #allow, #approve { background: var(--accent); border-color: var(--accent); color: white; }
     :focus-visible { outline: .2rem solid var(--accent); outline-offset: .1rem; }
     table { border-collapse: collapse; } td, th { text-align: left; padding: .2rem 1.5rem .2rem 0; }
     pre { overflow-x: auto; border: 1px solid #8888; border-radius: .4rem; padding: .7rem; }

@@ -25,6 +25,20 @@ package struct Pages: Sendable {
     render("message", ["title": title, "text": text], status: status, error: error)
   }
 
+  /// Why a request cannot go on, for the person who came with it.
+  package func failure(_ refusal: Refusal) -> Reply {
+    message(
+      title: "This request cannot go on", text: refusal.description, status: refusal.status,
+      error: refusal.error)
+  }
+
+  /// What a form leads to that is too old, or was not ours.
+  package func expired() -> Reply {
+    message(
+      title: "This page is no longer valid", text: "Start again where you came from.",
+      status: 400, error: "invalid_request")
+  }
+
   /// No script, no frame, nothing from elsewhere. `form-action` is absent because browsers apply
   /// it to the redirect back to the client too.
   private static let headers = [

@@ -1,0 +1,140 @@
+extension Paysafe {
+  /// The authorization endpoint (RFC 6749 §4.1.1).
+  ///
+  /// Where brand, client or redirect URI is wrong, nobody is redirected: the person sees why.
+  func authorize(_ call: Call) async -> Reply {
+    let form: Form
+    let brand: Brand
+    let client: Client
+    let redirectURI: String
+    do {
+      brand = try self.brand(call)
+      form = try call.queryForm()
+      (client, redirectURI) = try clients.requester(form)
+    } catch {
+      return workbench.pages.failure(error)
+    }
+    do {
+      let request = try SignInRequest(
+        form, client: client, brand: brand, redirectURI: redirectURI)
+      try checkFingerprint(form["digital_fingerprint"], client, brand)
+      let begun = signIns.begin(request, now: workbench.clock.now())
+      return loginPage(request, begun.id, begun.csrf, username: request.loginHint)
+    } catch {
+      return authorizationResponse(
+        to: redirectURI, state: form["state"],
+        ["error": error.error, "error_description": error.description])
+    }
+  }
+
+  private func checkFingerprint(
+    _ fingerprint: String?, _ client: Client, _ brand: Brand
+  ) throws(Refusal) {
+    guard let fingerprint else {
+      guard !settings.requireDigitalFingerprint else {
+        throw Refusal("invalid_request", "digital_fingerprint is missing")
+      }
+      return
+    }
+    guard configTokens.knows(fingerprint, client, brand, now: workbench.clock.now()) else {
+      throw Refusal("invalid_request", "digital_fingerprint is not one of a config token")
+    }
+  }
+
+  /// Takes name and PIN or password, and leads back to the client.
+  func login(_ call: Call) async -> Reply {
+    let now = workbench.clock.now()
+    guard let form = try? call.postedForm(), let id = form["transaction"],
+      let visit = try? signIns.visit(id, csrf: form["csrf"], now: now),
+      visit.request.brand.identity == call.parameters["brandIdentity"]
+    else { return workbench.pages.expired() }
+    let request = visit.request
+    if form["action"] == "deny" {
+      signIns.end(id)
+      return authorizationResponse(
+        to: request.redirectURI, state: request.state,
+        ["error": "access_denied", "error_description": "the person denied the request"])
+    }
+    do {
+      let user = try signIns.judge(
+        person(form, request.strategy), username: form["username"] ?? "",
+        lockSeconds: settings.loginLockSeconds, now: now)
+      signIns.end(id)
+      let code = tokens.issueCode(
+        for: Authorization(
+          clientID: request.client.id, user: user, scope: [Self.scope], nonce: nil, authTime: now,
+          brand: request.brand.identity),
+        redirectURI: request.redirectURI, challenge: request.challenge, now: now)
+      return authorizationResponse(
+        to: request.redirectURI, state: request.state, ["code": code])
+    } catch {
+      return loginPage(
+        request, id, visit.csrf, username: form["username"],
+        problem: error == .locked
+          ? "Too many wrong attempts: this name is locked for a while."
+          : "User name or \(request.strategy.label) is wrong.")
+    }
+  }
+
+  private func person(_ form: Form, _ strategy: Brand.Strategy) -> User? {
+    switch strategy {
+    case .pin: workbench.users.signingIn(form["username"], pin: form["pin"])
+    case .password:
+      workbench.users.signingIn(form["username"], password: form["password"])
+    }
+  }
+
+  /// Back to the client, with whatever the settings bend.
+  private func authorizationResponse(
+    to redirectURI: String, state: String?, _ parameters: [String: String]
+  ) -> Reply {
+    var members = parameters.mapValues { JSON.string($0) }
+    members["state"] = state.map { .string($0) }
+    return .redirect(
+      to: redirectURI, adding: members.overlaid(with: settings.authorizeResponse),
+      error: parameters["error"])
+  }
+
+  private func loginPage(
+    _ request: SignInRequest, _ id: String, _ csrf: String, username: String?,
+    problem: String? = nil
+  ) -> Reply {
+    let strategy = request.strategy
+    var values: [String: Any] = [
+      "action": "\(Self.path)/auth/brands/\(request.brand.identity)/login", "transaction": id,
+      "csrf": csrf, "username": username ?? "", "client": request.client.name,
+      "brand": request.brand.name, "field": strategy.field, "label": strategy.label,
+      "users": workbench.users.all.compactMap { user in
+        strategy.proof(of: user).map { ["name": user.username, "proof": $0] }
+      },
+    ]
+    values["problem"] = problem.map { ["text": $0] }
+    values["reset"] = request.resetURL.map { ["url": $0] }
+    values["locale"] = request.locale.map { ["name": $0] }
+    return workbench.pages.render("walletLogin", values, status: problem == nil ? 200 : 403)
+  }
+}
+
+extension Brand.Strategy {
+  /// The name of the form's field, and its id.
+  fileprivate var field: String {
+    switch self {
+    case .pin: "pin"
+    case .password: "password"
+    }
+  }
+
+  fileprivate var label: String {
+    switch self {
+    case .pin: "PIN"
+    case .password: "password"
+    }
+  }
+
+  fileprivate func proof(of user: User) -> String? {
+    switch self {
+    case .pin: user.pin
+    case .password: user.password
+    }
+  }
+}

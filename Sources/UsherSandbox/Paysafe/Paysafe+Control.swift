@@ -1,0 +1,93 @@
+import FoundationEssentials
+
+extension Paysafe {
+  func readSettings(_ call: Call) async -> Reply {
+    await answering { .json(try JSON(encoding: settings)) }
+  }
+
+  func changeSettings(_ call: Call) async -> Reply {
+    await answering {
+      apply(try settings.changed(by: try call.settingChanges()))
+      return .json(try JSON(encoding: settings))
+    }
+  }
+
+  func resetSettings(_ call: Call) async -> Reply {
+    await answering {
+      apply(PaysafeSettings())
+      return .json(try JSON(encoding: settings))
+    }
+  }
+
+  private func apply(_ settings: PaysafeSettings) {
+    self.settings = settings
+    tokens.terms = settings.terms
+  }
+
+  func showAuthenticator(_ call: Call) async -> Reply {
+    await answering {
+      let user = try user(try call.queryForm()["username"])
+      let now = workbench.clock.now()
+      let authenticator = events.authenticator(of: user)
+      return .json([
+        "code": .string(authenticator.code(at: now)),
+        "secondsLeft": .integer(authenticator.secondsLeft(at: now)),
+      ])
+    }
+  }
+
+  func listTokens(_ call: Call) async -> Reply {
+    let now = workbench.clock.now()
+    let listed = tokens.listing(now) + configTokens.listing(now)
+    return .json(["tokens": .array(listed.map(\.json))])
+  }
+
+  /// A grant without a sign-in.
+  func openGrant(_ call: Call) async -> Reply {
+    await answering {
+      var body = try ObjectReader(call.body.isEmpty ? [:] : try? JSON(parsing: call.body))
+      let user = try user(try body.text("username") ?? "alice")
+      let clientID = try body.text("clientID") ?? "acme-wallet"
+      let brand = try body.text("brandIdentity") ?? "acme"
+      try body.finish()
+      guard clients.named(clientID) != nil else {
+        throw body.complaint("clientID", "is none of the clients")
+      }
+      guard Brand.standard.contains(where: { $0.identity == brand }) else {
+        throw body.complaint("brandIdentity", "is none of the brands")
+      }
+      let now = workbench.clock.now()
+      let authorization = Authorization(
+        clientID: clientID, user: user, scope: [Self.scope], nonce: nil, authTime: now,
+        brand: brand)
+      return try await reply(tokens.open(authorization, now: now).tokens, call)
+    }
+  }
+
+  func revokeAll(_ call: Call) async -> Reply {
+    tokens.revokeAll()
+    return .json(["ok": true])
+  }
+
+  func endAccessTokens(_ call: Call) async -> Reply {
+    tokens.endAccessTokens()
+    return .json(["ok": true])
+  }
+
+  func unlockAll(_ call: Call) async -> Reply {
+    signIns.unlockAll()
+    return .json(["ok": true])
+  }
+
+  func listOperations(_ call: Call) async -> Reply {
+    .json(["operations": .array(wallets.performed.map(\.json))])
+  }
+
+  /// Throws a refusal that names `username`.
+  func user(_ username: String?) throws(Refusal) -> User {
+    guard let username, let user = workbench.users.named(username) else {
+      throw Refusal("invalid_request", "username is none of the users")
+    }
+    return user
+  }
+}

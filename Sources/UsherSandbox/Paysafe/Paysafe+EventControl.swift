@@ -1,0 +1,122 @@
+import FoundationEssentials
+
+extension Paysafe {
+  func listEvents(_ call: Call) async -> Reply {
+    let now = workbench.clock.now()
+    return .json(["events": .array(events.all(now).map { shown($0, now) })])
+  }
+
+  func showEvent(_ call: Call) async -> Reply {
+    await answeringWallet {
+      let now = workbench.clock.now()
+      return .json(shown(try events.event(call.id, of: nil, now: now), now))
+    }
+  }
+
+  /// An event without an operation, which permits nothing.
+  func openEvent(_ call: Call) async -> Reply {
+    await answering {
+      let now = workbench.clock.now()
+      var body = try ObjectReader(call.body.isEmpty ? [:] : try? JSON(parsing: call.body))
+      let user = try user(try body.text("username") ?? "alice")
+      let walletOperationID = try body.text("walletOperationId")
+      let available = try body.verifications(settings)
+      let terms = try body.terms(settings.eventTerms)
+      try body.finish()
+      let event = events.open(
+        for: user, nil, walletOperationID: walletOperationID, available: available, terms: terms,
+        now: now)
+      return .json(shown(event, now), status: 201)
+    }
+  }
+
+  func changeEvent(_ call: Call) async -> Reply {
+    await answeringWallet {
+      let now = workbench.clock.now()
+      let event = try events.event(call.id, of: nil, now: now)
+      var body = try ObjectReader(try? JSON(parsing: call.body))
+      let counts = PaysafeSettings.counts
+      let challenges = try body.number("currentChallenges", in: counts)
+      let allowableChallenges = try body.number("allowableChallenges", in: counts)
+      let attempts = try body.number("currentAttempts", in: counts)
+      let allowableAttempts = try body.number("allowableAttempts", in: counts)
+      let expiring = try body.text("expire")
+      guard [nil, "event", "challenge"].contains(expiring) else {
+        throw body.complaint("expire", "is event or challenge")
+      }
+      try body.finish()
+      events.change(event.id) { event in
+        event.currentChallenges = challenges ?? event.currentChallenges
+        event.currentAttempts = attempts ?? event.currentAttempts
+        event.terms.allowableChallenges = allowableChallenges ?? event.terms.allowableChallenges
+        event.terms.allowableAttempts = allowableAttempts ?? event.terms.allowableAttempts
+        if expiring == "event" { event.expires = now }
+        if expiring == "challenge" { event.expireChallenge(now) }
+      }
+      return .json(shown(try events.event(event.id, of: nil, now: now), now))
+    }
+  }
+
+  /// The decision of a push or redirect, without its page.
+  func decideEvent(_ call: Call) async -> Reply {
+    await answeringWallet {
+      let now = workbench.clock.now()
+      let event = try events.event(call.id, of: nil, now: now)
+      var body = try ObjectReader(try? JSON(parsing: call.body))
+      guard let approve = try body.flag("approve") else {
+        throw body.complaint("approve", "is missing")
+      }
+      try body.finish()
+      guard let decided = events.decide(event.id, approve: approve, now: now) else {
+        throw WalletRefusal(409, "CHALLENGE_REQUIRED", "no push or redirect waits for a decision")
+      }
+      return .json(shown(decided.event, now))
+    }
+  }
+
+  /// What the wire shows, and what only a test may see.
+  private func shown(_ event: ScaEvent, _ now: Date) -> JSON {
+    var members = event.json(action: nil, now: now).merging(event.countersJSON) { $1 }
+    members["username"] = .string(event.user.username)
+    members["operation"] = event.operation.map { operation in
+      [
+        "method": .string(operation.method), "path": .string(operation.path),
+        "summary": .string(operation.summary), "digest": .string(operation.digest),
+      ]
+    }
+    members["used"] = .bool(event.state == .verified(isUsed: true))
+    return .object(members)
+  }
+}
+
+extension ObjectReader {
+  fileprivate mutating func verifications(
+    _ settings: PaysafeSettings
+  ) throws(Refusal) -> [Verification] {
+    guard let json = take("availableVerifications") else {
+      return settings.availableVerifications.compactMap { Verification($0) }
+    }
+    guard case .array(let names) = json else {
+      throw complaint("availableVerifications", "is no list")
+    }
+    return try names.map { name throws(Refusal) in
+      guard let verification = name.text.flatMap({ Verification($0) }) else {
+        throw complaint("availableVerifications", "has texts like OTP.SMS")
+      }
+      return verification
+    }
+  }
+
+  fileprivate mutating func terms(_ standard: ScaEvent.Terms) throws(Refusal) -> ScaEvent.Terms {
+    let counts = PaysafeSettings.counts
+    let seconds = PaysafeSettings.seconds
+    return ScaEvent.Terms(
+      eventSeconds: try number("eventSeconds", in: seconds) ?? standard.eventSeconds,
+      challengeSeconds: try number("challengeSeconds", in: seconds) ?? standard.challengeSeconds,
+      coolDownSeconds: try number("coolDownSeconds", in: seconds) ?? standard.coolDownSeconds,
+      allowableChallenges: try number("allowableChallenges", in: counts)
+        ?? standard.allowableChallenges,
+      allowableAttempts: try number("allowableAttempts", in: counts)
+        ?? standard.allowableAttempts)
+  }
+}

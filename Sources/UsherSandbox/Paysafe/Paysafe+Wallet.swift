@@ -1,0 +1,30 @@
+extension Paysafe {
+  /// A call of the wallet's API: performed where it needs no approval or brings one, and else
+  /// answered with an event.
+  func operate(
+    _ call: Call, _ read: @Sendable (Call, JSON?) throws(Refusal) -> WalletRequest
+  ) async -> Reply {
+    await answeringWallet {
+      let user = try await customer(call)
+      let now = workbench.clock.now()
+      let walletID = call.parameters["walletId"] ?? ""
+      let (proof, body) = try ScaProof.take(
+        from: call, call.body.isEmpty ? nil : try call.postedJSON())
+      let request = try read(call, body)
+      try wallets.check(request, walletID, of: user, now: now)
+      let operation = WalletOperation(
+        call, body: body, summary: request.summary, announced: settings.announce.form)
+      if let proof {
+        try events.redeem(proof, of: user, for: operation, now: now)
+      } else if request.needsSCA(settings) {
+        return announce(openEvent(for: user, operation, settings, now))
+      }
+      let wallet = try wallets.perform(
+        request, walletID, of: user, walletOperationID: proof?.walletOperationID, now: now)
+      if !request.isReading {
+        wallets.note(operation, walletID, body: body, eventID: proof?.eventID, now: now)
+      }
+      return request.reply(wallet, walletID)
+    }
+  }
+}

@@ -1,0 +1,119 @@
+/// What a test may change about the Paysafe stand-in while it runs.
+///
+/// Each setting stands with its meaning in <doc:Paysafe>.
+package struct PaysafeSettings: BackendSettings, Hashable {
+  /// How an operation says that it needs SCA.
+  package enum Announcement: String, Sendable, Codable {
+    case header
+    case body
+  }
+
+  /// What a redirect tells on its way back.
+  package enum RedirectStatus: String, Sendable, Codable {
+    /// What was decided.
+    case decision
+    case success
+    case fail
+  }
+
+  package var accessTokenSeconds = 900
+  package var refreshTokenSeconds = 1800
+  package var codeSeconds = 60
+  package var refreshRotation = TokenTerms.Rotation.strict
+  package var idToken = true
+  package var digitalFingerprint = true
+  package var requireDigitalFingerprint = false
+  package var loginLockSeconds = 900
+  /// In the wallet's currency.
+  package var scaAmount = 100.0
+  package var scaForChanges = true
+  package var scaForReading = false
+  package var announce = Announcement.header
+  package var announceStatus = 200
+  package var availableVerifications = [
+    "OTP.SMS", "OTP.EMAIL", "OTP.AUTHENTICATOR", "PIN", "PASSWORD", "PUSH_NOTIFICATION",
+    "BIOMETRIC.REDIRECT",
+  ]
+  package var eventSeconds = 900
+  package var challengeSeconds = 300
+  package var allowableChallenges = 3
+  package var allowableAttempts = 3
+  package var coolDownSeconds = 60
+  package var returnUrls: [String] = []
+  package var redirectStatus = RedirectStatus.decision
+  package var omitCounters = false
+  package var nextCounters: [String: Int] = [:]
+  package var attemptStatus = 200
+  package var authorizeResponse: [String: JSON] = [:]
+  package var tokenReply: [String: JSON] = [:]
+  package var challengeReply: [String: JSON] = [:]
+  package var attemptReply: [String: JSON] = [:]
+  package var eventReply: [String: JSON] = [:]
+
+  package init() {}
+
+  var terms: TokenTerms {
+    TokenTerms(
+      accessTokenSeconds: accessTokenSeconds, refreshTokenSeconds: refreshTokenSeconds,
+      codeSeconds: codeSeconds, rotation: refreshRotation)
+  }
+
+  /// The terms of an event that an operation makes now.
+  var eventTerms: ScaEvent.Terms {
+    ScaEvent.Terms(
+      eventSeconds: eventSeconds, challengeSeconds: challengeSeconds,
+      coolDownSeconds: coolDownSeconds, allowableChallenges: allowableChallenges,
+      allowableAttempts: allowableAttempts)
+  }
+
+  package func objection(to changes: [String: JSON]) -> String? {
+    let spans = [
+      accessTokenSeconds, refreshTokenSeconds, codeSeconds, loginLockSeconds, eventSeconds,
+      challengeSeconds, coolDownSeconds,
+    ]
+    if !spans.allSatisfy(Self.seconds.contains) {
+      return "seconds are 0 to \(Self.seconds.upperBound)"
+    }
+    let counts = [allowableChallenges, allowableAttempts] + nextCounters.values
+    if !counts.allSatisfy(Self.counts.contains) {
+      return "counters are 0 to \(Self.counts.upperBound)"
+    }
+    if let name = nextCounters.keys.sorted().first(where: { !ScaEvent.counters.contains($0) }) {
+      return "nextCounters has one of \(ScaEvent.counters.joined(separator: ", ")), not"
+        + " \(name.printable)"
+    }
+    if let name = availableVerifications.first(where: { Verification($0)?.kind == nil }) {
+      return "availableVerifications has none like \(name.printable)"
+    }
+    if let url = returnUrls.first(where: { ReturnURL($0) == nil }) {
+      return "returnUrls has http and https addresses, not \(url.printable)"
+    }
+    return statusObjection
+  }
+
+  /// What a counter may be.
+  static let counts = 0...1000
+
+  private var statusObjection: String? {
+    if !(0...1_000_000).contains(scaAmount) {
+      "scaAmount is 0 to 1000000"
+    } else if !(200...299).contains(announceStatus)
+      && (announceStatus == 401 || !(400...499).contains(announceStatus))
+    {
+      "announceStatus is 200 to 299 or 400 to 499, and not 401"
+    } else if ![200, 201].contains(attemptStatus) {
+      "attemptStatus is 200 or 201"
+    } else {
+      nil
+    }
+  }
+}
+
+extension PaysafeSettings.Announcement {
+  var form: WalletOperation.Form {
+    switch self {
+    case .header: .header
+    case .body: .body
+    }
+  }
+}

@@ -1,0 +1,196 @@
+import FoundationEssentials
+
+/// One strong authentication of a customer: what is allowed, counted and decided.
+///
+/// It reads no clock. The counters are kept here and nowhere else.
+struct ScaEvent: Sendable {
+  /// Lifetimes in seconds, and limits.
+  struct Terms: Sendable, Hashable {
+    var eventSeconds: Int
+    var challengeSeconds: Int
+    var coolDownSeconds: Int
+    var allowableChallenges: Int
+    var allowableAttempts: Int
+  }
+
+  /// What was sent and is waited for.
+  struct Challenge: Sendable, Hashable {
+    let id: String
+    let verification: Verification
+    var expires: Date
+    /// For kinds that send one.
+    let code: String?
+    let returnURL: ReturnURL?
+  }
+
+  enum State: Sendable, Hashable {
+    /// Goes on to any of the others.
+    case pending(Challenge?)
+    /// Permits its operation until that was performed.
+    case verified(isUsed: Bool)
+    /// The customer said no.
+    case rejected
+    /// The attempts are used up.
+    case failed
+  }
+
+  /// What a value was worth.
+  enum Attempt: Sendable { case right, wrong }
+
+  /// The names of the counters on the wire.
+  static let counters = [
+    "currentChallenges", "allowableChallenges", "currentAttempts", "allowableAttempts",
+  ]
+
+  let id: String
+  let walletOperationID: String
+  let user: User
+  /// What it permits once verified; nil where a test made it.
+  let operation: WalletOperation?
+  /// Empty: any.
+  let available: [Verification]
+  let created: Date
+  var expires: Date
+  var terms: Terms
+  var currentChallenges = 0
+  var currentAttempts = 0
+  var coolDownEnds: Date?
+  private(set) var state = State.pending(nil)
+
+  init(
+    id: String, walletOperationID: String, user: User, operation: WalletOperation?,
+    available: [Verification], terms: Terms, now: Date
+  ) {
+    self.id = id
+    self.walletOperationID = walletOperationID
+    self.user = user
+    self.operation = operation
+    self.available = available
+    self.terms = terms
+    created = now
+    expires = now.addingTimeInterval(Double(terms.eventSeconds))
+  }
+
+  /// The challenge that still waits for its answer.
+  func openChallenge(at now: Date) -> Challenge? {
+    guard case .pending(let challenge?) = state, min(challenge.expires, expires) > now else {
+      return nil
+    }
+    return challenge
+  }
+
+  /// The cool-down's end resets the counter of challenges.
+  mutating func pass(_ now: Date) {
+    guard let end = coolDownEnds, end <= now else { return }
+    coolDownEnds = nil
+    currentChallenges = 0
+  }
+
+  /// Takes a new challenge, which replaces the open one.
+  ///
+  /// The first one over the limit begins the cool-down; until its end all are refused.
+  mutating func send(
+    _ verification: Verification, id: String, code: String?, returnURL: ReturnURL?, now: Date
+  ) throws(WalletRefusal) -> Challenge {
+    pass(now)
+    try check(verification, now)
+    if let end = coolDownEnds { throw Self.limit(until: end, now) }
+    guard currentChallenges < terms.allowableChallenges else {
+      let end = now.addingTimeInterval(Double(terms.coolDownSeconds))
+      coolDownEnds = end
+      throw Self.limit(until: end, now)
+    }
+    currentChallenges += 1
+    let challenge = Challenge(
+      id: id, verification: verification,
+      expires: min(expires, now.addingTimeInterval(Double(terms.challengeSeconds))), code: code,
+      returnURL: returnURL)
+    state = .pending(challenge)
+    return challenge
+  }
+
+  /// Takes a value, which counts whatever it is worth.
+  mutating func attempt(
+    _ verification: Verification, now: Date, isRight: (Challenge) -> Bool
+  ) throws(WalletRefusal) -> Attempt {
+    try check(verification, now)
+    guard let challenge = openChallenge(at: now), challenge.verification == verification else {
+      throw WalletRefusal(409, "CHALLENGE_REQUIRED", "no challenge of this verification is open")
+    }
+    guard ![.push, .redirect].contains(verification.kind) else {
+      throw .invalid("this verification is not settled by a value")
+    }
+    currentAttempts += 1
+    if isRight(challenge) {
+      state = .verified(isUsed: false)
+      return .right
+    }
+    if currentAttempts >= terms.allowableAttempts { state = .failed }
+    return .wrong
+  }
+
+  /// Takes the decision on a page, or in its place; nil where nothing waits for one.
+  mutating func decide(approve: Bool, now: Date) -> Challenge? {
+    guard let challenge = openChallenge(at: now),
+      [.push, .redirect].contains(challenge.verification.kind)
+    else { return nil }
+    state = approve ? .verified(isUsed: false) : .rejected
+    return challenge
+  }
+
+  /// Permits the operation it was made for, once.
+  mutating func redeem(
+    for operation: WalletOperation, _ proof: ScaProof, now: Date
+  ) throws(WalletRefusal) {
+    guard proof.walletOperationID == walletOperationID else {
+      throw .mismatch("walletOperationId is not the event's")
+    }
+    guard case .verified(let isUsed) = state else { throw .mismatch("the event is not verified") }
+    guard !isUsed else { throw .mismatch("the event has permitted its operation before") }
+    guard expires > now else { throw .mismatch("the event has expired") }
+    guard let known = self.operation, known.digest == operation.digest else {
+      throw .mismatch("the operation is not the one that was approved")
+    }
+    guard known.wants(proof.form) else {
+      throw .mismatch("the scaDetails did not come the way the need was announced")
+    }
+    state = .verified(isUsed: true)
+  }
+
+  mutating func expireChallenge(_ now: Date) {
+    guard case .pending(var challenge?) = state else { return }
+    challenge.expires = now
+    state = .pending(challenge)
+  }
+
+  private func check(_ verification: Verification, _ now: Date) throws(WalletRefusal) {
+    switch state {
+    case .verified, .rejected:
+      throw WalletRefusal(409, "EVENT_COMPLETED", "the event is completed")
+    case .failed:
+      throw WalletRefusal(422, "ATTEMPTS_EXHAUSTED", "the attempts of this event are used up")
+    case .pending:
+      guard expires > now else {
+        throw WalletRefusal(410, "EVENT_EXPIRED", "the event has expired")
+      }
+    }
+    guard available.isEmpty || available.contains(verification),
+      verification.isAvailable(to: user)
+    else {
+      throw WalletRefusal(
+        400, "VERIFICATION_NOT_AVAILABLE", "\(verification.name) is not available here")
+    }
+  }
+
+  private static func limit(until end: Date, _ now: Date) -> WalletRefusal {
+    WalletRefusal(
+      429, "CHALLENGE_LIMIT", "too many challenges",
+      retryAfter: Int(end.timeIntervalSince(now).rounded(.up)))
+  }
+}
+
+extension WalletRefusal {
+  static func mismatch(_ message: String) -> WalletRefusal {
+    WalletRefusal(403, "SCA_MISMATCH", message)
+  }
+}

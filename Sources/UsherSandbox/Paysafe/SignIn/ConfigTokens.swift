@@ -1,0 +1,37 @@
+import FoundationEssentials
+
+/// Tokens of a client without a customer, and the fingerprints that come with them.
+struct ConfigTokens: Sendable {
+  struct Token: Sendable, Hashable {
+    let clientID: String
+    let brand: String
+    let fingerprint: String
+  }
+
+  private let mint: TokenMint
+  /// By the token's id.
+  private(set) var table = ExpiringTable<Token>()
+
+  init(mint: TokenMint) {
+    self.mint = mint
+  }
+
+  mutating func issue(
+    _ client: Client, _ brand: Brand, seconds: Int, now: Date
+  ) -> (id: String, fingerprint: String) {
+    let id = mint.token("ct")
+    let fingerprint = mint.token("df")
+    table.insert(
+      Token(clientID: client.id, brand: brand.identity, fingerprint: fingerprint), for: id,
+      until: now.addingTimeInterval(Double(seconds)), now: now)
+    return (id, fingerprint)
+  }
+
+  func isLive(_ id: String, now: Date) -> Bool { table.value(id, now: now) != nil }
+
+  /// Whether a fingerprint was issued to this client at this brand, with a token that is still good.
+  func knows(_ fingerprint: String, _ client: Client, _ brand: Brand, now: Date) -> Bool {
+    let wanted = Token(clientID: client.id, brand: brand.identity, fingerprint: fingerprint)
+    return table.key { $0 == wanted }.map { isLive($0, now: now) } ?? false
+  }
+}

@@ -1,0 +1,22 @@
+import Crypto
+import FoundationEssentials
+import JWTKit
+
+/// Access tokens and ID tokens as JWTs (RFC 9068, ES256), and the way back.
+struct TokenSigner: Sendable {
+  private let key = P256.Signing.PrivateKey()
+
+  func sign(_ claims: [String: JSON], type: String) async throws -> String {
+    try await keys().sign(
+      Claims(claims), header: JSON.object(["typ": .string(type)]).decoded(as: JWTHeader.self))
+  }
+
+  /// The claims of a token of this signer; nil for anything else. Times are not looked at.
+  func claims(of token: String) async -> [String: JSON]? {
+    try? await keys().verify(token, as: Claims.self).members
+  }
+
+  private func keys() async throws -> JWTKeyCollection {
+    await JWTKeyCollection().add(ecdsa: try ES256PrivateKey(backing: key))
+  }
+}

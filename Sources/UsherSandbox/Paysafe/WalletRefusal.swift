@@ -1,0 +1,65 @@
+/// A refusal as the wallet's API writes it: `{"error": {"code", "message"}}`.
+struct WalletRefusal: Error, Equatable {
+  var status: Int
+  var code: String
+  var message: String
+  /// Seconds, for the header `Retry-After`.
+  var retryAfter: Int?
+
+  init(_ status: Int, _ code: String, _ message: String, retryAfter: Int? = nil) {
+    self.status = status
+    self.code = code
+    self.message = message
+    self.retryAfter = retryAfter
+  }
+
+  static func invalid(_ message: String) -> WalletRefusal {
+    WalletRefusal(400, "INVALID_REQUEST", message)
+  }
+
+  var reply: Reply {
+    var reply = Reply.json(
+      ["error": ["code": .string(code), "message": .string(message)]], status: status,
+      error: code)
+    if let retryAfter { reply.headers["Retry-After"] = "\(retryAfter)" }
+    return reply
+  }
+}
+
+/// A bearer token that does not permit the call (RFC 6750 §3).
+enum BearerRefusal: Error, Equatable {
+  case missing
+  case invalid
+  /// A token without a customer behind it.
+  case notACustomers
+
+  var reply: Reply {
+    switch self {
+    case .missing: reply(401, "Bearer", nil)
+    case .invalid: reply(401, #"Bearer error="invalid_token""#, "invalid_token")
+    case .notACustomers:
+      reply(403, #"Bearer error="insufficient_scope""#, "insufficient_scope")
+    }
+  }
+
+  private func reply(_ status: Int, _ challenge: String, _ error: String?) -> Reply {
+    Reply(status: status, headers: ["WWW-Authenticate": challenge], error: error)
+  }
+}
+
+/// Turns what a handler of the wallet throws into the refusal it is.
+nonisolated(nonsending) func answeringWallet(
+  _ handle: nonisolated(nonsending) () async throws -> Reply
+) async -> Reply {
+  do {
+    return try await handle()
+  } catch let refusal as WalletRefusal {
+    return refusal.reply
+  } catch let refusal as BearerRefusal {
+    return refusal.reply
+  } catch let refusal as Refusal {
+    return WalletRefusal.invalid(refusal.description).reply
+  } catch {
+    return WalletRefusal(500, "INTERNAL_ERROR", "the sandbox failed: \(error)").reply
+  }
+}
