@@ -4,19 +4,25 @@ package import UsherCore
 package struct World: Sendable {
   package var terminal: any Terminal
   package var browser: any Browser
+  package var programs: any Programs
   package var clock: any Clock
+  /// Lets time pass; throws `CancellationError` as soon as the task is cancelled.
+  package var sleep: @Sendable (Duration) async throws -> Void
   package var environment: [String: String]
   package var userID: UInt32
   /// Where the daemon's configuration is unless files are named.
   package var configFolder: String
 
   package init(
-    terminal: any Terminal, browser: any Browser, clock: any Clock,
+    terminal: any Terminal, browser: any Browser, programs: any Programs, clock: any Clock,
+    sleep: @escaping @Sendable (Duration) async throws -> Void,
     environment: [String: String], userID: UInt32, configFolder: String = "/etc/usherd"
   ) {
     self.terminal = terminal
     self.browser = browser
+    self.programs = programs
     self.clock = clock
+    self.sleep = sleep
     self.environment = environment
     self.userID = userID
     self.configFolder = configFolder
@@ -30,10 +36,15 @@ package protocol Terminal: Sendable {
   /// Whether a person is there to be asked: standard input is a terminal.
   var isInteractive: Bool { get }
 
+  /// How many characters a line of the screen has; nil where what was written cannot be written
+  /// over.
+  var columns: Int? { get }
+
   /// The next line of standard input without its end; nil at the end of the input.
   ///
   /// - Parameter echo: False hides what is typed, where a person types.
-  /// - Throws: `CancellationError` as soon as the task is cancelled; what was typed so far stays.
+  /// - Throws: `CancellationError` as soon as the task is cancelled. What a person has typed so far is
+  ///   then dropped: it was meant for a question that no longer stands.
   func readLine(echo: Bool) async throws -> String?
 
   /// All of standard input, but no more than `limit` bytes and one.
@@ -50,4 +61,29 @@ package protocol Browser: Sendable {
   ///
   /// - Returns: Whether a browser was started.
   func open(_ url: String) -> Bool
+}
+
+/// Programs of the person's own.
+package protocol Programs: Sendable {
+  /// Runs a command line of the shell to its end; its standard error is this program's.
+  ///
+  /// - Parameters:
+  ///   - input: All of its standard input.
+  ///   - limit: After so long it is ended, and all that it has started with it.
+  /// - Throws: `CancellationError` when the task is cancelled: it is ended likewise. ``Failure`` where
+  ///   it cannot be started.
+  func run(
+    _ command: String, input: Secret, within limit: Duration
+  ) async throws -> CommandEnding
+}
+
+/// How a command line ended.
+package enum CommandEnding: Sendable, Equatable {
+  /// With all that it wrote to its standard output; nothing where that is no text in UTF-8.
+  case done(output: Secret)
+  case failed(status: Int32)
+  case killed(signal: Int32)
+  /// It wrote more than anybody wants to read, and was ended.
+  case endless
+  case outOfTime
 }

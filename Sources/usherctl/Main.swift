@@ -7,9 +7,11 @@ import UsherCore
 @main struct Main {
   static func main() async {
     let process = ProcessInfo.processInfo
+    let environment = process.environment
     let world = World(
-      terminal: StandardTerminal(), browser: DesktopBrowser(environment: process.environment),
-      clock: SystemClock(), environment: process.environment, userID: geteuid())
+      terminal: StandardTerminal(environment: environment),
+      browser: DesktopBrowser(environment: environment), programs: Shell(), clock: SystemClock(),
+      sleep: { try await Task.sleep(for: $0) }, environment: environment, userID: geteuid())
     let arguments = Array(process.arguments.dropFirst())
     let running = Task { await Usherctl.run(arguments, in: world) }
     let interrupts = onInterrupt { running.cancel() }

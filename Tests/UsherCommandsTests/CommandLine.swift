@@ -13,12 +13,14 @@ struct Outcome {
 /// Runs a command line where no daemon is.
 func usherctl(
   _ line: String, terminal: ScriptedTerminal = ScriptedTerminal(),
+  programs: any Programs = NoPrograms(), time: TestTime = TestTime(),
   environment: [String: String] = ["USHER_SOCKET": "/tmp/usher-no-such-socket"],
   configFolder: String = "/tmp/usher-no-such-folder"
 ) async -> Outcome {
   let world = World(
-    terminal: terminal, browser: terminal, clock: FixedClock(), environment: environment,
-    userID: 1000, configFolder: configFolder)
+    terminal: terminal, browser: terminal, programs: programs, clock: time,
+    sleep: { try await time.sleep(for: $0) }, environment: environment, userID: 1000,
+    configFolder: configFolder)
   let arguments = line.split(separator: " ").map(String.init)
   let status = await Usherctl.run(arguments, in: world)
   return Outcome(status: status, output: terminal.output, error: terminal.error)
@@ -53,7 +55,8 @@ struct Exchange: Sendable {
 /// `flow.wait` is taken at any time: it is answered by the exchange of that name when it is next,
 /// and else left open. Cancelling and unsubscribing are ignored.
 func usherctl(
-  _ line: String, terminal: ScriptedTerminal = ScriptedTerminal(), asking exchanges: [Exchange],
+  _ line: String, terminal: ScriptedTerminal = ScriptedTerminal(),
+  programs: any Programs = NoPrograms(), time: TestTime = TestTime(), asking exchanges: [Exchange],
   sockets: [String] = ["USHER_SOCKET"]
 ) async throws -> Outcome {
   let script = Script(exchanges)
@@ -61,7 +64,8 @@ func usherctl(
     while true { try await script.answer(try await peer.next(), peer) }
   } _: { daemon in
     let environment = Dictionary(uniqueKeysWithValues: sockets.map { ($0, daemon.path) })
-    let outcome = await usherctl(line, terminal: terminal, environment: environment)
+    let outcome = await usherctl(
+      line, terminal: terminal, programs: programs, time: time, environment: environment)
     #expect(script.left == [])
     return outcome
   }

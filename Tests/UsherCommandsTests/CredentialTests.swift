@@ -31,7 +31,7 @@ struct CredentialTests {
     let terminal = ScriptedTerminal(["s3cret"], interactive: true)
     let outcome = try await set(terminal, keeps: "s3cret")
     #expect(terminal.hiddenLines == ["s3cret"])
-    #expect(outcome.error == "value of key (not shown): credential key is kept\n")
+    #expect(outcome.error == "value of key (not shown): \ncredential key is kept\n")
   }
 
   @Test("an empty value is refused, and one that is too long")

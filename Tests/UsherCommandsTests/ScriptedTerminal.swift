@@ -10,23 +10,31 @@ final class ScriptedTerminal: Terminal, Browser {
     var error = ""
     var hiddenLines: [String] = []
     var opened: [String] = []
+    var reader: CheckedContinuation<String, any Error>?
   }
 
   let isInteractive: Bool
+  let columns: Int?
   private let hasScreen: Bool
   private let screen: Mutex<Screen>
   /// Never ends and never says anything: what waits here waits until it is cancelled.
   private let silence: Bool
+  /// Each time somebody begins to wait for what is typed.
+  let waits: AsyncStream<Void>
+  private let beginWait: AsyncStream<Void>.Continuation
 
-  /// - Parameter silence: After the last line nobody types, instead of the input's end.
+  /// - Parameter silence: After the last line nobody types until ``type(_:)``, instead of the input's
+  ///   end.
   init(
     _ typed: [String] = [], interactive: Bool = false, silence: Bool = false,
-    hasScreen: Bool = false
+    hasScreen: Bool = false, columns: Int? = nil
   ) {
     isInteractive = interactive
+    self.columns = columns
     self.silence = silence
     self.hasScreen = hasScreen
     screen = Mutex(Screen(typed: typed))
+    (waits, beginWait) = AsyncStream.makeStream()
   }
 
   var output: String { screen.withLock { $0.output } }
@@ -51,11 +59,42 @@ final class ScriptedTerminal: Terminal, Browser {
       return line
     }
     if let line { return line }
-    if silence {
-      for await _ in AsyncStream<Void>.makeStream().stream {}
-      throw CancellationError()
+    return silence ? try await nextTyped() : nil
+  }
+
+  private func nextTyped() async throws -> String {
+    try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { reader in
+        let line = screen.withLock { screen -> String? in
+          if !screen.typed.isEmpty { return screen.typed.removeFirst() }
+          screen.reader = reader
+          return nil
+        }
+        if let line { return reader.resume(returning: line) }
+        beginWait.yield()
+        if Task.isCancelled { giveUp() }
+      }
+    } onCancel: {
+      giveUp()
     }
-    return nil
+  }
+
+  private func giveUp() { reader()?.resume(throwing: CancellationError()) }
+
+  private func reader() -> CheckedContinuation<String, any Error>? {
+    screen.withLock { screen in
+      defer { screen.reader = nil }
+      return screen.reader
+    }
+  }
+
+  /// A line is typed while the terminal is read, or will be found by who reads it next.
+  func type(_ line: String) {
+    if let reader = reader() {
+      reader.resume(returning: line)
+    } else {
+      screen.withLock { $0.typed.append(line) }
+    }
   }
 
   func readAll(limit: Int) async throws -> [UInt8] {
@@ -68,6 +107,56 @@ final class ScriptedTerminal: Terminal, Browser {
   }
 }
 
-struct FixedClock: Clock {
-  func now() -> Timestamp { Timestamp(rfc3339: "2030-01-01T00:00:00Z")! }
+extension ScriptedTerminal {
+  /// What stands on the screen of what was said beside the output, as a terminal would show it.
+  var screenLines: [String] { ScreenModel(showing: error).lines }
+}
+
+/// So much of a terminal as a line that is written over needs.
+private struct ScreenModel {
+  private var rows: [[Character]] = [[]]
+  private var place = (row: 0, column: 0)
+  private var saved = (row: 0, column: 0)
+
+  init(showing text: String) {
+    var rest = text[...]
+    while let next = rest.popFirst() {
+      switch next {
+      case "\n": newLine()
+      case "\r": place.column = 0
+      case "\u{1B}": escape(&rest)
+      default: put(next)
+      }
+    }
+  }
+
+  var lines: [String] { rows.map { String($0) } }
+
+  private mutating func newLine() {
+    place = (place.row + 1, 0)
+    if place.row == rows.count { rows.append([]) }
+  }
+
+  private mutating func put(_ character: Character) {
+    if place.column == rows[place.row].count {
+      rows[place.row].append(character)
+    } else {
+      rows[place.row][place.column] = character
+    }
+    place.column += 1
+  }
+
+  private mutating func escape(_ rest: inout Substring) {
+    for (sequence, act) in Self.sequences where rest.hasPrefix(sequence) {
+      rest = rest.dropFirst(sequence.count)
+      return act(&self)
+    }
+    put("?")
+  }
+
+  private static let sequences: [(String, @Sendable (inout ScreenModel) -> Void)] = [
+    ("7", { $0.saved = $0.place }), ("8", { $0.place = $0.saved }),
+    ("[A", { $0.place.row = max(0, $0.place.row - 1) }),
+    ("[K", { $0.rows[$0.place.row].removeSubrange($0.place.column...) }),
+  ]
 }

@@ -17,6 +17,8 @@ struct Console: Sendable {
   /// A question whose answer is typed behind it.
   func prompt(_ text: String) { terminal.write(text.printable, to: .error) }
 
+  private func endLine() { terminal.write("\n", to: .error) }
+
   /// Several lines of our own making.
   func page(_ text: String) { for line in lines(of: text) { say(line) } }
 
@@ -30,8 +32,18 @@ struct Console: Sendable {
   /// A secret whose purpose is to be printed: the caller has seen to it that it is printable.
   func reveal(_ secret: Secret) { terminal.write(secret.revealed() + "\n", to: .output) }
 
+  /// The answer to the question that was asked last; nil at the end of the input.
+  ///
+  /// What comes next begins a line of its own, also where no newline was typed or none was shown.
   func readLine(echo: Bool = true) async throws -> String? {
-    try await terminal.readLine(echo: echo)
+    do {
+      let line = try await terminal.readLine(echo: echo)
+      if isInteractive && (line == nil || !echo) { endLine() }
+      return line
+    } catch {
+      endLine()
+      throw error
+    }
   }
 
   func readAll(limit: Int) async throws -> [UInt8] { try await terminal.readAll(limit: limit) }
@@ -70,5 +82,24 @@ extension Console {
     var line = padded.joined(separator: "  ")
     while line.hasSuffix(" ") { line.removeLast() }
     return line
+  }
+}
+
+// MARK: - A line above a question
+
+extension Console {
+  /// Whether lines can be written over at all.
+  var canRewrite: Bool { terminal.columns != nil }
+
+  /// Writes a line over the one above the question that stands; what is typed stays as it is.
+  ///
+  /// - Returns: Whether it could: not without a screen, or on one that is too narrow.
+  func rewriteLineAbove(_ line: String) -> Bool {
+    let line = line.printable
+    guard let columns = terminal.columns, line.count < columns else { return false }
+    // DECSC, one up, to its begin; erase what is left of it, DECRC (ECMA-48, DEC STD 070). In one
+    // write, so that no key can show between its parts.
+    terminal.write("\u{1B}7\u{1B}[A\r\(line)\u{1B}[K\u{1B}8", to: .error)
+    return true
   }
 }

@@ -17,9 +17,27 @@ package final class StandardTerminal: Terminal {
   private let input = Mutex(Input())
   private let reader = DispatchQueue(label: "usherctl.input")
 
-  package init() {}
+  /// Terminals that only print, or of which nothing is known.
+  private let isDumb: Bool
+
+  package init(environment: [String: String]) {
+    isDumb = ["", "dumb"].contains(environment["TERM"] ?? "")
+  }
 
   package var isInteractive: Bool { isatty(STDIN_FILENO) == 1 }
+
+  package var columns: Int? {
+    guard !isDumb, isInteractive, isatty(STDERR_FILENO) == 1, Self.isInForeground else {
+      return nil
+    }
+    var size = winsize()
+    guard ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
+    return Int(size.ws_col)
+  }
+
+  /// In the background the screen belongs to another program, and touching the terminal's input would
+  /// stop this one (SIGTTOU).
+  private static var isInForeground: Bool { tcgetpgrp(STDIN_FILENO) == getpgrp() }
 
   package func write(_ text: String, to stream: TerminalStream) {
     let file = stream == .output ? STDOUT_FILENO : STDERR_FILENO
@@ -49,13 +67,9 @@ package final class StandardTerminal: Terminal {
   }
 
   package func readLine(echo: Bool) async throws -> String? {
+    let isInteractive = isInteractive
     let hidden = echo || !isInteractive ? nil : HiddenTyping()
-    defer {
-      if let hidden {
-        hidden.end()
-        write("\n", to: .error)
-      }
-    }
+    defer { hidden?.end() }
     return try await reading { input, isCancelled in
       while !isCancelled() {
         if let line = input.takeLine() { return line }
@@ -63,15 +77,19 @@ package final class StandardTerminal: Terminal {
         guard input.bytes.count < Self.lineLimit else { throw Failure("the line is too long") }
         input.readMore(within: Self.glance)
       }
+      if isInteractive && Self.isInForeground { input.drop() }
       throw CancellationError()
     }
   }
 
   package func readAll(limit: Int) async throws -> [UInt8] {
-    try await reading { input, isCancelled in
+    let isInteractive = isInteractive
+    return try await reading { input, isCancelled in
       while !isCancelled() {
         if input.hasEnded || input.bytes.count > limit {
-          return Array(input.bytes.prefix(limit + 1))
+          // At a terminal Ctrl-D ends what is read, not the person's typing.
+          if isInteractive { input.hasEnded = false }
+          return input.takeAll(limit: limit + 1)
         }
         input.readMore(within: Self.glance)
       }
@@ -83,7 +101,7 @@ package final class StandardTerminal: Terminal {
   private func reading<T: Sendable>(
     _ body: @escaping @Sendable (inout Input, () -> Bool) throws -> T
   ) async throws -> T {
-    let isCancelled = Flag()
+    let isCancelled = CancelFlag()
     return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         reader.async {
@@ -98,11 +116,6 @@ package final class StandardTerminal: Terminal {
     }
   }
 
-  private final class Flag: Sendable {
-    private let value = Atomic(false)
-    var isRaised: Bool { value.load(ordering: .relaxed) }
-    func raise() { value.store(true, ordering: .relaxed) }
-  }
 }
 
 extension StandardTerminal.Input {
@@ -116,6 +129,17 @@ extension StandardTerminal.Input {
   fileprivate mutating func takeRest() -> String? {
     defer { bytes = [] }
     return bytes.isEmpty ? nil : String(decoding: bytes, as: UTF8.self)
+  }
+
+  fileprivate mutating func takeAll(limit: Int) -> [UInt8] {
+    defer { bytes = [] }
+    return Array(bytes.prefix(limit))
+  }
+
+  /// Forgets what was typed and not taken.
+  fileprivate mutating func drop() {
+    bytes = []
+    tcflush(STDIN_FILENO, TCIFLUSH)
   }
 
   /// Reads what there is, or waits for a moment.

@@ -1,0 +1,172 @@
+import Dispatch
+import Glibc
+package import UsherCore
+
+/// Runs command lines by `/bin/sh`.
+package struct Shell: Programs {
+  /// Bytes of the longest output that is taken.
+  package static let outputLimit = 65_536
+
+  package init() {}
+
+  package func run(
+    _ command: String, input: Secret, within limit: Duration
+  ) async throws -> CommandEnding {
+    let isCancelled = CancelFlag()
+    return try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        DispatchQueue.global().async {
+          continuation.resume(
+            with: Result {
+              let running = try RunningCommand(command, input)
+              return try running.end(by: ContinuousClock.now + limit, isCancelled)
+            })
+        }
+      }
+    } onCancel: {
+      isCancelled.raise()
+    }
+  }
+}
+
+/// A command line that has been started. All of this blocks its thread.
+private final class RunningCommand {
+  /// How soon a cancelling, the limit or the end is noticed, in milliseconds.
+  private static let glance: CInt = 20
+  /// How often it is looked whether a command that was told to end has done so.
+  private static let patience = 50
+
+  private let process: pid_t
+  private let output: CInt
+  private var bytes: [UInt8] = []
+  private var isDrained = false
+
+  /// - Throws: ``Failure`` where there are no pipes or processes left, or the input is longer than a
+  ///   pipe is.
+  init(_ command: String, _ input: Secret) throws {
+    let standardInput = try Pipe()
+    defer { standardInput.close() }
+    let standardOutput = try Pipe()
+    // Written before anybody reads: so it cannot block, nor fail because nobody wants it.
+    guard standardInput.fill(input) else {
+      standardOutput.close()
+      throw Failure("the input of the command is too long")
+    }
+    let launch = Launch(
+      arguments: ["/bin/sh", "-c", command],
+      files: [.descriptor(standardInput.reader), .descriptor(standardOutput.writer), .shared])
+    let process = launch.start()
+    Glibc.close(standardOutput.writer)
+    guard let process else {
+      Glibc.close(standardOutput.reader)
+      throw Failure("the command cannot be started")
+    }
+    self.process = process
+    output = standardOutput.reader
+    _ = fcntl(output, F_SETFL, O_NONBLOCK)
+  }
+
+  deinit { Glibc.close(output) }
+
+  /// - Throws: `CancellationError`.
+  func end(by deadline: ContinuousClock.Instant, _ isCancelled: CancelFlag) throws -> CommandEnding
+  {
+    while true {
+      if isCancelled.isRaised {
+        kill()
+        throw CancellationError()
+      }
+      if ContinuousClock.now >= deadline {
+        kill()
+        return .outOfTime
+      }
+      wait()
+      let ending = ending()
+      read()
+      if bytes.count > Shell.outputLimit {
+        if ending == nil { kill() }
+        return .endless
+      }
+      if let ending { return ending.with(output: bytes) }
+    }
+  }
+
+  /// Waits for output, or for a moment.
+  private func wait() {
+    var file = pollfd(fd: isDrained ? -1 : output, events: Int16(POLLIN), revents: 0)
+    poll(&file, 1, Self.glance)
+  }
+
+  /// Reads what there is.
+  private func read() {
+    while !isDrained && bytes.count <= Shell.outputLimit {
+      var count = 0
+      let chunk = [UInt8](unsafeUninitializedCapacity: 4096) { buffer, filled in
+        count = Glibc.read(output, buffer.baseAddress, buffer.count)
+        filled = max(0, count)
+      }
+      if count == 0 { isDrained = true }
+      guard count > 0 else { return }
+      bytes += chunk
+    }
+  }
+
+  /// Nil as long as it runs.
+  private func ending() -> ExitStatus? {
+    var status: CInt = 0
+    guard waitpid(process, &status, WNOHANG) == process else { return nil }
+    return ExitStatus(word: status)
+  }
+
+  /// Ends it and all that it has started: kindly, then not.
+  private func kill() {
+    Glibc.kill(-process, SIGTERM)
+    var looks = 0
+    while ending() == nil && looks < Self.patience {
+      poll(nil, 0, Self.glance)
+      looks += 1
+    }
+    Glibc.kill(-process, SIGKILL)
+    if looks == Self.patience { waitpid(process, nil, 0) }
+  }
+}
+
+/// What `waitpid` tells; its macros are not seen by Swift.
+private struct ExitStatus {
+  let word: CInt
+
+  func with(output: [UInt8]) -> CommandEnding {
+    let signal = word & 0x7F
+    let status = (word >> 8) & 0xFF
+    if signal != 0 { return .killed(signal: signal) }
+    if status != 0 { return .failed(status: status) }
+    return .done(output: Secret(String(validating: output, as: UTF8.self) ?? ""))
+  }
+}
+
+/// A pipe whose ends no other program inherits.
+private struct Pipe {
+  let reader: CInt
+  let writer: CInt
+
+  init() throws {
+    var ends: [CInt] = [-1, -1]
+    guard pipe(&ends) == 0 else { throw Failure("there is no pipe left for the command") }
+    (reader, writer) = (ends[0], ends[1])
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+  }
+
+  /// - Returns: False where it is longer than the pipe.
+  func fill(_ text: Secret) -> Bool {
+    _ = fcntl(writer, F_SETFL, O_NONBLOCK)
+    var text = text.revealed()
+    return text.withUTF8 { bytes in
+      Glibc.write(writer, bytes.baseAddress, bytes.count) == bytes.count
+    }
+  }
+
+  func close() {
+    Glibc.close(reader)
+    Glibc.close(writer)
+  }
+}

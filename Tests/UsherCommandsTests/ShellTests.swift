@@ -1,0 +1,82 @@
+import Glibc
+import Testing
+import UsherCommands
+import UsherCore
+
+@Suite("Command lines of the person's own", .timeLimit(.minutes(1)))
+struct ShellTests {
+  private func run(
+    _ command: String, input: String = "", within limit: Duration = .seconds(30)
+  ) async throws -> CommandEnding {
+    try await Shell().run(command, input: Secret(input), within: limit)
+  }
+
+  @Test("it reads what it is given and is read to its end")
+  func output() async throws {
+    #expect(try await run("cat; echo more", input: "in\n") == .done(output: Secret("in\nmore\n")))
+    #expect(try await run("exec true", input: "nobody reads this") == .done(output: Secret("")))
+    #expect(try await run(#"printf '\377'"#) == .done(output: Secret("")))
+  }
+
+  @Test("it ends with a status or by a signal")
+  func status() async throws {
+    #expect(try await run("cat >/dev/null; exit 3") == .failed(status: 3))
+    #expect(try await run("/no/such/program 2>/dev/null") == .failed(status: 127))
+    #expect(try await run("kill -KILL $$") == .killed(signal: 9))
+  }
+
+  @Test("signals are as a shell leaves them, and it leads a session of its own")
+  func surroundings() async throws {
+    // SIGINT and SIGPIPE; the field of the session comes after the name, the state and two groups.
+    let signals = """
+      while read name value; do
+        case $name in SigBlk:) echo $((0x$value)) ;; SigIgn:) echo $((0x$value & 0x1002)) ;; esac
+      done </proc/$$/status
+      """
+    #expect(try await run(signals) == .done(output: Secret("0\n0\n")))
+    let session =
+      "read process name state parent group session rest </proc/$$/stat; echo $((session - $$))"
+    #expect(try await run(session) == .done(output: Secret("0\n")))
+  }
+
+  @Test("what it is given stands neither in its arguments nor in its environment")
+  func secrecy() async throws {
+    let all = "cat /proc/$$/cmdline /proc/$$/environ | tr '\\0' '\\n' | grep -c s3[c]r3t"
+    #expect(try await run("cat >/dev/null; \(all)", input: "s3cr3t") == .failed(status: 1))
+  }
+
+  @Test("when its time is over it is ended, with what it has started")
+  func limit() async throws {
+    #expect(try await run("sleep 60 & sleep 60", within: .zero) == .outOfTime)
+    #expect(try await run("trap '' TERM; exec sleep 60", within: .zero) == .outOfTime)
+  }
+
+  @Test("what never stops writing is ended")
+  func endless() async throws {
+    #expect(try await run("exec cat /dev/zero") == .endless)
+  }
+
+  @Test("what it leaves in the background is not waited for")
+  func background() async throws {
+    let group = try await run("sleep 90 & echo $$")
+    guard case .done(let text) = group, let number = Int32(text.revealed().dropLast()) else {
+      Issue.record("\(group)")
+      return
+    }
+    #expect(kill(-number, SIGKILL) == 0, "it is still there")
+  }
+
+  @Test("cancelling ends it")
+  func cancelled() async throws {
+    let running = Task { try await run("exec sleep 60") }
+    running.cancel()
+    await #expect(throws: CancellationError.self) { try await running.value }
+  }
+
+  @Test("more than a pipe holds is refused")
+  func tooLong() async throws {
+    await #expect(throws: (any Error).self) {
+      try await run("cat", input: String(repeating: "x", count: 1 << 20))
+    }
+  }
+}
