@@ -4,76 +4,28 @@ import UsherCommands
 
 @Suite("Flows in the terminal", .timeLimit(.minutes(1)))
 struct FlowTests {
-  /// Runs a flow that stands at `step`, answers it as typed, and then succeeds.
-  private func answering(
-    _ step: String, typed: [String], with input: JSONValue, interactive: Bool = true
-  ) async throws -> (Outcome, ScriptedTerminal) {
-    let terminal = ScriptedTerminal(typed, interactive: interactive, silence: true)
-    let done = Reply.flow(2, status: "succeeded", result: #"{"n":1}"#)
-    let outcome = try await usherctl(
-      "flow run work authorize --request-id r", terminal: terminal,
-      asking: [
-        .ask("flow.start", Self.start, Reply.flow(1, step: step)),
-        .ask("flow.submit", ["flow": "flw_1", "revision": 1, "input": input], done),
-        .ask("flow.get", ["flow": "flw_1"], done),
-      ])
-    #expect(outcome.status == 0)
-    #expect(outcome.output == "flow flw_1: succeeded\nn  1\n")
-    return (outcome, terminal)
-  }
-
-  private static let start: JSONValue = [
-    "provider": "work", "kind": "authorize", "params": [:], "requestId": "r",
-  ]
-
-  private static let openURL = #"""
-    {"type":"openURL","url":"https://id.example/a","redirectURI":"http://127.0.0.1:1/c",\#
-    "completes":"loopback"}
-    """#
-
-  private static let wait = #"{"type":"wait","for":"the provider"}"#
-
-  private static let code = #"""
-    {"type":"enterCode","purpose":"otp","channel":"sms","maskedTarget":"+49…12","digits":6,\#
-    "expiresAt":"2030-01-01T00:04:59Z","resendAt":"2030-01-01T00:00:12Z","attemptsLeft":3,\#
-    "alsoAsk":[{"name":"birthday","type":"date","required":false}],\#
-    "operation":{"summary":"Pay","amount":"5.00 EUR","payee":"Shop"}}
-    """#
-
   @Test("a page is shown, opened, and waited for; a pasted address is submitted")
   func pasted() async throws {
     let input: JSONValue = ["type": "openURL", "redirectURL": "http://127.0.0.1:1/c?code=1"]
     let (outcome, terminal) = try await answering(
-      Self.openURL, typed: ["", " http://127.0.0.1:1/c?code=1 "], with: input)
+      Steps.openURL, typed: ["", " http://127.0.0.1:1/c?code=1 "], with: input)
     #expect(terminal.opened == ["https://id.example/a"])
     #expect(outcome.error.hasPrefix("open this page to sign in at work:\n  https://id.example/a\n"))
-  }
-
-  @Test("a code is asked for with what is left of it")
-  func code() async throws {
-    let (outcome, _) = try await answering(
-      Self.code, typed: ["123456", ""], with: ["type": "enterCode", "code": "123456"])
-    #expect(
-      outcome.error == """
-        Pay: 5.00 EUR to Shop
-        a code was sent by sms to +49…12
-        code (6 digits, 4 min 59 s left, 3 attempts left, r for a new one in 12 s): \
-        birthday (YYYY-MM-DD, optional): 
-        """)
-  }
-
-  @Test("r asks for a new code, < goes back")
-  func resend() async throws {
-    _ = try await answering(Self.code, typed: ["r"], with: ["type": "enterCode", "resend": true])
-    _ = try await answering(Self.code, typed: ["<"], with: ["type": "enterCode", "back": true])
   }
 
   @Test("a password is not shown; another way can be chosen")
   func password() async throws {
     let plain = #"{"type":"enterPassword","purpose":"login"}"#
-    let (_, terminal) = try await answering(
+    let (shown, terminal) = try await answering(
       plain, typed: ["", "pass word "], with: ["type": "enterPassword", "password": "pass word "])
     #expect(terminal.hiddenLines == ["", "pass word "])
+    #expect(
+      shown.error == """
+        a password is asked for: login
+        password (not shown): 
+        password (not shown): 
+
+        """)
     let others =
       #"{"type":"enterPassword","purpose":"login","alternatives":[{"id":"otp","label":"by SMS"}]}"#
     _ = try await answering(
@@ -117,7 +69,8 @@ struct FlowTests {
         please fill in:
         name: name is needed
         name: at most 3 characters, please
-        name: pin (not shown): mail (an e-mail address, optional): 
+        name: pin (not shown): 
+        mail (an e-mail address, optional): 
         """)
   }
 
@@ -136,25 +89,6 @@ struct FlowTests {
     input["type"] = "consent"
     let (outcome, _) = try await answering(step, typed: ["", "z", typed], with: input)
     #expect(outcome.error.hasPrefix("Till asks for:\n  a  name (granted before)\n  b  mail\n"))
-  }
-
-  @Test(
-    "a credential is handed over, and the backend's answer taken unseen",
-    arguments: [
-      (#"{"accessToken":"t"}"#, ["success": ["accessToken": "t"]]),
-      ("failed declined", ["failure": ["reason": "declined"]]),
-    ] as [(String, JSONValue)])
-  func exchange(typed: String, input: JSONValue) async throws {
-    let step = #"""
-      {"type":"exchangeCredential","credential":{"type":"authCode","code":"c-1"},\#
-      "codeVerifier":"v-1","requestId":"q","deadline":"2030-01-01T00:01:00Z"}
-      """#
-    var input = input
-    input["type"] = "exchangeCredential"
-    let (outcome, terminal) = try await answering(
-      step, typed: ["what?", #"{"n":1}"#, typed], with: input)
-    #expect(terminal.hiddenLines.last == typed)
-    #expect(outcome.error.contains("  code          c-1\n  code verifier v-1\n"))
   }
 
   @Test(
@@ -181,14 +115,14 @@ struct FlowTests {
     let outcome = try await usherctl(
       "login work --no-browser --scope openid", terminal: terminal,
       asking: [
-        .start(["scope": "openid"], Reply.flow(1, step: Self.openURL)),
-        .wait(after: 1, Reply.flow(2, step: Self.wait)),
+        .start(["scope": "openid"], Reply.flow(1, step: Steps.openURL)),
+        .wait(after: 1, Reply.flow(2, step: Steps.wait)),
         .wait(after: 2, done),
         .ask("account.get", ["account": "acc_1"], #"{"account":\#(Reply.account)}"#),
       ])
     #expect(terminal.opened.isEmpty)
     #expect(outcome.output == "signed in as Ann (acc_1)\n")
-    #expect(outcome.error.hasSuffix("waiting: the provider\n"))
+    #expect(outcome.error.hasSuffix(": \nwaiting: the provider (at most 10 min)\n"))
     #expect(outcome.status == 0)
   }
 
@@ -198,7 +132,7 @@ struct FlowTests {
     let outcome = try await usherctl(
       "login work --json",
       asking: [
-        .start([:], Reply.flow(1, step: Self.openURL)), .wait(after: 1, done),
+        .start([:], Reply.flow(1, step: Steps.openURL)), .wait(after: 1, done),
         .ask("account.get", ["account": "acc_1"], #"{"account":\#(Reply.account)}"#),
       ])
     #expect(outcome.output == #"{"account":\#(Reply.account)}"# + "\n")
@@ -226,40 +160,19 @@ struct FlowTests {
         """)
   }
 
-  @Test("a wrong code is said and asked for again")
-  func problem() async throws {
-    let problem = #"{"reason":"wrong_code","title":"Wrong code","message":"2 attempts left"}"#
-    let terminal = ScriptedTerminal(["1", "", "2", ""], interactive: true, silence: true)
-    let done = Reply.flow(3, status: "succeeded")
-    let outcome = try await usherctl(
-      "flow run work authorize --request-id r", terminal: terminal,
-      asking: [
-        .ask("flow.start", Self.start, Reply.flow(1, step: Self.code)),
-        .submit(
-          1, ["type": "enterCode", "code": "1"], Reply.flow(2, step: Self.code, problem: problem)),
-        .submit(2, ["type": "enterCode", "code": "2"], done),
-        .ask("flow.get", ["flow": "flw_1"], done),
-      ])
-    #expect(outcome.error.contains("Wrong code: 2 attempts left\ncode ("))
-    #expect(outcome.status == 0)
-  }
-
   @Test("an answer that came too late is not given to another step")
   func conflict() async throws {
-    let terminal = ScriptedTerminal(["1", "", "2", ""], interactive: true, silence: true)
+    let terminal = ScriptedTerminal(["1", "2"], interactive: true, silence: true)
     let done = Reply.flow(6, status: "succeeded")
     let outcome = try await usherctl(
-      "flow run work authorize --request-id r", terminal: terminal,
+      "flow run work authorize", terminal: terminal,
       asking: [
-        .ask("flow.start", Self.start, Reply.flow(1, step: Self.code)),
-        Exchange(
-          method: "flow.submit",
-          params: [
-            "flow": "flw_1", "revision": 1, "input": ["type": "enterCode", "code": "1"],
-          ], answer: .error(Reply.error(1002, "conflict", "stale"))),
-        .ask("flow.get", ["flow": "flw_1"], Reply.flow(5, step: Self.code)),
+        .start([:], Reply.flow(1, step: Steps.code)),
+        .refuse(
+          "flow.submit", Exchange.submission(1, ["type": "enterCode", "code": "1"]),
+          Reply.error(1002, "conflict", "stale")),
+        .ask("flow.get", ["flow": "flw_1"], Reply.flow(5, step: Steps.code)),
         .submit(5, ["type": "enterCode", "code": "2"], done),
-        .ask("flow.get", ["flow": "flw_1"], done),
       ])
     #expect(outcome.error.contains("the flow has moved on meanwhile\n"))
     #expect(outcome.status == 0)
@@ -274,7 +187,7 @@ struct FlowTests {
     let outcome = try await usherctl(
       "login work",
       asking: [
-        .start([:], Reply.flow(1, step: Self.openURL)),
+        .start([:], Reply.flow(1, step: Steps.openURL)),
         .wait(after: 1, Reply.flow(2, status: "failed", failure: failure)),
       ])
     #expect(
@@ -287,8 +200,8 @@ struct FlowTests {
   @Test("an input that ends before the answer says so")
   func endOfInput() async throws {
     let outcome = try await usherctl(
-      "flow run work authorize --request-id r",
-      asking: [.ask("flow.start", Self.start, Reply.flow(1, step: Self.code))])
+      "flow run work authorize",
+      asking: [.start([:], Reply.flow(1, step: Steps.code))])
     #expect(
       outcome.error.hasSuffix(
         """
@@ -299,31 +212,85 @@ struct FlowTests {
     #expect(outcome.status == 1)
   }
 
-  @Test("whoever interrupts cancels the flow: 3")
-  func interrupted() async throws {
-    let (asked, ask) = AsyncStream.makeStream(of: Void.self)
-    let cancelled = try await FakeDaemon.run { peer in
-      while true {
-        let call = try await peer.next()
-        switch call.method {
-        case "flow.start": try await peer.reply(call, Reply.flow(1, step: Self.openURL))
-        case "flow.wait": ask.yield()
-        case "flow.cancel": try await peer.reply(call, Reply.flow(2, status: "cancelled"))
-        default: #expect(call.method == "rpc.cancel")
-        }
-      }
-    } _: { daemon in
-      let running = Task {
-        await usherctl(
-          "login work", terminal: ScriptedTerminal(interactive: true, silence: true),
-          environment: ["USHER_SOCKET": daemon.path])
-      }
-      for await _ in asked { break }
-      running.cancel()
-      return await running.value
+  @Test("what is authorised is shown with every question about it, without control characters")
+  func operation() async throws {
+    let operation = #"{"summary":"Pay\u001b[2J","amount":"5.00\u0007 EUR","payee":"Shop\u202e"}"#
+    let line = "Pay\u{FFFD}[2J: 5.00\u{FFFD} EUR to Shop\u{FFFD}\n"
+    let (choice, _) = try await answering(
+      #"""
+      {"type":"choose","what":"verification","options":[{"id":"OTP.SMS","label":"SMS"}],\#
+      "operation":\#(operation)}
+      """#, typed: ["1"], with: ["type": "choose", "id": "OTP.SMS"])
+    #expect(choice.error == line + "choose how to be verified:\n  1  SMS\nnumber: ")
+    let (password, _) = try await answering(
+      #"{"type":"enterPassword","purpose":"PIN","operation":\#(operation)}"#, typed: ["1234"],
+      with: ["type": "enterPassword", "password": "1234"])
+    #expect(password.error.hasPrefix(line + "a password is asked for: PIN\n"))
+  }
+
+  @Test("a page that the provider is asked about is waited for, and a pasted address taken")
+  func poll() async throws {
+    let step =
+      #"{"type":"openURL","url":"https://id.example/a","redirectURI":"","completes":"poll"}"#
+    let (pasted, terminal) = try await answering(
+      step, typed: ["https://shop.example/?status=success"],
+      with: ["type": "openURL", "redirectURL": "https://shop.example/?status=success"])
+    #expect(terminal.opened == ["https://id.example/a"])
+    #expect(pasted.error.hasPrefix("open this page to go on at work:\n  https://id.example/a\n"))
+    for interactive in [true, false] {
+      let waited = try await usherctl(
+        "flow run work authorize",
+        terminal: ScriptedTerminal(interactive: interactive, silence: interactive),
+        asking: [
+          .start([:], Reply.flow(1, step: step)),
+          .wait(after: 1, Reply.flow(2, status: "succeeded")),
+        ])
+      #expect(waited.status == 0)
     }
-    #expect(cancelled.error.hasSuffix("usherctl: the flow was cancelled\n"))
-    #expect(cancelled.status == 3)
+  }
+
+  @Test("the result is printed; as JSON it is the whole flow")
+  func result() async throws {
+    let done = Reply.flow(
+      2, status: "succeeded", result: #"{"status":201,"body":{"id":"w\u001b","n":[1]}}"#)
+    let words = try await usherctl(
+      "flow run work operation", asking: [.start(kind: "operation", [:], done)])
+    #expect(
+      words.output == """
+        flow flw_1: succeeded
+        body    {"id":"w\\u001b","n":[1]}
+        status  201
+
+        """)
+    let json = try await usherctl(
+      "flow run work operation --json",
+      asking: [.start(kind: "operation", [:], done), .ask("flow.get", ["flow": "flw_1"], done)])
+    let reply = try JSONValue(parsing: json.output)
+    #expect(reply["flow"]?["result"]?["status"] == 201)
+    #expect(reply["flow"]?["status"] == "succeeded")
+  }
+
+  @Test("as JSON a flow that failed is printed too, and the status says so")
+  func failedJSON() async throws {
+    let failure = #"""
+      {"reason":"attempts_exhausted","title":"No attempts left","message":"too many wrong codes",\#
+      "retryable":true,"provider":{"name":"work","code":"dataError"}}
+      """#
+    let failed = Reply.flow(2, status: "failed", failure: failure)
+    for option in ["", "--json"] {
+      let get = option.isEmpty ? [] : [Exchange.ask("flow.get", ["flow": "flw_1"], failed)]
+      let outcome = try await usherctl(
+        "flow run work sca \(option)", asking: [.start(kind: "sca", [:], failed)] + get)
+      #expect(
+        outcome.error == """
+          usherctl: too many wrong codes
+          reason: attempts_exhausted
+          work said: dataError
+
+          """)
+      #expect(outcome.output.contains(#""reason":"attempts_exhausted""#) == !option.isEmpty)
+      #expect(outcome.status == 3)
+    }
   }
 
   @Test("flow list, show and cancel; a step's credential is not shown")
@@ -337,13 +304,9 @@ struct FlowTests {
         flw_1  work      authorize  active  s      2030-01-01T00:00:00Z
 
         """)
-    let step = #"""
-      {"type":"exchangeCredential","credential":{"type":"authCode","code":"c-1"},\#
-      "codeVerifier":"v-1","requestId":"q","deadline":"2030-01-01T00:01:00Z"}
-      """#
     for line in ["flow show flw_1", "flow show flw_1 --json"] {
       let show = try await usherctl(
-        line, asking: [.ask("flow.get", ["flow": "flw_1"], Reply.flow(1, step: step))])
+        line, asking: [.ask("flow.get", ["flow": "flw_1"], Reply.flow(1, step: Steps.exchange))])
       #expect(show.output.contains("exchangeCredential"))
       #expect(!show.output.contains("c-1") && !show.output.contains("v-1"))
     }
@@ -356,21 +319,5 @@ struct FlowTests {
   private static var flows: String {
     let flow = Reply.flow(1).dropFirst(#"{"flow":"#.count).dropLast(#","transitions":[]}"#.count)
     return #"{"flows":[\#(flow)]}"#
-  }
-}
-
-extension Exchange {
-  /// `flow.start` under any request id.
-  static func start(kind: String = "authorize", _ params: JSONValue, _ result: String) -> Exchange {
-    ask("flow.start", ["provider": "work", "kind": .string(kind), "params": params], result)
-  }
-
-  static func wait(after revision: Int64, _ result: String) -> Exchange {
-    ask(
-      "flow.wait", ["flow": "flw_1", "revision": .integer(revision), "timeoutMs": 30000], result)
-  }
-
-  static func submit(_ revision: Int64, _ input: JSONValue, _ result: String) -> Exchange {
-    ask("flow.submit", ["flow": "flw_1", "revision": .integer(revision), "input": input], result)
   }
 }

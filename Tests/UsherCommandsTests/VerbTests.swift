@@ -47,7 +47,8 @@ struct VerbTests {
     let reply = #"""
       {"name":"work","type":"oidc","flows":[{"kind":"authorize","summary":"Sign in.",\#
       "params":{"type":"object","required":["b"],"properties":{"a":{"type":"string"},\#
-      "b":{"type":"integer"}}}}]}
+      "b":{"type":"integer"},"c":{"type":"object","required":["d"],\#
+      "properties":{"d":{"type":"string"}}},"e":true}}}]}
       """#
     let outcome = try await usherctl(
       "provider show work", asking: [.ask("provider.get", ["provider": "work"], reply)])
@@ -60,6 +61,9 @@ struct VerbTests {
           PARAM  TYPE     REQUIRED
           a      string   no
           b      integer  yes
+          c      object   no
+          c.d    string   yes
+          e      any      no
 
         """)
   }

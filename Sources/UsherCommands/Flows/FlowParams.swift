@@ -1,25 +1,109 @@
 import ArgumentParser
 import JSONRPC
+import UsherAPI
+import UsherClient
+import UsherCore
 
-/// `--param name=value`, as often as needed.
+/// `--param name=value`, as often as needed; a dotted name is a member of an object.
 struct NamedParam: ExpressibleByArgument {
-  let name: String
+  let path: [String]
   let value: String
 
   init?(argument: String) {
-    guard let sign = argument.firstIndex(of: "="), sign > argument.startIndex else { return nil }
-    name = String(argument[..<sign])
+    guard let sign = argument.firstIndex(of: "=") else { return nil }
+    path = argument[..<sign].split(separator: ".", omittingEmptySubsequences: false)
+      .map(String.init)
     value = String(argument[argument.index(after: sign)...])
+    if path.contains("") { return nil }
+  }
+
+  var name: String { path.joined(separator: ".") }
+}
+
+/// The parameters of a flow as they were named on the command line, made to be what the flow takes.
+struct FlowParams {
+  let desk: Desk
+  let provider: String
+  let kind: String
+
+  /// - Throws: ``Failure`` with status 64, which names the parameter and what is wrong with it.
+  func json(_ base: JSONValue, _ named: [NamedParam]) async throws -> JSONValue {
+    let schema = named.contains { $0.mayBeOther } ? try await schema() : nil
+    var params = base
+    for param in named {
+      let value = try await value(of: param, by: schema?.member(param.path[...]))
+      guard params.set(value, at: param.path[...]) else {
+        throw Failure("--param \(param.name): a part of it is no object", status: 64)
+      }
+    }
+    return params
+  }
+
+  /// Nil where the daemon does not tell: `flow.start` will say why.
+  private func schema() async throws -> JSONValue? {
+    do {
+      let reply = try await desk.app.call(ProviderGet(provider: ProviderName(provider)))
+      return reply.flows.first { $0.kind == kind }?.params
+    } catch is UsherError {
+      return nil
+    }
+  }
+
+  /// A text stays a text where the flow takes one, whatever it looks like.
+  private func value(of param: NamedParam, by schema: JSONValue?) async throws -> JSONValue {
+    if schema?["type"] == "string" { return .string(param.value) }
+    if param.value.hasPrefix("@") {
+      return try await contents(of: String(param.value.dropFirst()), param)
+    }
+    guard let json = param.json, schema != nil || json.isContainer else {
+      return .string(param.value)
+    }
+    return json
+  }
+
+  /// JSON from a file; `-` is standard input.
+  private func contents(of file: String, _ param: NamedParam) async throws -> JSONValue {
+    let bytes =
+      file == "-"
+      ? try await desk.console.readAll(limit: JSONLimits().lineBytes) : try Files.read(file)
+    do {
+      return try JSONValue(parsing: bytes)
+    } catch {
+      throw Failure("--param \(param.name): \(file) is not JSON: \(error)", status: 64)
+    }
+  }
+}
+
+extension NamedParam {
+  fileprivate var json: JSONValue? { try? JSONValue(parsing: value) }
+
+  /// Whether it could be meant as anything but a text.
+  fileprivate var mayBeOther: Bool {
+    value.hasPrefix("@") || json.map { $0.stringValue == nil } ?? false
   }
 }
 
 extension JSONValue {
-  /// The object with these texts laid over it; what is nil is left out.
-  func with(_ texts: [(name: String, value: String?)]) -> JSONValue {
-    var object = self
-    for (name, value) in texts {
-      if let value { object[name] = .string(value) }
+  fileprivate var isContainer: Bool { arrayValue != nil || objectValue != nil }
+
+  /// The part of a JSON Schema that speaks of a member; nil where it does not.
+  fileprivate func member(_ path: ArraySlice<String>) -> JSONValue? {
+    guard let name = path.first else { return self }
+    return self["properties"]?[name]?.member(path.dropFirst())
+  }
+
+  /// Sets a member of members, which are made where there are none.
+  ///
+  /// - Returns: False, and nothing has changed, where one of them is there and no object.
+  fileprivate mutating func set(_ value: JSONValue, at path: ArraySlice<String>) -> Bool {
+    guard let name = path.first else {
+      self = value
+      return true
     }
-    return object
+    guard objectValue != nil else { return false }
+    var member = path.count == 1 ? value : self[name] ?? [:]
+    guard member.set(value, at: path.dropFirst()) else { return false }
+    self[name] = member
+    return true
   }
 }

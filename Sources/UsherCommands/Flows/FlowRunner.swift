@@ -1,20 +1,44 @@
+import JSONRPC
 import UsherAPI
 import UsherClient
 import UsherCore
 
 /// Takes a person through a flow in the terminal, whatever its provider and kind.
 struct FlowRunner {
-  let session: FlowSession
-  let console: Console
-  let prompts: StepPrompts
-  /// Nil where no browser is to be opened.
-  let browser: (any Browser)?
+  /// How long after a lost answer of a command it is given again.
+  private static let pause = Duration.seconds(1)
 
-  init(_ session: FlowSession, at desk: Desk, opensBrowser: Bool) {
+  let session: FlowSession
+  private let console: Console
+  private let world: World
+  private let prompts: StepPrompts
+  /// Nil where no browser is to be opened.
+  private let browser: (any Browser)?
+  private let exchange: ExchangeCommand?
+
+  /// Begins a flow.
+  ///
+  /// An interrupt does not end this call: whether there is a flow would not be known. ``run()``
+  /// notices it then, and cancels the flow.
+  static func begin(
+    _ provider: String, _ kind: String, _ params: JSONValue, requestId: String? = nil,
+    at desk: Desk, _ options: FlowOptions
+  ) async throws -> FlowRunner {
+    let beginning = Task {
+      try await desk.app.flow(
+        provider: provider, kind: kind, params: params, requestId: requestId)
+    }
+    return FlowRunner(try await beginning.value, at: desk, options)
+  }
+
+  private init(_ session: FlowSession, at desk: Desk, _ options: FlowOptions) {
     self.session = session
     console = desk.console
-    prompts = StepPrompts(console: desk.console, clock: desk.world.clock)
-    browser = opensBrowser ? desk.world.browser : nil
+    world = desk.world
+    prompts = StepPrompts(
+      console: desk.console, clock: desk.world.clock, sleep: desk.world.sleep)
+    browser = options.noBrowser ? nil : desk.world.browser
+    exchange = options.exchangeCommand.map { ExchangeCommand($0, desk) }
   }
 
   private enum Heard {
@@ -24,13 +48,12 @@ struct FlowRunner {
     case moved(Flow)
   }
 
-  /// Runs the flow to its end. Whoever interrupts this cancels the flow.
+  /// Runs the flow to its end, good or bad. Whoever interrupts this cancels the flow.
   ///
-  /// - Returns: The flow when it has succeeded.
-  /// - Throws: ``Failure`` with status 3 when it has ended otherwise.
+  /// - Throws: ``Failure`` with status 3 when it was interrupted.
   func run() async throws -> Flow {
     do {
-      return try outcome(of: try await end())
+      return try await end()
     } catch is CancellationError {
       // This task's own calls throw at once now; the last one is another task's.
       _ = await Task { [session] in try? await session.cancel() }.value
@@ -57,12 +80,12 @@ struct FlowRunner {
     }
   }
 
-  /// What comes first: an answer typed here, or the flow moving on without one.
+  /// What comes first: an answer given here, or the flow moving on without one.
   private func listen(_ flow: Flow) async throws -> Heard {
     try await withThrowingTaskGroup(of: Heard.self) { group in
       defer { group.cancelAll() }
       group.addTask {
-        guard let input = try await prompts.ask(flow) else { return .nothing }
+        guard let input = try await answer(to: flow) else { return .nothing }
         return .input(input)
       }
       group.addTask { .moved(try await session.change(after: flow.revision)) }
@@ -74,14 +97,24 @@ struct FlowRunner {
     }
   }
 
+  /// By the person, or by the command that is there for it.
+  private func answer(to flow: Flow) async throws -> FlowInput? {
+    if case .exchangeCredential(let step) = flow.step, let exchange {
+      return try await exchange.answer(to: step)
+    }
+    return try await prompts.ask(flow)
+  }
+}
+
+// MARK: - Answering
+
+extension FlowRunner {
   private func submit(_ input: FlowInput, answering flow: Flow) async throws -> Flow {
     do {
       return try await session.submit(input, answering: flow)
     } catch let error as UsherError {
       switch error.reason {
-      case .invalidInput:
-        console.note(error.message)
-        return flow
+      case .invalidInput: return try await refused(input, error, answering: flow)
       case .conflict, .unexpectedInput, .flowFinished:
         console.note("the flow has moved on meanwhile")
         return try await session.refresh()
@@ -89,19 +122,30 @@ struct FlowRunner {
       }
     } catch let trouble as ConnectionTrouble where trouble.mayPass {
       console.note("\(trouble.message); it may not have got your answer")
+      // Nobody has to type this one again: without a pause it would be given without end.
+      if input.isOfCommand(exchange) { try await world.sleep(Self.pause) }
       return flow
     }
   }
 
-  private func outcome(of flow: Flow) throws -> Flow {
-    if flow.status == .succeeded { return flow }
-    let message = flow.failure?.message ?? "the flow ended as \(flow.status.rawValue)"
-    var hints = flow.failure.map { ["reason: \($0.reason.rawValue)"] } ?? []
-    if let word = flow.failure?.provider {
-      let words = [word.code, word.title, word.message].compactMap(\.self)
-      hints.append("\(word.name) said: \(words.joined(separator: ": "))")
+  /// A person may answer again; a command has said all it knows.
+  private func refused(
+    _ input: FlowInput, _ error: UsherError, answering flow: Flow
+  ) async throws -> Flow {
+    guard input.isOfCommand(exchange) else {
+      console.note(error.message)
+      return flow
     }
-    throw Failure(message, hints: hints, status: Failure.Status.flowFailed)
+    guard case .exchanged = input else { throw error }
+    return try await submit(
+      .exchangeFailed(reason: "exchange command answered wrongly: \(error.message)"),
+      answering: flow)
+  }
+}
+
+extension FlowInput {
+  fileprivate func isOfCommand(_ command: ExchangeCommand?) -> Bool {
+    command != nil && kind == .exchangeCredential
   }
 }
 
@@ -110,15 +154,36 @@ struct FlowRunner {
 extension FlowRunner {
   private func show(_ flow: Flow, after seen: Flow?) {
     if let problem = flow.problem, problem != seen?.problem || flow.revision != seen?.revision {
-      console.note("\(problem.title): \(problem.message)")
-      if let pause = problem.retryAfterMs {
-        console.note("try again in \(Duration.milliseconds(pause).words)")
-      }
+      for line in problem.lines { console.note(line) }
     }
     guard let step = flow.step, step != seen?.step else { return }
-    for line in StepText(flow.provider).lines(step) { console.note(line) }
+    let text = StepText(flow, at: world.clock.now(), exchangesByCommand: exchange != nil)
+    for line in text.lines { console.note(line) }
     if case .openURL(let page) = step, browser?.open(page.url) == true {
       console.note("your browser is opening it")
     }
+  }
+}
+
+extension Flow {
+  /// - Throws: ``Failure`` with status 3 where it has ended without success.
+  func checkSuccess() throws {
+    if status == .succeeded { return }
+    let message = failure?.message ?? "the flow ended as \(status.rawValue)"
+    var hints = failure.map { ["reason: \($0.reason.rawValue)"] } ?? []
+    if let word = failure?.provider { hints.append(word.sentence) }
+    throw UsherCommands.Failure(
+      message, hints: hints, status: UsherCommands.Failure.Status.flowFailed)
+  }
+}
+
+extension Problem {
+  fileprivate var lines: [String] {
+    var lines = ["\(title): \(message)"]
+    if let provider { lines.append(provider.sentence) }
+    if let retryAfterMs {
+      lines.append("try again in \(Duration.milliseconds(retryAfterMs).words)")
+    }
+    return lines
   }
 }

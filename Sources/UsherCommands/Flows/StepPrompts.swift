@@ -6,6 +6,7 @@ import UsherCore
 struct StepPrompts: Sendable {
   let console: Console
   let clock: any Clock
+  let sleep: @Sendable (Duration) async throws -> Void
 
   /// The input ended, or says that the person wants to go back.
   enum Interruption: Error {
@@ -48,16 +49,27 @@ struct StepPrompts: Sendable {
 
 extension StepPrompts {
   /// A line without the white space around it. `<` goes back where `canGoBack`.
-  private func line(
-    _ question: String, echo: Bool = true, canGoBack: Bool = false
+  ///
+  /// - Parameter countdown: Told above the question.
+  func line(
+    _ question: String, echo: Bool = true, canGoBack: Bool = false, countdown: Countdown? = nil
   ) async throws -> String {
-    console.prompt("\(question): ")
-    guard let answer = try await console.readLine(echo: echo) else {
+    guard let answer = try await answer("\(question): ", echo, countdown) else {
       throw Interruption.endOfInput
     }
     let line = echo ? answer.trimmed : answer.withoutCarriageReturn
     if canGoBack && line == "<" { throw Interruption.back }
     return line
+  }
+
+  private func answer(
+    _ question: String, _ echo: Bool, _ countdown: Countdown?
+  ) async throws -> String? {
+    guard let countdown else {
+      console.prompt(question)
+      return try await console.readLine(echo: echo)
+    }
+    return try await countdown.answer(to: question, on: console, clock, sleep)
   }
 
   /// A number from 1; asks again for anything else.
@@ -85,30 +97,6 @@ extension StepPrompts {
     }
   }
 
-  private func askForCode(_ step: Step.EnterCode) async throws -> FlowInput {
-    while true {
-      let code = try await line(question(step), canGoBack: true)
-      if code == "r" { return .resend }
-      if code.isEmpty { continue }
-      let fields = try await fill(step.alsoAsk)
-      return .code(Secret(code), fields: fields)
-    }
-  }
-
-  /// `code (6 digits, 4 min 59 s left, 3 attempts left, r for a new one in 12 s)`
-  private func question(_ step: Step.EnterCode) -> String {
-    let now = clock.now()
-    var hints: [String] = []
-    if let digits = step.digits { hints.append("\(digits) digits") }
-    hints.append("\((step.expiresAt - now).words) left")
-    if let attempts = step.attemptsLeft {
-      hints.append(attempts == 1 ? "1 attempt left" : "\(attempts) attempts left")
-    }
-    let wait = step.resendAt - now
-    hints.append(wait > .zero ? "r for a new one in \(wait.words)" : "r for a new one")
-    return "code (\(hints.joined(separator: ", ")))"
-  }
-
   private func askForPassword(_ step: Step.EnterPassword) async throws -> FlowInput {
     let others = step.alternatives ?? []
     if !others.isEmpty {
@@ -130,7 +118,7 @@ extension StepPrompts {
     return options[try await number(upTo: options.count, canGoBack: true) - 1].id
   }
 
-  private func fill(_ fields: [Field]) async throws -> [String: Secret] {
+  func fill(_ fields: [Field]) async throws -> [String: Secret] {
     var values: [String: Secret] = [:]
     for field in fields {
       let value = try await ask(field)
@@ -183,18 +171,18 @@ extension StepPrompts {
 
   /// What the backend said: secrets, so they are not shown.
   private func askForExchange() async throws -> FlowInput {
-    console.note("the backend's answer as a JSON object of texts, or 'failed REASON'")
+    console.note("the backend's answer as a JSON object, or 'failed REASON'")
     while true {
       let answer = try await line("answer (not shown)", echo: false).trimmed
       if answer == "failed" { return .exchangeFailed(reason: "failed") }
       if answer.hasPrefix("failed ") {
         return .exchangeFailed(reason: String(answer.dropFirst("failed ".count)).trimmed)
       }
-      if let members = (try? JSONValue(parsing: answer))?.objectValue {
-        let texts = members.compactMapValues(\.stringValue)
-        if texts.count == members.count { return .exchanged(texts.mapValues { Secret($0) }) }
+      do {
+        return try FlowInput(backendAnswer: Secret(answer))
+      } catch {
+        console.note("that cannot be the answer: \(error.what)")
       }
-      console.note("that is not an object of texts")
     }
   }
 

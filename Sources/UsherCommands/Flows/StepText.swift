@@ -3,23 +3,39 @@ import UsherCore
 
 /// What a person is shown of a step, before anything is asked.
 struct StepText {
-  private let provider: ProviderName
+  private let flow: Flow
+  private let now: Timestamp
+  /// Whether a command takes credentials: then nobody has to see them.
+  private let exchangesByCommand: Bool
 
-  init(_ provider: ProviderName) { self.provider = provider }
+  init(_ flow: Flow, at now: Timestamp, exchangesByCommand: Bool) {
+    self.flow = flow
+    self.now = now
+    self.exchangesByCommand = exchangesByCommand
+  }
 
-  func lines(_ step: Step) -> [String] {
+  /// Nothing for a flow that stands at no step.
+  var lines: [String] { flow.step.map { lines($0) } ?? [] }
+
+  private func lines(_ step: Step) -> [String] {
     switch step {
-    case .openURL(let step): ["open this page to sign in at \(provider):", "  \(step.url)"]
+    case .openURL(let step): lines(step)
     case .displayCode(let step): lines(step)
-    case .enterCode(let step): lines(step)
-    case .enterPassword(let step): operation(step.operation) + ["a password is asked for"]
+    case .enterCode(let step): operation(step.operation) + [step.whereTheCodeIs]
+    case .enterPassword(let step):
+      operation(step.operation) + ["a password is asked for: \(step.purpose)"]
     case .choose(let step): operation(step.operation) + ["choose \(step.what.words):"]
     case .fillForm: ["please fill in:"]
     case .consent(let step): ["\(step.client) asks for:"]
     case .exchangeCredential(let step): lines(step)
     case .localAuth(let step): [step.reason] + (step.scanning ? ["waiting for your finger"] : [])
-    case .wait(let step): ["waiting: \(step.for)"]
+    case .wait(let step): ["waiting: \(step.for) (at most \((flow.expiresAt - now).words))"]
     }
+  }
+
+  private func lines(_ step: Step.OpenURL) -> [String] {
+    let purpose = step.completes == .poll ? "to go on" : "to sign in"
+    return ["open this page \(purpose) at \(flow.provider):", "  \(step.url)"]
   }
 
   private func lines(_ step: Step.DisplayCode) -> [String] {
@@ -28,13 +44,9 @@ struct StepText {
     return lines + ["the code is valid until \(step.expiresAt)"]
   }
 
-  private func lines(_ step: Step.EnterCode) -> [String] {
-    let target = step.maskedTarget.isEmpty ? "" : " to \(step.maskedTarget)"
-    return operation(step.operation) + ["a code was sent by \(step.channel)\(target)"]
-  }
-
-  /// Handing the credential over is this step's purpose.
+  /// Handing the credential over is this step's purpose, unless a command does.
   private func lines(_ step: Step.ExchangeCredential) -> [String] {
+    if exchangesByCommand { return ["the exchange command has \((step.deadline - now).words)"] }
     var lines = ["exchange this at your backend until \(step.deadline):"]
     lines.append("  code          \(step.credential.code.revealed())")
     if let verifier = step.codeVerifier { lines.append("  code verifier \(verifier.revealed())") }
@@ -45,6 +57,26 @@ struct StepText {
   private func operation(_ operation: Operation?) -> [String] {
     guard let operation else { return [] }
     return ["\(operation.summary): \(operation.amount) to \(operation.payee)"]
+  }
+}
+
+extension Step.EnterCode {
+  fileprivate var whereTheCodeIs: String {
+    let target = maskedTarget.isEmpty ? "" : " to \(maskedTarget)"
+    switch channel.lowercased() {
+    case "authenticator", "totp": return "your authenticator shows \(code)"
+    case "sms": return "\(code) was sent by SMS\(target)"
+    case "email": return "\(code) was sent by e-mail\(target)"
+    default: return "\(code) was sent by \(channel)\(target)"
+    }
+  }
+
+  private var code: String {
+    switch purpose {
+    case .otp: "a code"
+    case .sca: "a code to approve this"
+    case .twoFactor: "a code for the second factor"
+    }
   }
 }
 

@@ -51,7 +51,7 @@ struct Failure: Error, Equatable {
       } else {
         error.reason.isRetryable ? Status.tryAgain : Status.failed
       }
-    self.init(error.message, hints: Self.hints(error.detail), status: status)
+    self.init(error.message, hints: Self.hints(error), status: status)
   }
 
   private init(_ trouble: ConnectionTrouble) {
@@ -64,12 +64,11 @@ struct Failure: Error, Equatable {
     self.init(trouble.message, hints: trouble.hint.map { [$0] } ?? [], status: status)
   }
 
-  private static func hints(_ detail: UsherError.Detail) -> [String] {
+  private static func hints(_ error: UsherError) -> [String] {
+    let detail = error.detail
     var hints: [String] = []
-    if let provider = detail.provider {
-      let words = [provider.code, provider.title, provider.message].compactMap(\.self)
-      hints.append("\(provider.name) said: \(words.joined(separator: ": "))")
-    }
+    if let provider = detail.provider { hints.append(provider.sentence) }
+    if let field = detail.field, !error.message.hasPrefix(field) { hints.append("field: \(field)") }
     if let limit = detail.limit { hints.append("the limit is \(limit)") }
     if let pause = detail.retryAfterMs {
       hints.append("try again in \(Duration.milliseconds(pause).words)")
@@ -77,6 +76,14 @@ struct Failure: Error, Equatable {
     if let next = detail.next { hints.append("try: \(next.command)") }
     if let flow = detail.flow { hints.append("see: usherctl flow show \(flow)") }
     return hints
+  }
+}
+
+extension ProviderWord {
+  /// `work said: access_denied: …`
+  var sentence: String {
+    let words = [code, title, message].compactMap(\.self)
+    return "\(name) said: \(words.joined(separator: ": "))"
   }
 }
 

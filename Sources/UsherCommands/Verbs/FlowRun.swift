@@ -10,6 +10,8 @@ struct FlowRunVerb: Verb {
     abstract: "Run any flow, answering its steps here.",
     discussion: """
       What a step asks for is read from standard input, a line each. Ctrl-C cancels the flow.
+
+      \(FlowOptions.discussion)
       """)
 
   @OptionGroup var options: GlobalOptions
@@ -23,28 +25,24 @@ struct FlowRunVerb: Verb {
   @Option(help: ArgumentHelp("All parameters at once.", valueName: "json"))
   var params: String = "{}"
 
-  @Option(
-    name: .customLong("param"),
-    help: ArgumentHelp("One parameter, a text; may be repeated.", valueName: "name=value"))
-  var named: [NamedParam] = []
-
   @Option(help: ArgumentHelp("Begin it only once under this id.", valueName: "id"))
   var requestId: String?
 
-  @Flag(help: "Print pages' addresses only.")
-  var noBrowser = false
+  @OptionGroup var flowOptions: FlowOptions
 
   func run(at desk: Desk) async throws {
-    let params = try JSONValue(argument: params).with(named.map { ($0.name, $0.value) })
-    let session = try await desk.app.flow(
-      provider: provider, kind: kind, params: params, requestId: requestId)
-    let flow = try await FlowRunner(session, at: desk, opensBrowser: !noBrowser).run()
-    let (reply, json) = try await desk.app.answer(to: FlowGet(flow: flow.id))
+    let params = try await FlowParams(desk: desk, provider: provider, kind: kind)
+      .json(try JSONValue(argument: params), flowOptions.params)
+    let runner = try await FlowRunner.begin(
+      provider, kind, params, requestId: requestId, at: desk, flowOptions)
+    let flow = try await runner.run()
     if desk.printsJSON {
+      let (reply, json) = try await desk.app.answer(to: FlowGet(flow: flow.id))
       desk.show(reply.flow, json)
-    } else {
-      desk.console.say("flow \(flow.id): \(flow.status.rawValue)")
-      desk.console.facts((flow.result?.objectValue ?? [:]).facts)
+      return try flow.checkSuccess()
     }
+    try flow.checkSuccess()
+    desk.console.say("flow \(flow.id): \(flow.status.rawValue)")
+    desk.console.facts((flow.result?.objectValue ?? [:]).facts)
   }
 }

@@ -11,6 +11,8 @@ struct LoginVerb: Verb {
     discussion: """
       Prints the page to open, opens it where there is a screen, and waits until you come back. Over \
       SSH, paste the address your browser ended at. Ctrl-C cancels the sign-in.
+
+      \(FlowOptions.discussion)
       """)
 
   @OptionGroup var options: GlobalOptions
@@ -27,25 +29,36 @@ struct LoginVerb: Verb {
   @Option(help: ArgumentHelp("Sign in to this account again.", valueName: "id"))
   var account: String?
 
-  @Flag(help: "Print the page's address only.")
-  var noBrowser = false
-
   @Option(
-    name: .customLong("param"),
-    help: ArgumentHelp("Another parameter; may be repeated.", valueName: "name=value"))
-  var params: [NamedParam] = []
+    help: ArgumentHelp("Who is about to sign in, for the provider's page.", valueName: "name"))
+  var loginHint: String?
+
+  @Flag(help: "Have the daemon renew the tokens though nobody asks for them.")
+  var keepAlive = false
+
+  @OptionGroup var flowOptions: FlowOptions
 
   func run(at desk: Desk) async throws {
-    let params = JSONValue.object([:])
-      .with([("scope", scope), ("account", account)])
-      .with(params.map { ($0.name, $0.value) })
-    let session = try await desk.app.flow(provider: provider, kind: kind, params: params)
-    let flow = try await FlowRunner(session, at: desk, opensBrowser: !noBrowser).run()
+    let params = try await FlowParams(desk: desk, provider: provider, kind: kind)
+      .json(named, flowOptions.params)
+    let runner = try await FlowRunner.begin(provider, kind, params, at: desk, flowOptions)
+    let flow = try await runner.run()
+    try flow.checkSuccess()
     guard let account = flow.result?["account"]?.stringValue else {
       throw Failure("the flow \(flow.id) succeeded without an account")
     }
     try await desk.show(AccountGet(account: AccountID(account))) { reply in
       desk.console.say("signed in as \(reply.account.label) (\(reply.account.id))")
     }
+  }
+
+  /// What the options of this verb stand for.
+  private var named: JSONValue {
+    var params: JSONValue = [:]
+    params["scope"] = scope.map { .string($0) }
+    params["account"] = account.map { .string($0) }
+    params["loginHint"] = loginHint.map { .string($0) }
+    params["keepAlive"] = keepAlive ? true : nil
+    return params
   }
 }

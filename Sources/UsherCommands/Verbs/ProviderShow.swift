@@ -25,13 +25,18 @@ struct ProviderShowVerb: Verb {
 }
 
 extension ProviderGet.Flow {
-  /// Read off the JSON Schema of the flow's params.
-  fileprivate var rows: [[String]] {
-    let required = params["required"]?.arrayValue ?? []
-    let properties = params["properties"]?.objectValue ?? [:]
-    return properties.sorted { $0.key < $1.key }.map { name, schema in
+  /// Read off the JSON Schema of the flow's params; members of objects by their dotted names.
+  fileprivate var rows: [[String]] { Self.rows(of: params, under: "") }
+
+  private static func rows(of schema: JSONValue, under prefix: String) -> [[String]] {
+    let required = schema["required"]?.arrayValue ?? []
+    let properties = schema["properties"]?.objectValue ?? [:]
+    return properties.sorted { $0.key < $1.key }.flatMap { name, schema in
       let isRequired = required.contains(.string(name))
-      return ["  \(name)", schema["type"]?.stringValue ?? "any", isRequired ? "yes" : "no"]
+      let row = [
+        "  \(prefix)\(name)", schema["type"]?.stringValue ?? "any", isRequired ? "yes" : "no",
+      ]
+      return [row] + rows(of: schema, under: "\(prefix)\(name).")
     }
   }
 }

@@ -1,0 +1,49 @@
+import UsherAPI
+import UsherCore
+
+// A code: asked for with the time that is left of it.
+
+extension StepPrompts {
+  /// `r` and `resend` ask for a new code: no code can be that, codes are digits.
+  func askForCode(_ step: Step.EnterCode) async throws -> FlowInput {
+    while true {
+      let answer = try await line("code", canGoBack: true, countdown: step.countdown)
+      if ["r", "resend"].contains(answer.lowercased()) {
+        let pause = step.resendAt - clock.now()
+        if pause <= .zero { return .resend }
+        console.note("a new code can be asked for in \(pause.words)")
+      } else if let code = step.code(typed: answer) {
+        return .code(Secret(code), fields: try await fill(step.alsoAsk))
+      } else if !answer.isEmpty {
+        console.note("a code of digits, please")
+      }
+    }
+  }
+}
+
+extension Step.EnterCode {
+  /// Without what only helps the eye; nil for what can be no code.
+  fileprivate func code(typed answer: String) -> String? {
+    let bare = answer.filter { $0 != " " && $0 != "-" }
+    let isNumber = !bare.isEmpty && bare.utf8.allSatisfy { (0x30...0x39).contains($0) }
+    if isNumber { return bare }
+    return digits == nil && !answer.isEmpty ? answer : nil
+  }
+
+  fileprivate var countdown: Countdown {
+    Countdown(end: expiresAt, lastChange: max(expiresAt, resendAt)) { self.status(at: $0) }
+  }
+
+  /// `6 digits, 4 min 59 s left, 3 attempts left, r for a new code in 12 s`
+  private func status(at now: Timestamp) -> String {
+    var hints: [String] = []
+    if let digits { hints.append("\(digits) digits") }
+    hints.append(now < expiresAt ? "\((expiresAt - now).words) left" : "the time is over")
+    if let attemptsLeft {
+      hints.append(attemptsLeft == 1 ? "1 attempt left" : "\(attemptsLeft) attempts left")
+    }
+    let wait = resendAt - now
+    hints.append(wait > .zero ? "r for a new code in \(wait.words)" : "r for a new code")
+    return hints.joined(separator: ", ")
+  }
+}

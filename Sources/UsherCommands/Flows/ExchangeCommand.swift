@@ -1,0 +1,67 @@
+import JSONRPC
+import Synchronization
+import UsherAPI
+import UsherCore
+
+/// A command of the person's that has a credential exchanged by the app's backend.
+///
+/// The credential goes to its standard input as one line of JSON, and never into its arguments or
+/// environment, which others can read.
+final class ExchangeCommand: Sendable {
+  private let command: String
+  private let console: Console
+  private let world: World
+  /// A credential can be redeemed once: what was answered is answered again.
+  private let last = Mutex<(step: Step.ExchangeCredential, answer: FlowInput)?>(nil)
+
+  init(_ command: String, _ desk: Desk) {
+    self.command = command
+    console = desk.console
+    world = desk.world
+  }
+
+  /// - Returns: Nil when the time is over: the daemon notices that by itself.
+  /// - Throws: `CancellationError`; ``Failure`` where the command cannot be started.
+  func answer(to step: Step.ExchangeCredential) async throws -> FlowInput? {
+    let left = step.deadline - world.clock.now()
+    guard left > .zero else { return nil }
+    if let last = last.withLock({ $0 }), last.step == step { return last.answer }
+    let ending = try await world.programs.run(command, input: step.question, within: left)
+    guard let answer = answer(for: ending) else { return nil }
+    last.withLock { $0 = (step, answer) }
+    return answer
+  }
+
+  private func answer(for ending: CommandEnding) -> FlowInput? {
+    switch ending {
+    case .done(let output):
+      do {
+        return try FlowInput(backendAnswer: output)
+      } catch {
+        return failed("answered wrongly: \(error.what)")
+      }
+    case .failed(let status): return failed("failed: status \(status)")
+    case .killed(let signal): return failed("failed: signal \(signal)")
+    case .endless: return failed("answered too much")
+    case .outOfTime:
+      console.note("the exchange command did not end in time")
+      return nil
+    }
+  }
+
+  private func failed(_ how: String) -> FlowInput {
+    .exchangeFailed(reason: "exchange command \(how)")
+  }
+}
+
+extension Step.ExchangeCredential {
+  /// What the command is asked.
+  fileprivate var question: Secret {
+    var question: JSONValue = [
+      "code": .string(credential.code.revealed()), "requestId": .string(requestId),
+    ]
+    question["codeVerifier"] = codeVerifier.map { .string($0.revealed()) }
+    question["redirectURI"] = redirectURI.map { .string($0) }
+    return Secret(String(decoding: question.encoded(), as: UTF8.self) + "\n")
+  }
+}

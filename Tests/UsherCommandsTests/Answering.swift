@@ -1,0 +1,77 @@
+import JSONRPC
+import Testing
+import UsherCommands
+
+/// Runs a flow that stands at `step`, answers it as typed, and then succeeds.
+func answering(
+  _ step: String, typed: [String], with input: JSONValue, options: String = "",
+  programs: any Programs = NoPrograms(), interactive: Bool = true
+) async throws -> (Outcome, ScriptedTerminal) {
+  let terminal = ScriptedTerminal(typed, interactive: interactive, silence: true)
+  let done = Reply.flow(2, status: "succeeded", result: #"{"n":1}"#)
+  let outcome = try await usherctl(
+    "flow run work authorize \(options)", terminal: terminal, programs: programs,
+    asking: [.start([:], Reply.flow(1, step: step)), .submit(1, input, done)])
+  #expect(outcome.status == 0)
+  #expect(outcome.output == "flow flw_1: succeeded\nn  1\n")
+  return (outcome, terminal)
+}
+
+/// Steps at which flows of these tests stand.
+enum Steps {
+  static let openURL = #"""
+    {"type":"openURL","url":"https://id.example/a","redirectURI":"http://127.0.0.1:1/c",\#
+    "completes":"loopback"}
+    """#
+
+  /// A page elsewhere, at which nothing is asked here.
+  static let page = #"""
+    {"type":"displayCode","userCode":"W","verificationURI":"https://id.example/d",\#
+    "expiresAt":"2030-01-01T00:05:00Z"}
+    """#
+
+  static let wait = #"{"type":"wait","for":"the provider"}"#
+
+  static let code = code()
+
+  /// - Parameters:
+  ///   - resendAt: Minutes and seconds after the time of these tests, as `expiresAt`.
+  static func code(
+    purpose: String = "otp", channel: String = "sms", digits: String = "6",
+    resendAt: String = "00:12",
+    expiresAt: String = "04:59", attemptsLeft: Int = 3, alsoAsk: String = ""
+  ) -> String {
+    #"""
+    {"type":"enterCode","purpose":"\#(purpose)","channel":"\#(channel)","maskedTarget":"+49…12",\#
+    "digits":\#(digits),"expiresAt":"2030-01-01T00:\#(expiresAt)Z","resendAt":"2030-01-01T00:\#(resendAt)Z",\#
+    "attemptsLeft":\#(attemptsLeft),"alsoAsk":[\#(alsoAsk)],\#
+    "operation":{"summary":"Pay","amount":"5.00 EUR","payee":"Shop"}}
+    """#
+  }
+
+  static let exchange = #"""
+    {"type":"exchangeCredential","credential":{"type":"authCode","code":"c-1"},\#
+    "codeVerifier":"v-1","redirectURI":"http://127.0.0.1:1/c","requestId":"q",\#
+    "deadline":"2030-01-01T00:01:00Z"}
+    """#
+}
+
+extension Exchange {
+  /// `flow.start` under any request id.
+  static func start(kind: String = "authorize", _ params: JSONValue, _ result: String) -> Exchange {
+    ask("flow.start", ["provider": "work", "kind": .string(kind), "params": params], result)
+  }
+
+  static func wait(after revision: Int64, _ result: String) -> Exchange {
+    ask(
+      "flow.wait", ["flow": "flw_1", "revision": .integer(revision), "timeoutMs": 30000], result)
+  }
+
+  static func submit(_ revision: Int64, _ input: JSONValue, _ result: String) -> Exchange {
+    ask("flow.submit", submission(revision, input), result)
+  }
+
+  static func submission(_ revision: Int64, _ input: JSONValue) -> JSONValue {
+    ["flow": "flw_1", "revision": .integer(revision), "input": input]
+  }
+}

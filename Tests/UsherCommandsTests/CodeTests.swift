@@ -1,0 +1,198 @@
+import JSONRPC
+import Testing
+import UsherCommands
+
+@Suite("A code is asked for while its time runs", .timeLimit(.minutes(1)))
+struct CodeTests {
+  @Test("what is authorised stands first, then where the code is, then what is left of it")
+  func code() async throws {
+    let birthday = #"{"name":"birthday","type":"date","required":false}"#
+    let (outcome, _) = try await answering(
+      Steps.code(alsoAsk: birthday), typed: ["123456", ""],
+      with: ["type": "enterCode", "code": "123456"])
+    #expect(
+      outcome.error == """
+        Pay: 5.00 EUR to Shop
+        a code was sent by SMS to +49…12
+        6 digits, 4 min 59 s left, 3 attempts left, r for a new code in 12 s
+        code: birthday (YYYY-MM-DD, optional): 
+        """)
+  }
+
+  @Test(
+    "it says what the code is for, and where to look",
+    arguments: [
+      ("sca", "SMS", "a code to approve this was sent by SMS to +49…12"),
+      ("twoFactor", "email", "a code for the second factor was sent by e-mail to +49…12"),
+      ("sca", "AUTHENTICATOR", "your authenticator shows a code to approve this"),
+      ("otp", #"pigeon\u001b[2J"#, "a code was sent by pigeon\u{FFFD}[2J to +49…12"),
+    ])
+  func place(purpose: String, channel: String, line: String) async throws {
+    let (outcome, _) = try await answering(
+      Steps.code(purpose: purpose, channel: channel), typed: ["123456"],
+      with: ["type": "enterCode", "code": "123456"])
+    #expect(outcome.error.contains("\n\(line)\n"))
+  }
+
+  @Test("what helps the eye is left out; what can be no code costs no attempt")
+  func digits() async throws {
+    let (outcome, _) = try await answering(
+      Steps.code, typed: ["", "abc", "12O456", " 123-4 56 "],
+      with: ["type": "enterCode", "code": "123456"])
+    #expect(outcome.error.occurrences(of: "a code of digits, please\n") == 2)
+    _ = try await answering(
+      Steps.code(digits: "null"), typed: ["a-b"], with: ["type": "enterCode", "code": "a-b"])
+  }
+
+  @Test("r or resend asks for a new code, < goes back", arguments: ["r", "R", "resend"])
+  func resend(key: String) async throws {
+    _ = try await answering(
+      Steps.code(resendAt: "00:00"), typed: [key], with: ["type": "enterCode", "resend": true])
+    _ = try await answering(Steps.code, typed: ["<"], with: ["type": "enterCode", "back": true])
+  }
+
+  @Test("asked for too early, it says how long to wait and sends nothing")
+  func early() async throws {
+    let (outcome, _) = try await answering(
+      Steps.code, typed: ["r", "123456"], with: ["type": "enterCode", "code": "123456"])
+    #expect(outcome.error.contains("code: a new code can be asked for in 12 s\n6 digits, "))
+  }
+
+  @Test("a wrong code is said and asked for again, with what the provider called it")
+  func wrong() async throws {
+    let problem = #"""
+      {"reason":"wrong_code","title":"Wrong code","message":"that was not it",\#
+      "provider":{"name":"work","code":"FAILED\u001b"}}
+      """#
+    let terminal = ScriptedTerminal(["1", "2"], interactive: true, silence: true)
+    let outcome = try await usherctl(
+      "flow run work authorize", terminal: terminal,
+      asking: [
+        .start([:], Reply.flow(1, step: Steps.code)),
+        .submit(
+          1, ["type": "enterCode", "code": "1"],
+          Reply.flow(2, step: Steps.code(attemptsLeft: 1), problem: problem)),
+        .submit(
+          2, ["type": "enterCode", "code": "2"], Reply.flow(3, status: "succeeded")),
+      ])
+    #expect(
+      outcome.error.contains(
+        """
+        code: Wrong code: that was not it
+        work said: FAILED\u{FFFD}
+        Pay: 5.00 EUR to Shop
+        a code was sent by SMS to +49…12
+        6 digits, 4 min 59 s left, 1 attempt left, r for a new code in 12 s
+        """))
+    #expect(outcome.status == 0)
+  }
+
+  @Test("a cool-down is told in time, and the same step is asked again")
+  func coolDown() async throws {
+    let problem = #"""
+      {"reason":"rate_limited","title":"Too many codes","message":"wait a little",\#
+      "retryAfterMs":90000}
+      """#
+    let terminal = ScriptedTerminal(["r", "2"], interactive: true, silence: true)
+    let step = Steps.code(resendAt: "00:00")
+    let outcome = try await usherctl(
+      "flow run work authorize", terminal: terminal,
+      asking: [
+        .start([:], Reply.flow(1, step: step)),
+        .submit(
+          1, ["type": "enterCode", "resend": true], Reply.flow(2, step: step, problem: problem)),
+        .submit(2, ["type": "enterCode", "code": "2"], Reply.flow(3, status: "succeeded")),
+      ])
+    #expect(
+      outcome.error.hasSuffix(
+        """
+        code: Too many codes: wait a little
+        try again in 1 min 30 s
+        6 digits, 4 min 59 s left, 3 attempts left, r for a new code
+        code: 
+        """))
+  }
+}
+
+@Suite("The time that is left of a code is told live", .timeLimit(.minutes(1)))
+struct CountdownTests {
+  /// Runs a flow at a code that lets so much time pass before the code is typed.
+  private func typing(
+    after seconds: Double, columns: Int?, step: String = Steps.code
+  ) async throws -> ScriptedTerminal {
+    let terminal = ScriptedTerminal(interactive: true, silence: true, columns: columns)
+    let outcome = try await usherctl(
+      "flow run work authorize", terminal: terminal,
+      time: TestTime(until: seconds) { terminal.type("123456") },
+      asking: [
+        .start([:], Reply.flow(1, step: step)),
+        .submit(
+          1, ["type": "enterCode", "code": "123456"], Reply.flow(2, status: "succeeded")),
+      ])
+    #expect(outcome.status == 0)
+    return terminal
+  }
+
+  private static let above = ["Pay: 5.00 EUR to Shop", "a code was sent by SMS to +49…12"]
+
+  @Test(
+    "on a screen the line above the question is written over each second",
+    arguments: [
+      (0, "6 digits, 4 min 59 s left, 3 attempts left, r for a new code in 12 s"),
+      (3, "6 digits, 4 min 56 s left, 3 attempts left, r for a new code in 9 s"),
+      (12, "6 digits, 4 min 47 s left, 3 attempts left, r for a new code"),
+      (298, "6 digits, 1 s left, 3 attempts left, r for a new code"),
+    ])
+  func live(seconds: Double, line: String) async throws {
+    let terminal = try await typing(after: seconds, columns: 80)
+    #expect(terminal.screenLines == Self.above + [line, "code: "])
+    let rewrites = terminal.error.occurrences(of: "\u{1B}7\u{1B}[A\r")
+    #expect(rewrites == Int(seconds))
+  }
+
+  @Test(
+    "where nothing can be written over, only the end of the time is told", arguments: [nil, 40])
+  func plain(columns: Int?) async throws {
+    let step = Steps.code(resendAt: "05:09")
+    let terminal = try await typing(after: 299, columns: columns, step: step)
+    #expect(
+      terminal.error == """
+        Pay: 5.00 EUR to Shop
+        a code was sent by SMS to +49…12
+        6 digits, 4 min 59 s left, 3 attempts left, r for a new code in 5 min 9 s
+        code: 
+        6 digits, the time is over, 3 attempts left, r for a new code in 10 s
+        code: 
+        """)
+    let later = try await typing(after: 304, columns: columns, step: step)
+    #expect(later.error == terminal.error)
+    let earlier = try await typing(after: 298, columns: columns, step: step)
+    #expect(!earlier.error.contains("\u{1B}") && !earlier.error.contains("is over"))
+  }
+
+  @Test("when the time is over, the wait for a new code is counted on")
+  func counting() async throws {
+    let terminal = try await typing(after: 304, columns: 80, step: Steps.code(resendAt: "05:09"))
+    #expect(
+      terminal.screenLines == Self.above + [
+        "6 digits, the time is over, 3 attempts left, r for a new code in 5 s", "code: ",
+      ])
+  }
+
+  @Test("a code whose time is over from the begin can be asked for anew")
+  func over() async throws {
+    let (outcome, _) = try await answering(
+      Steps.code(resendAt: "00:00", expiresAt: "00:00"), typed: ["r"],
+      with: ["type": "enterCode", "resend": true])
+    #expect(
+      outcome.error.hasSuffix(
+        "6 digits, the time is over, 3 attempts left, r for a new code\ncode: "))
+  }
+}
+
+extension String {
+  /// How often a text occurs.
+  func occurrences(of text: String) -> Int {
+    split(separator: text, omittingEmptySubsequences: false).count - 1
+  }
+}

@@ -1,0 +1,153 @@
+import JSONRPC
+import Testing
+import UsherCommands
+import UsherCore
+
+@Suite("A credential is exchanged by the app's backend", .timeLimit(.minutes(1)))
+struct ExchangeTests {
+  private static let failure: JSONValue = [
+    "type": "exchangeCredential", "failure": ["reason": "declined"],
+  ]
+
+  @Test(
+    "by hand it is shown, and the backend's answer taken unseen",
+    arguments: [
+      (#"{"accessToken":"t"}"#, ["type": "exchangeCredential", "success": ["accessToken": "t"]]),
+      ("failed declined", failure), (#"{"failure":{"reason":"declined"}}"#, failure),
+    ] as [(String, JSONValue)])
+  func byHand(typed: String, input: JSONValue) async throws {
+    let (outcome, terminal) = try await answering(
+      Steps.exchange, typed: ["what?", #"{"n":true}"#, #"{"failure":{}}"#, typed], with: input)
+    #expect(terminal.hiddenLines.last == typed)
+    #expect(
+      outcome.error == """
+        exchange this at your backend until 2030-01-01T00:01:00Z:
+          code          c-1
+          code verifier v-1
+          redirect URI  http://127.0.0.1:1/c
+          request       q
+        the backend's answer as a JSON object, or 'failed REASON'
+        answer (not shown): 
+        that cannot be the answer: it is no JSON object
+        answer (not shown): 
+        that cannot be the answer: its member n is neither a text nor a number
+        answer (not shown): 
+        that cannot be the answer: its failure has no reason, or more stands beside it
+        answer (not shown): 
+
+        """)
+  }
+
+  @Test("by a command: it gets the credential on its standard input, and nobody sees it")
+  func byCommand() async throws {
+    let program = ScriptedProgram(.done(output: Secret(#"{"accessToken":"t","expiresIn":900.0}"#)))
+    let (outcome, _) = try await answering(
+      Steps.exchange, typed: [],
+      with: ["type": "exchangeCredential", "success": ["accessToken": "t", "expiresIn": "900"]],
+      options: "--exchange-command swap", programs: program)
+    let input = #"""
+      {"code":"c-1","codeVerifier":"v-1","redirectURI":"http://127.0.0.1:1/c","requestId":"q"}
+      """#
+    #expect(
+      program.runs == [.init(command: "swap", input: input + "\n", limit: .seconds(60))])
+    #expect(outcome.error == "the exchange command has 1 min\n")
+  }
+
+  @Test(
+    "what goes wrong with the command is the reason of the failure",
+    arguments: [
+      (.failed(status: 3), "failed: status 3"), (.killed(signal: 9), "failed: signal 9"),
+      (.endless, "answered too much"),
+      (.done(output: Secret("")), "answered wrongly: it is no JSON object"),
+      (
+        .done(output: Secret(#"{"a":"secret","b":{}}"#)),
+        "answered wrongly: its member b is neither a text nor a number"
+      ),
+    ] as [(CommandEnding, String)])
+  func failing(ending: CommandEnding, reason: String) async throws {
+    _ = try await answering(
+      Steps.exchange, typed: [],
+      with: [
+        "type": "exchangeCredential", "failure": ["reason": .string("exchange command \(reason)")],
+      ], options: "--exchange-command swap", programs: ScriptedProgram(ending))
+  }
+
+  @Test("a backend that declines is passed on")
+  func declined() async throws {
+    let answer = CommandEnding.done(output: Secret(#"{"failure":{"reason":"declined"}}"#))
+    _ = try await answering(
+      Steps.exchange, typed: [], with: Self.failure, options: "--exchange-command swap",
+      programs: ScriptedProgram(answer))
+  }
+
+  @Test("a command that does not end in time is left to the flow's own deadline")
+  func late() async throws {
+    let failure = #"""
+      {"reason":"exchange_timed_out","title":"Too late","message":"no answer came","retryable":true}
+      """#
+    let outcome = try await usherctl(
+      "login work --exchange-command swap", programs: ScriptedProgram(.outOfTime),
+      asking: [
+        .start([:], Reply.flow(1, step: Steps.exchange)),
+        .wait(after: 1, Reply.flow(2, status: "failed", failure: failure)),
+      ])
+    #expect(outcome.error.contains("usherctl: no answer came\nreason: exchange_timed_out\n"))
+    #expect(outcome.status == 3)
+  }
+
+  @Test("a flow that moves on ends the command that runs for it")
+  func moved() async throws {
+    let outcome = try await usherctl(
+      "flow run work authorize --exchange-command swap", programs: ScriptedProgram(nil),
+      asking: [
+        .start([:], Reply.flow(1, step: Steps.exchange)),
+        .wait(after: 1, Reply.flow(2, status: "succeeded")),
+      ])
+    #expect(outcome.status == 0)
+  }
+
+  @Test("an answer that the daemon refuses is a failure: the credential is not redeemed again")
+  func refused() async throws {
+    let program = ScriptedProgram(.done(output: Secret(#"{"access_token":"t"}"#)))
+    let message = "input.success.accessToken is missing"
+    let reason = "exchange command answered wrongly: \(message)"
+    let outcome = try await usherctl(
+      "flow run work authorize --exchange-command swap", programs: program,
+      asking: [
+        .start([:], Reply.flow(1, step: Steps.exchange)),
+        .refuse(
+          "flow.submit",
+          Exchange.submission(
+            1, ["type": "exchangeCredential", "success": ["access_token": "t"]]),
+          Reply.error(1203, "invalid_input", message)),
+        .submit(
+          1, ["type": "exchangeCredential", "failure": ["reason": .string(reason)]],
+          Reply.flow(2, status: "succeeded")),
+      ])
+    #expect(program.runs.count == 1)
+    #expect(outcome.status == 0)
+  }
+
+  @Test("a lost connection has the same answer given again, not the command run again")
+  func lost() async throws {
+    let program = ScriptedProgram(.done(output: Secret(#"{"accessToken":"t"}"#)))
+    let outcome = try await FakeDaemon.run { peer in
+      while true {
+        let call = try await peer.next()
+        switch (call.method, peer.index) {
+        case ("flow.start", _): try await peer.reply(call, Reply.flow(1, step: Steps.exchange))
+        case ("flow.submit", 1): return
+        case ("flow.submit", _): try await peer.reply(call, Reply.flow(2, status: "succeeded"))
+        default: break
+        }
+      }
+    } _: { daemon in
+      await usherctl(
+        "flow run work authorize --exchange-command swap", programs: program,
+        time: TestTime(until: 1), environment: ["USHER_SOCKET": daemon.path])
+    }
+    #expect(outcome.error.contains("it may not have got your answer\n"))
+    #expect(program.runs.count == 1)
+    #expect(outcome.status == 0)
+  }
+}

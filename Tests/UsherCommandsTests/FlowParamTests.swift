@@ -1,0 +1,132 @@
+import FoundationEssentials
+import JSONRPC
+import Testing
+import UsherCommands
+
+@Suite("A flow's parameters on the command line", .timeLimit(.minutes(1)))
+struct FlowParamTests {
+  private static let flows = #"""
+    {"name":"work","type":"paysafe","flows":[{"kind":"other","summary":"","params":{}},\#
+    {"kind":"sca","summary":"","params":{"type":"object","properties":{"eventId":{"type":"string"},\#
+    "verification":{"type":"object","properties":{"method":{"type":"string"},\#
+    "channel":{"type":"string"}}},"keepAlive":{"type":"boolean"},"age":{"type":"integer"},\#
+    "body":true}}}]}
+    """#
+
+  private static let done = Reply.flow(2, status: "succeeded")
+
+  private func run(
+    _ params: String, as expected: JSONValue, typed: [String] = [], asksSchema: Bool = true
+  ) async throws {
+    let schema = asksSchema ? [Exchange.ask("provider.get", ["provider": "work"], Self.flows)] : []
+    let outcome = try await usherctl(
+      "flow run work sca \(params)", terminal: ScriptedTerminal(typed),
+      asking: schema + [.start(kind: "sca", expected, Self.done)])
+    #expect(outcome.status == 0, "\(outcome.error)")
+  }
+
+  @Test("texts are texts, and the daemon is not asked what it takes")
+  func texts() async throws {
+    try await run(
+      "--param eventId=e-1 --param x=y=z --param empty=",
+      as: ["eventId": "e-1", "x": "y=z", "empty": ""], asksSchema: false)
+  }
+
+  @Test("a dotted name is a member of an object")
+  func dotted() async throws {
+    try await run(
+      "--param verification.method=OTP --param verification.channel=SMS",
+      as: ["verification": ["method": "OTP", "channel": "SMS"]], asksSchema: false)
+    try await run(
+      #"--params {"verification":{"method":"PIN"},"a":1} --param verification.method=OTP"#,
+      as: ["verification": ["method": "OTP"], "a": 1], asksSchema: false)
+  }
+
+  @Test("JSON is what it says where the flow takes no text, and a text where it takes one")
+  func typed() async throws {
+    try await run(
+      #"--param verification={"method":"OTP"} --param keepAlive=true --param age=30"#,
+      as: ["verification": ["method": "OTP"], "keepAlive": true, "age": 30])
+    try await run(
+      #"--param eventId=42 --param verification.method={} --param body=[1,null]"#,
+      as: ["eventId": "42", "verification": ["method": "{}"], "body": [1, nil]])
+    // What makes no sense is the daemon's to refuse, by name.
+    try await run("--param keepAlive=1x --param age=7", as: ["keepAlive": "1x", "age": 7])
+  }
+
+  @Test("what the daemon does not tell of is JSON only where it is an object or an array")
+  func unknown() async throws {
+    let refusal = Reply.error(-32001, "permission_denied", "no")
+    let outcome = try await usherctl(
+      #"flow run work sca --param a=true --param b={"c":1}"#,
+      asking: [
+        .refuse("provider.get", ["provider": "work"], refusal),
+        .start(kind: "sca", ["a": "true", "b": ["c": 1]], Self.done),
+      ])
+    #expect(outcome.status == 0)
+    try await run("--param b=[]", as: ["b": []])
+  }
+
+  @Test("JSON comes from a file, or from standard input")
+  func files() async throws {
+    let path = FakeDaemon.freshPath()
+    defer { FakeDaemon.removeFolder(of: path) }
+    try Data(#"{"amount": 5}"#.utf8).write(to: URL(filePath: path))
+    try await run("--param body=@\(path)", as: ["body": ["amount": 5]])
+    try await run("--param body=@-", as: ["body": ["n": 1]], typed: [#"{"n":"#, "1}"])
+    try await run("--param eventId=@\(path)", as: ["eventId": .string("@\(path)")])
+  }
+
+  @Test(
+    "what cannot be read or put together is named, and nothing is begun",
+    arguments: [
+      ("--param body=@/tmp/usher-no-such-file", "/tmp/usher-no-such-file cannot be read", 1),
+      ("--param body=@-", "--param body: - is not JSON", 64),
+      ("--param a=b --param a.c=d --param body={}", "--param a.c: a part of it is no object", 64),
+    ])
+  func wrong(params: String, message: String, status: Int) async throws {
+    let outcome = try await usherctl(
+      "flow run work sca \(params)", terminal: ScriptedTerminal(["{"]),
+      asking: [.ask("provider.get", ["provider": "work"], Self.flows)])
+    #expect(outcome.error.hasPrefix("usherctl: \(message)"), "\(outcome.error)")
+    #expect(outcome.status == Int32(status))
+  }
+
+  @Test(
+    "a parameter without a name or a value is a wrong command line",
+    arguments: ["a", "=b", "a..b=c"])
+  func nameless(param: String) async {
+    let outcome = await usherctl("flow run work sca --param \(param)")
+    #expect(outcome.status == 64)
+  }
+
+  @Test("a parameter that the flow does not take is refused with its name")
+  func refused() async throws {
+    for (field, message, more) in [
+      ("params.colour", "params.colour is not a parameter", ""),
+      ("account", "there are 2 accounts: name one", "field: account\n"),
+    ] {
+      let outcome = try await usherctl(
+        "flow run work sca --param colour=red",
+        asking: [
+          .refuse(
+            "flow.start", ["provider": "work", "kind": "sca", "params": ["colour": "red"]],
+            Reply.error(-32602, "invalid_params", message, more: #","field":"\#(field)""#))
+        ])
+      #expect(outcome.error == "usherctl: \(message)\n\(more)")
+      #expect(outcome.status == 1)
+    }
+  }
+
+  @Test("login has names of its own for what every sign-in takes")
+  func login() async throws {
+    let done = Reply.flow(2, status: "succeeded", result: #"{"account":"acc_1"}"#)
+    let outcome = try await usherctl(
+      "login work --keep-alive --login-hint ann --param loginStrategy=pin",
+      asking: [
+        .start(["keepAlive": true, "loginHint": "ann", "loginStrategy": "pin"], done),
+        .ask("account.get", ["account": "acc_1"], #"{"account":\#(Reply.account)}"#),
+      ])
+    #expect(outcome.output == "signed in as Ann (acc_1)\n")
+  }
+}
