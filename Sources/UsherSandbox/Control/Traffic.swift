@@ -33,8 +33,10 @@ package actor Traffic {
   package func carry(_ call: Call, to endpoint: Endpoint) async -> Delivery {
     let form = try? Form(parsing: call.body)
     let fault = faults.strike(endpoint.name, grantType: form?["grant_type"])
+    var logged = call
+    if endpoint.hidesPath { logged.path = endpoint.path }
     let number = log.begin(
-      call, endpoint: endpoint.name, form: form, fault: fault?.id, at: clock.now())
+      logged, endpoint: endpoint.name, form: form, fault: fault?.id, at: clock.now())
     let delivery: Delivery
     if let fault {
       delivery = await fault.rule.fault.deliver { await endpoint.handle(call) }

@@ -100,6 +100,8 @@ package struct Endpoint: Sendable {
   package var method: Method
   /// Exact, but for segments `{name}`, each of which takes any one segment.
   package var path: String
+  /// Whether a segment `{name}` is a secret: then the request log has the path as it stands here.
+  package var hidesPath = false
   package var handle: @Sendable (Call) async -> Reply
 
   package init(
