@@ -81,6 +81,7 @@ package struct Sandbox: Sendable {
       try OIDCProvider(
         workbench, clients: configuration.population.clients, path: configuration.issuerPath),
       Paysafe(workbench),
+      Truecaller(workbench),
     ]
   }
 
@@ -89,7 +90,7 @@ package struct Sandbox: Sendable {
   ]
 
   /// What an issuer's path may not begin with, because it is something else's.
-  private static let taken = ["_control", ".well-known", "outbox", "paysafe"]
+  private static let taken = ["_control", ".well-known", "outbox", "paysafe", "truecaller"]
 
   /// Empty, or segments of letters, digits, `-`, `_` and `.` that leave the rest of the sandbox
   /// its place.

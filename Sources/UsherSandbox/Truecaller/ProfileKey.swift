@@ -1,0 +1,58 @@
+import Crypto
+import CryptoExtras
+import FoundationEssentials
+
+/// The key that profiles are signed with.
+struct ProfileKey: Sendable {
+  private let key: _RSA.Signing.PrivateKey
+  private let other = P256.Signing.PrivateKey()
+
+  init() throws {
+    key = try _RSA.Signing.PrivateKey(keySize: .bits2048)
+  }
+
+  /// What `GET /v1/key` answers: the public half as the Base64 of a SubjectPublicKeyInfo.
+  ///
+  /// - Parameter otherFirst: Whether a key of another type stands before it.
+  func list(otherFirst: Bool) -> JSON {
+    let rsa = Self.entry("RSA", key.publicKey.derRepresentation)
+    guard otherFirst else { return .array([rsa]) }
+    return .array([Self.entry("EC", other.publicKey.derRepresentation), rsa])
+  }
+
+  /// `payload`, `signature` and `signatureAlgorithm` of a profile, right or wrong.
+  func signed(
+    _ profile: [String: JSON], _ way: TruecallerSettings.Signature = .right
+  ) throws -> [String: JSON] {
+    let json = JSON.object(profile).encoded()
+    let payload = Data(json).base64EncodedString()
+    let signature =
+      switch way {
+      case .absent: Data()
+      // The vendor signs the Base64 text itself, not what it decodes to.
+      case .right: try signature(over: Array(payload.utf8))
+      case .wrong: Self.damaged(try signature(over: Array(payload.utf8)))
+      case .overDecoded: try signature(over: json)
+      }
+    guard !signature.isEmpty else { return [:] }
+    return [
+      "payload": .string(payload), "signature": .string(signature.base64EncodedString()),
+      "signatureAlgorithm": "SHA512withRSA",
+    ]
+  }
+
+  private func signature(over bytes: [UInt8]) throws -> Data {
+    try key.signature(for: SHA512.hash(data: bytes), padding: .insecurePKCS1v1_5)
+      .rawRepresentation
+  }
+
+  private static func damaged(_ signature: Data) -> Data {
+    var bytes = Array(signature)
+    if let last = bytes.indices.last { bytes[last] ^= 1 }
+    return Data(bytes)
+  }
+
+  private static func entry(_ type: JSON, _ key: Data) -> JSON {
+    ["keyType": type, "key": .string(key.base64EncodedString())]
+  }
+}

@@ -1,0 +1,58 @@
+import FoundationEssentials
+
+extension Truecaller {
+  /// `POST /v1/otp/installation/create`
+  func create(_ call: Call) async -> Reply {
+    await answeringTruecaller {
+      let request = try CreateRequest(call)
+      switch try ledger.create(request, now: workbench.clock.now()) {
+      case .verifiedBefore(let token):
+        let members: [String: JSON] = ["accessToken": .string(token), "status": 1]
+        return .json(.object(members.overlaid(with: settings.verifiedBeforeReply)))
+      case .sms(let code, let token, let seconds):
+        let members: [String: JSON] = [
+          "method": "sms", "verificationToken": .string(token), "tokenTtl": .integer(seconds),
+          "status": 0,
+        ]
+        let reply = Reply.json(.object(members.overlaid(with: settings.createReply)))
+        await send(code, to: request.number, seconds: seconds)
+        return reply
+      }
+    }
+  }
+
+  /// `POST /v1/otp/installation/verify`
+  func verify(_ call: Call) async -> Reply {
+    await answeringTruecaller {
+      let request = try VerifyRequest(call)
+      switch try ledger.verify(request, now: workbench.clock.now()) {
+      case .wrong(let carried):
+        var refusal = TruecallerRefusal.wrongCode
+        refusal.members = carried.members
+        return refusal.reply
+      case .right(let token, let carried):
+        let members = carried.members.merging(["accessToken": .string(token)]) { $1 }
+        return .json(.object(members.overlaid(with: settings.verifyReply)))
+      }
+    }
+  }
+
+  private func send(_ code: String, to number: TruecallerNumber, seconds: Int) async {
+    await workbench.outbox.post(
+      Message(
+        provider: "truecaller", channel: .sms, to: number.e164,
+        text: "\(code) is your code for Acme, by Truecaller. It is good for \(seconds) seconds.",
+        code: code))
+  }
+}
+
+extension TruecallerLedger.Carried {
+  fileprivate var members: [String: JSON] {
+    switch self {
+    case .nothing: [:]
+    case .null: ["verificationToken": .null, "tokenTtl": .null]
+    case .token(let token, let seconds):
+      ["verificationToken": .string(token), "tokenTtl": .integer(seconds)]
+    }
+  }
+}

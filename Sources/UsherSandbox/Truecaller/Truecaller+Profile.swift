@@ -1,0 +1,51 @@
+import FoundationEssentials
+
+extension Truecaller {
+  /// `POST /v1/profile`
+  func update(_ call: Call, at host: TruecallerNumber.Host) async -> Reply {
+    await answeringTruecaller {
+      let now = workbench.clock.now()
+      let number = try holder(call, at: host, now)
+      let name = try TruecallerName(call)
+      guard !settings.refuseNames else { throw TruecallerRefusal.name }
+      var profile = ledger.profile(of: number, now: now)
+      profile.firstName = name.first
+      profile.lastName = name.last
+      ledger.set(profile, of: number, now: now)
+      return .json(.object(settings.updateReply))
+    }
+  }
+
+  /// `GET /v1/profile`
+  func profile(_ call: Call, at host: TruecallerNumber.Host) async -> Reply {
+    await answeringTruecaller {
+      let now = workbench.clock.now()
+      let number = try holder(call, at: host, now)
+      var members = try profileMembers(of: number, now)
+      if settings.profileSignature != .absent {
+        let payload = members.overlaid(with: settings.signedMembers)
+        members.merge(try profileKey().signed(payload, settings.profileSignature)) { $1 }
+      }
+      return .json(.object(members.overlaid(with: settings.profileReply)))
+    }
+  }
+
+  /// `GET /v1/key`
+  func keys(_ call: Call) async -> Reply {
+    await answeringTruecaller {
+      .json(try profileKey().list(otherFirst: settings.otherKeysFirst))
+    }
+  }
+
+  func profileMembers(of number: TruecallerNumber, _ now: Date) throws -> [String: JSON] {
+    try ledger.profile(of: number, now: now).members(of: number, settings, now: now)
+  }
+
+  /// The app before the person: a stranger learns nothing about a token.
+  private func holder(
+    _ call: Call, at host: TruecallerNumber.Host, _ now: Date
+  ) throws(TruecallerRefusal) -> TruecallerNumber {
+    try call.checkApp()
+    return try ledger.holder(of: call.bearerToken, at: host, now: now)
+  }
+}

@@ -1,0 +1,120 @@
+import FoundationEssentials
+
+/// Verifications, access tokens, and what is known of numbers and installations, as one value.
+///
+/// It reads no clock: every call is told the time. Every table is bounded.
+struct TruecallerLedger: Sendable {
+  /// A code that was sent.
+  struct Verification: Sendable, Hashable {
+    let id: String
+    let number: TruecallerNumber
+    let deviceID: String
+    let code: String
+    let issued: Date
+    var expires: Date
+    var wrongCodes = 0
+    /// There once the right code came.
+    var accessToken: String?
+  }
+
+  /// Whose an access token is.
+  struct Grant: Sendable, Hashable {
+    let id: String
+    let number: TruecallerNumber
+    let deviceID: String
+    /// Whether it was given without a code.
+    let verifiedBefore: Bool
+    var isRevoked = false
+  }
+
+  /// Who asked for codes, and for whom.
+  struct Installation: Sendable, Hashable {
+    var requests = 0
+    /// In E.164, each once, oldest first; of very many the last.
+    var numbers: [String] = []
+  }
+
+  /// A number that needs no code, from one installation or from all.
+  struct Known: Sendable, Hashable {
+    let e164: String
+    let deviceID: String?
+  }
+
+  var settings = TruecallerSettings()
+  let mint: TokenMint
+  var verifications = ExpiringTable<Verification>()
+  var grants = ExpiringTable<Grant>()
+  var installations = ExpiringTable<Installation>()
+  private(set) var known = ExpiringTable<Known>()
+  private var profiles = ExpiringTable<TruecallerProfile>()
+  private var numberCounts = DailyCounts()
+  private var installationCounts = DailyCounts()
+  private let users: Users
+  private var made = 0
+
+  init(_ users: Users, mint: TokenMint) {
+    self.users = users
+    self.mint = mint
+  }
+
+  /// Ids count, so that the order in which things came can be told from them.
+  mutating func nextID(_ prefix: String) -> String {
+    made += 1
+    return "\(prefix)_\(made)"
+  }
+}
+
+/// Numbers that need no code.
+extension TruecallerLedger {
+  func isKnown(_ request: CreateRequest, now: Date) -> Bool {
+    [request.deviceID, nil].contains { deviceID in
+      let pair = Known(e164: request.number.e164, deviceID: deviceID)
+      return known.value(pair.key, now: now) != nil
+    }
+  }
+
+  /// - Parameter deviceID: Nil for every installation.
+  mutating func remember(_ number: TruecallerNumber, deviceID: String?, now: Date) {
+    let pair = Known(e164: number.e164, deviceID: deviceID)
+    known.insert(pair, for: pair.key, until: .distantFuture, now: now)
+  }
+
+  mutating func forgetKnown() { known = ExpiringTable() }
+}
+
+/// How many SMS there may be a day.
+extension TruecallerLedger {
+  /// - Throws: 4291 and 4292.
+  func checkCaps(_ request: CreateRequest, now: Date) throws(TruecallerRefusal) {
+    let number = numberCounts.count(request.number.e164, now: now)
+    guard number < settings.numberDailyCap else { throw .numberCap }
+    let installation = installationCounts.count(request.deviceID, now: now)
+    guard installation < settings.installationDailyCap else { throw .installationCap }
+  }
+
+  mutating func countSMS(_ request: CreateRequest, now: Date) {
+    numberCounts.add(request.number.e164, now: now)
+    installationCounts.add(request.deviceID, now: now)
+  }
+
+  mutating func forgetCounts() {
+    (numberCounts, installationCounts) = (DailyCounts(), DailyCounts())
+  }
+}
+
+/// Who is behind a number.
+extension TruecallerLedger {
+  func profile(of number: TruecallerNumber, now: Date) -> TruecallerProfile {
+    if let profile = profiles.value(number.e164, now: now) { return profile }
+    let user = users.all.first { $0.phone == number.e164 }
+    return user.map { TruecallerProfile($0) } ?? TruecallerProfile()
+  }
+
+  mutating func set(_ profile: TruecallerProfile, of number: TruecallerNumber, now: Date) {
+    profiles.insert(profile, for: number.e164, until: .distantFuture, now: now)
+  }
+}
+
+extension TruecallerLedger.Known {
+  fileprivate var key: String { "\(e164) \(deviceID ?? "")" }
+}

@@ -1,0 +1,68 @@
+import FoundationEssentials
+
+/// What Truecaller knows of the person behind a number, but for the number itself.
+struct TruecallerProfile: Sendable, Hashable, Codable {
+  enum CodingKeys: String, CodingKey, CaseIterable {
+    case firstName, lastName, gender, street, city, zipcode, facebookID, twitterID, email, url
+    case avatarUrl, jobTitle, companyName, isTrueName, isAmbassador
+  }
+
+  var firstName: String?
+  var lastName: String?
+  /// `m` or `f`, in any case.
+  var gender: String?
+  var street: String?
+  var city: String?
+  var zipcode: String?
+  var facebookID: String?
+  var twitterID: String?
+  var email: String?
+  var url: String?
+  var avatarUrl: String?
+  var jobTitle: String?
+  var companyName: String?
+  var isTrueName: Bool? = false
+  var isAmbassador: Bool? = false
+
+  init() {}
+
+  /// Of one of the sandbox's people, whose name has two words.
+  init(_ user: User) {
+    let words = user.name.split(separator: " ", maxSplits: 1)
+    firstName = words.first.map { String($0) }
+    lastName = words.dropFirst().first.map { String($0) }
+    email = user.email
+    isTrueName = true
+  }
+
+  /// This profile with some members changed; `null` empties one.
+  func changed(by changes: [String: JSON]) throws(Refusal) -> TruecallerProfile {
+    if let name = changes.keys.sorted().first(where: { CodingKeys(stringValue: $0) == nil }) {
+      throw Refusal("invalid_request", "profile.\(name.printable) is no member to be set")
+    }
+    guard case .object(let members)? = try? JSON(encoding: self),
+      let changed = try? JSON.object(members.overlaid(with: changes))
+        .decoded(as: TruecallerProfile.self)
+    else { throw Refusal("invalid_request", "a member of profile is of the wrong type") }
+    return changed
+  }
+
+  /// What a token of the number gets.
+  ///
+  /// - Throws: What the encoder throws; every profile encodes.
+  func members(
+    of number: TruecallerNumber, _ settings: TruecallerSettings, now: Date
+  ) throws -> [String: JSON] {
+    guard case .object(var members) = try JSON(encoding: self) else { return [:] }
+    if settings.emptyMembers == .null {
+      for key in CodingKeys.allCases where members[key.rawValue] == nil {
+        members[key.rawValue] = .null
+      }
+    }
+    let told = settings.profileOtherNumber ? number.somebodyElses : number
+    members["phoneNumber"] = told.json(settings.profileNumber)
+    members["countryCode"] = .string(number.country)
+    members["requestTime"] = .number(now.timeIntervalSince1970)
+    return members
+  }
+}

@@ -1,0 +1,74 @@
+/// What a test may change about the Truecaller stand-in while it runs.
+///
+/// Each setting stands with its meaning in <doc:Truecaller>.
+package struct TruecallerSettings: BackendSettings, Hashable {
+  /// What verify says besides, which replaces what create said.
+  package enum Carried: String, Sendable, Codable {
+    case nothing
+    case same
+    case new
+    case null
+  }
+
+  /// How members of the profile without a value are written.
+  package enum EmptyMembers: String, Sendable, Codable {
+    case missing
+    case null
+  }
+
+  package enum Signature: String, Sendable, Codable {
+    case absent
+    case right
+    case wrong
+    case overDecoded
+  }
+
+  package var tokenTtl = 60
+  package var otpDigits = 6
+  package var wrongCodeCap = 3
+  package var numberDailyCap = 10
+  package var installationDailyCap = 20
+  package var accessTokenSeconds = 30 * 86_400
+  package var rememberVerified = true
+  package var uncallable: [String] = []
+  package var unservedCountries: [String] = []
+  package var refuseNames = false
+  package var verifyCarries = Carried.nothing
+  var validateNumber = TruecallerNumber.Form.number
+  var profileNumber = TruecallerNumber.Form.string
+  package var validateOtherNumber = false
+  package var profileOtherNumber = false
+  package var legacyNumber = false
+  package var emptyMembers = EmptyMembers.missing
+  package var profileSignature = Signature.absent
+  package var otherKeysFirst = false
+  package var createReply: [String: JSON] = [:]
+  package var verifiedBeforeReply: [String: JSON] = [:]
+  package var verifyReply: [String: JSON] = [:]
+  package var updateReply: [String: JSON] = [:]
+  package var profileReply: [String: JSON] = [:]
+  package var validateReply: [String: JSON] = [:]
+  package var signedMembers: [String: JSON] = [:]
+
+  package init() {}
+
+  /// What a cap may be.
+  private static let counts = 0...1000
+
+  package func objection(to changes: [String: JSON]) -> String? {
+    if ![tokenTtl, accessTokenSeconds].allSatisfy(Self.seconds.contains) {
+      "seconds are 0 to \(Self.seconds.upperBound)"
+    } else if ![wrongCodeCap, numberDailyCap, installationDailyCap].allSatisfy(Self.counts.contains)
+    {
+      "caps are 0 to \(Self.counts.upperBound)"
+    } else if !(4...10).contains(otpDigits) {
+      "otpDigits is 4 to 10"
+    } else if let text = uncallable.first(where: { !$0.isE164 }) {
+      "uncallable has numbers like +919876543210, not \(text.printable)"
+    } else if let text = unservedCountries.first(where: { !$0.isCountryCode }) {
+      "unservedCountries has countries like IN, not \(text.printable)"
+    } else {
+      nil
+    }
+  }
+}
