@@ -21,7 +21,7 @@ struct FlowTests {
     #expect(terminal.hiddenLines == ["", "pass word "])
     #expect(
       shown.error == """
-        a password is asked for: login
+        a password is asked for
         password (not shown): 
         password (not shown): 
 
@@ -178,6 +178,37 @@ struct FlowTests {
     #expect(outcome.status == 0)
   }
 
+  @Test("a daemon that stops or is gone has the answer given again once it is back")
+  func restart() async throws {
+    for stopping in [true, false] {
+      let outcome = try await FakeDaemon.run { peer in
+        while true {
+          let call = try await peer.next()
+          switch (call.method, peer.index) {
+          case ("flow.start", _): try await peer.reply(call, Reply.flow(1, step: Steps.code))
+          case ("flow.submit", 1):
+            if stopping {
+              try await peer.fail(call, Reply.error(-32005, "shutting_down", "usherd is stopping"))
+            }
+            return
+          case ("flow.submit", _):
+            #expect(call.params["input"]?["code"] == "2")
+            try await peer.reply(call, Reply.flow(2, status: "succeeded"))
+          default: break
+          }
+        }
+      } _: { daemon in
+        await usherctl(
+          "flow run work authorize",
+          terminal: ScriptedTerminal(["1", "2"], interactive: true, silence: true),
+          environment: ["USHER_SOCKET": daemon.path])
+      }
+      #expect(outcome.error.contains("; it may not have got your answer\n"))
+      #expect(outcome.error.contains("usherd is stopping") == stopping)
+      #expect(outcome.status == 0)
+    }
+  }
+
   @Test("a flow that failed: 3, and why")
   func failed() async throws {
     let failure = #"""
@@ -223,9 +254,9 @@ struct FlowTests {
       """#, typed: ["1"], with: ["type": "choose", "id": "OTP.SMS"])
     #expect(choice.error == line + "choose how to be verified:\n  1  SMS\nnumber: ")
     let (password, _) = try await answering(
-      #"{"type":"enterPassword","purpose":"PIN","operation":\#(operation)}"#, typed: ["1234"],
+      #"{"type":"enterPassword","purpose":"pin","operation":\#(operation)}"#, typed: ["1234"],
       with: ["type": "enterPassword", "password": "1234"])
-    #expect(password.error.hasPrefix(line + "a password is asked for: PIN\n"))
+    #expect(password.error.hasPrefix(line + "a PIN is asked for\nPIN (not shown): "))
   }
 
   @Test("a page that the provider is asked about is waited for, and a pasted address taken")

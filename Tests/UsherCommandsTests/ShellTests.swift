@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Glibc
 import Testing
 import UsherCommands
@@ -45,15 +46,28 @@ struct ShellTests {
     #expect(try await run("cat >/dev/null; \(all)", input: "s3cr3t") == .failed(status: 1))
   }
 
-  @Test("when its time is over it is ended, with what it has started")
+  @Test("when its time is over it is ended, also where it does not want to")
   func limit() async throws {
     #expect(try await run("sleep 60 & sleep 60", within: .zero) == .outOfTime)
     #expect(try await run("trap '' TERM; exec sleep 60", within: .zero) == .outOfTime)
   }
 
-  @Test("what never stops writing is ended")
+  @Test("what never stops writing is ended, with what it has started")
   func endless() async throws {
-    #expect(try await run("exec cat /dev/zero") == .endless)
+    let path = FakeDaemon.freshPath()
+    defer { FakeDaemon.removeFolder(of: path) }
+    let ending = try await run("sleep 90 & echo $! >\(path); exec cat /dev/zero")
+    #expect(ending == .endless)
+    let text = try String(contentsOf: URL(filePath: path), encoding: .utf8)
+    let process = try #require(Int(text.dropLast()))
+    while isRunning(process) { await Task.yield() }
+  }
+
+  /// A process that has ended may wait to be noticed by its parent.
+  private func isRunning(_ process: Int) -> Bool {
+    let path = URL(filePath: "/proc/\(process)/stat")
+    guard let text = try? String(contentsOf: path, encoding: .utf8) else { return false }
+    return !text.contains(") Z ")
   }
 
   @Test("what it leaves in the background is not waited for")

@@ -115,17 +115,25 @@ extension FlowRunner {
     } catch let error as UsherError {
       switch error.reason {
       case .invalidInput: return try await refused(input, error, answering: flow)
+      case .shuttingDown: return try await lost(input, error.message, answering: flow)
       case .conflict, .unexpectedInput, .flowFinished:
         console.note("the flow has moved on meanwhile")
         return try await session.refresh()
       default: throw error
       }
     } catch let trouble as ConnectionTrouble where trouble.mayPass {
-      console.note("\(trouble.message); it may not have got your answer")
-      // Nobody has to type this one again: without a pause it would be given without end.
-      if input.isOfCommand(exchange) { try await world.sleep(Self.pause) }
-      return flow
+      return try await lost(input, trouble.message, answering: flow)
     }
+  }
+
+  /// The flow tells by its revision whether the answer has arrived.
+  private func lost(
+    _ input: FlowInput, _ message: String, answering flow: Flow
+  ) async throws -> Flow {
+    console.note("\(message); it may not have got your answer")
+    // Nobody has to type this one again: without a pause it would be given without end.
+    if input.isOfCommand(exchange) { try await world.sleep(Self.pause) }
+    return flow
   }
 
   /// A person may answer again; a command has said all it knows.

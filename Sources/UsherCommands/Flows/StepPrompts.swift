@@ -100,12 +100,12 @@ extension StepPrompts {
   private func askForPassword(_ step: Step.EnterPassword) async throws -> FlowInput {
     let others = step.alternatives ?? []
     if !others.isEmpty {
-      offer(["password"] + others.map(\.label))
+      offer([step.name] + others.map(\.label))
       let number = try await number(upTo: others.count + 1, canGoBack: true)
       if number > 1 { return .alternative(others[number - 2].id) }
     }
     while true {
-      let password = try await line("password (not shown)", echo: false)
+      let password = try await line("\(step.name) (not shown)", echo: false)
       if !password.isEmpty { return .password(Secret(password)) }
     }
   }

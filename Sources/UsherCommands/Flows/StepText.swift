@@ -22,8 +22,7 @@ struct StepText {
     case .openURL(let step): lines(step)
     case .displayCode(let step): lines(step)
     case .enterCode(let step): operation(step.operation) + [step.whereTheCodeIs]
-    case .enterPassword(let step):
-      operation(step.operation) + ["a password is asked for: \(step.purpose)"]
+    case .enterPassword(let step): operation(step.operation) + [step.whatIsAsked]
     case .choose(let step): operation(step.operation) + ["choose \(step.what.words):"]
     case .fillForm: ["please fill in:"]
     case .consent(let step): ["\(step.client) asks for:"]
@@ -78,6 +77,18 @@ extension Step.EnterCode {
     case .twoFactor: "a code for the second factor"
     }
   }
+}
+
+extension Step.EnterPassword {
+  fileprivate var whatIsAsked: String {
+    switch purpose.lowercased() {
+    case "pin", "password", "login": "a \(name) is asked for"
+    default: "a \(name) is asked for: \(purpose)"
+    }
+  }
+
+  /// What the person calls it.
+  var name: String { purpose.lowercased() == "pin" ? "PIN" : "password" }
 }
 
 extension Step.Choose.Subject {
