@@ -151,7 +151,9 @@ let package = Package(
       ["UsherSandbox", crypto, .product(name: "CryptoExtras", package: "swift-crypto")],
       exclude: ["mail_receiver.py"]),
     tests("UsherClientTests", ["UsherClient", "UsherAPI", "UsherCore", "JSONRPC"] + nio),
-    tests("UsherKitTests", ["UsherKit", "UsherClient", "UsherAPI", "UsherCore", "JSONRPC"] + nio),
+    tests(
+      "UsherKitTests",
+      ["UsherKit", "UsherClient", "UsherAPI", "UsherCore", "JSONRPC", crypto] + nio),
     tests(
       "UsherCommandsTests",
       ["UsherCommands", "UsherClient", "UsherAPI", "UsherCore", "JSONRPC", "UsherConfig"] + nio),
@@ -162,6 +164,7 @@ let package = Package(
         "UsherCore", "JSONRPC", "UsherTestKit", logging,
       ] + nio),
     endToEndTests("OIDC", exclude: ["retry-after.py"]),
+    endToEndTests("Paysafe"),
     endToEndTests("Peers", exclude: ["browser.py", "glewlwyd.py"]),
     endToEndTests("Socket", exclude: ["any_client.py"]),
     endToEndTests("Survival", exclude: ["as_user.py", "fake_provider.py"]),

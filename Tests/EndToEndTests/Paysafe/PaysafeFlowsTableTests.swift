@@ -1,0 +1,290 @@
+import Foundation
+import JSONRPC
+import Testing
+import UsherTestKit
+
+/// The table of the SDK's calls beside our flows (the page Paysafe of the documentation), row by row
+/// and clause by clause: each test's title is one clause.
+@Suite("Paysafe, row by row: authorize", .serialized)
+struct PaysafeAuthorizeRowTests {
+  private func query(_ url: String) -> [String: String] {
+    let items = URLComponents(string: url)?.queryItems ?? []
+    return Dictionary(items.map { ($0.name, $0.value ?? "") }) { first, _ in first }
+  }
+
+  @Test("getAuthenticationDetails is the first step: openURL.url")
+  func details() throws {
+    let scene = try PaysafeScene()
+    let flow = try scene.app.startFlow(
+      "paysafe", "authorize",
+      params: [
+        "brandIdentity": "acme", "resetCredentialsURL": "https://acme.example/reset",
+        "locale": "en-GB", "loginHint": "alice", "loginStrategy": "pin",
+      ])
+    #expect(flow.stepType == "openURL")
+    #expect(flow["step"]?["completes"] == "loopback")
+    let asked = query(flow.url)
+    #expect(flow.url.contains("/paysafe/auth/brands/acme/authorize?"))
+    #expect(asked["response_type"] == "code")
+    #expect(asked["client_id"] == "acme-wallet")
+    #expect(asked["reset_credentials_url"] == "https://acme.example/reset")
+    #expect(asked["locale"] == "en-GB")
+    #expect(asked["login_hint"] == "alice")
+    #expect(asked["login_strategy"] == "PIN")
+    #expect(asked["redirect_uri"] == flow["step"]?["redirectURI"]?.stringValue)
+  }
+
+  @Test("the daemon makes state and verifier, S256 only, fresh each time")
+  func ownSecrets() throws {
+    let scene = try PaysafeScene()
+    let one = query(try scene.app.startFlow("paysafe", "authorize").url)
+    let two = query(try scene.app.startFlow("paysafe", "authorize").url)
+    #expect(one["code_challenge_method"] == "S256")
+    #expect(one["code_challenge"]?.count == 43)
+    #expect((one["state"]?.count ?? 0) >= 22)
+    #expect(one["state"] != two["state"] && one["code_challenge"] != two["code_challenge"])
+  }
+
+  @Test("a caller's own state and codeChallenge pass through, and no verifier appears")
+  func passedThrough() throws {
+    let scene = try PaysafeScene()
+    let challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
+    let flow = try scene.app.startFlow(
+      "paysafe", "authorize",
+      params: [
+        "state": "the-caller's-own-state", "codeChallenge": .string(challenge),
+        "redirectURI": "https://partner.example/wallet/callback",
+      ])
+    #expect(flow["step"]?["completes"] == "submit")
+    #expect(query(flow.url)["state"] == "the-caller's-own-state")
+    #expect(query(flow.url)["code_challenge"] == challenge)
+    let back = try #require(try Customer.decide(at: flow.url).location)
+    let exchange = try scene.submit(
+      ["type": "openURL", "redirectURL": .string(back)], to: flow)
+    #expect(exchange.stepType == "exchangeCredential", "\(exchange.text)")
+    #expect(exchange["step"]?["codeVerifier"] == nil)
+    #expect(exchange["step"]?["credential"]?["type"] == "authCode")
+    #expect(
+      exchange["step"]?["credential"]?["code"]?.stringValue == query(back)["code"])
+    // The exchange is the caller's: here with the verifier of RFC 7636's appendix B.
+    let granted = try Partner.exchange(
+      scene.sandbox, code: query(back)["code"] ?? "",
+      redirectURI: "https://partner.example/wallet/callback",
+      verifier: "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk")
+    let end = try scene.submit(
+      [
+        "type": "exchangeCredential",
+        "success": ["accessToken": granted["access_token"] ?? .null, "expiresIn": "900"],
+      ], to: exchange)
+    #expect(end["status"] == "succeeded", "\(end.text)")
+    let token = try scene.app.call("token.get", ["provider": "paysafe"])
+    #expect(token["accessToken"] == granted["access_token"])
+  }
+
+  @Test("the return leg: by the loopback listener, or by submitting the redirect URL")
+  func returnLegs() throws {
+    let scene = try PaysafeScene()
+    #expect(try scene.signIn()["status"] == "succeeded")
+    let flow = try scene.app.startFlow("paysafe", "authorize")
+    let back = try #require(try Customer.decide(at: flow.url, user: "bob").location)
+    let pasted = try scene.submit(
+      ["type": "openURL", "redirectURL": .string(back)], to: flow)
+    #expect(pasted["status"] == "succeeded", "\(pasted.text)")
+  }
+
+  @Test("a wrong state never touches the flow")
+  func wrongState() throws {
+    let scene = try PaysafeScene()
+    let flow = try scene.app.startFlow("paysafe", "authorize")
+    let back = try #require(try Customer.decide(at: flow.url).location)
+    let forged = back.replacing(/state=[^&]*/, with: "state=somebody-else's")
+    #expect(try Web.get(forged).status >= 400)
+    #expect(
+      try scene.refusal(["type": "openURL", "redirectURL": .string(forged)], to: flow)
+        == ("invalid_input", "input.redirectURL"))
+    #expect(try scene.flow(flow) == flow)
+    _ = try Web.get(back)
+    #expect(try scene.app.finished(flow)["status"] == "succeeded")
+  }
+
+  @Test("error legs fail the flow with the OAuth code")
+  func denied() throws {
+    let scene = try PaysafeScene()
+    let flow = try scene.app.startFlow("paysafe", "authorize")
+    try Customer.signIn(at: flow.url, allow: false)
+    let end = try scene.app.finished(flow)
+    #expect(end.failure["reason"] == "denied")
+    #expect(end.failure["provider"]?["code"] == "access_denied")
+  }
+
+  @Test("exchange by the daemon, which holds the secret; by PIN or by password")
+  func byDaemon() throws {
+    let scene = try PaysafeScene()
+    let end = try scene.signIn(params: ["brandIdentity": "globex", "loginStrategy": "password"])
+    let account = try scene.app.call("account.get", ["account": end["result"]?["account"] ?? .null])
+    #expect(account["account"]?["attributes"]?["brandIdentity"] == "globex")
+    #expect(try scene.requests("token", grantType: "authorization_code") == 1)
+    // The brand it belongs to is asked for new tokens.
+    _ = try scene.app.call("token.get", ["provider": "paysafe", "forceRefresh": true])
+  }
+
+  @Test("exchange by the partner's backend: code and verifier go out, the access token comes in")
+  func byApp() throws {
+    let scene = try PaysafeScene(provider: "exchange = \"app\"")
+    let flow = try scene.app.startFlow("paysafe", "authorize")
+    try Customer.signIn(at: flow.url)
+    let exchange = try scene.moved(flow, "wants an exchange") {
+      $0.stepType == "exchangeCredential"
+    }
+    let step = try #require(exchange["step"])
+    let granted = try Partner.exchange(
+      scene.sandbox, code: step["credential"]?["code"]?.stringValue ?? "",
+      redirectURI: step["redirectURI"]?.stringValue ?? "",
+      verifier: step["codeVerifier"]?.stringValue ?? "")
+    let success: JSONValue = [
+      "accessToken": granted["access_token"] ?? .null, "expiresIn": "900",
+      "refreshToken": granted["refresh_token"] ?? .null,
+    ]
+    let end = try scene.submit(
+      ["type": "exchangeCredential", "success": success], to: exchange)
+    #expect(end["status"] == "succeeded", "\(end.text)")
+    let fresh = try scene.app.call("token.get", ["provider": "paysafe", "forceRefresh": true])
+    #expect(fresh["accessToken"] != granted["access_token"])
+    // A second answer changes nothing.
+    #expect(
+      try scene.refusal(["type": "exchangeCredential", "success": success], to: end).0
+        == "flow_finished")
+  }
+
+  @Test("an exchange that fails, and one that never comes")
+  func badExchange() throws {
+    let scene = try PaysafeScene(provider: "exchange = \"app\"\nexchange_seconds = 5")
+    for answers in [true, false] {
+      let flow = try scene.app.startFlow("paysafe", "authorize")
+      try Customer.signIn(at: flow.url)
+      let exchange = try scene.moved(flow, "wants an exchange") {
+        $0.stepType == "exchangeCredential"
+      }
+      let end =
+        try answers
+        ? scene.submit(
+          ["type": "exchangeCredential", "failure": ["reason": "backend down"]], to: exchange)
+        : scene.app.finished(exchange)
+      #expect(end["status"] == "failed")
+      #expect(
+        end.failure["reason"] == (answers ? "exchange_failed" : "exchange_timed_out"),
+        "\(end.text)")
+    }
+  }
+
+  @Test("Wallet.configure: the config token's digital fingerprint goes along")
+  func fingerprint() throws {
+    let scene = try PaysafeScene()
+    try scene.set(["requireDigitalFingerprint": true])
+    let flow = try scene.app.startFlow("paysafe", "authorize")
+    #expect(query(flow.url)["digital_fingerprint"]?.isEmpty == false)
+    #expect(try scene.requests("token", grantType: "client_credentials") == 1)
+    try Customer.signIn(at: flow.url)
+    #expect(try scene.app.finished(flow)["status"] == "succeeded")
+  }
+}
+
+@Suite("Paysafe, row by row: sca and operation", .serialized)
+struct PaysafeSCARowTests {
+  @Test("choose (verification) → challenge → by method; sendScaChallenge again = resend")
+  func rows() throws {
+    let scene = try PaysafeScene(signedIn: "alice")
+    let event = try scene.event()
+    let choice = try scene.sca(event)
+    #expect(choice.stepType == "choose")
+    let challenged = try scene.submit(["type": "choose", "id": "OTP.SMS"], to: choice)
+    #expect(challenged.stepType == "enterCode")
+    let resent = try scene.resend(challenged)
+    #expect(try scene.event(event.id)["currentChallenges"] == 2)
+    let end = try scene.enter(scene.code(), to: resent)
+    // The scaDetails of the retry.
+    #expect(end["result"]?["eventId"] == .string(event.id))
+    #expect(end["result"]?["walletOperationId"] == .string(event.operation))
+    #expect(end["result"]?["status"] == "VERIFIED")
+    let states = try scene.app.call(
+      "flow.wait", ["flow": end["id"] ?? .null, "revision": 0, "timeoutMs": 0])["transitions"]
+    let words = states?.arrayValue?.compactMap { $0["state"]?.stringValue } ?? []
+    #expect(words.first == "required")
+    #expect(words.contains("attempting"))
+  }
+
+  @Test("PASSKEYS: invalid_params")
+  func passkeys() throws {
+    let scene = try PaysafeScene(signedIn: "alice")
+    let reply = try scene.app.reply(
+      to: "flow.start",
+      [
+        "provider": "paysafe", "kind": "sca",
+        "params": [
+          "eventId": "e", "walletOperationId": "w", "verification": ["method": "PASSKEYS"],
+        ],
+      ])
+    #expect(reply["error"]?["code"] == -32602, "\(reply.text)")
+  }
+
+  @Test("operation: performed, stepped up, performed again with scaDetails: {status, body}")
+  func operation() throws {
+    let scene = try PaysafeScene(signedIn: "alice")
+    let flow = try scene.pay(
+      "120.00",
+      ["operation": ["summary": "Pay the bakery", "amount": "120.00 EUR", "payee": "Bakery"]])
+    #expect(flow.stepType == "choose", "\(flow.text)")
+    #expect(flow["step"]?["operation"]?["payee"] == "Bakery")
+    let challenged = try scene.submit(["type": "choose", "id": "PIN"], to: flow)
+    #expect(challenged["step"]?["operation"]?["amount"] == "120.00 EUR")
+    let end = try scene.submit(["type": "enterPassword", "password": "2468"], to: challenged)
+    #expect(end["result"]?["status"] == 201, "\(end.text)")
+  }
+
+  @Test("a rule may narrow the wallet calls of a client")
+  func rule() throws {
+    let scene = try PaysafeScene(
+      more: """
+        [[client]]
+        name = "reader"
+        match = { user = \(getuid()) }
+        allow = [
+          "flow.start paysafe/authorize", "flow.start paysafe/operation GET:/wallets/*",
+        ]
+
+        """)
+    try scene.signIn()
+    #expect(try scene.operate("GET", "/wallets/wlt_alice/balance")["result"]?["status"] == 200)
+    let reply = try scene.app.reply(
+      to: "flow.start",
+      [
+        "provider": "paysafe", "kind": "operation",
+        "params": ["method": "POST", "path": "/wallets/wlt_alice/payments", "body": [:]],
+      ])
+    #expect(reply["error"]?["data"]?["reason"] == "permission_denied", "\(reply.text)")
+  }
+}
+
+/// The partner's backend, which holds a client secret of its own.
+enum Partner {
+  static func exchange(
+    _ sandbox: SandboxUnderTest, code: String, redirectURI: String, verifier: String,
+    brand: String = "acme"
+  ) throws -> JSONValue {
+    let secret = "acme-wallet:s3cret%3A%2B%2F%25"
+    let form = [
+      "grant_type": "authorization_code", "code": code, "redirect_uri": redirectURI,
+      "code_verifier": verifier,
+    ]
+    let allowed = CharacterSet.alphanumerics.union(CharacterSet(charactersIn: "-._~"))
+    let text = form.map { name, value in
+      "\(name)=\(value.addingPercentEncoding(withAllowedCharacters: allowed) ?? "")"
+    }.joined(separator: "&")
+    let reply = try Web.send(
+      "POST", "\(sandbox.base)/paysafe/auth/brands/\(brand)/token", body: Array(text.utf8),
+      type: "application/x-www-form-urlencoded",
+      headers: ["Authorization": "Basic \(Data(secret.utf8).base64EncodedString())"])
+    guard reply.status == 200 else { throw TestTrouble("the exchange: \(reply.text)") }
+    return try JSONValue(parsing: reply.body)
+  }
+}

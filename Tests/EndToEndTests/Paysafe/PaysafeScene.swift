@@ -1,0 +1,291 @@
+import Foundation
+import JSONRPC
+import Testing
+import UsherTestKit
+
+/// A wallet provider, a daemon that knows it as `paysafe`, and an app at the daemon's socket; a
+/// test's own.
+struct PaysafeScene {
+  static let clientSecret = "s3cret:+/%"
+
+  let sandbox: SandboxUnderTest
+  let daemon: DaemonUnderTest
+  let app: RawClient
+
+  /// - Parameters:
+  ///   - provider: More lines of the `[[provider]]`.
+  ///   - more: More of the configuration, behind the provider.
+  ///   - operations: The wallet calls there are.
+  ///   - signedIn: Who has signed in already.
+  ///   - logLevel: The daemon's.
+  init(
+    provider: String = "", more: String = "", operations: String = "[\"*:/wallets/*\"]",
+    signedIn user: String? = nil, logLevel: String = "debug"
+  ) throws {
+    sandbox = try SandboxUnderTest()
+    daemon = try DaemonUnderTest(
+      config: """
+        [limits]
+        flow_starts_per_minute = 10000
+
+        """ + sandbox.wallet("operations = \(operations)\n\(provider)") + more, logLevel: logLevel)
+    app = try daemon.client()
+    let set = try daemon.usherctl(
+      ["credential", "set", "paysafe-client-secret"], input: Self.clientSecret)
+    guard set.status == 0 else { throw TestTrouble("credential set: \(set.errors)") }
+    if let user { try signIn(user: user) }
+  }
+
+  init(_ sandbox: SandboxUnderTest, _ daemon: DaemonUnderTest, _ app: RawClient) {
+    self.sandbox = sandbox
+    self.daemon = daemon
+    self.app = app
+  }
+
+  // MARK: The provider
+
+  func set(_ settings: JSONValue) throws {
+    try sandbox.control("POST", "paysafe/settings", settings)
+  }
+
+  /// - Parameter times: How often it strikes; nil until it is mended.
+  func spoil(
+    _ endpoint: String, _ fault: JSONValue, times: Int? = nil, grantType: String? = nil
+  ) throws {
+    var rule: JSONValue = ["endpoint": .string("paysafe.\(endpoint)"), "fault": fault]
+    rule["times"] = times.map { .integer(Int64($0)) }
+    rule["grantType"] = grantType.map { .string($0) }
+    try sandbox.control("POST", "faults", rule)
+  }
+
+  func mend() throws {
+    try sandbox.control("DELETE", "paysafe/settings")
+    try sandbox.control("DELETE", "faults")
+  }
+
+  /// How many requests of a name the provider has seen.
+  func requests(_ endpoint: String, grantType: String? = nil) throws -> Int {
+    try sandbox.requests("paysafe.\(endpoint)", grantType: grantType)
+  }
+
+  /// A new SCA event of a customer; its `eventId` and `walletOperationId`.
+  func event(
+    _ settings: JSONValue = [:], user: String = "alice"
+  ) throws -> (id: String, operation: String) {
+    var request = settings
+    request["username"] = .string(user)
+    let event = try sandbox.control("POST", "paysafe/events", request)
+    guard let id = event["eventId"]?.stringValue,
+      let operation = event["walletOperationId"]?.stringValue
+    else { throw TestTrouble("no event: \(event.text)") }
+    return (id, operation)
+  }
+
+  func event(_ id: String, change: JSONValue? = nil) throws -> JSONValue {
+    try sandbox.control(change == nil ? "GET" : "POST", "paysafe/events/\(id)", change)
+  }
+
+  func decide(_ event: String, approve: Bool) throws {
+    try sandbox.control("POST", "paysafe/events/\(event)/decision", ["approve": .bool(approve)])
+  }
+
+  /// The newest message to anybody of a channel: `sms`, `email`, `push`.
+  func message(_ channel: String) throws -> JSONValue {
+    let all = try sandbox.control("GET", "outbox")["messages"]?.arrayValue ?? []
+    guard let newest = all.first(where: { $0["channel"] == .string(channel) }) else {
+      throw TestTrouble("no \(channel) in the outbox: \(all)")
+    }
+    return newest
+  }
+
+  func messages(_ channel: String) throws -> Int {
+    let all = try sandbox.control("GET", "outbox")["messages"]?.arrayValue ?? []
+    return all.count { $0["channel"] == .string(channel) }
+  }
+
+  /// The code in the newest SMS or e-mail.
+  func code(_ channel: String = "sms") throws -> String {
+    guard let code = try message(channel)["code"]?.stringValue else {
+      throw TestTrouble("the \(channel) has no code")
+    }
+    return code
+  }
+
+  /// A code that is not the right one.
+  func wrongCode(_ channel: String = "sms") throws -> String {
+    try code(channel) == "000000" ? "000001" : "000000"
+  }
+
+  func authenticatorCode(user: String = "alice") throws -> String {
+    let shown = try sandbox.control("GET", "paysafe/authenticator?username=\(user)")
+    return shown["code"]?.stringValue ?? ""
+  }
+
+  /// What the wallet has performed.
+  func performed(_ method: String? = nil) throws -> [JSONValue] {
+    let all = try sandbox.control("GET", "paysafe/operations")["operations"]?.arrayValue ?? []
+    return all.filter { method == nil || $0["method"] == method.map { .string($0) } }
+  }
+
+  // MARK: The daemon
+
+  @discardableResult
+  func signIn(user: String = "alice", params: JSONValue = [:]) throws -> JSONValue {
+    let flow = try app.startFlow("paysafe", "authorize", params: params)
+    try Customer.signIn(at: flow.url, user: user)
+    let end = try app.finished(flow)
+    guard end["status"] == "succeeded" else { throw TestTrouble("not signed in: \(end.text)") }
+    return end
+  }
+
+  /// Starts an SCA flow, up to its first step that is not `wait`.
+  func sca(
+    _ event: (id: String, operation: String), _ more: JSONValue = [:]
+  ) throws -> JSONValue {
+    var params = more
+    params["eventId"] = .string(event.id)
+    params["walletOperationId"] = .string(event.operation)
+    return try app.startFlow("paysafe", "sca", params: params)
+  }
+
+  /// Answers the step, and returns the flow at the next step that is not `wait`, or its end.
+  func submit(_ input: JSONValue, to flow: JSONValue, waitMs: Int64 = 15_000) throws -> JSONValue {
+    try app.flow(in: app.call("flow.submit", submission(input, to: flow, waitMs), within: 20))
+  }
+
+  /// The reason of the refusal, and the field.
+  func refusal(_ input: JSONValue, to flow: JSONValue) throws -> (String?, String?) {
+    let reply = try app.reply(to: "flow.submit", submission(input, to: flow, 0))
+    let data = reply["error"]?["data"]
+    return (data?["reason"]?.stringValue, data?["field"]?.stringValue)
+  }
+
+  private func submission(_ input: JSONValue, to flow: JSONValue, _ waitMs: Int64) -> JSONValue {
+    [
+      "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null, "input": input,
+      "waitMs": .integer(waitMs),
+    ]
+  }
+
+  func enter(_ code: String, to flow: JSONValue) throws -> JSONValue {
+    try submit(["type": "enterCode", "code": .string(code)], to: flow)
+  }
+
+  func resend(_ flow: JSONValue) throws -> JSONValue {
+    try submit(["type": "enterCode", "resend": true], to: flow)
+  }
+
+  func operate(
+    _ method: String, _ path: String, body: JSONValue? = nil, _ more: JSONValue = [:],
+    waitMs: Int64 = 15_000
+  ) throws -> JSONValue {
+    var params = more
+    params["method"] = .string(method)
+    params["path"] = .string(path)
+    params["body"] = body
+    return try app.flow(
+      in: app.call(
+        "flow.start",
+        [
+          "provider": "paysafe", "kind": "operation", "params": params, "waitMs": .integer(waitMs),
+        ], within: 20))
+  }
+
+  func pay(_ amount: String, _ more: JSONValue = [:], waitMs: Int64 = 15_000) throws -> JSONValue {
+    try operate(
+      "POST", "/wallets/wlt_alice/payments",
+      body: ["amount": .string(amount), "currency": "EUR", "payee": "Bakery"], more,
+      waitMs: waitMs)
+  }
+
+  func flow(_ flow: JSONValue) throws -> JSONValue {
+    try app.flow(in: app.call("flow.get", ["flow": flow["id"] ?? .null]))
+  }
+
+  /// Waits until the flow has moved on to something that holds.
+  func moved(
+    _ flow: JSONValue, within seconds: Double = 20, _ what: String,
+    until holds: (JSONValue) -> Bool
+  ) throws -> JSONValue {
+    var flow = flow
+    try eventually(within: seconds, "the flow \(what): \(flow.text)") {
+      if holds(flow) { return true }
+      flow = try app.flow(
+        in: app.call(
+          "flow.wait",
+          [
+            "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null, "timeoutMs": 2000,
+          ]))
+      return holds(flow)
+    }
+    return flow
+  }
+}
+
+extension SandboxUnderTest {
+  /// A `[[provider]]` of type paysafe that leads here.
+  func wallet(_ more: String = "") -> String {
+    """
+    [[provider]]
+    name = "paysafe"
+    type = "paysafe"
+    base_url = "\(base)/paysafe"
+    brand_identity = "acme"
+    client_id = "acme-wallet"
+    client_credential = "paysafe-client-secret"
+    poll_seconds = 1
+    \(more)
+
+    """
+  }
+}
+
+/// A customer at the brand's pages, without a browser: reads the form and sends it.
+enum Customer {
+  static let pins = ["alice": "2468", "bob": "1357"]
+
+  /// Signs in (or denies), and returns where the provider sends the browser.
+  static func decide(
+    at url: String, user: String = "alice", secret: [String: String]? = nil, allow: Bool = true
+  ) throws -> Web.Reply {
+    let page = try Web.get(url)
+    guard let parts = URLComponents(string: url), let port = parts.port else {
+      throw TestTrouble("not a page of the sandbox: \(url)")
+    }
+    var form =
+      secret
+      ?? (page.text.contains("name=\"pin\"")
+        ? ["pin": pins[user] ?? ""] : ["password": "\(user)-password"])
+    for match in page.text.matches(of: /name="(transaction|csrf)" value="([^"]*)"/) {
+      form[String(match.1)] = String(match.2)
+    }
+    guard form["transaction"] != nil else { throw TestTrouble("no form: \(page.text)") }
+    form["username"] = user
+    form["action"] = allow ? "login" : "deny"
+    let path = parts.path.replacing(/authorize$/, with: "login")
+    return try Web.post("http://127.0.0.1:\(port)\(path)", form: form)
+  }
+
+  /// The whole way: signs in, and lets the browser follow the redirect to the daemon's listener.
+  @discardableResult
+  static func signIn(at url: String, user: String = "alice", allow: Bool = true) throws -> Web.Reply
+  {
+    guard let back = try decide(at: url, user: user, allow: allow).location else {
+      throw TestTrouble("the provider did not redirect")
+    }
+    return try Web.get(back)
+  }
+}
+
+extension JSONValue {
+  var text: String { String(decoding: encoded(), as: UTF8.self) }
+
+  /// The page of a flow's `openURL` step.
+  var url: String { self["step"]?["url"]?.stringValue ?? "" }
+
+  var stepType: String? { self["step"]?["type"]?.stringValue }
+
+  var problem: String? { self["problem"]?["reason"]?.stringValue }
+
+  var failure: JSONValue { self["failure"] ?? .null }
+}

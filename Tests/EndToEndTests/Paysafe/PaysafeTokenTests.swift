@@ -1,0 +1,115 @@
+import Foundation
+import JSONRPC
+import Testing
+import UsherTestKit
+
+/// Trap 5: a grant that lives half an hour, and what keeps it alive.
+@Suite("Paysafe's tokens", .serialized)
+struct PaysafeTokenTests {
+  @Test("900 and 1800 seconds; a refresh rotates, with the secret url-encoded in Basic")
+  func lifetimes() throws {
+    let scene = try PaysafeScene(signedIn: "alice")
+    let token = try scene.app.call("token.get", ["provider": "paysafe"])
+    let expiresAt = try #require(token["expiresAt"]?.stringValue)
+    let left = try #require(ISO8601DateFormatter.lenient(expiresAt)).timeIntervalSinceNow
+    #expect((840...900).contains(left))
+    let fresh = try scene.app.call("token.get", ["provider": "paysafe", "forceRefresh": true])
+    #expect(fresh["accessToken"] != token["accessToken"])
+    #expect(try scene.requests("token", grantType: "refresh_token") == 1)
+  }
+
+  @Test("trap 5: past the refresh window a new log-in is needed, and nobody is asked")
+  func deadGrant() throws {
+    let scene = try PaysafeScene()
+    try scene.set(["accessTokenSeconds": 1, "refreshTokenSeconds": 2])
+    try scene.signIn()
+    try eventually(within: 10, "the grant dies") {
+      let accounts = try scene.app.call("account.list")["accounts"]?.arrayValue
+      return accounts?.first?["tokens"]?[0]?["status"] == "dead"
+    }
+    let asked = try scene.requests("token", grantType: "refresh_token")
+    let reply = try scene.app.reply(to: "token.get", ["provider": "paysafe"])
+    #expect(reply["error"]?["data"]?["reason"] == "reauthentication_required", "\(reply.text)")
+    #expect(reply["error"]?["data"]?["next"]?["params"]?["kind"] == "authorize")
+    #expect(try scene.requests("token", grantType: "refresh_token") == asked)
+  }
+
+  @Test("an owner hears before his grant dies, and when it has")
+  func warning() throws {
+    let scene = try PaysafeScene(more: "[token]\ngrant_warning_seconds = 2\n")
+    let listener = try scene.daemon.client()
+    _ = try listener.call("events.subscribe", ["topics": ["token"]])
+    try scene.set(["accessTokenSeconds": 2, "refreshTokenSeconds": 4])
+    try scene.signIn()
+    #expect(try listener.nextEvent() == "expiring")
+    #expect(try listener.nextEvent() == "dead")
+  }
+
+  @Test("with keepAlive the token is renewed ahead of its end though nobody asks, over a restart")
+  func keepAlive() throws {
+    let scene = try PaysafeScene()
+    try scene.set(["accessTokenSeconds": 3, "refreshTokenSeconds": 6])
+    try scene.signIn(params: ["keepAlive": true])
+    try eventually(within: 15, "it is renewed twice") {
+      try scene.requests("token", grantType: "refresh_token") >= 2
+    }
+    try scene.daemon.restart()
+    let before = try scene.requests("token", grantType: "refresh_token")
+    try eventually(within: 15, "it is renewed again") {
+      try scene.requests("token", grantType: "refresh_token") > before
+    }
+    let token = try scene.daemon.client().call(
+      "token.get", ["provider": "paysafe", "minValidSeconds": 0])
+    #expect(token["accessToken"]?.stringValue?.isEmpty == false)
+  }
+
+  @Test("without keepAlive nothing is renewed before somebody asks")
+  func onDemand() throws {
+    let scene = try PaysafeScene()
+    try scene.set(["accessTokenSeconds": 2, "refreshTokenSeconds": 60])
+    try scene.signIn()
+    try eventually(within: 10, "the access token dies") {
+      let accounts = try scene.app.call("account.list")["accounts"]?.arrayValue
+      return accounts?.first?["tokens"]?[0]?["status"] == "refreshable"
+    }
+    #expect(try scene.requests("token", grantType: "refresh_token") == 0)
+    _ = try scene.app.call("token.get", ["provider": "paysafe", "minValidSeconds": 0])
+    #expect(try scene.requests("token", grantType: "refresh_token") == 1)
+  }
+
+  @Test("forgetting an account wipes it: there is no revocation endpoint")
+  func forgetting() throws {
+    let scene = try PaysafeScene(signedIn: "alice")
+    let reply = try scene.app.call("account.forget", ["provider": "paysafe"])
+    #expect(reply["revoked"] == "skipped", "\(reply.text)")
+    #expect(try scene.app.call("account.list")["accounts"] == [])
+  }
+
+  @Test("provider.check says whether credential and token endpoint are right")
+  func check() throws {
+    let scene = try PaysafeScene()
+    let good = try scene.daemon.admin().call("provider.check", ["provider": "paysafe"])
+    #expect(good["healthy"] == true, "\(good.text)")
+    _ = try scene.daemon.usherctl(["credential", "set", "paysafe-client-secret"], input: "wrong")
+    let bad = try scene.daemon.admin().call("provider.check", ["provider": "paysafe"])
+    #expect(bad["healthy"] == false, "\(bad.text)")
+  }
+}
+
+extension RawClient {
+  /// What the next event says happened.
+  fileprivate func nextEvent() throws -> String? {
+    while let message = try receive(within: 15) {
+      if let event = message["params"]?["event"] { return event["what"]?.stringValue }
+    }
+    return nil
+  }
+}
+
+extension ISO8601DateFormatter {
+  fileprivate static func lenient(_ text: String) -> Date? {
+    let formatter = ISO8601DateFormatter()
+    formatter.formatOptions.insert(.withFractionalSeconds)
+    return formatter.date(from: text) ?? ISO8601DateFormatter().date(from: text)
+  }
+}
