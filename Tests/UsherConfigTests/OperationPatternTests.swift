@@ -50,6 +50,8 @@ struct OperationPatternTests {
       ("GET:/*/*/c", "GET:/a/b/c", true), ("GET:/*/*/c", "GET:/a/c", false),
       ("GET:/a*/b", "GET:/a/b", true), ("GET:/a*/b", "GET:/a1/b", true),
       ("GET:/a*/b", "GET:/a/x/b", false), ("GET:/**/b", "GET:/a/x/b", false),
+      ("GET:/*b", "GET:/ab", true), ("GET:/*b", "GET:/a/b", false),
+      ("GET:/a/*-x", "GET:/a/7/8-x", false), ("GET:/a/*-x", "GET:/a/7-x", true),
     ])
   func segments(pattern: String, operation: String, isMatch: Bool) throws {
     #expect(try matches(pattern, operation) == isMatch)
@@ -140,17 +142,15 @@ struct OperationPatternTests {
     #expect(throws: Refusal(problem)) { try OperationPattern(setting: pattern) }
   }
 
-  @Test("many stars and long paths take no time to speak of")
+  @Test("many stars and long paths take no time to speak of", .timeLimit(.minutes(1)))
   func time() throws {
-    let long = String(repeating: "a", count: 200_000)
     let stars = "GET:/" + String(repeating: "*a", count: 500) + "b"
-    #expect(try !matches(stars, "GET:/" + long))
-    let segments = "GET:" + String(repeating: "/*", count: 500) + "/b"
+    #expect(try !matches(stars, "GET:/" + String(repeating: "a", count: 200_000)))
+    let pattern = try OperationPattern(setting: "GET:" + String(repeating: "/*", count: 500) + "/b")
     let path = "GET:" + String(repeating: "/a", count: 200_000)
-    let began = ContinuousClock.now
-    for _ in 0..<20 { #expect(try !matches(segments, path)) }
+    for _ in 0..<2000 {
+      guard !pattern.matches(path) else { return #expect(Bool(false)) }
+    }
     #expect(try matches("GET:/*", path))
-    #expect(try !matches("POST:/*", path))
-    #expect(ContinuousClock.now - began < .seconds(10))
   }
 }

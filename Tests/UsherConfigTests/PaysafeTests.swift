@@ -233,6 +233,7 @@ struct PaysafeTests {
       ("authorize", "/auth/{brand}/authorize", mayHave), ("token", "/{eventId}/token", mayHave),
       ("token", "/{brandIdentity}/{brandIdentity}", mayHave),
       ("token", "https://id.example.com{}", mayHave),
+      ("token", "/{{brandIdentity}", mayHave), ("token", "/{brandIdentity}}", mayHave),
       ("challenge", "/events/{brandIdentity}/challenges", mustHave),
       ("challenge", "/events/challenges", mustHave), ("attempt", "/attempts", mustHave),
       ("event", "/events", mustHave), ("event", "/events/{eventId", mustHave),
