@@ -46,10 +46,10 @@ private struct Browser {
 
   /// From the first page through sign-in to the decision.
   func decide(_ decision: String, on page: Reply) async throws -> Reply {
-    var fields = try page.hiddenFields()
+    var fields = try page.hidden()
     fields.merge(["username": "alice", "password": "alice-password"]) { $1 }
     let consent = try await send(.post, "/oidc/login", fields)
-    fields = try consent.hiddenFields()
+    fields = try consent.hidden()
     fields["decision"] = decision
     return try await send(.post, "/oidc/consent", fields)
   }
@@ -72,26 +72,8 @@ private struct Browser {
   }
 }
 
-extension Reply {
-  fileprivate var text: String { String(decoding: body, as: UTF8.self) }
-
-  fileprivate func hiddenFields() throws -> [String: String] {
-    let page = text
-    let fields = page.matches(of: /name="(transaction|csrf)" value="([^"]*)"/)
-    #expect(fields.count == 2, "a page with a form: \(page)")
-    return Dictionary(uniqueKeysWithValues: fields.map { (String($0.1), String($0.2)) })
-  }
-
-  /// What a redirect tells the client.
-  fileprivate func parameters() throws -> [String: String] {
-    let location = try #require(headers["Location"])
-    let items = try #require(URLComponents(string: location)).queryItems ?? []
-    return Dictionary(uniqueKeysWithValues: items.map { ($0.name, $0.value ?? "") })
-  }
-}
-
 /// A JWT taken apart.
-private struct Parts {
+struct Parts {
   let header: JSON
   let claims: JSON
   let signed: [UInt8]
@@ -173,7 +155,7 @@ struct ProviderTests {
     #expect(denied["error"] == "access_denied")
     #expect(denied["state"] == "a&b")
     #expect(denied["iss"] == "http://127.0.0.1:1/oidc")
-    var fields = try await browser.authorize().hiddenFields()
+    var fields = try await browser.authorize().hidden()
     fields["action"] = "cancel"
     let cancelled = try await browser.send(.post, "/oidc/login", fields)
     #expect(try cancelled.parameters()["error"] == "access_denied")
@@ -219,7 +201,7 @@ struct ProviderTests {
     let page = try await browser.authorize(["login_hint": "\"><script>"])
     #expect(!page.text.contains("<script>"))
     #expect(page.text.contains("not a real"))
-    var fields = try page.hiddenFields()
+    var fields = try page.hidden()
     fields.merge(["username": "alice", "password": "wrong"]) { $1 }
     let again = try await browser.send(.post, "/oidc/login", fields)
     #expect(again.status == 403)

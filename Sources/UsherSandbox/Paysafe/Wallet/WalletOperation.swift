@@ -39,7 +39,9 @@ struct ScaProof: Sendable, Hashable {
   let eventID: String
   let walletOperationID: String
   let form: WalletOperation.Form
+}
 
+extension ScaProof {
   /// What a call carries, and its body without it.
   ///
   /// Throws where both ways are used at once, or one is not what it should be.

@@ -1,0 +1,163 @@
+import Foundation
+import Testing
+
+@testable import UsherSandbox
+
+@Suite("Paysafe: values")
+struct PaysafeValueTests {
+  @Test("verifications are written with a channel or without")
+  func names() {
+    for name in ["OTP.SMS", "PIN", "BIOMETRIC.REDIRECT", "PUSH_NOTIFICATION"] {
+      #expect(Verification(name)?.name == name)
+    }
+    for name in ["", "otp", "OTP.", ".SMS", "OTP.FAX", "OTP.SMS.EMAIL", "SMS"] {
+      #expect(Verification(name) == nil)
+    }
+  }
+
+  @Test("what the sandbox can do with a verification")
+  func kinds() {
+    let kinds: [(String, Verification.Kind?)] = [
+      ("OTP.SMS", .sms), ("OTP.EMAIL", .email), ("OTP.AUTHENTICATOR", .authenticator),
+      ("PIN", .pin), ("PASSWORD", .password), ("PUSH_NOTIFICATION", .push),
+      ("BIOMETRIC.PUSH_NOTIFICATION", .push), ("PIN.REDIRECT", .redirect), ("OTP", nil),
+      ("PASSKEYS", nil), ("BIOMETRIC", nil), ("PIN.SMS", nil),
+    ]
+    for (name, kind) in kinds { #expect(Verification(name)?.kind == kind, "\(name)") }
+  }
+
+  @Test("a person is asked only in ways that she has, and a target tells little")
+  func people() {
+    let poor = User(username: "zoe", password: "p")
+    #expect(!Verification(.otp, .sms).isAvailable(to: poor))
+    #expect(!Verification(.pin).isAvailable(to: poor))
+    #expect(Verification(.password).isAvailable(to: poor))
+    #expect(Verification(.otp, .sms).target(of: Users.standard[0]) == "+44 ••• 123")
+    #expect(Verification(.otp, .email).target(of: Users.standard[0]) == "a•••@example.com")
+    #expect(Verification(.pin).target(of: Users.standard[0]) == nil)
+  }
+
+  @Test(
+    "amounts are exact",
+    arguments: [
+      ("120.00", 12_000), ("0.1", 10), ("7", 700), (7, 700), (.number(0.29), 29),
+      (.number(1_000_000.01), 100_000_001),
+    ] as [(JSON, Int)])
+  func amounts(_ json: JSON, _ cents: Int) {
+    #expect(Amount(json)?.cents == cents)
+  }
+
+  @Test(
+    "what is no amount is refused",
+    arguments: [
+      "", "-1", "1.234", "1.", ".5", "1,50", "1e3", "1.0.0", "9999999999", "١",
+      -1, .number(1.234), .number(1e300), .null, true, [], 1_000_000_000,
+    ] as [JSON])
+  func noAmounts(_ json: JSON) {
+    #expect(Amount(json) == nil)
+  }
+
+  @Test("an amount is written with its cents")
+  func amountText() {
+    #expect(Amount(cents: 12_005).text == "120.05")
+    #expect(Amount(cents: 7).text == "0.07")
+  }
+
+  @Test("a return URL is http or https, without fragment and without a name before its host")
+  func returnURLs() {
+    #expect(ReturnURL("https://a.example/back?x=1")?.address == "https://a.example/back")
+    for text in ["http://127.0.0.1:5/x", "http://[::1]:5/x"] {
+      #expect(ReturnURL(text)?.isLoopback == true)
+    }
+    for text in ["https://127.0.0.1.evil.example/", "http://localhost/"] {
+      #expect(ReturnURL(text)?.isLoopback == false)
+    }
+    for text in [
+      "", "/back", "javascript:alert(1)", "ftp://a.example/", "https://a.example/#x", "https://",
+      "https://127.0.0.1@evil.example/", "https://a.example/ä", "https://a.example/ x",
+      "https://a.example/" + String(repeating: "x", count: 2048),
+    ] {
+      #expect(ReturnURL(text) == nil, "\(text)")
+    }
+  }
+
+  @Test("an operation's digest is of method, path, query and body, in whatever order")
+  func digests() throws {
+    func digest(
+      _ method: Endpoint.Method = .post, _ path: String = "/p", query: String = "",
+      _ body: String? = #"{"a":1,"b":{"c":[1,2],"d":null}}"#
+    ) throws -> String {
+      var call = Call(method, path, base: "")
+      call.query = query
+      return WalletOperation(
+        call, body: try body.map { try JSON(parsing: Array($0.utf8)) }, summary: "",
+        announced: .header
+      ).digest
+    }
+    let known = try digest()
+    #expect(known.count == 64)
+    #expect(try digest(.post, "/p", query: "", #"{ "b": {"d":null, "c":[1,2]}, "a":1 }"#) == known)
+    #expect(try digest(.put) != known)
+    #expect(try digest(.post, "/q") != known)
+    #expect(try digest(query: "x=1") != known)
+    #expect(try digest(.post, "/p", query: "", #"{"a":1,"b":{"c":[2,1],"d":null}}"#) != known)
+    #expect(try digest(.post, "/p", query: "", #"{"a":1,"b":{"c":[1,2]}}"#) != known)
+    #expect(try digest(.post, "/p", query: "", nil) != known)
+  }
+
+  @Test("a retry's proof stands in the header or in the body, never in both")
+  func proofs() throws {
+    let details: JSON = ["eventId": "e", "walletOperationId": "w"]
+    func take(_ header: JSON?, _ body: JSON?) throws -> (ScaProof?, JSON?) {
+      var call = Call(.post, "/p", base: "")
+      call.headers["sca-authorization"] = header.map {
+        Data($0.encoded()).base64EncodedString()
+      }
+      return try ScaProof.take(from: call, body)
+    }
+    let inHeader = try take(["scaDetails": details], ["a": 1])
+    #expect(inHeader.0?.form == .header)
+    #expect(inHeader.1 == ["a": 1])
+    let inBody = try take(nil, ["a": 1, "scaDetails": details])
+    #expect(inBody.0?.eventID == "e")
+    #expect(inBody.0?.walletOperationID == "w")
+    #expect(inBody.0?.form == .body)
+    #expect(inBody.1 == ["a": 1])
+    #expect(try take(nil, ["a": 1]).0 == nil)
+    let wrong: [(JSON?, JSON?)] = [
+      (["scaDetails": details], ["scaDetails": details]), (details, nil), ("x", nil),
+      (["scaDetails": ["eventId": "e"]], nil), (["scaDetails": details, "more": 1], nil),
+      (nil, ["scaDetails": .null]), (nil, ["scaDetails": ["eventId": 1]]),
+      (nil, ["scaDetails": ["eventId": "", "walletOperationId": "w"]]),
+    ]
+    for (header, body) in wrong {
+      #expect(refusal { _ = try take(header, body) } == "invalid_request")
+    }
+  }
+
+  @Test(
+    "a setting that nobody knows or that does not fit is refused",
+    arguments: [
+      ["nope": 1], ["codeSeconds": -1], ["announce": "smoke"], ["announceStatus": 401],
+      ["announceStatus": 302], ["attemptStatus": 204], ["redirectStatus": "maybe"],
+      ["availableVerifications": ["PASSKEYS"]], ["availableVerifications": ["FAX"]],
+      ["availableVerifications": "PIN"], ["returnUrls": ["x"]], ["allowableAttempts": -1],
+      ["nextCounters": ["attempts": 1]], ["nextCounters": ["currentAttempts": -1]],
+      ["scaAmount": -1], ["omitCounters": 1],
+    ] as [[String: JSON]])
+  func refusedSettings(_ changes: [String: JSON]) {
+    #expect(refusal { _ = try PaysafeSettings().changed(by: changes) } == "invalid_request")
+  }
+
+  @Test("settings change one by one, null brings back the default")
+  func settings() throws {
+    let changed = try PaysafeSettings().changed(by: [
+      "announce": "body", "scaAmount": 0, "nextCounters": ["currentAttempts": 2],
+    ])
+    #expect(changed.announce == .body)
+    #expect(changed.nextCounters == ["currentAttempts": 2])
+    let back = try changed.changed(by: ["announce": .null])
+    #expect(back.announce == .header)
+    #expect(back.scaAmount == 0)
+  }
+}
