@@ -2,6 +2,8 @@
 """A person at a provider's pages, in headless Chromium; needs playwright from PyPI.
 
 browser.py sandbox URL allow|deny [USER_CODE]     usher-sandbox's pages
+browser.py paysafe URL allow|deny                 the sandbox's page with a PIN
+browser.py redirect URL allow|deny                the sandbox's page that approves an SCA event
 browser.py glewlwyd URL allow [USER_CODE]         glewlwyd's pages
 
 Writes what the browser shows at the end as JSON: {"title", "text", "url"}, without the
@@ -42,6 +44,29 @@ class Person:
         self.look("sandbox-consent")
         self.page.click("#allow" if self.allows else "#deny")
         self.page.wait_for_selector("h1")
+
+    def at_paysafe(self):
+        """First a wrong PIN, then the right one."""
+        page = self.page
+        page.wait_for_selector("#pin")
+        self.look("paysafe-login")
+        if not self.allows:
+            page.click("#deny")
+            return page.wait_for_selector("h1")
+        for pin in ["0000", "2468"]:
+            page.fill("#username", "alice")
+            page.fill("#pin", pin)
+            page.click("#login")
+            page.wait_for_selector("#problem" if pin == "0000" else "h1")
+            self.look("paysafe-wrong" if pin == "0000" else "paysafe-done")
+            if pin == "0000" and page.input_value("#pin"):
+                raise RuntimeError("the page keeps the PIN that was typed")
+        page.wait_for_url(lambda url: "/callback" in url)
+
+    def at_redirect(self):
+        self.look("redirect")
+        with self.page.expect_navigation(wait_until="commit"):
+            self.page.click("#approve" if self.allows else "#deny")
 
     def at_glewlwyd(self):
         """A script draws its pages, one after another, by what its server answers."""
@@ -84,7 +109,10 @@ def main(pages, url, decision, user_code=None):
         page.set_default_timeout(SECONDS * 1000)
         page.goto(url)
         person = Person(page, decision, user_code)
-        {"sandbox": person.at_sandbox, "glewlwyd": person.at_glewlwyd}[pages]()
+        {
+            "sandbox": person.at_sandbox, "paysafe": person.at_paysafe,
+            "redirect": person.at_redirect, "glewlwyd": person.at_glewlwyd,
+        }[pages]()
         person.look("end")
         print(json.dumps({
             "title": page.title(), "text": page.inner_text("body"),

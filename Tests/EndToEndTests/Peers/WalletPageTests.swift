@@ -1,0 +1,74 @@
+import JSONRPC
+import Testing
+import UsherTestKit
+
+/// A brand's pages and the page that approves an SCA event, in a real browser.
+@Suite(
+  "The wallet's pages in a browser", .serialized,
+  .enabled(
+    if: Peers.areHere, "SKIPPED, NOT PROVEN: Packaging/install-dependencies test must have run"))
+struct WalletPageTests {
+  let sandbox: SandboxUnderTest
+  let daemon: DaemonUnderTest
+
+  init() throws {
+    sandbox = try SandboxUnderTest()
+    daemon = try DaemonUnderTest(
+      config: """
+        [[provider]]
+        name = "paysafe"
+        type = "paysafe"
+        base_url = "\(sandbox.base)/paysafe"
+        brand_identity = "acme"
+        client_id = "acme-public"
+
+        """)
+  }
+
+  @Test("a wrong PIN, then the right one: the person sees that it is done, the app gets a token")
+  func pin() throws {
+    let client = try daemon.client()
+    let (flow, page) = try client.signIn("paysafe", at: .paysafe)
+    #expect(page.title == "Signed in")
+    #expect(page.url.hasPrefix("http://127.0.0.1:"))
+    #expect(page.url.hasSuffix("/callback"))
+    #expect(flow["status"] == "succeeded")
+    #expect(try !client.accessToken("paysafe").isEmpty)
+  }
+
+  @Test("who gives up at the PIN page has denied")
+  func denied() throws {
+    let (flow, page) = try daemon.client().signIn("paysafe", at: .paysafe, .deny)
+    #expect(page.title == "Not signed in")
+    #expect(flow["failure"]?["reason"] == "denied")
+  }
+
+  @Test("a restart of the daemon while the PIN page is open loses nothing")
+  func restart() throws {
+    let flow = try daemon.client().startFlow("paysafe")
+    try daemon.restart()
+    let page = try Browser.visit(
+      try #require(flow["step"]?["url"]?.stringValue), .paysafe)
+    #expect(page.title == "Signed in")
+    #expect(try daemon.client().finished(flow)["status"] == "succeeded")
+  }
+
+  @Test("an event is approved at the provider's page, which the flow notices by itself")
+  func redirect() throws {
+    let client = try daemon.client()
+    _ = try client.signIn("paysafe", at: .paysafe)
+    let event = try sandbox.control("POST", "paysafe/events", ["username": "alice"])
+    let flow = try client.startFlow(
+      "paysafe", "sca",
+      params: [
+        "eventId": event["eventId"] ?? .null,
+        "walletOperationId": event["walletOperationId"] ?? .null,
+        "verification": ["method": "BIOMETRIC", "channel": "REDIRECT"],
+        "returnUrl": .string("\(sandbox.base)/outbox"),
+      ])
+    let url = try #require(flow["step"]?["url"]?.stringValue)
+    let page = try Browser.visit(url, .redirect)
+    #expect(page.url == "\(sandbox.base)/outbox")
+    #expect(try client.finished(flow)["status"] == "succeeded")
+  }
+}
