@@ -49,11 +49,15 @@ enum Steps {
     """#
   }
 
-  static let exchange = #"""
+  static let exchange = exchange(until: "01:00")
+
+  static func exchange(until deadline: String) -> String {
+    #"""
     {"type":"exchangeCredential","credential":{"type":"authCode","code":"c-1"},\#
     "codeVerifier":"v-1","redirectURI":"http://127.0.0.1:1/c","requestId":"q",\#
-    "deadline":"2030-01-01T00:01:00Z"}
+    "deadline":"2030-01-01T00:\#(deadline)Z"}
     """#
+  }
 }
 
 extension Exchange {

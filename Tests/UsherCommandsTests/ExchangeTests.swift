@@ -17,7 +17,9 @@ struct ExchangeTests {
     ] as [(String, JSONValue)])
   func byHand(typed: String, input: JSONValue) async throws {
     let (outcome, terminal) = try await answering(
-      Steps.exchange, typed: ["what?", #"{"n":true}"#, #"{"failure":{}}"#, typed], with: input)
+      Steps.exchange,
+      typed: ["what?", #"{"n":true}"#, #"{"failure":{"reason":"r"},"n":1}"#, typed],
+      with: input)
     #expect(terminal.hiddenLines.last == typed)
     #expect(
       outcome.error == """
@@ -93,6 +95,17 @@ struct ExchangeTests {
       ])
     #expect(outcome.error.contains("usherctl: no answer came\nreason: exchange_timed_out\n"))
     #expect(outcome.status == 3)
+  }
+
+  @Test("a command whose time is over from the begin is not run")
+  func over() async throws {
+    let outcome = try await usherctl(
+      "flow run work authorize --exchange-command swap",
+      asking: [
+        .start([:], Reply.flow(1, step: Steps.exchange(until: "00:00"))),
+        .wait(after: 1, Reply.flow(2, status: "succeeded")),
+      ])
+    #expect(outcome.error == "the exchange command has 0 s\n")
   }
 
   @Test("a flow that moves on ends the command that runs for it")

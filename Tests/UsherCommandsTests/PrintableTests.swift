@@ -32,4 +32,14 @@ struct PrintableTests {
     Console(terminal).table(["NAME", "B"], [["a\u{1B}", ""], ["long name", "x"]])
     #expect(terminal.output == "NAME       B\na\u{FFFD}         -\nlong name  x\n")
   }
+
+  @Test("a line is written over only where it fits, and without what could move the cursor")
+  func rewrite() {
+    let terminal = ScriptedTerminal(columns: 4)
+    let console = Console(terminal)
+    #expect(console.rewriteLineAbove("a\u{1B}c"))
+    #expect(terminal.error == "\u{1B}7\u{1B}[A\ra\u{FFFD}c\u{1B}[K\u{1B}8")
+    #expect(!console.rewriteLineAbove("abcd"))
+    #expect(!Console(ScriptedTerminal()).rewriteLineAbove("a"))
+  }
 }

@@ -56,7 +56,9 @@ struct ShellTests {
   func endless() async throws {
     let path = FakeDaemon.freshPath()
     defer { FakeDaemon.removeFolder(of: path) }
-    let ending = try await run("sleep 90 & echo $! >\(path); exec cat /dev/zero")
+    let stubborn = "sh -c 'trap \"\" TERM; echo $$ >\(path); exec sleep 90'"
+    let ending = try await run(
+      "\(stubborn) & until [ -s \(path) ]; do :; done; exec cat /dev/zero")
     #expect(ending == .endless)
     let text = try String(contentsOf: URL(filePath: path), encoding: .utf8)
     let process = try #require(Int(text.dropLast()))
