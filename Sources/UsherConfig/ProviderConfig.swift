@@ -43,11 +43,13 @@ package struct ProviderConfig: SettingsSection {
 package enum ProviderSettings: Equatable, Sendable {
   case oidc(OIDCSettings)
   case paysafe(PaysafeSettings)
+  case truecaller(TruecallerSettings)
 
   package var type: ProviderType {
     switch self {
     case .oidc: .oidc
     case .paysafe: .paysafe
+    case .truecaller: .truecaller
     }
   }
 
@@ -55,6 +57,7 @@ package enum ProviderSettings: Equatable, Sendable {
     switch type {
     case .oidc: .oidc(.blank)
     case .paysafe: .paysafe(.blank)
+    case .truecaller: .truecaller(.blank)
     }
   }
 
@@ -66,6 +69,9 @@ package enum ProviderSettings: Equatable, Sendable {
     case .paysafe(var settings):
       settings.bind(table)
       self = .paysafe(settings)
+    case .truecaller(var settings):
+      settings.bind(table)
+      self = .truecaller(settings)
     }
   }
 }
@@ -74,9 +80,10 @@ package enum ProviderSettings: Equatable, Sendable {
 package enum ProviderType: String, TextSetting, Codable, CaseIterable, Equatable, Sendable {
   case oidc
   case paysafe
+  case truecaller
 
   /// Types that are known by name, for a better answer than "unknown".
-  private static let notYet = ["gopay", "truecaller", "freedomid", "bsa"]
+  private static let notYet = ["gopay", "freedomid", "bsa"]
 
   package init(setting text: String) throws(Refusal) {
     if let type = ProviderType(rawValue: text) {

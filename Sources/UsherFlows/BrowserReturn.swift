@@ -122,17 +122,12 @@ extension RedirectAnswer {
     default: return .rejected(word)
     }
   }
-
-  /// - Throws: Where there is neither a code nor an error.
-  func anyCode() throws(UnusableReply) -> Secret {
-    guard let code, !code.isEmpty else {
-      throw UnusableReply("the provider's answer has neither a code nor an error")
-    }
-    return code
-  }
 }
 
 extension Failure {
+  static let neitherCodeNorError = Failure.protocolError(
+    "the provider's answer has neither a code nor an error")
+
   fileprivate static func noListener(_ message: String) -> Failure {
     Failure(
       reason: .invalidRequest, title: "No way back from the browser",

@@ -8,7 +8,8 @@ extension HTTPReply {
   /// that text is shown to people and logged. Values shorter than eight bytes are left: what is
   /// secret is longer, and words would be torn.
   package func withoutEchoes(of request: HTTPRequest) -> HTTPReply {
-    guard status >= 400 || jsonObject?["error"] != nil else { return self }
+    let members = status < 400 ? jsonObject : nil
+    guard status >= 400 || members?["error"] != nil || members?["code"] != nil else { return self }
     let secrets = SentSecrets(request).values
     guard !secrets.isEmpty else { return self }
     var text = String(decoding: body, as: UTF8.self)
@@ -34,7 +35,8 @@ private struct SentSecrets {
     let fields = request.body.flatMap { FormEncoding.decode($0.revealed()) } ?? []
     let sent =
       fields.filter { !Self.known.contains($0.name) }.map(\.value)
-      + request.headers.filter { $0.name.lowercased() == "authorization" }
+      + request.secrets.map { $0.revealed() }
+      + request.headers.filter { ["authorization", "appkey"].contains($0.name.lowercased()) }
       .flatMap { Self.credentials($0.value) }
     // In JSON a slash may have been escaped.
     let all = Set(sent + sent.map { $0.replacing("/", with: "\\/") })

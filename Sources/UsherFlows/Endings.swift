@@ -23,6 +23,9 @@ extension Failure {
       reason: .providerRejected, title: "Refused", message: message, retryable: false)
   }
 
+  package static let otherPerson = Failure.rejected(
+    "somebody else signed in than the account that was named")
+
   package static func expired(_ word: ProviderWord) -> Failure {
     Failure(
       reason: .expired, title: "Too late", message: word.sentence("the time to sign in is over"),

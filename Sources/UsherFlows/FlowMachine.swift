@@ -88,16 +88,30 @@ package struct FlowOrigin: Sendable {
   /// A UUID for this owner's installation, the same for all his flows at the provider and for
   /// nobody else's: never one for the machine, or one user would be taken for another.
   package var installationID: String
+  /// Compares what a caller presents with the provider's credential.
+  package var credential: CredentialCheck
 
   package init(
     provider: ProviderConfig, account: KnownAccount? = nil, requestID: String,
-    installationID: String = "00000000-0000-4000-8000-000000000000"
+    installationID: String = "00000000-0000-4000-8000-000000000000",
+    credential: CredentialCheck = CredentialCheck(nil)
   ) {
     self.provider = provider
     self.account = account
     self.requestID = requestID
     self.installationID = installationID
+    self.credential = credential
   }
+}
+
+/// The provider's credential as far as a flow may know it: whether something else is the same.
+package struct CredentialCheck: Sendable {
+  private let credential: Secret?
+
+  /// - Parameter credential: Nil for a public client, and where it is not set: nothing is the same.
+  package init(_ credential: Secret?) { self.credential = credential }
+
+  package func accepts(_ presented: Secret) -> Bool { credential.map { $0 == presented } ?? false }
 }
 
 /// An account that a flow is about.
@@ -138,7 +152,7 @@ package enum FlowEvent<Call: ProviderCall>: Sendable, Equatable {
   case called(Call, CallOutcome)
   /// What became of `Effect.discover`.
   case discovered(Discovery)
-  /// What became of `Effect.verifyIDToken`.
+  /// What became of `Effect.verifyIDToken` or `Effect.verifySignature`.
   case idTokenVerified(IDTokenVerdict)
   /// The time asked for by `Effect.wake` has passed.
   case woken
@@ -156,6 +170,9 @@ package enum Effect<Call: ProviderCall>: Sendable, Equatable {
   case discover
   /// Check the signature with the provider's keys; the claims are the machine's to judge.
   case verifyIDToken(Secret, metadata: OIDCMetadata)
+  /// Check a signature with the provider's key, which is fetched anew where one from memory does not
+  /// fit; answered by `.idTokenVerified`.
+  case verifySignature(SignedText)
   /// Listen for the browser until the flow ends or `stopListening`; answered by `.listening`.
   case listen(RedirectExpectation)
   case stopListening

@@ -62,6 +62,9 @@ package struct HTTPRequest: Sendable, Equatable {
   package var url: String
   package var headers: [Header]
   package var body: Secret?
+  /// What is secret in it beside the fields of a form and the headers that prove who asks: tokens in
+  /// a path or in JSON.
+  package var secrets: [Secret]
 
   package struct Header: Sendable, Equatable {
     package var name: String
@@ -73,11 +76,15 @@ package struct HTTPRequest: Sendable, Equatable {
     }
   }
 
-  package init(method: Method, url: String, headers: [Header] = [], body: Secret? = nil) {
+  package init(
+    method: Method, url: String, headers: [Header] = [], body: Secret? = nil,
+    secrets: [Secret] = []
+  ) {
     self.method = method
     self.url = url
     self.headers = headers
     self.body = body
+    self.secrets = secrets
   }
 }
 
@@ -121,9 +128,9 @@ package enum Discovery: Sendable, Equatable {
   case unusable(message: String)
 }
 
-/// What became of an ID token's signature check.
+/// What became of the check of a signature, an ID token's or another's.
 package enum IDTokenVerdict: Sendable, Equatable {
-  /// The signature is good; the payload's bytes.
+  /// The signature is good; the bytes it speaks for.
   case genuine(payload: [UInt8])
   /// It is not to be believed.
   case refused(message: String)

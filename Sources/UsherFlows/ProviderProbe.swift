@@ -32,7 +32,9 @@ extension ProviderProbe {
         switch TokenReply(reply, to: request, at: Timestamp(milliseconds: 0)) {
         case .granted: return (true, "it gives a config token")
         // A public client gets none; that it is told so is all there is to see.
-        case .misconfigured, .rejected: return (isPublic, "it answers HTTP \(reply.status)")
+        case .misconfigured, .rejected:
+          let isAnswer = [400, 401, 403].contains(reply.status)
+          return (isPublic && isAnswer, "it answers HTTP \(reply.status)")
         case .dead(let word): return (false, "it answers \(word.code)")
         case .retry(let message, _), .unreadable(let message): return (false, message)
         }

@@ -6,7 +6,8 @@ package enum ProviderRegistry {
   package static func flows(of type: ProviderType) -> [any FlowMachine.Type] {
     switch type {
     case .oidc: [OIDCAuthorize.self, OIDCDevice.self]
-    case .paysafe: []
+    case .paysafe: [PaysafeAuthorize.self, PaysafeOperation.self, PaysafeSCA.self]
+    case .truecaller: [VerifyPhone.self]
     }
   }
 
@@ -19,6 +20,7 @@ package enum ProviderRegistry {
     switch provider.settings {
     case .oidc: .discovered { OIDCTokens(provider: provider, metadata: $0) }
     case .paysafe(let settings): .known(PaysafeTokens(settings, attributes))
+    case .truecaller: .known(TruecallerTokens())
     }
   }
 
@@ -27,6 +29,7 @@ package enum ProviderRegistry {
     switch provider.settings {
     case .oidc: nil
     case .paysafe(let settings): .paysafe(provider, settings)
+    case .truecaller: .truecaller
     }
   }
 

@@ -51,7 +51,7 @@ struct ProviderTests {
   @Test(
     "types that are not built yet are known by name",
     arguments: [
-      "gopay", "truecaller", "freedomid", "bsa",
+      "gopay", "freedomid", "bsa",
     ])
   func laterTypes(type: String) {
     let text = "[[provider]]\nname = \"x\"\ntype = \"\(type)\"\nmerchant_id = \"m\"\n"

@@ -21,6 +21,16 @@ let wallet = """
 
   """
 
+/// A provider of the third type that is right, likewise.
+let phones = """
+  [[provider]]
+  name = "truecaller"
+  type = "truecaller"
+  app_key_credential = "app-key"
+  app_link = "https://acme.example.com/truecaller"
+
+  """
+
 /// A rule that is right, to put one wrong thing into.
 func client(_ match: String, allow: String = "[\"*\"]", name: String = "till") -> String {
   "[[client]]\nname = \"\(name)\"\nmatch = \(match)\nallow = \(allow)\n"
@@ -54,6 +64,11 @@ func walletProblem(_ line: String) -> String {
   message(problems(wallet + line + "\n"))
 }
 
+/// What is wrong with one more line in a provider of phone numbers, without place and key.
+func phonesProblem(_ line: String) -> String {
+  message(problems(phones + line + "\n"))
+}
+
 /// The last part of `file:line:column: key: message`.
 func message(_ description: String) -> String {
   let parts = description.split(separator: ": ", maxSplits: 2, omittingEmptySubsequences: false)
@@ -63,6 +78,13 @@ func message(_ description: String) -> String {
 func oidc(_ config: Config, _ place: Int = 0) throws -> OIDCSettings {
   guard case .oidc(let settings) = try #require(config.providers.dropFirst(place).first).settings
   else { throw ConfigError([]) }
+  return settings
+}
+
+func truecaller(_ config: Config) throws -> TruecallerSettings {
+  guard case .truecaller(let settings) = try #require(config.providers.first).settings else {
+    throw ConfigError([])
+  }
   return settings
 }
 

@@ -13,6 +13,7 @@ final class EffectRunner: Sendable {
   private let bearer: AccountCalls
   private let metadata: MetadataCache
   private let verifier: IDTokenVerifier
+  private let signatures: SignatureVerifier
   private let listeners: RedirectListeners
 
   init(
@@ -25,6 +26,9 @@ final class EffectRunner: Sendable {
     self.bearer = bearer
     self.metadata = metadata
     self.verifier = verifier
+    signatures = SignatureVerifier(clock: world.clock) {
+      await http.send(TruecallerCall.keys, for: $0)
+    }
     self.listeners = listeners
   }
 
@@ -52,6 +56,8 @@ final class EffectRunner: Sendable {
         let verdict = await verifier.verify(token, metadata: metadata, provider: provider)
         report(.idTokenVerified(verdict))
       }
+    case .verifySignature(let text):
+      Task { report(.idTokenVerified(await signatures.verify(text, provider: provider))) }
     case .listen(let expectation):
       Task { await listen(expectation, session, report) }
     case .stopListening: stopListening(session)

@@ -76,7 +76,8 @@ final class FlowEngine: Sendable {
     let id = FlowID(world.identifier("flw_"))
     let origin = FlowOrigin(
       provider: provider, account: account, requestID: call.requestId ?? id.rawValue,
-      installationID: store.installationID(of: owner, provider: provider.name))
+      installationID: store.installationID(of: owner, provider: provider.name),
+      credential: CredentialCheck((try? credentials.credential(of: provider)) ?? nil))
     let (machine, answer) = try begin(type, call.params, origin, moment)
     let session = newSession(id, call, owner: owner, machine: machine, at: moment.now)
     try await runner.open(session, with: objection(to: provider) ?? answer, at: moment) {

@@ -43,6 +43,7 @@ enum EngineEffect: Sendable {
   case call(any ProviderCall)
   case discover
   case verifyIDToken(Secret, metadata: OIDCMetadata)
+  case verifySignature(SignedText)
   case listen(RedirectExpectation)
   case stopListening
   case wake(after: Duration)
@@ -107,6 +108,7 @@ struct MachineBox<Machine: FlowMachine>: AnyMachine {
     case .call(let call): .call(call)
     case .discover: .discover
     case .verifyIDToken(let token, let metadata): .verifyIDToken(token, metadata: metadata)
+    case .verifySignature(let text): .verifySignature(text)
     case .listen(let expectation): .listen(expectation)
     case .stopListening: .stopListening
     case .wake(let delay): .wake(after: delay)

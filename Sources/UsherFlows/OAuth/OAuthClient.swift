@@ -25,6 +25,9 @@ extension ProviderConfig {
       OAuthClient(
         id: settings.clientID, credential: settings.clientCredential,
         auth: settings.clientCredential == nil ? .none : .basic)
+    // It speaks no OAuth; its app key is what it is asked with.
+    case .truecaller(let settings):
+      OAuthClient(id: settings.clientID ?? "", credential: settings.appKeyCredential, auth: .none)
     }
   }
 

@@ -90,10 +90,7 @@ extension IDTokenClaims {
   package static func flaw(
     refreshed token: Secret, issuer: String, clientID: String, subject: String
   ) -> Rule? {
-    let parts = token.revealed().split(separator: ".", omittingEmptySubsequences: false)
-    guard parts.count == 3, let payload = Base64URL.decode(parts[1]),
-      let claims = HTTPReply(status: 200, body: payload).jsonObject
-    else { return nil }
+    guard let claims = JSONWebToken.claims(of: token) else { return nil }
     guard claims["iss"]?.stringValue == issuer else { return .issuer }
     let audience = claims["aud"]?.arrayValue ?? [claims["aud"] ?? .null]
     guard audience.contains(.string(clientID)) else { return .audience }

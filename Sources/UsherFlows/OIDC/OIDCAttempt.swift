@@ -1,4 +1,3 @@
-import FoundationEssentials
 import UsherConfig
 import UsherCore
 
@@ -47,19 +46,5 @@ struct OIDCAttempt: Codable, Sendable, Equatable {
     }
     let separator = authorizationEndpoint.contains("?") ? "&" : "?"
     return authorizationEndpoint + separator + FormEncoding.encode(fields)
-  }
-
-  /// - Parameter earlier: The redirect URI a restarted daemon listened at: its port is wanted again.
-  func expectation(_ redirect: Redirect, earlier: String? = nil) -> RedirectExpectation {
-    switch redirect {
-    case .loopback:
-      RedirectExpectation(
-        host: "127.0.0.1",
-        port: earlier.flatMap { URLComponents(string: $0)?.port }, path: "/callback",
-        state: state.unsealed())
-    case .fixed(let fixed):
-      RedirectExpectation(
-        host: fixed.host, port: fixed.port, path: fixed.path, state: state.unsealed())
-    }
   }
 }

@@ -47,20 +47,12 @@ package struct OIDCAuthorize: FlowMachine {
     /// A listener is asked for. → authorizing, or the end
     case preparing(OIDCAttempt)
     /// The person is in the browser. → exchanging, preparing with a new attempt, or the end
-    case authorizing(OIDCAttempt, redirectURI: String, Listener)
+    case authorizing(OIDCAttempt, redirectURI: String, ListenerState)
     /// The code is being redeemed. It is held only between two tries, and only in memory.
     /// → signingIn, preparing with a new attempt, or the end
     case exchanging(OIDCAttempt, redirectURI: String, Fleeting, Retrying)
     /// → the end
     case signingIn(OIDCSignIn)
-  }
-
-  private enum Listener: String, Codable, Sendable, Equatable {
-    case up
-    /// After a restart the old port is asked for, so that the open page still works.
-    case restoring
-    /// The fixed port is taken: the redirect URL has to be handed in.
-    case none
   }
 
   /// How often the provider may be gone at the very moment a code is redeemed.
@@ -71,13 +63,13 @@ package struct OIDCAuthorize: FlowMachine {
   ) throws(UsherError) -> (OIDCAuthorize, Answer<OIDCCall>) {
     let provider = origin.provider
     if let age = params.maxAgeSeconds, !(0...31_536_000).contains(age) {
-      throw OIDCRequest.wrong("maxAgeSeconds", "must be from 0 to a year")
+      throw FlowParams.wrong("maxAgeSeconds", "must be from 0 to a year")
     }
     var hints: [String: String] = [:]
-    hints["login_hint"] = try OIDCRequest.hint(params.loginHint, "loginHint")
-    hints["prompt"] = try OIDCRequest.hint(params.prompt, "prompt")
-    hints["ui_locales"] = try OIDCRequest.hint(params.uiLocales, "uiLocales")
-    hints["acr_values"] = try OIDCRequest.hint(params.acrValues, "acrValues")
+    hints["login_hint"] = try FlowParams.text(params.loginHint, "loginHint")
+    hints["prompt"] = try FlowParams.text(params.prompt, "prompt")
+    hints["ui_locales"] = try FlowParams.text(params.uiLocales, "uiLocales")
+    hints["acr_values"] = try FlowParams.text(params.acrValues, "acrValues")
     hints["max_age"] = params.maxAgeSeconds.map { String($0) }
     let request = Request(
       scope: try OIDCRequest.scope(params.scope, provider.oidc), hints: hints,
@@ -99,7 +91,7 @@ package struct OIDCAuthorize: FlowMachine {
             url: attempt.url(
               redirectURI: redirectURI, scope: request.scope, hints: request.hints,
               settings: provider.oidc),
-            redirectURI: redirectURI, completes: listener == .none ? .submit : .loopback)),
+            redirectURI: redirectURI, completes: listener.completes)),
         problem: problem)
     case .exchanging: waiting("exchanging", for: "the provider's tokens")
     case .signingIn(let signIn): signIn.view
@@ -173,30 +165,20 @@ extension OIDCAuthorize {
   ) -> Answer<OIDCCall> {
     state = .preparing(attempt)
     self.problem = problem
-    return .proceed([.listen(attempt.expectation(provider.oidc.redirect))])
+    let redirect = provider.oidc.redirect
+    return .proceed([.listen(redirect.expectation(state: attempt.state.unsealed()))])
   }
 
   private mutating func preparing(
     _ event: FlowEvent<OIDCCall>, _ attempt: OIDCAttempt
   ) -> Answer<OIDCCall> {
-    switch event {
-    case .listening(let redirectURI):
-      state = .authorizing(attempt, redirectURI: fixedRedirectURI ?? redirectURI, .up)
+    switch provider.oidc.redirect.opening(event, state: attempt.state.unsealed()) {
+    case .open(let redirectURI, let listener):
+      state = .authorizing(attempt, redirectURI: redirectURI, listener)
       return .proceed([])
-    case .listenFailed(let message):
-      guard let fixed = fixedRedirectURI else { return .fail(.noListener(message)) }
-      state = .authorizing(attempt, redirectURI: fixed, .none)
-      return .proceed([])
-    case .resumed: return .proceed([.listen(attempt.expectation(provider.oidc.redirect))])
-    case .input, .redirected, .called, .discovered, .idTokenVerified, .woken: return .ignore
-    }
-  }
-
-  /// As it was written in the configuration, and is registered.
-  private var fixedRedirectURI: String? {
-    switch provider.oidc.redirect {
-    case .loopback: nil
-    case .fixed(let fixed): fixed.text
+    case .listenAgain(let expectation): return .proceed([.listen(expectation)])
+    case .failed(let failure): return .fail(failure)
+    case .nothing: return .ignore
     }
   }
 }
@@ -206,53 +188,31 @@ extension OIDCAuthorize {
 extension OIDCAuthorize {
   private mutating func authorizing(
     _ event: FlowEvent<OIDCCall>, _ attempt: OIDCAttempt, _ redirectURI: String,
-    _ listener: Listener, _ moment: inout Moment
+    _ listener: ListenerState, _ moment: inout Moment
   ) -> Answer<OIDCCall> {
-    switch event {
-    case .redirected(let answer): return cameBack(answer, attempt, redirectURI)
-    case .input(.redirect(let url)):
-      let reading = RedirectReading(
-        pasted: url, redirectURI: redirectURI, state: attempt.state.unsealed())
-      return handedIn(reading, attempt, redirectURI)
-    case .input(.back): return .refuse(field: "input.back", message: "there is no step before")
-    case .resumed:
+    let wayBack = BrowserReturn(
+      redirectURI: redirectURI, listener: listener, state: attempt.state.unsealed(),
+      redirect: provider.oidc.redirect)
+    switch wayBack.news(event) {
+    case .cameBack(let answer): return cameBack(answer, attempt, redirectURI)
+    case .listenAgain(let expectation):
       state = .authorizing(attempt, redirectURI: redirectURI, .restoring)
-      let redirect = provider.oidc.redirect
-      return .proceed([.listen(attempt.expectation(redirect, earlier: redirectURI))])
-    case .listening(let uri) where listener == .restoring:
-      guard uri == redirectURI || fixedRedirectURI != nil else {
-        return renew(attempt, .interrupted, &moment)
-      }
-      state = .authorizing(attempt, redirectURI: redirectURI, .up)
+      return .proceed([.listen(expectation)])
+    case .listener(let listener):
+      state = .authorizing(attempt, redirectURI: redirectURI, listener)
       return .proceed([])
-    case .listenFailed where listener == .restoring:
-      guard fixedRedirectURI != nil else { return renew(attempt, .interrupted, &moment) }
-      state = .authorizing(attempt, redirectURI: redirectURI, .none)
-      return .proceed([])
-    case .input, .listening, .listenFailed, .called, .discovered, .idTokenVerified, .woken:
-      return .ignore
-    }
-  }
-
-  private mutating func handedIn(
-    _ reading: RedirectReading, _ attempt: OIDCAttempt, _ redirectURI: String
-  ) -> Answer<OIDCCall> {
-    switch reading {
-    case .ours(let answer): return cameBack(answer, attempt, redirectURI)
-    case .notOurs:
-      return .refuse(
-        field: "input.redirectURL", message: "this URL is not the answer to this sign-in")
-    case .refused(let message): return .refuse(field: "input.redirectURL", message: message)
+    case .stranded: return renew(attempt, .interrupted, &moment)
+    case .refused(let field, let message): return .refuse(field: field, message: message)
+    case .nothing: return .ignore
     }
   }
 
   private mutating func cameBack(
     _ answer: RedirectAnswer, _ attempt: OIDCAttempt, _ redirectURI: String
   ) -> Answer<OIDCCall> {
-    if let failure = answer.failure(attempt.metadata, provider.name) { return .fail(failure) }
-    guard let code = answer.code, !code.isEmpty else {
-      return .fail(.protocolError("the provider's answer has neither a code nor an error"))
-    }
+    if let flaw = answer.flaw(attempt.metadata) { return .fail(.protocolError(flaw)) }
+    if let failure = answer.failure(provider.name) { return .fail(failure) }
+    guard let code = answer.code, !code.isEmpty else { return .fail(.neitherCodeNorError) }
     state = .exchanging(attempt, redirectURI: redirectURI, Fleeting(nil), Retrying())
     problem = nil
     return .proceed([.stopListening, .call(exchange(code, attempt, redirectURI))])
@@ -273,7 +233,10 @@ extension OIDCAuthorize {
     let attempt = attempt.renewed(&moment)
     state = .preparing(attempt)
     self.problem = problem
-    return .proceed([.stopListening, .listen(attempt.expectation(provider.oidc.redirect))])
+    let redirect = provider.oidc.redirect
+    return .proceed([
+      .stopListening, .listen(redirect.expectation(state: attempt.state.unsealed())),
+    ])
   }
 
   private mutating func exchanging(
@@ -342,32 +305,12 @@ extension OIDCAuthorize {
 }
 
 extension RedirectAnswer {
-  /// Why a sign-in that came back with this has failed; nil where it has not.
-  fileprivate func failure(_ metadata: OIDCMetadata, _ provider: ProviderName) -> Failure? {
-    // RFC 9207 §2.4, before anything else in the answer is believed.
+  /// Why nothing in it may be believed (RFC 9207 §2.4); nil where it may.
+  fileprivate func flaw(_ metadata: OIDCMetadata) -> String? {
     if let iss {
-      guard iss == metadata.issuer else {
-        return .protocolError("the answer comes from another issuer")
-      }
-    } else if metadata.namesIssuerInRedirect {
-      return .protocolError("the answer does not say which issuer it comes from")
+      return iss == metadata.issuer ? nil : "the answer comes from another issuer"
     }
-    guard let error else { return nil }
-    let word = ProviderWord(
-      name: provider, code: error.isEmpty ? "unknown" : error, message: errorDescription)
-    switch error {
-    case "access_denied": return .denied(word)
-    case "server_error", "temporarily_unavailable":
-      return .unreachable("the provider answers \(error)", word)
-    default: return .rejected(word)
-    }
-  }
-}
-
-extension Failure {
-  fileprivate static func noListener(_ message: String) -> Failure {
-    Failure(
-      reason: .invalidRequest, title: "No way back from the browser",
-      message: "no port on the loopback can be had: \(message)", retryable: true)
+    return metadata.namesIssuerInRedirect
+      ? "the answer does not say which issuer it comes from" : nil
   }
 }

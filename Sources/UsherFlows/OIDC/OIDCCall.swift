@@ -79,7 +79,8 @@ extension ProviderConfig {
   package var oidc: OIDCSettings {
     switch settings {
     case .oidc(let settings): return settings
-    case .paysafe: fatalError("provider \(name) is of type \(settings.type) and not asked so")
+    case .paysafe, .truecaller:
+      fatalError("provider \(name) is of type \(settings.type) and not asked so")
     }
   }
 }

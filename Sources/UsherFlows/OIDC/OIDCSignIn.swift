@@ -184,8 +184,3 @@ struct OIDCSignIn: Codable, Sendable, Equatable {
           tokens: tokens)))
   }
 }
-
-extension Failure {
-  fileprivate static let otherPerson = Failure.rejected(
-    "somebody else signed in than the account that was named")
-}

@@ -1,4 +1,4 @@
-package import JSONRPC
+import JSONRPC
 
 /// What the userinfo endpoint answered (OIDC Core §5.3).
 package enum UserinfoReply: Sendable, Equatable {
@@ -30,40 +30,4 @@ package enum UserinfoReply: Sendable, Equatable {
     }
     self = subject == nil || subject == claims.subject ? .claims(claims) : .otherSubject
   }
-}
-
-/// Who a person is, by an ID token or the userinfo endpoint.
-package struct PersonClaims: Codable, Sendable, Equatable {
-  package var subject: String
-  /// OIDC Core's standard claims (§5.1), cleaned and bounded; no others.
-  package var profile: [String: JSONValue]
-
-  /// Nil without a `sub` of 1 to 255 bytes (§2) that holds no control character.
-  package init?(_ claims: [String: JSONValue]) {
-    guard let subject = claims["sub"]?.stringValue, (1...255).contains(subject.utf8.count),
-      subject.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F })
-    else { return nil }
-    self.subject = subject
-    let standard = claims.filter { Self.standard.contains($0.key) && !$0.value.isNull }
-    profile = standard.compactMapValues { ProviderText.clean($0) }
-  }
-
-  /// For people: a name, an e-mail address, a user name, else the subject.
-  package var label: String {
-    let names = ["name", "email", "preferred_username"].lazy.compactMap { profile[$0]?.stringValue }
-    return names.first { !$0.isEmpty }.map { ProviderText.clean($0) } ?? subject
-  }
-
-  /// These claims, with those of `newer` over them.
-  package func merging(_ newer: PersonClaims) -> PersonClaims {
-    var merged = self
-    merged.profile.merge(newer.profile) { _, newer in newer }
-    return merged
-  }
-
-  private static let standard: Set<String> = [
-    "name", "given_name", "family_name", "middle_name", "nickname", "preferred_username", "profile",
-    "picture", "website", "email", "email_verified", "gender", "birthdate", "zoneinfo", "locale",
-    "phone_number", "phone_number_verified", "address", "updated_at",
-  ]
 }

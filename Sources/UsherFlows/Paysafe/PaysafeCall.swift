@@ -134,7 +134,8 @@ extension ProviderConfig {
   package var paysafe: PaysafeSettings {
     switch settings {
     case .paysafe(let settings): return settings
-    case .oidc: fatalError("provider \(name) is of type \(settings.type) and not asked so")
+    case .oidc, .truecaller:
+      fatalError("provider \(name) is of type \(settings.type) and not asked so")
     }
   }
 }

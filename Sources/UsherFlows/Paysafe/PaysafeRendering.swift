@@ -28,7 +28,7 @@ extension PaysafeCall {
       var body = event.body(verification.json(), nil)
       body["value"] = .string(value.revealed())
       let url = settings.paths.attempt.url(under: settings.baseURL, "eventId", event.id)
-      return .json(.post, url, body, [try .bearer(context)])
+      return .json(.post, url, body, [try .bearer(context)], hiding: [value])
     case .event(let event):
       let url = settings.paths.event.url(under: settings.baseURL, "eventId", event.id)
       return .json(.get, url, nil, [try .bearer(context)])
@@ -92,17 +92,6 @@ extension WalletOperation {
       }
     }
     return .json(method, settings.baseURL.text + path, body, headers)
-  }
-}
-
-extension HTTPRequest {
-  fileprivate static func json(
-    _ method: Method, _ url: String, _ body: [String: JSONValue]?, _ headers: [Header]
-  ) -> HTTPRequest {
-    let type = body.map { _ in [Header("Content-Type", Secret("application/json"))] } ?? []
-    return HTTPRequest(
-      method: method, url: url, headers: [.acceptJSON] + type + headers,
-      body: body.map { Secret(String(decoding: JSONValue.object($0).encoded(), as: UTF8.self)) })
   }
 }
 

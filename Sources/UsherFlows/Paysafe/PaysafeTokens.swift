@@ -20,6 +20,15 @@ struct PaysafeTokens: TokenDialect {
     PaysafeCall.refresh(refreshToken, brand: brand)
   }
 
+  func flaw(in tokens: TokenSet, of subject: String) -> String? {
+    do throws(UnusableReply) {
+      guard let customer = try PersonClaims(customerOf: tokens) else { return nil }
+      return customer.subject == subject ? nil : "the provider's tokens are another customer's"
+    } catch {
+      return error.message
+    }
+  }
+
   func revocation(_ token: Secret, _ kind: TokenKind, bearer: Secret?) -> (any ProviderCall)? {
     nil
   }

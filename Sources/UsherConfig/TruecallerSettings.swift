@@ -1,0 +1,133 @@
+/// The settings of a provider of type `truecaller`: verification of phone numbers by a code.
+package struct TruecallerSettings: SettingsSection {
+  /// The name of the appKey in the credential store. It goes out as a header, and whoever has it can
+  /// send codes in the app's name.
+  package var appKeyCredential: String
+  /// The header of that name, as it is registered.
+  package var appLink: String
+  /// Which of the vendor's ways a server checks an access token.
+  package var validation = TokenValidation.none
+  /// Where that is asked; absent: the generation's own host.
+  package var validationBaseURL: ProviderURL?
+  /// The partner's id of the OAuth SDK, for its generation of the check.
+  package var clientID: String?
+  package var otpBaseURL = ProviderURL(host: "api4.truecaller.com")
+  package var profileBaseURLEU = ProviderURL(host: "outline-eu.truecaller.com")
+  package var profileBaseURLNonEU = ProviderURL(host: "outline-noneu.truecaller.com")
+  /// How many digits a code has.
+  package var otpDigits = 6
+  /// The header `sdkVersion`.
+  package var sdkVersion = "0.2.3"
+  /// `version` of a request for a code: the app's build.
+  package var appVersion = "1.0"
+  package var paths = TruecallerPaths()
+
+  package init(appKeyCredential: String, appLink: String) {
+    self.appKeyCredential = appKeyCredential
+    self.appLink = appLink
+  }
+
+  package static var blank: TruecallerSettings {
+    TruecallerSettings(appKeyCredential: "", appLink: "")
+  }
+
+  package mutating func bind(_ table: SettingsTable) {
+    table.required(&appKeyCredential, "app_key_credential") { name in
+      name.isCredentialName ? nil : "must be a credential's name: up to 128 of A-Z a-z 0-9 . _ -"
+    }
+    table.required(&appLink, "app_link", complaint: Self.visible)
+    table.setting(&validation, "validation")
+    table.setting(&validationBaseURL, "validation_base_url", complaint: Self.base)
+    table.setting(&clientID, "client_id", complaint: Self.visible)
+    table.setting(&otpBaseURL, "otp_base_url", complaint: Self.base)
+    table.setting(&profileBaseURLEU, "profile_base_url_eu", complaint: Self.base)
+    table.setting(&profileBaseURLNonEU, "profile_base_url_noneu", complaint: Self.base)
+    table.setting(&otpDigits, "otp_digits", 4...10)
+    table.setting(&sdkVersion, "sdk_version", complaint: Self.version)
+    table.setting(&appVersion, "app_version", complaint: Self.version)
+    table.table(&paths, "paths")
+    if validation == .oauth, clientID == nil {
+      table.complain("validation", "\"oauth\" needs client_id")
+    }
+  }
+
+  private static func visible(_ text: String) -> String? {
+    text.consists(upTo: 1024, of: \.isVisible) ? nil : "must be printable ASCII without spaces"
+  }
+
+  private static func version(_ text: String) -> String? {
+    text.consists(upTo: 64, of: \.isVisible) ? nil : "must be up to 64 of printable ASCII"
+  }
+
+  private static func base(_ url: ProviderURL) -> String? {
+    url.hasQuery || url.text.hasSuffix("/") ? "must have no query and no slash at its end" : nil
+  }
+
+  /// Where an access token is checked: its base and path; nil where none is.
+  package var validationPlace: (base: ProviderURL, path: ProviderPath)? {
+    guard let place = validation.place(otpBase: otpBaseURL) else { return nil }
+    return (validationBaseURL ?? place.base, paths.validate ?? place.path)
+  }
+}
+
+/// How a server checks the access token of a verification: the vendor has three generations of it.
+package enum TokenValidation: String, TextSetting, Codable, CaseIterable, Equatable, Sendable {
+  case none
+  /// The first, at the host where codes are asked for.
+  case legacy
+  /// Of SDK 2.8.
+  case sdk28 = "v2_8"
+  /// Of the OAuth SDK 3.
+  case oauth
+
+  fileprivate func place(otpBase: ProviderURL) -> (base: ProviderURL, path: ProviderPath)? {
+    let newer = ProviderURL(host: "sdk-otp-verification-noneu.truecaller.com")
+    return switch self {
+    case .none: nil
+    case .legacy: (otpBase, ProviderPath("/v1/otp/installation/validate/{accessToken}"))
+    case .sdk28: (newer, ProviderPath("/v1/otp/installation/phoneNumberDetail/{accessToken}"))
+    case .oauth:
+      (newer, ProviderPath("/v1/otp/client/installation/phoneNumberDetail/{accessToken}"))
+    }
+  }
+}
+
+/// `[provider.paths]`: under their base URLs, or whole URLs.
+package struct TruecallerPaths: SettingsSection {
+  package var create = ProviderPath("/v1/otp/installation/create")
+  package var verify = ProviderPath("/v1/otp/installation/verify")
+  package var profile = ProviderPath("/v1/profile")
+  /// Absent: that of the configured generation.
+  package var validate: ProviderPath?
+  /// Where the keys are that profiles are signed with.
+  package var key = ProviderPath("/v1/key")
+
+  package init() {}
+
+  package static var blank: TruecallerPaths { TruecallerPaths() }
+
+  package mutating func bind(_ table: SettingsTable) {
+    table.setting(&create, "create", complaint: Self.plain)
+    table.setting(&verify, "verify", complaint: Self.plain)
+    table.setting(&profile, "profile", complaint: Self.plain)
+    table.setting(&validate, "validate") {
+      $0.complaint(placeholder: "accessToken", isNeeded: true)
+    }
+    table.setting(&key, "key", complaint: Self.plain)
+  }
+
+  private static func plain(_ path: ProviderPath) -> String? {
+    path.text.contains { $0 == "{" || $0 == "}" } ? "must have no place in braces" : nil
+  }
+}
+
+extension ProviderURL {
+  /// `https://` and a host that is known to be one.
+  fileprivate init(host: String) {
+    text = "https://\(host)"
+    self.host = host
+    port = 443
+    isSecure = true
+    hasQuery = false
+  }
+}

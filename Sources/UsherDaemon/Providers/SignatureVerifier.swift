@@ -1,0 +1,57 @@
+import FoundationEssentials
+import JWTKit
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+/// Checks signatures of Truecaller profiles, with a key at most an hour old.
+///
+/// RSA with PKCS #1 v1.5 and SHA-512 is jwt-kit's; keys below 2048 bits are refused.
+actor SignatureVerifier {
+  private let clock: any Clock
+  private let fetchKeys: @Sendable (ProviderConfig) async -> CallOutcome
+  private var keys: [String: (key: [UInt8], fetchedAt: Timestamp)] = [:]
+
+  /// - Parameter fetchKeys: Makes the call for the provider's keys.
+  init(
+    clock: any Clock, fetchKeys: @escaping @Sendable (ProviderConfig) async -> CallOutcome
+  ) {
+    self.clock = clock
+    self.fetchKeys = fetchKeys
+  }
+
+  /// A signature that does not fit the remembered key costs one fetch of the key, then it is refused.
+  func verify(_ signed: SignedText, provider: ProviderConfig) async -> IDTokenVerdict {
+    let place = provider.truecaller.keysURL
+    if let (key, fetchedAt) = keys[place],
+      (.zero..<MetadataCache.lifetime).contains(clock.now() - fetchedAt),
+      await signed.isSigned(by: key)
+    {
+      return .genuine(payload: Array(signed.text.utf8))
+    }
+    switch TruecallerKeys(await fetchKeys(provider)) {
+    case .key(let key):
+      keys[place] = (key, clock.now())
+      return await signed.isSigned(by: key)
+        ? .genuine(payload: Array(signed.text.utf8))
+        : .refused(message: "the profile's signature is wrong")
+    case .unreachable(let message): return .unreachable(message: message)
+    case .unusable(let message): return .refused(message: message)
+    }
+  }
+}
+
+extension SignedText {
+  /// - Parameter key: DER of a SubjectPublicKeyInfo.
+  fileprivate func isSigned(by key: [UInt8]) async -> Bool {
+    let base64 = Data(key).base64EncodedString()
+    let pem = "-----BEGIN PUBLIC KEY-----\n\(base64)\n-----END PUBLIC KEY-----\n"
+    do {
+      let key = try Insecure.RSA.PublicKey(pem: pem)
+      let keys = await JWTKeyCollection().add(rsa: key, digestAlgorithm: .sha512)
+      return try await keys.getKey().verify(signature, signs: Array(text.utf8))
+    } catch {
+      return false
+    }
+  }
+}

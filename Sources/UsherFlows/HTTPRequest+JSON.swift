@@ -1,0 +1,16 @@
+import JSONRPC
+import UsherCore
+
+extension HTTPRequest {
+  /// - Parameter hiding: What must not come back in an answer's text.
+  static func json(
+    _ method: Method, _ url: String, _ body: [String: JSONValue]?, _ headers: [Header],
+    hiding secrets: [Secret] = []
+  ) -> HTTPRequest {
+    let type = body.map { _ in [Header("Content-Type", Secret("application/json"))] } ?? []
+    return HTTPRequest(
+      method: method, url: url, headers: [.acceptJSON] + type + headers,
+      body: body.map { Secret(String(decoding: JSONValue.object($0).encoded(), as: UTF8.self)) },
+      secrets: secrets)
+  }
+}

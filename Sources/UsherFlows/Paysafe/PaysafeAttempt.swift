@@ -1,0 +1,75 @@
+import JSONRPC
+import UsherConfig
+import UsherCore
+
+/// One round of a log-in with what binds it; a new round has all of it fresh that is ours to make.
+struct PaysafeAttempt: Codable, Sendable, Equatable {
+  /// What came with the config token, if anything did.
+  let fingerprint: Sealed<Secret>?
+  /// Binds the redirect to this round: 192 bits, or what the caller made.
+  let state: Sealed<Secret>
+  let proof: Proof
+
+  /// What binds the code to who may redeem it (RFC 7636).
+  enum Proof: Codable, Sendable, Equatable {
+    case ours(verifier: Sealed<Secret>)
+    case callers(challenge: String)
+  }
+
+  init(_ login: PaysafeLogin, fingerprint: Sealed<Secret>?, _ moment: inout Moment) {
+    self.fingerprint = fingerprint
+    if let binding = login.binding {
+      state = binding.state
+      proof = .callers(challenge: binding.challenge)
+    } else {
+      state = Sealed(Secret(Base64URL.encode(moment.random(24))))
+      proof = .ours(verifier: Sealed(PKCE.verifier(&moment)))
+    }
+  }
+
+  /// Nil where only the caller has it.
+  var verifier: Sealed<Secret>? {
+    switch proof {
+    case .ours(let verifier): verifier
+    case .callers: nil
+    }
+  }
+
+  private var challenge: String {
+    switch proof {
+    case .ours(let verifier): PKCE.challenge(of: verifier.unsealed())
+    case .callers(let challenge): challenge
+    }
+  }
+
+  /// The page for the browser (contract §2.3).
+  func url(_ login: PaysafeLogin, redirectURI: String, _ settings: PaysafeSettings) -> String {
+    var fields: [(name: String, value: String)] = [
+      ("client_id", settings.clientID), ("response_type", "code"), ("code_challenge", challenge),
+      ("code_challenge_method", "S256"), ("state", state.unsealed().revealed()),
+      ("redirect_uri", redirectURI),
+    ]
+    fields += login.hints.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+    if let fingerprint {
+      fields.append(("digital_fingerprint", fingerprint.unsealed().revealed()))
+    }
+    return settings.paths.authorize.url(under: settings.baseURL, "brandIdentity", login.brand)
+      + "?" + FormEncoding.encode(fields)
+  }
+}
+
+/// What a reply with a config token brings along: a fingerprint, or nothing (contract §2.4).
+typealias PaysafeFingerprint = OAuthReply<Sealed<Secret>?>
+
+extension OAuthReply where Granted == Sealed<Secret>? {
+  /// The token itself is of no use to us.
+  init(_ reply: HTTPReply, from provider: ProviderName) {
+    self.init(reply, from: provider) { members throws(UnusableReply) in
+      guard let member = members["digital_fingerprint"], !member.isNull else { return nil }
+      guard let text = member.stringValue, (1...2048).contains(text.utf8.count),
+        text.utf8.allSatisfy(\.isVisible)
+      else { throw UnusableReply("the provider's digital_fingerprint cannot be used") }
+      return Sealed(Secret(text))
+    }
+  }
+}

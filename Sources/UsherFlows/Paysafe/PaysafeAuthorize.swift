@@ -1,0 +1,328 @@
+package import UsherAPI
+package import UsherConfig
+package import UsherCore
+
+/// Log-in to a wallet with a browser: authorization code with PKCE (contract §2.3, §2.6; RFC 8252,
+/// RFC 9700).
+package struct PaysafeAuthorize: FlowMachine {
+  package static let kind = "authorize"
+  package static let summary = "Sign a wallet's customer in with a browser."
+
+  package struct Params: Codable, Sendable, Equatable {
+    /// The brand whose customer signs in; the configured one where it is absent.
+    package var brandIdentity: String?
+    /// Where the app itself gets the redirect: https, or http on the loopback. Absent: the daemon
+    /// listens.
+    package var redirectURI: String?
+    /// The app's page for people who forgot their PIN or password.
+    package var resetCredentialsURL: String?
+    /// BCP 47: `en-GB`.
+    package var locale: String?
+    package var loginHint: String?
+    package var loginStrategy: LoginStrategy?
+    /// An account to sign in anew: another customer than this one is refused.
+    package var account: AccountID?
+    /// Whether the daemon refreshes the tokens though nobody asks.
+    package var keepAlive: Bool?
+    /// The caller's own, and only with a challenge of his own.
+    package var state: WireSecret?
+    /// The caller's own by S256; then he redeems the code.
+    package var codeChallenge: String?
+    /// What the SDK's call carries: it must be the configured client id.
+    package var clientIdentifier: WireSecret?
+
+    package init() {}
+  }
+
+  package enum LoginStrategy: String, Codable, Sendable, Equatable, CaseIterable {
+    case pin, password
+  }
+
+  package let provider: ProviderConfig
+  private let login: PaysafeLogin
+  private var state: State
+  private var problem: Problem?
+  /// Rounds that were lost to an unreachable provider.
+  private var lostRounds = 0
+
+  private enum State: Codable, Sendable, Equatable {
+    /// The config token is asked for. → preparing, authorizing, or the end
+    case configuring(Retrying)
+    /// A listener is asked for. → authorizing, or the end
+    case preparing(PaysafeAttempt)
+    /// The person is in the browser. → redeeming, handedOver, preparing or itself with a new
+    /// attempt, or the end
+    case authorizing(PaysafeAttempt, redirectURI: String, ListenerState)
+    /// → preparing or authorizing with a new attempt, or the end
+    case redeeming(Redemption)
+    /// The app's backend redeems the code. → the end
+    case handedOver(PaysafeHandover)
+  }
+
+  /// The code is being redeemed. It is held only between two tries, and only in memory.
+  private struct Redemption: Codable, Sendable, Equatable {
+    let attempt: PaysafeAttempt
+    let verifier: Sealed<Secret>
+    let redirectURI: String
+    var code = Fleeting(nil)
+    var retrying = Retrying()
+  }
+
+  /// How often the provider may be gone at the very moment a code is redeemed.
+  package static let maxLostRounds = 3
+
+  package static func begin(
+    _ params: Params, _ origin: FlowOrigin, at moment: inout Moment
+  ) throws(UsherError) -> (PaysafeAuthorize, Answer<PaysafeCall>) {
+    let settings = origin.provider.paysafe
+    var flow = PaysafeAuthorize(
+      provider: origin.provider, login: try PaysafeLogin(params, origin),
+      state: .configuring(Retrying()))
+    if let client = params.clientIdentifier, client.secret != Secret(settings.clientID) {
+      return (flow, .fail(.otherClient(origin.provider.name)))
+    }
+    if settings.clientCredential != nil, settings.digitalFingerprint {
+      return (flow, .proceed([.call(.configToken(brand: flow.login.brand))]))
+    }
+    let answer = flow.begin(PaysafeAttempt(flow.login, fingerprint: nil, &moment))
+    return (flow, answer)
+  }
+
+  package var view: FlowView {
+    switch state {
+    case .configuring: waiting("configuring", for: "the provider's config token")
+    case .preparing: waiting("preparing", for: "a place for the browser to come back to")
+    case .authorizing(let attempt, let redirectURI, let listener):
+      FlowView(
+        state: "authorizing",
+        step: .openURL(
+          .init(
+            url: attempt.url(login, redirectURI: redirectURI, provider.paysafe),
+            redirectURI: redirectURI, completes: listener.completes)),
+        problem: problem)
+    case .redeeming: waiting("exchanging", for: "the provider's tokens")
+    case .handedOver(let handover):
+      FlowView(
+        state: "exchanging", step: .exchangeCredential(handover.step(login.requestID)),
+        problem: problem)
+    }
+  }
+
+  private func waiting(_ state: String, for what: String) -> FlowView {
+    FlowView(state: state, step: .wait(.init(for: what)), problem: problem)
+  }
+
+  package mutating func receive(
+    _ event: FlowEvent<PaysafeCall>, at moment: inout Moment
+  ) -> Answer<PaysafeCall> {
+    switch state {
+    case .configuring(let retrying): configuring(event, retrying, &moment)
+    case .preparing(let attempt): preparing(event, attempt)
+    case .authorizing(let attempt, let redirectURI, let listener):
+      authorizing(event, attempt, redirectURI, listener, &moment)
+    case .redeeming(let redemption): redeeming(event, redemption, &moment)
+    case .handedOver(let handover): handover.receive(event, login, at: moment.now)
+    }
+  }
+}
+
+// MARK: - Before the browser
+
+extension PaysafeAuthorize {
+  private mutating func configuring(
+    _ event: FlowEvent<PaysafeCall>, _ retrying: Retrying, _ moment: inout Moment
+  ) -> Answer<PaysafeCall> {
+    switch event {
+    case .called(.configToken, .reply(let reply)):
+      switch PaysafeFingerprint(reply, from: provider.name) {
+      case .granted(let fingerprint):
+        return begin(PaysafeAttempt(login, fingerprint: fingerprint, &moment))
+      case .dead(let word), .misconfigured(let word), .rejected(let word):
+        return .fail(.rejected(word))
+      case .retry(let message, let after): return configureLater(message, retrying, after)
+      case .unreadable(let message): return .fail(.protocolError(message))
+      }
+    case .called(.configToken, .unreachable(let message, sent: _)):
+      return configureLater(message, retrying, nil)
+    case .called(.configToken, .unreadable(let message)),
+      .called(.configToken, .noToken(let message)):
+      return .fail(.protocolError(message))
+    case .woken where !retrying.isPaused: return .ignore
+    case .woken, .resumed:
+      var retrying = retrying
+      retrying.goOn()
+      state = .configuring(retrying)
+      return .proceed([.call(.configToken(brand: login.brand))])
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified:
+      return .ignore
+    }
+  }
+
+  /// Nothing is lost by asking twice: a config token nobody uses expires by itself.
+  private mutating func configureLater(
+    _ message: String, _ retrying: Retrying, _ after: Duration?
+  ) -> Answer<PaysafeCall> {
+    var retrying = retrying
+    guard let pause = retrying.failed() else { return .fail(.unreachable(message)) }
+    state = .configuring(retrying)
+    problem = .unreachable(message)
+    return .proceed([.wake(after: max(pause, after ?? pause))])
+  }
+
+  private mutating func begin(
+    _ attempt: PaysafeAttempt, problem: Problem? = nil
+  ) -> Answer<PaysafeCall> {
+    self.problem = problem
+    if let redirectURI = login.redirectURI {
+      state = .authorizing(attempt, redirectURI: redirectURI, .none)
+      return .proceed([])
+    }
+    state = .preparing(attempt)
+    let redirect = provider.paysafe.redirect
+    return .proceed([.listen(redirect.expectation(state: attempt.state.unsealed()))])
+  }
+
+  private mutating func preparing(
+    _ event: FlowEvent<PaysafeCall>, _ attempt: PaysafeAttempt
+  ) -> Answer<PaysafeCall> {
+    let redirect = provider.paysafe.redirect
+    switch redirect.opening(event, state: attempt.state.unsealed()) {
+    case .open(let redirectURI, let listener):
+      state = .authorizing(attempt, redirectURI: redirectURI, listener)
+      return .proceed([])
+    case .listenAgain(let expectation): return .proceed([.listen(expectation)])
+    case .failed(let failure): return .fail(failure)
+    case .nothing: return .ignore
+    }
+  }
+}
+
+// MARK: - The browser and the code
+
+extension PaysafeAuthorize {
+  private mutating func authorizing(
+    _ event: FlowEvent<PaysafeCall>, _ attempt: PaysafeAttempt, _ redirectURI: String,
+    _ listener: ListenerState, _ moment: inout Moment
+  ) -> Answer<PaysafeCall> {
+    let wayBack = BrowserReturn(
+      redirectURI: redirectURI, listener: listener, state: attempt.state.unsealed(),
+      redirect: login.redirectURI == nil ? provider.paysafe.redirect : nil)
+    switch wayBack.news(event) {
+    case .cameBack(let answer): return cameBack(answer, attempt, redirectURI, moment.now)
+    case .listenAgain(let expectation):
+      state = .authorizing(attempt, redirectURI: redirectURI, .restoring)
+      return .proceed([.listen(expectation)])
+    case .listener(let listener):
+      state = .authorizing(attempt, redirectURI: redirectURI, listener)
+      return .proceed([])
+    case .stranded: return renew(attempt, .interrupted, &moment)
+    case .refused(let field, let message): return .refuse(field: field, message: message)
+    case .nothing: return .ignore
+    }
+  }
+
+  private mutating func cameBack(
+    _ answer: RedirectAnswer, _ attempt: PaysafeAttempt, _ redirectURI: String, _ now: Timestamp
+  ) -> Answer<PaysafeCall> {
+    if let failure = answer.failure(provider.name) { return .fail(failure) }
+    guard let code = answer.code, !code.isEmpty else { return .fail(.neitherCodeNorError) }
+    problem = nil
+    switch (attempt.proof, provider.paysafe.exchange) {
+    case (.ours(let verifier), .daemon):
+      let redemption = Redemption(
+        attempt: attempt, verifier: verifier, redirectURI: redirectURI)
+      return redeem(code, redemption, after: [.stopListening])
+    case (.ours, .app), (.callers, .daemon), (.callers, .app):
+      let handover = PaysafeHandover(
+        code: Sealed(code), verifier: attempt.verifier, redirectURI: redirectURI,
+        deadline: now + .seconds(provider.paysafe.exchangeSeconds))
+      state = .handedOver(handover)
+      return .proceed([.stopListening, .wake(after: handover.deadline - now)])
+    }
+  }
+
+  /// The code may be spent, or the page leads nowhere: back to the browser with everything fresh that
+  /// is ours.
+  private mutating func renew(
+    _ attempt: PaysafeAttempt, _ problem: Problem, _ moment: inout Moment
+  ) -> Answer<PaysafeCall> {
+    let attempt = PaysafeAttempt(login, fingerprint: attempt.fingerprint, &moment)
+    return begin(attempt, problem: problem)
+  }
+
+  private mutating func redeem(
+    _ code: Secret, _ redemption: Redemption, after effects: [Effect<PaysafeCall>] = []
+  ) -> Answer<PaysafeCall> {
+    state = .redeeming(redemption)
+    let exchange = PaysafeCall.Exchange(
+      brand: login.brand, code: code, verifier: redemption.verifier.unsealed(),
+      redirectURI: redemption.redirectURI)
+    return .proceed(effects + [.call(.exchange(exchange))])
+  }
+
+  private mutating func redeeming(
+    _ event: FlowEvent<PaysafeCall>, _ redemption: Redemption, _ moment: inout Moment
+  ) -> Answer<PaysafeCall> {
+    var redemption = redemption
+    switch event {
+    case .called(.exchange(let exchange), .unreachable(let message, sent: false))
+    where exchange.verifier == redemption.verifier.unsealed():
+      guard let pause = redemption.retrying.failed() else { return .fail(.unreachable(message)) }
+      redemption.code = Fleeting(exchange.code)
+      state = .redeeming(redemption)
+      problem = .unreachable(message)
+      return .proceed([.wake(after: pause)])
+    case .called(.exchange(let exchange), let outcome)
+    where exchange.verifier == redemption.verifier.unsealed():
+      return redeemed(outcome, redemption.attempt, &moment)
+    case .woken where !redemption.retrying.isPaused: return .ignore
+    case .woken:
+      guard let code = redemption.code.secret else {
+        return renew(redemption.attempt, .interrupted, &moment)
+      }
+      redemption.code = Fleeting(nil)
+      redemption.retrying.goOn()
+      return redeem(code, redemption)
+    case .resumed: return renew(redemption.attempt, .interrupted, &moment)
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified:
+      return .ignore
+    }
+  }
+
+  private mutating func redeemed(
+    _ outcome: CallOutcome, _ attempt: PaysafeAttempt, _ moment: inout Moment
+  ) -> Answer<PaysafeCall> {
+    let reply: HTTPReply
+    switch outcome {
+    case .reply(let answer): reply = answer
+    case .unreachable(let message, sent: _): return lost(message, attempt, &moment)
+    case .unreadable(let message), .noToken(let message): return .fail(.protocolError(message))
+    }
+    let request = TokenRequest(provider: provider.name, scope: "")
+    switch TokenReply(reply, to: request, at: moment.now) {
+    case .granted(let tokens): return login.finish(tokens)
+    case .dead(let word), .misconfigured(let word), .rejected(let word):
+      return .fail(.rejected(word))
+    case .retry(let message, _): return lost(message, attempt, &moment)
+    case .unreadable(let message): return .fail(.protocolError(message))
+    }
+  }
+
+  private mutating func lost(
+    _ message: String, _ attempt: PaysafeAttempt, _ moment: inout Moment
+  ) -> Answer<PaysafeCall> {
+    lostRounds += 1
+    guard lostRounds < Self.maxLostRounds else { return .fail(.unreachable(message)) }
+    return renew(attempt, .unreachable(message), &moment)
+  }
+}
+
+extension Failure {
+  /// The SDK's own word for a call it refuses.
+  fileprivate static func otherClient(_ provider: ProviderName) -> Failure {
+    Failure(
+      reason: .invalidRequest, title: "Wrong client",
+      message: "the client identifier is not the one of this provider", retryable: false,
+      provider: ProviderWord(name: provider, code: "dataError"))
+  }
+}

@@ -1,0 +1,56 @@
+import JSONRPC
+import UsherCore
+
+extension PersonClaims {
+  /// Whose tokens they are: by the ID token, or else by the access token, which Paysafe issues as a
+  /// JWT.
+  ///
+  /// Both came from the token endpoint itself, over TLS: their signatures are not looked at (OIDC Core
+  /// §3.1.3.7 item 6).
+  ///
+  /// - Returns: Nil where neither tells.
+  /// - Throws: Where the two speak of different people.
+  init?(customerOf tokens: TokenSet) throws(UnusableReply) {
+    let told = Self.customer(tokens.idToken?.unsealed())
+    let owner = Self.customer(tokens.accessToken.unsealed())
+    switch (told, owner) {
+    case (let told?, let owner?):
+      guard told.subject == owner.subject else {
+        throw UnusableReply("the provider's ID token and access token speak of different people")
+      }
+      self = owner.merging(told)
+    case (let customer?, nil), (nil, let customer?): self = customer
+    case (nil, nil): return nil
+    }
+  }
+
+  private static func customer(_ token: Secret?) -> PersonClaims? {
+    token.flatMap { JSONWebToken.claims(of: $0) }.flatMap { PersonClaims($0) }
+  }
+}
+
+extension PaysafeLogin {
+  /// The account that came out of it, or why none may.
+  func finish(_ tokens: TokenSet) -> Answer<PaysafeCall> {
+    do throws(UnusableReply) {
+      guard let customer = try PersonClaims(customerOf: tokens) else {
+        return .fail(.protocolError("the provider's tokens do not say whose they are"))
+      }
+      return finish(tokens, customer)
+    } catch {
+      return .fail(.protocolError(error.message))
+    }
+  }
+
+  func finish(_ tokens: TokenSet, _ customer: PersonClaims) -> Answer<PaysafeCall> {
+    guard account.map({ $0.subject == customer.subject }) ?? true else {
+      return .fail(.otherPerson)
+    }
+    return .finish(
+      Completion(
+        grant: AccountGrant(
+          subject: customer.subject, label: customer.label,
+          attributes: [PaysafeTokens.brandAttribute: .string(brand)], keepAlive: keepAlive,
+          tokens: tokens)))
+  }
+}

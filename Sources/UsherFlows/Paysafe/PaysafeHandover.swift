@@ -1,0 +1,121 @@
+import JSONRPC
+import UsherAPI
+import UsherCore
+
+/// A code that the app's own backend redeems: it is handed out, and an access token is awaited
+/// (contract §2.3).
+///
+/// The step stands until it is answered or the time is over, also over a restart.
+struct PaysafeHandover: Codable, Sendable, Equatable {
+  let code: Sealed<Secret>
+  /// Nil where the caller has made it.
+  let verifier: Sealed<Secret>?
+  let redirectURI: String
+  let deadline: Timestamp
+
+  func step(_ requestID: String) -> Step.ExchangeCredential {
+    .init(
+      credential: .init(type: .authCode, code: WireSecret(code.unsealed())),
+      codeVerifier: verifier.map { WireSecret($0.unsealed()) }, redirectURI: redirectURI,
+      requestId: requestID, deadline: deadline)
+  }
+
+  func receive(
+    _ event: FlowEvent<PaysafeCall>, _ login: PaysafeLogin, at now: Timestamp
+  ) -> Answer<PaysafeCall> {
+    let isOver = now >= deadline
+    switch event {
+    case .input where isOver, .woken where isOver, .resumed where isOver:
+      return .fail(.exchangeTimedOut)
+    case .woken, .resumed: return .proceed([.wake(after: deadline - now)])
+    case .input(.exchanged(let fields)):
+      do throws(UnfitField) {
+        let exchanged = try ExchangedTokens(fields, at: now)
+        return login.finish(exchanged.tokens, exchanged.customer)
+      } catch {
+        return .refuse(field: error.field, message: "\(error.field) \(error.what)")
+      }
+    case .input(.exchangeFailed(let reason)): return .fail(.exchangeFailed(reason))
+    case .input(.back):
+      return .refuse(field: "input.back", message: "the code cannot be taken back")
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified:
+      return .ignore
+    }
+  }
+}
+
+/// What an app's backend got for a code, as the app hands it in.
+private struct ExchangedTokens {
+  let tokens: TokenSet
+  let customer: PersonClaims
+
+  /// Seconds a refresh token lives from its issue, as the vendor documents it (contract §2.4): the
+  /// app's answer does not say.
+  private static let refreshLifetime = 1800
+
+  init(_ fields: [String: Secret], at now: Timestamp) throws(UnfitField) {
+    let known: Set = ["accessToken", "expiresIn", "refreshToken"]
+    if let stray = fields.keys.filter({ !known.contains($0) }).min() {
+      throw UnfitField(stray, "is not a member of this input")
+    }
+    guard let access = try Self.token(fields["accessToken"], "accessToken") else {
+      throw UnfitField("accessToken", "is missing")
+    }
+    guard let claims = JSONWebToken.claims(of: access), let customer = PersonClaims(claims) else {
+      throw UnfitField("accessToken", "is not a JWT with a sub")
+    }
+    let refresh = try Self.token(fields["refreshToken"], "refreshToken")
+    let expiry = claims["exp"]?.integerValue.map { Timestamp(seconds: Double($0)) }
+    self.customer = customer
+    tokens = TokenSet(
+      accessToken: Sealed(access), tokenType: "Bearer",
+      expiresAt: try Self.seconds(fields["expiresIn"], "expiresIn").map { now + $0 } ?? expiry,
+      scope: "", refreshToken: refresh.map { Sealed($0) },
+      refreshExpiresAt: refresh.map { _ in now + .seconds(Self.refreshLifetime) })
+  }
+
+  /// It will stand in a header or a form: visible ASCII (RFC 6749 appendix A.12, A.17).
+  private static func token(_ value: Secret?, _ name: String) throws(UnfitField) -> Secret? {
+    guard let value else { return nil }
+    let text = value.revealed().utf8
+    guard (1...65_536).contains(text.count), text.allSatisfy(\.isVisible) else {
+      throw UnfitField(name, "must be 1 to 65536 printable ASCII characters without spaces")
+    }
+    return value
+  }
+
+  private static func seconds(_ value: Secret?, _ name: String) throws(UnfitField) -> Duration? {
+    guard let text = value?.revealed() else { return nil }
+    guard text.utf8.allSatisfy(\.isDigit), let seconds = Int(text), seconds <= 315_360_000 else {
+      throw UnfitField(name, "must be seconds in decimal digits, at most ten years of them")
+    }
+    return .seconds(seconds)
+  }
+}
+
+/// A member of an input that cannot be; the sentence has none of its value.
+private struct UnfitField: Error {
+  let field: String
+  let what: String
+
+  init(_ name: String, _ what: String) {
+    field = "input.success.\(name)"
+    self.what = what
+  }
+}
+
+extension Failure {
+  /// - Parameter reason: The app's own word.
+  fileprivate static func exchangeFailed(_ reason: String) -> Failure {
+    let reason = ProviderText.clean(reason)
+    return Failure(
+      reason: .exchangeFailed, title: "Code not redeemed",
+      message: reason.isEmpty
+        ? "the app could not redeem the code" : "the app could not redeem the code: \(reason)",
+      retryable: true)
+  }
+
+  fileprivate static let exchangeTimedOut = Failure(
+    reason: .exchangeTimedOut, title: "Code not redeemed",
+    message: "the app did not redeem the code in time", retryable: true)
+}

@@ -1,0 +1,119 @@
+import UsherAPI
+import UsherConfig
+import UsherCore
+
+/// What a log-in was asked for, checked.
+struct PaysafeLogin: Codable, Sendable, Equatable {
+  let brand: String
+  /// Where the app itself gets the redirect; nil where the daemon listens.
+  let redirectURI: String?
+  /// More parameters of the page, by their names in its query.
+  let hints: [String: String]
+  let binding: CallersBinding?
+  let account: KnownAccount?
+  let keepAlive: Bool
+  let requestID: String
+
+  /// What a caller has made for himself: then the code is his to redeem.
+  struct CallersBinding: Codable, Sendable, Equatable {
+    let state: Sealed<Secret>
+    /// By S256.
+    let challenge: String
+  }
+
+  /// - Throws: `invalidParams` with the parameter that is wrong.
+  init(_ params: PaysafeAuthorize.Params, _ origin: FlowOrigin) throws(UsherError) {
+    brand = try Self.brand(params.brandIdentity, origin.provider.paysafe)
+    redirectURI = try Self.address(params.redirectURI, "redirectURI")
+    var hints: [String: String] = [:]
+    hints["reset_credentials_url"] = try Self.page(
+      params.resetCredentialsURL, "resetCredentialsURL")
+    hints["locale"] = try Self.locale(params.locale)
+    hints["login_hint"] = try FlowParams.text(params.loginHint, "loginHint")
+    hints["login_strategy"] = params.loginStrategy?.wireWord
+    self.hints = hints
+    binding = try Self.binding(params.state, params.codeChallenge)
+    account = origin.account
+    keepAlive = params.keepAlive ?? false
+    requestID = origin.requestID
+  }
+
+  private static func brand(
+    _ asked: String?, _ settings: PaysafeSettings
+  ) throws(UsherError) -> String {
+    guard let brand = asked ?? settings.brandIdentity else {
+      throw FlowParams.wrong("brandIdentity", "is missing, and the provider has no brand_identity")
+    }
+    guard brand.isBrandIdentity else {
+      throw FlowParams.wrong("brandIdentity", "must be up to 128 of A-Z a-z 0-9 . _ -")
+    }
+    return brand
+  }
+
+  /// An address as it is registered at the provider: without a fragment (RFC 6749 §3.1.2).
+  private static func address(_ text: String?, _ name: String) throws(UsherError) -> String? {
+    guard let text else { return nil }
+    do throws(Refusal) {
+      return try ProviderURL(setting: text).text
+    } catch {
+      throw FlowParams.wrong(name, error.message)
+    }
+  }
+
+  /// An address for the browser: it may have a fragment.
+  private static func page(_ text: String?, _ name: String) throws(UsherError) -> String? {
+    guard let text else { return nil }
+    _ = try address(String(text.prefix { $0 != "#" }), name)
+    guard text.utf8.count <= 2048, text.utf8.allSatisfy(\.isVisible) else {
+      throw FlowParams.wrong(name, "is not a URL: too long or with characters a URL cannot have")
+    }
+    return text
+  }
+
+  /// The form of a language tag (RFC 5646 §2.1); which tags there are is the provider's to know.
+  private static func locale(_ text: String?) throws(UsherError) -> String? {
+    guard let text else { return nil }
+    let parts = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
+    guard text.utf8.count <= 64, let language = parts.first,
+      (2...8).contains(language.count), language.allSatisfy(\.isLetter),
+      parts.allSatisfy({ (1...8).contains($0.count) && $0.allSatisfy { $0.isLetter || $0.isDigit } }
+      )
+    else { throw FlowParams.wrong("locale", "must be a language tag such as en-GB") }
+    return text
+  }
+
+  private static func binding(
+    _ state: WireSecret?, _ challenge: String?
+  ) throws(UsherError) -> CallersBinding? {
+    if state == nil, challenge == nil { return nil }
+    guard let state = state?.secret else {
+      throw FlowParams.wrong("state", "is missing: it goes together with codeChallenge")
+    }
+    guard let challenge else {
+      throw FlowParams.wrong("codeChallenge", "is missing: it goes together with state")
+    }
+    let text = state.revealed().utf8
+    guard (8...512).contains(text.count), text.allSatisfy(\.isVisible) else {
+      throw FlowParams.wrong("state", "must be 8 to 512 printable ASCII characters without spaces")
+    }
+    guard challenge.utf8.count == 43, challenge.utf8.allSatisfy(\.isBase64URL) else {
+      throw FlowParams.wrong("codeChallenge", "must be the 43 base64url characters of S256")
+    }
+    return CallersBinding(state: Sealed(state), challenge: challenge)
+  }
+}
+
+extension PaysafeAuthorize.LoginStrategy {
+  fileprivate var wireWord: String {
+    switch self {
+    case .pin: "PIN"
+    case .password: "PASSWORD"
+    }
+  }
+}
+
+extension UInt8 {
+  fileprivate var isBase64URL: Bool {
+    isLetter || isDigit || self == UInt8(ascii: "-") || self == UInt8(ascii: "_")
+  }
+}

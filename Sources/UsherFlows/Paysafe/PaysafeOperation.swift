@@ -1,0 +1,281 @@
+package import JSONRPC
+package import UsherAPI
+package import UsherConfig
+package import UsherCore
+
+/// A call of the wallet API with the customer's token, and with his approval where the wallet wants it
+/// (contract §2.5, §2.6).
+///
+/// What is performed is what was approved, and it is performed once: a call that may have been is not
+/// made again.
+package struct PaysafeOperation: FlowMachine {
+  package static let kind = "operation"
+  package static let summary =
+    "Make a wallet call, with the customer's approval where it is wanted."
+  package static let needsAccount = true
+
+  package struct Params: Codable, Sendable, Equatable {
+    /// The customer's account.
+    package var account: AccountID?
+    /// GET, POST, PUT, PATCH or DELETE.
+    package var method: String
+    /// Below the provider's base URL: begins with a slash; a query may follow.
+    package var path: String
+    package var body: [String: JSONValue]?
+    /// What is done, for the person who approves it.
+    package var operation: Operation?
+    /// How to approve it; where it is absent the person chooses.
+    package var verification: PaysafeCall.Verification?
+    /// Where a page of the provider sends the browser back to: https, or http on the loopback.
+    package var returnUrl: String?
+    /// Of what the customer is sent: `en`, `en-GB`.
+    package var language: String?
+
+    package init(method: String, path: String, body: [String: JSONValue]? = nil) {
+      self.method = method
+      self.path = path
+      self.body = body
+    }
+  }
+
+  package let provider: ProviderConfig
+  private let account: AccountID
+  private let operation: WalletOperation
+  private let wanted: PaysafeCall.Verification?
+  private let instructions: PaysafeCall.Instructions
+  /// What the person sees of it.
+  private let shown: Operation?
+  private var state: State
+  private var problem: Problem?
+
+  private enum State: Codable, Sendable, Equatable {
+    /// → approving, or the end
+    case performing(Retrying)
+    /// → retrying, or the end
+    case approving(Demanded, SCAProcess)
+    /// → approving, or the end
+    case retrying(Demanded, Retrying)
+  }
+
+  /// An approval that the wallet wants, and what it is for.
+  private struct Demanded: Codable, Sendable, Equatable {
+    let approval: PaysafeCall.Approval
+    /// Of the operation as it was when the person was asked.
+    let digest: String
+    /// 1 for the first.
+    let round: Int
+  }
+
+  /// How often one operation may want approval.
+  package static let maxRounds = 3
+
+  package static func begin(
+    _ params: Params, _ origin: FlowOrigin, at moment: inout Moment
+  ) throws(UsherError) -> (PaysafeOperation, Answer<PaysafeCall>) {
+    let operation = try WalletOperation(
+      method: params.method, path: params.path, body: params.body)
+    let request = try SCARequest(
+      origin, verification: params.verification, returnURL: params.returnUrl,
+      language: params.language, operation: params.operation)
+    guard origin.provider.paysafe.operations.contains(where: { $0.matches(operation.name) }) else {
+      throw UsherError(
+        .permissionDenied,
+        "the operations of provider \(origin.provider.name) do not include \(operation.name)")
+    }
+    var flow = PaysafeOperation(
+      provider: origin.provider, account: request.account, operation: operation,
+      wanted: request.wanted, instructions: request.instructions, shown: request.operation,
+      state: .performing(Retrying()))
+    let answer = flow.call(nil, Retrying())
+    return (flow, answer)
+  }
+
+  package var view: FlowView {
+    switch state {
+    case .performing: waiting("performing", key: nil)
+    case .approving(_, let process): process.view
+    case .retrying(let demanded, _): waiting("retrying", key: demanded.approval.eventID)
+    }
+  }
+
+  private func waiting(_ state: String, key: String?) -> FlowView {
+    FlowView(
+      state: state, step: .wait(.init(for: "the wallet's answer")), problem: problem, key: key)
+  }
+
+  package mutating func receive(
+    _ event: FlowEvent<PaysafeCall>, at moment: inout Moment
+  ) -> Answer<PaysafeCall> {
+    switch state {
+    case .performing(let retrying): return calling(event, nil, retrying, moment.now)
+    case .retrying(let demanded, let retrying):
+      return calling(event, demanded, retrying, moment.now)
+    case .approving(let demanded, var process):
+      let answer = process.receive(event, at: moment.now)
+      state = .approving(demanded, process)
+      return approving(answer, demanded)
+    }
+  }
+}
+
+// MARK: - The call
+
+extension PaysafeOperation {
+  /// - Parameter demanded: The approval it is made with; nil for the first time.
+  private mutating func call(
+    _ demanded: Demanded?, _ retrying: Retrying
+  ) -> Answer<PaysafeCall> {
+    var retrying = retrying
+    retrying.goOn()
+    if let demanded {
+      // Compared as secrets are: not telling where they differ.
+      guard Secret(demanded.digest) == Secret(operation.digest(showing: shown)) else {
+        return .fail(.operationChanged)
+      }
+    }
+    setCalling(demanded, retrying)
+    return .proceed([
+      .call(.operation(operation, account: account, approval: demanded?.approval))
+    ])
+  }
+
+  private mutating func setCalling(_ demanded: Demanded?, _ retrying: Retrying) {
+    state = demanded.map { .retrying($0, retrying) } ?? .performing(retrying)
+  }
+
+  private mutating func calling(
+    _ event: FlowEvent<PaysafeCall>, _ demanded: Demanded?, _ retrying: Retrying, _ now: Timestamp
+  ) -> Answer<PaysafeCall> {
+    switch event {
+    case .called(.operation(operation, account: account, approval: demanded?.approval), let outcome)
+    where !retrying.isPaused:
+      return answered(outcome, demanded, retrying, now)
+    case .woken where !retrying.isPaused: return .ignore
+    case .woken: return call(demanded, retrying)
+    // Between two tries nothing is under way.
+    case .resumed:
+      guard operation.isSafe || retrying.isPaused else { return .fail(.unknownByRestart) }
+      return call(demanded, retrying)
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified:
+      return .ignore
+    }
+  }
+
+  private mutating func answered(
+    _ outcome: CallOutcome, _ demanded: Demanded?, _ retrying: Retrying, _ now: Timestamp
+  ) -> Answer<PaysafeCall> {
+    switch outcome {
+    case .reply(let reply):
+      switch SCADemand.wanted(by: reply) {
+      case .demand(let demand): return approve(demand, after: demanded, now)
+      case .unreadable(let message): return .fail(.protocolError(message))
+      case nil: return answered(reply, demanded, retrying)
+      }
+    case .unreachable(let message, let sent):
+      guard operation.isSafe || !sent else { return .fail(.unknown(message)) }
+      return callLater(demanded, retrying, .unreachable(message), nil)
+    case .unreadable(let message):
+      return .fail(.protocolError(operation.isSafe ? message : Failure.inTheDark(message)))
+    case .noToken(let message): return .fail(.newLogInNeeded(message))
+    }
+  }
+
+  /// The wallet's own word: whatever it says, it is the caller's to judge.
+  private mutating func answered(
+    _ reply: HTTPReply, _ demanded: Demanded?, _ retrying: Retrying
+  ) -> Answer<PaysafeCall> {
+    let message = "the provider answers HTTP \(reply.status)"
+    switch reply.status {
+    // It has refused before it did anything.
+    case 429: return callLater(demanded, retrying, .unreachable(message), reply.retryAfter)
+    case 500... where !operation.isSafe: return .fail(.unknown(message))
+    case 500...: return callLater(demanded, retrying, .unreachable(message), reply.retryAfter)
+    default:
+      let body = try? JSONValue(parsing: reply.body)
+      return .finish(
+        Completion(
+          grant: nil, result: ["status": .integer(Int64(reply.status)), "body": body ?? .null]))
+    }
+  }
+
+  private mutating func callLater(
+    _ demanded: Demanded?, _ retrying: Retrying, _ failure: Failure, _ after: Duration?
+  ) -> Answer<PaysafeCall> {
+    var retrying = retrying
+    guard let pause = retrying.failed() else { return .fail(failure) }
+    let wait = max(pause, after ?? pause)
+    setCalling(demanded, retrying)
+    problem = .unreachable(failure.message)
+    problem?.retryAfterMs = Int(wait.milliseconds)
+    return .proceed([.wake(after: wait)])
+  }
+}
+
+// MARK: - The approval
+
+extension PaysafeOperation {
+  private mutating func approve(
+    _ demand: SCADemand, after last: Demanded?, _ now: Timestamp
+  ) -> Answer<PaysafeCall> {
+    let round = (last?.round ?? 0) + 1
+    guard round <= Self.maxRounds else { return .fail(.neverApproved) }
+    let demanded = Demanded(
+      approval: .init(
+        eventID: demand.eventID, walletOperationID: demand.walletOperationID, form: demand.form),
+      digest: operation.digest(showing: shown), round: round)
+    let event = PaysafeCall.Event(
+      account: account, id: demand.eventID, walletOperationID: demand.walletOperationID)
+    let (process, answer) = SCAProcess.begin(
+      .init(
+        provider: provider.name, event: event, wanted: wanted, instructions: instructions,
+        operation: shown, pollSeconds: provider.paysafe.pollSeconds),
+      offers: demand.available, expiresAt: demand.expiresAt,
+      // An event that was verified takes no challenge: another attempt could undo it.
+      asksFirst: demand.eventID == last?.approval.eventID, at: now)
+    state = .approving(demanded, process)
+    problem = nil
+    return approving(answer, demanded)
+  }
+
+  private mutating func approving(
+    _ answer: SCAProcess.Answer, _ demanded: Demanded
+  ) -> Answer<PaysafeCall> {
+    switch answer {
+    case .proceed(let effects): return .proceed(effects)
+    case .verified: return call(demanded, Retrying())
+    case .fail(let failure): return .fail(failure.anotherEventMayDo)
+    case .refuse(let field, let message): return .refuse(field: field, message: message)
+    case .ignore: return .ignore
+    }
+  }
+}
+
+extension Failure {
+  /// A new flow gets a new event.
+  fileprivate var anotherEventMayDo: Failure {
+    var failure = self
+    if [.denied, .attemptsExhausted, .expired].contains(reason) { failure.retryable = true }
+    return failure
+  }
+
+  fileprivate static func inTheDark(_ message: String) -> String {
+    "\(message); whether the operation was performed is not known"
+  }
+
+  /// Nobody may take it for a call that can simply be made again.
+  fileprivate static func unknown(_ message: String) -> Failure {
+    var failure = Failure.unreachable(inTheDark(message))
+    failure.retryable = false
+    return failure
+  }
+
+  fileprivate static let unknownByRestart = Failure.unknown(
+    "the daemon was restarted while the call was under way")
+
+  fileprivate static let operationChanged = Failure(
+    reason: .invalidRequest, title: "Not what was approved",
+    message: "the operation is no longer the one that was approved", retryable: false)
+
+  fileprivate static let neverApproved = Failure.rejected(
+    "the wallet wants the operation approved again and again")
+}

@@ -1,0 +1,127 @@
+import JSONRPC
+package import UsherAPI
+package import UsherConfig
+package import UsherCore
+
+/// Strong Customer Authentication of an event that the caller knows, such as one his own wallet call
+/// brought (contract §2.5).
+package struct PaysafeSCA: FlowMachine {
+  package static let kind = "sca"
+  package static let summary = "Have a wallet's customer approve what is under way."
+  package static let needsAccount = true
+
+  package struct Params: Codable, Sendable, Equatable {
+    /// The customer's account.
+    package var account: AccountID?
+    package var eventId: String
+    package var walletOperationId: String
+    /// As the event names them, empty for any; where it is absent the provider is asked.
+    package var availableVerifications: [Available]?
+    /// The one to use; where it is absent the person chooses.
+    package var verification: PaysafeCall.Verification?
+    /// Where a page of the provider sends the browser back to: https, or http on the loopback.
+    package var returnUrl: String?
+    /// Of what the customer is sent: `en`, `en-GB`.
+    package var language: String?
+    /// What is approved, for the person to see.
+    package var operation: Operation?
+
+    package init(eventId: String, walletOperationId: String) {
+      self.eventId = eventId
+      self.walletOperationId = walletOperationId
+    }
+  }
+
+  package struct Available: Codable, Sendable, Equatable {
+    package var method: String
+    package var channel: String?
+    /// Masked.
+    package var target: String?
+
+    package init(method: String, channel: String? = nil, target: String? = nil) {
+      self.method = method
+      self.channel = channel
+      self.target = target
+    }
+  }
+
+  package let provider: ProviderConfig
+  private var process: SCAProcess
+
+  package static func begin(
+    _ params: Params, _ origin: FlowOrigin, at moment: inout Moment
+  ) throws(UsherError) -> (PaysafeSCA, Answer<PaysafeCall>) {
+    let id = try SCARequest.identifier(params.eventId, "eventId")
+    let operationID = try SCARequest.identifier(params.walletOperationId, "walletOperationId")
+    let request = try SCARequest(
+      origin, verification: params.verification, returnURL: params.returnUrl,
+      language: params.language, operation: params.operation)
+    let offers = try offers(params.availableVerifications)
+    if let wanted = request.wanted, let offers, !offers.isEmpty,
+      [SCAOption](offered: offers).meant(by: wanted) == nil
+    {
+      throw FlowParams.wrong("verification", "is not one of params.availableVerifications")
+    }
+    let event = PaysafeCall.Event(
+      account: request.account, id: id, walletOperationID: operationID)
+    let (process, answer) = SCAProcess.begin(
+      SCAProcess.Terms(event, request, origin.provider), offers: offers, at: moment.now)
+    let flow = PaysafeSCA(provider: origin.provider, process: process)
+    return (flow, flow.answer(answer))
+  }
+
+  /// What can be done of them is told apart later: an event may well have others.
+  private static func offers(
+    _ available: [Available]?
+  ) throws(UsherError) -> [SCADemand.Offer]? {
+    guard let available else { return nil }
+    guard available.count <= 32,
+      available.flatMap({ [$0.method] + ($0.channel.map { [$0] } ?? []) })
+        .allSatisfy(SCADemand.Offer.isWord)
+    else {
+      throw FlowParams.wrong(
+        "availableVerifications", "must be at most 32 of a method, and a channel where it has one")
+    }
+    return available.map {
+      SCADemand.Offer(.init(method: $0.method, channel: $0.channel), target: $0.target)
+    }
+  }
+
+  package var view: FlowView { process.view }
+
+  package mutating func receive(
+    _ event: FlowEvent<PaysafeCall>, at moment: inout Moment
+  ) -> Answer<PaysafeCall> {
+    answer(process.receive(event, at: moment.now))
+  }
+
+  private func answer(_ answer: SCAProcess.Answer) -> Answer<PaysafeCall> {
+    switch answer {
+    case .proceed(let effects): .proceed(effects)
+    case .verified(let reason): .finish(Completion(grant: nil, result: result(reason)))
+    case .fail(let failure): .fail(failure)
+    case .refuse(let field, let message): .refuse(field: field, message: message)
+    case .ignore: .ignore
+    }
+  }
+
+  /// The `scaDetails` with which the operation is tried again.
+  private func result(_ reason: String?) -> [String: JSONValue] {
+    let event = process.terms.event
+    var result: [String: JSONValue] = [
+      "eventId": .string(event.id), "walletOperationId": .string(event.walletOperationID),
+      "status": "VERIFIED",
+    ]
+    result["statusReason"] = reason.map { .string($0) }
+    return result
+  }
+}
+
+extension SCAProcess.Terms {
+  init(_ event: PaysafeCall.Event, _ request: SCARequest, _ provider: ProviderConfig) {
+    self.init(
+      provider: provider.name, event: event, wanted: request.wanted,
+      instructions: request.instructions, operation: request.operation,
+      pollSeconds: provider.paysafe.pollSeconds)
+  }
+}

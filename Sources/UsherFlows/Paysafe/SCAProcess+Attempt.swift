@@ -1,0 +1,122 @@
+import UsherAPI
+import UsherCore
+
+// What a person types, and what becomes of it.
+extension SCAProcess {
+  mutating func challenged(
+    _ event: FlowEvent<PaysafeCall>, _ challenge: Challenge, _ now: Timestamp
+  ) -> Answer {
+    switch (event, challenge.input) {
+    case (.input(.code(let code, let fields)), .code(_, let digits)):
+      if let name = fields.keys.min() {
+        return .refuse(
+          field: "input.fields.\(name)", message: "input.fields.\(name) was not asked for")
+      }
+      if let flaw = Self.flaw(code: code, digits: digits) {
+        return .refuse(field: "input.code", message: "input.code \(flaw)")
+      }
+      return attempt(code, challenge, now)
+    case (.input(.resend), .code):
+      return sendUnlessCooling(Sending(option: challenge.option, previous: challenge), now)
+    case (.input(.password(let password)), .secret):
+      guard (1...1024).contains(password.revealed().utf8.count) else {
+        return .refuse(
+          field: "input.password", message: "input.password must have 1 to 1024 bytes")
+      }
+      return attempt(password, challenge, now)
+    case (.input(.alternative(let id)), .secret):
+      guard let option = alternatives(to: challenge).first(where: { $0.id == id }) else {
+        return .refuse(
+          field: "input.alternative", message: "input.alternative is not one of the alternatives")
+      }
+      return sendUnlessCooling(Sending(option: option, previous: challenge), now)
+    case (.woken, _):
+      guard let expiry = challenge.expiresAt, expiry <= now, !challenge.isOver, !isExpired(now)
+      else { return woken(now) }
+      return show(challenge.over(at: now), .challengeExpired, now)
+    case (.resumed, _): return .proceed(alarm(now))
+    case (.input, _), (.redirected, _), (.listening, _), (.listenFailed, _), (.called, _),
+      (.discovered, _), (.idTokenVerified, _):
+      return .ignore
+    }
+  }
+
+  /// What is wrong with a code before anybody is asked.
+  private static func flaw(code: Secret, digits: Int?) -> String? {
+    let bytes = code.revealed().utf8
+    if let digits {
+      return bytes.count == digits && bytes.allSatisfy(\.isDigit)
+        ? nil : "must have \(digits) digits"
+    }
+    return (1...64).contains(bytes.count) && bytes.allSatisfy(\.isVisible)
+      ? nil : "must have 1 to 64 letters and digits without spaces"
+  }
+
+  private mutating func attempt(
+    _ value: Secret, _ challenge: Challenge, _ now: Timestamp
+  ) -> Answer {
+    let isOver = challenge.isOver || challenge.expiresAt.map { $0 <= now } ?? false
+    guard !isOver else { return show(challenge.over(at: now), .challengeExpired, now) }
+    state = .attempting(challenge)
+    problem = nil
+    return .proceed([
+      .call(.attempt(terms.event, challenge.option.verification, value: value))
+    ])
+  }
+
+  mutating func attempting(
+    _ event: FlowEvent<PaysafeCall>, _ challenge: Challenge, _ now: Timestamp
+  ) -> Answer {
+    switch event {
+    case .called(.attempt(terms.event, challenge.option.verification, value: _), let outcome):
+      return answered(outcome, challenge, now)
+    case .resumed: return inquire(.attempt(challenge))
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
+      .woken:
+      return .ignore
+    }
+  }
+
+  private mutating func answered(
+    _ outcome: CallOutcome, _ challenge: Challenge, _ now: Timestamp
+  ) -> Answer {
+    let reply = SCAReply(outcome, about: terms.event, from: terms.provider) {
+      members throws(UnusableReply) in try SCAVerdict(members)
+    }
+    switch reply {
+    case .said(let verdict): return judged(verdict, challenge, now)
+    case .refused(let refusal): return refused(refusal, challenge, now)
+    // It may have counted, and may have been right.
+    case .lost, .unreadable: return inquire(.attempt(challenge))
+    case .unsent(let message): return show(challenge, .unreachable(message), now)
+    case .noToken(let message): return .fail(.newLogInNeeded(message))
+    }
+  }
+
+  private mutating func judged(
+    _ verdict: SCAVerdict, _ challenge: Challenge, _ now: Timestamp
+  ) -> Answer {
+    switch verdict.status {
+    case .verified: return .verified(reason: verdict.reason)
+    case .rejected: return .fail(.refused(terms.provider, reason: verdict.reason))
+    case .failed:
+      counters.take(afterAttempt: verdict.counters)
+      guard counters.attemptsLeft != 0 else {
+        return .fail(.attemptsExhausted(terms.provider, reason: verdict.reason))
+      }
+      return show(challenge, .wrongCode(terms.provider, reason: verdict.reason), now)
+    }
+  }
+
+  private mutating func refused(
+    _ refusal: SCARefusal, _ challenge: Challenge, _ now: Timestamp
+  ) -> Answer {
+    switch refusal.kind {
+    case .noChallenge: return show(challenge.over(at: now), .challengeExpired, now)
+    case .completed: return inquire(.completion)
+    case .tooMany(let after):
+      return show(challenge, .rateLimited(refusal.word, for: after), now)
+    case .unavailable, .expired, .exhausted, .other: return .fail(refusal.failure)
+    }
+  }
+}

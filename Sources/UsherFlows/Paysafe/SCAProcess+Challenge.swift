@@ -1,0 +1,162 @@
+import JSONRPC
+import UsherAPI
+import UsherCore
+
+// Sending a challenge.
+extension SCAProcess {
+  mutating func sendUnlessCooling(_ sending: Sending, _ now: Timestamp) -> Answer {
+    guard let coolDown, coolDown.until > now else { return send(sending) }
+    problem = .rateLimited(coolDown.word, for: coolDown.until - now)
+    return .proceed([])
+  }
+
+  mutating func send(_ sending: Sending) -> Answer {
+    problem = nil
+    return send(sending, Retrying())
+  }
+
+  /// - Parameter retrying: The trouble there was with this very challenge; it is told until it is over.
+  mutating func send(_ sending: Sending, _ retrying: Retrying) -> Answer {
+    var retrying = retrying
+    retrying.goOn()
+    state = .challenging(sending, retrying)
+    let option = sending.option
+    return .proceed([.call(.challenge(terms.event, option.verification, instructions(option)))])
+  }
+
+  /// The returnUrl goes only where it is needed: the provider may refuse it.
+  private func instructions(_ option: SCAOption) -> PaysafeCall.Instructions {
+    var instructions = terms.instructions
+    if option.form != .redirect { instructions.returnURL = nil }
+    return instructions
+  }
+
+  mutating func challenging(
+    _ event: FlowEvent<PaysafeCall>, _ sending: Sending, _ retrying: Retrying, _ now: Timestamp
+  ) -> Answer {
+    switch event {
+    case .called(.challenge(terms.event, sending.option.verification, _), let outcome)
+    where !retrying.isPaused:
+      return answered(outcome, sending, retrying, now)
+    case .woken where !retrying.isPaused: return .ignore
+    case .woken: return send(sending, retrying)
+    // It may have gone out.
+    case .resumed: return inquire(.challenge(sending))
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified:
+      return .ignore
+    }
+  }
+
+  private mutating func answered(
+    _ outcome: CallOutcome, _ sending: Sending, _ retrying: Retrying, _ now: Timestamp
+  ) -> Answer {
+    let reply = SCAReply(outcome, about: terms.event, from: terms.provider) {
+      members throws(UnusableReply) in ChallengeReply(members)
+    }
+    switch reply {
+    case .said(let reply):
+      counters.take(reply.counters)
+      return open(sending.option, reply.news, problem: nil, now)
+    case .refused(let refusal): return refused(refusal, sending, now)
+    case .lost(let message, let after):
+      return lost(sending, retrying, .unreachable(message), after)
+    case .unreadable(let message): return lost(sending, retrying, .protocolError(message), nil)
+    case .unsent(let message):
+      var retrying = retrying
+      guard let pause = retrying.failed() else { return .fail(.unreachable(message)) }
+      state = .challenging(sending, retrying)
+      problem = .unreachable(message)
+      return .proceed([.wake(after: pause)])
+    case .noToken(let message): return .fail(.newLogInNeeded(message))
+    }
+  }
+
+  /// A challenge may have gone out: after a pause it is asked whether it has.
+  ///
+  /// - Parameter failure: The end, where there was too much of this.
+  private mutating func lost(
+    _ sending: Sending, _ retrying: Retrying, _ failure: Failure, _ after: Duration?
+  ) -> Answer {
+    var retrying = retrying
+    guard let pause = retrying.failed() else { return .fail(failure) }
+    state = .inquiring(.challenge(sending), retrying)
+    problem = .unreachable(failure.message)
+    return .proceed([.wake(after: max(pause, after ?? pause))])
+  }
+
+  private mutating func refused(
+    _ refusal: SCARefusal, _ sending: Sending, _ now: Timestamp
+  ) -> Answer {
+    switch refusal.kind {
+    case .unavailable:
+      unavailable.append(sending.option.id)
+      return goBack(from: sending, .verificationUnavailable(refusal.word), refusal.failure, now)
+    case .tooMany(let after):
+      let pause = after ?? Self.usualCoolDown
+      coolDown = CoolDown(until: now + pause, word: refusal.word)
+      return goBack(from: sending, .rateLimited(refusal.word, for: pause), refusal.failure, now)
+    case .completed: return inquire(.completion)
+    case .noChallenge, .expired, .exhausted, .other: return .fail(refusal.failure)
+    }
+  }
+
+  /// Where the server does not say how long.
+  private static let usualCoolDown = Duration.seconds(60)
+
+  /// - Parameter failure: The end, where there is nothing to go back to.
+  private mutating func goBack(
+    from sending: Sending, _ problem: Problem, _ failure: Failure, _ now: Timestamp
+  ) -> Answer {
+    if let previous = sending.previous { return show(previous, problem, now) }
+    if !options.isEmpty { return choose(problem, now) }
+    // Which others there are was not asked yet: the caller named this one.
+    return offers == nil ? ask(problem) : .fail(failure)
+  }
+}
+
+// A challenge that was sent.
+extension SCAProcess {
+  mutating func show(_ challenge: Challenge, _ problem: Problem?, _ now: Timestamp) -> Answer {
+    state = .challenged(challenge)
+    self.problem = problem
+    return .proceed(alarm(now))
+  }
+
+  /// The person's turn.
+  mutating func open(
+    _ option: SCAOption, _ news: SCAChallengeNews, problem: Problem?, _ now: Timestamp
+  ) -> Answer {
+    coolDown = nil
+    var option = option
+    option.target = news.target ?? option.target
+    let expiresAt = news.expiresAt.after(now)
+    switch option.form {
+    case .code(let channel):
+      let input = Challenge.Input.code(channel, digits: news.digits)
+      let challenge = Challenge(option: option, input: input, sentAt: now, expiresAt: expiresAt)
+      return show(challenge, problem, now)
+    case .secret(let purpose):
+      let input = Challenge.Input.secret(purpose)
+      let challenge = Challenge(option: option, input: input, sentAt: now, expiresAt: expiresAt)
+      return show(challenge, problem, now)
+    case .push: return watch(Watch(place: .device, expiresAt: expiresAt), problem)
+    case .redirect:
+      guard let url = news.page, let returnURL = terms.instructions.returnURL else {
+        return .fail(
+          .protocolError("the provider names no page that may be opened to approve this"))
+      }
+      let place = Watch.Place.page(url: url, returnURL: returnURL)
+      return watch(Watch(place: place, expiresAt: expiresAt), problem)
+    }
+  }
+}
+
+private struct ChallengeReply: Sendable, Equatable {
+  let news: SCAChallengeNews
+  let counters: SCACounters
+
+  init(_ members: [String: JSONValue]) {
+    news = SCAChallengeNews(members)
+    counters = SCACounters(members)
+  }
+}

@@ -1,0 +1,99 @@
+import UsherAPI
+import UsherCore
+
+// Which verification: the provider's list, the caller's wish, the person's choice.
+extension SCAProcess {
+  mutating func ask(_ notice: Problem?) -> Answer {
+    state = .required(Retrying(), notice: notice)
+    problem = notice
+    return .proceed([.call(.event(terms.event))])
+  }
+
+  mutating func required(
+    _ event: FlowEvent<PaysafeCall>, _ retrying: Retrying, _ notice: Problem?, _ now: Timestamp
+  ) -> Answer {
+    var retrying = retrying
+    switch event {
+    case .called(.event(terms.event), let outcome) where !retrying.isPaused:
+      switch standing(outcome) {
+      case .said(let standing): return settled(standing, now) ?? present(notice, now)
+      case .refused(let refusal):
+        guard case .tooMany(let after) = refusal.kind else { return .fail(refusal.failure) }
+        return askLater(refusal.failure.message, after, retrying, notice)
+      case .lost(let message, let after): return askLater(message, after, retrying, notice)
+      case .unsent(let message): return askLater(message, nil, retrying, notice)
+      case .unreadable(let message): return .fail(.protocolError(message))
+      case .noToken(let message): return .fail(.newLogInNeeded(message))
+      }
+    case .woken where !retrying.isPaused: return .ignore
+    case .woken, .resumed:
+      retrying.goOn()
+      state = .required(retrying, notice: notice)
+      return .proceed([.call(.event(terms.event))])
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified:
+      return .ignore
+    }
+  }
+
+  private mutating func askLater(
+    _ message: String, _ after: Duration?, _ retrying: Retrying, _ notice: Problem?
+  ) -> Answer {
+    var retrying = retrying
+    guard let pause = retrying.failed() else { return .fail(.unreachable(message)) }
+    state = .required(retrying, notice: notice)
+    problem = .unreachable(message)
+    return .proceed([.wake(after: max(pause, after ?? pause))])
+  }
+
+  /// Goes on with the one verification there is or that is wanted, else lets the person choose.
+  mutating func present(_ notice: Problem?, _ now: Timestamp) -> Answer {
+    let options = options
+    if let wanted = terms.wanted, let option = options.meant(by: wanted) {
+      return send(Sending(option: option))
+    }
+    guard let first = options.first else { return .fail(nothingLeft) }
+    // Who asked for another one is not taken by surprise.
+    if options.count == 1, terms.wanted == nil, unavailable.isEmpty {
+      return send(Sending(option: first))
+    }
+    return choose(notice ?? terms.wanted.map { _ in .verificationUnavailable(nil) }, now)
+  }
+
+  private var nothingLeft: Failure {
+    let needReturnURL = (offers ?? []).contains { $0.verification.form == .redirect }
+    return .noVerification(
+      wantsReturnURL: needReturnURL && terms.instructions.returnURL == nil)
+  }
+
+  mutating func choose(_ problem: Problem?, _ now: Timestamp) -> Answer {
+    state = .choosing
+    self.problem = problem
+    return .proceed(alarm(now))
+  }
+
+  mutating func choosing(_ event: FlowEvent<PaysafeCall>, _ now: Timestamp) -> Answer {
+    switch event {
+    case .input(.choice(let id)):
+      guard let option = options.first(where: { $0.id == id }) else {
+        return .refuse(field: "input.id", message: "input.id is not one of the options")
+      }
+      return sendUnlessCooling(Sending(option: option), now)
+    case .woken: return woken(now)
+    case .resumed: return .proceed(alarm(now))
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified:
+      return .ignore
+    }
+  }
+
+  /// What can be chosen: what the event offers, else what the caller wants, as far as it can be done.
+  var options: [SCAOption] {
+    let wanted = terms.wanted.flatMap { SCAOption(asked: $0) }.map { [$0] } ?? []
+    let offered = offers.map { [SCAOption](offered: $0) } ?? []
+    // Where any will do, so will the one that is wanted, as it is spelled.
+    let all = offers?.isEmpty ?? true ? wanted + offered.filter { !wanted.contains($0) } : offered
+    return all.filter { option in
+      let isPossible = option.form != .redirect || terms.instructions.returnURL != nil
+      return isPossible && !unavailable.contains(option.id)
+    }
+  }
+}

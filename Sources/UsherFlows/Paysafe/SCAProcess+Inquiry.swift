@@ -1,0 +1,184 @@
+import UsherAPI
+import UsherCore
+
+// After a lost answer or a restart: how does the event stand?
+extension SCAProcess {
+  mutating func inquire(_ doubt: Doubt) -> Answer {
+    problem = nil
+    return inquire(doubt, Retrying())
+  }
+
+  private mutating func inquire(_ doubt: Doubt, _ retrying: Retrying) -> Answer {
+    var retrying = retrying
+    retrying.goOn()
+    state = .inquiring(doubt, retrying)
+    return .proceed([.call(.event(terms.event))])
+  }
+
+  mutating func inquiring(
+    _ event: FlowEvent<PaysafeCall>, _ doubt: Doubt, _ retrying: Retrying, _ now: Timestamp
+  ) -> Answer {
+    switch event {
+    case .called(.event(terms.event), let outcome) where !retrying.isPaused:
+      return answered(outcome, doubt, retrying, now)
+    case .woken where !retrying.isPaused: return .ignore
+    case .woken, .resumed: return inquire(doubt, retrying)
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified:
+      return .ignore
+    }
+  }
+
+  private mutating func answered(
+    _ outcome: CallOutcome, _ doubt: Doubt, _ retrying: Retrying, _ now: Timestamp
+  ) -> Answer {
+    switch standing(outcome) {
+    case .said(let standing):
+      let before = counters
+      return settled(standing, now) ?? resolved(doubt, standing, before, retrying, now)
+    case .refused(let refusal):
+      guard case .tooMany(let after) = refusal.kind else { return .fail(refusal.failure) }
+      return inquireLater(doubt, retrying, .unreachable(refusal.failure.message), after)
+    case .lost(let message, let after):
+      return inquireLater(doubt, retrying, .unreachable(message), after)
+    case .unsent(let message): return inquireLater(doubt, retrying, .unreachable(message), nil)
+    case .unreadable(let message):
+      return inquireLater(doubt, retrying, .protocolError(message), nil)
+    case .noToken(let message): return .fail(.newLogInNeeded(message))
+    }
+  }
+
+  /// - Parameter failure: The end, where there was too much of this.
+  private mutating func inquireLater(
+    _ doubt: Doubt, _ retrying: Retrying, _ failure: Failure, _ after: Duration?
+  ) -> Answer {
+    var retrying = retrying
+    guard let pause = retrying.failed() else { return .fail(failure) }
+    state = .inquiring(doubt, retrying)
+    problem = .unreachable(failure.message)
+    return .proceed([.wake(after: max(pause, after ?? pause))])
+  }
+
+  /// The event is open.
+  private mutating func resolved(
+    _ doubt: Doubt, _ standing: SCAStanding, _ before: SCACounters, _ retrying: Retrying,
+    _ now: Timestamp
+  ) -> Answer {
+    switch doubt {
+    case .challenge(let sending):
+      guard let news = standing.challenge, sending.wentOut(as: news, standing.counters, before)
+      else { return send(sending, retrying) }
+      return open(sending.option, news, problem: .answerLost, now)
+    case .attempt(let challenge): return show(challenge, .answerLost, now)
+    case .completion:
+      let message = "the provider says that the event is settled, and that it is not"
+      return inquireLater(doubt, retrying, .protocolError(message), nil)
+    }
+  }
+}
+
+extension SCAProcess.Sending {
+  /// Whether the open challenge is this one.
+  ///
+  /// A challenge can count, but need not (contract §2.5): a later expiry tells it too. Where neither
+  /// is known it is sent once more, so that the person gets one.
+  fileprivate func wentOut(
+    as news: SCAChallengeNews, _ counters: SCACounters, _ before: SCACounters
+  ) -> Bool {
+    guard news.form == nil || news.form == option.form, news.page != nil || option.form != .redirect
+    else { return false }
+    guard let previous, previous.option.form == option.form else { return true }
+    if let count = counters.currentChallenges, let earlier = before.currentChallenges,
+      count > earlier
+    {
+      return true
+    }
+    if let expiry = news.expiresAt, let earlier = previous.expiresAt { return expiry > earlier }
+    return false
+  }
+}
+
+// A challenge that is answered elsewhere: the backend is asked until it knows.
+extension SCAProcess {
+  mutating func watch(_ watch: Watch, _ problem: Problem?) -> Answer {
+    var watch = watch
+    watch.isAsking = false
+    state = .watching(watch)
+    self.problem = problem
+    return .proceed([.wake(after: .seconds(terms.pollSeconds))])
+  }
+
+  mutating func watching(
+    _ event: FlowEvent<PaysafeCall>, _ watch: Watch, _ now: Timestamp
+  ) -> Answer {
+    switch event {
+    case .input(.redirect(let url)): return cameBack(url, watch)
+    case .woken where !watch.isAsking: return look(watch)
+    // A question whose answer the restart swallowed is simply asked again.
+    case .resumed: return look(watch)
+    case .called(.event(terms.event), let outcome) where watch.isAsking:
+      return answered(outcome, watch, now)
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
+      .woken:
+      return .ignore
+    }
+  }
+
+  private mutating func look(_ watch: Watch) -> Answer {
+    var watch = watch
+    watch.isAsking = true
+    state = .watching(watch)
+    return .proceed([.call(.event(terms.event))])
+  }
+
+  /// What the redirect says proves nothing; that it came is a reason to ask at once.
+  private mutating func cameBack(_ url: Secret, _ watch: Watch) -> Answer {
+    guard case .page(_, let returnURL) = watch.place else { return .ignore }
+    let text = url.revealed()
+    let rest = text.dropFirst(returnURL.count)
+    guard text.utf8.count <= RedirectReading.maxLength, text.hasPrefix(returnURL),
+      rest.first.map({ "?&#/".contains($0) }) ?? true
+    else {
+      return .refuse(
+        field: "input.redirectURL", message: "this is not a URL that begins with \(returnURL)")
+    }
+    problem = nil
+    return watch.isAsking ? .proceed([]) : look(watch)
+  }
+
+  private mutating func answered(
+    _ outcome: CallOutcome, _ watch: Watch, _ now: Timestamp
+  ) -> Answer {
+    switch standing(outcome) {
+    case .said(let standing): return settled(standing, now) ?? stillOpen(watch, now)
+    case .refused(let refusal):
+      guard case .tooMany(let after) = refusal.kind else { return .fail(refusal.failure) }
+      return missed(watch, refusal.failure.message, after)
+    case .lost(let message, let after): return missed(watch, message, after)
+    case .unsent(let message): return missed(watch, message, nil)
+    case .unreadable(let message): return .fail(.protocolError(message))
+    case .noToken(let message): return .fail(.newLogInNeeded(message))
+    }
+  }
+
+  private mutating func stillOpen(_ watch: Watch, _ now: Timestamp) -> Answer {
+    if isExpired(now) { return .fail(.eventExpired(nil)) }
+    if let expiry = watch.expiresAt, expiry <= now { return choose(.challengeExpired, now) }
+    var watch = watch
+    watch.misses = 0
+    return self.watch(watch, nil)
+  }
+
+  /// The person may be at it while the provider is away: it is asked less often, and not given up
+  /// before the flow's own time is over.
+  private mutating func missed(
+    _ watch: Watch, _ message: String, _ after: Duration?
+  ) -> Answer {
+    var watch = watch
+    watch.isAsking = false
+    watch.misses += 1
+    state = .watching(watch)
+    problem = .unreachable(message)
+    let pause = Duration.seconds(min(terms.pollSeconds << min(watch.misses, 6), 60))
+    return .proceed([.wake(after: max(pause, after ?? pause))])
+  }
+}

@@ -1,0 +1,107 @@
+import JSONRPC
+import UsherCore
+
+/// What a question about an SCA event brought (contract §2.5; the page Paysafe of the documentation).
+enum SCAReply<Said: Sendable & Equatable>: Sendable, Equatable {
+  case said(Said)
+  case refused(SCARefusal)
+  /// No answer came, or none that says anything: what the provider did is not known.
+  ///
+  /// - Parameter after: As its `Retry-After` says.
+  case lost(message: String, after: Duration?)
+  /// Something that is no answer to this; what the provider did is not known.
+  case unreadable(message: String)
+  /// The provider saw nothing of it.
+  case unsent(message: String)
+  /// The account needs a new log-in.
+  case noToken(message: String)
+
+  /// - Parameter read: Reads an answer's members once it is known to be about this event.
+  init(
+    _ outcome: CallOutcome, about event: PaysafeCall.Event, from provider: ProviderName,
+    _ read: ([String: JSONValue]) throws(UnusableReply) -> Said
+  ) {
+    switch outcome {
+    case .reply(let reply): self.init(reply, about: event, from: provider, read)
+    case .unreachable(let message, let sent):
+      self = sent ? .lost(message: message, after: nil) : .unsent(message: message)
+    case .unreadable(let message): self = .unreadable(message: message)
+    case .noToken(let message): self = .noToken(message: message)
+    }
+  }
+
+  private init(
+    _ reply: HTTPReply, about event: PaysafeCall.Event, from provider: ProviderName,
+    _ read: ([String: JSONValue]) throws(UnusableReply) -> Said
+  ) {
+    switch reply.status {
+    case 200..<300:
+      do throws(UnusableReply) {
+        self = .said(try read(try event.members(of: reply)))
+      } catch {
+        self = .unreadable(message: error.message)
+      }
+    case 408, 500...:
+      self = .lost(message: "the provider answers HTTP \(reply.status)", after: reply.retryAfter)
+    case 400..<500: self = .refused(SCARefusal(reply, from: provider))
+    default: self = .unreadable(message: "the provider answers HTTP \(reply.status)")
+    }
+  }
+}
+
+extension PaysafeCall.Event {
+  fileprivate func members(of reply: HTTPReply) throws(UnusableReply) -> [String: JSONValue] {
+    guard let members = reply.jsonObject else {
+      throw UnusableReply("the provider's answer is not a JSON object")
+    }
+    guard members["eventId"]?.stringValue == id,
+      [nil, .null, .string(walletOperationID)].contains(members["walletOperationId"])
+    else { throw UnusableReply("the provider's answer is about another event") }
+    return members
+  }
+}
+
+/// A definite no of the provider.
+struct SCARefusal: Sendable, Equatable {
+  let kind: Kind
+  let word: ProviderWord
+
+  enum Kind: Sendable, Equatable {
+    /// The verification is not one of the event's.
+    case unavailable
+    /// No challenge is open.
+    case noChallenge
+    /// The event is settled already.
+    case completed
+    case expired
+    /// The attempts are used up.
+    case exhausted
+    /// Too much was asked; the cool-down as `Retry-After` says.
+    case tooMany(after: Duration?)
+    case other
+  }
+
+  init(_ reply: HTTPReply, from provider: ProviderName) {
+    let error = reply.jsonObject?["error"]
+    let code = error?["code"]?.stringValue.map { ProviderText.clean($0, limit: 100) } ?? ""
+    let text = error?["message"]?.stringValue.map { ProviderText.clean($0) } ?? ""
+    kind = Kind(status: reply.status, code: code, after: reply.retryAfter)
+    word = ProviderWord(
+      name: provider, code: code.isEmpty ? "http_\(reply.status)" : code,
+      message: text.isEmpty ? nil : text)
+  }
+}
+
+extension SCARefusal.Kind {
+  fileprivate init(status: Int, code: String, after: Duration?) {
+    switch (status, code) {
+    case (400, "VERIFICATION_NOT_AVAILABLE"): self = .unavailable
+    case (409, "CHALLENGE_REQUIRED"): self = .noChallenge
+    case (409, _): self = .completed
+    case (410, _): self = .expired
+    case (422, "ATTEMPTS_EXHAUSTED"), (422, ""): self = .exhausted
+    case (429, _): self = .tooMany(after: after)
+    default: self = .other
+    }
+  }
+}

@@ -1,0 +1,85 @@
+import UsherAPI
+import UsherConfig
+import UsherCore
+
+/// What callers may write into the parameters of `sca` and `operation`, checked.
+struct SCARequest {
+  let account: AccountID
+  /// What the caller wants; nil where the person chooses.
+  let wanted: PaysafeCall.Verification?
+  let instructions: PaysafeCall.Instructions
+  let operation: Operation?
+
+  /// - Throws: `invalidParams` with the parameter that is wrong.
+  init(
+    _ origin: FlowOrigin, verification: PaysafeCall.Verification?, returnURL: String?,
+    language: String?, operation: Operation?
+  ) throws(UsherError) {
+    guard let account = origin.account?.id else {
+      throw FlowParams.wrong("account", "is missing")
+    }
+    self.account = account
+    instructions = .init(
+      language: try Self.language(language), returnURL: try Self.returnURL(returnURL))
+    wanted = verification
+    self.operation = operation
+    try checkVerification()
+    try checkOperation()
+  }
+
+  static func identifier(_ text: String, _ name: String) throws(UsherError) -> String {
+    guard text.isSCAIdentifier else {
+      throw FlowParams.wrong(
+        name, "must be text of at most 256 bytes without control characters")
+    }
+    return text
+  }
+
+  private func checkVerification() throws(UsherError) {
+    guard let wanted else { return }
+    guard let option = SCAOption(asked: wanted) else {
+      throw FlowParams.wrong("verification", "is not a verification that can be done here")
+    }
+    guard option.form != .redirect || instructions.returnURL != nil else {
+      throw FlowParams.wrong("returnUrl", "is missing: REDIRECT leads the browser back to it")
+    }
+  }
+
+  /// What people are shown before they approve: nothing in it may deceive them, or a terminal.
+  private func checkOperation() throws(UsherError) {
+    guard let operation else { return }
+    let members = [
+      ("summary", operation.summary), ("amount", operation.amount), ("payee", operation.payee),
+    ]
+    for (name, text) in members {
+      let shown = ProviderText.clean(text, limit: 256)
+      guard !shown.isEmpty, shown.filter({ $0 != " " }) == text.filter({ $0 != " " }) else {
+        throw FlowParams.wrong(
+          "operation.\(name)", "must be text of at most 256 characters without control characters")
+      }
+    }
+  }
+
+  /// `https`, or `http` on the loopback.
+  private static func returnURL(_ text: String?) throws(UsherError) -> String? {
+    guard let text else { return nil }
+    do throws(Refusal) {
+      return try ProviderURL(setting: text).text
+    } catch {
+      throw FlowParams.wrong("returnUrl", error.message)
+    }
+  }
+
+  /// The form of a language tag (RFC 5646 §2.1).
+  private static func language(_ text: String?) throws(UsherError) -> String? {
+    guard let text else { return nil }
+    let parts = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
+    let isTag = parts.allSatisfy { part in
+      (1...8).contains(part.count) && part.allSatisfy { $0.isLetter || $0.isDigit }
+    }
+    guard isTag, text.utf8.count <= 35, parts[0].count > 1, parts[0].allSatisfy(\.isLetter) else {
+      throw FlowParams.wrong("language", "must be a language tag such as en or en-GB")
+    }
+    return text
+  }
+}

@@ -1,0 +1,131 @@
+import Crypto
+import JSONRPC
+import UsherAPI
+import UsherConfig
+import UsherCore
+
+extension WalletOperation {
+  /// Reads what a caller wrote.
+  ///
+  /// - Throws: `invalidParams` with the parameter that is wrong.
+  init(method: String, path: String, body: [String: JSONValue]?) throws(UsherError) {
+    guard OperationPattern.methods.contains(method),
+      let known = HTTPRequest.Method(rawValue: method)
+    else {
+      let methods = OperationPattern.methods.joined(separator: ", ")
+      throw FlowParams.wrong("method", "must be one of \(methods)")
+    }
+    if let flaw = WalletPath.flaw(of: path) { throw FlowParams.wrong("path", flaw) }
+    guard body == nil || known != .get else {
+      throw FlowParams.wrong("body", "has no place in GET")
+    }
+    guard body?["scaDetails"] == nil else {
+      throw FlowParams.wrong("body.scaDetails", "is the daemon's to add")
+    }
+    self.init(method: known, path: path, body: body?.mapValues(\.settled))
+  }
+
+  /// `METHOD:/path`, as the configuration names it: without the query.
+  var name: String { "\(method.rawValue):\(path.prefix { $0 != "?" })" }
+
+  /// Whether making the call twice does no more than making it once, and nothing at all.
+  var isSafe: Bool {
+    switch method {
+    case .get: true
+    case .post, .put, .patch, .delete: false
+    }
+  }
+
+  /// What an approval is for: SHA-256 over the call and what the person saw of it, in Base64url. Any
+  /// change of these gives another one (Delegated Regulation (EU) 2018/389, article 5).
+  ///
+  /// Every part goes in with its length before it, so that no two calls read alike.
+  func digest(showing shown: Operation?) -> String {
+    let seen = shown.map { [$0.summary, $0.amount, $0.payee].map { Array($0.utf8) } } ?? []
+    let content = body.map { [JSONValue.object($0).encoded()] } ?? []
+    let parts = [Array("usherd operation 1".utf8), Array(method.rawValue.utf8), Array(path.utf8)]
+    var hash = SHA256()
+    for group in [parts, content, seen] {
+      hash.update(count: group.count)
+      for part in group {
+        hash.update(count: part.count)
+        hash.update(data: part)
+      }
+    }
+    return Base64URL.encode(hash.finalize())
+  }
+}
+
+extension SHA256 {
+  /// Eight bytes, the highest first.
+  fileprivate mutating func update(count: Int) {
+    update(
+      data: stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: count >> $0) })
+  }
+}
+
+extension JSONValue {
+  /// As it comes out of storage again: a coder may take 1.0 for 1.
+  fileprivate var settled: JSONValue {
+    switch self {
+    case .null, .bool, .integer, .string: self
+    case .number(let value): Int64(exactly: value).map { .integer($0) } ?? self
+    case .array(let elements): .array(elements.map(\.settled))
+    case .object(let members): .object(members.mapValues(\.settled))
+    }
+  }
+}
+
+/// What may be appended to a base URL without leading elsewhere.
+enum WalletPath {
+  /// - Returns: What is wrong with it, the end of a sentence; nil for a path that is what it looks
+  ///   like, to every server on the way.
+  static func flaw(of text: String) -> String? {
+    guard text.hasPrefix("/"), text.utf8.count <= 2048 else {
+      return "must begin with a slash and have at most 2048 bytes"
+    }
+    let strange = Set("\"'#<>\\^`{|}".utf8)
+    guard text.utf8.allSatisfy({ $0.isVisible && !strange.contains($0) }), isEncoded(text) else {
+      return "has characters that a path and its query cannot have"
+    }
+    // An empty segment at the very end is a slash that ends the path.
+    let segments = text.prefix { $0 != "?" }.dropFirst().split(
+      separator: "/", omittingEmptySubsequences: false)
+    guard segments.dropLast().allSatisfy({ !$0.isEmpty }) else {
+      return "must not have two slashes in a row"
+    }
+    guard segments.allSatisfy(isPlain) else {
+      return "must not have dots for a segment, nor an encoded slash, backslash or percent sign"
+    }
+    return nil
+  }
+
+  /// Whether every percent sign begins two hexadecimal digits.
+  private static func isEncoded(_ text: String) -> Bool {
+    text.split(separator: "%", omittingEmptySubsequences: false).dropFirst().allSatisfy { part in
+      let digits = part.prefix(2)
+      return digits.count == 2 && digits.allSatisfy(\.isHexDigit)
+    }
+  }
+
+  /// Whether a segment means the same before and after it is decoded, by servers that cut it at a
+  /// semicolon too.
+  private static func isPlain(_ segment: Substring) -> Bool {
+    let decoded = decoded(segment)
+    let isHarmless: (UInt8) -> Bool = {
+      $0 >= 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "\\")
+    }
+    let name = decoded.prefix { $0 != UInt8(ascii: ";") }
+    let isDots = !name.isEmpty && name.allSatisfy { $0 == UInt8(ascii: ".") }
+    return decoded.allSatisfy(isHarmless) && !isDots && name.isEmpty == decoded.isEmpty
+      && !segment.contains("%25")
+  }
+
+  private static func decoded(_ segment: Substring) -> [UInt8] {
+    let parts = segment.split(separator: "%", omittingEmptySubsequences: false)
+    return parts.dropFirst().reduce(into: parts.first.map { Array($0.utf8) } ?? []) { bytes, part in
+      bytes.append(UInt8(part.prefix(2), radix: 16) ?? 0)
+      bytes.append(contentsOf: part.dropFirst(2).utf8)
+    }
+  }
+}

@@ -1,0 +1,78 @@
+import FoundationEssentials
+import JSONRPC
+import UsherCore
+
+/// What the provider tells of a person: all members of the SDK's TCTrueProfile (contract §1.3 item 4).
+struct TrueProfile: Equatable {
+  /// By the names of the result; every one is there, null where nothing is known.
+  let members: [String: JSONValue]
+
+  init(_ wire: [String: JSONValue]) {
+    var members = Dictionary(uniqueKeysWithValues: Self.texts.map { ($0, Self.text(wire[$0])) })
+    members["gender"] = .string(Self.gender(wire["gender"]))
+    members["isVerified"] = .bool(wire["isTrueName"]?.boolValue ?? false)
+    members["isAmbassador"] = .bool(wire["isAmbassador"]?.boolValue ?? false)
+    members["requestTime"] =
+      wire["requestTime"].flatMap { $0.numberValue == nil ? nil : $0 } ?? .null
+    self.members = members
+  }
+
+  /// For people; nil where the provider knows none.
+  var name: String? {
+    let parts = ["firstName", "lastName"].compactMap { members[$0]?.stringValue }
+    let name = ProviderText.clean(parts.filter { !$0.isEmpty }.joined(separator: " "))
+    return name.isEmpty ? nil : name
+  }
+
+  private static let texts = [
+    "firstName", "lastName", "phoneNumber", "countryCode", "street", "city", "zipcode",
+    "facebookID", "twitterID", "email", "url", "avatarUrl", "jobTitle", "companyName",
+  ]
+
+  /// A phone number or a zip code may come as a number.
+  private static func text(_ value: JSONValue?) -> JSONValue {
+    switch value {
+    case .string(let text): .string(ProviderText.clean(text, limit: 1000))
+    case .integer(let number): .string(String(number))
+    case .number(let number):
+      Int64(exactly: number).map { .string(String($0)) } ?? .null
+    case nil, .null, .bool, .array, .object: .null
+    }
+  }
+
+  private static func gender(_ value: JSONValue?) -> String {
+    switch value?.stringValue?.lowercased() {
+    case "m": "male"
+    case "f": "female"
+    default: "notSpecified"
+    }
+  }
+}
+
+/// A profile with a signature (contract §1.3 item 8).
+struct SignedProfile: Codable, Sendable, Equatable {
+  let text: SignedText
+
+  /// Nil where the profile is not signed.
+  ///
+  /// - Throws: Where it claims to be, but not so that it can be checked.
+  init?(_ wire: [String: JSONValue]) throws(UnusableReply) {
+    guard let payload = wire["payload"], !payload.isNull else { return nil }
+    guard let text = payload.stringValue, !text.isEmpty,
+      let signature = wire["signature"]?.stringValue.flatMap({ Data(base64Encoded: $0) }),
+      !signature.isEmpty
+    else { throw UnusableReply("the profile's signature is missing or cannot be read") }
+    let algorithm = wire["signatureAlgorithm"]?.stringValue ?? Self.algorithm
+    guard algorithm == Self.algorithm else {
+      throw UnusableReply("the profile's signature is not by \(Self.algorithm)")
+    }
+    self.text = SignedText(text: text, signature: Array(signature))
+  }
+
+  private static let algorithm = "SHA512withRSA"
+
+  /// What was signed is the Base64 itself; this is what it says. Nil where it says nothing.
+  var members: [String: JSONValue]? {
+    Data(base64Encoded: text.text).flatMap { try? JSONValue(parsing: Array($0)).objectValue }
+  }
+}

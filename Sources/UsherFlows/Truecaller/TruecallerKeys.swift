@@ -1,0 +1,38 @@
+import FoundationEssentials
+import JSONRPC
+
+/// The keys that profiles are signed with (contract §1.2, row 8).
+package enum TruecallerKeys: Sendable, Equatable {
+  /// DER of a SubjectPublicKeyInfo (RFC 5280 §4.1), not looked into.
+  case key([UInt8])
+  case unreachable(String)
+  case unusable(String)
+
+  /// The first key of the array that is of type RSA; others may stand beside it.
+  package init(_ outcome: CallOutcome) {
+    switch outcome {
+    case .reply(let reply) where reply.status == 200: self.init(reply.body)
+    case .reply(let reply): self = .unreachable("the provider's keys answer HTTP \(reply.status)")
+    case .unreachable(let message, sent: _): self = .unreachable(message)
+    case .unreadable(let message), .noToken(let message): self = .unusable(message)
+    }
+  }
+
+  private init(_ body: [UInt8]) {
+    let keys = (try? JSONValue(parsing: body).arrayValue) ?? []
+    let key = keys.lazy.filter { $0["keyType"]?.stringValue == "RSA" }
+      .compactMap { $0["key"]?.stringValue.flatMap { Data(base64Encoded: $0) } }
+      .first { !$0.isEmpty }
+    self = key.map { .key(Array($0)) } ?? .unusable("the provider names no RSA key")
+  }
+}
+
+extension ProviderProbe {
+  /// The list of keys: anybody may ask for it, and nothing is changed by it.
+  static let truecaller = ProviderProbe("keys", TruecallerCall.keys) { outcome in
+    switch TruecallerKeys(outcome) {
+    case .key: (true, "it names a key")
+    case .unreachable(let message), .unusable(let message): (false, message)
+    }
+  }
+}

@@ -1,0 +1,54 @@
+package import UsherCore
+
+/// A person's name as typed, by the SDK's rules (seed; contract §1.6).
+package struct TruecallerName: Codable, Sendable, Equatable {
+  package let first: Sealed<Secret>
+  /// Empty where there is none.
+  package let last: Sealed<Secret>
+
+  /// The seed's "less than 128 characters", as the SDK counts them: in UTF-16.
+  static let longest = 127
+
+  /// - Parameter fields: `firstName`, and `lastName`, which may be empty but not missing.
+  init(_ fields: [String: Secret]) throws(UnfitName) {
+    guard let first = fields["firstName"], !first.isEmpty else {
+      throw UnfitName("the first name is missing")
+    }
+    guard let last = fields["lastName"] else {
+      throw UnfitName("the last name is missing; it may be empty")
+    }
+    try Self.check(first.revealed(), "the first name")
+    if !last.isEmpty { try Self.check(last.revealed(), "the last name") }
+    self.first = Sealed(first)
+    self.last = Sealed(last)
+  }
+
+  private static func check(_ text: String, _ what: String) throws(UnfitName) {
+    guard text.utf16.count <= longest else {
+      throw UnfitName("\(what) has more than \(longest) characters")
+    }
+    guard text.unicodeScalars.contains(where: \.isLetter) else {
+      throw UnfitName("\(what) has no letter")
+    }
+    guard text.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control }) else {
+      throw UnfitName("\(what) has control characters")
+    }
+  }
+}
+
+/// Why something typed is no name; a sentence without it.
+struct UnfitName: Error, Equatable {
+  let message: String
+
+  init(_ message: String) { self.message = message }
+}
+
+extension Unicode.Scalar {
+  /// Unicode's category L: no digit, no mark, no emoji.
+  fileprivate var isLetter: Bool {
+    switch properties.generalCategory {
+    case .uppercaseLetter, .lowercaseLetter, .titlecaseLetter, .modifierLetter, .otherLetter: true
+    default: false
+    }
+  }
+}

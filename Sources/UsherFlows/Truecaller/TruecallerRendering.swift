@@ -1,0 +1,94 @@
+import JSONRPC
+import UsherConfig
+package import UsherCore
+
+extension TruecallerCall {
+  package func render(_ context: RenderContext) throws(UsherError) -> HTTPRequest {
+    let settings = context.provider.truecaller
+    let paths = settings.paths
+    switch self {
+    case .create(let number, let installation):
+      return .json(
+        .post, paths.create.url(under: settings.otpBaseURL),
+        number.members.merging(settings.common(installation)) { own, _ in own },
+        try Self.headers(context))
+    case .verify(let number, let code, let token):
+      var body = number.members
+      body["secretToken"] = .string(code.revealed())
+      body["verificationToken"] = .string(token.revealed())
+      return .json(
+        .post, paths.verify.url(under: settings.otpBaseURL), body, try Self.headers(context),
+        hiding: [token])
+    case .validate(let token): return try Self.validation(of: token, context)
+    case .update(let name, let number, let token):
+      let body: [String: JSONValue] = [
+        "firstName": .string(name.first.unsealed().revealed()),
+        "lastName": .string(name.last.unsealed().revealed()),
+      ]
+      return .json(
+        .post, settings.profileURL(number), body, [.bearer(token)] + (try Self.headers(context)))
+    case .profile(let number, let token):
+      return .json(
+        .get, settings.profileURL(number), nil, [.bearer(token)] + (try Self.headers(context)))
+    case .keys:
+      return .json(.get, settings.keysURL, nil, [])
+    }
+  }
+
+  private static func validation(
+    of token: Secret, _ context: RenderContext
+  ) throws(UsherError) -> HTTPRequest {
+    let settings = context.provider.truecaller
+    guard let (base, path) = settings.validationPlace else {
+      throw UsherError(.internalError, "no validation is configured")
+    }
+    let header =
+      switch settings.validation {
+      case .oauth: HTTPRequest.Header("clientId", Secret(settings.clientID ?? ""))
+      case .none, .legacy, .sdk28: try appKey(context)
+      }
+    let url = path.url(under: base, "accessToken", token.revealed())
+    let method: HTTPRequest.Method = settings.validation == .legacy ? .post : .get
+    return .json(method, url, nil, [header], hiding: [token])
+  }
+
+  /// Contract §1.3: common to create, verify and the profile.
+  private static func headers(
+    _ context: RenderContext
+  ) throws(UsherError) -> [HTTPRequest.Header] {
+    let settings = context.provider.truecaller
+    return [
+      try appKey(context), .init("appLink", Secret(settings.appLink)),
+      .init("sdkVersion", Secret(settings.sdkVersion)), .init("sdkVariant", Secret("native")),
+    ]
+  }
+
+  private static func appKey(_ context: RenderContext) throws(UsherError) -> HTTPRequest.Header {
+    guard let key = context.credential, !key.isEmpty else {
+      let name = context.provider.truecaller.appKeyCredential
+      throw UsherError(
+        .internalError, "credential \(name) of provider \(context.provider.name) is not set")
+    }
+    return .init("appKey", key)
+  }
+}
+
+extension PhoneNumber {
+  fileprivate var members: [String: JSONValue] {
+    ["countryCodeName": .string(country), "phoneNumber": .string(national)]
+  }
+}
+
+extension TruecallerSettings {
+  /// What the SDK tells of itself and its device (contract §1.3).
+  fileprivate func common(_ installation: String) -> [String: JSONValue] {
+    [
+      "clientId": 16, "phonePermission": false, "os": "ios", "version": .string(appVersion),
+      "sequence": 1, "deviceId": .string(installation), "simSerial": [.string(installation)],
+    ]
+  }
+
+  fileprivate func profileURL(_ number: PhoneNumber) -> String {
+    paths.profile.url(under: profileBase(of: number.country))
+  }
+}

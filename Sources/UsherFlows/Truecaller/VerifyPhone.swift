@@ -1,0 +1,317 @@
+package import UsherAPI
+package import UsherConfig
+package import UsherCore
+
+/// Verification of a phone number by a code in an SMS, for people without the Truecaller app (seed;
+/// contract §1; the page Truecaller of the documentation).
+package struct VerifyPhone: FlowMachine {
+  package static let kind = "verifyPhone"
+  package static let summary = "Verify a phone number by a code in an SMS."
+
+  package struct Params: Codable, Sendable, Equatable {
+    /// The national number: ten digits for India.
+    package var phoneNumber: String
+    /// ISO 3166-1 alpha-2 in any case.
+    package var countryCode: String
+    /// What an app's SDK was set up with: it must be the configured one.
+    package var appKey: WireSecret?
+    /// Likewise.
+    package var appLink: String?
+
+    package init(phoneNumber: String, countryCode: String) {
+      self.phoneNumber = phoneNumber
+      self.countryCode = countryCode
+    }
+  }
+
+  package let provider: ProviderConfig
+  private var state: State
+  private var problem: Problem?
+
+  private enum State: Codable, Sendable, Equatable {
+    /// Over before anything was asked.
+    case refused(Failure)
+    /// A code is asked for. → otpInitiated, verifiedBefore, or the end
+    case creating(PhoneClaim, Retrying)
+    /// The person has the code. → otpReceived, creating
+    case otpInitiated(PhoneClaim, PhoneChallenge)
+    /// The code is being checked. → otpInitiated, admitting, or the end
+    case otpReceived(PhoneClaim, PhoneChallenge, CodeCheck)
+    /// There is an access token. → the end
+    case admitting(PhoneAdmission)
+  }
+
+  /// A code on its way. It is held only between two tries, and only in memory.
+  private struct CodeCheck: Codable, Sendable, Equatable {
+    let name: TruecallerName
+    var code = Fleeting(nil)
+    var retrying = Retrying()
+  }
+
+  package static func begin(
+    _ params: Params, _ origin: FlowOrigin, at moment: inout Moment
+  ) throws(UsherError) -> (VerifyPhone, Answer<TruecallerCall>) {
+    let provider = origin.provider
+    if let key = params.appKey, !origin.credential.accepts(key.secret) {
+      return refused(.otherApp(.appKeyMissing, "the appKey", provider.name), provider)
+    }
+    if let link = params.appLink, Secret(link) != Secret(provider.truecaller.appLink) {
+      return refused(.otherApp(.appLinkMissing, "the appLink", provider.name), provider)
+    }
+    do throws(ImpossibleNumber) {
+      let number = try PhoneNumber(params.phoneNumber, country: params.countryCode)
+      let claim = PhoneClaim(number: number, installation: origin.installationID)
+      let flow = VerifyPhone(provider: provider, state: .creating(claim, Retrying()))
+      return (flow, .proceed([.call(claim.create)]))
+    } catch {
+      return refused(.impossible(error, provider.name), provider)
+    }
+  }
+
+  /// What the SDK would report is a flow that failed.
+  private static func refused(
+    _ failure: Failure, _ provider: ProviderConfig
+  ) -> (VerifyPhone, Answer<TruecallerCall>) {
+    (VerifyPhone(provider: provider, state: .refused(failure)), .fail(failure))
+  }
+
+  package var view: FlowView {
+    switch state {
+    case .refused, .creating:
+      FlowView(
+        state: "creating", step: .wait(.init(for: "the code to be sent")), problem: problem)
+    case .otpInitiated(let claim, let challenge):
+      FlowView(
+        state: "otpInitiated",
+        step: .enterCode(challenge.step(claim.number, digits: provider.truecaller.otpDigits)),
+        problem: problem)
+    case .otpReceived:
+      FlowView(
+        state: "otpReceived", step: .wait(.init(for: "the code's verification")),
+        problem: problem)
+    case .admitting(let admission): admission.view
+    }
+  }
+
+  package mutating func receive(
+    _ event: FlowEvent<TruecallerCall>, at moment: inout Moment
+  ) -> Answer<TruecallerCall> {
+    switch state {
+    case .refused(let failure): return event == .resumed ? .fail(failure) : .ignore
+    case .creating(let claim, let retrying): return creating(event, claim, retrying, moment.now)
+    case .otpInitiated(let claim, let challenge):
+      return otpInitiated(event, claim, challenge, moment.now)
+    case .otpReceived(let claim, let challenge, let check):
+      return otpReceived(event, claim, challenge, check, moment.now)
+    case .admitting(var admission):
+      let answer = admission.receive(event, provider)
+      state = .admitting(admission)
+      return answer
+    }
+  }
+
+  package static func word(
+    for ending: Failure.Reason, provider: ProviderName
+  ) -> ProviderWord? {
+    switch ending {
+    case .cancelled, .expired: TCError.userCancelled.word(provider)
+    case .denied, .invalidRequest, .providerRejected, .providerUnreachable,
+      .providerProtocolError, .attemptsExhausted, .exchangeFailed, .exchangeTimedOut,
+      .localAuthFailed:
+      nil
+    }
+  }
+}
+
+// MARK: - A code is sent
+
+extension VerifyPhone {
+  /// Safe to repeat, though another SMS may come of it: without the answer nobody can use the first.
+  private mutating func create(
+    _ claim: PhoneClaim, _ retrying: Retrying
+  ) -> Answer<TruecallerCall> {
+    var retrying = retrying
+    retrying.goOn()
+    state = .creating(claim, retrying)
+    return .proceed([.call(claim.create)])
+  }
+
+  private mutating func creating(
+    _ event: FlowEvent<TruecallerCall>, _ claim: PhoneClaim, _ retrying: Retrying,
+    _ now: Timestamp
+  ) -> Answer<TruecallerCall> {
+    switch event {
+    case .called(claim.create, let outcome) where !retrying.isPaused:
+      return created(TruecallerReply(outcome), claim, retrying, now)
+    case .woken where !retrying.isPaused: return .ignore
+    case .woken, .resumed: return create(claim, retrying)
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified:
+      return .ignore
+    }
+  }
+
+  private mutating func created(
+    _ reply: TruecallerReply, _ claim: PhoneClaim, _ retrying: Retrying, _ now: Timestamp
+  ) -> Answer<TruecallerCall> {
+    switch reply {
+    case .said(let members):
+      switch CreateReply(members, at: now) {
+      case .sent(let challenge): return show(claim, challenge, nil)
+      case .verifiedBefore(let token): return admit(claim.number, token, nil)
+      case .unusable(let message): return .fail(.unusable(message, .internal, provider.name))
+      }
+    case .refused(let refusal): return .fail(refusal.ofCreate(provider.name))
+    case .trouble(let trouble):
+      var retrying = retrying
+      guard let pause = retrying.failed() else {
+        return .fail(.unreachable(trouble.message, trouble.word(provider.name)))
+      }
+      state = .creating(claim, retrying)
+      problem = .unreachable(trouble, provider.name)
+      return .proceed([.wake(after: max(pause, trouble.retryAfter ?? pause))])
+    case .unreadable(let message): return .fail(.unusable(message, .internal, provider.name))
+    }
+  }
+
+  private mutating func show(
+    _ claim: PhoneClaim, _ challenge: PhoneChallenge, _ problem: Problem?
+  ) -> Answer<TruecallerCall> {
+    state = .otpInitiated(claim, challenge)
+    self.problem = problem
+    return .proceed([])
+  }
+
+  private mutating func admit(
+    _ number: PhoneNumber, _ token: Secret, _ name: TruecallerName?
+  ) -> Answer<TruecallerCall> {
+    let admission = PhoneAdmission(number, Sealed(token), name, provider.truecaller.validation)
+    state = .admitting(admission)
+    problem = nil
+    return .proceed(admission.effects)
+  }
+}
+
+// MARK: - The person and the code
+
+extension VerifyPhone {
+  private mutating func otpInitiated(
+    _ event: FlowEvent<TruecallerCall>, _ claim: PhoneClaim, _ challenge: PhoneChallenge,
+    _ now: Timestamp
+  ) -> Answer<TruecallerCall> {
+    switch event {
+    case .input(.code(let code, let fields)):
+      if let refusal = unfit(code, fields) { return refusal }
+      guard now < challenge.expiresAt else {
+        return show(claim, challenge, .codeExpired(nil, provider.name))
+      }
+      do throws(UnfitName) {
+        let check = CodeCheck(name: try TruecallerName(fields))
+        problem = nil
+        return verify(code, claim, challenge, check)
+      } catch {
+        return show(claim, challenge, .invalidName(error.message, provider.name))
+      }
+    case .input(.resend):
+      guard now >= challenge.expiresAt else {
+        let message = "another code can be asked for when the time of this one is over"
+        return show(
+          claim, challenge, .tooEarly(challenge.expiresAt - now, message, provider.name))
+      }
+      problem = nil
+      return create(claim, Retrying())
+    case .input(.back):
+      return .refuse(field: "input.back", message: "there is no step before")
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
+      .woken, .resumed:
+      return .ignore
+    }
+  }
+
+  private func unfit(_ code: Secret, _ fields: [String: Secret]) -> Answer<TruecallerCall>? {
+    let digits = provider.truecaller.otpDigits
+    let text = code.revealed().utf8
+    guard text.count == digits, text.allSatisfy(\.isDigit) else {
+      return .refuse(field: "input.code", message: "input.code must be \(digits) digits 0 to 9")
+    }
+    let known: Set = ["firstName", "lastName"]
+    return fields.keys.filter { !known.contains($0) }.min().map { name in
+      .refuse(field: "input.fields.\(name)", message: "this is not a field of the step")
+    }
+  }
+
+  private mutating func verify(
+    _ code: Secret, _ claim: PhoneClaim, _ challenge: PhoneChallenge, _ check: CodeCheck
+  ) -> Answer<TruecallerCall> {
+    var check = check
+    check.code = Fleeting(nil)
+    check.retrying.goOn()
+    state = .otpReceived(claim, challenge, check)
+    return .proceed([
+      .call(.verify(claim.number, code: code, token: challenge.token.unsealed()))
+    ])
+  }
+
+  private mutating func otpReceived(
+    _ event: FlowEvent<TruecallerCall>, _ claim: PhoneClaim, _ challenge: PhoneChallenge,
+    _ check: CodeCheck, _ now: Timestamp
+  ) -> Answer<TruecallerCall> {
+    switch event {
+    case .called(.verify(claim.number, let code, challenge.token.unsealed()), let outcome)
+    where !check.retrying.isPaused:
+      return checked(TruecallerReply(outcome), code, claim, challenge, check, now)
+    case .woken where check.retrying.isPaused:
+      guard let code = check.code.secret else { return show(claim, challenge, .interrupted) }
+      guard now < challenge.expiresAt else {
+        return show(claim, challenge, .codeExpired(nil, provider.name))
+      }
+      return verify(code, claim, challenge, check)
+    case .resumed: return show(claim, challenge, .interrupted)
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
+      .woken:
+      return .ignore
+    }
+  }
+
+  private mutating func checked(
+    _ reply: TruecallerReply, _ code: Secret, _ claim: PhoneClaim, _ challenge: PhoneChallenge,
+    _ check: CodeCheck, _ now: Timestamp
+  ) -> Answer<TruecallerCall> {
+    switch reply {
+    case .said(let members):
+      guard let token = members.accessToken else {
+        return .fail(.unusable(.neitherYesNorNo, .internal, provider.name))
+      }
+      return admit(claim.number, token, check.name)
+    case .refused(let refusal):
+      let rest = challenge.merging(refusal.members, at: now)
+      switch refusal.ofVerify(provider.name) {
+      case .wrongCode: return show(claim, rest, .wrongCode(refusal, provider.name))
+      case .expired:
+        return show(claim, rest.over(at: now), .codeExpired(refusal, provider.name))
+      case .failure(let failure): return .fail(failure)
+      }
+    case .trouble(.network(let message, sent: false)):
+      return tryLater(.network(message, sent: false), code, claim, challenge, check)
+    case .trouble(.server(let refusal, let after)) where refusal.status == 429:
+      let message = "the provider takes no more codes just now"
+      return show(claim, challenge, .tooEarly(after, message, provider.name))
+    // The server may have counted it, or even accepted it.
+    case .trouble(let trouble): return show(claim, challenge, .unreachable(trouble, provider.name))
+    case .unreadable(let message): return .fail(.unusable(message, .internal, provider.name))
+    }
+  }
+
+  private mutating func tryLater(
+    _ trouble: TruecallerTrouble, _ code: Secret, _ claim: PhoneClaim,
+    _ challenge: PhoneChallenge, _ check: CodeCheck
+  ) -> Answer<TruecallerCall> {
+    var check = check
+    guard let pause = check.retrying.failed() else {
+      return .fail(.unreachable(trouble.message, trouble.word(provider.name)))
+    }
+    check.code = Fleeting(code)
+    state = .otpReceived(claim, challenge, check)
+    problem = .unreachable(trouble, provider.name)
+    return .proceed([.wake(after: pause)])
+  }
+}

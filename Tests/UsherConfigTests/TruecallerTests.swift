@@ -1,0 +1,114 @@
+import Testing
+import UsherConfig
+import UsherCore
+
+@Suite("Providers of type truecaller")
+struct TruecallerTests {
+  @Test("the least one needs; everything else has the vendor's value")
+  func least() throws {
+    let config = try load(phones)
+    let settings = try truecaller(config)
+    #expect(
+      settings
+        == TruecallerSettings(
+          appKeyCredential: "app-key", appLink: "https://acme.example.com/truecaller"))
+    #expect(config.providers.first?.settings.type == .truecaller)
+    #expect(settings.validation == .none)
+    #expect(settings.validationPlace == nil)
+    #expect(settings.otpBaseURL.text == "https://api4.truecaller.com")
+    #expect(settings.profileBaseURLEU.text == "https://outline-eu.truecaller.com")
+    #expect(settings.profileBaseURLNonEU.text == "https://outline-noneu.truecaller.com")
+    #expect(settings.otpDigits == 6)
+    #expect(settings.paths.create.url(under: settings.otpBaseURL).hasSuffix("/installation/create"))
+  }
+
+  @Test("a built-in address is what reading its text would give")
+  func builtIn() throws {
+    let settings = try truecaller(load(phones))
+    for url in [settings.otpBaseURL, settings.profileBaseURLEU, settings.profileBaseURLNonEU] {
+      #expect(try ProviderURL(setting: url.text) == url)
+    }
+  }
+
+  @Test("credential and appLink must be there")
+  func missing() {
+    #expect(
+      problems("[[provider]]\nname = \"x\"\ntype = \"truecaller\"\n") == """
+        usherd.toml:1:1: provider[0].app_key_credential: is missing
+        usherd.toml:1:1: provider[0].app_link: is missing
+        """)
+  }
+
+  @Test("the appKey itself does not belong into the file, and is not repeated")
+  func appKey() {
+    let found = problems(phones + "app_key = \"hunter2\"\n")
+    #expect(found.hasPrefix("usherd.toml:6:1: provider[0].app_key: "))
+    #expect(!found.contains("hunter2"))
+  }
+
+  @Test(
+    "where a token is checked, by generation",
+    arguments: [
+      ("legacy", "", "https://api4.truecaller.com/v1/otp/installation/validate/t%2F1"),
+      (
+        "v2_8", "",
+        "https://sdk-otp-verification-noneu.truecaller.com"
+          + "/v1/otp/installation/phoneNumberDetail/t%2F1"
+      ),
+      (
+        "oauth", "client_id = \"acme\"\n",
+        "https://sdk-otp-verification-noneu.truecaller.com"
+          + "/v1/otp/client/installation/phoneNumberDetail/t%2F1"
+      ),
+      (
+        "v2_8", "validation_base_url = \"http://127.0.0.1:8080/tc\"\n",
+        "http://127.0.0.1:8080/tc/v1/otp/installation/phoneNumberDetail/t%2F1"
+      ),
+      (
+        "legacy", "otp_base_url = \"http://127.0.0.1:8080\"\n",
+        "http://127.0.0.1:8080/v1/otp/installation/validate/t%2F1"
+      ),
+      (
+        "legacy", "paths = { validate = \"https://x.example/{accessToken}/whose\" }\n",
+        "https://x.example/t%2F1/whose"
+      ),
+    ])
+  func validation(generation: String, more: String, url: String) throws {
+    let text = phones + "validation = \"\(generation)\"\n" + more
+    let place = try #require(truecaller(load(text)).validationPlace)
+    #expect(place.path.url(under: place.base, "accessToken", "t/1") == url)
+  }
+
+  @Test(
+    "what a setting may be",
+    arguments: [
+      ("validation = \"oauth\"\nclient_id = \"acme\"", true), ("validation = \"v3\"", false),
+      ("validation = \"oauth\"", false), ("client_id = \"a b\"", false),
+      ("otp_base_url = \"https://x.example/\"", false),
+      ("otp_base_url = \"http://x.example\"", false),
+      ("profile_base_url_eu = \"http://127.0.0.1:1\"", true),
+      ("profile_base_url_noneu = \"https://x.example?x\"", false),
+      ("validation_base_url = \"https://x.example/\"", false),
+      ("otp_digits = 4", true), ("otp_digits = 10", true), ("otp_digits = 3", false),
+      ("otp_digits = 11", false), ("sdk_version = \"\"", false), ("app_version = \"1 0\"", false),
+      ("paths = { create = \"/a\" }", true), ("paths = { create = \"/a/{x}\" }", false),
+      ("paths = { verify = \"a\" }", false), ("paths = { key = \"/k?x\" }", false),
+      ("paths = { validate = \"/v\" }", false),
+      ("paths = { validate = \"/v/{accessToken}\" }", true),
+      ("paths = { validate = \"/{accessToken}/{accessToken}\" }", false),
+    ])
+  func settings(line: String, isFit: Bool) {
+    #expect(phonesProblem(line).isEmpty == isFit, "\(phonesProblem(line))")
+  }
+
+  @Test("the generation that needs a client id says so")
+  func oauth() {
+    #expect(phonesProblem("validation = \"oauth\"") == "\"oauth\" needs client_id")
+  }
+
+  @Test("a credential's name is one")
+  func credential() {
+    let found = problems(phones.replacing("\"app-key\"", with: "\"../key\""))
+    #expect(message(found).hasPrefix("must be a credential's name"))
+  }
+}

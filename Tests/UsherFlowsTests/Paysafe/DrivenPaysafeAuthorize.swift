@@ -1,0 +1,138 @@
+import JSONRPC
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+/// A log-in on its way, with the clock and the random bytes it draws.
+struct DrivenPaysafeAuthorize {
+  var flow: PaysafeAuthorize
+  private(set) var last: Answer<PaysafeCall>
+  var clock = now
+  private let entropy = CountingEntropy()
+
+  /// - Parameter credential: The client secret's name; nil for a public client.
+  init(
+    credential: String? = nil, account: KnownAccount? = nil,
+    _ change: (inout PaysafeAuthorize.Params) -> Void = { _ in },
+    settings: (inout PaysafeSettings) throws -> Void = { _ in }
+  ) throws {
+    var params = PaysafeAuthorize.Params()
+    change(&params)
+    let origin = FlowOrigin(
+      provider: try Self.provider {
+        $0.clientCredential = credential
+        try settings(&$0)
+      },
+      account: account, requestID: "req-1")
+    var moment = Moment(now: clock, entropy: entropy)
+    (flow, last) = try PaysafeAuthorize.begin(params, origin, at: &moment)
+  }
+
+  static func provider(
+    _ change: (inout PaysafeSettings) throws -> Void = { _ in }
+  ) throws -> ProviderConfig {
+    let base = try ProviderURL(setting: "https://wallet.example.com/v1")
+    var settings = PaysafeSettings(baseURL: base, clientID: "acme-wallet")
+    settings.brandIdentity = "acme"
+    try change(&settings)
+    return ProviderConfig(name: name, settings: .paysafe(settings))
+  }
+
+  @discardableResult
+  mutating func receive(_ event: FlowEvent<PaysafeCall>) -> Answer<PaysafeCall> {
+    var moment = Moment(now: clock, entropy: entropy)
+    last = flow.receive(event, at: &moment)
+    return last
+  }
+
+  static let redirectURI = "http://127.0.0.1:40001/callback"
+
+  /// Up to the browser.
+  mutating func toBrowser() {
+    if flow.view.state == "configuring" {
+      receive(.called(.configToken(brand: "acme"), .reply(Self.configReply())))
+    }
+    if flow.view.state == "preparing" { receive(.listening(redirectURI: Self.redirectURI)) }
+  }
+
+  /// Up to the tokens, or to the app that gets them.
+  mutating func toExchange() {
+    toBrowser()
+    receive(.redirected(RedirectAnswer(code: Secret("code-secret"))))
+  }
+
+  /// As a restarted daemon finds it.
+  mutating func restart() throws {
+    flow = try storedAndRead(flow)
+    receive(.resumed)
+  }
+
+  static func configReply(_ changes: [String: JSONValue?] = [:]) -> HTTPReply {
+    var members: [String: JSONValue] = [
+      "access_token": "config-secret", "token_type": "Bearer", "expires_in": 900,
+      "digital_fingerprint": "finger-secret",
+    ]
+    for (name, value) in changes { members[name] = value }
+    return reply(.object(members))
+  }
+
+  /// A JWT of the customer `sub` and perhaps more.
+  static func token(_ claims: JSONValue = ["sub": "c-1"]) -> Secret {
+    signed(["alg": "RS256"], claims)
+  }
+
+  static func tokenReply(_ changes: [String: JSONValue?] = [:]) -> HTTPReply {
+    var members: [String: JSONValue] = [
+      "access_token": .string(token().revealed()), "token_type": "Bearer", "expires_in": 900,
+      "refresh_token": "refresh-secret", "refresh_expires_in": 1800, "scope": "whitelabelWallet",
+      "id_token": .string(token(["sub": "c-1", "name": "Ada"]).revealed()),
+    ]
+    for (name, value) in changes { members[name] = value }
+    return reply(.object(members))
+  }
+}
+
+// What came of it.
+extension DrivenPaysafeAuthorize {
+  var step: Step.OpenURL? {
+    if case .openURL(let step) = flow.view.step { step } else { nil }
+  }
+
+  var exchangeStep: Step.ExchangeCredential? {
+    if case .exchangeCredential(let step) = flow.view.step { step } else { nil }
+  }
+
+  var query: [String: String] {
+    let query = step?.url.split(separator: "?", maxSplits: 1).last ?? ""
+    return Dictionary((FormEncoding.decode(query) ?? []).map { ($0.name, $0.value) }) { $0 + $1 }
+  }
+
+  var effects: [Effect<PaysafeCall>] {
+    if case .proceed(let effects) = last { effects } else { [] }
+  }
+
+  var calls: [PaysafeCall] {
+    effects.compactMap { if case .call(let call) = $0 { call } else { nil } }
+  }
+
+  var expectation: RedirectExpectation? {
+    effects.compactMap { if case .listen(let expectation) = $0 { expectation } else { nil } }.first
+  }
+
+  var exchange: PaysafeCall.Exchange? {
+    if case .exchange(let exchange)? = calls.first { exchange } else { nil }
+  }
+
+  var failure: Failure? {
+    if case .fail(let failure, _) = last { failure } else { nil }
+  }
+
+  var grant: AccountGrant? {
+    if case .finish(let completion) = last { completion.grant } else { nil }
+  }
+
+  var refusedField: String? {
+    if case .refuse(let field, _) = last { field } else { nil }
+  }
+}

@@ -1,0 +1,255 @@
+import JSONRPC
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+typealias DrivenSCA = DrivenWallet<PaysafeSCA>
+typealias DrivenOperation = DrivenWallet<PaysafeOperation>
+
+/// A flow about a wallet on its way, with the clock it is told.
+struct DrivenWallet<Machine: FlowMachine> where Machine.Call == PaysafeCall {
+  var flow: Machine
+  private(set) var last: Answer<PaysafeCall>
+  /// The call whose outcome is awaited.
+  private(set) var pending: PaysafeCall?
+  var clock = now
+
+  static var account: KnownAccount { KnownAccount(id: AccountID("acc_1"), subject: "c-1") }
+
+  init(
+    _ params: Machine.Params, settings: (inout PaysafeSettings) throws -> Void = { _ in }
+  ) throws {
+    let provider = try DrivenPaysafeAuthorize.provider {
+      $0.pollSeconds = 3
+      $0.operations = try ["GET:/wallets/*", "POST:/wallets/*/payments", "PUT:/wallets/*"].map {
+        try OperationPattern(setting: $0)
+      }
+      try settings(&$0)
+    }
+    let origin = FlowOrigin(provider: provider, account: Self.account, requestID: "req-1")
+    var moment = moment(clock)
+    (flow, last) = try Machine.begin(params, origin, at: &moment)
+    pending = calls.last
+  }
+
+  @discardableResult
+  mutating func receive(_ event: FlowEvent<PaysafeCall>) -> Answer<PaysafeCall> {
+    var moment = moment(clock)
+    last = flow.receive(event, at: &moment)
+    if let call = calls.last { pending = call }
+    return last
+  }
+
+  @discardableResult
+  mutating func submit(_ input: FlowInput) -> Answer<PaysafeCall> { receive(.input(input)) }
+
+  /// What became of the call that is under way.
+  @discardableResult
+  mutating func answer(_ outcome: CallOutcome) -> Answer<PaysafeCall> {
+    guard let pending else { return .ignore }
+    return receive(.called(pending, outcome))
+  }
+
+  @discardableResult
+  mutating func answer(_ reply: HTTPReply) -> Answer<PaysafeCall> { answer(.reply(reply)) }
+
+  @discardableResult
+  mutating func enter(_ code: String = "123456") -> Answer<PaysafeCall> {
+    submit(.code(Secret(code), fields: [:]))
+  }
+
+  /// As a restarted daemon finds it.
+  @discardableResult
+  mutating func restart() throws -> Answer<PaysafeCall> {
+    flow = try storedAndRead(flow)
+    return receive(.resumed)
+  }
+}
+
+// What came of it.
+extension DrivenWallet {
+  var state: String { flow.view.state }
+  var problem: Problem? { flow.view.problem }
+
+  var effects: [Effect<PaysafeCall>] {
+    if case .proceed(let effects) = last { effects } else { [] }
+  }
+
+  var calls: [PaysafeCall] {
+    effects.compactMap { if case .call(let call) = $0 { call } else { nil } }
+  }
+
+  var wake: Duration? {
+    effects.compactMap { if case .wake(let pause) = $0 { pause } else { nil } }.last
+  }
+
+  var failure: Failure? {
+    if case .fail(let failure, _) = last { failure } else { nil }
+  }
+
+  var result: [String: JSONValue]? {
+    if case .finish(let completion) = last { completion.result } else { nil }
+  }
+
+  var refusedField: String? {
+    if case .refuse(let field, _) = last { field } else { nil }
+  }
+
+  var code: Step.EnterCode? {
+    if case .enterCode(let step) = flow.view.step { step } else { nil }
+  }
+
+  var password: Step.EnterPassword? {
+    if case .enterPassword(let step) = flow.view.step { step } else { nil }
+  }
+
+  var choice: Step.Choose? {
+    if case .choose(let step) = flow.view.step { step } else { nil }
+  }
+
+  var page: Step.OpenURL? {
+    if case .openURL(let step) = flow.view.step { step } else { nil }
+  }
+
+  /// The options' ids.
+  var options: [String] { choice?.options.map(\.id) ?? [] }
+
+  /// The verification of the challenge that goes out.
+  var challenge: PaysafeCall.Verification? {
+    if case .challenge(_, let verification, _)? = calls.first { verification } else { nil }
+  }
+
+  var isAsking: Bool { calls == [.event(WalletReplies.event)] }
+}
+
+extension PaysafeCall.Verification {
+  static let sms = Self(method: "OTP", channel: "SMS")
+  static let pin = Self(method: "PIN")
+  static let push = Self(method: "PUSH_NOTIFICATION")
+  static let redirect = Self(method: "BIOMETRIC", channel: "REDIRECT")
+}
+
+/// What a wallet answers, with some members changed; nil takes one away.
+enum WalletReplies {
+  static let event = PaysafeCall.Event(
+    account: AccountID("acc_1"), id: "evt-1", walletOperationID: "wop-1")
+  static let returnURL = "https://shop.example/back"
+  static let page = "https://wallet.example.com/approve/1"
+  static let gone = CallOutcome.unreachable(message: "gone", sent: true)
+  static let unsent = CallOutcome.unreachable(message: "no way", sent: false)
+
+  static func challenge(
+    _ changes: [String: JSONValue?] = [:], status: Int = 201
+  ) -> HTTPReply {
+    answer(
+      [
+        "authenticationMode": "EMBEDDED",
+        "verification": ["method": "OTP", "channel": "SMS", "target": "+44 ••• 123"],
+        "expirationTime": .string((now + .seconds(300)).description), "digits": 6,
+        "currentChallenges": 1, "allowableChallenges": 3, "currentAttempts": 0,
+        "allowableAttempts": 3,
+      ], changes, status)
+  }
+
+  static func verdict(
+    _ word: JSONValue, _ changes: [String: JSONValue?] = [:], status: Int = 200
+  ) -> HTTPReply {
+    answer(
+      [
+        "id": "att-1", "status": word, "statusReason": "BECAUSE", "currentAttempts": 1,
+        "allowableAttempts": 3,
+      ], changes, status)
+  }
+
+  static func standing(_ word: JSONValue, _ changes: [String: JSONValue?] = [:]) -> HTTPReply {
+    answer(
+      [
+        "status": word, "statusReason": "BECAUSE",
+        "availableVerifications": [
+          ["method": "OTP", "channel": "SMS", "target": "+44 ••• 123"],
+          ["method": "PASSKEYS"], ["method": "PIN"],
+          ["method": "BIOMETRIC", "channel": "REDIRECT"],
+        ],
+        "expirationTime": .string((now + .seconds(900)).description),
+        "currentChallenges": 0, "allowableChallenges": 3, "currentAttempts": 0,
+        "allowableAttempts": 3,
+      ], changes, 200)
+  }
+
+  /// An open challenge, as the event tells of it.
+  static func open(_ verification: JSONValue, seconds: Int = 300) -> JSONValue {
+    [
+      "verification": verification, "digits": 6,
+      "expirationTime": .string((now + .seconds(seconds)).description),
+    ]
+  }
+
+  static func refusal(_ status: Int, _ code: String, retryAfter: String? = nil) -> HTTPReply {
+    reply(
+      ["error": ["code": .string(code), "message": "so it is"]], status: status,
+      headers: retryAfter.map { ["retry-after": $0] } ?? [:])
+  }
+
+  private static func answer(
+    _ members: [String: JSONValue], _ changes: [String: JSONValue?], _ status: Int
+  ) -> HTTPReply {
+    var members = members
+    members["eventId"] = "evt-1"
+    members["walletOperationId"] = "wop-1"
+    for (name, value) in changes { members[name] = value }
+    return reply(.object(members), status: status)
+  }
+}
+
+// Flows as far as most tests want them.
+extension DrivenSCA {
+  /// About the event, with a verification wanted or not.
+  init(
+    wanting verification: PaysafeCall.Verification?,
+    _ change: (inout PaysafeSCA.Params) -> Void = { _ in }
+  ) throws {
+    var params = PaysafeSCA.Params(eventId: "evt-1", walletOperationId: "wop-1")
+    params.verification = verification
+    change(&params)
+    try self.init(params)
+  }
+
+  /// A code by SMS was sent.
+  static func challenged(
+    _ changes: [String: JSONValue?] = [:],
+    _ change: (inout PaysafeSCA.Params) -> Void = { _ in }
+  ) throws -> DrivenSCA {
+    var driven = try DrivenSCA(wanting: .sms, change)
+    driven.answer(WalletReplies.challenge(changes))
+    return driven
+  }
+
+  /// The PIN is awaited.
+  static func withPIN(offering available: [PaysafeSCA.Available]? = nil) throws -> DrivenSCA {
+    var driven = try DrivenSCA(wanting: .pin) { $0.availableVerifications = available }
+    driven.answer(
+      WalletReplies.challenge(["verification": ["method": "PIN"], "digits": nil]))
+    return driven
+  }
+
+  /// The confirmation on another device is awaited.
+  static func pushed() throws -> DrivenSCA {
+    var driven = try DrivenSCA(wanting: .push)
+    driven.answer(
+      WalletReplies.challenge(["verification": ["method": "PUSH_NOTIFICATION"]]))
+    return driven
+  }
+
+  /// The page of the provider is open.
+  static func redirected(_ page: String = WalletReplies.page) throws -> DrivenSCA {
+    var driven = try DrivenSCA(wanting: .redirect) { $0.returnUrl = WalletReplies.returnURL }
+    driven.answer(
+      WalletReplies.challenge([
+        "verification": [
+          "method": "BIOMETRIC", "channel": "REDIRECT", "action": ["redirectUrl": .string(page)],
+        ]
+      ]))
+    return driven
+  }
+}

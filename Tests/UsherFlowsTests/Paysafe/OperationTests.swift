@@ -1,0 +1,189 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+// Flows as far as most tests want them.
+extension DrivenOperation {
+  static func get() throws -> DrivenOperation {
+    try DrivenOperation(.init(method: "GET", path: "/wallets/w"))
+  }
+
+  static func payment(
+    wanting verification: PaysafeCall.Verification? = .sms,
+    _ change: (inout PaysafeOperation.Params) -> Void = { _ in }
+  ) throws -> DrivenOperation {
+    var params = PaysafeOperation.Params(
+      method: "POST", path: "/wallets/w/payments", body: ["amount": "120.00", "tip": 0.5])
+    params.operation = Operation(summary: "Pay", amount: "120.00 EUR", payee: "Bakery")
+    params.verification = verification
+    change(&params)
+    return try DrivenOperation(params)
+  }
+
+  /// The call that is under way.
+  var operationCall: (WalletOperation, PaysafeCall.Approval?)? {
+    if case .operation(let operation, _, let approval)? = calls.first {
+      (operation, approval)
+    } else {
+      nil
+    }
+  }
+}
+
+@Suite("operation: the call")
+struct OperationTests {
+  @Test("what needs no SCA is answered at once")
+  func plain() throws {
+    var driven = try DrivenOperation.payment()
+    #expect(driven.state == "performing")
+    #expect(driven.flow.view.step.kind == .wait && driven.flow.view.key == nil)
+    let operation = WalletOperation(
+      method: .post, path: "/wallets/w/payments", body: ["amount": "120.00", "tip": 0.5])
+    #expect(
+      driven.calls == [.operation(operation, account: AccountID("acc_1"), approval: nil)])
+    driven.answer(reply(["paymentId": "p-1"], status: 201))
+    #expect(driven.result == ["status": 201, "body": ["paymentId": "p-1"]])
+  }
+
+  @Test("every answer that asks for no SCA is the caller's to judge")
+  func answers() throws {
+    let answers: [(HTTPReply, JSONValue)] = [
+      (reply(["error": ["code": "X"]], status: 404), ["error": ["code": "X"]]),
+      (reply([1, "x"], status: 200), [1, "x"]), (reply(text: "", status: 204), nil),
+      (reply(text: "<html>", status: 403), nil), (reply("text", status: 200), "text"),
+      (reply(["scaDetails": nil], status: 200), ["scaDetails": nil]),
+      (reply([:], status: 401), [:]),
+    ]
+    for (answer, body) in answers {
+      var driven = try DrivenOperation.payment()
+      driven.answer(answer)
+      #expect(driven.result == ["status": .integer(Int64(answer.status)), "body": body])
+    }
+  }
+
+  @Test("a read is repeated after 1, 2, 4, 8 and 16 seconds, then it ends")
+  func reads() throws {
+    for outcome in [
+      WalletReplies.gone, WalletReplies.unsent, .reply(reply(text: "", status: 500)),
+      .reply(reply(text: "", status: 503)), .reply(reply(text: "", status: 429)),
+    ] {
+      var driven = try DrivenOperation.get()
+      for seconds in [1, 2, 4, 8, 16] {
+        driven.answer(outcome)
+        #expect(driven.wake == .seconds(seconds) && driven.state == "performing")
+        #expect(driven.problem?.reason == "provider_unreachable")
+        #expect(driven.problem?.retryAfterMs == seconds * 1000)
+        #expect(driven.answer(reply([:])) == .ignore)
+        driven.receive(.woken)
+        #expect(driven.operationCall != nil)
+        #expect(driven.receive(.woken) == .ignore)
+      }
+      driven.answer(outcome)
+      #expect(driven.failure?.reason == .providerUnreachable)
+    }
+  }
+
+  @Test("it waits as long as Retry-After says")
+  func retryAfter() throws {
+    for status in [429, 503] {
+      var driven = try DrivenOperation.get()
+      driven.answer(reply(text: "", status: status, headers: ["retry-after": "20"]))
+      #expect(driven.wake == .seconds(20) && driven.problem?.retryAfterMs == 20_000)
+      driven.receive(.woken)
+      driven.answer(reply([:]))
+      #expect(driven.result?["status"] == 200)
+    }
+  }
+
+  @Test("what may have been performed is not performed again, and the flow says so")
+  func writes() throws {
+    for method in ["POST", "PUT", "PATCH", "DELETE"] {
+      for (outcome, reason) in [
+        (WalletReplies.gone, .providerUnreachable),
+        (.reply(reply(text: "", status: 500)), .providerUnreachable),
+        (.reply(reply(text: "", status: 503, headers: ["retry-after": "1"])), .providerUnreachable),
+        (.unreadable(message: "a redirect"), .providerProtocolError),
+      ] as [(CallOutcome, Failure.Reason)] {
+        var driven = try DrivenOperation(.init(method: method, path: "/x")) {
+          $0.operations = [try .init(setting: "*:/x")]
+        }
+        driven.answer(outcome)
+        #expect(driven.failure?.reason == reason)
+        #expect(driven.failure?.message.hasSuffix("is not known") == true)
+        #expect(driven.failure?.retryable == false)
+      }
+    }
+  }
+
+  @Test("what was certainly not performed is: not sent, or refused with 429")
+  func unsent() throws {
+    for outcome in [WalletReplies.unsent, .reply(reply(text: "", status: 429))] {
+      var driven = try DrivenOperation.payment()
+      driven.answer(outcome)
+      #expect(driven.wake == .seconds(1))
+      driven.receive(.woken)
+      #expect(driven.operationCall?.0.method == .post)
+      driven.answer(reply([:], status: 201))
+      #expect(driven.result?["status"] == 201)
+    }
+  }
+
+  @Test("an answer to a read that cannot be one, and a dead grant, end it")
+  func ends() throws {
+    var driven = try DrivenOperation.get()
+    driven.answer(.unreadable(message: "larger than 1 MiB"))
+    #expect(driven.failure == .protocolError("larger than 1 MiB"))
+    driven = try DrivenOperation.payment()
+    driven.answer(.noToken(message: "dead"))
+    #expect(driven.failure?.reason == .providerRejected && driven.failure?.retryable == true)
+    #expect(driven.failure?.message.contains("log-in") == true)
+  }
+
+  @Test("a restart repeats a read; of a write under way nobody knows what became")
+  func restarts() throws {
+    var read = try DrivenOperation.get()
+    try read.restart()
+    #expect(read.operationCall != nil)
+    var write = try DrivenOperation.payment()
+    var paused = write
+    try write.restart()
+    #expect(write.failure?.reason == .providerUnreachable)
+    #expect(write.failure?.retryable == false)
+    #expect(write.failure?.message.contains("restarted") == true)
+    // Between two tries nothing was under way.
+    paused.answer(WalletReplies.unsent)
+    try paused.restart()
+    #expect(paused.operationCall?.0.method == .post)
+  }
+
+  @Test("a body is the same after a restart, numbers and all")
+  func numbers() throws {
+    var driven = try DrivenOperation.payment {
+      $0.body = ["a": 1.0, "b": [2.5, ["c": -0.0, "d": 1e300, "e": 9_007_199_254_740_993]]]
+    }
+    let first = try #require(driven.operationCall?.0)
+    driven.answer(WalletReplies.unsent)
+    try driven.restart()
+    #expect(driven.operationCall?.0 == first)
+    #expect(first.body?["a"] == 1)
+  }
+
+  @Test("only its own answer counts")
+  func strays() throws {
+    var driven = try DrivenOperation.payment()
+    let account = AccountID("acc_1")
+    let other = WalletOperation(method: .post, path: "/wallets/w/payments", body: ["amount": "1"])
+    for call in [
+      PaysafeCall.operation(other, account: account, approval: nil),
+      .operation(
+        try #require(driven.operationCall?.0), account: account,
+        approval: .init(eventID: "evt-1", walletOperationID: "wop-1", form: .header)),
+      .event(WalletReplies.event),
+    ] {
+      #expect(driven.receive(.called(call, .reply(reply([:])))) == .ignore)
+    }
+  }
+}

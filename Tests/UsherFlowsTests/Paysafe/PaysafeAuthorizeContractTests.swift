@@ -1,0 +1,108 @@
+import FoundationEssentials
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherTestKit
+
+private typealias Driven = DrivenPaysafeAuthorize
+
+private let secrets = [
+  "config-secret", "finger-secret", "code-secret", "refresh-secret", Driven.token().revealed(),
+  "caller-state-1",
+]
+
+/// What no state waits for.
+private let nobodys: [FlowEvent<PaysafeCall>] = [
+  .called(.refresh(Secret("r"), brand: "acme"), .reply(Driven.tokenReply())),
+  .called(
+    .exchange(.init(brand: "acme", code: Secret("c"), verifier: Secret("v"), redirectURI: "")),
+    .reply(Driven.tokenReply())),
+  .input(.code(Secret("1"), fields: [:])), .input(.denied), .input(.password(Secret("p"))),
+  .discovered(.unreachable(message: "gone")), .idTokenVerified(.refused(message: "bad")),
+]
+private let redirects: [FlowEvent<PaysafeCall>] = [
+  .redirected(RedirectAnswer(code: Secret("c"))), .input(.redirect(url: Secret("x"))),
+]
+private let listeners: [FlowEvent<PaysafeCall>] = [
+  .listening(redirectURI: "http://127.0.0.1:1/callback"), .listenFailed("taken"),
+]
+private let configTokens: [FlowEvent<PaysafeCall>] = [
+  .called(.configToken(brand: "acme"), .reply(Driven.configReply())),
+  .called(.configToken(brand: "acme"), .unreachable(message: "gone", sent: true)),
+]
+private let exchanges: [FlowEvent<PaysafeCall>] = [
+  .input(.exchanged(["accessToken": Driven.token()])), .input(.exchangeFailed(reason: "x")),
+]
+
+@Suite("The contract of Paysafe's authorize")
+struct PaysafeAuthorizeContractTests {
+  @Test("is kept in every state while the daemon redeems")
+  func daemon() throws {
+    var flows: [DrivenFlow<PaysafeAuthorize>] = []
+    var driven = try Driven(credential: "secret")
+    let early = nobodys + redirects + listeners + exchanges
+    flows.append(.init("configuring", driven.flow, strays: early + [.woken]))
+    let config = try #require(driven.calls.first)
+    driven.receive(.called(config, .unreachable(message: "gone", sent: true)))
+    flows.append(.init("paused", driven.flow, strays: early))
+    driven.receive(.woken)
+
+    driven.receive(.called(config, .reply(Driven.configReply())))
+    let late = nobodys + configTokens + exchanges + [.woken]
+    flows.append(.init("preparing", driven.flow, strays: late + redirects))
+    driven.receive(.listening(redirectURI: Driven.redirectURI))
+    flows.append(.init("authorizing", driven.flow, strays: late + listeners))
+    driven.receive(.resumed)
+    flows.append(.init("restoring", driven.flow, strays: late))
+
+    driven.receive(.redirected(RedirectAnswer(code: Secret("code-secret"))))
+    let busy = nobodys + configTokens + exchanges + redirects + listeners
+    flows.append(.init("redeeming", driven.flow, strays: busy + [.woken]))
+    let call = try #require(driven.calls.first)
+    driven.receive(.called(call, .unreachable(message: "refused", sent: false)))
+    flows.append(.init("redeeming paused", driven.flow, strays: busy))
+    driven.receive(.woken)
+    driven.receive(.called(call, .reply(Driven.tokenReply())))
+    #expect(driven.grant != nil)
+
+    #expect(checkProviderContract(flows, secrets: secrets, at: moment()) == [])
+  }
+
+  @Test("is kept while the app does, and while the secrets are the caller's")
+  func app() throws {
+    var flows: [DrivenFlow<PaysafeAuthorize>] = []
+    let late = nobodys + configTokens
+    var driven = try Driven(settings: { $0.exchange = .app })
+    driven.toExchange()
+    flows.append(.init("handed over", driven.flow, strays: late + redirects + listeners))
+    let verifier = try #require(driven.exchangeStep?.codeVerifier?.revealed())
+    driven = try Driven {
+      $0.redirectURI = "https://partner.example/cb"
+      $0.state = WireSecret("caller-state-1")
+      $0.codeChallenge = String(repeating: "A", count: 43)
+    }
+    let strays = late + listeners + exchanges + [.woken]
+    flows.append(.init("authorizing elsewhere", driven.flow, strays: strays))
+    driven.receive(.redirected(RedirectAnswer(code: Secret("code-secret"))))
+    flows.append(.init("handed to the caller", driven.flow, strays: late + redirects + listeners))
+
+    #expect(checkProviderContract(flows, secrets: secrets + [verifier], at: moment()) == [])
+  }
+
+  @Test("a state with secrets is written by no other coder")
+  func plainCoder() throws {
+    var driven = try Driven(settings: { $0.exchange = .app })
+    #expect(throws: EncodingError.self) { try JSONEncoder().encode(driven.flow) }
+    driven.toExchange()
+    #expect(throws: EncodingError.self) { try JSONEncoder().encode(driven.flow) }
+  }
+
+  @Test("it is found by its kind")
+  func registry() {
+    #expect(ProviderRegistry.flow("authorize", of: .paysafe) is PaysafeAuthorize.Type)
+    #expect(!PaysafeAuthorize.needsAccount)
+  }
+}

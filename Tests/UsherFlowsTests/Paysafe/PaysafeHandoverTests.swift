@@ -1,0 +1,210 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+private typealias Driven = DrivenPaysafeAuthorize
+
+@Suite("Paysafe authorize: the app redeems the code")
+struct PaysafeHandoverTests {
+  private func driven(
+    account: KnownAccount? = nil, _ exchange: CodeExchange = .app,
+    _ change: (inout PaysafeAuthorize.Params) -> Void = { _ in }
+  ) throws -> Driven {
+    var driven = try Driven(account: account, change) { $0.exchange = exchange }
+    driven.toExchange()
+    return driven
+  }
+
+  private static let bind: @Sendable (inout PaysafeAuthorize.Params) -> Void = {
+    $0.state = WireSecret("caller-state-1")
+    $0.codeChallenge = String(repeating: "A", count: 43)
+  }
+
+  private static func success(
+    _ claims: JSONValue = ["sub": "c-1"], _ more: [String: String] = [:]
+  ) -> FlowEvent<PaysafeCall> {
+    let fields = ["accessToken": Driven.token(claims)].merging(more.mapValues { Secret($0) }) { $1 }
+    return .input(.exchanged(fields))
+  }
+
+  @Test("with the code, the verifier and a minute's time")
+  func step() throws {
+    var driven = try Driven(settings: { $0.exchange = .app })
+    driven.toBrowser()
+    let challenge = driven.query["code_challenge"]
+    driven.receive(.redirected(RedirectAnswer(code: Secret("code-secret"))))
+    #expect(driven.last == .proceed([.stopListening, .wake(after: .seconds(60))]))
+    #expect(driven.flow.view.state == "exchanging")
+    let step = try #require(driven.exchangeStep)
+    #expect(step.credential == .init(type: .authCode, code: WireSecret("code-secret")))
+    #expect(step.codeVerifier.map { PKCE.challenge(of: $0.secret) } == challenge)
+    #expect(step.redirectURI == Driven.redirectURI)
+    #expect(step.requestId == "req-1")
+    #expect(step.deadline == now + .seconds(60))
+  }
+
+  @Test("always, where the challenge was the caller's; then there is no verifier")
+  func callersChallenge() throws {
+    for exchange in CodeExchange.allCases {
+      let driven = try driven(exchange, Self.bind)
+      #expect(driven.exchangeStep?.credential.code == WireSecret("code-secret"))
+      #expect(driven.exchangeStep != nil && driven.exchangeStep?.codeVerifier == nil)
+      #expect(driven.calls == [])
+    }
+  }
+
+  @Test("and hands in the access token, which says whose it is")
+  func success() throws {
+    var driven = try driven { $0.keepAlive = true }
+    driven.clock = now + .seconds(59)
+    driven.receive(
+      Self.success(
+        ["sub": "c-1", "name": "Ada", "exp": 1], ["expiresIn": "900", "refreshToken": "r-secret"]))
+    let grant = try #require(driven.grant)
+    #expect(grant.subject == "c-1" && grant.label == "Ada" && grant.keepAlive)
+    #expect(grant.attributes == ["brandIdentity": "acme"])
+    #expect(grant.tokens.tokenType == "Bearer")
+    #expect(grant.tokens.expiresAt == now + .seconds(959))
+    #expect(grant.tokens.refreshToken?.unsealed() == Secret("r-secret"))
+    #expect(grant.tokens.refreshExpiresAt == now + .seconds(1859))
+  }
+
+  @Test("without expiresIn the token's own exp counts, if it is an integer")
+  func expiry() throws {
+    let cases: [(JSONValue, Timestamp?)] = [
+      (["sub": "c-1"], nil), (["sub": "c-1", "exp": 1_800_000_500], now + .seconds(500)),
+      (["sub": "c-1", "exp": "1800000500"], nil), (["sub": "c-1", "exp": 1.5e9], nil),
+    ]
+    for (claims, expiry) in cases {
+      var driven = try driven()
+      driven.receive(Self.success(claims))
+      #expect(driven.grant?.tokens.expiresAt == expiry)
+      #expect(driven.grant?.tokens.refreshToken == nil)
+      #expect(driven.grant?.tokens.refreshExpiresAt == nil)
+    }
+  }
+
+  @Test("what it hands in is checked; a mistake changes nothing")
+  func wrong() throws {
+    let token = Driven.token().revealed()
+    let long = token + String(repeating: "x", count: 65_537 - token.utf8.count)
+    let cases: [(String, [String: String])] = [
+      ("accessToken", [:]), ("accessToken", ["refreshToken": "r"]),
+      ("accessToken", ["accessToken": ""]), ("accessToken", ["accessToken": "opaque"]),
+      ("accessToken", ["accessToken": token + "\n"]), ("accessToken", ["accessToken": token + "ü"]),
+      ("accessToken", ["accessToken": long]),
+      ("accessToken", ["accessToken": Driven.token(["sub": ""]).revealed()]),
+      ("accessToken", ["accessToken": Driven.token(["name": "Ada"]).revealed()]),
+      ("expiresIn", ["accessToken": token, "expiresIn": ""]),
+      ("expiresIn", ["accessToken": token, "expiresIn": "-1"]),
+      ("expiresIn", ["accessToken": token, "expiresIn": "15m"]),
+      ("expiresIn", ["accessToken": token, "expiresIn": "9.5"]),
+      ("expiresIn", ["accessToken": token, "expiresIn": "315360001"]),
+      ("expiresIn", ["accessToken": token, "expiresIn": "99999999999999999999"]),
+      ("refreshToken", ["accessToken": token, "refreshToken": ""]),
+      ("refreshToken", ["accessToken": token, "refreshToken": "a b"]),
+      ("access_token", ["access_token": token]),
+      ("idToken", ["accessToken": token, "idToken": token]),
+    ]
+    var driven = try driven()
+    let before = driven.flow
+    for (field, fields) in cases {
+      driven.receive(.input(.exchanged(fields.mapValues { Secret($0) })))
+      guard case .refuse("input.success.\(field)", let message) = driven.last else {
+        Issue.record("not refused: \(fields.keys)")
+        continue
+      }
+      #expect(!message.contains(token) && message.hasPrefix("input.success.\(field) "))
+      #expect(driven.flow == before)
+    }
+    driven.receive(Self.success())
+    #expect(driven.grant != nil)
+  }
+
+  @Test("up to sixty-four KiB of token and ten years of time")
+  func longest() throws {
+    let token = Driven.token().revealed()
+    let long = token + String(repeating: "x", count: 65_536 - token.utf8.count)
+    var driven = try driven()
+    driven.receive(
+      .input(.exchanged(["accessToken": Secret(long), "expiresIn": Secret("315360000")])))
+    #expect(driven.grant?.tokens.expiresAt == now + .seconds(315_360_000))
+  }
+
+  @Test("of somebody else than the named account ends it")
+  func otherAccount() throws {
+    var driven = try driven(account: KnownAccount(id: AccountID("acc_1"), subject: "c-9"))
+    driven.receive(Self.success())
+    #expect(driven.failure == .otherPerson)
+  }
+
+  @Test("or says that it could not, and why")
+  func failed() throws {
+    for (reason, message) in [
+      ("invalid_grant", "the app could not redeem the code: invalid_grant"),
+      ("a\u{1B}[0m\nb", "the app could not redeem the code: a[0m b"),
+      (" ", "the app could not redeem the code"),
+    ] {
+      var driven = try driven()
+      driven.receive(.input(.exchangeFailed(reason: reason)))
+      #expect(driven.failure?.reason == .exchangeFailed)
+      #expect(driven.failure?.message == message)
+    }
+  }
+
+  @Test("within its time, and not after it")
+  func deadline() throws {
+    for event in [
+      FlowEvent<PaysafeCall>.woken, .resumed, Self.success(),
+      .input(.exchangeFailed(reason: "late")),
+    ] {
+      var driven = try driven()
+      driven.clock = now + .seconds(60)
+      driven.receive(event)
+      #expect(driven.failure?.reason == .exchangeTimedOut)
+      #expect(driven.failure?.retryable == true)
+    }
+  }
+
+  @Test("as long as the configuration says")
+  func otherDeadline() throws {
+    var driven = try Driven(settings: {
+      $0.exchange = .app
+      $0.exchangeSeconds = 300
+    })
+    driven.toExchange()
+    #expect(driven.effects.last == .wake(after: .seconds(300)))
+    #expect(driven.exchangeStep?.deadline == now + .seconds(300))
+  }
+
+  @Test("an alarm that is early is set again")
+  func early() throws {
+    var driven = try driven()
+    driven.clock = now + .seconds(59)
+    let before = driven.flow
+    #expect(driven.receive(.woken) == .proceed([.wake(after: .seconds(1))]))
+    #expect(driven.flow == before)
+  }
+
+  @Test("also over a restart: the same step stands, for the time that is left")
+  func restart() throws {
+    var driven = try driven()
+    let view = driven.flow.view
+    driven.clock = now + .seconds(20)
+    try driven.restart()
+    #expect(driven.last == .proceed([.wake(after: .seconds(40))]))
+    #expect(driven.flow.view == view)
+    driven.receive(Self.success())
+    #expect(driven.grant != nil)
+  }
+
+  @Test("there is no way back")
+  func back() throws {
+    var driven = try driven()
+    driven.receive(.input(.back(.exchangeCredential)))
+    #expect(driven.refusedField == "input.back")
+  }
+}

@@ -1,0 +1,136 @@
+import FoundationEssentials
+import JSONRPC
+import Testing
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+private typealias Driven = DrivenPaysafeAuthorize
+
+@Suite("A call to Paysafe's token endpoint")
+struct PaysafeTokenCallTests {
+  private func render(
+    _ call: PaysafeCall, secret: String? = nil,
+    _ change: (inout PaysafeSettings) throws -> Void = { _ in }
+  ) throws -> HTTPRequest {
+    let provider = try Driven.provider {
+      if secret != nil { $0.clientCredential = "wallet-secret" }
+      try change(&$0)
+    }
+    return try call.render(
+      RenderContext(provider: provider, credential: secret.map { Secret($0) }, moment: moment()))
+  }
+
+  private func header(_ name: String, _ request: HTTPRequest) -> [String] {
+    request.headers.filter { $0.name == name }.map { $0.value.revealed() }
+  }
+
+  private let exchange = PaysafeCall.exchange(
+    .init(
+      brand: "acme", code: Secret("c/1+ "), verifier: Secret("v-1"),
+      redirectURI: "http://127.0.0.1:1/callback"))
+
+  @Test("proves the client by Basic, id and secret form-encoded before they are joined")
+  func basic() throws {
+    for call in [
+      PaysafeCall.configToken(brand: "acme"), exchange, .refresh(Secret("r"), brand: "acme"),
+    ] {
+      let request = try render(call, secret: "s3cret:+/%") { $0.clientID = "acme:wallet" }
+      let pair = Data("acme%3Awallet:s3cret%3A%2B%2F%25".utf8).base64EncodedString()
+      #expect(header("Authorization", request) == ["Basic \(pair)"])
+      #expect(request.method == .post)
+      #expect(request.url == "https://wallet.example.com/v1/auth/brands/acme/token")
+      #expect(header("Content-Type", request) == ["application/x-www-form-urlencoded"])
+      #expect(header("Accept", request) == ["application/json"])
+      #expect(request.body?.revealed().contains("client_id") == false)
+      #expect(request.body?.revealed().contains("s3cret") == false)
+      #expect(call.account == nil && call.name == "token")
+    }
+  }
+
+  @Test("has the grant's own fields, and a public client's id")
+  func bodies() throws {
+    let bodies: [(PaysafeCall, String)] = [
+      (.configToken(brand: "acme"), "grant_type=client_credentials"),
+      (
+        exchange,
+        "grant_type=authorization_code&code=c%2F1%2B+"
+          + "&redirect_uri=http%3A%2F%2F127.0.0.1%3A1%2Fcallback&code_verifier=v-1"
+      ),
+      (
+        .refresh(Secret("r&1"), brand: "acme"), "grant_type=refresh_token&refresh_token=r%261"
+      ),
+    ]
+    for (call, body) in bodies {
+      #expect(try render(call, secret: "s").body?.revealed() == body)
+      let open = try render(call)
+      #expect(open.body?.revealed() == body + "&client_id=acme-wallet")
+      #expect(header("Authorization", open) == [])
+    }
+  }
+
+  @Test("goes to its brand, wherever that is")
+  func address() throws {
+    let call = PaysafeCall.configToken(brand: "globex")
+    #expect(try render(call).url == "https://wallet.example.com/v1/auth/brands/globex/token")
+    let elsewhere = try render(call) {
+      $0.paths.token = try ProviderPath(setting: "https://id.example.com/{brandIdentity}/t")
+    }
+    #expect(elsewhere.url == "https://id.example.com/globex/t")
+  }
+
+  @Test("needs the credential the configuration names")
+  func missingCredential() throws {
+    let provider = try Driven.provider { $0.clientCredential = "wallet-secret" }
+    for credential in [nil, Secret("")] {
+      let context = RenderContext(provider: provider, credential: credential, moment: moment())
+      #expect(throws: UsherError.self) { try exchange.render(context) }
+    }
+  }
+
+  @Test("prints no secret, nor does its request")
+  func secrecy() throws {
+    let request = try render(exchange, secret: "canary")
+    for text in [String(reflecting: request), String(reflecting: exchange)] {
+      #expect(!text.contains("c/1") && !text.contains("v-1") && !text.contains("canary"))
+    }
+  }
+}
+
+@Suite("Paysafe's tokens")
+struct PaysafeTokensTests {
+  private func dialect(_ attributes: [String: JSONValue]) throws -> any TokenDialect {
+    let handling = ProviderRegistry.tokens(of: try Driven.provider(), attributes: attributes)
+    guard case .known(let dialect) = handling else { throw UnusableReply("not known") }
+    return dialect
+  }
+
+  @Test("are renewed at the brand of their account, and never taken back")
+  func brand() throws {
+    for (attributes, brand) in [
+      (["brandIdentity": "globex"], "globex"), ([:], "acme"),
+    ] as [([String: JSONValue], String)] {
+      let call = try dialect(attributes).renewal(Secret("r"), scope: "x") as? PaysafeCall
+      #expect(call == .refresh(Secret("r"), brand: brand))
+      #expect(try dialect(attributes).revocation(Secret("r"), .refreshToken, bearer: nil) == nil)
+    }
+  }
+
+  private func granted(_ changes: [String: JSONValue?]) throws -> TokenSet {
+    let request = TokenRequest(provider: name, scope: "")
+    let reply = TokenReply(Driven.tokenReply(changes), to: request, at: now)
+    guard case .granted(let tokens) = reply else { throw UnusableReply("not granted") }
+    return tokens
+  }
+
+  @Test("that speak of another customer than before are not theirs")
+  func flaw() throws {
+    let dialect = try dialect([:])
+    #expect(dialect.flaw(in: try granted([:]), of: "c-1") == nil)
+    #expect(dialect.flaw(in: try granted([:]), of: "c-2") != nil)
+    let other = JSONValue.string(Driven.token(["sub": "c-2"]).revealed())
+    #expect(dialect.flaw(in: try granted(["access_token": other]), of: "c-1") != nil)
+    let mute = try granted(["access_token": "opaque", "id_token": .some(nil)])
+    #expect(dialect.flaw(in: mute, of: "c-1") == nil)
+  }
+}

@@ -1,0 +1,245 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherCore
+import UsherFlows
+
+@Suite("sca: an attempt")
+struct SCAAttemptTests {
+  @Test("of the right code ends it with the scaDetails of the retry", arguments: [200, 201])
+  func verified(status: Int) throws {
+    var driven = try DrivenSCA.challenged()
+    driven.enter()
+    #expect(driven.calls == [.attempt(WalletReplies.event, .sms, value: Secret("123456"))])
+    #expect(driven.state == "attempting" && driven.flow.view.step.kind == .wait)
+    driven.answer(WalletReplies.verdict("VERIFIED", status: status))
+    #expect(
+      driven.result == [
+        "eventId": "evt-1", "walletOperationId": "wop-1", "status": "VERIFIED",
+        "statusReason": "BECAUSE",
+      ])
+    var silent = try DrivenSCA.challenged()
+    silent.enter()
+    silent.answer(WalletReplies.verdict("VERIFIED", ["statusReason": nil]))
+    #expect(silent.result?["statusReason"] == nil)
+  }
+
+  @Test("of a wrong one leaves the step, with the attempts left by the server's count")
+  func wrong() throws {
+    var driven = try DrivenSCA.challenged()
+    driven.enter("000000")
+    driven.answer(WalletReplies.verdict("FAILED"))
+    #expect(driven.state == "challenged")
+    #expect(driven.problem?.reason == "wrong_code")
+    #expect(driven.problem?.provider?.message == "BECAUSE")
+    #expect(driven.code?.attemptsLeft == 2)
+    #expect(driven.wake == .seconds(300))
+    driven.enter()
+    #expect(driven.problem == nil)
+    driven.answer(WalletReplies.verdict("VERIFIED"))
+    #expect(driven.result != nil)
+  }
+
+  @Test("counters are taken as they come: jumping, going back, absent, absurd")
+  func counters() throws {
+    var driven = try DrivenSCA.challenged()
+    let told: [(JSONValue?, JSONValue?, Int?)] = [
+      (1, 9, 8), (7, 9, 2), (2, nil, 7), (nil, nil, nil), (4, nil, 5), (nil, 20, nil),
+      (-1, 3, nil), ("1", "3", nil), (1.0, 3.0, 2), (0, 1, 1),
+    ]
+    for (current, allowable, left) in told {
+      driven.enter("000000")
+      driven.answer(
+        WalletReplies.verdict(
+          "FAILED", ["currentAttempts": current, "allowableAttempts": allowable]))
+      #expect(driven.code?.attemptsLeft == left, "\(String(describing: current))")
+    }
+  }
+
+  @Test("at the limit it ends with the SDK's dataError")
+  func exhausted() throws {
+    for current: JSONValue in [3, 4] {
+      var driven = try DrivenSCA.challenged()
+      driven.enter("000000")
+      driven.answer(WalletReplies.verdict("FAILED", ["currentAttempts": current]))
+      #expect(driven.failure?.reason == .attemptsExhausted)
+      #expect(driven.failure?.provider?.code == "dataError")
+      #expect(driven.failure?.provider?.message == "BECAUSE")
+      #expect(driven.failure?.retryable == false)
+    }
+  }
+
+  @Test("that the customer refused is denied")
+  func rejected() throws {
+    var driven = try DrivenSCA.challenged()
+    driven.enter()
+    driven.answer(WalletReplies.verdict("REJECTED"))
+    #expect(driven.failure?.reason == .denied)
+    #expect(driven.failure?.provider?.code == "REJECTED")
+  }
+
+  @Test("that cannot be a code is refused and costs nothing")
+  func impossible() throws {
+    var driven = try DrivenSCA.challenged()
+    let before = driven.flow
+    for code in ["", "12345", "1234567", "12345a", "１２３４５６", " 123456", "123 456", "12345\n"] {
+      driven.enter(code)
+      #expect(driven.refusedField == "input.code", "\(code)")
+      #expect(driven.flow == before)
+    }
+    driven.submit(.code(Secret("123456"), fields: ["name": Secret("x")]))
+    #expect(driven.refusedField == "input.fields.name" && driven.flow == before)
+
+    driven = try DrivenSCA.challenged(["digits": nil])
+    for code in ["", " ", "1 2", "é", "a\u{0}", String(repeating: "1", count: 65)] {
+      driven.enter(code)
+      #expect(driven.refusedField == "input.code", "\(code)")
+    }
+    driven.enter("AB-12")
+    #expect(driven.calls.count == 1)
+  }
+
+  @Test("of a password goes as it is typed; none or too much of it is refused")
+  func passwords() throws {
+    for bad in ["", String(repeating: "x", count: 1025)] {
+      var driven = try DrivenSCA.withPIN()
+      driven.submit(.password(Secret(bad)))
+      #expect(driven.refusedField == "input.password")
+    }
+    for good in [" ", "24 68 é\n", String(repeating: "x", count: 1024)] {
+      var driven = try DrivenSCA.withPIN()
+      driven.submit(.password(Secret(good)))
+      #expect(driven.calls == [.attempt(WalletReplies.event, .pin, value: Secret(good))])
+    }
+  }
+
+  @Test("after the challenge's time costs no call; another one is asked for")
+  func expired() throws {
+    var driven = try DrivenSCA.challenged()
+    driven.clock = now + .seconds(300)
+    var typed = driven
+    typed.enter()
+    driven.receive(.woken)
+    for flow in [typed, driven] {
+      #expect(flow.calls.isEmpty)
+      #expect(flow.problem?.reason == "challenge_expired")
+      #expect(flow.state == "challenged")
+      #expect((flow.code?.resendAt ?? .latest) <= flow.clock)
+    }
+    driven.enter()
+    #expect(driven.calls.isEmpty && driven.problem?.reason == "challenge_expired")
+    #expect(driven.receive(.woken) == .ignore)
+    driven.submit(.resend)
+    driven.answer(
+      WalletReplies.challenge(["expirationTime": .string((now + .seconds(600)).description)]))
+    #expect(driven.problem == nil)
+    driven.enter()
+    #expect(driven.calls.count == 1)
+  }
+
+  @Test("of a PIN after its time: the same once more is among the alternatives")
+  func expiredPIN() throws {
+    var driven = try DrivenSCA.withPIN()
+    driven.clock = now + .seconds(300)
+    driven.receive(.woken)
+    #expect(driven.problem?.reason == "challenge_expired")
+    #expect(driven.password?.alternatives?.map(\.id) == ["PIN"])
+    driven.submit(.alternative("PIN"))
+    #expect(driven.challenge == .pin)
+  }
+
+  @Test("without an open challenge is told as expired")
+  func noChallenge() throws {
+    var driven = try DrivenSCA.challenged()
+    driven.enter()
+    driven.answer(WalletReplies.refusal(409, "CHALLENGE_REQUIRED"))
+    #expect(driven.state == "challenged")
+    #expect(driven.problem?.reason == "challenge_expired")
+    #expect(driven.code?.expiresAt == now)
+    driven.enter()
+    #expect(driven.calls.isEmpty)
+  }
+
+  @Test("trap 4: at an event that is settled already asks how it stands, and submits nothing more")
+  func completed() throws {
+    var driven = try DrivenSCA.challenged()
+    driven.enter()
+    driven.answer(WalletReplies.refusal(409, "EVENT_COMPLETED"))
+    #expect(driven.state == "inquiring" && driven.isAsking)
+    driven.answer(WalletReplies.standing("REJECTED"))
+    #expect(driven.failure?.reason == .denied)
+  }
+
+  @Test("trap 4: after VERIFIED nothing is sent, whatever comes")
+  func verifiedForGood() throws {
+    var driven = try DrivenSCA.challenged()
+    driven.enter()
+    driven.answer(WalletReplies.verdict("VERIFIED"))
+    #expect(driven.result != nil && driven.calls.isEmpty)
+  }
+
+  @Test(
+    "that is refused ends it",
+    arguments: [
+      (404, "SCA_EVENT_NOT_FOUND", .providerRejected, "SCA_EVENT_NOT_FOUND"),
+      (400, "INVALID_REQUEST", .providerRejected, "INVALID_REQUEST"),
+      (401, "", .providerRejected, "http_401"), (410, "EVENT_EXPIRED", .expired, "EVENT_EXPIRED"),
+      (422, "ATTEMPTS_EXHAUSTED", .attemptsExhausted, "dataError"),
+    ] as [(Int, String, Failure.Reason, String)])
+  func refused(status: Int, code: String, reason: Failure.Reason, word: String) throws {
+    var driven = try DrivenSCA.challenged()
+    driven.enter()
+    driven.answer(WalletReplies.refusal(status, code))
+    #expect(driven.failure?.reason == reason)
+    #expect(driven.failure?.provider?.code == word)
+  }
+
+  @Test("too soon after others leaves the step; the code may be entered again")
+  func tooMany() throws {
+    var driven = try DrivenSCA.challenged()
+    for (header, milliseconds) in [("7", 7000), (nil, nil)] as [(String?, Int?)] {
+      driven.enter()
+      driven.answer(WalletReplies.refusal(429, "", retryAfter: header))
+      #expect(driven.state == "challenged")
+      #expect(driven.problem?.reason == "rate_limited")
+      #expect(driven.problem?.retryAfterMs == milliseconds)
+    }
+    driven.enter()
+    #expect(driven.calls.count == 1)
+  }
+
+  @Test("that was certainly not sent may be made again by the person")
+  func unsent() throws {
+    var driven = try DrivenSCA.challenged()
+    driven.enter()
+    driven.answer(WalletReplies.unsent)
+    #expect(driven.state == "challenged" && driven.calls.isEmpty)
+    #expect(driven.problem?.reason == "provider_unreachable")
+    #expect(driven.code?.attemptsLeft == 3)
+  }
+
+  @Test("without a token ends it")
+  func noToken() throws {
+    var driven = try DrivenSCA.challenged()
+    driven.enter()
+    driven.answer(.noToken(message: "dead"))
+    #expect(driven.failure?.reason == .providerRejected && driven.failure?.retryable == true)
+  }
+
+  @Test("counts only by its own answer")
+  func strays() throws {
+    var driven = try DrivenSCA.challenged()
+    driven.enter()
+    let other = PaysafeCall.Event(
+      account: AccountID("acc_1"), id: "evt-2", walletOperationID: "wop-1")
+    let verified = CallOutcome.reply(WalletReplies.verdict("VERIFIED"))
+    for call in [
+      PaysafeCall.attempt(other, .sms, value: Secret("123456")),
+      .attempt(WalletReplies.event, .pin, value: Secret("123456")), .event(WalletReplies.event),
+    ] {
+      #expect(driven.receive(.called(call, verified)) == .ignore)
+    }
+    driven.answer(WalletReplies.verdict("VERIFIED", ["eventId": "evt-2"]))
+    #expect(driven.state == "inquiring")
+  }
+}

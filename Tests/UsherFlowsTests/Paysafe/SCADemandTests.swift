@@ -1,0 +1,172 @@
+import FoundationEssentials
+import JSONRPC
+import Testing
+import UsherCore
+import UsherFlows
+
+@Suite("A wallet's demand for SCA")
+struct SCADemandTests {
+  static let details: JSONValue = [
+    "eventId": "evt-1", "walletOperationId": "wop-1", "authenticationMode": "EMBEDDED",
+    "availableVerifications": [
+      ["method": "OTP", "channel": "SMS", "target": "+44 •••\u{1B} 123"], ["method": "PIN"],
+    ],
+    "creationTime": "2027-01-15T08:00:00Z", "expirationTime": "2027-01-15T08:15:00Z",
+  ]
+
+  /// `{"scaDetails": …}` in Base64.
+  static func encoded(_ details: JSONValue = details) -> String {
+    Data((["scaDetails": details] as JSONValue).encoded()).base64EncodedString()
+  }
+
+  static func header(_ challenge: String, status: Int = 401) -> HTTPReply {
+    reply([:], status: status, headers: ["www-authenticate": challenge])
+  }
+
+  static let byHeader = header(#"SCA realm="Authentication", auth-param1="\#(encoded())""#)
+
+  private func demand(_ form: PaysafeCall.Approval.Form) throws -> SCADemand {
+    let reply = form == .header ? Self.byHeader : reply(["scaDetails": Self.details])
+    guard case .demand(let demand)? = SCADemand.wanted(by: reply) else {
+      throw UnusableReply("no demand")
+    }
+    return demand
+  }
+
+  @Test("trap 3: it comes in a header or in a body, with the same members")
+  func forms() throws {
+    for form in [PaysafeCall.Approval.Form.header, .body] {
+      let demand = try demand(form)
+      #expect(demand.eventID == "evt-1" && demand.walletOperationID == "wop-1")
+      #expect(
+        demand.available == [
+          .init(.sms, target: "+44 ••• 123"), .init(.pin),
+        ])
+      #expect(demand.expiresAt == Timestamp(rfc3339: "2027-01-15T08:15:00Z"))
+      #expect(demand.form == form)
+    }
+  }
+
+  @Test(
+    "in a header it may stand among others, be spelled in any case, and have commas in quotes",
+    arguments: [
+      #"Bearer realm="a, b", error="invalid_token", SCA realm="x", auth-param1="B64""#,
+      #"SCA realm="Authentication, \"quoted, twice\"", auth-param1="B64", Bearer realm="SCA x""#,
+      #"sca AUTH-PARAM1=B64"#, #"SCA auth-param1 = "B64""#,
+      #"Negotiate, SCA auth-param1="B64", realm="y""#,
+      #"SCA auth-param1="!", SCA auth-param1="B64""#,
+      #"SCA auth-param1="B64", SCA auth-param1="!""#,
+      #"SCA, SCA auth-param1="B64""#,
+    ])
+  func headers(form: String) {
+    let reading = SCADemand.wanted(
+      by: Self.header(form.replacing("B64", with: Self.encoded())))
+    guard case .demand(let demand)? = reading else {
+      Issue.record("not read: \(form)")
+      return
+    }
+    #expect(demand.eventID == "evt-1")
+  }
+
+  @Test(
+    "a header of the scheme SCA that says nothing is unreadable, and still no word against the token",
+    arguments: [
+      "SCA", #"SCA realm="Authentication""#, #"SCA auth-param1="%%%""#, #"SCA auth-param1="""#,
+      #"SCA auth-param1="e30=""#, #"SCA auth-param1="bm8=""#, #"SCA other-param="B64""#,
+      #"SCA realm="x", Bearer auth-param1="B64""#,
+    ])
+  func unreadableHeaders(form: String) {
+    let reply = Self.header(form.replacing("B64", with: Self.encoded()))
+    guard case .unreadable? = SCADemand.wanted(by: reply) else {
+      Issue.record("not unreadable: \(form)")
+      return
+    }
+    #expect(!PaysafeCall.event(WalletReplies.event).refusesToken(reply))
+  }
+
+  @Test(
+    "details without an event, or with nothing that can be read, are unreadable",
+    arguments: [
+      ("eventId", nil), ("eventId", ""), ("eventId", " "), ("eventId", "a\u{0}"), ("eventId", 1),
+      ("walletOperationId", nil), ("walletOperationId", "\n"),
+      ("walletOperationId", .string(String(repeating: "x", count: 257))),
+      ("availableVerifications", [[:]]), ("availableVerifications", ["PIN"]),
+      ("availableVerifications", "PIN"),
+    ] as [(String, JSONValue?)])
+  func unreadable(name: String, value: JSONValue?) {
+    var details = Self.details
+    details[name] = value
+    for answer in [
+      reply(["scaDetails": details]), Self.header("SCA auth-param1=\(Self.encoded(details))"),
+    ] {
+      guard case .unreadable? = SCADemand.wanted(by: answer) else {
+        Issue.record("not unreadable: \(name)")
+        continue
+      }
+    }
+  }
+
+  @Test("what makes no sense in its list is left out; none at all means any")
+  func lists() throws {
+    var details = Self.details
+    details["availableVerifications"] = [
+      ["method": "otp"], ["method": "PIN", "target": " "], 7, ["channel": "SMS"],
+      ["method": "OTP", "channel": "s"], ["method": "UNHEARD_OF"],
+    ]
+    guard case .demand(let demand)? = SCADemand.wanted(by: reply(["scaDetails": details])) else {
+      Issue.record("not read")
+      return
+    }
+    #expect(demand.available == [.init(.pin), .init(.init(method: "UNHEARD_OF"))])
+    for none: JSONValue? in [nil, .null, []] {
+      details["availableVerifications"] = none
+      guard case .demand(let demand)? = SCADemand.wanted(by: reply(["scaDetails": details]))
+      else {
+        Issue.record("not read")
+        continue
+      }
+      #expect(demand.available.isEmpty)
+    }
+  }
+
+  @Test("in a body it comes with any 2xx or 4xx; a time that is no time is unknown")
+  func bodies() throws {
+    var details = Self.details
+    details["expirationTime"] = "soon"
+    for status in [200, 201, 202, 400, 401, 403, 409] {
+      guard
+        case .demand(let demand)? = SCADemand.wanted(
+          by: reply(["scaDetails": details], status: status))
+      else {
+        Issue.record("not read at \(status)")
+        continue
+      }
+      #expect(demand.form == .body && demand.expiresAt == nil)
+    }
+  }
+
+  @Test(
+    "trap 3: anything else is no demand",
+    arguments: [
+      reply([:]), reply(["scaDetails": nil]), reply([["scaDetails": [:]]]), reply(text: "x"),
+      reply(["scaDetails": details], status: 500), reply(["scaDetails": details], status: 302),
+      header(#"Bearer error="invalid_token""#), header("Basic U0NB"), header("SCARF a=b"),
+      header(#"Bearer realm="SCA auth-param1=x""#), header(""),
+      header(#"SCA auth-param1="e30=""#, status: 403), reply([:], status: 401),
+    ])
+  func nothing(reply: HTTPReply) {
+    #expect(SCADemand.wanted(by: reply) == nil)
+  }
+
+  @Test("trap 3: only a 401 that asks for no SCA says that the access token is not good")
+  func refusesToken() {
+    let call = PaysafeCall.operation(
+      WalletOperation(method: .get, path: "/x"), account: AccountID("acc_1"), approval: nil)
+    #expect(call.refusesToken(Self.header(#"Bearer error="invalid_token""#)))
+    #expect(call.refusesToken(reply([:], status: 401)))
+    #expect(!call.refusesToken(Self.byHeader))
+    #expect(!call.refusesToken(reply(["scaDetails": Self.details], status: 401)))
+    #expect(!call.refusesToken(reply([:], status: 403)))
+    #expect(!PaysafeCall.configToken(brand: "acme").refusesToken(reply([:], status: 401)))
+  }
+}

@@ -1,0 +1,244 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherCore
+import UsherFlows
+
+@Suite("sca: lost answers and restarts")
+struct SCADoubtTests {
+  /// Answers after which nobody knows what the provider did.
+  private static let lost: [CallOutcome] = [
+    WalletReplies.gone, .unreadable(message: "too long"), .reply(reply(text: "{")),
+    .reply(reply([:])), .reply(reply(text: "", status: 500)), .reply(reply(text: "", status: 503)),
+    .reply(WalletReplies.verdict("PENDING", ["eventId": "evt-2"])),
+  ]
+
+  @Test("an attempt whose answer is lost is never repeated: the event says what became of it")
+  func attempt() throws {
+    for outcome in Self.lost {
+      for standing: JSONValue in ["VERIFIED", "FAILED", "REJECTED", "PENDING"] {
+        var driven = try DrivenSCA.challenged()
+        driven.enter()
+        driven.answer(outcome)
+        #expect(driven.state == "inquiring")
+        #expect(driven.flow.view.step.kind == .wait)
+        #expect(driven.isAsking)
+        driven.answer(WalletReplies.standing(standing, ["currentAttempts": 2]))
+        switch standing {
+        case "VERIFIED": #expect(driven.result?["status"] == "VERIFIED")
+        case "FAILED": #expect(driven.failure?.reason == .attemptsExhausted)
+        case "REJECTED": #expect(driven.failure?.reason == .denied)
+        default:
+          #expect(driven.problem?.reason == "interrupted")
+          #expect(driven.code?.attemptsLeft == 1)
+        }
+      }
+    }
+  }
+
+  @Test("the question is repeated after 1, 2, 4, 8 and 16 seconds, then it ends")
+  func inquiring() throws {
+    for (outcome, reason) in [
+      (WalletReplies.gone, .providerUnreachable), (WalletReplies.unsent, .providerUnreachable),
+      (.reply(reply(text: "", status: 500)), .providerUnreachable),
+      (.reply(reply(text: "", status: 429)), .providerUnreachable),
+      (.reply(reply(text: "x")), .providerProtocolError),
+    ] as [(CallOutcome, Failure.Reason)] {
+      var driven = try DrivenSCA.challenged()
+      driven.enter()
+      driven.answer(WalletReplies.gone)
+      for seconds in [1, 2, 4, 8, 16] {
+        driven.answer(outcome)
+        #expect(driven.wake == .seconds(seconds))
+        #expect(driven.problem?.reason == "provider_unreachable")
+        driven.receive(.woken)
+        #expect(driven.isAsking)
+        #expect(driven.receive(.woken) == .ignore)
+      }
+      driven.answer(outcome)
+      #expect(driven.failure?.reason == reason)
+    }
+  }
+
+  @Test("the question may be refused")
+  func inquiryRefused() throws {
+    for (outcome, reason) in [
+      (.reply(WalletReplies.refusal(410, "EVENT_EXPIRED")), .expired),
+      (.reply(WalletReplies.refusal(404, "X")), .providerRejected),
+      (.noToken(message: "dead"), .providerRejected),
+    ] as [(CallOutcome, Failure.Reason)] {
+      var driven = try DrivenSCA.challenged()
+      driven.enter()
+      driven.answer(WalletReplies.gone)
+      driven.answer(outcome)
+      #expect(driven.failure?.reason == reason)
+    }
+  }
+
+  @Test("a challenge whose answer is lost is not sent twice where the event knows it")
+  func challengeKnown() throws {
+    for outcome in Self.lost {
+      var driven = try DrivenSCA(wanting: .sms)
+      driven.answer(outcome)
+      #expect(driven.state == "inquiring" && driven.wake == .seconds(1))
+      driven.receive(.woken)
+      #expect(driven.isAsking)
+      driven.answer(
+        WalletReplies.standing(
+          "PENDING",
+          [
+            "challenge": WalletReplies.open([
+              "method": "OTP", "channel": "SMS", "target": "+44 ••• 5",
+            ])
+          ]))
+      #expect(driven.code?.maskedTarget == "+44 ••• 5")
+      #expect(driven.code?.digits == 6)
+      #expect(driven.code?.expiresAt == now + .seconds(300))
+      #expect(driven.problem?.reason == "interrupted")
+    }
+  }
+
+  @Test("one that the event does not know is sent again, at most five times")
+  func challengeUnknown() throws {
+    var driven = try DrivenSCA(wanting: .sms)
+    let standing = WalletReplies.standing(
+      "PENDING", ["challenge": WalletReplies.open(["method": "PIN"])])
+    for seconds in [1, 2, 4, 8, 16] {
+      driven.answer(WalletReplies.gone)
+      #expect(driven.wake == .seconds(seconds))
+      driven.receive(.woken)
+      driven.answer(standing)
+      #expect(driven.challenge == .sms)
+    }
+    driven.answer(WalletReplies.gone)
+    #expect(driven.failure?.reason == .providerUnreachable)
+  }
+
+  @Test("a challenge that is never answered readably ends as unreadable")
+  func unreadable() throws {
+    var driven = try DrivenSCA(wanting: .sms)
+    for _ in 0..<5 {
+      driven.answer(reply(text: "x"))
+      driven.receive(.woken)
+      driven.answer(WalletReplies.standing("PENDING"))
+    }
+    driven.answer(reply(text: "x"))
+    #expect(driven.failure?.reason == .providerProtocolError)
+  }
+
+  @Test(
+    "a lost resend went out where the count rose or the time is later",
+    arguments: [
+      (2, 300, true), (1, 400, true), (1, 300, false), (0, 200, false), (nil, 400, true),
+      (nil, nil, false), (2, nil, true),
+    ] as [(Int64?, Int?, Bool)])
+  func resend(count: Int64?, seconds: Int?, wentOut: Bool) throws {
+    var driven = try DrivenSCA.challenged()
+    driven.submit(.resend)
+    driven.answer(WalletReplies.gone)
+    driven.receive(.woken)
+    var open = WalletReplies.open(["method": "OTP", "channel": "SMS"], seconds: seconds ?? 0)
+    if seconds == nil { open["expirationTime"] = nil }
+    driven.answer(
+      WalletReplies.standing(
+        "PENDING",
+        ["challenge": open, "currentChallenges": count.map { JSONValue.integer($0) }]))
+    #expect((driven.state == "challenged") == wentOut)
+    #expect((driven.challenge == .sms) == !wentOut)
+  }
+
+  @Test("a lost change to another verification went out where it is the open one")
+  func alternative() throws {
+    var driven = try DrivenSCA.withPIN(
+      offering: [.init(method: "PIN"), .init(method: "OTP", channel: "SMS")])
+    driven.submit(.alternative("OTP.SMS"))
+    driven.answer(WalletReplies.gone)
+    driven.receive(.woken)
+    driven.answer(
+      WalletReplies.standing(
+        "PENDING", ["challenge": WalletReplies.open(["method": "OTP", "channel": "SMS"])]))
+    #expect(driven.code?.channel == "sms")
+  }
+
+  @Test("a lost redirect is sent again where its page is not known")
+  func redirectWithoutPage() throws {
+    for (action, isKnown) in [
+      ([:], false), (["redirectUrl": .string(WalletReplies.page)], true),
+    ] as [(JSONValue, Bool)] {
+      var driven = try DrivenSCA(wanting: .redirect) { $0.returnUrl = WalletReplies.returnURL }
+      driven.answer(WalletReplies.gone)
+      driven.receive(.woken)
+      driven.answer(
+        WalletReplies.standing(
+          "PENDING",
+          [
+            "challenge": WalletReplies.open([
+              "method": "BIOMETRIC", "channel": "REDIRECT", "action": action,
+            ])
+          ]))
+      #expect((driven.page?.url == WalletReplies.page) == isKnown)
+      #expect((driven.challenge == .redirect) == !isKnown)
+    }
+  }
+
+  @Test("a restart: what is safe is asked again, what may have happened is asked about first")
+  func restarts() throws {
+    var required = try DrivenSCA(wanting: nil)
+    var challenging = try DrivenSCA(wanting: .sms)
+    var attempting = try DrivenSCA.challenged()
+    attempting.enter()
+    var inquiring = try DrivenSCA.challenged()
+    inquiring.enter()
+    inquiring.answer(WalletReplies.gone)
+    var polling = try DrivenSCA.pushed()
+    polling.receive(.woken)
+    var pushed = try DrivenSCA.pushed()
+    var page = try DrivenSCA.redirected()
+    var unsent = try DrivenSCA(wanting: .sms)
+    unsent.answer(WalletReplies.unsent)
+    for answer in [
+      try required.restart(), try challenging.restart(), try attempting.restart(),
+      try inquiring.restart(), try polling.restart(), try pushed.restart(), try page.restart(),
+      try unsent.restart(),
+    ] {
+      #expect(answer == .proceed([.call(.event(WalletReplies.event))]))
+    }
+    #expect(required.state == "required")
+    #expect(challenging.state == "inquiring" && attempting.state == "inquiring")
+    #expect(pushed.state == "challenged" && page.page != nil)
+
+    attempting.answer(WalletReplies.standing("PENDING"))
+    #expect(attempting.problem?.reason == "interrupted" && attempting.code != nil)
+    challenging.answer(WalletReplies.standing("PENDING"))
+    #expect(challenging.challenge == .sms)
+    polling.answer(WalletReplies.standing("VERIFIED"))
+    #expect(polling.result != nil)
+  }
+
+  @Test("a restart while a person is asked changes nothing but the alarm")
+  func standing() throws {
+    var choosing = try DrivenSCA(wanting: nil)
+    choosing.answer(WalletReplies.standing("PENDING"))
+    var code = try DrivenSCA.challenged()
+    code.submit(.resend)
+    code.answer(WalletReplies.refusal(429, "CHALLENGE_LIMIT", retryAfter: "60"))
+    let views = [choosing.flow.view, code.flow.view]
+    choosing.clock = now + .seconds(100)
+    code.clock = now + .seconds(100)
+    try choosing.restart()
+    #expect(choosing.last == .proceed([.wake(after: .seconds(800))]))
+    try code.restart()
+    #expect(code.last == .proceed([.wake(after: .seconds(200))]))
+    #expect([choosing.flow.view, code.flow.view] == views)
+  }
+
+  @Test("a restart after the times are over tells at once")
+  func late() throws {
+    var code = try DrivenSCA.challenged()
+    code.clock = now + .seconds(400)
+    try code.restart()
+    #expect(code.last == .proceed([.wake(after: .zero)]))
+    code.receive(.woken)
+    #expect(code.problem?.reason == "challenge_expired")
+  }
+}

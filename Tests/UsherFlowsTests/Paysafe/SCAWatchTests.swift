@@ -1,0 +1,190 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherCore
+import UsherFlows
+
+@Suite("sca: what is confirmed elsewhere")
+struct SCAWatchTests {
+  private let pending = WalletReplies.standing("PENDING")
+
+  @Test("trap 4: a push is waited for, whether it is a method or a channel")
+  func push() throws {
+    for verification in [
+      PaysafeCall.Verification.push, .init(method: "BIOMETRIC", channel: "PUSH_NOTIFICATION"),
+    ] {
+      var driven = try DrivenSCA(wanting: verification)
+      driven.answer(
+        WalletReplies.challenge([
+          "verification": ["method": "PUSH_NOTIFICATION", "channel": "PUSH_NOTIFICATION"]
+        ]))
+      #expect(driven.state == "challenged")
+      #expect(
+        driven.flow.view.step
+          == .wait(.init(for: "the confirmation on your device", pollAfterMs: 3000)))
+      #expect(driven.last == .proceed([.wake(after: .seconds(3))]))
+    }
+  }
+
+  @Test("the backend is asked again and again, without a new view, until it knows")
+  func polls() throws {
+    for settled: JSONValue in ["VERIFIED", "REJECTED", "FAILED"] {
+      var driven = try DrivenSCA.pushed()
+      let view = driven.flow.view
+      for _ in 0..<3 {
+        #expect(driven.receive(.woken) == .proceed([.call(.event(WalletReplies.event))]))
+        #expect(driven.receive(.woken) == .ignore)
+        #expect(driven.flow.view == view)
+        driven.answer(pending)
+        #expect(driven.last == .proceed([.wake(after: .seconds(3))]))
+        #expect(driven.flow.view == view)
+        #expect(driven.answer(WalletReplies.standing("VERIFIED")) == .ignore)
+      }
+      driven.receive(.woken)
+      driven.answer(WalletReplies.standing(settled))
+      switch settled {
+      case "VERIFIED": #expect(driven.result?["status"] == "VERIFIED")
+      case "REJECTED": #expect(driven.failure?.reason == .denied)
+      default: #expect(driven.failure?.reason == .attemptsExhausted)
+      }
+    }
+  }
+
+  @Test("a redirect opens the provider's page, and is settled by the backend")
+  func redirect() throws {
+    var driven = try DrivenSCA.redirected()
+    #expect(
+      driven.page
+        == .init(url: WalletReplies.page, redirectURI: WalletReplies.returnURL, completes: .poll))
+    driven.submit(.redirect(url: Secret(WalletReplies.returnURL + "?status=success")))
+    #expect(driven.isAsking)
+    driven.answer(pending)
+    #expect(driven.page != nil && driven.result == nil)
+    driven.receive(.woken)
+    driven.answer(WalletReplies.standing("REJECTED"))
+    #expect(driven.failure?.reason == .denied)
+  }
+
+  @Test("a way back that claims a failure proves nothing either")
+  func liar() throws {
+    var driven = try DrivenSCA.redirected()
+    driven.submit(.redirect(url: Secret(WalletReplies.returnURL + "?status=fail")))
+    driven.answer(WalletReplies.standing("VERIFIED"))
+    #expect(driven.result?["status"] == "VERIFIED")
+  }
+
+  @Test("a way back while the backend is being asked asks it no second time")
+  func askedAlready() throws {
+    var driven = try DrivenSCA.redirected()
+    driven.receive(.woken)
+    driven.submit(.redirect(url: Secret(WalletReplies.returnURL)))
+    #expect(driven.last == .proceed([]))
+    driven.answer(WalletReplies.standing("VERIFIED"))
+    #expect(driven.result != nil)
+  }
+
+  @Test(
+    "a URL that is not the way back is refused and asks nothing",
+    arguments: [
+      "", "x", "https://shop.example/", "https://shop.example/backdoor?status=success",
+      "https://evil.example/back", "http://shop.example/back",
+      "https://shop.example/back?" + String(repeating: "x", count: 32 * 1024),
+    ])
+  func foreign(url: String) throws {
+    var driven = try DrivenSCA.redirected()
+    let before = driven.flow
+    driven.submit(.redirect(url: Secret(url)))
+    #expect(driven.refusedField == "input.redirectURL" && driven.flow == before)
+  }
+
+  @Test(
+    "a page that must not be opened is the provider's fault",
+    arguments: [
+      "javascript:alert(1)", "http://wallet.example.com/", "/approve", "",
+      "https://me@wallet.example.com/", "https://wallet.example.com/a b",
+      "https://wallet.example.com/#é",
+    ])
+  func badPage(url: String) throws {
+    #expect(try DrivenSCA.redirected(url).failure?.reason == .providerProtocolError)
+  }
+
+  @Test("a page on the loopback, or with a part for the browser alone, may be opened")
+  func goodPage() throws {
+    for url in ["http://127.0.0.1:8080/approve", "https://wallet.example.com/app#/approve/1"] {
+      #expect(try DrivenSCA.redirected(url).page?.url == url)
+    }
+    var none = try DrivenSCA(wanting: .redirect) { $0.returnUrl = WalletReplies.returnURL }
+    none.answer(WalletReplies.challenge())
+    #expect(none.failure?.reason == .providerProtocolError)
+  }
+
+  @Test("while the provider is away it is asked less often, and that is told until it is back")
+  func away() throws {
+    var driven = try DrivenSCA.pushed()
+    let view = driven.flow.view
+    for seconds in [6, 12, 24, 48, 60, 60, 60, 60] {
+      driven.receive(.woken)
+      driven.answer(WalletReplies.gone)
+      #expect(driven.wake == .seconds(seconds))
+      #expect(driven.problem?.reason == "provider_unreachable")
+    }
+    for outcome in [
+      CallOutcome.reply(reply(text: "", status: 429, headers: ["retry-after": "90"])),
+      .reply(reply(text: "", status: 503, headers: ["retry-after": "90"])),
+    ] {
+      driven.receive(.woken)
+      driven.answer(outcome)
+      #expect(driven.wake == .seconds(90))
+    }
+    driven.receive(.woken)
+    driven.answer(WalletReplies.unsent)
+    driven.receive(.woken)
+    driven.answer(pending)
+    #expect(driven.last == .proceed([.wake(after: .seconds(3))]))
+    #expect(driven.flow.view == view)
+  }
+
+  @Test("an answer that cannot be read, a dead grant and an event that is gone end it")
+  func ends() throws {
+    for (outcome, reason) in [
+      (.reply(reply(text: "<html>")), .providerProtocolError),
+      (.unreadable(message: "too long"), .providerProtocolError),
+      (.noToken(message: "dead"), .providerRejected),
+      (.reply(WalletReplies.refusal(410, "EVENT_EXPIRED")), .expired),
+      (.reply(WalletReplies.refusal(404, "SCA_EVENT_NOT_FOUND")), .providerRejected),
+    ] as [(CallOutcome, Failure.Reason)] {
+      var driven = try DrivenSCA.pushed()
+      driven.receive(.woken)
+      driven.answer(outcome)
+      #expect(driven.failure?.reason == reason)
+    }
+  }
+
+  @Test("a challenge whose time is over is asked about once more, then the person chooses anew")
+  func challengeExpiry() throws {
+    var driven = try DrivenSCA.pushed()
+    driven.clock = now + .seconds(301)
+    driven.receive(.woken)
+    var late = driven
+    late.answer(WalletReplies.standing("VERIFIED"))
+    #expect(late.result != nil)
+    driven.answer(pending)
+    #expect(driven.state == "choosing")
+    #expect(driven.problem?.reason == "challenge_expired")
+    #expect(driven.options.contains("PIN"))
+  }
+
+  @Test("an event whose time is over ends it, unless it was settled in time")
+  func eventExpiry() throws {
+    var driven = try DrivenSCA.pushed()
+    driven.receive(.woken)
+    driven.answer(pending)
+    driven.clock = now + .seconds(900)
+    driven.receive(.woken)
+    var late = driven
+    late.answer(WalletReplies.standing("VERIFIED"))
+    #expect(late.result != nil)
+    driven.answer(pending)
+    #expect(driven.failure?.reason == .expired)
+  }
+}

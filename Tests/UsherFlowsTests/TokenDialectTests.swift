@@ -1,0 +1,289 @@
+import JSONRPC
+import Testing
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+@Suite("The tokens of a provider")
+struct TokenDialectTests {
+  private static let secret = Secret("s3cret:with/odd+chars ü")
+
+  private func wallet(
+    _ change: (inout PaysafeSettings) throws -> Void = { _ in }
+  ) throws -> ProviderConfig {
+    var settings = PaysafeSettings(
+      baseURL: try ProviderURL(setting: "https://api.example.com/v1"), clientID: "a:b")
+    settings.brandIdentity = "acme"
+    settings.clientCredential = "wallet-secret"
+    try change(&settings)
+    return ProviderConfig(name: name, settings: .paysafe(settings))
+  }
+
+  private func dialect(
+    _ provider: ProviderConfig, _ attributes: [String: JSONValue] = [:]
+  ) throws -> any TokenDialect {
+    switch ProviderRegistry.tokens(of: provider, attributes: attributes) {
+    case .known(let dialect): dialect
+    case .discovered(let dialect): dialect(metadata())
+    }
+  }
+
+  private func render(
+    _ call: any ProviderCall, _ provider: ProviderConfig, _ secret: Secret? = secret
+  ) throws -> HTTPRequest {
+    try call.render(RenderContext(provider: provider, credential: secret, moment: moment()))
+  }
+
+  private func header(_ name: String, _ request: HTTPRequest) -> [String] {
+    request.headers.filter { $0.name == name }.map { $0.value.revealed() }
+  }
+
+  // MARK: Renewal
+
+  @Test("of a wallet is renewed at its brand's endpoint, id and secret encoded before they join")
+  func renewal() throws {
+    let provider = try wallet()
+    let call = try dialect(provider).renewal(Secret("r/1"), scope: "ignored")
+    #expect(call.name == "token")
+    #expect(call.account == nil)
+    let request = try render(call, provider)
+    #expect(request.method == .post)
+    #expect(request.url == "https://api.example.com/v1/auth/brands/acme/token")
+    #expect(request.body?.revealed() == "grant_type=refresh_token&refresh_token=r%2F1")
+    // a%3Ab:s3cret%3Awith%2Fodd%2Bchars+%C3%BC
+    #expect(
+      header("Authorization", request) == [
+        "Basic YSUzQWI6czNjcmV0JTNBd2l0aCUyRm9kZCUyQmNoYXJzKyVDMyVCQw=="
+      ])
+    #expect(header("Accept", request) == ["application/json"])
+    #expect(header("Content-Type", request) == ["application/x-www-form-urlencoded"])
+  }
+
+  @Test("of a wallet's public client says who it is in the form, and proves nothing")
+  func publicClient() throws {
+    let provider = try wallet { $0.clientCredential = nil }
+    let dialect = try dialect(provider)
+    #expect(dialect.isPublicClient)
+    let request = try render(dialect.renewal(Secret("r"), scope: nil), provider, nil)
+    #expect(
+      request.body?.revealed() == "grant_type=refresh_token&refresh_token=r&client_id=a%3Ab")
+    #expect(header("Authorization", request) == [])
+  }
+
+  @Test("of a wallet with a client credential need it, and say which is missing")
+  func missingCredential() throws {
+    let provider = try wallet()
+    let dialect = try dialect(provider)
+    #expect(!dialect.isPublicClient)
+    let call = dialect.renewal(Secret("r"), scope: nil)
+    for secret in [nil, Secret("")] {
+      let error = #expect(throws: UsherError.self) { try render(call, provider, secret) }
+      #expect(error?.reason == .internalError)
+      #expect(error?.message == "credential wallet-secret of provider work is not set")
+    }
+  }
+
+  @Test(
+    "belong to the account's brand, else to the configured one",
+    arguments: [
+      (["brandIdentity": "umbra"], "umbra"), ([:], "acme"), (["brand": "umbra"], "acme"),
+      (["brandIdentity": 5], "acme"), (["brandIdentity": nil], "acme"),
+      (["brandIdentity": "../x?y"], "..%2Fx%3Fy"),
+    ] as [([String: JSONValue], String)])
+  func brand(attributes: [String: JSONValue], brand: String) throws {
+    let provider = try wallet { $0.paths.token = try ProviderPath(setting: "/{brandIdentity}/t") }
+    let call = try dialect(provider, attributes).renewal(Secret("r"), scope: nil)
+    #expect(try render(call, provider).url == "https://api.example.com/v1/\(brand)/t")
+  }
+
+  @Test("of an OpenID provider are renewed with a scope, at the endpoint its metadata names")
+  func openID() throws {
+    let provider = try provider()
+    let dialect = try dialect(provider, ["brandIdentity": "umbra"])
+    #expect(dialect.isPublicClient)
+    let request = try render(dialect.renewal(Secret("r"), scope: "openid email"), provider, nil)
+    #expect(request.url == issuer + "/token")
+    #expect(
+      request.body?.revealed()
+        == "grant_type=refresh_token&refresh_token=r&scope=openid+email&client_id=usher")
+    let confidential = try self.dialect(self.provider { $0.clientCredential = "c" })
+    #expect(!confidential.isPublicClient)
+  }
+
+  private func provider(
+    _ change: (inout OIDCSettings) -> Void = { _ in }
+  ) throws -> ProviderConfig {
+    ProviderConfig(name: name, settings: .oidc(try settings(change)))
+  }
+
+  @Test("print no secret")
+  func secrecy() throws {
+    let provider = try wallet()
+    let call = try dialect(provider).renewal(Secret("canary-r"), scope: nil)
+    for text in [String(reflecting: call), String(reflecting: try render(call, provider))] {
+      #expect(!text.contains("canary") && !text.contains("s3cret"))
+    }
+  }
+
+  // MARK: What a reply brings
+
+  private func read(_ changes: [String: JSONValue?]) throws -> TokenSet? {
+    let request = TokenRequest(provider: name, scope: "")
+    let answer = try dialect(wallet()).read(tokenReply(changes), to: request, at: now)
+    guard case .granted(let tokens) = answer else { return nil }
+    return tokens
+  }
+
+  @Test(
+    "of a wallet have a refresh token with an end, however it is told",
+    arguments: [
+      (1800, 1800), ("1800", 1800), (1800.9, 1800), ("12.5", 12), (1, 1), (0, nil), ("0", nil),
+      (0.5, nil), (-1, nil), ("-5", nil), (1e300, 315_360_000), (nil, nil), ("", nil),
+      ("soon", nil), ("nan", nil), (true, nil), ([1800], nil),
+    ] as [(JSONValue, Int?)])
+  func refreshExpiry(value: JSONValue, seconds: Int?) throws {
+    let tokens = try #require(try read(["refresh_expires_in": value, "expires_in": 900]))
+    #expect(tokens.refreshExpiresAt == seconds.map { now + .seconds($0) })
+    #expect(tokens.expiresAt == now + .seconds(900))
+  }
+
+  @Test("without a word about the end of the refresh token have none that is known")
+  func noRefreshExpiry() throws {
+    #expect(try #require(try read([:])).refreshExpiresAt == nil)
+  }
+
+  @Test("of a wallet may be another customer's for all the dialect can see; of OpenID may not")
+  func flaw() throws {
+    let other = signed(["alg": "RS256"], claims(nonce: nil, ["sub": "u-2"]))
+    let tokens = try #require(try read(["id_token": .string(other.revealed())]))
+    #expect(try dialect(wallet()).flaw(in: tokens, of: "u-1") == nil)
+    #expect(try dialect(provider()).flaw(in: tokens, of: "u-1") != nil)
+    #expect(try dialect(provider()).flaw(in: tokens, of: "u-2") == nil)
+    let none = try #require(try read(["id_token": .some(nil)]))
+    #expect(try dialect(provider()).flaw(in: none, of: "u-1") == nil)
+  }
+
+  // MARK: Taking back
+
+  @Test("of a wallet are never taken back: there is nowhere to do so")
+  func walletRevocation() throws {
+    let dialect = try dialect(wallet())
+    for kind in [TokenKind.accessToken, .refreshToken] {
+      #expect(dialect.revocation(Secret("t"), kind, bearer: nil) == nil)
+      #expect(dialect.revocation(Secret("t"), kind, bearer: Secret("a")) == nil)
+    }
+    #expect(dialect.revoking(try #require(tokens())).isEmpty)
+  }
+
+  @Test("of an OpenID provider are taken back where its metadata has an endpoint")
+  func revocation() throws {
+    let dialect = try dialect(provider())
+    let call = dialect.revocation(Secret("t"), .accessToken, bearer: Secret("a"))
+    #expect(
+      call as? OIDCCall
+        == .revoke(
+          .init(token: Secret("t"), kind: .accessToken, bearer: Secret("a")), metadata()))
+    let granted = try #require(tokens())
+    #expect(
+      dialect.revoking(granted) as? [OIDCCall] == [
+        .revoke(.init(token: Secret("refresh-secret"), kind: .refreshToken), metadata())
+      ])
+    let short = try #require(tokens(tokenReply(["refresh_token": .some(nil)])))
+    #expect(
+      dialect.revoking(short) as? [OIDCCall] == [
+        .revoke(.init(token: Secret("access-secret"), kind: .accessToken), metadata())
+      ])
+    guard case .discovered(let make) = ProviderRegistry.tokens(of: try provider(), attributes: [:])
+    else {
+      Issue.record("known without discovery")
+      return
+    }
+    let silent = make(metadata { $0.revocationEndpoint = nil })
+    #expect(silent.revocation(Secret("t"), .refreshToken, bearer: nil) == nil)
+    #expect(silent.revoking(granted).isEmpty)
+  }
+}
+
+@Suite("A probe of a provider")
+struct ProviderProbeTests {
+  private func wallet(isPublic: Bool = false, brand: String? = "acme") throws -> ProviderConfig {
+    var settings = PaysafeSettings(
+      baseURL: try ProviderURL(setting: "https://api.example.com/v1"), clientID: "acme-wallet")
+    settings.brandIdentity = brand
+    settings.clientCredential = isPublic ? nil : "wallet-secret"
+    return ProviderConfig(name: name, settings: .paysafe(settings))
+  }
+
+  @Test("asks a wallet for the config token, which binds nobody")
+  func call() throws {
+    let provider = try wallet()
+    let probe = try #require(ProviderRegistry.probe(of: provider))
+    #expect(probe.subject == "token")
+    #expect(probe.call as? PaysafeCall == .configToken(brand: "acme"))
+    let request = try probe.call.render(
+      RenderContext(provider: provider, credential: Secret("s"), moment: moment()))
+    #expect(request.url == "https://api.example.com/v1/auth/brands/acme/token")
+    #expect(request.body?.revealed() == "grant_type=client_credentials")
+  }
+
+  @Test("is not made without a brand, nor of a provider with discovery")
+  func none() throws {
+    #expect(ProviderRegistry.probe(of: try wallet(brand: nil)) == nil)
+    #expect(ProviderRegistry.probe(of: try provider()) == nil)
+  }
+
+  /// What came back, and what is said of it: to a client with a secret, and to a public one.
+  struct Row: Sendable, CustomTestStringConvertible {
+    var outcome: CallOutcome
+    var isFine: [Bool]
+    var message: String
+
+    init(_ outcome: CallOutcome, _ isFine: [Bool], _ message: String) {
+      self.outcome = outcome
+      self.isFine = isFine
+      self.message = message
+    }
+
+    var testDescription: String { message }
+  }
+
+  private static func error(_ code: String, _ status: Int) -> CallOutcome {
+    .reply(reply(["error": .string(code)], status: status))
+  }
+
+  @Test(
+    "says in a sentence what the answer shows",
+    arguments: [
+      Row(.reply(tokenReply()), [true, true], "it gives a config token"),
+      Row(
+        .reply(tokenReply(["refresh_token": .some(nil), "id_token": .some(nil)])), [true, true],
+        "it gives a config token"),
+      Row(error("invalid_client", 401), [false, true], "it answers HTTP 401"),
+      Row(error("unauthorized_client", 400), [false, true], "it answers HTTP 400"),
+      Row(error("unsupported_grant_type", 400), [false, true], "it answers HTTP 400"),
+      Row(.reply(reply(text: "", status: 403)), [false, true], "it answers HTTP 403"),
+      Row(.reply(reply(text: "<html>", status: 404)), [false, false], "it answers HTTP 404"),
+      Row(.reply(reply(text: "", status: 405)), [false, false], "it answers HTTP 405"),
+      Row(error("invalid_grant", 400), [false, false], "it answers invalid_grant"),
+      Row(
+        .reply(reply(text: "", status: 503)), [false, false], "the provider answers HTTP 503"),
+      Row(
+        .reply(reply(text: "", status: 429)), [false, false], "the provider answers HTTP 429"),
+      Row(
+        .reply(reply(text: "<html>")), [false, false],
+        "the provider's answer is not a JSON object"),
+      Row(.reply(reply(text: "", status: 302)), [false, false], "the provider answers HTTP 302"),
+      Row(
+        .unreachable(message: "no connection", sent: false), [false, false], "no connection"),
+      Row(.unreadable(message: "over 1 MiB"), [false, false], "over 1 MiB"),
+      Row(.noToken(message: "no token"), [false, false], "no token"),
+    ])
+  func judgements(row: Row) throws {
+    for (isPublic, isFine) in zip([false, true], row.isFine) {
+      let probe = try #require(ProviderRegistry.probe(of: wallet(isPublic: isPublic)))
+      let found = probe.judge(row.outcome)
+      #expect(found.fine == isFine)
+      #expect(found.message == row.message)
+    }
+  }
+}

@@ -1,0 +1,131 @@
+import JSONRPC
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+let phones = ProviderName("truecaller")
+let appKey = Secret("app-key-secret")
+let installation = "5b0f1c3e-0000-4000-8000-000000000001"
+let otp = Secret("123456")
+let verificationToken = Secret("verification-secret")
+let otpToken = Secret("otp-access-secret")
+
+func truecaller(
+  _ change: (inout TruecallerSettings) -> Void = { _ in }
+) -> ProviderConfig {
+  var settings = TruecallerSettings(
+    appKeyCredential: "app-key", appLink: "https://acme.example.com/truecaller")
+  change(&settings)
+  return ProviderConfig(name: phones, settings: .truecaller(settings))
+}
+
+func phone(_ text: String = "9876543210", _ country: String = "IN") throws -> PhoneNumber {
+  try PhoneNumber(text, country: country)
+}
+
+/// A verification on its way.
+struct DrivenVerification {
+  var flow: VerifyPhone
+  private(set) var last: Answer<TruecallerCall>
+
+  init(
+    _ number: String = "9876543210", _ country: String = "IN",
+    provider: ProviderConfig = truecaller(), _ params: (inout VerifyPhone.Params) -> Void = { _ in }
+  ) throws {
+    var asked = VerifyPhone.Params(phoneNumber: number, countryCode: country)
+    params(&asked)
+    var moment = UsherFlowsTests.moment()
+    let origin = FlowOrigin(
+      provider: provider, requestID: "req-1", installationID: installation,
+      credential: CredentialCheck(appKey))
+    (flow, last) = try VerifyPhone.begin(asked, origin, at: &moment)
+  }
+
+  @discardableResult
+  mutating func receive(
+    _ event: FlowEvent<TruecallerCall>, at time: Timestamp = now
+  ) -> Answer<TruecallerCall> {
+    var moment = UsherFlowsTests.moment(time)
+    last = flow.receive(event, at: &moment)
+    return last
+  }
+
+  /// The call that is under way brings this.
+  @discardableResult
+  mutating func answered(
+    _ outcome: CallOutcome, at time: Timestamp = now
+  ) -> Answer<TruecallerCall> {
+    guard let call = calls.first else { return .ignore }
+    return receive(.called(call, outcome), at: time)
+  }
+
+  @discardableResult
+  mutating func answered(
+    _ json: JSONValue, status: Int = 200, at time: Timestamp = now
+  ) -> Answer<TruecallerCall> {
+    answered(.reply(reply(json, status: status)), at: time)
+  }
+
+  static let sent: JSONValue = [
+    "method": "sms", "verificationToken": "verification-secret", "tokenTtl": 90, "status": 0,
+  ]
+  static let profile: JSONValue = [
+    "firstName": "Asha", "lastName": "Rao", "phoneNumber": "919876543210", "countryCode": "IN",
+    "gender": "F", "city": "Pune", "isTrueName": true, "requestTime": 1_800_000_000.25,
+  ]
+
+  static func code(
+    _ code: String = "123456", first: String? = "Asha", last: String? = "Rao"
+  ) -> FlowEvent<TruecallerCall> {
+    var fields: [String: Secret] = [:]
+    fields["firstName"] = first.map { Secret($0) }
+    fields["lastName"] = last.map { Secret($0) }
+    return .input(.code(Secret(code), fields: fields))
+  }
+
+  mutating func toCode() { answered(Self.sent) }
+
+  mutating func toVerify() {
+    toCode()
+    receive(Self.code())
+  }
+
+  /// Up to what follows a good code.
+  mutating func toToken() {
+    toVerify()
+    answered(["accessToken": "otp-access-secret"])
+  }
+
+  /// Up to the profile being read.
+  mutating func toProfile() {
+    toToken()
+    answered([:])
+  }
+
+  /// As after `kill -9`.
+  mutating func restart(at time: Timestamp = now) throws {
+    flow = try storedAndRead(flow)
+    receive(.resumed, at: time)
+  }
+
+  var state: String { flow.view.state }
+  var problem: Problem? { flow.view.problem }
+
+  var step: Step.EnterCode? {
+    if case .enterCode(let step) = flow.view.step { step } else { nil }
+  }
+
+  var calls: [TruecallerCall] {
+    guard case .proceed(let effects) = last else { return [] }
+    return effects.compactMap { if case .call(let call) = $0 { call } else { nil } }
+  }
+
+  var failure: Failure? {
+    if case .fail(let failure, _) = last { failure } else { nil }
+  }
+
+  var completion: Completion? {
+    if case .finish(let completion) = last { completion } else { nil }
+  }
+}

@@ -1,0 +1,135 @@
+import JSONRPC
+import Testing
+import UsherFlows
+
+@Suite("Phone numbers")
+struct PhoneNumberTests {
+  @Test(
+    "what people write is one number",
+    arguments: [
+      "9876543210", "98765 43210", "98765-43210", "(98765) 43210", "98765.43210", "+919876543210",
+      "+91 98765 43210", "+91-98765-43210", "0091 9876543210", " 9876543210 ",
+    ])
+  func normalised(text: String) throws {
+    let number = try phone(text)
+    #expect(number.national == "9876543210")
+    #expect(number.callingCode == "91")
+    #expect(number.e164 == "+919876543210")
+  }
+
+  @Test(
+    "what cannot be a number of India",
+    arguments: [
+      "", " ", "987654321", "98765432101", "5876543210", "0987654321", "1234567890", "09876543210",
+      "919876543210", "987654321O", "abcdefghij", "98765４3210", "९८७६५४३२१०", "٩٨٧٦٥٤٣٢١٠",
+      "+929876543210", "00929876543210", "+9876543210", "++919876543210", "+", "+91", "0091",
+      "98765\u{00A0}43210", "98765\n43210", "98765,43210", "9876543210;ext=1", "9876543210x",
+      String(repeating: " ", count: 60) + "9876543210",
+    ])
+  func impossible(text: String) {
+    #expect(throws: ImpossibleNumber.self) { try phone(text) }
+  }
+
+  @Test(
+    "countries",
+    arguments: [
+      ("IN", true), ("in", true), ("In", true), ("", false), ("I", false), ("IND", false),
+      ("ZZ", false), ("ın", false), ("ＩＮ", false), ("IN ", false), ("91", false), ("AQ", false),
+    ])
+  func countries(code: String, isOne: Bool) throws {
+    guard isOne else {
+      #expect(throws: ImpossibleNumber.self) { try phone("9876543210", code) }
+      return
+    }
+    #expect(try phone("9876543210", code).country == "IN")
+  }
+
+  @Test(
+    "numbers of other countries",
+    arguments: [
+      ("7911123456", "GB", "+447911123456"), ("+44 7911 123456", "UK", "+447911123456"),
+      ("2025550123", "US", "+12025550123"), ("+1 (202) 555-0123", "CA", "+12025550123"),
+      ("0612345678", "IT", "+390612345678"), ("0701234567", "CI", "+2250701234567"),
+      ("15112345678", "DE", "+4915112345678"), ("701234567", "SE", "+46701234567"),
+      ("7012345678", "KZ", "+77012345678"),
+    ])
+  func others(text: String, country: String, e164: String) throws {
+    #expect(try phone(text, country).e164 == e164)
+  }
+
+  @Test(
+    "and what cannot be one of them",
+    arguments: [
+      ("07911123456", "GB"), ("1025550123", "US"), ("0701234567", "SE"), ("9012345678", "KZ"),
+      ("+442025550123", "US"), ("123", "DE"),
+    ])
+  func otherImpossible(text: String, country: String) {
+    #expect(throws: ImpossibleNumber.self) { try phone(text, country) }
+  }
+
+  @Test("why, in words that do not repeat the number")
+  func sentences() {
+    let told = [("987654321", "IN"), ("98765432x1", "IN"), ("0987654321", "IN"), ("1", "ZZ")]
+      .map { text, country in
+        do throws(ImpossibleNumber) {
+          _ = try PhoneNumber(text, country: country)
+          return ""
+        } catch {
+          return error.message
+        }
+      }
+    #expect(
+      told == [
+        "a phone number of IN has 10 digits, this one has 9",
+        "the phone number must have digits 0 to 9 only",
+        "a phone number of IN is written without the 0 in front",
+        "there is no country with this code, or it has no phone numbers",
+      ])
+  }
+
+  @Test("only its end is shown")
+  func masked() throws {
+    #expect(try phone().masked == "+91 ••• 210")
+    #expect(try phone("12345", "FK").masked == "+500 ••• 45")
+  }
+
+  @Test(
+    "a server means it, however it writes it",
+    arguments: [
+      (.integer(919_876_543_210), nil, true), (.integer(9_876_543_210), "IN", true),
+      (.string("919876543210"), nil, true), (.string("+919876543210"), nil, true),
+      (.string("0091 98765 43210"), nil, true), (.string("9876543210"), "in", true),
+      (.number(919_876_543_210), nil, true), (.string("9876543210"), nil, true),
+      (.integer(919_876_543_211), nil, false), (.integer(9_876_543_211), "IN", false),
+      (.string("9876543210"), "PK", false), (.string("929876543210"), nil, false),
+      (.string(""), nil, false), (.string("+9876543210"), nil, false), (.null, nil, false),
+      (.bool(true), nil, false), (.number(9_876_543_210.5), nil, false), (.array([]), nil, false),
+      (.string("91919876543210"), nil, false), (.number(1e300), nil, false),
+    ] as [(JSONValue, String?, Bool)])
+  func meant(value: JSONValue, country: String?, isMeant: Bool) throws {
+    #expect(try phone().isMeant(by: value, country: country) == isMeant)
+  }
+
+  @Test("a number whose 0 a JSON number cannot have is still known")
+  func zero() throws {
+    let number = try phone("0701234567", "CI")
+    #expect(number.isMeant(by: 701_234_567, country: "CI"))
+    #expect(number.isMeant(by: 2_250_701_234_567))
+    #expect(!number.isMeant(by: "701234567", country: "CI"))
+    #expect(try phone("7911123456", "UK").isMeant(by: 7_911_123_456, country: "GB"))
+  }
+
+  @Test("the plans are whole: codes of one to three digits, lengths within E.164")
+  func plans() throws {
+    #expect(PhonePlan.countries.count == 243)
+    for country in PhonePlan.countries {
+      #expect(country.utf8.count == 2 && country == country.uppercased(), "\(country)")
+      let plan = try #require(PhonePlan(country), "\(country)")
+      #expect((1...3).contains(plan.callingCode.count), "\(country)")
+      #expect((6...15).contains(plan.callingCode.count + plan.lengths.upperBound), "\(country)")
+      let rest = String(repeating: "2", count: plan.lengths.upperBound - 1)
+      let text = String(plan.firstDigits.suffix(1)) + rest
+      #expect(try PhoneNumber(text, country: country).national == text, "\(country)")
+    }
+  }
+}

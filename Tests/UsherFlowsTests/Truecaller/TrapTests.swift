@@ -1,0 +1,89 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+@Suite("Traps in the vendor's text")
+struct TruecallerTrapTests {
+  private func validated(_ answer: JSONValue, status: Int = 200) throws -> DrivenVerification {
+    var driven = try Stage.validate.driven()
+    driven.answered(answer, status: status)
+    return driven
+  }
+
+  @Test("trap 1: the two 404s of validate mean two things, told apart by the body's code")
+  func twoNotFounds() throws {
+    let partner = try validated(["code": 404, "message": "invalid partner"], status: 404)
+    #expect(partner.failure?.provider?.code == "12")
+    #expect(partner.failure?.provider?.error == "404")
+    let token = try validated(["code": 1404, "message": "invalid access token"], status: 404)
+    #expect(token.failure?.provider?.code == "11")
+    #expect(token.failure?.provider?.error == "1404")
+  }
+
+  @Test("trap 1: the number of validate is printed with quotes and without")
+  func unquoted() throws {
+    for number in [919_876_543_210, "919876543210"] as [JSONValue] {
+      #expect(try validated(["phoneNumber": number]).calls.first?.name == "profile_update")
+    }
+  }
+
+  @Test("trap 1: an answer of verify that says no TTL and no token leaves both as they were")
+  func wiped() throws {
+    var driven = try DrivenVerification()
+    driven.toVerify()
+    driven.answered(["code": 4220, "message": "wrong"], status: 422, at: now + .seconds(10))
+    #expect(driven.step?.expiresAt == now + .seconds(90))
+    driven.receive(DrivenVerification.code(), at: now + .seconds(20))
+    #expect(driven.calls == [.verify(try phone(), code: otp, token: verificationToken)])
+  }
+
+  @Test("trap 1: but one that says them anew counts")
+  func renewed() throws {
+    var driven = try DrivenVerification()
+    driven.toVerify()
+    let later = now + .seconds(10)
+    driven.answered(
+      ["code": 4220, "verificationToken": "v-2", "tokenTtl": 30], status: 422, at: later)
+    #expect(driven.step?.expiresAt == later + .seconds(30))
+    driven.receive(DrivenVerification.code(), at: later)
+    #expect(driven.calls == [.verify(try phone(), code: otp, token: Secret("v-2"))])
+  }
+
+  @Test("trap 1: an update that is refused is reported, which the SDK does not")
+  func updateFails() throws {
+    for status in [200, 400, 422] {
+      var driven = try Stage.update.driven()
+      driven.answered(["code": 4221, "message": "no such name"], status: status)
+      #expect(driven.failure?.reason == .providerRejected)
+      #expect(driven.failure?.provider?.code == "13")
+      #expect(driven.state == "otpReceived")
+    }
+  }
+
+  @Test(
+    "trap 2: the European host by the upper-cased country, the United Kingdom by both its codes",
+    arguments: [
+      ("DE", "15112345678", "eu"), ("de", "15112345678", "eu"), ("GB", "7911123456", "eu"),
+      ("UK", "7911123456", "eu"), ("uk", "7911123456", "eu"), ("CH", "791234567", "eu"),
+      ("AX", "181234567", "eu"), ("IN", "9876543210", "noneu"), ("in", "9876543210", "noneu"),
+      ("US", "2025550123", "noneu"), ("TR", "5321234567", "noneu"), ("UA", "501234567", "noneu"),
+    ])
+  func host(country: String, number: String, region: String) throws {
+    let call = TruecallerCall.profile(try phone(number, country), accessToken: otpToken)
+    let request = try call.render(
+      RenderContext(provider: truecaller(), credential: appKey, moment: moment()))
+    #expect(request.url == "https://outline-\(region).truecaller.com/v1/profile")
+  }
+
+  @Test("trap 2: the list has 44 codes, each of a country with phone numbers")
+  func list() {
+    let settings = truecaller().truecaller
+    let europe = PhonePlan.countries.filter {
+      settings.profileBase(of: $0) == settings.profileBaseURLEU
+    }
+    #expect(europe.count == 44)
+  }
+}
