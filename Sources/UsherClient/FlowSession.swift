@@ -67,11 +67,17 @@ public final class FlowSession: Sendable {
         let wait = FlowWait(flow: id, revision: revision, timeoutMs: Self.pollMs)
         take(try await client.call(wait).flow)
         away = Absence(patience: patience)
-      } catch let trouble as ConnectionTrouble where trouble.mayPass {
-        guard let pause = away.pause() else { throw trouble }
+      } catch {
+        guard Self.mayPass(error), let pause = away.pause() else { throw error }
         try await Task.sleep(for: pause)
       }
     }
+  }
+
+  /// A daemon that stops says so to those who wait, or just closes.
+  private static func mayPass(_ error: any Error) -> Bool {
+    if let trouble = error as? ConnectionTrouble { return trouble.mayPass }
+    return (error as? UsherError)?.reason == .shuttingDown
   }
 
   /// Keeps a flow unless a newer one is kept already, and hands it on.

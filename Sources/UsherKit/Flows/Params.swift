@@ -1,0 +1,16 @@
+import FoundationEssentials
+import JSONRPC
+import UsherCore
+
+extension JSONValue {
+  /// An object of the members that are there.
+  static func params(_ members: [String: JSONValue?]) -> JSONValue {
+    .object(members.compactMapValues { $0 })
+  }
+
+  static func text(_ text: String?) -> JSONValue? { text.map { .string($0) } }
+}
+
+extension Timestamp {
+  var date: Date { Date(timeIntervalSince1970: seconds) }
+}

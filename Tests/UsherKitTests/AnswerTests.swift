@@ -1,0 +1,52 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherClient
+import UsherCore
+
+@testable import UsherKit
+
+@Suite("An answer on a connection that is lost", .timeLimit(.minutes(1)))
+struct AnswerTests {
+  private let standing = PaysafeFlow.stands(
+    "sca", 2, "challenged", step: PaysafeFlow.enterCode())
+  private let lost = Turn.hangUp(
+    "flow.submit", PaysafeFlow.answer(["type": "enterCode", "code": "1"], at: 2))
+
+  private func answer(_ turns: [Turn]) async throws -> Flow {
+    let opening = Turn.ask("flow.get", PaysafeFlow.flow(), standing)
+    return try await playing([opening] + turns) { path in
+      let session = try await UsherClient(socketPath: path).session(of: FlowID("flw_1"))
+      return try await session.answer(.code(Secret("1"), fields: [:]), to: session.flow)
+    }
+  }
+
+  @Test("is not given again where it has arrived")
+  func arrived() async throws {
+    let flow = try await answer([
+      lost,
+      .ask("flow.get", PaysafeFlow.flow(), PaysafeFlow.stands("sca", 3, "attempting")),
+      .ask(
+        "flow.wait", PaysafeFlow.change(after: 3),
+        PaysafeFlow.waited(PaysafeFlow.succeeded("sca", 4, result: "{}"))),
+    ])
+    #expect(flow.status == .succeeded)
+  }
+
+  @Test("is asked for again and again while the daemon restarts")
+  func restart() async throws {
+    let flow = try await answer([
+      lost, .hangUp("flow.get", PaysafeFlow.flow()), .hangUp("flow.get", PaysafeFlow.flow()),
+      .ask("flow.get", PaysafeFlow.flow(), PaysafeFlow.succeeded("sca", 4, result: "{}")),
+    ])
+    #expect(flow.status == .succeeded)
+  }
+
+  @Test("is not given again where it has not arrived: who asked is told")
+  func notArrived() async throws {
+    let trouble = await #expect(throws: ConnectionTrouble.self) {
+      try await answer([lost, .ask("flow.get", PaysafeFlow.flow(), standing)])
+    }
+    #expect(trouble?.kind == .lost)
+  }
+}

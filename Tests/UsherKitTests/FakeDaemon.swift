@@ -1,0 +1,1 @@
+../UsherClientTests/FakeDaemon.swift

@@ -1,0 +1,52 @@
+import JSONRPC
+import UsherKit
+
+/// The event `e` of the wallet operation `w`, as a wallet and a played daemon speak of it.
+enum SCAEvent {
+  typealias Verification = Wallet.SCAAuthenticationEventAttemptVerification
+  typealias Challenge = Wallet.SCAAuthenticationEventChallengeEmbeddedHybridRequest
+  typealias Attempt = Wallet.SCAAuthenticationEventAttemptEmbeddedHybridRequest
+
+  static let sms = Verification(method: .otp, channel: .sms)
+  static let pin = Verification(method: .pin)
+  static let push = Verification(method: .pushNotification, channel: .pushNotification)
+
+  static func challenge(_ verification: Verification) -> Challenge {
+    Challenge(walletOperationID: "w", verification: verification)
+  }
+
+  static func attempt(_ verification: Verification = sms, _ value: String = "123456") -> Attempt {
+    Attempt(walletOperationID: "w", verification: verification, value: value)
+  }
+}
+
+extension Turn {
+  static let found = Turn.ask(
+    "flow.list", PaysafeFlow.scaFlows("e"), PaysafeFlow.list("sca", "flw_1"))
+
+  static let notFound = Turn.ask("flow.list", PaysafeFlow.scaFlows("e"), PaysafeFlow.none)
+
+  /// How the flow that was found stands, at revision 5.
+  static func stands(_ step: String) -> Turn {
+    .ask(
+      "flow.get", PaysafeFlow.flow(), PaysafeFlow.stands("sca", 5, "challenged", step: step))
+  }
+
+  /// Begins a flow of the event.
+  static func starts(
+    _ verification: JSONValue, _ reply: String, with more: [String: JSONValue] = [:]
+  ) -> Turn {
+    let params: [String: JSONValue] = [
+      "eventId": "e", "walletOperationId": "w", "verification": verification,
+    ]
+    return .ask("flow.start", PaysafeFlow.start("sca", .object(params.merging(more) { $1 })), reply)
+  }
+
+  /// Answers the step at revision 5.
+  static func answers(_ input: JSONValue, _ reply: String) -> Turn {
+    .ask("flow.submit", PaysafeFlow.answer(input, at: 5), reply)
+  }
+
+  static let gaveUp = Turn.ask(
+    "flow.cancel", PaysafeFlow.flow(), PaysafeFlow.cancelled("sca", 6))
+}

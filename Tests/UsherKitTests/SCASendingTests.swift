@@ -1,0 +1,150 @@
+import FoundationEssentials
+import JSONRPC
+import Testing
+import UsherKit
+
+@Suite("An SCA challenge", .timeLimit(.minutes(1)))
+struct SCASendingTests {
+  private let smsParams: JSONValue = ["method": "OTP", "channel": "SMS"]
+  private let pushParams: JSONValue = [
+    "method": "PUSH_NOTIFICATION", "channel": "PUSH_NOTIFICATION",
+  ]
+  private let resend: JSONValue = ["type": "enterCode", "resend": true]
+
+  private func send(
+    _ verification: SCAEvent.Verification, _ wallet: Wallet
+  ) async throws -> Wallet.SCAAuthenticationEventChallengeEmbeddedHybridResponse {
+    try await wallet.authenticationService.sendSCAChallenge(
+      eventID: "e", request: SCAEvent.challenge(verification))
+  }
+
+  @Test("by redirect tells the page, and passes on where it is to come back to")
+  func redirect() async throws {
+    let verification = SCAEvent.Verification(
+      method: .biometric, channel: .redirect,
+      action: .init(language: "de", returnURL: "https://www.partner.com/sca"))
+    let sent = try await wallet([
+      .notFound,
+      .starts(
+        ["method": "BIOMETRIC", "channel": "REDIRECT"],
+        PaysafeFlow.stands("sca", 2, "challenged", step: PaysafeFlow.redirectPage),
+        with: ["returnUrl": "https://www.partner.com/sca", "language": "de"]),
+    ]) { try await send(verification, $0) }
+    #expect(sent.redirectURL?.absoluteString == "https://wallet.example/redirect/1")
+    #expect(sent.verification == verification && sent.status == nil)
+  }
+
+  @Test("by push stands at `challenged`, where nothing is to be entered")
+  func pushed() async throws {
+    let sent = try await wallet([
+      .notFound, .starts(pushParams, PaysafeFlow.stands("sca", 1, "challenging")),
+      .ask(
+        "flow.wait", PaysafeFlow.change(after: 1),
+        PaysafeFlow.waited(PaysafeFlow.stands("sca", 2, "challenged"))),
+    ]) { try await send(SCAEvent.push, $0) }
+    #expect(sent.redirectURL == nil && sent.maskedTarget == nil && sent.status == nil)
+  }
+
+  @Test("by push may be approved already")
+  func approvedAtOnce() async throws {
+    let sent = try await wallet([
+      .notFound, .starts(pushParams, PaysafeFlow.succeeded("sca", 3, result: "{}")),
+    ]) { try await send(SCAEvent.push, $0) }
+    #expect(sent.status == .verified)
+  }
+
+  @Test("once more is a resend")
+  func again() async throws {
+    let sent = try await wallet([
+      .found, .stands(PaysafeFlow.enterCode(attemptsLeft: 1)),
+      .answers(resend, PaysafeFlow.stands("sca", 6, "challenging")),
+      .ask(
+        "flow.wait", PaysafeFlow.change(after: 6),
+        PaysafeFlow.waited(
+          PaysafeFlow.stands("sca", 7, "challenged", step: PaysafeFlow.enterCode()))),
+    ]) { try await send(SCAEvent.sms, $0) }
+    #expect(sent.attemptsLeft == 3)
+  }
+
+  @Test("beyond the limit says when it makes sense again")
+  func coolDown() async throws {
+    let limit = PaysafeFlow.problem("rate_limited", more: #","retryAfterMs":60000"#)
+    let error = try await walletError([
+      .found, .stands(PaysafeFlow.enterCode()),
+      .answers(
+        resend,
+        PaysafeFlow.stands(
+          "sca", 7, "challenged", step: PaysafeFlow.enterCode(), problem: limit)),
+    ]) { try await send(SCAEvent.sms, $0) }
+    #expect(error.word == "rateLimited" && error.detail.retryAfter == .seconds(60))
+  }
+
+  @Test("by another channel makes way for a new one", arguments: ["email", "authenticator"])
+  func otherChannel(channel: String) async throws {
+    let sent = try await wallet([
+      .found, .stands(PaysafeFlow.enterCode(channel)), .gaveUp,
+      .starts(
+        smsParams,
+        PaysafeFlow.stands(
+          "sca", 2, "challenged", id: "flw_2", step: PaysafeFlow.enterCode())),
+    ]) { try await send(SCAEvent.sms, $0) }
+    #expect(sent.digits == 6)
+  }
+
+  @Test("by push that did not come makes way for a new one")
+  func pushAgain() async throws {
+    let sent = try await wallet([
+      .found, .stands(PaysafeFlow.wait), .gaveUp,
+      .starts(pushParams, PaysafeFlow.stands("sca", 2, "challenged", id: "flw_2")),
+    ]) { try await send(SCAEvent.push, $0) }
+    #expect(sent.status == nil)
+  }
+
+  @Test("is not sent once more when the flow succeeds meanwhile")
+  func succeedsMeanwhile() async throws {
+    let sent = try await wallet([
+      .found, .ask("flow.get", PaysafeFlow.flow(), PaysafeFlow.stands("sca", 6, "attempting")),
+      .ask(
+        "flow.wait", PaysafeFlow.change(after: 6),
+        PaysafeFlow.waited(PaysafeFlow.succeeded("sca", 7, result: "{}"))),
+    ]) { try await send(SCAEvent.sms, $0) }
+    #expect(sent.status == .verified)
+  }
+
+  @Test("answers a flow that asks for a verification")
+  func choose() async throws {
+    let sent = try await wallet([
+      .found, .stands(PaysafeFlow.choose),
+      .answers(
+        ["type": "choose", "id": "PIN"],
+        PaysafeFlow.stands("sca", 6, "challenged", step: PaysafeFlow.enterPassword)),
+    ]) { try await send(SCAEvent.pin, $0) }
+    #expect(sent.verification == SCAEvent.pin)
+  }
+
+  @Test("by a verification the event does not have is refused")
+  func unavailable() async throws {
+    let error = try await walletError([
+      .notFound,
+      .starts(
+        smsParams,
+        PaysafeFlow.stands(
+          "sca", 3, "choosing", step: PaysafeFlow.choose,
+          problem: PaysafeFlow.problem("verification_unavailable"))),
+    ]) { try await send(SCAEvent.sms, $0) }
+    #expect(error.word == "invalidRequest")
+  }
+
+  @Test("needs somebody who has signed in")
+  func nobody() async throws {
+    let start: JSONValue = [
+      "eventId": "e", "walletOperationId": "w", "verification": smsParams,
+    ]
+    let error = try await walletError([
+      .notFound,
+      .refuse(
+        "flow.start", PaysafeFlow.start("sca", start), PaysafeFlow.error("interaction_required")),
+    ]) { try await send(SCAEvent.sms, $0) }
+    #expect(error.word == "authenticationRequired")
+  }
+}

@@ -1,0 +1,101 @@
+import JSONRPC
+import Synchronization
+import Testing
+import UsherKit
+
+@Suite("A wallet, configured")
+struct WalletTests {
+  @Test("the same once more changes nothing, also not who is signed in")
+  func idempotent() {
+    let wallet = Wallet(provider: "p", socketPath: "/s", account: "acc_1")
+    wallet.configure(provider: "p", socketPath: "/s")
+    #expect(wallet.account?.id == "acc_1")
+    wallet.configure(provider: "p", socketPath: "/s", account: "acc_2")
+    #expect(wallet.account?.id == "acc_2")
+  }
+
+  @Test("another provider or daemon has other customers")
+  func another() {
+    let wallet = Wallet(provider: "p", socketPath: "/s", account: "acc_1")
+    wallet.configure(provider: "q", socketPath: "/s")
+    #expect(wallet.account == nil)
+    wallet.configure(provider: "q", socketPath: "/s", account: "acc_1")
+    wallet.configure(provider: "q", socketPath: "/t")
+    #expect(wallet.account == nil)
+  }
+
+  @Test("the provider's configured name is asked for")
+  func providerName() async throws {
+    try await playing([
+      .ask(
+        "flow.list", ["provider": "till", "kind": "authorize", "status": "active"],
+        PaysafeFlow.none)
+    ]) { path in
+      let wallet = Wallet()
+      wallet.configure(provider: "till", socketPath: path)
+      _ = try? await wallet.authenticationService.authenticationCode()
+    }
+  }
+
+  @Test("what a program hands in does not print")
+  func secrets() {
+    let request = Wallet.AuthenticationDetailsRequest(
+      clientIdentifier: "hidden-client", codeChallenge: "c", state: "s")
+    let attempt = Wallet.SCAAuthenticationEventAttemptEmbeddedHybridRequest(
+      walletOperationID: "w", verification: .init(method: .pin), value: "hidden-value")
+    var printed = "\(request)\(attempt)"
+    dump(request, to: &printed)
+    dump(attempt, to: &printed)
+    #expect(!printed.contains("hidden"))
+  }
+}
+
+@Suite("A completion", .timeLimit(.minutes(1)))
+struct CompletionTests {
+  private final class Count: Sendable {
+    let value = Mutex(0)
+  }
+
+  @Test("is called once for each call, whatever comes of it")
+  func once() async throws {
+    let turns = (0..<50).map { index in
+      index % 2 == 0
+        ? Turn.ask("flow.list", PaysafeFlow.scaFlows("e"), PaysafeFlow.none)
+        : .refuse("flow.list", PaysafeFlow.scaFlows("e"), PaysafeFlow.error("internal_error"))
+    }
+    let count = Count()
+    try await wallet(turns) { wallet in
+      await withTaskGroup(of: Void.self) { group in
+        for _ in turns {
+          group.addTask {
+            await withCheckedContinuation { continuation in
+              wallet.authenticationService.submitSCAAttempt(
+                eventID: "e",
+                request: .init(
+                  walletOperationID: "w", verification: .init(method: .pin), value: "1")
+              ) { _ in
+                count.value.withLock { $0 += 1 }
+                continuation.resume()
+              }
+            }
+          }
+        }
+      }
+    }
+    #expect(count.value.withLock { $0 } == 50)
+  }
+
+  @Test("comes also from a task that is cancelled: nothing is left waiting")
+  func cancelled() async throws {
+    let waiting = Task {
+      try await Wallet(socketPath: "/tmp/usher-no-such-socket").authenticationService
+        .authenticationCode()
+    }
+    waiting.cancel()
+    let error = await #expect(throws: WalletError.self) { try await waiting.value }
+    switch error {
+    case .cancelled, .unavailable: break
+    default: Issue.record("\(String(describing: error))")
+    }
+  }
+}
