@@ -164,7 +164,7 @@ let package = Package(
         "UsherCore", "JSONRPC", "UsherTestKit", logging,
       ] + nio),
     endToEndTests("OIDC", exclude: ["retry-after.py"]),
-    endToEndTests("Paysafe"),
+    endToEndTests("Paysafe", ["UsherKit", crypto]),
     endToEndTests("Peers", exclude: ["browser.py", "glewlwyd.py"]),
     endToEndTests("Socket", exclude: ["any_client.py"]),
     endToEndTests("Survival", exclude: ["as_user.py", "fake_provider.py"]),

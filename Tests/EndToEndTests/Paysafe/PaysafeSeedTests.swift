@@ -1,0 +1,114 @@
+import Foundation
+import JSONRPC
+import Synchronization
+import Testing
+import UsherKit
+import UsherTestKit
+
+/// The seed's own example code, end to end: UsherKit, the real daemon and the wallet's stand-in.
+///
+/// What it needed to be corrected for is listed in the header of `PaysafeSeedExample.swift`. It speaks
+/// to `Wallet.instance`, of which there is one: these tests take turns.
+@Suite("The seed's example, end to end", .serialized, .timeLimit(.minutes(2)))
+struct PaysafeSeedEndToEndTests {
+  private static let redirectURI = "https://partner.example/wallet/callback"
+  private static let verifier = String(repeating: "aB3", count: 21) + "x"
+
+  private final class Screen: Presenter {
+    let pages = Mutex<[URL]>([])
+    func present(_ url: URL) { pages.withLock { $0.append(url) } }
+  }
+
+  private let scene: PaysafeScene
+  private let screen = Screen()
+
+  init() throws {
+    scene = try PaysafeScene()
+    Wallet.configure(socketPath: scene.daemon.socketPath)
+  }
+
+  private func example(
+    event: (id: String, operation: String) = ("", ""), clientIdentifier: String = "acme-wallet"
+  ) -> PaysafeSeedExample {
+    let sandbox = scene.sandbox
+    return PaysafeSeedExample(
+      .init(
+        brandIdentity: "acme", clientIdentifier: clientIdentifier, codeVerifier: Self.verifier,
+        redirectURI: Self.redirectURI, eventID: event.id, walletOperationID: event.operation,
+        redeem: { code in
+          let granted = try Partner.exchange(
+            sandbox, code: code.code, redirectURI: Self.redirectURI, verifier: Self.verifier)
+          return granted["access_token"]?.stringValue ?? ""
+        }),
+      presenter: screen)
+  }
+
+  /// Steps 1 to 7 of the seed's log-in.
+  private func signIn() async throws {
+    let example = example()
+    var news = example.news.makeAsyncIterator()
+    example.signIn()
+    guard case .presented(let page) = await news.next() else {
+      throw TestTrouble("no page was presented")
+    }
+    #expect(screen.pages.withLock { $0 }.last == page)
+    let back = try #require(try Customer.decide(at: page.absoluteString).location)
+    example.comeBack(try #require(URL(string: back)))
+    guard case .authenticated(let account) = await news.next() else {
+      throw TestTrouble("not authenticated")
+    }
+    #expect(Wallet.instance.account == account)
+  }
+
+  @Test("a customer signs in with the caller's own state and challenge, and has a token")
+  func signsIn() async throws {
+    try await signIn()
+    let token = try scene.app.call("token.get", ["provider": "paysafe"])
+    #expect(token["account"]?.stringValue == Wallet.instance.account?.id)
+  }
+
+  @Test("another client identifier than the configured one is the SDK's dataError")
+  func wrongClient() async throws {
+    let example = example(clientIdentifier: "somebody-else")
+    var news = example.news.makeAsyncIterator()
+    example.signIn()
+    guard case .failed(.dataError) = await news.next() else {
+      throw TestTrouble("it did not fail with dataError")
+    }
+  }
+
+  @Test("a challenge by SMS is sent, answered wrongly, sent again and answered rightly")
+  func challenge() async throws {
+    try await signIn()
+    let event = try scene.event()
+    let example = example(event: event)
+    var news = example.news.makeAsyncIterator()
+    example.sendChallenge()
+    guard case .challenged = await news.next() else { throw TestTrouble("no challenge") }
+    example.submitAttempt(value: try scene.wrongCode())
+    guard case .attempted(let first) = await news.next() else { throw TestTrouble("no attempt") }
+    #expect(first.status == .failed)
+    example.sendChallenge()
+    guard case .challenged = await news.next() else { throw TestTrouble("not sent again") }
+    #expect(try scene.messages("sms") == 2)
+    example.submitAttempt(value: try scene.code())
+    guard case .attempted(let second) = await news.next() else { throw TestTrouble("no attempt") }
+    #expect(second.status == .verified)
+    #expect(second.eventID == event.id)
+    #expect(try scene.event(event.id)["status"] == "VERIFIED")
+  }
+
+  @Test("the attempts limit is WalletError.dataError")
+  func limit() async throws {
+    try await signIn()
+    let event = try scene.event(["allowableAttempts": 1])
+    let example = example(event: event)
+    var news = example.news.makeAsyncIterator()
+    example.sendChallenge()
+    guard case .challenged = await news.next() else { throw TestTrouble("no challenge") }
+    example.submitAttempt(value: try scene.wrongCode())
+    guard case .failed(.dataError) = await news.next() else {
+      throw TestTrouble("it did not fail with dataError")
+    }
+  }
+}
