@@ -1,64 +1,7 @@
 import Foundation
-import Glibc
 import Testing
 
 @testable import UsherSandbox
-
-/// One HTTP exchange over a plain socket, read to its end.
-private enum Exchange {
-  enum Failure: Error, Equatable { case connection(Int32) }
-
-  /// On a thread of its own: a socket that blocks must not hold one of the server's.
-  private static func run(_ base: String, _ request: String) async throws -> String {
-    try await withCheckedThrowingContinuation { continuation in
-      Thread.detachNewThread {
-        continuation.resume(with: Result { try blocking(base, request) })
-      }
-    }
-  }
-
-  private static func blocking(_ base: String, _ request: String) throws -> String {
-    let port = try #require(base.split(separator: ":").last.flatMap { UInt16($0) })
-    let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    defer { close(socket) }
-    var limit = timeval(tv_sec: 10, tv_usec: 0)
-    setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = port.bigEndian
-    address.sin_addr.s_addr = inet_addr("127.0.0.1")
-    let connected = withUnsafePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        connect(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-      }
-    }
-    guard connected == 0 else { throw Failure.connection(errno) }
-    let bytes = Array(request.utf8)
-    guard send(socket, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count else {
-      throw Failure.connection(errno)
-    }
-    var answer: [UInt8] = []
-    var buffer = [UInt8](repeating: 0, count: 65_536)
-    while true {
-      let count = recv(socket, &buffer, buffer.count, 0)
-      guard count >= 0 else { throw Failure.connection(errno) }
-      guard count > 0 else { return String(decoding: answer, as: UTF8.self) }
-      answer += buffer[..<count]
-    }
-  }
-
-  static func get(_ base: String, _ path: String, host: String = "127.0.0.1") async throws -> String
-  {
-    try await run(base, "GET \(path) HTTP/1.1\r\nHost: \(host)\r\nConnection: close\r\n\r\n")
-  }
-
-  static func post(_ base: String, _ path: String, _ json: String) async throws -> String {
-    try await run(
-      base,
-      "POST \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
-        + "Content-Length: \(json.utf8.count)\r\n\r\n\(json)")
-  }
-}
 
 @Suite("The server")
 struct ServerTests {
@@ -135,13 +78,5 @@ struct ServerTests {
     let clients = try Sandbox.Population(parsing: Array(#"{"clients":[{"id":"app"}]}"#.utf8))
     #expect(clients.clients == [Client(id: "app", name: "app")])
     #expect(clients.users == Users.standard)
-  }
-}
-
-extension String {
-  /// Bytes after the head.
-  fileprivate var bodySize: Int {
-    split(separator: "\r\n\r\n", maxSplits: 1, omittingEmptySubsequences: false).last?.utf8.count
-      ?? 0
   }
 }

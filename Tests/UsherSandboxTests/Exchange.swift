@@ -1,0 +1,77 @@
+import Foundation
+import Glibc
+import Testing
+
+/// One HTTP exchange over a plain socket, read to its end.
+enum Exchange {
+  enum Failure: Error, Equatable { case connection(Int32) }
+
+  /// On a thread of its own: a socket that blocks must not hold one of the server's.
+  private static func run(_ base: String, _ request: String) async throws -> String {
+    try await withCheckedThrowingContinuation { continuation in
+      Thread.detachNewThread {
+        continuation.resume(with: Result { try blocking(base, request) })
+      }
+    }
+  }
+
+  private static func blocking(_ base: String, _ request: String) throws -> String {
+    let port = try #require(base.split(separator: ":").last.flatMap { UInt16($0) })
+    let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    defer { close(socket) }
+    var limit = timeval(tv_sec: 10, tv_usec: 0)
+    setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = port.bigEndian
+    address.sin_addr.s_addr = inet_addr("127.0.0.1")
+    let connected = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        connect(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+      }
+    }
+    guard connected == 0 else { throw Failure.connection(errno) }
+    let bytes = Array(request.utf8)
+    guard Glibc.send(socket, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count else {
+      throw Failure.connection(errno)
+    }
+    var answer: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 65_536)
+    while true {
+      let count = recv(socket, &buffer, buffer.count, 0)
+      guard count >= 0 else { throw Failure.connection(errno) }
+      guard count > 0 else { return String(decoding: answer, as: UTF8.self) }
+      answer += buffer[..<count]
+    }
+  }
+
+  static func get(_ base: String, _ path: String, host: String = "127.0.0.1") async throws -> String
+  {
+    try await send(base, "GET", path, host: host)
+  }
+
+  static func post(_ base: String, _ path: String, _ json: String) async throws -> String {
+    try await send(base, "POST", path, headers: ["Content-Type: application/json"], json)
+  }
+
+  /// - Parameter headers: Whole lines.
+  static func send(
+    _ base: String, _ method: String, _ path: String, host: String = "127.0.0.1",
+    headers: [String] = [], _ body: String? = nil
+  ) async throws -> String {
+    let lines =
+      ["\(method) \(path) HTTP/1.1", "Host: \(host)", "Connection: close"] + headers
+      + (body.map { ["Content-Length: \($0.utf8.count)"] } ?? [])
+    return try await run(base, lines.joined(separator: "\r\n") + "\r\n\r\n" + (body ?? ""))
+  }
+}
+
+extension String {
+  /// Bytes after the head.
+  var bodySize: Int { httpBody.utf8.count }
+
+  /// What follows the head.
+  var httpBody: Substring {
+    split(separator: "\r\n\r\n", maxSplits: 1, omittingEmptySubsequences: false).last ?? ""
+  }
+}

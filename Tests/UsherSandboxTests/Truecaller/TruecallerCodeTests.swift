@@ -1,0 +1,183 @@
+import Foundation
+import Testing
+
+@testable import UsherSandbox
+
+@Suite("Truecaller: codes")
+struct TruecallerCodeTests {
+  @Test("create sends an SMS with six digits, and verify takes them for an access token")
+  func rightCode() async throws {
+    let app = try TruecallerApp()
+    let created = try await app.create()
+    #expect(created.status == 200)
+    #expect(created.json["method"] == "sms")
+    #expect(created.json["tokenTtl"] == 60)
+    #expect(created.json["status"] == 0)
+    #expect(created.json["accessToken"] == nil)
+    let messages = await app.workbench.outbox.messages(to: "+919876543210").map(\.message)
+    #expect(messages.map(\.provider) == ["truecaller"])
+    #expect(messages.map(\.channel) == [.sms])
+    let code = try await app.code()
+    #expect(code.wholeMatch(of: /[0-9]{6}/) != nil)
+    #expect(messages.allSatisfy { $0.text.contains(code) })
+    let verified = try await app.verify(code, created.json["verificationToken"])
+    #expect(verified.status == 200)
+    let token = try #require(verified.json["accessToken"]?.text)
+    #expect(verified.json == ["accessToken": .string(token)])
+  }
+
+  @Test("wrong codes count, and after so many no code is taken any more")
+  func wrongCodes() async throws {
+    let app = try TruecallerApp()
+    try await app.set(["wrongCodeCap": 2])
+    let token = try await app.create().json["verificationToken"]
+    let code = try await app.code()
+    let wrong = TruecallerApp.wrong(code)
+    let first = try await app.verify(wrong, token)
+    #expect([first.status, first.code] == [422, 4220])
+    #expect(first.json["message"]?.text?.isEmpty == false)
+    #expect(try await app.verify(wrong, token).code == 4220)
+    let capped = try await app.verify(code, token)
+    #expect([capped.status, capped.code] == [429, 4293])
+    let listed = try await app.control(.get, "verifications").json["verifications"]
+    guard case .array(let verifications)? = listed else {
+      Issue.record("no list: \(String(describing: listed))")
+      return
+    }
+    #expect(verifications.map { $0["wrongCodes"] } == [2])
+    #expect(verifications.map { $0["state"] } == ["exhausted"])
+  }
+
+  @Test(
+    "what is no code is a wrong one", arguments: ["12345", "1234567", "12 456", "٠٠٠٠٠٠", "abcdef"])
+  func oddCodes(_ text: String) async throws {
+    let app = try TruecallerApp()
+    let token = try await app.create().json["verificationToken"]
+    #expect(try await app.verify(text, token).code == 4220)
+  }
+
+  @Test("a wrong code leaves the right one good")
+  func wrongThenRight() async throws {
+    let app = try TruecallerApp()
+    let token = try await app.create().json["verificationToken"]
+    let code = try await app.code()
+    #expect(try await app.verify(TruecallerApp.wrong(code), token).code == 4220)
+    #expect(try await app.verify(code, token).status == 200)
+  }
+
+  @Test("a code is good until its time is over, also for a second answer with the same token")
+  func timeToLive() async throws {
+    let app = try TruecallerApp()
+    let token = try await app.create().json["verificationToken"]
+    let code = try await app.code()
+    app.wait(30)
+    let first = try await app.verify(code, token)
+    app.wait(29)
+    #expect(try await app.verify(code, token) == first)
+    #expect(try await app.verify(TruecallerApp.wrong(code), token).code == 4220)
+    app.wait(1)
+    let late = try await app.verify(code, token)
+    #expect([late.status, late.code] == [410, 4100])
+  }
+
+  @Test("a verification belongs to its number and country")
+  func otherNumber() async throws {
+    let app = try TruecallerApp()
+    let token = try await app.create().json["verificationToken"]
+    let code = try await app.code()
+    #expect(try await app.verify(code, token, "9876543211").code == 4100)
+    #expect(try await app.verify(code, token, "9876543210", "NP").code == 4100)
+    #expect(try await app.verify(code, "tcv_unknown").code == 4100)
+    #expect(try await app.verify(code, token).status == 200)
+  }
+
+  @Test("asked for again there is another code, and each verification keeps its own")
+  func again() async throws {
+    let app = try TruecallerApp()
+    try await app.set(["tokenTtl": 5, "otpDigits": 10])
+    let first = try await app.create().json
+    let firstCode = try await app.code()
+    app.wait(4)
+    let second = try await app.create().json
+    let secondCode = try await app.code()
+    #expect(first["verificationToken"] != second["verificationToken"])
+    #expect(second["tokenTtl"] == 5)
+    #expect(secondCode.count == 10)
+    #expect(try await app.verify(firstCode, second["verificationToken"]).code == 4220)
+    app.wait(1)
+    #expect(try await app.verify(firstCode, first["verificationToken"]).code == 4100)
+    #expect(try await app.verify(secondCode, second["verificationToken"]).status == 200)
+  }
+
+  @Test("a number has its cap of SMS in 24 hours, whoever asks")
+  func numberCap() async throws {
+    let app = try TruecallerApp()
+    try await app.set(["numberDailyCap": 2])
+    #expect(try await app.create().status == 200)
+    app.wait(86_000)
+    #expect(try await app.create(installation: TruecallerApp.otherInstallation).status == 200)
+    let capped = try await app.create()
+    #expect([capped.status, capped.code] == [429, 4291])
+    #expect(try await app.create("9876543211").status == 200)
+    #expect(await app.workbench.outbox.messages(to: "+919876543210").count == 2)
+    app.wait(400)
+    #expect(try await app.create().status == 200)
+    #expect(try await app.create().code == 4291)
+  }
+
+  @Test("an installation has its cap of SMS in 24 hours, whatever the number")
+  func installationCap() async throws {
+    let app = try TruecallerApp()
+    try await app.set(["installationDailyCap": 2])
+    #expect(try await app.create("9876543210").status == 200)
+    #expect(try await app.create("9876543211").status == 200)
+    let capped = try await app.create("9876543212")
+    #expect([capped.status, capped.code] == [429, 4292])
+    let other = try await app.create("9876543212", installation: TruecallerApp.otherInstallation)
+    #expect(other.status == 200)
+    #expect(try await app.control(.delete, "caps").status == 200)
+    #expect(try await app.create("9876543212").status == 200)
+  }
+
+  @Test("what is refused, and what needs no SMS, counts for no cap")
+  func uncounted() async throws {
+    let app = try TruecallerApp()
+    try await app.set(["numberDailyCap": 1, "uncallable": ["+919876543211"]])
+    #expect(try await app.create("9876543211").code == 4001)
+    try await app.set(["uncallable": []])
+    #expect(try await app.create("9876543211").status == 200)
+    _ = try await app.accessToken()
+    for _ in 0..<3 { #expect(try await app.create().json["status"] == 1) }
+  }
+
+  @Test("a number that cannot be called and a country that is not served get no SMS")
+  func unserved() async throws {
+    let app = try TruecallerApp()
+    try await app.set(["uncallable": ["+919999999999"], "unservedCountries": ["NP"]])
+    let impossible = [
+      "987654321", "98765432100", "5876543210", "0987654321", "9999999999",
+    ]
+    for number in impossible {
+      let answer = try await app.create(number)
+      #expect([answer.status, answer.code] == [400, 4001], "\(number)")
+    }
+    #expect(try await app.create("123", "DE").code == 4001)
+    #expect(try await app.create("12345678901234", "DE").code == 4001)
+    for country in ["NP", "XX", "AQ"] {
+      let answer = try await app.create("9876543210", country)
+      #expect([answer.status, answer.code] == [400, 4002], "\(country)")
+    }
+    #expect(await app.workbench.outbox.messages().isEmpty)
+  }
+
+  @Test("every country of the SDK's list has its calling code, and no country is in both tables")
+  func countries() throws {
+    #expect(CallingCodes.europe.count == 44)
+    #expect(CallingCodes.europe.keys.filter { CallingCodes.elsewhere[$0] != nil }.isEmpty)
+    for country in ["UK", "GB"] {
+      let number = try TruecallerNumber(country: country, national: "7700900123")
+      #expect(number.e164 == "+447700900123")
+      #expect(number.host == .eu)
+    }
+  }
+}

@@ -1,0 +1,129 @@
+import Foundation
+import Testing
+
+@testable import UsherSandbox
+
+@Suite("Truecaller: validation by the partner's server")
+struct TruecallerValidationTests {
+  /// Method, path and header of a generation.
+  struct Way: Sendable, CustomTestStringConvertible {
+    let method: Endpoint.Method
+    let path: String
+    let header: String
+    let value: String
+    var testDescription: String { path }
+  }
+
+  private static let legacy = Way(
+    method: .post, path: "/v1/otp/installation/validate", header: "appkey",
+    value: "s3cret:app/key+=")
+  private static let byAppKey = Way(
+    method: .get, path: "/validation/v1/otp/installation/phoneNumberDetail", header: "appkey",
+    value: "s3cret:app/key+=")
+  private static let byClientID = Way(
+    method: .get, path: "/validation/v1/otp/client/installation/phoneNumberDetail",
+    header: "clientid", value: "acme-oauth")
+  private static let ways = [legacy, byAppKey, byClientID]
+
+  private func validate(
+    _ way: Way, _ token: String, _ app: TruecallerApp, headers: [String: String]? = nil
+  ) async throws -> TruecallerApp.Answer {
+    try await app.send(
+      way.method, "/truecaller\(way.path)/\(token)", headers: headers ?? [way.header: way.value])
+  }
+
+  @Test("the newer two tell the token's number, unquoted; the first only that it is good")
+  func good() async throws {
+    let app = try TruecallerApp()
+    let token = try await app.accessToken()
+    let detail: JSON = ["phoneNumber": 919_876_543_210, "countryCode": "IN"]
+    for way in [Self.byAppKey, Self.byClientID] {
+      #expect(
+        try await validate(way, token, app) == TruecallerApp.Answer(status: 200, json: detail))
+    }
+    #expect(
+      try await validate(Self.legacy, token, app) == TruecallerApp.Answer(status: 200, json: [:]))
+    try await app.set(["legacyNumber": true])
+    #expect(try await validate(Self.legacy, token, app).json == detail)
+  }
+
+  @Test("a token is validated wherever its profile is", arguments: ways)
+  func anyHost(_ way: Way) async throws {
+    let app = try TruecallerApp()
+    let token = try await app.accessToken("7700900123", "GB", e164: "+447700900123")
+    #expect(try await validate(way, token, app).status == 200)
+  }
+
+  @Test("both refusals are 404, told apart by the code, credentials first", arguments: ways)
+  func refusals(_ way: Way) async throws {
+    let app = try TruecallerApp()
+    let token = try await app.accessToken()
+    for headers in [[:], [way.header: "wrong"], ["authorization": way.value]] {
+      let stranger = try await validate(way, token, app, headers: headers)
+      #expect([stranger.status, stranger.code] == [404, 404])
+      #expect(try await validate(way, "tca_x", app, headers: headers).code == 404)
+    }
+    let unknown = try await validate(way, "tca_x", app)
+    #expect([unknown.status, unknown.code] == [404, 1404])
+    #expect(try await app.control(.post, "revokeAll").status == 200)
+    #expect(try await validate(way, token, app).code == 1404)
+  }
+
+  @Test("an app key does not validate as a client id, nor the other way round")
+  func otherHeader() async throws {
+    let app = try TruecallerApp()
+    let token = try await app.accessToken()
+    #expect(
+      try await validate(Self.byClientID, token, app, headers: TruecallerApp.headers).code == 404)
+    #expect(
+      try await validate(Self.byAppKey, token, app, headers: ["clientid": "acme-oauth"]).code
+        == 404)
+  }
+
+  @Test("a token ends with its time")
+  func expiry() async throws {
+    let app = try TruecallerApp()
+    try await app.set(["accessTokenSeconds": 10])
+    let token = try await app.accessToken()
+    app.wait(10)
+    #expect(try await validate(Self.byAppKey, token, app).code == 1404)
+  }
+
+  @Test(
+    "the number is written as asked, or is another one",
+    arguments: [
+      ("number", 919_876_543_210, 919_876_543_211), ("string", "919876543210", "919876543211"),
+      ("plus", "+919876543210", "+919876543211"), ("national", "9876543210", "9876543211"),
+    ] as [(JSON, JSON, JSON)])
+  func numbers(_ form: JSON, _ own: JSON, _ other: JSON) async throws {
+    let app = try TruecallerApp()
+    let token = try await app.accessToken()
+    try await app.set(["validateNumber": form, "legacyNumber": true])
+    for way in Self.ways {
+      #expect(try await validate(way, token, app).json["phoneNumber"] == own)
+    }
+    try await app.set(["validateOtherNumber": true])
+    for way in Self.ways {
+      let answer = try await validate(way, token, app).json
+      #expect(answer["phoneNumber"] == other)
+      #expect(answer["countryCode"] == "IN")
+    }
+  }
+
+  @Test("another number ends differently even where the own one ends with a nought or a nine")
+  func otherNumbers() throws {
+    for national in ["9876543210", "9876543219"] {
+      let number = try TruecallerNumber(country: "IN", national: national)
+      #expect(number.somebodyElses.e164 != number.e164)
+      #expect(number.somebodyElses.e164.count == number.e164.count)
+    }
+  }
+
+  @Test("any member can be replaced or taken out")
+  func overrides() async throws {
+    let app = try TruecallerApp()
+    let token = try await app.accessToken()
+    try await app.set(["validateReply": ["phoneNumber": .null, "countryCode": "DE"]])
+    #expect(try await validate(Self.byAppKey, token, app).json == ["countryCode": "DE"])
+  }
+}
