@@ -44,7 +44,8 @@ actor SignatureVerifier {
 extension SignedText {
   /// - Parameter key: DER of a SubjectPublicKeyInfo.
   fileprivate func isSigned(by key: [UInt8]) async -> Bool {
-    let base64 = Data(key).base64EncodedString()
+    let base64 = Data(key).base64EncodedString(
+      options: [.lineLength64Characters, .endLineWithLineFeed])
     let pem = "-----BEGIN PUBLIC KEY-----\n\(base64)\n-----END PUBLIC KEY-----\n"
     do {
       let key = try Insecure.RSA.PublicKey(pem: pem)
