@@ -4,16 +4,18 @@ import UsherKit
 
 // The Swift example of the seed "Authentication", as it stands there, with these corrections:
 //
-//  1. `import UsherKit` for `PaysafeWallet`, `Crypto` for `CryptoKit`; `SafariServices` is not there.
-//     A presenter shows the page in place of `SFSafariViewController` and `present(_:animated:)`.
+//  1. `import UsherKit` for `PaysafeWallet`, `Crypto` for `CryptoKit`; `SafariServices` is not
+//     there. A presenter shows the page in place of `SFSafariViewController` and
+//     `present(_:animated:)`.
 //  2. `base64URLEncodedString()` is no part of Foundation or of the SDK: it stands at the end.
-//  3. The placeholders are `values`, so that a test may put in what is real. The redirect URI begins
-//     with `https`: the daemon lets no code travel over plain http but on the loopback (RFC 8252 §8.3).
+//  3. The placeholders are `values`, so that a test may put in what is real. The redirect URI
+//     begins with `https`: the daemon lets no code travel over plain http but on the loopback (RFC
+//     8252 §8.3).
 //  4. The service is one constant: the seed calls it `authentication` where it is made, and
 //     `authenticationService` or `Wallet.instance.authenticationService` where it is used.
 //  5. Swift wants a statement where the seed has a comment in a `case`: what came is `told`.
-//  6. Steps 3 to 7 of the log-in, and the repeated wallet operation, are words in the seed and code of
-//     the partner: `comeBack(_:)` has what of them is the SDK's.
+//  6. Steps 3 to 7 of the log-in, and the repeated wallet operation, are words in the seed and code
+//     of the partner: `comeBack(_:)` has what of them is the SDK's.
 
 /// An app that used Paysafe's SDK.
 final class PaysafeSeedExample: Sendable {

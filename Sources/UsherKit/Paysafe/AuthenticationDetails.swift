@@ -7,7 +7,8 @@ extension Wallet {
   /// How a customer is to sign in (seed, "Get Authentication Details").
   public struct AuthenticationDetailsRequest: Sendable, Equatable {
     private let clientIdentifier: Secret
-    /// Base64url of the SHA-256 of the code verifier, without padding: 43 characters (RFC 7636 §4.2).
+    /// Base64url of the SHA-256 of the code verifier, without padding: 43 characters (RFC 7636
+    /// §4.2).
     public var codeChallenge: String
     /// The partner's page for customers who forgot their PIN or password.
     public var resetCredentialsURL: String?
@@ -23,8 +24,8 @@ extension Wallet {
     public var loginHint: String?
     public var loginStrategy: LoginStrategy?
 
-    /// The daemon compares `clientIdentifier` with the configured one and does nothing else with it:
-    /// another one is a ``WalletError/dataError(_:)``.
+    /// The daemon compares `clientIdentifier` with the configured one and does nothing else with
+    /// it: another one is a ``WalletError/dataError(_:)``.
     public init(
       clientIdentifier: String, codeChallenge: String, resetCredentialsURL: String? = nil,
       state: String, redirectURI: String? = nil, locale: String? = nil, loginHint: String? = nil,
@@ -59,8 +60,8 @@ extension Wallet {
 
   /// Where a sign-in begins.
   public struct AuthenticationDetails: Sendable, Equatable {
-    /// The authorization endpoint (RFC 6749 §3.1): to be shown in the customer's browser, never in a
-    /// view of the program's own (RFC 8252 §8.12).
+    /// The authorization endpoint (RFC 6749 §3.1): to be shown in the customer's browser, never in
+    /// a view of the program's own (RFC 8252 §8.12).
     public let authenticationURL: URL
     /// Names this sign-in, where there may be several at a time.
     public let requestID: String

@@ -3,7 +3,8 @@ public import FoundationEssentials
 // The SDK's own form of each call.
 
 extension Wallet.AuthenticationService {
-  /// ``getAuthenticationDetails(brandIdentity:request:)`` for a program that wants to be called back.
+  /// ``getAuthenticationDetails(brandIdentity:request:)`` for a program that wants to be called
+  /// back.
   public func getAuthenticationDetails(
     brandIdentity: String, request: Wallet.AuthenticationDetailsRequest,
     completion: @escaping @Sendable (Result<Wallet.AuthenticationDetails, WalletError>) -> Void
@@ -63,8 +64,8 @@ extension Wallet.AuthenticationService {
 }
 
 extension Wallet {
-  /// ``authenticate(accessToken:expiresIn:refreshToken:requestID:)-type.method`` for a program that wants to be
-  /// called back.
+  /// ``authenticate(accessToken:expiresIn:refreshToken:requestID:)-type.method`` for a program that
+  /// wants to be called back.
   public static func authenticate(
     accessToken: String, expiresIn: Int? = nil, refreshToken: String? = nil,
     requestID: String? = nil,

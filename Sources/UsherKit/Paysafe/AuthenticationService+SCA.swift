@@ -14,9 +14,9 @@ extension Wallet.AuthenticationService {
 
   /// Sends a challenge to the customer, or sends it again.
   ///
-  /// Channel `redirect` requires a `returnURL` in `verification.action`. For a push notification or a
-  /// redirect the customer answers elsewhere: ``awaitSCAApproval(eventID:request:)`` waits for that.
-  /// Beyond the wallet's limit of challenges it is ``WalletError/rateLimited(_:)`` until the
+  /// Channel `redirect` requires a `returnURL` in `verification.action`. For a push notification or
+  /// a redirect the customer answers elsewhere: ``awaitSCAApproval(eventID:request:)`` waits for
+  /// that. Beyond the wallet's limit of challenges it is ``WalletError/rateLimited(_:)`` until the
   /// cool-down is over.
   ///
   /// - Parameters:
@@ -40,11 +40,11 @@ extension Wallet.AuthenticationService {
   /// Submits what the customer entered, and waits for the verdict.
   ///
   /// A wrong value is no error but status `failed`. Reaching the wallet's limit of attempts is
-  /// ``WalletError/dataError(_:)`` (seed): then the wallet operation has to begin anew. A value that
-  /// cannot be one, a code too short, is ``WalletError/invalidRequest(_:)`` and costs no attempt.
-  /// Where no challenge of the event waits it is ``WalletError/nothingWaiting(_:)``. After
-  /// ``WalletError/unavailable(_:)`` it is not known whether the value counted: submit it again where
-  /// the event still waits.
+  /// ``WalletError/dataError(_:)`` (seed): then the wallet operation has to begin anew. A value
+  /// that cannot be one, a code too short, is ``WalletError/invalidRequest(_:)`` and costs no
+  /// attempt. Where no challenge of the event waits it is ``WalletError/nothingWaiting(_:)``. After
+  /// ``WalletError/unavailable(_:)`` it is not known whether the value counted: submit it again
+  /// where the event still waits.
   ///
   /// `walletOperationID` and `verification` are those of the challenge; the daemon keeps to that.
   public func submitSCAAttempt(
@@ -62,10 +62,11 @@ extension Wallet.AuthenticationService {
     }
   }
 
-  /// Waits until the customer has answered a push notification or a redirect, and tells the verdict.
+  /// Waits until the customer has answered a push notification or a redirect, and tells the
+  /// verdict.
   ///
-  /// The verdict is the wallet's own: the daemon asks it, and believes no `status` that a browser came
-  /// back with. It is told for a day after, also to a program that was restarted.
+  /// The verdict is the wallet's own: the daemon asks it, and believes no `status` that a browser
+  /// came back with. It is told for a day after, also to a program that was restarted.
   public func awaitSCAApproval(
     eventID: String, request: SCAChallengeRequest
   ) async throws(WalletError) -> SCAAttemptResponse {
@@ -110,8 +111,8 @@ extension Wallet.AuthenticationService {
 }
 
 extension Flow {
-  /// Whether a challenge has gone out, or somebody has to say which: also where the customer answers
-  /// on another device, and the flow has nothing to ask.
+  /// Whether a challenge has gone out, or somebody has to say which: also where the customer
+  /// answers on another device, and the flow has nothing to ask.
   fileprivate var isChallenged: Bool { stands || state == "challenged" }
 }
 

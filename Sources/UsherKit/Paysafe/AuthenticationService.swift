@@ -6,8 +6,9 @@ import UsherCore
 extension Wallet {
   /// Signs customers in, and solves SCA challenges.
   ///
-  /// Source: seed "Authentication". ``handleRedirect(url:)``, ``authenticationCode(requestID:)`` and
-  /// ``awaitSCAApproval(eventID:request:)`` are our own: on a phone these were the program's business.
+  /// Source: seed "Authentication". ``handleRedirect(url:)``, ``authenticationCode(requestID:)``
+  /// and ``awaitSCAApproval(eventID:request:)`` are our own: on a phone these were the program's
+  /// business.
   public struct AuthenticationService: Sendable {
     let wallet: Wallet
 
@@ -34,9 +35,9 @@ extension Wallet {
 
     /// Takes the URL at which the browser came back, and tells the code that it brought.
     ///
-    /// The daemon compares the state: a URL that answers no sign-in is ``WalletError/nothingWaiting(_:)``
-    /// and changes nothing. Where the customer or the wallet said no, the sign-in has failed with the
-    /// OAuth code in `providerCode`.
+    /// The daemon compares the state: a URL that answers no sign-in is
+    /// ``WalletError/nothingWaiting(_:)`` and changes nothing. Where the customer or the wallet
+    /// said no, the sign-in has failed with the OAuth code in `providerCode`.
     public func handleRedirect(url: URL) async throws(WalletError) -> AuthenticationCode {
       try await translating(to: WalletError.self) {
         try code(of: try await comeBack(.redirect(url: Secret(url.absoluteString))))
@@ -45,8 +46,8 @@ extension Wallet {
 
     /// Waits until the customer has come back, and tells the code.
     ///
-    /// For sign-ins whose redirect the daemon itself gets, and for a program that was restarted after
-    /// ``handleRedirect(url:)``: until the access token is handed in the code is told again.
+    /// For sign-ins whose redirect the daemon itself gets, and for a program that was restarted
+    /// after ``handleRedirect(url:)``: until the access token is handed in the code is told again.
     ///
     /// - Parameter requestID: Of ``AuthenticationDetails``; nil means the sign-in begun last.
     public func authenticationCode(

@@ -19,8 +19,8 @@ extension Wallet {
     }
   }
 
-  /// Provider contract §2.5. The daemon refuses `passkeys` and `biometric` where there is nothing here
-  /// that could answer them.
+  /// Provider contract §2.5. The daemon refuses `passkeys` and `biometric` where there is nothing
+  /// here that could answer them.
   public enum SCAAuthenticationEventAttemptVerificationMethod: String, Sendable, Equatable,
     CaseIterable
   {

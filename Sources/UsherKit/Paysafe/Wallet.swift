@@ -6,9 +6,10 @@ import UsherCore
 
 /// A Paysafe Embedded Wallet, by the calls of Paysafe's mobile SDK.
 ///
-/// A program that used the SDK on a phone signs customers in and solves SCA challenges with the same
-/// calls on Linux. The daemon does the work and keeps the tokens; nothing is kept here that could not
-/// be asked again, so a program may be restarted between any two of these calls, and so may usherd.
+/// A program that used the SDK on a phone signs customers in and solves SCA challenges with the
+/// same calls on Linux. The daemon does the work and keeps the tokens; nothing is kept here that
+/// could not be asked again, so a program may be restarted between any two of these calls, and so
+/// may usherd.
 ///
 /// Each call comes twice: `async`, and with the SDK's `completion`. A completion is called exactly
 /// once, by a task of its own: on no particular thread and on no actor.
@@ -52,7 +53,8 @@ public final class Wallet: Sendable {
   /// A customer who has signed in.
   public struct Account: Sendable, Equatable {
     /// The daemon's name of it, `acc_…`: for `token.get`, and for
-    /// ``Wallet/configure(provider:socketPath:account:)-type.method`` after a restart of the program.
+    /// ``Wallet/configure(provider:socketPath:account:)-type.method`` after a restart of the
+    /// program.
     public var id: String
   }
 }
@@ -77,9 +79,9 @@ extension Wallet {
 
   /// Configures by the SDK's own call: asks whether the daemon is there and knows the wallet.
   ///
-  /// The daemon gets config tokens itself, and their digital fingerprint with them: the one given here
-  /// is neither used nor kept nor sent. (The vendor publishes that there is such a call, not its
-  /// labels on iOS.)
+  /// The daemon gets config tokens itself, and their digital fingerprint with them: the one given
+  /// here is neither used nor kept nor sent. (The vendor publishes that there is such a call, not
+  /// its labels on iOS.)
   public static func configure(configToken: String) async throws(WalletError) {
     try await instance.find()
   }

@@ -2,8 +2,8 @@ import UsherCore
 
 /// Why a call of ``Wallet`` came to nothing.
 ///
-/// ``dataError(_:)`` is the SDK's (seed, "Handle SCA Challenges"); the vendor publishes no other, so
-/// the rest tells what a program may want to act on. No secret is in any of them.
+/// ``dataError(_:)`` is the SDK's (seed, "Handle SCA Challenges"); the vendor publishes no other,
+/// so the rest tells what a program may want to act on. No secret is in any of them.
 public enum WalletError: Error, Sendable, Equatable {
   /// The wallet does not take what it was given, for good: the limit of wrong attempts was reached,
   /// or the `clientIdentifier` is not the configured one.
@@ -24,7 +24,8 @@ public enum WalletError: Error, Sendable, Equatable {
   case expired(Detail)
   /// The wallet refuses for another reason: `providerCode` has its word.
   case rejected(Detail)
-  /// Too many challenges or calls: `retryAfter` tells when it makes sense again, where that is known.
+  /// Too many challenges or calls: `retryAfter` tells when it makes sense again, where that is
+  /// known.
   case rateLimited(Detail)
   /// The daemon or the wallet cannot be reached now; later the same call may succeed.
   case unavailable(Detail)
