@@ -110,6 +110,15 @@ struct PaysafeReturnTests {
     #expect(driven.failure?.provider == word(code, "said so"))
   }
 
+  @Test("with an error that has no name, which ends it all the same")
+  func namelessError() throws {
+    var driven = try Driven()
+    driven.toBrowser()
+    driven.receive(.redirected(RedirectAnswer(error: "")))
+    #expect(driven.failure?.reason == .providerRejected)
+    #expect(driven.failure?.provider == word("unknown"))
+  }
+
   @Test("with neither, which ends it")
   func neither() throws {
     for answer in [RedirectAnswer(), RedirectAnswer(code: Secret(""))] {
@@ -198,10 +207,10 @@ struct PaysafeResumeTests {
   func fixedPort() throws {
     for (event, completes) in [
       (FlowEvent<PaysafeCall>.listenFailed("taken"), Step.OpenURL.Completion.submit),
-      (.listening(redirectURI: "http://127.0.0.1:8766/cb"), .loopback),
+      (.listening(redirectURI: "http://[0:0:0:0:0:0:0:1]:8766/cb"), .loopback),
     ] {
       var driven = try Driven(settings: {
-        $0.redirect = try Redirect(setting: "http://127.0.0.1:8766/cb")
+        $0.redirect = try Redirect(setting: "http://[::1]:8766/cb")
       })
       driven.toBrowser()
       let url = driven.step?.url
