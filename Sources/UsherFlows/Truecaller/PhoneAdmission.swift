@@ -41,25 +41,18 @@ struct PhoneAdmission: Codable, Sendable, Equatable {
     name.map { .updating($0) } ?? .reading
   }
 
+  /// The same for all of a state: what is done within it is nobody's business, and each state is seen
+  /// once.
   var view: FlowView {
-    FlowView(state: state, step: .wait(.init(for: what)), problem: problem)
-  }
-
-  private var state: String {
-    if isVerifiedBefore { return "verifiedBefore" }
+    if isVerifiedBefore { return waiting("verifiedBefore", for: "the provider's profile") }
     return switch phase {
-    case .validating, .updating: "otpReceived"
-    case .reading, .checking: "verificationComplete"
+    case .validating, .updating: waiting("otpReceived", for: "the code's verification")
+    case .reading, .checking: waiting("verificationComplete", for: "the provider's profile")
     }
   }
 
-  private var what: String {
-    switch phase {
-    case .validating: "the access token's validation"
-    case .updating: "the name to be written"
-    case .reading: "the provider's profile"
-    case .checking: "the profile's signature"
-    }
+  private func waiting(_ state: String, for what: String) -> FlowView {
+    FlowView(state: state, step: .wait(.init(for: what)), problem: problem)
   }
 
   var effects: [Effect<TruecallerCall>] {

@@ -52,6 +52,32 @@ struct PhoneAdmissionTests {
     }
   }
 
+  @Test("each state is seen once, however much is done within it")
+  func views() throws {
+    let payload = Data(DrivenVerification.profile.encoded()).base64EncodedString()
+    let signed: JSONValue = ["payload": .string(payload), "signature": "AA=="]
+    for isNew in [true, false] {
+      var driven = try DrivenVerification(provider: truecaller { $0.validation = .sdk28 })
+      var views: [FlowView] = []
+      if isNew {
+        driven.toVerify()
+        views.append(driven.flow.view)
+        driven.answered(["accessToken": "otp-access-secret"])
+      } else {
+        driven.answered(["accessToken": "otp-access-secret", "status": 1])
+      }
+      for answer in [["phoneNumber": "919876543210"], [:], signed] as [JSONValue] {
+        if driven.flow.view != views.last { views.append(driven.flow.view) }
+        if isNew || answer != [:] { driven.answered(answer) }
+      }
+      if driven.flow.view != views.last { views.append(driven.flow.view) }
+      let expected = isNew ? ["otpReceived", "verificationComplete"] : ["verifiedBefore"]
+      #expect(views.map(\.state) == expected)
+      driven.receive(.idTokenVerified(.genuine(payload: [])))
+      #expect(driven.completion != nil)
+    }
+  }
+
   @Test("the first generation may say nothing but yes")
   func legacy() throws {
     for answer in [reply([:]), reply(text: ""), reply(text: "ok")] {

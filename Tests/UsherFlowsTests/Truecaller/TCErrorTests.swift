@@ -1,0 +1,81 @@
+import FoundationEssentials
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+/// The SDK's errors 1 to 20: what brings each about here. Of the others the documentation says why
+/// nothing does.
+@Suite("TCError 1 to 20")
+struct TCErrorTests {
+  private func refused(_ stage: Stage, _ status: Int, _ code: Int64) throws -> ProviderWord? {
+    var driven = try stage.driven()
+    driven.answered(["code": .integer(code), "message": "no"], status: status)
+    return driven.failure?.provider
+  }
+
+  private func begun(
+    _ number: String = "9876543210", _ params: (inout VerifyPhone.Params) -> Void = { _ in }
+  ) throws -> ProviderWord? {
+    try DrivenVerification(number) { params(&$0) }.failure?.provider
+  }
+
+  private func brought(by answer: JSONValue, at stage: Stage) throws -> ProviderWord? {
+    var driven = try stage.driven()
+    driven.answered(answer)
+    return driven.failure?.provider
+  }
+
+  /// The word of a flow that was brought to say it.
+  private func word(_ error: Int) throws -> ProviderWord? {
+    switch error {
+    case 1: return try begun { $0.appKey = WireSecret(Secret("other")) }
+    case 2: return try begun { $0.appLink = "https://other.example.com" }
+    case 3: return VerifyPhone.word(for: .cancelled, provider: phones)
+    case 9:
+      var driven = try DrivenVerification()
+      driven.answered(.unreachable(message: "gone", sent: true))
+      return driven.problem?.provider
+    case 10: return try brought(by: [:], at: .create)
+    case 11: return try refused(.profile, 401, 4011)
+    case 12: return try refused(.create, 401, 4010)
+    case 13: return try refused(.update, 422, 4221)
+    case 14: return try begun("987654321")
+    case 15: return try brought(by: ["phoneNumber": "919876543211"], at: .profile)
+    case 18:
+      var driven = try DrivenVerification()
+      driven.toCode()
+      driven.receive(DrivenVerification.code(first: "77"))
+      return driven.problem?.provider
+    default: return nil
+    }
+  }
+
+  /// The rows of the documentation's table, by their number.
+  private func rows() throws -> [Int: String] {
+    let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent().deletingLastPathComponent()
+    let path = root.appending(path: "Sources/UsherDaemon/Usher.docc/Providers/Truecaller.md").path
+    let page = try String(contentsOfFile: path, encoding: .utf8)
+    let table = page.split(separator: "\n## TCError\n").dropFirst().first?
+      .split(separator: "\n## ").first
+    let cells = (table ?? "").split(separator: "\n").map { $0.split(separator: "|") }
+    let numbered = cells.compactMap { cells -> (Int, String)? in
+      guard cells.count == 3, let number = Int(cells[0].filter { $0 != " " }) else { return nil }
+      return (number, String(cells[2]))
+    }
+    return Dictionary(numbered) { first, _ in first }
+  }
+
+  @Test("each is brought about, or the documentation says why it cannot be", arguments: 1...20)
+  func table(error: Int) throws {
+    let row = try #require(rows()[error])
+    let isSaidToBe = !row.contains("cannot be met") && !row.contains("by UsherKit")
+    let word = try word(error)
+    #expect((word != nil) == isSaidToBe, "\(row)")
+    #expect(word == nil || word?.code == String(error))
+    #expect(word == nil || word?.name == phones)
+  }
+}
