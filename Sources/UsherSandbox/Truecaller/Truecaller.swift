@@ -1,5 +1,5 @@
-/// A stand-in for Truecaller's verification of phone numbers by a code in an SMS: codes, profiles at
-/// two regional hosts, the three generations of validation, and signed profiles.
+/// A stand-in for Truecaller's verification of phone numbers by a code in an SMS: codes, profiles
+/// at two regional hosts, the three generations of validation, and signed profiles.
 ///
 /// Paths, members, control calls and settings are listed in <doc:Truecaller>, which is
 /// `UsherSandbox.docc/Truecaller.md`; the wire is the contract in the daemon's documentation.

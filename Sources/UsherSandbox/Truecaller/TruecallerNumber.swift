@@ -22,8 +22,8 @@ struct TruecallerNumber: Sendable, Hashable {
   private let callingCode: String
 
   /// - Parameter countryMember: What the country is called where it comes from, for a complaint.
-  /// - Throws: ``TruecallerRefusal`` 4000 for what is no country or number at all, 4002 for a country
-  ///   that has no codes sent to it, 4001 for a number that nobody can have.
+  /// - Throws: ``TruecallerRefusal`` 4000 for what is no country or number at all, 4002 for a
+  ///   country that has no codes sent to it, 4001 for a number that nobody can have.
   init(
     country: String, national: String, countryMember: String = "countryCodeName"
   ) throws(TruecallerRefusal) {

@@ -56,6 +56,8 @@ struct TruecallerInsideTests {
   @Test("no control call tells a code, a verification token or an access token")
   func secrecy() async throws {
     let app = try TruecallerApp()
+    // Longer than any other number in the answers.
+    try await app.set(["otpDigits": 10])
     let created = try await app.create().json
     let code = try await app.code()
     let answer = try await app.verify(code, created["verificationToken"]).json

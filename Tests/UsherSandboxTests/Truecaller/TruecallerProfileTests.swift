@@ -86,7 +86,7 @@ struct TruecallerProfileTests {
   }
 
   @Test(
-    "a name has a letter, at most 127 UTF-16 units and no control characters; the last may be empty",
+    "a name has a letter, 127 UTF-16 units at most, no control characters; the last may be empty",
     arguments: [
       ("A", "", true), ("Åsa", "O'Neil-3", true), ("आशा", "राव", true), ("7 of 9", "x", true),
       (String(repeating: "a", count: 127), "", true),
