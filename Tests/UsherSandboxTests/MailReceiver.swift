@@ -52,7 +52,7 @@ final class MailReceiver {
     process.waitUntilExit()
   }
 
-  /// The next letter; waits for one that has not come yet.
+  /// The next letter; waits ten seconds for one that has not come yet.
   func letter() throws -> JSON { try JSON(parsing: Array(line().utf8)) }
 
   private func line() throws -> String {
@@ -61,7 +61,10 @@ final class MailReceiver {
         defer { unread = Data(unread[(end + 1)...]) }
         return String(decoding: unread[..<end], as: UTF8.self)
       }
-      let more = output.fileHandleForReading.availableData
+      let reading = output.fileHandleForReading
+      var waiting = pollfd(fd: reading.fileDescriptor, events: Int16(POLLIN), revents: 0)
+      try #require(poll(&waiting, 1, 10_000) == 1, "no letter within ten seconds")
+      let more = reading.availableData
       try #require(!more.isEmpty, "the mail server ended")
       unread += more
     }

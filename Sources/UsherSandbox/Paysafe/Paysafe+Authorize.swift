@@ -56,8 +56,9 @@ extension Paysafe {
         ["error": "access_denied", "error_description": "the person denied the request"])
     }
     do {
+      let username = username(form["username"] ?? "")
       let user = try signIns.judge(
-        person(form, request.strategy), username: form["username"] ?? "",
+        person(username, form, request.strategy), username: username,
         lockSeconds: settings.loginLockSeconds, now: now)
       signIns.end(id)
       let code = tokens.issueCode(
@@ -76,11 +77,15 @@ extension Paysafe {
     }
   }
 
-  private func person(_ form: Form, _ strategy: Brand.Strategy) -> User? {
+  /// Customers may type their address as well: it is what a partner gives as `login_hint`.
+  private func username(_ typed: String) -> String {
+    workbench.users.all.first { $0.email == typed }?.username ?? typed
+  }
+
+  private func person(_ username: String, _ form: Form, _ strategy: Brand.Strategy) -> User? {
     switch strategy {
-    case .pin: workbench.users.signingIn(form["username"], pin: form["pin"])
-    case .password:
-      workbench.users.signingIn(form["username"], password: form["password"])
+    case .pin: workbench.users.signingIn(username, pin: form["pin"])
+    case .password: workbench.users.signingIn(username, password: form["password"])
     }
   }
 

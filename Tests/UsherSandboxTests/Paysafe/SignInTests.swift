@@ -19,6 +19,23 @@ struct PaysafeSignInTests {
     #expect(parameters["state"] == "a&b")
   }
 
+  @Test("the address does in place of the name, and is counted as the same")
+  func address() async throws {
+    let bank = try Bank()
+    let page = try await bank.authorize(["login_hint": "alice@example.com"])
+    #expect(page.text.contains(#"value="alice@example.com""#))
+    for name in ["alice", "alice@example.com", "alice", "alice"] {
+      #expect(try await bank.login(on: page, ["username": name, "pin": "0"]).status == 403)
+    }
+    let right = ["username": "alice@example.com", "pin": "2468"]
+    #expect(try await bank.login(on: page, right).status == 303)
+    let again = try await bank.authorize()
+    for name in ["alice", "alice@example.com", "alice", "alice", "alice"] {
+      _ = try await bank.login(on: again, ["username": name, "pin": "0"])
+    }
+    #expect(try await bank.login(on: again, right).text.contains("locked"))
+  }
+
   @Test("the brand says whether a PIN or a password is asked for, unless the request does")
   func strategies() async throws {
     let bank = try Bank()
