@@ -22,6 +22,10 @@ extension WalletOperation {
     guard body?["scaDetails"] == nil else {
       throw FlowParams.wrong("body.scaDetails", "is the daemon's to add")
     }
+    guard body?.values.allSatisfy(\.isExact) ?? true else {
+      throw FlowParams.wrong(
+        "body", "has a number beyond 2^53, which would lose digits: write it as a string")
+    }
     self.init(method: known, path: path, body: body?.mapValues(\.settled))
   }
 
@@ -65,6 +69,16 @@ extension SHA256 {
 }
 
 extension JSONValue {
+  /// Whether it goes on as it was written: what is approved must be what is sent.
+  fileprivate var isExact: Bool {
+    switch self {
+    case .null, .bool, .integer, .string: true
+    case .number(let value): value.magnitude < 9_007_199_254_740_992
+    case .array(let elements): elements.allSatisfy(\.isExact)
+    case .object(let members): members.values.allSatisfy(\.isExact)
+    }
+  }
+
   /// As it comes out of storage again: a coder may take 1.0 for 1.
   fileprivate var settled: JSONValue {
     switch self {

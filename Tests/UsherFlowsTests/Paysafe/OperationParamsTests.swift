@@ -77,6 +77,16 @@ struct OperationParamsTests {
     #expect(try refusal("POST", body: ["inner": ["scaDetails": [:]]]) == nil)
   }
 
+  @Test("a number that would not go on as it was written is refused")
+  func bigNumbers() throws {
+    for value: JSONValue in [.number(1e19), .number(-9_007_199_254_740_992), [.number(1e300)]] {
+      #expect(try refusal("POST", body: ["amount": value])?.detail.field == "params.body")
+    }
+    for value: JSONValue in [.integer(.max), .number(1.1), .number(-0.5), "12345678901234567890"] {
+      #expect(try refusal("POST", body: ["amount": value]) == nil)
+    }
+  }
+
   @Test("what sca takes is checked as there")
   func shared() throws {
     let changes: [(String, (inout PaysafeOperation.Params) -> Void)] = [
