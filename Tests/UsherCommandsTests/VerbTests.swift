@@ -46,9 +46,11 @@ struct VerbTests {
   func providerShow() async throws {
     let reply = #"""
       {"name":"work","type":"oidc","flows":[{"kind":"authorize","summary":"Sign in.",\#
-      "params":{"type":"object","required":["b"],"properties":{"a":{"type":"string"},\#
+      "params":{"type":"object","required":["b","f"],"properties":{"a":{"type":"string"},\#
       "b":{"type":"integer"},"c":{"type":"object","required":["d"],\#
-      "properties":{"d":{"type":"string"}}},"e":true}}}]}
+      "properties":{"d":{"type":"string"},"x":{"type":"object","required":["y"],\#
+      "properties":{"y":{"type":"number"}}}}},"e":true,"f":{"type":"object","required":["g"],\#
+      "properties":{"g":{"type":"string"}}}}}}]}
       """#
     let outcome = try await usherctl(
       "provider show work", asking: [.ask("provider.get", ["provider": "work"], reply)])
@@ -62,8 +64,12 @@ struct VerbTests {
           a      string   no
           b      integer  yes
           c      object   no
-          c.d    string   yes
+          c.d    string   in c
+          c.x    object   no
+          c.x.y  number   in c.x
           e      any      no
+          f      object   yes
+          f.g    string   yes
 
         """)
   }

@@ -13,7 +13,7 @@ extension StepPrompts {
         if pause <= .zero { return .resend }
         console.note("a new code can be asked for in \(pause.words)")
       } else if let code = step.code(typed: answer) {
-        return .code(Secret(code), fields: try await fill(step.alsoAsk))
+        return .code(Secret(code), fields: try await fill(step.alsoAsk, keepsEmpty: true))
       } else if !answer.isEmpty {
         console.note("a code of digits, please")
       }

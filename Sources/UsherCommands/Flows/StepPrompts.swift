@@ -99,14 +99,13 @@ extension StepPrompts {
 
   private func askForPassword(_ step: Step.EnterPassword) async throws -> FlowInput {
     let others = step.alternatives ?? []
-    if !others.isEmpty {
-      offer([step.name] + others.map(\.label))
-      let number = try await number(upTo: others.count + 1, canGoBack: true)
-      if number > 1 { return .alternative(others[number - 2].id) }
-    }
+    let hint = others.isEmpty ? "not shown" : "not shown; nothing for another way"
     while true {
-      let password = try await line("\(step.name) (not shown)", echo: false)
+      let password = try await line("\(step.name) (\(hint))", echo: false)
       if !password.isEmpty { return .password(Secret(password)) }
+      guard !others.isEmpty else { continue }
+      offer(others.map(\.label))
+      return .alternative(others[try await number(upTo: others.count, canGoBack: true) - 1].id)
     }
   }
 
@@ -118,11 +117,12 @@ extension StepPrompts {
     return options[try await number(upTo: options.count, canGoBack: true) - 1].id
   }
 
-  func fill(_ fields: [Field]) async throws -> [String: Secret] {
+  /// - Parameter keepsEmpty: Whether a field that is left empty is an answer: a name that nobody has.
+  func fill(_ fields: [Field], keepsEmpty: Bool = false) async throws -> [String: Secret] {
     var values: [String: Secret] = [:]
     for field in fields {
       let value = try await ask(field)
-      if !value.isEmpty { values[field.name] = Secret(value) }
+      if keepsEmpty || !value.isEmpty { values[field.name] = Secret(value) }
     }
     return values
   }

@@ -26,17 +26,22 @@ struct ProviderShowVerb: Verb {
 
 extension ProviderGet.Flow {
   /// Read off the JSON Schema of the flow's params; members of objects by their dotted names.
-  fileprivate var rows: [[String]] { Self.rows(of: params, under: "") }
+  fileprivate var rows: [[String]] { Self.rows(of: params, under: [], needed: "yes") }
 
-  private static func rows(of schema: JSONValue, under prefix: String) -> [[String]] {
+  /// - Parameter needed: What is said of a member that its object cannot be without.
+  private static func rows(
+    of schema: JSONValue, under path: [String], needed: String
+  ) -> [[String]] {
     let required = schema["required"]?.arrayValue ?? []
     let properties = schema["properties"]?.objectValue ?? [:]
     return properties.sorted { $0.key < $1.key }.flatMap { name, schema in
       let isRequired = required.contains(.string(name))
+      let path = path + [name]
+      let full = path.joined(separator: ".")
       let row = [
-        "  \(prefix)\(name)", schema["type"]?.stringValue ?? "any", isRequired ? "yes" : "no",
+        "  \(full)", schema["type"]?.stringValue ?? "any", isRequired ? needed : "no",
       ]
-      return [row] + rows(of: schema, under: "\(prefix)\(name).")
+      return [row] + rows(of: schema, under: path, needed: isRequired ? needed : "in \(full)")
     }
   }
 }
