@@ -9,7 +9,7 @@ struct CodeTests {
     let birthday = #"{"name":"birthday","type":"date","required":false}"#
     let (outcome, _) = try await answering(
       Steps.code(alsoAsk: birthday), typed: ["123456", ""],
-      with: ["type": "enterCode", "code": "123456"])
+      with: ["type": "enterCode", "code": "123456", "fields": ["birthday": ""]])
     #expect(
       outcome.error == """
         Pay: 5.00 EUR to Shop
