@@ -90,9 +90,9 @@ extension SCADemand.Offer {
 
 extension String {
   /// Whether it may be an `eventId` or `walletOperationId`: not blank, at most 256 bytes, no control
-  /// characters.
+  /// characters, and no step in a path (`ProviderPath.url(under:_:_:)`).
   var isSCAIdentifier: Bool {
-    utf8.count <= 256 && !allSatisfy(\.isWhitespace)
+    utf8.count <= 256 && !allSatisfy(\.isWhitespace) && self != "." && self != ".."
       && unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
   }
 }

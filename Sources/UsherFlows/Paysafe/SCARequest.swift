@@ -30,7 +30,7 @@ struct SCARequest {
   static func identifier(_ text: String, _ name: String) throws(UsherError) -> String {
     guard text.isSCAIdentifier else {
       throw FlowParams.wrong(
-        name, "must be text of at most 256 bytes without control characters")
+        name, "must be text of at most 256 bytes without control characters, and not . or ..")
     }
     return text
   }

@@ -88,6 +88,7 @@ struct SCADemandTests {
     "details without an event, or with nothing that can be read, are unreadable",
     arguments: [
       ("eventId", nil), ("eventId", ""), ("eventId", " "), ("eventId", "a\u{0}"), ("eventId", 1),
+      ("eventId", "."), ("eventId", ".."),
       ("walletOperationId", nil), ("walletOperationId", "\n"),
       ("walletOperationId", .string(String(repeating: "x", count: 257))),
       ("availableVerifications", [[:]]), ("availableVerifications", ["PIN"]),

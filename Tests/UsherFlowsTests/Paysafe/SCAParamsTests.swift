@@ -23,7 +23,7 @@ struct SCAParamsTests {
   @Test("blank, long or unprintable ids are refused with their name")
   func identifiers() throws {
     let long = String(repeating: "x", count: 257)
-    for bad in ["", " ", "\t\n", "\u{2003}", "a\u{0}b", "a\nb", "a\u{7F}", long] {
+    for bad in ["", " ", "\t\n", "\u{2003}", "a\u{0}b", "a\nb", "a\u{7F}", ".", "..", long] {
       #expect(try refusedField { $0.eventId = bad } == "params.eventId")
       #expect(try refusedField { $0.walletOperationId = bad } == "params.walletOperationId")
     }
