@@ -83,10 +83,24 @@ struct TokenPlanTests {
       now += pause
       #expect(try #require(next(record, progress, age: now)) == (.renew, now))
     }
-    progress.renewed()
+    progress.renewed(record, at: Self.issued)
     #expect(progress == TokenPlan.Progress())
     progress.warnedOf = record.details.grant.refreshExpiresAt
     #expect(try #require(next(record, progress, age: 1801)) == (.end, 1800))
+  }
+
+  @Test(
+    "tokens that are due the moment they come are not renewed without a pause",
+    arguments: [(0, 1800), (1, 1800), (900, 1)])
+  func dueAtOnce(life: Int, grantLife: Int) throws {
+    let record = try record(keepAlive: true, life: life, grantLife: grantLife)
+    var progress = TokenPlan.Progress()
+    for pause in [5, 10, 20] {
+      progress.renewed(record, at: Self.issued)
+      #expect(progress.retryAt == Self.issued + .seconds(pause))
+    }
+    progress.renewed(try self.record(keepAlive: true), at: Self.issued)
+    #expect(progress == TokenPlan.Progress())
   }
 
   @Test("nothing is to be done where nothing can be: no refresh token, or a dead grant")

@@ -55,7 +55,7 @@ struct TokenPlan: Sendable, Equatable {
     var warnedOf: Timestamp?
     /// The end of the grant that the owner was told has come.
     var endTold: Timestamp?
-    /// When a renewal that failed is tried again.
+    /// When a renewal that failed, or brought nothing of use, is tried again.
     var retryAt: Timestamp?
     var failures = 0
 
@@ -65,7 +65,11 @@ struct TokenPlan: Sendable, Equatable {
       failures += 1
     }
 
-    mutating func renewed() {
+    /// A token that is due the moment it comes is as good as none: without a pause the provider
+    /// would be asked for the next one again and again.
+    mutating func renewed(_ record: AccountRecord, at now: Timestamp) {
+      let due = TokenPlan.renewal(of: record, record.details.grant.refreshExpiresAt)
+      if let due, due <= now { return failed(at: now) }
       retryAt = nil
       failures = 0
     }

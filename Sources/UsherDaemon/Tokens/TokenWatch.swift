@@ -143,10 +143,11 @@ final class TokenWatch: Sendable {
 
   private func renewed(_ account: AccountID, _ trouble: UsherError?) {
     let now = world.clock.now()
+    let record = book.record(account)
     state.withLock { state in
       state.entries[account]?.isRenewing = false
-      if trouble == nil {
-        state.entries[account]?.progress.renewed()
+      if trouble == nil, let record {
+        state.entries[account]?.progress.renewed(record, at: now)
       } else {
         state.entries[account]?.progress.failed(at: now)
       }
