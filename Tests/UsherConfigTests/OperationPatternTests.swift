@@ -144,11 +144,13 @@ struct OperationPatternTests {
 
   @Test("many stars and long paths take no time to speak of", .timeLimit(.minutes(1)))
   func time() throws {
+    let long = String(repeating: "a", count: 200_000)
     let stars = "GET:/" + String(repeating: "*a", count: 500) + "b"
-    #expect(try !matches(stars, "GET:/" + String(repeating: "a", count: 200_000)))
-    let pattern = try OperationPattern(setting: "GET:" + String(repeating: "/*", count: 500) + "/b")
+    #expect(try !matches(stars, "GET:/" + long))
+    #expect(try matches(stars, "GET:/" + long + "b"))
+    let pattern = try OperationPattern(setting: "GET:/*/b")
     let path = "GET:" + String(repeating: "/a", count: 200_000)
-    for _ in 0..<2000 {
+    for _ in 0..<20_000 {
       guard !pattern.matches(path) else { return #expect(Bool(false)) }
     }
     #expect(try matches("GET:/*", path))
