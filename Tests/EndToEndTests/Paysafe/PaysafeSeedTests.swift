@@ -111,4 +111,35 @@ struct PaysafeSeedEndToEndTests {
       throw TestTrouble("it did not fail with dataError")
     }
   }
+
+  @Test(
+    "a push is approved or refused elsewhere, and the program is told", arguments: [true, false])
+  func push(approves: Bool) async throws {
+    try await signIn()
+    let event = try scene.event()
+    let service = Wallet.instance.authenticationService
+    let request = Wallet.SCAAuthenticationEventChallengeEmbeddedHybridRequest(
+      walletOperationID: event.operation, verification: .init(method: .pushNotification))
+    _ = try await service.sendSCAChallenge(eventID: event.id, request: request)
+    try scene.decide(event.id, approve: approves)
+    let verdict = try await service.awaitSCAApproval(eventID: event.id, request: request)
+    #expect(verdict.status == (approves ? .verified : .rejected))
+  }
+
+  @Test("a redirect's page is presented; what was decided there is asked of the backend")
+  func redirect() async throws {
+    try await signIn()
+    let event = try scene.event()
+    let service = Wallet.instance.authenticationService
+    let request = Wallet.SCAAuthenticationEventChallengeEmbeddedHybridRequest(
+      walletOperationID: event.operation,
+      verification: .init(
+        method: .biometric, channel: .redirect,
+        action: .init(returnURL: "http://127.0.0.1:9/back")))
+    let challenge = try await service.sendSCAChallenge(eventID: event.id, request: request)
+    let page = try #require(challenge.redirectURL)
+    _ = try Web.post(page.absoluteString, form: ["decision": "approve"])
+    let verdict = try await service.awaitSCAApproval(eventID: event.id, request: request)
+    #expect(verdict.status == .verified)
+  }
 }
