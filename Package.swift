@@ -132,7 +132,7 @@ let package = Package(
     .target(
       name: "UsherTestKit",
       dependencies: ["UsherCore", "JSONRPC", "UsherAPI", "UsherConfig", "UsherFlows"],
-      path: "Tests/UsherTestKit", swiftSettings: strict),
+      path: "Tests/UsherTestKit", exclude: ["as_user.py"], swiftSettings: strict),
     tests("UsherCoreTests", ["UsherCore", "UsherTestKit"]),
     tests("JSONRPCTests", ["JSONRPC"]),
     tests(
@@ -167,6 +167,6 @@ let package = Package(
     endToEndTests("Paysafe", ["UsherKit", crypto]),
     endToEndTests("Peers", exclude: ["browser.py", "glewlwyd.py"]),
     endToEndTests("Socket", exclude: ["any_client.py"]),
-    endToEndTests("Survival", exclude: ["as_user.py", "fake_provider.py"]),
+    endToEndTests("Survival", exclude: ["fake_provider.py"]),
   ]
 )

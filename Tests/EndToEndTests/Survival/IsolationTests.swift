@@ -188,3 +188,20 @@ struct IsolationTests {
     #expect(aboutReal.contains("not_found"), "\(method): \(aboutReal)")
   }
 }
+
+extension OtherUser {
+  /// Signs the person of this user in.
+  @discardableResult
+  fileprivate func signIn() throws -> JSONValue {
+    let client = try client()
+    let flow = try client.startFlow()
+    guard let back = try Person.decide(at: flow.page()).location else {
+      throw TestTrouble("no way back")
+    }
+    let reply = try browse(back)
+    try must(reply.status == 200, "the listener answers \(reply.status)")
+    let end = try client.finished(flow)
+    try must(end["status"] == "succeeded", "not signed in: \(end.text)")
+    return end
+  }
+}
