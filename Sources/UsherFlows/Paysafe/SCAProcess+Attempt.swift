@@ -1,3 +1,4 @@
+import JSONRPC
 import UsherAPI
 import UsherCore
 
@@ -68,8 +69,8 @@ extension SCAProcess {
     _ event: FlowEvent<PaysafeCall>, _ challenge: Challenge, _ now: Timestamp
   ) -> Answer {
     switch event {
-    case .called(.attempt(terms.event, challenge.option.verification, value: _), let outcome):
-      return answered(outcome, challenge, now)
+    case .called(.attempt(terms.event, challenge.option.verification, let value), let outcome):
+      return answered(outcome.withoutTexts(repeating: value), challenge, now)
     case .resumed: return inquire(.attempt(challenge))
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
       .woken:
@@ -118,5 +119,32 @@ extension SCAProcess {
       return show(challenge, .rateLimited(refusal.word, for: after), now)
     case .unavailable, .expired, .exhausted, .other: return .fail(refusal.failure)
     }
+  }
+}
+
+extension CallOutcome {
+  /// Without the provider's texts for people that repeat what was typed: those are shown and kept.
+  ///
+  /// `HTTPReply.withoutEchoes(of:)` leaves values as short as a code or PIN, and answers that are no
+  /// refusal. Here the whole text goes: a gap in it would tell what a very short value was.
+  fileprivate func withoutTexts(repeating value: Secret) -> CallOutcome {
+    guard case .reply(var reply) = self, var members = reply.jsonObject else { return self }
+    members.dropText("statusReason", repeating: value)
+    if var error = members["error"]?.objectValue {
+      error.dropText("message", repeating: value)
+      // A plain word is the provider's own, and decides what comes next.
+      if error["code"]?.stringValue.map(SCADemand.Offer.isWord) != true {
+        error.dropText("code", repeating: value)
+      }
+      members["error"] = .object(error)
+    }
+    reply.body = JSONValue.object(members).encoded()
+    return .reply(reply)
+  }
+}
+
+extension [String: JSONValue] {
+  fileprivate mutating func dropText(_ name: String, repeating value: Secret) {
+    if self[name]?.stringValue?.contains(value.revealed()) ?? false { self[name] = nil }
   }
 }

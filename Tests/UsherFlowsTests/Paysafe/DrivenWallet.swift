@@ -185,9 +185,11 @@ enum WalletReplies {
     ]
   }
 
-  static func refusal(_ status: Int, _ code: String, retryAfter: String? = nil) -> HTTPReply {
+  static func refusal(
+    _ status: Int, _ code: String, message: JSONValue = "so it is", retryAfter: String? = nil
+  ) -> HTTPReply {
     reply(
-      ["error": ["code": .string(code), "message": "so it is"]], status: status,
+      ["error": ["code": .string(code), "message": message]], status: status,
       headers: retryAfter.map { ["retry-after": $0] } ?? [:])
   }
 

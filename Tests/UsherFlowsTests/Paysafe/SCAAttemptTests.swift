@@ -78,6 +78,33 @@ struct SCAAttemptTests {
     #expect(driven.failure?.provider?.code == "REJECTED")
   }
 
+  @Test("that the provider repeats in its texts is not shown, however short it is")
+  func echoed() throws {
+    for status in ["FAILED", "REJECTED", "VERIFIED"] {
+      var driven = try DrivenSCA.challenged()
+      driven.enter("334455")
+      driven.answer(
+        WalletReplies.verdict(.string(status), ["statusReason": "you typed 334455, dear"]))
+      let told = driven.problem?.provider ?? driven.failure?.provider
+      #expect(told?.code == (status == "VERIFIED" ? nil : status))
+      #expect(told?.message == nil && driven.result?["statusReason"] == nil)
+    }
+    var driven = try DrivenSCA.challenged()
+    driven.enter("334455")
+    driven.answer(WalletReplies.refusal(400, "BAD 334455", message: "334455 is bad"))
+    #expect(driven.failure?.provider?.code == "http_400")
+    #expect(driven.failure?.provider?.message == nil)
+    #expect(driven.failure?.message.contains("334455") == false)
+  }
+
+  @Test("of a password that is part of the provider's own code changes nothing")
+  func echoedWord() throws {
+    var driven = try DrivenSCA.withPIN()
+    driven.submit(.password(Secret("E")))
+    driven.answer(WalletReplies.refusal(409, "CHALLENGE_REQUIRED"))
+    #expect(driven.problem?.reason == "challenge_expired")
+  }
+
   @Test("that cannot be a code is refused and costs nothing")
   func impossible() throws {
     var driven = try DrivenSCA.challenged()
