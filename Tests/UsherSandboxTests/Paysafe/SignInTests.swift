@@ -17,6 +17,8 @@ struct PaysafeSignInTests {
     let parameters = try reply.parameters()
     #expect(Set(parameters.keys) == ["code", "state"])
     #expect(parameters["state"] == "a&b")
+    let again = try await bank.login(on: page, ["username": "alice", "pin": "2468"])
+    #expect(again.status == 400, "a page leads back once")
   }
 
   @Test("the address does in place of the name, and is counted as the same")
