@@ -39,6 +39,7 @@ final class VerificationDesk: Sendable {
     var listeners: [Listener] = []
     var expiresAt: Timestamp?
     var accessToken: Secret?
+    var isClosed = false
   }
 
   struct Current {
@@ -66,6 +67,7 @@ final class VerificationDesk: Sendable {
   /// Ends all tasks; the daemon is left as it is.
   func close() {
     orders.finish()
+    standing.withLock { $0.isClosed = true }
     leave()
     news.finish()
   }
@@ -109,7 +111,7 @@ extension VerificationDesk.Standing {
   fileprivate mutating func forget() {
     current = nil
     expiresAt = nil
-    listeners.forEach { $0.finish() }
+    for listener in listeners { listener.finish() }
     listeners = []
   }
 }
@@ -196,6 +198,7 @@ extension VerificationDesk {
     _ session: FlowSession, _ phone: PhoneRequest?, _ news: VerificationNews, _ client: UsherClient
   ) {
     standing.withLock { standing in
+      guard !standing.isClosed else { return }
       standing.count += 1
       let number = standing.count
       standing.expiresAt = session.flow.codeExpiry

@@ -1,0 +1,226 @@
+import JSONRPC
+import Synchronization
+import Testing
+import UsherKit
+
+/// How a flow of kind verifyPhone stands (the daemon's page Truecaller).
+struct PhoneStanding: Sendable {
+  var state: String
+  var status = "active"
+  var step = #"{"type":"wait","for":"the provider"}"#
+  var problem = "null"
+  var result = "null"
+  var failure = "null"
+
+  static let creating = PhoneStanding(state: "creating")
+  static let otpReceived = PhoneStanding(state: "otpReceived")
+  static let verificationComplete = PhoneStanding(state: "verificationComplete")
+  static let verifiedBefore = PhoneStanding(state: "verifiedBefore")
+  static let otpInitiated = asking()
+
+  static func asking(_ problem: String? = nil, code: Int = 10) -> PhoneStanding {
+    PhoneStanding(
+      state: "otpInitiated",
+      step: #"""
+        {"type":"enterCode","purpose":"otp","channel":"sms","maskedTarget":"+91 ••• 210",\#
+        "digits":6,"expiresAt":"2030-01-01T00:01:00Z","resendAt":"2030-01-01T00:01:00Z",\#
+        "alsoAsk":[]}
+        """#,
+      problem: problem.map {
+        #"""
+        {"reason":"\#($0)","title":"t","message":"what went wrong",\#
+        "provider":{"name":"truecaller","code":"\#(code)","error":"4220"}}
+        """#
+      } ?? "null")
+  }
+
+  static func trying(_ state: String) -> PhoneStanding {
+    PhoneStanding(
+      state: state,
+      problem: #"{"reason":"provider_unreachable","title":"t","message":"away"}"#)
+  }
+
+  static func succeeded(_ state: String) -> PhoneStanding {
+    PhoneStanding(
+      state: state, status: "succeeded", step: "null",
+      result: #"{"account":"acc_1","profile":\#(PhoneDaemon.profile)}"#)
+  }
+
+  static func failed(
+    _ state: String, _ reason: String, code: Int, status: String = "failed"
+  ) -> PhoneStanding {
+    PhoneStanding(
+      state: state, status: status, step: "null",
+      failure: #"""
+        {"reason":"\#(reason)","title":"t","message":"why it failed","retryable":false,\#
+        "provider":{"name":"truecaller","code":"\#(code)"}}
+        """#)
+  }
+
+  func flow(_ id: String, _ revision: Int) -> String {
+    #"""
+    {"id":"\#(id)","provider":"truecaller","kind":"verifyPhone","status":"\#(status)",\#
+    "state":"\#(state)","revision":\#(revision),"step":\#(step),"problem":\#(problem),\#
+    "result":\#(result),"failure":\#(failure),"createdAt":"2030-01-01T00:00:00Z",\#
+    "updatedAt":"2030-01-01T00:00:00Z","expiresAt":"2030-01-01T00:10:00Z"}
+    """#
+  }
+}
+
+/// A daemon whose flows do what is said beforehand, whenever it is asked.
+final class PhoneDaemon: Sendable {
+  /// What an input does.
+  enum Answer: Sendable {
+    case goesOn([PhoneStanding])
+    case refused(String)
+  }
+
+  private struct Played {
+    var flows: [String: [PhoneStanding]] = [:]
+    var waiting: [(call: Call, peer: Peer)] = []
+    var begins: ArraySlice<[PhoneStanding]>
+    var answers: ArraySlice<Answer>
+    var heard: [(method: String, params: JSONValue)] = []
+  }
+
+  private let played: Mutex<Played>
+  private let isForgetful: Bool
+
+  /// - Parameters:
+  ///   - begins: What each flow does that is begun, until it stands.
+  ///   - answers: What each input does.
+  ///   - tokens: Whether it gives tokens.
+  init(begins: [[PhoneStanding]], answers: [Answer] = [], tokens: Bool = true) {
+    played = Mutex(Played(begins: begins[...], answers: answers[...]))
+    isForgetful = !tokens
+  }
+
+  /// What was asked but for `flow.wait` and `flow.get`, in order.
+  var methods: [String] { played.withLock { $0.heard.map(\.method) } }
+
+  func params(of method: String) -> [JSONValue] {
+    played.withLock { $0.heard.filter { $0.method == method }.map(\.params) }
+  }
+
+  func run<Value>(_ body: (_ socketPath: String) async throws -> Value) async throws -> Value {
+    try await FakeDaemon.run { peer in
+      while true { try await self.answer(try await peer.next(), peer) }
+    } _: { daemon in
+      try await body(daemon.path)
+    }
+  }
+
+  /// Something happens to a flow that nobody asked for.
+  func happens(_ standing: PhoneStanding, to id: String = "flw_1") async throws {
+    try await append([standing], to: id)
+  }
+
+  private func answer(_ call: Call, _ peer: Peer) async throws {
+    if !["flow.wait", "flow.get", "rpc.cancel"].contains(call.method) {
+      played.withLock { $0.heard.append((call.method, call.params)) }
+    }
+    let id = call.params["flow"]?.stringValue ?? ""
+    switch call.method {
+    case "flow.start": try await start(call, peer)
+    case "flow.get": try await peer.reply(call, try reply(id))
+    case "flow.wait":
+      played.withLock { $0.waiting.append((call, peer)) }
+      try await wake()
+    case "flow.submit": try await submit(call, peer, id)
+    case "flow.list": try await peer.reply(call, list())
+    case "flow.cancel":
+      try await append([.failed("otpInitiated", "cancelled", code: 3, status: "cancelled")], to: id)
+      try await peer.reply(call, try reply(id))
+    case "token.get":
+      if isForgetful { return try await peer.fail(call, Self.error("permission_denied")) }
+      try await peer.reply(
+        call,
+        #"""
+        {"accessToken":"at-1","tokenType":"Bearer","expiresAt":null,"scope":"","account":"acc_1"}
+        """#)
+    case "rpc.cancel": break
+    default: Issue.record("nobody expected \(call.method)")
+    }
+  }
+
+  private func start(_ call: Call, _ peer: Peer) async throws {
+    let (id, rest) = played.withLock { played in
+      let id = "flw_\(played.flows.count + 1)"
+      let standings = played.begins.popFirst() ?? []
+      played.flows[id] = Array(standings.prefix(1))
+      return (id, Array(standings.dropFirst()))
+    }
+    try await peer.reply(call, try reply(id))
+    for standing in rest { try await append([standing], to: id) }
+  }
+
+  private func submit(_ call: Call, _ peer: Peer, _ id: String) async throws {
+    let (answer, revision) = played.withLock { ($0.answers.popFirst(), $0.flows[id]?.count) }
+    #expect(call.params["revision"]?.integerValue == revision.map { Int64($0) })
+    switch answer {
+    case .goesOn(let standings):
+      try await append(standings, to: id)
+      try await peer.reply(call, try reply(id))
+    case .refused(let error): try await peer.fail(call, error)
+    case nil: Issue.record("nobody expected this input")
+    }
+  }
+
+  private func append(_ standings: [PhoneStanding], to id: String) async throws {
+    played.withLock { $0.flows[id]?.append(contentsOf: standings) }
+    try await wake()
+  }
+
+  private func wake() async throws {
+    let ready = played.withLock { played in
+      let lengths = played.flows.mapValues(\.count)
+      let isReady = { (call: Call) in
+        lengths[call.params["flow"]?.stringValue ?? "", default: 0]
+          > Int(call.params["revision"]?.integerValue ?? 0)
+      }
+      defer { played.waiting.removeAll { isReady($0.call) } }
+      return played.waiting.filter { isReady($0.call) }
+    }
+    for (call, peer) in ready {
+      let since = Int(call.params["revision"]?.integerValue ?? 0)
+      try await peer.reply(call, try reply(call.params["flow"]?.stringValue ?? "", since))
+    }
+  }
+
+  /// - Parameter since: Nil: without the transitions.
+  private func reply(_ id: String, _ since: Int? = nil) throws -> String {
+    let flow = played.withLock { $0.flows[id] ?? [] }
+    let body = try #require(flow.last).flow(id, flow.count)
+    guard let since else { return #"{"flow":\#(body)}"# }
+    let transitions = flow.enumerated().dropFirst(since).map { index, standing in
+      #"{"revision":\#(index + 1),"state":"\#(standing.state)","at":"2030-01-01T00:00:00Z"}"#
+    }
+    return #"{"flow":\#(body),"transitions":[\#(transitions.joined(separator: ","))]}"#
+  }
+
+  private func list() -> String {
+    let flows = played.withLock { $0.flows }.compactMap { id, flow in
+      flow.last.map { last in
+        var bare = last
+        bare.step = "null"
+        return bare.flow(id, flow.count)
+      }
+    }
+    return #"{"flows":[\#(flows.joined(separator: ","))]}"#
+  }
+
+  static func error(_ reason: String, field: String? = nil) -> String {
+    let field = field.map { #","field":"\#($0)""# } ?? ""
+    return #"""
+      {"code":-32602,"message":"why not","data":{"reason":"\#(reason)","retryable":false,\#
+      "correlationId":"cor_1"\#(field)}}
+      """#
+  }
+
+  static let profile = #"""
+    {"firstName":"Asha","lastName":"Rao","phoneNumber":"919876543210","countryCode":"IN",\#
+    "gender":"female","street":null,"city":"Pune","zipcode":null,"facebookID":null,\#
+    "twitterID":null,"email":null,"url":null,"avatarUrl":null,"jobTitle":null,\#
+    "companyName":null,"isVerified":true,"isAmbassador":false,"requestTime":1800000000.25}
+    """#
+}

@@ -1,0 +1,267 @@
+import JSONRPC
+import Testing
+import UsherCore
+
+@testable import UsherKit
+
+/// The SDK's calls against a played daemon.
+@Suite("Truecaller's SDK", .timeLimit(.minutes(1)))
+struct TruecallerTests {
+  /// The program's end: it hears, and is where numbers are entered.
+  private final class Ear: TCTrueSDKDelegate, TCTrueSDKViewDelegate {
+    let events: AsyncStream<TCVerificationEvent>
+    private let feed: AsyncStream<TCVerificationEvent>.Continuation
+
+    init() { (events, feed) = AsyncStream.makeStream() }
+
+    func verificationStatusChanged(to state: TCVerificationState) { feed.yield(.state(state)) }
+    func didReceive(_ profile: TCTrueProfile) { feed.yield(.profile(profile)) }
+    func didFailToReceiveTrueProfileWithError(_ error: TCError) { feed.yield(.failed(error)) }
+  }
+
+  /// A minute before the codes of `PhoneStanding` expire, less a bit.
+  private struct FixedClock: Clock {
+    var time = Timestamp(seconds: 1_893_456_000.5)
+    func now() -> Timestamp { time }
+  }
+
+  private let ear = Ear()
+
+  private func sdk(_ path: String, at time: Double? = nil) -> TCTrueSDK {
+    let clock = time.map { FixedClock(time: Timestamp(seconds: $0)) } ?? FixedClock()
+    let sdk = TCTrueSDK(provider: "truecaller", socketPath: path, clock: clock)
+    sdk.delegate = ear
+    sdk.viewDelegate = ear
+    return sdk
+  }
+
+  private let completes = PhoneDaemon.Answer.goesOn([
+    .otpReceived, .verificationComplete, .succeeded("verificationComplete"),
+  ])
+
+  @Test("without a viewDelegate it is error 17, and nothing is asked")
+  func noViewDelegate() async throws {
+    let daemon = PhoneDaemon(begins: [])
+    try await daemon.run { path in
+      let sdk = sdk(path)
+      sdk.viewDelegate = nil
+      var events = ear.events.makeAsyncIterator()
+      sdk.requestVerification(forPhone: "9876543210", countryCode: "IN")
+      #expect(await events.next()?.code == 17)
+    }
+    #expect(daemon.methods == [])
+  }
+
+  @Test("a wrong code is told by its error alone, and the next may be right")
+  func wrongCode() async throws {
+    let daemon = PhoneDaemon(
+      begins: [[.creating, .otpInitiated]],
+      answers: [.goesOn([.otpReceived, .asking("wrong_code")]), completes])
+    try await daemon.run { path in
+      let sdk = sdk(path)
+      var events = ear.events.makeAsyncIterator()
+      sdk.requestVerification(forPhone: "9876543210", countryCode: "IN")
+      #expect(await events.next() == .state(.otpInitiated))
+      sdk.verifySecurityCode("000000", andUpdateFirstname: "Asha", lastName: "")
+      #expect(await events.next() == .state(.otpReceived))
+      let wrong = await events.next()
+      #expect(wrong?.code == 10 && wrong?.error?.serverCode == "4220")
+      #expect(sdk.tokenTtl() == 60 && sdk.accessTokenForOTPVerification() == nil)
+      sdk.verifySecurityCode("123456", andUpdateFirstname: "Asha", lastName: "")
+      #expect(await events.next() == .state(.otpReceived))
+      #expect(await events.next() == .state(.verificationComplete))
+      #expect(await events.next()?.profile?.city == "Pune")
+      #expect(sdk.tokenTtl() == nil && sdk.accessTokenForOTPVerification() == "at-1")
+    }
+  }
+
+  @Test("the same wrong name twice is told twice, though the flow does not change")
+  func sameProblem() async throws {
+    let daemon = PhoneDaemon(
+      begins: [[.creating, .otpInitiated]],
+      answers: [.goesOn([.asking("invalid_name", code: 18)]), .goesOn([])])
+    try await daemon.run { path in
+      let sdk = sdk(path)
+      var events = ear.events.makeAsyncIterator()
+      sdk.requestVerification(forPhone: "9876543210", countryCode: "IN")
+      #expect(await events.next() == .state(.otpInitiated))
+      for _ in 0..<2 {
+        sdk.verifySecurityCode("123456", andUpdateFirstname: "7", lastName: "")
+        #expect(await events.next()?.code == 18)
+      }
+    }
+  }
+
+  @Test("the same number again asks for another code of the same verification")
+  func sameNumber() async throws {
+    let daemon = PhoneDaemon(
+      begins: [[.creating, .otpInitiated]],
+      answers: [
+        .goesOn([.asking("rate_limited")]), .goesOn([.creating, .otpInitiated]),
+      ])
+    try await daemon.run { path in
+      let sdk = sdk(path)
+      var events = ear.events.makeAsyncIterator()
+      sdk.requestVerification(forPhone: "9876543210", countryCode: "IN")
+      #expect(await events.next() == .state(.otpInitiated))
+      sdk.requestVerification(forPhone: "9876543210", countryCode: "in")
+      #expect(await events.next()?.code == 10)
+      sdk.requestVerification(forPhone: "9876543210", countryCode: "IN")
+      #expect(await events.next() == .state(.otpInitiated))
+    }
+    #expect(daemon.methods == ["flow.start", "flow.submit", "flow.submit"])
+    for params in daemon.params(of: "flow.submit") {
+      #expect(params["input"] == ["type": "enterCode", "resend": true])
+    }
+  }
+
+  @Test("another number takes the place of the first, of which nothing more is told")
+  func anotherNumber() async throws {
+    let daemon = PhoneDaemon(
+      begins: [[.creating, .otpInitiated], [.failed("creating", "invalid_request", code: 14)]])
+    try await daemon.run { path in
+      let sdk = sdk(path)
+      var events = ear.events.makeAsyncIterator()
+      sdk.requestVerification(forPhone: "9876543210", countryCode: "IN")
+      #expect(await events.next() == .state(.otpInitiated))
+      sdk.requestVerification(forPhone: "123", countryCode: "IN")
+      #expect(await events.next()?.code == 14)
+      #expect(sdk.tokenTtl() == nil)
+    }
+    #expect(daemon.methods == ["flow.start", "flow.cancel", "flow.start"])
+  }
+
+  @Test("a code that cannot be one is an error, and the verification goes on")
+  func malformedCode() async throws {
+    let daemon = PhoneDaemon(
+      begins: [[.creating, .otpInitiated]],
+      answers: [.refused(PhoneDaemon.error("invalid_input", field: "input.code")), completes])
+    try await daemon.run { path in
+      let sdk = sdk(path)
+      var events = ear.events.makeAsyncIterator()
+      sdk.requestVerification(forPhone: "9876543210", countryCode: "IN")
+      #expect(await events.next() == .state(.otpInitiated))
+      await #expect(throws: TCError(.internal, "why not")) {
+        try await sdk.verify(code: "12", firstName: "Asha", lastName: "")
+      }
+      let profile = try await sdk.verify(code: "123456", firstName: "Asha", lastName: "")
+      #expect(profile.lastName == "Rao" && sdk.accessTokenForOTPVerification() == "at-1")
+    }
+  }
+
+  @Test("a stream tells what the delegate hears, and ends with the profile")
+  func stream() async throws {
+    let daemon = PhoneDaemon(
+      begins: [[.creating, .verifiedBefore, .succeeded("verifiedBefore")]], tokens: false)
+    try await daemon.run { path in
+      let sdk = sdk(path)
+      sdk.viewDelegate = nil
+      var told: [TCVerificationEvent] = []
+      for await event in sdk.verification(forPhone: "9876543210", countryCode: "IN") {
+        told.append(event)
+      }
+      #expect(told.first == .state(.verifiedBefore) && told.last?.profile?.isVerified == true)
+      #expect(told.count == 2)
+      var events = ear.events.makeAsyncIterator()
+      for event in told { #expect(await events.next() == event) }
+      #expect(sdk.accessTokenForOTPVerification() == nil, "a rule keeps it from the program")
+    }
+  }
+
+  @Test("after a restart of the program a code is still handed in")
+  func restarted() async throws {
+    let daemon = PhoneDaemon(begins: [[.creating, .otpInitiated]], answers: [completes])
+    try await daemon.run { path in
+      let before = sdk(path)
+      var events = before.verification(forPhone: "9876543210", countryCode: "IN")
+        .makeAsyncIterator()
+      #expect(await events.next() == .state(.otpInitiated))
+      let profile = try await sdk(path).verify(code: "123456", firstName: "Asha", lastName: "")
+      #expect(profile.firstName == "Asha")
+      withExtendedLifetime(before) {}
+    }
+    #expect(daemon.methods.prefix(3) == ["flow.start", "flow.list", "flow.submit"])
+  }
+
+  @Test("a code that nothing waits for is an error, also before the code was sent")
+  func nothingWaits() async throws {
+    let daemon = PhoneDaemon(begins: [[.creating]])
+    try await daemon.run { path in
+      let sdk = sdk(path)
+      var events = ear.events.makeAsyncIterator()
+      sdk.verifySecurityCode("123456", andUpdateFirstname: "Asha", lastName: "")
+      #expect(await events.next()?.code == 10)
+      sdk.requestVerification(forPhone: "9876543210", countryCode: "IN")
+      sdk.verifySecurityCode("123456", andUpdateFirstname: "Asha", lastName: "")
+      #expect(await events.next()?.code == 10)
+    }
+    #expect(daemon.methods == ["flow.list", "flow.start"])
+  }
+
+  @Test("a verification that ends while a code is waited for is told")
+  func expires() async throws {
+    let daemon = PhoneDaemon(begins: [[.creating, .otpInitiated]])
+    try await daemon.run { path in
+      let sdk = sdk(path)
+      var events = ear.events.makeAsyncIterator()
+      sdk.requestVerification(forPhone: "9876543210", countryCode: "IN")
+      #expect(await events.next() == .state(.otpInitiated))
+      try await daemon.happens(.failed("otpInitiated", "expired", code: 3, status: "expired"))
+      #expect(await events.next()?.code == 3)
+      #expect(sdk.tokenTtl() == nil)
+    }
+  }
+
+  @Test("a daemon that is not there is the network's error")
+  func noDaemon() async {
+    let sdk = sdk("/tmp/usher-no-such-socket")
+    var told: [TCVerificationEvent] = []
+    for await event in sdk.verification(forPhone: "9876543210", countryCode: "IN") {
+      told.append(event)
+    }
+    #expect(told.map(\.code) == [9])
+  }
+
+  @Test(
+    "the time that is left is in whole seconds, and never below 0",
+    arguments: [(1_893_456_000.5, 60), (1_893_456_059.999, 1), (1_893_456_061, 0)])
+  func timeToLive(now: Double, left: Int) async throws {
+    let daemon = PhoneDaemon(begins: [[.creating, .otpInitiated]])
+    try await daemon.run { path in
+      let sdk = sdk(path, at: now)
+      #expect(sdk.tokenTtl() == nil)
+      var events = ear.events.makeAsyncIterator()
+      sdk.requestVerification(forPhone: "9876543210", countryCode: "IN")
+      _ = await events.next()
+      #expect(sdk.tokenTtl() == left)
+    }
+  }
+
+  @Test("the delegates are not kept alive")
+  func weakDelegates() {
+    let sdk = TCTrueSDK(socketPath: "/tmp/usher-no-such-socket")
+    do {
+      let ear = Ear()
+      sdk.delegate = ear
+      sdk.viewDelegate = ear
+      #expect(sdk.delegate === ear && sdk.viewDelegate === ear)
+    }
+    #expect(sdk.delegate == nil && sdk.viewDelegate == nil)
+  }
+
+  @Test("the app's key is not printed")
+  func secrets() {
+    let app = PhoneRequest.App(key: Secret("canary"), link: "l")
+    var text = ""
+    dump(PhoneRequest(phone: "1", countryCode: "IN", app: app), to: &text)
+    #expect(text.contains("<secret>") && !text.contains("canary"))
+  }
+}
+
+extension TCVerificationEvent {
+  fileprivate var error: TCError? { if case .failed(let error) = self { error } else { nil } }
+  fileprivate var code: Int? { error?.getErrorCode().rawValue }
+  fileprivate var profile: TCTrueProfile? {
+    if case .profile(let profile) = self { profile } else { nil }
+  }
+}

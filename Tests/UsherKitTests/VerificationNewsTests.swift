@@ -1,0 +1,165 @@
+import FoundationEssentials
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherCore
+
+@testable import UsherKit
+
+@Suite("What a verification tells")
+struct VerificationNewsTests {
+  private func flow(_ standing: PhoneStanding, _ revision: Int) throws -> Flow {
+    try JSONDecoder().decode(Flow.self, from: Data(standing.flow("flw_1", revision).utf8))
+  }
+
+  /// What is told of a flow that is seen each time it moves on.
+  private func told(_ standings: PhoneStanding...) throws -> [String] {
+    var news = VerificationNews()
+    return try standings.enumerated().flatMap { index, standing in
+      news.take(try flow(standing, index + 1), []).map(\.word)
+    }
+  }
+
+  /// What is told of a flow that is seen at its end only.
+  private func toldAtOnce(_ standings: PhoneStanding...) throws -> [String] {
+    var news = VerificationNews()
+    let transitions = standings.enumerated().map { index, standing in
+      Transition(revision: index + 1, state: standing.state, at: .earliest)
+    }
+    let last = try #require(standings.last)
+    return news.take(try flow(last, standings.count), transitions).map(\.word)
+  }
+
+  @Test("each state once, in order, before the profile; those of success with the end")
+  func order() throws {
+    let all = ["otpInitiated", "otpReceived", "verificationComplete", "profile"]
+    #expect(
+      try told(
+        .creating, .otpInitiated, .otpReceived, .verificationComplete,
+        .trying("verificationComplete"), .succeeded("verificationComplete")) == all)
+    #expect(
+      try toldAtOnce(
+        .creating, .otpInitiated, .otpReceived, .verificationComplete,
+        .trying("verificationComplete"), .succeeded("verificationComplete")) == all)
+    #expect(
+      try told(.creating, .otpInitiated, .otpReceived, .verificationComplete)
+        == ["otpInitiated", "otpReceived"])
+    #expect(
+      try told(.creating, .verifiedBefore, .succeeded("verifiedBefore"))
+        == ["verifiedBefore", "profile"])
+  }
+
+  @Test("a profile that cannot be had fails after the state")
+  func failsAfterSuccess() throws {
+    #expect(
+      try told(.creating, .verifiedBefore, .failed("verifiedBefore", "provider_rejected", code: 15))
+        == ["verifiedBefore", "failed 15"])
+  }
+
+  @Test("the way back after a wrong code is its error, another code is otpInitiated again")
+  func backAndAgain() throws {
+    #expect(
+      try told(
+        .creating, .otpInitiated, .otpReceived, .asking("wrong_code"), .otpReceived,
+        .asking("wrong_code"), .creating, .otpInitiated)
+        == [
+          "otpInitiated", "otpReceived", "failed 10", "otpReceived", "failed 10", "otpInitiated",
+        ])
+    #expect(
+      try toldAtOnce(.creating, .otpInitiated, .otpReceived, .asking("wrong_code"))
+        == ["otpInitiated", "otpReceived", "failed 10"])
+  }
+
+  @Test("a server that the daemon asks again is not told before the end")
+  func waiting() throws {
+    #expect(
+      try told(
+        .creating, .trying("creating"), .failed("creating", "provider_unreachable", code: 9))
+        == ["failed 9"])
+  }
+
+  @Test("nothing is told twice, nor what happened after the flow was seen")
+  func once() throws {
+    var news = VerificationNews()
+    let seen = try flow(.otpInitiated, 2)
+    let later = ["creating", "otpInitiated", "otpReceived"].enumerated().map { index, state in
+      Transition(revision: index + 1, state: state, at: .earliest)
+    }
+    #expect(news.take(seen, later).map(\.word) == ["otpInitiated"])
+    #expect(news.take(seen, later).isEmpty)
+    #expect(news.take(try flow(.otpReceived, 3), later).map(\.word) == ["otpReceived"])
+  }
+
+  @Test("of a flow that is taken up only what comes is told")
+  func takenUp() throws {
+    let seen = try flow(.asking("wrong_code"), 4)
+    var news = VerificationNews(takingUp: seen)
+    #expect(news.take(seen, []).isEmpty)
+    #expect(news.take(try flow(.otpReceived, 5), []).map(\.word) == ["otpReceived"])
+  }
+
+  @Test("the SDK's numbers")
+  func numbers() {
+    #expect(TCVerificationState.allCases.map(\.rawValue) == [0, 1, 2, 3])
+    #expect(TCTrueSDKErrorCode.allCases.map(\.rawValue) == Array(1...20))
+    for state in TCVerificationState.allCases {
+      #expect(TCVerificationState(word: "\(state)") == state)
+    }
+    #expect(TCVerificationState(word: "creating") == nil)
+  }
+
+  @Test("every member of a profile, and none of them")
+  func profile() {
+    let texts = [
+      "firstName", "lastName", "phoneNumber", "countryCode", "street", "city", "zipcode",
+      "facebookID", "twitterID", "email", "url", "avatarUrl", "jobTitle", "companyName",
+    ]
+    var members = Dictionary(uniqueKeysWithValues: texts.map { ($0, JSONValue.string("a \($0)")) })
+    members["gender"] = "male"
+    members["isAmbassador"] = true
+    members["requestTime"] = 1_800_000_000.25
+    let profile = TCTrueProfile(.object(members))
+    let told = [
+      profile.firstName, profile.lastName, profile.phoneNumber, profile.countryCode,
+      profile.street, profile.city, profile.zipCode, profile.facebookID, profile.twitterID,
+      profile.email, profile.url, profile.avatarURL, profile.jobTitle, profile.companyName,
+    ]
+    #expect(told == texts.map { "a \($0)" })
+    #expect(profile.gender == .male && profile.isAmbassador && !profile.isVerified)
+    #expect(profile.requestTime == Date(timeIntervalSince1970: 1_800_000_000.25))
+    let none = TCTrueProfile(["firstName": nil, "gender": "notSpecified", "requestTime": nil])
+    #expect(none == TCTrueProfile([:]) && none.firstName == nil && none.gender == .notSpecified)
+  }
+
+  @Test("the daemon's number is the error's; where it has none, the nearest")
+  func errors() {
+    for code in 1...20 {
+      let word = ProviderWord(
+        name: ProviderName("truecaller"), code: String(code), error: "4220",
+        message: "its own words")
+      let error = TCError(Setback(.rejected, "ours", provider: word))
+      #expect(error.getErrorCode().rawValue == code)
+      #expect(error.message == "its own words" && error.serverCode == "4220")
+    }
+    let nearest: [Setback.Kind: Int] = [
+      .unavailable: 9, .cancelled: 3, .expired: 3, .notPermitted: 12, .invalidRequest: 14,
+    ]
+    for kind in Setback.Kind.allCases {
+      let error = TCError(Setback(kind, "why", retryAfter: .seconds(1)))
+      #expect(error.getErrorCode().rawValue == nearest[kind, default: 10])
+      #expect(error.message == "why" && error.retryAfter == .seconds(1))
+    }
+    let code = TCError(Setback(.invalidRequest, "why", field: "input.code"))
+    #expect(code.getErrorCode() == .internal && code.description == "why (TCError 10)")
+  }
+}
+
+extension TCVerificationEvent {
+  fileprivate var word: String {
+    switch self {
+    case .state(let state): "\(state)"
+    case .profile: "profile"
+    case .failed(let error): "failed \(error.getErrorCode().rawValue)"
+    }
+  }
+}
