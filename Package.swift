@@ -168,5 +168,6 @@ let package = Package(
     endToEndTests("Peers", exclude: ["browser.py", "glewlwyd.py"]),
     endToEndTests("Socket", exclude: ["any_client.py"]),
     endToEndTests("Survival", exclude: ["fake_provider.py"]),
+    endToEndTests("Truecaller", ["UsherKit"]),
   ]
 )

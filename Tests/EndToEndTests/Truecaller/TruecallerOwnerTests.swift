@@ -1,0 +1,90 @@
+import Foundation
+import JSONRPC
+import Testing
+import UsherTestKit
+
+/// Who has verified a number is one user of the machine, not the machine.
+@Suite(
+  "Truecaller: two users of one machine", .serialized, .timeLimit(.minutes(2)),
+  .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can be two users; run this as root"))
+struct TruecallerOwnerTests {
+  private let scene: TruecallerScene
+  private let asha: OtherUser
+  private let bala: OtherUser
+
+  init() throws {
+    scene = try TruecallerScene(
+      more: """
+        [access]
+        group = "4242"
+        """)
+    asha = try OtherUser(4001, groups: "4242", at: scene.daemon)
+    bala = try OtherUser(4002, groups: "4242", at: scene.daemon)
+  }
+
+  @Test("a number that one user verified is not verifiedBefore for another: he needs the code")
+  func notForOthers() throws {
+    let (ashas, balas) = (scene.at(try asha.client()), scene.at(try bala.client()))
+    let mine = try ashas.verified()
+    // For her it is.
+    #expect(try ashas.verify()["state"] == "verifiedBefore")
+    let flow = try balas.verify()
+    #expect(flow["state"] == "otpInitiated", "\(flow.text)")
+    #expect(flow.stepType == "enterCode")
+    #expect(flow["result"] == .null)
+    #expect(try scene.messages().count == 2)
+    #expect(try balas.app.call("account.list")["accounts"] == [])
+    #expect(
+      try balas.app.reason(of: "token.get", ["provider": "truecaller"]) == "interaction_required")
+    #expect(
+      try balas.app.reason(
+        of: "token.get", ["account": mine["result"]?["account"] ?? .null]) == "not_found")
+  }
+
+  @Test("each user is an installation of his own, the same one each time and after a restart")
+  func installations() throws {
+    let (ashas, balas) = (scene.at(try asha.client()), scene.at(try bala.client()))
+    _ = try ashas.verify()
+    _ = try balas.verify()
+    _ = try ashas.verify("9876543211")
+    try scene.daemon.restart()
+    _ = try scene.at(try asha.client()).verify()
+    let all = try scene.installations()
+    #expect(all.map { $0["requests"]?.integerValue }.sorted { ($0 ?? 0) < ($1 ?? 0) } == [1, 3])
+    let ids = all.compactMap { $0["deviceId"]?.stringValue }
+    #expect(Set(ids).count == 2)
+    let machine =
+      (try? String(contentsOfFile: "/etc/machine-id", encoding: .utf8))?
+      .trimmingCharacters(in: .whitespacesAndNewlines) ?? ""
+    for id in ids {
+      #expect(UUID(uuidString: id) != nil, "\(id)")
+      let bare = id.lowercased().replacing("-", with: "")
+      #expect(machine.isEmpty || bare != machine.lowercased())
+    }
+  }
+
+  @Test("the same user of another machine is another installation too")
+  func otherMachine() throws {
+    let other = try DaemonUnderTest(config: scene.sandbox.truecaller())
+    _ = try other.usherctl(
+      ["credential", "set", "truecaller-app-key"], input: TruecallerScene.appKey)
+    try scene.verified()
+    let there = TruecallerScene(scene.sandbox, other, try other.client())
+    #expect(try there.verify()["state"] == "otpInitiated")
+    #expect(try scene.installations().count == 2)
+  }
+
+  @Test("another's verification cannot be seen, answered or ended")
+  func flows() throws {
+    let (ashas, balas) = (scene.at(try asha.client()), scene.at(try bala.client()))
+    let flow = try ashas.verify()
+    let entry = TruecallerScene.entry(try scene.code())
+    #expect(try balas.refusal(entry, to: flow).0 == "not_found")
+    for method in ["flow.get", "flow.cancel"] {
+      #expect(
+        try balas.app.reason(of: method, ["flow": flow["id"] ?? .null]) == "not_found")
+    }
+    #expect(try balas.app.call("flow.list")["flows"] == [])
+    #expect(try ashas.submit(entry, to: flow)["status"] == "succeeded")
+  }
+}
