@@ -45,6 +45,10 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
   /// holds are revoked.
   var abandoned: [Call] { get }
 
+  /// Whether the provider may be doing just now what the flow is for, so that nobody knows whether it
+  /// will have been done when the flow is cancelled or expires as it stands now.
+  var isInTheDark: Bool { get }
+
   /// What to say to the provider when an outcome arrives after the flow ended: tokens that nobody
   /// will use are revoked.
   static func clearUp(_ call: Call, _ outcome: CallOutcome) -> [Call]
@@ -56,6 +60,7 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
 extension FlowMachine {
   package static var needsAccount: Bool { false }
   package var abandoned: [Call] { [] }
+  package var isInTheDark: Bool { false }
   package static func clearUp(_ call: Call, _ outcome: CallOutcome) -> [Call] { [] }
   package static func word(
     for ending: Failure.Reason, provider: ProviderName

@@ -162,6 +162,20 @@ struct FlowRunnerTests {
       .contains(StubMachine.canary)
   }
 
+  @Test(
+    "one that is cancelled while nobody knows what has been done says so, and is not to be retried")
+  func inTheDark() async throws {
+    let stage = try FlowStage()
+    let known = try await stage.open(id: "flw_1")
+    let dark = try await stage.open(id: "flw_2")
+    #expect(await stage.type("in the dark", dark) == nil)
+    for session in [known, dark] { #expect(await stage.cancel(session) == nil) }
+    #expect(known.flow.failure?.retryable == true)
+    #expect(dark.flow.failure?.reason == .cancelled)
+    #expect(dark.flow.failure?.retryable == false)
+    #expect(dark.flow.failure?.message.contains("not known") == true)
+  }
+
   @Test("a cancelled flow gives back what it holds, and what still arrives")
   func lateSuccess() async throws {
     let session = try await stage.open()

@@ -81,6 +81,8 @@ struct StubMachine: FlowMachine {
     return .proceed(effects)
   }
 
+  var isInTheDark: Bool { state == "in the dark" }
+
   private func call(_ name: String) -> StubCall { StubCall(name: name, probe: probe) }
 
   var abandoned: [StubCall] { [call("abandon")] }

@@ -155,14 +155,18 @@ extension FlowRunner {
     at now: Timestamp
   ) -> FlowSession.Standing {
     let isExpiry = status == .expired
+    var message = isExpiry ? "the flow was not finished in time" : "the flow was cancelled"
+    // Nobody may take it for something that can simply be done again.
+    let isInTheDark = machine.isInTheDark
+    if isInTheDark { message += "; whether the operation was performed is not known" }
     var next = before
     next.ending = FlowEnding(
       status: status,
       failure: Failure(
         reason: isExpiry ? .expired : .cancelled,
         title: isExpiry ? "Too late" : "Cancelled",
-        message: isExpiry ? "the flow was not finished in time" : "the flow was cancelled",
-        retryable: true, provider: machine.word(for: isExpiry ? .expired : .cancelled)))
+        message: message, retryable: !isInTheDark,
+        provider: machine.word(for: isExpiry ? .expired : .cancelled)))
     next.revision += 1
     next.updatedAt = now
     return next

@@ -13,6 +13,8 @@ protocol AnyMachine: Sendable {
   func word(for ending: Failure.Reason) -> ProviderWord?
   /// What to say to the provider when the flow ends as it stands now.
   var abandoned: [any ProviderCall] { get }
+  /// Whether nobody would know what has been done if the flow ended now.
+  var isInTheDark: Bool { get }
   var epilogue: Epilogue { get }
   func isSame(as other: any AnyMachine) -> Bool
   /// What is stored of the flow, to be sealed; without a machine once the flow has ended.
@@ -74,6 +76,7 @@ struct MachineBox<Machine: FlowMachine>: AnyMachine {
   }
 
   var abandoned: [any ProviderCall] { machine.abandoned }
+  var isInTheDark: Bool { machine.isInTheDark }
 
   var epilogue: Epilogue {
     Epilogue(provider: provider) { call, outcome in

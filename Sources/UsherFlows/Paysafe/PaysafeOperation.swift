@@ -121,6 +121,15 @@ package struct PaysafeOperation: FlowMachine {
 // MARK: - The call
 
 extension PaysafeOperation {
+  /// A call that changes something is under way; between two tries it is not.
+  package var isInTheDark: Bool {
+    switch state {
+    case .performing(let retrying), .retrying(_, let retrying):
+      !operation.isSafe && !retrying.isPaused
+    case .approving: false
+    }
+  }
+
   /// - Parameter demanded: The approval it is made with; nil for the first time.
   private mutating func call(
     _ demanded: Demanded?, _ retrying: Retrying
@@ -190,12 +199,20 @@ extension PaysafeOperation {
     case 429: return callLater(demanded, retrying, .unreachable(message), reply.retryAfter)
     case 500... where !operation.isSafe: return .fail(.unknown(message))
     case 500...: return callLater(demanded, retrying, .unreachable(message), reply.retryAfter)
-    default:
-      let body = try? JSONValue(parsing: reply.body)
-      return .finish(
-        Completion(
-          grant: nil, result: ["status": .integer(Int64(reply.status)), "body": body ?? .null]))
+    default: return finish(reply)
     }
+  }
+
+  /// What is said to be JSON and cannot be read might be anything, a demand for SCA too.
+  private func finish(_ reply: HTTPReply) -> Answer<PaysafeCall> {
+    let body = try? JSONValue(parsing: reply.body)
+    if body == nil, !reply.body.isEmpty, reply.saysJSON {
+      let message = "the wallet's answer cannot be read"
+      return .fail(.protocolError(operation.isSafe ? message : Failure.inTheDark(message)))
+    }
+    return .finish(
+      Completion(
+        grant: nil, result: ["status": .integer(Int64(reply.status)), "body": body ?? .null]))
   }
 
   private mutating func callLater(
@@ -247,6 +264,14 @@ extension PaysafeOperation {
     case .refuse(let field, let message): return .refuse(field: field, message: message)
     case .ignore: return .ignore
     }
+  }
+}
+
+extension HTTPReply {
+  /// RFC 8259 §11, RFC 6839 §3.1.
+  fileprivate var saysJSON: Bool {
+    let type = headers["content-type"]?.lowercased().prefix { $0 != ";" } ?? ""
+    return type.hasPrefix("application/json") || type.hasSuffix("+json")
   }
 }
 

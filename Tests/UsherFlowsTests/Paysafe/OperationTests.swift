@@ -64,6 +64,33 @@ struct OperationTests {
     }
   }
 
+  @Test("an answer that is said to be JSON and cannot be read is no success")
+  func unreadable() throws {
+    for type in ["application/json", "application/json; charset=utf-8", "application/hal+json"] {
+      var answer = reply(text: #"{"scaDetails":{"eventId":"e"},"n":1e999}"#, status: 200)
+      answer.headers["content-type"] = type
+      var payment = try DrivenOperation.payment()
+      payment.answer(answer)
+      #expect(payment.failure?.reason == .providerProtocolError)
+      #expect(payment.failure?.message.contains("not known") == true)
+      var read = try DrivenOperation.get()
+      read.answer(answer)
+      #expect(read.failure?.reason == .providerProtocolError)
+      #expect(read.failure?.message.contains("not known") == false)
+    }
+  }
+
+  @Test("while a change is under way nobody knows whether it is done; else it is known")
+  func inTheDark() throws {
+    var payment = try DrivenOperation.payment()
+    #expect(payment.flow.isInTheDark)
+    payment.answer(WalletReplies.unsent)
+    #expect(!payment.flow.isInTheDark)
+    payment.receive(.woken)
+    #expect(payment.flow.isInTheDark)
+    #expect(try !DrivenOperation.get().flow.isInTheDark)
+  }
+
   @Test("a read is repeated after 1, 2, 4, 8 and 16 seconds, then it ends")
   func reads() throws {
     for outcome in [
