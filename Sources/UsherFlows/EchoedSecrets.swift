@@ -2,18 +2,23 @@ import FoundationEssentials
 import UsherCore
 
 extension HTTPReply {
+  /// What stands where a refusal repeated a secret of the request.
+  package static let echo = "…"
+
   /// A refusal without the secrets of the request it refuses.
   ///
   /// Some providers write the code or refresh token they do not like into `error_description`, and
   /// that text is shown to people and logged. Values shorter than eight bytes are left: what is
   /// secret is longer, and words would be torn.
+  ///
+  /// A member that is the secret itself becomes ``echo``: who reads it knows that it was repeated.
   package func withoutEchoes(of request: HTTPRequest) -> HTTPReply {
     let members = status < 400 ? jsonObject : nil
     guard status >= 400 || members?["error"] != nil || members?["code"] != nil else { return self }
     let secrets = SentSecrets(request).values
     guard !secrets.isEmpty else { return self }
     var text = String(decoding: body, as: UTF8.self)
-    for secret in secrets { text = text.replacing(secret, with: "…") }
+    for secret in secrets { text = text.replacing(secret, with: Self.echo) }
     var reply = self
     reply.body = Array(text.utf8)
     return reply

@@ -109,7 +109,9 @@ extension [String: JSONValue] {
   }
 
   fileprivate var verificationToken: Sealed<Secret>? {
-    guard let text = self["verificationToken"]?.stringValue, (1...8192).contains(text.utf8.count)
+    guard let text = self["verificationToken"]?.stringValue, (1...8192).contains(text.utf8.count),
+      // The one that was sent, said again: it stays in force.
+      text != HTTPReply.echo
     else { return nil }
     return Sealed(Secret(text))
   }

@@ -18,6 +18,17 @@ struct TruecallerTrapTests {
     #expect(try scene.app.call("account.list")["accounts"] == [])
   }
 
+  @Test("trap 1: the same token again, with the seconds it has left")
+  func repeated() throws {
+    try scene.set(["verifyCarries": "same"])
+    let flow = try scene.verify()
+    let wrong = try scene.enter(scene.wrongCode(), to: flow)
+    let change = try wrong.codeEnd().timeIntervalSince(flow.codeEnd())
+    #expect((-1.5...1.5).contains(change))
+    let end = try scene.enter(scene.code(), to: wrong)
+    #expect(end["status"] == "succeeded", "\(end.text)")
+  }
+
   @Test(
     "trap 1: an answer of verify wipes neither tokenTtl nor verificationToken",
     arguments: ["nothing", "null"])
