@@ -134,6 +134,10 @@ struct ScaEventTests {
     #expect(watched.challenge(sms) == nil)
     #expect(watched.attempt(true) == "CHALLENGE_REQUIRED")
     #expect(watched.attempt(true, sms) == "right")
+    let email = Verification(.otp, .email)
+    var other = Watched(available: [sms, email])
+    #expect(other.challenge(sms) == nil)
+    #expect(other.attempt(true, email) == "CHALLENGE_REQUIRED")
   }
 
   @Test("the event's time ends everything, and no challenge outlives it")

@@ -45,7 +45,7 @@ struct PaysafeWalletTests {
       Issue.record("no list: \(made)")
       return
     }
-    #expect(operations.count == 1)
+    try #require(operations.count == 1)
     #expect(operations[0]["eventId"] == .string(event.id))
     #expect(operations[0]["method"] == "POST")
     #expect(operations[0]["path"] == "/paysafe/wallets/wlt_alice/payments")
