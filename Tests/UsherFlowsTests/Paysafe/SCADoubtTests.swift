@@ -36,6 +36,16 @@ struct SCADoubtTests {
     }
   }
 
+  @Test("a list that the caller gave stands, whatever the event says when it is asked about")
+  func callersList() throws {
+    var driven = try DrivenSCA.withPIN(
+      offering: [.init(method: "PIN"), .init(method: "OTP", channel: "EMAIL")])
+    driven.submit(.password(Secret("1")))
+    driven.answer(WalletReplies.gone)
+    driven.answer(WalletReplies.standing("PENDING"))
+    #expect(driven.password?.alternatives?.map(\.id) == ["OTP.EMAIL"])
+  }
+
   @Test("the question is repeated after 1, 2, 4, 8 and 16 seconds, then it ends")
   func inquiring() throws {
     for (outcome, reason) in [
@@ -58,6 +68,19 @@ struct SCADoubtTests {
       driven.answer(outcome)
       #expect(driven.failure?.reason == reason)
     }
+  }
+
+  @Test("before a question it waits as long as Retry-After says")
+  func retryAfter() throws {
+    let busy = reply(text: "", status: 503, headers: ["retry-after": "20"])
+    var challenge = try DrivenSCA(wanting: .sms)
+    challenge.answer(busy)
+    #expect(challenge.wake == .seconds(20))
+    var attempt = try DrivenSCA.challenged()
+    attempt.enter()
+    attempt.answer(WalletReplies.gone)
+    attempt.answer(busy)
+    #expect(attempt.wake == .seconds(20))
   }
 
   @Test("the question may be refused")

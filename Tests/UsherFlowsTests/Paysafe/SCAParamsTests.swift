@@ -66,6 +66,13 @@ struct SCAParamsTests {
       $0.verification = .pin
     }
     #expect(field == "params.verification")
+    // Of several pages, one is not as good as another.
+    let page = try refusedField {
+      $0.availableVerifications = [.init(method: "PIN", channel: "REDIRECT")]
+      $0.verification = .redirect
+      $0.returnUrl = WalletReplies.returnURL
+    }
+    #expect(page == "params.verification")
     for (verification, list) in [
       (PaysafeCall.Verification.sms, offered), (.push, offered), (.pin, []),
     ] {

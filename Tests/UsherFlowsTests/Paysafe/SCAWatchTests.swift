@@ -142,6 +142,9 @@ struct SCAWatchTests {
     driven.answer(pending)
     #expect(driven.last == .proceed([.wake(after: .seconds(3))]))
     #expect(driven.flow.view == view)
+    driven.receive(.woken)
+    driven.answer(WalletReplies.gone)
+    #expect(driven.wake == .seconds(6))
   }
 
   @Test("an answer that cannot be read, a dead grant and an event that is gone end it")
