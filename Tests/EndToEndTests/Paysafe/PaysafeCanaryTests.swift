@@ -13,7 +13,8 @@ struct PaysafeCanaryTests {
     let listener = try scene.daemon.client()
     _ = try listener.call("events.subscribe", ["topics": ["flow", "account", "token", "provider"]])
     var secrets = try signIn(scene)
-    secrets += try challenges(scene)
+    let (typed, answers) = try challenges(scene)
+    secrets += typed
     secrets.append(PaysafeScene.clientSecret)
 
     var told = ""
@@ -26,7 +27,8 @@ struct PaysafeCanaryTests {
     let running = files(scene)
     #expect(try scene.daemon.stop() == 0)
     let places =
-      running + files(scene) + [("events", Data(told.utf8))]
+      running + files(scene)
+      + [("events", Data(told.utf8)), ("what was answered", Data(answers.utf8))]
       + environment.map { ("process", $0) }
     for (name, bytes) in places {
       for secret in secrets {
@@ -62,30 +64,55 @@ struct PaysafeCanaryTests {
     return [code, verifier, access, refresh, fresh["accessToken"]?.stringValue ?? ""]
   }
 
-  /// Right and wrong codes, PIN and password, each also while the backend misbehaves.
-  private func challenges(_ scene: PaysafeScene) throws -> [String] {
-    var secrets: [String] = []
-    let flow = try scene.sca(
-      scene.event(), ["verification": ["method": "OTP", "channel": "SMS"]])
+  /// Right and wrong codes, PIN and password, each also while the backend repeats what it was sent.
+  ///
+  /// - Returns: What was typed, and all that was answered to it.
+  private func challenges(
+    _ scene: PaysafeScene
+  ) throws -> (secrets: [String], answers: String) {
+    var answers = ""
+    func note(_ flow: JSONValue) -> JSONValue {
+      answers += flow.text + "\n"
+      return flow
+    }
     let wrong = "918273645546372819"
-    _ = try scene.refusal(["type": "enterCode", "code": .string(wrong)], to: flow)
-    let code = try scene.code()
-    try scene.spoil(
-      "attempt", ["status": 500, "body": ["error": ["message": .string(code)]]], times: 1)
-    var next = try scene.enter(code, to: flow)
-    if next["status"] == "active" { next = try scene.enter(code, to: next) }
-    let pin = try scene.sca(scene.event(), ["verification": ["method": "PASSWORD"]])
+    let flow = note(
+      try scene.sca(scene.event(), ["verification": ["method": "OTP", "channel": "AUTHENTICATOR"]]))
+    let refused = try scene.app.reply(
+      to: "flow.submit",
+      [
+        "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null,
+        "input": ["type": "enterCode", "code": .string(wrong)],
+      ])
+    answers += refused.text
+    // Six digits may stand in a time by chance: these are looked for with what stands around them.
+    let code = try scene.authenticatorCode()
+    for echo: JSONValue in [
+      ["status": "FAILED", "statusReason": .string("code=\(code)"), "currentAttempts": 1],
+      ["error": ["code": .string("code=\(code)"), "message": .string("code=\(code)")]],
+    ] {
+      let status: JSONValue = echo["error"] == nil ? 200 : 400
+      try scene.spoil("attempt", ["status": status, "body": echo], times: 1)
+      let asked = try scene.sca(
+        scene.event(), ["verification": ["method": "OTP", "channel": "AUTHENTICATOR"]])
+      _ = note(try scene.enter(code, to: asked))
+    }
     let password = "correct-horse-battery-staple"
-    let again = try scene.submit(
-      ["type": "enterPassword", "password": .string(password)], to: pin)
-    _ = try scene.submit(
-      ["type": "enterPassword", "password": "alice-password"], to: again)
-    let paid = try scene.pay("120.00", ["verification": ["method": "OTP", "channel": "EMAIL"]])
-    let mailed = try scene.code("email")
-    _ = try scene.enter(mailed, to: paid)
-    secrets += [wrong, "\"\(code)\"", password, "alice-password"]
-    // Six digits may stand in a time or an id by chance: they are looked for as a whole word.
-    return secrets
+    try scene.spoil(
+      "attempt",
+      [
+        "status": 200,
+        "body": ["status": "FAILED", "statusReason": .string("\(password) is wrong")],
+      ], times: 1)
+    let asked = note(try scene.sca(scene.event(), ["verification": ["method": "PASSWORD"]]))
+    let again = note(
+      try scene.submit(["type": "enterPassword", "password": .string(password)], to: asked))
+    _ = note(
+      try scene.submit(["type": "enterPassword", "password": "alice-password"], to: again))
+    let paid = note(
+      try scene.pay("120.00", ["verification": ["method": "OTP", "channel": "EMAIL"]]))
+    _ = note(try scene.enter(scene.code("email"), to: paid))
+    return ([wrong, "code=\(code)", password, "alice-password"], answers)
   }
 
   private func files(_ scene: PaysafeScene) -> [(String, Data)] {
