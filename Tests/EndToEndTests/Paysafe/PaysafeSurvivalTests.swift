@@ -103,6 +103,7 @@ struct PaysafeSurvivalTests {
     try scene.spoil("attempt", ["delayMs": 60_000], times: 1)
     let code = try scene.code()
     _ = try scene.submit(["type": "enterCode", "code": .string(code)], to: flow, waitMs: 0)
+    try eventually(within: 10, "the attempt is on its way") { try scene.requests("attempt") == 1 }
     try scene.daemon.restart()
     let after = try scene.again()
     let asked = try after.moved(flow, "asks again") { $0.problem == "interrupted" }
