@@ -25,7 +25,7 @@ extension OAuthReply where Granted == TokenSet {
   /// Only Bearer tokens are taken (RFC 6749 §7.1). An `expires_in` may be an integer, a float or
   /// either as a string; a negative one means now, one beyond ten years ten years, anything else
   /// that nothing is known. So may `refresh_expires_in`, which Paysafe and Keycloak send; there 0 says
-  /// that it never expires.
+  /// that it never expires, and less than a second or a negative one is taken for 0.
   package init(_ reply: HTTPReply, to request: TokenRequest, at now: Timestamp) {
     self.init(reply, from: request.provider) { members throws(UnusableReply) in
       try TokenSet(members, request, now)
