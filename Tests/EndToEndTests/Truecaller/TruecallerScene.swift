@@ -223,10 +223,12 @@ struct Listener {
     _ = try client.call("events.subscribe", ["topics": ["flow"]])
   }
 
-  /// All events until a flow has ended, in their order.
+  /// All events from a flow's start until one has ended, in their order.
   func events() throws -> [JSONValue] {
     var events: [JSONValue] = []
     while let event = try client.receive()?["params"]?["event"] {
+      // The end of a flow may be told a moment after its owner has been answered.
+      if events.isEmpty && event["what"] != "started" { continue }
       events.append(event)
       if event["what"] == "finished" { return events }
     }
