@@ -1,14 +1,14 @@
 import FoundationEssentials
 import Testing
 
-@Suite("The documentation's program")
+@Suite("The documentation's programs")
 struct DocumentedProgramTests {
-  @Test("it is the one that is compiled here")
-  func same() throws {
+  @Test("they are the ones that are compiled here", arguments: ["WalletSignIn", "PhoneSignUp"])
+  func same(program: String) throws {
     let here = URL(filePath: #filePath).deletingLastPathComponent()
     let root = here.deletingLastPathComponent().deletingLastPathComponent()
     let page = try text(root.appending(path: "Sources/UsherKit/UsherKit.docc/UsherKit.md"))
-    let code = try text(here.appending(path: "WalletSignIn.swift"))
+    let code = try text(here.appending(path: "\(program).swift"))
     #expect(page.contains("```swift\n\(code)```"))
   }
 

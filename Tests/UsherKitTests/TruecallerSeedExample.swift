@@ -14,6 +14,9 @@ import UsherKit
 //  6. The seed gives the delegate methods without a body: each tells what came.
 //  7. The SDK's delegate is an object of the main thread; here it is called by a task of the SDK's
 //     own and so is `Sendable`.
+//  8. The Objective-C line that stands beside each Swift one is left out, and so are its names of the
+//     states, such as `TCVerificationStateOTPInitiated`: Linux has no Objective-C. The lines say
+//     the same; `didReceiveTrueProfile:` is `didReceive(_:)`.
 
 /// An app that used Truecaller's SDK.
 final class TruecallerSeedExample: TCTrueSDKDelegate, TCTrueSDKViewDelegate {

@@ -1,0 +1,85 @@
+import JSONRPC
+import Testing
+import UsherCore
+
+@testable import UsherKit
+
+/// The documentation's program against a played daemon.
+@Suite("The documentation's program for a phone number", .timeLimit(.minutes(1)))
+struct PhoneSignUpTests {
+  private struct FixedClock: Clock {
+    let time: Timestamp
+    func now() -> Timestamp { time }
+  }
+
+  /// What a number comes to, and how many seconds were left each time that somebody was asked.
+  ///
+  /// - Parameter left: Of the time of the codes of `PhoneStanding`.
+  private func verify(
+    _ daemon: PhoneDaemon, left: Double = 30
+  ) async throws -> (outcome: Result<TCTrueProfile, any Error>, asked: [Int]) {
+    try await daemon.run { path in
+      let clock = FixedClock(time: Timestamp(seconds: 1_893_456_060 - left))
+      let (asked, feed) = AsyncStream.makeStream(of: Int.self)
+      let program = PhoneSignUp(
+        sdk: TCTrueSDK(provider: "truecaller", socketPath: path, clock: clock)
+      ) { seconds in
+        feed.yield(seconds)
+        return ("123456", "Asha", "Rao")
+      }
+      let outcome: Result<TCTrueProfile, any Error>
+      do {
+        outcome = .success(try await program.verify(phone: "9876543210", countryCode: "IN"))
+      } catch {
+        outcome = .failure(error)
+      }
+      feed.finish()
+      var seconds: [Int] = []
+      for await one in asked { seconds.append(one) }
+      return (outcome, seconds)
+    }
+  }
+
+  @Test("a wrong code is asked for again, the right one brings the profile")
+  func asksAgain() async throws {
+    let daemon = PhoneDaemon(
+      begins: [[.creating, .otpInitiated]],
+      answers: [
+        .goesOn([.otpReceived, .asking("wrong_code")]),
+        .goesOn([.otpReceived, .verificationComplete, .succeeded("verificationComplete")]),
+      ])
+    let (outcome, asked) = try await verify(daemon)
+    #expect(try outcome.get().firstName == "Asha")
+    #expect(asked == [30, 30])
+    for params in daemon.params(of: "flow.submit") {
+      #expect(params["input"]?["fields"] == ["firstName": "Asha", "lastName": "Rao"])
+    }
+  }
+
+  @Test("nobody is asked where the number was verified before")
+  func verifiedBefore() async throws {
+    let daemon = PhoneDaemon(begins: [[.creating, .verifiedBefore, .succeeded("verifiedBefore")]])
+    let (outcome, asked) = try await verify(daemon)
+    #expect(try outcome.get().lastName == "Rao" && asked.isEmpty)
+  }
+
+  @Test("it ends with the verification, and with the time of the code")
+  func ends() async throws {
+    let capped = PhoneStanding.failed("otpReceived", "attempts_exhausted", code: 10)
+    let cases: [(PhoneDaemon.Answer, left: Double, code: TCTrueSDKErrorCode)] = [
+      (.goesOn([.otpReceived, capped]), 30, .internal),
+      (.goesOn([.asking("code_expired")]), 0, .internal),
+    ]
+    for (answer, left, code) in cases {
+      let daemon = PhoneDaemon(begins: [[.creating, .otpInitiated]], answers: [answer])
+      let (outcome, asked) = try await verify(daemon, left: left)
+      #expect(throws: TCError.self) { try outcome.get() }
+      guard case .failure(let error as TCError) = outcome else { continue }
+      #expect(error.getErrorCode() == code && asked == [Int(left)])
+    }
+    let refused = PhoneDaemon(begins: [[.failed("creating", "invalid_request", code: 14)]])
+    let (outcome, asked) = try await verify(refused)
+    #expect(throws: TCError.self) { try outcome.get() }
+    #expect(asked.isEmpty)
+  }
+}
