@@ -24,6 +24,15 @@ package struct ProviderURL: CodedAsText, Hashable, Sendable {
 
   package var settingText: String { text }
 
+  /// `https://` and a host that is known to be one.
+  init(host: String) {
+    text = "https://\(host)"
+    self.host = host
+    port = 443
+    isSecure = true
+    hasQuery = false
+  }
+
   static let blank = ProviderURL()
 
   private init() {
@@ -33,6 +42,23 @@ package struct ProviderURL: CodedAsText, Hashable, Sendable {
     isSecure = true
     hasQuery = false
   }
+}
+
+/// `127.0.0.1:PORT`: where the daemon listens for others on this machine.
+package struct LoopbackAddress: CodedAsText, Hashable, Sendable {
+  /// An IP literal without brackets.
+  package let host: String
+  package let port: Int
+
+  package init(setting text: String) throws(Refusal) {
+    guard let parts = try? URLParts("http://" + text), parts.isLoopback, parts.host != "localhost",
+      let port = parts.port, parts.path.isEmpty, parts.query == nil
+    else { throw Refusal("must be \"127.0.0.1:PORT\" or \"[::1]:PORT\"") }
+    host = parts.host
+    self.port = port
+  }
+
+  package var settingText: String { "\(host.bracketed):\(port)" }
 }
 
 /// `http://host:port` of a proxy.

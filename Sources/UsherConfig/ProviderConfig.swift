@@ -44,12 +44,14 @@ package enum ProviderSettings: Equatable, Sendable {
   case oidc(OIDCSettings)
   case paysafe(PaysafeSettings)
   case truecaller(TruecallerSettings)
+  case gopay(GoPaySettings)
 
   package var type: ProviderType {
     switch self {
     case .oidc: .oidc
     case .paysafe: .paysafe
     case .truecaller: .truecaller
+    case .gopay: .gopay
     }
   }
 
@@ -58,6 +60,7 @@ package enum ProviderSettings: Equatable, Sendable {
     case .oidc: .oidc(.blank)
     case .paysafe: .paysafe(.blank)
     case .truecaller: .truecaller(.blank)
+    case .gopay: .gopay(.blank)
     }
   }
 
@@ -72,6 +75,9 @@ package enum ProviderSettings: Equatable, Sendable {
     case .truecaller(var settings):
       settings.bind(table)
       self = .truecaller(settings)
+    case .gopay(var settings):
+      settings.bind(table)
+      self = .gopay(settings)
     }
   }
 }
@@ -81,9 +87,10 @@ package enum ProviderType: String, TextSetting, Codable, CaseIterable, Equatable
   case oidc
   case paysafe
   case truecaller
+  case gopay
 
   /// Types that are known by name, for a better answer than "unknown".
-  private static let notYet = ["gopay", "freedomid", "bsa"]
+  private static let notYet = ["freedomid", "bsa"]
 
   package init(setting text: String) throws(Refusal) {
     if let type = ProviderType(rawValue: text) {

@@ -120,14 +120,3 @@ package struct TruecallerPaths: SettingsSection {
     path.text.contains { $0 == "{" || $0 == "}" } ? "must have no place in braces" : nil
   }
 }
-
-extension ProviderURL {
-  /// `https://` and a host that is known to be one.
-  fileprivate init(host: String) {
-    text = "https://\(host)"
-    self.host = host
-    port = 443
-    isSecure = true
-    hasQuery = false
-  }
-}

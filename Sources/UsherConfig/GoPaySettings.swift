@@ -1,0 +1,161 @@
+/// The settings of a provider of type `gopay`: Verify with GoPay.
+package struct GoPaySettings: SettingsSection {
+  /// The SDK's clientID; `X-CLIENT-KEY` and `X-PARTNER-ID` of SNAP.
+  package var clientID: String
+  package var merchantID: String
+  /// Who redeems an auth code.
+  package var exchange = GoPayExchange.app
+  /// Seconds from an auth code to the answer of its exchange.
+  package var exchangeSeconds = 60
+  package var redirect = Redirect.loopback
+  package var snapBaseURL = ProviderURL(host: "merchants.midtrans.com")
+  package var identityBaseURL = ProviderURL(host: "identity.midtrans.com")
+  package var captureBaseURL = ProviderURL(host: "onekyc.ky.id.gopayapi.com")
+  /// The partner's backend, for its mode of exchange.
+  package var exchangeURL: ProviderURL?
+  /// The name of what the partner's backend is shown as a bearer token; absent: nothing.
+  package var exchangeCredential: String?
+  /// The name of the RSA key, a PEM text, that SNAP's client token is asked for with.
+  package var privateKeyCredential: String?
+  /// The name of the secret that SNAP's other calls are signed with.
+  package var clientSecretCredential: String?
+  /// `CHANNEL-ID` of SNAP.
+  package var channelID: String?
+  /// Where the provider's callback is taken; absent: it is not.
+  package var callbackListen: LoopbackAddress?
+  /// The name of a value that a callback may show in place of a user's linking token.
+  package var callbackCredential: String?
+  /// The language of pages where a caller names none.
+  package var locale = GoPayLocale.id
+  /// `submissionType` of a capture.
+  package var submissionType = "FULL_KYC"
+  /// Seconds between two questions about a capture.
+  package var pollSeconds = 3
+  /// Days in which a verdict is asked for.
+  package var kycDays = 7
+  package var paths = GoPayPaths()
+
+  package init(clientID: String, merchantID: String) {
+    self.clientID = clientID
+    self.merchantID = merchantID
+  }
+
+  package static var blank: GoPaySettings { GoPaySettings(clientID: "", merchantID: "") }
+
+  package mutating func bind(_ table: SettingsTable) {
+    table.required(&clientID, "client_id", complaint: Self.visible)
+    table.required(&merchantID, "merchant_id", complaint: Self.visible)
+    table.setting(&exchange, "exchange")
+    table.setting(&exchangeSeconds, "exchange_seconds", 5...600)
+    table.setting(&redirect, "redirect")
+    table.setting(&snapBaseURL, "snap_base_url", complaint: Self.base)
+    table.setting(&identityBaseURL, "identity_base_url", complaint: Self.base)
+    table.setting(&captureBaseURL, "capture_base_url", complaint: Self.base)
+    table.setting(&exchangeURL, "exchange_url")
+    table.setting(&exchangeCredential, "exchange_credential", complaint: Self.credential)
+    table.setting(&privateKeyCredential, "private_key_credential", complaint: Self.credential)
+    table.setting(&clientSecretCredential, "client_secret_credential", complaint: Self.credential)
+    table.setting(&channelID, "channel_id", complaint: Self.visible)
+    table.setting(&callbackListen, "callback_listen")
+    table.setting(&callbackCredential, "callback_credential", complaint: Self.credential)
+    table.setting(&locale, "locale")
+    table.setting(&submissionType, "submission_type") { text in
+      text.consists(upTo: 64, of: \.isWordByte) ? nil : "must be up to 64 of A-Z a-z 0-9 _"
+    }
+    table.setting(&pollSeconds, "poll_seconds", 1...60)
+    table.setting(&kycDays, "kyc_days", 1...90)
+    table.table(&paths, "paths")
+    for (key, isThere) in needs where !isThere {
+      table.complain("exchange", "\"\(exchange.rawValue)\" needs \(key)")
+    }
+  }
+
+  /// What the mode of exchange cannot do without.
+  private var needs: [(key: String, isThere: Bool)] {
+    switch exchange {
+    case .app: []
+    case .backend: [("exchange_url", exchangeURL != nil)]
+    case .snap:
+      [
+        ("private_key_credential", privateKeyCredential != nil),
+        ("client_secret_credential", clientSecretCredential != nil),
+        ("channel_id", channelID != nil),
+      ]
+    }
+  }
+
+  private static func visible(_ text: String) -> String? {
+    text.consists(upTo: 256, of: \.isVisible) ? nil : "must be printable ASCII without spaces"
+  }
+
+  private static func base(_ url: ProviderURL) -> String? {
+    url.hasQuery || url.text.hasSuffix("/") ? "must have no query and no slash at its end" : nil
+  }
+
+  private static func credential(_ name: String) -> String? {
+    name.isCredentialName ? nil : "must be a credential's name: up to 128 of A-Z a-z 0-9 . _ -"
+  }
+}
+
+/// Who redeems an auth code.
+package enum GoPayExchange: String, TextSetting, Codable, CaseIterable, Equatable, Sendable {
+  /// The app: the flow hands the code out and takes the answer in.
+  case app
+  /// The partner's backend, asked by the daemon.
+  case backend
+  /// The daemon, by a binding of SNAP.
+  case snap
+}
+
+/// The languages of the SDK's pages.
+package enum GoPayLocale: String, TextSetting, Codable, CaseIterable, Equatable, Sendable {
+  case id, en
+}
+
+/// `[provider.paths]`: under their base URLs, or whole URLs.
+package struct GoPayPaths: SettingsSection {
+  /// The log-in page.
+  package var authCodePage = ProviderPath("/v1.0/get-auth-code")
+  /// Where a linking token gets an auth code.
+  package var authCode = ProviderPath("/gopay-id/sdk/v1/auth-code")
+  /// Where a log-in gets a token for the capture.
+  package var sessionToken = ProviderPath("/gopay-id/sdk/v1/token")
+  /// Where a linking token gets one.
+  package var temporaryToken = ProviderPath("/forward/gopay-id/identity/v1/gopay-id/token")
+  package var b2bToken = ProviderPath("/v1.0/access-token/b2b")
+  package var binding = ProviderPath("/v1.0/registration-account-binding")
+  package var unbinding = ProviderPath("/v1.0/registration-account-unbinding")
+  /// Where the address of the capture page is had.
+  package var capture = ProviderPath("/coe/v1/submissions/urls")
+  package var submission = ProviderPath("/coe/v1/submissions/{submissionId}")
+  package var currentSubmission = ProviderPath(
+    "/forward/gopay-id/kyc/inbound/v1/users/submissions/current")
+  /// Where the provider calls back: a path of our own.
+  package var callback = ProviderPath("/v1/callback/partner")
+
+  package init() {}
+
+  package static var blank: GoPayPaths { GoPayPaths() }
+
+  package mutating func bind(_ table: SettingsTable) {
+    table.setting(&authCodePage, "auth_code_page", complaint: Self.plain)
+    table.setting(&authCode, "auth_code", complaint: Self.plain)
+    table.setting(&sessionToken, "session_token", complaint: Self.plain)
+    table.setting(&temporaryToken, "temporary_token", complaint: Self.plain)
+    table.setting(&b2bToken, "b2b_token", complaint: Self.plain)
+    table.setting(&binding, "binding", complaint: Self.plain)
+    table.setting(&unbinding, "unbinding", complaint: Self.plain)
+    table.setting(&capture, "capture", complaint: Self.plain)
+    table.setting(&submission, "submission") {
+      $0.complaint(placeholder: "submissionId", isNeeded: true)
+    }
+    table.setting(&currentSubmission, "current_submission", complaint: Self.plain)
+    table.setting(&callback, "callback") { path in
+      path.text.hasPrefix("/") ? Self.plain(path) : "must be a path"
+    }
+  }
+
+  private static func plain(_ path: ProviderPath) -> String? {
+    path.text.contains { $0 == "{" || $0 == "}" } ? "must have no place in braces" : nil
+  }
+}
