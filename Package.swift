@@ -76,7 +76,12 @@ let package = Package(
     module("JSONRPC"),
     module("UsherAPI", ["UsherCore", "JSONRPC"]),
     module("UsherConfig", ["UsherCore", "CToml"]),
-    module("UsherFlows", ["UsherCore", "UsherAPI", "UsherConfig", "JSONRPC", crypto]),
+    module(
+      "UsherFlows",
+      [
+        "UsherCore", "UsherAPI", "UsherConfig", "JSONRPC", crypto,
+        .product(name: "CryptoExtras", package: "swift-crypto"),
+      ]),
 
     // The deeds.
     module(

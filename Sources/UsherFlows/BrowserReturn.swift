@@ -27,6 +27,7 @@ struct BrowserReturn: Equatable {
   let state: Secret
   /// Where the daemon listens; nil where it never does.
   let redirect: Redirect?
+  var form = RedirectForm.oauth
 
   /// What an event means to a flow whose person is in the browser.
   enum News: Equatable {
@@ -47,11 +48,12 @@ struct BrowserReturn: Equatable {
     case .input(.back): return .refused(field: "input.back", message: "there is no step before")
     case .resumed:
       guard let redirect else { return .nothing }
-      return .listenAgain(redirect.expectation(state: state, earlier: redirectURI))
+      return .listenAgain(redirect.expectation(state: state, earlier: redirectURI, form: form))
     case .listening(let uri) where listener == .restoring:
       return uri == redirectURI || isFixed ? .listener(.up) : .stranded
     case .listenFailed where listener == .restoring: return isFixed ? .listener(.none) : .stranded
-    case .input, .listening, .listenFailed, .called, .discovered, .idTokenVerified, .woken:
+    case .input, .listening, .listenFailed, .called, .discovered, .idTokenVerified, .calledBack,
+      .woken:
       return .nothing
     }
   }
@@ -60,7 +62,7 @@ struct BrowserReturn: Equatable {
 
   private func handedIn(_ url: Secret) -> News {
     let field = "input.redirectURL"
-    switch RedirectReading(pasted: url, redirectURI: redirectURI, state: state) {
+    switch RedirectReading(pasted: url, redirectURI: redirectURI, state: state, form: form) {
     case .ours(let answer): return .cameBack(answer)
     case .notOurs:
       return .refused(field: field, message: "this URL is not the answer to this sign-in")
@@ -78,13 +80,16 @@ extension Redirect {
     case nothing
   }
 
-  func opening<Call>(_ event: FlowEvent<Call>, state: Secret) -> Opening {
+  func opening<Call>(
+    _ event: FlowEvent<Call>, state: Secret, form: RedirectForm = .oauth
+  ) -> Opening {
     switch event {
     case .listening(let redirectURI): return .open(redirectURI: fixedURI ?? redirectURI, .up)
     case .listenFailed(let message):
       return fixedURI.map { .open(redirectURI: $0, .none) } ?? .failed(.noListener(message))
-    case .resumed: return .listenAgain(expectation(state: state))
-    case .input, .redirected, .called, .discovered, .idTokenVerified, .woken: return .nothing
+    case .resumed: return .listenAgain(expectation(state: state, form: form))
+    case .input, .redirected, .called, .discovered, .idTokenVerified, .calledBack, .woken:
+      return .nothing
     }
   }
 
@@ -97,14 +102,18 @@ extension Redirect {
   }
 
   /// - Parameter earlier: The redirect URI a restarted daemon listened at: its port is wanted again.
-  func expectation(state: Secret, earlier: String? = nil) -> RedirectExpectation {
+  func expectation(
+    state: Secret, earlier: String? = nil, form: RedirectForm = .oauth
+  ) -> RedirectExpectation {
     switch self {
     case .loopback:
       RedirectExpectation(
         host: "127.0.0.1", port: earlier.flatMap { URLComponents(string: $0)?.port },
-        path: "/callback", state: state)
+        path: "/callback", state: state, form: form)
     case .fixed(let fixed):
-      RedirectExpectation(host: fixed.host, port: fixed.port, path: fixed.path, state: state)
+      RedirectExpectation(
+        host: fixed.host, port: fixed.port, path: fixed.path, state: state,
+        form: form)
     }
   }
 }

@@ -24,6 +24,9 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
   /// Whether there is no such flow without an account: where `params.account` names none, the
   /// caller's only one at the provider is meant.
   static var needsAccount: Bool { get }
+  /// Whether a `requestId` that is missing or blank is the flow's own to judge: what the SDK would
+  /// report of it is a flow that failed.
+  static var judgesRequestID: Bool { get }
 
   /// The provider's configuration the flow began with. It holds no secret, and stays as it is while
   /// the configuration changes.
@@ -40,6 +43,9 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
   ) throws(UsherError) -> (Self, Answer<Call>)
 
   mutating func receive(_ event: FlowEvent<Call>, at moment: inout Moment) -> Answer<Call>
+
+  /// Whether a call of the provider's is for this flow, by the id and the value it shows.
+  func judge(_ callback: ProviderCallback) -> CallbackVerdict
 
   /// What to say to the provider when the flow is cancelled or expires as it stands now: tokens it
   /// holds are revoked.
@@ -59,6 +65,8 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
 
 extension FlowMachine {
   package static var needsAccount: Bool { false }
+  package static var judgesRequestID: Bool { false }
+  package func judge(_ callback: ProviderCallback) -> CallbackVerdict { .notMine }
   package var abandoned: [Call] { [] }
   package var isInTheDark: Bool { false }
   package static func clearUp(_ call: Call, _ outcome: CallOutcome) -> [Call] { [] }
@@ -90,6 +98,8 @@ package struct FlowOrigin: Sendable {
   package var account: KnownAccount?
   /// What the caller knows the flow by; the flow's own id where he named nothing.
   package var requestID: String
+  /// The same as the caller wrote it; nil where he named nothing.
+  package var statedRequestID: String?
   /// A UUID for this owner's installation, the same for all his flows at the provider and for
   /// nobody else's: never one for the machine, or one user would be taken for another.
   package var installationID: String
@@ -98,25 +108,50 @@ package struct FlowOrigin: Sendable {
 
   package init(
     provider: ProviderConfig, account: KnownAccount? = nil, requestID: String,
+    statedRequestID: String? = nil,
     installationID: String = "00000000-0000-4000-8000-000000000000",
     credential: CredentialCheck = CredentialCheck(nil)
   ) {
     self.provider = provider
     self.account = account
     self.requestID = requestID
+    self.statedRequestID = statedRequestID
     self.installationID = installationID
     self.credential = credential
   }
 }
 
-/// The provider's credential as far as a flow may know it: whether something else is the same.
+/// The provider's credentials as far as a flow may know them: whether something else is the same, and
+/// what is wrong with one.
 package struct CredentialCheck: Sendable {
   private let credential: Secret?
+  private let named: [String: Secret]
 
-  /// - Parameter credential: Nil for a public client, and where it is not set: nothing is the same.
-  package init(_ credential: Secret?) { self.credential = credential }
+  /// - Parameters:
+  ///   - credential: Nil for a public client, and where it is not set: nothing is the same.
+  ///   - named: Those of the configured ones that are set.
+  package init(_ credential: Secret?, named: [String: Secret] = [:]) {
+    self.credential = credential
+    self.named = named
+  }
 
   package func accepts(_ presented: Secret) -> Bool { credential.map { $0 == presented } ?? false }
+
+  /// Why a credential cannot be used; a sentence that has none of it.
+  package func flaw(
+    in name: String, of provider: ProviderName, _ judge: (Secret) -> String? = { _ in nil }
+  ) -> String? {
+    guard let credential = named[name] else { return .missing(name, of: provider) }
+    return judge(credential).map { "credential \(name) of provider \(provider) \($0)" }
+  }
+}
+
+extension String {
+  /// Says which credential is not set, and how to set it.
+  package static func missing(_ credential: String, of provider: ProviderName) -> String {
+    "credential \(credential) of provider \(provider) is not set: "
+      + "usherctl credential set \(credential)"
+  }
 }
 
 /// An account that a flow is about.
@@ -161,6 +196,8 @@ package enum FlowEvent<Call: ProviderCall>: Sendable, Equatable {
   case idTokenVerified(IDTokenVerdict)
   /// The time asked for by `Effect.wake` has passed.
   case woken
+  /// The provider called, and ``FlowMachine/judge(_:)`` has taken it for this flow's.
+  case calledBack(ProviderCallback)
   /// The daemon was restarted: what was in flight may or may not have happened. The answer asks
   /// again for what is safe to repeat; for the rest the flow goes to a step that asks the person,
   /// with problem `interrupted`.
@@ -220,11 +257,12 @@ package struct AccountGrant: Sendable, Equatable {
   package var attributes: [String: JSONValue]
   package var profile: [String: JSONValue]?
   package var keepAlive: Bool
-  package var tokens: TokenSet
+  /// Nil where the provider gave the daemon none: then the account is only known.
+  package var tokens: TokenSet?
 
   package init(
     subject: String, label: String, attributes: [String: JSONValue] = [:],
-    profile: [String: JSONValue]? = nil, keepAlive: Bool = false, tokens: TokenSet
+    profile: [String: JSONValue]? = nil, keepAlive: Bool = false, tokens: TokenSet?
   ) {
     self.subject = subject
     self.label = label

@@ -16,6 +16,14 @@ package protocol ProviderCall: Sendable, Equatable {
   /// made once more: what was refused so has not been done.
   func refusesToken(_ reply: HTTPReply) -> Bool
 
+  /// What gets the client token that the call carries; nil where it carries none. The engine asks for
+  /// one and keeps it for all flows of the provider.
+  var clientToken: (any ClientTokenCall)? { get }
+
+  /// Whether a reply says that the client token is no longer good. Then another one is asked for and
+  /// the call is made once more: what was refused so has not been done.
+  func refusesClientToken(_ reply: HTTPReply) -> Bool
+
   /// The request. Credentials and clock come from the engine, so that they never enter a machine.
   ///
   /// - Throws: `UsherError` with a sentence that says what is missing in the configuration.
@@ -24,9 +32,25 @@ package protocol ProviderCall: Sendable, Equatable {
 
 extension ProviderCall {
   package var account: AccountID? { nil }
+  package var clientToken: (any ClientTokenCall)? { nil }
+  package func refusesClientToken(_ reply: HTTPReply) -> Bool { false }
 
   /// RFC 6750 §3: 401.
   package func refusesToken(_ reply: HTTPReply) -> Bool { account != nil && reply.status == 401 }
+}
+
+/// A call that gets a token for the client itself (RFC 6749 §4.4, and what resembles it).
+package protocol ClientTokenCall: ProviderCall {
+  func read(_ reply: HTTPReply) -> ClientTokenReply
+}
+
+/// What came of asking for a client token.
+package enum ClientTokenReply: Sendable, Equatable {
+  case granted(Secret, lifetime: Duration)
+  /// The reply stands for that of the call which needed the token.
+  case refused
+  /// A sentence for people.
+  case unreadable(String)
 }
 
 /// What rendering a call may use.
@@ -34,17 +58,35 @@ package struct RenderContext: Sendable {
   package var provider: ProviderConfig
   /// The credential the provider's configuration names; nil for a public client.
   package var credential: Secret?
+  /// Those of the provider's credentials that are set, by their names.
+  package var credentials: [String: Secret]
   /// That of the call's account.
   package var accessToken: Secret?
+  /// What the call's ``ProviderCall/clientToken`` got.
+  package var clientToken: Secret?
   package var moment: Moment
 
   package init(
-    provider: ProviderConfig, credential: Secret?, accessToken: Secret? = nil, moment: Moment
+    provider: ProviderConfig, credential: Secret?, credentials: [String: Secret] = [:],
+    accessToken: Secret? = nil, clientToken: Secret? = nil, moment: Moment
   ) {
     self.provider = provider
     self.credential = credential
+    self.credentials = credentials
     self.accessToken = accessToken
+    self.clientToken = clientToken
     self.moment = moment
+  }
+
+  /// - Throws: A sentence that says how to set it.
+  package func credential(named name: String?) throws(UsherError) -> Secret {
+    guard let name else {
+      throw UsherError(.internalError, "provider \(provider.name) names no such credential")
+    }
+    guard let credential = credentials[name] else {
+      throw UsherError(.internalError, .missing(name, of: provider.name))
+    }
+    return credential
   }
 }
 

@@ -8,6 +8,7 @@ package enum ProviderRegistry {
     case .oidc: [OIDCAuthorize.self, OIDCDevice.self]
     case .paysafe: [PaysafeAuthorize.self, PaysafeOperation.self, PaysafeSCA.self]
     case .truecaller: [VerifyPhone.self]
+    case .gopay: []
     }
   }
 
@@ -21,6 +22,7 @@ package enum ProviderRegistry {
     case .oidc: .discovered { OIDCTokens(provider: provider, metadata: $0) }
     case .paysafe(let settings): .known(PaysafeTokens(settings, attributes))
     case .truecaller: .known(TruecallerTokens())
+    case .gopay(let settings): .known(GoPayTokens(settings))
     }
   }
 
@@ -30,6 +32,25 @@ package enum ProviderRegistry {
     case .oidc: nil
     case .paysafe(let settings): .paysafe(provider, settings)
     case .truecaller: .truecaller
+    case .gopay: nil
+    }
+  }
+
+  /// What is still to be learnt about an account of this provider; nil where there is nothing.
+  ///
+  /// - Parameter attributes: The account's.
+  package static func followUp(
+    of provider: ProviderConfig, attributes: [String: JSONValue]
+  ) -> (any AccountFollowUp)? {
+    switch provider.settings {
+    case .oidc, .paysafe, .truecaller, .gopay: nil
+    }
+  }
+
+  /// How the provider calls back; nil where it does not, or is not listened to.
+  package static func callback(of provider: ProviderConfig) -> (any CallbackDialect)? {
+    switch provider.settings {
+    case .oidc, .paysafe, .truecaller, .gopay: nil
     }
   }
 

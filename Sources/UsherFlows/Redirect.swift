@@ -9,13 +9,25 @@ package struct RedirectExpectation: Sendable, Equatable {
   /// The host of the redirect URI: an IP literal of the loopback.
   package var host: String
   package var state: Secret
+  package var form: RedirectForm
 
-  package init(host: String, port: Int?, path: String, state: Secret) {
+  package init(
+    host: String, port: Int?, path: String, state: Secret, form: RedirectForm = .oauth
+  ) {
     self.host = host
     self.port = port
     self.path = path
     self.state = state
+    self.form = form
   }
+}
+
+/// How a provider names what it sends back with the browser.
+package enum RedirectForm: Sendable, Equatable {
+  /// RFC 6749 §4.1.2.
+  case oauth
+  /// `authCode`, `errorCode`, `errorDesc`, `result` (contract §3.4).
+  case gopay
 }
 
 /// What the provider sent back with the browser (RFC 6749 §4.1.2). Its `state` was ours.
@@ -51,7 +63,7 @@ extension RedirectReading {
   package static let maxLength = 32 * 1024
 
   /// Reads the query of a request to the redirect URI, without its `?`.
-  package init(query: String, state: Secret) {
+  package init(query: String, state: Secret, form: RedirectForm = .oauth) {
     guard query.utf8.count <= Self.maxLength else {
       self = .refused("the answer is too long")
       return
@@ -70,13 +82,15 @@ extension RedirectReading {
       self = .refused("the answer has a parameter twice")
       return
     }
-    self = .ours(RedirectAnswer(Dictionary(uniqueKeysWithValues: fields.map { ($0, $1) })))
+    self = .ours(RedirectAnswer(Dictionary(uniqueKeysWithValues: fields.map { ($0, $1) }), form))
   }
 
   /// Reads the whole URL the browser ended at, as a person pastes it.
   ///
   /// - Parameter redirectURI: Scheme, host, port and path must be these.
-  package init(pasted url: Secret, redirectURI: String, state: Secret) {
+  package init(
+    pasted url: Secret, redirectURI: String, state: Secret, form: RedirectForm = .oauth
+  ) {
     guard url.revealed().utf8.count <= Self.maxLength else {
       self = .refused("the URL is too long")
       return
@@ -90,17 +104,29 @@ extension RedirectReading {
       self = .refused("this is not a URL that begins with \(redirectURI)")
       return
     }
-    self.init(query: parts.count == 2 ? String(parts[1]) : "", state: state)
+    self.init(query: parts.count == 2 ? String(parts[1]) : "", state: state, form: form)
   }
 }
 
 extension RedirectAnswer {
-  fileprivate init(_ fields: [String: String]) {
+  fileprivate init(_ fields: [String: String], _ form: RedirectForm) {
+    let (code, error, description): (String?, String?, String?) =
+      switch form {
+      case .oauth: (fields["code"], fields["error"], fields["error_description"])
+      case .gopay:
+        (fields["authCode"], fields["errorCode"] ?? fields.gopayResult, fields["errorDesc"])
+      }
     self.init(
-      code: fields["code"].map { Secret($0) },
-      error: fields["error"].map { ProviderText.clean($0, limit: 100) },
-      errorDescription: fields["error_description"].map { ProviderText.clean($0) },
-      iss: fields["iss"])
+      code: code.map { Secret($0) }, error: error.map { ProviderText.clean($0, limit: 100) },
+      errorDescription: description.map { ProviderText.clean($0) }, iss: fields["iss"])
+  }
+}
+
+extension [String: String] {
+  /// Why there is no code, where the result or `success` says that there is none.
+  fileprivate var gopayResult: String? {
+    if let result = self["result"], result != "success" { return result }
+    return self["success"].flatMap { $0 == "true" ? nil : "failure" }
   }
 }
 

@@ -97,19 +97,22 @@ final class AccountBook: Sendable {
   ) throws(UsherError) -> Update {
     let existing = accounts(of: owner, at: provider).first { $0.subject == grant.subject }
     let id = existing?.id ?? AccountID(world.identifier("acc_"))
-    var main = grant.tokens
-    main.refreshToken = nil
-    main.refreshExpiresAt = nil
-    let token = try HeldToken(StoredToken(set: main, issuedAt: now), account: id)
+    var tokens: [TokenKey: HeldToken] = [:]
+    if var main = grant.tokens {
+      main.refreshToken = nil
+      main.refreshExpiresAt = nil
+      tokens[TokenKey(audience: "", scope: main.scope)] = try HeldToken(
+        StoredToken(set: main, issuedAt: now), account: id)
+    }
     let record = AccountRecord(
       id: id, owner: owner, provider: provider, subject: grant.subject,
       details: AccountDetails(
         label: grant.label, attributes: grant.attributes, profile: grant.profile,
         keepAlive: grant.keepAlive, createdAt: existing?.details.createdAt ?? now,
         grant: .init(
-          scope: main.scope, refreshToken: grant.tokens.refreshToken,
-          refreshExpiresAt: grant.tokens.refreshExpiresAt)),
-      tokens: [TokenKey(audience: "", scope: main.scope): token])
+          scope: grant.tokens?.scope ?? "", refreshToken: grant.tokens?.refreshToken,
+          refreshExpiresAt: grant.tokens?.refreshExpiresAt)),
+      tokens: tokens)
     return Update(
       record: record, changes: [.deleteTokens(id)] + (try rows(of: record)), isNew: existing == nil)
   }

@@ -76,8 +76,11 @@ final class FlowEngine: Sendable {
     let id = FlowID(world.identifier("flw_"))
     let origin = FlowOrigin(
       provider: provider, account: account, requestID: call.requestId ?? id.rawValue,
+      statedRequestID: call.requestId,
       installationID: store.installationID(of: owner, provider: provider.name),
-      credential: CredentialCheck((try? credentials.credential(of: provider)) ?? nil))
+      credential: CredentialCheck(
+        (try? credentials.credential(of: provider)) ?? nil,
+        named: credentials.named(of: provider)))
     let (machine, answer) = try begin(type, call.params, origin, moment)
     let session = newSession(id, call, owner: owner, machine: machine, at: moment.now)
     try await runner.open(session, with: objection(to: provider) ?? answer, at: moment) {

@@ -13,6 +13,7 @@ protocol AnyMachine: Sendable {
   func word(for ending: Failure.Reason) -> ProviderWord?
   /// What to say to the provider when the flow ends as it stands now.
   var abandoned: [any ProviderCall] { get }
+  func judge(_ callback: ProviderCallback) -> CallbackVerdict
   /// Whether nobody would know what has been done if the flow ended now.
   var isInTheDark: Bool { get }
   var epilogue: Epilogue { get }
@@ -37,6 +38,7 @@ enum EngineEvent: Sendable {
   case discovered(Discovery)
   case idTokenVerified(IDTokenVerdict)
   case woken
+  case calledBack(ProviderCallback)
   case resumed
 }
 
@@ -74,6 +76,8 @@ struct MachineBox<Machine: FlowMachine>: AnyMachine {
   func word(for ending: Failure.Reason) -> ProviderWord? {
     Machine.word(for: ending, provider: provider.name)
   }
+
+  func judge(_ callback: ProviderCallback) -> CallbackVerdict { machine.judge(callback) }
 
   var abandoned: [any ProviderCall] { machine.abandoned }
   var isInTheDark: Bool { machine.isInTheDark }
@@ -129,6 +133,7 @@ struct MachineBox<Machine: FlowMachine>: AnyMachine {
     case .discovered(let discovery): .discovered(discovery)
     case .idTokenVerified(let verdict): .idTokenVerified(verdict)
     case .woken: .woken
+    case .calledBack(let callback): .calledBack(callback)
     case .resumed: .resumed
     }
   }

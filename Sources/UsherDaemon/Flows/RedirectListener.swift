@@ -85,7 +85,8 @@ struct RedirectJudge: Sendable {
       return .otherUser
     }
     switch RedirectReading(
-      query: parts.count == 2 ? String(parts[1]) : "", state: expectation.state)
+      query: parts.count == 2 ? String(parts[1]) : "", state: expectation.state,
+      form: expectation.form)
     {
     case .notOurs, .refused: return .notOurs
     case .ours(let answer):

@@ -33,11 +33,22 @@ final class Credentials: Sendable {
   /// - Throws: A sentence that says how to set what is missing.
   func credential(of provider: ProviderConfig) throws(UsherError) -> Secret? {
     guard let name = provider.credentialName else { return nil }
+    guard let credential = try credential(named: name) else {
+      throw UsherError(.providerRejected, .missing(name, of: provider.name))
+    }
+    return credential
+  }
+
+  /// All of a provider's credentials that are set and can be read.
+  func named(of provider: ProviderConfig) -> [String: Secret] {
+    provider.credentialNames.reduce(into: [:]) { found, name in
+      found[name] = (try? credential(named: name)) ?? nil
+    }
+  }
+
+  private func credential(named name: String) throws(UsherError) -> Secret? {
     if let kept = kept.withLock({ $0[name]?.value }) { return kept }
-    if let handed = try handed(name) { return handed }
-    throw UsherError(
-      .providerRejected,
-      "credential \(name) of provider \(provider.name) is not set: usherctl credential set \(name)")
+    return try handed(name)
   }
 
   func set(_ call: CredentialSet) async throws(UsherError) -> Done {

@@ -44,7 +44,7 @@ extension ProviderDesk {
     let findings =
       switch provider.settings {
       case .oidc(let settings): await check(provider, settings)
-      case .paysafe, .truecaller: await probe(provider)
+      case .paysafe, .truecaller, .gopay: await probe(provider)
       }
     return .init(
       provider: name, healthy: findings.allSatisfy(\.fine), findings: findings)

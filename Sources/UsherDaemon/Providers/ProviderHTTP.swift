@@ -21,6 +21,7 @@ final class ProviderHTTP: Sendable {
   private let health: ProviderHealth
   private let world: World
   private let log: Logger
+  private let clientTokens: ClientTokens
   private let clients = Mutex<[HTTPSettings.Key: HTTPClient]>([:])
   private let inFlight = Mutex(0)
 
@@ -33,19 +34,46 @@ final class ProviderHTTP: Sendable {
     self.health = health
     self.world = world
     self.log = log
+    clientTokens = ClientTokens(clock: world.clock)
   }
 
   /// Renders and sends; never throws: what goes wrong is an outcome.
+  ///
+  /// A call that carries a client token gets one; where the provider refuses it, another, once.
   ///
   /// - Parameter accessToken: That of the call's account.
   func send(
     _ call: any ProviderCall, for provider: ProviderConfig, accessToken: Secret? = nil
   ) async -> CallOutcome {
+    guard let grant = call.clientToken else {
+      return await send(call, provider, accessToken, clientToken: nil)
+    }
+    let first = await clientToken(by: grant, for: provider)
+    guard case .success(let token) = first else { return first.outcome }
+    let outcome = await send(call, provider, accessToken, clientToken: token)
+    guard case .reply(let reply) = outcome, call.refusesClientToken(reply) else { return outcome }
+    let second = await clientToken(by: grant, for: provider, otherThan: token)
+    guard case .success(let other) = second else { return second.outcome }
+    return await send(call, provider, accessToken, clientToken: other)
+  }
+
+  private func clientToken(
+    by grant: any ClientTokenCall, for provider: ProviderConfig, otherThan refused: Secret? = nil
+  ) async -> Result<Secret, ClientTokens.Unavailable> {
+    await clientTokens.token(for: provider.name, by: grant, otherThan: refused) { call in
+      await self.send(call, provider, nil, clientToken: nil)
+    }
+  }
+
+  private func send(
+    _ call: any ProviderCall, _ provider: ProviderConfig, _ accessToken: Secret?,
+    clientToken: Secret?
+  ) async -> CallOutcome {
     inFlight.withLock { $0 += 1 }
     defer { inFlight.withLock { $0 -= 1 } }
     let outcome: CallOutcome
     do throws(UsherError) {
-      outcome = await attempt(try render(call, provider, accessToken), provider)
+      outcome = await attempt(try render(call, provider, accessToken, clientToken), provider)
       if !outcome.concernsOneAccount(call) {
         health.note(outcome, of: provider.name, at: world.clock.now())
       }
@@ -75,7 +103,8 @@ final class ProviderHTTP: Sendable {
 
   /// A call that needs no credential is rendered without the one that is missing.
   private func render(
-    _ call: any ProviderCall, _ provider: ProviderConfig, _ accessToken: Secret?
+    _ call: any ProviderCall, _ provider: ProviderConfig, _ accessToken: Secret?,
+    _ clientToken: Secret?
   ) throws(UsherError) -> HTTPRequest {
     let credential: Result<Secret?, UsherError>
     do throws(UsherError) {
@@ -87,7 +116,8 @@ final class ProviderHTTP: Sendable {
       let secret = (try? credential.get()) ?? nil
       return try call.render(
         RenderContext(
-          provider: provider, credential: secret, accessToken: accessToken, moment: world.moment()))
+          provider: provider, credential: secret, credentials: credentials.named(of: provider),
+          accessToken: accessToken, clientToken: clientToken, moment: world.moment()))
     } catch {
       // Why there is none says more than that the call cannot do without.
       _ = try credential.get()
@@ -137,6 +167,16 @@ final class ProviderHTTP: Sendable {
         eventLoopGroup: group, configuration: try settings.clientConfiguration())
       clients[settings.key] = client
       return client
+    }
+  }
+}
+
+extension Result where Success == Secret, Failure == ClientTokens.Unavailable {
+  /// What stands for the outcome of the call that wanted the token.
+  fileprivate var outcome: CallOutcome {
+    switch self {
+    case .success: .noToken(message: "there is no client token")
+    case .failure(let unavailable): unavailable.outcome
     }
   }
 }

@@ -28,9 +28,20 @@ extension ProviderConfig {
     // It speaks no OAuth; its app key is what it is asked with.
     case .truecaller(let settings):
       OAuthClient(id: settings.clientID ?? "", credential: settings.appKeyCredential, auth: .none)
+    // Nor does this one; what it signs with stands under names of their own.
+    case .gopay(let settings):
+      OAuthClient(id: settings.clientID, credential: nil, auth: .none)
     }
   }
 
   /// The name of the credential the provider's calls need; nil for a public client.
   package var credentialName: String? { oauthClient.credential }
+
+  /// The names of all credentials that its calls may need.
+  package var credentialNames: [String] {
+    switch settings {
+    case .oidc, .paysafe, .truecaller: [credentialName].compactMap(\.self)
+    case .gopay(let settings): settings.credentialNames
+    }
+  }
 }

@@ -156,7 +156,8 @@ extension OIDCAuthorize {
       retrying.goOn()
       state = .discovering(retrying)
       return .proceed([.discover])
-    case .input, .redirected, .listening, .listenFailed, .called, .idTokenVerified: return .ignore
+    case .input, .redirected, .listening, .listenFailed, .called, .idTokenVerified, .calledBack:
+      return .ignore
     }
   }
 
@@ -262,7 +263,8 @@ extension OIDCAuthorize {
       state = .exchanging(attempt, redirectURI: redirectURI, Fleeting(nil), retrying)
       return .proceed([.call(exchange(code, attempt, redirectURI))])
     case .resumed: return renew(attempt, .interrupted, &moment)
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified:
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
+      .calledBack:
       return .ignore
     }
   }

@@ -79,7 +79,7 @@ extension ProviderConfig {
   package var oidc: OIDCSettings {
     switch settings {
     case .oidc(let settings): return settings
-    case .paysafe, .truecaller:
+    case .paysafe, .truecaller, .gopay:
       fatalError("provider \(name) is of type \(settings.type) and not asked so")
     }
   }

@@ -161,7 +161,8 @@ extension OIDCDevice {
       retrying.goOn()
       state = .discovering(retrying)
       return .proceed([.discover])
-    case .input, .redirected, .listening, .listenFailed, .called, .idTokenVerified: return .ignore
+    case .input, .redirected, .listening, .listenFailed, .called, .idTokenVerified, .calledBack:
+      return .ignore
     }
   }
 
@@ -196,7 +197,8 @@ extension OIDCDevice {
       return .fail(.protocolError(message))
     case .woken where !retrying.isPaused: return .ignore
     case .woken, .resumed: return request(metadata, retrying)
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified:
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
+      .calledBack:
       return .ignore
     }
   }
@@ -241,6 +243,7 @@ extension OIDCDevice {
     // A poll whose answer the restart swallowed is simply made again.
     case .resumed: return show(polling.doubting(polling.isAsking), problem: problem)
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
+      .calledBack,
       .woken:
       return .ignore
     }

@@ -97,7 +97,8 @@ struct OIDCSignIn: Codable, Sendable, Equatable {
       retrying.goOn()
       phase = .verifying(token, retrying)
       return .proceed(effects)
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered: return .ignore
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .calledBack:
+      return .ignore
     }
   }
 
@@ -134,6 +135,7 @@ struct OIDCSignIn: Codable, Sendable, Equatable {
       return learned(outcome, of: person)
     case .resumed: return .proceed(effects)
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
+      .calledBack,
       .woken:
       return .ignore
     }

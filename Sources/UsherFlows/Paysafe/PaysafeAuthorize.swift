@@ -153,7 +153,8 @@ extension PaysafeAuthorize {
       retrying.goOn()
       state = .configuring(retrying)
       return .proceed([.call(.configToken(brand: login.brand))])
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified:
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
+      .calledBack:
       return .ignore
     }
   }
@@ -284,7 +285,8 @@ extension PaysafeAuthorize {
       redemption.retrying.goOn()
       return redeem(code, redemption)
     case .resumed: return renew(redemption.attempt, .interrupted, &moment)
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified:
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
+      .calledBack:
       return .ignore
     }
   }

@@ -38,7 +38,8 @@ struct PaysafeHandover: Codable, Sendable, Equatable {
     case .input(.exchangeFailed(let reason)): return .fail(.exchangeFailed(reason))
     case .input(.back):
       return .refuse(field: "input.back", message: "the code cannot be taken back")
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified:
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
+      .calledBack:
       return .ignore
     }
   }

@@ -165,7 +165,8 @@ extension PaysafeOperation {
     case .resumed:
       guard operation.isSafe || retrying.isPaused else { return .fail(.unknownByRestart) }
       return call(demanded, retrying)
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified:
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
+      .calledBack:
       return .ignore
     }
   }

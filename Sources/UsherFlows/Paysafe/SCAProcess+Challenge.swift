@@ -42,7 +42,8 @@ extension SCAProcess {
     case .woken: return send(sending, retrying)
     // It may have gone out.
     case .resumed: return inquire(.challenge(sending))
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified:
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
+      .calledBack:
       return .ignore
     }
   }

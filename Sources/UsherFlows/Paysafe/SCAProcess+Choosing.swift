@@ -30,7 +30,8 @@ extension SCAProcess {
       retrying.goOn()
       state = .required(retrying, notice: notice)
       return .proceed([.call(.event(terms.event))])
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified:
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
+      .calledBack:
       return .ignore
     }
   }
@@ -80,7 +81,8 @@ extension SCAProcess {
       return sendUnlessCooling(Sending(option: option), now)
     case .woken: return woken(now)
     case .resumed: return .proceed(alarm(now))
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified:
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
+      .calledBack:
       return .ignore
     }
   }

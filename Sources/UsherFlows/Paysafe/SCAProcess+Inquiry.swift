@@ -23,7 +23,8 @@ extension SCAProcess {
       return answered(outcome, doubt, retrying, now)
     case .woken where !retrying.isPaused: return .ignore
     case .woken, .resumed: return inquire(doubt, retrying)
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified:
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
+      .calledBack:
       return .ignore
     }
   }
@@ -118,6 +119,7 @@ extension SCAProcess {
     case .called(.event(terms.event), let outcome) where watch.isAsking:
       return answered(outcome, watch, now)
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
+      .calledBack,
       .woken:
       return .ignore
     }

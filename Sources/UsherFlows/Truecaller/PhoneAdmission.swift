@@ -85,7 +85,8 @@ struct PhoneAdmission: Codable, Sendable, Equatable {
     case .woken, .resumed:
       retrying.goOn()
       return .proceed(effects)
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered: return .ignore
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .calledBack:
+      return .ignore
     }
   }
 

@@ -36,7 +36,7 @@ extension ProviderConfig {
   package var truecaller: TruecallerSettings {
     switch settings {
     case .truecaller(let settings): return settings
-    case .oidc, .paysafe:
+    case .oidc, .paysafe, .gopay:
       fatalError("provider \(name) is of type \(settings.type) and not asked so")
     }
   }

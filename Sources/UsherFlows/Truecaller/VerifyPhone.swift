@@ -145,7 +145,8 @@ extension VerifyPhone {
       return created(TruecallerReply(outcome), claim, retrying, now)
     case .woken where !retrying.isPaused: return .ignore
     case .woken, .resumed: return create(claim, retrying)
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified:
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
+      .calledBack:
       return .ignore
     }
   }
@@ -222,6 +223,7 @@ extension VerifyPhone {
     case .input(.back):
       return .refuse(field: "input.back", message: "there is no step before")
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
+      .calledBack,
       .woken, .resumed:
       return .ignore
     }
@@ -267,6 +269,7 @@ extension VerifyPhone {
       return verify(code, claim, challenge, check)
     case .resumed: return show(claim, challenge, .interrupted)
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
+      .calledBack,
       .woken:
       return .ignore
     }

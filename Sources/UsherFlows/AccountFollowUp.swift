@@ -1,0 +1,35 @@
+package import JSONRPC
+package import UsherCore
+
+/// What is still to be learnt about an account after the flow that brought it has ended.
+///
+/// It is a reading of the account's attributes, so it survives what they survive. It does no I/O;
+/// asking, waiting and keeping is the daemon's.
+package protocol AccountFollowUp: Sendable {
+  /// What subscribers are told has happened when this is what has become known last: the `what` of an
+  /// event of topic `kyc`.
+  var news: String { get }
+
+  /// When to ask next; nil where there is nothing more to ask.
+  func nextInquiry(after now: Timestamp) -> Timestamp?
+
+  func inquiry(of account: AccountID) -> any ProviderCall
+
+  /// What an answer to the inquiry taught.
+  func learn(_ outcome: CallOutcome, at now: Timestamp) -> Lesson
+
+  /// - Parameter token: The account's access token, where it has one.
+  func judge(_ callback: ProviderCallback, token: Secret?) -> CallbackVerdict
+
+  /// What a call that was judged to be its own taught.
+  func learn(_ callback: ProviderCallback, at now: Timestamp) -> Lesson
+}
+
+/// What the account's attributes become.
+package enum Lesson: Sendable, Equatable {
+  case nothing
+  /// All attributes, the new ones among them.
+  case attributes([String: JSONValue])
+  /// Asking leads nowhere any more.
+  case hopeless
+}

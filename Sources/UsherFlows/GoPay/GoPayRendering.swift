@@ -1,0 +1,159 @@
+import JSONRPC
+import UsherConfig
+package import UsherCore
+
+extension GoPayCall {
+  package var clientToken: (any ClientTokenCall)? {
+    switch self {
+    case .binding, .unbinding: SNAPToken()
+    case .authCode, .exchange, .sessionToken, .temporaryToken, .capture, .submission,
+      .currentSubmission:
+      nil
+    }
+  }
+
+  package func render(_ context: RenderContext) throws(UsherError) -> HTTPRequest {
+    let settings = context.provider.gopay
+    switch self {
+    case .authCode(let token, let correlationID, let requestID):
+      return .json(
+        .post, settings.paths.authCode.url(under: settings.identityBaseURL),
+        [
+          "clientId": .string(settings.clientID), "userCorrelationId": .string(correlationID),
+        ],
+        settings.identityHeaders(requestID) + [.init("authorization", token)])
+    case .exchange(let code, let correlationID, let requestID):
+      return try Self.exchange(code, correlationID, requestID, context)
+    case .binding(let code, let externalID):
+      return try Self.signed(
+        settings.paths.binding,
+        [
+          "merchantId": .string(settings.merchantID), "authCode": .string(code.revealed()),
+          "grantType": "AUTHORIZATION_CODE",
+        ], externalID: externalID, [], hiding: [code], context)
+    case .unbinding(let token, let device, let externalID):
+      return try Self.signed(
+        settings.paths.unbinding, ["merchantId": .string(settings.merchantID)],
+        externalID: externalID,
+        [
+          .init("Authorization-Customer", Secret("Bearer \(token.revealed())")),
+          .init("X-DEVICE-ID", Secret(device)),
+        ], hiding: [token], context)
+    case .sessionToken(let code, let requestID):
+      return .json(
+        .post, settings.paths.sessionToken.url(under: settings.identityBaseURL),
+        ["clientId": .string(settings.clientID), "authCode": .string(code.revealed())],
+        settings.identityHeaders(requestID), hiding: [code])
+    case .temporaryToken(let token, let requestID):
+      return .json(
+        .get, settings.paths.temporaryToken.url(under: settings.identityBaseURL), nil,
+        settings.identityHeaders(requestID) + [try token.header(context)])
+    case .capture(let session, let token):
+      return .json(
+        .get, settings.captureURL(session), nil, settings.captureHeaders(session, token),
+        hiding: [token])
+    case .submission(let id, let session, let token):
+      return .json(
+        .get, settings.paths.submission.url(under: settings.captureBaseURL, "submissionId", id),
+        nil, settings.captureHeaders(session, token), hiding: [token])
+    case .currentSubmission(let token, let requestID):
+      return .json(
+        .get, settings.paths.currentSubmission.url(under: settings.identityBaseURL), nil,
+        settings.identityHeaders(requestID) + [try token.header(context)])
+    }
+  }
+
+  private static func exchange(
+    _ code: Secret, _ correlationID: String, _ requestID: String, _ context: RenderContext
+  ) throws(UsherError) -> HTTPRequest {
+    let settings = context.provider.gopay
+    guard let url = settings.exchangeURL?.text else {
+      throw UsherError(.internalError, "no exchange_url is configured")
+    }
+    let proof = try settings.exchangeCredential.map { name throws(UsherError) in
+      HTTPRequest.Header.bearer(try context.credential(named: name))
+    }
+    return .json(
+      .post, url,
+      [
+        "authCode": .string(code.revealed()), "requestId": .string(requestID),
+        "userCorrelationId": .string(correlationID),
+      ], proof.map { [$0] } ?? [], hiding: [code])
+  }
+
+  /// A call of SNAP: what is signed is what is sent.
+  private static func signed(
+    _ path: ProviderPath, _ body: [String: JSONValue], externalID: String,
+    _ headers: [HTTPRequest.Header], hiding secrets: [Secret], _ context: RenderContext
+  ) throws(UsherError) -> HTTPRequest {
+    let settings = context.provider.gopay
+    let url = path.url(under: settings.snapBaseURL)
+    let secret = try context.credential(named: settings.clientSecretCredential)
+    guard let token = context.clientToken else {
+      throw UsherError(.internalError, "the call needs a client token and has none")
+    }
+    let timestamp = SNAPSignature.timestamp(context.moment.now)
+    var request = HTTPRequest.json(.post, url, body, headers, hiding: secrets)
+    let signature = SNAPSignature.symmetric(
+      method: "POST", path: url.pathAndQuery, accessToken: token, body: request.body ?? Secret(""),
+      timestamp: timestamp, clientSecret: secret)
+    request.headers += [
+      .bearer(token), .init("X-TIMESTAMP", Secret(timestamp)),
+      .init("X-SIGNATURE", Secret(signature)), .init("X-PARTNER-ID", Secret(settings.clientID)),
+      .init("X-EXTERNAL-ID", Secret(externalID)),
+      .init("CHANNEL-ID", Secret(settings.channelID ?? "")),
+    ]
+    request.secrets.append(Secret(signature))
+    return request
+  }
+}
+
+extension LinkingToken {
+  /// Without `Bearer` (contract §10, trap 6).
+  fileprivate func header(_ context: RenderContext) throws(UsherError) -> HTTPRequest.Header {
+    switch self {
+    case .token(let token): return .init("authorization", token)
+    case .account:
+      guard let token = context.accessToken else {
+        throw UsherError(.internalError, "the call needs a linking token and has none")
+      }
+      return .init("authorization", token)
+    }
+  }
+}
+
+extension GoPaySettings {
+  /// The vendor's page names `request-id` in its table and `correlation-id` in its example: both are
+  /// sent (contract §10, trap 7).
+  fileprivate func identityHeaders(_ requestID: String) -> [HTTPRequest.Header] {
+    [
+      .init("x-merchant-id", Secret(merchantID)), .init("request-id", Secret(requestID)),
+      .init("correlation-id", Secret(requestID)),
+    ]
+  }
+
+  fileprivate func captureHeaders(
+    _ session: CaptureSession, _ token: Secret
+  ) -> [HTTPRequest.Header] {
+    [
+      .init("x-merchant-id", Secret(merchantID)), .init("x-onekyc-token", token),
+      .init("x-sdk-session-id", Secret(session.id)),
+      .init("x-partner-session-id", Secret(session.requestID)),
+    ]
+  }
+
+  fileprivate func captureURL(_ session: CaptureSession) -> String {
+    var fields = [("submissionType", submissionType), ("lang", session.locale.rawValue)]
+    if let url = session.returnURL { fields.append(("returnUrl", url)) }
+    return paths.capture.url(under: captureBaseURL) + "?" + FormEncoding.encode(fields)
+  }
+}
+
+extension String {
+  /// Of a URL, as it stands in the request line.
+  fileprivate var pathAndQuery: String {
+    // Scheme and host end at the third slash.
+    let slashes = indices.filter { self[$0] == "/" }
+    return slashes.count > 2 ? String(self[slashes[2]...]) : "/"
+  }
+}

@@ -1,0 +1,73 @@
+import Crypto
+import CryptoExtras
+import FoundationEssentials
+import UsherCore
+
+/// How requests of BI-SNAP are signed (contract §3.4).
+enum SNAPSignature {
+  /// `X-TIMESTAMP`: ISO 8601 in the time of Jakarta, with its offset.
+  static func timestamp(_ now: Timestamp) -> String {
+    let jakarta = now + .seconds(7 * 3600)
+    return "\(jakarta.description.prefix(19))+07:00"
+  }
+
+  /// What the client token is asked for with: SHA256withRSA over `clientKey|timestamp`, in Base64.
+  ///
+  /// - Throws: A sentence that says what is wrong with the key; it has nothing of it.
+  static func asymmetric(
+    clientKey: String, timestamp: String, privateKey: Secret
+  ) throws(UnusableKey) -> String {
+    let key = try SNAPPrivateKey(privateKey)
+    return try key.sign(Array("\(clientKey)|\(timestamp)".utf8))
+  }
+
+  /// What every other call is signed with: HMAC-SHA512, in Base64.
+  ///
+  /// - Parameters:
+  ///   - path: As it stands in the request line, with its query.
+  ///   - body: As it is sent, minified.
+  static func symmetric(
+    method: String, path: String, accessToken: Secret, body: Secret, timestamp: String,
+    clientSecret: Secret
+  ) -> String {
+    let digest = SHA256.hash(data: Array(body.revealed().utf8)).map(Self.hex).joined()
+    let text = "\(method):\(path):\(accessToken.revealed()):\(digest):\(timestamp)"
+    let key = SymmetricKey(data: Array(clientSecret.revealed().utf8))
+    let code = HMAC<SHA512>.authenticationCode(for: Array(text.utf8), using: key)
+    return Data(code).base64EncodedString()
+  }
+
+  private static func hex(_ byte: UInt8) -> String {
+    let digits = String(byte, radix: 16)
+    return digits.count == 1 ? "0\(digits)" : digits
+  }
+}
+
+/// The RSA key of a partner.
+struct SNAPPrivateKey {
+  /// Bits; shorter keys are none.
+  static let shortest = 2048
+
+  private let key: _RSA.Signing.PrivateKey
+
+  /// - Parameter pem: PKCS #8 or PKCS #1.
+  init(_ pem: Secret) throws(UnusableKey) {
+    guard let key = try? _RSA.Signing.PrivateKey(pemRepresentation: pem.revealed()),
+      key.keySizeInBits >= Self.shortest
+    else { throw UnusableKey() }
+    self.key = key
+  }
+
+  func sign(_ bytes: [UInt8]) throws(UnusableKey) -> String {
+    guard let signature = try? key.signature(for: bytes, padding: .insecurePKCS1v1_5) else {
+      throw UnusableKey()
+    }
+    return signature.rawRepresentation.base64EncodedString()
+  }
+}
+
+/// A credential that is no RSA key.
+struct UnusableKey: Error, Equatable {
+  /// Goes on after the credential's name.
+  static let sentence = "is not a PEM text with an RSA key of 2048 bits or more"
+}

@@ -1,0 +1,52 @@
+import JSONRPC
+import UsherConfig
+package import UsherCore
+
+/// The client token of SNAP, `access-token/b2b` (contract §3.4).
+package struct SNAPToken: ClientTokenCall {
+  package var name: String { "b2b_token" }
+
+  package init() {}
+
+  package func render(_ context: RenderContext) throws(UsherError) -> HTTPRequest {
+    let settings = context.provider.gopay
+    let name = settings.privateKeyCredential
+    let key = try context.credential(named: name)
+    let timestamp = SNAPSignature.timestamp(context.moment.now)
+    let signature: String
+    do throws(UnusableKey) {
+      signature = try SNAPSignature.asymmetric(
+        clientKey: settings.clientID, timestamp: timestamp, privateKey: key)
+    } catch {
+      throw UsherError(.internalError, "credential \(name ?? "") \(UnusableKey.sentence)")
+    }
+    return .json(
+      .post, settings.paths.b2bToken.url(under: settings.snapBaseURL),
+      ["grantType": "client_credentials"],
+      [
+        .init("X-CLIENT-KEY", Secret(settings.clientID)),
+        .init("X-TIMESTAMP", Secret(timestamp)), .init("X-SIGNATURE", Secret(signature)),
+      ], hiding: [Secret(signature)])
+  }
+
+  /// `expiresIn` is a string of seconds (contract §10, trap 6); a number is understood.
+  package func read(_ reply: HTTPReply) -> ClientTokenReply {
+    let members = reply.jsonObject
+    guard (200..<300).contains(reply.status),
+      members?["responseCode"]?.stringValue?.hasPrefix("2") ?? true
+    else { return .refused }
+    guard let token = members?["accessToken"]?.stringValue,
+      (1...65_536).contains(token.utf8.count), token.utf8.allSatisfy(\.isVisible),
+      let seconds = Self.seconds(members?["expiresIn"]), (1...86_400).contains(seconds)
+    else { return .unreadable("the provider's client token cannot be read") }
+    return .granted(Secret(token), lifetime: .seconds(seconds))
+  }
+
+  private static func seconds(_ value: JSONValue?) -> Int? {
+    switch value {
+    case .string(let text): text.utf8.allSatisfy(\.isDigit) ? Int(text) : nil
+    case .integer(let number): Int(exactly: number)
+    case nil, .null, .bool, .number, .array, .object: nil
+    }
+  }
+}
