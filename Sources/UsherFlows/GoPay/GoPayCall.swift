@@ -7,13 +7,15 @@ package import UsherCore
 /// Linking tokens stand in the calls themselves where there is no account yet.
 package enum GoPayCall: ProviderCall {
   /// An auth code for a linking token.
-  case authCode(token: Secret, correlationID: String, requestID: String)
+  case authCode(LinkingToken, correlationID: String, requestID: String)
   /// Redeems an auth code at the partner's backend.
   case exchange(code: Secret, correlationID: String, requestID: String)
   /// Redeems an auth code by SNAP.
   ///
-  /// - Parameter externalID: 32 decimal digits; the same when the call is repeated.
-  case binding(code: Secret, externalID: String)
+  /// - Parameters:
+  ///   - device: The owner's installation: not sent, but needed to undo it.
+  ///   - externalID: 32 decimal digits; the same when the call is repeated.
+  case binding(code: Secret, device: String, externalID: String)
   /// - Parameter device: The owner's installation.
   case unbinding(token: Secret, device: String, externalID: String)
   /// A token for the capture, of the log-in that the auth code came from.
@@ -43,7 +45,8 @@ package enum GoPayCall: ProviderCall {
 
   package var account: AccountID? {
     switch self {
-    case .temporaryToken(.account(let account), requestID: _),
+    case .authCode(.account(let account), correlationID: _, requestID: _),
+      .temporaryToken(.account(let account), requestID: _),
       .currentSubmission(.account(let account), requestID: _):
       account
     case .authCode, .exchange, .binding, .unbinding, .sessionToken, .temporaryToken, .capture,

@@ -21,10 +21,10 @@ extension GoPayCall {
         [
           "clientId": .string(settings.clientID), "userCorrelationId": .string(correlationID),
         ],
-        settings.identityHeaders(requestID) + [.init("authorization", token)])
+        settings.identityHeaders(requestID) + [try token.header(context)])
     case .exchange(let code, let correlationID, let requestID):
       return try Self.exchange(code, correlationID, requestID, context)
-    case .binding(let code, let externalID):
+    case .binding(let code, _, let externalID):
       return try Self.signed(
         settings.paths.binding,
         [
