@@ -75,6 +75,14 @@ final class PhoneDaemon: Sendable {
     case refused(String)
   }
 
+  /// What becomes of `token.get`.
+  enum Tokens: Sendable {
+    case given
+    /// A rule of the machine's.
+    case refused
+    case unanswered
+  }
+
   private struct Played {
     var flows: [String: [PhoneStanding]] = [:]
     var waiting: [(call: Call, peer: Peer)] = []
@@ -84,15 +92,19 @@ final class PhoneDaemon: Sendable {
   }
 
   private let played: Mutex<Played>
-  private let isForgetful: Bool
+  private let tokens: Tokens
+  /// As ``methods``, as they come.
+  let asked: AsyncStream<String>
+  private let hears: AsyncStream<String>.Continuation
 
   /// - Parameters:
-  ///   - begins: What each flow does that is begun, until it stands.
+  ///   - begins: What each flow does that is begun, until it stands; where it does nothing, it is
+  ///     not begun.
   ///   - answers: What each input does.
-  ///   - tokens: Whether it gives tokens.
-  init(begins: [[PhoneStanding]], answers: [Answer] = [], tokens: Bool = true) {
+  init(begins: [[PhoneStanding]], answers: [Answer] = [], tokens: Tokens = .given) {
     played = Mutex(Played(begins: begins[...], answers: answers[...]))
-    isForgetful = !tokens
+    self.tokens = tokens
+    (asked, hears) = AsyncStream.makeStream()
   }
 
   /// What was asked but for `flow.wait` and `flow.get`, in order.
@@ -115,9 +127,16 @@ final class PhoneDaemon: Sendable {
     try await append([standing], to: id)
   }
 
+  /// Nobody knows the flow any more.
+  func forgets(_ id: String = "flw_1") async throws {
+    played.withLock { $0.flows[id] = nil }
+    try await wake()
+  }
+
   private func answer(_ call: Call, _ peer: Peer) async throws {
     if !["flow.wait", "flow.get", "rpc.cancel"].contains(call.method) {
       played.withLock { $0.heard.append((call.method, call.params)) }
+      hears.yield(call.method)
     }
     let id = call.params["flow"]?.stringValue ?? ""
     switch call.method {
@@ -127,31 +146,31 @@ final class PhoneDaemon: Sendable {
       played.withLock { $0.waiting.append((call, peer)) }
       try await wake()
     case "flow.submit": try await submit(call, peer, id)
-    case "flow.list": try await peer.reply(call, list())
+    case "flow.list": try await peer.reply(call, list(call.params))
     case "flow.cancel":
       try await append([.failed("otpInitiated", "cancelled", code: 3, status: "cancelled")], to: id)
       try await peer.reply(call, try reply(id))
     case "token.get":
-      if isForgetful { return try await peer.fail(call, Self.error("permission_denied")) }
-      try await peer.reply(
-        call,
-        #"""
-        {"accessToken":"at-1","tokenType":"Bearer","expiresAt":null,"scope":"","account":"acc_1"}
-        """#)
+      switch tokens {
+      case .given: try await peer.reply(call, Self.token)
+      case .refused: try await peer.fail(call, Self.error("permission_denied"))
+      case .unanswered: break
+      }
     case "rpc.cancel": break
     default: Issue.record("nobody expected \(call.method)")
     }
   }
 
   private func start(_ call: Call, _ peer: Peer) async throws {
-    let (id, rest) = played.withLock { played in
+    let (id, standings) = played.withLock { played in
       let id = "flw_\(played.flows.count + 1)"
       let standings = played.begins.popFirst() ?? []
-      played.flows[id] = Array(standings.prefix(1))
-      return (id, Array(standings.dropFirst()))
+      if let first = standings.first { played.flows[id] = [first] }
+      return (id, standings)
     }
+    guard !standings.isEmpty else { return try await peer.fail(call, Self.error("overloaded")) }
     try await peer.reply(call, try reply(id))
-    for standing in rest { try await append([standing], to: id) }
+    for standing in standings.dropFirst() { try await append([standing], to: id) }
   }
 
   private func submit(_ call: Call, _ peer: Peer, _ id: String) async throws {
@@ -175,15 +194,19 @@ final class PhoneDaemon: Sendable {
     let ready = played.withLock { played in
       let lengths = played.flows.mapValues(\.count)
       let isReady = { (call: Call) in
-        lengths[call.params["flow"]?.stringValue ?? "", default: 0]
+        lengths[call.params["flow"]?.stringValue ?? "", default: .max]
           > Int(call.params["revision"]?.integerValue ?? 0)
       }
       defer { played.waiting.removeAll { isReady($0.call) } }
       return played.waiting.filter { isReady($0.call) }
     }
     for (call, peer) in ready {
-      let since = Int(call.params["revision"]?.integerValue ?? 0)
-      try await peer.reply(call, try reply(call.params["flow"]?.stringValue ?? "", since))
+      let id = call.params["flow"]?.stringValue ?? ""
+      guard played.withLock({ $0.flows[id] != nil }) else {
+        try await peer.fail(call, Self.error("not_found", field: "flow"))
+        continue
+      }
+      try await peer.reply(call, try reply(id, Int(call.params["revision"]?.integerValue ?? 0)))
     }
   }
 
@@ -198,9 +221,11 @@ final class PhoneDaemon: Sendable {
     return #"{"flow":\#(body),"transitions":[\#(transitions.joined(separator: ","))]}"#
   }
 
-  private func list() -> String {
-    let flows = played.withLock { $0.flows }.compactMap { id, flow in
-      flow.last.map { last in
+  private func list(_ params: JSONValue) -> String {
+    let newestFirst = played.withLock { $0.flows }.sorted { $0.key > $1.key }
+    let flows = newestFirst.compactMap { id, flow in
+      flow.last.flatMap { last -> String? in
+        guard [nil, last.status].contains(params["status"]?.stringValue) else { return nil }
         var bare = last
         bare.step = "null"
         return bare.flow(id, flow.count)
@@ -216,6 +241,10 @@ final class PhoneDaemon: Sendable {
       "correlationId":"cor_1"\#(field)}}
       """#
   }
+
+  private static let token = #"""
+    {"accessToken":"at-1","tokenType":"Bearer","expiresAt":null,"scope":"","account":"acc_1"}
+    """#
 
   static let profile = #"""
     {"firstName":"Asha","lastName":"Rao","phoneNumber":"919876543210","countryCode":"IN",\#

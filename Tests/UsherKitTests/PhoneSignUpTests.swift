@@ -7,11 +7,6 @@ import UsherCore
 /// The documentation's program against a played daemon.
 @Suite("The documentation's program for a phone number", .timeLimit(.minutes(1)))
 struct PhoneSignUpTests {
-  private struct FixedClock: Clock {
-    let time: Timestamp
-    func now() -> Timestamp { time }
-  }
-
   /// What a number comes to, and how many seconds were left each time that somebody was asked.
   ///
   /// - Parameter left: Of the time of the codes of `PhoneStanding`.

@@ -42,6 +42,7 @@ struct TruecallerSeedTests {
         "phoneNumber": "9876543210", "countryCode": "IN", "appKey": "key-1",
         "appLink": "https://app.example/t",
       ])
+    #expect(daemon.params(of: "token.get").map { $0["account"] } == ["acc_1"])
     let submit = try #require(daemon.params(of: "flow.submit").first)
     #expect(
       submit["input"] == [

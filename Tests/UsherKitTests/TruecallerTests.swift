@@ -7,32 +7,10 @@ import UsherCore
 /// The SDK's calls against a played daemon.
 @Suite("Truecaller's SDK", .timeLimit(.minutes(1)))
 struct TruecallerTests {
-  /// The program's end: it hears, and is where numbers are entered.
-  private final class Ear: TCTrueSDKDelegate, TCTrueSDKViewDelegate {
-    let events: AsyncStream<TCVerificationEvent>
-    private let feed: AsyncStream<TCVerificationEvent>.Continuation
-
-    init() { (events, feed) = AsyncStream.makeStream() }
-
-    func verificationStatusChanged(to state: TCVerificationState) { feed.yield(.state(state)) }
-    func didReceive(_ profile: TCTrueProfile) { feed.yield(.profile(profile)) }
-    func didFailToReceiveTrueProfileWithError(_ error: TCError) { feed.yield(.failed(error)) }
-  }
-
-  /// A minute before the codes of `PhoneStanding` expire, less a bit.
-  private struct FixedClock: Clock {
-    var time = Timestamp(seconds: 1_893_456_000.5)
-    func now() -> Timestamp { time }
-  }
-
   private let ear = Ear()
 
-  private func sdk(_ path: String, at time: Double? = nil) -> TCTrueSDK {
-    let clock = time.map { FixedClock(time: Timestamp(seconds: $0)) } ?? FixedClock()
-    let sdk = TCTrueSDK(provider: "truecaller", socketPath: path, clock: clock)
-    sdk.delegate = ear
-    sdk.viewDelegate = ear
-    return sdk
+  private func sdk(_ path: String, at time: Double = FixedClock.usual) -> TCTrueSDK {
+    ear.sdk(path, at: time)
   }
 
   private let completes = PhoneDaemon.Answer.goesOn([
@@ -115,8 +93,10 @@ struct TruecallerTests {
     }
   }
 
-  @Test("another number takes the place of the first, of which nothing more is told")
-  func anotherNumber() async throws {
+  @Test(
+    "another number takes the place of the first, of which nothing more is told",
+    arguments: [("123", "IN"), ("9876543210", "BD")])
+  func anotherNumber(phone: String, country: String) async throws {
     let daemon = PhoneDaemon(
       begins: [[.creating, .otpInitiated], [.failed("creating", "invalid_request", code: 14)]])
     try await daemon.run { path in
@@ -124,7 +104,7 @@ struct TruecallerTests {
       var events = ear.events.makeAsyncIterator()
       sdk.requestVerification(forPhone: "9876543210", countryCode: "IN")
       #expect(await events.next() == .state(.otpInitiated))
-      sdk.requestVerification(forPhone: "123", countryCode: "IN")
+      sdk.requestVerification(forPhone: phone, countryCode: country)
       #expect(await events.next()?.code == 14)
       #expect(sdk.tokenTtl() == nil)
     }
@@ -152,7 +132,7 @@ struct TruecallerTests {
   @Test("a stream tells what the delegate hears, and ends with the profile")
   func stream() async throws {
     let daemon = PhoneDaemon(
-      begins: [[.creating, .verifiedBefore, .succeeded("verifiedBefore")]], tokens: false)
+      begins: [[.creating, .verifiedBefore, .succeeded("verifiedBefore")]], tokens: .refused)
     try await daemon.run { path in
       let sdk = sdk(path)
       sdk.viewDelegate = nil
@@ -224,7 +204,7 @@ struct TruecallerTests {
 
   @Test(
     "the time that is left is in whole seconds, and never below 0",
-    arguments: [(1_893_456_000.5, 60), (1_893_456_059.999, 1), (1_893_456_061, 0)])
+    arguments: [(1_893_456_000.5, 60), (1_893_456_059.999, 1), (1_893_456_070, 0)])
   func timeToLive(now: Double, left: Int) async throws {
     let daemon = PhoneDaemon(begins: [[.creating, .otpInitiated]])
     try await daemon.run { path in
@@ -255,13 +235,5 @@ struct TruecallerTests {
     var text = ""
     dump(PhoneRequest(phone: "1", countryCode: "IN", app: app), to: &text)
     #expect(text.contains("<secret>") && !text.contains("canary"))
-  }
-}
-
-extension TCVerificationEvent {
-  fileprivate var error: TCError? { if case .failed(let error) = self { error } else { nil } }
-  fileprivate var code: Int? { error?.getErrorCode().rawValue }
-  fileprivate var profile: TCTrueProfile? {
-    if case .profile(let profile) = self { profile } else { nil }
   }
 }

@@ -1,0 +1,40 @@
+import UsherCore
+
+@testable import UsherKit
+
+/// The program's end of Truecaller's SDK: it hears, and is where numbers are entered.
+final class Ear: TCTrueSDKDelegate, TCTrueSDKViewDelegate {
+  let events: AsyncStream<TCVerificationEvent>
+  private let feed: AsyncStream<TCVerificationEvent>.Continuation
+
+  init() { (events, feed) = AsyncStream.makeStream() }
+
+  func verificationStatusChanged(to state: TCVerificationState) { feed.yield(.state(state)) }
+  func didReceive(_ profile: TCTrueProfile) { feed.yield(.profile(profile)) }
+  func didFailToReceiveTrueProfileWithError(_ error: TCError) { feed.yield(.failed(error)) }
+
+  /// An SDK that tells it what happens.
+  func sdk(
+    _ path: String, provider: String = "truecaller", at time: Double = FixedClock.usual
+  ) -> TCTrueSDK {
+    let clock = FixedClock(time: Timestamp(seconds: time))
+    let sdk = TCTrueSDK(provider: provider, socketPath: path, clock: clock)
+    sdk.delegate = self
+    sdk.viewDelegate = self
+    return sdk
+  }
+}
+
+struct FixedClock: Clock {
+  /// A minute before the codes of `PhoneStanding` expire, less a bit.
+  static let usual = 1_893_456_000.5
+
+  let time: Timestamp
+  func now() -> Timestamp { time }
+}
+
+extension TCVerificationEvent {
+  var error: TCError? { if case .failed(let error) = self { error } else { nil } }
+  var code: Int? { error?.getErrorCode().rawValue }
+  var profile: TCTrueProfile? { if case .profile(let profile) = self { profile } else { nil } }
+}

@@ -1,0 +1,161 @@
+import JSONRPC
+import Testing
+
+@testable import UsherKit
+
+/// Which verification the SDK is about, and where: what it takes up, keeps and lets go.
+@Suite("Truecaller's SDK and its verifications", .timeLimit(.minutes(1)))
+struct TruecallerPlaceTests {
+  private let ear = Ear()
+  private let before: [PhoneStanding] = [
+    .creating, .verifiedBefore, .succeeded("verifiedBefore"),
+  ]
+
+  private func request(_ sdk: TCTrueSDK, _ phone: String = "9876543210") {
+    sdk.requestVerification(forPhone: phone, countryCode: "IN")
+  }
+
+  private func enter(_ sdk: TCTrueSDK) {
+    sdk.verifySecurityCode("123456", andUpdateFirstname: "Asha", lastName: "")
+  }
+
+  @Test("the TTL is told while the code is checked, too, and not after it")
+  func timeWhileChecked() async throws {
+    let daemon = PhoneDaemon(
+      begins: [[.creating, .otpInitiated]], answers: [.goesOn([.otpReceived])])
+    try await daemon.run { path in
+      let sdk = ear.sdk(path)
+      var events = ear.events.makeAsyncIterator()
+      request(sdk)
+      #expect(await events.next() == .state(.otpInitiated))
+      enter(sdk)
+      #expect(await events.next() == .state(.otpReceived))
+      #expect(sdk.tokenTtl() == 60)
+      try await daemon.happens(.verificationComplete)
+      try await daemon.happens(.failed("verificationComplete", "provider_rejected", code: 15))
+      #expect(await events.next() == .state(.verificationComplete))
+      #expect(await events.next()?.code == 15)
+      #expect(sdk.tokenTtl() == nil)
+    }
+  }
+
+  @Test("a flow that the daemon has forgotten is told, and nothing is waited for")
+  func forgotten() async throws {
+    let daemon = PhoneDaemon(begins: [[.creating, .otpInitiated]])
+    try await daemon.run { path in
+      let sdk = ear.sdk(path)
+      var told = sdk.verification(forPhone: "9876543210", countryCode: "IN").makeAsyncIterator()
+      #expect(await told.next() == .state(.otpInitiated))
+      try await daemon.forgets()
+      #expect(await told.next()?.code == 10)
+      #expect(await told.next() == nil)
+      #expect(sdk.tokenTtl() == nil)
+    }
+  }
+
+  @Test("an access token is the last number's alone, also where that cannot be asked about")
+  func otherToken() async throws {
+    let daemon = PhoneDaemon(begins: [before, []])
+    try await daemon.run { path in
+      let sdk = ear.sdk(path)
+      var events = ear.events.makeAsyncIterator()
+      request(sdk)
+      #expect(await events.next() == .state(.verifiedBefore))
+      #expect(await events.next()?.profile != nil)
+      #expect(sdk.accessTokenForOTPVerification() == "at-1")
+      request(sdk, "9876543211")
+      #expect(await events.next()?.code == 9)
+      #expect(sdk.accessTokenForOTPVerification() == nil)
+    }
+  }
+
+  @Test("a success that comes to light after another number was entered is not told")
+  func lateSuccess() async throws {
+    let daemon = PhoneDaemon(begins: [before, [.creating, .otpInitiated]], tokens: .unanswered)
+    try await daemon.run { path in
+      let sdk = ear.sdk(path)
+      var events = ear.events.makeAsyncIterator()
+      request(sdk)
+      for await method in daemon.asked where method == "token.get" { break }
+      request(sdk, "9876543211")
+      #expect(await events.next() == .state(.otpInitiated))
+      let expired = PhoneStanding.failed("otpInitiated", "expired", code: 3, status: "expired")
+      try await daemon.happens(expired, to: "flw_2")
+      #expect(await events.next()?.code == 3)
+    }
+  }
+
+  @Test("the flow that is taken up is one that waits for a code, and only what comes is told")
+  func takesUp() async throws {
+    let daemon = PhoneDaemon(
+      begins: [[.creating, .otpInitiated], [.creating]],
+      answers: [
+        .goesOn([.otpReceived, .verificationComplete, .succeeded("verificationComplete")])
+      ])
+    try await daemon.run { path in
+      let programs = [ear.sdk(path, provider: "phones"), ear.sdk(path, provider: "phones")]
+      var told = programs[0].verification(forPhone: "9876543210", countryCode: "IN")
+        .makeAsyncIterator()
+      #expect(await told.next() == .state(.otpInitiated))
+      request(programs[1], "9876543211")
+      for await _ in daemon.asked where daemon.methods == ["flow.start", "flow.start"] { break }
+      let another = Ear()
+      let restarted = another.sdk(path, provider: "phones")
+      enter(restarted)
+      var events = another.events.makeAsyncIterator()
+      #expect(await events.next() == .state(.otpReceived))
+      #expect(await events.next() == .state(.verificationComplete))
+      #expect(await events.next()?.profile?.firstName == "Asha")
+      withExtendedLifetime(programs) {}
+    }
+    #expect(daemon.params(of: "flow.submit").map { $0["flow"] } == ["flw_1"])
+    for method in ["flow.start", "flow.list"] {
+      #expect(daemon.params(of: method).allSatisfy { $0["provider"] == "phones" }, "\(method)")
+    }
+  }
+
+  @Test("at another daemon there is neither the verification nor the access token of the first")
+  func moves() async throws {
+    let first = PhoneDaemon(begins: [before, [.creating, .otpInitiated]])
+    let second = PhoneDaemon(begins: [])
+    try await first.run { path in
+      try await second.run { other in
+        let sdk = ear.sdk(path)
+        var events = ear.events.makeAsyncIterator()
+        request(sdk)
+        #expect(await events.next() == .state(.verifiedBefore))
+        #expect(await events.next()?.profile != nil)
+        sdk.configure(socketPath: other)
+        enter(sdk)
+        #expect(await events.next()?.code == 10)
+        #expect(sdk.accessTokenForOTPVerification() == nil)
+        sdk.configure(socketPath: path)
+        request(sdk)
+        #expect(await events.next() == .state(.otpInitiated))
+        sdk.configure(socketPath: other)
+        enter(sdk)
+        #expect(await events.next()?.code == 10)
+        #expect(sdk.tokenTtl() == nil)
+      }
+    }
+    #expect(first.methods == ["flow.start", "token.get", "flow.start"])
+    #expect(second.methods == ["flow.list", "flow.list"])
+  }
+
+  @Test("an SDK that is let go follows nothing, also what was still on its way")
+  func letGo() async throws {
+    let daemon = PhoneDaemon(begins: [[.creating]])
+    try await daemon.run { path in
+      weak var desk: VerificationDesk?
+      do {
+        let sdk = ear.sdk(path)
+        request(sdk)
+        desk = sdk.desk
+      }
+      for await method in daemon.asked where method == "flow.start" { break }
+      while desk != nil && !Task.isCancelled { await Task.yield() }
+      #expect(desk == nil)
+    }
+    #expect(daemon.methods == ["flow.start"])
+  }
+}
