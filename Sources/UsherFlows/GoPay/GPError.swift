@@ -1,0 +1,194 @@
+import UsherAPI
+import UsherCore
+
+/// The SDK's numbers for what went wrong (contract §3.3; the table Ends of the page GoPay of the
+/// documentation).
+enum GPError: Int, CaseIterable {
+  case configuration = 2201
+  case unauthorized = 2202
+  case connection = 2203
+  case notWhitelisted = 2204
+  /// What has no number of its own.
+  case unknown = 2205
+  case fieldMissing = 2206
+  case cancelled = 2207
+  case exchangeFailed = 2208
+  case exchangeTimedOut = 2209
+  case camera = 2210
+  case permission = 2211
+  case verification = 2212
+  case helpWanted = 2213
+  case security = 2214
+  case api = 2215
+
+  /// The meaning, as a headline for people.
+  var title: String {
+    switch self {
+    case .configuration: "Configuration invalid"
+    case .unauthorized: "Token expired or unauthorised"
+    case .connection: "Connection error"
+    case .notWhitelisted: "Feature not whitelisted"
+    case .unknown: "Unknown"
+    case .fieldMissing: "Required field missing"
+    case .cancelled: "User cancelled"
+    case .exchangeFailed: "Exchange failed"
+    case .exchangeTimedOut: "Exchange timed out"
+    case .camera: "Camera unavailable"
+    case .permission: "Permission denied"
+    case .verification: "Verification failed"
+    case .helpWanted: "User tapped Help"
+    case .security: "Security check"
+    case .api: "API error"
+    }
+  }
+
+  /// Whether the SDK has the app try again.
+  var isRetryable: Bool {
+    switch self {
+    case .unauthorized, .connection, .cancelled, .exchangeTimedOut, .camera, .permission,
+      .verification, .helpWanted, .api:
+      true
+    case .configuration, .notWhitelisted, .unknown, .fieldMissing, .exchangeFailed, .security:
+      false
+    }
+  }
+
+  /// Why a flow that ends so has failed, where nothing more is known.
+  var reason: Failure.Reason {
+    switch self {
+    case .connection: .providerUnreachable
+    case .fieldMissing: .invalidRequest
+    case .cancelled, .helpWanted: .denied
+    case .exchangeFailed: .exchangeFailed
+    case .exchangeTimedOut: .exchangeTimedOut
+    case .configuration, .unauthorized, .notWhitelisted, .unknown, .camera, .permission,
+      .verification, .security, .api:
+      .providerRejected
+    }
+  }
+
+  /// By the word of a capture that failed.
+  init(capture word: String?) {
+    self =
+      switch word {
+      case "CAMERA": .camera
+      case "PERMISSION": .permission
+      case "NETWORK": .connection
+      case "USER_CANCELLED": .cancelled
+      case "VERIFICATION": .verification
+      case "HELP_CLICKED": .helpWanted
+      case "SECURITY": .security
+      case "API": .api
+      default: .unknown
+      }
+  }
+
+  /// - Parameters:
+  ///   - code: The server's own, cleaned.
+  ///   - message: The server's sentence, cleaned.
+  func word(
+    _ provider: ProviderName, code: String? = nil, message: String? = nil
+  ) -> ProviderWord {
+    ProviderWord(
+      name: provider, code: "GPE-\(rawValue)", error: code, title: title, message: message)
+  }
+}
+
+// How a verification ends without success.
+
+extension Failure {
+  /// - Parameters:
+  ///   - message: A sentence for people, without secrets.
+  ///   - word: What the server said, where it did.
+  static func gopay(
+    _ error: GPError, _ message: String, _ provider: ProviderName, word: ProviderWord? = nil,
+    reason: Failure.Reason? = nil
+  ) -> Failure {
+    Failure(
+      reason: reason ?? error.reason, title: error.title, message: message,
+      retryable: error.isRetryable, provider: word ?? error.word(provider))
+  }
+
+  /// A required parameter that is missing, or one that no header can carry.
+  static func missing(field: String, _ provider: ProviderName) -> Failure {
+    gopay(.fieldMissing, "\(field) is missing or cannot be sent", provider)
+  }
+
+  /// The exchange of the credential was answered with a failure.
+  ///
+  /// - Parameter reason: As its author wrote it.
+  static func exchangeFailed(_ reason: String, _ provider: ProviderName) -> Failure {
+    let said = ProviderText.clean(reason)
+    return gopay(
+      .exchangeFailed, said.isEmpty ? "the exchange of the credential failed" : said, provider,
+      word: GPError.exchangeFailed.word(provider, message: said.isEmpty ? nil : said))
+  }
+
+  static func exchangeTimedOut(_ provider: ProviderName) -> Failure {
+    gopay(.exchangeTimedOut, "the credential was not exchanged in time", provider)
+  }
+
+  static func otherCorrelation(_ provider: ProviderName) -> Failure {
+    gopay(
+      .security, "the credential was exchanged for another userCorrelationId than was asked for",
+      provider)
+  }
+
+  /// The log-in came back without a code.
+  ///
+  /// - Parameter answer: Of the browser; its texts are clean.
+  static func logIn(_ answer: RedirectAnswer, _ provider: ProviderName) -> Failure {
+    let error: GPError =
+      ["abort", "access_denied"].contains(answer.error) ? .cancelled : .unknown
+    let word = error.word(provider, code: answer.error, message: answer.errorDescription)
+    let otherwise =
+      error == .cancelled ? "the log-in was given up" : "the log-in brought no code"
+    return gopay(error, answer.errorDescription ?? otherwise, provider, word: word)
+  }
+
+  /// An answer that cannot be read or must not be used.
+  ///
+  /// - Parameter message: A sentence for people.
+  static func unusable(gopay message: String, _ provider: ProviderName) -> Failure {
+    gopay(.api, message, provider, reason: .providerProtocolError)
+  }
+}
+
+extension GoPayRefusal {
+  func failure(_ provider: ProviderName) -> Failure {
+    .gopay(error, sentence, provider, word: word(provider))
+  }
+
+  func word(_ provider: ProviderName) -> ProviderWord {
+    error.word(provider, code: code, message: message)
+  }
+}
+
+extension GoPayTrouble {
+  /// What ends the flow when the retries are used up.
+  func failure(_ provider: ProviderName) -> Failure {
+    .gopay(error, message, provider, word: word(provider), reason: .providerUnreachable)
+  }
+
+  func word(_ provider: ProviderName) -> ProviderWord {
+    error.word(provider, code: refusal?.code, message: refusal?.message)
+  }
+}
+
+// What leaves a verification where it is.
+
+extension Problem {
+  static func unreachable(_ trouble: GoPayTrouble, _ provider: ProviderName) -> Problem {
+    var problem = Problem.unreachable(trouble.message)
+    problem.provider = trouble.word(provider)
+    return problem
+  }
+
+  /// Whether the account was bound is not known: the code may be spent, another is asked for.
+  static func codeMayBeSpent(_ refusal: GoPayRefusal, _ provider: ProviderName) -> Problem {
+    var problem = Problem.unreachable(
+      "the answer of the exchange was lost: another auth code is needed")
+    problem.provider = refusal.word(provider)
+    return problem
+  }
+}
