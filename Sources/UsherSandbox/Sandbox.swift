@@ -82,6 +82,7 @@ package struct Sandbox: Sendable {
         workbench, clients: configuration.population.clients, path: configuration.issuerPath),
       Paysafe(workbench),
       Truecaller(workbench),
+      GoPay(workbench),
     ]
   }
 
@@ -90,7 +91,9 @@ package struct Sandbox: Sendable {
   ]
 
   /// What an issuer's path may not begin with, because it is something else's.
-  private static let taken = ["_control", ".well-known", "outbox", "paysafe", "truecaller"]
+  private static let taken = [
+    "_control", ".well-known", "outbox", "paysafe", "truecaller", "gopay",
+  ]
 
   /// Empty, or segments of letters, digits, `-`, `_` and `.` that leave the rest of the sandbox
   /// its place.

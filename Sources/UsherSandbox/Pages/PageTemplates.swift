@@ -3,6 +3,7 @@ enum PageTemplates {
   static let all = [
     "layout": layout, "login": login, "consent": consent, "message": message, "index": index,
     "outbox": outbox, "walletLogin": walletLogin, "approval": approval,
+    "gopayLogin": gopayLogin, "gopayCapture": gopayCapture,
   ]
 
   private static let layout = """

@@ -1,0 +1,99 @@
+import Crypto
+import FoundationEssentials
+
+extension GoPayLedger {
+  /// What opens the capture page.
+  struct CaptureToken: Sendable, Hashable {
+    let person: GoPayPerson
+    /// The linking token behind it.
+    let link: String
+  }
+
+  /// The Base64 of a JWT, as the vendor has it. What is in it is nobody's business but GoPay's.
+  mutating func issueCaptureToken(
+    _ person: GoPayPerson, link: String, seconds: Int, now: Date
+  ) -> String {
+    let expires = now.addingTimeInterval(Double(seconds))
+    let token = Data(jwt(person, expires).utf8).base64EncodedString()
+    captureTokens.insert(
+      CaptureToken(person: person, link: link), for: token, until: expires, now: now)
+    return token
+  }
+
+  private func jwt(_ person: GoPayPerson, _ expires: Date) -> String {
+    let header: JSON = ["alg": "HS256", "typ": "JWT"]
+    let claims: JSON = [
+      "jti": .string(mint.token("cap")), "sub": .string(person.username),
+      "exp": .integer(Int(expires.timeIntervalSince1970)),
+    ]
+    let text = "\(Base64.url(header.encoded())).\(Base64.url(claims.encoded()))"
+    let key = SymmetricKey(data: mint.secret(32))
+    let code = HMAC<SHA256>.authenticationCode(for: Data(text.utf8), using: key)
+    return "\(text).\(Base64.url(code))"
+  }
+
+  mutating func endCaptureTokens() { captureTokens = ExpiringTable() }
+
+  /// The submission of a session, made where there is none yet, and the last part of the address of
+  /// its page, another one for each call.
+  mutating func capture(
+    _ request: CaptureRequest, _ holder: CaptureToken, seconds: Int, now: Date
+  ) -> (id: String, page: String, expires: Date) {
+    let id: String
+    if let known = submissions.key(where: {
+      $0.person == holder.person && $0.request.isSession(of: request)
+    }) {
+      id = known
+      submissions.update(id) {
+        $0.request = request
+        $0.link = holder.link
+      }
+    } else {
+      id = mint.token("sub")
+      submissions.insert(
+        Submission(
+          id: id, number: nextNumber(), person: holder.person, request: request, link: holder.link,
+          created: now),
+        for: id, until: .distantFuture, now: now)
+    }
+    let page = mint.token("page")
+    let expires = now.addingTimeInterval(Double(seconds))
+    pages.insert(id, for: page, until: expires, now: now)
+    return (id, page, expires)
+  }
+
+  private mutating func nextNumber() -> Int {
+    Int(nextID("").dropFirst()) ?? 0
+  }
+
+  /// The submission behind a page that is still good.
+  func submission(ofPage page: String?, now: Date) -> Submission? {
+    guard let page, let id = pages.value(page, now: now) else { return nil }
+    return submission(id)
+  }
+
+  func submission(_ id: String?) -> Submission? {
+    id.flatMap { submissions.value($0, now: .distantPast) }
+  }
+
+  /// A person's newest one that was handed in.
+  func lastSubmitted(by person: GoPayPerson) -> Submission? {
+    submissions.values.filter { $0.person == person && $0.submitted != nil }
+      .max { ($0.submitted ?? .distantPast, $0.number) < ($1.submitted ?? .distantPast, $1.number) }
+  }
+
+  /// Goes on with a capture; one that is over stays as it is.
+  mutating func capture(_ id: String, _ change: (inout Submission.Capture) -> Void) {
+    submissions.update(id) { submission in
+      guard case .open = submission.capture else { return }
+      change(&submission.capture)
+    }
+  }
+
+  mutating func move(_ id: String, to kyc: KYC, now: Date) {
+    submissions.update(id) {
+      $0.moved = kyc
+      $0.updated = now
+    }
+  }
+}

@@ -1,0 +1,140 @@
+import FoundationEssentials
+
+/// What an app asks the capture page for.
+struct CaptureRequest: Sendable, Hashable {
+  enum Language: String, Sendable {
+    case id
+    case en
+  }
+
+  let type: String
+  let language: Language
+  let returnURL: ReturnURL?
+  /// `x-sdk-session-id`, in upper case.
+  let session: String
+  /// `x-partner-session-id`
+  let partnerSession: String
+
+  /// What the partner may have captured.
+  private static let types = ["FULL_KYC", "KTP_SCAN"]
+
+  init(_ call: Call) throws {
+    (session, partnerSession) = try call.captureSession()
+    let query = try call.queryForm()
+    guard let type = query["submissionType"], Self.types.contains(type) else {
+      throw IdentityRefusal.invalid("submissionType is not \(Self.types.joined(separator: " or "))")
+    }
+    self.type = type
+    guard let language = Language(rawValue: query["lang"] ?? "id") else {
+      throw IdentityRefusal.invalid("lang is not id or en")
+    }
+    self.language = language
+    returnURL = try query["returnUrl"].map { text in
+      guard let url = ReturnURL(text), url.isLoopback || text.hasPrefix("https://") else {
+        throw IdentityRefusal.invalid("returnUrl is not https, or http on the loopback")
+      }
+      return url
+    }
+  }
+
+  func isSession(of other: CaptureRequest) -> Bool {
+    session == other.session && partnerSession == other.partnerSession
+  }
+}
+
+extension Call {
+  /// `x-sdk-session-id` and `x-partner-session-id`
+  func captureSession() throws(IdentityRefusal) -> (session: String, partnerSession: String) {
+    guard let session = UUID(uuidString: try identityHeader("x-sdk-session-id")) else {
+      throw .invalid("x-sdk-session-id is no UUID")
+    }
+    return (session.uuidString, try identityHeader("x-partner-session-id"))
+  }
+}
+
+/// A person's card and face, and what becomes of them.
+struct Submission: Sendable, Hashable {
+  enum Capture: Sendable, Hashable {
+    case open(card: Bool)
+    case failed(CaptureError)
+    case submitted(Date)
+  }
+
+  let id: String
+  /// Counts, so that the order is known.
+  let number: Int
+  let person: GoPayPerson
+  var request: CaptureRequest
+  /// The linking token that the capture was opened with; what a callback shows.
+  var link: String
+  let created: Date
+  var capture = Capture.open(card: false)
+  /// What a test has made of it; nil while it goes by itself.
+  var moved: KYC?
+  var updated: Date?
+
+  var submitted: Date? {
+    switch capture {
+    case .open, .failed: nil
+    case .submitted(let date): date
+    }
+  }
+
+  var status: String {
+    switch capture {
+    case .open: "CREATED"
+    case .failed: "FAILED"
+    case .submitted: "SUBMITTED"
+    }
+  }
+
+  /// As the capture host tells it.
+  var members: [String: JSON] {
+    var members: [String: JSON] = ["submissionId": .string(id), "status": .string(status)]
+    if case .failed(let error) = capture {
+      members["error"] = .string(error.rawValue)
+      members["message"] = .string(error.message)
+    }
+    return members
+  }
+}
+
+/// Why card and face were not handed in.
+enum CaptureError: String, Sendable, CaseIterable {
+  case camera = "CAMERA"
+  case permission = "PERMISSION"
+  case network = "NETWORK"
+  case userCancelled = "USER_CANCELLED"
+  case verification = "VERIFICATION"
+  case helpClicked = "HELP_CLICKED"
+  case security = "SECURITY"
+  case api = "API"
+
+  /// What the page's button says.
+  var label: String {
+    switch self {
+    case .camera: "There is no camera"
+    case .permission: "The camera may not be used"
+    case .network: "The connection is lost"
+    case .userCancelled: "Cancel"
+    case .verification: "The face is not the card's"
+    case .helpClicked: "Help"
+    case .security: "The device is not safe"
+    case .api: "GoPay fails"
+    }
+  }
+
+  /// What the capture host says of it.
+  var message: String {
+    switch self {
+    case .camera: "the camera is not available"
+    case .permission: "the camera was not permitted"
+    case .network: "the connection was lost"
+    case .userCancelled: "the person has cancelled"
+    case .verification: "card and face do not belong together"
+    case .helpClicked: "the person asked for help"
+    case .security: "the device did not pass the security check"
+    case .api: "the service failed"
+    }
+  }
+}

@@ -1,0 +1,186 @@
+import FoundationEssentials
+
+extension GoPay {
+  func readSettings(_ call: Call) async -> Reply {
+    await answering { .json(try JSON(encoding: settings)) }
+  }
+
+  func changeSettings(_ call: Call) async -> Reply {
+    await answering {
+      settings = try settings.changed(by: try call.settingChanges())
+      return .json(try JSON(encoding: settings))
+    }
+  }
+
+  func resetSettings(_ call: Call) async -> Reply {
+    await answering {
+      settings = GoPaySettings()
+      return .json(try JSON(encoding: settings))
+    }
+  }
+
+  func readKey(_ call: Call) async -> Reply {
+    await answering {
+      let pair = try key.pair()
+      return .json([
+        "privateKey": .string(pair.privateKey), "publicKey": .string(pair.publicKey),
+      ])
+    }
+  }
+
+  func changeKey(_ call: Call) async -> Reply {
+    await answering {
+      var body = try ObjectReader(try? JSON(parsing: call.body))
+      let pem = try body.requiredText("publicKey", limit: 8192)
+      try body.finish()
+      try key.register(pem)
+      return .json(["ok": true])
+    }
+  }
+
+  func forgetKey(_ call: Call) async -> Reply {
+    key = PartnerKey()
+    return .json(["ok": true])
+  }
+
+  func listPeople(_ call: Call) async -> Reply {
+    let people = ledger.people.map { person in
+      JSON.object([
+        "username": .string(person.username), "phone": .string(person.phone),
+        "name": .string(person.name), "pin": person.pin.map { .string($0) } ?? .null,
+      ])
+    }
+    return .json(["people": .array(people)])
+  }
+
+  func listCodes(_ call: Call) async -> Reply {
+    let now = workbench.clock.now()
+    return .json(["codes": .array(ledger.codes.values.map { $0.json(now) })])
+  }
+
+  /// An auth code without a log-in.
+  func issueCode(_ call: Call) async -> Reply {
+    await answering {
+      var body = try call.optionalObject()
+      let person = try person(&body)
+      try body.finish()
+      let code = ledger.issueCode(
+        person, .control, seconds: settings.authCodeSeconds, now: workbench.clock.now())
+      return .json(["authCode": .string(code)], status: 201)
+    }
+  }
+
+  /// What a partner's backend does with an auth code, without SNAP.
+  func redeem(_ call: Call) async -> Reply {
+    await answering {
+      var body = try ObjectReader(try? JSON(parsing: call.body))
+      let text = try body.requiredText("authCode")
+      try body.finish()
+      let token = try redeemed(text, workbench.clock.now())
+      let code = ledger.codes.value(text, now: workbench.clock.now())
+      var members: [String: JSON] = ["token": .string(token)]
+      members["username"] = code.map { .string($0.person.username) }
+      members["phone"] = code.map { .string($0.person.phone) }
+      if case .token(let correlation) = code?.source {
+        members["userCorrelationId"] = .string(correlation)
+      }
+      return .json(.object(members))
+    }
+  }
+
+  /// A linking token for a code, or a refusal that says why there is none.
+  func redeemed(_ code: String, _ now: Date) throws(Refusal) -> String {
+    do {
+      return try ledger.redeem(code, settings, now: now).token
+    } catch {
+      throw Refusal(
+        "invalid_grant",
+        error == .closed ? "the account is closed" : "the auth code is unknown, spent or over",
+        status: 404)
+    }
+  }
+
+  func listTokens(_ call: Call) async -> Reply {
+    let now = workbench.clock.now()
+    let tokens = ledger.links.listing.map { $0.value.json(expires: $0.expires, now) }
+    return .json(["tokens": .array(tokens)])
+  }
+
+  /// A linking token without a log-in.
+  func issueToken(_ call: Call) async -> Reply {
+    await answering {
+      var body = try call.optionalObject()
+      let person = try person(&body)
+      let term = try body.text("term") ?? "long"
+      let text = try body.text("token", limit: 4096)
+      let isWhitelisted = try body.flag("whitelisted") ?? true
+      try body.finish()
+      guard let term = GoPayLedger.Link.Term(rawValue: term) else {
+        throw body.complaint("term", "is short or long")
+      }
+      let token = ledger.link(
+        person, term, settings, text: text, isWhitelisted: isWhitelisted,
+        now: workbench.clock.now())
+      return .json(["token": .string(token)], status: 201)
+    }
+  }
+
+  func revokeAll(_ call: Call) async -> Reply {
+    ledger.revokeAll()
+    return .json(["ok": true])
+  }
+
+  func endB2BTokens(_ call: Call) async -> Reply {
+    snap.endTokens()
+    return .json(["ok": true])
+  }
+
+  func endCaptureTokens(_ call: Call) async -> Reply {
+    ledger.endCaptureTokens()
+    return .json(["ok": true])
+  }
+
+  /// `username`, or the first one there is.
+  private func person(_ body: inout ObjectReader) throws(Refusal) -> GoPayPerson {
+    let username = try body.text("username")
+    guard let person = username.map({ ledger.person(named: $0) }) ?? ledger.people.first else {
+      throw body.complaint("username", "is none of GET /_control/gopay/people")
+    }
+    return person
+  }
+}
+
+extension Call {
+  /// The JSON object in the body of a control call, which may stay away.
+  func optionalObject() throws(Refusal) -> ObjectReader {
+    try ObjectReader(body.isEmpty ? [:] : try? JSON(parsing: body))
+  }
+}
+
+extension GoPayLedger.AuthCode {
+  fileprivate func json(_ now: Date) -> JSON {
+    var members: [String: JSON] = [
+      "id": .string(id), "username": .string(person.username), "phone": .string(person.phone),
+      "issuedAt": .number(issued.timeIntervalSince1970),
+      "expiresAt": .number(expires.timeIntervalSince1970), "state": .string(state(now: now)),
+    ]
+    switch source {
+    case .login: members["source"] = "login"
+    case .control: members["source"] = "control"
+    case .token(let correlation):
+      members["source"] = "token"
+      members["userCorrelationId"] = .string(correlation)
+    }
+    return .object(members)
+  }
+}
+
+extension GoPayLedger.Link {
+  fileprivate func json(expires: Date, _ now: Date) -> JSON {
+    [
+      "id": .string(id), "username": .string(person.username), "phone": .string(person.phone),
+      "term": .string(term.rawValue), "whitelisted": .bool(isWhitelisted),
+      "state": .string(state == .live && expires <= now ? "expired" : state.rawValue),
+    ]
+  }
+}

@@ -1,0 +1,32 @@
+import FoundationEssentials
+
+extension GoPay {
+  /// `POST /partner/exchange`: the backend of the partner, for whoever has none.
+  ///
+  /// Asked again with the same `requestId` it answers alike.
+  func exchange(_ call: Call) async -> Reply {
+    do {
+      return try exchanged(call, workbench.clock.now())
+    } catch {
+      return .json(
+        ["reason": .string(error.description)], status: error.status, error: error.error)
+    }
+  }
+
+  private func exchanged(_ call: Call, _ now: Date) throws(Refusal) -> Reply {
+    guard call.headers["authorization"] == "Bearer \(GoPayPartner.exchangeCredential)" else {
+      throw .client("the partner's backend was shown no good credential")
+    }
+    var body = try call.postedObject()
+    let code = try body.requiredText("authCode")
+    let request = try body.requiredText("requestId", limit: 4096)
+    let person = try body.requiredText("userCorrelationId")
+    try body.finish()
+    if let before = exchanges.value(request, now: now) { return .json(.object(before)) }
+    let token = try redeemed(code, now)
+    let members: [String: JSON] = ["userCorrelationId": .string(person), "token": .string(token)]
+    let answer = members.overlaid(with: settings.exchangeReply)
+    exchanges.insert(answer, for: request, until: .distantFuture, now: now)
+    return .json(.object(answer))
+  }
+}

@@ -1,0 +1,50 @@
+/// The one partner that is registered here, and what it and GoPay show each other.
+enum GoPayPartner {
+  static let name = "Acme"
+  static let clientID = "acme-sdk"
+  static let merchantID = "8f0c7a52-7a5e-4e61-9a77-0d9f1f6f1c11"
+  static let channelID = "95221"
+  /// What SNAP's calls are signed with, but for the first.
+  static let clientSecret = "s3cret:snap/key+="
+  /// What the partner's backend wants to be shown.
+  static let exchangeCredential = "s3cret:exchange/key+="
+  /// What a callback may show in place of a person's linking token.
+  static let callbackCredential = "s3cret:callback/key+="
+  /// Where a log-in may lead back to.
+  static let redirects = Client(
+    id: clientID, name: name,
+    redirectURIs: Client.loopback + [
+      "https://partner.example/gopay/callback", "acme://gopay/callback",
+    ])
+}
+
+extension GoPay {
+  package nonisolated func configurationSample(base: String) -> String {
+    """
+    [[provider]]
+    name = "gopay"
+    type = "gopay"
+    client_id = "\(GoPayPartner.clientID)"
+    merchant_id = "\(GoPayPartner.merchantID)"
+    exchange = "app"
+    snap_base_url = "\(base)\(Self.path)/snap"
+    identity_base_url = "\(base)\(Self.path)/identity"
+    capture_base_url = "\(base)\(Self.path)/capture"
+
+    # With exchange = "backend" instead, and the credential \(GoPayPartner.exchangeCredential)
+    # exchange_url = "\(base)\(Self.path)/partner/exchange"
+    # exchange_credential = "gopay-exchange"
+
+    # With exchange = "snap" instead; the client's secret is \(GoPayPartner.clientSecret)
+    # and the key is privateKey of GET \(base)/_control\(Self.path)/key
+    # private_key_credential = "gopay-private-key"
+    # client_secret_credential = "gopay-client-secret"
+    # channel_id = "\(GoPayPartner.channelID)"
+
+    # For verdicts by callback, with the credential \(GoPayPartner.callbackCredential)
+    # and {"callbackUrl": "http://127.0.0.1:8790/v1/callback/partner"} at /_control/gopay/settings
+    # callback_listen = "127.0.0.1:8790"
+    # callback_credential = "gopay-callback"
+    """
+  }
+}

@@ -1,0 +1,77 @@
+/// A refusal as the identity and capture hosts write it: `{"success": false, "errors": […]}`.
+struct IdentityRefusal: Error, Hashable {
+  let status: Int
+  let code: Int
+  let cause: String
+
+  private init(_ status: Int, _ code: Int, _ cause: String) {
+    (self.status, self.code, self.cause) = (status, code, cause)
+  }
+
+  /// A header or member that is missing or wrong.
+  static func invalid(_ cause: String) -> IdentityRefusal { Self(400, 1539, cause) }
+  static let token = Self(401, 1401, "TOKEN_NOT_VALID")
+  static let notWhitelisted = Self(403, 1403, "MERCHANT_NOT_WHITELISTED")
+  static let noSubmission = Self(404, 1519, "SUBMISSION_NOT_FOUND")
+  static let notRedeemed = Self(409, 1601, "AUTH_CODE_NOT_REDEEMED")
+
+  static func failed(_ error: any Error) -> IdentityRefusal {
+    Self(500, 900, "the sandbox failed: \(error)")
+  }
+
+  var reply: Reply {
+    let error: JSON = [
+      "code": .integer(code), "entity": "FLOW_MANAGER", "cause": .string(cause),
+    ]
+    return .json(
+      ["success": false, "errors": [error]], status: status, error: String(code))
+  }
+}
+
+/// Turns what a handler throws into the refusal it is.
+nonisolated(nonsending) func answeringIdentity(
+  _ handle: nonisolated(nonsending) () async throws -> Reply
+) async -> Reply {
+  do {
+    return try await handle()
+  } catch let refusal as IdentityRefusal {
+    return refusal.reply
+  } catch let refusal as Refusal {
+    return IdentityRefusal.invalid(refusal.description).reply
+  } catch let failure as GoPayLedger.Failure {
+    let refusal: IdentityRefusal =
+      switch failure {
+      case .unknown, .closed: .token
+      case .notWhitelisted: .notWhitelisted
+      }
+    return refusal.reply
+  } catch {
+    return IdentityRefusal.failed(error).reply
+  }
+}
+
+extension Reply {
+  /// What was asked for, as those hosts write it.
+  static func identity(_ data: [String: JSON], _ overrides: [String: JSON]) -> Reply {
+    .json(["success": true, "data": .object(data.overlaid(with: overrides))])
+  }
+}
+
+extension Call {
+  func identityHeader(_ name: String) throws(IdentityRefusal) -> String {
+    guard let value = headers[name], !value.isEmpty else { throw .invalid("\(name) is missing") }
+    return value
+  }
+
+  /// Refuses whoever is not the merchant that is registered.
+  func checkMerchant() throws(IdentityRefusal) {
+    guard try identityHeader("x-merchant-id") == GoPayPartner.merchantID else {
+      throw .notWhitelisted
+    }
+  }
+
+  /// The vendor's page names the one in its table and the other in its example: both have to come.
+  func checkCorrelation() throws(IdentityRefusal) {
+    for name in ["request-id", "correlation-id"] { _ = try identityHeader(name) }
+  }
+}

@@ -1,0 +1,102 @@
+import FoundationEssentials
+
+/// What a test asks of one callback; what it leaves out is as the settings say.
+struct PushRequest: Sendable, Hashable {
+  var url: CallbackURL?
+  var authorization: GoPaySettings.CallbackAuthorization?
+  /// In the place of an authorization that is made here.
+  var value: String?
+  var times: Int?
+  /// Members of the body, which replace what would stand there; `null` takes one away.
+  var body: [String: JSON] = [:]
+}
+
+/// A callback that was sent.
+struct Push: Sendable, Hashable {
+  let number: Int
+  let time: Date
+  let submissionID: String
+  let partnerSessionID: String
+  let url: String
+  let answer: CallbackAnswer
+}
+
+/// The last callbacks, oldest first.
+struct PushLog: Sendable {
+  private static let limit = 1000
+  private(set) var pushes: [Push] = []
+  private var count = 0
+
+  mutating func add(
+    _ submission: Submission, _ url: CallbackURL, _ answer: CallbackAnswer, at time: Date
+  ) {
+    count += 1
+    if pushes.count == Self.limit { pushes.removeFirst() }
+    pushes.append(
+      Push(
+        number: count, time: time, submissionID: submission.id,
+        partnerSessionID: submission.request.partnerSession, url: url.text, answer: answer))
+  }
+}
+
+extension GoPay {
+  /// The verdict that comes by itself, and its callback; nothing where a test has said one before.
+  func decide(_ id: String) async {
+    guard let submission = ledger.submission(id), submission.moved == nil,
+      let verdict = settings.ownVerdict
+    else { return }
+    ledger.move(id, to: verdict, now: workbench.clock.now())
+    _ = await push(id, PushRequest())
+  }
+
+  /// Calls the partner back, as often as is asked for; never where no address is known.
+  ///
+  /// - Returns: What it said, each time.
+  func push(_ id: String, _ request: PushRequest) async -> [CallbackAnswer] {
+    guard let submission = ledger.submission(id),
+      let url = request.url ?? CallbackURL(settings.callbackUrl)
+    else { return [] }
+    var headers: [String: String] = [:]
+    headers["authorization"] =
+      request.value
+      ?? authorization(submission, request.authorization ?? settings.callbackAuthorization)
+    let now = workbench.clock.now()
+    let body = JSON.object(
+      submission.callback(settings, now: now).overlaid(with: settings.callbackBody)
+        .overlaid(with: request.body))
+    var answers: [CallbackAnswer] = []
+    for _ in 0..<(request.times ?? settings.callbackTimes) {
+      let answer = await callBack(url, headers, body.encoded())
+      pushes.add(submission, url, answer, at: workbench.clock.now())
+      answers.append(answer)
+    }
+    return answers
+  }
+
+  private func authorization(
+    _ submission: Submission, _ kind: GoPaySettings.CallbackAuthorization
+  ) -> String? {
+    switch kind {
+    case .token: submission.link
+    case .credential: GoPayPartner.callbackCredential
+    case .bearer: "Bearer \(submission.link)"
+    case .otherPerson:
+      ledger.tokenOfAnother(than: submission.person, now: workbench.clock.now())
+    case .wrong: String(submission.link.dropLast()) + (submission.link.last == "x" ? "y" : "x")
+    case .absent: nil
+    }
+  }
+}
+
+extension Submission {
+  /// The body of a callback, be it too early for one.
+  fileprivate func callback(_ settings: GoPaySettings, now: Date) -> [String: JSON] {
+    let kyc = kyc(settings, now: now) ?? .initiated
+    var members: [String: JSON] = [
+      "submissionId": .string(id), "partnerSessionId": .string(request.partnerSession),
+      "status": .string(kyc.status), "result": kyc.result.map { .string($0) } ?? .null,
+    ]
+    members["reasonCode"] = kyc.reason.map { .string($0) }
+    return members
+  }
+}

@@ -1,0 +1,94 @@
+import FoundationEssentials
+
+/// How far GoPay is with a submission.
+enum KYC: Sendable, Hashable {
+  case initiated
+  case inProgress
+  case completed(isValid: Bool, reason: String?)
+  case error(reason: String?)
+
+  var status: String {
+    switch self {
+    case .initiated: "INITIATED"
+    case .inProgress: "IN_PROGRESS"
+    case .completed: "COMPLETED"
+    case .error: "ERROR"
+    }
+  }
+
+  var result: String? {
+    switch self {
+    case .initiated, .inProgress, .error: nil
+    case .completed(let isValid, _): isValid ? "VALID" : "INVALID"
+    }
+  }
+
+  var reason: String? {
+    switch self {
+    case .initiated, .inProgress: nil
+    case .completed(_, let reason), .error(let reason): reason
+    }
+  }
+
+  /// Whether the partner is called back.
+  var isFinal: Bool {
+    switch self {
+    case .initiated, .inProgress: false
+    case .completed, .error: true
+    }
+  }
+}
+
+extension GoPaySettings {
+  /// What becomes of a submission by itself; nil where a test has to say it.
+  var ownVerdict: KYC? {
+    let reason = reasonCode.isEmpty ? nil : reasonCode
+    return switch verdict {
+    case .none: nil
+    case .valid: .completed(isValid: true, reason: reason)
+    case .invalid: .completed(isValid: false, reason: reason)
+    case .error: .error(reason: reason)
+    }
+  }
+}
+
+extension Submission {
+  /// How it stands: as a test has moved it, else by the time that has passed.
+  ///
+  /// - Returns: Nil before it was handed in.
+  func kyc(_ settings: GoPaySettings, now: Date) -> KYC? {
+    guard let submitted else { return nil }
+    if let moved { return moved }
+    guard let verdict = settings.ownVerdict else { return .initiated }
+    let passed = now.timeIntervalSince(submitted)
+    if passed >= Double(settings.verdictSeconds) { return verdict }
+    return passed * 2 >= Double(settings.verdictSeconds) ? .inProgress : .initiated
+  }
+
+  /// As the pull tells it, documents and data of the card included: a client has to drop them.
+  func pulled(_ settings: GoPaySettings, now: Date) -> [String: JSON] {
+    var kyc = kyc(settings, now: now) ?? .initiated
+    if case .error = kyc, !settings.pullsError { kyc = .inProgress }
+    var members: [String: JSON] = [
+      "status": .string(kyc.status), "result": kyc.result.map { .string($0) } ?? .null,
+      "submissionId": .string(id), "partner": .string(GoPayPartner.name.uppercased()),
+      "onboardingPartner": .string(GoPayPartner.name.uppercased()),
+      "documents": [
+        [
+          "documentType": "KTP_IMAGE",
+          "url": "https://documents.example.com/ktp-image-of-nobody.jpg",
+          "expiresAt": .string(SnapTimestamp(now.addingTimeInterval(600)).text),
+        ]
+      ],
+      "submissionData": [
+        "ktp": [
+          "nik": "3171000000000000", "name": .string(person.name), "birthDate": "1990-01-01",
+        ]
+      ],
+      "createdAt": .string(SnapTimestamp(created).text),
+      "updatedAt": .string(SnapTimestamp(updated ?? submitted ?? created).text),
+    ]
+    members["reasonCode"] = kyc.reason.map { .string($0) }
+    return members
+  }
+}

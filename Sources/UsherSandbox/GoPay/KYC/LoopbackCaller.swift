@@ -1,0 +1,87 @@
+import NIOCore
+import NIOPosix
+
+/// Sends a callback: where, which headers, and the body.
+typealias CallBack =
+  @Sendable (CallbackURL, [String: String], [UInt8]) async -> CallbackAnswer
+
+/// What a partner said to a callback.
+enum CallbackAnswer: Sendable, Hashable {
+  case answered(status: Int, body: [UInt8])
+  case failed(String)
+}
+
+/// One PUT over a connection of its own.
+enum LoopbackCaller {
+  private static let seconds = 10
+  /// The largest answer in bytes.
+  private static let limit = 1 << 16
+
+  struct Trouble: Error, CustomStringConvertible {
+    let description: String
+  }
+
+  static func put(
+    _ url: CallbackURL, headers: [String: String], body: [UInt8]
+  ) async -> CallbackAnswer {
+    do {
+      return try await withThrowingTaskGroup(of: CallbackAnswer.self) { group in
+        group.addTask { try await exchange(url, request(url, headers, body)) }
+        group.addTask {
+          try await Task.sleep(for: .seconds(seconds))
+          throw Trouble(description: "no answer within \(seconds) seconds")
+        }
+        defer { group.cancelAll() }
+        return try await group.next() ?? .failed("there was no answer")
+      }
+    } catch {
+      return .failed("\(error)")
+    }
+  }
+
+  private static func request(
+    _ url: CallbackURL, _ headers: [String: String], _ body: [UInt8]
+  ) -> ByteBuffer {
+    let host = url.host.contains(":") ? "[\(url.host)]" : url.host
+    var lines = [
+      "PUT \(url.target) HTTP/1.1", "Host: \(host):\(url.port)", "Connection: close",
+      "Content-Type: application/json", "Content-Length: \(body.count)",
+    ]
+    lines += headers.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }
+    var buffer = ByteBuffer(string: lines.joined(separator: "\r\n") + "\r\n\r\n")
+    buffer.writeBytes(body)
+    return buffer
+  }
+
+  private static func exchange(
+    _ url: CallbackURL, _ request: ByteBuffer
+  ) async throws -> CallbackAnswer {
+    let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+      .connectTimeout(.seconds(5))
+      .connect(host: url.host, port: url.port) { channel in
+        channel.eventLoop.makeCompletedFuture {
+          try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: channel)
+        }
+      }
+    return try await channel.executeThenClose { inbound, outbound in
+      try await outbound.write(request)
+      var bytes: [UInt8] = []
+      for try await part in inbound {
+        bytes += part.readableBytesView
+        guard bytes.count <= limit else { throw Trouble(description: "the answer is too long") }
+      }
+      return try answer(bytes)
+    }
+  }
+
+  /// Reads an answer that ended with its connection.
+  static func answer(_ bytes: [UInt8]) throws -> CallbackAnswer {
+    let mark = Array("\r\n\r\n".utf8)
+    guard let end = bytes.indices.first(where: { bytes[$0...].starts(with: mark) }),
+      let line = String(decoding: bytes[..<end], as: UTF8.self).split(separator: "\r\n").first,
+      line.hasPrefix("HTTP/1."), let status = line.split(separator: " ").dropFirst().first,
+      let status = Int(status)
+    else { throw Trouble(description: "the answer is no HTTP") }
+    return .answered(status: status, body: Array(bytes[(end + mark.count)...]))
+  }
+}

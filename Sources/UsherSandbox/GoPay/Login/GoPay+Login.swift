@@ -1,0 +1,127 @@
+import FoundationEssentials
+
+extension GoPay {
+  private static let cookie = "gopay_session"
+
+  /// `GET /v1.0/get-auth-code`, in the browser.
+  func authCodePage(_ call: Call) async -> Reply {
+    let form: Form
+    let redirectURL: String
+    do {
+      form = try call.queryForm()
+      redirectURL = try GoPayLoginRequest.redirectURL(form, settings)
+    } catch {
+      return workbench.pages.failure(error)
+    }
+    do {
+      let request = try GoPayLoginRequest(form, redirectURL: redirectURL)
+      let id = visits.begin(
+        request, session: call.cookie(Self.cookie), now: workbench.clock.now())
+      return page(of: id)
+    } catch {
+      return back(
+        to: redirectURL, state: form["state"],
+        ["errorCode": .string(error.error), "errorDesc": .string(error.description)])
+    }
+  }
+
+  /// Takes what was typed on a page, and shows the next or leads back to the app.
+  func login(_ call: Call) async -> Reply {
+    let now = workbench.clock.now()
+    guard let form = try? call.postedForm(), let id = form["transaction"],
+      let visit = visits.visit(id, now: now), visit.csrf == form["csrf"]
+    else { return workbench.pages.expired() }
+    let outcome = visits.take(form, of: id, otpSeconds: settings.otpSeconds, now: now) {
+      ledger.person(phone: $0)
+    }
+    switch outcome {
+    case .page(let problem): return page(of: id, problem: problem)
+    case .send(let code, let phone):
+      let reply = page(of: id)
+      await send(code, to: phone)
+      return reply
+    case .signUp(let phone, let name):
+      return loggedIn(ledger.signUp(phone: phone, name: name, now: now), id, visit.request, now)
+    case .loggedIn(let person):
+      return loggedIn(person, id, visit.request, now)
+    case .back(let error, let description):
+      visits.end(id)
+      return back(
+        to: visit.request.redirectURL, state: visit.request.state,
+        ["errorCode": .string(error), "errorDesc": .string(description)])
+    case .aborted:
+      visits.end(id)
+      return back(
+        to: visit.request.redirectURL, state: visit.request.state, ["result": "abort"])
+    }
+  }
+
+  private func loggedIn(
+    _ person: GoPayPerson, _ id: String, _ request: GoPayLoginRequest, _ now: Date
+  ) -> Reply {
+    visits.end(id)
+    guard !settings.isClosed(person) else {
+      return back(
+        to: request.redirectURL, state: request.state,
+        ["errorCode": "account_closed", "errorDesc": "the account is closed"])
+    }
+    let code = ledger.issueCode(person, .login, seconds: settings.authCodeSeconds, now: now)
+    var reply = back(
+      to: request.redirectURL, state: request.state,
+      ["authCode": .string(code), "success": true])
+    if settings.sessionSeconds > 0 {
+      let session = visits.remember(person, seconds: settings.sessionSeconds, now: now)
+      reply.headers["Set-Cookie"] =
+        "\(Self.cookie)=\(session); Path=\(Self.path)/snap; HttpOnly; SameSite=Lax"
+    }
+    return reply
+  }
+
+  /// Back to the app, with whatever the settings bend.
+  private func back(to url: String, state: String?, _ parameters: [String: JSON]) -> Reply {
+    var parameters = parameters
+    parameters["state"] = state.map { .string($0) }
+    return .redirect(
+      to: url, adding: parameters.overlaid(with: settings.loginReply),
+      error: parameters["errorCode"]?.text)
+  }
+
+  private func send(_ code: String, to phone: String) async {
+    await workbench.outbox.post(
+      Message(
+        provider: "gopay", channel: .sms, to: phone,
+        text: "\(code) is your GoPay code. Tell nobody.", code: code))
+  }
+
+  private func page(of id: String, problem: String? = nil) -> Reply {
+    guard let visit = visits.visit(id, now: workbench.clock.now()) else {
+      return workbench.pages.expired()
+    }
+    var values: [String: Any] = [
+      "action": "\(Self.path)/snap/login", "transaction": id, "csrf": visit.csrf,
+      "client": GoPayPartner.name, "lang": visit.request.language.rawValue,
+      "people": ledger.people.map {
+        ["name": $0.name, "phone": $0.phone, "pin": $0.pin ?? "none"]
+      },
+    ]
+    values["problem"] = problem.map { ["text": $0] }
+    switch visit.stage {
+    case .known(let person): values["known"] = ["name": person.name]
+    case .phone: values["phone"] = [String: Any]()
+    case .otp(let phone, _, _): values["otp"] = ["to": phone]
+    case .pin: values["pin"] = [String: Any]()
+    case .name: values["name"] = [String: Any]()
+    }
+    return workbench.pages.render("gopayLogin", values, status: problem == nil ? 200 : 403)
+  }
+}
+
+extension Call {
+  /// The value of a cookie; nil where it did not come.
+  func cookie(_ name: String) -> String? {
+    headers["cookie"]?.split(separator: ";").lazy
+      .map { $0.drop { $0 == " " } }
+      .first { $0.hasPrefix("\(name)=") }
+      .map { String($0.dropFirst(name.count + 1)) }
+  }
+}

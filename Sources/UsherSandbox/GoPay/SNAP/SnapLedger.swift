@@ -1,0 +1,32 @@
+import FoundationEssentials
+
+/// Client tokens, and which `X-EXTERNAL-ID` was used, as one value.
+struct SnapLedger: Sendable {
+  /// Seconds that an `X-EXTERNAL-ID` is remembered.
+  static let day = 86_400.0
+
+  private let mint: TokenMint
+  private var tokens = ExpiringTable<Bool>()
+  private var externalIDs = ExpiringTable<Bool>()
+
+  init(mint: TokenMint) {
+    self.mint = mint
+  }
+
+  mutating func issueToken(seconds: Int, now: Date) -> String {
+    let token = mint.token("b2b")
+    tokens.insert(true, for: token, until: now.addingTimeInterval(Double(seconds)), now: now)
+    return token
+  }
+
+  func isToken(_ token: String, now: Date) -> Bool { tokens.value(token, now: now) != nil }
+
+  mutating func endTokens() { tokens = ExpiringTable() }
+
+  /// False where it was used within the last 24 hours.
+  mutating func use(externalID: String, now: Date) -> Bool {
+    guard externalIDs.value(externalID, now: now) == nil else { return false }
+    externalIDs.insert(true, for: externalID, until: now.addingTimeInterval(Self.day), now: now)
+    return true
+  }
+}

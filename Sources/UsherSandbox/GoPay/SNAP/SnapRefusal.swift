@@ -1,0 +1,54 @@
+/// SNAP's services that are here, by the digits that stand for them in a response code.
+enum SnapService: String, Sendable {
+  case b2b = "73"
+  case binding = "07"
+  case unbinding = "09"
+
+  /// - Parameters:
+  ///   - status: The HTTP status, which the code begins with.
+  ///   - end: The two digits at its end.
+  func refusal(_ status: Int, _ end: String, _ message: String) -> SnapRefusal {
+    SnapRefusal(status: status, code: "\(status)\(rawValue)\(end)", message: message)
+  }
+
+  /// A header or member that is missing or wrong.
+  func field(_ message: String) -> SnapRefusal {
+    refusal(400, self == .b2b ? "00" : "02", message)
+  }
+
+  /// The client, its signature or its time.
+  func unauthorized(_ message: String) -> SnapRefusal { refusal(401, "00", message) }
+
+  func success(_ members: [String: JSON] = [:]) -> [String: JSON] {
+    members.merging(["responseCode": .string("200\(rawValue)00"), "responseMessage": "Successful"])
+    { $1 }
+  }
+}
+
+/// A refusal as SNAP writes it: `{"responseCode", "responseMessage"}`.
+struct SnapRefusal: Error, Hashable {
+  let status: Int
+  let code: String
+  let message: String
+
+  var reply: Reply {
+    .json(
+      ["responseCode": .string(code), "responseMessage": .string(message)], status: status,
+      error: code)
+  }
+}
+
+/// Turns what a handler throws into the refusal it is.
+nonisolated(nonsending) func answeringSnap(
+  _ service: SnapService, _ handle: nonisolated(nonsending) () async throws -> Reply
+) async -> Reply {
+  do {
+    return try await handle()
+  } catch let refusal as SnapRefusal {
+    return refusal.reply
+  } catch let refusal as Refusal {
+    return service.field(refusal.description).reply
+  } catch {
+    return service.refusal(500, service == .b2b ? "00" : "01", "the sandbox failed: \(error)").reply
+  }
+}
