@@ -6,16 +6,16 @@ import UsherCommands
 struct CodeTests {
   @Test("what is authorised stands first, then where the code is, then what is left of it")
   func code() async throws {
-    let birthday = #"{"name":"birthday","type":"date","required":false}"#
+    let birthday = #"{"name":"dateOfBirth","type":"date","required":false}"#
     let (outcome, _) = try await answering(
       Steps.code(alsoAsk: birthday), typed: ["123456", ""],
-      with: ["type": "enterCode", "code": "123456", "fields": ["birthday": ""]])
+      with: ["type": "enterCode", "code": "123456", "fields": ["dateOfBirth": ""]])
     #expect(
       outcome.error == """
         Pay: 5.00 EUR to Shop
         a code was sent by SMS to +49…12
         6 digits, 4 min 59 s left, 3 attempts left, r for a new code in 12 s
-        code: birthday (YYYY-MM-DD, optional): 
+        code: date of birth (YYYY-MM-DD, optional): 
         """)
   }
 
@@ -37,9 +37,12 @@ struct CodeTests {
   @Test("what helps the eye is left out; what can be no code costs no attempt")
   func digits() async throws {
     let (outcome, _) = try await answering(
-      Steps.code, typed: ["", "abc", "12O456", " 123-4 56 "],
+      Steps.code, typed: ["", "abc", "12O456", "12345", "1234567", " 123-4 56 "],
       with: ["type": "enterCode", "code": "123456"])
-    #expect(outcome.error.occurrences(of: "a code of digits, please\n") == 2)
+    #expect(outcome.error.occurrences(of: "a code of 6 digits, please\n") == 4)
+    _ = try await answering(
+      Steps.code(digits: "null"), typed: ["", "12-34"],
+      with: ["type": "enterCode", "code": "1234"])
     _ = try await answering(
       Steps.code(digits: "null"), typed: ["a-b"], with: ["type": "enterCode", "code": "a-b"])
   }
@@ -49,6 +52,24 @@ struct CodeTests {
     _ = try await answering(
       Steps.code(resendAt: "00:00"), typed: [key], with: ["type": "enterCode", "resend": true])
     _ = try await answering(Steps.code, typed: ["<"], with: ["type": "enterCode", "back": true])
+  }
+
+  @Test("< at what is asked besides goes back to the code")
+  func backToCode() async throws {
+    let names = #"""
+      {"name":"firstName","type":"text","required":true},\#
+      {"name":"pin","type":"password","required":true},\#
+      {"name":"lastName","type":"text","required":false}
+      """#
+    let (outcome, _) = try await answering(
+      Steps.code(alsoAsk: names),
+      typed: ["111111", "<", "222222", "Ann", "<", "<", "333333", "Bo", "<", ""],
+      with: [
+        "type": "enterCode", "code": "333333",
+        "fields": ["firstName": "Bo", "pin": "<", "lastName": ""],
+      ])
+    #expect(outcome.error.occurrences(of: "code: first name: ") == 3)
+    #expect(outcome.error.occurrences(of: "last name (optional): ") == 2)
   }
 
   @Test("asked for too early, it says how long to wait and sends nothing")
@@ -64,16 +85,16 @@ struct CodeTests {
       {"reason":"wrong_code","title":"Wrong code","message":"that was not it",\#
       "provider":{"name":"work","code":"FAILED\u001b"}}
       """#
-    let terminal = ScriptedTerminal(["1", "2"], interactive: true, silence: true)
+    let terminal = ScriptedTerminal(["111111", "222222"], interactive: true, silence: true)
     let outcome = try await usherctl(
       "flow run work authorize", terminal: terminal,
       asking: [
         .start([:], Reply.flow(1, step: Steps.code)),
         .submit(
-          1, ["type": "enterCode", "code": "1"],
+          1, ["type": "enterCode", "code": "111111"],
           Reply.flow(2, step: Steps.code(attemptsLeft: 1), problem: problem)),
         .submit(
-          2, ["type": "enterCode", "code": "2"], Reply.flow(3, status: "succeeded")),
+          2, ["type": "enterCode", "code": "222222"], Reply.flow(3, status: "succeeded")),
       ])
     #expect(
       outcome.error.contains(
@@ -90,10 +111,10 @@ struct CodeTests {
   @Test("a cool-down is told in time, and the same step is asked again")
   func coolDown() async throws {
     let problem = #"""
-      {"reason":"rate_limited","title":"Too many codes","message":"wait a little",\#
+      {"reason":"rate_limited","title":"Too many codes","message":"too many codes",\#
       "retryAfterMs":90000}
       """#
-    let terminal = ScriptedTerminal(["r", "2"], interactive: true, silence: true)
+    let terminal = ScriptedTerminal(["r", "222222"], interactive: true, silence: true)
     let step = Steps.code(resendAt: "00:00")
     let outcome = try await usherctl(
       "flow run work authorize", terminal: terminal,
@@ -101,12 +122,12 @@ struct CodeTests {
         .start([:], Reply.flow(1, step: step)),
         .submit(
           1, ["type": "enterCode", "resend": true], Reply.flow(2, step: step, problem: problem)),
-        .submit(2, ["type": "enterCode", "code": "2"], Reply.flow(3, status: "succeeded")),
+        .submit(2, ["type": "enterCode", "code": "222222"], Reply.flow(3, status: "succeeded")),
       ])
     #expect(
       outcome.error.hasSuffix(
         """
-        code: Too many codes: wait a little
+        code: Too many codes
         try again in 1 min 30 s
         6 digits, 4 min 59 s left, 3 attempts left, r for a new code
         code: 

@@ -118,6 +118,53 @@ struct FlowParamTests {
     }
   }
 
+  @Test("--phone and --country are parameters too, and texts whatever they look like")
+  func shortForms() async throws {
+    try await run(
+      #"--phone 9876543210 --country IN --param x=y --params {"z":1}"#,
+      as: ["phoneNumber": "9876543210", "countryCode": "IN", "x": "y", "z": 1], asksSchema: false)
+    try await run("--phone @x --param age=3", as: ["phoneNumber": "@x", "age": 3])
+    try await run("--country {}", as: ["countryCode": "{}"], asksSchema: false)
+  }
+
+  @Test("help says what they are short for")
+  func help() async {
+    let help = await usherctl("flow run --help").output
+    #expect(help.contains("--phone <number>  "), "\(help)")
+    #expect(help.contains("Same as --param phoneNumber=number"), "\(help)")
+    #expect(help.contains("Same as --param countryCode=code"), "\(help)")
+  }
+
+  @Test(
+    "what two options say is refused: 64, and the daemon is not asked",
+    arguments: [
+      ("--phone 1 --param phoneNumber=1", "--phone and --param both say what phoneNumber is"),
+      ("--phone 1 --param phoneNumber.x=1", "--phone and --param both say what phoneNumber is"),
+      (
+        #"--country IN --params {"countryCode":null} --param a=true"#,
+        "--country and --params both say what countryCode is"
+      ),
+      ("--country IN --params []", "--params is no object"),
+    ])
+  func saidTwice(params: String, message: String) async {
+    let outcome = await usherctl("flow run work sca \(params)")
+    #expect(outcome.error == "usherctl: \(message)\n")
+    #expect(outcome.status == 64)
+  }
+
+  @Test(
+    "login's own options are not to be said twice either",
+    arguments: [
+      ("--scope a", "scope"), ("--account acc_1", "account"), ("--login-hint ann", "loginHint"),
+      ("--keep-alive", "keepAlive"),
+    ])
+  func loginSaidTwice(option: String, param: String) async {
+    let outcome = await usherctl("login work \(option) --param \(param)=true")
+    let name = option.split(separator: " ")[0]
+    #expect(outcome.error == "usherctl: \(name) and --param both say what \(param) is\n")
+    #expect(outcome.status == 64)
+  }
+
   @Test("login has names of its own for what every sign-in takes")
   func login() async throws {
     let done = Reply.flow(2, status: "succeeded", result: #"{"account":"acc_1"}"#)

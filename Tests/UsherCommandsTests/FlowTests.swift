@@ -58,20 +58,20 @@ struct FlowTests {
   @Test("a form's fields are asked for one by one, as they may be filled")
   func form() async throws {
     let step = #"""
-      {"type":"fillForm","fields":[{"name":"name","type":"text","required":true,"maxLength":3},\#
+      {"type":"fillForm","fields":[{"name":"lastName","type":"text","required":true,"maxLength":3},\#
       {"name":"pin","type":"password","required":true},\#
       {"name":"mail","type":"email","required":false}]}
       """#
     let (outcome, terminal) = try await answering(
       step, typed: ["", "toolong", "Ann", "1234", ""],
-      with: ["type": "fillForm", "fields": ["name": "Ann", "pin": "1234"]])
+      with: ["type": "fillForm", "fields": ["lastName": "Ann", "pin": "1234"]])
     #expect(terminal.hiddenLines == ["1234"])
     #expect(
       outcome.error == """
         please fill in:
-        name: name is needed
-        name: at most 3 characters, please
-        name: pin (not shown): 
+        last name: last name is needed
+        last name: at most 3 characters, please
+        last name: pin (not shown): 
         mail (an e-mail address, optional): 
         """)
   }
@@ -164,17 +164,17 @@ struct FlowTests {
 
   @Test("an answer that came too late is not given to another step")
   func conflict() async throws {
-    let terminal = ScriptedTerminal(["1", "2"], interactive: true, silence: true)
+    let terminal = ScriptedTerminal(["111111", "222222"], interactive: true, silence: true)
     let done = Reply.flow(6, status: "succeeded")
     let outcome = try await usherctl(
       "flow run work authorize", terminal: terminal,
       asking: [
         .start([:], Reply.flow(1, step: Steps.code)),
         .refuse(
-          "flow.submit", Exchange.submission(1, ["type": "enterCode", "code": "1"]),
+          "flow.submit", Exchange.submission(1, ["type": "enterCode", "code": "111111"]),
           Reply.error(1002, "conflict", "stale")),
         .ask("flow.get", ["flow": "flw_1"], Reply.flow(5, step: Steps.code)),
-        .submit(5, ["type": "enterCode", "code": "2"], done),
+        .submit(5, ["type": "enterCode", "code": "222222"], done),
       ])
     #expect(outcome.error.contains("the flow has moved on meanwhile\n"))
     #expect(outcome.status == 0)
@@ -194,7 +194,7 @@ struct FlowTests {
             }
             return
           case ("flow.submit", _):
-            #expect(call.params["input"]?["code"] == "2")
+            #expect(call.params["input"]?["code"] == "222222")
             try await peer.reply(call, Reply.flow(2, status: "succeeded"))
           default: break
           }
@@ -202,7 +202,7 @@ struct FlowTests {
       } _: { daemon in
         await usherctl(
           "flow run work authorize",
-          terminal: ScriptedTerminal(["1", "2"], interactive: true, silence: true),
+          terminal: ScriptedTerminal(["111111", "222222"], interactive: true, silence: true),
           environment: ["USHER_SOCKET": daemon.path])
       }
       #expect(outcome.error.contains("; it may not have got your answer\n"))
@@ -282,17 +282,20 @@ struct FlowTests {
     }
   }
 
-  @Test("the result is printed; as JSON it is the whole flow")
+  @Test("the result is printed, what is null left out; as JSON it is the whole flow")
   func result() async throws {
-    let done = Reply.flow(
-      2, status: "succeeded", result: #"{"status":201,"body":{"id":"w\u001b","n":[1]}}"#)
+    let body = #"{"id":"w\u001b","n":[1],"no":null,"of":{"a":true,"b":{}}}"#
+    let done = Reply.flow(2, status: "succeeded", result: #"{"status":201,"body":\#(body)}"#)
     let words = try await usherctl(
       "flow run work operation", asking: [.start(kind: "operation", [:], done)])
     #expect(
       words.output == """
         flow flw_1: succeeded
-        body    {"id":"w\\u001b","n":[1]}
-        status  201
+        body.id    w\u{FFFD}
+        body.n     [1]
+        body.of.a  true
+        body.of.b  {}
+        status     201
 
         """)
     let json = try await usherctl(

@@ -4,7 +4,8 @@ import UsherCore
 // A code: asked for with the time that is left of it.
 
 extension StepPrompts {
-  /// `r` and `resend` ask for a new code: no code can be that, codes are digits.
+  /// `r` and `resend` ask for a new code: no code can be that, codes are digits. `<` at what is asked
+  /// besides goes back to the code.
   func askForCode(_ step: Step.EnterCode) async throws -> FlowInput {
     while true {
       let answer = try await line("code", canGoBack: true, countdown: step.countdown)
@@ -13,9 +14,13 @@ extension StepPrompts {
         if pause <= .zero { return .resend }
         console.note("a new code can be asked for in \(pause.words)")
       } else if let code = step.code(typed: answer) {
-        return .code(Secret(code), fields: try await fill(step.alsoAsk, keepsEmpty: true))
-      } else if !answer.isEmpty {
-        console.note("a code of digits, please")
+        do {
+          return .code(Secret(code), fields: try await fill(step.alsoAsk, besideCode: true))
+        } catch Interruption.back {
+          continue
+        }
+      } else if let digits = step.digits, !answer.isEmpty {
+        console.note("a code of \(digits) digits, please")
       }
     }
   }
@@ -26,8 +31,9 @@ extension Step.EnterCode {
   fileprivate func code(typed answer: String) -> String? {
     let bare = answer.filter { $0 != " " && $0 != "-" }
     let isNumber = !bare.isEmpty && bare.utf8.allSatisfy { (0x30...0x39).contains($0) }
+    if let digits { return isNumber && bare.utf8.count == digits ? bare : nil }
     if isNumber { return bare }
-    return digits == nil && !answer.isEmpty ? answer : nil
+    return answer.isEmpty ? nil : answer
   }
 
   fileprivate var countdown: Countdown {

@@ -22,7 +22,8 @@ struct FlowOptions: ParsableArguments {
       --param eventId=e-1 --param verification.method=OTP
       --param 'verification={"method":"OTP"}' --param body=@payment.json
 
-    While a code is asked for, r or resend and Enter asks for a new one; < goes back.
+    While a code is asked for, r or resend and Enter asks for a new one; < goes back, also from \
+    what is asked besides.
 
     An --exchange-command is run by the shell when the flow hands out a credential. It reads JSON \
     from standard input: code, requestId, and codeVerifier and redirectURI where there are any. It \

@@ -20,6 +20,24 @@ struct NamedParam: ExpressibleByArgument {
   var name: String { path.joined(separator: ".") }
 }
 
+/// An option of a verb that stands for one parameter of a flow, and is said by nothing else then.
+struct ShortForm {
+  let option: String
+  let param: String
+  /// Nil where the option was not given.
+  let value: JSONValue?
+
+  init(_ option: String, for param: String, _ value: JSONValue?) {
+    self.option = option
+    self.param = param
+    self.value = value
+  }
+
+  init(_ option: String, for param: String, _ text: String?) {
+    self.init(option, for: param, text.map { .string($0) })
+  }
+}
+
 /// The parameters of a flow as they were named on the command line, made to be what the flow takes.
 struct FlowParams {
   let desk: Desk
@@ -27,9 +45,11 @@ struct FlowParams {
   let kind: String
 
   /// - Throws: ``Failure`` with status 64, which names the parameter and what is wrong with it.
-  func json(_ base: JSONValue, _ named: [NamedParam]) async throws -> JSONValue {
+  func json(
+    _ base: JSONValue, _ shortForms: [ShortForm], _ named: [NamedParam]
+  ) async throws -> JSONValue {
+    var params = try base.adding(shortForms, beside: named)
     let schema = named.contains { $0.mayBeOther } ? try await schema() : nil
-    var params = base
     for param in named {
       let value = try await value(of: param, by: schema?.member(param.path[...]))
       guard params.set(value, at: param.path[...]) else {
@@ -84,6 +104,24 @@ extension NamedParam {
 }
 
 extension JSONValue {
+  /// - Throws: ``Failure`` with status 64 where a parameter is named in two ways.
+  fileprivate func adding(
+    _ shortForms: [ShortForm], beside named: [NamedParam]
+  ) throws -> JSONValue {
+    var params = self
+    for form in shortForms where form.value != nil {
+      let other =
+        named.contains { $0.path[0] == form.param }
+        ? "--param" : self[form.param].map { _ in "--params" }
+      if let other {
+        throw Failure("\(form.option) and \(other) both say what \(form.param) is", status: 64)
+      }
+      guard objectValue != nil else { throw Failure("--params is no object", status: 64) }
+      params[form.param] = form.value
+    }
+    return params
+  }
+
   fileprivate var isContainer: Bool { arrayValue != nil || objectValue != nil }
 
   /// The part of a JSON Schema that speaks of a member; nil where it does not.

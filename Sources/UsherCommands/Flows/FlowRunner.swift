@@ -187,7 +187,8 @@ extension Flow {
 
 extension Problem {
   fileprivate var lines: [String] {
-    var lines = ["\(title): \(message)"]
+    let saysMore = message.lowercased() != title.lowercased()
+    var lines = [saysMore ? "\(title): \(message)" : title]
     if let provider { lines.append(provider.sentence) }
     if let retryAfterMs {
       lines.append("try again in \(Duration.milliseconds(retryAfterMs).words)")

@@ -117,27 +117,29 @@ extension StepPrompts {
     return options[try await number(upTo: options.count, canGoBack: true) - 1].id
   }
 
-  /// - Parameter keepsEmpty: Whether a field that is left empty is an answer: a name that nobody has.
-  func fill(_ fields: [Field], keepsEmpty: Bool = false) async throws -> [String: Secret] {
+  /// - Parameter besideCode: Whether one can go back, to the code, and a field that is left empty is an
+  ///   answer: a name that nobody has.
+  func fill(_ fields: [Field], besideCode: Bool = false) async throws -> [String: Secret] {
     var values: [String: Secret] = [:]
     for field in fields {
-      let value = try await ask(field)
-      if keepsEmpty || !value.isEmpty { values[field.name] = Secret(value) }
+      let value = try await ask(field, canGoBack: besideCode)
+      if besideCode || !value.isEmpty { values[field.name] = Secret(value) }
     }
     return values
   }
 
-  private func ask(_ field: Field) async throws -> String {
+  private func ask(_ field: Field, canGoBack: Bool) async throws -> String {
     let isHidden = field.type == .password
     let hints = [
       field.type == .text || isHidden ? nil : field.type.hint, field.required ? nil : "optional",
       isHidden ? "not shown" : nil,
     ].compactMap(\.self)
-    let question = hints.isEmpty ? field.name : "\(field.name) (\(hints.joined(separator: ", ")))"
+    let name = field.words
+    let question = hints.isEmpty ? name : "\(name) (\(hints.joined(separator: ", ")))"
     while true {
-      let value = try await line(question, echo: !isHidden)
+      let value = try await line(question, echo: !isHidden, canGoBack: canGoBack && !isHidden)
       if value.isEmpty && field.required {
-        console.note("\(field.name) is needed")
+        console.note("\(name) is needed")
       } else if let limit = field.maxLength, value.count > limit {
         console.note("at most \(limit) characters, please")
       } else {
@@ -223,6 +225,13 @@ extension Step {
     case .localAuth(let step): step.scanning
     case .enterCode, .enterPassword, .choose, .fillForm, .consent, .exchangeCredential: false
     }
+  }
+}
+
+extension Field {
+  /// `first name` for firstName.
+  fileprivate var words: String {
+    name.replacing(/([a-z])([A-Z])/) { "\($0.1) \($0.2)" }.lowercased()
   }
 }
 

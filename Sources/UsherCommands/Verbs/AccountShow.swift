@@ -32,11 +32,19 @@ struct AccountShowVerb: Verb {
 }
 
 extension [String: JSONValue] {
-  /// By name; texts as they are, everything else as JSON.
+  /// By name; a dotted name is a member of an object. Texts are as they are, numbers, arrays and the
+  /// like as JSON; what is null is left out.
   var facts: [(name: String, value: String?)] {
-    sorted { $0.key < $1.key }.map { name, value in
-      let json = String(decoding: value.encoded(), as: UTF8.self)
-      return (name.printable, value.stringValue ?? json)
+    sorted { $0.key < $1.key }.flatMap { name, value in
+      let members = value.objectValue?.facts ?? []
+      if !members.isEmpty { return members.map { ("\(name.printable).\($0.name)", $0.value) } }
+      return [(name.printable, value.fact)]
     }
+  }
+}
+
+extension JSONValue {
+  fileprivate var fact: String? {
+    isNull ? nil : stringValue ?? String(decoding: encoded(), as: UTF8.self)
   }
 }

@@ -25,6 +25,12 @@ struct FlowRunVerb: Verb {
   @Option(help: ArgumentHelp("All parameters at once.", valueName: "json"))
   var params: String = "{}"
 
+  @Option(help: ArgumentHelp("Same as --param phoneNumber=number.", valueName: "number"))
+  var phone: String?
+
+  @Option(help: ArgumentHelp("Same as --param countryCode=code: two letters.", valueName: "code"))
+  var country: String?
+
   @Option(help: ArgumentHelp("Begin it only once under this id.", valueName: "id"))
   var requestId: String?
 
@@ -32,7 +38,7 @@ struct FlowRunVerb: Verb {
 
   func run(at desk: Desk) async throws {
     let params = try await FlowParams(desk: desk, provider: provider, kind: kind)
-      .json(try JSONValue(argument: params), flowOptions.params)
+      .json(try JSONValue(argument: params), shortForms, flowOptions.params)
     let runner = try await FlowRunner.begin(
       provider, kind, params, requestId: requestId, at: desk, flowOptions)
     let flow = try await runner.run()
@@ -44,5 +50,12 @@ struct FlowRunVerb: Verb {
     try flow.checkSuccess()
     desk.console.say("flow \(flow.id): \(flow.status.rawValue)")
     desk.console.facts((flow.result?.objectValue ?? [:]).facts)
+  }
+
+  private var shortForms: [ShortForm] {
+    [
+      ShortForm("--phone", for: "phoneNumber", phone),
+      ShortForm("--country", for: "countryCode", country),
+    ]
   }
 }

@@ -40,7 +40,7 @@ struct LoginVerb: Verb {
 
   func run(at desk: Desk) async throws {
     let params = try await FlowParams(desk: desk, provider: provider, kind: kind)
-      .json(named, flowOptions.params)
+      .json([:], shortForms, flowOptions.params)
     let runner = try await FlowRunner.begin(provider, kind, params, at: desk, flowOptions)
     let flow = try await runner.run()
     try flow.checkSuccess()
@@ -52,13 +52,12 @@ struct LoginVerb: Verb {
     }
   }
 
-  /// What the options of this verb stand for.
-  private var named: JSONValue {
-    var params: JSONValue = [:]
-    params["scope"] = scope.map { .string($0) }
-    params["account"] = account.map { .string($0) }
-    params["loginHint"] = loginHint.map { .string($0) }
-    params["keepAlive"] = keepAlive ? true : nil
-    return params
+  private var shortForms: [ShortForm] {
+    [
+      ShortForm("--scope", for: "scope", scope),
+      ShortForm("--account", for: "account", account),
+      ShortForm("--login-hint", for: "loginHint", loginHint),
+      ShortForm("--keep-alive", for: "keepAlive", keepAlive ? true : nil),
+    ]
   }
 }

@@ -15,13 +15,9 @@ struct TruecallerCommandTests {
   }
 
   /// `usherctl flow run truecaller verifyPhone`, with a pipe for its input.
-  private func run(_ country: String = "IN") throws -> (program: PipedProgram, () -> String) {
+  private func run(_ more: String...) throws -> (program: PipedProgram, () -> String) {
     let program = try PipedProgram(
-      BuiltProduct.path("usherctl"),
-      [
-        "--socket", scene.daemon.socketPath, "flow", "run", "truecaller", "verifyPhone",
-        "--param", "phoneNumber=\(TruecallerScene.number)", "--param", "countryCode=\(country)",
-      ], log: place.file("log"))
+      BuiltProduct.path("usherctl"), scene.command(more), in: place)
     return (program, { program.log })
   }
 
@@ -35,29 +31,80 @@ struct TruecallerCommandTests {
     try eventually("it is told: \(log())") { log().contains("wrong code") }
     try program.type(try scene.code(), "Asha", "")
     #expect(try program.exitStatus() == 0, "\(log())")
-    #expect(log().contains("succeeded"))
-    #expect(log().contains("919876543210"))
+    #expect(program.output.contains("succeeded"))
+    #expect(program.output.contains("919876543210"))
     #expect(try scene.profile()["firstName"] == "Asha")
     #expect(try scene.profile()["lastName"] == "")
     let token = try scene.daemon.usherctl(["token", "get", "truecaller"])
     #expect(token.status == 0, "\(token.errors)")
   }
 
+  @Test("with --json all that is asked goes to standard error, and the flow is one line")
+  func json() throws {
+    let (program, log) = try run("--json")
+    try eventually("a code is asked for: \(log())") { log().contains("6 digits") }
+    #expect(program.output.isEmpty)
+    try program.type(try scene.code(), "Asha", "Rao")
+    #expect(try program.exitStatus() == 0, "\(log())")
+    let flow = try program.reply()
+    #expect(flow["status"] == "succeeded")
+    #expect(flow["state"] == "verificationComplete")
+    #expect(flow["result"]?["profile"]?["lastName"] == "Rao")
+  }
+
   @Test("a number that was verified before asks for nothing")
   func verifiedBefore() throws {
     try scene.verified()
-    let (program, log) = try run()
+    let (program, log) = try run("--json")
     #expect(try program.exitStatus() == 0, "\(log())")
     #expect(!log().contains("6 digits"))
+    #expect(try program.reply()["state"] == "verifiedBefore")
     #expect(try scene.messages().count == 1)
   }
 
-  @Test("a country that is none ends it with the TCError and status 3")
-  func impossible() throws {
-    let (program, log) = try run("XX")
-    #expect(try program.exitStatus() == 3, "\(log())")
-    #expect(log().contains("14"), "\(log())")
+  @Test(
+    "a number that cannot be, and a country that is none, end it with the TCError and status 3",
+    arguments: [("987654321", "IN"), (TruecallerScene.number, "XX")])
+  func impossible(number: String, country: String) throws {
+    for more in [[], ["--json"]] {
+      let end = try scene.daemon.usherctl(scene.command(more, number, country, socket: false))
+      #expect(end.status == 3, "\(end.errors)")
+      if more.isEmpty {
+        #expect(end.errors.contains("truecaller said: 14"), "\(end.errors)")
+        #expect(end.output.isEmpty)
+      } else {
+        let flow = try JSONValue(parsing: end.output)["flow"] ?? .null
+        #expect(flow.failure == ["invalid_request", "14", nil])
+      }
+    }
     #expect(try scene.requests("create") == 0)
+  }
+
+  @Test(
+    "a number is said in one way: status 64, and no flow",
+    arguments: [
+      (["--param", "phoneNumber=9876543211"], "--phone and --param both say what phoneNumber is"),
+      (["--param", "countryCode=DE"], "--country and --param both say what countryCode is"),
+      (
+        ["--params", #"{"countryCode": "IN"}"#],
+        "--country and --params both say what countryCode is"
+      ),
+    ])
+  func clash(more: [String], message: String) throws {
+    let end = try scene.daemon.usherctl(scene.command(more, socket: false))
+    #expect(end.errors == "usherctl: \(message)\n")
+    #expect(end.status == 64)
+    #expect(try scene.app.call("flow.list", [:])["flows"] == [])
+  }
+
+  @Test("the parameters under their own names do the same")
+  func params() throws {
+    try scene.verified()
+    let end = try scene.daemon.usherctl([
+      "flow", "run", "truecaller", "verifyPhone", "--country", "in",
+      "--param", "phoneNumber=+91 98765 43210",
+    ])
+    #expect(end.status == 0, "\(end.errors)")
   }
 
   @Test("an input that ends before the code leaves the flow to be cancelled")
@@ -65,8 +112,94 @@ struct TruecallerCommandTests {
     let (program, log) = try run()
     try eventually("a code is asked for: \(log())") { log().contains("6 digits") }
     try program.finishTyping()
-    #expect(try program.exitStatus() != 0)
+    #expect(try program.exitStatus() == 1)
     #expect(log().contains("usherctl flow cancel flw_"), "\(log())")
+  }
+}
+
+/// A verification with `usherctl`, at a terminal.
+@Suite("Truecaller with usherctl at a terminal", .serialized, .timeLimit(.minutes(2)))
+struct TruecallerTerminalTests {
+  private let scene: TruecallerScene
+
+  init() throws { scene = try TruecallerScene() }
+
+  private func run() throws -> ProgramAtTerminal {
+    try ProgramAtTerminal(BuiltProduct.path("usherctl"), scene.command([]))
+  }
+
+  /// The seconds that were told to be left, in their order.
+  private func seconds(_ text: String) -> [Int] {
+    text.matches(of: /6 digits, ([0-9]+) s left/).compactMap { Int($0.1) }
+  }
+
+  @Test("the time is counted down to its end on one line; r then has a new code sent")
+  func countdown() throws {
+    try scene.set(["tokenTtl": 4])
+    let program = try run()
+    try program.shows("6 digits, the time is over, r for a new code")
+    let told = seconds(program.text)
+    #expect(told.count >= 2 && told.allSatisfy { (1...4).contains($0) }, "\(program.text)")
+    #expect(zip(told, told.dropFirst()).allSatisfy { $0 > $1 }, "\(told)")
+    // The first is a line of its own; all others, and the end, are written over it.
+    #expect(program.text.occurrences(of: ProgramAtTerminal.lineAbove) == told.count)
+    #expect(program.text.occurrences(of: "code: ") == 1)
+
+    try scene.set(["tokenTtl": 50])
+    try program.type("r\r")
+    try eventually(within: 20, "its time is told: \(program.text)") {
+      seconds(program.text).contains { $0 > 4 }
+    }
+    #expect(try scene.messages().count == 2)
+    try program.type("\(try scene.code())\rAsha\rRao\r")
+    #expect(try program.exitStatus() == 0, "\(program.text)")
+    #expect(program.text.contains("succeeded"))
+  }
+
+  @Test("what is typed while the time is told stays typed")
+  func typing() throws {
+    let program = try run()
+    try program.shows("code: ")
+    let code = try scene.code()
+    try program.type("\(code.prefix(3))")
+    let before = program.text.occurrences(of: ProgramAtTerminal.lineAbove)
+    try eventually("the time goes on: \(program.text)") {
+      program.text.occurrences(of: ProgramAtTerminal.lineAbove) > before + 1
+    }
+    try program.type("\(code.dropFirst(3))\rAsha\r\r")
+    #expect(try program.exitStatus() == 0, "\(program.text)")
+  }
+
+  @Test("Ctrl-C cancels the verification: status 3", arguments: ["", "123456\r"])
+  func interrupted(typed: String) throws {
+    let program = try run()
+    try program.shows("code: ")
+    try program.type(typed)
+    if !typed.isEmpty { try program.shows("first name: ") }
+    try program.type(ProgramAtTerminal.controlC)
+    #expect(try program.exitStatus() == 3, "\(program.text)")
+    #expect(program.text.hasSuffix("\r\nusherctl: the flow was cancelled\r\n"))
+    let flow = try scene.app.call("flow.list", [:])["flows"]?[0]
+    #expect(flow?["status"] == "cancelled")
+    #expect(try scene.requests("verify") == 0)
+  }
+}
+
+extension TruecallerScene {
+  /// `usherctl`'s arguments.
+  fileprivate func command(
+    _ more: [String], _ number: String = number, _ country: String = "IN", socket: Bool = true
+  ) -> [String] {
+    (socket ? ["--socket", daemon.socketPath] : []) + [
+      "flow", "run", "truecaller", "verifyPhone", "--phone", number, "--country", country,
+    ] + more
+  }
+}
+
+extension String {
+  /// How often a text occurs.
+  fileprivate func occurrences(of text: String) -> Int {
+    split(separator: text, omittingEmptySubsequences: false).count - 1
   }
 }
 
@@ -74,24 +207,35 @@ struct TruecallerCommandTests {
 private final class PipedProgram {
   private let process = Process()
   private let input = Pipe()
-  private let logPath: String
+  private let place: Workplace
 
-  init(_ executable: String, _ arguments: [String], log logPath: String) throws {
-    self.logPath = logPath
-    try Data().write(to: URL(fileURLWithPath: logPath))
+  init(_ executable: String, _ arguments: [String], in place: Workplace) throws {
+    self.place = place
     process.executableURL = URL(fileURLWithPath: executable)
     process.arguments = arguments
     process.standardInput = input
-    let log = FileHandle(forWritingAtPath: logPath)
-    process.standardOutput = log
-    process.standardError = log
+    process.standardOutput = FileHandle(forWritingAtPath: try place.write("", to: "out"))
+    process.standardError = FileHandle(forWritingAtPath: try place.write("", to: "log"))
     try process.run()
   }
 
   deinit { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
 
-  var log: String {
-    FileManager.default.contents(atPath: logPath).map { String(decoding: $0, as: UTF8.self) } ?? ""
+  var output: String { contents("out") }
+
+  /// What it asked and told beside its output.
+  var log: String { contents("log") }
+
+  private func contents(_ name: String) -> String {
+    String(
+      decoding: FileManager.default.contents(atPath: place.file(name)) ?? Data(), as: UTF8.self)
+  }
+
+  /// The flow of its one line of JSON.
+  func reply() throws -> JSONValue {
+    let lines = output.split(separator: "\n")
+    guard lines.count == 1 else { throw TestTrouble("not one line: \(output)") }
+    return try JSONValue(parsing: String(lines[0]))["flow"] ?? .null
   }
 
   func type(_ lines: String...) throws {

@@ -1,0 +1,75 @@
+import Foundation
+import UsherTestKit
+
+/// A program at a terminal of its own, where a person reads and types; ended with it when the test
+/// lets go of it.
+final class ProgramAtTerminal {
+  static let controlC = "\u{03}"
+  /// Save the cursor, one line up, to its begin: what each writing over of that line starts with.
+  static let lineAbove = "\u{1B}7\u{1B}[A\r"
+
+  private let process = Process()
+  private let screen: CInt
+  private var bytes: [UInt8] = []
+
+  /// - Parameter output: The file for its standard output; the terminal where there is none.
+  init(_ executable: String, _ arguments: [String], columns: UInt16 = 100, output: String? = nil)
+    throws
+  {
+    var (screen, line): (CInt, CInt) = (-1, -1)
+    var size = winsize(ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0)
+    guard openpty(&screen, &line, nil, nil, &size) == 0 else {
+      throw TestTrouble("there is no terminal")
+    }
+    self.screen = screen
+    defer { close(line) }
+    // Nobody else's program is to hold it open.
+    for end in [screen, line] { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    // A session of its own with this as its terminal: so Ctrl-C is a signal to it.
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/setsid")
+    process.arguments = ["--ctty", "--wait", executable] + arguments
+    process.environment = ProcessInfo.processInfo.environment.merging(["TERM": "xterm"]) { $1 }
+    let terminal = FileHandle(fileDescriptor: line, closeOnDealloc: false)
+    process.standardInput = terminal
+    process.standardError = terminal
+    process.standardOutput = output.flatMap { FileHandle(forWritingAtPath: $0) } ?? terminal
+    try process.run()
+  }
+
+  deinit {
+    close(screen)
+    if process.isRunning { kill(process.processIdentifier, SIGKILL) }
+  }
+
+  /// All that was ever written on the screen, with what was typed and how the cursor went.
+  var text: String {
+    var chunk = [UInt8](repeating: 0, count: 4096)
+    var file = pollfd(fd: screen, events: Int16(POLLIN), revents: 0)
+    while poll(&file, 1, 0) > 0 {
+      let count = read(screen, &chunk, chunk.count)
+      guard count > 0 else { break }
+      bytes += chunk[..<count]
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  /// Presses keys; `\r` is Enter.
+  func type(_ keys: String) throws {
+    let keys = Array(keys.utf8)
+    guard write(screen, keys, keys.count) == keys.count else {
+      throw TestTrouble("cannot be typed: \(text)")
+    }
+  }
+
+  func shows(_ words: String, within seconds: Double = 20) throws {
+    try eventually(within: seconds, "the screen shows \(words): \(text)") { text.contains(words) }
+  }
+
+  func exitStatus() throws -> Int32 {
+    try eventually(within: 20, "it has ended: \(text)") {
+      _ = text
+      return !process.isRunning
+    }
+    return process.terminationStatus
+  }
+}
