@@ -96,6 +96,23 @@ struct PhoneAdmissionTests {
     }
   }
 
+  @Test("each call has all its tries, however many the one before it took")
+  func tries() throws {
+    var driven = try validating(.sdk28)
+    for answer in [["phoneNumber": "919876543210"], [:], DrivenVerification.profile] as [JSONValue]
+    {
+      for pause in [1, 2, 4, 8, 16] {
+        driven.answered(.unreachable(message: "gone", sent: true))
+        #expect(driven.last == .proceed([.wake(after: .seconds(pause))]))
+        driven.receive(.woken)
+      }
+      #expect(driven.problem?.reason == "provider_unreachable")
+      driven.answered(answer)
+      #expect(driven.problem == nil || driven.completion != nil)
+    }
+    #expect(driven.completion != nil)
+  }
+
   @Test("the profile has every member, whatever the server leaves out")
   func emptyProfile() throws {
     var driven = try Stage.profile.driven()

@@ -52,6 +52,19 @@ struct TruecallerTrapTests {
     #expect(driven.calls == [.verify(try phone(), code: otp, token: Secret("v-2"))])
   }
 
+  @Test("trap 1: the token that was sent, said again, stays in force; the TTL beside it counts")
+  func saidAgain() throws {
+    var driven = try DrivenVerification()
+    driven.toVerify()
+    let later = now + .seconds(10)
+    driven.answered(
+      ["code": 4220, "verificationToken": .string(HTTPReply.echo), "tokenTtl": 30], status: 422,
+      at: later)
+    #expect(driven.step?.expiresAt == later + .seconds(30))
+    driven.receive(DrivenVerification.code(), at: later)
+    #expect(driven.calls == [.verify(try phone(), code: otp, token: verificationToken)])
+  }
+
   @Test("trap 1: an update that is refused is reported, which the SDK does not")
   func updateFails() throws {
     for status in [200, 400, 422] {

@@ -32,6 +32,17 @@ struct TruecallerRequestTests {
     #expect(await app.workbench.outbox.messages().isEmpty)
   }
 
+  @Test("an installation that is no UUID is refused, though simSerial repeat it")
+  func installation() async throws {
+    let app = try TruecallerApp()
+    var body = TruecallerApp.createBody()
+    body["deviceId"] = "machine"
+    body["simSerial"] = ["machine"]
+    let answer = try await app.send(.post, Self.createPath, .object(body))
+    #expect([answer.status, answer.code] == [400, 4000])
+    #expect(await app.workbench.outbox.messages().isEmpty)
+  }
+
   @Test(
     "a request to check a code that is not the contract's is refused, and the member named",
     arguments: [
