@@ -55,12 +55,14 @@ package struct Daemon: ServiceLifecycle.Service {
     let door = Door(
       service: service, policy: try setting.policy(), config: setting.config,
       realm: DaemonSetting.realm, count: parts.domain.count, log: log)
+    let callbacks = try await parts.listenForProviders()
     let listening = try await listen(on: sockets, door)
     parts.resume()
     setting.notifier.ready(status: "Serving \(setting.config.providers.count) providers")
     Task.detached(priority: .background) { table.warm() }
     log.notice("ready", metadata: ["version": .string(Version.current)])
     await upkeep(parts, world.alarms, watching: sockets.any())
+    for listener in callbacks { await listener.close() }
     await stop(listening, door, parts)
     try store.close()
   }

@@ -3,6 +3,7 @@ import NIOCore
 import UsherAPI
 import UsherConfig
 import UsherCore
+import UsherFlows
 import UsherStore
 import UsherSystem
 
@@ -13,6 +14,9 @@ struct Parts {
   private let store: Store
   private let book: AccountBook
   private let watch: TokenWatch
+  private let followUps: FollowUpWatch
+  private let callbacks: CallbackDesk
+  private let group: any EventLoopGroup
   private let log: Logger
 
   init(
@@ -40,9 +44,12 @@ struct Parts {
       world: world, store: store, book: book, source: source, events: events, log: log)
     watch = TokenWatch(
       world: world, book: book, refresher: refresher, events: events, log: log)
+    let calls = AccountCalls(world: world, http: http, book: book, refresher: refresher)
+    followUps = FollowUpWatch(
+      world: world, store: store, book: book, providers: providers, calls: calls, events: events,
+      log: log)
     let effects = EffectRunner(
-      world: world, http: http,
-      bearer: AccountCalls(world: world, http: http, book: book, refresher: refresher),
+      world: world, http: http, bearer: calls,
       metadata: metadata, verifier: verifier,
       listeners: RedirectListeners(group: group, uid: LoopbackPeer.uid, log: log))
     let runner = FlowRunner(
@@ -50,6 +57,10 @@ struct Parts {
     let engine = FlowEngine(
       world: world, store: store, providers: providers, credentials: credentials,
       accounts: book, events: events, runner: runner)
+    callbacks = CallbackDesk(
+      credentials: credentials, engine: engine, book: book, watch: followUps, world: world,
+      log: log)
+    self.group = group
 
     domain = Domain(
       world: world, instanceID: world.identifier("ins_"), startedAt: world.clock.now(),
@@ -81,17 +92,32 @@ struct Parts {
   func resume() {
     domain.flows.engine.resumeAll()
     watch.start()
+    followUps.start()
+  }
+
+  /// Listens for the providers that call back.
+  ///
+  /// - Throws: A sentence for the operator where an address cannot be had.
+  func listenForProviders() async throws(UsherError) -> [CallbackListener] {
+    var listeners: [CallbackListener] = []
+    for provider in domain.providers.all {
+      guard let dialect = ProviderRegistry.callback(of: provider) else { continue }
+      listeners.append(try await .open(dialect, for: provider, on: group, callbacks))
+    }
+    return listeners
   }
 
   /// Once a minute: old flows are forgotten; tokens are looked at for a clock that was set.
   func sweep() async throws(UsherError) {
     watch.review()
+    followUps.review()
     try await domain.flows.engine.sweep()
   }
 
   /// Lets what providers are answering just now arrive and be written, for a while; then stops.
   func stop(within limit: Duration) async {
     watch.stop()
+    followUps.stop()
     let deadline = ContinuousClock.now + limit
     while ContinuousClock.now < deadline, !(http.isIdle && domain.flows.engine.isIdle) {
       await domain.world.alarms.pause(.milliseconds(20))

@@ -47,6 +47,23 @@ extension Store {
     }
   }
 
+  /// Whether any owner's flow was started with this `requestId` and the time it is remembered is not
+  /// over.
+  package func isRemembered(
+    _ requestID: String, at provider: ProviderName
+  ) throws(UsherError) -> Bool {
+    try checkOpen()
+    do {
+      return try database.read { db in
+        try Bool.fetchOne(
+          db, sql: "SELECT EXISTS (SELECT 1 FROM requests WHERE provider = ? AND request_id = ?)",
+          arguments: [provider.rawValue, requestID]) ?? false
+      }
+    } catch {
+      throw .storage(error)
+    }
+  }
+
   package func loadAccounts() throws(UsherError) -> [AccountRow] {
     try load(
       "SELECT id, realm, uid, client, provider, sealed, subject_tag FROM accounts"

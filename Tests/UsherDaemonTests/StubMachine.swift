@@ -46,7 +46,8 @@ struct StubMachine: FlowMachine {
     case .called(let call, .reply): return move(to: "answered \(call.name)")
     case .woken: return move(to: "woken")
     case .resumed: return move(to: "resumed", [.call(call("again"))])
-    case .called, .input, .redirected, .listening, .listenFailed, .discovered, .idTokenVerified:
+    case .called, .input, .redirected, .listening, .listenFailed, .discovered, .idTokenVerified,
+      .calledBack:
       return .ignore
     }
   }

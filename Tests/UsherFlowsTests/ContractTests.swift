@@ -190,7 +190,8 @@ private struct LeakyFlow: FlowMachine {
       wakes += 1
       return .ignore
     case .listenFailed: return .fail(.protocolError(""))
-    case .input, .redirected, .listening, .called, .discovered, .idTokenVerified, .resumed:
+    case .input, .redirected, .listening, .called, .discovered, .idTokenVerified, .calledBack,
+      .resumed:
       return .ignore
     }
   }

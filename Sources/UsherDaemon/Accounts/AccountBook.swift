@@ -1,3 +1,4 @@
+import JSONRPC
 import Synchronization
 import UsherAPI
 import UsherConfig
@@ -77,11 +78,9 @@ final class AccountBook: Sendable {
   ) throws(UsherError) -> AccountRecord {
     let records = accounts(of: owner, at: provider)
     guard let first = records.first else {
-      let type = world.config.provider(provider)?.settings.type
-      let signIn = type.flatMap { ProviderRegistry.flows(of: $0).first }
       throw UsherError(
         .interactionRequired, "nobody has signed in at provider \(provider)",
-        detail: .init(next: signIn.map { .init(provider: provider, kind: $0.kind) }))
+        detail: .init(next: world.signIn(at: provider)))
     }
     guard records.count == 1 else {
       throw UsherError(
@@ -156,6 +155,17 @@ final class AccountBook: Sendable {
     guard var record = record(id), record.details.grant.refreshToken == used else { return nil }
     record.details.grant.death = word
     record.details.grant.refreshToken = nil
+    return Update(record: record, changes: [.putAccount(try record.row())], isNew: false)
+  }
+
+  /// Plans what was learnt of an account since.
+  ///
+  /// - Returns: Nil when the account was forgotten meanwhile.
+  func update(
+    _ id: AccountID, attributes: [String: JSONValue]
+  ) throws(UsherError) -> Update? {
+    guard var record = record(id) else { return nil }
+    record.details.attributes = attributes
     return Update(record: record, changes: [.putAccount(try record.row())], isNew: false)
   }
 

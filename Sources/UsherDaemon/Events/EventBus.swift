@@ -80,6 +80,10 @@ extension Event {
     Event(topic: .account, what: what, at: now, provider: record.provider, account: record.id)
   }
 
+  static func kyc(_ what: String, _ record: AccountRecord, at now: Timestamp) -> Event {
+    Event(topic: .kyc, what: what, at: now, provider: record.provider, account: record.id)
+  }
+
   static func token(_ what: String, _ record: AccountRecord, at now: Timestamp) -> Event {
     Event(topic: .token, what: what, at: now, provider: record.provider, account: record.id)
   }

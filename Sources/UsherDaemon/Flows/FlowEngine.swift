@@ -70,7 +70,7 @@ final class FlowEngine: Sendable {
         .invalidParams, "provider \(call.provider) has no flow of kind \(call.kind)",
         detail: .init(field: "kind"))
     }
-    try checkRequestID(call.requestId)
+    try checkRequestID(call.requestId, judgedByFlow: type.judgesRequestID)
     let account = try knownAccount(call, type, of: owner)
     let moment = world.moment()
     let id = FlowID(world.identifier("flw_"))
@@ -114,9 +114,11 @@ final class FlowEngine: Sendable {
   private func newSession(
     _ id: FlowID, _ call: FlowStart, owner: Owner, machine: any AnyMachine, at now: Timestamp
   ) -> FlowSession {
-    FlowSession(
+    // A blank one is no id that anybody could mean again.
+    let requestID = call.requestId.flatMap { $0.allSatisfy(\.isWhitespace) ? nil : $0 }
+    return FlowSession(
       id: id, owner: owner, provider: call.provider, kind: call.kind,
-      requestID: call.requestId, createdAt: now,
+      requestID: requestID, createdAt: now,
       standing: .init(
         machine: machine, view: machine.view, ending: .active, revision: 1, updatedAt: now,
         expiresAt: now + .seconds(world.config.flow.deadlineSeconds)),
@@ -141,9 +143,10 @@ final class FlowEngine: Sendable {
     }
   }
 
-  private func checkRequestID(_ id: String?) throws(UsherError) {
+  /// - Parameter judgedByFlow: Whether an empty one is for the flow to report.
+  private func checkRequestID(_ id: String?, judgedByFlow: Bool) throws(UsherError) {
     guard let id else { return }
-    guard (1...128).contains(id.utf8.count) else {
+    guard (1...128).contains(id.utf8.count) || id.isEmpty && judgedByFlow else {
       throw UsherError(
         .invalidParams, "requestId must have 1 to 128 bytes", detail: .init(field: "requestId"))
     }
@@ -183,14 +186,35 @@ extension FlowEngine {
     return session
   }
 
-  private func ask(
+  /// Hands a provider's call to a flow.
+  ///
+  /// - Throws: `storageUnavailable`, `shuttingDown`: it has not been taken.
+  func callBack(
+    _ callback: ProviderCallback, _ session: FlowSession
+  ) async throws(UsherError) -> CallbackVerdict {
+    try await ask(session) { .callBack(callback, reply: $0) }
+  }
+
+  /// Whoever owns them: for a provider's call.
+  func liveFlows(at provider: ProviderName, requestID: String) -> [FlowSession] {
+    index.all.filter {
+      $0.provider == provider && $0.requestID == requestID && !$0.standing.isFinished
+    }
+  }
+
+  /// Whether somebody has started a flow with this id.
+  func isRemembered(_ requestID: String, at provider: ProviderName) throws(UsherError) -> Bool {
+    try store.isRemembered(requestID, at: provider)
+  }
+
+  private func ask<Value: Sendable>(
     _ session: FlowSession,
-    _ mail: (@escaping @Sendable (Result<Void, UsherError>) -> Void) -> FlowSession.Mail
-  ) async throws(UsherError) {
-    let result: Result<Void, UsherError> = await withCheckedContinuation { continuation in
+    _ mail: (@escaping @Sendable (Result<Value, UsherError>) -> Void) -> FlowSession.Mail
+  ) async throws(UsherError) -> Value {
+    let result: Result<Value, UsherError> = await withCheckedContinuation { continuation in
       runner.deliver(mail { continuation.resume(returning: $0) }, to: session)
     }
-    try result.get()
+    return try result.get()
   }
 }
 

@@ -86,13 +86,15 @@ final class FlowRunner: Sendable {
       reply(await result { () throws(UsherError) in try await submit(input, revision, session) })
     case .cancel(let reply):
       reply(await result { () throws(UsherError) in try await end(session, as: .cancelled) })
+    case .callBack(let callback, let reply):
+      reply(await result { () throws(UsherError) in try await callBack(callback, session) })
     case .expire: await expire(session)
     }
   }
 
-  private func result(
-    _ body: () async throws(UsherError) -> Void
-  ) async -> Result<Void, UsherError> {
+  private func result<Value>(
+    _ body: () async throws(UsherError) -> Value
+  ) async -> Result<Value, UsherError> {
     do {
       return .success(try await body())
     } catch {
@@ -136,6 +138,21 @@ extension FlowRunner {
     case .proceed, .finish, .fail:
       try await apply(answer, moved, before, session, at: moment.now)
     }
+  }
+
+  /// A provider's call: it is judged and durable before the provider is answered.
+  private func callBack(
+    _ callback: ProviderCallback, _ session: FlowSession
+  ) async throws(UsherError) -> CallbackVerdict {
+    let before = session.standing
+    guard let machine = before.machine, !before.isFinished else { return .notMine }
+    let verdict = machine.judge(callback)
+    guard verdict == .mine else { return verdict }
+    var moved = machine
+    var moment = world.moment()
+    let answer = moved.receive(.calledBack(callback), at: &moment)
+    try await apply(answer, moved, before, session, at: moment.now)
+    return .mine
   }
 
   private func end(_ session: FlowSession, as status: FlowStatus) async throws(UsherError) {
@@ -226,6 +243,7 @@ extension FlowRunner {
   private func refuse(_ mail: FlowSession.Mail, _ error: UsherError) {
     switch mail {
     case .submit(_, _, let reply), .cancel(let reply): reply(.failure(error))
+    case .callBack(_, let reply): reply(.failure(error))
     case .event, .expire: break
     }
   }

@@ -51,6 +51,8 @@ final class FlowSession: Sendable {
     case event(EngineEvent)
     case submit(FlowInput, revision: Int, reply: @Sendable (Result<Void, UsherError>) -> Void)
     case cancel(reply: @Sendable (Result<Void, UsherError>) -> Void)
+    case callBack(
+      ProviderCallback, reply: @Sendable (Result<CallbackVerdict, UsherError>) -> Void)
     case expire
   }
 
@@ -145,7 +147,7 @@ extension FlowSession {
 extension FlowSession.Mail {
   fileprivate var isRequest: Bool {
     switch self {
-    case .submit, .cancel: true
+    case .submit, .cancel, .callBack: true
     case .event, .expire: false
     }
   }

@@ -31,11 +31,11 @@ struct PaysafeExchangeTests {
     #expect(grant.attributes == ["brandIdentity": "acme"])
     #expect(grant.profile == nil)
     #expect(grant.keepAlive)
-    #expect(grant.tokens.accessToken.unsealed() == Driven.token())
-    #expect(grant.tokens.expiresAt == now + .seconds(900))
-    #expect(grant.tokens.refreshToken?.unsealed() == Secret("refresh-secret"))
-    #expect(grant.tokens.refreshExpiresAt == now + .seconds(1800))
-    #expect(grant.tokens.scope == "whitelabelWallet")
+    #expect(grant.tokens?.accessToken.unsealed() == Driven.token())
+    #expect(grant.tokens?.expiresAt == now + .seconds(900))
+    #expect(grant.tokens?.refreshToken?.unsealed() == Secret("refresh-secret"))
+    #expect(grant.tokens?.refreshExpiresAt == now + .seconds(1800))
+    #expect(grant.tokens?.scope == "whitelabelWallet")
     #expect(try answered(["scope": .some(nil)]).grant?.keepAlive == false)
   }
 

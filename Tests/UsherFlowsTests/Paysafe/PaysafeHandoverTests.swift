@@ -66,10 +66,10 @@ struct PaysafeHandoverTests {
     let grant = try #require(driven.grant)
     #expect(grant.subject == "c-1" && grant.label == "Ada" && grant.keepAlive)
     #expect(grant.attributes == ["brandIdentity": "acme"])
-    #expect(grant.tokens.tokenType == "Bearer")
-    #expect(grant.tokens.expiresAt == now + .seconds(959))
-    #expect(grant.tokens.refreshToken?.unsealed() == Secret("r-secret"))
-    #expect(grant.tokens.refreshExpiresAt == now + .seconds(1859))
+    #expect(grant.tokens?.tokenType == "Bearer")
+    #expect(grant.tokens?.expiresAt == now + .seconds(959))
+    #expect(grant.tokens?.refreshToken?.unsealed() == Secret("r-secret"))
+    #expect(grant.tokens?.refreshExpiresAt == now + .seconds(1859))
   }
 
   @Test("without expiresIn the token's own exp counts, if it is an integer")
@@ -81,9 +81,9 @@ struct PaysafeHandoverTests {
     for (claims, expiry) in cases {
       var driven = try driven()
       driven.receive(Self.success(claims))
-      #expect(driven.grant?.tokens.expiresAt == expiry)
-      #expect(driven.grant?.tokens.refreshToken == nil)
-      #expect(driven.grant?.tokens.refreshExpiresAt == nil)
+      #expect(driven.grant?.tokens?.expiresAt == expiry)
+      #expect(driven.grant?.tokens?.refreshToken == nil)
+      #expect(driven.grant?.tokens?.refreshExpiresAt == nil)
     }
   }
 
@@ -131,7 +131,7 @@ struct PaysafeHandoverTests {
     var driven = try driven()
     driven.receive(
       .input(.exchanged(["accessToken": Secret(long), "expiresIn": Secret("315360000")])))
-    #expect(driven.grant?.tokens.expiresAt == now + .seconds(315_360_000))
+    #expect(driven.grant?.tokens?.expiresAt == now + .seconds(315_360_000))
   }
 
   @Test("of somebody else than the named account ends it")

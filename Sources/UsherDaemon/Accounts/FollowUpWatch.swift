@@ -1,0 +1,183 @@
+import JSONRPC
+import Logging
+import Synchronization
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+
+/// Learns what becomes of accounts after their flows have ended: asks the provider as each account's
+/// ``AccountFollowUp`` says, takes in what the provider's own calls tell, and tells owners.
+///
+/// One alarm an account, and a look at all of them now and then, for a clock that was set.
+final class FollowUpWatch: Sendable {
+  private let world: World
+  private let store: Store
+  private let book: AccountBook
+  private let providers: Providers
+  private let calls: AccountCalls
+  private let events: EventBus
+  private let log: Logger
+  private let state = Mutex(State())
+
+  private struct State {
+    var isStopped = false
+    var entries: [AccountID: Entry] = [:]
+  }
+
+  private struct Entry {
+    var attributes: [String: JSONValue]
+    var alarm: Alarm?
+    /// A question is under way: its end looks for what comes next.
+    var isAsking = false
+    /// Until something else is known of the account, or a restart.
+    var isHopeless = false
+  }
+
+  init(
+    world: World, store: Store, book: AccountBook, providers: Providers, calls: AccountCalls,
+    events: EventBus, log: Logger
+  ) {
+    self.world = world
+    self.store = store
+    self.book = book
+    self.providers = providers
+    self.calls = calls
+    self.events = events
+    self.log = log
+  }
+
+  /// Begins with the accounts there are, of which nobody is told anew; from now on every change of
+  /// one is followed.
+  func start() {
+    for record in book.all where followUp(of: record) != nil {
+      state.withLock { $0.entries[record.id] = Entry(attributes: record.details.attributes) }
+    }
+    _ = events.listen(since: nil) { [weak self] entry in
+      guard entry.event.topic == .account, let account = entry.event.account else { return }
+      self?.look(at: account)
+    }
+    review()
+  }
+
+  /// Looks at every account anew.
+  func review() { for record in book.all { look(at: record.id) } }
+
+  /// Nothing begins any more.
+  func stop() {
+    let entries = state.withLock { state in
+      state.isStopped = true
+      defer { state.entries = [:] }
+      return state.entries.values
+    }
+    for entry in entries { entry.alarm?.cancel() }
+  }
+
+  private func followUp(of record: AccountRecord) -> (any AccountFollowUp)? {
+    guard let provider = try? providers.named(record.provider) else { return nil }
+    return ProviderRegistry.followUp(of: provider, attributes: record.details.attributes)
+  }
+
+  /// Tells what is new about an account, and asks what is due or sets its alarm for it.
+  private func look(at account: AccountID) {
+    guard let record = book.record(account), let followUp = followUp(of: record) else {
+      return forget(account)
+    }
+    let attributes = record.details.attributes
+    let (isNew, mayAsk) = state.withLock { state -> (Bool, Bool) in
+      guard !state.isStopped else { return (false, false) }
+      var entry = state.entries[account] ?? Entry(attributes: [:])
+      let isNew = entry.attributes != attributes
+      if isNew { entry.isHopeless = false }
+      entry.attributes = attributes
+      state.entries[account] = entry
+      return (isNew, !entry.isAsking && !entry.isHopeless)
+    }
+    let now = world.clock.now()
+    if isNew {
+      events.publish(.kyc(followUp.news, record, at: now), owner: record.owner)
+      log.info(
+        "verdict",
+        metadata: [
+          "account": .string(account.rawValue), "provider": .string(record.provider.rawValue),
+          "news": .string(followUp.news),
+        ])
+    }
+    let due = record.tokens.isEmpty || !mayAsk ? nil : followUp.nextInquiry(after: now)
+    setAlarm(account, due.map { $0 - now })
+  }
+
+  private func forget(_ account: AccountID) {
+    state.withLock { $0.entries.removeValue(forKey: account) }?.alarm?.cancel()
+  }
+
+  private func setAlarm(_ account: AccountID, _ delay: Duration?) {
+    let alarm = delay.map { delay in
+      world.alarms.after(delay) { [weak self] in self?.ask(about: account) }
+    }
+    let old = state.withLock { state -> Alarm? in
+      guard !state.isStopped, state.entries[account] != nil else { return alarm }
+      defer { state.entries[account]?.alarm = alarm }
+      return state.entries[account]?.alarm
+    }
+    old?.cancel()
+  }
+
+  private func ask(about account: AccountID) {
+    guard let record = book.record(account), let followUp = followUp(of: record),
+      let provider = try? providers.named(record.provider)
+    else { return forget(account) }
+    let isMine = state.withLock { state in
+      guard !state.isStopped, state.entries[account]?.isAsking == false else { return false }
+      state.entries[account]?.isAsking = true
+      return true
+    }
+    guard isMine else { return }
+    Task {
+      let outcome = await calls.send(followUp.inquiry(of: account), of: account, for: provider)
+      let isHopeless = await take(account) { $0.learn(outcome, at: self.world.clock.now()) }
+      state.withLock { state in
+        state.entries[account]?.isAsking = false
+        if isHopeless { state.entries[account]?.isHopeless = true }
+      }
+      look(at: account)
+    }
+  }
+
+  /// - Returns: Whether asking leads nowhere any more.
+  private func take(
+    _ account: AccountID, _ lesson: @escaping @Sendable (any AccountFollowUp) -> Lesson
+  ) async -> Bool {
+    do throws(UsherError) {
+      return try await learn(about: account, lesson) == .hopeless
+    } catch {
+      log.warning(
+        "what a provider told of an account could not be kept",
+        metadata: ["account": .string(account.rawValue), "cause": .string(error.message)])
+      return false
+    }
+  }
+
+  /// Keeps what an account's follow-up learns, as the account then stands.
+  ///
+  /// - Throws: `storageUnavailable`; nothing has changed then.
+  @discardableResult
+  func learn(
+    about account: AccountID, _ lesson: @escaping @Sendable (any AccountFollowUp) -> Lesson
+  ) async throws(UsherError) -> Lesson {
+    guard let record = book.record(account) else { return .nothing }
+    return try await book.turns.take(record.shelf) { () throws(UsherError) in
+      guard let record = book.record(account), let followUp = followUp(of: record) else {
+        return .nothing
+      }
+      let learnt = lesson(followUp)
+      guard case .attributes(let attributes) = learnt,
+        let update = try book.update(account, attributes: attributes)
+      else { return learnt }
+      try await store.commit(update.changes)
+      book.install(update)
+      return learnt
+    }
+  }
+}

@@ -1,0 +1,106 @@
+import Logging
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+
+/// Takes a provider's calls to whom they are for: a flow that runs, or an account that one brought.
+///
+/// Who shows nothing right learns nothing, not even whether there is anybody of that id.
+struct CallbackDesk: Sendable {
+  let credentials: Credentials
+  let engine: FlowEngine
+  let book: AccountBook
+  let watch: FollowUpWatch
+  let world: World
+  let log: Logger
+
+  /// One call, as the listener took it.
+  struct Call: Sendable {
+    /// Nil where the header is missing or there twice.
+    let authorization: Secret?
+    let body: [UInt8]
+    let provider: ProviderConfig
+    let dialect: any CallbackDialect
+  }
+
+  func take(_ call: Call) async -> CallbackOutcome {
+    let (provider, dialect) = (call.provider, call.dialect)
+    let outcome: CallbackOutcome
+    do throws(CallbackRefusal) {
+      var callback = try dialect.read(authorization: call.authorization, body: call.body)
+      callback.isVouchedFor = isVouchedFor(callback, provider, dialect)
+      outcome = await route(callback, provider)
+    } catch {
+      outcome = .unreadable(error)
+    }
+    log.info(
+      "provider called",
+      metadata: [
+        "provider": .string(provider.name.rawValue), "outcome": .string(outcome.word),
+      ])
+    return outcome
+  }
+
+  private func isVouchedFor(
+    _ callback: ProviderCallback, _ provider: ProviderConfig, _ dialect: any CallbackDialect
+  ) -> Bool {
+    guard let name = dialect.credentialName,
+      let value = credentials.named(of: provider)[name]
+    else { return false }
+    return value == callback.authorization
+  }
+
+  private func route(
+    _ callback: ProviderCallback, _ provider: ProviderConfig
+  ) async -> CallbackOutcome {
+    do throws(UsherError) {
+      var verdicts: [CallbackVerdict] = []
+      for session in engine.liveFlows(at: provider.name, requestID: callback.requestID) {
+        verdicts.append(try await engine.callBack(callback, session))
+      }
+      // A flow that ended just now has left its account behind.
+      for record in book.all where record.provider == provider.name {
+        verdicts.append(try await offer(callback, to: record, provider))
+      }
+      if verdicts.contains(.mine) { return .taken }
+      if verdicts.contains(.conflict) { return .conflict }
+      guard callback.isVouchedFor else { return .unauthorized }
+      return try engine.isRemembered(callback.requestID, at: provider.name) ? .taken : .unknown
+    } catch {
+      log.warning(
+        "a provider's call could not be taken", metadata: ["cause": .string(error.message)])
+      return .unavailable
+    }
+  }
+
+  private func offer(
+    _ callback: ProviderCallback, to record: AccountRecord, _ provider: ProviderConfig
+  ) async throws(UsherError) -> CallbackVerdict {
+    let followUp = ProviderRegistry.followUp(of: provider, attributes: record.details.attributes)
+    let token = record.tokens[record.mainKey]?.set.accessToken.unsealed()
+    guard let verdict = followUp?.judge(callback, token: token) else { return .notMine }
+    if verdict == .mine {
+      let now = world.clock.now()
+      try await watch.learn(about: record.id) { $0.learn(callback, at: now) }
+    }
+    return verdict
+  }
+}
+
+extension CallbackOutcome {
+  /// For the log.
+  var word: String {
+    switch self {
+    case .taken: "taken"
+    case .unreadable: "unreadable"
+    case .unauthorized: "unauthorized"
+    case .unknown: "unknown"
+    case .conflict: "conflict"
+    case .otherPath: "other path"
+    case .otherMethod: "other method"
+    case .tooLarge: "too large"
+    case .unavailable: "unavailable"
+    }
+  }
+}

@@ -1,0 +1,170 @@
+import Logging
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import Synchronization
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+/// Listens on the loopback for one provider's calls: one request a connection, small and soon over.
+final class CallbackListener: Sendable {
+  /// Bytes of a body.
+  static let longestBody = 64 * 1024
+  /// Open at a time; one more is closed at once.
+  static let mostConnections = 64
+  /// Seconds a connection may last.
+  static let longest = TimeAmount.seconds(10)
+
+  private let channel: any Channel
+
+  private init(_ channel: any Channel) { self.channel = channel }
+
+  /// - Throws: `internalError` with a sentence for the operator where the address cannot be had.
+  static func open(
+    _ dialect: any CallbackDialect, for provider: ProviderConfig, on group: any EventLoopGroup,
+    _ desk: CallbackDesk
+  ) async throws(UsherError) -> CallbackListener {
+    let cap = ConnectionCap(mostConnections)
+    do {
+      let channel = try await ServerBootstrap(group: group)
+        .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+        .serverChannelOption(.backlog, value: 16)
+        .childChannelInitializer { channel in
+          guard cap.enter() else { return channel.close() }
+          channel.closeFuture.whenComplete { _ in cap.leave() }
+          return channel.eventLoop.makeCompletedFuture {
+            try channel.pipeline.syncOperations.configureHTTPServerPipeline(
+              withErrorHandling: true)
+            try channel.pipeline.syncOperations.addHandler(
+              CallbackHandler(dialect, provider, desk))
+          }
+        }
+        .bind(host: dialect.address.host, port: dialect.address.port).get()
+      return CallbackListener(channel)
+    } catch {
+      throw UsherError(
+        .internalError,
+        "cannot listen at \(dialect.address.settingText) for provider \(provider.name)'s callback",
+        cause: error)
+    }
+  }
+
+  func close() async { try? await channel.close() }
+}
+
+/// How many connections there may be at a time.
+private final class ConnectionCap: Sendable {
+  private let most: Int
+  private let count = Mutex(0)
+
+  init(_ most: Int) { self.most = most }
+
+  func enter() -> Bool {
+    count.withLock { count in
+      guard count < most else { return false }
+      count += 1
+      return true
+    }
+  }
+
+  func leave() { count.withLock { $0 -= 1 } }
+}
+
+/// Reads one request, has it judged, answers and closes.
+private final class CallbackHandler: ChannelInboundHandler {
+  typealias InboundIn = HTTPServerRequestPart
+  typealias OutboundOut = HTTPServerResponsePart
+
+  typealias Call = CallbackDesk.Call
+
+  private let dialect: any CallbackDialect
+  private let provider: ProviderConfig
+  private let desk: CallbackDesk
+  private var head: HTTPRequestHead?
+  private var body: [UInt8] = []
+  private var isAnswered = false
+  private var deadline: Scheduled<Void>?
+
+  init(_ dialect: any CallbackDialect, _ provider: ProviderConfig, _ desk: CallbackDesk) {
+    self.dialect = dialect
+    self.provider = provider
+    self.desk = desk
+  }
+
+  func channelActive(context: ChannelHandlerContext) {
+    let channel = context.channel
+    deadline = context.eventLoop.scheduleTask(in: CallbackListener.longest) {
+      channel.close(promise: nil)
+    }
+    context.fireChannelActive()
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    deadline?.cancel()
+    context.fireChannelInactive()
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    context.close(promise: nil)
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    guard !isAnswered else { return }
+    switch unwrapInboundIn(data) {
+    case .head(let head):
+      self.head = head
+      if let refusal = refusal(of: head) { answer(refusal, context.channel) }
+    case .body(let part):
+      body += part.readableBytesView
+      if body.count > CallbackListener.longestBody { answer(.tooLarge, context.channel) }
+    case .end: judge(context.channel)
+    }
+  }
+
+  private func refusal(of head: HTTPRequestHead) -> CallbackOutcome? {
+    let path = head.uri.prefix { $0 != "?" }
+    guard path == dialect.path else { return .otherPath }
+    guard head.method.rawValue == dialect.method.rawValue else { return .otherMethod }
+    let length = head.headers.first(name: "content-length").flatMap { Int($0) } ?? 0
+    return length > CallbackListener.longestBody ? .tooLarge : nil
+  }
+
+  /// The answer waits for the disk, on another thread than the channel's.
+  private func judge(_ channel: any Channel) {
+    guard let head else { return }
+    isAnswered = true
+    let values = head.headers["authorization"]
+    let authorization = values.count == 1 ? Secret(values[0]) : nil
+    let call = Call(authorization: authorization, body: body, provider: provider, dialect: dialect)
+    Self.judge(call, desk, channel)
+  }
+
+  private static func judge(_ call: Call, _ desk: CallbackDesk, _ channel: any Channel) {
+    Task {
+      let outcome = await desk.take(call)
+      write(call.dialect.answer(outcome), to: channel)
+    }
+  }
+
+  private func answer(_ outcome: CallbackOutcome, _ channel: any Channel) {
+    isAnswered = true
+    Self.write(dialect.answer(outcome), to: channel)
+  }
+
+  private static func write(_ reply: HTTPReply, to channel: any Channel) {
+    channel.eventLoop.execute {
+      var headers = HTTPHeaders(reply.headers.sorted { $0.key < $1.key }.map { ($0.key, $0.value) })
+      headers.add(name: "content-length", value: String(reply.body.count))
+      headers.add(name: "connection", value: "close")
+      let head = HTTPResponseHead(
+        version: .http1_1, status: .init(statusCode: reply.status), headers: headers)
+      channel.write(HTTPServerResponsePart.head(head), promise: nil)
+      let body = ByteBuffer(bytes: reply.body)
+      channel.write(HTTPServerResponsePart.body(.byteBuffer(body)), promise: nil)
+      channel.writeAndFlush(HTTPServerResponsePart.end(nil)).whenComplete { _ in
+        channel.close(promise: nil)
+      }
+    }
+  }
+}
