@@ -17,3 +17,14 @@ struct World: Sendable {
     return prefix + String(entropy.bytes(26).map { alphabet[Int($0 & 31)] })
   }
 }
+
+extension World {
+  /// The flow that brings an account of a provider, or brings it back.
+  func signIn(at provider: ProviderName, account: AccountID? = nil) -> UsherError.NextFlow? {
+    config.provider(provider).flatMap { ProviderRegistry.signIn(of: $0.settings.type) }.map {
+      flow in
+      .init(
+        provider: provider, kind: flow.kind, account: flow.namesAccount ? account : nil)
+    }
+  }
+}

@@ -1,4 +1,5 @@
 package import JSONRPC
+import UsherAPI
 package import UsherConfig
 
 /// All flows there are: one more is one new file, and one line here.
@@ -8,7 +9,7 @@ package enum ProviderRegistry {
     case .oidc: [OIDCAuthorize.self, OIDCDevice.self]
     case .paysafe: [PaysafeAuthorize.self, PaysafeOperation.self, PaysafeSCA.self]
     case .truecaller: [VerifyPhone.self]
-    case .gopay: []
+    case .gopay: [VerifyIdentity.self]
     }
   }
 
@@ -22,7 +23,7 @@ package enum ProviderRegistry {
     case .oidc: .discovered { OIDCTokens(provider: provider, metadata: $0) }
     case .paysafe(let settings): .known(PaysafeTokens(settings, attributes))
     case .truecaller: .known(TruecallerTokens())
-    case .gopay(let settings): .known(GoPayTokens(settings))
+    case .gopay(let settings): .known(GoPayTokens(settings, attributes))
     }
   }
 
@@ -32,7 +33,7 @@ package enum ProviderRegistry {
     case .oidc: nil
     case .paysafe(let settings): .paysafe(provider, settings)
     case .truecaller: .truecaller
-    case .gopay: nil
+    case .gopay(let settings): .gopay(settings)
     }
   }
 
@@ -43,14 +44,38 @@ package enum ProviderRegistry {
     of provider: ProviderConfig, attributes: [String: JSONValue]
   ) -> (any AccountFollowUp)? {
     switch provider.settings {
-    case .oidc, .paysafe, .truecaller, .gopay: nil
+    case .oidc, .paysafe, .truecaller: nil
+    case .gopay(let settings): IdentityVerdict(settings, attributes)
     }
   }
 
   /// How the provider calls back; nil where it does not, or is not listened to.
   package static func callback(of provider: ProviderConfig) -> (any CallbackDialect)? {
     switch provider.settings {
-    case .oidc, .paysafe, .truecaller, .gopay: nil
+    case .oidc, .paysafe, .truecaller: nil
+    case .gopay(let settings): GoPayCallback(settings)
+    }
+  }
+
+  /// What brings an account of this type of provider, or brings it back.
+  ///
+  /// - Returns: The flow's kind, and whether its params may name the account.
+  package static func signIn(of type: ProviderType) -> (kind: String, namesAccount: Bool)? {
+    flows(of: type).first.map { ($0.kind, namesAccount($0)) }
+  }
+
+  private static func namesAccount<Machine: FlowMachine>(_ type: Machine.Type) -> Bool {
+    guard case .object(let members) = StrictDecoding.schema(of: Machine.Params.self) else {
+      return false
+    }
+    return members.contains { $0.name == "account" }
+  }
+
+  /// Whether the access tokens of this type of provider have a scope that a part of can be asked for.
+  package static func hasScopes(_ type: ProviderType) -> Bool {
+    switch type {
+    case .oidc, .paysafe: true
+    case .truecaller, .gopay: false
     }
   }
 

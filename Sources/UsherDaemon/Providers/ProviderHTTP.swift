@@ -143,13 +143,14 @@ final class ProviderHTTP: Sendable {
       message.headers.replaceOrAdd(name: header.name, value: header.value.revealed())
     }
     if let body = request.body { message.body = .bytes(ByteBuffer(string: body.revealed())) }
-    let deadline = NIODeadline.now() + .seconds(Int64(settings.requestTimeoutSeconds))
-    let response = try await client.execute(message, deadline: deadline)
+    let deadline = ContinuousClock.now + .seconds(settings.requestTimeoutSeconds)
+    let response = try await client.execute(
+      message, deadline: .now() + .seconds(Int64(settings.requestTimeoutSeconds)))
     if (300..<400).contains(response.status.code) {
       return .unreadable(message: "the provider answered with a redirect, which is not followed")
     }
     do {
-      let body = try await response.body.collect(upTo: Self.replyLimit)
+      let body = try await body(of: response, by: deadline)
       let headers = response.headers.map { ($0.name.lowercased(), $0.value) }
       let reply = HTTPReply(
         status: Int(response.status.code), headers: Dictionary(headers) { $0 + ", " + $1 },
@@ -157,6 +158,22 @@ final class ProviderHTTP: Sendable {
       return .reply(reply.withoutEchoes(of: request))
     } catch is NIOTooManyBytesError {
       return .unreadable(message: "the provider's answer is larger than 1 MiB")
+    }
+  }
+
+  /// The client's own deadline ends with the head of an answer: a body that trickles has this one.
+  private func body(
+    of response: HTTPClientResponse, by deadline: ContinuousClock.Instant
+  ) async throws -> ByteBuffer {
+    try await withThrowingTaskGroup(of: ByteBuffer.self) { group in
+      group.addTask { try await response.body.collect(upTo: Self.replyLimit) }
+      group.addTask {
+        try await Task.sleep(until: deadline)
+        throw HTTPClientError.deadlineExceeded
+      }
+      defer { group.cancelAll() }
+      guard let body = try await group.next() else { throw CancellationError() }
+      return body
     }
   }
 

@@ -242,7 +242,7 @@ actor Refresher {
       if grant.death != nil {
         "provider \(record.provider) no longer accepts this log-in"
       } else if grant.refreshToken == nil {
-        "the token has expired and came without a refresh token"
+        "the token came without a refresh token: it cannot be renewed"
       } else {
         "the time in which this log-in could be renewed is over"
       }
@@ -255,8 +255,7 @@ actor Refresher {
     UsherError(
       .reauthenticationRequired, message,
       detail: .init(
-        next: .init(provider: record.provider, kind: "authorize", account: record.id),
-        provider: word))
+        next: world.signIn(at: record.provider, account: record.id), provider: word))
   }
 
   /// A refused grant is asked about again no sooner than by force: else every call asks.

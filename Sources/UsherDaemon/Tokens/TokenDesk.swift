@@ -84,6 +84,13 @@ struct TokenDesk: Sendable {
         detail: .init(field: "audience"))
     }
     guard let scope = call.scope else { return record.mainKey }
+    if let type = world.config.provider(record.provider)?.settings.type,
+      !ProviderRegistry.hasScopes(type)
+    {
+      throw UsherError(
+        .invalidParams, "tokens of provider \(record.provider) have no scope",
+        detail: .init(field: "scope"))
+    }
     let asked = Set(scope.split(separator: " "))
     let granted = Set(record.details.grant.scope.split(separator: " "))
     guard !asked.isEmpty else { throw .wrongType("scope", "one scope or several") }
@@ -92,7 +99,7 @@ struct TokenDesk: Sendable {
         .consentRequired, "the scope goes beyond what was granted",
         detail: .init(
           field: "scope",
-          next: .init(provider: record.provider, kind: "authorize", account: record.id)))
+          next: world.signIn(at: record.provider, account: record.id)))
     }
     guard asked != granted else { return record.mainKey }
     return TokenKey(audience: "", scope: asked.sorted().joined(separator: " "))
