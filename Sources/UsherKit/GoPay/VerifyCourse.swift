@@ -1,0 +1,57 @@
+import UsherAPI
+import UsherCore
+
+/// What is to be done as a verification's flow moves on.
+///
+/// A step may be told many times: a new revision of the flow with the same page or code, a restart
+/// of the daemon. Each page is shown once, each code exchanged once.
+struct VerifyCourse: Sendable, Equatable {
+  private enum Exchange: Equatable {
+    case none
+    case asked(Secret)
+    case answered(Secret)
+
+    func knows(_ code: Secret) -> Bool {
+      switch self {
+      case .none: false
+      case .asked(let asked), .answered(let asked): asked == code
+      }
+    }
+  }
+
+  private var page: String?
+  private var exchange = Exchange.none
+
+  enum Order: Sendable, Equatable {
+    case present(String)
+    case exchange(code: Secret, requestID: String)
+    /// It is somebody else's to act.
+    case wait
+    case end
+  }
+
+  mutating func take(_ flow: Flow) -> Order {
+    if flow.status.isFinished { return .end }
+    switch flow.step {
+    case .openURL(let step):
+      guard step.url != page else { return .wait }
+      page = step.url
+      return .present(step.url)
+    case .exchangeCredential(let step):
+      let code = step.credential.code.secret
+      guard !exchange.knows(code) else { return .wait }
+      exchange = .asked(code)
+      return .exchange(code: code, requestID: step.requestId)
+    case .displayCode, .enterCode, .enterPassword, .choose, .fillForm, .consent, .localAuth, .wait,
+      nil:
+      return .wait
+    }
+  }
+
+  /// - Returns: Whether this is the first answer for the code that was asked about last.
+  mutating func takes(answerFor code: Secret) -> Bool {
+    guard exchange == .asked(code) else { return false }
+    exchange = .answered(code)
+    return true
+  }
+}
