@@ -1,0 +1,138 @@
+import FoundationEssentials
+import Testing
+import UsherAPI
+import UsherCore
+
+@testable import UsherKit
+
+@Suite("What a verification with GoPay is to do next")
+struct GoPayCourseTests {
+  private func flow(_ standing: GoPayStanding, _ revision: Int = 1) throws -> Flow {
+    try JSONDecoder().decode(Flow.self, from: Data(standing.flow("flw_1", revision).utf8))
+  }
+
+  @Test("each page is shown once")
+  func pages() throws {
+    var course = VerifyCourse()
+    #expect(course.take(try flow(.preparing)) == .wait)
+    let login = try flow(.logIn)
+    #expect(course.take(login) == .present("https://snap.example/get-auth-code?state=1"))
+    #expect(course.take(login) == .wait)
+    #expect(course.take(try flow(.asking())) != .wait)
+    #expect(course.take(login) == .wait)
+    #expect(course.take(try flow(.capture)) == .present("https://capture.example/1"))
+    #expect(course.take(try flow(.submitted)) == .end)
+  }
+
+  @Test("each code is exchanged once, and its first answer is taken")
+  func codes() throws {
+    var course = VerifyCourse()
+    let first = Secret("code-1")
+    let early = course.takes(answerFor: first)
+    #expect(!early)
+    let asking = try flow(.asking())
+    #expect(course.take(asking) == .exchange(code: first, requestID: "req-1"))
+    #expect(course.take(asking) == .wait)
+    let taken = ["code-2", "code-1", "code-1"].map { course.takes(answerFor: Secret($0)) }
+    #expect(taken == [false, true, false])
+    #expect(course.take(asking) == .wait)
+    let other = try flow(.asking("code-2"))
+    #expect(course.take(other) == .exchange(code: Secret("code-2"), requestID: "req-1"))
+    let takenThen = ["code-1", "code-2"].map { course.takes(answerFor: Secret($0)) }
+    #expect(takenThen == [false, true])
+  }
+}
+
+@Suite("GoPay's errors")
+struct GoPayErrorTests {
+  @Test("are the contract's codes, with their titles and whether to try again")
+  func table() {
+    let rows = FeatureErrorCode.allCases.map { "\($0.rawValue) \($0.title) \($0.isRetryable)" }
+    #expect(
+      rows == [
+        "GPE-2201 configuration invalid false",
+        "GPE-2202 token expired or unauthorised true",
+        "GPE-2203 connection error true",
+        "GPE-2204 feature not whitelisted false",
+        "GPE-2205 unknown false",
+        "GPE-2206 required field missing false",
+        "GPE-2207 user cancelled true",
+        "GPE-2208 exchange failed false",
+        "GPE-2209 exchange timed out true",
+        "GPE-2210 camera unavailable true",
+        "GPE-2211 permission denied true",
+        "GPE-2212 verification failed true",
+        "GPE-2213 user tapped Help true",
+        "GPE-2214 security check false",
+        "GPE-2215 API error true",
+      ])
+  }
+
+  @Test("what the daemon has no code for gets the nearest")
+  func nearest() {
+    let codes = Setback.Kind.allCases.map { kind in
+      FeatureError(Setback(kind, "why", retryAfter: .seconds(3)))
+    }
+    let numbers = codes.map { Int($0.code.dropFirst(4)) }
+    #expect(
+      numbers == [
+        2206, 2201, 2202, 2205, 2204, 2207, 2207, 2205, 2205, 2215, 2203, 2207, 2205,
+      ])
+    #expect(codes.allSatisfy { $0.message == "why" && $0.retryAfter == .seconds(3) })
+    #expect(codes.first?.title == "required field missing" && codes.first?.serverCode == nil)
+  }
+
+  @Test("the provider's own words go before ours")
+  func words() {
+    var word = ProviderWord(name: ProviderName("gopay"), code: "GPE-2202")
+    let ours = FeatureError(Setback(.rejected, "why", provider: word))
+    #expect(ours.title == "token expired or unauthorised" && ours.message == "why")
+    #expect(ours.kind == .tokenExpired && ours.isRetryable)
+    #expect(ours.description == "GPE-2202 token expired or unauthorised: why")
+    word.error = "1401"
+    word.title = "a title"
+    word.message = "the server's sentence"
+    let theirs = FeatureError(Setback(.rejected, "why", provider: word))
+    #expect(theirs.title == "a title" && theirs.message == "the server's sentence")
+    #expect(theirs.serverCode == "1401")
+  }
+
+  @Test("a code that is not known here is told as it is")
+  func unknown() {
+    let word = ProviderWord(name: ProviderName("gopay"), code: "GPE-2299")
+    let error = FeatureError(Setback(.rejected, "why", provider: word))
+    #expect(error.code == "GPE-2299" && error.kind == nil && !error.isRetryable)
+    #expect(error.title == "unknown")
+  }
+}
+
+@Suite("What a program may print of GoPay's values")
+struct GoPayPrintingTests {
+  @Test("is without codes and tokens")
+  func secrets() {
+    let credential = GoPayCredential.authCode(code: "s3cret")
+    let result = ExchangeResult.success(userCorrelationId: "corr-5678", token: "s3cret")
+    let request = FeatureRequest.Builder().requestId("req-1").token("s3cret").build()
+    var text = ""
+    for value in [credential, result, request] as [Any] {
+      text += "\(value) \(String(reflecting: value)) "
+      dump(value, to: &text)
+    }
+    #expect(!text.contains("s3cret") && text.contains("corr-5678") && text.contains("req-1"))
+    #expect("\(ExchangeResult.failure(reason: "down"))" == "not exchanged: down")
+    #expect(request.token == "s3cret")
+  }
+
+  @Test("of a builder, the last word counts, and what was built stays")
+  func builder() {
+    let builder = FeatureRequest.Builder()
+    builder.requestId("req-1")
+    builder.token("t").featureId("f")
+    let first = builder.build()
+    builder.requestId("req-2").token(nil).featureId(nil)
+    let second = builder.build()
+    #expect(first.requestId == "req-1" && first.token == "t" && first.featureId == "f")
+    #expect(second.requestId == "req-2" && second.token == nil && second.featureId == nil)
+    #expect(second.userCorrelationId.isEmpty)
+  }
+}

@@ -1,0 +1,202 @@
+import JSONRPC
+import Synchronization
+import Testing
+
+/// A daemon whose flows of kind verify do what is said beforehand, whenever it is asked.
+final class GoPayDaemon: Sendable {
+  /// What a start or an input does.
+  enum Answer: Sendable {
+    case goesOn([GoPayStanding])
+    /// As ``goesOn(_:)``, but nobody is told: the connection is lost.
+    case goesOnUntold([GoPayStanding])
+    /// Nothing happens, and the connection is lost.
+    case lost
+    case refused(String)
+  }
+
+  private struct Played {
+    var flows: [String: [GoPayStanding]] = [:]
+    var requestIDs: [String: String] = [:]
+    var waiting: [(call: Call, peer: Peer)] = []
+    var starts: ArraySlice<Answer>
+    var inputs: ArraySlice<Answer>
+    var lostLooks = 0
+    var cancelled: GoPayStanding?
+    var heard: [(method: String, params: JSONValue)] = []
+  }
+
+  private let played: Mutex<Played>
+  private let calls: AsyncStream<String>.Continuation
+  /// Each call but for `flow.wait` and `flow.get`, as it is made: for one reader.
+  let methodsHeard: AsyncStream<String>
+
+  private struct HungUp: Error {}
+
+  /// - Parameters:
+  ///   - starts: What each start does.
+  ///   - inputs: What each input does.
+  ///   - cancelled: How a flow stands after `flow.cancel`; nil: it cannot be cancelled, the
+  ///     connection is lost.
+  init(
+    starts: [Answer], inputs: [Answer] = [], cancelled: GoPayStanding? = .cancelled
+  ) {
+    played = Mutex(Played(starts: starts[...], inputs: inputs[...], cancelled: cancelled))
+    (methodsHeard, calls) = AsyncStream.makeStream()
+  }
+
+  convenience init(_ standings: GoPayStanding..., inputs: [Answer] = []) {
+    self.init(starts: [.goesOn(standings)], inputs: inputs)
+  }
+
+  var methods: [String] { played.withLock { $0.heard.map(\.method) } }
+
+  func params(of method: String) -> [JSONValue] {
+    played.withLock { $0.heard.filter { $0.method == method }.map(\.params) }
+  }
+
+  func run<Value: Sendable>(
+    _ body: @Sendable (_ socketPath: String) async throws -> Value
+  ) async throws -> Value {
+    try await FakeDaemon.run { peer in
+      while true { try await self.answer(try await peer.next(), peer) }
+    } _: { daemon in
+      try await body(daemon.path)
+    }
+  }
+
+  /// Something happens to a flow that nobody asked for.
+  func happens(_ standing: GoPayStanding, to id: String = "flw_1") async throws {
+    try await append([standing], to: id)
+  }
+
+  /// The next so many looks at a flow lose the connection.
+  func losesLooks(_ count: Int) { played.withLock { $0.lostLooks = count } }
+
+  private func answer(_ call: Call, _ peer: Peer) async throws {
+    if !["flow.wait", "flow.get", "rpc.cancel"].contains(call.method) {
+      played.withLock { $0.heard.append((call.method, call.params)) }
+      calls.yield(call.method)
+    }
+    let id = call.params["flow"]?.stringValue ?? ""
+    guard id.isEmpty || played.withLock({ $0.flows[id] != nil }) else {
+      return try await peer.fail(call, Self.error("not_found", field: "flow"))
+    }
+    switch call.method {
+    case "flow.start": try await start(call, peer)
+    case "flow.get", "flow.wait": try await look(call, peer, id)
+    case "flow.submit": try await submit(call, peer, id)
+    case "flow.list": try await peer.reply(call, list())
+    case "flow.cancel":
+      guard let end = played.withLock({ $0.cancelled }) else { throw HungUp() }
+      try await append([end], to: id)
+      try await peer.reply(call, try reply(id))
+    case "rpc.cancel": break
+    default: Issue.record("nobody expected \(call.method)")
+    }
+  }
+
+  private func look(_ call: Call, _ peer: Peer, _ id: String) async throws {
+    let isLost = played.withLock { played in
+      guard played.lostLooks > 0 else { return false }
+      played.lostLooks -= 1
+      return true
+    }
+    if isLost { throw HungUp() }
+    if call.method == "flow.get" { return try await peer.reply(call, try reply(id)) }
+    played.withLock { $0.waiting.append((call, peer)) }
+    try await wake()
+  }
+
+  private func start(_ call: Call, _ peer: Peer) async throws {
+    let requestID = call.params["requestId"]?.stringValue ?? ""
+    if let known = played.withLock({ $0.requestIDs[requestID] }) {
+      return try await peer.fail(call, Self.error("request_id_reused", flow: known))
+    }
+    switch played.withLock({ $0.starts.popFirst() }) {
+    case .goesOn(let standings):
+      let id = begin(standings.prefix(1), requestID)
+      try await peer.reply(call, try reply(id))
+      for standing in standings.dropFirst() { try await append([standing], to: id) }
+    case .goesOnUntold(let standings):
+      _ = begin(standings[...], requestID)
+      throw HungUp()
+    case .refused(let error): try await peer.fail(call, error)
+    case .lost: throw HungUp()
+    case nil: Issue.record("nobody expected another start")
+    }
+  }
+
+  private func begin(_ standings: ArraySlice<GoPayStanding>, _ requestID: String) -> String {
+    played.withLock { played in
+      let id = "flw_\(played.flows.count + 1)"
+      played.flows[id] = Array(standings)
+      played.requestIDs[requestID] = id
+      return id
+    }
+  }
+
+  private func submit(_ call: Call, _ peer: Peer, _ id: String) async throws {
+    let revision = played.withLock { $0.flows[id]?.count }
+    guard call.params["revision"]?.integerValue == revision.map({ Int64($0) }) else {
+      return try await peer.fail(call, Self.error("conflict"))
+    }
+    switch played.withLock({ $0.inputs.popFirst() }) {
+    case .goesOn(let standings):
+      try await append(standings, to: id)
+      try await peer.reply(call, try reply(id))
+    case .goesOnUntold(let standings):
+      try await append(standings, to: id)
+      throw HungUp()
+    case .refused(let error): try await peer.fail(call, error)
+    case .lost: throw HungUp()
+    case nil: Issue.record("nobody expected this input")
+    }
+  }
+
+  private func append(_ standings: [GoPayStanding], to id: String) async throws {
+    played.withLock { $0.flows[id]?.append(contentsOf: standings) }
+    try await wake()
+  }
+
+  private func wake() async throws {
+    let ready = played.withLock { played in
+      let lengths = played.flows.mapValues(\.count)
+      let isReady = { (call: Call) in
+        lengths[call.params["flow"]?.stringValue ?? "", default: 0]
+          > Int(call.params["revision"]?.integerValue ?? 0)
+      }
+      defer { played.waiting.removeAll { isReady($0.call) } }
+      return played.waiting.filter { isReady($0.call) }
+    }
+    for (call, peer) in ready {
+      let reply = try reply(call.params["flow"]?.stringValue ?? "")
+      // Who has hung up meanwhile asks again.
+      try? await peer.reply(call, reply.dropLast() + #","transitions":[]}"#)
+    }
+  }
+
+  private func reply(_ id: String) throws -> String {
+    let flow = played.withLock { $0.flows[id] ?? [] }
+    return #"{"flow":\#(try #require(flow.last).flow(id, flow.count))}"#
+  }
+
+  private func list() -> String {
+    let flows = played.withLock { $0.flows }.sorted { $0.key > $1.key }.compactMap { id, flow in
+      flow.last.map { last in
+        var bare = last
+        bare.step = "null"
+        return bare.flow(id, flow.count)
+      }
+    }
+    return #"{"flows":[\#(flows.joined(separator: ","))]}"#
+  }
+
+  static func error(_ reason: String, field: String? = nil, flow: String? = nil) -> String {
+    let field = field.map { #","field":"\#($0)""# } ?? ""
+    let flow = flow.map { #","flow":"\#($0)""# } ?? ""
+    return #"""
+      {"code":-32602,"message":"why not","data":{"reason":"\#(reason)","retryable":false,\#
+      "correlationId":"cor_1"\#(field)\#(flow)}}
+      """#
+  }
+}

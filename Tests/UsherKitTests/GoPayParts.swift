@@ -1,0 +1,145 @@
+import FoundationEssentials
+import Synchronization
+import UsherCore
+
+@testable import UsherKit
+
+/// Shows pages to nobody.
+final class GoPayScreen: Presenter {
+  /// Each page, as it is shown: for one reader.
+  let pages: AsyncStream<String>
+  private let feed: AsyncStream<String>.Continuation
+  private let all = Mutex<[String]>([])
+
+  init() { (pages, feed) = AsyncStream.makeStream() }
+
+  var shown: [String] { all.withLock { $0 } }
+
+  func present(_ url: URL) {
+    all.withLock { $0.append(url.absoluteString) }
+    feed.yield(url.absoluteString)
+  }
+}
+
+/// Remembers what it is told.
+final class GoPayEar: FeatureCallback {
+  enum Event: Sendable, Equatable {
+    case completed(VerifyResult, data: [String: String]?)
+    case failed(FeatureError)
+
+    var error: FeatureError? {
+      if case .failed(let error) = self { error } else { nil }
+    }
+
+    var submissionID: String? {
+      if case .completed(let result, _) = self { result.submissionId } else { nil }
+    }
+  }
+
+  private let all = Mutex<[Event]>([])
+
+  var heard: [Event] { all.withLock { $0 } }
+
+  func onComplete(_ result: VerifyResult, data: [String: String]?) {
+    all.withLock { $0.append(.completed(result, data: data)) }
+  }
+
+  func onError(_ error: FeatureError) { all.withLock { $0.append(.failed(error)) } }
+}
+
+/// Calls of an exchange handler, which are answered when a test says so.
+final class GoPayExchange: Sendable {
+  struct Asked: Sendable {
+    let credential: GoPayCredential
+    let requestID: String
+    let completion: @Sendable (ExchangeResult) -> Void
+  }
+
+  /// Each call, as it is made: for one reader.
+  let calls: AsyncStream<Asked>
+  private let feed: AsyncStream<Asked>.Continuation
+  private let all = Mutex<[Asked]>([])
+
+  init() { (calls, feed) = AsyncStream.makeStream() }
+
+  var credentials: [GoPayCredential] { all.withLock { $0.map(\.credential) } }
+
+  var receiver: CredentialReceiver {
+    .exchange(
+      handler: CredentialExchangeHandler { [self] credential, requestID, completion in
+        let asked = Asked(credential: credential, requestID: requestID, completion: completion)
+        all.withLock { $0.append(asked) }
+        feed.yield(asked)
+      })
+  }
+
+  /// Answers at once.
+  static func answering(_ results: ExchangeResult...) -> CredentialReceiver {
+    .exchange(
+      handler: CredentialExchangeHandler { _, _, completion in
+        for result in results { completion(result) }
+      })
+  }
+}
+
+private struct StoppedClock: Clock {
+  var time: Timestamp
+  func now() -> Timestamp { time }
+}
+
+/// An SDK that does not wait long for a daemon that is away.
+///
+/// - Parameter time: Seconds after the flows of ``GoPayStanding`` are begun.
+func goPaySDK(
+  _ path: String, language: GoPaySDK.Language? = nil, patience: Duration = .zero,
+  at time: Double = 0
+) -> GoPaySDK {
+  GoPaySDK(
+    provider: "gopay", socketPath: path, language: language,
+    pace: .init(patience: patience, pause: .milliseconds(1)),
+    clock: StoppedClock(time: Timestamp(seconds: 1_893_456_000 + time)))
+}
+
+let goPayRequest = FeatureRequest.Builder()
+  .requestId("req-1").userCorrelationId("corr-5678").token("short-term-linking-token").build()
+
+extension FeatureManager {
+  /// The async form, as a value.
+  func outcome(
+    _ request: FeatureRequest, _ receiver: CredentialReceiver, _ presenter: any Presenter
+  ) async -> Result<VerifyResult, FeatureError> {
+    do {
+      return .success(
+        try await verify(
+          presenter: presenter, request: request, credentialReceiver: receiver))
+    } catch {
+      return .failure(error)
+    }
+  }
+}
+
+extension Result<VerifyResult, FeatureError> {
+  var id: String? { try? get().submissionId }
+
+  var code: String? {
+    if case .failure(let error) = self { error.code } else { nil }
+  }
+}
+
+extension GoPayDaemon {
+  /// All that a callback is told of one verification.
+  @MainActor
+  func tells(
+    _ receiver: CredentialReceiver, _ request: FeatureRequest = goPayRequest,
+    screen: GoPayScreen = GoPayScreen()
+  ) async throws -> [GoPayEar.Event] {
+    try await run { @MainActor path in
+      let ear = GoPayEar()
+      let verification = try goPaySDK(path).getFeatureManager().verify(
+        presenter: screen, request: request, credentialReceiver: receiver,
+        callback: AnyFeatureCallback(wrapping: ear))
+      await verification.task.value
+      return ear.heard
+    }
+  }
+}

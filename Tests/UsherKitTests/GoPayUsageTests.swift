@@ -1,0 +1,317 @@
+import Dispatch
+import Glibc
+import JSONRPC
+import Synchronization
+import Testing
+import UsherCore
+
+@testable import UsherKit
+
+/// Each usage note of the seed "Verify with GoPay", against a played daemon.
+///
+/// "Never throw from inside the handler" has no test: a closure that throws is no handler.
+@Suite("GoPay's usage notes", .timeLimit(.minutes(1)))
+struct GoPayUsageTests {
+  private let short = GoPayExchange.answering(.success(userCorrelationId: "corr-5678"))
+
+  private func completing(_ inputs: GoPayDaemon.Answer...) -> GoPayDaemon {
+    let captured = GoPayDaemon.Answer.goesOn([.exchanged, .capture, .submitted])
+    return GoPayDaemon(
+      starts: [.goesOn([.authCode, .asking()])], inputs: inputs.isEmpty ? [captured] : inputs)
+  }
+}
+
+// MARK: - The request
+
+extension GoPayUsageTests {
+  @Test(
+    "build() performs no validation: verify tells a blank id by onError with GPE-2206",
+    arguments: [
+      FeatureRequest.Builder().userCorrelationId("corr-5678").build(),
+      FeatureRequest.Builder().requestId(" \t").userCorrelationId("corr-5678").build(),
+      FeatureRequest.Builder().requestId("req-1").build(),
+    ])
+  func blank(request: FeatureRequest) async throws {
+    let daemon = GoPayDaemon(.failed("invalid_request", 2206))
+    let told = try await daemon.tells(short, request)
+    #expect(told.map(\.error?.code) == ["GPE-2206"])
+    let start = try #require(daemon.params(of: "flow.start").first)
+    #expect(start["requestId"]?.stringValue == request.requestId)
+    #expect(start["params"]?["userCorrelationId"]?.stringValue == request.userCorrelationId)
+  }
+
+  @Test("an id that the daemon takes for no id is GPE-2206 too")
+  func refusedID() async throws {
+    let refusal = GoPayDaemon.error("invalid_params", field: "requestId")
+    let told = try await GoPayDaemon(starts: [.refused(refusal)]).tells(short)
+    #expect(told.map(\.error?.code) == ["GPE-2206"])
+  }
+
+  @Test("requestId names the flow, and the handler gets it")
+  func requestID() async throws {
+    let exchange = GoPayExchange()
+    let daemon = completing()
+    async let told = daemon.tells(exchange.receiver)
+    var calls = exchange.calls.makeAsyncIterator()
+    let asked = try #require(await calls.next())
+    #expect(asked.requestID == "req-1")
+    asked.completion(.success(userCorrelationId: "corr-5678"))
+    #expect(try await told.map(\.submissionID) == ["sub-1"])
+    let start = try #require(daemon.params(of: "flow.start").first)
+    #expect(start["requestId"] == "req-1")
+    #expect(start["provider"] == "gopay" && start["kind"] == "verify")
+  }
+
+  @Test("a requestId that was used before is GPE-2206, and its flow is left alone")
+  func usedBefore() async throws {
+    let refusal = GoPayDaemon.error("request_id_reused", flow: "flw_0")
+    let daemon = GoPayDaemon(starts: [.refused(refusal)])
+    let error = try #require(try await daemon.tells(short).first?.error)
+    #expect(error.code == "GPE-2206")
+    #expect(
+      error.message == "this requestId was used before: generate a fresh one for every call")
+    #expect(daemon.methods == ["flow.start"])
+  }
+
+  @Test("featureId is not to be set: GPE-2206")
+  func featureID() async throws {
+    let refusal = GoPayDaemon.error("invalid_params", field: "params.featureId")
+    let daemon = GoPayDaemon(starts: [.refused(refusal)])
+    let request = FeatureRequest.Builder()
+      .requestId("req-1").userCorrelationId("corr-5678").featureId("kyc").build()
+    #expect(try await daemon.tells(short, request).map(\.error?.code) == ["GPE-2206"])
+    #expect(daemon.params(of: "flow.start").first?["params"]?["featureId"] == "kyc")
+  }
+}
+
+// MARK: - The credential receiver
+
+extension GoPayUsageTests {
+  @Test(".exchange is for a short-term token: the handler's answer is handed in")
+  func exchange() async throws {
+    let exchange = GoPayExchange()
+    let daemon = completing()
+    async let told = daemon.tells(exchange.receiver)
+    var calls = exchange.calls.makeAsyncIterator()
+    let asked = try #require(await calls.next())
+    #expect(asked.credential == .authCode(code: "code-1"))
+    asked.completion(.success(userCorrelationId: "corr-5678", token: "long"))
+    #expect(try await told.map(\.submissionID) == ["sub-1"])
+    #expect(
+      daemon.params(of: "flow.start").first?["params"] == [
+        "userCorrelationId": "corr-5678", "token": "short-term-linking-token",
+        "credentialReceiver": "exchange",
+      ])
+    #expect(
+      daemon.params(of: "flow.submit").map { $0["input"] } == [
+        [
+          "type": "exchangeCredential",
+          "success": ["userCorrelationId": "corr-5678", "token": "long"],
+        ]
+      ])
+  }
+
+  @Test(".none is for a long-term token: nothing is exchanged")
+  func noExchange() async throws {
+    let daemon = GoPayDaemon(.exchanged, .capture, .submitted)
+    #expect(try await daemon.tells(.none).map(\.submissionID) == ["sub-1"])
+    #expect(daemon.methods == ["flow.start"])
+    let params = daemon.params(of: "flow.start").first?["params"]
+    #expect(params?["credentialReceiver"] == "none")
+  }
+
+  @Test("a code that comes all the same is not exchanged")
+  func unexpectedCode() async throws {
+    let daemon = completing(.goesOn([.failed("exchange_failed", 2208)]))
+    #expect(try await daemon.tells(.none).map(\.error?.code) == ["GPE-2208"])
+    let reason = "this app exchanges no credentials"
+    #expect(
+      daemon.params(of: "flow.submit").map { $0["input"] } == [
+        ["type": "exchangeCredential", "failure": ["reason": .string(reason)]]
+      ])
+  }
+
+  @Test("the handler is called on a background thread")
+  func background() async throws {
+    let threads = Mutex<[pthread_t]>([])
+    let receiver = CredentialReceiver.exchange(
+      handler: CredentialExchangeHandler { _, _, completion in
+        threads.withLock { $0.append(pthread_self()) }
+        completion(.success(userCorrelationId: "corr-5678"))
+      })
+    #expect(try await completing().tells(receiver).map(\.submissionID) == ["sub-1"])
+    let seen = threads.withLock { $0 }
+    let main = await MainActor.run { pthread_self() }
+    #expect(seen.count == 1 && seen.first != main)
+  }
+
+  @Test("a handler that blocks keeps nobody from hearing of the end")
+  func blocks() async throws {
+    let hasEnded = DispatchSemaphore(value: 0)
+    let (calls, called) = AsyncStream.makeStream(of: Void.self)
+    let (waits, waited) = AsyncStream.makeStream(of: DispatchTimeoutResult.self)
+    let receiver = CredentialReceiver.exchange(
+      handler: CredentialExchangeHandler { _, _, _ in
+        called.yield()
+        waited.yield(hasEnded.wait(timeout: .now() + 20))
+      })
+    let daemon = GoPayDaemon(.authCode, .asking())
+    async let told = daemon.tells(receiver)
+    var handler = calls.makeAsyncIterator()
+    await handler.next()
+    try await daemon.happens(.failed("exchange_timed_out", 2209))
+    #expect(try await told.map(\.error?.code) == ["GPE-2209"])
+    hasEnded.signal()
+    var results = waits.makeAsyncIterator()
+    #expect(await results.next() == .success)
+  }
+
+  @Test("completion is called once: another call has no effect")
+  func twice() async throws {
+    let exchange = GoPayExchange()
+    let daemon = completing(.goesOn([.exchanged]))
+    async let told = daemon.tells(exchange.receiver)
+    var calls = exchange.calls.makeAsyncIterator()
+    let asked = try #require(await calls.next())
+    asked.completion(.success(userCorrelationId: "corr-5678"))
+    asked.completion(.failure(reason: "too late"))
+    var methods = daemon.methodsHeard.makeAsyncIterator()
+    while await methods.next() != "flow.submit" {}
+    asked.completion(.success(userCorrelationId: "corr-5678"))
+    try await daemon.happens(.submitted)
+    #expect(try await told.map(\.submissionID) == ["sub-1"])
+    asked.completion(.failure(reason: "after the end"))
+    #expect(daemon.params(of: "flow.submit").count == 1)
+  }
+
+  @Test("a completion that is never called ends with GPE-2209, at the daemon's deadline")
+  func never() async throws {
+    let exchange = GoPayExchange()
+    let daemon = GoPayDaemon(.authCode, .asking())
+    async let told = daemon.tells(exchange.receiver)
+    var calls = exchange.calls.makeAsyncIterator()
+    let asked = try #require(await calls.next())
+    try await daemon.happens(.failed("exchange_timed_out", 2209))
+    let heard = try await told
+    #expect(heard.map(\.error?.code) == ["GPE-2209"])
+    asked.completion(.success(userCorrelationId: "corr-5678"))
+    #expect(daemon.methods == ["flow.start"])
+  }
+
+  @Test("completion(.failure) stops the flow: GPE-2208 with the reason in its message")
+  func failure() async throws {
+    let reason = "the backend is down"
+    let daemon = completing(.goesOn([.failed("exchange_failed", 2208, message: reason)]))
+    let told = try await daemon.tells(GoPayExchange.answering(.failure(reason: reason)))
+    #expect(told.map(\.error?.code) == ["GPE-2208"])
+    #expect(told.first?.error?.message == reason)
+    #expect(
+      daemon.params(of: "flow.submit").map { $0["input"] } == [
+        ["type": "exchangeCredential", "failure": ["reason": .string(reason)]]
+      ])
+  }
+}
+
+// MARK: - The call
+
+extension GoPayUsageTests {
+  @Test("verify is called on the main thread: the compiler sees to it")
+  func mainThread() async throws {
+    let daemon = GoPayDaemon(.submitted)
+    try await daemon.run { path in
+      let ear = GoPayEar()
+      // An await where there is nothing to wait for is a warning, and no warning is let pass: this
+      // compiles because the call has to go to the main actor.
+      let verification = try await goPaySDK(path).getFeatureManager().verify(
+        presenter: GoPayScreen(), request: goPayRequest, credentialReceiver: .none,
+        callback: AnyFeatureCallback(wrapping: ear))
+      await verification.task.value
+      #expect(ear.heard.map(\.submissionID) == ["sub-1"])
+    }
+  }
+
+  @MainActor
+  @Test("verify throws when the callback is gone already, and nothing is asked")
+  func throwing() async throws {
+    let daemon = GoPayDaemon(.submitted)
+    try await daemon.run { @MainActor path in
+      let callback = AnyFeatureCallback(wrapping: GoPayEar())
+      let error = #expect(throws: FeatureError.self) {
+        try goPaySDK(path).getFeatureManager().verify(
+          presenter: GoPayScreen(), request: goPayRequest, credentialReceiver: .none,
+          callback: callback)
+      }
+      #expect(error?.code == "GPE-2206")
+      #expect(error?.message == "the callback is gone: keep a strong reference to it")
+    }
+    #expect(daemon.methods == [])
+  }
+
+  @MainActor
+  @Test("AnyFeatureCallback holds weakly: who lets go of the callback hears nothing more")
+  func weak() async throws {
+    let daemon = GoPayDaemon(.exchanged)
+    try await daemon.run { @MainActor path in
+      let heard = Mutex(false)
+      var callback: VerifyFeatureCallback? = VerifyFeatureCallback { _ in
+        heard.withLock { $0 = true }
+      } onError: { _ in
+        heard.withLock { $0 = true }
+      }
+      weak let watched = callback
+      let verification = try goPaySDK(path).getFeatureManager().verify(
+        presenter: GoPayScreen(), request: goPayRequest, credentialReceiver: .none,
+        callback: AnyFeatureCallback(wrapping: try #require(callback)))
+      var methods = daemon.methodsHeard.makeAsyncIterator()
+      #expect(await methods.next() == "flow.start")
+      callback = nil
+      #expect(watched == nil)
+      try await daemon.happens(.submitted)
+      await verification.task.value
+      #expect(!heard.withLock { $0 })
+    }
+    #expect(daemon.methods == ["flow.start"])
+  }
+
+  @Test("onComplete's data carries what else the SDK knows, and may be ignored")
+  func data() async throws {
+    let daemon = GoPayDaemon(
+      .succeeded(metadata: #"{"status":"COMPLETED","result":null,"score":7,"ok":true}"#))
+    let data = ["status": "COMPLETED", "score": "7", "ok": "true"]
+    let told = try await daemon.tells(.none)
+    guard case .completed(let result, data)? = told.first, told.count == 1 else {
+      Issue.record("\(told)")
+      return
+    }
+    #expect(result.metadata == data && result.account == "acc_1")
+    let bare = try await GoPayDaemon(.succeeded(metadata: "{}")).tells(.none)
+    #expect(bare.first?.submissionID == "sub-1")
+    guard case .completed(_, nil)? = bare.first else {
+      Issue.record("\(bare)")
+      return
+    }
+  }
+
+  @Test("a callback of closures gets the data, or leaves it out")
+  func closures() {
+    let heard = Mutex<[String]>([])
+    let note = { @Sendable (text: String) in heard.withLock { $0.append(text) } }
+    let full = VerifyFeatureCallback { result, data in
+      note("\(result.submissionId) \(data?["status"] ?? "")")
+    } onError: { error in
+      note(error.code)
+    }
+    let plain = VerifyFeatureCallback { result in
+      note(result.submissionId)
+    } onError: { error in
+      note(error.title)
+    }
+    let result = VerifyResult(submissionId: "sub-1", account: nil, metadata: [:])
+    for callback in [full, plain] {
+      callback.onComplete(result, data: ["status": "SUBMITTED"])
+      callback.onError(FeatureError(Setback(.cancelled, "why")))
+    }
+    let expected = ["sub-1 SUBMITTED", "GPE-2207", "sub-1", "user cancelled"]
+    #expect(heard.withLock { $0 } == expected)
+  }
+}

@@ -1,0 +1,268 @@
+import FoundationEssentials
+import JSONRPC
+import Testing
+
+@testable import UsherKit
+
+@Suite("GoPay's verify", .timeLimit(.minutes(1)))
+struct GoPayVerificationTests {
+  private let exchange = GoPayExchange()
+  private let screen = GoPayScreen()
+  private let success = ExchangeResult.success(userCorrelationId: "corr-5678")
+  private let captured = GoPayDaemon.Answer.goesOn([.exchanged, .capture, .submitted])
+
+  /// What a verification comes to that a test takes part in.
+  private func verify(
+    _ daemon: GoPayDaemon, _ request: FeatureRequest = goPayRequest, patience: Duration = .zero,
+    at time: Double = 0, meanwhile: @Sendable () async throws -> Void = {}
+  ) async throws -> Result<VerifyResult, FeatureError> {
+    try await daemon.run { path in
+      let manager = goPaySDK(path, patience: patience, at: time).getFeatureManager()
+      async let outcome = manager.outcome(request, exchange.receiver, screen)
+      try await meanwhile()
+      return await outcome
+    }
+  }
+
+  private func nextCall() async throws -> GoPayExchange.Asked {
+    var calls = exchange.calls.makeAsyncIterator()
+    return try #require(await calls.next())
+  }
+}
+
+// MARK: - Pages
+
+extension GoPayVerificationTests {
+  @Test("without a token the log-in's page is shown first, then the capture's, each once")
+  func pages() async throws {
+    let daemon = GoPayDaemon(
+      .preparing, .logIn, .page("https://snap.example/get-auth-code?state=1", problem: "later"),
+      .asking(),
+      inputs: [.goesOn([.exchanged, .capture, .asking(), .capture])])
+    let outcome = try await verify(daemon) {
+      try await nextCall().completion(success)
+      var pages = screen.pages.makeAsyncIterator()
+      while await pages.next() != "https://capture.example/1" {}
+      try await daemon.happens(.submitted)
+    }
+    #expect(outcome.id == "sub-1")
+    #expect(
+      screen.shown.filter { $0.contains("capture") } == ["https://capture.example/1"])
+    #expect(screen.shown.filter { $0.contains("snap") }.count <= 1)
+  }
+
+  @Test("a log-in that begins anew has another page", arguments: ["loopback", "submit", "poll"])
+  func anotherPage(completes: String) async throws {
+    let daemon = GoPayDaemon(.page("https://snap.example/1", completes: completes))
+    let outcome = try await verify(daemon) {
+      var pages = screen.pages.makeAsyncIterator()
+      #expect(await pages.next() == "https://snap.example/1")
+      try await daemon.happens(
+        .page("https://snap.example/2", completes: completes, problem: "interrupted"))
+      #expect(await pages.next() == "https://snap.example/2")
+      try await daemon.happens(.failed("denied", 2207))
+    }
+    #expect(outcome.code == "GPE-2207")
+    #expect(screen.shown == ["https://snap.example/1", "https://snap.example/2"])
+  }
+
+  @Test("a page that has no address ends it, and the flow is cancelled")
+  func badPage() async throws {
+    let daemon = GoPayDaemon(.page("https://[/"))
+    #expect(try await verify(daemon).code == "GPE-2205")
+    #expect(daemon.methods == ["flow.start", "flow.cancel"] && screen.shown.isEmpty)
+  }
+
+  @Test("what the SDK has no parameter for can be set all the same")
+  func params() async throws {
+    let request = FeatureRequest.Builder()
+      .requestId("req-1").userCorrelationId("corr-5678").account("acc_1")
+      .redirectURI("https://app.example/back").returnURL("https://app.example/done").build()
+    let daemon = GoPayDaemon(.submitted)
+    try await daemon.run { path in
+      let manager = goPaySDK(path, language: .indonesian).getFeatureManager()
+      #expect(await manager.outcome(request, .none, screen).id == "sub-1")
+    }
+    #expect(
+      daemon.params(of: "flow.start").first?["params"] == [
+        "userCorrelationId": "corr-5678", "credentialReceiver": "none", "account": "acc_1",
+        "redirectURI": "https://app.example/back", "returnUrl": "https://app.example/done",
+        "locale": "id",
+      ])
+  }
+}
+
+// MARK: - The redirect
+
+extension GoPayVerificationTests {
+  private func back() throws -> URL {
+    try #require(URL(string: "https://app.example/back?authCode=1&state=1"))
+  }
+
+  @Test("an app that gets the redirect itself hands it in, to the verification that takes it")
+  func redirect() async throws {
+    let login = GoPayStanding.page("https://snap.example/1", completes: "submit")
+    let daemon = GoPayDaemon(
+      starts: [.goesOn([login]), .goesOn([login]), .goesOn([.capture])],
+      inputs: [
+        .refused(GoPayDaemon.error("invalid_input", field: "input.redirectURL")),
+        .goesOn([.submitted]),
+      ])
+    try await daemon.run { path in
+      let manager = goPaySDK(path).getFeatureManager()
+      let first = Task { await manager.outcome(goPayRequest, .none, screen) }
+      var methods = daemon.methodsHeard.makeAsyncIterator()
+      #expect(await methods.next() == "flow.start")
+      let others = ["req-2", "req-3"].map { id in
+        Task {
+          let request = FeatureRequest.Builder().requestId(id).userCorrelationId("c").build()
+          return await manager.outcome(request, .none, screen)
+        }
+      }
+      for _ in others { #expect(await methods.next() == "flow.start") }
+      try await manager.handleRedirect(url: try back())
+      #expect(await first.value.id == "sub-1")
+      for other in others { other.cancel() }
+      for other in others { #expect(await other.value.code == "GPE-2207") }
+    }
+    #expect(
+      daemon.params(of: "flow.submit").map { $0["flow"]?.stringValue ?? "" } == ["flw_2", "flw_1"])
+    for submit in daemon.params(of: "flow.submit") {
+      #expect(
+        submit["input"] == [
+          "type": "openURL", "redirectURL": .string(try back().absoluteString),
+        ])
+    }
+  }
+
+  @Test("a URL that answers no verification changes nothing and is said to be that")
+  func nobodysRedirect() async throws {
+    try await GoPayDaemon(starts: []).run { path in
+      let error = await #expect(throws: FeatureError.self) {
+        try await goPaySDK(path).getFeatureManager().handleRedirect(url: try back())
+      }
+      #expect(error?.code == "GPE-2205")
+      #expect(error?.message == "no verification waits for this URL")
+    }
+  }
+}
+
+// MARK: - The exchange
+
+extension GoPayVerificationTests {
+  @Test("a code that is told again is not exchanged again, before its answer or after")
+  func sameCode() async throws {
+    let daemon = GoPayDaemon(.asking(), inputs: [.goesOn([.asking(), .submitted])])
+    let outcome = try await verify(daemon, patience: .seconds(10)) {
+      let asked = try await nextCall()
+      daemon.losesLooks(3)
+      try await daemon.happens(.asking(problem: "provider_unreachable"))
+      asked.completion(success)
+    }
+    #expect(outcome.id == "sub-1")
+    #expect(exchange.credentials == [.authCode(code: "code-1")])
+  }
+
+  @Test("another code is exchanged, and the first one's answer is not taken for its")
+  func otherCode() async throws {
+    let daemon = GoPayDaemon(.asking("code-1"), inputs: [captured])
+    let outcome = try await verify(daemon) {
+      let first = try await nextCall()
+      try await daemon.happens(.asking("code-2"))
+      let second = try await nextCall()
+      first.completion(.failure(reason: "of the first"))
+      second.completion(success)
+    }
+    #expect(outcome.id == "sub-1")
+    #expect(exchange.credentials == [.authCode(code: "code-1"), .authCode(code: "code-2")])
+    #expect(daemon.params(of: "flow.submit").count == 1)
+    #expect(daemon.params(of: "flow.submit").first?["input"]?["success"] != nil)
+  }
+
+  @Test(
+    "an answer that did not arrive is handed in again; the handler is not called again",
+    arguments: [
+      GoPayDaemon.Answer.lost, .refused(GoPayDaemon.error("shutting_down")),
+      .refused(GoPayDaemon.error("conflict")),
+    ])
+  func lostAnswer(loss: GoPayDaemon.Answer) async throws {
+    let daemon = GoPayDaemon(.asking(), inputs: [loss, loss, captured])
+    let outcome = try await verify(daemon, patience: .seconds(10)) {
+      try await nextCall().completion(success)
+    }
+    #expect(outcome.id == "sub-1")
+    #expect(daemon.params(of: "flow.submit").count == 3)
+    #expect(exchange.credentials.count == 1)
+  }
+
+  @Test("an answer that arrived on a connection that was lost is not handed in again")
+  func arrived() async throws {
+    let daemon = GoPayDaemon(.asking(), inputs: [.goesOnUntold([.exchanged])])
+    let outcome = try await verify(daemon, patience: .seconds(10)) {
+      try await nextCall().completion(success)
+      var methods = daemon.methodsHeard.makeAsyncIterator()
+      while await methods.next() != "flow.submit" {}
+      try await daemon.happens(.submitted)
+    }
+    #expect(outcome.id == "sub-1")
+    #expect(daemon.params(of: "flow.submit").count == 1)
+  }
+
+  @Test(
+    "an answer that comes too late is the daemon's to refuse: what the flow came to is told",
+    arguments: ["conflict", "flow_finished", "unexpected_input"])
+  func tooLate(reason: String) async throws {
+    let daemon = GoPayDaemon(.asking(), inputs: [.refused(GoPayDaemon.error(reason)), captured])
+    let outcome = try await verify(daemon) {
+      try await nextCall().completion(success)
+      var methods = daemon.methodsHeard.makeAsyncIterator()
+      while await methods.next() != "flow.submit" {}
+      if reason != "conflict" { try await daemon.happens(.failed("exchange_timed_out", 2209)) }
+    }
+    #expect(reason == "conflict" ? outcome.id == "sub-1" : outcome.code == "GPE-2209")
+  }
+
+  @Test(
+    "an answer that the daemon does not take for one is an exchange that failed",
+    arguments: [
+      (
+        ExchangeResult.success(userCorrelationId: ""),
+        "the exchange was answered wrongly: why not"
+      ),
+      (.failure(reason: ""), "the exchange failed"),
+    ])
+  func wrongAnswer(result: ExchangeResult, reason: String) async throws {
+    let refusal = GoPayDaemon.error("invalid_input", field: "input.success.userCorrelationId")
+    let daemon = GoPayDaemon(
+      .asking(), inputs: [.refused(refusal), .goesOn([.failed("exchange_failed", 2208)])])
+    let outcome = try await verify(daemon) { try await nextCall().completion(result) }
+    #expect(outcome.code == "GPE-2208")
+    #expect(
+      daemon.params(of: "flow.submit").last?["input"]?["failure"] == ["reason": .string(reason)])
+  }
+
+  @Test("an answer that the daemon refuses for another reason ends it")
+  func refusedAnswer() async throws {
+    let refusal = GoPayDaemon.error("storage_unavailable")
+    let daemon = GoPayDaemon(.asking(), inputs: [.refused(refusal)])
+    let outcome = try await verify(daemon) { try await nextCall().completion(success) }
+    #expect(outcome.code == "GPE-2203")
+    #expect(daemon.methods == ["flow.start", "flow.submit", "flow.cancel"])
+  }
+
+  @Test("a handler may return its result instead")
+  func returning() async throws {
+    let receiver = CredentialReceiver.exchange(
+      handler: CredentialExchangeHandler { credential, requestID in
+        guard credential == .authCode(code: "code-1") else { return .failure(reason: "?") }
+        return .success(userCorrelationId: "corr-of-\(requestID)")
+      })
+    let daemon = GoPayDaemon(.asking(), inputs: [captured])
+    try await daemon.run { path in
+      let manager = goPaySDK(path).getFeatureManager()
+      #expect(await manager.outcome(goPayRequest, receiver, screen).id == "sub-1")
+    }
+    let input = daemon.params(of: "flow.submit").first?["input"]
+    #expect(input?["success"] == ["userCorrelationId": "corr-of-req-1"])
+  }
+}
