@@ -1,0 +1,96 @@
+import UsherAPI
+import UsherConfig
+import UsherCore
+
+/// An auth code that is being redeemed, by whoever does it.
+///
+/// One deadline holds for all, also over a restart.
+struct CodeExchange: Codable, Sendable, Equatable {
+  let code: Sealed<Secret>
+  let deadline: Timestamp
+  let way: Way
+  var retrying = Retrying()
+
+  enum Way: Codable, Sendable, Equatable {
+    /// The app hands the code to its backend and says what came of it.
+    case app
+    /// The partner's backend is asked.
+    case backend
+    /// The daemon binds the account.
+    ///
+    /// - Parameter externalID: The same as often as it is tried.
+    case snap(externalID: String)
+  }
+
+  init(_ code: Secret, _ settings: GoPaySettings, _ moment: inout Moment) {
+    self.code = Sealed(code)
+    deadline = moment.now + .seconds(settings.exchangeSeconds)
+    way =
+      switch settings.exchange {
+      case .app: .app
+      case .backend: .backend
+      case .snap: .snap(externalID: ExternalID.draw(&moment))
+      }
+  }
+
+  func step(_ order: IdentityOrder) -> Step {
+    switch way {
+    case .app:
+      .exchangeCredential(
+        .init(
+          credential: .init(type: .authCode, code: WireSecret(code.unsealed())),
+          requestId: order.requestID, deadline: deadline))
+    case .backend, .snap: .wait(.init(for: "the auth code to be exchanged"))
+    }
+  }
+
+  /// Nil where it is not the daemon's to make.
+  func call(_ order: IdentityOrder) -> GoPayCall? {
+    switch way {
+    case .app: nil
+    case .backend:
+      .exchange(
+        code: code.unsealed(), correlationID: order.correlationID, requestID: order.requestID)
+    case .snap(let externalID):
+      .binding(code: code.unsealed(), device: order.installation, externalID: externalID)
+    }
+  }
+
+  func effects(_ order: IdentityOrder, at now: Timestamp) -> [Effect<GoPayCall>] {
+    (call(order).map { [.call($0)] } ?? []) + [.wake(after: deadline - now)]
+  }
+}
+
+/// What an app answers that has had a code exchanged.
+extension GoPayExchanged {
+  /// - Throws: Which member cannot be.
+  init(_ fields: [String: Secret]) throws(UnfitAnswer) {
+    let known: Set = ["userCorrelationId", "token"]
+    if let stray = fields.keys.filter({ !known.contains($0) }).min() {
+      throw UnfitAnswer(stray, "is not a member of this input")
+    }
+    guard let correlationID = fields["userCorrelationId"] else {
+      throw UnfitAnswer("userCorrelationId", "is missing")
+    }
+    let token = fields["token"]
+    if let text = token?.revealed().utf8 {
+      guard (1...GoPayData.longestToken).contains(text.count), text.allSatisfy(\.isVisible) else {
+        throw UnfitAnswer(
+          "token",
+          "must be 1 to \(GoPayData.longestToken) printable ASCII characters without spaces")
+      }
+    }
+    self.init(correlationID: correlationID.revealed(), token: token)
+  }
+}
+
+/// A member of an input that cannot be; the sentence has none of its value.
+struct UnfitAnswer: Error {
+  let field: String
+  let message: String
+
+  init(_ name: String, _ what: String) {
+    field = "input.success.\(name)"
+    message = "\(field) \(what)"
+  }
+}

@@ -1,0 +1,85 @@
+import JSONRPC
+import UsherConfig
+import UsherCore
+
+/// The call by which GoPay tells a verdict (contract §3.4; the page GoPay of the documentation).
+struct GoPayCallback: CallbackDialect {
+  let address: LoopbackAddress
+  let path: String
+  let credentialName: String?
+
+  var method: HTTPRequest.Method { .put }
+
+  /// Nil where it is not listened to.
+  init?(_ settings: GoPaySettings) {
+    guard let address = settings.callbackListen else { return nil }
+    self.address = address
+    path = settings.paths.callback.text
+    credentialName = settings.callbackCredential
+  }
+
+  /// All else that a body has is dropped: it may be about the person.
+  private static let members: Set = [
+    "submissionId", "partnerSessionId", "status", "result", "reasonCode",
+  ]
+
+  /// Without an `authorization` it reads like one that is nobody's.
+  func read(
+    authorization: Secret?, body: [UInt8]
+  ) throws(CallbackRefusal) -> ProviderCallback {
+    guard let all = (try? JSONValue(parsing: body))?.objectValue else {
+      throw CallbackRefusal("the body is not a JSON object")
+    }
+    let members = all.filter { Self.members.contains($0.key) }
+    guard let requestID = members["partnerSessionId"]?.stringValue, !requestID.isEmpty else {
+      throw CallbackRefusal("partnerSessionId is missing or no text")
+    }
+    try Self.check(members)
+    return ProviderCallback(
+      requestID: requestID, authorization: authorization ?? Secret(""), members: members)
+  }
+
+  private static func check(_ members: [String: JSONValue]) throws(CallbackRefusal) {
+    let standing: KYCStanding
+    do throws(UnusableReply) {
+      standing = try KYCStanding(GoPayData(members: members))
+    } catch {
+      throw CallbackRefusal(error.message)
+    }
+    switch standing.status {
+    case .initiated, .inProgress: throw CallbackRefusal("status is neither COMPLETED nor ERROR")
+    case .completed:
+      if standing.result == nil { throw CallbackRefusal("result is missing: it is COMPLETED") }
+    case .error: break
+    }
+  }
+
+  func answer(_ outcome: CallbackOutcome) -> HTTPReply {
+    switch outcome {
+    case .taken: Self.reply(200, ["success": true])
+    case .unreadable(let refusal): Self.refusal(400, 1500, refusal.message)
+    case .unauthorized: Self.refusal(401, 1401, "authorization is not accepted")
+    case .unknown: Self.refusal(404, 1519, "there is no such partnerSessionId")
+    case .conflict: Self.refusal(409, 1409, "submissionId is another one")
+    case .otherPath: Self.refusal(404, 1404, "there is nothing at this path")
+    case .otherMethod: Self.refusal(405, 1405, "the method is not PUT", ["allow": "PUT"])
+    case .tooLarge: Self.refusal(413, 1413, "the body is too large")
+    case .unavailable: Self.refusal(503, 1503, "it could not be kept: send it again")
+    }
+  }
+
+  private static func refusal(
+    _ status: Int, _ code: Int64, _ cause: String, _ headers: [String: String] = [:]
+  ) -> HTTPReply {
+    let error: JSONValue = ["code": .integer(code), "entity": "USHERD", "cause": .string(cause)]
+    return reply(status, ["success": false, "errors": [error]], headers)
+  }
+
+  private static func reply(
+    _ status: Int, _ body: JSONValue, _ headers: [String: String] = [:]
+  ) -> HTTPReply {
+    HTTPReply(
+      status: status, headers: headers.merging(["content-type": "application/json"]) { $1 },
+      body: body.encoded())
+  }
+}

@@ -1,0 +1,136 @@
+import UsherAPI
+import UsherConfig
+import UsherCore
+
+/// What a verification was asked for, checked.
+struct IdentityOrder: Codable, Sendable, Equatable {
+  /// Empty where the caller named none; then it is a flaw.
+  let requestID: String
+  /// Likewise.
+  let correlationID: String
+  let receiver: VerifyIdentity.CredentialReceiver
+  /// What the caller has handed over or meant.
+  let link: KnownLink?
+  /// Where the app itself gets the redirect; nil where the daemon listens.
+  let redirectURI: String?
+  let returnURL: String?
+  let locale: GoPayLocale
+  let installation: String
+
+  /// - Throws: `invalidParams` with the parameter that is wrong. What the SDK would report is a
+  ///   ``flaw(_:)``.
+  init(_ params: VerifyIdentity.Params, _ origin: FlowOrigin) throws(UsherError) {
+    if params.featureId != nil {
+      throw FlowParams.wrong("featureId", "is reserved and must not be set")
+    }
+    requestID = origin.statedRequestID ?? ""
+    correlationID = params.userCorrelationId ?? ""
+    receiver = params.credentialReceiver
+    redirectURI = try Self.address(params.redirectURI, "redirectURI")
+    returnURL = try Self.address(params.returnUrl, "returnUrl")
+    locale = params.locale ?? origin.provider.gopay.locale
+    installation = origin.installationID
+    if let account = origin.account, Secret(account.subject) != Secret(correlationID),
+      !correlationID.allSatisfy(\.isWhitespace)
+    {
+      throw FlowParams.wrong("account", "is of another userCorrelationId")
+    }
+    link =
+      params.token.map { .token(Sealed($0.secret)) } ?? origin.account.map { .account($0.id) }
+  }
+
+  private static func address(_ text: String?, _ name: String) throws(UsherError) -> String? {
+    guard let text else { return nil }
+    do throws(Refusal) {
+      return try ProviderURL(setting: text).text
+    } catch {
+      throw FlowParams.wrong(name, error.message)
+    }
+  }
+
+  /// The state a flow would begin in.
+  var firstState: String {
+    switch (receiver, link) {
+    case (.none, .account): "current"
+    case (.none, .token), (.none, nil): "kyc"
+    case (.exchange, nil): "preparing"
+    case (.exchange, .some): "authCode"
+    }
+  }
+
+  func authCode(_ link: KnownLink) -> GoPayCall {
+    .authCode(link.token, correlationID: correlationID, requestID: requestID)
+  }
+}
+
+// What the SDK would report is a flow that failed.
+extension IdentityOrder {
+  func flaw(_ origin: FlowOrigin) -> Failure? {
+    let provider = origin.provider.name
+    if let field = missing { return .missing(field: field, provider) }
+    return credentialFlaw(origin).map { .gopay(.configuration, $0, provider) }
+  }
+
+  private var missing: String? {
+    if !requestID.isHeader(upTo: 128) { return "requestId" }
+    if !correlationID.isHeader(upTo: 256) { return "userCorrelationId" }
+    switch link {
+    case .token(let token):
+      let text = token.unsealed().revealed()
+      return text.isHeader(upTo: GoPayData.longestToken) ? nil : "token"
+    case .account: return nil
+    case nil: return receiver == .none ? "token" : nil
+    }
+  }
+
+  /// What cannot be exchanged with the credentials there are is not begun with a person.
+  private func credentialFlaw(_ origin: FlowOrigin) -> String? {
+    guard receiver == .exchange else { return nil }
+    let (settings, name) = (origin.provider.gopay, origin.provider.name)
+    switch settings.exchange {
+    case .app: return nil
+    case .backend:
+      return settings.exchangeCredential.flatMap { origin.credential.flaw(in: $0, of: name) }
+    case .snap:
+      let key = settings.privateKeyCredential.flatMap {
+        origin.credential.flaw(in: $0, of: name) { key in
+          (try? SNAPPrivateKey(key)) == nil ? UnusableKey.sentence : nil
+        }
+      }
+      let secret = settings.clientSecretCredential.flatMap {
+        origin.credential.flaw(in: $0, of: name)
+      }
+      return key ?? secret
+    }
+  }
+}
+
+/// A linking token as far as a flow knows it.
+enum KnownLink: Codable, Sendable, Equatable {
+  case token(Sealed<Secret>)
+  case account(AccountID)
+
+  /// For a call.
+  var token: LinkingToken {
+    switch self {
+    case .token(let token): .token(token.unsealed())
+    case .account(let account): .account(account)
+    }
+  }
+
+  /// Nil where it is an account's: its tokens are not known to flows.
+  var secret: Sealed<Secret>? {
+    switch self {
+    case .token(let token): token
+    case .account: nil
+    }
+  }
+}
+
+extension String {
+  /// Whether it can stand in a header as it is: 1 to `limit` printable ASCII characters without
+  /// spaces.
+  fileprivate func isHeader(upTo limit: Int) -> Bool {
+    (1...limit).contains(utf8.count) && utf8.allSatisfy(\.isVisible)
+  }
+}

@@ -1,0 +1,123 @@
+import JSONRPC
+import UsherCore
+
+/// What is known of a submission: an account's attribute `kyc`.
+struct KYCRecord: Equatable {
+  static let attribute = "kyc"
+
+  let requestID: String
+  let submissionID: String
+  private(set) var status: Status
+  private(set) var result: KYCStanding.Result?
+  private(set) var reasonCode: String?
+  let submittedAt: Timestamp
+  private(set) var updatedAt: Timestamp
+
+  /// In the order in which they can follow each other: an ERROR may yet become COMPLETED, which is
+  /// final.
+  enum Status: String, CaseIterable, Comparable {
+    /// Ours: nobody has said more.
+    case submitted = "SUBMITTED"
+    case initiated = "INITIATED"
+    case inProgress = "IN_PROGRESS"
+    case error = "ERROR"
+    case completed = "COMPLETED"
+
+    static func < (left: Status, right: Status) -> Bool { left.rank < right.rank }
+
+    private var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
+
+    init(_ status: KYCStanding.Status) {
+      self =
+        switch status {
+        case .initiated: .initiated
+        case .inProgress: .inProgress
+        case .completed: .completed
+        case .error: .error
+        }
+    }
+  }
+
+  init(_ requestID: String, submitted submissionID: String, at now: Timestamp) {
+    self.requestID = requestID
+    self.submissionID = submissionID
+    status = .submitted
+    submittedAt = now
+    updatedAt = now
+  }
+
+  init(_ requestID: String, _ standing: KYCStanding, at now: Timestamp) {
+    self.init(requestID, submitted: standing.submissionID, at: now)
+    status = Status(standing.status)
+    result = standing.result
+    reasonCode = standing.reasonCode
+  }
+
+  /// The record with what was heard; nil where that is about another submission, or nothing new.
+  func hearing(_ standing: KYCStanding, at now: Timestamp) -> KYCRecord? {
+    let status = Status(standing.status)
+    guard Secret(standing.submissionID) == Secret(submissionID), status > self.status else {
+      return nil
+    }
+    // Without its result the verdict is not known, and would be final.
+    if status == .completed, standing.result == nil { return nil }
+    var record = self
+    record.status = status
+    record.result = standing.result
+    record.reasonCode = standing.reasonCode
+    record.updatedAt = now
+    return record
+  }
+}
+
+extension KYCRecord {
+  /// Nil where it is not whole.
+  init?(_ json: JSONValue?) {
+    guard let requestID = json?["requestId"]?.stringValue,
+      let submissionID = json?["submissionId"]?.stringValue,
+      let status = json?["status"]?.stringValue.flatMap(Status.init(rawValue:)),
+      let submittedAt = json?["submittedAt"]?.stringValue.flatMap(Timestamp.init(rfc3339:)),
+      let updatedAt = json?["updatedAt"]?.stringValue.flatMap(Timestamp.init(rfc3339:))
+    else { return nil }
+    self.requestID = requestID
+    self.submissionID = submissionID
+    self.status = status
+    result = json?["result"]?.stringValue.flatMap(KYCStanding.Result.init(rawValue:))
+    reasonCode = json?["reasonCode"]?.stringValue
+    self.submittedAt = submittedAt
+    self.updatedAt = updatedAt
+  }
+
+  var json: JSONValue {
+    [
+      "requestId": .string(requestID), "submissionId": .string(submissionID),
+      "status": .string(status.rawValue),
+      "result": result.map { .string($0.rawValue) } ?? .null,
+      "reasonCode": reasonCode.map { .string($0) } ?? .null,
+      "submittedAt": .string(submittedAt.description), "updatedAt": .string(updatedAt.description),
+    ]
+  }
+
+  /// What a flow's result says beside the submission's id.
+  var metadata: [String: JSONValue] {
+    var members: [String: JSONValue] = ["status": .string(status.rawValue)]
+    members["result"] = result.map { .string($0.rawValue) }
+    members["reasonCode"] = reasonCode.map { .string($0) }
+    return members
+  }
+}
+
+extension ProviderCallback {
+  /// Whether it is about this submission; who shows nothing good learns nothing of it.
+  ///
+  /// - Parameter token: The person's linking token, where one is known.
+  func judged(requestID: String, submissionID: String, token: Secret?) -> CallbackVerdict {
+    guard Secret(self.requestID) == Secret(requestID) else { return .notMine }
+    let isTheirs = token.map { !$0.isEmpty && $0 == authorization } ?? false
+    guard isVouchedFor || isTheirs else { return .unauthorized }
+    guard let id = members["submissionId"]?.stringValue, Secret(id) == Secret(submissionID) else {
+      return .conflict
+    }
+    return .mine
+  }
+}

@@ -1,0 +1,33 @@
+import UsherConfig
+import UsherCore
+
+/// One round of the log-in page with what binds its answer to this flow (contract §3.4).
+struct LinkLogin: Codable, Sendable, Equatable {
+  /// 128 random bits in 32 hexadecimal digits: the endpoint allows no more.
+  let state: Sealed<Secret>
+
+  init(_ moment: inout Moment) {
+    state = Sealed(Secret(moment.random(16).hexadecimal))
+  }
+
+  /// The page for the browser.
+  func url(_ order: IdentityOrder, redirectURI: String, _ settings: GoPaySettings) -> String {
+    let fields = [
+      ("redirectURL", redirectURI), ("scopes", "DEFAULT"), ("state", state.unsealed().revealed()),
+      ("merchantId", settings.merchantID), ("lang", order.locale.rawValue),
+    ]
+    return settings.paths.authCodePage.url(under: settings.snapBaseURL) + "?"
+      + FormEncoding.encode(fields)
+  }
+}
+
+extension [UInt8] {
+  /// Two lower-case digits for each.
+  var hexadecimal: String {
+    map { byte in
+      let digits = String(byte, radix: 16)
+      return digits.count == 1 ? "0\(digits)" : digits
+    }
+    .joined()
+  }
+}

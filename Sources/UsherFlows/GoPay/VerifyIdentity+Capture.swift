@@ -1,0 +1,214 @@
+import JSONRPC
+import UsherAPI
+import UsherConfig
+import UsherCore
+
+// What partners do before they begin: perhaps there is a verdict already.
+extension VerifyIdentity {
+  mutating func ask(about link: KnownLink, _ retrying: Retrying) -> Answer<GoPayCall> {
+    state = .current(link, retrying)
+    return .proceed([.call(.currentSubmission(link.token, requestID: order.requestID))])
+  }
+
+  mutating func current(
+    _ event: FlowEvent<GoPayCall>, _ link: KnownLink, _ retrying: Retrying,
+    _ moment: inout Moment
+  ) -> Answer<GoPayCall> {
+    let call = GoPayCall.currentSubmission(link.token, requestID: order.requestID)
+    switch event {
+    case .called(call, let outcome) where !retrying.isPaused:
+      return answered(GoPayReply(outcome, to: call), link, retrying, &moment)
+    case .woken where !retrying.isPaused: return .ignore
+    case .woken, .resumed:
+      var retrying = retrying
+      retrying.goOn()
+      return ask(about: link, retrying)
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
+      .calledBack:
+      return .ignore
+    }
+  }
+
+  private mutating func answered(
+    _ reply: GoPayReply, _ link: KnownLink, _ retrying: Retrying, _ moment: inout Moment
+  ) -> Answer<GoPayCall> {
+    switch reply {
+    case .said(let data):
+      do throws(UnusableReply) {
+        let standing = try KYCStanding(data)
+        guard standing.status == .completed, standing.result == .valid else {
+          return capture(.link(link), &moment)
+        }
+        return finish(KYCRecord(order.requestID, standing, at: moment.now), link)
+      } catch {
+        return .fail(.unusable(gopay: error.message, provider.name))
+      }
+    case .refused(let refusal) where refusal.isNothingYet:
+      return capture(.link(link), &moment)
+    case .refused(let refusal): return .fail(refusal.failure(provider.name))
+    case .trouble(let trouble): return tryLater(trouble, retrying) { .current(link, $0) }
+    case .unreadable(let message): return .fail(.unusable(gopay: message, provider.name))
+    }
+  }
+}
+
+// The person photographs card and face.
+extension VerifyIdentity {
+  /// - Parameter isBound: Whether it is this flow that made the link.
+  mutating func capture(
+    _ source: Capture.Source, isBound: Bool = false, _ moment: inout Moment
+  ) -> Answer<GoPayCall> {
+    problem = nil
+    return go(on: Capture(source, isBound: isBound, order, &moment))
+  }
+
+  private mutating func go(on capture: Capture) -> Answer<GoPayCall> {
+    state = .kyc(capture)
+    return .proceed([.call(capture.call)])
+  }
+
+  mutating func kyc(
+    _ event: FlowEvent<GoPayCall>, _ capture: Capture, _ now: Timestamp
+  ) -> Answer<GoPayCall> {
+    switch event {
+    case .called(capture.call, let outcome) where !capture.retrying.isPaused:
+      return answered(GoPayReply(outcome, to: capture.call), capture, now)
+    case .calledBack(let callback): return calledBack(callback, capture, now)
+    case .input(let input): return answered(input, capture)
+    case .woken where capture.page == nil && !capture.retrying.isPaused: return .ignore
+    case .woken, .resumed:
+      var capture = capture
+      capture.retrying.goOn()
+      return go(on: capture)
+    case .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified:
+      return .ignore
+    }
+  }
+
+  /// What the browser says proves nothing; that it came back is a reason to ask at once.
+  private mutating func answered(_ input: FlowInput, _ capture: Capture) -> Answer<GoPayCall> {
+    switch input {
+    case .redirect(let url):
+      guard let returnURL = capture.session.returnURL, capture.page != nil else { return .ignore }
+      let text = url.revealed()
+      let rest = text.dropFirst(returnURL.count)
+      guard text.utf8.count <= RedirectReading.maxLength, text.hasPrefix(returnURL),
+        rest.first.map({ "?&#/".contains($0) }) ?? true
+      else {
+        return .refuse(
+          field: "input.redirectURL", message: "this is not a URL that begins with \(returnURL)")
+      }
+      return go(on: capture)
+    case .back: return .refuse(field: "input.back", message: "there is no step before")
+    case .code, .resend, .password, .alternative, .choice, .form, .granted, .denied, .exchanged,
+      .exchangeFailed, .passcode, .biometric, .cancelLocalAuth, .fallback:
+      return .ignore
+    }
+  }
+
+  private mutating func calledBack(
+    _ callback: ProviderCallback, _ capture: Capture, _ now: Timestamp
+  ) -> Answer<GoPayCall> {
+    guard judge(callback) == .mine,
+      let standing = try? KYCStanding(GoPayData(members: callback.members))
+    else { return .ignore }
+    return finish(KYCRecord(order.requestID, standing, at: now), capture.link)
+  }
+
+  private mutating func answered(
+    _ reply: GoPayReply, _ capture: Capture, _ now: Timestamp
+  ) -> Answer<GoPayCall> {
+    switch reply {
+    case .said(let data):
+      do throws(UnusableReply) {
+        return try said(data, capture, now)
+      } catch {
+        return .fail(.unusable(gopay: error.message, provider.name))
+      }
+    case .refused(let refusal):
+      // Only a token for the capture can be replaced, and not by one that is no better.
+      guard refusal.isUnauthorized, capture.token != nil, !capture.isReplaced else {
+        return .fail(refusal.failure(provider.name))
+      }
+      var capture = capture
+      capture.token = nil
+      capture.isReplaced = true
+      return go(on: capture)
+    case .trouble(let trouble):
+      guard capture.page == nil else { return missed(trouble, capture) }
+      return tryLater(trouble, capture.retrying) {
+        var capture = capture
+        capture.retrying = $0
+        return .kyc(capture)
+      }
+    case .unreadable(let message): return .fail(.unusable(gopay: message, provider.name))
+    }
+  }
+
+  private mutating func said(
+    _ data: GoPayData, _ capture: Capture, _ now: Timestamp
+  ) throws(UnusableReply) -> Answer<GoPayCall> {
+    var capture = capture
+    capture.retrying = Retrying()
+    guard capture.token != nil else {
+      capture.token = Sealed(try data.captureToken())
+      problem = nil
+      return go(on: capture)
+    }
+    guard let page = capture.page else {
+      let page = try data.capturePage()
+      capture.page = .init(submissionID: page.submissionID, url: page.url)
+      return wait(capture)
+    }
+    switch try data.capture(page.submissionID) {
+    case .created: return wait(capture)
+    case .submitted:
+      return finish(KYCRecord(order.requestID, submitted: page.submissionID, at: now), capture.link)
+    case .failed(let refusal): return .fail(refusal.failure(provider.name))
+    }
+  }
+
+  /// The same after each answer that says nothing new, so that nothing is written for it.
+  private mutating func wait(_ capture: Capture) -> Answer<GoPayCall> {
+    var capture = capture
+    capture.isReplaced = false
+    capture.misses = 0
+    state = .kyc(capture)
+    problem = nil
+    return .proceed([.wake(after: .seconds(provider.gopay.pollSeconds))])
+  }
+
+  private mutating func missed(
+    _ trouble: GoPayTrouble, _ capture: Capture
+  ) -> Answer<GoPayCall> {
+    var capture = capture
+    let pause = capture.miss(provider.gopay.pollSeconds)
+    state = .kyc(capture)
+    problem = .unreachable(trouble, provider.name)
+    return .proceed([.wake(after: max(pause, trouble.retryAfter ?? pause))])
+  }
+}
+
+// The end.
+extension VerifyIdentity {
+  /// - Parameter link: The best one there is.
+  private mutating func finish(_ record: KYCRecord, _ link: KnownLink?) -> Answer<GoPayCall> {
+    state = .submitted
+    problem = nil
+    var attributes = [KYCRecord.attribute: record.json]
+    if provider.gopay.exchange == .snap {
+      attributes[GoPayTokens.deviceAttribute] = .string(order.installation)
+    }
+    let tokens = link?.secret.map {
+      TokenSet(accessToken: $0, tokenType: "Bearer", expiresAt: nil, scope: "")
+    }
+    return .finish(
+      Completion(
+        grant: AccountGrant(
+          subject: order.correlationID, label: order.correlationID, attributes: attributes,
+          tokens: tokens),
+        result: [
+          "submissionId": .string(record.submissionID), "metadata": .object(record.metadata),
+        ]))
+  }
+}

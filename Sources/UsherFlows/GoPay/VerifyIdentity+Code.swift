@@ -1,0 +1,132 @@
+import UsherAPI
+import UsherConfig
+import UsherCore
+
+// The way to an auth code: by a linking token, or by the log-in page.
+extension VerifyIdentity {
+  mutating func askForCode(
+    _ moment: inout Moment, problem: Problem? = nil
+  ) -> Answer<GoPayCall> {
+    guard let link = order.link else { return logIn(&moment, problem: problem) }
+    self.problem = problem
+    state = .authCode(link, Retrying())
+    return .proceed([.call(order.authCode(link))])
+  }
+
+  mutating func authCode(
+    _ event: FlowEvent<GoPayCall>, _ link: KnownLink, _ retrying: Retrying,
+    _ moment: inout Moment
+  ) -> Answer<GoPayCall> {
+    let call = order.authCode(link)
+    switch event {
+    case .called(call, let outcome) where !retrying.isPaused:
+      switch GoPayReply(outcome, to: call) {
+      case .said(let data):
+        do throws(UnusableReply) {
+          return exchange(try data.authCode(), &moment)
+        } catch {
+          return .fail(.unusable(gopay: error.message, provider.name))
+        }
+      case .refused(let refusal): return .fail(refusal.failure(provider.name))
+      case .trouble(let trouble):
+        return tryLater(trouble, retrying) { .authCode(link, $0) }
+      case .unreadable(let message): return .fail(.unusable(gopay: message, provider.name))
+      }
+    case .woken where !retrying.isPaused: return .ignore
+    case .woken, .resumed:
+      var retrying = retrying
+      retrying.goOn()
+      state = .authCode(link, retrying)
+      return .proceed([.call(call)])
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
+      .calledBack:
+      return .ignore
+    }
+  }
+
+  /// - Parameter waiting: The state in which the pause is spent.
+  mutating func tryLater(
+    _ trouble: GoPayTrouble, _ retrying: Retrying, _ waiting: (Retrying) -> State
+  ) -> Answer<GoPayCall> {
+    var retrying = retrying
+    guard let pause = retrying.failed() else { return .fail(trouble.failure(provider.name)) }
+    state = waiting(retrying)
+    problem = .unreachable(trouble, provider.name)
+    return .proceed([.wake(after: max(pause, trouble.retryAfter ?? pause))])
+  }
+}
+
+// The browser.
+extension VerifyIdentity {
+  private mutating func logIn(
+    _ moment: inout Moment, problem: Problem?
+  ) -> Answer<GoPayCall> {
+    self.problem = problem
+    let login = LinkLogin(&moment)
+    if let redirectURI = order.redirectURI {
+      state = .login(login, redirectURI: redirectURI, .none)
+      return .proceed([])
+    }
+    state = .preparing(login)
+    let redirect = provider.gopay.redirect
+    return .proceed([
+      .listen(redirect.expectation(state: login.state.unsealed(), form: .gopay))
+    ])
+  }
+
+  mutating func preparing(
+    _ event: FlowEvent<GoPayCall>, _ login: LinkLogin
+  ) -> Answer<GoPayCall> {
+    let redirect = provider.gopay.redirect
+    switch redirect.opening(event, state: login.state.unsealed(), form: .gopay) {
+    case .open(let redirectURI, let listener):
+      state = .login(login, redirectURI: redirectURI, listener)
+      return .proceed([])
+    case .listenAgain(let expectation): return .proceed([.listen(expectation)])
+    case .failed(var failure):
+      failure.provider = GPError.unknown.word(provider.name)
+      return .fail(failure)
+    case .nothing: return .ignore
+    }
+  }
+
+  mutating func loggingIn(
+    _ event: FlowEvent<GoPayCall>, _ login: LinkLogin, _ redirectURI: String,
+    _ listener: ListenerState, _ moment: inout Moment
+  ) -> Answer<GoPayCall> {
+    let wayBack = BrowserReturn(
+      redirectURI: redirectURI, listener: listener, state: login.state.unsealed(),
+      redirect: order.redirectURI == nil ? provider.gopay.redirect : nil, form: .gopay)
+    switch wayBack.news(event) {
+    case .cameBack(let answer): return cameBack(answer, &moment)
+    case .listenAgain(let expectation):
+      state = .login(login, redirectURI: redirectURI, .restoring)
+      return .proceed([.listen(expectation)])
+    case .listener(let listener):
+      state = .login(login, redirectURI: redirectURI, listener)
+      return .proceed([])
+    case .stranded: return logIn(&moment, problem: .interrupted)
+    case .refused(let field, let message): return .refuse(field: field, message: message)
+    case .nothing: return .ignore
+    }
+  }
+
+  private mutating func cameBack(
+    _ answer: RedirectAnswer, _ moment: inout Moment
+  ) -> Answer<GoPayCall> {
+    if answer.error != nil { return .fail(.logIn(answer, provider.name)) }
+    guard let code = answer.code, code.isAuthCode else {
+      let message = "the log-in came back with neither an auth code nor an error"
+      return .fail(.unusable(gopay: message, provider.name))
+    }
+    return exchange(code, after: [.stopListening], &moment)
+  }
+}
+
+extension Secret {
+  /// It will stand in a header or in JSON.
+  fileprivate var isAuthCode: Bool {
+    let text = revealed().utf8
+    return (1...GoPayData.longestToken).contains(text.count) && text.allSatisfy(\.isVisible)
+  }
+}

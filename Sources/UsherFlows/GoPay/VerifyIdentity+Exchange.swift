@@ -1,0 +1,126 @@
+import UsherAPI
+import UsherConfig
+import UsherCore
+
+// The auth code is redeemed.
+extension VerifyIdentity {
+  mutating func exchange(
+    _ code: Secret, after effects: [Effect<GoPayCall>] = [], _ moment: inout Moment
+  ) -> Answer<GoPayCall> {
+    let exchange = CodeExchange(code, provider.gopay, &moment)
+    state = .waitAck(exchange)
+    problem = nil
+    return .proceed(effects + exchange.effects(order, at: moment.now))
+  }
+
+  mutating func waitAck(
+    _ event: FlowEvent<GoPayCall>, _ exchange: CodeExchange, _ moment: inout Moment
+  ) -> Answer<GoPayCall> {
+    let isOver = moment.now >= exchange.deadline
+    switch event {
+    case .called(let call, let outcome)
+    where call == exchange.call(order) && !exchange.retrying.isPaused:
+      if isOver {
+        let undoing = Self.clearUp(call, outcome)
+        return .fail(.exchangeTimedOut(provider.name), clearUp: undoing)
+      }
+      return answered(GoPayReply(outcome, to: call), exchange, &moment)
+    case .input(let input) where exchange.way == .app:
+      if isOver { return .fail(.exchangeTimedOut(provider.name)) }
+      return answered(input, exchange, &moment)
+    case .woken where isOver, .resumed where isOver:
+      return .fail(.exchangeTimedOut(provider.name))
+    case .woken where !exchange.retrying.isPaused:
+      return .proceed([.wake(after: exchange.deadline - moment.now)])
+    case .woken, .resumed:
+      var exchange = exchange
+      exchange.retrying.goOn()
+      state = .waitAck(exchange)
+      return .proceed(exchange.effects(order, at: moment.now))
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
+      .calledBack:
+      return .ignore
+    }
+  }
+
+  /// By the app.
+  private mutating func answered(
+    _ input: FlowInput, _ exchange: CodeExchange, _ moment: inout Moment
+  ) -> Answer<GoPayCall> {
+    switch input {
+    case .exchanged(let fields):
+      do throws(UnfitAnswer) {
+        return acknowledge(try GoPayExchanged(fields), exchange, &moment)
+      } catch {
+        return .refuse(field: error.field, message: error.message)
+      }
+    case .exchangeFailed(let reason): return .fail(.exchangeFailed(reason, provider.name))
+    case .back: return .refuse(field: "input.back", message: "the code cannot be taken back")
+    case .redirect, .code, .resend, .password, .alternative, .choice, .form, .granted, .denied,
+      .passcode, .biometric, .cancelLocalAuth, .fallback:
+      return .ignore
+    }
+  }
+
+  /// By the partner's backend, or by SNAP.
+  private mutating func answered(
+    _ reply: GoPayReply, _ exchange: CodeExchange, _ moment: inout Moment
+  ) -> Answer<GoPayCall> {
+    switch reply {
+    case .said(let data):
+      do throws(UnusableReply) {
+        guard case .snap = exchange.way else {
+          return acknowledge(try data.exchanged(), exchange, &moment)
+        }
+        let link = KnownLink.token(Sealed(try data.linkingToken()))
+        return capture(.link(link), isBound: true, &moment)
+      } catch {
+        return .fail(.unusable(gopay: error.message, provider.name))
+      }
+    case .refused(let refusal) where refusal.isConflict: return lost(refusal, &moment)
+    case .refused(let refusal): return .fail(refusal.failure(provider.name))
+    case .trouble(let trouble):
+      return tryLater(trouble, exchange, at: moment.now)
+    case .unreadable(let message): return .fail(.unusable(gopay: message, provider.name))
+    }
+  }
+
+  private mutating func acknowledge(
+    _ exchanged: GoPayExchanged, _ exchange: CodeExchange, _ moment: inout Moment
+  ) -> Answer<GoPayCall> {
+    // Byte by byte: strings that only look alike are equal to Swift.
+    guard Secret(exchanged.correlationID) == Secret(order.correlationID) else {
+      return .fail(.otherCorrelation(provider.name))
+    }
+    let link = exchanged.token.map { KnownLink.token(Sealed($0)) } ?? order.link
+    return capture(link.map { .link($0) } ?? .login(code: exchange.code), &moment)
+  }
+
+  /// The code may be spent: everything is begun anew with another one.
+  private mutating func lost(
+    _ refusal: GoPayRefusal, _ moment: inout Moment
+  ) -> Answer<GoPayCall> {
+    lostRounds += 1
+    let problem = Problem.codeMayBeSpent(refusal, provider.name)
+    guard lostRounds < Self.maxLostRounds else {
+      let word = GPError.connection.word(
+        provider.name, code: refusal.code, message: refusal.message)
+      return .fail(.gopay(.connection, problem.message, provider.name, word: word))
+    }
+    return askForCode(&moment, problem: problem)
+  }
+
+  /// Repeated as it was, so that it is not done twice.
+  private mutating func tryLater(
+    _ trouble: GoPayTrouble, _ exchange: CodeExchange, at now: Timestamp
+  ) -> Answer<GoPayCall> {
+    var exchange = exchange
+    guard let pause = exchange.retrying.failed() else {
+      return .fail(trouble.failure(provider.name))
+    }
+    state = .waitAck(exchange)
+    problem = .unreachable(trouble, provider.name)
+    let wait = max(pause, trouble.retryAfter ?? pause)
+    return .proceed([.wake(after: min(wait, exchange.deadline - now))])
+  }
+}

@@ -1,0 +1,182 @@
+package import UsherAPI
+package import UsherConfig
+package import UsherCore
+
+/// Verification of a person's identity, with or without the exchange of a credential (seed; contract
+/// §3; the page GoPay of the documentation).
+///
+/// It ends as soon as a submission exists; the verdict is ``IdentityVerdict``'s.
+package struct VerifyIdentity: FlowMachine {
+  package static let kind = "verify"
+  package static let summary = "Verify a person's identity with GoPay."
+  package static let judgesRequestID = true
+
+  package struct Params: Codable, Sendable, Equatable {
+    /// What links the person to GoPay: 1 to 256 printable ASCII characters without spaces.
+    package var userCorrelationId: String?
+    package var credentialReceiver: CredentialReceiver
+    /// A linking token: short-term with `exchange`, long-term with `none`.
+    package var token: WireSecret?
+    /// Its linking token stands in for `token`.
+    package var account: AccountID?
+    /// Where the app itself gets the redirect of the log-in: https, or http on the loopback. Absent:
+    /// the daemon listens.
+    package var redirectURI: String?
+    /// Where the capture page leads at its end: https, or http on the loopback.
+    package var returnUrl: String?
+    package var locale: GoPayLocale?
+    /// Reserved by the vendor: it is refused.
+    package var featureId: String?
+
+    package init(credentialReceiver: CredentialReceiver) {
+      self.credentialReceiver = credentialReceiver
+    }
+  }
+
+  /// Whether an auth code is to be exchanged.
+  package enum CredentialReceiver: String, Codable, Sendable, Equatable, CaseIterable {
+    case exchange, none
+  }
+
+  package let provider: ProviderConfig
+  let order: IdentityOrder
+  var state: State
+  var problem: Problem?
+  /// Rounds that were lost with the answer of an exchange.
+  var lostRounds = 0
+
+  enum State: Codable, Sendable, Equatable {
+    /// Over before anything was asked.
+    case refused(Failure)
+    /// A listener is asked for. → login, or the end
+    case preparing(LinkLogin)
+    /// The person is in the browser. → waitAck, preparing or itself with another log-in, or the end
+    case login(LinkLogin, redirectURI: String, ListenerState)
+    /// → waitAck, or the end
+    case authCode(KnownLink, Retrying)
+    /// The auth code is being redeemed. → kyc, authCode, preparing, login, or the end
+    case waitAck(CodeExchange)
+    /// The submission there may be is asked about. → kyc, or the end
+    case current(KnownLink, Retrying)
+    /// The person's card and face are captured. → the end
+    case kyc(Capture)
+    /// The end.
+    case submitted
+  }
+
+  /// How often the answer of an exchange may be lost.
+  package static let maxLostRounds = 3
+
+  package static func begin(
+    _ params: Params, _ origin: FlowOrigin, at moment: inout Moment
+  ) throws(UsherError) -> (VerifyIdentity, Answer<GoPayCall>) {
+    let provider = origin.provider
+    let order = try IdentityOrder(params, origin)
+    if let failure = order.flaw(origin) {
+      let flow = VerifyIdentity(provider: provider, order: order, state: .refused(failure))
+      return (flow, .fail(failure))
+    }
+    var flow = VerifyIdentity(
+      provider: provider, order: order, state: .preparing(LinkLogin(&moment)))
+    let answer = flow.start(isKnown: origin.account != nil, &moment)
+    return (flow, answer)
+  }
+
+  private mutating func start(isKnown: Bool, _ moment: inout Moment) -> Answer<GoPayCall> {
+    switch (order.receiver, order.link) {
+    case (.exchange, _): askForCode(&moment)
+    case (.none, let link?) where isKnown: ask(about: link, Retrying())
+    case (.none, let link?): capture(.link(link), &moment)
+    // It was refused before.
+    case (.none, nil): .ignore
+    }
+  }
+
+  package var view: FlowView {
+    switch state {
+    case .refused: waiting(order.firstState, for: "nothing")
+    case .preparing: waiting("preparing", for: "a place for the browser to come back to")
+    case .login(let login, let redirectURI, let listener):
+      FlowView(
+        state: "login",
+        step: .openURL(
+          .init(
+            url: login.url(order, redirectURI: redirectURI, provider.gopay),
+            redirectURI: redirectURI, completes: listener.completes)),
+        problem: problem)
+    case .authCode: waiting("authCode", for: "an auth code")
+    case .waitAck(let exchange):
+      FlowView(state: "waitAck", step: exchange.step(order), problem: problem)
+    case .current: waiting("current", for: "the submission there may be")
+    case .kyc(let capture): FlowView(state: "kyc", step: capture.step, problem: problem)
+    case .submitted: waiting("submitted", for: "nothing")
+    }
+  }
+
+  private func waiting(_ state: String, for what: String) -> FlowView {
+    FlowView(state: state, step: .wait(.init(for: what)), problem: problem)
+  }
+
+  package mutating func receive(
+    _ event: FlowEvent<GoPayCall>, at moment: inout Moment
+  ) -> Answer<GoPayCall> {
+    let held = abandoned
+    let answer = moved(by: event, at: &moment)
+    guard case .fail(let failure, let calls) = answer else { return answer }
+    return .fail(failure, clearUp: held + calls)
+  }
+
+  private mutating func moved(
+    by event: FlowEvent<GoPayCall>, at moment: inout Moment
+  ) -> Answer<GoPayCall> {
+    switch state {
+    case .refused(let failure): event == .resumed ? .fail(failure) : .ignore
+    case .preparing(let login): preparing(event, login)
+    case .login(let login, let redirectURI, let listener):
+      loggingIn(event, login, redirectURI, listener, &moment)
+    case .authCode(let link, let retrying): authCode(event, link, retrying, &moment)
+    case .waitAck(let exchange): waitAck(event, exchange, &moment)
+    case .current(let link, let retrying): current(event, link, retrying, &moment)
+    case .kyc(let capture): kyc(event, capture, moment.now)
+    case .submitted: .ignore
+    }
+  }
+}
+
+// MARK: - What others have to do with it
+
+extension VerifyIdentity {
+  package func judge(_ callback: ProviderCallback) -> CallbackVerdict {
+    guard case .kyc(let capture) = state, let page = capture.page else { return .notMine }
+    return callback.judged(
+      requestID: order.requestID, submissionID: page.submissionID,
+      token: capture.link?.secret?.unsealed())
+  }
+
+  /// A link that was made by this flow, and that nobody will hold.
+  package var abandoned: [GoPayCall] {
+    guard case .kyc(let capture) = state, capture.isBound, let token = capture.link?.secret else {
+      return []
+    }
+    return [.unbinding(token: token.unsealed(), device: order.installation)]
+  }
+
+  package static func clearUp(_ call: GoPayCall, _ outcome: CallOutcome) -> [GoPayCall] {
+    guard case .binding(_, let device, externalID: _) = call,
+      case .said(let data) = GoPayReply(outcome, to: call), let token = try? data.linkingToken()
+    else { return [] }
+    return [.unbinding(token: token, device: device)]
+  }
+
+  package static func word(
+    for ending: Failure.Reason, provider: ProviderName
+  ) -> ProviderWord? {
+    switch ending {
+    case .cancelled, .expired: GPError.cancelled.word(provider)
+    case .denied, .invalidRequest, .providerRejected, .providerUnreachable,
+      .providerProtocolError, .attemptsExhausted, .exchangeFailed, .exchangeTimedOut,
+      .localAuthFailed:
+      nil
+    }
+  }
+}
