@@ -170,6 +170,22 @@ struct TruecallerTerminalTests {
     #expect(try program.exitStatus() == 0, "\(program.text)")
   }
 
+  @Test("what is typed for a question that is taken back does not count for the next")
+  func takenBack() throws {
+    let program = try run()
+    try program.shows("code: ")
+    try program.type("999")
+    let flow = try scene.app.call("flow.list", [:])["flows"]?[0] ?? .null
+    _ = try scene.enter(scene.wrongCode(), to: flow)
+    try eventually("it is told, and asked again: \(program.text)") {
+      program.text.contains("wrong code\r\n") && program.text.occurrences(of: "code: ") == 2
+    }
+    try program.type("\(try scene.code())\rAsha\rRao\r")
+    #expect(try program.exitStatus() == 0, "\(program.text)")
+    #expect(try scene.requests("verify") == 2)
+    #expect(!program.text.contains("digits, please"))
+  }
+
   @Test("Ctrl-C cancels the verification: status 3", arguments: ["", "123456\r"])
   func interrupted(typed: String) throws {
     let program = try run()
