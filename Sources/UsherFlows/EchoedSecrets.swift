@@ -1,4 +1,5 @@
 import FoundationEssentials
+import JSONRPC
 import UsherCore
 
 extension HTTPReply {
@@ -13,8 +14,7 @@ extension HTTPReply {
   ///
   /// A member that is the secret itself becomes ``echo``: who reads it knows that it was repeated.
   package func withoutEchoes(of request: HTTPRequest) -> HTTPReply {
-    let members = status < 400 ? jsonObject : nil
-    guard status >= 400 || members?["error"] != nil || members?["code"] != nil else { return self }
+    guard status >= 400 || jsonObject?.isRefusal ?? false else { return self }
     let secrets = SentSecrets(request).values
     guard !secrets.isEmpty else { return self }
     var text = String(decoding: body, as: UTF8.self)
@@ -25,9 +25,22 @@ extension HTTPReply {
   }
 }
 
+extension [String: JSONValue] {
+  /// Whether a body says no, whatever the status: each provider has its own word for it.
+  fileprivate var isRefusal: Bool {
+    let isNo = self["success"] == false || self["data"]?["error"] != nil
+    let isCode = self["responseCode"]?.gopayCode.map { !$0.hasPrefix("2") } ?? false
+    return isNo || isCode || ["error", "code", "errors", "reason"].contains { self[$0] != nil }
+  }
+}
+
 /// What is secret in a request, as an answer may repeat it; the longest first.
 private struct SentSecrets {
   private static let shortest = 8
+  /// Headers that prove who asks, whole or after the name of a scheme.
+  private static let proofs: Set<String> = [
+    "authorization", "appkey", "authorization-customer", "x-signature", "x-onekyc-token",
+  ]
   /// Fields of a form that tell nothing.
   private static let known: Set<String> = [
     "audience", "client_assertion_type", "client_id", "grant_type", "redirect_uri", "resource",
@@ -41,7 +54,7 @@ private struct SentSecrets {
     let sent =
       fields.filter { !Self.known.contains($0.name) }.map(\.value)
       + request.secrets.map { $0.revealed() }
-      + request.headers.filter { ["authorization", "appkey"].contains($0.name.lowercased()) }
+      + request.headers.filter { Self.proofs.contains($0.name.lowercased()) }
       .flatMap { Self.credentials($0.value) }
     // In JSON a slash may have been escaped.
     let all = Set(sent + sent.map { $0.replacing("/", with: "\\/") })

@@ -46,7 +46,8 @@ final class Credentials: Sendable {
     }
   }
 
-  private func credential(named name: String) throws(UsherError) -> Secret? {
+  /// - Returns: Nil where it is not set.
+  func credential(named name: String) throws(UsherError) -> Secret? {
     if let kept = kept.withLock({ $0[name]?.value }) { return kept }
     return try handed(name)
   }

@@ -70,15 +70,14 @@ extension ProviderDesk {
   }
 
   private func probe(_ provider: ProviderConfig) async -> [ProviderCheck.Finding] {
-    let credential = credential(provider)
-    guard let probe = ProviderRegistry.probe(of: provider), credential.fine else {
-      return [credential]
+    let credentials = credentials(provider)
+    guard let probe = ProviderRegistry.probe(of: provider), credentials.allSatisfy(\.fine) else {
+      return credentials
     }
     let outcome = await http.send(probe.call, for: provider)
     let (fine, message) = probe.judge(outcome)
-    return [
-      credential, .init(subject: probe.subject, fine: fine, message: message),
-      clock(outcome, allowed: 60),
+    return credentials + [
+      .init(subject: probe.subject, fine: fine, message: message), clock(outcome, allowed: 60),
     ]
   }
 
@@ -94,6 +93,28 @@ extension ProviderDesk {
       return .init(subject: "keys", fine: count > 0, message: "\(count) keys")
     case .failure(.unreachable(let message)), .failure(.unusable(let message)):
       return .init(subject: "keys", fine: false, message: message)
+    }
+  }
+
+  /// Of each one that is configured, whether it is set and can be used.
+  private func credentials(_ provider: ProviderConfig) -> [ProviderCheck.Finding] {
+    guard provider.credentialName == nil, !provider.credentialNames.isEmpty else {
+      return [credential(provider)]
+    }
+    return provider.credentialNames.map { credential($0, of: provider) }
+  }
+
+  private func credential(
+    _ name: String, of provider: ProviderConfig
+  ) -> ProviderCheck.Finding {
+    let subject = "credential \(name)"
+    do throws(UsherError) {
+      let value = try credentials.credential(named: name)
+      let check = CredentialCheck(nil, named: value.map { [name: $0] } ?? [:])
+      let flaw = check.flaw(in: name, of: provider.name) { provider.flaw(of: $0, named: name) }
+      return .init(subject: subject, fine: flaw == nil, message: flaw ?? "it is set")
+    } catch {
+      return .init(subject: subject, fine: false, message: error.message)
     }
   }
 

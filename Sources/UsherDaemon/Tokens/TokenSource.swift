@@ -191,6 +191,6 @@ private struct Office {
     guard let call, case .reply(let reply) = await http.send(call, for: provider),
       reply.status < 500
     else { return .unanswered }
-    return reply.status == 200 || reply.status == 204 ? .done : .refused
+    return dialect.hasTakenBack(reply) ? .done : .refused
   }
 }

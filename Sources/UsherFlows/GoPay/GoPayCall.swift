@@ -16,8 +16,10 @@ package enum GoPayCall: ProviderCall {
   ///   - device: The owner's installation: not sent, but needed to undo it.
   ///   - externalID: 32 decimal digits; the same when the call is repeated.
   case binding(code: Secret, device: String, externalID: String)
-  /// - Parameter device: The owner's installation.
-  case unbinding(token: Secret, device: String, externalID: String)
+  /// - Parameters:
+  ///   - device: The owner's installation.
+  ///   - externalID: 32 decimal digits; nil for new ones each time it is sent.
+  case unbinding(token: Secret, device: String, externalID: String? = nil)
   /// A token for the capture, of the log-in that the auth code came from.
   case sessionToken(code: Secret, requestID: String)
   /// Likewise for a linking token.

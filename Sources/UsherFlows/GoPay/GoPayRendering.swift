@@ -32,9 +32,10 @@ extension GoPayCall {
           "grantType": "AUTHORIZATION_CODE",
         ], externalID: externalID, [], hiding: [code], context)
     case .unbinding(let token, let device, let externalID):
+      var moment = context.moment
       return try Self.signed(
         settings.paths.unbinding, ["merchantId": .string(settings.merchantID)],
-        externalID: externalID,
+        externalID: externalID ?? ExternalID.draw(&moment),
         [
           .init("Authorization-Customer", Secret("Bearer \(token.revealed())")),
           .init("X-DEVICE-ID", Secret(device)),
@@ -95,7 +96,7 @@ extension GoPayCall {
     let timestamp = SNAPSignature.timestamp(context.moment.now)
     var request = HTTPRequest.json(.post, url, body, headers, hiding: secrets)
     let signature = SNAPSignature.symmetric(
-      method: "POST", path: url.pathAndQuery, accessToken: token, body: request.body ?? Secret(""),
+      method: "POST", path: url.path, accessToken: token, body: request.body ?? Secret(""),
       timestamp: timestamp, clientSecret: secret)
     request.headers += [
       .bearer(token), .init("X-TIMESTAMP", Secret(timestamp)),
@@ -150,8 +151,8 @@ extension GoPaySettings {
 }
 
 extension String {
-  /// Of a URL, as it stands in the request line.
-  fileprivate var pathAndQuery: String {
+  /// Of a URL, as it stands in the request line; settings of paths have no query.
+  fileprivate var path: String {
     // Scheme and host end at the third slash.
     let slashes = indices.filter { self[$0] == "/" }
     return slashes.count > 2 ? String(self[slashes[2]...]) : "/"

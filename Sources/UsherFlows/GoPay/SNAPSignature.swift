@@ -24,7 +24,7 @@ enum SNAPSignature {
   /// What every other call is signed with: HMAC-SHA512, in Base64.
   ///
   /// - Parameters:
-  ///   - path: As it stands in the request line, with its query.
+  ///   - path: As it stands in the request line, without a query.
   ///   - body: As it is sent, minified.
   static func symmetric(
     method: String, path: String, accessToken: Secret, body: Secret, timestamp: String,

@@ -50,3 +50,31 @@ package struct SNAPToken: ClientTokenCall {
     }
   }
 }
+
+extension ProviderProbe {
+  /// The client token of SNAP, which binds nobody.
+  ///
+  /// - Returns: Nil where the daemon does not speak to SNAP.
+  static func gopay(_ settings: GoPaySettings) -> ProviderProbe? {
+    guard settings.exchange == .snap else { return nil }
+    return ProviderProbe("client token", SNAPToken()) { outcome in
+      switch outcome {
+      case .reply(let reply):
+        switch SNAPToken().read(reply) {
+        case .granted: (true, "it is given")
+        case .refused: (false, reply.snapSentence)
+        case .unreadable(let message): (false, message)
+        }
+      case .unreachable(let message, _), .unreadable(let message), .noToken(let message):
+        (false, message)
+      }
+    }
+  }
+}
+
+extension HTTPReply {
+  fileprivate var snapSentence: String {
+    let code = jsonObject?["responseCode"]?.gopayCode.map { ", responseCode \($0)" } ?? ""
+    return "it answers HTTP \(status)\(code)"
+  }
+}

@@ -1,4 +1,5 @@
 package import UsherConfig
+package import UsherCore
 
 /// Who the daemon is to a provider that speaks OAuth.
 package struct OAuthClient: Sendable, Equatable {
@@ -42,6 +43,16 @@ extension ProviderConfig {
     switch settings {
     case .oidc, .paysafe, .truecaller: [credentialName].compactMap(\.self)
     case .gopay(let settings): settings.credentialNames
+    }
+  }
+  /// Why the value of one of its credentials cannot be used; it goes on after the credential's name
+  /// and has nothing of it.
+  package func flaw(of credential: Secret, named name: String) -> String? {
+    switch settings {
+    case .oidc, .paysafe, .truecaller: nil
+    case .gopay(let settings):
+      name == settings.privateKeyCredential && (try? SNAPPrivateKey(credential)) == nil
+        ? UnusableKey.sentence : nil
     }
   }
 }

@@ -19,6 +19,9 @@ package protocol TokenDialect: Sendable {
   /// - Parameter bearer: An access token in place of the client's own proof.
   /// - Returns: Nil where the provider takes no tokens back.
   func revocation(_ token: Secret, _ kind: TokenKind, bearer: Secret?) -> (any ProviderCall)?
+
+  /// Whether a reply to that says that the token is worth nothing any more.
+  func hasTakenBack(_ reply: HTTPReply) -> Bool
 }
 
 /// RFC 7009 §2.1.
@@ -33,6 +36,9 @@ extension TokenDialect {
   ) -> TokenReply { TokenReply(reply, to: request, at: now) }
 
   package func flaw(in tokens: TokenSet, of subject: String) -> String? { nil }
+
+  /// RFC 7009 §2.2: 200, also for a token that is unknown.
+  package func hasTakenBack(_ reply: HTTPReply) -> Bool { [200, 204].contains(reply.status) }
 
   /// What takes back a grant nobody will use: its refresh token where it has one (RFC 7009 §2.1 lets
   /// that end the whole grant).
