@@ -142,6 +142,48 @@ struct TruecallerPlaceTests {
     #expect(second.methods == ["flow.list", "flow.list"])
   }
 
+  @Test("another provider of the same daemon is another place, the same one is not")
+  func movesToProvider() async throws {
+    let daemon = PhoneDaemon(
+      begins: [[.creating, .otpInitiated], [.creating, .otpInitiated]],
+      answers: [.goesOn([.asking("rate_limited")])])
+    try await daemon.run { path in
+      let sdk = ear.sdk(path)
+      var events = ear.events.makeAsyncIterator()
+      request(sdk)
+      #expect(await events.next() == .state(.otpInitiated))
+      sdk.configure(provider: "truecaller", socketPath: path)
+      request(sdk)
+      #expect(await events.next()?.code == 10)
+      sdk.configure(provider: "phones", socketPath: path)
+      request(sdk)
+      #expect(await events.next() == .state(.otpInitiated))
+    }
+    #expect(daemon.params(of: "flow.start").map { $0["provider"] } == ["truecaller", "phones"])
+    #expect(daemon.methods == ["flow.start", "flow.submit", "flow.start"])
+  }
+
+  @Test("who waits for a profile is told when another number is entered instead")
+  func givenUp() async throws {
+    let daemon = PhoneDaemon(
+      begins: [[.creating, .otpInitiated], [.creating, .otpInitiated]],
+      answers: [.goesOn([.otpReceived])])
+    try await daemon.run { path in
+      let sdk = ear.sdk(path)
+      var events = ear.events.makeAsyncIterator()
+      request(sdk)
+      #expect(await events.next() == .state(.otpInitiated))
+      let profile = Task {
+        try await sdk.verify(code: "123456", firstName: "Asha", lastName: "")
+      }
+      #expect(await events.next() == .state(.otpReceived))
+      request(sdk, "9876543211")
+      let error = await #expect(throws: TCError.self) { try await profile.value }
+      #expect(error?.getErrorCode() == .userCancelled)
+      #expect(await events.next() == .state(.otpInitiated))
+    }
+  }
+
   @Test("an SDK that is let go follows nothing, also what was still on its way")
   func letGo() async throws {
     let daemon = PhoneDaemon(begins: [[.creating]])

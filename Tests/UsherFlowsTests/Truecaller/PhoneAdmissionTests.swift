@@ -80,16 +80,17 @@ struct PhoneAdmissionTests {
 
   @Test("the first generation may say nothing but yes")
   func legacy() throws {
-    for answer in [reply([:]), reply(text: ""), reply(text: "ok")] {
+    for answer in [reply([:]), reply(text: ""), reply(text: "", status: 204)] {
       var driven = try validating(.legacy)
       driven.answered(.reply(answer))
       #expect(driven.calls.first?.name == "profile_update")
     }
   }
 
-  @Test("a name is written whatever a yes to it looks like")
+  @Test("a name is written whatever object a yes to it is, or none")
   func update() throws {
-    for answer in [reply([:]), reply(text: ""), reply(text: "ok", status: 204), reply([])] {
+    for answer in [reply([:]), reply(["code": nil]), reply(text: ""), reply(text: "", status: 204)]
+    {
       var driven = try Stage.update.driven()
       driven.answered(.reply(answer))
       #expect(driven.state == "verificationComplete")
@@ -163,6 +164,27 @@ struct PhoneAdmissionTests {
     var driven = try Stage.profile.driven()
     driven.answered(["gender": wire])
     #expect(driven.completion?.result["profile"]?["gender"]?.stringValue == shown)
+  }
+
+  @Test("an empty phone number is none")
+  func emptyNumber() throws {
+    var driven = try Stage.profile.driven()
+    driven.answered(["phoneNumber": ""])
+    #expect(driven.completion?.result["profile"]?["phoneNumber"] == .null)
+  }
+
+  @Test("a time that not every reader of JSON reads alike is none")
+  func requestTime() throws {
+    let cases: [(told: JSONValue, shown: JSONValue)] = [
+      (.integer(1 << 53), .integer(1 << 53)), (.integer(1 << 53 + 1), .null),
+      (.integer(.max), .null), (.integer(.min), .null), (.number(1e308), .null), ("5", .null),
+      (.number(0.5), .number(0.5)),
+    ]
+    for (told, shown) in cases {
+      var driven = try Stage.profile.driven()
+      driven.answered(["requestTime": told])
+      #expect(driven.completion?.result["profile"]?["requestTime"] == shown)
+    }
   }
 
   @Test("a profile of another number ends it")
@@ -258,20 +280,46 @@ struct SignedProfileTests {
     #expect(driven.last == effects)
   }
 
+  @Test("keys that the server cannot give just now are its trouble, with its own code")
+  func keysBusy() throws {
+    var driven = try checking(signed())
+    let busy = reply(["code": 503], status: 503, headers: ["retry-after": "9"])
+    driven.receive(.idTokenVerified(.unreachable(message: "busy", reply: busy)))
+    #expect(driven.last == .proceed([.wake(after: .seconds(9))]))
+    #expect(driven.problem?.provider == ProviderWord(name: phones, code: "10", error: "503"))
+  }
+
+  @Test("where the provider names no key nothing is said of the signature")
+  func keyless() throws {
+    var driven = try checking(signed())
+    driven.receive(.idTokenVerified(.keyless(message: "the provider names no RSA key")))
+    #expect(driven.failure?.reason == .providerProtocolError)
+    #expect(driven.failure?.provider == ProviderWord(name: phones, code: "10"))
+  }
+
   @Test("the list of keys, and what is none")
   func keys() {
     let der = Data([0x30, 0x03]).base64EncodedString()
     let good: JSONValue = [
-      ["keyType": "EC", "key": "AA=="], ["keyType": "RSA", "key": .string(der)],
+      ["keyType": "EC", "key": "AA=="], ["keyType": "RSA", "key": ""],
+      ["keyType": "RSA", "key": .string(der)],
     ]
     #expect(TruecallerKeys(.reply(reply(good))) == .key([0x30, 0x03]))
     for bad in [[:], [], [["keyType": "RSA"]], [["keyType": "RSA", "key": "*"]], "x"] as [JSONValue]
     {
       #expect(TruecallerKeys(.reply(reply(bad))) == .unusable("the provider names no RSA key"))
     }
-    #expect(
-      TruecallerKeys(.reply(reply([], status: 503)))
-        == .unreachable("the provider's keys answer HTTP 503"))
+    for status in [408, 425, 429, 500, 503] {
+      let busy = reply([], status: status)
+      let message = "the provider's keys answer HTTP \(status)"
+      #expect(TruecallerKeys(.reply(busy)) == .unreachable(message, busy))
+    }
+    for status in [201, 302, 401, 404] {
+      #expect(
+        TruecallerKeys(.reply(reply(good, status: status)))
+          == .unusable("the provider's keys answer HTTP \(status)"))
+    }
+    #expect(TruecallerKeys(.unreadable(message: "too big")) == .unusable("too big"))
     #expect(TruecallerKeys(.unreachable(message: "gone", sent: true)) == .unreachable("gone"))
   }
 }

@@ -107,6 +107,36 @@ struct VerifyRefusalTests {
     #expect(driven.calls == [.create(try phone(), installation: installation)])
   }
 
+  @Test("… and a time that was over before it said so stays what it was")
+  func expiredBefore() throws {
+    var driven = try DrivenVerification()
+    driven.toVerify()
+    driven.answered(refusal(4100), status: 410, at: now + .seconds(100))
+    #expect(driven.step?.expiresAt == now + .seconds(90))
+  }
+
+  @Test("a cap is not for ever; an app, a token or a name is refused for good")
+  func retryable() throws {
+    for (stage, status, code, isRetryable) in [
+      (.create, 429, 4291, true), (.verify, 429, 4293, true), (.create, 400, 4001, true),
+      (.create, 401, 4010, false), (.validate, 404, 1404, false), (.update, 422, 4221, false),
+    ] as [(Stage, Int, Int64, Bool)] {
+      var driven = try stage.driven()
+      driven.answered(refusal(.integer(code)), status: status)
+      #expect(driven.failure?.retryable == isRetryable, "\(code)")
+    }
+  }
+
+  @Test("what the server says is shown without control characters, and not at any length")
+  func cleaned() throws {
+    var driven = try DrivenVerification()
+    let said = "no\u{1B}[31m\u{202E}\nmore " + String(repeating: "a", count: 5000)
+    driven.answered(["code": 4001, "message": .string(said)], status: 400)
+    let shown = try #require(driven.failure?.message)
+    #expect(shown.hasPrefix("no[31m more a") && shown.count <= 200)
+    #expect(driven.failure?.provider?.message == shown)
+  }
+
   @Test(
     "an answer on which the SDK is silent is an error",
     arguments: [
@@ -133,13 +163,35 @@ struct VerifyRefusalTests {
     let outcomes: [CallOutcome] = [
       .unreadable(message: "too long"), .reply(reply(text: "", status: 302)),
     ]
-    let bodies: [CallOutcome] =
-      stage == .update ? [] : [.reply(reply(text: "<html>")), .reply(reply([1, 2]))]
+    // The last ones, half read, would be a refusal and a number of somebody else's.
+    let bodies = [
+      "<html>", "ok", "[1,2]", "null", " ", "{\"code\":4221", "{\"code\":1,\"code\":1}",
+      "[{\"code\":4221}]", "{\"phoneNumber\":919999999999,\"coun", "{} {}",
+    ].map { CallOutcome.reply(reply(text: $0)) }
     for outcome in outcomes + bodies {
       var driven = try stage.driven()
       driven.answered(outcome)
       #expect(driven.failure?.reason == .providerProtocolError)
       #expect(driven.failure?.provider?.code == String(error))
+    }
+  }
+
+  @Test(
+    "any code but null is a no, whatever type it has",
+    arguments: [true, false, "", [:], [], 0]
+      as [JSONValue])
+  func codeOfAnyType(code: JSONValue) throws {
+    let yes: JSONValue = [
+      "code": code, "method": "sms", "verificationToken": "v", "status": 1, "accessToken": "t",
+      "phoneNumber": "919876543210",
+    ]
+    for stage in Stage.allCases {
+      for generation in [TokenValidation.legacy, .sdk28] {
+        var driven = try stage.driven(generation)
+        driven.answered(yes)
+        #expect(driven.failure?.reason == (stage == .verify ? nil : .providerRejected))
+        #expect(driven.problem?.reason == (stage == .verify ? "wrong_code" : nil))
+      }
     }
   }
 
@@ -157,11 +209,13 @@ struct VerifyTroubleTests {
     "is asked again, with longer and longer pauses, and then no more",
     arguments: [Stage.create, .validate, .update, .profile])
   func pauses(stage: Stage) throws {
+    // Of create nothing was sent: it may have its effect but twice.
+    let gone = CallOutcome.unreachable(message: "gone", sent: stage != .create)
     var driven = try stage.driven()
     let state = driven.state
     let call = try #require(driven.calls.first)
     for seconds in [1, 2, 4, 8, 16] {
-      driven.receive(.called(call, .unreachable(message: "gone", sent: true)))
+      driven.receive(.called(call, gone))
       #expect(driven.last == .proceed([.wake(after: .seconds(seconds))]))
       #expect(driven.problem?.reason == "provider_unreachable")
       #expect(driven.problem?.provider?.code == "9")
@@ -170,9 +224,43 @@ struct VerifyTroubleTests {
       #expect(driven.receive(.woken) == .proceed([.call(call)]))
       #expect(driven.receive(.woken) == .ignore)
     }
-    driven.receive(.called(call, .unreachable(message: "gone", sent: true)))
+    driven.receive(.called(call, gone))
     #expect(driven.failure?.reason == .providerUnreachable)
     #expect(driven.failure?.provider?.code == "9")
+  }
+
+  @Test("a code that may have been sent is asked for once more, and then no more")
+  func sentTwice() throws {
+    let lost: [CallOutcome] = [
+      .unreachable(message: "gone", sent: true), .reply(reply(["code": 503], status: 503)),
+      .reply(reply(text: "", status: 408)),
+    ]
+    let harmless: [CallOutcome] = [
+      .unreachable(message: "gone", sent: false), .reply(reply(text: "", status: 429)),
+    ]
+    for outcome in lost {
+      var driven = try DrivenVerification()
+      let request = driven.last
+      for (outcome, seconds) in zip([harmless[0], outcome] + harmless, [1, 2, 4, 8]) {
+        driven.receive(.called(try #require(driven.calls.first), outcome))
+        #expect(driven.last == .proceed([.wake(after: .seconds(seconds))]))
+        #expect(driven.receive(.woken) == request)
+      }
+      driven.answered(outcome)
+      #expect(driven.failure?.reason == .providerUnreachable)
+    }
+  }
+
+  @Test("another code that is asked for has a repetition of its own")
+  func resentTwice() throws {
+    var driven = try DrivenVerification()
+    driven.answered(.unreachable(message: "gone", sent: true))
+    driven.receive(.woken)
+    driven.toCode()
+    let later = now + .seconds(90)
+    driven.receive(.input(.resend), at: later)
+    driven.answered(.unreachable(message: "gone", sent: true), at: later)
+    #expect(driven.failure == nil && driven.state == "creating")
   }
 
   @Test(
@@ -254,64 +342,5 @@ struct VerifyTroubleTests {
     #expect(driven.problem?.retryAfterMs == wait)
     driven.receive(DrivenVerification.code())
     #expect(driven.calls == [.verify(try phone(), code: otp, token: verificationToken)])
-  }
-}
-
-@Suite("A verification after a restart")
-struct VerifyRestartTests {
-  @Test("asks for a code again where no answer came: nobody could use the first")
-  func creating() throws {
-    var driven = try DrivenVerification()
-    let request = driven.last
-    try driven.restart()
-    #expect(driven.last == request)
-    driven.answered(.unreachable(message: "gone", sent: true))
-    try driven.restart()
-    #expect(driven.last == request)
-  }
-
-  @Test("has what is left of the TTL")
-  func remaining() throws {
-    var driven = try DrivenVerification()
-    driven.toCode()
-    let view = driven.flow.view
-    try driven.restart(at: now + .seconds(60))
-    #expect(driven.last == .ignore)
-    #expect(driven.flow.view == view)
-    driven.receive(.input(.resend), at: now + .seconds(60))
-    #expect(driven.problem?.retryAfterMs == 30_000)
-    driven.receive(DrivenVerification.code(), at: now + .seconds(89))
-    #expect(driven.state == "otpReceived")
-  }
-
-  @Test("asks for a code that was under way once more")
-  func interrupted() throws {
-    var driven = try DrivenVerification()
-    driven.toVerify()
-    try driven.restart()
-    #expect(driven.last == .proceed([]))
-    #expect(driven.state == "otpInitiated")
-    #expect(driven.problem == .interrupted)
-    #expect(driven.step?.expiresAt == now + .seconds(90))
-
-    driven.receive(DrivenVerification.code())
-    driven.answered(.unreachable(message: "gone", sent: false))
-    try driven.restart()
-    #expect(driven.problem == .interrupted)
-  }
-
-  @Test("goes on with the name and the profile: the code is not needed any more")
-  func admitted() throws {
-    for stage in [Stage.validate, .update, .profile] {
-      var driven = try stage.driven()
-      let last = driven.last
-      let state = driven.state
-      try driven.restart()
-      #expect(driven.last == last)
-      #expect(driven.state == state)
-      driven.answered(.unreachable(message: "gone", sent: true))
-      try driven.restart()
-      #expect(driven.last == last)
-    }
   }
 }
