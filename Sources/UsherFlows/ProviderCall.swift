@@ -176,6 +176,8 @@ package enum IDTokenVerdict: Sendable, Equatable {
   case genuine(payload: [UInt8])
   /// It is not to be believed.
   case refused(message: String)
-  /// The keys could not be had.
-  case unreachable(message: String)
+  /// The provider answers, but names no key.
+  case keyless(message: String)
+  /// The keys could not be had; what the provider answered, where it did.
+  case unreachable(message: String, reply: HTTPReply? = nil)
 }

@@ -35,8 +35,8 @@ actor SignatureVerifier {
       return await signed.isSigned(by: key)
         ? .genuine(payload: Array(signed.text.utf8))
         : .refused(message: "the profile's signature is wrong")
-    case .unreachable(let message): return .unreachable(message: message)
-    case .unusable(let message): return .refused(message: message)
+    case .unreachable(let message, let reply): return .unreachable(message: message, reply: reply)
+    case .unusable(let message): return .keyless(message: message)
     }
   }
 }

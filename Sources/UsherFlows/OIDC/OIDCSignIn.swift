@@ -85,9 +85,9 @@ struct OIDCSignIn: Codable, Sendable, Equatable {
     switch event {
     case .idTokenVerified(.genuine(let payload)):
       return judge(payload, token.unsealed(), settings, now)
-    case .idTokenVerified(.refused(let message)):
+    case .idTokenVerified(.refused(let message)), .idTokenVerified(.keyless(let message)):
       return refuse(.protocolError(message))
-    case .idTokenVerified(.unreachable(let message)):
+    case .idTokenVerified(.unreachable(let message, reply: _)):
       guard let pause = retrying.failed() else { return refuse(.unreachable(message)) }
       phase = .verifying(token, retrying)
       problem = .unreachable(message)

@@ -10,6 +10,8 @@ import UsherCore
 struct PhoneAdmission: Codable, Sendable, Equatable {
   private let number: PhoneNumber
   private let token: Sealed<Secret>
+  /// Nil where nobody was asked for one.
+  private let name: TruecallerName?
   private let isVerifiedBefore: Bool
   private var phase: Phase
   private var retrying = Retrying()
@@ -17,7 +19,7 @@ struct PhoneAdmission: Codable, Sendable, Equatable {
 
   private enum Phase: Codable, Sendable, Equatable {
     /// → updating, reading, or the end
-    case validating(TruecallerName?)
+    case validating
     /// → reading, or the end
     case updating(TruecallerName)
     /// → checking, or the end
@@ -26,15 +28,17 @@ struct PhoneAdmission: Codable, Sendable, Equatable {
     case checking(SignedProfile)
   }
 
-  /// - Parameter name: Nil where the number was verified before: then nobody is asked for one.
+  /// - Parameter isVerifiedBefore: Whether the token came without a code. A name may have been typed
+  ///   all the same, with a code of which nobody knows what became.
   init(
-    _ number: PhoneNumber, _ token: Sealed<Secret>, _ name: TruecallerName?,
+    _ claim: PhoneClaim, _ token: Sealed<Secret>, isVerifiedBefore: Bool,
     _ validation: TokenValidation
   ) {
-    self.number = number
+    number = claim.number
+    name = claim.name
     self.token = token
-    isVerifiedBefore = name == nil
-    phase = validation == .none ? Self.afterValidation(name) : .validating(name)
+    self.isVerifiedBefore = isVerifiedBefore
+    phase = validation == .none ? Self.afterValidation(claim.name) : .validating
   }
 
   private static func afterValidation(_ name: TruecallerName?) -> Phase {
@@ -80,7 +84,7 @@ struct PhoneAdmission: Codable, Sendable, Equatable {
       return answered(outcome, provider)
     case .idTokenVerified(let verdict):
       guard case .checking(let profile) = phase, !retrying.isPaused else { return .ignore }
-      return judged(profile, verdict, provider.name)
+      return judged(profile, verdict, provider)
     case .woken where !retrying.isPaused: return .ignore
     case .woken, .resumed:
       retrying.goOn()
@@ -114,13 +118,18 @@ extension PhoneAdmission {
   private mutating func answered(
     _ outcome: CallOutcome, _ provider: ProviderConfig
   ) -> Answer<TruecallerCall> {
-    let name = provider.name
-    switch TruecallerReply(outcome, needsBody: needsBody(provider.truecaller)) {
+    let settings = provider.truecaller
+    let needsBody = needsBody(settings)
+    switch TruecallerReply(outcome, hiding: typed(settings), needsBody: needsBody) {
     case .said(let members): return said(members, provider)
-    case .refused(let refusal): return .fail(.refused(error(refusal), refusal, name))
-    case .trouble(let trouble): return tryLater(trouble, name)
-    case .unreadable(let message): return .fail(.unusable(message, unreadable, name))
+    case .refused(let refusal): return .fail(.refused(error(refusal), refusal, provider.name))
+    case .trouble(let trouble): return tryLater(trouble, provider.name)
+    case .unreadable(let message): return .fail(.unusable(message, unreadable, provider.name))
     }
+  }
+
+  private func typed(_ settings: TruecallerSettings) -> TypedValues {
+    TypedValues(number: number, name: name, codeLength: settings.otpDigits)
   }
 
   /// The SDK looks at no answer to the update; here a refusal counts (contract §10, trap 1), though
@@ -137,7 +146,7 @@ extension PhoneAdmission {
     _ members: [String: JSONValue], _ provider: ProviderConfig
   ) -> Answer<TruecallerCall> {
     switch phase {
-    case .validating(let name):
+    case .validating:
       if let failure = flaw(in: members, provider) { return .fail(failure) }
       return go(to: Self.afterValidation(name))
     case .updating: return go(to: .reading)
@@ -190,8 +199,9 @@ extension PhoneAdmission {
   }
 
   private mutating func judged(
-    _ profile: SignedProfile, _ verdict: IDTokenVerdict, _ provider: ProviderName
+    _ profile: SignedProfile, _ verdict: IDTokenVerdict, _ config: ProviderConfig
   ) -> Answer<TruecallerCall> {
+    let provider = config.name
     switch verdict {
     case .genuine:
       guard let members = profile.members else {
@@ -200,14 +210,20 @@ extension PhoneAdmission {
       }
       return finish(members, provider)
     case .refused(let message): return .fail(.badSignature(message, provider))
-    case .unreachable(let message): return tryLater(.network(message, sent: true), provider)
+    case .keyless(let message): return .fail(.unusable(message, .internal, provider))
+    case .unreachable(let message, let reply):
+      let trouble = reply.map {
+        TruecallerTrouble(busy: $0, hiding: typed(config.truecaller))
+      }
+      return tryLater(trouble ?? .network(message, sent: true), provider)
     }
   }
 
   private func finish(
     _ members: [String: JSONValue], _ provider: ProviderName
   ) -> Answer<TruecallerCall> {
-    if let told = members["phoneNumber"], !told.isNull,
+    // An empty one is none.
+    if let told = members["phoneNumber"], !told.isNull, told.stringValue != "",
       !number.isMeant(by: told, country: members["countryCode"]?.stringValue)
     {
       return .fail(.otherNumber(provider))

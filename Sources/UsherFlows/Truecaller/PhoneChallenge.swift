@@ -7,6 +7,9 @@ struct PhoneClaim: Codable, Sendable, Equatable {
   let number: PhoneNumber
   /// A UUID of the owner's own: by it the server knows who has verified what before.
   let installation: String
+  /// Typed together with a code that was handed in. The server may have taken that code though its
+  /// answer never came: then the name is still to be written.
+  var name: TruecallerName?
 
   var create: TruecallerCall { .create(number, installation: installation) }
 }

@@ -12,8 +12,8 @@ struct TrueProfile: Equatable {
     members["gender"] = .string(Self.gender(wire["gender"]))
     members["isVerified"] = .bool(wire["isTrueName"]?.boolValue ?? false)
     members["isAmbassador"] = .bool(wire["isAmbassador"]?.boolValue ?? false)
-    members["requestTime"] =
-      wire["requestTime"].flatMap { $0.numberValue == nil ? nil : $0 } ?? .null
+    members["phoneNumber"] = members["phoneNumber"] == "" ? .null : members["phoneNumber"]
+    members["requestTime"] = wire["requestTime"].flatMap { $0.isExact ? $0 : nil } ?? .null
     self.members = members
   }
 
@@ -47,6 +47,11 @@ struct TrueProfile: Equatable {
     default: "notSpecified"
     }
   }
+}
+
+extension JSONValue {
+  /// Whether it is a number, and one that whoever reads it reads alike (RFC 8259 §6).
+  fileprivate var isExact: Bool { numberValue.map { abs($0) <= 0x1p53 } ?? false }
 }
 
 /// A profile with a signature (contract §1.3 item 8).

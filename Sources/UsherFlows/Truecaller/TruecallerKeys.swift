@@ -5,14 +5,19 @@ import JSONRPC
 package enum TruecallerKeys: Sendable, Equatable {
   /// DER of a SubjectPublicKeyInfo (RFC 5280 §4.1), not looked into.
   case key([UInt8])
-  case unreachable(String)
+  /// What the server answered, where it did.
+  case unreachable(String, HTTPReply? = nil)
   case unusable(String)
 
   /// The first key of the array that is of type RSA; others may stand beside it.
   package init(_ outcome: CallOutcome) {
     switch outcome {
     case .reply(let reply) where reply.status == 200: self.init(reply.body)
-    case .reply(let reply): self = .unreachable("the provider's keys answer HTTP \(reply.status)")
+    case .reply(let reply):
+      let message = "the provider's keys answer HTTP \(reply.status)"
+      self =
+        [408, 425, 429].contains(reply.status) || reply.status >= 500
+        ? .unreachable(message, reply) : .unusable(message)
     case .unreachable(let message, sent: _): self = .unreachable(message)
     case .unreadable(let message), .noToken(let message): self = .unusable(message)
     }
@@ -32,7 +37,7 @@ extension ProviderProbe {
   static let truecaller = ProviderProbe("keys", TruecallerCall.keys) { outcome in
     switch TruecallerKeys(outcome) {
     case .key: (true, "it names a key")
-    case .unreachable(let message), .unusable(let message): (false, message)
+    case .unreachable(let message, _), .unusable(let message): (false, message)
     }
   }
 }

@@ -11,7 +11,7 @@ extension TruecallerCall {
       return .json(
         .post, paths.create.url(under: settings.otpBaseURL),
         number.members.merging(settings.common(installation)) { own, _ in own },
-        try Self.headers(context))
+        try Self.headers(context), hiding: [Secret(installation)])
     case .verify(let number, let code, let token):
       var body = number.members
       body["secretToken"] = .string(code.revealed())

@@ -32,7 +32,7 @@ package struct VerifyPhone: FlowMachine {
     /// Over before anything was asked.
     case refused(Failure)
     /// A code is asked for. → otpInitiated, verifiedBefore, or the end
-    case creating(PhoneClaim, Retrying)
+    case creating(PhoneClaim, CodeRequest)
     /// The person has the code. → otpReceived, creating
     case otpInitiated(PhoneClaim, PhoneChallenge)
     /// The code is being checked. → otpInitiated, admitting, or the end
@@ -41,9 +41,15 @@ package struct VerifyPhone: FlowMachine {
     case admitting(PhoneAdmission)
   }
 
+  /// A code that the server is asked to send.
+  private struct CodeRequest: Codable, Sendable, Equatable {
+    var retrying = Retrying()
+    /// The server may have sent one already, and its answer is lost.
+    var isLost = false
+  }
+
   /// A code on its way. It is held only between two tries, and only in memory.
   private struct CodeCheck: Codable, Sendable, Equatable {
-    let name: TruecallerName
     var code = Fleeting(nil)
     var retrying = Retrying()
   }
@@ -61,7 +67,7 @@ package struct VerifyPhone: FlowMachine {
     do throws(ImpossibleNumber) {
       let number = try PhoneNumber(params.phoneNumber, country: params.countryCode)
       let claim = PhoneClaim(number: number, installation: origin.installationID)
-      let flow = VerifyPhone(provider: provider, state: .creating(claim, Retrying()))
+      let flow = VerifyPhone(provider: provider, state: .creating(claim, CodeRequest()))
       return (flow, .proceed([.call(claim.create)]))
     } catch {
       return refused(.impossible(error, provider.name), provider)
@@ -98,7 +104,7 @@ package struct VerifyPhone: FlowMachine {
   ) -> Answer<TruecallerCall> {
     switch state {
     case .refused(let failure): return event == .resumed ? .fail(failure) : .ignore
-    case .creating(let claim, let retrying): return creating(event, claim, retrying, moment.now)
+    case .creating(let claim, let request): return creating(event, claim, request, moment.now)
     case .otpInitiated(let claim, let challenge):
       return otpInitiated(event, claim, challenge, moment.now)
     case .otpReceived(let claim, let challenge, let check):
@@ -126,52 +132,84 @@ package struct VerifyPhone: FlowMachine {
 // MARK: - A code is sent
 
 extension VerifyPhone {
-  /// Safe to repeat, though another SMS may come of it: without the answer nobody can use the first.
   private mutating func create(
-    _ claim: PhoneClaim, _ retrying: Retrying
+    _ claim: PhoneClaim, _ request: CodeRequest
   ) -> Answer<TruecallerCall> {
-    var retrying = retrying
-    retrying.goOn()
-    state = .creating(claim, retrying)
+    var request = request
+    request.retrying.goOn()
+    state = .creating(claim, request)
     return .proceed([.call(claim.create)])
   }
 
   private mutating func creating(
-    _ event: FlowEvent<TruecallerCall>, _ claim: PhoneClaim, _ retrying: Retrying,
+    _ event: FlowEvent<TruecallerCall>, _ claim: PhoneClaim, _ request: CodeRequest,
     _ now: Timestamp
   ) -> Answer<TruecallerCall> {
     switch event {
-    case .called(claim.create, let outcome) where !retrying.isPaused:
-      return created(TruecallerReply(outcome), claim, retrying, now)
-    case .woken where !retrying.isPaused: return .ignore
-    case .woken, .resumed: return create(claim, retrying)
+    case .called(claim.create, let outcome) where !request.retrying.isPaused:
+      return created(read(outcome, claim), claim, request, now)
+    case .woken where !request.retrying.isPaused: return .ignore
+    case .resumed where !request.retrying.isPaused:
+      return createAfterRestart(claim, request)
+    case .woken, .resumed: return create(claim, request)
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
       .calledBack:
       return .ignore
     }
   }
 
+  private func read(
+    _ outcome: CallOutcome, _ claim: PhoneClaim, code: Secret? = nil
+  ) -> TruecallerReply {
+    let typed = TypedValues(
+      number: claim.number, code: code, name: claim.name,
+      codeLength: provider.truecaller.otpDigits)
+    return TruecallerReply(outcome, hiding: typed)
+  }
+
   private mutating func created(
-    _ reply: TruecallerReply, _ claim: PhoneClaim, _ retrying: Retrying, _ now: Timestamp
+    _ reply: TruecallerReply, _ claim: PhoneClaim, _ request: CodeRequest, _ now: Timestamp
   ) -> Answer<TruecallerCall> {
     switch reply {
     case .said(let members):
       switch CreateReply(members, at: now) {
       case .sent(let challenge): return show(claim, challenge, nil)
-      case .verifiedBefore(let token): return admit(claim.number, token, nil)
+      case .verifiedBefore(let token): return admit(claim, token, isVerifiedBefore: true)
       case .unusable(let message): return .fail(.unusable(message, .internal, provider.name))
       }
     case .refused(let refusal): return .fail(refusal.ofCreate(provider.name))
-    case .trouble(let trouble):
-      var retrying = retrying
-      guard let pause = retrying.failed() else {
-        return .fail(.unreachable(trouble.message, trouble.word(provider.name)))
-      }
-      state = .creating(claim, retrying)
-      problem = .unreachable(trouble, provider.name)
-      return .proceed([.wake(after: max(pause, trouble.retryAfter ?? pause))])
+    case .trouble(let trouble): return createLater(trouble, claim, request)
     case .unreadable(let message): return .fail(.unusable(message, .internal, provider.name))
     }
+  }
+
+  /// Without the answer nobody can use a code that was sent, so another is asked for; but each time
+  /// somebody's telephone may ring, so of what may have been done there is one repetition.
+  private mutating func createLater(
+    _ trouble: TruecallerTrouble, _ claim: PhoneClaim, _ request: CodeRequest
+  ) -> Answer<TruecallerCall> {
+    var request = request
+    let isSecondLoss = request.isLost && trouble.mayBeDone
+    guard !isSecondLoss, let pause = request.retrying.failed() else {
+      return .fail(.unreachable(trouble.message, trouble.word(provider.name)))
+    }
+    request.isLost = request.isLost || trouble.mayBeDone
+    state = .creating(claim, request)
+    problem = .unreachable(trouble, provider.name)
+    return .proceed([.wake(after: max(pause, trouble.retryAfter ?? pause))])
+  }
+
+  /// What was under way counts as lost.
+  private mutating func createAfterRestart(
+    _ claim: PhoneClaim, _ request: CodeRequest
+  ) -> Answer<TruecallerCall> {
+    guard !request.isLost else {
+      let message = "the daemon was restarted before the provider answered"
+      return .fail(.unreachable(message, TCError.network.word(provider.name)))
+    }
+    var request = request
+    request.isLost = true
+    return create(claim, request)
   }
 
   private mutating func show(
@@ -183,9 +221,10 @@ extension VerifyPhone {
   }
 
   private mutating func admit(
-    _ number: PhoneNumber, _ token: Secret, _ name: TruecallerName?
+    _ claim: PhoneClaim, _ token: Secret, isVerifiedBefore: Bool
   ) -> Answer<TruecallerCall> {
-    let admission = PhoneAdmission(number, Sealed(token), name, provider.truecaller.validation)
+    let admission = PhoneAdmission(
+      claim, Sealed(token), isVerifiedBefore: isVerifiedBefore, provider.truecaller.validation)
     state = .admitting(admission)
     problem = nil
     return .proceed(admission.effects)
@@ -206,9 +245,10 @@ extension VerifyPhone {
         return show(claim, challenge, .codeExpired(nil, provider.name))
       }
       do throws(UnfitName) {
-        let check = CodeCheck(name: try TruecallerName(fields))
+        var claim = claim
+        claim.name = try TruecallerName(fields)
         problem = nil
-        return verify(code, claim, challenge, check)
+        return verify(code, claim, challenge, CodeCheck())
       } catch {
         return show(claim, challenge, .invalidName(error.message, provider.name))
       }
@@ -219,7 +259,7 @@ extension VerifyPhone {
           claim, challenge, .tooEarly(challenge.expiresAt - now, message, provider.name))
       }
       problem = nil
-      return create(claim, Retrying())
+      return create(claim, CodeRequest())
     case .input(.back):
       return .refuse(field: "input.back", message: "there is no step before")
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
@@ -260,7 +300,7 @@ extension VerifyPhone {
     switch event {
     case .called(.verify(claim.number, let code, challenge.token.unsealed()), let outcome)
     where !check.retrying.isPaused:
-      return checked(TruecallerReply(outcome), code, claim, challenge, check, now)
+      return checked(read(outcome, claim, code: code), code, claim, challenge, check, now)
     case .woken where check.retrying.isPaused:
       guard let code = check.code.secret else { return show(claim, challenge, .interrupted) }
       guard now < challenge.expiresAt else {
@@ -284,7 +324,7 @@ extension VerifyPhone {
       guard let token = members.accessToken else {
         return .fail(.unusable(.neitherYesNorNo, .internal, provider.name))
       }
-      return admit(claim.number, token, check.name)
+      return admit(claim, token, isVerifiedBefore: false)
     case .refused(let refusal):
       let rest = challenge.merging(refusal.members, at: now)
       switch refusal.ofVerify(provider.name) {

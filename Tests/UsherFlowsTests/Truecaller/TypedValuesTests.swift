@@ -1,0 +1,109 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherCore
+import UsherFlows
+
+/// What a person has typed is not told again because the server repeats it.
+@Suite("What a person has typed into a verification")
+struct TypedValuesTests {
+  private static let code = "739146"
+  private static let codes = [
+    "wrong code 739146", "BAD-739146-X", "7 3 9 1 4 6", "739-146", "٧٣٩١٤٦", "７３９１４６", "739146",
+  ]
+  private static let numbers = [
+    "no code for 9876543210", "+919876543210 is barred", "(98765) 43210", "+91 98765-43210",
+    "987.654.3210", "९८७६५४३२१०",
+  ]
+  private static let names = [
+    "Zubeida Canary is no name", "ZUBEIDA", "zubeida_canary", "Mr. Rao", "rao?",
+  ]
+  private static let answers: [Stage: [Int]] = [
+    .create: [200, 400, 401, 404, 429, 503], .verify: [200, 401, 410, 422, 429, 503],
+    .validate: [200, 401, 404, 500], .update: [200, 401, 422, 503], .profile: [200, 401, 404, 503],
+  ]
+
+  /// At the refusal of a stage by this text as message, code, or both.
+  private func told(_ stage: Stage, _ status: Int, _ body: JSONValue) throws -> String {
+    var driven = try DrivenVerification(
+      provider: truecaller { $0.validation = stage == .validate ? .sdk28 : .none })
+    if stage != .create {
+      driven.toCode()
+      driven.receive(DrivenVerification.code(Self.code, first: "Zubeida Canary"))
+    }
+    if [.validate, .update, .profile].contains(stage) {
+      driven.answered(["accessToken": "otp-access-secret"])
+    }
+    if stage == .profile { driven.answered([:]) }
+    driven.answered(body, status: status)
+    let word = driven.problem?.provider ?? driven.failure?.provider
+    return [
+      driven.problem?.message, driven.failure?.message, word?.error, word?.message,
+    ].compactMap { $0 }.joined(separator: "|")
+  }
+
+  private func check(_ text: String, _ stages: [Stage]) throws {
+    for stage in stages {
+      for status in Self.answers[stage] ?? [] {
+        let message = try told(stage, status, ["code": 4220, "message": .string(text)])
+        #expect(!message.contains(text) && message.contains("4220"), "\(stage) \(status)")
+        let code = try told(stage, status, ["code": .string(text), "message": "no"])
+        #expect(!code.contains(text), "\(stage) \(status)")
+      }
+    }
+  }
+
+  @Test("a code is in no text, however the server writes it", arguments: codes)
+  func code(text: String) throws { try check(text, [.verify]) }
+
+  @Test("a number is in no text, however the server writes it", arguments: numbers)
+  func number(text: String) throws { try check(text, Stage.allCases) }
+
+  @Test("a name is in no text, however the server writes it", arguments: names)
+  func name(text: String) throws { try check(text, [.verify, .validate, .update, .profile]) }
+
+  @Test("what may be another code, or one that is spent, is in no sentence")
+  func otherCode() throws {
+    for stage in Stage.allCases {
+      let told = try told(stage, 422, ["code": 4220, "message": "not 739146, but 111222"])
+      #expect(!told.contains("739146") && !told.contains("111222") && told.contains("4220"))
+    }
+  }
+
+  @Test("also where the code stands as a number")
+  func codeAsNumber() throws {
+    for status in [200, 422, 503] {
+      let told = try told(.verify, status, ["code": 739_146, "message": "no"])
+      #expect(!told.contains("739146"))
+      #expect(told.contains("no"))
+    }
+  }
+
+  @Test("costs the text only where it is repeated: other sentences stay whole")
+  func others() throws {
+    for text in [
+      "wrong otp", "too many attempts, try in 24 hours", "Invalid access token.", "extraordinary",
+    ] {
+      for stage in Stage.allCases {
+        let told = try told(stage, 422, ["code": 4220, "message": .string(text)])
+        #expect(told.contains(text) && told.contains("4220"))
+      }
+    }
+  }
+
+  @Test("of a name that is an ordinary word costs that text, and tears none")
+  func ordinaryWord() throws {
+    for (text, isShown) in [
+      ("a name is refused", false), ("many names are refused", true), ("", false),
+    ] {
+      var driven = try DrivenVerification()
+      driven.toCode()
+      driven.receive(DrivenVerification.code(first: "a", last: ""))
+      driven.answered(["accessToken": "otp-access-secret"])
+      driven.answered(["code": 4221, "message": .string(text)])
+      #expect(driven.failure?.provider?.message == (isShown ? text : nil))
+      #expect(
+        driven.failure?.message == (isShown ? text : "the provider refuses, and gives no reason"))
+    }
+  }
+}
