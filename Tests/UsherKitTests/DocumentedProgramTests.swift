@@ -3,7 +3,9 @@ import Testing
 
 @Suite("The documentation's programs")
 struct DocumentedProgramTests {
-  @Test("they are the ones that are compiled here", arguments: ["WalletSignIn", "PhoneSignUp"])
+  @Test(
+    "they are the ones that are compiled here",
+    arguments: ["WalletSignIn", "PhoneSignUp", "IdentityCheck"])
   func same(program: String) throws {
     let here = URL(filePath: #filePath).deletingLastPathComponent()
     let root = here.deletingLastPathComponent().deletingLastPathComponent()

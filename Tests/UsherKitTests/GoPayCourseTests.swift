@@ -133,6 +133,7 @@ struct GoPayPrintingTests {
     let second = builder.build()
     #expect(first.requestId == "req-1" && first.token == "t" && first.featureId == "f")
     #expect(second.requestId == "req-2" && second.token == nil && second.featureId == nil)
-    #expect(second.userCorrelationId.isEmpty)
+    let bare = FeatureRequest.Builder().build()
+    #expect(bare.requestId.isEmpty && bare.userCorrelationId.isEmpty && bare.token == nil)
   }
 }

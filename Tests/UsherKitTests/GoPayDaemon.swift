@@ -9,6 +9,8 @@ final class GoPayDaemon: Sendable {
     case goesOn([GoPayStanding])
     /// As ``goesOn(_:)``, but nobody is told: the connection is lost.
     case goesOnUntold([GoPayStanding])
+    /// As ``goesOn(_:)``, but who asked is answered only by ``GoPayDaemon/tellsAtLast()``.
+    case goesOnSlowly(GoPayStanding)
     /// Nothing happens, and the connection is lost.
     case lost
     case refused(String)
@@ -18,6 +20,7 @@ final class GoPayDaemon: Sendable {
     var flows: [String: [GoPayStanding]] = [:]
     var requestIDs: [String: String] = [:]
     var waiting: [(call: Call, peer: Peer)] = []
+    var untold: [(call: Call, peer: Peer, flow: String)] = []
     var starts: ArraySlice<Answer>
     var inputs: ArraySlice<Answer>
     var lostLooks = 0
@@ -67,6 +70,11 @@ final class GoPayDaemon: Sendable {
   /// Something happens to a flow that nobody asked for.
   func happens(_ standing: GoPayStanding, to id: String = "flw_1") async throws {
     try await append([standing], to: id)
+  }
+
+  func tellsAtLast() async throws {
+    let untold = played.withLock { $0.untold }
+    for (call, peer, flow) in untold { try await peer.reply(call, try reply(flow)) }
   }
 
   /// The next so many looks at a flow lose the connection.
@@ -120,6 +128,9 @@ final class GoPayDaemon: Sendable {
     case .goesOnUntold(let standings):
       _ = begin(standings[...], requestID)
       throw HungUp()
+    case .goesOnSlowly(let standing):
+      let id = begin([standing], requestID)
+      played.withLock { $0.untold.append((call, peer, id)) }
     case .refused(let error): try await peer.fail(call, error)
     case .lost: throw HungUp()
     case nil: Issue.record("nobody expected another start")
@@ -149,7 +160,7 @@ final class GoPayDaemon: Sendable {
       throw HungUp()
     case .refused(let error): try await peer.fail(call, error)
     case .lost: throw HungUp()
-    case nil: Issue.record("nobody expected this input")
+    case .goesOnSlowly, nil: Issue.record("nobody expected this input")
     }
   }
 

@@ -153,6 +153,21 @@ extension GoPayEndTests {
     }
   }
 
+  @Test("a task that is cancelled while it begins leaves no flow behind")
+  func cancelledWhileBeginning() async throws {
+    let daemon = GoPayDaemon(starts: [.goesOnSlowly(.asking())])
+    try await daemon.run { path in
+      let manager = goPaySDK(path).getFeatureManager()
+      let task = Task { await manager.outcome(goPayRequest, exchange.receiver, screen) }
+      var methods = daemon.methodsHeard.makeAsyncIterator()
+      #expect(await methods.next() == "flow.start")
+      task.cancel()
+      try await daemon.tellsAtLast()
+      #expect(await task.value.code == "GPE-2207")
+    }
+    #expect(daemon.methods == ["flow.start", "flow.cancel"])
+  }
+
   @Test("a task that is cancelled before it begins asks nothing")
   func cancelledBefore() async throws {
     let daemon = GoPayDaemon(starts: [])

@@ -82,4 +82,36 @@ struct GoPaySeedTests {
         "credentialReceiver": "none",
       ])
   }
+
+  @Test(
+    "the documentation's program, and what it tells of a backend that is down",
+    arguments: [nil, "the backend is down"] as [String?])
+  func documentedProgram(trouble: String?) async throws {
+    struct Down: Error, CustomStringConvertible { var description: String }
+    let end = GoPayStanding.failed("exchange_failed", 2208, message: trouble ?? "")
+    let daemon = GoPayDaemon(
+      .asking(), inputs: [.goesOn(trouble == nil ? [.capture, .submitted] : [end])])
+    try await daemon.run { [screen] path in
+      let program = IdentityCheck(sdk: GoPaySDK(socketPath: path), presenter: screen) { code, id in
+        if let trouble { throw Down(description: trouble) }
+        return code == "code-1" && id == "req-1" ? "corr-5678" : ""
+      }
+      do {
+        let result = try await program.verify("corr-5678")
+        #expect(result.submissionId == "sub-1" && result.account == "acc_1" && trouble == nil)
+      } catch let error as FeatureError {
+        #expect(error.code == "GPE-2208" && error.message == trouble)
+      }
+    }
+    let start = try #require(daemon.params(of: "flow.start").first)
+    #expect(
+      start["params"] == ["userCorrelationId": "corr-5678", "credentialReceiver": "exchange"])
+    #expect(start["requestId"]?.stringValue?.count == 36)
+    let input = try #require(daemon.params(of: "flow.submit").first?["input"])
+    if let trouble {
+      #expect(input["failure"] == ["reason": .string(trouble)])
+    } else {
+      #expect(input["success"] == ["userCorrelationId": "corr-5678"])
+    }
+  }
 }

@@ -77,8 +77,8 @@ public enum ExchangeResult: Sendable, Equatable {
   /// The backend knows the person. Another `userCorrelationId` than the request's ends the
   /// verification with GPE-2214; one that cannot be one, with GPE-2208.
   ///
-  /// - Parameter token: Our own: the linking token that the backend got for the code. With it the
-  ///   daemon can ask for the verdict later.
+  /// `token` is our own: the linking token that the backend got for the code. With it the daemon can
+  /// ask for the verdict later.
   case success(userCorrelationId: String, token: String? = nil)
   /// The verification ends with GPE-2208 and the reason in its message.
   case failure(reason: String)

@@ -41,10 +41,11 @@ extension VerifyResult {
 public protocol FeatureCallback<Output>: AnyObject, Sendable {
   associatedtype Output: Sendable
 
-  /// - Parameter data: More that the SDK knows, such as ``VerifyResult/metadata``; it may be
-  ///   ignored. Nil where there is nothing.
+  /// The call has succeeded. `data` is what else the SDK knows, such as ``VerifyResult/metadata``,
+  /// and may be ignored; nil where there is nothing.
   func onComplete(_ result: Output, data: [String: String]?)
 
+  /// The call came to nothing.
   func onError(_ error: FeatureError)
 }
 

@@ -44,14 +44,12 @@ public struct FeatureManager: Sendable {
 
   /// Verifies a person, and waits for the submission.
   ///
-  /// It may be called on any actor. When its task is cancelled, so is the verification: GPE-2207,
+  /// The parameters are those of ``verify(presenter:request:credentialReceiver:callback:)``. It may be called on any actor. When its task is cancelled, so is the verification: GPE-2207,
   /// unless it had ended by then.
   ///
   /// A restart of the daemon, or a lost connection, is no harm: the daemon is waited for, 10 s at
   /// most; after that, GPE-2203.
   ///
-  /// - Parameters: As of
-  ///   ``verify(presenter:request:credentialReceiver:callback:)``.
   /// - Throws: What the SDK tells by `onError`.
   public func verify(
     presenter: any Presenter, request: FeatureRequest, credentialReceiver: CredentialReceiver
