@@ -1,0 +1,135 @@
+import Foundation
+import Testing
+
+@testable import UsherSandbox
+
+@Suite("GoPay: capture")
+struct GoPayCaptureTests {
+  @Test("card and face, in this order, hand a submission in, and the page leads back")
+  func photographs() async throws {
+    let app = try GoPayApp()
+    let opened = try await app.open(returnURL: "http://127.0.0.1:5555/done?a=b")
+    #expect(try await app.submission(opened.id, opened.headers).data?["status"] == "CREATED")
+    #expect(try await app.send(.get, opened.page).html.contains(#"id="card""#))
+    #expect(try await app.press("face", on: opened.page).status == 403)
+    #expect(try await app.press("card", on: opened.page).html.contains(#"id="face""#))
+    let end = try await app.press("face", on: opened.page)
+    #expect(end.status == 303)
+    #expect(end.location.hasPrefix("http://127.0.0.1:5555/done?a=b&"))
+    #expect(end.parameter("status") == "SUBMITTED")
+    #expect(
+      try await app.submission(opened.id, opened.headers).data
+        == ["submissionId": .string(opened.id), "status": "SUBMITTED"])
+    #expect(try await app.press("card", on: opened.page).status == 400)
+    #expect(try await app.send(.get, opened.page).location == end.location)
+  }
+
+  @Test(
+    "each error of the list fails the submission, Help and cancel too",
+    arguments: CaptureError.allCases)
+  func errors(_ error: CaptureError) async throws {
+    let app = try GoPayApp()
+    let opened = try await app.open()
+    #expect(try await app.send(.get, opened.page).html.contains(#"id="\#(error.rawValue)""#))
+    #expect(try await app.press(error.rawValue, on: opened.page).html.contains("close this window"))
+    let data = try await app.submission(opened.id, opened.headers).data
+    #expect(data?["status"] == "FAILED")
+    #expect(data?["error"] == .string(error.rawValue))
+    #expect(data?["message"]?.text?.isEmpty == false)
+    #expect(try await app.press("submit", on: opened.page).status == 400)
+    #expect(try await app.pull().refusal.first == 1519)
+  }
+
+  @Test("the errors are those of the contract")
+  func errorNames() {
+    #expect(
+      Set(CaptureError.allCases.map(\.rawValue)) == [
+        "CAMERA", "PERMISSION", "NETWORK", "USER_CANCELLED", "VERIFICATION", "HELP_CLICKED",
+        "SECURITY", "API",
+      ])
+  }
+
+  @Test("the same session gets the same submission with another page, another one its own")
+  func sessions() async throws {
+    let app = try GoPayApp()
+    let first = try await app.open()
+    let again = try await app.open()
+    #expect(again.id == first.id)
+    #expect(again.page != first.page)
+    #expect(try await app.open(requestID: "req-2").id != first.id)
+    let bob = try await app.open("bob-long-term")
+    #expect(bob.id != first.id)
+    #expect(try await app.submission(first.id, bob.headers).refusal.first == 1519)
+    #expect(try await app.submission("sub_nope", bob.headers).refusal.first == 1519)
+  }
+
+  @Test("a capture token that is over opens nothing, and no longer tells of a submission")
+  func tokens() async throws {
+    let app = try GoPayApp()
+    let opened = try await app.open()
+    _ = try await app.control(.post, "endCaptureTokens")
+    #expect(try await app.capture(opened.headers).refusal.first == 1401)
+    #expect(try await app.submission(opened.id, opened.headers).refusal.first == 1401)
+    let next = try await app.open()
+    #expect(next.id == opened.id)
+    app.wait(900)
+    #expect(try await app.capture(next.headers).refusal.first == 1401)
+  }
+
+  @Test("a page is good for its time, and its address cannot be guessed")
+  func pages() async throws {
+    let app = try GoPayApp()
+    let opened = try await app.open()
+    #expect(try await app.send(.get, opened.page + "x").status == 400)
+    app.wait(1800)
+    #expect(try await app.send(.get, opened.page).status == 400)
+    #expect(try await app.press("submit", on: opened.page).status == 400)
+  }
+
+  @Test(
+    "a header or parameter that is missing or wrong is named",
+    arguments: ["x-merchant-id", "x-onekyc-token", "x-sdk-session-id", "x-partner-session-id"])
+  func headers(_ name: String) async throws {
+    let app = try GoPayApp()
+    let opened = try await app.open()
+    var headers = opened.headers
+    headers[name] = nil
+    for answer in [
+      try await app.capture(headers), try await app.submission(opened.id, headers),
+    ] {
+      #expect(answer.refusal == [1539, .string("\(name) is missing")])
+    }
+    headers = opened.headers
+    headers["x-sdk-session-id"] = "x"
+    #expect(try await app.capture(headers).refusal.first == 1539)
+  }
+
+  @Test(
+    "a return address is https, or http on the loopback",
+    arguments: [
+      ("https://partner.example/done", 200), ("http://127.0.0.1:1/done", 200),
+      ("http://[::1]:1/done", 200), ("http://partner.example/done", 400), ("acme:/done", 400),
+      ("https://u@partner.example/", 400),
+    ])
+  func returnURLs(_ url: String, _ status: Int) async throws {
+    let app = try GoPayApp()
+    let opened = try await app.open()
+    let query = "submissionType=FULL_KYC&returnUrl=\(PercentEncoding.encoded(url))"
+    #expect(try await app.capture(opened.headers, query: query).status == status)
+    for query in ["", "submissionType=OTHER", "submissionType=FULL_KYC&lang=fr"] {
+      #expect(try await app.capture(opened.headers, query: query).refusal.first == 1539)
+    }
+  }
+
+  @Test("the control call does what the page does, once")
+  func control() async throws {
+    let app = try GoPayApp()
+    let opened = try await app.open()
+    let path = "submissions/\(opened.id)/capture"
+    #expect(try await app.control(.post, path, ["outcome": "NOPE"]).status == 400)
+    let failed = try await app.control(.post, path, ["outcome": "CAMERA"])
+    #expect(failed.json["error"] == "CAMERA")
+    #expect(try await app.control(.post, path).status == 409)
+    #expect(try await app.control(.post, "submissions/sub_nope/capture").status == 404)
+  }
+}

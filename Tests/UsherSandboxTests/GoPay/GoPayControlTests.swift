@@ -1,0 +1,160 @@
+import Foundation
+import Testing
+
+@testable import UsherSandbox
+
+@Suite("GoPay: the partner's backend, and what a test sees from inside")
+struct GoPayControlTests {
+  private static let credential = ["authorization": "Bearer s3cret:exchange/key+="]
+
+  private func exchange(
+    _ app: GoPayApp, _ code: String, requestID: String = "req-1",
+    headers: [String: String] = credential
+  ) async throws -> GoPayApp.Answer {
+    let body: JSON = [
+      "authCode": .string(code), "requestId": .string(requestID), "userCorrelationId": "corr-5678",
+    ]
+    return try await app.send(
+      .post, "/gopay/partner/exchange", headers: headers, body: body.encoded())
+  }
+
+  private func code(_ app: GoPayApp) async throws -> String {
+    try #require(try await app.authCode().data?["authCode"]?.text)
+  }
+
+  private func list(_ app: GoPayApp, _ name: String) async throws -> [JSON] {
+    guard case .array(let list)? = try await app.control(.get, name).json[name] else {
+      throw GoPayApp.Trouble(description: "no \(name)")
+    }
+    return list
+  }
+
+  @Test("the backend redeems a code, and answers alike when it is asked again")
+  func exchanged() async throws {
+    let app = try GoPayApp()
+    let code = try await code(app)
+    let first = try await exchange(app, code)
+    #expect(first.status == 200)
+    #expect(first.json["userCorrelationId"] == "corr-5678")
+    let token = try #require(first.json["token"]?.text)
+    #expect(try await app.temporaryToken(token).status == 200)
+    #expect(try await exchange(app, code).json == first.json)
+    #expect(try await app.sessionToken(code).status == 200)
+    let spent = try await exchange(app, code, requestID: "req-2")
+    #expect(spent.status == 404)
+    #expect(spent.json["reason"]?.text?.contains("auth code") == true)
+  }
+
+  @Test("the backend refuses who does not show its credential, and redeems nothing")
+  func credential() async throws {
+    let app = try GoPayApp()
+    let code = try await code(app)
+    for value in [nil, "Bearer nope", "s3cret:exchange/key+="] {
+      var headers: [String: String] = [:]
+      headers["authorization"] = value
+      let answer = try await exchange(app, code, headers: headers)
+      #expect(answer.status == 401)
+      #expect(answer.json["reason"]?.text != nil)
+    }
+    #expect(try await app.sessionToken(code).status == 409)
+    let wrong = try await app.send(
+      .post, "/gopay/partner/exchange", headers: Self.credential, body: Array("{}".utf8))
+    #expect(wrong.status == 400)
+    #expect(wrong.json["reason"]?.text?.contains("authCode") == true)
+  }
+
+  @Test("the backend can say somebody else's id, or keep the token")
+  func bent() async throws {
+    let app = try GoPayApp()
+    try await app.set(["exchangeReply": ["userCorrelationId": "other", "token": .null]])
+    let answer = try await exchange(app, code(app)).json
+    #expect(answer == ["userCorrelationId": "other"])
+  }
+
+  @Test("codes, tokens and submissions are listed with their state, and without what is secret")
+  func lists() async throws {
+    let app = try GoPayApp()
+    let (first, second) = (try await code(app), try await code(app))
+    let redeemed = try await app.control(.post, "redeem", ["authCode": .string(first)]).json
+    let opened = try await app.handedIn()
+    app.wait(360)
+    let login = try #require(try await app.login().parameter("authCode"))
+    let codes = try await list(app, "codes")
+    #expect(codes.map { $0["state"] } == ["redeemed", "expired", "waiting"])
+    #expect(codes.map { $0["source"] } == ["token", "token", "login"])
+    #expect(codes.first?["userCorrelationId"] == "corr-5678")
+    let tokens = try await list(app, "tokens")
+    #expect(tokens.filter { $0["state"] == "expired" }.count == 1)
+    #expect(tokens.last?["term"] == "long")
+    let submissions = try await list(app, "submissions")
+    #expect(submissions.map { $0["submissionId"] } == [.string(opened.id)])
+    #expect(submissions.first?["partnerSessionId"] == "req-1")
+    #expect(submissions.first?["kyc"] == ["status": "INITIATED"])
+    let secrets = [first, second, login, try #require(redeemed["token"]?.text)]
+    for name in ["codes", "tokens", "submissions", "pushes", "settings", "people"] {
+      let text = "\(try await app.control(.get, name).json)"
+      for secret in secrets + ["long-term-token"] { #expect(!text.contains(secret), "\(name)") }
+    }
+  }
+
+  @Test("who is not there gets no code and no token")
+  func strangers() async throws {
+    let app = try GoPayApp()
+    for path in ["codes", "tokens"] {
+      let answer = try await app.control(.post, path, ["username": "mallory"])
+      #expect(answer.status == 400)
+      #expect(answer.json["error_description"]?.text?.contains("username") == true)
+    }
+    #expect(try await app.control(.post, "tokens", ["term": "eternal"]).status == 400)
+    #expect(try await app.control(.post, "redeem", ["authCode": "gac_nope"]).status == 404)
+  }
+
+  @Test(
+    "settings that nobody knows or that do not fit are refused",
+    arguments: [
+      ["nope": 1], ["authCodeSeconds": -1], ["authCodeSeconds": "360"], ["callbackTimes": 11],
+      ["verdict": "MAYBE"], ["callbackAuthorization": "none"], ["closedAccounts": "alice"],
+      ["b2bReply": 1],
+    ] as [JSON])
+  func refusedSettings(_ changes: JSON) async throws {
+    let app = try GoPayApp()
+    let before = try await app.control(.get, "settings").json
+    #expect(try await app.control(.post, "settings", changes).status == 400)
+    #expect(try await app.control(.get, "settings").json == before)
+    try await app.set(["skewSeconds": 1, "verdict": "VALID"])
+    try await app.set(["skewSeconds": .null])
+    #expect(try await app.control(.get, "settings").json["verdict"] == "VALID")
+    #expect(try await app.control(.delete, "settings").json == before)
+  }
+
+  @Test("the sample configuration points at every host and says the secrets")
+  func sample() throws {
+    let app = try GoPayApp()
+    let sample = app.gopay.configurationSample(base: "http://127.0.0.1:1")
+    for line in [
+      #"type = "gopay""#, #"client_id = "acme-sdk""#, #"exchange = "app""#,
+      #"merchant_id = "8f0c7a52-7a5e-4e61-9a77-0d9f1f6f1c11""#,
+      #"snap_base_url = "http://127.0.0.1:1/gopay/snap""#,
+      #"identity_base_url = "http://127.0.0.1:1/gopay/identity""#,
+      #"capture_base_url = "http://127.0.0.1:1/gopay/capture""#,
+      #"# exchange_url = "http://127.0.0.1:1/gopay/partner/exchange""#,
+    ] { #expect(sample.contains(line + "\n"), "\(line)") }
+    for secret in ["s3cret:snap/key+=", "s3cret:exchange/key+=", "s3cret:callback/key+="] {
+      #expect(sample.contains(secret))
+    }
+  }
+
+  @Test("each request has its own name for faults and the request log")
+  func names() throws {
+    let app = try GoPayApp()
+    let names = [
+      "b2b", "binding", "unbinding", "authCodePage", "login", "authCode", "sessionToken",
+      "temporaryToken", "currentSubmission", "capture", "submission", "capturePage", "exchange",
+    ]
+    #expect(Set(app.gopay.endpoints.map(\.name)) == Set(names.map { "gopay.\($0)" }))
+    #expect(
+      app.gopay.endpoints.filter(\.hidesPath).map(\.name) == [
+        "gopay.capturePage", "gopay.capturePage",
+      ])
+  }
+}

@@ -1,0 +1,210 @@
+import Foundation
+import Testing
+
+@testable import UsherSandbox
+
+@Suite("GoPay: what becomes of a submission")
+struct GoPayKYCTests {
+  private let address = "http://127.0.0.1:8790/v1/callback/partner"
+
+  private func move(
+    _ app: GoPayApp, _ opened: GoPayApp.Opened, _ body: JSON
+  ) async throws -> GoPayApp.Answer {
+    try await app.control(.post, "submissions/\(opened.id)", body)
+  }
+
+  @Test("the pull goes from nothing by INITIATED and IN_PROGRESS to a verdict")
+  func pull() async throws {
+    let app = try GoPayApp()
+    #expect(try await app.pull().refusal == [1519, "SUBMISSION_NOT_FOUND"])
+    let waiting = try await app.open()
+    #expect(try await app.pull().status == 404)
+    _ = try await app.press("submit", on: waiting.page)
+    let first = try await app.pull().data
+    #expect(first?["status"] == "INITIATED")
+    #expect(first?["result"] == .null)
+    #expect(first?["submissionId"] == .string(waiting.id))
+    _ = try await move(app, waiting, ["status": "IN_PROGRESS"])
+    #expect(try await app.pull("alice-short-term").data?["status"] == "IN_PROGRESS")
+    _ = try await move(
+      app, waiting, ["status": "COMPLETED", "result": "INVALID", "reasonCode": "BLUR"])
+    let last = try await app.pull().data
+    #expect(last?["status"] == "COMPLETED")
+    #expect(last?["result"] == "INVALID")
+    #expect(last?["reasonCode"] == "BLUR")
+    for name in ["partner", "onboardingPartner", "documents", "submissionData", "createdAt"] {
+      #expect(last?[name] != nil, "\(name)")
+    }
+    #expect(try await app.pull("bob-long-term").status == 404)
+  }
+
+  @Test("the pull tells of the last one that was handed in")
+  func newest() async throws {
+    let app = try GoPayApp()
+    _ = try await app.handedIn(requestID: "one")
+    app.wait(1)
+    let second = try await app.handedIn(requestID: "two")
+    _ = try await app.open(requestID: "three")
+    #expect(try await app.pull().data?["submissionId"] == .string(second.id))
+  }
+
+  @Test("an ERROR is IN_PROGRESS to the pull, unless a setting says otherwise")
+  func error() async throws {
+    let app = try GoPayApp()
+    let opened = try await app.handedIn()
+    _ = try await move(app, opened, ["status": "ERROR"])
+    #expect(try await app.pull().data?["status"] == "IN_PROGRESS")
+    try await app.set(["pullsError": true])
+    #expect(try await app.pull().data?["status"] == "ERROR")
+    #expect(try await app.pull().data?["result"] == .null)
+    _ = try await move(app, opened, ["status": "COMPLETED", "result": "VALID"])
+    #expect(try await app.pull().data?["result"] == "VALID")
+  }
+
+  @Test("a verdict comes by itself where it is asked for, by the sandbox's clock")
+  func byItself() async throws {
+    let app = try GoPayApp()
+    // So long that no callback of its own comes while the test runs.
+    try await app.set(["verdict": "INVALID", "verdictSeconds": 1000, "reasonCode": "FAKE"])
+    _ = try await app.handedIn()
+    app.wait(499)
+    #expect(try await app.pull().data?["status"] == "INITIATED")
+    app.wait(1)
+    #expect(try await app.pull().data?["status"] == "IN_PROGRESS")
+    app.wait(500)
+    let data = try await app.pull().data
+    #expect([data?["status"], data?["result"]] == ["COMPLETED", "INVALID"])
+    #expect(data?["reasonCode"] == "FAKE")
+  }
+
+  @Test("the verdict that comes by itself is called back, but not over one that was given")
+  func decided() async throws {
+    let app = try GoPayApp()
+    try await app.set([
+      "verdict": "VALID", "verdictSeconds": 1_000_000, "callbackUrl": .string(address),
+    ])
+    let opened = try await app.handedIn()
+    await app.gopay.decide(opened.id)
+    #expect(app.partner.taken.map { $0.body["result"] } == ["VALID"])
+    #expect(try await app.pull().data?["status"] == "COMPLETED")
+    let other = try await app.handedIn(requestID: "two")
+    _ = try await move(app, other, ["status": "ERROR", "push": false])
+    await app.gopay.decide(other.id)
+    #expect(app.partner.taken.count == 1)
+  }
+
+  @Test("a verdict is called back with the linking token by itself, and nothing else is")
+  func callback() async throws {
+    let app = try GoPayApp()
+    let opened = try await app.handedIn(requestID: "req-7")
+    let unheard = try await move(app, opened, ["status": "COMPLETED", "result": "VALID"])
+    #expect(unheard.json["answers"] == [])
+    try await app.set(["callbackUrl": .string(address)])
+    _ = try await move(app, opened, ["status": "IN_PROGRESS"])
+    #expect(app.partner.taken.isEmpty)
+    let answer = try await move(
+      app, opened, ["status": "COMPLETED", "result": "INVALID", "reasonCode": "BLUR"])
+    #expect(answer.json["answers"] == [["status": 200, "body": ["success": true]]])
+    let taken = try #require(app.partner.taken.first)
+    #expect(taken.url == address)
+    #expect(taken.authorization == "long-term-token")
+    #expect(
+      taken.body == [
+        "submissionId": .string(opened.id), "partnerSessionId": "req-7", "status": "COMPLETED",
+        "result": "INVALID", "reasonCode": "BLUR",
+      ])
+    _ = try await move(app, opened, ["status": "ERROR"])
+    #expect(app.partner.taken.last?.body["status"] == "ERROR")
+    #expect(app.partner.taken.last?.body["result"] == .null)
+    _ = try await move(app, opened, ["status": "ERROR", "push": false])
+    #expect(app.partner.taken.count == 2)
+  }
+
+  @Test("after a log-in a callback shows the token that the code was redeemed for")
+  func linked() async throws {
+    let app = try GoPayApp()
+    try await app.set(["callbackUrl": .string(address)])
+    let code = try #require(try await app.login().parameter("authCode"))
+    let redeemed = try await app.control(.post, "redeem", ["authCode": .string(code)]).json
+    let token = try #require(try await app.sessionToken(code).data?["token"]?.text)
+    let id = try #require(
+      try await app.capture(GoPayApp.capturing(token)).data?["submissionId"]?.text)
+    _ = try await app.control(.post, "submissions/\(id)/capture")
+    _ = try await app.control(
+      .post, "submissions/\(id)", ["status": "COMPLETED", "result": "VALID"])
+    #expect(app.partner.taken.map(\.authorization) == [redeemed["token"]?.text])
+  }
+
+  @Test(
+    "a callback can show anything for its authorization",
+    arguments: [
+      ("token", "long-term-token"), ("credential", "s3cret:callback/key+="),
+      ("bearer", "Bearer long-term-token"), ("otherPerson", "bob-short-term"),
+      ("wrong", "long-term-tokex"), ("absent", nil),
+    ] as [(String, String?)])
+  func authorizations(_ kind: String, _ value: String?) async throws {
+    let app = try GoPayApp()
+    try await app.set(["callbackUrl": .string(address), "callbackAuthorization": .string(kind)])
+    let opened = try await app.handedIn()
+    _ = try await move(app, opened, ["status": "COMPLETED", "result": "VALID"])
+    _ = try await app.control(
+      .post, "submissions/\(opened.id)/push", ["authorization": .string(kind)])
+    #expect(app.partner.taken.map(\.authorization) == [value, value])
+  }
+
+  @Test("a callback can come twice, for another id, with another body, elsewhere and too early")
+  func odd() async throws {
+    let app = try GoPayApp()
+    let opened = try await app.open()
+    let path = "submissions/\(opened.id)/push"
+    #expect(try await app.control(.post, path).status == 400)
+    let elsewhere = "http://127.0.0.1:1/"
+    let answer = try await app.control(
+      .post, path,
+      [
+        "url": .string(elsewhere), "times": 2, "value": "mine",
+        "body": ["partnerSessionId": "other", "status": "COMPLETED", "result": .null],
+      ])
+    #expect(answer.status == 200)
+    #expect(app.partner.taken.map(\.url) == [elsewhere, elsewhere])
+    #expect(app.partner.taken.map(\.authorization) == ["mine", "mine"])
+    #expect(
+      app.partner.taken.last?.body == [
+        "submissionId": .string(opened.id), "partnerSessionId": "other", "status": "COMPLETED",
+      ])
+    let pushes = try await app.control(.get, "pushes").json["pushes"]
+    guard case .array(let list)? = pushes else { throw GoPayApp.Trouble(description: "no pushes") }
+    #expect(list.map { $0["number"] } == [1, 2])
+    #expect(list.map { $0["status"] } == [200, 200])
+  }
+
+  @Test(
+    "what is no state of a submission is refused",
+    arguments: [
+      [:], ["status": "DONE"], ["status": "COMPLETED"], ["status": "ERROR", "result": "VALID"],
+      ["status": "COMPLETED", "result": "MAYBE"], ["status": "INITIATED", "nope": 1],
+    ] as [JSON])
+  func refused(_ body: JSON) async throws {
+    let app = try GoPayApp()
+    let opened = try await app.handedIn()
+    #expect(try await move(app, opened, body).status == 400)
+    let waiting = try await app.open(requestID: "two")
+    #expect(try await move(app, waiting, ["status": "ERROR"]).status == 409)
+  }
+
+  @Test(
+    "callbacks go to the loopback and nowhere else",
+    arguments: [
+      ("http://127.0.0.1:8790/v1/callback/partner", true), ("http://[::1]:8790/?a=b", true),
+      ("http://127.0.0.1:8790", true), ("http://127.0.0.1/x", false),
+      ("https://127.0.0.1:8790/x", false), ("http://localhost:8790/x", false),
+      ("http://example.com:80/x", false), ("http://127.0.0.1:8790/x#y", false),
+      ("http://u@127.0.0.1:8790/", false), ("http://127.0.0.1:0/", false), ("x", false),
+    ])
+  func addresses(_ text: String, _ isOne: Bool) async throws {
+    #expect((CallbackURL(text) != nil) == isOne)
+    let app = try GoPayApp()
+    let answer = try await app.control(.post, "settings", ["callbackUrl": .string(text)])
+    #expect(answer.status == (isOne ? 200 : 400))
+  }
+}

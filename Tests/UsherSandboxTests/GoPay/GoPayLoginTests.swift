@@ -1,0 +1,197 @@
+import Foundation
+import Testing
+
+@testable import UsherSandbox
+
+@Suite("GoPay: log-in")
+struct GoPayLoginTests {
+  @Test("a number, the code of an SMS and the PIN lead back with an auth code, once")
+  func login() async throws {
+    let app = try GoPayApp()
+    let page = try await app.loginPage()
+    #expect(page.html.contains(#"id="phone""#))
+    let second = try await app.type(["phone": "+44 7700 900-123"], on: page)
+    #expect(second.html.contains(#"id="otp""#))
+    let third = try await app.type(["otp": try await app.otp()], on: page)
+    #expect(third.html.contains(#"id="pin""#))
+    let end = try await app.type(["pin": "2468"], on: page)
+    #expect(end.status == 303)
+    #expect(end.location.hasPrefix(GoPayApp.callback + "?"))
+    #expect(end.parameter("state") == GoPayApp.state)
+    #expect(end.parameter("success") == "true")
+    let code = try #require(end.parameter("authCode"))
+    let redeemed = try await app.control(.post, "redeem", ["authCode": .string(code)]).json
+    #expect(redeemed["username"] == "alice")
+    #expect(redeemed["userCorrelationId"] == nil)
+    #expect(try await app.type(["pin": "2468"], on: page).status == 400)
+  }
+
+  @Test("who is new is asked for a name, and has an account from then on, without a PIN")
+  func newcomer() async throws {
+    let app = try GoPayApp()
+    let phone = "+6281234567890"
+    var page = try await app.loginPage()
+    _ = try await app.type(["phone": phone], on: page)
+    let named = try await app.type(["otp": try await app.otp(to: phone)], on: page)
+    #expect(named.html.contains(#"id="name""#))
+    #expect(try await app.type(["name": " 12 "], on: page).status == 403)
+    let end = try await app.type(["name": "Siti"], on: page)
+    #expect(end.parameter("authCode") != nil)
+    page = try await app.loginPage()
+    _ = try await app.type(["phone": phone], on: page)
+    let again = try await app.type(["otp": try await app.otp(to: phone)], on: page)
+    #expect(again.parameter("authCode") != nil)
+    let people = try await app.control(.get, "people").json["people"]
+    guard case .array(let list)? = people else { throw GoPayApp.Trouble(description: "no people") }
+    #expect(
+      list.last
+        == ["username": .string(phone), "phone": .string(phone), "name": "Siti", "pin": .null])
+  }
+
+  @Test("declining is access_denied, cancelling is abort, on any page")
+  func declined() async throws {
+    let app = try GoPayApp()
+    for stage in 0...2 {
+      for action in ["deny", "cancel"] {
+        let page = try await app.loginPage()
+        if stage > 0 { _ = try await app.type(["phone": GoPayApp.phone], on: page) }
+        if stage > 1 { _ = try await app.type(["otp": try await app.otp()], on: page) }
+        let end = try await app.type([:], on: page, action: action)
+        #expect(end.parameter("state") == GoPayApp.state)
+        #expect(end.parameter("authCode") == nil)
+        #expect(end.parameter("errorCode") == (action == "deny" ? "access_denied" : nil))
+        #expect((end.parameter("errorDesc") != nil) == (action == "deny"))
+        #expect(end.parameter("result") == (action == "cancel" ? "abort" : nil))
+        #expect(try await app.type([:], on: page, action: action).status == 400)
+      }
+    }
+  }
+
+  @Test("who stays logged in is only asked for consent, and may be somebody else")
+  func session() async throws {
+    let app = try GoPayApp()
+    let first = try await app.login()
+    let cookie = try #require(first.reply.headers["Set-Cookie"])
+    #expect(cookie.contains("HttpOnly"))
+    let sent = "a=b; " + cookie.prefix { $0 != ";" }
+    let page = try await app.loginPage(cookie: sent)
+    #expect(page.html.contains("Alice Adams</strong>"))
+    let end = try await app.type([:], on: page)
+    #expect(end.parameter("authCode") != nil)
+    #expect(end.parameter("authCode") != first.parameter("authCode"))
+    let other = try await app.type([:], on: app.loginPage(cookie: sent), action: "other")
+    #expect(other.html.contains(#"id="phone""#))
+    app.wait(3600)
+    #expect(try await app.loginPage(cookie: sent).html.contains(#"id="phone""#))
+    try await app.set(["sessionSeconds": 0])
+    #expect(try await app.login().reply.headers["Set-Cookie"] == nil)
+  }
+
+  @Test("wrong codes and PINs show the page again, and the fifth ends the log-in")
+  func wrong() async throws {
+    let app = try GoPayApp()
+    let page = try await app.loginPage()
+    _ = try await app.type(["phone": GoPayApp.phone], on: page)
+    let otp = try await app.otp()
+    for text in ["", String(otp.reversed()) + "0"] {
+      let again = try await app.type(["otp": text], on: page)
+      #expect(again.status == 403)
+      #expect(again.html.contains(#"id="problem""#))
+    }
+    _ = try await app.type(["otp": otp], on: page)
+    for _ in 0..<2 { #expect(try await app.type(["pin": "1357"], on: page).status == 403) }
+    let end = try await app.type(["pin": "1357"], on: page)
+    #expect(end.parameter("errorCode") == "too_many_attempts")
+    #expect(try await app.type(["pin": "2468"], on: page).status == 400)
+  }
+
+  @Test("a code is good for its time, and another one takes its place")
+  func codes() async throws {
+    let app = try GoPayApp()
+    let page = try await app.loginPage()
+    _ = try await app.type(["phone": GoPayApp.phone], on: page)
+    let first = try await app.otp()
+    app.wait(300)
+    #expect(try await app.type(["otp": first], on: page).status == 403)
+    _ = try await app.type([:], on: page, action: "resend")
+    let second = try await app.otp()
+    #expect(second != first)
+    #expect(try await app.type(["otp": first], on: page).status == 403)
+    #expect(try await app.type(["otp": second], on: page).html.contains(#"id="pin""#))
+  }
+
+  @Test("what is no phone number gets no SMS", arguments: ["", "7700900123", "+44x", "+123456"])
+  func phones(_ text: String) async throws {
+    let app = try GoPayApp()
+    let again = try await app.type(["phone": text], on: app.loginPage())
+    #expect(again.status == 403)
+    #expect(await app.workbench.outbox.messages().isEmpty)
+  }
+
+  @Test(
+    "what may be told to the app by redirect is told, the state over 32 characters above all",
+    arguments: [
+      ["state": String(repeating: "s", count: 33)], ["state": nil], ["scopes": "ALL"],
+      ["scopes": nil], ["lang": "fr"],
+    ] as [[String: String?]])
+  func refusedByRedirect(_ change: [String: String?]) async throws {
+    let answer = try await GoPayApp().loginPage(change)
+    #expect(answer.status == 303)
+    #expect(answer.parameter("errorCode") == "invalid_request")
+    let name = try #require(change.keys.first)
+    #expect(answer.parameter("errorDesc")?.contains(name) == true)
+    #expect(answer.parameter("authCode") == nil)
+  }
+
+  @Test(
+    "another merchant or redirect URL is refused on a page",
+    arguments: [
+      ["merchantId": "other"], ["merchantId": nil], ["redirectURL": nil],
+      ["redirectURL": "https://evil.example/callback"],
+      ["redirectURL": "http://127.0.0.1:5555/other"],
+    ] as [[String: String?]])
+  func refusedOnPage(_ change: [String: String?]) async throws {
+    let answer = try await GoPayApp().loginPage(change)
+    #expect(answer.status == 400)
+    #expect(answer.location.isEmpty)
+  }
+
+  @Test("the app's own redirect URLs are good, and those of a setting")
+  func redirects() async throws {
+    let app = try GoPayApp()
+    for url in ["acme://gopay/callback", "https://partner.example/gopay/callback"] {
+      let page = try await app.loginPage(["redirectURL": url])
+      let end = try await app.type([:], on: page, action: "cancel")
+      #expect(end.location.hasPrefix(url + "?"))
+    }
+    try await app.set(["redirectUrls": ["myapp:/back"]])
+    #expect(try await app.loginPage(["redirectURL": "myapp:/back"]).status == 200)
+  }
+
+  @Test("a closed account ends with an error, and the way back can be bent")
+  func bent() async throws {
+    let app = try GoPayApp()
+    try await app.set(["closedAccounts": ["alice"]])
+    #expect(try await app.login().parameter("errorCode") == "account_closed")
+    try await app.set([
+      "closedAccounts": [], "loginReply": ["success": .null, "result": "success", "state": "x"],
+    ])
+    let end = try await app.login()
+    #expect(end.parameter("result") == "success")
+    #expect(end.parameter("success") == nil)
+    #expect(end.parameter("state") == "x")
+    #expect(end.parameter("authCode") != nil)
+  }
+
+  @Test("a form of another page, or an old one, leads nowhere")
+  func foreignForm() async throws {
+    let app = try GoPayApp()
+    let (one, two) = (try await app.loginPage(), try await app.loginPage())
+    let mixed = try await app.type(
+      ["transaction": try one.field("transaction"), "phone": GoPayApp.phone], on: two)
+    #expect(mixed.status == 400)
+    app.wait(900)
+    #expect(try await app.type(["phone": GoPayApp.phone], on: one).status == 400)
+    #expect(await app.workbench.outbox.messages().isEmpty)
+  }
+}
