@@ -1,0 +1,64 @@
+import Logging
+import NIOCore
+import NIOPosix
+import Testing
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherTestKit
+
+@testable import UsherDaemon
+
+/// A server on the loopback that says the same to everybody, and leaves the connection open.
+private final class Monologue: ChannelInboundHandler, Sendable {
+  typealias InboundIn = ByteBuffer
+
+  private let text: String
+
+  init(_ text: String) { self.text = text }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    context.writeAndFlush(NIOAny(ByteBuffer(string: text)), promise: nil)
+  }
+}
+
+@Suite("A call of a provider")
+struct ProviderHTTPTests {
+  private func outcome(of answer: String) async throws -> CallOutcome {
+    let group = MultiThreadedEventLoopGroup.singleton
+    let server = try await ServerBootstrap(group: group)
+      .childChannelInitializer { channel in
+        channel.pipeline.addHandler(Monologue(answer))
+      }
+      .bind(host: "127.0.0.1", port: 0).get()
+    let port = try #require(server.localAddress?.port)
+    let stage = try FlowStage()
+    let http = ProviderHTTP(
+      on: group, credentials: try Credentials(store: stage.store, handed: nil, world: stage.world),
+      health: ProviderHealth { _, _ in }, world: stage.world,
+      log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    var provider = try ProviderConfig.sample()
+    provider.http.requestTimeoutSeconds = 1
+    let outcome = await http.send(
+      OIDCCall.discovery(url: "http://127.0.0.1:\(port)/"), for: provider)
+    await http.shutdown()
+    try await server.close()
+    return outcome
+  }
+
+  @Test("an answer is read")
+  func answered() async throws {
+    let reply = HTTPReply(
+      status: 200, headers: ["content-length": "2"], body: Array("{}".utf8))
+    #expect(
+      try await outcome(of: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}") == .reply(reply))
+  }
+
+  @Test("an answer whose body never ends is given up when the request's time is over")
+  func endless() async throws {
+    let late = CallOutcome.unreachable(
+      message: "the provider did not answer in time", sent: true)
+    #expect(try await outcome(of: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{") == late)
+    #expect(try await outcome(of: "HTTP/1.1 200 OK\r\nContent-") == late)
+  }
+}

@@ -1,0 +1,130 @@
+import JSONRPC
+import Logging
+import NIOPosix
+import Synchronization
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+/// An account whose verdict is awaited, a provider that nobody answers for, and the daemon's parts
+/// that take its calls.
+final class VerdictStage: Sendable {
+  static let provider = ProviderName("gopay")
+
+  let stage: FlowStage
+  let provider: ProviderConfig
+  let watch: FollowUpWatch
+  let desk: CallbackDesk
+  private let http: ProviderHTTP
+  private let told = Mutex<[String]>([])
+
+  init() async throws {
+    stage = try FlowStage()
+    // Port 9 of the loopback: nobody is there.
+    let nobody = try ProviderURL(setting: "http://127.0.0.1:9")
+    var settings = GoPaySettings(clientID: "acme", merchantID: "merchant")
+    settings.identityBaseURL = nobody
+    settings.callbackListen = try LoopbackAddress(setting: "127.0.0.1:1")
+    settings.callbackCredential = "gopay-callback"
+    provider = ProviderConfig(name: Self.provider, settings: .gopay(settings))
+    var config = Config()
+    config.providers = [provider]
+    let providers = Providers(config)
+    let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    let health = ProviderHealth { _, _ in }
+    let credentials = try Credentials(store: stage.store, handed: nil, world: stage.world)
+    http = ProviderHTTP(
+      on: MultiThreadedEventLoopGroup.singleton, credentials: credentials, health: health,
+      world: stage.world, log: log)
+    let source = TokenSource(
+      world: stage.world, providers: providers, http: http,
+      metadata: MetadataCache(http: http, clock: stage.clock), health: health)
+    let refresher = Refresher(
+      world: stage.world, store: stage.store, book: stage.book, source: source,
+      events: stage.events, log: log)
+    watch = FollowUpWatch(
+      world: stage.world, store: stage.store, book: stage.book, providers: providers,
+      calls: AccountCalls(
+        world: stage.world, http: http, book: stage.book, refresher: refresher),
+      events: stage.events, log: log)
+    let engine = FlowEngine(
+      world: stage.world, store: stage.store, providers: providers, credentials: credentials,
+      accounts: stage.book, events: stage.events, runner: stage.runner)
+    desk = CallbackDesk(
+      credentials: credentials, engine: engine, book: stage.book, watch: watch,
+      world: stage.world, log: log)
+    _ = try await credentials.set(
+      CredentialSet(name: "gopay-callback", value: WireSecret(Secret("shared-value"))))
+    _ = stage.events.listen(since: nil) { [weak self] entry in
+      guard entry.event.topic == .kyc else { return }
+      self?.told.withLock { $0.append(entry.event.what) }
+    }
+  }
+
+  /// Where something was sent: connections do not close by themselves.
+  func close() async {
+    watch.stop()
+    await http.shutdown()
+  }
+
+  /// The events of topic `kyc` so far.
+  var news: [String] { told.withLock { $0 } }
+
+  /// An account with a submission of just now.
+  @discardableResult
+  func submit(
+    _ requestID: String = "req-1", submission: String = "sub-1", subject: String = "corr-1",
+    token: String? = "linking-token", owner: Owner = .anna
+  ) async throws -> AccountRecord {
+    let now = stage.clock.now()
+    let grant = AccountGrant(
+      subject: subject, label: subject,
+      attributes: [
+        "kyc": [
+          "requestId": .string(requestID), "submissionId": .string(submission),
+          "status": "SUBMITTED", "result": nil, "reasonCode": nil,
+          "submittedAt": .string(now.description), "updatedAt": .string(now.description),
+        ]
+      ],
+      tokens: token.map {
+        TokenSet(
+          accessToken: Sealed(Secret($0)), tokenType: "Bearer", expiresAt: nil, scope: "")
+      })
+    let update = try stage.book.update(grant, owner: owner, provider: Self.provider, at: now)
+    try await stage.store.commit(update.changes)
+    stage.book.install(update)
+    return update.record
+  }
+
+  func kyc(_ record: AccountRecord) -> JSONValue? {
+    stage.book.record(record.id)?.details.attributes["kyc"]
+  }
+
+  /// The account as a restarted daemon would find it.
+  func stored(_ record: AccountRecord) throws -> JSONValue? {
+    let row = try stage.store.loadAccounts().first { $0.id == record.id }
+    return try row.map { try AccountRecord($0, tokens: []) }?.details.attributes["kyc"]
+  }
+
+  func call(
+    _ authorization: String?, requestID: String = "req-1", submission: String = "sub-1",
+    status: String = "COMPLETED", result: String = "\"VALID\""
+  ) async throws -> CallbackOutcome {
+    let body = """
+      {"submissionId": "\(submission)", "partnerSessionId": "\(requestID)", \
+      "status": "\(status)", "result": \(result)}
+      """
+    guard let dialect = ProviderRegistry.callback(of: provider) else {
+      throw TestTrouble("the provider takes no calls")
+    }
+    return await desk.take(
+      .init(
+        authorization: authorization.map { Secret($0) }, body: Array(body.utf8),
+        provider: provider, dialect: dialect))
+  }
+}
