@@ -50,9 +50,7 @@ struct ProviderTests {
 
   @Test(
     "types that are not built yet are known by name",
-    arguments: [
-      "gopay", "freedomid", "bsa",
-    ])
+    arguments: ["freedomid", "bsa"])
   func laterTypes(type: String) {
     let text = "[[provider]]\nname = \"x\"\ntype = \"\(type)\"\nmerchant_id = \"m\"\n"
     #expect(

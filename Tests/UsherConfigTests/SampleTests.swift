@@ -74,18 +74,20 @@ struct SampleTests {
     #expect(try keys("provider", "paths", place: 1) == PaysafePaths.keys)
     #expect(try keys("provider", place: 2) == common + TruecallerSettings.keys)
     #expect(try keys("provider", "paths", place: 2) == TruecallerPaths.keys)
+    #expect(try keys("provider", place: 3) == common + GoPaySettings.keys)
+    #expect(try keys("provider", "paths", place: 3) == GoPayPaths.keys)
     #expect(try Set(keys("client")) == Set(ClientRule.keys))
     #expect(try keys("client", "match") == ClientMatch.keys)
   }
 
   @Test(
     "each provider in it has the default wherever there is one",
-    arguments: [(provider, 0), (wallet, 1), (phones, 2)])
+    arguments: [(provider, 0), (wallet, 1), (phones, 2), (identities, 3)])
   func providerDefaults(least: String, place: Int) throws {
     let least = try #require(load(least).providers.first).tomlTable
     let examples: Set = [
       "name", "issuer", "client_id", "base_url", "endpoints", "extra_authorize",
-      "app_key_credential", "app_link",
+      "app_key_credential", "app_link", "merchant_id",
     ]
     let shown = try table(["provider"], place)
     for entry in least.entries where !examples.contains(entry.key) {

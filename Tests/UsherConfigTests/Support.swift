@@ -31,6 +31,16 @@ let phones = """
 
   """
 
+/// A provider of the fourth type that is right, likewise.
+let identities = """
+  [[provider]]
+  name = "gopay"
+  type = "gopay"
+  client_id = "acme-sdk"
+  merchant_id = "acme"
+
+  """
+
 /// A rule that is right, to put one wrong thing into.
 func client(_ match: String, allow: String = "[\"*\"]", name: String = "till") -> String {
   "[[client]]\nname = \"\(name)\"\nmatch = \(match)\nallow = \(allow)\n"
@@ -69,6 +79,11 @@ func phonesProblem(_ line: String) -> String {
   message(problems(phones + line + "\n"))
 }
 
+/// What is wrong with one more line in a provider of identities, without place and key.
+func identityProblem(_ line: String) -> String {
+  message(problems(identities + line + "\n"))
+}
+
 /// The last part of `file:line:column: key: message`.
 func message(_ description: String) -> String {
   let parts = description.split(separator: ": ", maxSplits: 2, omittingEmptySubsequences: false)
@@ -90,6 +105,13 @@ func truecaller(_ config: Config) throws -> TruecallerSettings {
 
 func paysafe(_ config: Config) throws -> PaysafeSettings {
   guard case .paysafe(let settings) = try #require(config.providers.first).settings else {
+    throw ConfigError([])
+  }
+  return settings
+}
+
+func gopay(_ config: Config) throws -> GoPaySettings {
+  guard case .gopay(let settings) = try #require(config.providers.first).settings else {
     throw ConfigError([])
   }
   return settings

@@ -1,0 +1,205 @@
+import Testing
+import UsherConfig
+import UsherCore
+
+@Suite("Providers of type gopay")
+struct GoPayTests {
+  @Test("the least one needs; everything else has the vendor's value")
+  func least() throws {
+    let config = try load(identities)
+    let settings = try gopay(config)
+    #expect(settings == GoPaySettings(clientID: "acme-sdk", merchantID: "acme"))
+    #expect(config.providers.first?.settings.type == .gopay)
+    #expect(settings.exchange == .app)
+    #expect(settings.exchangeSeconds == 60)
+    #expect(settings.redirect == .loopback)
+    #expect(settings.callbackListen == nil)
+    #expect(settings.locale == .id)
+    #expect(settings.submissionType == "FULL_KYC")
+    #expect(settings.pollSeconds == 3)
+    #expect(settings.kycDays == 7)
+  }
+
+  @Test("a built-in address is what reading its text would give")
+  func builtIn() throws {
+    let settings = try gopay(load(identities))
+    let bases = [settings.snapBaseURL, settings.identityBaseURL, settings.captureBaseURL]
+    #expect(
+      bases.map(\.text) == [
+        "https://merchants.midtrans.com", "https://identity.midtrans.com",
+        "https://onekyc.ky.id.gopayapi.com",
+      ])
+    for url in bases { #expect(try ProviderURL(setting: url.text) == url) }
+  }
+
+  @Test("everything one can say is read")
+  func most() throws {
+    let settings = try gopay(
+      load(
+        identities + """
+          exchange = "snap"
+          exchange_seconds = 30
+          redirect = "http://127.0.0.1:8767/callback"
+          snap_base_url = "http://127.0.0.1:1/snap"
+          identity_base_url = "http://127.0.0.1:2"
+          capture_base_url = "http://127.0.0.1:3"
+          exchange_url = "https://backend.example.com/exchange?for=gopay"
+          exchange_credential = "backend"
+          private_key_credential = "key"
+          client_secret_credential = "secret"
+          channel_id = "95221"
+          callback_listen = "[::1]:8790"
+          callback_credential = "callback"
+          locale = "en"
+          submission_type = "KTP_SCAN"
+          poll_seconds = 1
+          kyc_days = 90
+          paths = { callback = "/gopay", submission = "/s/{submissionId}" }
+
+          """))
+    #expect(settings.exchange == .snap)
+    #expect(settings.exchangeSeconds == 30)
+    #expect(settings.snapBaseURL.port == 1)
+    #expect(settings.identityBaseURL.port == 2)
+    #expect(settings.captureBaseURL.port == 3)
+    #expect(settings.exchangeURL?.hasQuery == true)
+    #expect(settings.exchangeCredential == "backend")
+    #expect(settings.privateKeyCredential == "key")
+    #expect(settings.clientSecretCredential == "secret")
+    #expect(settings.callbackCredential == "callback")
+    #expect(settings.channelID == "95221")
+    #expect(settings.callbackListen?.host == "::1")
+    #expect(settings.locale == .en)
+    #expect(settings.submissionType == "KTP_SCAN")
+    #expect(settings.pollSeconds == 1)
+    #expect(settings.kycDays == 90)
+    #expect(settings.paths.callback.text == "/gopay")
+    guard case .fixed(let redirect) = settings.redirect else {
+      return #expect(Bool(false), "not fixed")
+    }
+    #expect(redirect.port == 8767)
+  }
+
+  @Test("client id and merchant must be there")
+  func missing() {
+    #expect(
+      problems("[[provider]]\nname = \"x\"\ntype = \"gopay\"\n") == """
+        usherd.toml:1:1: provider[0].client_id: is missing
+        usherd.toml:1:1: provider[0].merchant_id: is missing
+        """)
+  }
+
+  @Test("each mode of exchange says what it cannot do without, all at once")
+  func needs() {
+    #expect(
+      problems(identities + "exchange = \"snap\"\n") == """
+        usherd.toml:6:12: provider[0].exchange: "snap" needs private_key_credential
+        usherd.toml:6:12: provider[0].exchange: "snap" needs client_secret_credential
+        usherd.toml:6:12: provider[0].exchange: "snap" needs channel_id
+        """)
+    #expect(identityProblem("exchange = \"backend\"") == "\"backend\" needs exchange_url")
+    #expect(
+      identityProblem("exchange = \"backend\"\nexchange_url = \"https://x.example\"").isEmpty)
+    #expect(
+      identityProblem(
+        """
+        exchange = "snap"
+        private_key_credential = "k"
+        client_secret_credential = "s"
+        """) == "\"snap\" needs channel_id")
+  }
+
+  @Test("no secret belongs into the file, and none is repeated")
+  func secrets() {
+    for key in ["client_secret", "private_key", "callback_value"] {
+      let found = problems(identities + "\(key) = \"hunter2\"\n")
+      #expect(found.hasPrefix("usherd.toml:6:1: provider[0].\(key): "))
+      #expect(!found.contains("hunter2"))
+    }
+  }
+
+  @Test(
+    "what a setting may be",
+    arguments: [
+      ("exchange = \"app\"", true), ("exchange = \"daemon\"", false),
+      ("exchange_seconds = 5", true), ("exchange_seconds = 600", true),
+      ("exchange_seconds = 4", false), ("exchange_seconds = 601", false),
+      ("redirect = \"http://127.0.0.1:1/x\"", true), ("redirect = \"https://x.example\"", false),
+      ("snap_base_url = \"https://x.example/\"", false),
+      ("snap_base_url = \"http://x.example\"", false),
+      ("identity_base_url = \"https://x.example?x\"", false),
+      ("identity_base_url = \"http://[::1]:1\"", true),
+      ("capture_base_url = \"x.example\"", false), ("capture_base_url = \"https://x/y\"", true),
+      ("exchange_url = \"http://x.example/\"", false),
+      ("exchange_url = \"https://x.example/?a\"", true),
+      ("channel_id = \"\"", false), ("channel_id = \"9 5\"", false),
+      ("locale = \"id\"", true), ("locale = \"de\"", false), ("locale = \"ID\"", false),
+      ("submission_type = \"\"", false), ("submission_type = \"A&b=c\"", false),
+      ("poll_seconds = 0", false), ("poll_seconds = 60", true), ("poll_seconds = 61", false),
+      ("kyc_days = 0", false), ("kyc_days = 1", true), ("kyc_days = 91", false),
+      ("paths = { binding = \"/b\" }", true), ("paths = { binding = \"b\" }", false),
+      ("paths = { unbinding = \"/b/{x}\" }", false), ("paths = { auth_code = \"/a?b\" }", false),
+      ("paths = { b2b_token = \"https://x.example/t\" }", true),
+      ("paths = { submission = \"/s\" }", false),
+      ("paths = { submission = \"/{submissionId}/{submissionId}\" }", false),
+      ("paths = { submission = \"https://x.example/{submissionId}\" }", true),
+      ("paths = { callback = \"https://x.example/c\" }", false),
+      ("paths = { callback = \"/c/{id}\" }", false), ("paths = { token = \"/t\" }", false),
+    ])
+  func settings(line: String, isFit: Bool) {
+    #expect(identityProblem(line).isEmpty == isFit, "\(identityProblem(line))")
+  }
+
+  @Test(
+    "ids are printable and without spaces, in up to 256 characters",
+    arguments: ["", "a b", "a\\u0007", "ä", String(repeating: "x", count: 257)])
+  func ids(text: String) {
+    for (key, value) in [("client_id", "acme-sdk"), ("merchant_id", "acme")] {
+      let changed = identities.replacing("\(key) = \"\(value)\"", with: "\(key) = \"\(text)\"")
+      #expect(message(problems(changed)) == "must be printable ASCII without spaces")
+    }
+  }
+
+  @Test(
+    "a credential's name is one",
+    arguments: [
+      "exchange_credential", "private_key_credential", "client_secret_credential",
+      "callback_credential",
+    ])
+  func credential(key: String) {
+    #expect(identityProblem("\(key) = \"a.b_c-1\"").isEmpty)
+    let found = identityProblem("\(key) = \"../key\"")
+    #expect(found.hasPrefix("must be a credential's name"))
+  }
+}
+
+@Suite("Where the daemon listens for others")
+struct LoopbackAddressTests {
+  @Test(
+    "is an address of this machine's loopback and a port",
+    arguments: [
+      ("127.0.0.1:8790", "127.0.0.1", 8790), ("127.9.9.9:1", "127.9.9.9", 1),
+      ("[::1]:65535", "::1", 65_535),
+    ])
+  func loopback(text: String, host: String, port: Int) throws {
+    let address = try LoopbackAddress(setting: text)
+    #expect(address.host == host)
+    #expect(address.port == port)
+    #expect(address.settingText == text)
+  }
+
+  @Test(
+    "is nothing else",
+    arguments: [
+      "", "8790", ":8790", "127.0.0.1", "127.0.0.1:", "127.0.0.1:0", "127.0.0.1:65536",
+      "127.0.0.1:+80", "127.0.0.1: 80", "127.0.0.1:80/", "127.0.0.1:80/x", "127.0.0.1:80?x",
+      "127.0.0.1:80#x", "http://127.0.0.1:80", "u@127.0.0.1:80", "localhost:80", "0.0.0.0:80",
+      "192.168.1.1:80", "127.1:80", "127.0.0.256:80", "[::]:80", "[::1]", "::1:80",
+      "[::ffff:127.0.0.1]:80", "example.com:80", "/run/usherd/callback.sock",
+    ])
+  func other(text: String) {
+    #expect(
+      identityProblem("callback_listen = \"\(text)\"")
+        == "must be \"127.0.0.1:PORT\" or \"[::1]:PORT\"")
+  }
+}
