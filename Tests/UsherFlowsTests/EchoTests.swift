@@ -41,6 +41,23 @@ struct EchoTests {
     #expect(said("SplxlOBeZQ is old", to: request("code=SplxlOBeZQ"), status: 200) == "… is old")
   }
 
+  @Test(
+    "is found in every header that proves who asks, with a scheme or without",
+    arguments: [
+      "authorization", "Authorization-Customer", "X-SIGNATURE", "x-onekyc-token", "appKey",
+    ])
+  func headers(name: String) {
+    for value in ["linking-secret", "Bearer linking-secret"] {
+      let sent = HTTPRequest(
+        method: .get, url: "https://id.example.com/", headers: [.init(name, Secret(value))])
+      #expect(said("linking-secret is unknown", to: sent) == "… is unknown")
+    }
+    let harmless = HTTPRequest(
+      method: .get, url: "https://id.example.com/",
+      headers: [.init("x-merchant-id", Secret("merchant-1"))])
+    #expect(said("merchant-1 is unknown", to: harmless) == "merchant-1 is unknown")
+  }
+
   @Test("is the only answer that is touched")
   func granted() {
     let answer = reply(["refresh_token": "tGzv3JOkF0XG5Qx2"])

@@ -32,6 +32,11 @@ enum SNAPSignature {
   ) -> String {
     let digest = SHA256.hash(data: Array(body.revealed().utf8)).map(Self.hex).joined()
     let text = "\(method):\(path):\(accessToken.revealed()):\(digest):\(timestamp)"
+    return code(of: text, clientSecret: clientSecret)
+  }
+
+  /// HMAC-SHA512 of what is put together so, in Base64.
+  static func code(of text: String, clientSecret: Secret) -> String {
     let key = SymmetricKey(data: Array(clientSecret.revealed().utf8))
     let code = HMAC<SHA512>.authenticationCode(for: Array(text.utf8), using: key)
     return Data(code).base64EncodedString()

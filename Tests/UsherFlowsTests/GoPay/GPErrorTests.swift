@@ -1,0 +1,145 @@
+import FoundationEssentials
+import Testing
+import UsherAPI
+import UsherCore
+
+@testable import UsherFlows
+
+/// The SDK's numbers, held against the documentation's table of ends.
+@Suite("GPE-2201 to GPE-2215")
+struct GPErrorTests {
+  private struct Row {
+    let meaning: String
+    let reasons: Set<String>
+    let isRetryable: Bool
+  }
+
+  /// By their number.
+  private func rows() throws -> [Int: Row] {
+    let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent().deletingLastPathComponent()
+    let path = root.appending(path: "Sources/UsherDaemon/Usher.docc/Providers/GoPay.md").path
+    let page = try String(contentsOfFile: path, encoding: .utf8)
+    var rows: [Int: Row] = [:]
+    for line in page.split(separator: "\n") where line.hasPrefix("| 22") {
+      let cells = line.split(separator: "|").map { $0.split(separator: " ").joined(separator: " ") }
+      guard cells.count == 5, let number = Int(cells[0]) else { continue }
+      let reasons = cells[2].split { "`, ".contains($0) }.map { String($0) }
+      rows[number] = Row(meaning: cells[1], reasons: Set(reasons), isRetryable: cells[3] == "yes")
+    }
+    return rows
+  }
+
+  @Test("are all there, as the documentation says", arguments: GPError.allCases)
+  func table(error: GPError) throws {
+    let rows = try rows()
+    #expect(rows.count == GPError.allCases.count)
+    let row = try #require(rows[error.rawValue])
+    #expect(error.title.lowercased() == row.meaning.lowercased())
+    #expect(error.isRetryable == row.isRetryable)
+    #expect(row.reasons.contains(error.reason.rawValue))
+    let failure = Failure.gopay(error, "why", gopayName)
+    #expect(failure.provider?.code == "GPE-\(error.rawValue)")
+    #expect(failure.provider?.title == error.title)
+    #expect(failure.title == error.title)
+    #expect(failure.message == "why")
+    #expect(failure.retryable == row.isRetryable)
+  }
+
+  @Test("a failed exchange has its reason in the message, cleaned")
+  func exchange() {
+    let failure = Failure.exchangeFailed("no\u{1B}[0m such\nuser", gopayName)
+    #expect(failure.message == "no[0m such user")
+    #expect(failure.provider?.message == "no[0m such user")
+    #expect(failure.provider?.code == "GPE-2208")
+    #expect(Failure.exchangeFailed(" \n", gopayName).provider?.message == nil)
+    #expect(!Failure.exchangeFailed("", gopayName).message.isEmpty)
+  }
+
+  @Test("a log-in that was given up is not one that went wrong")
+  func logIn() {
+    for error in ["abort", "access_denied"] {
+      let failure = Failure.logIn(RedirectAnswer(error: error), gopayName)
+      #expect(failure.provider == GPError.cancelled.word(gopayName, code: error))
+      #expect(failure.reason == .denied)
+    }
+    let answer = RedirectAnswer(error: "failure", errorDescription: "locked")
+    let failure = Failure.logIn(answer, gopayName)
+    #expect(failure.provider?.code == "GPE-2205")
+    #expect(failure.provider?.error == "failure")
+    #expect(failure.message == "locked")
+  }
+
+  @Test("what cannot be read ends as the API's error, by another reason")
+  func unusable() {
+    let failure = Failure.unusable(gopay: "garbage", gopayName)
+    #expect(failure.provider?.code == "GPE-2215")
+    #expect(failure.reason == .providerProtocolError)
+  }
+}
+
+@Suite("A redirect of GoPay's log-in")
+struct GoPayRedirectTests {
+  private let state = Secret("00112233445566778899aabbccddeeff")
+
+  private func read(_ query: String, state: Secret? = nil) -> RedirectReading {
+    RedirectReading(
+      query: query + "&state=00112233445566778899aabbccddeeff", state: state ?? self.state,
+      form: .gopay)
+  }
+
+  @Test("brings a code, in both of the vendor's ways")
+  func code() {
+    let ours = RedirectReading.ours(RedirectAnswer(code: Secret("c/1")))
+    for query in [
+      "authCode=c%2F1&success=true", "authCode=c%2F1&result=success",
+      "authCode=c%2F1&result=success&success=true", "authCode=c%2F1",
+    ] {
+      #expect(read(query) == ours)
+    }
+  }
+
+  @Test(
+    "says why there is none",
+    arguments: [
+      ("errorCode=access_denied&errorDesc=No%1B", "access_denied", "No"),
+      ("result=abort", "abort", nil), ("result=failure&authCode=", "failure", nil),
+      ("success=false", "failure", nil), ("success=", "failure", nil),
+      ("errorCode=E1&result=failure", "E1", nil), ("result=success&success=false", "failure", nil),
+    ] as [(String, String, String?)])
+  func error(query: String, error: String, description: String?) {
+    guard case .ours(let answer) = read(query) else { return #expect(Bool(false), "not ours") }
+    #expect(answer.error == error)
+    #expect(answer.errorDescription == description)
+  }
+
+  @Test("of OAuth's names says nothing here, nor these there")
+  func names() {
+    #expect(read("code=c&error=access_denied") == .ours(RedirectAnswer()))
+    let oauth = RedirectReading(
+      query: "authCode=c&errorCode=e&state=s", state: Secret("s"), form: .oauth)
+    #expect(oauth == .ours(RedirectAnswer()))
+  }
+
+  @Test("with another state, or with none, is not ours")
+  func notOurs() {
+    #expect(read("authCode=c", state: Secret("00112233445566778899aabbccddeefe")) == .notOurs)
+    let none = RedirectReading(query: "authCode=c&success=true", state: state, form: .gopay)
+    #expect(none == .notOurs)
+  }
+
+  @Test("with a parameter twice is refused")
+  func twice() {
+    guard case .refused = read("authCode=c&authCode=d") else {
+      return #expect(Bool(false), "not refused")
+    }
+  }
+
+  @Test("is pasted whole")
+  func pasted() {
+    let uri = "http://127.0.0.1:8767/callback"
+    let url = Secret(uri + "?authCode=c&success=true&state=00112233445566778899aabbccddeeff")
+    let reading = RedirectReading(pasted: url, redirectURI: uri, state: state, form: .gopay)
+    #expect(reading == .ours(RedirectAnswer(code: Secret("c"))))
+  }
+}

@@ -1,0 +1,307 @@
+import JSONRPC
+import Testing
+import UsherConfig
+import UsherCore
+
+@testable import UsherFlows
+
+@Suite("A call to GoPay")
+struct GoPayCallTests {
+  private static let link = Secret("linking-secret")
+  private static let code = Secret("auth-code-secret")
+  private static let account = LinkingToken.account(AccountID("acc_1"))
+  private static let session = CaptureSession(
+    id: "0d2c1f7e-0000-4000-8000-000000000001", requestID: "req-1", locale: .id)
+  private let credentials = [
+    "key": PartnerKeys.good, "secret": Secret("client-secret"), "backend": Secret("backend-secret"),
+  ]
+
+  private func render(
+    _ call: any ProviderCall, accessToken: Secret? = nil,
+    clientToken: Secret? = Secret("client-token"), credentials: [String: Secret]? = nil,
+    _ change: (inout GoPaySettings) throws -> Void = { _ in }
+  ) throws -> HTTPRequest {
+    try call.render(
+      RenderContext(
+        provider: try gopay(.snap, change), credential: nil,
+        credentials: credentials ?? self.credentials, accessToken: accessToken,
+        clientToken: clientToken, moment: moment()))
+  }
+
+  private func headers(_ request: HTTPRequest) -> [String: String] {
+    Dictionary(request.headers.map { ($0.name, $0.value.revealed()) }) { "\($0) and \($1)" }
+  }
+
+  private func body(_ request: HTTPRequest) throws -> JSONValue? {
+    try request.body.map { try JSONValue(parsing: $0.revealed()) }
+  }
+
+  private let accept = ["Accept": "application/json"]
+  private let typed = ["Content-Type": "application/json"]
+  private let identity = [
+    "Accept": "application/json", "x-merchant-id": "merchant-1", "request-id": "req-1",
+    "correlation-id": "req-1",
+  ]
+  private let authorized = ["authorization": "linking-secret"]
+
+  @Test("gets an auth code for a linking token, which goes without Bearer (traps 6 and 7)")
+  func authCode() throws {
+    let calls: [(LinkingToken, Secret?)] = [(.token(Self.link), nil), (Self.account, Self.link)]
+    for (link, held) in calls {
+      let request = try render(
+        GoPayCall.authCode(link, correlationID: "corr-1", requestID: "req-1"), accessToken: held)
+      #expect(request.method == .post)
+      #expect(request.url == "https://identity.midtrans.com/gopay-id/sdk/v1/auth-code")
+      #expect(headers(request) == identity.merging(typed) { $1 }.merging(authorized) { $1 })
+      #expect(try body(request) == ["clientId": "acme-sdk", "userCorrelationId": "corr-1"])
+    }
+  }
+
+  @Test("gets a token for the capture, by a log-in's code or by a linking token")
+  func captureToken() throws {
+    let session = try render(GoPayCall.sessionToken(code: Self.code, requestID: "req-1"))
+    #expect(session.method == .post)
+    #expect(session.url == "https://identity.midtrans.com/gopay-id/sdk/v1/token")
+    #expect(headers(session) == identity.merging(typed) { $1 })
+    #expect(try body(session) == ["clientId": "acme-sdk", "authCode": "auth-code-secret"])
+    for (link, held) in [(LinkingToken.token(Self.link), nil), (Self.account, Self.link)] {
+      let request = try render(
+        GoPayCall.temporaryToken(link, requestID: "req-1"), accessToken: held)
+      #expect(request.method == .get)
+      #expect(
+        request.url
+          == "https://identity.midtrans.com/forward/gopay-id/identity/v1/gopay-id/token")
+      #expect(headers(request) == identity.merging(authorized) { $1 })
+      #expect(request.body == nil)
+    }
+  }
+
+  @Test("asks how the person's submission stands")
+  func current() throws {
+    for (link, held) in [(LinkingToken.token(Self.link), nil), (Self.account, Self.link)] {
+      let request = try render(
+        GoPayCall.currentSubmission(link, requestID: "req-1"), accessToken: held)
+      #expect(request.method == .get)
+      #expect(
+        request.url == "https://identity.midtrans.com/forward/gopay-id/kyc/inbound/v1"
+          + "/users/submissions/current")
+      #expect(headers(request) == identity.merging(authorized) { $1 })
+      #expect(request.body == nil)
+    }
+  }
+
+  @Test("is about an account where that supplies the linking token, and not made without one")
+  func account() {
+    let calls: [GoPayCall] = [
+      .authCode(Self.account, correlationID: "corr-1", requestID: "req-1"),
+      .temporaryToken(Self.account, requestID: "req-1"),
+      .currentSubmission(Self.account, requestID: "req-1"),
+    ]
+    for call in calls {
+      #expect(call.account == AccountID("acc_1"))
+      #expect(throws: UsherError.self) { try render(call) }
+    }
+    #expect(GoPayCall.temporaryToken(.token(Self.link), requestID: "req-1").account == nil)
+  }
+
+  @Test("asks for the capture page, and how the capture stands")
+  func capture() throws {
+    let own = [
+      "x-merchant-id": "merchant-1", "x-onekyc-token": "capture-secret",
+      "x-sdk-session-id": "0d2c1f7e-0000-4000-8000-000000000001", "x-partner-session-id": "req-1",
+    ]
+    let token = Secret("capture-secret")
+    let page = try render(GoPayCall.capture(Self.session, token: token))
+    #expect(page.method == .get)
+    #expect(
+      page.url == "https://onekyc.ky.id.gopayapi.com/coe/v1/submissions/urls"
+        + "?submissionType=FULL_KYC&lang=id")
+    #expect(headers(page) == accept.merging(own) { $1 })
+    var session = Self.session
+    session.returnURL = "https://app.example.com/done?x=1&y"
+    session.locale = .en
+    #expect(
+      try render(GoPayCall.capture(session, token: token)).url
+        == "https://onekyc.ky.id.gopayapi.com/coe/v1/submissions/urls?submissionType=FULL_KYC"
+        + "&lang=en&returnUrl=https%3A%2F%2Fapp.example.com%2Fdone%3Fx%3D1%26y")
+    let standing = try render(GoPayCall.submission(id: "a/../b?c", session, token: token))
+    #expect(standing.method == .get)
+    #expect(
+      standing.url == "https://onekyc.ky.id.gopayapi.com/coe/v1/submissions/a%2F..%2Fb%3Fc")
+    #expect(headers(standing) == accept.merging(own) { $1 })
+    #expect(page.body == nil && standing.body == nil)
+  }
+
+  @Test("has a code redeemed by the partner's backend")
+  func exchange() throws {
+    let call = GoPayCall.exchange(code: Self.code, correlationID: "corr-1", requestID: "req-1")
+    let plain = try render(call)
+    #expect(plain.method == .post)
+    #expect(plain.url == "https://backend.acme.example.com/exchange")
+    #expect(headers(plain) == accept.merging(typed) { $1 })
+    #expect(
+      try body(plain) == [
+        "authCode": "auth-code-secret", "requestId": "req-1", "userCorrelationId": "corr-1",
+      ])
+    let proved = try render(call) { $0.exchangeCredential = "backend" }
+    let proof = ["Authorization": "Bearer backend-secret"]
+    #expect(headers(proved) == accept.merging(typed) { $1 }.merging(proof) { $1 })
+    let unset = #expect(throws: UsherError.self) {
+      try render(call) { $0.exchangeCredential = "other" }
+    }
+    #expect(
+      unset?.message
+        == "credential other of provider gopay is not set: usherctl credential set other")
+    #expect(throws: UsherError.self) { try render(call) { $0.exchangeURL = nil } }
+  }
+
+  @Test("asks SNAP for the client token, signed with the key")
+  func clientToken() throws {
+    let request = try render(SNAPToken())
+    #expect(request.method == .post)
+    #expect(request.url == "https://merchants.midtrans.com/v1.0/access-token/b2b")
+    #expect(request.body?.revealed() == #"{"grantType":"client_credentials"}"#)
+    #expect(
+      headers(request)
+        == accept.merging(typed) { $1 }.merging([
+          "X-CLIENT-KEY": "acme-sdk", "X-TIMESTAMP": "2027-01-15T15:00:00+07:00",
+          "X-SIGNATURE": OpenSSL.signature,
+        ]) { $1 })
+    let short = #expect(throws: UsherError.self) {
+      try render(SNAPToken(), credentials: ["key": PartnerKeys.short])
+    }
+    #expect(
+      short?.message
+        == "credential key is not a PEM text with an RSA key of 2048 bits or more")
+    let unset = #expect(throws: UsherError.self) { try render(SNAPToken(), credentials: [:]) }
+    #expect(unset?.message.contains("usherctl credential set key") == true)
+  }
+
+  private func snap(_ request: HTTPRequest, path: String, externalID: String) -> [String: String] {
+    let signature = SNAPSignature.symmetric(
+      method: "POST", path: path, accessToken: Secret("client-token"),
+      body: request.body ?? Secret(""), timestamp: "2027-01-15T15:00:00+07:00",
+      clientSecret: Secret("client-secret"))
+    return accept.merging(typed) { $1 }.merging([
+      "Authorization": "Bearer client-token", "X-TIMESTAMP": "2027-01-15T15:00:00+07:00",
+      "X-SIGNATURE": signature, "X-PARTNER-ID": "acme-sdk", "X-EXTERNAL-ID": externalID,
+      "CHANNEL-ID": "95221",
+    ]) { $1 }
+  }
+
+  @Test("binds an account by SNAP: what is sent is minified, and is what was signed")
+  func binding() throws {
+    let call = GoPayCall.binding(code: Self.code, device: device, externalID: "0123")
+    let path = "/v1.0/registration-account-binding"
+    let request = try render(call)
+    #expect(request.method == .post)
+    #expect(request.url == "https://merchants.midtrans.com" + path)
+    #expect(headers(request) == snap(request, path: path, externalID: "0123"))
+    #expect(
+      try body(request) == [
+        "merchantId": "merchant-1", "authCode": "auth-code-secret",
+        "grantType": "AUTHORIZATION_CODE",
+      ])
+    #expect(request.body?.revealed().contains { $0.isWhitespace } == false)
+    #expect(call.clientToken is SNAPToken)
+  }
+
+  @Test("signs the path of the request line, whatever the base is")
+  func path() throws {
+    let call = GoPayCall.binding(code: Self.code, device: device, externalID: "1")
+    let base = try ProviderURL(setting: "http://127.0.0.1:8080/gopay")
+    let local = try render(call) { $0.snapBaseURL = base }
+    #expect(
+      headers(local)
+        == snap(local, path: "/gopay/v1.0/registration-account-binding", externalID: "1"))
+    let whole = try render(call) {
+      $0.paths.binding = try ProviderPath(setting: "https://x.example/bind")
+    }
+    #expect(whole.url == "https://x.example/bind")
+    #expect(headers(whole) == snap(whole, path: "/bind", externalID: "1"))
+  }
+
+  @Test("unbinds an account by SNAP, with Bearer before the linking token (trap 6)")
+  func unbinding() throws {
+    let path = "/v1.0/registration-account-unbinding"
+    let own = [
+      "Authorization-Customer": "Bearer linking-secret", "X-DEVICE-ID": device,
+    ]
+    let call = GoPayCall.unbinding(token: Self.link, device: device, externalID: "0123")
+    let request = try render(call)
+    #expect(request.method == .post)
+    #expect(request.url == "https://merchants.midtrans.com" + path)
+    #expect(request.body?.revealed() == #"{"merchantId":"merchant-1"}"#)
+    #expect(
+      headers(request) == snap(request, path: path, externalID: "0123").merging(own) { $1 })
+    // As another program reckons it.
+    #expect(
+      headers(request)["X-SIGNATURE"] == "Pt/1MUJKVS9ddfsCsfOmyasE0FEw045ZWtamPX8rZrV8Js3/4oIn"
+        + "G5VcA/Nr70xQQ+xOZjAOBz7YhstV2aWu9w==")
+    #expect(call.clientToken is SNAPToken)
+    let drawn = try render(GoPayCall.unbinding(token: Self.link, device: device))
+    // 1, 2, … 16 of the moment's bytes.
+    #expect(headers(drawn)["X-EXTERNAL-ID"] == "73755198158349044581307228491536")
+  }
+
+  @Test("of SNAP is not made without client token or secret")
+  func noToken() {
+    let call = GoPayCall.binding(code: Self.code, device: device, externalID: "1")
+    #expect(throws: UsherError.self) { try render(call, clientToken: nil) }
+    let unset = #expect(throws: UsherError.self) { try render(call, credentials: [:]) }
+    #expect(unset?.message.contains("usherctl credential set secret") == true)
+  }
+
+  /// Every call, with the secrets that it is made of.
+  private static let all: [GoPayCall] = [
+    .authCode(.token(link), correlationID: "corr-1", requestID: "req-1"),
+    .exchange(code: code, correlationID: "corr-1", requestID: "req-1"),
+    .binding(code: code, device: device, externalID: "1"),
+    .unbinding(token: link, device: device), .sessionToken(code: code, requestID: "req-1"),
+    .temporaryToken(.token(link), requestID: "req-1"),
+    .capture(session, token: Secret("capture-secret")),
+    .submission(id: "sub-1", session, token: Secret("capture-secret")),
+    .currentSubmission(.token(link), requestID: "req-1"),
+  ]
+
+  @Test("has no client token but SNAP's two, and a name of its own", arguments: all)
+  func names(call: GoPayCall) {
+    #expect((call.clientToken != nil) == ["binding", "unbinding"].contains(call.name))
+    #expect(Set(Self.all.map(\.name)).count == Self.all.count)
+  }
+
+  @Test("prints no secret", arguments: all)
+  func secrecy(call: GoPayCall) throws {
+    var dumped = "\(call) \(String(reflecting: call))"
+    dump(call, to: &dumped)
+    dump(try render(call) { $0.exchangeCredential = "backend" }, to: &dumped)
+    let own = ["linking-secret", "auth-code-secret", "capture-secret", "backend-secret"]
+    for secret in own + ["client-token", "client-secret"] { #expect(!dumped.contains(secret)) }
+  }
+
+  @Test("tells nobody its secrets, though the answer repeats them", arguments: all)
+  func echoes(call: GoPayCall) throws {
+    let request = try render(call) { $0.exchangeCredential = "backend" }
+    let sent = ["linking-secret", "auth-code-secret", "capture-secret", "backend-secret"]
+      .filter { secret in
+        request.headers.contains { $0.value.revealed().hasSuffix(secret) }
+          || request.body?.revealed().contains(secret) == true
+      }
+    #expect(!sent.isEmpty)
+    let signature = request.headers.first { $0.name == "X-SIGNATURE" }?.value.revealed()
+    for secret in sent + [signature].compactMap(\.self) {
+      let said = JSONValue.string("\(secret) is unknown")
+      let refusals: [(JSONValue, Int)] = [
+        (["responseMessage": said], 401),
+        (["responseCode": "4010700", "responseMessage": said], 200),
+        (["success": false, "errors": [["code": 1401, "cause": said]]], 200),
+        (["success": true, "data": ["status": "FAILED", "error": "API", "message": said]], 200),
+        (["reason": said], 200), (["reason": said], 500),
+      ]
+      for (refusal, status) in refusals {
+        let told = reply(refusal, status: status).withoutEchoes(of: request)
+        #expect(!String(decoding: told.body, as: UTF8.self).contains(secret))
+      }
+    }
+  }
+}

@@ -1,0 +1,202 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherCore
+
+@testable import UsherFlows
+
+@Suite("What a yes of GoPay's brings")
+struct GoPayDataTests {
+  private func data(_ members: [String: JSONValue]) -> GoPayData { GoPayData(members: members) }
+
+  /// What no header can carry.
+  private static let unfit: [JSONValue?] = [
+    nil, .null, "", "a b", "a\n", "\u{7F}", "ä", 7, true, ["t"], ["t": "t"],
+  ]
+
+  @Test("is a code or a token that a header can carry")
+  func tokens() throws {
+    let longest = String(repeating: "x", count: 4096)
+    #expect(try data(["authCode": "c/+~="]).authCode() == Secret("c/+~="))
+    #expect(try data(["authCode": .string(longest)]).authCode() == Secret(longest))
+    #expect(
+      try data(["accessTokenInfo": ["accessToken": "t"]]).linkingToken() == Secret("t"))
+    let token = String(repeating: "x", count: 16_384)
+    #expect(try data(["token": .string(token)]).captureToken() == Secret(token))
+  }
+
+  @Test("is nothing where it is no token", arguments: unfit)
+  func noTokens(value: JSONValue?) {
+    #expect(throws: UnusableReply.self) { try data(["authCode": value ?? .null]).authCode() }
+    #expect(throws: UnusableReply.self) { try data(["token": value ?? .null]).captureToken() }
+    #expect(throws: UnusableReply.self) {
+      try data(["accessTokenInfo": ["accessToken": value ?? .null]]).linkingToken()
+    }
+    #expect(throws: UnusableReply.self) { try data(["accessTokenInfo": value ?? 7]).linkingToken() }
+  }
+
+  @Test("is nothing where it is absent or too long")
+  func tooLong() {
+    let long = JSONValue.string(String(repeating: "x", count: 4097))
+    #expect(throws: UnusableReply.self) { try data([:]).authCode() }
+    #expect(throws: UnusableReply.self) { try data(["authCode": long]).authCode() }
+    #expect(throws: UnusableReply.self) {
+      try data(["accessTokenInfo": ["accessToken": long]]).linkingToken()
+    }
+    let longer = JSONValue.string(String(repeating: "x", count: 16_385))
+    #expect(throws: UnusableReply.self) { try data(["token": longer]).captureToken() }
+  }
+
+  @Test("is who a code was exchanged for, with or without a linking token")
+  func exchanged() throws {
+    #expect(
+      try data(["userCorrelationId": "corr-1"]).exchanged()
+        == GoPayExchanged(correlationID: "corr-1", token: nil))
+    #expect(
+      try data(["userCorrelationId": "corr-1", "token": nil, "reason": nil]).exchanged()
+        == GoPayExchanged(correlationID: "corr-1", token: nil))
+    #expect(
+      try data(["userCorrelationId": "", "token": "t"]).exchanged()
+        == GoPayExchanged(correlationID: "", token: Secret("t")))
+  }
+
+  @Test(
+    "is no exchange in another shape",
+    arguments: [
+      [:], ["userCorrelationId": nil], ["userCorrelationId": 5678],
+      ["userCorrelationId": "c", "token": "a b"], ["userCorrelationId": "c", "token": 7],
+      ["userCorrelationId": "c", "token": ""], ["userCorrelationId": "c", "reason": 7],
+      ["success": ["userCorrelationId": "c"]],
+    ] as [[String: JSONValue]])
+  func notExchanged(members: [String: JSONValue]) {
+    #expect(throws: UnusableReply.self) { try data(members).exchanged() }
+  }
+
+  @Test(
+    "is a page that a browser may open",
+    arguments: [
+      "https://onekyc.example.com/c/1?session=1", "http://127.0.0.1:8080/c",
+      "http://localhost/c", "https://x.example/#/capture",
+    ])
+  func page(url: String) throws {
+    let page = try data([
+      "submissionId": "sub-1", "url": .string(url), "expiresAt": "2027-01-15T08:10:00Z",
+    ]).capturePage()
+    #expect(
+      page
+        == CapturePage(submissionID: "sub-1", url: url, expiresAt: now + .seconds(600)))
+    let bare = try data(["submissionId": "sub-1", "url": .string(url), "expiresAt": "soon"])
+      .capturePage()
+    #expect(bare.expiresAt == nil)
+  }
+
+  @Test(
+    "is no page elsewhere",
+    arguments: [
+      "", "http://onekyc.example.com/", "javascript:alert(1)", "file:///etc/passwd",
+      "//x.example/", "https://", "https://u:p@x.example/", "https://x.example/ a",
+      "https://x.example/\u{1B}[0m", "https://x.example/#\u{1B}", "https://x.example/ä",
+      "https://x.example/\"", "https://x.example/#" + String(repeating: "x", count: 4096),
+    ])
+  func noPage(url: String) {
+    #expect(throws: UnusableReply.self) {
+      try data(["submissionId": "sub-1", "url": .string(url)]).capturePage()
+    }
+  }
+
+  private static let noIDs: [JSONValue] = [
+    nil, "", "a b", "ä", 7, .string(String(repeating: "x", count: 257)),
+  ]
+
+  @Test("has an id that a URL and a header can carry", arguments: noIDs)
+  func ids(value: JSONValue) {
+    #expect(throws: UnusableReply.self) {
+      try data(["submissionId": value, "url": "https://x.example/"]).capturePage()
+    }
+    #expect(throws: UnusableReply.self) {
+      try data(["submissionId": value, "status": "CREATED"]).capture("sub-1")
+    }
+    #expect(throws: UnusableReply.self) {
+      try KYCStanding(data(["submissionId": value, "status": "INITIATED"]))
+    }
+  }
+
+  @Test("is how a capture stands, and of no other submission")
+  func capture() throws {
+    #expect(try data(["submissionId": "s", "status": "CREATED"]).capture("s") == .created)
+    #expect(try data(["submissionId": "s", "status": "SUBMITTED"]).capture("s") == .submitted)
+    #expect(throws: UnusableReply.self) {
+      try data(["submissionId": "t", "status": "SUBMITTED"]).capture("s")
+    }
+    for status in ["created", "DONE", nil, 1] as [JSONValue] {
+      #expect(throws: UnusableReply.self) {
+        try data(["submissionId": "s", "status": status]).capture("s")
+      }
+    }
+  }
+
+  @Test(
+    "is why a capture failed",
+    arguments: [
+      ("CAMERA", .camera), ("PERMISSION", .permission), ("NETWORK", .connection),
+      ("USER_CANCELLED", .cancelled), ("VERIFICATION", .verification),
+      ("HELP_CLICKED", .helpWanted), ("SECURITY", .security), ("API", .api), ("camera", .unknown),
+      ("OTHER", .unknown),
+    ] as [(String, GPError)])
+  func failed(word: String, error: GPError) throws {
+    let standing = try data([
+      "submissionId": "s", "status": "FAILED", "error": .string(word), "message": "no\u{07}",
+    ]).capture("s")
+    guard case .failed(let refusal) = standing else { return #expect(Bool(false), "not failed") }
+    let failure = refusal.failure(gopayName)
+    #expect(failure.provider == error.word(gopayName, code: word, message: "no"))
+    #expect(failure.reason == error.reason)
+    #expect(failure.message == "no")
+  }
+
+  @Test("is unknown where a capture failed without a word")
+  func failedSilently() throws {
+    for error in [nil, 7, "", ["a"]] as [JSONValue] {
+      let standing = try data(["submissionId": "s", "status": "FAILED", "error": error])
+        .capture("s")
+      guard case .failed(let refusal) = standing else { return #expect(Bool(false)) }
+      #expect(refusal.error == .unknown)
+      #expect(!refusal.sentence.isEmpty)
+    }
+  }
+
+  private func standing(
+    _ status: JSONValue, _ result: JSONValue? = nil, _ reason: JSONValue? = nil
+  ) throws -> KYCStanding {
+    var members: [String: JSONValue] = ["submissionId": "s", "status": status]
+    members["result"] = result
+    members["reasonCode"] = reason
+    return try KYCStanding(data(members))
+  }
+
+  @Test("is how a submission stands, with its verdict")
+  func kyc() throws {
+    for (status, known) in [
+      ("INITIATED", .initiated), ("IN_PROGRESS", .inProgress), ("COMPLETED", .completed),
+      ("ERROR", .error),
+    ] as [(JSONValue, KYCStanding.Status)] {
+      #expect(try standing(status).status == known)
+    }
+    #expect(try standing("COMPLETED", "VALID").result == .valid)
+    #expect(try standing("COMPLETED", "INVALID", "BLUR").result == .invalid)
+    #expect(try standing("COMPLETED", "INVALID", "BLUR").reasonCode == "BLUR")
+    #expect(try standing("COMPLETED", "INVALID", 12).reasonCode == "12")
+    #expect(try standing("IN_PROGRESS", .null).result == nil)
+    #expect(try standing("IN_PROGRESS").submissionID == "s")
+  }
+
+  @Test("is no standing with words nobody knows")
+  func noStanding() {
+    for status in ["completed", "", nil, 1] as [JSONValue] {
+      #expect(throws: UnusableReply("status is missing or unknown")) { try standing(status) }
+    }
+    for result in ["valid", "", true, 1] as [JSONValue] {
+      #expect(throws: UnusableReply("result is unknown")) { try standing("COMPLETED", result) }
+    }
+  }
+}

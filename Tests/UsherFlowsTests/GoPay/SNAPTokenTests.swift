@@ -1,0 +1,141 @@
+import JSONRPC
+import Testing
+import UsherConfig
+import UsherCore
+
+@testable import UsherFlows
+
+@Suite("The client token of SNAP")
+struct SNAPTokenTests {
+  private func read(
+    _ changes: [String: JSONValue?] = [:], status: Int = 200
+  ) -> ClientTokenReply {
+    var members: [String: JSONValue] = [
+      "responseCode": "2007300", "responseMessage": "Successful", "accessToken": "b2b-secret",
+      "tokenType": "Bearer", "expiresIn": "900",
+    ]
+    for (name, value) in changes { members[name] = value }
+    return SNAPToken().read(reply(.object(members), status: status))
+  }
+
+  private let unreadable = ClientTokenReply.unreadable(
+    "the provider's client token cannot be read")
+
+  @Test("lives for a string of seconds; a number is understood (trap 6)")
+  func lifetime() {
+    #expect(read() == .granted(Secret("b2b-secret"), lifetime: .seconds(900)))
+    #expect(read(["expiresIn": 1]) == .granted(Secret("b2b-secret"), lifetime: .seconds(1)))
+    #expect(
+      read(["expiresIn": "86400"]) == .granted(Secret("b2b-secret"), lifetime: .seconds(86_400)))
+  }
+
+  @Test(
+    "of no lifetime that can be believed cannot be read",
+    arguments: [
+      "", "0", "-900", "+900", "900.0", " 900", "86401", "99999999999999999999", 0, -1, 900.5,
+      86_401, true, nil, [900], ["s": 900],
+    ] as [JSONValue?])
+  func lifetimes(value: JSONValue?) {
+    #expect(read(["expiresIn": value]) == unreadable)
+  }
+
+  @Test(
+    "cannot be read where it is none that a header carries",
+    arguments: ["", "a b", "a\n", "ä", nil, 7, .string(String(repeating: "x", count: 65_537))]
+      as [JSONValue?])
+  func tokens(value: JSONValue?) {
+    #expect(read(["accessToken": value]) == unreadable)
+  }
+
+  @Test("is refused by status or by body, which counts in HTTP 200 too")
+  func refused() {
+    #expect(read(["responseCode": "4017300"], status: 401) == .refused)
+    #expect(read(["responseCode": "4007300"]) == .refused)
+    #expect(read(["responseCode": "5007300"], status: 500) == .refused)
+    #expect(read(status: 401) == .refused)
+    #expect(SNAPToken().read(reply(text: "", status: 503)) == .refused)
+  }
+
+  @Test(
+    "is no garbage with HTTP 200",
+    arguments: ["", "null", "[]", "{}", "\"b2b\"", "<html>", "{\"accessToken\":"])
+  func garbage(text: String) {
+    #expect(SNAPToken().read(reply(text: text)) == unreadable)
+  }
+
+  @Test("shows whether a provider that speaks to SNAP can be used")
+  func probe() throws {
+    let probe = try #require(ProviderRegistry.probe(of: gopay(.snap)))
+    #expect(probe.call.name == "b2b_token")
+    #expect(probe.subject == "client token")
+    let good: JSONValue = ["accessToken": "b2b-secret", "expiresIn": "900"]
+    #expect(probe.judge(.reply(reply(good))) == (true, "it is given"))
+    let refused = reply(["responseCode": "4017300"], status: 401)
+    #expect(probe.judge(.reply(refused)) == (false, "it answers HTTP 401, responseCode 4017300"))
+    #expect(probe.judge(.reply(reply(text: "", status: 502))) == (false, "it answers HTTP 502"))
+    #expect(!probe.judge(.reply(reply(text: "{}"))).fine)
+    #expect(probe.judge(.unreachable(message: "gone", sent: false)) == (false, "gone"))
+    #expect(ProviderRegistry.probe(of: try gopay(.app)) == nil)
+    #expect(ProviderRegistry.probe(of: try gopay(.backend)) == nil)
+  }
+}
+
+@Suite("A linking token")
+struct GoPayTokensTests {
+  private func dialect(
+    _ exchange: GoPayExchange = .snap, _ attributes: [String: JSONValue] = ["deviceId": "dev-1"]
+  ) throws -> any TokenDialect {
+    guard
+      case .known(let dialect) = ProviderRegistry.tokens(
+        of: try gopay(exchange), attributes: attributes)
+    else { throw UsherError(.internalError, "not known") }
+    return dialect
+  }
+
+  @Test("is taken back by unbinding the account that the daemon has bound, by its device")
+  func revocation() throws {
+    let link = Secret("linking-secret")
+    let call = try dialect().revocation(link, .accessToken, bearer: nil)
+    #expect(
+      call as? GoPayCall == .unbinding(token: link, device: "dev-1", externalID: nil))
+    #expect(try dialect(.app).revocation(link, .accessToken, bearer: nil) == nil)
+    #expect(try dialect(.backend).revocation(link, .accessToken, bearer: nil) == nil)
+    #expect(try dialect(.snap, [:]).revocation(link, .accessToken, bearer: nil) == nil)
+    #expect(
+      try dialect(.snap, ["deviceId": 7]).revocation(link, .accessToken, bearer: nil) == nil)
+  }
+
+  @Test(
+    "is gone when SNAP says so, or that it was gone before",
+    arguments: [
+      (200, "2000900", true), (404, "4040905", true), (401, "4010902", true),
+      (409, "4090900", true), (200, "4040905", true), (200, "4010900", false),
+      (401, "4010901", false), (401, "4010900", false), (400, "4000902", false),
+      (404, "4040900", false), (200, "5000901", false), (429, "4290900", false),
+      (500, "2000900", false),
+    ])
+  func gone(status: Int, code: String, isGone: Bool) throws {
+    let answer = reply(["responseCode": .string(code)], status: status)
+    #expect(try dialect().hasTakenBack(answer) == isGone)
+  }
+
+  @Test("is not gone by an answer that cannot be read")
+  func garbage() throws {
+    #expect(try !dialect().hasTakenBack(reply(text: "<html>")))
+    #expect(try !dialect().hasTakenBack(reply(text: "", status: 401)))
+  }
+
+  @Test("its provider names every credential, and what is wrong with a key")
+  func credentials() throws {
+    let provider = try gopay(.snap) {
+      $0.exchangeCredential = "backend"
+      $0.callbackCredential = "callback"
+    }
+    #expect(Set(provider.credentialNames) == ["backend", "key", "secret", "callback"])
+    #expect(provider.credentialName == nil)
+    #expect(provider.flaw(of: PartnerKeys.good, named: "key") == nil)
+    #expect(provider.flaw(of: PartnerKeys.short, named: "key") == UnusableKey.sentence)
+    #expect(provider.flaw(of: Secret("x"), named: "key") == UnusableKey.sentence)
+    #expect(provider.flaw(of: Secret("x"), named: "secret") == nil)
+  }
+}
