@@ -1,0 +1,158 @@
+import Synchronization
+import Testing
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherTestKit
+
+@testable import UsherDaemon
+
+/// Asks for a client token; what the reply says is in its status and body.
+private struct Grant: ClientTokenCall {
+  var name: String { "grant" }
+
+  func render(_ context: RenderContext) throws(UsherError) -> HTTPRequest {
+    HTTPRequest(method: .post, url: "https://id.example/token")
+  }
+
+  func read(_ reply: HTTPReply) -> ClientTokenReply {
+    switch reply.status {
+    case 200:
+      .granted(Secret(String(decoding: reply.body, as: UTF8.self)), lifetime: .seconds(900))
+    case 204: .unreadable("garbage")
+    default: .refused
+    }
+  }
+}
+
+/// A provider that numbers its tokens, and may be made to wait until it is let go.
+private final class Grantor: Sendable {
+  private struct State {
+    var asked = 0
+    var outcome: CallOutcome?
+    var isHolding = false
+    var waiting: [CheckedContinuation<Void, Never>] = []
+  }
+
+  private let state = Mutex(State())
+
+  var asked: Int { state.withLock { $0.asked } }
+
+  /// - Parameter outcome: Nil: the next token.
+  func answer(_ outcome: CallOutcome?) { state.withLock { $0.outcome = outcome } }
+
+  func hold() { state.withLock { $0.isHolding = true } }
+
+  func letGo() {
+    let waiting = state.withLock { state in
+      defer { state.waiting = [] }
+      state.isHolding = false
+      return state.waiting
+    }
+    for continuation in waiting { continuation.resume() }
+  }
+
+  func ask() async -> CallOutcome {
+    let (number, outcome) = state.withLock { state in
+      state.asked += 1
+      return (state.asked, state.outcome)
+    }
+    await withCheckedContinuation { continuation in
+      let isHeld = state.withLock { state in
+        if state.isHolding { state.waiting.append(continuation) }
+        return state.isHolding
+      }
+      if !isHeld { continuation.resume() }
+    }
+    return outcome ?? .reply(HTTPReply(status: 200, body: Array("token-\(number)".utf8)))
+  }
+}
+
+@Suite("A client token")
+struct ClientTokensTests {
+  private let clock = FakeClock()
+  private let grantor = Grantor()
+  private let tokens: ClientTokens
+
+  init() { tokens = ClientTokens(clock: clock) }
+
+  private func token(
+    _ provider: ProviderName = .work, otherThan refused: String? = nil
+  ) async -> Result<Secret, ClientTokens.Unavailable> {
+    await tokens.token(
+      for: provider, by: Grant(), otherThan: refused.map { Secret($0) }
+    ) { [grantor] _ in await grantor.ask() }
+  }
+
+  private func text(_ result: Result<Secret, ClientTokens.Unavailable>) -> String? {
+    try? result.get().revealed()
+  }
+
+  private func outcome(_ result: Result<Secret, ClientTokens.Unavailable>) -> CallOutcome? {
+    if case .failure(let unavailable) = result { unavailable.outcome } else { nil }
+  }
+
+  @Test("is asked for once, however many want it at the same time")
+  func once() async {
+    grantor.hold()
+    let many = await withTaskGroup(of: String?.self) { group in
+      for _ in 0..<20 { group.addTask { text(await token()) } }
+      // Whoever comes before the answer waits for it; whoever comes after finds it.
+      while grantor.asked == 0 { await Task.yield() }
+      grantor.letGo()
+      return await group.reduce(into: [String?]()) { $0.append($1) }
+    }
+    #expect(many == Array(repeating: "token-1", count: 20))
+    #expect(grantor.asked == 1)
+  }
+
+  @Test("is kept until a minute before its end")
+  func kept() async {
+    #expect(text(await token()) == "token-1")
+    clock.advance(by: .seconds(839))
+    #expect(text(await token()) == "token-1")
+    clock.advance(by: .seconds(1))
+    #expect(text(await token()) == "token-2")
+    #expect(text(await token()) == "token-2")
+    #expect(grantor.asked == 2)
+  }
+
+  @Test("that was refused is replaced once for all who had it")
+  func refused() async {
+    _ = await token()
+    #expect(text(await token(otherThan: "token-1")) == "token-2")
+    #expect(text(await token(otherThan: "token-1")) == "token-2")
+    #expect(text(await token()) == "token-2")
+    #expect(grantor.asked == 2)
+  }
+
+  @Test("of one provider is nobody else's")
+  func providers() async {
+    #expect(text(await token()) == "token-1")
+    #expect(text(await token(ProviderName("other"))) == "token-2")
+    #expect(text(await token()) == "token-1")
+  }
+
+  @Test("that is not to be had is asked for again by the next who wants one")
+  func failure() async {
+    let gone = CallOutcome.unreachable(message: "gone", sent: true)
+    grantor.answer(gone)
+    #expect(outcome(await token()) == gone)
+    let no = CallOutcome.reply(HTTPReply(status: 401))
+    grantor.answer(no)
+    #expect(outcome(await token()) == no)
+    grantor.answer(.reply(HTTPReply(status: 204)))
+    #expect(outcome(await token()) == .unreadable(message: "garbage"))
+    grantor.answer(nil)
+    #expect(text(await token()) == "token-4")
+  }
+
+  @Test("is forgotten where the one in its place is not to be had")
+  func lost() async {
+    _ = await token()
+    grantor.answer(.reply(HTTPReply(status: 401)))
+    #expect(outcome(await token(otherThan: "token-1")) != nil)
+    grantor.answer(nil)
+    #expect(text(await token()) == "token-3")
+  }
+}
