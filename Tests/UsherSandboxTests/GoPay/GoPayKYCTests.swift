@@ -135,6 +135,17 @@ struct GoPayKYCTests {
     #expect(app.partner.taken.map(\.authorization) == [redeemed["token"]?.text])
   }
 
+  @Test("a session that is opened again with another token is called back with that one")
+  func reopened() async throws {
+    let app = try GoPayApp()
+    try await app.set(["callbackUrl": .string(address)])
+    let first = try await app.open("alice-short-term")
+    let again = try await app.handedIn("alice-long-term")
+    #expect(again.id == first.id)
+    _ = try await move(app, again, ["status": "COMPLETED", "result": "VALID"])
+    #expect(app.partner.taken.map(\.authorization) == ["alice-long-term"])
+  }
+
   @Test(
     "a callback can show anything for its authorization",
     arguments: [
