@@ -25,7 +25,8 @@ struct IdentityVerdict: AccountFollowUp {
   var news: String { record.status.rawValue.lowercased() }
 
   func nextInquiry(after now: Timestamp) -> Timestamp? {
-    guard record.status < .error else { return nil }
+    let end = record.submittedAt + .seconds(days * 86_400)
+    guard record.status < .error, now < end else { return nil }
     var next = record.submittedAt + Self.firstPause
     while next <= now {
       let since = next - record.submittedAt
@@ -37,7 +38,7 @@ struct IdentityVerdict: AccountFollowUp {
       let hours = (now - next) / Self.longestPause
       next = next + Self.longestPause * (Int(hours.rounded(.down)) + 1)
     }
-    return next <= record.submittedAt + .seconds(days * 86_400) ? next : nil
+    return next <= end ? next : nil
   }
 
   func inquiry(of account: AccountID) -> any ProviderCall {
