@@ -1,0 +1,195 @@
+import JSONRPC
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+let gopayName = ProviderName("gopay")
+let device = "5b0f1c3e-0000-4000-8000-000000000002"
+
+/// A provider, by who redeems its auth codes.
+func gopay(
+  _ exchange: GoPayExchange = .app, _ change: (inout GoPaySettings) throws -> Void = { _ in }
+) throws -> ProviderConfig {
+  var settings = GoPaySettings(clientID: "acme-sdk", merchantID: "merchant-1")
+  settings.exchange = exchange
+  settings.exchangeURL = try ProviderURL(setting: "https://backend.acme.example.com/exchange")
+  settings.privateKeyCredential = "key"
+  settings.clientSecretCredential = "secret"
+  settings.channelID = "95221"
+  try change(&settings)
+  return ProviderConfig(name: gopayName, settings: .gopay(settings))
+}
+
+/// A verification on its way, with the clock and the random bytes it draws.
+struct DrivenIdentity {
+  var flow: VerifyIdentity
+  private(set) var last: Answer<GoPayCall>
+  /// The call that was made last.
+  private(set) var pending: GoPayCall?
+  var clock = now
+  private let entropy = CountingEntropy()
+
+  init(
+    _ receiver: VerifyIdentity.CredentialReceiver = .exchange, token: String? = nil,
+    account: KnownAccount? = nil, requestID: String? = "req-1",
+    correlationID: String? = "corr-5678", provider: ProviderConfig? = nil,
+    credentials: [String: Secret] = ["key": PartnerKeys.good, "secret": Secret("client-secret")],
+    _ change: (inout VerifyIdentity.Params) -> Void = { _ in }
+  ) throws {
+    var params = VerifyIdentity.Params(credentialReceiver: receiver)
+    params.userCorrelationId = correlationID
+    params.token = token.map { WireSecret($0) }
+    params.account = account?.id
+    change(&params)
+    let origin = FlowOrigin(
+      provider: try provider ?? gopay(), account: account, requestID: requestID ?? "flw_1",
+      statedRequestID: requestID, installationID: device,
+      credential: CredentialCheck(nil, named: credentials))
+    var moment = Moment(now: clock, entropy: entropy)
+    (flow, last) = try VerifyIdentity.begin(params, origin, at: &moment)
+    pending = calls.last
+  }
+
+  @discardableResult
+  mutating func receive(_ event: FlowEvent<GoPayCall>) -> Answer<GoPayCall> {
+    var moment = Moment(now: clock, entropy: entropy)
+    last = flow.receive(event, at: &moment)
+    pending = calls.last ?? pending
+    return last
+  }
+
+  /// The call that was made last brings this.
+  @discardableResult
+  mutating func answered(_ outcome: CallOutcome) -> Answer<GoPayCall> {
+    guard let pending else { return .ignore }
+    return receive(.called(pending, outcome))
+  }
+
+  @discardableResult
+  mutating func answered(_ json: JSONValue, status: Int = 200) -> Answer<GoPayCall> {
+    answered(.reply(reply(json, status: status)))
+  }
+
+  /// As identity and capture say yes.
+  @discardableResult
+  mutating func answered(data: JSONValue) -> Answer<GoPayCall> {
+    answered(["success": true, "data": data])
+  }
+
+  /// As identity and capture say no.
+  @discardableResult
+  mutating func refused(_ status: Int, _ code: Int64, _ cause: String = "NO") -> Answer<GoPayCall> {
+    answered(Self.refusal(code, cause), status: status)
+  }
+
+  static func refusal(_ code: Int64, _ cause: String = "NO") -> JSONValue {
+    [
+      "success": false,
+      "errors": [["code": .integer(code), "entity": "FLOW_MANAGER", "cause": .string(cause)]],
+    ]
+  }
+
+  static let gone = CallOutcome.unreachable(message: "gone", sent: true)
+  static let redirectURI = "http://127.0.0.1:40001/callback"
+  static let knownAccount = KnownAccount(id: AccountID("acc_1"), subject: "corr-5678")
+
+  /// As after `kill -9`.
+  mutating func restart() throws {
+    flow = try storedAndRead(flow)
+    receive(.resumed)
+  }
+
+  // MARK: Ways through
+
+  mutating func toBrowser() { receive(.listening(redirectURI: Self.redirectURI)) }
+
+  mutating func cameBack() {
+    receive(.redirected(RedirectAnswer(code: Secret("code-secret"))))
+  }
+
+  /// Up to the exchange, by the log-in page or by a token.
+  mutating func toExchange() {
+    switch state {
+    case "preparing":
+      toBrowser()
+      cameBack()
+    case "login": cameBack()
+    default: answered(data: ["authCode": "code-secret"])
+    }
+  }
+
+  /// Up to the capture's token being asked for, as the app says so.
+  mutating func toKYC(token: String? = nil) {
+    toExchange()
+    var fields = ["userCorrelationId": Secret("corr-5678")]
+    fields["token"] = token.map { Secret($0) }
+    receive(.input(.exchanged(fields)))
+  }
+
+  static let page = "https://onekyc.example.com/c/1?session=1"
+
+  /// From the capture's token to the page.
+  mutating func toPage() {
+    answered(data: ["token": "capture-secret"])
+    answered(data: ["submissionId": "sub-1", "url": .string(Self.page)])
+  }
+
+  mutating func submit() {
+    receive(.woken)
+    answered(data: ["submissionId": "sub-1", "status": "SUBMITTED"])
+  }
+}
+
+// What came of it.
+extension DrivenIdentity {
+  var state: String { flow.view.state }
+  var problem: Problem? { flow.view.problem }
+
+  var page: Step.OpenURL? {
+    if case .openURL(let step) = flow.view.step { step } else { nil }
+  }
+
+  var exchangeStep: Step.ExchangeCredential? {
+    if case .exchangeCredential(let step) = flow.view.step { step } else { nil }
+  }
+
+  var query: [String: String] {
+    let query = page?.url.split(separator: "?", maxSplits: 1).last ?? ""
+    return Dictionary((FormEncoding.decode(query) ?? []).map { ($0.name, $0.value) }) { $0 + $1 }
+  }
+
+  var effects: [Effect<GoPayCall>] {
+    if case .proceed(let effects) = last { effects } else { [] }
+  }
+
+  var calls: [GoPayCall] {
+    effects.compactMap { if case .call(let call) = $0 { call } else { nil } }
+  }
+
+  var expectation: RedirectExpectation? {
+    effects.compactMap { if case .listen(let expectation) = $0 { expectation } else { nil } }.first
+  }
+
+  var failure: Failure? {
+    if case .fail(let failure, _) = last { failure } else { nil }
+  }
+
+  /// The SDK's number of the failure.
+  var code: String? { failure?.provider?.code }
+
+  var clearUp: [GoPayCall] {
+    if case .fail(_, let calls) = last { calls } else { [] }
+  }
+
+  var completion: Completion? {
+    if case .finish(let completion) = last { completion } else { nil }
+  }
+
+  var grant: AccountGrant? { completion?.grant }
+  var kyc: JSONValue? { grant?.attributes["kyc"] }
+
+  var refusedField: String? {
+    if case .refuse(let field, _) = last { field } else { nil }
+  }
+}

@@ -1,0 +1,350 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+private typealias Driven = DrivenIdentity
+
+@Suite("Verify with GoPay: the capture")
+struct IdentityCaptureTests {
+  private func driven(
+    _ change: (inout VerifyIdentity.Params) -> Void = { _ in },
+    settings: (inout GoPaySettings) -> Void = { _ in }
+  ) throws -> Driven {
+    try Driven(.none, token: "linking-secret", provider: gopay(.app, settings), change)
+  }
+
+  private func atPage(
+    _ change: (inout VerifyIdentity.Params) -> Void = { _ in },
+    settings: (inout GoPaySettings) -> Void = { _ in }
+  ) throws -> Driven {
+    var driven = try driven(change, settings: settings)
+    driven.toPage()
+    return driven
+  }
+
+  private static let created: JSONValue = ["submissionId": "sub-1", "status": "CREATED"]
+
+  @Test("a token, then the page of a session of its own")
+  func page() throws {
+    var driven = try driven {
+      $0.returnUrl = "https://partner.example/done"
+      $0.locale = .en
+    }
+    driven.answered(data: ["token": "capture-secret"])
+    guard case .capture(let session, token: Secret("capture-secret"))? = driven.calls.first else {
+      Issue.record("no page is asked for")
+      return
+    }
+    #expect(session.requestID == "req-1" && session.locale == .en)
+    #expect(session.returnURL == "https://partner.example/done")
+    // 16 bytes that count on from those of a log-in that was not needed, as a UUID of version 4.
+    #expect(session.id == "11121314-1516-4718-991a-1b1c1d1e1f20")
+    driven.answered(data: ["submissionId": "sub-1", "url": .string(Driven.page)])
+    #expect(driven.state == "kyc")
+    #expect(
+      driven.page
+        == .init(
+          url: Driven.page, redirectURI: "https://partner.example/done", completes: .poll))
+    #expect(driven.last == .proceed([.wake(after: .seconds(3))]))
+    driven.receive(.woken)
+    #expect(driven.calls == [.submission(id: "sub-1", session, token: Secret("capture-secret"))])
+  }
+
+  @Test("asked about every poll_seconds; nothing changes by it")
+  func polling() throws {
+    var driven = try atPage(settings: { $0.pollSeconds = 7 })
+    #expect(driven.last == .proceed([.wake(after: .seconds(7))]))
+    let before = driven.flow
+    for _ in 0..<3 {
+      driven.receive(.woken)
+      #expect(driven.calls.count == 1 && driven.flow == before)
+      driven.answered(data: Self.created)
+      #expect(driven.last == .proceed([.wake(after: .seconds(7))]))
+      #expect(driven.flow == before)
+    }
+  }
+
+  @Test("ends as soon as there is a submission, with an account that has the linking token")
+  func submitted() throws {
+    var driven = try atPage()
+    driven.clock = now + .seconds(30)
+    driven.submit()
+    #expect(driven.state == "submitted" && driven.problem == nil)
+    #expect(
+      driven.completion?.result
+        == ["submissionId": "sub-1", "metadata": ["status": "SUBMITTED"]])
+    let grant = try #require(driven.grant)
+    #expect(grant.subject == "corr-5678" && grant.label == "corr-5678" && !grant.keepAlive)
+    #expect(grant.profile == nil)
+    let tokens = try #require(grant.tokens)
+    #expect(tokens.accessToken.unsealed() == Secret("linking-secret"))
+    #expect(tokens.tokenType == "Bearer" && tokens.expiresAt == nil)
+    #expect(tokens.refreshToken == nil && tokens.scope == "")
+    let time = JSONValue.string((now + .seconds(30)).description)
+    #expect(
+      driven.kyc == [
+        "requestId": "req-1", "submissionId": "sub-1", "status": "SUBMITTED", "result": nil,
+        "reasonCode": nil, "submittedAt": time, "updatedAt": time,
+      ])
+    #expect(driven.receive(.woken) == .ignore)
+  }
+
+  @Test("without any linking token the account has none")
+  func noToken() throws {
+    var driven = try Driven()
+    driven.toKYC()
+    driven.toPage()
+    driven.submit()
+    #expect(driven.grant?.subject == "corr-5678" && driven.grant?.tokens == nil)
+  }
+
+  @Test("with one that was handed in, the account has that")
+  func handedIn() throws {
+    var driven = try Driven(token: "given-secret")
+    driven.toKYC(token: "handed-secret")
+    driven.toPage()
+    driven.submit()
+    #expect(driven.grant?.tokens?.accessToken.unsealed() == Secret("handed-secret"))
+  }
+
+  @Test("each way to fail has its number")
+  func failed() throws {
+    let cases: [(String?, String, Failure.Reason, Bool)] = [
+      ("CAMERA", "GPE-2210", .providerRejected, true),
+      ("PERMISSION", "GPE-2211", .providerRejected, true),
+      ("NETWORK", "GPE-2203", .providerUnreachable, true),
+      ("USER_CANCELLED", "GPE-2207", .denied, true),
+      ("VERIFICATION", "GPE-2212", .providerRejected, true),
+      ("HELP_CLICKED", "GPE-2213", .denied, true),
+      ("SECURITY", "GPE-2214", .providerRejected, false),
+      ("API", "GPE-2215", .providerRejected, true),
+      ("ODD", "GPE-2205", .providerRejected, false), (nil, "GPE-2205", .providerRejected, false),
+    ]
+    for (error, code, reason, retryable) in cases {
+      var driven = try atPage()
+      driven.receive(.woken)
+      driven.answered(data: [
+        "submissionId": "sub-1", "status": "FAILED", "message": "No\u{1B}[1m",
+        "error": error.map { .string($0) } ?? nil,
+      ])
+      #expect(driven.code == code)
+      #expect(driven.failure?.reason == reason && driven.failure?.retryable == retryable)
+      #expect(driven.failure?.provider?.error == error && driven.failure?.message == "No[1m")
+    }
+  }
+
+  @Test("what cannot be read, or is about another submission, is GPE-2215")
+  func unreadable() throws {
+    var driven = try driven()
+    driven.answered(data: ["token": "a b"])
+    #expect(driven.code == "GPE-2215")
+    let pages: [JSONValue] = [
+      [:], ["submissionId": "s"], ["url": .string(Driven.page)],
+      ["submissionId": "s", "url": "http://onekyc.example.com/"],
+      ["submissionId": "s", "url": "javascript:alert(1)"],
+      ["submissionId": "", "url": "https://x"],
+    ]
+    for page in pages {
+      driven = try self.driven()
+      driven.answered(data: ["token": "capture-secret"])
+      driven.answered(data: page)
+      #expect(driven.code == "GPE-2215" && driven.failure?.reason == .providerProtocolError)
+    }
+    let standings: [JSONValue] = [
+      [:], ["submissionId": "sub-2", "status": "SUBMITTED"], ["submissionId": "sub-1"],
+      ["submissionId": "sub-1", "status": "submitted"],
+    ]
+    for standing in standings {
+      driven = try atPage()
+      driven.receive(.woken)
+      driven.answered(data: standing)
+      #expect(driven.code == "GPE-2215" && driven.completion == nil)
+    }
+    driven = try atPage()
+    driven.receive(.woken)
+    driven.answered(.unreadable(message: "too long"))
+    #expect(driven.code == "GPE-2215")
+  }
+
+  @Test("a linking token that is refused is GPE-2202, a log-in's code too")
+  func linkRefused() throws {
+    var driven = try driven()
+    driven.refused(401, 1401)
+    #expect(driven.code == "GPE-2202" && driven.failure?.retryable == true)
+    driven = try Driven()
+    driven.toKYC()
+    driven.refused(401, 1401)
+    #expect(driven.code == "GPE-2202")
+    driven = try Driven()
+    driven.toKYC()
+    driven.refused(409, 1601)
+    #expect(driven.code == "GPE-2208" && driven.failure?.reason == .exchangeFailed)
+  }
+
+  @Test("a merchant that is not whitelisted is GPE-2204 at every call")
+  func notWhitelisted() throws {
+    var driven = try driven()
+    driven.refused(403, 1403)
+    #expect(driven.code == "GPE-2204")
+    driven = try self.driven()
+    driven.answered(data: ["token": "capture-secret"])
+    driven.refused(403, 1403)
+    #expect(driven.code == "GPE-2204")
+    driven = try atPage()
+    driven.receive(.woken)
+    driven.refused(403, 1403)
+    #expect(driven.code == "GPE-2204")
+  }
+
+  @Test("the capture's token is replaced once where it is refused, and the page stays")
+  func replaced() throws {
+    var driven = try atPage()
+    let view = driven.flow.view
+    driven.receive(.woken)
+    let question = driven.pending
+    driven.refused(401, 1401)
+    let link = LinkingToken.token(Secret("linking-secret"))
+    #expect(driven.calls == [.temporaryToken(link, requestID: "req-1")])
+    #expect(driven.flow.view == view)
+    driven.answered(data: ["token": "second-secret"])
+    guard case .submission("sub-1", let session, token: Secret("second-secret"))? = driven.pending,
+      question == .submission(id: "sub-1", session, token: Secret("capture-secret"))
+    else {
+      Issue.record("not asked by the second token")
+      return
+    }
+    #expect(driven.flow.view == view)
+    var refused = driven
+    refused.refused(401, 1401)
+    #expect(refused.code == "GPE-2202")
+    // One that was good for a while may be replaced in its turn.
+    driven.answered(data: Self.created)
+    driven.receive(.woken)
+    driven.refused(401, 1401)
+    #expect(driven.calls == [.temporaryToken(link, requestID: "req-1")])
+  }
+
+  @Test("also before there is a page")
+  func replacedEarly() throws {
+    var driven = try driven()
+    driven.answered(data: ["token": "capture-secret"])
+    driven.refused(401, 1401)
+    #expect(driven.failure == nil && driven.state == "kyc")
+    driven.answered(data: ["token": "second-secret"])
+    driven.refused(401, 1401)
+    #expect(driven.code == "GPE-2202")
+  }
+
+  @Test("trouble before the page is waited out five times")
+  func troubleEarly() throws {
+    for hasToken in [false, true] {
+      var driven = try driven()
+      if hasToken { driven.answered(data: ["token": "capture-secret"]) }
+      let call = driven.calls
+      for seconds in [1, 2, 4, 8, 16] {
+        driven.answered(Driven.gone)
+        #expect(driven.last == .proceed([.wake(after: .seconds(seconds))]))
+        #expect(driven.problem?.reason == "provider_unreachable")
+        #expect(driven.answered(data: ["token": "late"]) == .ignore)
+        driven.receive(.woken)
+        #expect(driven.calls == call)
+        #expect(driven.receive(.woken) == .ignore)
+      }
+      driven.answered(Driven.gone)
+      #expect(driven.code == "GPE-2203")
+    }
+  }
+
+  @Test("each of the two calls has its own five tries")
+  func tries() throws {
+    var driven = try driven()
+    driven.answered(Driven.gone)
+    driven.receive(.woken)
+    driven.answered(data: ["token": "capture-secret"])
+    #expect(driven.problem == nil)
+    driven.answered(Driven.gone)
+    #expect(driven.last == .proceed([.wake(after: .seconds(1))]))
+  }
+
+  @Test("trouble at the page is no end: it is asked less often until it is told again")
+  func troubleLate() throws {
+    var driven = try atPage()
+    driven.receive(.woken)
+    for seconds in [6, 12, 24, 48, 60, 60, 60, 60] {
+      driven.answered(Driven.gone)
+      #expect(driven.last == .proceed([.wake(after: .seconds(seconds))]))
+      #expect(driven.problem?.reason == "provider_unreachable" && driven.page != nil)
+      driven.receive(.woken)
+    }
+    driven.answered(.reply(reply([:], status: 503, headers: ["retry-after": "90"])))
+    #expect(driven.last == .proceed([.wake(after: .seconds(90))]))
+    driven.receive(.woken)
+    driven.answered(data: Self.created)
+    #expect(driven.problem == nil && driven.last == .proceed([.wake(after: .seconds(3))]))
+    driven.receive(.woken)
+    driven.answered(Driven.gone)
+    #expect(driven.last == .proceed([.wake(after: .seconds(6))]))
+  }
+
+  @Test("a long poll_seconds is never shortened by trouble")
+  func longPoll() throws {
+    var driven = try atPage(settings: { $0.pollSeconds = 60 })
+    driven.receive(.woken)
+    driven.answered(Driven.gone)
+    #expect(driven.last == .proceed([.wake(after: .seconds(60))]))
+  }
+
+  @Test("a browser that comes back proves nothing, but is a reason to ask at once")
+  func cameBack() throws {
+    var driven = try atPage { $0.returnUrl = "https://partner.example/done" }
+    let before = driven.flow
+    for url in ["https://partner.example/done", "https://partner.example/done?status=success#x"] {
+      driven.receive(.input(.redirect(url: Secret(url))))
+      #expect(driven.calls.count == 1 && driven.flow == before)
+    }
+    for url in ["https://partner.example/donesome", "https://evil.example/done", ""] {
+      driven.receive(.input(.redirect(url: Secret(url))))
+      #expect(driven.refusedField == "input.redirectURL")
+    }
+    driven.receive(.input(.back(.openURL)))
+    #expect(driven.refusedField == "input.back")
+    var nowhere = try atPage()
+    #expect(nowhere.receive(.input(.redirect(url: Secret("https://x/")))) == .ignore)
+  }
+
+  @Test("a restart goes on in each of its parts with the same session")
+  func restart() throws {
+    var driven = try driven()
+    let first = driven.calls
+    try driven.restart()
+    #expect(driven.calls == first)
+    driven.answered(data: ["token": "capture-secret"])
+    let second = driven.calls
+    try driven.restart()
+    #expect(driven.calls == second)
+    driven.answered(data: ["submissionId": "sub-1", "url": .string(Driven.page)])
+    let view = driven.flow.view
+    try driven.restart()
+    #expect(driven.flow.view == view)
+    guard case .submission("sub-1", _, token: Secret("capture-secret"))? = driven.calls.first else {
+      Issue.record("the submission is not asked about")
+      return
+    }
+    driven.answered(data: ["submissionId": "sub-1", "status": "SUBMITTED"])
+    #expect(driven.completion != nil)
+  }
+
+  @Test("a flow that is given up or too late is GPE-2207")
+  func givenUp() {
+    for reason in [Failure.Reason.cancelled, .expired] {
+      #expect(VerifyIdentity.word(for: reason, provider: gopayName)?.code == "GPE-2207")
+      #expect(VerifyIdentity.word(for: reason, provider: gopayName)?.title == "User cancelled")
+    }
+    for reason in Failure.Reason.allCases where ![.cancelled, .expired].contains(reason) {
+      #expect(VerifyIdentity.word(for: reason, provider: gopayName) == nil)
+    }
+  }
+}

@@ -1,0 +1,152 @@
+import FoundationEssentials
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherTestKit
+
+private typealias Driven = DrivenIdentity
+
+private let secrets = [
+  "linking-secret", "code-secret", "capture-secret", "bound-secret", "client-secret", "BEGIN",
+]
+
+/// What no state waits for.
+private let nobodys: [FlowEvent<GoPayCall>] = [
+  .called(.unbinding(token: Secret("t"), device: device), .reply(reply([:]))),
+  .called(.authCode(.token(Secret("other")), correlationID: "c", requestID: "r"), Driven.gone),
+  .called(.temporaryToken(.token(Secret("other")), requestID: "req-1"), Driven.gone),
+  .called(.sessionToken(code: Secret("other"), requestID: "req-1"), Driven.gone),
+  .called(.currentSubmission(.token(Secret("other")), requestID: "req-1"), Driven.gone),
+  .called(.exchange(code: Secret("o"), correlationID: "c", requestID: "r"), Driven.gone),
+  .called(.binding(code: Secret("o"), device: device, externalID: "0"), Driven.gone),
+  .input(.code(Secret("1"), fields: [:])), .input(.denied), .input(.password(Secret("p"))),
+  .discovered(.unreachable(message: "gone")), .idTokenVerified(.refused(message: "bad")),
+]
+private let redirects: [FlowEvent<GoPayCall>] = [
+  .redirected(RedirectAnswer(code: Secret("c"))), .input(.redirect(url: Secret("x"))),
+]
+private let listeners: [FlowEvent<GoPayCall>] = [
+  .listening(redirectURI: "http://127.0.0.1:1/callback"), .listenFailed("taken"),
+]
+private let answers: [FlowEvent<GoPayCall>] = [
+  .input(.exchanged(["userCorrelationId": Secret("corr-5678")])),
+  .input(.exchangeFailed(reason: "x")),
+]
+private let callbacks: [FlowEvent<GoPayCall>] = [
+  .calledBack(
+    ProviderCallback(
+      requestID: "req-1", authorization: Secret(""), isVouchedFor: true,
+      members: ["submissionId": "sub-9", "status": "COMPLETED", "result": "VALID"]))
+]
+private let busy = nobodys + redirects + listeners + callbacks
+
+@Suite("The contract of verify")
+struct IdentityContractTests {
+  private var flows: [DrivenFlow<VerifyIdentity>] = []
+
+  @Test("is kept in every state on the way by the log-in page and the app")
+  mutating func app() throws {
+    var driven = try Driven()
+    add("preparing", driven, nobodys + redirects + answers + callbacks + [.woken])
+    driven.toBrowser()
+    add("login", driven, nobodys + listeners + answers + callbacks + [.woken])
+    driven.receive(.resumed)
+    add("restoring", driven, nobodys + answers + callbacks + [.woken])
+    driven.cameBack()
+    add("handed over", driven, busy)
+    driven.receive(answers[0])
+    try capture(driven)
+    let elsewhere = try Driven { $0.redirectURI = "https://partner.example/cb" }
+    add("login elsewhere", elsewhere, nobodys + listeners + answers + callbacks + [.woken])
+    check()
+  }
+
+  @Test("is kept in every state on the way by a token, the backend and SNAP")
+  mutating func others() throws {
+    var driven = try Driven(token: "linking-secret", provider: gopay(.backend))
+    add("authCode", driven, busy + answers + [.woken])
+    driven.answered(Driven.gone)
+    add("authCode paused", driven, busy + answers + [again(driven)])
+    driven.receive(.woken)
+    driven.toExchange()
+    add("backend", driven, busy + answers)
+    driven.answered(Driven.gone)
+    add("backend paused", driven, busy + answers + [again(driven)])
+
+    driven = try Driven(provider: gopay(.snap))
+    driven.toExchange()
+    add("snap", driven, busy + answers)
+    driven.answered(Driven.gone)
+    add("snap paused", driven, busy + answers + [again(driven)])
+    driven.receive(.woken)
+    driven.answered([
+      "responseCode": "2000700", "accessTokenInfo": ["accessToken": "bound-secret"],
+    ])
+    try capture(driven)
+    check()
+  }
+
+  @Test("is kept by an account, and by what is refused at once")
+  mutating func account() throws {
+    var driven = try Driven(.none, account: Driven.knownAccount)
+    add("current", driven, busy + answers + [.woken])
+    driven.answered(Driven.gone)
+    add("current paused", driven, busy + answers + [again(driven)])
+    driven.receive(.woken)
+    driven.refused(404, 1519)
+    try capture(driven)
+    add("refused", try Driven(requestID: nil), busy + answers + [.woken])
+    check()
+  }
+
+  /// The token, the page, the watch over it.
+  private mutating func capture(_ driven: Driven) throws {
+    var driven = driven
+    for part in ["token", "page"] {
+      add("capture's \(part)", driven, busy + answers + [.woken])
+      driven.answered(Driven.gone)
+      add("capture's \(part) paused", driven, busy + answers + [again(driven)])
+      driven.receive(.woken)
+      if part == "token" { driven.answered(data: ["token": "capture-secret"]) }
+    }
+    driven.answered(data: ["submissionId": "sub-1", "url": .string(Driven.page)])
+    #expect(driven.page != nil)
+    add("watching", driven, busy + answers)
+    driven.receive(.woken)
+    driven.refused(401, 1401)
+    add("replacing", driven, busy + answers)
+    driven.answered(data: ["token": "capture-secret"])
+    driven.answered(data: ["submissionId": "sub-1", "status": "SUBMITTED"])
+    #expect(driven.state == "submitted")
+    for event in busy + answers + [.woken] {
+      var ended = driven
+      #expect(ended.receive(event) == .ignore)
+    }
+  }
+
+  /// An answer that comes while a pause is spent.
+  private func again(_ driven: Driven) -> FlowEvent<GoPayCall> {
+    driven.pending.map { .called($0, Driven.gone) } ?? .discovered(.unreachable(message: ""))
+  }
+
+  private mutating func add(_ name: String, _ driven: Driven, _ strays: [FlowEvent<GoPayCall>]) {
+    flows.append(.init(name, driven.flow, strays: strays))
+  }
+
+  private func check() {
+    #expect(checkProviderContract(flows, secrets: secrets, at: moment()) == [])
+  }
+
+  @Test("a state with secrets is written by no other coder")
+  func plainCoder() throws {
+    var driven = try Driven()
+    #expect(throws: EncodingError.self) { try JSONEncoder().encode(driven.flow) }
+    driven.toExchange()
+    #expect(throws: EncodingError.self) { try JSONEncoder().encode(driven.flow) }
+    driven.receive(answers[0])
+    #expect(throws: EncodingError.self) { try JSONEncoder().encode(driven.flow) }
+  }
+}

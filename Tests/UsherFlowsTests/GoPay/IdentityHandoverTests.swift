@@ -1,0 +1,174 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+private typealias Driven = DrivenIdentity
+
+@Suite("Verify with GoPay: the app has the code exchanged")
+struct IdentityHandoverTests {
+  private func driven(token: String? = nil, provider: ProviderConfig? = nil) throws -> Driven {
+    var driven = try Driven(token: token, provider: provider)
+    driven.toExchange()
+    return driven
+  }
+
+  private static func success(
+    _ correlationID: String = "corr-5678", token: String? = nil
+  ) -> FlowEvent<GoPayCall> {
+    var fields = ["userCorrelationId": Secret(correlationID)]
+    fields["token"] = token.map { Secret($0) }
+    return .input(.exchanged(fields))
+  }
+
+  @Test("with the code, the requestId and a minute's time")
+  func step() throws {
+    let driven = try driven()
+    #expect(driven.state == "waitAck")
+    let step = try #require(driven.exchangeStep)
+    #expect(step.credential == .init(type: .authCode, code: WireSecret("code-secret")))
+    #expect(step.requestId == "req-1" && step.deadline == now + .seconds(60))
+    #expect(step.codeVerifier == nil && step.redirectURI == nil)
+    #expect(driven.calls == [])
+  }
+
+  @Test("as long as the configuration says")
+  func otherDeadline() throws {
+    let driven = try driven(provider: gopay { $0.exchangeSeconds = 300 })
+    #expect(driven.exchangeStep?.deadline == now + .seconds(300))
+    #expect(driven.effects.last == .wake(after: .seconds(300)))
+  }
+
+  @Test("the right userCorrelationId leads to the capture, by the session of the log-in")
+  func success() throws {
+    var driven = try driven()
+    driven.receive(Self.success())
+    #expect(driven.state == "kyc")
+    #expect(driven.calls == [.sessionToken(code: Secret("code-secret"), requestID: "req-1")])
+  }
+
+  @Test("a linking token that is handed in goes before one that was given; both before the log-in")
+  func tokens() throws {
+    func link(_ token: String) -> [GoPayCall] {
+      [.temporaryToken(.token(Secret(token)), requestID: "req-1")]
+    }
+    var driven = try driven(token: "given-secret")
+    driven.receive(Self.success(token: "handed-secret"))
+    #expect(driven.calls == link("handed-secret"))
+    driven = try self.driven(token: "given-secret")
+    driven.receive(Self.success())
+    #expect(driven.calls == link("given-secret"))
+    driven = try self.driven()
+    driven.receive(Self.success(token: "handed-secret"))
+    #expect(driven.calls == link("handed-secret"))
+    driven = try Driven(account: Driven.knownAccount)
+    driven.toKYC()
+    #expect(driven.calls == [.temporaryToken(.account(AccountID("acc_1")), requestID: "req-1")])
+  }
+
+  @Test("another userCorrelationId is GPE-2214, byte by byte")
+  func otherPerson() throws {
+    for id in ["corr-5679", "corr-567", "corr-56789", "CORR-5678", "", " corr-5678"] {
+      var driven = try driven()
+      driven.receive(Self.success(id))
+      #expect(driven.code == "GPE-2214")
+      #expect(driven.failure?.reason == .providerRejected && driven.failure?.retryable == false)
+    }
+  }
+
+  @Test("a failure is GPE-2208 with its reason, cleaned")
+  func failed() throws {
+    for (reason, message) in [
+      ("invalid_grant", "invalid_grant"), ("a\u{1B}[0m\nb", "a[0m b"),
+      (" ", "the exchange of the credential failed"),
+    ] {
+      var driven = try driven()
+      driven.receive(.input(.exchangeFailed(reason: reason)))
+      #expect(driven.code == "GPE-2208")
+      #expect(driven.failure?.reason == .exchangeFailed && driven.failure?.retryable == false)
+      #expect(driven.failure?.message == message)
+    }
+  }
+
+  @Test("an answer of another shape is refused with its field, and the step stands")
+  func shapes() throws {
+    let long = String(repeating: "t", count: 4097)
+    let cases: [(String, [String: String])] = [
+      ("userCorrelationId", [:]), ("userCorrelationId", ["token": "t"]),
+      ("token", ["userCorrelationId": "corr-5678", "token": ""]),
+      ("token", ["userCorrelationId": "corr-5678", "token": "a b"]),
+      ("token", ["userCorrelationId": "corr-5678", "token": "ü"]),
+      ("token", ["userCorrelationId": "corr-5678", "token": long]),
+      ("accessToken", ["userCorrelationId": "corr-5678", "accessToken": "t"]),
+    ]
+    var driven = try driven()
+    let before = driven.flow
+    for (field, fields) in cases {
+      driven.receive(.input(.exchanged(fields.mapValues { Secret($0) })))
+      guard case .refuse("input.success.\(field)", let message) = driven.last else {
+        Issue.record("not refused: \(fields.keys)")
+        continue
+      }
+      #expect(message.hasPrefix("input.success.\(field) ") && driven.flow == before)
+    }
+    driven.receive(Self.success(token: String(repeating: "t", count: 4096)))
+    #expect(driven.state == "kyc")
+  }
+
+  @Test("no answer within its time is GPE-2209; one that is late is none")
+  func deadline() throws {
+    let events: [FlowEvent<GoPayCall>] = [
+      .woken, .resumed, Self.success(), .input(.exchangeFailed(reason: "late")),
+    ]
+    for event in events {
+      var driven = try driven()
+      driven.clock = now + .seconds(60)
+      driven.receive(event)
+      #expect(driven.code == "GPE-2209")
+      #expect(driven.failure?.reason == .exchangeTimedOut && driven.failure?.retryable == true)
+    }
+    var driven = try driven()
+    driven.clock = now + .milliseconds(59_999)
+    driven.receive(Self.success())
+    #expect(driven.state == "kyc")
+  }
+
+  @Test("an alarm that is early is set again")
+  func early() throws {
+    var driven = try driven()
+    let before = driven.flow
+    driven.clock = now + .seconds(59)
+    #expect(driven.receive(.woken) == .proceed([.wake(after: .seconds(1))]))
+    #expect(driven.flow == before)
+  }
+
+  @Test("a restart leaves the same step with the same code, for the time that is left")
+  func restart() throws {
+    var driven = try driven()
+    let view = driven.flow.view
+    driven.clock = now + .seconds(20)
+    try driven.restart()
+    #expect(driven.last == .proceed([.wake(after: .seconds(40))]))
+    #expect(driven.flow.view == view)
+    driven.receive(Self.success())
+    #expect(driven.state == "kyc")
+  }
+
+  @Test("the code cannot be taken back")
+  func back() throws {
+    var driven = try driven()
+    driven.receive(.input(.back(.exchangeCredential)))
+    #expect(driven.refusedField == "input.back")
+  }
+
+  @Test("what the app has had bound is not the daemon's to undo")
+  func notOurs() throws {
+    var driven = try driven()
+    driven.receive(Self.success(token: "handed-secret"))
+    #expect(driven.flow.abandoned == [])
+    driven.refused(403, 1403)
+    #expect(driven.code == "GPE-2204" && driven.clearUp == [])
+  }
+}

@@ -1,0 +1,285 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+private typealias Driven = DrivenIdentity
+
+@Suite("Verify with GoPay: the log-in page")
+struct IdentityLogInTests {
+  private func driven(
+    _ provider: ProviderConfig? = nil, _ change: (inout VerifyIdentity.Params) -> Void = { _ in }
+  ) throws -> Driven {
+    var driven = try Driven(provider: provider, change)
+    if driven.state == "preparing" { driven.toBrowser() }
+    return driven
+  }
+
+  @Test("is get-auth-code with the way back, the state and the merchant")
+  func url() throws {
+    let driven = try driven()
+    #expect(driven.state == "login" && driven.last == .proceed([]))
+    let page = try #require(driven.page)
+    #expect(page.url.hasPrefix("https://merchants.midtrans.com/v1.0/get-auth-code?"))
+    #expect(page.redirectURI == Driven.redirectURI && page.completes == .loopback)
+    #expect(Set(driven.query.keys) == ["redirectURL", "scopes", "state", "merchantId", "lang"])
+    #expect(driven.query["redirectURL"] == Driven.redirectURI)
+    #expect(driven.query["scopes"] == "DEFAULT" && driven.query["merchantId"] == "merchant-1")
+    #expect(page.url.contains("redirectURL=http%3A%2F%2F127.0.0.1%3A40001%2Fcallback"))
+  }
+
+  @Test("the state is 128 random bits in 32 hexadecimal digits, and what is listened for")
+  func state() throws {
+    var driven = try Driven()
+    let expected = try #require(driven.expectation).state.revealed()
+    driven.toBrowser()
+    let state = try #require(driven.query["state"])
+    #expect(state == expected)
+    #expect(state.utf8.count == 32)
+    #expect(state.allSatisfy { "0123456789abcdef".contains($0) })
+    // 16 bytes that count up, two digits for each.
+    #expect(state.hasSuffix("1d1e1f20"))
+  }
+
+  @Test("speaks the language the caller names, else the configured one")
+  func locale() throws {
+    #expect(try driven().query["lang"] == "id")
+    #expect(try driven { $0.locale = .en }.query["lang"] == "en")
+    #expect(try driven(gopay { $0.locale = .en }).query["lang"] == "en")
+  }
+
+  @Test("a redirect with the code leads on")
+  func code() throws {
+    var driven = try driven()
+    driven.cameBack()
+    #expect(driven.state == "waitAck" && driven.problem == nil)
+    #expect(driven.effects == [.stopListening, .wake(after: .seconds(60))])
+  }
+
+  @Test("a URL that is pasted counts as well, with the right state only")
+  func pasted() throws {
+    var driven = try driven()
+    let state = try #require(driven.query["state"])
+    let base = Driven.redirectURI
+    for url in [
+      "\(base)?authCode=c&state=\(state.reversed())&success=true", "\(base)?authCode=c",
+      "https://evil.example/callback?authCode=c&state=\(state)&success=true", "nonsense",
+    ] {
+      driven.receive(.input(.redirect(url: Secret(url))))
+      #expect(driven.refusedField == "input.redirectURL" && driven.state == "login")
+    }
+    let good = "\(base)?authCode=code-secret&state=\(state)&success=true"
+    driven.receive(.input(.redirect(url: Secret(good))))
+    #expect(driven.exchangeStep?.credential.code == WireSecret("code-secret"))
+  }
+
+  @Test("an app hands in the URL that came to it")
+  func apps() throws {
+    var driven = try driven { $0.redirectURI = "https://partner.example/cb" }
+    let state = try #require(driven.query["state"])
+    #expect(driven.query["redirectURL"] == "https://partner.example/cb")
+    let url = "https://partner.example/cb?authCode=code-secret&state=\(state)&result=success"
+    driven.receive(.input(.redirect(url: Secret(url))))
+    #expect(driven.state == "waitAck")
+  }
+
+  @Test(
+    "a person who gives up is GPE-2207",
+    arguments: ["abort", "access_denied"])
+  func cancelled(word: String) throws {
+    var driven = try driven()
+    driven.receive(.redirected(RedirectAnswer(error: word)))
+    #expect(driven.code == "GPE-2207")
+    #expect(driven.failure?.reason == .denied && driven.failure?.retryable == true)
+    #expect(driven.failure?.provider?.error == word)
+  }
+
+  @Test("any other error of the page is GPE-2205, in its own words")
+  func refused() throws {
+    var driven = try driven()
+    driven.receive(
+      .redirected(RedirectAnswer(code: Secret("c"), error: "failure", errorDescription: "Sorry")))
+    #expect(driven.code == "GPE-2205")
+    #expect(driven.failure?.reason == .providerRejected && driven.failure?.retryable == false)
+    #expect(driven.failure?.provider?.error == "failure")
+    #expect(driven.failure?.message == "Sorry")
+    driven = try self.driven()
+    driven.receive(.redirected(RedirectAnswer(error: "")))
+    #expect(driven.code == "GPE-2205")
+  }
+
+  @Test("neither code nor error, or a code that is none, is GPE-2215")
+  func nothing() throws {
+    let long = String(repeating: "c", count: 4097)
+    for code in [nil, "", "a b", "a\nb", "ä", long] {
+      var driven = try driven()
+      driven.receive(.redirected(RedirectAnswer(code: code.map { Secret($0) })))
+      #expect(driven.code == "GPE-2215")
+      #expect(driven.failure?.reason == .providerProtocolError)
+    }
+    var driven = try driven()
+    driven.receive(
+      .redirected(RedirectAnswer(code: Secret(String(repeating: "c", count: 4096)))))
+    #expect(driven.state == "waitAck")
+  }
+
+  @Test("there is no way back from it")
+  func back() throws {
+    var driven = try driven()
+    driven.receive(.input(.back(.openURL)))
+    #expect(driven.refusedField == "input.back")
+  }
+
+  @Test("no listener at all ends it with GPE-2205")
+  func noListener() throws {
+    var driven = try Driven()
+    driven.receive(.listenFailed("none"))
+    #expect(driven.code == "GPE-2205")
+    #expect(driven.failure?.reason == .invalidRequest && driven.failure?.retryable == true)
+  }
+
+  @Test("a fixed port that is taken leaves pasting the URL")
+  func fixedPort() throws {
+    let provider = try gopay {
+      $0.redirect = try Redirect(setting: "http://127.0.0.1:8767/callback")
+    }
+    var driven = try Driven(provider: provider)
+    driven.receive(.listenFailed("taken"))
+    #expect(driven.page?.completes == .submit)
+    #expect(driven.page?.redirectURI == "http://127.0.0.1:8767/callback")
+  }
+
+  @Test("a restart listens again, at the same port and for the same state")
+  func restart() throws {
+    var driven = try Driven()
+    let expectation = try #require(driven.expectation)
+    try driven.restart()
+    #expect(driven.expectation == expectation)
+    driven.toBrowser()
+    let url = driven.page?.url
+    try driven.restart()
+    #expect(driven.expectation?.port == 40001 && driven.expectation?.form == .gopay)
+    #expect(driven.expectation?.state == expectation.state)
+    driven.toBrowser()
+    #expect(driven.page?.url == url && driven.problem == nil)
+    driven.cameBack()
+    #expect(driven.state == "waitAck")
+  }
+
+  @Test("where the old port is taken a new page is shown, and why")
+  func stranded() throws {
+    var driven = try driven()
+    let state = driven.query["state"]
+    try driven.restart()
+    driven.receive(.listening(redirectURI: "http://127.0.0.1:2/callback"))
+    #expect(driven.state == "preparing" && driven.problem == .interrupted)
+    driven.receive(.listening(redirectURI: "http://127.0.0.1:3/callback"))
+    #expect(driven.page?.redirectURI == "http://127.0.0.1:3/callback")
+    #expect(driven.query["state"] != state && driven.problem == .interrupted)
+    driven.cameBack()
+    #expect(driven.problem == nil)
+  }
+}
+
+@Suite("Verify with GoPay: an auth code for a linking token")
+struct IdentityAuthCodeTests {
+  private func driven() throws -> Driven { try Driven(token: "linking-secret") }
+
+  @Test("leads on to its exchange, without a page")
+  func code() throws {
+    var driven = try driven()
+    driven.answered(data: ["authCode": "code-secret"])
+    #expect(driven.state == "waitAck")
+    #expect(driven.effects == [.wake(after: .seconds(60))])
+    #expect(driven.exchangeStep?.credential.code == WireSecret("code-secret"))
+  }
+
+  @Test("the refusals of the page's table")
+  func refusals() throws {
+    let cases: [(Int, Int64, String, Failure.Reason, Bool)] = [
+      (400, 1539, "GPE-2206", .invalidRequest, false),
+      (401, 1401, "GPE-2202", .providerRejected, true),
+      (403, 1403, "GPE-2204", .providerRejected, false),
+      (404, 1519, "GPE-2215", .providerRejected, true),
+      (409, 1601, "GPE-2215", .providerRejected, true),
+      (418, 7, "GPE-2215", .providerRejected, true),
+    ]
+    for (status, number, code, reason, retryable) in cases {
+      var driven = try driven()
+      driven.refused(status, number, "BECAUSE")
+      #expect(driven.code == code)
+      #expect(driven.failure?.reason == reason && driven.failure?.retryable == retryable)
+      #expect(driven.failure?.provider?.error == String(number))
+      #expect(driven.failure?.provider?.message == "BECAUSE")
+    }
+  }
+
+  @Test("an account whose token is gone is GPE-2202")
+  func noToken() throws {
+    var driven = try Driven(account: Driven.knownAccount)
+    driven.answered(.noToken(message: "sign in again"))
+    #expect(driven.code == "GPE-2202" && driven.failure?.message == "sign in again")
+  }
+
+  @Test("what cannot be read is GPE-2215")
+  func unreadable() throws {
+    let outcomes: [CallOutcome] = [
+      .unreadable(message: "too long"), .reply(reply(text: "<html>")), .reply(reply([:])),
+      .reply(reply(["success": true, "data": [:]])),
+      .reply(reply(["success": true, "data": ["authCode": "a b"]])),
+    ]
+    for outcome in outcomes {
+      var driven = try driven()
+      driven.answered(outcome)
+      #expect(driven.code == "GPE-2215" && driven.failure?.reason == .providerProtocolError)
+    }
+  }
+
+  @Test("trouble is waited out five times, twice as long each time")
+  func trouble() throws {
+    var driven = try driven()
+    for seconds in [1, 2, 4, 8, 16] {
+      driven.answered(Driven.gone)
+      #expect(driven.last == .proceed([.wake(after: .seconds(seconds))]))
+      #expect(driven.problem?.reason == "provider_unreachable")
+      #expect(driven.problem?.provider?.code == "GPE-2203")
+      #expect(driven.answered(Driven.gone) == .ignore)
+      driven.receive(.woken)
+      #expect(driven.calls.count == 1)
+      #expect(driven.receive(.woken) == .ignore)
+    }
+    driven.answered(Driven.gone)
+    #expect(driven.code == "GPE-2203" && driven.failure?.reason == .providerUnreachable)
+    #expect(driven.failure?.retryable == true)
+  }
+
+  @Test("a server in trouble says how long, and is GPE-2215 in the end")
+  func server() throws {
+    var driven = try driven()
+    driven.answered(.reply(reply(text: "", status: 503, headers: ["retry-after": "20"])))
+    #expect(driven.last == .proceed([.wake(after: .seconds(20))]))
+    driven.receive(.woken)
+    for _ in 0..<4 {
+      driven.refused(500, 900)
+      driven.receive(.woken)
+    }
+    #expect(driven.failure == nil && driven.problem?.provider?.error == "900")
+    driven.refused(500, 900)
+    #expect(driven.code == "GPE-2215" && driven.failure?.reason == .providerUnreachable)
+  }
+
+  @Test("a restart asks once more, also in a pause")
+  func restart() throws {
+    var driven = try driven()
+    let call = driven.calls
+    try driven.restart()
+    #expect(driven.calls == call)
+    driven.answered(Driven.gone)
+    try driven.restart()
+    #expect(driven.calls == call)
+    driven.answered(data: ["authCode": "code-secret"])
+    #expect(driven.state == "waitAck" && driven.problem == nil)
+  }
+}

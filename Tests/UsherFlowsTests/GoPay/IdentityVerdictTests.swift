@@ -1,0 +1,241 @@
+import JSONRPC
+import Testing
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+@Suite("The verdict on a submission")
+struct IdentityVerdictTests {
+  private static func attributes(
+    _ status: String = "SUBMITTED", _ changes: [String: JSONValue?] = [:]
+  ) -> [String: JSONValue] {
+    var kyc: [String: JSONValue] = [
+      "requestId": "req-1", "submissionId": "sub-1", "status": .string(status), "result": nil,
+      "reasonCode": nil, "submittedAt": .string(now.description),
+      "updatedAt": .string(now.description),
+    ]
+    for (name, value) in changes { kyc[name] = value }
+    return ["kyc": .object(kyc), "deviceId": "d-1"]
+  }
+
+  private func followUp(
+    _ status: String = "SUBMITTED", _ changes: [String: JSONValue?] = [:], days: Int = 7
+  ) throws -> (any AccountFollowUp)? {
+    ProviderRegistry.followUp(
+      of: try gopay { $0.kycDays = days }, attributes: Self.attributes(status, changes))
+  }
+
+  private func verdict(
+    _ status: String = "SUBMITTED", _ changes: [String: JSONValue?] = [:], days: Int = 7
+  ) throws -> any AccountFollowUp {
+    try #require(try followUp(status, changes, days: days))
+  }
+
+  private static func said(
+    _ status: JSONValue, _ result: JSONValue = nil, of id: JSONValue = "sub-1"
+  ) -> CallOutcome {
+    .reply(
+      reply([
+        "success": true,
+        "data": [
+          "status": status, "result": result, "submissionId": id,
+          "documents": [["url": "https://x"]], "submissionData": ["ktp": ["nik": "317"]],
+        ],
+      ]))
+  }
+
+  private static func callback(
+    _ status: String, _ result: JSONValue = nil, of id: String = "sub-1",
+    request: String = "req-1", shows token: String = "linking-secret", vouched: Bool = false
+  ) -> ProviderCallback {
+    ProviderCallback(
+      requestID: request, authorization: Secret(token), isVouchedFor: vouched,
+      members: ["status": .string(status), "result": result, "submissionId": .string(id)])
+  }
+
+  private let later = now + .seconds(100)
+
+  @Test("is waited for where there is a submission only")
+  func none() throws {
+    let provider = try gopay()
+    #expect(ProviderRegistry.followUp(of: provider, attributes: [:]) == nil)
+    #expect(ProviderRegistry.followUp(of: provider, attributes: ["kyc": "x"]) == nil)
+    for name in ["requestId", "submissionId", "status", "submittedAt", "updatedAt"] {
+      #expect(try followUp("SUBMITTED", [name: .some(nil)]) == nil)
+      #expect(try followUp("SUBMITTED", [name: "?"]) == nil || name.hasSuffix("Id"))
+    }
+    #expect(try followUp() != nil)
+    #expect(ProviderRegistry.followUp(of: try UsherFlowsTests.provider(), attributes: [:]) == nil)
+  }
+
+  @Test("is asked for after five seconds, then whenever the time has doubled, at last each hour")
+  func schedule() throws {
+    let verdict = try verdict()
+    var moment = now
+    var seconds: [Int] = []
+    for _ in 0..<15 {
+      moment = try #require(verdict.nextInquiry(after: moment))
+      seconds.append(Int((moment - now).milliseconds / 1000))
+    }
+    #expect(
+      seconds == [
+        5, 10, 20, 40, 80, 160, 320, 640, 1280, 2560, 5120, 8720, 12_320, 15_920, 19_520,
+      ])
+  }
+
+  @Test("a restart changes nothing of that")
+  func restart() throws {
+    let verdict = try verdict()
+    for (time, next) in [
+      (-100, 5), (0, 5), (4, 5), (5, 10), (6, 10), (2559, 2560), (2560, 5120), (5119, 5120),
+      (5120, 8720), (8719, 8720), (8720, 12_320), (100_000, 102_320),
+    ] {
+      #expect(verdict.nextInquiry(after: now + .seconds(time)) == now + .seconds(next), "\(time)")
+    }
+  }
+
+  @Test("until kyc_days are over")
+  func days() throws {
+    let end = now + .seconds(86_400)
+    let verdict = try verdict(days: 1)
+    // 5120 + 22 × 3600
+    #expect(verdict.nextInquiry(after: end - .seconds(5000)) == now + .seconds(84_320))
+    #expect(verdict.nextInquiry(after: now + .seconds(84_320)) == nil)
+    #expect(verdict.nextInquiry(after: end) == nil)
+    #expect(verdict.nextInquiry(after: .latest) == nil)
+    #expect(try self.verdict(days: 2).nextInquiry(after: end) == now + .seconds(87_920))
+  }
+
+  @Test("as long as nobody has said the last word")
+  func open() throws {
+    for status in ["SUBMITTED", "INITIATED", "IN_PROGRESS"] {
+      #expect(try verdict(status).nextInquiry(after: now) == now + .seconds(5))
+    }
+    for status in ["COMPLETED", "ERROR"] {
+      #expect(try verdict(status).nextInquiry(after: now) == nil)
+    }
+  }
+
+  @Test("by the account's linking token, with the flow's requestId")
+  func inquiry() throws {
+    let call = try verdict().inquiry(of: AccountID("acc_1")) as? GoPayCall
+    #expect(
+      call == .currentSubmission(.account(AccountID("acc_1")), requestID: "req-1"))
+  }
+
+  @Test("what is learnt stands among the attributes, without the person's data")
+  func learnt() throws {
+    let lesson = try verdict().learn(Self.said("COMPLETED", "VALID"), at: later)
+    let expected = Self.attributes(
+      "COMPLETED", ["result": "VALID", "updatedAt": .string(later.description)])
+    #expect(lesson == .attributes(expected))
+  }
+
+  @Test("never backwards, and nothing twice")
+  func order() throws {
+    let order = ["SUBMITTED", "INITIATED", "IN_PROGRESS", "ERROR", "COMPLETED"]
+    for (before, old) in order.enumerated() {
+      for (after, new) in order.enumerated() where new != "SUBMITTED" {
+        let result: JSONValue = new == "COMPLETED" ? "VALID" : nil
+        let byAnswer = try verdict(old).learn(Self.said(.string(new), result), at: later)
+        let byCall = try verdict(old).learn(Self.callback(new, result), at: later)
+        #expect((byAnswer != .nothing) == (after > before), "\(old) → \(new)")
+        #expect(byAnswer == byCall)
+      }
+    }
+  }
+
+  @Test("a verdict is final, and none without its result")
+  func final() throws {
+    for result in ["VALID", "INVALID"] as [JSONValue] {
+      let verdict = try verdict("COMPLETED", ["result": "VALID"])
+      #expect(verdict.learn(Self.said("COMPLETED", result), at: later) == .nothing)
+      #expect(verdict.learn(Self.callback("COMPLETED", result), at: later) == .nothing)
+      #expect(verdict.learn(Self.callback("ERROR"), at: later) == .nothing)
+    }
+    #expect(try verdict().learn(Self.said("COMPLETED"), at: later) == .nothing)
+  }
+
+  @Test("an error keeps its reason until the verdict comes")
+  func error() throws {
+    var callback = Self.callback("ERROR")
+    callback.members["reasonCode"] = "BLUR"
+    guard case .attributes(let attributes) = try verdict().learn(callback, at: later) else {
+      Issue.record("nothing was learnt")
+      return
+    }
+    #expect(attributes["kyc"]?["reasonCode"] == "BLUR" && attributes["kyc"]?["status"] == "ERROR")
+    let verdict = try #require(
+      ProviderRegistry.followUp(of: try gopay(), attributes: attributes))
+    guard
+      case .attributes(let last) = verdict.learn(Self.callback("COMPLETED", "INVALID"), at: later)
+    else {
+      Issue.record("nothing was learnt")
+      return
+    }
+    #expect(last["kyc"]?["result"] == "INVALID" && last["kyc"]?["reasonCode"] == .null)
+    #expect(last["kyc"]?["submittedAt"] == .string(now.description))
+  }
+
+  @Test("an answer about another submission is none")
+  func otherSubmission() throws {
+    for id in ["sub-2", "", nil, 1] as [JSONValue] {
+      #expect(try verdict().learn(Self.said("COMPLETED", "VALID", of: id), at: later) == .nothing)
+    }
+    let stray = Self.callback("COMPLETED", "VALID", of: "sub-2")
+    #expect(try verdict().learn(stray, at: later) == .nothing)
+  }
+
+  @Test("a token that is refused, or gone, ends the asking; anything else does not")
+  func hopeless() throws {
+    func lesson(_ status: Int, _ code: Int64) throws -> Lesson {
+      try verdict().learn(
+        .reply(reply(DrivenIdentity.refusal(code), status: status)), at: later)
+    }
+    #expect(try lesson(401, 1401) == .hopeless)
+    #expect(try lesson(401, 1) == .hopeless)
+    #expect(try verdict().learn(.noToken(message: "gone"), at: later) == .hopeless)
+    for (status, code) in [(404, 1519), (403, 1403), (400, 1539), (429, 900), (500, 900)] {
+      #expect(try lesson(status, Int64(code)) == .nothing)
+    }
+    for outcome in [
+      DrivenIdentity.gone, .unreadable(message: "x"), .reply(reply(text: "<html>")),
+      Self.said("ODD"), Self.said("COMPLETED", "ODD"),
+    ] {
+      #expect(try verdict().learn(outcome, at: later) == .nothing)
+    }
+  }
+
+  @Test("a callback shows the linking token, or is vouched for")
+  func judgement() throws {
+    let verdict = try verdict()
+    let token = Secret("linking-secret")
+    func judged(_ callback: ProviderCallback, _ token: Secret?) -> CallbackVerdict {
+      verdict.judge(callback, token: token)
+    }
+    #expect(judged(Self.callback("COMPLETED", "VALID"), token) == .mine)
+    #expect(judged(Self.callback("COMPLETED", "VALID"), nil) == .unauthorized)
+    for value in ["", "linking", "linking-secreT"] {
+      let stranger = Self.callback("COMPLETED", "VALID", shows: value)
+      #expect(judged(stranger, token) == .unauthorized)
+      #expect(judged(stranger, nil) == .unauthorized)
+      #expect(judged(stranger, Secret("")) == .unauthorized)
+    }
+    let vouched = Self.callback("COMPLETED", "VALID", shows: "x", vouched: true)
+    #expect(judged(vouched, token) == .mine && judged(vouched, nil) == .mine)
+    let other = Self.callback("COMPLETED", "VALID", request: "req-2", vouched: true)
+    #expect(judged(other, token) == .notMine)
+    #expect(judged(Self.callback("ERROR", of: "sub-2"), token) == .conflict)
+    #expect(judged(Self.callback("ERROR", of: "sub-2", shows: "x"), token) == .unauthorized)
+  }
+
+  @Test("its news are the status in lower case")
+  func news() throws {
+    for (status, news) in [
+      ("SUBMITTED", "submitted"), ("INITIATED", "initiated"), ("IN_PROGRESS", "in_progress"),
+      ("COMPLETED", "completed"), ("ERROR", "error"),
+    ] {
+      #expect(try verdict(status).news == news)
+    }
+  }
+}
