@@ -96,7 +96,9 @@ final class AccountBook: Sendable {
   ) throws(UsherError) -> Update {
     let existing = accounts(of: owner, at: provider).first { $0.subject == grant.subject }
     let id = existing?.id ?? AccountID(world.identifier("acc_"))
-    var tokens: [TokenKey: HeldToken] = [:]
+    // What brings no tokens says nothing of those there are.
+    let kept = grant.tokens == nil ? existing : nil
+    var tokens = kept?.tokens ?? [:]
     if var main = grant.tokens {
       main.refreshToken = nil
       main.refreshExpiresAt = nil
@@ -108,9 +110,10 @@ final class AccountBook: Sendable {
       details: AccountDetails(
         label: grant.label, attributes: grant.attributes, profile: grant.profile,
         keepAlive: grant.keepAlive, createdAt: existing?.details.createdAt ?? now,
-        grant: .init(
-          scope: grant.tokens?.scope ?? "", refreshToken: grant.tokens?.refreshToken,
-          refreshExpiresAt: grant.tokens?.refreshExpiresAt)),
+        grant: kept?.details.grant
+          ?? .init(
+            scope: grant.tokens?.scope ?? "", refreshToken: grant.tokens?.refreshToken,
+            refreshExpiresAt: grant.tokens?.refreshExpiresAt)),
       tokens: tokens)
     return Update(
       record: record, changes: [.deleteTokens(id)] + (try rows(of: record)), isNew: existing == nil)
