@@ -32,6 +32,7 @@ package struct Client: Sendable, Hashable, Codable {
     Client(
       id: "usher-confidential", name: "usherd with a client secret",
       secret: "s3cret:with/odd+chars"),
+    Client(id: "acme-oauth", name: "Acme, by Truecaller's newer SDK"),
   ]
 
   /// Whether a redirect URI is one of those registered: character by character, except that the

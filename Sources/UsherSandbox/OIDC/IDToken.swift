@@ -81,6 +81,18 @@ extension Authorization {
     if scope.contains("profile") {
       claims["name"] = .string(user.name)
       claims["preferred_username"] = .string(user.username)
+      let words = user.name.split(separator: " ", maxSplits: 1).map { JSON.string(String($0)) }
+      claims["given_name"] = words.first
+      claims["family_name"] = words.dropFirst().first
+      claims["gender"] = "unspecified"
+      claims["picture"] = .string("https://example.com/\(user.username).png")
+    }
+    if scope.contains("phone"), let phone = user.phone {
+      claims["phone_number"] = .string(phone)
+      claims["phone_number_verified"] = true
+    }
+    if scope.contains("address") {
+      claims["address"] = ["street_address": "1 Sandbox Street", "locality": "Sandbox"]
     }
     if scope.contains("email") {
       claims["email"] = .string(user.email)

@@ -20,10 +20,13 @@ extension OIDCProvider {
       ],
       "subject_types_supported": ["public"],
       "id_token_signing_alg_values_supported": ["RS256", "ES256"],
-      "scopes_supported": ["openid", "profile", "email", "offline_access"],
+      "scopes_supported": [
+        "openid", "profile", "email", "phone", "address", "offline_access",
+      ],
       "claims_supported": [
         "iss", "sub", "aud", "exp", "iat", "auth_time", "nonce", "at_hash", "name",
-        "preferred_username", "email", "email_verified",
+        "given_name", "family_name", "gender", "picture", "preferred_username", "email",
+        "email_verified", "phone_number", "phone_number_verified", "address",
       ],
       "token_endpoint_auth_methods_supported": methods,
       "revocation_endpoint_auth_methods_supported": methods,
@@ -41,5 +44,13 @@ extension OIDCProvider {
 
   func jwks(_ call: Call) async -> Reply {
     await answering { .json(try keys.keySet()) }
+  }
+
+  /// The same keys where a provider has them for each client apart, as Truecaller does.
+  func jwksOfClient(_ call: Call) async -> Reply {
+    guard let id = call.parameters["client"], clients.named(id) != nil else {
+      return .refusal("invalid_request", "there is no such client", status: 404)
+    }
+    return await jwks(call)
   }
 }

@@ -30,6 +30,7 @@ package actor OIDCProvider: Backend {
       Endpoint(
         "discovery", .get, "/.well-known/oauth-authorization-server\(path)", handle: discovery),
       Endpoint("jwks", .get, "\(path)/jwks", handle: jwks),
+      Endpoint("jwks", .get, "\(path)/.well-known/{client}/jwks.json", handle: jwksOfClient),
       Endpoint("authorize", .get, "\(path)/authorize", handle: authorize),
       Endpoint("authorize", .post, "\(path)/authorize", handle: authorize),
       Endpoint("login", .post, "\(path)/login", handle: login),

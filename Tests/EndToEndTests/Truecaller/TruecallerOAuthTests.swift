@@ -1,0 +1,69 @@
+import Foundation
+import JSONRPC
+import Testing
+import UsherTestKit
+
+/// The newer OAuth SDK is a provider of type `oidc`, by the very lines of the documentation.
+@Suite("Truecaller: authorize by OpenID Connect", .serialized, .timeLimit(.minutes(2)))
+struct TruecallerOAuthTests {
+  /// The block as it stands, with the vendor's host in place of the sandbox's.
+  private func block(issuer: String) throws -> String {
+    let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent().deletingLastPathComponent()
+    let path = root.appending(path: "Sources/UsherDaemon/Usher.docc/Providers/Truecaller.md").path
+    let page = try String(contentsOfFile: path, encoding: .utf8)
+    let parts = page.components(separatedBy: "## The newer OAuth SDK: authorize")
+    let block = try #require(parts.last?.components(separatedBy: "```").dropFirst().first)
+    let host = "https://oauth-account-noneu.truecaller.com"
+    #expect(parts.count == 2 && block.hasPrefix("toml\n"))
+    #expect(block.components(separatedBy: host).count == 3)
+    return block.dropFirst("toml\n".count).replacingOccurrences(of: host, with: issuer)
+  }
+
+  /// Where the documentation sets the keys, the vendor's discovery leaves a placeholder.
+  private func placeholder(_ sandbox: SandboxUnderTest) throws {
+    let uri = "\(sandbox.issuer)/.well-known/{clientId}/jwks.json"
+    try sandbox.control("POST", "settings", ["discovery": ["jwks_uri": .string(uri)]])
+  }
+
+  @Test("the documented lines sign a person in, and the account has the claims that are promised")
+  func documented() throws {
+    let sandbox = try SandboxUnderTest()
+    try placeholder(sandbox)
+    let daemon = try DaemonUnderTest(config: try block(issuer: sandbox.issuer))
+    let app = try daemon.client()
+    let end = try app.signIn("truecaller-oauth")
+    let account = try app.call(
+      "account.get", ["account": end["result"]?["account"] ?? .null])["account"]
+    let profile = account?["profile"]
+    #expect(account?["subject"] == "usr_alice")
+    #expect(profile?["given_name"] == "Alice" && profile?["family_name"] == "Adams")
+    #expect(profile?["phone_number"] == "+447700900123")
+    #expect(profile?["phone_number_verified"] == true)
+    #expect(profile?["email"] == "alice@example.com")
+    #expect(profile?["picture"] == "https://example.com/alice.png")
+    #expect(profile?["gender"] == "unspecified")
+    #expect(profile?["address"]?["locality"] == "Sandbox")
+    let log = try sandbox.control("GET", "requests?endpoint=jwks")["requests"]?.arrayValue ?? []
+    #expect(log.map { $0["path"] } == ["/oidc/.well-known/acme-oauth/jwks.json"])
+    let token = try app.call("token.get", ["provider": "truecaller-oauth"])
+    #expect(token["scope"] == "openid profile phone email address offline_access")
+  }
+
+  @Test("without the line for the keys the placeholder leads nowhere: nobody is signed in")
+  func withoutKeys() throws {
+    let sandbox = try SandboxUnderTest()
+    try placeholder(sandbox)
+    let block = try block(issuer: sandbox.issuer)
+    let lines = block.components(separatedBy: "\n").filter { !$0.hasPrefix("jwks") }
+      // The documented port is taken by the other one's listener for a while.
+      .map { $0.hasPrefix("redirect") ? "redirect = \"loopback\"" : $0 }
+    let daemon = try DaemonUnderTest(config: lines.joined(separator: "\n"))
+    let app = try daemon.client()
+    let flow = try app.startFlow("truecaller-oauth")
+    if let url = flow["step"]?["url"]?.stringValue { _ = try? Person.signIn(at: url) }
+    let end = try app.finished(flow)
+    #expect(end["status"] == "failed", "\(end.text)")
+    #expect(try app.call("account.list")["accounts"] == [])
+  }
+}
