@@ -120,16 +120,35 @@ struct TruecallerCodeTests {
   }
 
   @Test(
-    "a create that gets no answer, or 5xx, is told and tried again", arguments: ["reset", "503"])
-  func createInTrouble(fault: String) throws {
-    try scene.spoil("create", fault == "reset" ? ["reset": true] : ["status": 503], times: 1)
+    "a create whose answer is lost, or 5xx, is told and tried again; the newest code is the good one",
+    arguments: [
+      (["reset": true], "9", 1), (["status": 503], "10", 1),
+      (["reset": true, "processed": true], "9", 2), (["status": 503, "processed": true], "10", 2),
+      (["halfBody": true], "9", 2),
+    ] as [(JSONValue, String, Int)])
+  func createInTrouble(fault: JSONValue, error: String, sent: Int) throws {
+    try scene.spoil("create", fault, times: 1)
     let begun = try scene.start()
     let told = try scene.moved(begun, "is in trouble") { $0.problem[0] != nil }
     #expect(told["state"] == "creating")
-    #expect(told.problem == ["provider_unreachable", fault == "reset" ? "9" : "10"])
+    #expect(told.problem == ["provider_unreachable", error])
     let flow = try scene.moved(told, "is at the code") { $0.stepType == "enterCode" }
     #expect(flow["problem"] == .null)
     #expect(try scene.requests("create") == 2)
+    #expect(try scene.messages().count == sent)
+    #expect(try scene.enter(scene.code(), to: flow)["status"] == "succeeded")
+  }
+
+  @Test(
+    "one start sends two SMS at most, however often the answer is lost",
+    arguments: [["reset": true, "processed": true], ["status": 503, "processed": true]]
+      as [JSONValue])
+  func twoMessages(fault: JSONValue) throws {
+    try scene.spoil("create", fault)
+    let end = try scene.app.finished(scene.start())
+    #expect(end["failure"]?["reason"] == "provider_unreachable", "\(end.text)")
+    #expect(try scene.requests("create") == 2)
+    #expect(try scene.messages().count == 2)
   }
 
   @Test(
@@ -147,6 +166,21 @@ struct TruecallerCodeTests {
     #expect(try scene.requests("verify") == 1)
     // Also where the server had accepted it already.
     #expect(try scene.enter(scene.code(), to: asked)["status"] == "succeeded")
+  }
+
+  @Test("the app key is deleted before the code is entered: it is said, and the flow waits for it")
+  func keyDeleted() throws {
+    let flow = try scene.verify()
+    #expect(try scene.daemon.usherctl(["credential", "delete", "truecaller-app-key"]).status == 0)
+    let sent = try scene.enter(scene.code(), to: flow, waitMs: 0)
+    let told = try scene.moved(sent, "is in trouble") { $0.problem[0] != nil }
+    #expect(told["state"] == "otpReceived" && told.problem == ["provider_unreachable", "9"])
+    #expect(told["problem"]?["message"]?.stringValue?.contains("credential set") == true)
+    #expect(try scene.requests("verify") == 0)
+    let set = try scene.daemon.usherctl(
+      ["credential", "set", "truecaller-app-key"], input: TruecallerScene.appKey)
+    #expect(set.status == 0)
+    #expect(try scene.app.finished(told, within: 40)["status"] == "succeeded")
   }
 
   @Test("too many requests: rate_limited with the time to wait, at otpInitiated")

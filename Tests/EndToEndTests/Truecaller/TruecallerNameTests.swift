@@ -85,6 +85,15 @@ struct TruecallerNameTests {
     #expect(try scene.app.call("account.list")["accounts"] == [])
   }
 
+  @Test("half an answer to the update is no yes: what is cut off may be a refusal")
+  func updateUnreadable() throws {
+    let flow = try scene.verify()
+    try scene.spoil("update", ["brokenJSON": true], times: 1)
+    let end = try scene.enter(scene.code(), to: flow)
+    #expect(end.failure == ["provider_protocol_error", "10", nil], "\(end.text)")
+    #expect(try scene.requests("profile") == 0)
+  }
+
   @Test("an update that gets no answer is told while otpReceived, and tried again")
   func updateInTrouble() throws {
     let flow = try scene.verify()

@@ -52,16 +52,52 @@ struct TruecallerSurvivalTests {
     #expect(end.failure == ["attempts_exhausted", "10", "4293"])
   }
 
-  @Test("while the SMS is asked for: it is asked for again")
-  func whileCreating() throws {
-    try scene.spoil("create", ["delayMs": 60_000], times: 1)
+  @Test(
+    "while the SMS is asked for: it is asked for again, and the newest code is the good one",
+    arguments: [false, true])
+  func whileCreating(processed: Bool) throws {
+    try scene.spoil("create", ["delayMs": 60_000, "processed": .bool(processed)], times: 1)
     let begun = try scene.start()
     try eventually("it is asked for") { try scene.requests("create") == 1 }
+    try eventually("it is sent") { try scene.messages().count == (processed ? 1 : 0) }
     try scene.daemon.restart()
     let after = try scene.again()
     let flow = try after.moved(begun, "is at the code") { $0.stepType == "enterCode" }
-    #expect(try scene.messages().count == 1)
+    #expect(try scene.messages().count == (processed ? 2 : 1))
     #expect(try after.enter(scene.code(), to: flow)["status"] == "succeeded")
+  }
+
+  @Test("while the SMS is asked for, twice: two have been sent, and there is no third")
+  func whileCreatingTwice() throws {
+    try scene.spoil("create", ["delayMs": 60_000, "processed": true])
+    let begun = try scene.start()
+    for count in 1...2 {
+      try eventually("\(count) are sent") { try scene.messages().count == count }
+      try scene.daemon.restart()
+    }
+    let end = try scene.again().app.finished(begun)
+    #expect(end.failure == ["provider_unreachable", "9", nil], "\(end.text)")
+    #expect(try scene.messages().count == 2)
+  }
+
+  @Test("while a code is checked that was good: the name typed with it is written later, too")
+  func nameOfLostCode() throws {
+    try scene.set(["tokenTtl": 4])
+    let flow = try scene.verify()
+    try scene.spoil("verify", ["delayMs": 60_000, "processed": true], times: 1)
+    let sent = try scene.enter(scene.code(), "Zubeida", "Khan", to: flow, waitMs: 0)
+    try eventually("the code is taken") {
+      try scene.sandbox.control("GET", "truecaller/verified")["verified"]?.arrayValue?.count == 1
+    }
+    try scene.daemon.restart()
+    let after = try scene.again()
+    let asked = try after.moved(sent, "asks again") { $0.problem[0] != nil }
+    try passed(flow.codeEnd())
+    let end = try after.app.finished(after.resend(asked))
+    #expect(end["status"] == "succeeded" && end["state"] == "verifiedBefore", "\(end.text)")
+    #expect(end["result"]?["profile"]?["firstName"] == "Zubeida")
+    #expect(try scene.profile()["lastName"] == "Khan")
+    #expect(try scene.messages().count == 1)
   }
 
   @Test(

@@ -126,10 +126,13 @@ struct TruecallerValidationTests {
   @Test(
     "an answer that does not say whose the token is", arguments: ["v2_8", "oauth"])
   func nobodys(validation: String) throws {
-    for number: JSONValue in [.null, true, ""] {
+    for (number, failure) in [
+      (.null, ["provider_protocol_error", "10", nil]), (true, ["provider_rejected", "15", nil]),
+      ("", ["provider_rejected", "15", nil]),
+    ] as [(JSONValue, [String?])] {
       let (scene, end) = try end(
         validation, ["validateReply": ["phoneNumber": number, "countryCode": .null]])
-      #expect(end["status"] == "failed", "\(number.text)")
+      #expect(end.failure == failure, "\(number.text)")
       #expect(try scene.requests("update") == 0)
     }
     let (_, end) = try end(validation, fault: ["brokenJSON": true])

@@ -158,15 +158,17 @@ struct TruecallerCallTests {
     let verify = try render(.verify(phone(), code: otp, token: verificationToken))
     let validate = try render(.validate(accessToken: otpToken)) { $0.validation = .legacy }
     let profile = try render(.profile(phone(), accessToken: otpToken))
+    let create = try render(.create(phone(), installation: installation))
     let texts: [(HTTPRequest, String)] = [
-      (verify, "verification-secret is unknown"), (verify, "app-key-secret is no key"),
+      (create, "\(installation) is unknown"), (create, "app-key-secret is unknown"),
+      (verify, "verification-secret is unknown"), (verify, "app-key-secret is unknown"),
       (validate, "otp-access-secret is unknown"), (profile, "otp-access-secret is unknown"),
     ]
     for (request, text) in texts {
       for status in [200, 404, 500] {
-        let answer = reply(["code": 1, "message": .string(text)], status: status)
-        let told = answer.withoutEchoes(of: request).jsonObject?["message"]?.stringValue
-        #expect(told?.contains("secret") == false && told?.hasPrefix("…") == true)
+        let answer = reply(["code": .string(text), "message": .string(text)], status: status)
+        let told = answer.withoutEchoes(of: request).jsonObject
+        #expect(told == ["code": "… is unknown", "message": "… is unknown"])
       }
     }
   }
