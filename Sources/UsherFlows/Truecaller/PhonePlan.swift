@@ -45,7 +45,8 @@ package struct PhonePlan: Equatable, Sendable {
   /// range spans them, and what it says of first digits is only where a 0 belongs to the number
   /// (Italy, Côte d'Ivoire, Congo, Gabon, Benin), that of North America has none below 2, Kazakhstan
   /// shares its code with Russia, and India's mobile numbers have exactly ten digits from 6, 7, 8 or 9
-  /// on.
+  /// on. Left out are numbers that only machines have, such as those of 11 digits in the Netherlands:
+  /// nobody reads an SMS there.
   private static let table = """
     AC 247 5-6, AD 376 6-9, AE 971 8-9, AF 93 9, AG 1 10 23456789, AI 1 10 23456789
     AL 355 8-9, AM 374 8, AO 244 9, AR 54 10-11, AS 1 10 23456789, AT 43 4-13, AU 61 9, AW 297 7
@@ -58,7 +59,7 @@ package struct PhonePlan: Equatable, Sendable {
     DM 1 10 23456789, DO 1 10 23456789, DZ 213 8-9, EC 593 8-9, EE 372 7-8, EG 20 8-10, EH 212 9
     ER 291 7, ES 34 9, ET 251 9, FI 358 5-12, FJ 679 7, FK 500 5, FM 691 7, FO 298 6, FR 33 9
     GA 241 7-8 0123456789, GB 44 9-10, GD 1 10 23456789, GE 995 9, GF 594 9, GG 44 10, GH 233 9
-    GI 350 8, GL 299 6, GM 220 7, GN 224 8-9, GP 590 9, GQ 240 9, GR 30 10, GT 502 8
+    GI 350 8, GL 299 6, GM 220 7-9, GN 224 8-9, GP 590 9, GQ 240 9, GR 30 10, GT 502 8
     GU 1 10 23456789, GW 245 7-9, GY 592 7, HK 852 8, HN 504 8, HR 385 8-9, HT 509 8, HU 36 8-9
     ID 62 7-12, IE 353 7-9, IL 972 8-9, IM 44 10, IN 91 10 6789, IO 246 7, IQ 964 8-10, IR 98 10
     IS 354 7-9, IT 39 6-11 0123456789, JE 44 10, JM 1 10 23456789, JO 962 8-9, JP 81 9-10
@@ -78,7 +79,7 @@ package struct PhonePlan: Equatable, Sendable {
     TD 235 8, TG 228 8, TH 66 8-9, TJ 992 9, TK 690 4-7, TL 670 7-8, TM 993 8, TN 216 8, TO 676 5-7
     TR 90 10, TT 1 10 23456789, TV 688 5-7, TW 886 8-9, TZ 255 9, UA 380 9, UG 256 9, UK 44 9-10
     US 1 10 23456789, UY 598 8, UZ 998 9, VA 39 6-11 0123456789, VC 1 10 23456789, VE 58 10
-    VG 1 10 23456789, VI 1 10 23456789, VN 84 9-10, VU 678 5-7, WF 681 6, WS 685 5-7, XK 383 8-9
-    YE 967 7-9, YT 262 9, ZA 27 9, ZM 260 9, ZW 263 8-9
+    VG 1 10 23456789, VI 1 10 23456789, VN 84 9-10, VU 678 5-7, WF 681 6, WS 685 5-10, XK 383 8-9
+    YE 967 7-9, YT 262 9, ZA 27 5-9, ZM 260 9, ZW 263 8-9
     """
 }

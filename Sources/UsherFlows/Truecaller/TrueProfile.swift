@@ -51,7 +51,13 @@ struct TrueProfile: Equatable {
 
 extension JSONValue {
   /// Whether it is a number, and one that whoever reads it reads alike (RFC 8259 §6).
-  fileprivate var isExact: Bool { numberValue.map { abs($0) <= 0x1p53 } ?? false }
+  fileprivate var isExact: Bool {
+    switch self {
+    case .integer(let number): number.magnitude <= 1 << 53
+    case .number(let number): number.magnitude <= 0x1p53
+    case .null, .bool, .string, .array, .object: false
+    }
+  }
 }
 
 /// A profile with a signature (contract §1.3 item 8).
