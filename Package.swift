@@ -168,6 +168,7 @@ let package = Package(
         "UsherDaemon", "UsherStore", "UsherSystem", "UsherFlows", "UsherConfig", "UsherAPI",
         "UsherCore", "JSONRPC", "UsherTestKit", logging,
       ] + nio),
+    endToEndTests("GoPay", ["UsherKit"]),
     endToEndTests("OIDC", exclude: ["retry-after.py"]),
     endToEndTests("Paysafe", ["UsherKit", crypto]),
     endToEndTests("Peers", exclude: ["browser.py", "glewlwyd.py"]),

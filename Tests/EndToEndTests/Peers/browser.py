@@ -4,6 +4,8 @@
 browser.py sandbox URL allow|deny [USER_CODE]     usher-sandbox's pages
 browser.py paysafe URL allow|deny                 the sandbox's page with a PIN
 browser.py redirect URL allow|deny                the sandbox's page that approves an SCA event
+browser.py gopay URL allow|deny                   the sandbox's log-in by phone, code and PIN
+browser.py capture URL allow|deny                 the sandbox's page that photographs card and face
 browser.py glewlwyd URL allow [USER_CODE]         glewlwyd's pages
 
 Writes what the browser shows at the end as JSON: {"title", "text", "url"}, without the
@@ -13,6 +15,8 @@ import json
 import os
 import pathlib
 import sys
+import urllib.parse
+import urllib.request
 
 from playwright.sync_api import sync_playwright
 
@@ -68,6 +72,45 @@ class Person:
         with self.page.expect_navigation(wait_until="commit"):
             self.page.click("#approve" if self.allows else "#deny")
 
+    def at_gopay(self):
+        """First a wrong PIN, then the right one."""
+        page = self.page
+        page.wait_for_selector("#phone")
+        self.look("gopay-phone")
+        if not self.allows:
+            page.click("#deny")
+            return page.wait_for_selector("h1")
+        place = urllib.parse.urlsplit(page.url)
+        self.type("#phone", "+447700900123", "#otp")
+        with urllib.request.urlopen(
+                f"{place.scheme}://{place.netloc}/_control/outbox?provider=gopay") as reply:
+            code = json.load(reply)["messages"][0]["code"]
+        self.type("#otp", code, "#pin")
+        self.type("#pin", "0000", "#problem")
+        if page.input_value("#pin"):
+            raise RuntimeError("the page keeps the PIN that was typed")
+        self.type("#pin", "2468", "h1")
+        page.wait_for_url(lambda url: "/callback" in url)
+
+    def type(self, field, text, what_comes):
+        self.look(f"gopay-{field[1:]}")
+        self.page.fill(field, text)
+        self.page.click("#next")
+        self.page.wait_for_selector(what_comes)
+
+    def at_capture(self):
+        page = self.page
+        self.look("capture-card")
+        if not self.allows:
+            with page.expect_navigation(wait_until="commit"):
+                page.click("#USER_CANCELLED")
+            return
+        page.click("#card")
+        page.wait_for_selector("#face")
+        self.look("capture-face")
+        with page.expect_navigation(wait_until="commit"):
+            page.click("#face")
+
     def at_glewlwyd(self):
         """A script draws its pages, one after another, by what its server answers."""
         page = self.page
@@ -111,7 +154,8 @@ def main(pages, url, decision, user_code=None):
         person = Person(page, decision, user_code)
         {
             "sandbox": person.at_sandbox, "paysafe": person.at_paysafe,
-            "redirect": person.at_redirect, "glewlwyd": person.at_glewlwyd,
+            "redirect": person.at_redirect, "gopay": person.at_gopay,
+            "capture": person.at_capture, "glewlwyd": person.at_glewlwyd,
         }[pages]()
         person.look("end")
         print(json.dumps({

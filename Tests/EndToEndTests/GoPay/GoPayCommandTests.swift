@@ -1,0 +1,216 @@
+import Foundation
+import JSONRPC
+import Testing
+import UsherTestKit
+
+/// Verifications with `usherctl`.
+@Suite("GoPay with usherctl", .serialized, .timeLimit(.minutes(2)))
+struct GoPayCommandTests {
+  private let scene: GoPayScene
+  private let place: Workplace
+
+  init() throws {
+    scene = try GoPayScene()
+    place = try Workplace()
+  }
+
+  private func arguments(_ receiver: String, _ token: String?, _ more: [String]) -> [String] {
+    ["flow", "run", "gopay", "verify", "--no-browser", "--request-id", "req-1"]
+      + ["--param", "userCorrelationId=corr-5678", "--param", "credentialReceiver=\(receiver)"]
+      + (token.map { ["--param", "token=\($0)"] } ?? []) + more
+  }
+
+  /// `usherctl flow run gopay verify`, with a pipe for its input.
+  private func start(
+    _ receiver: String, _ token: String?, _ more: String...
+  ) throws -> CommandInPipe {
+    try CommandInPipe(
+      BuiltProduct.path("usherctl"),
+      ["--socket", scene.daemon.socketPath] + arguments(receiver, token, more), in: place)
+  }
+
+  /// The page that a program shows, by what stands in its address.
+  private func page(_ program: CommandInPipe, _ part: String) throws -> String {
+    var found = ""
+    try eventually(within: 20, "it shows a page: \(program.log)") {
+      guard program.isRunning else { throw TestTrouble("it ended: \(program.log)") }
+      found =
+        program.log.split(whereSeparator: \.isWhitespace).map(String.init)
+        .first { $0.hasPrefix("http") && $0.contains(part) } ?? ""
+      return !found.isEmpty
+    }
+    return found
+  }
+
+  /// A program of the app's that has its backend exchange the code.
+  private func exchangeCommand(_ answer: String) throws -> String {
+    let script = """
+      import json, sys, urllib.request
+      asked = json.loads(sys.stdin.readline())
+      assert asked["requestId"] == "req-1" and sorted(asked) == ["code", "requestId"], asked
+      request = urllib.request.Request(
+          "\(scene.sandbox.base)/_control/gopay/redeem", method="POST",
+          data=json.dumps({"authCode": asked["code"]}).encode(),
+          headers={"Content-Type": "application/json"})
+      token = json.load(urllib.request.urlopen(request))["token"]
+      print(json.dumps(\(answer)))
+      """
+    return "/usr/bin/python3 \(try place.write(script, to: "exchange.py"))"
+  }
+
+  @Test("with credential exchange by a command, which gets the code by standard input")
+  func byCommand() throws {
+    let command = try exchangeCommand(#"{"userCorrelationId": "corr-5678", "token": token}"#)
+    let program = try start("exchange", "alice-short-term", "--exchange-command", command)
+    try GoPayScene.photograph(at: page(program, "/capture/pages/"))
+    #expect(try program.exitStatus() == 0, "\(program.log)")
+    #expect(program.output.contains("succeeded"))
+    let id = try scene.submissions().first?["submissionId"]?.stringValue ?? ""
+    #expect(program.output.contains(id) && !id.isEmpty, "\(program.output)")
+    let token = try scene.daemon.usherctl(["token", "get", "gopay"])
+    #expect(token.status == 0 && token.output.hasPrefix("glt_"), "\(token.errors)")
+    #expect(!(program.log + program.output).contains("gac_"))
+  }
+
+  @Test("with credential exchange by log-in pages and a prompt; --json is one line")
+  func byPrompt() throws {
+    let program = try start("exchange", nil, "--json")
+    try GoPayPerson.logIn(at: page(program, "/get-auth-code"), scene.sandbox)
+    try eventually(within: 20, "it asks: \(program.log)") {
+      program.log.contains("the backend's answer as a JSON object")
+    }
+    let code = try #require(program.log.firstMatch(of: /gac_[A-Za-z0-9_\-]+/)?.0)
+    _ = try scene.redeem(String(code))
+    try program.type("that is no JSON")
+    try eventually(within: 20, "it asks again: \(program.log)") {
+      program.log.contains("that cannot be the answer")
+    }
+    try program.type(#"{"userCorrelationId": "corr-5678"}"#)
+    try GoPayScene.photograph(at: page(program, "/capture/pages/"))
+    #expect(try program.exitStatus() == 0, "\(program.log)")
+    let lines = program.output.split(separator: "\n")
+    let flow = try JSONValue(parsing: String(lines.first ?? ""))["flow"]
+    #expect(lines.count == 1 && flow?["status"] == "succeeded", "\(program.output)")
+    #expect(flow?["state"] == "submitted" && flow?["requestId"] == "req-1")
+  }
+
+  @Test("without credential exchange")
+  func without() throws {
+    let program = try start("none", "long-term-token")
+    try GoPayScene.photograph(at: page(program, "/capture/pages/"))
+    #expect(try program.exitStatus() == 0, "\(program.log)")
+    #expect(program.output.contains("sub_"), "\(program.output)")
+  }
+
+  @Test("by the backend and by SNAP there is nothing to answer", arguments: ["backend", "snap"])
+  func otherModes(mode: String) throws {
+    let scene = try GoPayScene(try #require(GoPayScene.Mode(rawValue: mode)))
+    let program = try CommandInPipe(
+      BuiltProduct.path("usherctl"),
+      ["--socket", scene.daemon.socketPath] + arguments("exchange", "alice-short-term", []),
+      in: place)
+    try GoPayScene.photograph(at: page(program, "/capture/pages/"))
+    #expect(try program.exitStatus() == 0, "\(program.log)")
+  }
+
+  @Test(
+    "what fails ends with status 3 and the SDK's code",
+    arguments: [
+      (["none", "expired-token"], "GPE-2202"), (["exchange", "not-whitelisted-token"], "GPE-2204"),
+      (["none"], "GPE-2206"),
+    ])
+  func failures(start: [String], code: String) throws {
+    let end = try scene.daemon.usherctl(
+      arguments(start[0], start.count > 1 ? start[1] : nil, []))
+    #expect(end.status == 3, "\(end.errors)")
+    #expect(end.errors.contains("gopay said: \(code)") && end.output.isEmpty, "\(end.errors)")
+    let json = try scene.daemon.usherctl(
+      arguments(start[0], start.count > 1 ? start[1] : nil, ["--request-id", "req-2", "--json"]))
+    #expect(json.status == 3)
+    #expect(try JSONValue(parsing: json.output)["flow"]?.failure[1] == .some(code))
+  }
+
+  @Test("a prompt that is answered with 'failed REASON' is GPE-2208; so is a command that fails")
+  func exchangeFails() throws {
+    let program = try start("exchange", "alice-short-term")
+    try eventually(within: 20, "it asks: \(program.log)") {
+      program.log.contains("the backend's answer as a JSON object")
+    }
+    try program.type("failed no such customer")
+    #expect(try program.exitStatus() == 3)
+    #expect(program.log.contains("no such customer"), "\(program.log)")
+    #expect(program.log.contains("gopay said: GPE-2208"))
+    for (command, what) in [
+      ("exit 7", "status 7"), ("echo '[]'", "answered wrongly"),
+      (#"echo '{"userCorrelationId":"corr-5678","more":"1"}'"#, "answered wrongly"),
+      (#"echo '{"failure":{"reason":"closed today"}}'"#, "closed today"),
+    ] {
+      let end = try scene.daemon.usherctl(
+        arguments(
+          "exchange", "alice-short-term",
+          ["--request-id", UUID().uuidString, "--exchange-command", command]))
+      #expect(end.status == 3 && end.errors.contains(what), "\(end.errors)")
+      #expect(end.errors.contains("GPE-2208"), "\(end.errors)")
+    }
+  }
+
+  @Test("a request id that was used before is an error of the call: status 1, with the flow")
+  func reused() throws {
+    let done = try scene.verified(requestID: "req-1")
+    let end = try scene.daemon.usherctl(arguments("none", "alice-long-term", []))
+    #expect(end.status == 1, "\(end.errors)")
+    #expect(end.errors.contains(done["id"]?.stringValue ?? "none"), "\(end.errors)")
+  }
+
+  @Test("the verdict is shown with the account")
+  func verdict() throws {
+    let end = try scene.verified()
+    try scene.decide(end.submissionID, "COMPLETED", "VALID", push: false)
+    #expect(try scene.push(end.submissionID) == [200])
+    let account = end["result"]?["account"]?.stringValue ?? ""
+    let shown = try scene.daemon.usherctl(["account", "show", account, "--json"])
+    #expect(shown.status == 0, "\(shown.errors)")
+    #expect(shown.output.contains("COMPLETED") && shown.output.contains("VALID"))
+    #expect(!shown.output.contains("alice-long-term"))
+  }
+}
+
+/// A program that reads from a pipe.
+private final class CommandInPipe {
+  private let process = Process()
+  private let input = Pipe()
+  private let place: Workplace
+
+  init(_ executable: String, _ arguments: [String], in place: Workplace) throws {
+    self.place = place
+    process.executableURL = URL(fileURLWithPath: executable)
+    process.arguments = arguments
+    process.standardInput = input
+    process.standardOutput = FileHandle(forWritingAtPath: try place.write("", to: "out"))
+    process.standardError = FileHandle(forWritingAtPath: try place.write("", to: "log"))
+    try process.run()
+  }
+
+  deinit { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
+
+  var isRunning: Bool { process.isRunning }
+
+  var output: String { contents("out") }
+
+  /// What it asked and told beside its output.
+  var log: String { contents("log") }
+
+  private func contents(_ name: String) -> String {
+    String(
+      decoding: FileManager.default.contents(atPath: place.file(name)) ?? Data(), as: UTF8.self)
+  }
+
+  func type(_ line: String) throws {
+    try input.fileHandleForWriting.write(contentsOf: Data("\(line)\n".utf8))
+  }
+
+  func exitStatus() throws -> Int32 {
+    try eventually(within: 20, "it has ended: \(log)") { !process.isRunning }
+    return process.terminationStatus
+  }
+}

@@ -1,0 +1,157 @@
+import Foundation
+import JSONRPC
+import Testing
+import UsherTestKit
+
+/// The table of the SDK's calls beside our flow (the page GoPay of the documentation), row by row and
+/// clause by clause: each test's title is one clause.
+@Suite("GoPay, row by row", .serialized, .timeLimit(.minutes(2)))
+struct GoPayFlowsTableTests {
+  private let scene: GoPayScene
+
+  init() throws { scene = try GoPayScene() }
+
+  @Test("flow.start {provider, kind: verify, requestId, params}: they are what provider.get says")
+  func params() throws {
+    let provider = try scene.app.call("provider.get", ["provider": "gopay"])
+    let flows = (provider["provider"] ?? provider)["flows"]?.arrayValue ?? []
+    let flow = try #require(flows.first { $0["kind"] == "verify" }, "\(provider.text)")
+    for name in [
+      "userCorrelationId", "credentialReceiver", "token", "account", "redirectURI", "returnUrl",
+      "locale", "featureId",
+    ] {
+      #expect(flow.text.contains("\"\(name)\""), "\(name)")
+    }
+    let misspelt = GoPayScene.start("exchange", nil, "corr-5678", "req-1", more: ["tokn": "x"])
+    #expect(try scene.app.error(of: "flow.start", misspelt)["code"] == -32602)
+    let other = GoPayScene.start("perhaps", nil)
+    #expect(try scene.app.error(of: "flow.start", other)["code"] == -32602)
+    #expect(try scene.allRequests() == 0)
+  }
+
+  @Test("requestId or userCorrelationId blank: a flow with status failed and GPE-2206")
+  func blank() throws {
+    let blanks = [
+      try scene.verify(token: "alice-short-term", requestID: " "),
+      try scene.verify(token: "alice-short-term", person: " "),
+    ]
+    for flow in blanks {
+      #expect(flow["status"] == "failed")
+      #expect(flow["failure"]?["provider"]?["code"] == "GPE-2206")
+    }
+  }
+
+  @Test("featureId set: invalid_params, field featureId")
+  func featureID() throws {
+    let start = GoPayScene.start("none", "t", "corr-5678", "req-1", more: ["featureId": "x"])
+    let error = try scene.app.error(of: "flow.start", start)
+    #expect(error["code"] == -32602)
+    #expect(error["data"]?["field"]?.stringValue?.hasSuffix("featureId") == true)
+  }
+
+  @Test("a requestId that was used: request_id_reused; it goes to the handler and partnerSessionId")
+  func requestID() throws {
+    let asked = try scene.verify(token: "alice-short-term", requestID: "req-1")
+    #expect(asked["requestId"] == "req-1" && asked["step"]?["requestId"] == "req-1")
+    let page = try scene.submit(GoPayScene.exchanged(), to: asked)
+    #expect(try scene.submissions().first?["partnerSessionId"] == "req-1")
+    #expect(
+      try scene.app.reason(
+        of: "flow.start", GoPayScene.start("none", "alice-long-term", "corr-5678", "req-1"))
+        == "request_id_reused")
+    #expect(try scene.handIn(page)["status"] == "succeeded")
+  }
+
+  @Test("the redirect's state is the daemon's own, 32 hexadecimal digits, another one each time")
+  func state() throws {
+    let states = try (0..<3).map { _ in
+      let url = try scene.verify().url
+      let items = URLComponents(string: url)?.queryItems ?? []
+      return items.first { $0.name == "state" }?.value ?? ""
+    }
+    #expect(states.allSatisfy { $0.wholeMatch(of: /[0-9a-f]{32}/) != nil }, "\(states)")
+    #expect(Set(states).count == 3)
+  }
+
+  @Test("exchange and a short-term token: auth code, no log-in page, exchangeCredential, capture")
+  func exchangeWithToken() throws {
+    let asked = try scene.verify(token: "alice-short-term")
+    let page = try scene.submit(GoPayScene.exchanged(), to: asked)
+    let end = try scene.handIn(page)
+    #expect(try scene.states(of: end) == ["authCode", "waitAck", "kyc", "submitted"])
+    #expect(try scene.requests("authCodePage") == 0)
+  }
+
+  @Test("exchange without a token: openURL, auth code, exchangeCredential, capture")
+  func exchangeWithoutToken() throws {
+    let flow = try scene.verify()
+    #expect(flow.stepType == "openURL")
+    try GoPayPerson.logIn(at: flow.url, scene.sandbox)
+    let asked = try scene.moved(flow, "wants an exchange") { $0.stepType == "exchangeCredential" }
+    let link = try scene.redeem(asked.authCode)
+    let page = try scene.submit(GoPayScene.exchanged(token: link), to: asked)
+    #expect(page.stepType == "openURL")
+    #expect(try scene.handIn(page)["status"] == "succeeded")
+  }
+
+  @Test("none and a long-term token: capture")
+  func noneWithToken() throws {
+    let flow = try scene.verify("none", token: "alice-long-term")
+    #expect(flow["state"] == "kyc" && flow.stepType == "openURL" && flow.completes == "poll")
+  }
+
+  @Test("none without a token: GPE-2206")
+  func noneWithoutToken() throws {
+    #expect(try scene.verify("none").failure == ["invalid_request", "GPE-2206", nil])
+  }
+
+  @Test("success {userCorrelationId} or failure {reason}; emitted again if never acknowledged")
+  func handler() throws {
+    let asked = try scene.verify(token: "alice-short-term")
+    #expect(asked["step"]?["credential"]?["type"] == "authCode")
+    for _ in 0..<2 { #expect(try scene.again().flow(asked)["step"] == asked["step"]) }
+    #expect(try scene.submit(GoPayScene.exchanged(), to: asked)["state"] == "kyc")
+    let other = try scene.verify(token: "alice-short-term")
+    let failed = try scene.submit(GoPayScene.failed("no"), to: other)
+    #expect(failed["failure"]?["provider"]?["code"] == "GPE-2208")
+    #expect(failed["failure"]?["message"] == "no")
+  }
+
+  @Test("completion exactly once: the second answer is a conflict; another id is GPE-2214")
+  func once() throws {
+    let asked = try scene.verify(token: "alice-short-term")
+    _ = try scene.submit(GoPayScene.exchanged(), to: asked)
+    #expect(try scene.refusal(GoPayScene.exchanged(), to: asked).0 == "conflict")
+    let other = try scene.verify(token: "alice-short-term")
+    let end = try scene.submit(GoPayScene.exchanged("other"), to: other)
+    #expect(end["failure"]?["provider"]?["code"] == "GPE-2214")
+  }
+
+  @Test("the deadline is 60 s by default; what comes after it is shown with the usage notes")
+  func deadline() throws {
+    let asked = try scene.verify(token: "alice-short-term")
+    let style = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+    let deadline = try style.parse(asked["step"]?["deadline"]?.stringValue ?? "")
+    #expect((50...60).contains(deadline.timeIntervalSinceNow))
+  }
+
+  @Test("VerifyResult: result.submissionId as soon as there is one, metadata for what else came")
+  func result() throws {
+    let end = try scene.verified()
+    let result = try #require(end["result"])
+    #expect(result["submissionId"]?.stringValue?.hasPrefix("sub_") == true)
+    #expect(result["metadata"] == ["status": "SUBMITTED"])
+    #expect(result["account"]?.stringValue?.hasPrefix("acc_") == true)
+    #expect(try scene.requests("currentSubmission") == 0)
+  }
+
+  @Test("nothing is bound to the caller: the flow lives on when its connection is gone")
+  func callerGone() throws {
+    let flow: JSONValue
+    do {
+      let other = try scene.again()
+      flow = try other.atCapture()
+    }
+    #expect(try scene.handIn(flow)["status"] == "succeeded")
+  }
+}

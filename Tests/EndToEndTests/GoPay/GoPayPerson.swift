@@ -1,0 +1,155 @@
+import Foundation
+import JSONRPC
+import UsherTestKit
+
+/// A person at GoPay's log-in pages, without a browser: reads each form and sends it.
+enum GoPayPerson {
+  static let phone = "+447700900123"
+  static let pin = "2468"
+
+  /// Logs in by phone number, code and PIN, and returns where GoPay sends the browser.
+  static func decide(at url: String, _ sandbox: SandboxUnderTest) throws -> String {
+    var page = try Web.get(url)
+    page = try fill(page, ["phone": phone], sandbox)
+    let sent = try sandbox.control("GET", "outbox?provider=gopay")["messages"]?[0]
+    page = try fill(page, ["otp": sent?["code"]?.stringValue ?? ""], sandbox)
+    return try way(back: fill(page, ["pin": pin], sandbox))
+  }
+
+  /// Presses a button of the first page: `deny` or `cancel`.
+  static func giveUp(at url: String, _ button: String, _ sandbox: SandboxUnderTest) throws -> String
+  {
+    try way(back: fill(Web.get(url), ["action": button], sandbox))
+  }
+
+  /// The whole way: logs in, and lets the browser follow the redirect to the daemon's listener.
+  @discardableResult
+  static func logIn(at url: String, _ sandbox: SandboxUnderTest) throws -> Web.Reply {
+    try Web.get(decide(at: url, sandbox))
+  }
+
+  private static func fill(
+    _ page: Web.Reply, _ fields: [String: String], _ sandbox: SandboxUnderTest
+  ) throws -> Web.Reply {
+    var form = ["action": "next"].merging(fields) { $1 }
+    for match in page.text.matches(of: /name="(transaction|csrf)" value="([^"]*)"/) {
+      form[String(match.1)] = String(match.2)
+    }
+    guard form["transaction"] != nil else { throw TestTrouble("no form: \(page.text)") }
+    return try Web.post("\(sandbox.base)/gopay/snap/login", form: form)
+  }
+
+  private static func way(back reply: Web.Reply) throws -> String {
+    guard let back = reply.location else {
+      throw TestTrouble("GoPay did not redirect: \(reply.status) \(reply.text)")
+    }
+    return back
+  }
+}
+
+/// A client that hears of everything from now on.
+final class GoPayListener {
+  private let client: RawClient
+  private var notifications: [JSONValue] = []
+  /// The events so far, by their cursors.
+  var heard: [JSONValue] {
+    notifications.sorted { ($0["cursor"]?.integerValue ?? 0) < ($1["cursor"]?.integerValue ?? 0) }
+      .compactMap { $0["event"] }
+  }
+
+  init(_ app: RawClient, topics: JSONValue = ["flow", "account", "token", "kyc"]) throws {
+    client = app
+    _ = try client.call("events.subscribe", ["topics": topics])
+  }
+
+  /// All events up to the first for which it holds.
+  @discardableResult
+  func events(until holds: (JSONValue) -> Bool) throws -> [JSONValue] {
+    var events: [JSONValue] = []
+    while let told = try client.receive(within: 20)?["params"], let event = told["event"] {
+      notifications.append(told)
+      events.append(event)
+      if holds(event) { return events }
+    }
+    throw TestTrouble("the connection is closed; heard \(events)")
+  }
+
+  /// What is told of accounts' verdicts, up to one word.
+  @discardableResult
+  func verdicts(until word: String) throws -> [String] {
+    try events { $0["topic"] == "kyc" && $0["what"] == .string(word) }
+      .filter { $0["topic"] == "kyc" }.compactMap { $0["what"]?.stringValue }
+  }
+}
+
+/// Ports of the loopback.
+enum LoopbackPort {
+  /// One that nobody listens at now.
+  static func free() throws -> UInt16 {
+    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    defer { close(descriptor) }
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    inet_pton(AF_INET, "127.0.0.1", &address.sin_addr)
+    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let isBound = withUnsafeMutablePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        bind(descriptor, $0, size) == 0 && getsockname(descriptor, $0, &size) == 0
+      }
+    }
+    guard isBound else { throw TestTrouble("there is no free port") }
+    return UInt16(bigEndian: address.sin_port)
+  }
+}
+
+extension JSONValue {
+  var text: String { String(decoding: encoded(), as: UTF8.self) }
+
+  /// The page of a flow's `openURL` step.
+  var url: String { self["step"]?["url"]?.stringValue ?? "" }
+
+  var completes: String? { self["step"]?["completes"]?.stringValue }
+
+  var stepType: String? { self["step"]?["type"]?.stringValue }
+
+  /// The auth code that the step hands out.
+  var authCode: String { self["step"]?["credential"]?["code"]?.stringValue ?? "" }
+
+  var submissionID: String { self["result"]?["submissionId"]?.stringValue ?? "" }
+
+  /// The reason of the problem, the SDK's code and the server's own.
+  var problem: [String?] { Self.words(self["problem"]) }
+
+  /// The reason of the failure, the SDK's code and the server's own.
+  var failure: [String?] { Self.words(self["failure"]) }
+
+  private static func words(_ trouble: JSONValue?) -> [String?] {
+    let provider = trouble?["provider"]
+    return [
+      trouble?["reason"]?.stringValue, provider?["code"]?.stringValue,
+      provider?["error"]?.stringValue,
+    ]
+  }
+
+  static func + (left: JSONValue, right: JSONValue) -> JSONValue {
+    var merged = left
+    for (name, value) in right.objectValue ?? [:] { merged[name] = value }
+    return merged
+  }
+}
+
+/// Runs what takes long by waiting on a thread of its own, so that other tests go on meanwhile.
+func aside(_ body: @escaping @Sendable () throws -> Void) async throws {
+  try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
+    Thread.detachNewThread { done.resume(with: Result { try body() }) }
+  }
+}
+
+/// Waits until a moment is over, by the clock that the daemon goes by too.
+func passed(_ moment: String?) throws {
+  let style = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+  guard let date = moment.flatMap({ try? style.parse($0) }) else {
+    throw TestTrouble("no time: \(moment ?? "none")")
+  }
+  try eventually(within: 30, "\(date) is over") { Date() > date }
+}

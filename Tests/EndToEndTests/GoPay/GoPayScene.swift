@@ -1,0 +1,354 @@
+import Foundation
+import JSONRPC
+import UsherTestKit
+
+/// A GoPay, a daemon that knows it as `gopay`, and an app at the daemon's socket; a test's own.
+struct GoPayScene {
+  /// Who redeems auth codes.
+  enum Mode: String, CaseIterable, Sendable { case app, backend, snap }
+
+  static let clientSecret = "s3cret:snap/key+="
+  static let exchangeCredential = "s3cret:exchange/key+="
+  static let callbackCredential = "s3cret:callback/key+="
+  static let person = "corr-5678"
+
+  let sandbox: SandboxUnderTest
+  let daemon: DaemonUnderTest
+  let app: RawClient
+  /// Where the daemon takes callbacks.
+  let callbackPort: UInt16
+
+  /// - Parameters:
+  ///   - provider: More lines of the `[[provider]]`.
+  ///   - more: More of the configuration, before the provider.
+  ///   - limits: More of its limits.
+  ///   - isSet: Whether the mode's credentials are set.
+  init(
+    _ mode: Mode = .app, provider: String = "", more: String = "", limits: String = "",
+    isSet: Bool = true, logLevel: String = "debug"
+  ) throws {
+    sandbox = try SandboxUnderTest()
+    callbackPort = try LoopbackPort.free()
+    daemon = try DaemonUnderTest(
+      config: """
+        \(more)
+        [limits]
+        flow_starts_per_minute = 10000
+        \(limits)
+
+        \(sandbox.gopay(mode, "callback_listen = \"127.0.0.1:\(callbackPort)\"\n\(provider)"))
+        """, logLevel: logLevel)
+    app = try daemon.client()
+    if isSet { try setCredentials(mode) }
+  }
+
+  private init(_ other: GoPayScene, _ app: RawClient) {
+    sandbox = other.sandbox
+    daemon = other.daemon
+    callbackPort = other.callbackPort
+    self.app = app
+  }
+
+  /// The same at another connection: another user's, or a new one after a restart of the daemon.
+  func at(_ app: RawClient) -> GoPayScene { GoPayScene(self, app) }
+
+  func again() throws -> GoPayScene { at(try daemon.client()) }
+
+  private func setCredentials(_ mode: Mode) throws {
+    try setCredential("gopay-callback", Self.callbackCredential)
+    switch mode {
+    case .app: break
+    case .backend: try setCredential("gopay-exchange", Self.exchangeCredential)
+    case .snap:
+      try setCredential("gopay-client-secret", Self.clientSecret)
+      try setCredential("gopay-private-key", privateKey())
+    }
+  }
+
+  func setCredential(_ name: String, _ value: String) throws {
+    _ = try daemon.admin().call(
+      "credential.set", ["name": .string(name), "value": .string(value)])
+  }
+}
+
+// MARK: - The provider
+
+extension GoPayScene {
+  /// What the partner asks for SNAP's client token with.
+  func privateKey() throws -> String {
+    try sandbox.control("GET", "gopay/key")["privateKey"]?.stringValue ?? ""
+  }
+
+  func set(_ settings: JSONValue) throws {
+    try sandbox.control("POST", "gopay/settings", settings)
+  }
+
+  /// - Parameter times: How often it strikes; nil until it is mended.
+  func spoil(_ endpoint: String, _ fault: JSONValue, times: Int? = nil, after: Int = 0) throws {
+    var rule: JSONValue = [
+      "endpoint": .string("gopay.\(endpoint)"), "fault": fault, "after": .integer(Int64(after)),
+    ]
+    rule["times"] = times.map { .integer(Int64($0)) }
+    try sandbox.control("POST", "faults", rule)
+  }
+
+  func mend() throws {
+    try sandbox.control("DELETE", "faults")
+    try sandbox.control("DELETE", "gopay/settings")
+  }
+
+  /// How many requests of a name the provider has seen.
+  func requests(_ endpoint: String) throws -> Int { try sandbox.requests("gopay.\(endpoint)") }
+
+  /// How many requests the provider has seen at all.
+  func allRequests() throws -> Int {
+    let log = try sandbox.control("GET", "requests")
+    let lines = log["requests"]?.arrayValue ?? []
+    return lines.count { $0["endpoint"]?.stringValue?.hasPrefix("gopay.") == true }
+  }
+
+  func submissions() throws -> [JSONValue] {
+    try sandbox.control("GET", "gopay/submissions")["submissions"]?.arrayValue ?? []
+  }
+
+  /// Auth codes as the provider knows them, oldest first, by `state`.
+  func codeStates() throws -> [String] {
+    let codes = try sandbox.control("GET", "gopay/codes")["codes"]?.arrayValue ?? []
+    return codes.compactMap { $0["state"]?.stringValue }
+  }
+
+  /// How many linking tokens have this state.
+  func tokens(_ state: String) throws -> Int {
+    let tokens = try sandbox.control("GET", "gopay/tokens")["tokens"]?.arrayValue ?? []
+    return tokens.count { $0["state"] == .string(state) }
+  }
+
+  /// What a partner's backend gets for an auth code: a linking token.
+  func redeem(_ code: String) throws -> String {
+    let reply = try sandbox.control("POST", "gopay/redeem", ["authCode": .string(code)])
+    return reply["token"]?.stringValue ?? ""
+  }
+
+  /// Sets how GoPay is with a submission; where it is final the partner is called back.
+  ///
+  /// - Returns: The statuses of the daemon's answers.
+  @discardableResult
+  func decide(
+    _ submission: String, _ status: String, _ result: String? = nil, reason: String? = nil,
+    push: Bool = true
+  ) throws -> [Int64] {
+    var change: JSONValue = ["status": .string(status), "push": .bool(push)]
+    change["result"] = result.map { .string($0) }
+    change["reasonCode"] = reason.map { .string($0) }
+    return try answers(sandbox.control("POST", "gopay/submissions/\(submission)", change))
+  }
+
+  /// Calls the partner back, as it should be or not.
+  ///
+  /// - Returns: The statuses of the daemon's answers.
+  @discardableResult
+  func push(_ submission: String, _ more: JSONValue = [:]) throws -> [Int64] {
+    let request: JSONValue = ["url": .string(callbackURL)]
+    return try answers(
+      sandbox.control("POST", "gopay/submissions/\(submission)/push", request + more))
+  }
+
+  private func answers(_ reply: JSONValue) -> [Int64] {
+    (reply["answers"]?.arrayValue ?? []).map { $0["status"]?.integerValue ?? 0 }
+  }
+
+  var callbackURL: String { "http://127.0.0.1:\(callbackPort)/v1/callback/partner" }
+
+  /// A callback by whoever likes.
+  func call(
+    _ body: JSONValue, authorization: String? = callbackCredential, method: String = "PUT",
+    path: String? = nil
+  ) throws -> (status: Int, body: JSONValue) {
+    var headers: [String: String] = [:]
+    headers["authorization"] = authorization
+    let reply = try Web.send(
+      method, path.map { "http://127.0.0.1:\(callbackPort)\($0)" } ?? callbackURL,
+      body: body.encoded(), type: "application/json", headers: headers)
+    return (reply.status, (try? JSONValue(parsing: reply.body)) ?? .null)
+  }
+}
+
+// MARK: - The daemon
+
+extension GoPayScene {
+  /// Starts a verification; returns it at the first step that is not `wait`, or at its end.
+  ///
+  /// - Parameters:
+  ///   - receiver: `exchange` or `none`.
+  ///   - requestID: A fresh one each time; empty for none at all.
+  func verify(
+    _ receiver: String = "exchange", token: String? = nil, person: String = person,
+    requestID: String = UUID().uuidString, more: JSONValue = [:], waitMs: Int64 = 15_000
+  ) throws -> JSONValue {
+    try app.flow(
+      in: app.call(
+        "flow.start",
+        Self.start(receiver, token, person, requestID, more: more) + ["waitMs": .integer(waitMs)]))
+  }
+
+  static func start(
+    _ receiver: String, _ token: String?, _ person: String = person,
+    _ requestID: String = UUID().uuidString, more: JSONValue = [:]
+  ) -> JSONValue {
+    var params: JSONValue = [
+      "userCorrelationId": .string(person), "credentialReceiver": .string(receiver),
+    ]
+    params["token"] = token.map { .string($0) }
+    var start: JSONValue = ["provider": "gopay", "kind": "verify", "params": params + more]
+    if !requestID.isEmpty { start["requestId"] = .string(requestID) }
+    return start
+  }
+
+  /// A verification up to the capture page, without an exchange.
+  func atCapture(
+    _ token: String = "alice-long-term", person: String = person,
+    requestID: String = UUID().uuidString, more: JSONValue = [:]
+  ) throws -> JSONValue {
+    let flow = try verify(
+      "none", token: token, person: person, requestID: requestID, more: more)
+    guard flow.completes == "poll" else { throw TestTrouble("no capture: \(flow.text)") }
+    return flow
+  }
+
+  /// A whole verification, without an exchange.
+  @discardableResult
+  func verified(
+    _ token: String = "alice-long-term", person: String = person,
+    requestID: String = UUID().uuidString
+  ) throws -> JSONValue {
+    let end = try handIn(atCapture(token, person: person, requestID: requestID))
+    guard end["status"] == "succeeded" else { throw TestTrouble("not verified: \(end.text)") }
+    return end
+  }
+
+  /// Hands in card and face at the capture page, and waits for the flow's end.
+  func handIn(_ flow: JSONValue, action: String = "submit") throws -> JSONValue {
+    try Self.photograph(at: flow.url, action)
+    return try app.finished(flow)
+  }
+
+  @discardableResult
+  static func photograph(at page: String, _ action: String = "submit") throws -> Web.Reply {
+    let reply = try Web.post(page, form: ["action": action])
+    guard [200, 303].contains(reply.status) else {
+      throw TestTrouble("no capture page: \(reply.status) \(reply.text)")
+    }
+    return reply
+  }
+
+  /// Answers the step, and returns the flow at the next step that is not `wait`, or its end.
+  func submit(_ input: JSONValue, to flow: JSONValue, waitMs: Int64 = 15_000) throws -> JSONValue {
+    try app.flow(in: app.call("flow.submit", submission(input, to: flow, waitMs), within: 20))
+  }
+
+  /// The reason of the refusal, and the field.
+  func refusal(_ input: JSONValue, to flow: JSONValue) throws -> (String?, String?) {
+    let data = try app.reply(to: "flow.submit", submission(input, to: flow, 0))["error"]?["data"]
+    return (data?["reason"]?.stringValue, data?["field"]?.stringValue)
+  }
+
+  private func submission(_ input: JSONValue, to flow: JSONValue, _ waitMs: Int64) -> JSONValue {
+    [
+      "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null, "input": input,
+      "waitMs": .integer(waitMs),
+    ]
+  }
+
+  /// The answer of an app whose backend has exchanged the code.
+  static func exchanged(_ person: String = person, token: String? = nil) -> JSONValue {
+    var success: JSONValue = ["userCorrelationId": .string(person)]
+    success["token"] = token.map { .string($0) }
+    return ["type": "exchangeCredential", "success": success]
+  }
+
+  static func failed(_ reason: String) -> JSONValue {
+    ["type": "exchangeCredential", "failure": ["reason": .string(reason)]]
+  }
+
+  func flow(_ flow: JSONValue) throws -> JSONValue {
+    try app.flow(in: app.call("flow.get", ["flow": flow["id"] ?? .null]))
+  }
+
+  func cancel(_ flow: JSONValue) throws -> JSONValue {
+    try app.flow(in: app.call("flow.cancel", ["flow": flow["id"] ?? .null]))
+  }
+
+  /// The states a flow went through, in order, each once.
+  func states(of flow: JSONValue) throws -> [String] {
+    let told = try app.call(
+      "flow.wait", ["flow": flow["id"] ?? .null, "revision": 0, "timeoutMs": 0])["transitions"]
+    return (told?.arrayValue ?? []).compactMap { $0["state"]?.stringValue }
+      .reduce(into: []) { if $0.last != $1 { $0.append($1) } }
+  }
+
+  func account(of end: JSONValue) throws -> JSONValue {
+    let account = try app.call("account.get", ["account": end["result"]?["account"] ?? .null])
+    return account["account"] ?? .null
+  }
+
+  func kyc(of end: JSONValue) throws -> JSONValue {
+    try account(of: end)["attributes"]?["kyc"] ?? .null
+  }
+
+  /// Waits until the flow has moved on to something that holds.
+  func moved(
+    _ flow: JSONValue, within seconds: Double = 20, _ what: String,
+    until holds: (JSONValue) -> Bool
+  ) throws -> JSONValue {
+    var flow = flow
+    try eventually(within: seconds, "the flow \(what)") {
+      if holds(flow) { return true }
+      guard flow["status"] == "active" else { throw TestTrouble("it ended: \(flow.text)") }
+      flow = try app.flow(
+        in: app.call(
+          "flow.wait",
+          [
+            "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null, "timeoutMs": 2000,
+          ]))
+      return holds(flow)
+    }
+    return flow
+  }
+}
+
+extension SandboxUnderTest {
+  /// A `[[provider]]` of type gopay that leads here.
+  func gopay(_ mode: GoPayScene.Mode, _ more: String = "") -> String {
+    let exchange =
+      switch mode {
+      case .app: ""
+      case .backend:
+        """
+        exchange_url = "\(base)/gopay/partner/exchange"
+        exchange_credential = "gopay-exchange"
+        """
+      case .snap:
+        """
+        private_key_credential = "gopay-private-key"
+        client_secret_credential = "gopay-client-secret"
+        channel_id = "95221"
+        """
+      }
+    return """
+      [[provider]]
+      name = "gopay"
+      type = "gopay"
+      client_id = "acme-sdk"
+      merchant_id = "8f0c7a52-7a5e-4e61-9a77-0d9f1f6f1c11"
+      exchange = "\(mode.rawValue)"
+      snap_base_url = "\(base)/gopay/snap"
+      identity_base_url = "\(base)/gopay/identity"
+      capture_base_url = "\(base)/gopay/capture"
+      callback_credential = "gopay-callback"
+      poll_seconds = 1
+      \(exchange)
+      \(more)
+
+      """
+  }
+}

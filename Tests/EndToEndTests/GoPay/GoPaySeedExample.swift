@@ -1,0 +1,1 @@
+../../UsherKitTests/GoPaySeedExample.swift
