@@ -45,7 +45,11 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
   mutating func receive(_ event: FlowEvent<Call>, at moment: inout Moment) -> Answer<Call>
 
   /// Whether a call of the provider's is for this flow, by the id and the value it shows.
-  func judge(_ callback: ProviderCallback) -> CallbackVerdict
+  ///
+  /// - Parameter token: The access token of an account, where it has one.
+  func judge(
+    _ callback: ProviderCallback, token: (AccountID) -> Secret?
+  ) -> CallbackVerdict
 
   /// What to say to the provider when the flow is cancelled or expires as it stands now: tokens it
   /// holds are revoked.
@@ -66,7 +70,9 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
 extension FlowMachine {
   package static var needsAccount: Bool { false }
   package static var judgesRequestID: Bool { false }
-  package func judge(_ callback: ProviderCallback) -> CallbackVerdict { .notMine }
+  package func judge(
+    _ callback: ProviderCallback, token: (AccountID) -> Secret?
+  ) -> CallbackVerdict { .notMine }
   package var abandoned: [Call] { [] }
   package var isInTheDark: Bool { false }
   package static func clearUp(_ call: Call, _ outcome: CallOutcome) -> [Call] { [] }

@@ -96,6 +96,24 @@ struct AccountBookTests {
     #expect(try refreshToken(book.record(first.id)) == Sealed(Secret("refresh-2")))
   }
 
+  @Test(
+    "what brings no tokens says nothing of those there are, and can make an account without any")
+  func withoutTokens() async throws {
+    let first = try await signIn("usr_anna", .sample("access-1"))
+    for subject in ["usr_anna", "usr_other"] {
+      let grant = AccountGrant(subject: subject, label: subject, tokens: nil)
+      let update = try book.update(grant, owner: .anna, provider: .work, at: clock.now())
+      try await store.commit(update.changes)
+      book.install(update)
+    }
+    let kept = try #require(book.record(first.id))
+    #expect(kept.mainToken == Secret("access-1"))
+    #expect(try refreshToken(kept) == refreshToken(first))
+    #expect(try store.loadTokens().map(\.account) == [first.id])
+    let other = try #require(book.accounts(of: .anna).first { $0.subject == "usr_other" })
+    #expect(other.tokens.isEmpty && other.mainToken == nil)
+  }
+
   @Test("other people, owners and providers are other accounts")
   func others() async throws {
     let anna = try await signIn("usr_anna")

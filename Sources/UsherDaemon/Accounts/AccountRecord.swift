@@ -18,6 +18,8 @@ struct AccountRecord: Sendable {
 
   /// The token a caller gets who asks for no scope.
   var mainKey: TokenKey { TokenKey(audience: "", scope: details.grant.scope) }
+
+  var mainToken: Secret? { tokens[mainKey]?.set.accessToken.unsealed() }
 }
 
 /// Which of an account's tokens.

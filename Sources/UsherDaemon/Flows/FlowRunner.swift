@@ -146,7 +146,7 @@ extension FlowRunner {
   ) async throws(UsherError) -> CallbackVerdict {
     let before = session.standing
     guard let machine = before.machine, !before.isFinished else { return .notMine }
-    let verdict = machine.judge(callback)
+    let verdict = machine.judge(callback) { accounts.record($0)?.mainToken }
     guard verdict == .mine else { return verdict }
     var moved = machine
     var moment = world.moment()

@@ -13,7 +13,7 @@ protocol AnyMachine: Sendable {
   func word(for ending: Failure.Reason) -> ProviderWord?
   /// What to say to the provider when the flow ends as it stands now.
   var abandoned: [any ProviderCall] { get }
-  func judge(_ callback: ProviderCallback) -> CallbackVerdict
+  func judge(_ callback: ProviderCallback, token: (AccountID) -> Secret?) -> CallbackVerdict
   /// Whether nobody would know what has been done if the flow ended now.
   var isInTheDark: Bool { get }
   var epilogue: Epilogue { get }
@@ -77,7 +77,9 @@ struct MachineBox<Machine: FlowMachine>: AnyMachine {
     Machine.word(for: ending, provider: provider.name)
   }
 
-  func judge(_ callback: ProviderCallback) -> CallbackVerdict { machine.judge(callback) }
+  func judge(_ callback: ProviderCallback, token: (AccountID) -> Secret?) -> CallbackVerdict {
+    machine.judge(callback, token: token)
+  }
 
   var abandoned: [any ProviderCall] { machine.abandoned }
   var isInTheDark: Bool { machine.isInTheDark }

@@ -78,8 +78,7 @@ struct CallbackDesk: Sendable {
     _ callback: ProviderCallback, to record: AccountRecord, _ provider: ProviderConfig
   ) async throws(UsherError) -> CallbackVerdict {
     let followUp = ProviderRegistry.followUp(of: provider, attributes: record.details.attributes)
-    let token = record.tokens[record.mainKey]?.set.accessToken.unsealed()
-    guard let verdict = followUp?.judge(callback, token: token) else { return .notMine }
+    guard let verdict = followUp?.judge(callback, token: record.mainToken) else { return .notMine }
     if verdict == .mine {
       let now = world.clock.now()
       try await watch.learn(about: record.id) { $0.learn(callback, at: now) }

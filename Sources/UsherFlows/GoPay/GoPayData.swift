@@ -150,10 +150,10 @@ struct KYCStanding: Equatable {
     switch data.members["result"] {
     case nil, .null: result = nil
     case .some(let value):
-      guard let result = value.stringValue.flatMap(Result.init(rawValue:)) else {
-        throw UnusableReply("result is unknown")
-      }
-      self.result = result
+      guard let text = value.stringValue else { throw UnusableReply("result is no text") }
+      result = Result(rawValue: text)
+      // Of a submission that is under way the vendor does not say what it may be.
+      if result == nil, status == .completed { throw UnusableReply("result is unknown") }
     }
     reasonCode = data.members["reasonCode"]?.gopayCode
     submissionID = try data.submissionID()

@@ -109,8 +109,8 @@ extension VerifyIdentity {
   private mutating func calledBack(
     _ callback: ProviderCallback, _ capture: Capture, _ now: Timestamp
   ) -> Answer<GoPayCall> {
-    guard judge(callback) == .mine,
-      let standing = try? KYCStanding(GoPayData(members: callback.members))
+    guard let standing = try? KYCStanding(GoPayData(members: callback.members)),
+      let page = capture.page, Secret(standing.submissionID) == Secret(page.submissionID)
     else { return .ignore }
     return finish(KYCRecord(order.requestID, standing, at: now), capture.link)
   }

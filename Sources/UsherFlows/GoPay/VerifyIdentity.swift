@@ -146,11 +146,18 @@ package struct VerifyIdentity: FlowMachine {
 // MARK: - What others have to do with it
 
 extension VerifyIdentity {
-  package func judge(_ callback: ProviderCallback) -> CallbackVerdict {
+  package func judge(
+    _ callback: ProviderCallback, token: (AccountID) -> Secret?
+  ) -> CallbackVerdict {
     guard case .kyc(let capture) = state, let page = capture.page else { return .notMine }
+    let linkingToken: Secret? =
+      switch capture.link {
+      case .token(let token): token.unsealed()
+      case .account(let account): token(account)
+      case nil: nil
+      }
     return callback.judged(
-      requestID: order.requestID, submissionID: page.submissionID,
-      token: capture.link?.secret?.unsealed())
+      requestID: order.requestID, submissionID: page.submissionID, token: linkingToken)
   }
 
   /// A link that was made by this flow, and that nobody will hold.

@@ -195,8 +195,17 @@ struct GoPayDataTests {
     for status in ["completed", "", nil, 1] as [JSONValue] {
       #expect(throws: UnusableReply("status is missing or unknown")) { try standing(status) }
     }
-    for result in ["valid", "", true, 1] as [JSONValue] {
+    for result in ["valid", ""] as [JSONValue] {
       #expect(throws: UnusableReply("result is unknown")) { try standing("COMPLETED", result) }
     }
+    for result in [true, 1] as [JSONValue] {
+      #expect(throws: UnusableReply("result is no text")) { try standing("IN_PROGRESS", result) }
+    }
+  }
+
+  @Test("is under way whatever its result is called until then")
+  func unknownResult() throws {
+    #expect(try standing("IN_PROGRESS", "PENDING").result == nil)
+    #expect(try standing("INITIATED", "VALID").result == .valid)
   }
 }

@@ -19,6 +19,13 @@ private func callback(
     ])
 }
 
+extension VerifyIdentity {
+  /// Where no account's token is asked for.
+  fileprivate func judge(_ callback: ProviderCallback) -> CallbackVerdict {
+    judge(callback) { _ in nil }
+  }
+}
+
 @Suite("Verify with GoPay: the provider calls while the flow is at the capture")
 struct IdentityCallbackTests {
   private func atPage() throws -> Driven {
@@ -93,8 +100,7 @@ struct IdentityCallbackTests {
   @Test("one that is not its own changes nothing")
   func notMine() throws {
     for stray in [
-      callback(shows: "x"), callback(request: "req-2"), callback(submission: "sub-2"),
-      callback("ODD"),
+      callback(submission: "sub-2"), callback("ODD"), callback(result: "ODD"),
     ] {
       var driven = try atPage()
       let before = driven.flow
@@ -103,7 +109,8 @@ struct IdentityCallbackTests {
     }
   }
 
-  @Test("of an account, or without a linking token, only what is vouched for is taken")
+  @Test(
+    "without a linking token only what is vouched for is taken, of an account also with its own")
   func noToken() throws {
     var driven = try Driven()
     driven.toKYC()
@@ -113,7 +120,17 @@ struct IdentityCallbackTests {
     driven = try Driven(.none, account: Driven.knownAccount)
     driven.refused(404, 1519)
     driven.toPage()
+    let account = Driven.knownAccount.id
     #expect(driven.flow.judge(callback(shows: "linking-secret")) == .unauthorized)
+    for token in ["", "other-secret"] {
+      #expect(
+        driven.flow.judge(callback(shows: "linking-secret")) { _ in Secret(token) } == .unauthorized
+      )
+    }
+    #expect(
+      driven.flow.judge(callback(shows: "linking-secret")) {
+        $0 == account ? Secret("linking-secret") : nil
+      } == .mine)
     driven.receive(.calledBack(callback(vouched: true)))
     #expect(driven.completion != nil && driven.grant?.tokens == nil)
   }
