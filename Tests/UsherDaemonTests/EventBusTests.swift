@@ -78,6 +78,20 @@ struct EventBusTests {
     bus.publish(Self.event(1), owner: .bert)
     #expect(owners.withLock { $0 } == [.bert, .bert, .bert])
   }
+
+  @Test("what a listener publishes is heard by all after what it has heard")
+  func nested() {
+    let bus = EventBus(remembered: 10)
+    let told = (0..<20).map { _ in Told() }
+    for (number, told) in told.enumerated() {
+      _ = bus.listen(since: nil) { entry in
+        told.hear(entry)
+        if number == 7, entry.cursor < 3 { bus.publish(Self.event(0), owner: .anna) }
+      }
+    }
+    bus.publish(Self.event(0), owner: .anna)
+    #expect(told.allSatisfy { $0.all == [1, 2, 3] })
+  }
 }
 
 @Suite("One subscription")

@@ -6,7 +6,8 @@ import UsherStore
 
 /// Tells subscribers what happens; keeps the last events for those who come back.
 ///
-/// Publishing never waits: a subscriber that does not read loses its subscription, nothing else.
+/// Publishing never waits: a subscriber that does not read loses its subscription, nothing else. All
+/// hear in the order of the cursors: a client that comes back with one has heard what was before.
 final class EventBus: Sendable {
   /// What happened, and whose it is; nil is everybody's.
   struct Entry: Sendable {
@@ -18,9 +19,14 @@ final class EventBus: Sendable {
   private struct State {
     var cursor = 0
     var past: [Entry] = []
-    var listeners: [Int: @Sendable (Entry) -> Void] = [:]
+    var listeners: [Int: Listener] = [:]
     var nextListener = 0
+    /// What is published and not delivered yet, each with who listened then.
+    var waiting: [(entry: Entry, listeners: [Listener])] = []
+    var isDelivering = false
   }
+
+  private typealias Listener = @Sendable (Entry) -> Void
 
   private let remembered: Int
   private let state: Mutex<State>
@@ -35,14 +41,29 @@ final class EventBus: Sendable {
   }
 
   func publish(_ event: Event, owner: Owner?) {
-    let (entry, listeners) = state.withLock { state in
+    let isMine = state.withLock { state in
       state.cursor += 1
       let entry = Entry(cursor: state.cursor, event: event, owner: owner)
       state.past.append(entry)
       if state.past.count > remembered { state.past.removeFirst(state.past.count - remembered) }
-      return (entry, Array(state.listeners.values))
+      state.waiting.append((entry, Array(state.listeners.values)))
+      defer { state.isDelivering = true }
+      return !state.isDelivering
     }
-    for listener in listeners { listener(entry) }
+    // Whoever delivers does it for others too: what a listener publishes itself comes after what it
+    // heard, for every other one as well.
+    guard isMine else { return }
+    while let (entry, listeners) = nextDelivery() {
+      for listener in listeners { listener(entry) }
+    }
+  }
+
+  private func nextDelivery() -> (entry: Entry, listeners: [Listener])? {
+    state.withLock { state in
+      guard state.waiting.isEmpty else { return state.waiting.removeFirst() }
+      state.isDelivering = false
+      return nil
+    }
   }
 
   /// Begins listening: past events after `since` are delivered before this returns.
