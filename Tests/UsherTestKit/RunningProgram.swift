@@ -23,6 +23,8 @@ package final class RunningProgram: @unchecked Sendable {
     guard let log = FileHandle(forWritingAtPath: logPath) else {
       throw TestTrouble("no log file \(logPath)")
     }
+    // The program has its own by then; Foundation would keep ours open.
+    defer { try? log.close() }
     try log.seekToEnd()
     process.standardOutput = log
     process.standardError = log
@@ -72,9 +74,13 @@ package func run(
   process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
   try place.write(input, to: "in")
   for name in ["out", "err"] { try place.write("", to: name) }
-  process.standardInput = FileHandle(forReadingAtPath: place.file("in"))
-  process.standardOutput = FileHandle(forWritingAtPath: place.file("out"))
-  process.standardError = FileHandle(forWritingAtPath: place.file("err"))
+  let input = FileHandle(forReadingAtPath: place.file("in"))
+  let output = ["out", "err"].map { FileHandle(forWritingAtPath: place.file($0)) }
+  process.standardInput = input
+  process.standardOutput = output[0]
+  process.standardError = output[1]
+  // As above: open files add up over a thousand tests in one process.
+  defer { for file in [input] + output { try? file?.close() } }
   try process.run()
   do {
     try eventually(within: seconds, "\(executable) has ended") { !process.isRunning }
