@@ -50,12 +50,8 @@ enum GoPayPerson {
 /// A client that hears of everything from now on.
 final class GoPayListener {
   private let client: RawClient
-  private var notifications: [JSONValue] = []
-  /// The events so far, by their cursors.
-  var heard: [JSONValue] {
-    notifications.sorted { ($0["cursor"]?.integerValue ?? 0) < ($1["cursor"]?.integerValue ?? 0) }
-      .compactMap { $0["event"] }
-  }
+  /// In the order in which it came.
+  private(set) var heard: [JSONValue] = []
 
   init(_ app: RawClient, topics: JSONValue = ["flow", "account", "token", "kyc"]) throws {
     client = app
@@ -66,8 +62,8 @@ final class GoPayListener {
   @discardableResult
   func events(until holds: (JSONValue) -> Bool) throws -> [JSONValue] {
     var events: [JSONValue] = []
-    while let told = try client.receive(within: 20)?["params"], let event = told["event"] {
-      notifications.append(told)
+    while let event = try client.receive(within: 20)?["params"]?["event"] {
+      heard.append(event)
       events.append(event)
       if holds(event) { return events }
     }

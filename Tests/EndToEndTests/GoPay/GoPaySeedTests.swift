@@ -231,11 +231,7 @@ struct GoPaySeedEndToEndTests {
   }
 
   /// Looks again and again, and leaves the main actor to others meanwhile.
-  private func until(_ holds: () -> Bool) async throws {
-    let end = ContinuousClock.now + .seconds(20)
-    while !holds() {
-      guard ContinuousClock.now < end else { throw TestTrouble("it does not come to that") }
-      try await Task.sleep(for: .milliseconds(10))
-    }
+  private func until(_ holds: @escaping @Sendable () -> Bool) async throws {
+    try await aside { try eventually(within: 20, "it comes to that") { holds() } }
   }
 }

@@ -95,13 +95,14 @@ struct GoPayCallbackTests {
     #expect(try scene.again().kyc(of: end)["result"] == "VALID")
   }
 
-  @Test(
-    "a wrong value is 401 and changes nothing",
-    arguments: ["wrong", "absent", "bearer", "otherPerson"])
-  func wrongValue(kind: String) throws {
+  @Test("a wrong value is 401 and changes nothing")
+  func wrongValue() throws {
     let end = try scene.verified()
     try scene.decide(end.submissionID, "COMPLETED", "VALID", push: false)
-    #expect(try scene.push(end.submissionID, ["authorization": .string(kind)]) == [401])
+    for kind in ["wrong", "absent", "bearer", "otherPerson"] {
+      #expect(
+        try scene.push(end.submissionID, ["authorization": .string(kind)]) == [401], "\(kind)")
+    }
     #expect(try scene.kyc(of: end)["status"] == "SUBMITTED")
     #expect(try scene.push(end.submissionID, ["authorization": "credential"]) == [200])
     #expect(try scene.kyc(of: end)["status"] == "COMPLETED")
