@@ -151,6 +151,23 @@ struct GoPaySeedEndToEndTests {
     }
   }
 
+  @Test("the documentation's program: a person logs in, and their backend redeems the code")
+  func documentedProgram() async throws {
+    let sandbox = scene.sandbox
+    let screen = Screen(scene.sandbox)
+    let program = IdentityCheck(sdk: sdk, presenter: screen) { code, _ in
+      try sandbox.control("POST", "gopay/redeem", ["authCode": .string(code)])
+      return "corr-5678"
+    }
+    let result = try await program.verify("corr-5678")
+    #expect(try scene.submissions().map { $0["submissionId"] } == [.string(result.submissionId)])
+    #expect(result.metadata == ["status": "SUBMITTED"] && screen.pages.count == 2)
+    let error = try await #require(throws: FeatureError.self) {
+      try await program.verify("corr-5678", token: "expired-token")
+    }
+    #expect(error.code == "GPE-2202" && error.serverCode == "1401" && error.isRetryable)
+  }
+
   // MARK: The usage notes that are the SDK's alone
 
   private func request(_ id: String, token: String? = "long-term-token") -> FeatureRequest {

@@ -1,0 +1,1 @@
+../../UsherKitTests/IdentityCheck.swift
