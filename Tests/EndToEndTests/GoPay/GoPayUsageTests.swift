@@ -45,6 +45,19 @@ struct GoPayUsageTests {
     #expect(try scene.allRequests() == 0)
   }
 
+  @Test("what no header can carry is told as GPE-2206 as well: it is not sent, not even in part")
+  func unsendable() throws {
+    let long = String(repeating: "x", count: 4097)
+    for odd in ["a b", "\u{FC}", "a\r\nX-Evil: 1", "a\u{0}", long] {
+      try expectMissing(scene.verify("none", token: odd))
+      try expectMissing(scene.verify("none", token: "alice-long-term", person: odd))
+      guard odd != long else { continue }
+      try expectMissing(scene.verify("none", token: "alice-long-term", requestID: odd))
+    }
+    for blank in ["", " "] { try expectMissing(scene.verify("none", token: blank)) }
+    #expect(try scene.allRequests() == 0)
+  }
+
   private func expectMissing(_ flow: JSONValue) throws {
     #expect(flow["status"] == "failed", "\(flow.text)")
     #expect(flow.failure == ["invalid_request", "GPE-2206", nil])

@@ -84,6 +84,24 @@ struct GoPayCallbackTests {
     #expect(try scene.push(id) == [200])
   }
 
+  @Test("before the end of an account's flow, its linking token is as good as the credential")
+  func earlyForAccount() throws {
+    let first = try scene.verified()
+    try scene.set(["submissionReply": ["status": "CREATED"]])
+    let flow = try scene.verify("none", more: ["account": first["result"]?["account"] ?? .null])
+    try GoPayScene.photograph(at: flow.url)
+    let id = try #require(try scene.submissions().last?["submissionId"]?.stringValue)
+    #expect(id != first.submissionID)
+    #expect(try scene.push(id, ["authorization": "otherPerson", "times": 2]) == [400, 400])
+    try scene.decide(id, "COMPLETED", "VALID", push: false)
+    #expect(try scene.push(id, ["authorization": "otherPerson"]) == [401])
+    #expect(try scene.flow(flow)["status"] == "active")
+    #expect(try scene.push(id, ["value": "alice-long-term"]) == [200])
+    let end = try scene.app.finished(flow)
+    #expect(end.submissionID == id && end["result"]?["metadata"]?["result"] == "VALID")
+    #expect(try scene.kyc(of: end)["requestId"] == end["requestId"])
+  }
+
   @Test("after a restart it is taken as before")
   func restarted() throws {
     let end = try scene.verified()

@@ -180,6 +180,20 @@ struct GoPayParameterTests {
     #expect(other["error"]?["code"] == -32602 && other.text.contains("account"), "\(other.text)")
   }
 
+  @Test("a verification that brings no linking token leaves the account the one it has")
+  func keepsToken() throws {
+    let first = try scene.verified()
+    let flow = try scene.verify()
+    try GoPayPerson.logIn(at: flow.url, scene.sandbox)
+    let asked = try scene.moved(flow, "wants an exchange") { $0.stepType == "exchangeCredential" }
+    _ = try scene.redeem(asked.authCode)
+    let end = try scene.handIn(scene.submit(GoPayScene.exchanged(), to: asked))
+    #expect(end["result"]?["account"] == first["result"]?["account"], "\(end.text)")
+    let token = try scene.app.call("token.get", ["provider": "gopay"])
+    #expect(token["accessToken"] == "alice-long-term")
+    #expect(try scene.kyc(of: end)["submissionId"] == .string(end.submissionID))
+  }
+
   @Test("an app that gets the redirect itself hands the URL in")
   func ownRedirect() throws {
     let mine = "https://partner.example/gopay/callback"
