@@ -25,7 +25,8 @@ struct AccountShowVerb: Verb {
       desk.console.facts((account.profile ?? [:]).facts)
       for token in account.tokens {
         let expiry = token.expiresAt.map { ", expires \($0)" } ?? ""
-        desk.console.say("token: \(token.status.rawValue)\(expiry), scope \(token.scope)")
+        let scope = token.scope.isEmpty ? "" : ", scope \(token.scope)"
+        desk.console.say("token: \(token.status.rawValue)\(expiry)\(scope)")
       }
     }
   }

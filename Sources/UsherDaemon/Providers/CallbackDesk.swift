@@ -34,8 +34,9 @@ struct CallbackDesk: Sendable {
     } catch {
       outcome = .unreadable(error)
     }
-    log.info(
-      "provider called",
+    // What anybody on this machine can cause at will is for the debug level.
+    log.log(
+      level: outcome.isOfInterest ? .info : .debug, "provider called",
       metadata: [
         "provider": .string(provider.name.rawValue), "outcome": .string(outcome.word),
       ])
@@ -88,6 +89,14 @@ struct CallbackDesk: Sendable {
 }
 
 extension CallbackOutcome {
+  /// Whether whoever called has shown what he must.
+  fileprivate var isOfInterest: Bool {
+    switch self {
+    case .taken, .conflict, .unknown, .unavailable: true
+    case .unreadable, .unauthorized, .otherPath, .otherMethod, .tooLarge: false
+    }
+  }
+
   /// For the log.
   var word: String {
     switch self {
