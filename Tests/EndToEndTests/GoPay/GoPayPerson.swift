@@ -135,9 +135,17 @@ extension JSONValue {
 }
 
 /// Runs what takes long by waiting on a thread of its own, so that other tests go on meanwhile.
+///
+/// It stays in its task: what it expects is expected by its test.
 func aside(_ body: @escaping @Sendable () throws -> Void) async throws {
-  try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
-    Thread.detachNewThread { done.resume(with: Result { try body() }) }
+  try await withTaskExecutorPreference(OwnThreads()) { () async throws in try body() }
+}
+
+/// A thread for each job.
+private final class OwnThreads: TaskExecutor {
+  func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    Thread.detachNewThread { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
   }
 }
 
