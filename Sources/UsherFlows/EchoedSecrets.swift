@@ -1,5 +1,6 @@
 import FoundationEssentials
 import JSONRPC
+import UsherAPI
 import UsherCore
 
 extension HTTPReply {
@@ -34,9 +35,46 @@ extension [String: JSONValue] {
   }
 }
 
+// A secret that the request did not carry may come back all the same.
+extension ProviderWord {
+  fileprivate func hiding(_ secrets: [Secret]) -> ProviderWord {
+    var word = self
+    word.error = error.map { $0.hiding(secrets) }
+    word.message = message.map { $0.hiding(secrets) }
+    return word
+  }
+}
+
+extension Failure {
+  /// The same with ``HTTPReply/echo`` wherever it repeats one of these.
+  func hiding(_ secrets: [Secret]) -> Failure {
+    var failure = self
+    failure.message = message.hiding(secrets)
+    failure.provider = provider.map { $0.hiding(secrets) }
+    return failure
+  }
+}
+
+extension Problem {
+  /// Likewise.
+  func hiding(_ secrets: [Secret]) -> Problem {
+    var problem = self
+    problem.message = message.hiding(secrets)
+    problem.provider = provider.map { $0.hiding(secrets) }
+    return problem
+  }
+}
+
+extension String {
+  fileprivate func hiding(_ secrets: [Secret]) -> String {
+    secrets.map { $0.revealed() }.filter { $0.utf8.count >= SentSecrets.shortest }
+      .reduce(self) { $0.replacing($1, with: HTTPReply.echo) }
+  }
+}
+
 /// What is secret in a request, as an answer may repeat it; the longest first.
 private struct SentSecrets {
-  private static let shortest = 8
+  static let shortest = 8
   /// Headers that prove who asks, whole or after the name of a scheme.
   private static let proofs: Set<String> = [
     "authorization", "appkey", "authorization-customer", "x-signature", "x-onekyc-token",

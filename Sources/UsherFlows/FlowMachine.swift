@@ -106,6 +106,8 @@ package struct FlowOrigin: Sendable {
   package var requestID: String
   /// The same as the caller wrote it; nil where he named nothing.
   package var statedRequestID: String?
+  /// When the flow expires.
+  package var endsAt: Timestamp
   /// A UUID for this owner's installation, the same for all his flows at the provider and for
   /// nobody else's: never one for the machine, or one user would be taken for another.
   package var installationID: String
@@ -114,7 +116,7 @@ package struct FlowOrigin: Sendable {
 
   package init(
     provider: ProviderConfig, account: KnownAccount? = nil, requestID: String,
-    statedRequestID: String? = nil,
+    statedRequestID: String? = nil, endsAt: Timestamp = .latest,
     installationID: String = "00000000-0000-4000-8000-000000000000",
     credential: CredentialCheck = CredentialCheck(nil)
   ) {
@@ -122,6 +124,7 @@ package struct FlowOrigin: Sendable {
     self.account = account
     self.requestID = requestID
     self.statedRequestID = statedRequestID
+    self.endsAt = endsAt
     self.installationID = installationID
     self.credential = credential
   }

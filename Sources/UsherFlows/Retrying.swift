@@ -20,6 +20,17 @@ package struct Retrying: Codable, Sendable, Equatable {
     return .seconds(1 << (failures - 1))
   }
 
+  /// The longest pause that a provider can ask for: beyond it a person waits in vain though the
+  /// provider is well again.
+  package static let longestAsked = Duration.seconds(120)
+
+  /// - Parameters:
+  ///   - own: The least.
+  ///   - asked: What the provider's `Retry-After` says (RFC 9110 §10.2.3).
+  package static func pause(_ own: Duration, asked: Duration?) -> Duration {
+    max(own, min(asked ?? own, longestAsked))
+  }
+
   /// The pause is over, or a restart cut it short: it is tried again now.
   package mutating func goOn() { isPaused = false }
 }

@@ -75,6 +75,9 @@ struct FlowParamTests {
     try await run("--param body=@\(path)", as: ["body": ["amount": 5]])
     try await run("--param body=@-", as: ["body": ["n": 1]], typed: [#"{"n":"#, "1}"])
     try await run("--param eventId=@\(path)", as: ["eventId": .string("@\(path)")])
+    try await run("--params @\(path)", as: ["amount": 5], asksSchema: false)
+    try await run(
+      "--params @-", as: ["token": "t"], typed: [#"{"token":"#, #""t"}"#], asksSchema: false)
   }
 
   @Test(

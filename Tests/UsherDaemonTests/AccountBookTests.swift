@@ -1,3 +1,4 @@
+import JSONRPC
 import Testing
 import UsherCore
 import UsherFlows
@@ -100,14 +101,20 @@ struct AccountBookTests {
     "what brings no tokens says nothing of those there are, and can make an account without any")
   func withoutTokens() async throws {
     let first = try await signIn("usr_anna", .sample("access-1"))
+    let known = try #require(
+      try book.update(first.id, attributes: ["kyc": "old", "deviceId": "d"]))
+    try await store.commit(known.changes)
+    book.install(known)
     for subject in ["usr_anna", "usr_other"] {
-      let grant = AccountGrant(subject: subject, label: subject, tokens: nil)
+      let grant = AccountGrant(
+        subject: subject, label: subject, attributes: ["kyc": "new"], tokens: nil)
       let update = try book.update(grant, owner: .anna, provider: .work, at: clock.now())
       try await store.commit(update.changes)
       book.install(update)
     }
     let kept = try #require(book.record(first.id))
     #expect(kept.mainToken == Secret("access-1"))
+    #expect(kept.details.attributes == ["kyc": "new", "deviceId": "d"])
     #expect(try refreshToken(kept) == refreshToken(first))
     #expect(try store.loadTokens().map(\.account) == [first.id])
     let other = try #require(book.accounts(of: .anna).first { $0.subject == "usr_other" })

@@ -85,6 +85,15 @@ struct FlowRunnerTests {
     #expect(try stage.journal() == ["asking"])
   }
 
+  @Test("an input after its time ends the flow, and whoever sent it hears that it came too late")
+  func late() async throws {
+    let session = try await stage.open()
+    #expect(await stage.type("late", session) == .flowFinished)
+    #expect(session.flow.failure?.reason == .exchangeTimedOut)
+    #expect(try stage.row(session).status == "failed")
+    #expect(await stage.type("late", session) == .flowFinished)
+  }
+
   @Test("a change nobody sees is kept, without a new revision or a journal line")
   func unseen() async throws {
     let session = try await stage.open()

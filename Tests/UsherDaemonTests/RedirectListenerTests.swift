@@ -53,6 +53,13 @@ struct RedirectListenerTests {
     #expect(answers == [RedirectAnswer(code: Secret("abc"), iss: "https://id.example")])
   }
 
+  @Test("an answer with neither a code nor an error is not called a sign-in")
+  func neither() async throws {
+    let (replies, answers) = try await visit([Request(target: "/callback?state=our-state")])
+    #expect(replies[0].text.contains("Not signed in"))
+    #expect(answers == [RedirectAnswer()])
+  }
+
   @Test("the provider's no arrives too, and the page says so")
   func refused() async throws {
     let target = "/callback?error=access_denied&error_description=no&state=our-state"

@@ -71,6 +71,11 @@ struct StubMachine: FlowMachine {
     case "fail":
       state = "failed"
       return .fail(.rejected("no"), clearUp: [call("undo")])
+    case "late":
+      state = "late"
+      return .fail(
+        Failure(
+          reason: .exchangeTimedOut, title: "Too late", message: "too late", retryable: true))
     default: return move(to: word)
     }
   }

@@ -73,7 +73,7 @@ struct FlowParams {
   private func value(of param: NamedParam, by schema: JSONValue?) async throws -> JSONValue {
     if schema?["type"] == "string" { return .string(param.value) }
     if param.value.hasPrefix("@") {
-      return try await contents(of: String(param.value.dropFirst()), param)
+      return try await contents(of: param.value.dropFirst(), "--param \(param.name)")
     }
     guard let json = param.json, schema != nil || json.isContainer else {
       return .string(param.value)
@@ -81,15 +81,23 @@ struct FlowParams {
     return json
   }
 
+  /// All parameters at once: JSON, or `@` and where it is; what is secret in it then stands in no
+  /// list of processes.
+  func whole(_ text: String) async throws -> JSONValue {
+    guard text.hasPrefix("@") else { return try JSONValue(argument: text) }
+    return try await contents(of: text.dropFirst(), "--params")
+  }
+
   /// JSON from a file; `-` is standard input.
-  private func contents(of file: String, _ param: NamedParam) async throws -> JSONValue {
+  private func contents(of name: Substring, _ option: String) async throws -> JSONValue {
+    let file = String(name)
     let bytes =
       file == "-"
       ? try await desk.console.readAll(limit: JSONLimits().lineBytes) : try Files.read(file)
     do {
       return try JSONValue(parsing: bytes)
     } catch {
-      throw Failure("--param \(param.name): \(file) is not JSON: \(error)", status: 64)
+      throw Failure("\(option): \(file) is not JSON: \(error)", status: 64)
     }
   }
 }

@@ -22,7 +22,7 @@ struct FlowRunVerb: Verb {
   @Argument(help: "The flow's kind; see usherctl provider show.")
   var kind: String
 
-  @Option(help: ArgumentHelp("All parameters at once.", valueName: "json"))
+  @Option(help: ArgumentHelp("All parameters at once, or @FILE or @-.", valueName: "json"))
   var params: String = "{}"
 
   @Option(help: ArgumentHelp("Same as --param phoneNumber=number.", valueName: "number"))
@@ -37,8 +37,9 @@ struct FlowRunVerb: Verb {
   @OptionGroup var flowOptions: FlowOptions
 
   func run(at desk: Desk) async throws {
-    let params = try await FlowParams(desk: desk, provider: provider, kind: kind)
-      .json(try JSONValue(argument: params), shortForms, flowOptions.params)
+    let reader = FlowParams(desk: desk, provider: provider, kind: kind)
+    let params = try await reader.json(
+      try await reader.whole(params), shortForms, flowOptions.params)
     let runner = try await FlowRunner.begin(
       provider, kind, params, requestId: requestId, at: desk, flowOptions)
     let flow = try await runner.run()

@@ -98,6 +98,7 @@ final class AccountBook: Sendable {
     let id = existing?.id ?? AccountID(world.identifier("acc_"))
     // What brings no tokens says nothing of those there are.
     let kept = grant.tokens == nil ? existing : nil
+    let attributes = (kept?.details.attributes ?? [:]).merging(grant.attributes) { $1 }
     var tokens = kept?.tokens ?? [:]
     if var main = grant.tokens {
       main.refreshToken = nil
@@ -108,7 +109,7 @@ final class AccountBook: Sendable {
     let record = AccountRecord(
       id: id, owner: owner, provider: provider, subject: grant.subject,
       details: AccountDetails(
-        label: grant.label, attributes: grant.attributes, profile: grant.profile,
+        label: grant.label, attributes: attributes, profile: grant.profile,
         keepAlive: grant.keepAlive, createdAt: existing?.details.createdAt ?? now,
         grant: kept?.details.grant
           ?? .init(

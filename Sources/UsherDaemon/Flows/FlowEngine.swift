@@ -76,7 +76,7 @@ final class FlowEngine: Sendable {
     let id = FlowID(world.identifier("flw_"))
     let origin = FlowOrigin(
       provider: provider, account: account, requestID: call.requestId ?? id.rawValue,
-      statedRequestID: call.requestId,
+      statedRequestID: call.requestId, endsAt: end(of: moment.now),
       installationID: store.installationID(of: owner, provider: provider.name),
       credential: CredentialCheck(
         (try? credentials.credential(of: provider)) ?? nil,
@@ -114,15 +114,22 @@ final class FlowEngine: Sendable {
   private func newSession(
     _ id: FlowID, _ call: FlowStart, owner: Owner, machine: any AnyMachine, at now: Timestamp
   ) -> FlowSession {
-    // A blank one is no id that anybody could mean again.
-    let requestID = call.requestId.flatMap { $0.allSatisfy(\.isWhitespace) ? nil : $0 }
+    // A blank one, or one that cannot be, is no id that anybody could mean again.
+    let requestID = call.requestId.flatMap { id in
+      Self.isRequestID(id) && !id.allSatisfy(\.isWhitespace) ? id : nil
+    }
     return FlowSession(
       id: id, owner: owner, provider: call.provider, kind: call.kind,
       requestID: requestID, createdAt: now,
       standing: .init(
         machine: machine, view: machine.view, ending: .active, revision: 1, updatedAt: now,
-        expiresAt: now + .seconds(world.config.flow.deadlineSeconds)),
+        expiresAt: end(of: now)),
       transitions: [Transition(revision: 1, state: machine.view.state, at: now)])
+  }
+
+  /// When a flow that begins now expires.
+  private func end(of beginning: Timestamp) -> Timestamp {
+    beginning + .seconds(world.config.flow.deadlineSeconds)
   }
 
   /// Reserves a place for a flow, so that starting many at once is no way past the limit.
@@ -143,10 +150,12 @@ final class FlowEngine: Sendable {
     }
   }
 
-  /// - Parameter judgedByFlow: Whether an empty one is for the flow to report.
+  private static func isRequestID(_ id: String) -> Bool { (1...128).contains(id.utf8.count) }
+
+  /// - Parameter judgedByFlow: Whether one that cannot be is for the flow to report.
   private func checkRequestID(_ id: String?, judgedByFlow: Bool) throws(UsherError) {
     guard let id else { return }
-    guard (1...128).contains(id.utf8.count) || id.isEmpty && judgedByFlow else {
+    guard Self.isRequestID(id) || judgedByFlow else {
       throw UsherError(
         .invalidParams, "requestId must have 1 to 128 bytes", detail: .init(field: "requestId"))
     }

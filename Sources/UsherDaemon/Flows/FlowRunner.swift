@@ -109,10 +109,7 @@ extension FlowRunner {
     _ input: FlowInput, _ revision: Int, _ session: FlowSession
   ) async throws(UsherError) {
     let before = session.standing
-    guard let machine = before.machine, !before.isFinished else {
-      throw UsherError(
-        .flowFinished, "flow \(session.id) has ended", detail: .init(flow: session.id))
-    }
+    guard let machine = before.machine, !before.isFinished else { throw finished(session) }
     guard revision == before.revision else {
       throw UsherError(
         .conflict, "flow \(session.id) is at revision \(before.revision)",
@@ -138,6 +135,14 @@ extension FlowRunner {
     case .proceed, .finish, .fail:
       try await apply(answer, moved, before, session, at: moment.now)
     }
+    // What came too late has not been taken, though its coming ended the flow.
+    if case .fail(let failure, _) = answer, failure.reason == .exchangeTimedOut {
+      throw finished(session)
+    }
+  }
+
+  private func finished(_ session: FlowSession) -> UsherError {
+    UsherError(.flowFinished, "flow \(session.id) has ended", detail: .init(flow: session.id))
   }
 
   /// A provider's call: it is judged and durable before the provider is answered.

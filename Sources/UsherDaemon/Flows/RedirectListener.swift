@@ -91,7 +91,7 @@ struct RedirectJudge: Sendable {
     case .notOurs, .refused: return .notOurs
     case .ours(let answer):
       onAnswer(answer)
-      return answer.error == nil ? .arrived : .refused
+      return answer.error == nil && answer.code != nil ? .arrived : .refused
     }
   }
 

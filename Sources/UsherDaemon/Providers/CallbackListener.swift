@@ -53,6 +53,14 @@ final class CallbackListener: Sendable {
   func close() async { try? await channel.close() }
 }
 
+extension String {
+  fileprivate var trimmingBlanks: String {
+    let front = drop { $0 == " " || $0 == "\t" }
+    return String(
+      front.prefix(front.count - front.reversed().prefix { $0 == " " || $0 == "\t" }.count))
+  }
+}
+
 /// How many connections there may be at a time.
 private final class ConnectionCap: Sendable {
   private let most: Int
@@ -135,7 +143,9 @@ private final class CallbackHandler: ChannelInboundHandler {
     guard let head else { return }
     isAnswered = true
     let values = head.headers["authorization"]
-    let authorization = values.count == 1 ? Secret(values[0]) : nil
+    // White space around a value is no part of it (RFC 9110 §5.5).
+    let value = values.count == 1 ? values[0].trimmingBlanks : nil
+    let authorization = value.map { Secret($0) }
     let call = Call(authorization: authorization, body: body, provider: provider, dialect: dialect)
     Self.judge(call, desk, channel)
   }

@@ -39,6 +39,15 @@ struct Capture: Codable, Sendable, Equatable {
     self.isBound = isBound
   }
 
+  var secrets: [Sealed<Secret>] {
+    let made: Sealed<Secret>? =
+      switch source {
+      case .link(let link): link.secret
+      case .login(let code): code
+      }
+    return [made, token].compactMap(\.self)
+  }
+
   var link: KnownLink? {
     switch source {
     case .link(let link): link

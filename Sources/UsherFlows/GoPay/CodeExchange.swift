@@ -22,9 +22,13 @@ struct CodeExchange: Codable, Sendable, Equatable {
     case snap(externalID: String)
   }
 
-  init(_ code: Secret, _ settings: GoPaySettings, _ moment: inout Moment) {
+  /// A second before the flow's own end the time is over at the latest, so that it is told why.
+  init(
+    _ code: Secret, _ order: IdentityOrder, _ settings: GoPaySettings, _ moment: inout Moment
+  ) {
     self.code = Sealed(code)
-    deadline = moment.now + .seconds(settings.exchangeSeconds)
+    deadline = min(
+      moment.now + .seconds(settings.exchangeSeconds), order.endsAt - .seconds(1))
     way =
       switch settings.exchange {
       case .app: .app

@@ -46,6 +46,11 @@ struct GoPayCallback: CallbackDialect {
     } catch {
       throw CallbackRefusal(error.message)
     }
+    switch members["reasonCode"] {
+    case nil, .null, .string, .integer: break
+    case .bool, .number, .array, .object:
+      throw CallbackRefusal("reasonCode is neither a text nor a number")
+    }
     switch standing.status {
     case .initiated, .inProgress: throw CallbackRefusal("status is neither COMPLETED nor ERROR")
     case .completed:

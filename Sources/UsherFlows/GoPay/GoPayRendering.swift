@@ -104,7 +104,7 @@ extension GoPayCall {
       .init("X-EXTERNAL-ID", Secret(externalID)),
       .init("CHANNEL-ID", Secret(settings.channelID ?? "")),
     ]
-    request.secrets.append(Secret(signature))
+    request.secrets += [Secret(signature), secret]
     return request
   }
 }

@@ -58,7 +58,8 @@ extension GoPayReply {
       status, reply, members,
       GoPayRefusal(
         error: GPError(snap: code, status), status: status, code: code, message: message,
-        isConflict: status == 409))
+        // A client token has no X-EXTERNAL-ID.
+        isConflict: status == 409 && !(code?.hasPrefix("40973") ?? false)))
   }
 
   /// Identity and capture: `success`, and the first of the `errors`.
@@ -205,12 +206,9 @@ extension JSONValue {
 
 // Tokens that are not good any more.
 extension GoPayCall {
-  /// 401 to the linking token of an account, in HTTP or in the body.
-  package func refusesToken(_ reply: HTTPReply) -> Bool {
-    guard account != nil else { return false }
-    guard case .refused(let refusal) = GoPayReply(.reply(reply), to: self) else { return false }
-    return refusal.isUnauthorized
-  }
+  /// Never, for there is nothing to renew a linking token with: the refusal is the call's outcome, in
+  /// the server's own words.
+  package func refusesToken(_ reply: HTTPReply) -> Bool { false }
 
   /// SNAP's case 01 of a 401, or a 401 that has no code. The others are about the signature or the
   /// linking token.

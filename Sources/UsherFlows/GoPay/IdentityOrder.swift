@@ -16,6 +16,8 @@ struct IdentityOrder: Codable, Sendable, Equatable {
   let returnURL: String?
   let locale: GoPayLocale
   let installation: String
+  /// When the flow expires.
+  let endsAt: Timestamp
 
   /// - Throws: `invalidParams` with the parameter that is wrong. What the SDK would report is a
   ///   ``flaw(_:)``.
@@ -30,6 +32,7 @@ struct IdentityOrder: Codable, Sendable, Equatable {
     returnURL = try Self.address(params.returnUrl, "returnUrl")
     locale = params.locale ?? origin.provider.gopay.locale
     installation = origin.installationID
+    endsAt = origin.endsAt
     if let account = origin.account, Secret(account.subject) != Secret(correlationID),
       !correlationID.allSatisfy(\.isWhitespace)
     {

@@ -35,7 +35,8 @@ package struct SNAPToken: ClientTokenCall {
     guard (200..<300).contains(reply.status),
       members?["responseCode"]?.stringValue?.hasPrefix("2") ?? true
     else { return .refused }
-    guard let token = members?["accessToken"]?.stringValue,
+    let type = members?["tokenType"]?.stringValue ?? "Bearer"
+    guard type.lowercased() == "bearer", let token = members?["accessToken"]?.stringValue,
       (1...65_536).contains(token.utf8.count), token.utf8.allSatisfy(\.isVisible),
       let seconds = Self.seconds(members?["expiresIn"]), (1...86_400).contains(seconds)
     else { return .unreadable("the provider's client token cannot be read") }

@@ -34,15 +34,11 @@ extension VerifyIdentity {
   ) -> Answer<GoPayCall> {
     switch reply {
     case .said(let data):
-      do throws(UnusableReply) {
-        let standing = try KYCStanding(data)
-        guard standing.status == .completed, standing.result == .valid else {
-          return capture(.link(link), &moment)
-        }
-        return finish(KYCRecord(order.requestID, standing, at: moment.now), link)
-      } catch {
-        return .fail(.unusable(gopay: error.message, provider.name))
-      }
+      // Whatever else it may be called, it is no verdict that would spare the person the capture.
+      guard let standing = try? KYCStanding(data), standing.status == .completed,
+        standing.result == .valid
+      else { return capture(.link(link), &moment) }
+      return finish(KYCRecord(order.requestID, standing, at: moment.now), link)
     case .refused(let refusal) where refusal.isNothingYet:
       return capture(.link(link), &moment)
     case .refused(let refusal): return .fail(refusal.failure(provider.name))
@@ -112,7 +108,8 @@ extension VerifyIdentity {
     guard let standing = try? KYCStanding(GoPayData(members: callback.members)),
       let page = capture.page, Secret(standing.submissionID) == Secret(page.submissionID)
     else { return .ignore }
-    return finish(KYCRecord(order.requestID, standing, at: now), capture.link)
+    let record = KYCRecord(order.requestID, standing, at: now)
+    return finish(record, capture.link, isBound: capture.isBound)
   }
 
   private mutating func answered(
@@ -163,7 +160,8 @@ extension VerifyIdentity {
     switch try data.capture(page.submissionID) {
     case .created: return wait(capture)
     case .submitted:
-      return finish(KYCRecord(order.requestID, submitted: page.submissionID, at: now), capture.link)
+      let record = KYCRecord(order.requestID, submitted: page.submissionID, at: now)
+      return finish(record, capture.link, isBound: capture.isBound)
     case .failed(let refusal): return .fail(refusal.failure(provider.name))
     }
   }
@@ -185,18 +183,22 @@ extension VerifyIdentity {
     let pause = capture.miss(provider.gopay.pollSeconds)
     state = .kyc(capture)
     problem = .unreachable(trouble, provider.name)
-    return .proceed([.wake(after: max(pause, trouble.retryAfter ?? pause))])
+    return .proceed([.wake(after: Retrying.pause(pause, asked: trouble.retryAfter))])
   }
 }
 
 // The end.
 extension VerifyIdentity {
-  /// - Parameter link: The best one there is.
-  private mutating func finish(_ record: KYCRecord, _ link: KnownLink?) -> Answer<GoPayCall> {
+  /// - Parameters:
+  ///   - link: The best one there is.
+  ///   - isBound: Whether it is this flow that made it: then it is the daemon's to undo.
+  private mutating func finish(
+    _ record: KYCRecord, _ link: KnownLink?, isBound: Bool = false
+  ) -> Answer<GoPayCall> {
     state = .submitted
     problem = nil
     var attributes = [KYCRecord.attribute: record.json]
-    if provider.gopay.exchange == .snap {
+    if isBound {
       attributes[GoPayTokens.deviceAttribute] = .string(order.installation)
     }
     let tokens = link?.secret.map {

@@ -52,7 +52,7 @@ extension VerifyIdentity {
     guard let pause = retrying.failed() else { return .fail(trouble.failure(provider.name)) }
     state = waiting(retrying)
     problem = .unreachable(trouble, provider.name)
-    return .proceed([.wake(after: max(pause, trouble.retryAfter ?? pause))])
+    return .proceed([.wake(after: Retrying.pause(pause, asked: trouble.retryAfter))])
   }
 }
 

@@ -7,7 +7,7 @@ extension VerifyIdentity {
   mutating func exchange(
     _ code: Secret, after effects: [Effect<GoPayCall>] = [], _ moment: inout Moment
   ) -> Answer<GoPayCall> {
-    let exchange = CodeExchange(code, provider.gopay, &moment)
+    let exchange = CodeExchange(code, order, provider.gopay, &moment)
     state = .waitAck(exchange)
     problem = nil
     return .proceed(effects + exchange.effects(order, at: moment.now))
@@ -120,7 +120,7 @@ extension VerifyIdentity {
     }
     state = .waitAck(exchange)
     problem = .unreachable(trouble, provider.name)
-    let wait = max(pause, trouble.retryAfter ?? pause)
+    let wait = Retrying.pause(pause, asked: trouble.retryAfter)
     return .proceed([.wake(after: min(wait, exchange.deadline - now))])
   }
 }

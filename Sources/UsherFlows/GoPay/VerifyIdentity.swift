@@ -120,10 +120,23 @@ package struct VerifyIdentity: FlowMachine {
   package mutating func receive(
     _ event: FlowEvent<GoPayCall>, at moment: inout Moment
   ) -> Answer<GoPayCall> {
-    let held = abandoned
+    let (held, secrets) = (abandoned, secrets)
     let answer = moved(by: event, at: &moment)
+    problem = problem?.hiding(secrets + self.secrets)
     guard case .fail(let failure, let calls) = answer else { return answer }
-    return .fail(failure, clearUp: held + calls)
+    return .fail(failure.hiding(secrets + self.secrets), clearUp: held + calls)
+  }
+
+  /// What it holds, and what the provider might repeat in an answer to a call without it.
+  private var secrets: [Secret] {
+    let own: [Sealed<Secret>] =
+      switch state {
+      case .preparing(let login), .login(let login, redirectURI: _, _): [login.state]
+      case .waitAck(let exchange): [exchange.code]
+      case .kyc(let capture): capture.secrets
+      case .refused, .authCode, .current, .submitted: []
+      }
+    return (own + [order.link?.secret].compactMap(\.self)).map { $0.unsealed() }
   }
 
   private mutating func moved(

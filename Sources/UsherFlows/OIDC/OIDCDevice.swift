@@ -210,7 +210,7 @@ extension OIDCDevice {
     guard let pause = retrying.failed() else { return .fail(.unreachable(message)) }
     state = .requesting(metadata, retrying)
     problem = .unreachable(message)
-    return .proceed([.wake(after: max(pause, after ?? pause))])
+    return .proceed([.wake(after: Retrying.pause(pause, asked: after))])
   }
 }
 

@@ -167,7 +167,7 @@ extension PaysafeAuthorize {
     guard let pause = retrying.failed() else { return .fail(.unreachable(message)) }
     state = .configuring(retrying)
     problem = .unreachable(message)
-    return .proceed([.wake(after: max(pause, after ?? pause))])
+    return .proceed([.wake(after: Retrying.pause(pause, asked: after))])
   }
 
   private mutating func begin(

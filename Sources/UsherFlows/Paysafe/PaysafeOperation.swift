@@ -221,7 +221,7 @@ extension PaysafeOperation {
   ) -> Answer<PaysafeCall> {
     var retrying = retrying
     guard let pause = retrying.failed() else { return .fail(failure) }
-    let wait = max(pause, after ?? pause)
+    let wait = Retrying.pause(pause, asked: after)
     setCalling(demanded, retrying)
     problem = .unreachable(failure.message)
     problem?.retryAfterMs = Int(wait.milliseconds)

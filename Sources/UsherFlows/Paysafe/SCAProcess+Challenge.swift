@@ -82,7 +82,7 @@ extension SCAProcess {
     guard let pause = retrying.failed() else { return .fail(failure) }
     state = .inquiring(.challenge(sending), retrying)
     problem = .unreachable(failure.message)
-    return .proceed([.wake(after: max(pause, after ?? pause))])
+    return .proceed([.wake(after: Retrying.pause(pause, asked: after))])
   }
 
   private mutating func refused(

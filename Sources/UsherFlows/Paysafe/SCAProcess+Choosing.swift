@@ -43,7 +43,7 @@ extension SCAProcess {
     guard let pause = retrying.failed() else { return .fail(.unreachable(message)) }
     state = .required(retrying, notice: notice)
     problem = .unreachable(message)
-    return .proceed([.wake(after: max(pause, after ?? pause))])
+    return .proceed([.wake(after: Retrying.pause(pause, asked: after))])
   }
 
   /// Goes on with the one verification there is or that is wanted, else lets the person choose.

@@ -56,7 +56,7 @@ extension SCAProcess {
     guard let pause = retrying.failed() else { return .fail(failure) }
     state = .inquiring(doubt, retrying)
     problem = .unreachable(failure.message)
-    return .proceed([.wake(after: max(pause, after ?? pause))])
+    return .proceed([.wake(after: Retrying.pause(pause, asked: after))])
   }
 
   /// The event is open.
@@ -181,6 +181,6 @@ extension SCAProcess {
     state = .watching(watch)
     problem = .unreachable(message)
     let pause = Duration.seconds(min(terms.pollSeconds << min(watch.misses, 6), 60))
-    return .proceed([.wake(after: max(pause, after ?? pause))])
+    return .proceed([.wake(after: Retrying.pause(pause, asked: after))])
   }
 }

@@ -108,7 +108,7 @@ struct PhoneAdmission: Codable, Sendable, Equatable {
       return .fail(.unreachable(trouble.message, trouble.word(provider)))
     }
     problem = .unreachable(trouble, provider)
-    return .proceed([.wake(after: max(pause, trouble.retryAfter ?? pause))])
+    return .proceed([.wake(after: Retrying.pause(pause, asked: trouble.retryAfter))])
   }
 }
 

@@ -196,7 +196,7 @@ extension VerifyPhone {
     request.isLost = request.isLost || trouble.mayBeDone
     state = .creating(claim, request)
     problem = .unreachable(trouble, provider.name)
-    return .proceed([.wake(after: max(pause, trouble.retryAfter ?? pause))])
+    return .proceed([.wake(after: Retrying.pause(pause, asked: trouble.retryAfter))])
   }
 
   /// What was under way counts as lost.

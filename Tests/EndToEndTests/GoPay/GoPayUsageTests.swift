@@ -51,7 +51,6 @@ struct GoPayUsageTests {
     for odd in ["a b", "\u{FC}", "a\r\nX-Evil: 1", "a\u{0}", long] {
       try expectMissing(scene.verify("none", token: odd))
       try expectMissing(scene.verify("none", token: "alice-long-term", person: odd))
-      guard odd != long else { continue }
       try expectMissing(scene.verify("none", token: "alice-long-term", requestID: odd))
     }
     for blank in ["", " "] { try expectMissing(scene.verify("none", token: blank)) }

@@ -259,6 +259,14 @@ struct GoPayParameterTests {
     #expect(try scene.app.reason(of: "account.get", account) == "not_found")
   }
 
+  @Test("forgetting an account whose token was given unbinds nothing, in mode snap either")
+  func forgetGiven() throws {
+    let scene = try GoPayScene(.snap)
+    let end = try scene.handIn(scene.verify("none", token: "alice-long-term"))
+    _ = try scene.app.call("account.forget", ["account": end["result"]?["account"] ?? .null])
+    #expect(try scene.requests("unbinding") == 0)
+  }
+
   @Test("what is bound for a flow that is then given up is unbound")
   func givenUp() throws {
     let scene = try GoPayScene(.snap)

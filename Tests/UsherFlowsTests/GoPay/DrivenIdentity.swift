@@ -35,6 +35,7 @@ struct DrivenIdentity {
     account: KnownAccount? = nil, requestID: String? = "req-1",
     correlationID: String? = "corr-5678", provider: ProviderConfig? = nil,
     credentials: [String: Secret] = ["key": PartnerKeys.good, "secret": Secret("client-secret")],
+    endsAt: Timestamp = .latest,
     _ change: (inout VerifyIdentity.Params) -> Void = { _ in }
   ) throws {
     var params = VerifyIdentity.Params(credentialReceiver: receiver)
@@ -44,7 +45,7 @@ struct DrivenIdentity {
     change(&params)
     let origin = FlowOrigin(
       provider: try provider ?? gopay(), account: account, requestID: requestID ?? "flw_1",
-      statedRequestID: requestID, installationID: device,
+      statedRequestID: requestID, endsAt: endsAt, installationID: device,
       credential: CredentialCheck(nil, named: credentials))
     var moment = Moment(now: clock, entropy: entropy)
     (flow, last) = try VerifyIdentity.begin(params, origin, at: &moment)

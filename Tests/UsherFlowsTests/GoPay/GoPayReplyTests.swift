@@ -263,20 +263,14 @@ struct IdentityReplyTests {
     #expect(signIn?.code == nil)
   }
 
-  @Test("refuses the linking token of an account only where there is one")
+  @Test("that refuses a linking token is told as it is: there is nothing to renew it with")
   func linkingToken() {
     let own = GoPayCall.currentSubmission(.account(AccountID("acc_1")), requestID: "req-1")
-    let refused = [
-      reply(text: "", status: 401), reply(DrivenIdentity.refusal(1401)),
-      reply(DrivenIdentity.refusal(1401), status: 401),
-    ]
-    for answer in refused {
-      #expect(own.refusesToken(answer))
-      #expect(!current.refusesToken(answer))
+    for status in [401, 403] {
+      let answer = reply(DrivenIdentity.refusal(1401), status: status)
+      #expect(!own.refusesToken(answer))
+      #expect(theRefusal(GoPayReply(.reply(answer), to: own))?.code == "1401")
     }
-    #expect(!own.refusesToken(reply(text: "", status: 403)))
-    #expect(!own.refusesToken(reply(text: "", status: 500)))
-    #expect(!own.refusesToken(reply(["success": true, "data": [:]])))
   }
 }
 

@@ -212,6 +212,17 @@ struct CallbackDialectTests {
     #expect(driven.flow.judge(callback) == .unauthorized)
   }
 
+  @Test("a reason is a text or a number")
+  func reason() throws {
+    for (reason, refused) in [("BLUR", false), (12, false), (["a": 1], true), ([1], true)]
+      as [(JSONValue, Bool)]
+    {
+      var body = Self.good
+      body["reasonCode"] = reason
+      #expect(try (refusal(body.encoded()) != nil) == refused)
+    }
+  }
+
   @Test("a member that is missing or wrong is named")
   func wrong() throws {
     let cases: [(String, [JSONValue?])] = [

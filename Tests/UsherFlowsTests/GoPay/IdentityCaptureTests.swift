@@ -282,6 +282,10 @@ struct IdentityCaptureTests {
     driven.answered(.reply(reply([:], status: 503, headers: ["retry-after": "90"])))
     #expect(driven.last == .proceed([.wake(after: .seconds(90))]))
     driven.receive(.woken)
+    // An hour of silence would outlast the person.
+    driven.answered(.reply(reply([:], status: 503, headers: ["retry-after": "3600"])))
+    #expect(driven.last == .proceed([.wake(after: .seconds(120))]))
+    driven.receive(.woken)
     driven.answered(data: Self.created)
     #expect(driven.problem == nil && driven.last == .proceed([.wake(after: .seconds(3))]))
     driven.receive(.woken)

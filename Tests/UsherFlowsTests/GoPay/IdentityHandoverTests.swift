@@ -135,6 +135,20 @@ struct IdentityHandoverTests {
     #expect(driven.state == "kyc")
   }
 
+  @Test("the time is over a second before the flow's own end at the latest, and that is told")
+  func flowsEnd() throws {
+    var driven = try Driven(endsAt: now + .seconds(30))
+    driven.toExchange()
+    guard case .exchangeCredential(let step) = driven.flow.view.step else {
+      Issue.record("the step is \(driven.flow.view.step.kind)")
+      return
+    }
+    #expect(step.deadline == now + .seconds(29))
+    driven.clock = now + .seconds(29)
+    driven.receive(.woken)
+    #expect(driven.code == "GPE-2209")
+  }
+
   @Test("an alarm that is early is set again")
   func early() throws {
     var driven = try driven()

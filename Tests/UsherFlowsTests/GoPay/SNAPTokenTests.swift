@@ -47,6 +47,14 @@ struct SNAPTokenTests {
     #expect(read(["accessToken": value]) == unreadable)
   }
 
+  @Test("is a bearer token, also where that is not said, or none that can be used")
+  func types() {
+    for type in ["Bearer", "bearer", nil] as [JSONValue?] {
+      #expect(read(["tokenType": type]) == .granted(Secret("b2b-secret"), lifetime: .seconds(900)))
+    }
+    #expect(read(["tokenType": "MAC"]) == unreadable)
+  }
+
   @Test("is refused by status or by body, which counts in HTTP 200 too")
   func refused() {
     #expect(read(["responseCode": "4017300"], status: 401) == .refused)
