@@ -47,8 +47,7 @@ extension Store {
     }
   }
 
-  /// Whether any owner's flow was started with this `requestId` and the time it is remembered is not
-  /// over.
+  /// Whether a flow of any owner's was started with this `requestId`, as far as that is remembered.
   package func isRemembered(
     _ requestID: String, at provider: ProviderName
   ) throws(UsherError) -> Bool {

@@ -35,6 +35,18 @@ struct StoreCommitTests {
     #expect(try store.loadRequests().count == 3)
   }
 
+  @Test("whether anybody has used a requestId at a provider can be asked, until it is forgotten")
+  func remembered() async throws {
+    let store = try fixture.open()
+    let row = RequestRow.sample()
+    try await store.commit([.rememberRequest(.sample(owner: .till))])
+    #expect(try store.isRemembered(row.requestID, at: row.provider))
+    #expect(try !store.isRemembered(row.requestID, at: ProviderName("other")))
+    #expect(try !store.isRemembered("req-2", at: row.provider))
+    try await store.commit([.forgetRequests(expiredBy: row.expiresAt)])
+    #expect(try !store.isRemembered(row.requestID, at: row.provider))
+  }
+
   @Test("an expired requestId may be used again, and expired ones are forgotten")
   func requestExpiry() async throws {
     try await fixture.create([.rememberRequest(.sample())])
