@@ -126,3 +126,45 @@ struct TokenWatchTests {
     #expect(alarms.pending.isEmpty)
   }
 }
+
+/// The name of a provider means another one since the configuration was changed: its accounts have
+/// what the old one gave them.
+@Suite("An account of a provider that is now of a type without renewal")
+struct OtherTypeTests {
+  @Test(
+    "is in need of a new log-in, and the daemon goes on",
+    arguments: [
+      ProviderSettings.truecaller(TruecallerSettings(appKeyCredential: "k", appLink: "l")),
+      .gopay(GoPaySettings(clientID: "c", merchantID: "m")),
+    ])
+  func renewal(settings: ProviderSettings) async throws {
+    let stage = try FlowStage()
+    var config = Config()
+    config.providers = [ProviderConfig(name: .work, settings: settings)]
+    let world = World.fake(stage.clock, stage.alarms, config: config)
+    let credentials = try Credentials(store: stage.store, handed: nil, world: world)
+    _ = try await credentials.set(CredentialSet(name: "k", value: WireSecret(Secret("v"))))
+    let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    let health = ProviderHealth { _, _ in }
+    let http = ProviderHTTP(
+      on: MultiThreadedEventLoopGroup.singleton, credentials: credentials, health: health,
+      world: world, log: log)
+    let refresher = Refresher(
+      world: world, store: stage.store, book: stage.book,
+      source: TokenSource(
+        world: world, providers: Providers(config), http: http,
+        metadata: MetadataCache(http: http, clock: stage.clock), health: health),
+      events: stage.events, log: log)
+    let update = try stage.book.update(
+      .sample(), owner: .anna, provider: .work, at: stage.clock.now())
+    try await stage.store.commit(update.changes)
+    stage.book.install(update)
+    let error = await #expect(throws: UsherError.self) {
+      try await refresher.token(
+        update.record.id, update.record.mainKey, validFor: 0, isForced: true)
+    }
+    #expect(error?.reason == .reauthenticationRequired)
+    #expect(error?.message == "tokens of this provider are not renewed")
+    #expect(stage.book.record(update.record.id)?.details.grant.death == nil)
+  }
+}

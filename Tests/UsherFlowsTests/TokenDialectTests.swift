@@ -43,7 +43,7 @@ struct TokenDialectTests {
   @Test("of a wallet is renewed at its brand's endpoint, id and secret encoded before they join")
   func renewal() throws {
     let provider = try wallet()
-    let call = try dialect(provider).renewal(Secret("r/1"), scope: "ignored")
+    let call = try #require(dialect(provider).renewal(Secret("r/1"), scope: "ignored"))
     #expect(call.name == "token")
     #expect(call.account == nil)
     let request = try render(call, provider)
@@ -64,7 +64,7 @@ struct TokenDialectTests {
     let provider = try wallet { $0.clientCredential = nil }
     let dialect = try dialect(provider)
     #expect(dialect.isPublicClient)
-    let request = try render(dialect.renewal(Secret("r"), scope: nil), provider, nil)
+    let request = try render(#require(dialect.renewal(Secret("r"), scope: nil)), provider, nil)
     #expect(
       request.body?.revealed() == "grant_type=refresh_token&refresh_token=r&client_id=a%3Ab")
     #expect(header("Authorization", request) == [])
@@ -75,7 +75,7 @@ struct TokenDialectTests {
     let provider = try wallet()
     let dialect = try dialect(provider)
     #expect(!dialect.isPublicClient)
-    let call = dialect.renewal(Secret("r"), scope: nil)
+    let call = try #require(dialect.renewal(Secret("r"), scope: nil))
     for secret in [nil, Secret("")] {
       let error = #expect(throws: UsherError.self) { try render(call, provider, secret) }
       #expect(error?.reason == .internalError)
@@ -92,7 +92,7 @@ struct TokenDialectTests {
     ] as [([String: JSONValue], String)])
   func brand(attributes: [String: JSONValue], brand: String) throws {
     let provider = try wallet { $0.paths.token = try ProviderPath(setting: "/{brandIdentity}/t") }
-    let call = try dialect(provider, attributes).renewal(Secret("r"), scope: nil)
+    let call = try #require(dialect(provider, attributes).renewal(Secret("r"), scope: nil))
     #expect(try render(call, provider).url == "https://api.example.com/v1/\(brand)/t")
   }
 
@@ -101,7 +101,8 @@ struct TokenDialectTests {
     let provider = try provider()
     let dialect = try dialect(provider, ["brandIdentity": "umbra"])
     #expect(dialect.isPublicClient)
-    let request = try render(dialect.renewal(Secret("r"), scope: "openid email"), provider, nil)
+    let request = try render(
+      #require(dialect.renewal(Secret("r"), scope: "openid email")), provider, nil)
     #expect(request.url == issuer + "/token")
     #expect(
       request.body?.revealed()
@@ -119,7 +120,7 @@ struct TokenDialectTests {
   @Test("print no secret")
   func secrecy() throws {
     let provider = try wallet()
-    let call = try dialect(provider).renewal(Secret("canary-r"), scope: nil)
+    let call = try #require(dialect(provider).renewal(Secret("canary-r"), scope: nil))
     for text in [String(reflecting: call), String(reflecting: try render(call, provider))] {
       #expect(!text.contains("canary") && !text.contains("s3cret"))
     }

@@ -132,7 +132,8 @@ actor Refresher {
       return try await keep(tokens, for: refreshToken, record, key)
     case .dead(let word): return try await bury(record, key, word)
     case .refused(let word):
-      let message = "provider \(record.provider) refuses to refresh and does not say why"
+      let message =
+        word.message ?? "provider \(record.provider) refuses to refresh and does not say why"
       let error = newLogIn(record, message, word)
       throw remember(error, record.id, key, refreshToken)
     case .failed(let error):

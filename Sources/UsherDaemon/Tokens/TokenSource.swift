@@ -40,7 +40,12 @@ struct TokenSource: Sendable {
     case .failure(let error): return .failed(error)
     }
     let isWhole = scope == record.details.grant.scope
-    let call = dialect.renewal(refreshToken, scope: isWhole ? nil : scope)
+    guard let call = dialect.renewal(refreshToken, scope: isWhole ? nil : scope) else {
+      return .refused(
+        ProviderWord(
+          name: record.provider, code: "no_renewal",
+          message: "tokens of this provider are not renewed"))
+    }
     let refreshed = read(await http.send(call, for: provider), dialect, record, scope)
     guard case .granted(let tokens) = refreshed,
       let flaw = dialect.flaw(in: tokens, of: record.subject)

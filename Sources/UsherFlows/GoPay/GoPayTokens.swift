@@ -19,9 +19,7 @@ struct GoPayTokens: TokenDialect {
 
   var isPublicClient: Bool { false }
 
-  func renewal(_ refreshToken: Secret, scope: String?) -> any ProviderCall {
-    fatalError("a linking token has no refresh token beside it")
-  }
+  func renewal(_ refreshToken: Secret, scope: String?) -> (any ProviderCall)? { nil }
 
   func revocation(_ token: Secret, _ kind: TokenKind, bearer: Secret?) -> (any ProviderCall)? {
     guard let device else { return nil }

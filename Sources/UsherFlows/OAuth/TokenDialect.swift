@@ -9,7 +9,9 @@ package protocol TokenDialect: Sendable {
   var isPublicClient: Bool { get }
 
   /// - Parameter scope: What the grant covers or a part of it; nil asks for all of it.
-  func renewal(_ refreshToken: Secret, scope: String?) -> any ProviderCall
+  /// - Returns: Nil where the provider renews no tokens: an account may have a refresh token from a
+  ///   time when its provider's name meant another one.
+  func renewal(_ refreshToken: Secret, scope: String?) -> (any ProviderCall)?
 
   func read(_ reply: HTTPReply, to request: TokenRequest, at now: Timestamp) -> TokenReply
 

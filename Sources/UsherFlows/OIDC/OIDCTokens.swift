@@ -8,7 +8,7 @@ struct OIDCTokens: TokenDialect {
 
   var isPublicClient: Bool { provider.credentialName == nil }
 
-  func renewal(_ refreshToken: Secret, scope: String?) -> any ProviderCall {
+  func renewal(_ refreshToken: Secret, scope: String?) -> (any ProviderCall)? {
     OIDCCall.refresh(refreshToken, scope: scope, metadata)
   }
 

@@ -16,7 +16,7 @@ struct PaysafeTokens: TokenDialect {
 
   static let brandAttribute = "brandIdentity"
 
-  func renewal(_ refreshToken: Secret, scope: String?) -> any ProviderCall {
+  func renewal(_ refreshToken: Secret, scope: String?) -> (any ProviderCall)? {
     PaysafeCall.refresh(refreshToken, brand: brand)
   }
 

@@ -5,9 +5,7 @@ import UsherCore
 struct TruecallerTokens: TokenDialect {
   var isPublicClient: Bool { false }
 
-  func renewal(_ refreshToken: Secret, scope: String?) -> any ProviderCall {
-    fatalError("a verification of a phone number brings no refresh token")
-  }
+  func renewal(_ refreshToken: Secret, scope: String?) -> (any ProviderCall)? { nil }
 
   func revocation(_ token: Secret, _ kind: TokenKind, bearer: Secret?) -> (any ProviderCall)? {
     nil
