@@ -53,6 +53,7 @@ struct BrowserReturn: Equatable {
       return uri == redirectURI || isFixed ? .listener(.up) : .stranded
     case .listenFailed where listener == .restoring: return isFixed ? .listener(.none) : .stranded
     case .input, .listening, .listenFailed, .called, .discovered, .idTokenVerified, .calledBack,
+      .told,
       .woken:
       return .nothing
     }
@@ -88,7 +89,7 @@ extension Redirect {
     case .listenFailed(let message):
       return fixedURI.map { .open(redirectURI: $0, .none) } ?? .failed(.noListener(message))
     case .resumed: return .listenAgain(expectation(state: state, form: form))
-    case .input, .redirected, .called, .discovered, .idTokenVerified, .calledBack, .woken:
+    case .input, .redirected, .called, .discovered, .idTokenVerified, .calledBack, .told, .woken:
       return .nothing
     }
   }

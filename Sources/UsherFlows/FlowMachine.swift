@@ -113,12 +113,17 @@ package struct FlowOrigin: Sendable {
   package var installationID: String
   /// Compares what a caller presents with the provider's credential.
   package var credential: CredentialCheck
+  /// The owner's accounts at the provider, oldest first.
+  package var accounts: [NamedAccount]
+  /// Who has started it, for people: the `[[client]]` that matches the caller, or the user's name.
+  package var client: String
 
   package init(
     provider: ProviderConfig, account: KnownAccount? = nil, requestID: String,
     statedRequestID: String? = nil, endsAt: Timestamp = .latest,
     installationID: String = "00000000-0000-4000-8000-000000000000",
-    credential: CredentialCheck = CredentialCheck(nil)
+    credential: CredentialCheck = CredentialCheck(nil), accounts: [NamedAccount] = [],
+    client: String = ""
   ) {
     self.provider = provider
     self.account = account
@@ -127,6 +132,8 @@ package struct FlowOrigin: Sendable {
     self.endsAt = endsAt
     self.installationID = installationID
     self.credential = credential
+    self.accounts = accounts
+    self.client = client
   }
 }
 
@@ -174,6 +181,19 @@ package struct KnownAccount: Codable, Sendable, Equatable {
   }
 }
 
+/// An account that a person can choose.
+package struct NamedAccount: Codable, Sendable, Equatable {
+  package var id: AccountID
+  package var subject: String
+  package var label: String
+
+  package init(id: AccountID, subject: String, label: String) {
+    self.id = id
+    self.subject = subject
+    self.label = label
+  }
+}
+
 /// When an event happens, with fresh random bytes to go with it.
 package struct Moment: Sendable {
   package let now: Timestamp
@@ -207,6 +227,8 @@ package enum FlowEvent<Call: ProviderCall>: Sendable, Equatable {
   case woken
   /// The provider called, and ``FlowMachine/judge(_:)`` has taken it for this flow's.
   case calledBack(ProviderCallback)
+  /// What the daemon itself has to tell: the answer to `Effect.ask` or `Effect.keep`.
+  case told(DaemonNews)
   /// The daemon was restarted: what was in flight may or may not have happened. The answer asks
   /// again for what is safe to repeat; for the rest the flow goes to a step that asks the person,
   /// with problem `interrupted`.
@@ -227,6 +249,11 @@ package enum Effect<Call: ProviderCall>: Sendable, Equatable {
   /// Listen for the browser until the flow ends or `stopListening`; answered by `.listening`.
   case listen(RedirectExpectation)
   case stopListening
+  /// Ask the daemon itself; the answer comes as `.told`.
+  case ask(DaemonQuestion)
+  /// Keep an account before the flow ends: it is durable together with the state that asks for it,
+  /// and then told as ``DaemonNews/kept(_:)``. After a restart the machine asks again.
+  case keep(AccountGrant)
   /// Wake the flow later. A flow has one alarm; a new one replaces it.
   case wake(after: Duration)
 }
@@ -268,6 +295,11 @@ package struct AccountGrant: Sendable, Equatable {
   package var keepAlive: Bool
   /// Nil where the provider gave the daemon none: then the account is only known.
   package var tokens: TokenSet?
+  /// Whether a member of the profile leaves only to a client that was granted it. What is there of
+  /// others' is kept then.
+  package var isByConsent = false
+  /// What the flow's client has been granted by the account's person.
+  package var consents: [ConsentGrant] = []
 
   package init(
     subject: String, label: String, attributes: [String: JSONValue] = [:],

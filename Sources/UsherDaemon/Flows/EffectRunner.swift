@@ -61,6 +61,7 @@ final class EffectRunner: Sendable {
     case .listen(let expectation):
       Task { await listen(expectation, session, report) }
     case .stopListening: stopListening(session)
+    case .ask, .keep: break
     case .wake(let delay):
       session.setAlarm(world.alarms.after(delay) { report(.woken) })
     }

@@ -39,6 +39,7 @@ enum EngineEvent: Sendable {
   case idTokenVerified(IDTokenVerdict)
   case woken
   case calledBack(ProviderCallback)
+  case told(DaemonNews)
   case resumed
 }
 
@@ -50,6 +51,8 @@ enum EngineEffect: Sendable {
   case verifySignature(SignedText)
   case listen(RedirectExpectation)
   case stopListening
+  case ask(DaemonQuestion)
+  case keep(AccountGrant)
   case wake(after: Duration)
 }
 
@@ -120,6 +123,8 @@ struct MachineBox<Machine: FlowMachine>: AnyMachine {
     case .verifySignature(let text): .verifySignature(text)
     case .listen(let expectation): .listen(expectation)
     case .stopListening: .stopListening
+    case .ask(let question): .ask(question)
+    case .keep(let grant): .keep(grant)
     case .wake(let delay): .wake(after: delay)
     }
   }
@@ -136,6 +141,7 @@ struct MachineBox<Machine: FlowMachine>: AnyMachine {
     case .idTokenVerified(let verdict): .idTokenVerified(verdict)
     case .woken: .woken
     case .calledBack(let callback): .calledBack(callback)
+    case .told(let news): .told(news)
     case .resumed: .resumed
     }
   }

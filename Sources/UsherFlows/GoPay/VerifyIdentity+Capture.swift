@@ -24,7 +24,7 @@ extension VerifyIdentity {
       retrying.goOn()
       return ask(about: link, retrying)
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack:
+      .calledBack, .told:
       return .ignore
     }
   }
@@ -76,7 +76,7 @@ extension VerifyIdentity {
       var capture = capture
       capture.retrying.goOn()
       return go(on: capture)
-    case .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified:
+    case .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified, .told:
       return .ignore
     }
   }

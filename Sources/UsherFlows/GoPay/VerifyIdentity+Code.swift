@@ -39,7 +39,7 @@ extension VerifyIdentity {
       state = .authCode(link, retrying)
       return .proceed([.call(call)])
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack:
+      .calledBack, .told:
       return .ignore
     }
   }

@@ -38,7 +38,7 @@ extension VerifyIdentity {
       state = .waitAck(exchange)
       return .proceed(exchange.effects(order, at: moment.now))
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack:
+      .calledBack, .told:
       return .ignore
     }
   }

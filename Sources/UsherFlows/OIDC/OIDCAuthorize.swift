@@ -156,7 +156,8 @@ extension OIDCAuthorize {
       retrying.goOn()
       state = .discovering(retrying)
       return .proceed([.discover])
-    case .input, .redirected, .listening, .listenFailed, .called, .idTokenVerified, .calledBack:
+    case .input, .redirected, .listening, .listenFailed, .called, .idTokenVerified, .calledBack,
+      .told:
       return .ignore
     }
   }
@@ -264,7 +265,7 @@ extension OIDCAuthorize {
       return .proceed([.call(exchange(code, attempt, redirectURI))])
     case .resumed: return renew(attempt, .interrupted, &moment)
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack:
+      .calledBack, .told:
       return .ignore
     }
   }

@@ -161,7 +161,8 @@ extension OIDCDevice {
       retrying.goOn()
       state = .discovering(retrying)
       return .proceed([.discover])
-    case .input, .redirected, .listening, .listenFailed, .called, .idTokenVerified, .calledBack:
+    case .input, .redirected, .listening, .listenFailed, .called, .idTokenVerified, .calledBack,
+      .told:
       return .ignore
     }
   }
@@ -198,7 +199,7 @@ extension OIDCDevice {
     case .woken where !retrying.isPaused: return .ignore
     case .woken, .resumed: return request(metadata, retrying)
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack:
+      .calledBack, .told:
       return .ignore
     }
   }
@@ -243,7 +244,7 @@ extension OIDCDevice {
     // A poll whose answer the restart swallowed is simply made again.
     case .resumed: return show(polling.doubting(polling.isAsking), problem: problem)
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack,
+      .calledBack, .told,
       .woken:
       return .ignore
     }

@@ -97,7 +97,7 @@ struct OIDCSignIn: Codable, Sendable, Equatable {
       retrying.goOn()
       phase = .verifying(token, retrying)
       return .proceed(effects)
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .calledBack:
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .calledBack, .told:
       return .ignore
     }
   }
@@ -135,7 +135,7 @@ struct OIDCSignIn: Codable, Sendable, Equatable {
       return learned(outcome, of: person)
     case .resumed: return .proceed(effects)
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack,
+      .calledBack, .told,
       .woken:
       return .ignore
     }

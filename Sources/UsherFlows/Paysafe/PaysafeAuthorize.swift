@@ -154,7 +154,7 @@ extension PaysafeAuthorize {
       state = .configuring(retrying)
       return .proceed([.call(.configToken(brand: login.brand))])
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack:
+      .calledBack, .told:
       return .ignore
     }
   }
@@ -286,7 +286,7 @@ extension PaysafeAuthorize {
       return redeem(code, redemption)
     case .resumed: return renew(redemption.attempt, .interrupted, &moment)
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack:
+      .calledBack, .told:
       return .ignore
     }
   }

@@ -39,7 +39,7 @@ struct PaysafeHandover: Codable, Sendable, Equatable {
     case .input(.back):
       return .refuse(field: "input.back", message: "the code cannot be taken back")
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack:
+      .calledBack, .told:
       return .ignore
     }
   }

@@ -166,7 +166,7 @@ extension PaysafeOperation {
       guard operation.isSafe || retrying.isPaused else { return .fail(.unknownByRestart) }
       return call(demanded, retrying)
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack:
+      .calledBack, .told:
       return .ignore
     }
   }

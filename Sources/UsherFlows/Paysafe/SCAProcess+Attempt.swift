@@ -37,7 +37,7 @@ extension SCAProcess {
       return show(challenge.over(at: now), .challengeExpired, now)
     case (.resumed, _): return .proceed(alarm(now))
     case (.input, _), (.redirected, _), (.listening, _), (.listenFailed, _), (.called, _),
-      (.discovered, _), (.idTokenVerified, _), (.calledBack, _):
+      (.discovered, _), (.idTokenVerified, _), (.calledBack, _), (.told, _):
       return .ignore
     }
   }
@@ -73,7 +73,7 @@ extension SCAProcess {
       return answered(outcome.withoutTexts(repeating: value), challenge, now)
     case .resumed: return inquire(.attempt(challenge))
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack,
+      .calledBack, .told,
       .woken:
       return .ignore
     }

@@ -43,7 +43,7 @@ extension SCAProcess {
     // It may have gone out.
     case .resumed: return inquire(.challenge(sending))
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack:
+      .calledBack, .told:
       return .ignore
     }
   }

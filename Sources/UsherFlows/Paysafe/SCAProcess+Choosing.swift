@@ -31,7 +31,7 @@ extension SCAProcess {
       state = .required(retrying, notice: notice)
       return .proceed([.call(.event(terms.event))])
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack:
+      .calledBack, .told:
       return .ignore
     }
   }
@@ -82,7 +82,7 @@ extension SCAProcess {
     case .woken: return woken(now)
     case .resumed: return .proceed(alarm(now))
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack:
+      .calledBack, .told:
       return .ignore
     }
   }

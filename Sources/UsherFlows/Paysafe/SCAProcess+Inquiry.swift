@@ -24,7 +24,7 @@ extension SCAProcess {
     case .woken where !retrying.isPaused: return .ignore
     case .woken, .resumed: return inquire(doubt, retrying)
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack:
+      .calledBack, .told:
       return .ignore
     }
   }
@@ -119,7 +119,7 @@ extension SCAProcess {
     case .called(.event(terms.event), let outcome) where watch.isAsking:
       return answered(outcome, watch, now)
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack,
+      .calledBack, .told,
       .woken:
       return .ignore
     }

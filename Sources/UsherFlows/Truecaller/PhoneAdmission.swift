@@ -89,7 +89,7 @@ struct PhoneAdmission: Codable, Sendable, Equatable {
     case .woken, .resumed:
       retrying.goOn()
       return .proceed(effects)
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .calledBack:
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .calledBack, .told:
       return .ignore
     }
   }

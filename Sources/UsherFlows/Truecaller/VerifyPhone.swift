@@ -153,7 +153,7 @@ extension VerifyPhone {
       return createAfterRestart(claim, request)
     case .woken, .resumed: return create(claim, request)
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack:
+      .calledBack, .told:
       return .ignore
     }
   }
@@ -263,7 +263,7 @@ extension VerifyPhone {
     case .input(.back):
       return .refuse(field: "input.back", message: "there is no step before")
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack,
+      .calledBack, .told,
       .woken, .resumed:
       return .ignore
     }
@@ -309,7 +309,7 @@ extension VerifyPhone {
       return verify(code, claim, challenge, check)
     case .resumed: return show(claim, challenge, .interrupted)
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack,
+      .calledBack, .told,
       .woken:
       return .ignore
     }

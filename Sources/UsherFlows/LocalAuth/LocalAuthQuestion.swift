@@ -1,0 +1,74 @@
+package import UsherCore
+
+/// What a flow asks of the machine's local authenticator, always about the flow's owner (FLOWS.md
+/// § Local authentication; the page LocalAuth of the documentation).
+package enum LocalAuthQuestion: Sendable, Equatable {
+  /// What there is for the owner; answered by ``LocalAuthNews/standing(_:)``.
+  case standing
+  /// One scan of any of the owner's fingers: hints may come, then ``LocalAuthNews/scanned(_:)``.
+  case scan
+  /// Ends a scan; nothing is told of it any more.
+  case stopScanning
+  /// Answered by ``LocalAuthNews/checked(_:)``.
+  case check(passcode: Secret)
+}
+
+/// What the local authenticator tells a flow.
+package enum LocalAuthNews: Sendable, Equatable {
+  case standing(LocalAuthStanding)
+  /// The reader wants the finger once more; the scan goes on.
+  case hint(String)
+  case scanned(ScanOutcome)
+  case checked(PasscodeOutcome)
+}
+
+/// What this machine has to know its user by.
+package struct LocalAuthStanding: Sendable, Equatable {
+  package var biometric: Biometric
+  package var passcode: Passcode
+
+  package enum Biometric: Sendable, Equatable {
+    /// - Parameter hasChanged: Whether other fingers are enrolled than at the last success.
+    case ready(hasChanged: Bool)
+    case noReader
+    case notEnrolled
+    case lockedOut(until: Timestamp)
+    /// The bus is down, the reader in use or unplugged, fprintd not allowed to serve us; a sentence.
+    case unavailable(String)
+  }
+
+  package enum Passcode: Sendable, Equatable {
+    case ready
+    case notEnrolled
+    case lockedOut(until: Timestamp)
+  }
+
+  package init(biometric: Biometric, passcode: Passcode) {
+    self.biometric = biometric
+    self.passcode = passcode
+  }
+}
+
+/// What became of a scan.
+package enum ScanOutcome: Sendable, Equatable {
+  case matched
+  /// Another finger. After so many in a row, over all flows of the owner, the reader is locked.
+  case missed
+  case lockedOut(until: Timestamp)
+  case noReader
+  case notEnrolled
+  /// As ``LocalAuthStanding/Biometric/unavailable(_:)``.
+  case unavailable(String)
+}
+
+/// What became of a passcode.
+package enum PasscodeOutcome: Sendable, Equatable {
+  case accepted
+  /// - Parameter attemptsLeft: Before the next lock-out.
+  case wrong(attemptsLeft: Int)
+  /// This one may have been right: it was not looked at, or it was the wrong one too many.
+  case lockedOut(until: Timestamp)
+  case notEnrolled
+  /// The count of wrong ones cannot be kept; a sentence.
+  case unavailable(String)
+}
