@@ -15,12 +15,17 @@ package enum Change: Sendable {
   case forgetRequests(expiredBy: Timestamp)
   /// Fails with ``Conflict/account(_:)`` when another account has this owner, provider, subject.
   case putAccount(AccountRow)
-  /// Deletes the tokens of the account too.
+  /// Deletes the tokens and the consents of the account too.
   case deleteAccount(AccountID)
   /// The account must be stored, earlier in the same commit at the latest: else `not_found`.
   case putToken(TokenRow)
   case deleteToken(AccountID, audience: String, scope: String)
   case deleteTokens(AccountID)
+  /// The account must be stored, earlier in the same commit at the latest: else `not_found`.
+  case putConsent(ConsentRow)
+  case deleteConsent(AccountID, client: String, grant: String)
+  case putLocalAuth(LocalAuthRow)
+  case deleteLocalAuth(realm: String, uid: UInt32)
   case putCredential(String, Secret)
   case deleteCredential(String)
 }

@@ -26,6 +26,14 @@ struct ChangeWriter: Sendable {
         [account.rawValue, audience, scope])
     case .deleteTokens(let account):
       run("DELETE FROM tokens WHERE account = ?", [account.rawValue])
+    case .putConsent(let row): try put(row)
+    case .deleteConsent(let account, let client, let grant):
+      run(
+        "DELETE FROM consents WHERE account = ? AND client = ? AND grant_name = ?",
+        [account.rawValue, client, grant])
+    case .putLocalAuth(let row): try put(row)
+    case .deleteLocalAuth(let realm, let uid):
+      run("DELETE FROM local_auth WHERE realm = ? AND uid = ?", [realm, uid])
     case .putCredential(let name, let value): try put(CredentialRow(name: name, value: value))
     case .deleteCredential(let name): run("DELETE FROM credentials WHERE name = ?", [name])
     }
@@ -136,5 +144,28 @@ struct ChangeWriter: Sendable {
       ON CONFLICT (name) DO UPDATE SET sealed = excluded.sealed
       """,
       [row.name, try sealer.seal(row)])
+  }
+
+  private func put(_ row: ConsentRow) throws -> Operation {
+    run(
+      """
+      INSERT INTO consents (account, client, grant_name, expires_at, sealed)
+      VALUES (?, ?, ?, ?, ?)
+      ON CONFLICT (account, client, grant_name) DO UPDATE SET
+        expires_at = excluded.expires_at, sealed = excluded.sealed
+      """,
+      [
+        row.account.rawValue, row.client, row.grant, row.expiresAt.milliseconds,
+        try sealer.seal(row),
+      ])
+  }
+
+  private func put(_ row: LocalAuthRow) throws -> Operation {
+    run(
+      """
+      INSERT INTO local_auth (realm, uid, sealed) VALUES (?, ?, ?)
+      ON CONFLICT (realm, uid) DO UPDATE SET sealed = excluded.sealed
+      """,
+      [row.realm, row.uid, try sealer.seal(row)])
   }
 }

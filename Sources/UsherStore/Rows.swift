@@ -165,6 +165,43 @@ package struct TokenRow: Sendable, Hashable {
   }
 }
 
+/// What the person of an account agreed that one client be told; account, client and grant are its
+/// key. These and the expiry are in the clear on disk, and authenticated.
+package struct ConsentRow: Sendable, Hashable {
+  package var account: AccountID
+  package var client: String
+  /// The provider's word: `read.firstname`.
+  package var grant: String
+  package var expiresAt: Timestamp
+  /// Who granted it, when, and what it opens.
+  package var payload: SealedPayload
+
+  package init(
+    account: AccountID, client: String, grant: String, expiresAt: Timestamp,
+    payload: SealedPayload
+  ) {
+    self.account = account
+    self.client = client
+    self.grant = grant
+    self.expiresAt = expiresAt
+    self.payload = payload
+  }
+}
+
+/// By what one user proves to be at this host. Realm and uid, its key, are in the clear on disk.
+package struct LocalAuthRow: Sendable, Hashable {
+  package var realm: String
+  package var uid: UInt32
+  /// The passcode's hash, misses, lock-out, …
+  package var payload: SealedPayload
+
+  package init(realm: String, uid: UInt32, payload: SealedPayload) {
+    self.realm = realm
+    self.uid = uid
+    self.payload = payload
+  }
+}
+
 /// One provider credential. The name is in the clear on disk.
 package struct CredentialRow: Sendable, Hashable {
   package var name: String

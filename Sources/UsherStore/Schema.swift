@@ -9,7 +9,7 @@ enum Schema {
   static var version: Int { migrations.count }
 
   /// The step from each version to the next. One that was released is never edited again.
-  private static let migrations = [first]
+  private static let migrations = [first, second]
 
   /// Brings an older database, or an empty one, to ``version``: wholly or not at all.
   static func migrate(_ db: Database) throws {
@@ -87,6 +87,24 @@ enum Schema {
     CREATE TABLE credentials (
       name TEXT NOT NULL PRIMARY KEY,
       sealed BLOB NOT NULL
+    ) STRICT;
+    """
+
+  /// What was agreed to, and by what users prove to be there.
+  private static let second = """
+    CREATE TABLE consents (
+      account TEXT NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
+      client TEXT NOT NULL,
+      grant_name TEXT NOT NULL,
+      expires_at INTEGER NOT NULL,
+      sealed BLOB NOT NULL,
+      PRIMARY KEY (account, client, grant_name)
+    ) STRICT;
+    CREATE TABLE local_auth (
+      realm TEXT NOT NULL,
+      uid INTEGER NOT NULL,
+      sealed BLOB NOT NULL,
+      PRIMARY KEY (realm, uid)
     ) STRICT;
     """
 }

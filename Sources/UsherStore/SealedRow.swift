@@ -104,6 +104,32 @@ extension TokenRow: SealedRow {
   }
 }
 
+extension ConsentRow: SealedRow {
+  var identity: RowIdentity {
+    var identity = RowIdentity(table: "consents", key: [account.rawValue, client, grant])
+    identity.bind(expiresAt.milliseconds)
+    return identity
+  }
+
+  var hidden: [UInt8] { payload.bytes }
+
+  mutating func reveal(_ hidden: [UInt8]) -> Bool {
+    payload = SealedPayload(hidden)
+    return true
+  }
+}
+
+extension LocalAuthRow: SealedRow {
+  var identity: RowIdentity { RowIdentity(table: "local_auth", key: [realm, String(uid)]) }
+
+  var hidden: [UInt8] { payload.bytes }
+
+  mutating func reveal(_ hidden: [UInt8]) -> Bool {
+    payload = SealedPayload(hidden)
+    return true
+  }
+}
+
 extension CredentialRow: SealedRow {
   var identity: RowIdentity { RowIdentity(table: "credentials", key: [name]) }
 

@@ -4,7 +4,8 @@ import GRDB
 import Synchronization
 package import UsherCore
 
-/// What must survive: flows, their journal, remembered requests, accounts, tokens, credentials.
+/// What must survive: flows, their journal, remembered requests, accounts, tokens, consents, the
+/// local authenticator's own, credentials.
 ///
 /// SQLite in WAL mode with `synchronous=FULL`, its secrets sealed row by row (``Sealer``) under a
 /// data key that the master key unwraps (``KeySlot``). One process at a time may use it.

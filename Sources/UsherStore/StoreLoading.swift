@@ -90,6 +90,26 @@ extension Store {
     }
   }
 
+  /// Every consent, expired ones too.
+  package func loadConsents() throws(UsherError) -> [ConsentRow] {
+    try load(
+      "SELECT account, client, grant_name, expires_at, sealed FROM consents"
+    ) { columns in
+      let row = ConsentRow(
+        account: AccountID(try columns.next()), client: try columns.next(),
+        grant: try columns.next(), expiresAt: try columns.time(), payload: SealedPayload([]))
+      return try self.sealer.open(columns.next(), into: row)
+    }
+  }
+
+  package func loadLocalAuth() throws(UsherError) -> [LocalAuthRow] {
+    try load("SELECT realm, uid, sealed FROM local_auth") { columns in
+      let row = LocalAuthRow(
+        realm: try columns.next(), uid: try columns.next(), payload: SealedPayload([]))
+      return try self.sealer.open(columns.next(), into: row)
+    }
+  }
+
   package func loadCredentials() throws(UsherError) -> [CredentialRow] {
     try load("SELECT name, sealed FROM credentials ORDER BY name") { columns in
       let row = CredentialRow(name: try columns.next(), value: Secret(""))

@@ -16,10 +16,11 @@ struct SchemaTests {
   private static let content: [Change] = [
     .putFlow(.sample()), .appendJournal(.sample(revision: 1)), .appendJournal(.sample()),
     .rememberRequest(.sample()), .putAccount(.sample()), .putToken(.sample()),
+    .putConsent(.sample()), .putLocalAuth(.sample()),
     .putCredential("work-client-secret", Secret("s3cr3t")),
   ]
 
-  @Test("a database of each released schema opens with all that is in it", arguments: [1])
+  @Test("a database of each released schema opens with all that is in it", arguments: [1, 2])
   func released(_ version: Int) async throws {
     let fixture = try StoreFixture()
     try fixture.write(
@@ -31,7 +32,16 @@ struct SchemaTests {
     #expect(try store.loadAccounts() == [.sample()])
     #expect(try store.loadTokens() == [.sample()])
     #expect(try store.loadCredentials().map(\.value) == [Secret("s3cr3t")])
-    try await store.commit([.putFlow(.sample("flw_2"))])
+    // The second schema's.
+    let isThere = version > 1
+    #expect(try store.loadConsents() == (isThere ? [.sample()] : []))
+    #expect(try store.loadLocalAuth() == (isThere ? [.sample()] : []))
+    try await store.commit([
+      .putFlow(.sample("flw_2")), .putConsent(.sample(grant: "read.lastname")),
+      .putLocalAuth(.sample(uid: 1001)),
+    ])
+    #expect(try store.loadConsents().contains(.sample(grant: "read.lastname")))
+    #expect(try store.loadLocalAuth().contains(.sample(uid: 1001)))
     let present = try await store.database.read {
       try Int.fetchOne($0, sql: "PRAGMA user_version")
     }

@@ -18,7 +18,7 @@ struct SealingTests {
     let store = try fixture.open()
     try await store.commit([
       .putFlow(.sample(payload: canary)), .putAccount(.sample(subject: canary)), .putToken(token),
-      .putCredential("name", Secret(canary)),
+      .putConsent(.sample(payload: canary)), .putCredential("name", Secret(canary)),
     ])
     func isClean() -> Bool {
       ["", "-wal", "-shm", ".lock"].allSatisfy { !contains(fixture.bytes($0), Array(canary.utf8)) }
@@ -95,20 +95,26 @@ struct SealingTests {
   }
 
   @Test(
-    "changed accounts, tokens and credentials do not open",
+    "changed accounts, tokens, consents and credentials do not open",
     arguments: [
       "UPDATE accounts SET uid = 0", "UPDATE accounts SET subject_tag = zeroblob(32)",
       "UPDATE tokens SET status = 'dead'", "UPDATE tokens SET expires_at = 1",
       "UPDATE tokens SET audience = 'api'", "UPDATE credentials SET name = 'other'",
+      "UPDATE consents SET client = '(user)'", "UPDATE consents SET grant_name = 'read.email'",
+      "UPDATE consents SET expires_at = expires_at + 1",
+      "UPDATE consents SET sealed = zeroblob(64)", "UPDATE local_auth SET uid = 0",
+      "UPDATE local_auth SET realm = 'other'", "UPDATE local_auth SET sealed = x'01'",
     ])
   func changedOthers(_ sql: String) async throws {
     try await fixture.create([
-      .putAccount(.sample()), .putToken(.sample()), .putCredential("name", Secret("value")),
+      .putAccount(.sample()), .putToken(.sample()), .putConsent(.sample()),
+      .putLocalAuth(.sample()), .putCredential("name", Secret("value")),
     ])
     try fixture.tamper(sql)
     let store = try fixture.open()
     #expect(throws: UsherError.self) {
       _ = (try store.loadAccounts(), try store.loadTokens(), try store.loadCredentials())
+      _ = (try store.loadConsents(), try store.loadLocalAuth())
     }
   }
 

@@ -103,6 +103,23 @@ extension AccountRow {
   }
 }
 
+extension ConsentRow {
+  static func sample(
+    _ account: String = "acc_1", client: String = "till", grant: String = "read.firstname",
+    payload: String = "consent"
+  ) -> ConsentRow {
+    ConsentRow(
+      account: AccountID(account), client: client, grant: grant,
+      expiresAt: StoreFixture.now + .seconds(3600), payload: SealedPayload(Array(payload.utf8)))
+  }
+}
+
+extension LocalAuthRow {
+  static func sample(_ realm: String = "host", uid: UInt32 = 1000) -> LocalAuthRow {
+    LocalAuthRow(realm: realm, uid: uid, payload: SealedPayload(Array("hash".utf8)))
+  }
+}
+
 extension TokenRow {
   static func sample(
     _ account: String = "acc_1", audience: String = "", expiresAt: Timestamp? = nil

@@ -20,6 +20,9 @@ struct StoreRoundTripTests {
       .appendJournal(.sample(revision: 2)), .rememberRequest(.sample()),
       .putAccount(.sample()), .putToken(.sample()),
       .putToken(.sample(audience: "api", expiresAt: expiry)),
+      .putConsent(.sample()), .putConsent(.sample(grant: "read.lastname")),
+      .putConsent(.sample(client: "(user)")), .putLocalAuth(.sample()),
+      .putLocalAuth(.sample(uid: 1001)),
       .putCredential("work-client-secret", Secret("s3cr3t")),
     ])
     let store = try fixture.open()
@@ -31,6 +34,10 @@ struct StoreRoundTripTests {
       Set(try store.loadTokens())
         == [.sample(), .sample(audience: "api", expiresAt: expiry)])
     #expect(
+      Set(try store.loadConsents())
+        == [.sample(), .sample(grant: "read.lastname"), .sample(client: "(user)")])
+    #expect(Set(try store.loadLocalAuth()) == [.sample(), .sample(uid: 1001)])
+    #expect(
       try store.loadCredentials()
         == [CredentialRow(name: "work-client-secret", value: Secret("s3cr3t"))])
   }
@@ -40,7 +47,7 @@ struct StoreRoundTripTests {
     let store = try fixture.open()
     try await store.commit([
       .putFlow(.sample()), .appendJournal(.sample()), .putAccount(.sample()), .putToken(.sample()),
-      .putCredential("name", Secret("old")),
+      .putConsent(.sample()), .putLocalAuth(.sample()), .putCredential("name", Secret("old")),
     ])
     var flow = FlowRow.sample(payload: "later")
     flow.status = "succeeded"
@@ -49,13 +56,19 @@ struct StoreRoundTripTests {
     account.payload = SealedPayload([1, 2])
     var token = TokenRow.sample()
     token.status = "dead"
+    var consent = ConsentRow.sample(payload: "renewed")
+    consent.expiresAt = consent.expiresAt + .seconds(60)
+    let passcode = LocalAuthRow(realm: "host", uid: 1000, payload: SealedPayload([3]))
     try await store.commit([
-      .putFlow(flow), .putAccount(account), .putToken(token), .putCredential("name", Secret("new")),
+      .putFlow(flow), .putAccount(account), .putToken(token), .putConsent(consent),
+      .putLocalAuth(passcode), .putCredential("name", Secret("new")),
     ])
     #expect(try store.loadFlows() == [flow])
     #expect(try store.loadJournal() == [.sample()])
     #expect(try store.loadAccounts() == [account])
     #expect(try store.loadTokens() == [token])
+    #expect(try store.loadConsents() == [consent])
+    #expect(try store.loadLocalAuth() == [passcode])
     #expect(try store.loadCredentials().map(\.value) == [Secret("new")])
   }
 
@@ -95,6 +108,48 @@ struct StoreRoundTripTests {
     #expect(try store.loadAccounts().count == 1)
   }
 
+  @Test("deleting an account takes its consents; else they go one by one")
+  func deletingConsents() async throws {
+    let store = try fixture.open()
+    let (one, two) = (AccountID("acc_1"), AccountID("acc_2"))
+    try await store.commit([
+      .putAccount(.sample()), .putAccount(.sample("acc_2", subject: "bert")),
+      .putConsent(.sample()), .putConsent(.sample("acc_2")),
+      .putConsent(.sample("acc_2", grant: "read.lastname")),
+      .putConsent(.sample("acc_2", client: "(user)")),
+    ])
+    try await store.commit([
+      .deleteAccount(one), .deleteConsent(two, client: "till", grant: "read.lastname"),
+      .deleteConsent(two, client: "desk", grant: "read.firstname"),
+    ])
+    #expect(
+      Set(try store.loadConsents()) == [.sample("acc_2"), .sample("acc_2", client: "(user)")])
+  }
+
+  @Test("a consent of an account that is not there is not stored")
+  func consentOfNobody() async throws {
+    let store = try fixture.open()
+    let error = await #expect(throws: UsherError.self) {
+      try await store.commit([.putConsent(.sample())])
+    }
+    #expect(error?.reason == .notFound)
+    try await store.commit([.putAccount(.sample()), .putConsent(.sample())])
+    #expect(try store.loadConsents() == [.sample()])
+  }
+
+  @Test("one user's local authentication goes, another's stays")
+  func deletingLocalAuth() async throws {
+    let store = try fixture.open()
+    try await store.commit([
+      .putLocalAuth(.sample()), .putLocalAuth(.sample(uid: 1001)),
+      .putLocalAuth(.sample("other")),
+    ])
+    try await store.commit([
+      .deleteLocalAuth(realm: "host", uid: 1000), .deleteLocalAuth(realm: "none", uid: 1001),
+    ])
+    #expect(Set(try store.loadLocalAuth()) == [.sample(uid: 1001), .sample("other")])
+  }
+
   @Test("an empty client name is no client")
   func emptyClient() {
     #expect(Owner(realm: "host", uid: 1, client: "") == Owner(realm: "host", uid: 1))
@@ -105,7 +160,7 @@ struct StoreRoundTripTests {
     let store = try fixture.open()
     try await store.commit([.putFlow(.sample())])
     #expect(store.status.path == fixture.path)
-    #expect(store.status.schemaVersion == 1)
+    #expect(store.status.schemaVersion == 2)
     #expect(store.status.sizeBytes == Int64(fixture.bytes().count + fixture.bytes("-wal").count))
   }
 }
