@@ -47,7 +47,7 @@ struct StubMachine: FlowMachine {
     case .woken: return move(to: "woken")
     case .resumed: return move(to: "resumed", [.call(call("again"))])
     case .called, .input, .redirected, .listening, .listenFailed, .discovered, .idTokenVerified,
-      .calledBack:
+      .calledBack, .told:
       return .ignore
     }
   }
