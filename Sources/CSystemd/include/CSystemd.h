@@ -44,3 +44,55 @@ int usher_is_dumpable(void);
 // -errno; -ENOENT where there is no such connection, or nobody holds its socket any more.
 int usher_tcp_owner(const uint8_t local[16], uint16_t local_port, const uint8_t remote[16],
                     uint16_t remote_port, uint32_t *owner);
+
+// A client of a D-Bus daemon: sd-bus(3) without its callbacks. One thread at a time may use a bus
+// and the messages that came by it.
+typedef struct usher_bus usher_bus;
+typedef struct usher_message usher_message;
+
+// Starts to connect to `address`; NULL is the system bus, as sd_bus_open_system(3) finds it. 0 or
+// -errno. Calls may be sent at once.
+int usher_bus_open(const char *address, usher_bus **bus);
+
+// Drops the connection without waiting for anything.
+void usher_bus_close(usher_bus *bus);
+
+// Sends a call with one string, or with nothing where `argument` is NULL. 0 and the cookie that the
+// answer will name, or -errno.
+int usher_bus_call(usher_bus *bus, const char *destination, const char *path,
+                   const char *interface, const char *member, const char *argument,
+                   uint64_t *cookie);
+
+// Does a step of what is due. A message that came is the caller's to let go of, else it is NULL.
+// 1: call again; 0: nothing is due; -errno: the connection has ended.
+int usher_bus_process(usher_bus *bus, usher_message **message);
+
+// Sleeps until something is due, `wake` can be read, or the time is over. 0 or -errno.
+int usher_bus_wait(usher_bus *bus, int wake, int milliseconds);
+
+void usher_message_free(usher_message *message);
+
+// The cookie of the call that this answers; 0: it answers none.
+uint64_t usher_message_answers(usher_message *message);
+
+// The name and the text of an error; NULL: it is none. They live as long as the message.
+const char *usher_message_error(usher_message *message, const char **text);
+
+// Whether it is this signal, sent by the connection of exactly this name. The daemon vouches for
+// the name, but lets anybody send signals to anybody: what it says depends on it.
+int usher_message_is_signal(usher_message *message, const char *sender, const char *path,
+                            const char *interface, const char *member);
+
+// The unique name of the connection that sent it, or NULL.
+const char *usher_message_sender(usher_message *message);
+
+// Read the body from its start: a string or object path, a string and a boolean, an array of
+// strings. 0 or -errno; -EBADMSG where the body is another one.
+int usher_message_read_string(usher_message *message, const char **value);
+int usher_message_read_string_and_flag(usher_message *message, const char **value, int *flag);
+
+// The caller frees the strings and their array, which ends with NULL.
+int usher_message_read_strings(usher_message *message, char ***values);
+
+// eventfd(2) that can be read once somebody wrote to it: a descriptor the caller closes, or -errno.
+int usher_eventfd(void);

@@ -1,0 +1,121 @@
+/// One reader, and the conversation with fprintd about it: net.reactivated.Fprint.Manager and
+/// net.reactivated.Fprint.Device, fprintd 1.94.
+///
+/// A conversation has a connection of its own. When that ends, fprintd takes back whatever was
+/// claimed by it; that is why a reader is free again even where fprintd does not answer any more.
+struct FprintDevice {
+  private let bus: MessageBus
+  /// The unique name of fprintd's connection: nobody else can answer or signal in its place.
+  private let owner: String
+  private let path: String
+  private let callLimit: Duration
+
+  /// Finds the default reader; starts fprintd where D-Bus can.
+  ///
+  /// - Parameter callLimit: How long one call may take.
+  init(at bus: MessageBus, callLimit: Duration) throws(FingerprintTrouble) {
+    let call = BusCall(
+      destination: "net.reactivated.Fprint", path: "/net/reactivated/Fprint/Manager",
+      interface: "net.reactivated.Fprint.Manager", member: "GetDefaultDevice")
+    do throws(BusTrouble) {
+      let answer = try bus.call(call, until: .now + callLimit)
+      guard let owner = answer.sender else { throw .malformed }
+      self.owner = owner
+      path = try answer.string()
+    } catch .refused("org.freedesktop.DBus.Error.ServiceUnknown", _) {
+      throw .noReader
+    } catch {
+      throw FingerprintTrouble(error)
+    }
+    self.bus = bus
+    self.callLimit = callLimit
+  }
+
+  func enrolledFingers(of user: String) throws(FingerprintTrouble) -> [String] {
+    do throws(BusTrouble) {
+      return try bus.call(method("ListEnrolledFingers", user), until: .now + callLimit).strings()
+        .sorted()
+    } catch .refused("net.reactivated.Fprint.Error.NoEnrolledPrints", _) {
+      return []
+    } catch {
+      throw FingerprintTrouble(error)
+    }
+  }
+
+  /// Claims the reader, scans, and releases it again, whatever happens in between.
+  func verify(
+    user: String, until deadline: MessageBus.Instant, onHint: (FingerprintHint) -> Void
+  ) throws(FingerprintTrouble) -> FingerprintVerdict {
+    do throws(BusTrouble) {
+      try bus.listen(for: departure, until: .now + callLimit)
+      // One has to know whether it was claimed, so nothing but the time ends this waiting.
+      _ = try bus.call(
+        method("Claim", user), until: .now + callLimit, mayBeInterrupted: false)
+    } catch {
+      throw FingerprintTrouble(error)
+    }
+    let end = Result { () throws(BusTrouble) in try scan(until: deadline, onHint: onHint) }
+    let disobedience = release()
+    switch end {
+    case .success(.verdict(let verdict)): return verdict
+    case .success(.disconnected): throw .unplugged
+    case .success(.failed(let word)):
+      // A reader that is gone fails like any other, but cannot be released either.
+      if case .refused = disobedience { throw .unplugged }
+      throw .unavailable("the reader failed: \(word)")
+    case .failure(.late) where ContinuousClock.now >= deadline: throw .timedOut
+    case .failure(let trouble): throw FingerprintTrouble(trouble)
+    }
+  }
+
+  private func scan(
+    until deadline: MessageBus.Instant, onHint: (FingerprintHint) -> Void
+  ) throws(BusTrouble) -> VerifyStatus.End {
+    // Only now: what was signalled before is about the scan of whoever had the reader before.
+    try bus.listen(for: status, until: min(.now + callLimit, deadline))
+    _ = try bus.call(method("VerifyStart", "any"), until: min(.now + callLimit, deadline))
+    while true {
+      let (signal, message) = try bus.nextSignal(until: deadline)
+      guard signal == status else { throw .disconnected("fprintd ended") }
+      let (word, isDone) = try message.stringAndFlag()
+      switch VerifyStatus(word: word, isDone: isDone) {
+      case .goesOn(let hint): onHint(hint)
+      case .ended(let end): return end
+      }
+    }
+  }
+
+  /// What fprintd had against it; then the end of the connection does the same.
+  private func release() -> BusTrouble? {
+    do throws(BusTrouble) {
+      do throws(BusTrouble) {
+        _ = try bus.call(
+          method("VerifyStop"), until: .now + callLimit, mayBeInterrupted: false)
+      } catch .refused {
+        // There was no scan, or its end was the reader's.
+      }
+      _ = try bus.call(method("Release"), until: .now + callLimit, mayBeInterrupted: false)
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  private func method(_ member: String, _ argument: String? = nil) -> BusCall {
+    BusCall(
+      destination: owner, path: path, interface: Self.interface, member: member,
+      argument: argument)
+  }
+
+  private var status: BusSignal {
+    BusSignal(sender: owner, path: path, interface: Self.interface, member: "VerifyStatus")
+  }
+
+  private var departure: BusSignal {
+    BusSignal(
+      sender: MessageBus.daemon, path: "/org/freedesktop/DBus", interface: MessageBus.daemon,
+      member: "NameOwnerChanged", subject: owner)
+  }
+
+  private static let interface = "net.reactivated.Fprint.Device"
+}
