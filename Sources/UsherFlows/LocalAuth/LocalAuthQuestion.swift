@@ -5,10 +5,10 @@ package import UsherCore
 package enum LocalAuthQuestion: Sendable, Equatable {
   /// What there is for the owner; answered by ``LocalAuthNews/standing(_:)``.
   case standing
-  /// One scan of any of the owner's fingers: hints may come, then ``LocalAuthNews/scanned(_:)``.
+  /// One scan of any of the owner's fingers: hints may come, then ``LocalAuthNews/scanned(_:)``. The
+  /// reader is let go, and nothing is told any more, as soon as the flow stands at no step that says
+  /// `scanning`.
   case scan
-  /// Ends a scan; nothing is told of it any more.
-  case stopScanning
   /// Answered by ``LocalAuthNews/checked(_:)``.
   case check(passcode: Secret)
 }
@@ -54,6 +54,8 @@ package enum ScanOutcome: Sendable, Equatable {
   case matched
   /// Another finger. After so many in a row, over all flows of the owner, the reader is locked.
   case missed
+  /// Nobody touched the reader in the time there is for it.
+  case timedOut
   case lockedOut(until: Timestamp)
   case noReader
   case notEnrolled

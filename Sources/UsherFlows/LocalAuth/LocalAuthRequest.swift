@@ -1,0 +1,39 @@
+package import UsherCore
+
+/// What is wanted of the person at this machine (seed, `startSimpleAuth`).
+package struct LocalAuthRequest: Codable, Sendable, Equatable {
+  package var localAuthType: LocalAuthType
+  /// Shown to the person.
+  package var reason: String
+  /// Whether it fails when other fingers are enrolled than at the last success with a finger.
+  package var checkDomainStateChanged: Bool
+  /// Whether the passcode will do where a finger will not.
+  package var usePasscodeWhenFailed: Bool
+
+  package init(
+    _ type: LocalAuthType, reason: String, checkDomainStateChanged: Bool = false,
+    usePasscodeWhenFailed: Bool = false
+  ) {
+    localAuthType = type
+    self.reason = reason
+    self.checkDomainStateChanged = checkDomainStateChanged
+    self.usePasscodeWhenFailed = usePasscodeWhenFailed
+  }
+}
+
+/// What the person is to be known by. The seed's `NONE` authenticates nobody and is no choice here.
+package enum LocalAuthType: String, Codable, Sendable, CaseIterable {
+  case biometric
+  case passcode
+}
+
+/// That the person at this machine has proved to be the flow's owner, and when.
+package struct LocalAuthProof: Codable, Sendable, Equatable {
+  package var method: LocalAuthType
+  package var at: Timestamp
+
+  package init(method: LocalAuthType, at: Timestamp) {
+    self.method = method
+    self.at = at
+  }
+}

@@ -1,0 +1,101 @@
+package import UsherAPI
+import UsherCore
+
+/// Why no finger will do.
+struct Obstacle: Equatable {
+  var word: LocalAuthWord
+  /// A sentence for people.
+  var message: String
+
+  init(_ word: LocalAuthWord, _ message: String) {
+    self.word = word
+    self.message = message
+  }
+
+  /// Nil where nothing is in the way.
+  init?(_ biometric: LocalAuthStanding.Biometric, _ now: Timestamp) {
+    switch biometric {
+    case .ready: return nil
+    case .noReader: self = .noReader
+    case .notEnrolled: self = .notEnrolled
+    case .lockedOut(let until): self = .locked(until, now)
+    case .unavailable(let sentence): self.init(.biometricNotAvailable, sentence)
+    }
+  }
+
+  static let noReader = Obstacle(
+    .biometricNotSupportHardware, "this machine has no fingerprint reader")
+  static let notEnrolled = Obstacle(
+    .biometricNotEnrolledDevice, "no finger is enrolled: fprintd-enroll")
+
+  static func locked(_ until: Timestamp, _ now: Timestamp) -> Obstacle {
+    let left = (until - now).inWords
+    return Obstacle(
+      .biometricLockOut, "too many wrong fingers: the reader is locked for another \(left)")
+  }
+}
+
+extension Problem {
+  /// Why the passcode is asked for instead of a finger.
+  init(_ obstacle: Obstacle) {
+    self.init(
+      reason: "biometric_failed", title: obstacle.word.title, message: obstacle.message,
+      provider: obstacle.word.providerWord)
+  }
+
+  /// - Parameter sentence: What the reader says.
+  static func scanAgain(_ sentence: String) -> Problem {
+    Problem(reason: "scan_again", title: "Once more", message: sentence)
+  }
+
+  static func notRecognised(attemptsLeft: Int) -> Problem {
+    Problem(
+      reason: "not_recognised", title: "Not recognised",
+      message: "this finger is not known; \(attempts(attemptsLeft)) left")
+  }
+
+  static let scanTimedOut = Problem(
+    reason: "scan_timed_out", title: "No finger",
+    message: "nobody touched the reader; it can be started again")
+
+  static func wrongPasscode(attemptsLeft: Int) -> Problem {
+    Problem(
+      reason: "wrong_passcode", title: "Wrong passcode",
+      message: "this is not the passcode; \(attempts(attemptsLeft)) left")
+  }
+
+  static func passcodeLocked(_ until: Timestamp, _ now: Timestamp) -> Problem {
+    let left = max(until - now, .zero)
+    return Problem(
+      reason: "passcode_locked", title: "Passcode locked",
+      message: "too many wrong passcodes: it is locked for another \(left.inWords)",
+      retryAfterMs: Int(left.milliseconds))
+  }
+
+  static func passcodeUnavailable(_ sentence: String) -> Problem {
+    Problem(reason: "passcode_unavailable", title: "Not checked", message: sentence)
+  }
+
+  private static func attempts(_ count: Int) -> String {
+    count == 1 ? "1 attempt" : "\(count) attempts"
+  }
+}
+
+extension Failure {
+  /// How a flow ends that needed the authentication.
+  package static func localAuth(_ word: LocalAuthWord, _ message: String) -> Failure {
+    Failure(
+      reason: word == .userCancel ? .cancelled : .localAuthFailed, title: word.title,
+      message: message, retryable: true, provider: word.providerWord)
+  }
+}
+
+extension Duration {
+  /// `30 s`, `5 min`, `4 min 59 s`, `1 h`: whole seconds, rounded up.
+  package var inWords: String {
+    let seconds = max(0, (milliseconds + 999) / 1000)
+    let parts = [(seconds / 3600, "h"), (seconds / 60 % 60, "min"), (seconds % 60, "s")]
+    let said = parts.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
+    return said.isEmpty ? "0 s" : said.joined(separator: " ")
+  }
+}

@@ -1,0 +1,43 @@
+import UsherConfig
+package import UsherCore
+
+/// The nine words by which the SDK says why nobody was authenticated (seed, `startSimpleAuth`).
+package enum LocalAuthWord: String, Codable, Sendable, CaseIterable {
+  case domainStateChanged = "DOMAIN_STATE_CHANGED"
+  /// As the seed spells it.
+  case biometricNotAvailable = "BIOMETRIC_NOT_AVILABLE"
+  case biometricNotSupportHardware = "BIOMETRIC_NOT_SUPPORT_HARDWARE"
+  case biometricLockOut = "BIOMETRIC_LOCK_OUT"
+  case biometricNotEnrolledDevice = "BIOMETRIC_NOT_ENROLLED_DEVICE"
+  case passcodeNotEnrolledDevice = "PASSCODE_NOT_ENROLLED_DEVICE"
+  case userCancel = "USER_CANCEL"
+  case userFallback = "USER_FALLBACK"
+  case authFailed = "AUTH_FAILED"
+
+  /// Reads a word that somebody wrote, also where he spelt `AVAILABLE` right; nil for any other.
+  package init?(written text: String) {
+    let text = text == "BIOMETRIC_NOT_AVAILABLE" ? Self.biometricNotAvailable.rawValue : text
+    self.init(rawValue: text)
+  }
+
+  /// As a provider's word, of the daemon's own provider.
+  package var providerWord: ProviderWord {
+    ProviderWord(name: ProviderName(ProviderConfig.reservedName), code: rawValue)
+  }
+}
+
+extension LocalAuthWord {
+  var title: String {
+    switch self {
+    case .domainStateChanged: "Fingers changed"
+    case .biometricNotAvailable: "Reader not available"
+    case .biometricNotSupportHardware: "No fingerprint reader"
+    case .biometricLockOut: "Fingerprint locked"
+    case .biometricNotEnrolledDevice: "No finger enrolled"
+    case .passcodeNotEnrolledDevice: "No passcode set"
+    case .userCancel: "Cancelled"
+    case .userFallback: "Another way wanted"
+    case .authFailed: "Not authenticated"
+    }
+  }
+}

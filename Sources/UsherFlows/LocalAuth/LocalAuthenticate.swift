@@ -1,0 +1,91 @@
+import JSONRPC
+package import UsherAPI
+package import UsherConfig
+package import UsherCore
+
+/// The local authentication alone: `local/authenticate` (seed, `startSimpleAuth`; the page LocalAuth
+/// of the documentation).
+package struct LocalAuthenticate: FlowMachine {
+  package typealias Call = NoCall
+  package static let kind = "authenticate"
+  package static let summary = "Have the person at this machine prove to be there."
+
+  package struct Params: Codable, Sendable, Equatable {
+    package var localAuthType: LocalAuthType
+    /// Shown to the person: up to 1024 bytes without control characters.
+    package var reason: String
+    /// Default: false.
+    package var checkDomainStateChanged: Bool?
+    /// Default: false.
+    package var usePasscodeWhenFailed: Bool?
+
+    package init(localAuthType: LocalAuthType, reason: String) {
+      self.localAuthType = localAuthType
+      self.reason = reason
+    }
+  }
+
+  package let provider: ProviderConfig
+  private var authentication: LocalAuthentication
+
+  package static func begin(
+    _ params: Params, _ origin: FlowOrigin, at moment: inout Moment
+  ) throws(UsherError) -> (LocalAuthenticate, Answer<NoCall>) {
+    let reason = try FlowParams.text(params.reason, "reason") ?? ""
+    var authentication = LocalAuthentication(
+      LocalAuthRequest(
+        params.localAuthType, reason: reason,
+        checkDomainStateChanged: params.checkDomainStateChanged ?? false,
+        usePasscodeWhenFailed: params.usePasscodeWhenFailed ?? false))
+    let questions = authentication.begin()
+    let flow = LocalAuthenticate(provider: origin.provider, authentication: authentication)
+    return (flow, .asking(questions))
+  }
+
+  package var view: FlowView {
+    FlowView(
+      state: authentication.state, step: authentication.step, problem: authentication.problem)
+  }
+
+  package mutating func receive(
+    _ event: FlowEvent<NoCall>, at moment: inout Moment
+  ) -> Answer<NoCall> {
+    switch authentication.receive(event, at: moment.now) {
+    case .ask(let questions): .asking(questions)
+    case .authenticated(let proof):
+      .finish(
+        Completion(
+          grant: nil,
+          result: [
+            "method": .string(proof.method.rawValue),
+            "authenticatedAt": .string(proof.at.description),
+          ]))
+    case .failed(let word, let message): .fail(.localAuth(word, message))
+    case .refuse(let field, let message): .refuse(field: field, message: message)
+    case .ignore: .ignore
+    }
+  }
+
+  /// The SDK has no word for a time that is over.
+  package static func word(
+    for ending: Failure.Reason, provider: ProviderName
+  ) -> ProviderWord? {
+    ending == .cancelled ? LocalAuthWord.userCancel.providerWord : nil
+  }
+}
+
+extension Answer {
+  /// Goes on with questions to the local authenticator.
+  package static func asking(_ questions: [LocalAuthQuestion]) -> Answer {
+    .proceed(questions.map { .ask(.localAuth($0)) })
+  }
+}
+
+/// What a flow asks of a provider that there is none of.
+package enum NoCall: ProviderCall {
+  package var name: String { switch self {} }
+
+  package func render(_ context: RenderContext) throws(UsherError) -> HTTPRequest {
+    switch self {}
+  }
+}

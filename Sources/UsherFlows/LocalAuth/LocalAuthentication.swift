@@ -1,0 +1,281 @@
+package import UsherAPI
+package import UsherCore
+
+/// The local authentication as a step of any flow, held inside its machine's state (seed,
+/// `startSimpleAuth`; the page LocalAuth of the documentation).
+///
+/// The machine asks what ``begin()`` says, shows ``step`` and ``problem``, and hands it every event
+/// while it stands here; what the answer means for the flow is the machine's to say. Passcodes occur
+/// in events and questions only, never in this value.
+package struct LocalAuthentication: Codable, Sendable, Equatable {
+  /// How many wrong fingers end one authentication, or lead on to the passcode.
+  package static let missLimit = 3
+  /// Characters of the longest passcode there can be.
+  package static let longestPasscode = 128
+
+  package let request: LocalAuthRequest
+  /// Why the last input did not move the flow on, or what the reader says.
+  package private(set) var problem: Problem?
+  private var stage = Stage.looking(Plan())
+  private var misses = 0
+
+  private enum Stage: Codable, Sendable, Equatable {
+    /// What this machine has is being looked at. → scanning, asking, or the end
+    case looking(Plan)
+    /// The reader waits for a finger. → scanning, asking, checking, or the end
+    case scanning(Means)
+    /// The person has to choose or to type. → scanning, checking, or the end
+    case asking(Means)
+    /// A passcode is being checked. → asking, or the end
+    case checking(Means)
+    case done
+  }
+
+  /// What a look is for.
+  private struct Plan: Codable, Sendable, Equatable {
+    /// Whether a finger is still of use.
+    var wantsFinger = true
+    /// Whether a scan begins by itself.
+    var scans = true
+  }
+
+  /// What the person can still use.
+  private struct Means: Codable, Sendable, Equatable {
+    var finger: Bool
+    var passcode: Bool
+
+    var methods: [Step.LocalAuth.Way] {
+      (finger ? [.biometric] : []) + (passcode ? [.passcode] : [])
+    }
+  }
+
+  /// What becomes of it.
+  package enum Course: Sendable, Equatable {
+    /// It goes on: ask this, in this order.
+    case ask([LocalAuthQuestion])
+    case authenticated(LocalAuthProof)
+    /// - Parameter message: A sentence for people.
+    case failed(LocalAuthWord, message: String)
+    /// The input was no good; nothing has changed.
+    case refuse(field: String, message: String)
+    case ignore
+  }
+
+  package init(_ request: LocalAuthRequest) { self.request = request }
+
+  /// What to ask first.
+  package mutating func begin() -> [LocalAuthQuestion] { look(Plan()) }
+
+  /// `localAuth`, or `wait` while nobody is asked.
+  package var step: Step {
+    switch stage {
+    case .looking, .done: .wait(.init(for: "a look at what this machine can ask for"))
+    case .scanning(let means): .localAuth(step(means, isScanning: true))
+    case .asking(let means): .localAuth(step(means, isScanning: false))
+    case .checking: .wait(.init(for: "the passcode's check"))
+    }
+  }
+
+  /// A word for ``FlowView/state``.
+  package var state: String {
+    switch stage {
+    case .looking: "looking"
+    case .scanning: "scanning"
+    case .asking: "asking"
+    case .checking: "checking"
+    case .done: "done"
+    }
+  }
+
+  private func step(_ means: Means, isScanning: Bool) -> Step.LocalAuth {
+    Step.LocalAuth(methods: means.methods, reason: request.reason, scanning: isScanning)
+  }
+
+  /// What concerns it not is `.ignore`.
+  package mutating func receive<Call>(
+    _ event: FlowEvent<Call>, at now: Timestamp
+  ) -> Course {
+    switch event {
+    case .input(let input): take(input)
+    case .told(.localAuth(let news)): hear(news, at: now)
+    case .resumed: resume()
+    case .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified, .woken,
+      .calledBack, .told:
+      .ignore
+    }
+  }
+
+  /// What was under way when the daemon died is done once more.
+  private mutating func resume() -> Course {
+    switch stage {
+    case .looking(let plan): return .ask(look(plan))
+    case .scanning:
+      problem = .interrupted
+      return .ask(look(Plan()))
+    case .checking(let means):
+      problem = .interrupted
+      return .ask(look(Plan(wantsFinger: means.finger, scans: false)))
+    case .asking, .done: return .ignore
+    }
+  }
+
+  private mutating func look(_ plan: Plan) -> [LocalAuthQuestion] {
+    stage = .looking(plan)
+    return [.standing]
+  }
+
+  private mutating func fail(_ word: LocalAuthWord, _ message: String) -> Course {
+    stage = .done
+    problem = nil
+    return .failed(word, message: message)
+  }
+
+  private mutating func succeed(by method: LocalAuthType, at now: Timestamp) -> Course {
+    stage = .done
+    problem = nil
+    return .authenticated(LocalAuthProof(method: method, at: now))
+  }
+}
+
+// MARK: - What the person says
+
+extension LocalAuthentication {
+  private mutating func take(_ input: FlowInput) -> Course {
+    switch (input, stage) {
+    case (.passcode(let passcode), .scanning(let means)),
+      (.passcode(let passcode), .asking(let means)):
+      return means.passcode ? check(passcode, means) : .ignore
+    case (.biometric, .asking(let means)) where means.finger: return scan(means, nil)
+    case (.cancelLocalAuth, .scanning), (.cancelLocalAuth, .asking):
+      return fail(.userCancel, "the person did not want to be authenticated")
+    case (.fallback, .scanning(let means)), (.fallback, .asking(let means)):
+      return fallBack(means)
+    default: return .ignore
+    }
+  }
+
+  private mutating func check(_ passcode: Secret, _ means: Means) -> Course {
+    let length = passcode.revealed().count
+    guard (1...Self.longestPasscode).contains(length) else {
+      return .refuse(
+        field: "input.passcode",
+        message: "input.passcode must have 1 to \(Self.longestPasscode) characters")
+    }
+    stage = .checking(means)
+    problem = nil
+    return .ask([.check(passcode: passcode)])
+  }
+
+  private mutating func scan(_ means: Means, _ problem: Problem?) -> Course {
+    stage = .scanning(means)
+    self.problem = problem
+    return .ask([.scan])
+  }
+
+  /// Away from the finger, for good.
+  private mutating func fallBack(_ means: Means) -> Course {
+    guard means.finger, request.usePasscodeWhenFailed else {
+      return fail(.userFallback, "the person wants to be authenticated in another way")
+    }
+    return leaveFinger(means, nil)
+  }
+
+  /// - Parameter problem: Why; nil where the person said so.
+  private mutating func leaveFinger(_ means: Means, _ problem: Problem?) -> Course {
+    guard means.passcode else { return fail(.passcodeNotEnrolledDevice, Self.noPasscode) }
+    stage = .asking(Means(finger: false, passcode: true))
+    self.problem = problem
+    return .ask([])
+  }
+
+  private static let noPasscode = "no passcode is set on this machine: usherctl local passcode"
+}
+
+// MARK: - What the machine says
+
+extension LocalAuthentication {
+  private mutating func hear(_ news: LocalAuthNews, at now: Timestamp) -> Course {
+    switch (news, stage) {
+    case (.standing(let standing), .looking(let plan)): return stand(standing, plan, now)
+    case (.hint(let sentence), .scanning):
+      problem = .scanAgain(sentence)
+      return .ask([])
+    case (.scanned(let outcome), .scanning(let means)): return scanned(outcome, means, now)
+    case (.checked(let outcome), .checking(let means)): return checked(outcome, means, now)
+    case (.standing, _), (.hint, _), (.scanned, _), (.checked, _): return .ignore
+    }
+  }
+
+  private mutating func stand(
+    _ standing: LocalAuthStanding, _ plan: Plan, _ now: Timestamp
+  ) -> Course {
+    let mayUsePasscode = request.localAuthType == .passcode || request.usePasscodeWhenFailed
+    let hasPasscode = mayUsePasscode && standing.passcode != .notEnrolled
+    guard request.localAuthType == .biometric, plan.wantsFinger else {
+      return askForPasscode(hasPasscode, standing.passcode, problem, now)
+    }
+    if case .ready(hasChanged: true) = standing.biometric, request.checkDomainStateChanged {
+      return fail(.domainStateChanged, "other fingers are enrolled than at the last success")
+    }
+    if let obstacle = Obstacle(standing.biometric, now) {
+      guard request.usePasscodeWhenFailed else { return fail(obstacle.word, obstacle.message) }
+      return askForPasscode(hasPasscode, standing.passcode, problem ?? .init(obstacle), now)
+    }
+    let means = Means(finger: true, passcode: hasPasscode)
+    if plan.scans { return scan(means, problem) }
+    stage = .asking(means)
+    return .ask([])
+  }
+
+  private mutating func askForPasscode(
+    _ isThere: Bool, _ standing: LocalAuthStanding.Passcode, _ problem: Problem?, _ now: Timestamp
+  ) -> Course {
+    guard isThere else { return fail(.passcodeNotEnrolledDevice, Self.noPasscode) }
+    stage = .asking(Means(finger: false, passcode: true))
+    self.problem = problem
+    if case .lockedOut(let until) = standing { self.problem = .passcodeLocked(until, now) }
+    return .ask([])
+  }
+
+  private mutating func scanned(
+    _ outcome: ScanOutcome, _ means: Means, _ now: Timestamp
+  ) -> Course {
+    switch outcome {
+    case .matched: return succeed(by: .biometric, at: now)
+    case .missed:
+      misses += 1
+      let left = Self.missLimit - misses
+      if left > 0 { return scan(means, .notRecognised(attemptsLeft: left)) }
+      return without(
+        Obstacle(.authFailed, "none of \(Self.missLimit) fingers was recognised"), means)
+    case .timedOut:
+      stage = .asking(means)
+      problem = .scanTimedOut
+      return .ask([])
+    case .lockedOut(let until): return without(.locked(until, now), means)
+    case .noReader: return without(.noReader, means)
+    case .notEnrolled: return without(.notEnrolled, means)
+    case .unavailable(let sentence):
+      return without(Obstacle(.biometricNotAvailable, sentence), means)
+    }
+  }
+
+  private mutating func without(_ obstacle: Obstacle, _ means: Means) -> Course {
+    guard request.usePasscodeWhenFailed else { return fail(obstacle.word, obstacle.message) }
+    return leaveFinger(means, Problem(obstacle))
+  }
+
+  private mutating func checked(
+    _ outcome: PasscodeOutcome, _ means: Means, _ now: Timestamp
+  ) -> Course {
+    switch outcome {
+    case .accepted: return succeed(by: .passcode, at: now)
+    case .notEnrolled: return fail(.passcodeNotEnrolledDevice, Self.noPasscode)
+    case .wrong(let attemptsLeft): problem = .wrongPasscode(attemptsLeft: attemptsLeft)
+    case .lockedOut(let until): problem = .passcodeLocked(until, now)
+    case .unavailable(let sentence): problem = .passcodeUnavailable(sentence)
+    }
+    stage = .asking(means)
+    return .ask([])
+  }
+}
