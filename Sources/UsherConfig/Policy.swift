@@ -138,6 +138,12 @@ package struct CallerPolicy: Sendable {
   fileprivate let rules: [(name: String, allow: [AccessPattern])]
   fileprivate let otherwise: Decision
 
+  /// What stands for the callers that no rule matches: a person's own programs. No rule is called so.
+  package static let ownPrograms = "(user)"
+
+  /// Which client the caller is: the name of the first rule that matches it.
+  package var clientName: String { rules.first?.name ?? Self.ownPrograms }
+
   package func decide(_ request: PolicyRequest) -> Decision {
     if ["rpc.hello", "rpc.discover", "rpc.cancel", "system.status"].contains(request.method) {
       return .allow(rule: "(everybody)")

@@ -19,6 +19,8 @@ struct Domain: Sendable {
   let flows: FlowDesk
   let tokens: TokenDesk
   let accounts: AccountDesk
+  let consents: ConsentDesk
+  let clients: ClientDesk
   let book: AccountBook
   let providers: Providers
   let providerDesk: ProviderDesk

@@ -17,6 +17,7 @@ struct MethodTable: Sendable {
     self.domain = domain
     let (flows, tokens, accounts) = (domain.flows, domain.tokens, domain.accounts)
     let (providers, credentials) = (domain.providerDesk, domain.credentials)
+    let (consents, clients) = (domain.consents, domain.clients)
 
     add(RPCHello.self) { hello, _ throws(UsherError) in try .now(try domain.hello(hello)) }
     add(RPCCancel.self) { cancel, call throws(UsherError) in
@@ -45,10 +46,10 @@ struct MethodTable: Sendable {
     }
 
     add(AccountList.self, .provider(\.provider)) { list, call throws(UsherError) in
-      try .now(accounts.list(list.provider, call.caller.owner))
+      try .now(accounts.list(list.provider, call.caller))
     }
     add(AccountGet.self, .account { ($0.account, nil) }) { get, call throws(UsherError) in
-      try .now(try accounts.get(get.account, call.caller.owner))
+      try .now(try accounts.get(get.account, call.caller))
     }
     wait(AccountForget.self, .account { ($0.account, $0.provider) }) {
       forget, caller async throws(UsherError) in
@@ -56,7 +57,7 @@ struct MethodTable: Sendable {
     }
 
     add(TokenGet.self, .account { ($0.account, $0.provider) }) { get, call throws(UsherError) in
-      try tokens.get(get, call.caller.owner)
+      try tokens.get(get, call.caller)
     }
     add(TokenList.self, .account { ($0.account, $0.provider) }) { list, call throws(UsherError) in
       try .now(try accounts.tokens(list, call.caller.owner))
@@ -64,6 +65,17 @@ struct MethodTable: Sendable {
     wait(TokenRevoke.self, .account { ($0.account, $0.provider) }) {
       revoke, caller async throws(UsherError) in
       try await tokens.revoke(revoke, caller.owner)
+    }
+
+    add(ConsentList.self, .account { ($0.account, $0.provider) }) { list, call throws(UsherError) in
+      try .now(try consents.list(list, call.caller))
+    }
+    wait(ConsentRevoke.self, .account { ($0.account, $0.provider) }) {
+      revoke, caller async throws(UsherError) in
+      try await consents.revoke(revoke, caller)
+    }
+    wait(ClientClear.self, .provider(\.provider)) { clear, caller async throws(UsherError) in
+      try await clients.clear(clear, caller)
     }
 
     wait(FlowStart.self, .start { $0 }) {

@@ -51,7 +51,8 @@ struct Parts {
     let effects = EffectRunner(
       world: world, http: http, bearer: calls,
       metadata: metadata, verifier: verifier,
-      listeners: RedirectListeners(group: group, uid: LoopbackPeer.uid, log: log))
+      listeners: RedirectListeners(group: group, uid: LoopbackPeer.uid, log: log),
+      answers: DaemonAnswers(accounts: book, clock: world.clock))
     let runner = FlowRunner(
       world: world, store: store, accounts: book, events: events, effects: effects, log: log)
     let engine = FlowEngine(
@@ -62,6 +63,8 @@ struct Parts {
       log: log)
     self.group = group
 
+    let revoker = Revoker(world: world, store: store, book: book, source: source)
+    let consents = ConsentDesk(store: store, book: book, clock: world.clock)
     domain = Domain(
       world: world, instanceID: world.identifier("ins_"), startedAt: world.clock.now(),
       store: store, masterKeyOrigin: key.origin.sentence,
@@ -69,9 +72,11 @@ struct Parts {
       count: ConnectionCount(setting.config.limits), health: health,
       flows: FlowDesk(engine: engine, alarms: world.alarms),
       tokens: TokenDesk(
-        world: world, book: book, providers: providers, refresher: refresher,
-        revoker: Revoker(world: world, store: store, book: book, source: source)),
-      accounts: AccountDesk(book: book, clock: world.clock), book: book, providers: providers,
+        world: world, book: book, providers: providers, refresher: refresher, revoker: revoker),
+      accounts: AccountDesk(book: book, clock: world.clock), consents: consents,
+      clients: ClientDesk(
+        engine: engine, providers: providers, consents: consents, revoker: revoker),
+      book: book, providers: providers,
       providerDesk: ProviderDesk(
         providers: providers, credentials: credentials, http: http, metadata: metadata,
         verifier: verifier, clock: world.clock),
@@ -107,10 +112,12 @@ struct Parts {
     return listeners
   }
 
-  /// Once a minute: old flows are forgotten; tokens are looked at for a clock that was set.
+  /// Once a minute: old flows and expired consents are forgotten; tokens are looked at for a clock that
+  /// was set.
   func sweep() async throws(UsherError) {
     watch.review()
     followUps.review()
+    try await domain.consents.sweep()
     try await domain.flows.engine.sweep()
   }
 

@@ -252,7 +252,8 @@ package enum Effect<Call: ProviderCall>: Sendable, Equatable {
   /// Ask the daemon itself; the answer comes as `.told`.
   case ask(DaemonQuestion)
   /// Keep an account before the flow ends: it is durable together with the state that asks for it,
-  /// and then told as ``DaemonNews/kept(_:)``. After a restart the machine asks again.
+  /// and then told as ``DaemonNews/kept(_:)``. One an answer at most. After a restart the machine asks
+  /// again.
   case keep(AccountGrant)
   /// Wake the flow later. A flow has one alarm; a new one replaces it.
   case wake(after: Duration)
@@ -295,9 +296,12 @@ package struct AccountGrant: Sendable, Equatable {
   package var keepAlive: Bool
   /// Nil where the provider gave the daemon none: then the account is only known.
   package var tokens: TokenSet?
-  /// Whether a member of the profile leaves only to a client that was granted it. What is there of
-  /// others' is kept then.
+  /// Whether a member of the profile leaves only to a client that was granted it. An account that was
+  /// once so stays so. The profile is laid over the one that is there, and nil leaves that as it is;
+  /// what no consent opens is not kept.
   package var isByConsent = false
+  /// Whether the tokens are for the daemon's own calls: no client ever gets one.
+  package var tokensAreInternal = false
   /// What the flow's client has been granted by the account's person.
   package var consents: [ConsentGrant] = []
 

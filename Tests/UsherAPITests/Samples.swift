@@ -5,8 +5,9 @@ import UsherCore
 
 /// Every method of the contract.
 let allMethods: [any Method.Type] = [
-  AccountForget.self, AccountGet.self, AccountList.self, CredentialDelete.self,
-  CredentialList.self, CredentialSet.self, EventsSubscribe.self, EventsUnsubscribe.self,
+  AccountForget.self, AccountGet.self, AccountList.self, ClientClear.self, ConsentList.self,
+  ConsentRevoke.self, CredentialDelete.self, CredentialList.self, CredentialSet.self,
+  EventsSubscribe.self, EventsUnsubscribe.self,
   FlowCancel.self, FlowGet.self, FlowList.self, FlowStart.self, FlowSubmit.self, FlowWait.self,
   ProviderCheck.self, ProviderGet.self, ProviderList.self, RPCCancel.self, RPCDiscover.self,
   RPCHello.self, SystemStatus.self, TokenGet.self, TokenList.self, TokenRevoke.self,

@@ -47,7 +47,8 @@ final class FlowStage: Sendable {
       world: world, http: http,
       bearer: AccountCalls(world: world, http: http, book: book, refresher: refresher),
       metadata: metadata, verifier: IDTokenVerifier(http: http, clock: clock),
-      listeners: RedirectListeners(group: group, uid: { _, _ in nil }, log: log))
+      listeners: RedirectListeners(group: group, uid: { _, _ in nil }, log: log),
+      answers: DaemonAnswers(accounts: book, clock: clock))
     runner = FlowRunner(
       world: world, store: store, accounts: book, events: events, effects: effects, log: log)
   }

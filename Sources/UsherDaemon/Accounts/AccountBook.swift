@@ -6,7 +6,7 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// All accounts with their tokens, in memory; found by id and owner together.
+/// All accounts with their tokens and consents, in memory; found by id and owner together.
 ///
 /// It plans changes and takes them over; writing them is the caller's, in between. So a lock is held
 /// for a look-up only, never while the disk works.
@@ -43,8 +43,11 @@ final class AccountBook: Sendable {
 
   func restore(from store: Store) throws(UsherError) {
     let tokens = Dictionary(grouping: try store.loadTokens(), by: \.account)
+    let consents = Dictionary(grouping: try store.loadConsents(), by: \.account)
     for row in try store.loadAccounts() {
-      keep(try AccountRecord(row, tokens: tokens[row.id] ?? []))
+      keep(
+        try AccountRecord(
+          row, tokens: tokens[row.id] ?? [], consents: consents[row.id] ?? []))
     }
   }
 
@@ -90,15 +93,17 @@ final class AccountBook: Sendable {
     return first
   }
 
-  /// Plans what a finished log-in brings: a new account, or new tokens for the one there is.
+  /// Plans what a log-in brings: a new account, or new tokens for the one there is.
+  ///
+  /// - Parameter client: Whose flow brings it; what was consented to is this client's.
   func update(
-    _ grant: AccountGrant, owner: Owner, provider: ProviderName, at now: Timestamp
+    _ grant: AccountGrant, owner: Owner, provider: ProviderName,
+    client: String = CallerPolicy.ownPrograms, at now: Timestamp
   ) throws(UsherError) -> Update {
     let existing = accounts(of: owner, at: provider).first { $0.subject == grant.subject }
     let id = existing?.id ?? AccountID(world.identifier("acc_"))
     // What brings no tokens says nothing of those there are.
     let kept = grant.tokens == nil ? existing : nil
-    let attributes = (kept?.details.attributes ?? [:]).merging(grant.attributes) { $1 }
     var tokens = kept?.tokens ?? [:]
     if var main = grant.tokens {
       main.refreshToken = nil
@@ -106,18 +111,38 @@ final class AccountBook: Sendable {
       tokens[TokenKey(audience: "", scope: main.scope)] = try HeldToken(
         StoredToken(set: main, issuedAt: now), account: id)
     }
-    let record = AccountRecord(
+    var record = AccountRecord(
       id: id, owner: owner, provider: provider, subject: grant.subject,
-      details: AccountDetails(
-        label: grant.label, attributes: attributes, profile: grant.profile,
-        keepAlive: grant.keepAlive, createdAt: existing?.details.createdAt ?? now,
-        grant: kept?.details.grant
-          ?? .init(
-            scope: grant.tokens?.scope ?? "", refreshToken: grant.tokens?.refreshToken,
-            refreshExpiresAt: grant.tokens?.refreshExpiresAt)),
-      tokens: tokens)
-    return Update(
-      record: record, changes: [.deleteTokens(id)] + (try rows(of: record)), isNew: existing == nil)
+      details: details(grant, over: existing?.details, client: client, at: now),
+      consents: existing?.consents ?? AccountConsents(), tokens: tokens)
+    let granted = record.consents.remember(
+      grant.consents, of: client, grantedBy: owner.uid, at: now)
+    record.minimise(at: now)
+    var changes: [Change] = [.deleteTokens(id)] + (try rows(of: record))
+    for key in granted {
+      if let row = try record.consents.row(key, of: id) { changes.append(.putConsent(row)) }
+    }
+    return Update(record: record, changes: changes, isNew: existing == nil)
+  }
+
+  private func details(
+    _ grant: AccountGrant, over existing: AccountDetails?, client: String, at now: Timestamp
+  ) -> AccountDetails {
+    let kept = grant.tokens == nil ? existing : nil
+    let isByConsent = grant.isByConsent || existing?.isByConsent ?? false
+    var profile = grant.profile
+    if isByConsent { profile = (existing?.profile ?? [:]).merging(grant.profile ?? [:]) { $1 } }
+    return AccountDetails(
+      label: grant.label, attributes: (kept?.attributes ?? [:]).merging(grant.attributes) { $1 },
+      profile: profile, keepAlive: grant.keepAlive, createdAt: existing?.createdAt ?? now,
+      isByConsent: isByConsent,
+      tokensAreInternal: grant.tokens == nil
+        ? existing?.tokensAreInternal ?? grant.tokensAreInternal : grant.tokensAreInternal,
+      broughtBy: existing == nil ? client : existing?.broughtBy,
+      grant: kept?.grant
+        ?? .init(
+          scope: grant.tokens?.scope ?? "", refreshToken: grant.tokens?.refreshToken,
+          refreshExpiresAt: grant.tokens?.refreshExpiresAt))
   }
 
   /// Plans what a refresh brought, a rotated refresh token with it.

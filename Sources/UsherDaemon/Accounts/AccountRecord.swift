@@ -12,6 +12,7 @@ struct AccountRecord: Sendable {
   let provider: ProviderName
   let subject: String
   var details: AccountDetails
+  var consents = AccountConsents()
   var tokens: [TokenKey: HeldToken]
 
   var shelf: AccountBook.Shelf { .init(owner: owner, provider: provider) }
@@ -35,6 +36,12 @@ struct AccountDetails: Codable, Sendable, Equatable {
   var profile: [String: JSONValue]?
   var keepAlive: Bool
   var createdAt: Timestamp
+  /// Whether a member of the profile leaves only to a client that was granted it.
+  var isByConsent = false
+  /// Whether the tokens are the daemon's own.
+  var tokensAreInternal = false
+  /// The client whose flow brought it; nil for an account of before this was kept.
+  var broughtBy: String?
   var grant: Grant
 
   /// What the provider granted: good for tokens until it is dead.
@@ -50,6 +57,22 @@ struct AccountDetails: Codable, Sendable, Equatable {
     func isAlive(at now: Timestamp) -> Bool {
       death == nil && refreshToken != nil && refreshExpiresAt.map { $0 > now } ?? true
     }
+  }
+}
+
+extension AccountDetails {
+  /// What later versions added is not in older rows.
+  init(from decoder: any Decoder) throws {
+    let members = try decoder.container(keyedBy: CodingKeys.self)
+    label = try members.decode(String.self, forKey: .label)
+    attributes = try members.decode([String: JSONValue].self, forKey: .attributes)
+    profile = try members.decodeIfPresent([String: JSONValue].self, forKey: .profile)
+    keepAlive = try members.decode(Bool.self, forKey: .keepAlive)
+    createdAt = try members.decode(Timestamp.self, forKey: .createdAt)
+    isByConsent = try members.decodeIfPresent(Bool.self, forKey: .isByConsent) ?? false
+    tokensAreInternal = try members.decodeIfPresent(Bool.self, forKey: .tokensAreInternal) ?? false
+    broughtBy = try members.decodeIfPresent(String.self, forKey: .broughtBy)
+    grant = try members.decode(Grant.self, forKey: .grant)
   }
 }
 
@@ -89,15 +112,18 @@ struct StoredToken: Codable, Sendable {
 }
 
 extension AccountRecord {
-  /// As its owner sees it.
-  func account(at now: Timestamp) -> Account {
+  /// As a client of its owner sees it.
+  func account(for caller: String, at now: Timestamp) -> Account {
     Account(
       id: id, provider: provider, subject: subject, label: details.label, owner: owner.uid,
       client: owner.client, createdAt: details.createdAt, keepAlive: details.keepAlive,
-      attributes: details.attributes, profile: details.profile, tokens: summaries(at: now))
+      attributes: details.attributes, profile: profile(for: caller, at: now),
+      tokens: summaries(at: now))
   }
 
+  /// Nothing where the tokens are the daemon's own.
   func summaries(at now: Timestamp) -> [TokenSummary] {
+    if details.tokensAreInternal { return [] }
     let held = tokens.sorted { ($0.key.audience, $0.key.scope) < ($1.key.audience, $1.key.scope) }
     return held.map { key, token in
       TokenSummary(
@@ -114,12 +140,15 @@ extension AccountRecord {
 
 // Rows.
 extension AccountRecord {
-  init(_ row: AccountRow, tokens rows: [TokenRow]) throws(UsherError) {
+  init(
+    _ row: AccountRow, tokens rows: [TokenRow], consents: [ConsentRow] = []
+  ) throws(UsherError) {
     id = row.id
     owner = row.owner
     provider = row.provider
     subject = row.subject
     details = try row.payload.decoded(as: AccountDetails.self)
+    self.consents = try AccountConsents(consents)
     tokens = [:]
     for token in rows {
       let stored = try token.payload.decoded(as: StoredToken.self)

@@ -15,11 +15,11 @@ final class EffectRunner: Sendable {
   private let verifier: IDTokenVerifier
   private let signatures: SignatureVerifier
   private let listeners: RedirectListeners
+  private let answers: DaemonAnswers
 
   init(
     world: World, http: ProviderHTTP, bearer: AccountCalls, metadata: MetadataCache,
-    verifier: IDTokenVerifier,
-    listeners: RedirectListeners
+    verifier: IDTokenVerifier, listeners: RedirectListeners, answers: DaemonAnswers
   ) {
     self.world = world
     self.http = http
@@ -30,6 +30,7 @@ final class EffectRunner: Sendable {
       await http.send(TruecallerCall.keys, for: $0)
     }
     self.listeners = listeners
+    self.answers = answers
   }
 
   /// Begins an effect and returns; `report` gets the outcome, later and once.
@@ -61,7 +62,9 @@ final class EffectRunner: Sendable {
     case .listen(let expectation):
       Task { await listen(expectation, session, report) }
     case .stopListening: stopListening(session)
-    case .ask, .keep: break
+    case .ask(let question): answers.answer(question, session, report: report)
+    // Done when it was written.
+    case .keep: break
     case .wake(let delay):
       session.setAlarm(world.alarms.after(delay) { report(.woken) })
     }

@@ -12,12 +12,14 @@ struct FlowDesk: Sendable {
 
   func start(_ call: FlowStart, _ caller: Caller) async throws(UsherError) -> FlowStart.Reply {
     try checkWait(call.waitMs, "waitMs")
-    let session = try await engine.start(call, owner: caller.owner)
+    let session = try await engine.start(
+      call, owner: caller.owner, client: await caller.flowClient())
     return .init(flow: await settled(session, call.waitMs))
   }
 
   func get(_ call: FlowGet, _ caller: Caller) throws(UsherError) -> FlowGet.Reply {
-    .init(flow: try engine.flow(call.flow, of: caller.owner).flow)
+    let session = try engine.flow(call.flow, of: caller.owner)
+    return .init(flow: shown(session.flow, of: session, to: caller))
   }
 
   func list(_ call: FlowList, _ caller: Caller) -> FlowList.Reply {
@@ -34,12 +36,13 @@ struct FlowDesk: Sendable {
 
   func submit(_ call: FlowSubmit, _ caller: Caller) async throws(UsherError) -> FlowSubmit.Reply {
     try checkWait(call.waitMs, "waitMs")
-    let session = try await engine.submit(call, owner: caller.owner)
+    let session = try await engine.submit(call, owner: caller.owner, client: caller.client)
     return .init(flow: await settled(session, call.waitMs))
   }
 
   func cancel(_ call: FlowCancel, _ caller: Caller) async throws(UsherError) -> FlowCancel.Reply {
-    .init(flow: try await engine.cancel(call.flow, owner: caller.owner).flow)
+    let session = try await engine.cancel(call.flow, owner: caller.owner)
+    return .init(flow: shown(session.flow, of: session, to: caller))
   }
 
   func wait(_ call: FlowWait, _ caller: Caller) async throws(UsherError) -> FlowWait.Reply {
@@ -49,7 +52,8 @@ struct FlowDesk: Sendable {
       $0.revision > call.revision
     }
     return .init(
-      flow: session.flow(standing), transitions: session.transitions(since: call.revision))
+      flow: shown(session.flow(standing), of: session, to: caller),
+      transitions: session.transitions(since: call.revision))
   }
 
   /// How the flow stands at the first step that is not `wait`, its end, or after that long.
@@ -66,6 +70,11 @@ struct FlowDesk: Sendable {
     throw UsherError(
       .invalidParams, "\(field) must be from 0 to \(Self.longestWait)",
       detail: .init(field: field, limit: field))
+  }
+
+  /// Another client of the same owner sees that there is a flow, and neither step nor result.
+  private func shown(_ flow: Flow, of session: FlowSession, to caller: Caller) -> Flow {
+    session.isOpen(to: caller.client) ? flow : withoutSecrets(flow)
   }
 
   private func withoutSecrets(_ flow: Flow) -> Flow {

@@ -53,17 +53,21 @@ final class FlowEngine: Sendable {
   }
 
   /// Begins a flow: durable before it is answered, its first effects under way.
-  func start(_ call: FlowStart, owner: Owner) async throws(UsherError) -> FlowSession {
+  func start(
+    _ call: FlowStart, owner: Owner, client: FlowClient
+  ) async throws(UsherError) -> FlowSession {
     try admit(owner)
     do {
-      return try await begin(call, owner)
+      return try await begin(call, owner, client)
     } catch {
       index.release(owner)
       throw error
     }
   }
 
-  private func begin(_ call: FlowStart, _ owner: Owner) async throws(UsherError) -> FlowSession {
+  private func begin(
+    _ call: FlowStart, _ owner: Owner, _ client: FlowClient
+  ) async throws(UsherError) -> FlowSession {
     let provider = try providers.named(call.provider)
     guard let type = ProviderRegistry.flow(call.kind, of: provider.settings.type) else {
       throw UsherError(
@@ -80,9 +84,13 @@ final class FlowEngine: Sendable {
       installationID: store.installationID(of: owner, provider: provider.name),
       credential: CredentialCheck(
         (try? credentials.credential(of: provider)) ?? nil,
-        named: credentials.named(of: provider)))
+        named: credentials.named(of: provider)),
+      accounts: accounts.accounts(of: owner, at: provider.name).map {
+        NamedAccount(id: $0.id, subject: $0.subject, label: $0.details.label)
+      }, client: client.title)
     let (machine, answer) = try begin(type, call.params, origin, moment)
-    let session = newSession(id, call, owner: owner, machine: machine, at: moment.now)
+    let session = newSession(
+      id, call, owner: owner, client: client.name, machine: machine, at: moment.now)
     try await runner.open(session, with: objection(to: provider) ?? answer, at: moment) {
       index.occupy(session)
     }
@@ -112,14 +120,15 @@ final class FlowEngine: Sendable {
   }
 
   private func newSession(
-    _ id: FlowID, _ call: FlowStart, owner: Owner, machine: any AnyMachine, at now: Timestamp
+    _ id: FlowID, _ call: FlowStart, owner: Owner, client: String, machine: any AnyMachine,
+    at now: Timestamp
   ) -> FlowSession {
     // A blank one, or one that cannot be, is no id that anybody could mean again.
     let requestID = call.requestId.flatMap { id in
       Self.isRequestID(id) && !id.allSatisfy(\.isWhitespace) ? id : nil
     }
     return FlowSession(
-      id: id, owner: owner, provider: call.provider, kind: call.kind,
+      id: id, owner: owner, provider: call.provider, kind: call.kind, client: client,
       requestID: requestID, createdAt: now,
       standing: .init(
         machine: machine, view: machine.view, ending: .active, revision: 1, updatedAt: now,
@@ -181,8 +190,17 @@ final class FlowEngine: Sendable {
 
 // Moving a flow.
 extension FlowEngine {
-  func submit(_ call: FlowSubmit, owner: Owner) async throws(UsherError) -> FlowSession {
+  /// - Throws: `permissionDenied` for another client's flow beside what the flow itself refuses.
+  func submit(
+    _ call: FlowSubmit, owner: Owner, client: String
+  ) async throws(UsherError) -> FlowSession {
     let session = try flow(call.flow, of: owner)
+    guard session.isOpen(to: client) else {
+      throw UsherError(
+        .permissionDenied,
+        "flow \(session.id) is answered by the client that started it, and you are another one",
+        detail: .init(flow: session.id))
+    }
     let input = try FlowInput(call.input)
     try await ask(session) { .submit(input, revision: call.revision, reply: $0) }
     return session
@@ -271,7 +289,7 @@ extension FlowEngine {
     _ row: FlowRow, _ flow: RestoredFlow, _ transitions: [Transition]
   ) -> FlowSession {
     FlowSession(
-      id: row.id, owner: row.owner, provider: row.provider, kind: row.kind,
+      id: row.id, owner: row.owner, provider: row.provider, kind: row.kind, client: flow.client,
       requestID: row.requestID, createdAt: row.createdAt,
       standing: .init(
         machine: flow.machine,

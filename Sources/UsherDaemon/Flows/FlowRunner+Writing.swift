@@ -12,7 +12,9 @@ extension FlowRunner {
   struct Decision {
     var next: FlowSession.Standing
     var effects: [EngineEffect]
+    /// What is kept of an account, at the flow's end or before.
     var grant: AccountGrant?
+    var at: Timestamp
     var clearUp: [any ProviderCall]
   }
 
@@ -27,13 +29,18 @@ extension FlowRunner {
     _ session: FlowSession, at now: Timestamp
   ) async throws(UsherError) {
     if case .ignore = answer { return }
-    guard case .finish(let completion) = answer, completion.grant != nil else {
-      return try await write(answer, machine, before, session, at: now)
-    }
-    let shelf = AccountBook.Shelf(owner: session.owner, provider: session.provider)
-    try await accounts.turns.take(shelf) { () throws(UsherError) in
+    try await inTurn(of: answer, session) { () throws(UsherError) in
       try await write(answer, machine, before, session, at: now)
     }
+  }
+
+  /// Where the answer changes an account, nobody else does meanwhile.
+  func inTurn(
+    of answer: EngineAnswer, _ session: FlowSession, _ body: () async throws(UsherError) -> Void
+  ) async throws(UsherError) {
+    guard answer.grant != nil else { return try await body() }
+    let shelf = AccountBook.Shelf(owner: session.owner, provider: session.provider)
+    try await accounts.turns.take(shelf, body)
   }
 
   private func write(
@@ -61,14 +68,14 @@ extension FlowRunner {
     _ answer: EngineAnswer, _ machine: any AnyMachine, _ before: FlowSession.Standing,
     at now: Timestamp
   ) -> Decision {
-    var decision = Decision(next: before, effects: [], grant: nil, clearUp: [])
+    var decision = Decision(
+      next: before, effects: [], grant: answer.grant, at: now, clearUp: [])
     decision.next.machine = machine
     decision.next.view = machine.view
     switch answer {
     case .proceed(let effects): decision.effects = effects
     case .finish(let completion):
       decision.next.ending = FlowEnding(status: .succeeded, result: .object(completion.result))
-      decision.grant = completion.grant
     case .fail(let failure, let calls):
       decision.next.ending = FlowEnding(status: .failed, failure: failure)
       decision.clearUp = calls
@@ -92,9 +99,13 @@ extension FlowRunner {
     if next.revision > before.revision { changes.append(.appendJournal(journal(session, next))) }
     let account = try decision.grant.map { grant throws(UsherError) in
       try accounts.update(
-        grant, owner: session.owner, provider: session.provider, at: next.updatedAt)
+        grant, owner: session.owner, provider: session.provider,
+        client: session.client ?? CallerPolicy.ownPrograms, at: decision.at)
     }
     guard let account else { return Plan(changes: changes, account: nil) }
+    guard next.isFinished else {
+      return Plan(changes: changes + account.changes, account: account)
+    }
     var finished = next
     finished.ending = next.ending.naming(account.record.id)
     changes[0] = .putFlow(try row(session, finished))
@@ -121,6 +132,10 @@ extension FlowRunner {
     guard let machine else { return }
     for call in decision.clearUp { effects.tidy(call, machine.provider) }
     for effect in decision.effects {
+      if case .keep = effect, let account = plan.account {
+        deliver(.event(.told(.kept(account.record.id))), to: session)
+        continue
+      }
       effects.perform(effect, session, machine) { [self] event in
         deliver(.event(event), to: session)
       }
@@ -147,7 +162,7 @@ extension FlowRunner {
       status: standing.ending.status.rawValue, revision: standing.revision,
       state: standing.view.state, createdAt: session.createdAt, updatedAt: standing.updatedAt,
       expiresAt: standing.expiresAt, requestID: session.requestID, key: standing.view.key,
-      payload: try machine.payload(standing.ending))
+      payload: try machine.payload(standing.ending, client: session.client))
   }
 
   func journal(_ session: FlowSession, _ standing: FlowSession.Standing) -> JournalRow {
@@ -178,6 +193,27 @@ extension FlowRunner {
     ]
     if let failure = flow.failure { metadata["reason"] = .string(failure.reason.rawValue) }
     log.log(level: what == "moved" ? .debug : .info, "flow \(what)", metadata: metadata)
+  }
+}
+
+extension EngineAnswer {
+  /// What it keeps of an account.
+  var grant: AccountGrant? {
+    switch self {
+    case .finish(let completion): return completion.grant
+    case .proceed(let effects):
+      let grants = effects.compactMap(\.grant)
+      assert(grants.count < 2, "an answer keeps one account at most")
+      return grants.first
+    case .fail, .refuse, .ignore: return nil
+    }
+  }
+}
+
+extension EngineEffect {
+  fileprivate var grant: AccountGrant? {
+    if case .keep(let grant) = self { return grant }
+    return nil
   }
 }
 

@@ -49,18 +49,20 @@ final class FlowRunner: Sendable {
   ) async throws(UsherError) {
     let before = session.standing
     guard let machine = before.machine else { return }
-    let decision = decide(answer, machine, before, at: moment.now)
-    let plan = try plan(decision, session, before)
-    let request = session.requestID.map { requestRow(session, $0, at: moment.now) }
-    let first: [Change] =
-      (request.map { [.rememberRequest($0)] } ?? []) + [
-        .putFlow(try row(session, decision.next)),
-        .appendJournal(journal(session, before)),
-      ]
-    // The row stands before its first journal line, the account before its tokens.
-    try await store.commit(first + plan.changes)
-    register()
-    take(decision, plan, session)
+    try await inTurn(of: answer, session) { () throws(UsherError) in
+      let decision = decide(answer, machine, before, at: moment.now)
+      let plan = try plan(decision, session, before)
+      let request = session.requestID.map { requestRow(session, $0, at: moment.now) }
+      let first: [Change] =
+        (request.map { [.rememberRequest($0)] } ?? []) + [
+          .putFlow(try row(session, decision.next)),
+          .appendJournal(journal(session, before)),
+        ]
+      // The row stands before its first journal line, the account before its tokens.
+      try await store.commit(first + plan.changes)
+      register()
+      take(decision, plan, session)
+    }
     tell("started", session, at: moment.now)
   }
 
@@ -163,13 +165,14 @@ extension FlowRunner {
   private func end(_ session: FlowSession, as status: FlowStatus) async throws(UsherError) {
     let before = session.standing
     guard let machine = before.machine, !before.isFinished else { return }
+    let now = world.clock.now()
     let decision = Decision(
-      next: ended(before, status, machine, at: world.clock.now()), effects: [], grant: nil,
+      next: ended(before, status, machine, at: now), effects: [], grant: nil, at: now,
       clearUp: machine.abandoned)
     let plan = try plan(decision, session, before)
     try await store.commit(plan.changes)
     take(decision, plan, session)
-    tell("finished", session, at: world.clock.now())
+    tell("finished", session, at: now)
   }
 
   private func ended(

@@ -14,6 +14,9 @@ final class FlowSession: Sendable {
   let owner: Owner
   let provider: ProviderName
   let kind: String
+  /// Whose steps these are: shown to this client only, and answered by it. Nil for a flow of before
+  /// flows had one: it is any client's of the owner.
+  let client: String?
   let requestID: String?
   let createdAt: Timestamp
 
@@ -60,13 +63,14 @@ final class FlowSession: Sendable {
   private static let rememberedTransitions = 64
 
   init(
-    id: FlowID, owner: Owner, provider: ProviderName, kind: String, requestID: String?,
-    createdAt: Timestamp, standing: Standing, transitions: [Transition]
+    id: FlowID, owner: Owner, provider: ProviderName, kind: String, client: String? = nil,
+    requestID: String?, createdAt: Timestamp, standing: Standing, transitions: [Transition]
   ) {
     self.id = id
     self.owner = owner
     self.provider = provider
     self.kind = kind
+    self.client = client
     self.requestID = requestID
     self.createdAt = createdAt
     current = Mutex(
@@ -87,6 +91,9 @@ final class FlowSession: Sendable {
       result: standing.ending.result, failure: standing.ending.failure, requestId: requestID,
       createdAt: createdAt, updatedAt: standing.updatedAt, expiresAt: standing.expiresAt)
   }
+
+  /// Whether a client of the owner may see its step and answer it.
+  func isOpen(to client: String) -> Bool { self.client.map { $0 == client } ?? true }
 
   func transitions(since revision: Int) -> [Transition] {
     current.withLock { $0.transitions.filter { $0.revision > revision } }

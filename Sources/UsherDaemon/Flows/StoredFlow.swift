@@ -18,6 +18,8 @@ struct FlowEnding: Codable, Sendable, Equatable {
 struct StoredFlow<Machine: Codable>: Codable {
   /// The provider's type, which with the row's kind names the machine.
   var type: ProviderType
+  /// Who started it; absent from flows of before this was kept.
+  var client: String?
   /// Nil once the flow has ended: verifier, tokens and all are wiped with it.
   var machine: Machine?
   var state: String
@@ -27,6 +29,7 @@ struct StoredFlow<Machine: Codable>: Codable {
 /// What can be read of a stored flow before its machine's type is known.
 private struct StoredHead: Codable {
   var type: ProviderType
+  var client: String?
   var state: String
   var ending: FlowEnding
 }
@@ -34,12 +37,14 @@ private struct StoredHead: Codable {
 /// A flow read back from the store.
 struct RestoredFlow {
   var machine: (any AnyMachine)?
+  var client: String?
   var state: String
   var ending: FlowEnding
 
   /// - Throws: `storageUnavailable` when the row was sealed by us but makes no sense.
   init(_ row: FlowRow) throws(UsherError) {
     let head = try row.payload.decoded(as: StoredHead.self)
+    client = head.client
     state = head.state
     ending = head.ending
     guard head.ending.status == .active else { return }

@@ -12,6 +12,13 @@ struct Caller: Sendable {
   /// For the journal: `uid 1000`, `till.service`.
   let label: String
 
+  /// Which of the owner's clients it is: the first rule that matches it, else `(user)`.
+  var client: String { policy.clientName }
+
+  /// Whether it may see and take back what other clients of the owner were granted: the person's own
+  /// programs may, and the administrator's.
+  var speaksForAllClients: Bool { isAdmin || client == CallerPolicy.ownPrograms }
+
   /// - Throws: `permissionDenied` where it asks for what no rule allows.
   func check(
     _ method: String, provider: ProviderName? = nil, kind: String? = nil, operation: String? = nil

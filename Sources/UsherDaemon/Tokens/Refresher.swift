@@ -23,11 +23,14 @@ actor Refresher {
   private var unsaved: [AccountID: Unsaved] = [:]
   private var forcedAt: [AccountID: Timestamp] = [:]
 
-  /// What a refresh brought and the disk has not taken yet.
+  /// What a refresh brought and the disk has not taken yet. What is written of it is planned each time
+  /// anew: the account may have changed since.
   private struct Unsaved {
-    let update: AccountBook.Update
+    let key: TokenKey
+    let tokens: TokenSet
     /// The refresh token that was sent for it.
     let used: Sealed<Secret>
+    let at: Timestamp
   }
   private var refusals: [AccountID: Refusal] = [:]
 
@@ -147,11 +150,8 @@ actor Refresher {
     _ tokens: TokenSet, for refreshToken: Sealed<Secret>, _ record: AccountRecord, _ key: TokenKey
   ) async throws(UsherError) -> [UInt8] {
     let saved = try await book.turns.take(record.shelf) { () throws(UsherError) -> [UInt8]? in
-      let now = world.clock.now()
-      guard
-        let update = try book.update(record.id, key, granted: tokens, for: refreshToken, at: now)
-      else { return nil }
-      return try await save(Unsaved(update: update, used: refreshToken), key)
+      let brought = Unsaved(key: key, tokens: tokens, used: refreshToken, at: world.clock.now())
+      return try await save(brought, of: record.id, key)
     }
     if let saved { return saved }
     // Forgotten meanwhile: nobody will have these.
@@ -166,7 +166,7 @@ actor Refresher {
     guard waiting(record) != nil else { return nil }
     return try await book.turns.take(record.shelf) { () throws(UsherError) -> [UInt8]? in
       guard let record = book.record(record.id), let unsaved = waiting(record) else { return nil }
-      return try await save(unsaved, key)
+      return try await save(unsaved, of: record.id, key)
     }
   }
 
@@ -178,13 +178,18 @@ actor Refresher {
     return nil
   }
 
+  /// - Returns: Nil when the account was forgotten meanwhile, or signed in anew.
   private func save(
-    _ waiting: Unsaved, _ key: TokenKey
-  ) async throws(UsherError) -> [UInt8] {
-    let update = waiting.update
-    unsaved[update.record.id] = waiting
+    _ waiting: Unsaved, of account: AccountID, _ key: TokenKey
+  ) async throws(UsherError) -> [UInt8]? {
+    unsaved[account] = nil
+    guard
+      let update = try book.update(
+        account, waiting.key, granted: waiting.tokens, for: waiting.used, at: waiting.at)
+    else { return nil }
+    unsaved[account] = waiting
     try await store.commit(update.changes)
-    unsaved[update.record.id] = nil
+    unsaved[account] = nil
     FailPoint.reach("refresh.after-commit")
     book.install(update)
     events.publish(

@@ -36,6 +36,25 @@ struct Revoker: Sendable {
     return revoked
   }
 
+  /// Wipes the account if it is as it should be, and then revokes its tokens: of one that stays nothing
+  /// is revoked. When the daemon dies in between, the tokens live until they expire.
+  ///
+  /// - Returns: Whether it is gone.
+  func forget(
+    _ record: AccountRecord, if isMeant: (AccountRecord) -> Bool
+  ) async throws(UsherError) -> Bool {
+    let gone = try await book.turns.take(record.shelf) { () throws(UsherError) -> AccountRecord? in
+      guard let current = book.record(record.id) else { return record }
+      guard isMeant(current) else { return nil }
+      try await store.commit([.deleteAccount(current.id)])
+      book.remove(current)
+      return current
+    }
+    guard let gone else { return false }
+    _ = await takeBack(gone)
+    return true
+  }
+
   /// In a task of its own: a caller who leaves in the middle must not leave the tokens alive.
   private func takeBack(_ record: AccountRecord) async -> AccountForget.Revocation {
     await Task { await source.revoke(record) }.value

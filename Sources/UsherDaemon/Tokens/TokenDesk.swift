@@ -19,15 +19,16 @@ struct TokenDesk: Sendable {
   let refresher: Refresher
   let revoker: Revoker
 
-  func get(_ call: TokenGet, _ owner: Owner) throws(UsherError) -> Response {
+  func get(_ call: TokenGet, _ caller: Caller) throws(UsherError) -> Response {
     let seconds = call.minValidSeconds ?? Self.defaultValidity
     guard (0...Self.longestValidity).contains(seconds) else {
       throw UsherError(
         .invalidParams, "minValidSeconds must be from 0 to \(Self.longestValidity)",
         detail: .init(field: "minValidSeconds"))
     }
-    let record = try account(call.account, call.provider, of: owner)
+    let record = try account(call.account, call.provider, of: caller.owner)
     let key = try key(for: call, record)
+    if record.isGuarded { return try guarded(call, record, key, seconds, caller) }
     let isForced = call.forceRefresh ?? false
     if !isForced, let token = record.tokens[key],
       token.isValid(for: seconds, at: world.clock.now())
@@ -37,6 +38,43 @@ struct TokenDesk: Sendable {
     let refresher = refresher
     return .later { () async throws(UsherError) -> [UInt8] in
       try await refresher.token(record.id, key, validFor: seconds, isForced: isForced)
+    }
+  }
+
+  /// As ``get(_:_:)`` for an account whose tokens are not every client's: who may not have the token
+  /// learns so before the provider is asked for one, and again when it has come.
+  private func guarded(
+    _ call: TokenGet, _ record: AccountRecord, _ key: TokenKey, _ seconds: Int, _ caller: Caller
+  ) throws(UsherError) -> Response {
+    try check(record, key, caller)
+    let isForced = call.forceRefresh ?? false
+    if !isForced, let token = record.tokens[key],
+      token.isValid(for: seconds, at: world.clock.now())
+    {
+      return .now(token.reply)
+    }
+    return .later { [self] () async throws(UsherError) -> [UInt8] in
+      let reply = try await refresher.token(record.id, key, validFor: seconds, isForced: isForced)
+      try check(try book.account(record.id, of: caller.owner), key, caller)
+      return reply
+    }
+  }
+
+  /// - Throws: `permissionDenied` for the daemon's own tokens, `consentRequired` where the client was
+  ///   not granted all that the token gives access to, or is no longer.
+  private func check(
+    _ record: AccountRecord, _ key: TokenKey, _ caller: Caller
+  ) throws(UsherError) {
+    guard !record.details.tokensAreInternal else {
+      throw UsherError(.permissionDenied, "the tokens of this account are the daemon's own")
+    }
+    // What was granted may be more than what was asked for.
+    let scopes = [key.scope, record.tokens[key]?.set.scope].compactMap(\.self)
+    let now = world.clock.now()
+    guard scopes.allSatisfy({ record.opens(scope: $0, to: caller.client, at: now) }) else {
+      throw UsherError(
+        .consentRequired, "you were not granted all that this token gives access to",
+        detail: .init(next: world.signIn(at: record.provider, account: record.id)))
     }
   }
 
@@ -84,8 +122,8 @@ struct TokenDesk: Sendable {
         detail: .init(field: "audience"))
     }
     guard let scope = call.scope else { return record.mainKey }
-    if let type = world.config.provider(record.provider)?.settings.type,
-      !ProviderRegistry.hasScopes(type)
+    if let variety = world.config.provider(record.provider)?.settings.variety,
+      !ProviderRegistry.hasScopes(variety)
     {
       throw UsherError(
         .invalidParams, "tokens of provider \(record.provider) have no scope",

@@ -1,0 +1,98 @@
+import UsherCore
+import UsherFlows
+import UsherStore
+
+/// What the person of one account agreed that clients be told: client by client and grant by grant,
+/// until it expires or is taken back.
+struct AccountConsents: Sendable, Equatable {
+  struct Key: Hashable, Sendable {
+    /// As ``Caller/client``.
+    var client: String
+    /// The provider's word: `read.firstname`.
+    var grant: String
+  }
+
+  struct Consent: Sendable, Equatable {
+    /// The member of the profile that it opens; nil where it opens none.
+    var member: String?
+    var grantedAt: Timestamp
+    var expiresAt: Timestamp
+    /// The user who was there when it was granted.
+    var grantedBy: UInt32
+
+    func holds(at now: Timestamp) -> Bool { expiresAt > now }
+  }
+
+  private(set) var entries: [Key: Consent] = [:]
+
+  /// What a client was granted and still is.
+  func grants(of client: String, at now: Timestamp) -> Set<String> {
+    Set(holding(at: now).filter { $0.key.client == client }.map(\.key.grant))
+  }
+
+  /// The members of the profile that are open to a client; to any of them where none is named.
+  func members(openTo client: String? = nil, at now: Timestamp) -> Set<String> {
+    let open = holding(at: now).filter { client == nil || $0.key.client == client }
+    return Set(open.compactMap(\.value.member))
+  }
+
+  func concernOthers(than client: String, at now: Timestamp) -> Bool {
+    holding(at: now).contains { $0.key.client != client }
+  }
+
+  func hasExpired(at now: Timestamp) -> Bool { entries.contains { !$0.value.holds(at: now) } }
+
+  /// Remembers what a client was granted; one that is there already is renewed.
+  ///
+  /// - Returns: What is to be written.
+  mutating func remember(
+    _ grants: [ConsentGrant], of client: String, grantedBy uid: UInt32, at now: Timestamp
+  ) -> [Key] {
+    grants.map { grant in
+      let key = Key(client: client, grant: grant.grant)
+      entries[key] = Consent(
+        member: grant.member, grantedAt: now, expiresAt: grant.expiresAt, grantedBy: uid)
+      return key
+    }
+  }
+
+  /// - Returns: What is gone.
+  mutating func remove(where isMeant: (Key, Consent) -> Bool) -> [Key] {
+    let gone = entries.filter { isMeant($0.key, $0.value) }.map(\.key)
+    for key in gone { entries[key] = nil }
+    return gone
+  }
+
+  private func holding(at now: Timestamp) -> [Key: Consent] {
+    entries.filter { $0.value.holds(at: now) }
+  }
+}
+
+// Rows.
+extension AccountConsents {
+  /// The sealed part of a consent's row.
+  private struct Stored: Codable {
+    var member: String?
+    var grantedAt: Timestamp
+    var grantedBy: UInt32
+  }
+
+  init(_ rows: [ConsentRow]) throws(UsherError) {
+    for row in rows {
+      let stored = try row.payload.decoded(as: Stored.self)
+      entries[Key(client: row.client, grant: row.grant)] = Consent(
+        member: stored.member, grantedAt: stored.grantedAt, expiresAt: row.expiresAt,
+        grantedBy: stored.grantedBy)
+    }
+  }
+
+  /// Nil where there is no such consent.
+  func row(_ key: Key, of account: AccountID) throws(UsherError) -> ConsentRow? {
+    guard let consent = entries[key] else { return nil }
+    return ConsentRow(
+      account: account, client: key.client, grant: key.grant, expiresAt: consent.expiresAt,
+      payload: try SealedPayload(
+        encoding: Stored(
+          member: consent.member, grantedAt: consent.grantedAt, grantedBy: consent.grantedBy)))
+  }
+}

@@ -1,0 +1,56 @@
+import JSONRPC
+import UsherCore
+import UsherStore
+
+// Who may be told what of an account.
+extension AccountRecord {
+  /// The profile as a client may see it just now: whole where it is not by consent, else the members
+  /// that its consents open. Nil where there is nothing of it to see.
+  func profile(for client: String, at now: Timestamp) -> [String: JSONValue]? {
+    guard details.isByConsent else { return details.profile }
+    return details.profile?.only(consents.members(openTo: client, at: now))
+  }
+
+  /// Whether its tokens are not for every client of the owner.
+  var isGuarded: Bool { details.isByConsent || details.tokensAreInternal }
+
+  /// Whether a client was granted all that a token with this scope gives access to. What names no
+  /// scope may give access to anything.
+  func opens(scope: String, to client: String, at now: Timestamp) -> Bool {
+    let words = Set(scope.split(separator: " ").map(String.init))
+    return !words.isEmpty && words.isSubset(of: consents.grants(of: client, at: now))
+  }
+
+  /// Wipes what no consent opens any more.
+  mutating func minimise(at now: Timestamp) {
+    guard details.isByConsent else { return }
+    details.profile = details.profile?.only(consents.members(at: now))
+  }
+}
+
+extension [String: JSONValue] {
+  /// Nil where nothing is left.
+  fileprivate func only(_ members: Set<String>) -> [String: JSONValue]? {
+    let left = filter { members.contains($0.key) }
+    return left.isEmpty ? nil : left
+  }
+}
+
+extension AccountBook {
+  /// Plans taking consents back, with what they alone have opened.
+  ///
+  /// - Returns: Nil where none is meant, or the account was forgotten meanwhile.
+  func update(
+    _ id: AccountID, at now: Timestamp,
+    withdrawing isMeant: (AccountConsents.Key, AccountConsents.Consent) -> Bool
+  ) throws(UsherError) -> (update: Update, withdrawn: Int)? {
+    guard var record = record(id) else { return nil }
+    let profile = record.details.profile
+    let gone = record.consents.remove(where: isMeant)
+    guard !gone.isEmpty else { return nil }
+    record.minimise(at: now)
+    var changes = gone.map { Change.deleteConsent(id, client: $0.client, grant: $0.grant) }
+    if record.details.profile != profile { changes.append(.putAccount(try record.row())) }
+    return (Update(record: record, changes: changes, isNew: false), gone.count)
+  }
+}

@@ -1,0 +1,89 @@
+import UsherAPI
+import UsherCore
+import UsherStore
+
+/// `consent.list` and `consent.revoke`, and the end of what has expired.
+struct ConsentDesk: Sendable {
+  let store: Store
+  let book: AccountBook
+  let clock: any Clock
+
+  func list(_ call: ConsentList, _ caller: Caller) throws(UsherError) -> ConsentList.Reply {
+    let now = clock.now()
+    let records = try records(call.account, call.provider, caller.owner)
+    return .init(
+      consents: records.flatMap { record in
+        let seen = record.consents.entries.filter { key, consent in
+          consent.holds(at: now) && caller.maySpeak(for: key.client)
+        }
+        return seen.map { record.entry($0, $1) }
+          .sorted { ($0.client, $0.grant) < ($1.client, $1.grant) }
+      })
+  }
+
+  func revoke(
+    _ call: ConsentRevoke, _ caller: Caller
+  ) async throws(UsherError) -> ConsentRevoke.Reply {
+    guard call.account != nil || call.provider != nil else {
+      throw UsherError(
+        .invalidParams, "account or provider must be given", detail: .init(field: "account"))
+    }
+    var revoked = 0
+    for record in try records(call.account, call.provider, caller.owner) {
+      revoked += try await withdraw(from: record) { key, consent in
+        consent.holds(at: clock.now()) && caller.maySpeak(for: key.client)
+          && call.client.map { $0 == key.client } ?? true
+          && call.grant.map { $0 == key.grant } ?? true
+      }
+    }
+    return .init(revoked: revoked)
+  }
+
+  /// Once a minute: what has expired goes, and what it alone has opened.
+  func sweep() async throws(UsherError) {
+    for record in book.all where record.consents.hasExpired(at: clock.now()) {
+      try await withdraw(from: record) { !$1.holds(at: clock.now()) }
+    }
+  }
+
+  /// - Returns: How many it were.
+  @discardableResult
+  func withdraw(
+    from record: AccountRecord,
+    where isMeant: (AccountConsents.Key, AccountConsents.Consent) -> Bool
+  ) async throws(UsherError) -> Int {
+    try await book.turns.take(record.shelf) { () throws(UsherError) in
+      guard
+        let plan = try book.update(record.id, at: clock.now(), withdrawing: isMeant)
+      else { return 0 }
+      try await store.commit(plan.update.changes)
+      book.install(plan.update)
+      return plan.withdrawn
+    }
+  }
+
+  private func records(
+    _ account: AccountID?, _ provider: ProviderName?, _ owner: Owner
+  ) throws(UsherError) -> [AccountRecord] {
+    guard let account else { return book.accounts(of: owner, at: provider) }
+    let record = try book.account(account, of: owner)
+    return provider == nil || provider == record.provider ? [record] : []
+  }
+}
+
+extension Caller {
+  /// Whether it may see and take back what a client of its owner was granted.
+  fileprivate func maySpeak(for client: String) -> Bool {
+    speaksForAllClients || client == self.client
+  }
+}
+
+extension AccountRecord {
+  fileprivate func entry(
+    _ key: AccountConsents.Key, _ consent: AccountConsents.Consent
+  ) -> ConsentList.Entry {
+    .init(
+      account: id, provider: provider, client: key.client, grant: key.grant,
+      grantedAt: consent.grantedAt, expiresAt: consent.expiresAt, grantedBy: consent.grantedBy)
+  }
+}

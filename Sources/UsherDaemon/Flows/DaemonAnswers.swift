@@ -1,0 +1,29 @@
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+/// Answers what flows ask of the daemon itself.
+struct DaemonAnswers: Sendable {
+  let accounts: AccountBook
+  let clock: any Clock
+
+  /// Begins to answer and returns; `report` gets what there is to tell.
+  func answer(
+    _ question: DaemonQuestion, _ session: FlowSession,
+    report: @escaping @Sendable (EngineEvent) -> Void
+  ) {
+    switch question {
+    case .localAuth: break
+    case .consents(let account): report(.told(.consents(consents(session, account))))
+    }
+  }
+
+  /// What the flow's client was granted of an account; nothing of one that is not its owner's.
+  private func consents(_ session: FlowSession, _ account: AccountID) -> Set<String> {
+    guard let record = try? accounts.account(account, of: session.owner),
+      record.provider == session.provider
+    else { return [] }
+    return record.consents.grants(
+      of: session.client ?? CallerPolicy.ownPrograms, at: clock.now())
+  }
+}

@@ -1,0 +1,22 @@
+import NIOPosix
+import UsherConfig
+import UsherStore
+import UsherSystem
+
+/// Which of an owner's programs begins a flow.
+struct FlowClient: Sendable, Equatable {
+  /// As ``Caller/client``: a flow's step is shown to this one, and answered by it.
+  var name: String
+  /// For people: the rule's name, or the user's where no rule matches, or `uid 1000`.
+  var title: String
+}
+
+extension Caller {
+  /// Looks the user up where no rule names the client, on a thread that may wait.
+  func flowClient() async -> FlowClient {
+    guard client == CallerPolicy.ownPrograms else { return FlowClient(name: client, title: client) }
+    let uid = owner.uid
+    let name = try? await NIOThreadPool.singleton.runIfActive { SystemUsers.userName(of: uid) }
+    return FlowClient(name: client, title: name.flatMap(\.self) ?? "uid \(uid)")
+  }
+}
