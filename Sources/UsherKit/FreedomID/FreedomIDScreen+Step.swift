@@ -1,0 +1,86 @@
+import UsherAPI
+import UsherCore
+
+extension FreedomIDScreen {
+  /// Nil for a step that the SDK has no screen for.
+  init?(_ step: Step) {
+    switch step {
+    case .wait(let step): self = .waiting(Waiting(reason: step.for))
+    case .choose(let step):
+      guard let screen = Self.screen(step) else { return nil }
+      self = screen
+    case .fillForm(let step): self = .form(Form(fields: step.fields.map { Field($0) }))
+    case .enterPassword: self = .password(Password())
+    case .enterCode(let step): self = .code(Code(step))
+    case .localAuth(let step): self = Self.screen(step)
+    case .consent(let step):
+      guard let permissions = Permissions(step) else { return nil }
+      self = .permissions(permissions)
+    case .openURL, .displayCode, .exchangeCredential: return nil
+    }
+  }
+
+  private static func screen(_ step: Step.Choose) -> FreedomIDScreen? {
+    let choices = step.options.map { Choice(id: $0.id, label: $0.label) }
+    switch step.what {
+    case .loginMethod: return .loginMethod(LoginMethod(methods: choices))
+    case .account:
+      return .home(
+        Home(
+          accounts: choices.filter { $0.id != Home.another },
+          allowsAnother: choices.contains { $0.id == Home.another }))
+    case .verification: return nil
+    }
+  }
+
+  private static func screen(_ step: Step.LocalAuth) -> FreedomIDScreen {
+    guard step.scanning || step.methods.contains(.biometric) else {
+      return .passcode(Passcode(reason: step.reason))
+    }
+    return .fingerprint(
+      Fingerprint(
+        reason: step.reason, isScanning: step.scanning,
+        takesPasscode: step.methods.contains(.passcode)))
+  }
+}
+
+extension FreedomIDScreen.Field {
+  init(_ field: UsherAPI.Field) {
+    name = field.name
+    kind =
+      switch field.type {
+      case .text: .text
+      case .email: .email
+      case .phone: .phone
+      case .password: .password
+      case .date: .date
+      }
+    isRequired = field.required
+    maxLength = field.maxLength
+  }
+}
+
+extension FreedomIDScreen.Code {
+  init(_ step: Step.EnterCode) {
+    isSecondFactor = step.purpose == .twoFactor
+    channel = step.channel
+    maskedTarget = step.maskedTarget
+    digits = step.digits
+    expiresAt = step.expiresAt.date
+    resendAt = step.resendAt.date
+    attemptsLeft = step.attemptsLeft
+  }
+}
+
+extension FreedomIDScreen.Permissions {
+  /// Nil where a grant is none of the SDK's: it could not be shown, so it must not be granted.
+  init?(_ step: Step.Consent) {
+    client = step.client
+    var permissions: [FreedomIDScreen.Permission] = []
+    for grant in step.grants {
+      guard let word = DataGrants(rawValue: grant.id) else { return nil }
+      permissions.append(.init(grant: word, label: grant.label, isRemembered: grant.remembered))
+    }
+    self.permissions = permissions
+  }
+}
