@@ -16,6 +16,10 @@ package struct OIDCSettings: SettingsSection {
   package var extraAuthorize: [String: String] = [:]
   /// Seconds by which the provider's clock may differ from this machine's.
   package var clockSkewSeconds = 60
+  /// How a token endpoint is written to: no setting, but what a type of provider is known for.
+  package var tokenRequest = OIDCTokenRequest.form
+  /// Whether a code is bound to its flow by PKCE: likewise.
+  package var pkce = true
 
   package init(issuer: ProviderURL, clientID: String) {
     self.issuer = issuer
@@ -47,7 +51,7 @@ package struct OIDCSettings: SettingsSection {
   }
 
   /// RFC 6749 §3.3; OIDC Core §3.1.2.1.
-  private static func complaint(scopes: [String]) -> String? {
+  static func complaint(scopes: [String]) -> String? {
     let isToken: (String) -> Bool = { scope in
       scope.consists(upTo: 256) { $0.isVisible && !$0.isOne(of: "\"\\") }
     }
@@ -74,6 +78,13 @@ package struct OIDCSettings: SettingsSection {
     }
     return areFit ? nil : "names must be printable ASCII, values without control characters"
   }
+}
+
+/// How a token endpoint is written to.
+package enum OIDCTokenRequest: Sendable, Equatable {
+  /// RFC 6749 §4.1.3.
+  case form
+  case json
 }
 
 /// How the client proves itself at the token endpoint (RFC 6749 §2.3.1).

@@ -23,14 +23,20 @@ package struct ProviderConfig: SettingsSection {
     ProviderConfig(name: ProviderName(""), settings: .blank(.oidc))
   }
 
+  /// The daemon's own provider: always there, and in no file.
+  package static let local = ProviderConfig(name: ProviderName(reservedName), settings: .local)
+
   package mutating func bind(_ table: SettingsTable) {
     table.required(&name, "name") { name in
-      if name.rawValue == Self.reservedName { return "is the daemon's own; choose another name" }
+      if name.rawValue == Self.reservedName && !table.isStored {
+        return "is the daemon's own; choose another name"
+      }
       return name.rawValue.isConfigName
         ? nil : "must be up to 64 of a-z 0-9 . _ - and begin with a letter or digit"
     }
     var type: ProviderType? = settings.type
     table.required(&type, "type")
+    if type == .local && !table.isStored { table.complain("type", "is the daemon's own") }
     http.bind(table)
     guard let type else { return table.ignoreOtherKeys() }
     if type != settings.type { settings = .blank(type) }
@@ -45,6 +51,9 @@ package enum ProviderSettings: Equatable, Sendable {
   case paysafe(PaysafeSettings)
   case truecaller(TruecallerSettings)
   case gopay(GoPaySettings)
+  case freedomid(FreedomIDSettings)
+  /// The daemon's own, which has none.
+  case local
 
   package var type: ProviderType {
     switch self {
@@ -52,6 +61,8 @@ package enum ProviderSettings: Equatable, Sendable {
     case .paysafe: .paysafe
     case .truecaller: .truecaller
     case .gopay: .gopay
+    case .freedomid: .freedomid
+    case .local: .local
     }
   }
 
@@ -61,6 +72,8 @@ package enum ProviderSettings: Equatable, Sendable {
     case .paysafe: .paysafe(.blank)
     case .truecaller: .truecaller(.blank)
     case .gopay: .gopay(.blank)
+    case .freedomid: .freedomid(.blank)
+    case .local: .local
     }
   }
 
@@ -78,8 +91,43 @@ package enum ProviderSettings: Equatable, Sendable {
     case .gopay(var settings):
       settings.bind(table)
       self = .gopay(settings)
+    case .freedomid(var settings):
+      settings.bind(table)
+      self = .freedomid(settings)
+    case .local: break
     }
   }
+}
+
+extension ProviderSettings {
+  /// What decides which flows there are: the type, and the mode where a type has several.
+  package var variety: ProviderVariety {
+    switch self {
+    case .oidc: .oidc
+    case .paysafe: .paysafe
+    case .truecaller: .truecaller
+    case .gopay: .gopay
+    case .freedomid(let settings):
+      switch settings.mode {
+      case .device: .freedomidDevice
+      case .oauth2: .freedomidOAuth2
+      case .oidc: .freedomidOIDC
+      }
+    case .local: .local
+    }
+  }
+}
+
+/// A type of provider in one of its modes. It is stored with every flow.
+package enum ProviderVariety: String, Codable, CaseIterable, Equatable, Sendable {
+  case oidc
+  case paysafe
+  case truecaller
+  case gopay
+  case freedomidDevice = "freedomid/device"
+  case freedomidOAuth2 = "freedomid/oauth2"
+  case freedomidOIDC = "freedomid/oidc"
+  case local
 }
 
 /// What may stand in `type`.
@@ -88,9 +136,15 @@ package enum ProviderType: String, TextSetting, Codable, CaseIterable, Equatable
   case paysafe
   case truecaller
   case gopay
+  case freedomid
+  /// The daemon's own provider; no file can have one of this type.
+  case local
+
+  /// Those that a file can have.
+  package static let configurable = allCases.filter { $0 != .local }
 
   /// Types that are known by name, for a better answer than "unknown".
-  private static let notYet = ["freedomid", "bsa"]
+  private static let notYet = ["bsa"]
 
   package init(setting text: String) throws(Refusal) {
     if let type = ProviderType(rawValue: text) {
@@ -100,7 +154,7 @@ package enum ProviderType: String, TextSetting, Codable, CaseIterable, Equatable
     if Self.notYet.contains(text) {
       throw Refusal("type \(text) is not supported by this version")
     }
-    let words = Self.allCases.map(\.rawValue)
+    let words = Self.configurable.map(\.rawValue)
     let hint = text.nearest(of: words).map { "; did you mean \($0)?" } ?? ""
     throw Refusal("unknown type; known: \(words.joined(separator: ", "))\(hint)")
   }

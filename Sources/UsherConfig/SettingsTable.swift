@@ -141,6 +141,12 @@ package final class SettingsTable {
     return reading.isWhole
   }
 
+  /// Whether this is what ``SettingsSection/encode(to:)`` wrote, and no file.
+  package var isStored: Bool {
+    guard case .reading(_, let reading) = work else { return false }
+    return reading.ignoresUnknownKeys
+  }
+
   /// Leaves the keys nobody asked for alone: what they mean could not be told.
   package func ignoreOtherKeys() { isOpen = true }
 

@@ -21,7 +21,7 @@ struct World: Sendable {
 extension World {
   /// The flow that brings an account of a provider, or brings it back.
   func signIn(at provider: ProviderName, account: AccountID? = nil) -> UsherError.NextFlow? {
-    config.provider(provider).flatMap { ProviderRegistry.signIn(of: $0.settings.type) }.map {
+    config.provider(provider).flatMap { ProviderRegistry.signIn(of: $0.settings.variety) }.map {
       flow in
       .init(
         provider: provider, kind: flow.kind, account: flow.namesAccount ? account : nil)

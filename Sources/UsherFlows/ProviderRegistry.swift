@@ -4,12 +4,16 @@ package import UsherConfig
 
 /// All flows there are: one more is one new file, and one line here.
 package enum ProviderRegistry {
-  package static func flows(of type: ProviderType) -> [any FlowMachine.Type] {
-    switch type {
+  package static func flows(of variety: ProviderVariety) -> [any FlowMachine.Type] {
+    switch variety {
     case .oidc: [OIDCAuthorize.self, OIDCDevice.self]
     case .paysafe: [PaysafeAuthorize.self, PaysafeOperation.self, PaysafeSCA.self]
     case .truecaller: [VerifyPhone.self]
     case .gopay: [VerifyIdentity.self]
+    case .freedomidDevice: [FreedomDeviceAuthorize.self]
+    case .freedomidOAuth2: []
+    case .freedomidOIDC: [OIDCAuthorize.self]
+    case .local: [LocalAuthenticate.self]
     }
   }
 
@@ -24,6 +28,13 @@ package enum ProviderRegistry {
     case .paysafe(let settings): .known(PaysafeTokens(settings, attributes))
     case .truecaller: .known(TruecallerTokens())
     case .gopay(let settings): .known(GoPayTokens(settings, attributes))
+    case .freedomid(let settings):
+      switch settings.mode {
+      case .device, .oauth2: .known(FreedomIDTokens(mode: settings.mode))
+      case .oidc: .discovered { OIDCTokens(provider: provider, metadata: $0) }
+      }
+    // It brings no account.
+    case .local: .known(TruecallerTokens())
     }
   }
 
@@ -34,6 +45,7 @@ package enum ProviderRegistry {
     case .paysafe(let settings): .paysafe(provider, settings)
     case .truecaller: .truecaller
     case .gopay(let settings): .gopay(settings)
+    case .freedomid, .local: nil
     }
   }
 
@@ -44,7 +56,7 @@ package enum ProviderRegistry {
     of provider: ProviderConfig, attributes: [String: JSONValue]
   ) -> (any AccountFollowUp)? {
     switch provider.settings {
-    case .oidc, .paysafe, .truecaller: nil
+    case .oidc, .paysafe, .truecaller, .freedomid, .local: nil
     case .gopay(let settings): IdentityVerdict(settings, attributes)
     }
   }
@@ -52,7 +64,7 @@ package enum ProviderRegistry {
   /// How the provider calls back; nil where it does not, or is not listened to.
   package static func callback(of provider: ProviderConfig) -> (any CallbackDialect)? {
     switch provider.settings {
-    case .oidc, .paysafe, .truecaller: nil
+    case .oidc, .paysafe, .truecaller, .freedomid, .local: nil
     case .gopay(let settings): GoPayCallback(settings)
     }
   }
@@ -60,8 +72,8 @@ package enum ProviderRegistry {
   /// What brings an account of this type of provider, or brings it back.
   ///
   /// - Returns: The flow's kind, and whether its params may name the account.
-  package static func signIn(of type: ProviderType) -> (kind: String, namesAccount: Bool)? {
-    flows(of: type).first.map { ($0.kind, namesAccount($0)) }
+  package static func signIn(of variety: ProviderVariety) -> (kind: String, namesAccount: Bool)? {
+    flows(of: variety).first.map { ($0.kind, namesAccount($0)) }
   }
 
   private static func namesAccount<Machine: FlowMachine>(_ type: Machine.Type) -> Bool {
@@ -72,15 +84,16 @@ package enum ProviderRegistry {
   }
 
   /// Whether the access tokens of this type of provider have a scope that a part of can be asked for.
-  package static func hasScopes(_ type: ProviderType) -> Bool {
-    switch type {
-    case .oidc, .paysafe: true
-    case .truecaller, .gopay: false
+  package static func hasScopes(_ variety: ProviderVariety) -> Bool {
+    switch variety {
+    case .oidc, .paysafe, .freedomidOIDC: true
+    // The grants of one consent are all that its token has.
+    case .truecaller, .gopay, .freedomidDevice, .freedomidOAuth2, .local: false
     }
   }
 
   /// Nil where providers of this type have no such flow.
-  package static func flow(_ kind: String, of type: ProviderType) -> (any FlowMachine.Type)? {
-    flows(of: type).first { $0.kind == kind }
+  package static func flow(_ kind: String, of variety: ProviderVariety) -> (any FlowMachine.Type)? {
+    flows(of: variety).first { $0.kind == kind }
   }
 }

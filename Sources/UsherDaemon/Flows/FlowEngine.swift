@@ -69,7 +69,7 @@ final class FlowEngine: Sendable {
     _ call: FlowStart, _ owner: Owner, _ client: FlowClient
   ) async throws(UsherError) -> FlowSession {
     let provider = try providers.named(call.provider)
-    guard let type = ProviderRegistry.flow(call.kind, of: provider.settings.type) else {
+    guard let type = ProviderRegistry.flow(call.kind, of: provider.settings.variety) else {
       throw UsherError(
         .invalidParams, "provider \(call.provider) has no flow of kind \(call.kind)",
         detail: .init(field: "kind"))

@@ -101,7 +101,7 @@ struct MachineBox<Machine: FlowMachine>: AnyMachine {
     let isOver = ending.status.isFinished
     return try SealedPayload(
       encoding: StoredFlow(
-        type: provider.settings.type, client: client, machine: isOver ? nil : machine,
+        type: provider.settings.variety, client: client, machine: isOver ? nil : machine,
         state: view.state, ending: ending))
   }
 

@@ -16,8 +16,8 @@ struct FlowEnding: Codable, Sendable, Equatable {
 
 /// The sealed part of a flow's row.
 struct StoredFlow<Machine: Codable>: Codable {
-  /// The provider's type, which with the row's kind names the machine.
-  var type: ProviderType
+  /// The variety of the provider, which with the row's kind names the machine.
+  var type: ProviderVariety
   /// Who started it; absent from flows of before this was kept.
   var client: String?
   /// Nil once the flow has ended: verifier, tokens and all are wiped with it.
@@ -28,7 +28,7 @@ struct StoredFlow<Machine: Codable>: Codable {
 
 /// What can be read of a stored flow before its machine's type is known.
 private struct StoredHead: Codable {
-  var type: ProviderType
+  var type: ProviderVariety
   var client: String?
   var state: String
   var ending: FlowEnding

@@ -85,7 +85,7 @@ struct Capture: Codable, Sendable, Equatable {
 
 extension Moment {
   /// Version 4 (RFC 9562 §5.4).
-  fileprivate mutating func uuid() -> String {
+  mutating func uuid() -> String {
     var bytes = random(16)
     bytes[6] = bytes[6] & 0x0F | 0x40
     bytes[8] = bytes[8] & 0x3F | 0x80

@@ -32,6 +32,11 @@ extension ProviderConfig {
     // Nor does this one; what it signs with stands under names of their own.
     case .gopay(let settings):
       OAuthClient(id: settings.clientID, credential: nil, auth: .none)
+    case .freedomid(let settings):
+      OAuthClient(
+        id: settings.clientID ?? "", credential: settings.credentialName,
+        auth: settings.mode == .device ? .none : .basic)
+    case .local: OAuthClient(id: "", credential: nil, auth: .none)
     }
   }
 
@@ -41,7 +46,7 @@ extension ProviderConfig {
   /// The names of all credentials that its calls may need.
   package var credentialNames: [String] {
     switch settings {
-    case .oidc, .paysafe, .truecaller: [credentialName].compactMap(\.self)
+    case .oidc, .paysafe, .truecaller, .freedomid, .local: [credentialName].compactMap(\.self)
     case .gopay(let settings): settings.credentialNames
     }
   }
@@ -49,7 +54,7 @@ extension ProviderConfig {
   /// and has nothing of it.
   package func flaw(of credential: Secret, named name: String) -> String? {
     switch settings {
-    case .oidc, .paysafe, .truecaller: nil
+    case .oidc, .paysafe, .truecaller, .freedomid, .local: nil
     case .gopay(let settings):
       name == settings.privateKeyCredential && (try? SNAPPrivateKey(credential)) == nil
         ? UnusableKey.sentence : nil

@@ -34,9 +34,11 @@ struct OIDCAttempt: Codable, Sendable, Equatable {
       ("response_type", "code"), ("client_id", settings.clientID), ("redirect_uri", redirectURI),
       ("scope", scope), ("state", state.unsealed().revealed()),
       ("nonce", nonce.unsealed().revealed()),
-      ("code_challenge", PKCE.challenge(of: verifier.unsealed())),
-      ("code_challenge_method", "S256"),
     ]
+    if settings.pkce {
+      fields.append(("code_challenge", PKCE.challenge(of: verifier.unsealed())))
+      fields.append(("code_challenge_method", "S256"))
+    }
     if let audience = settings.audience { fields.append(("audience", audience)) }
     let more = settings.extraAuthorize.merging(hints) { _, hint in hint }
     // No parameter twice (RFC 6749 §3.1).

@@ -79,7 +79,8 @@ extension ProviderConfig {
   package var oidc: OIDCSettings {
     switch settings {
     case .oidc(let settings): return settings
-    case .paysafe, .truecaller, .gopay:
+    case .freedomid(let settings) where settings.mode == .oidc: return settings.oidc
+    case .freedomid, .paysafe, .truecaller, .gopay, .local:
       fatalError("provider \(name) is of type \(settings.type) and not asked so")
     }
   }

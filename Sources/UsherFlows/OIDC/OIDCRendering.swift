@@ -1,3 +1,4 @@
+import JSONRPC
 import UsherConfig
 package import UsherCore
 
@@ -18,7 +19,7 @@ extension OIDCCall {
   }
 
   private func renderForm(_ context: RenderContext) throws(UsherError) -> HTTPRequest {
-    let fields: [(name: String, value: String)]
+    var fields: [(name: String, value: String)]
     let endpoint: String
     let metadata: OIDCMetadata
     switch self {
@@ -27,8 +28,11 @@ extension OIDCCall {
       endpoint = try metadata.tokenEndpoint.orMissing("token")
       fields = [
         ("grant_type", "authorization_code"), ("code", exchange.code.revealed()),
-        ("redirect_uri", exchange.redirectURI), ("code_verifier", exchange.verifier.revealed()),
+        ("redirect_uri", exchange.redirectURI),
       ]
+      if context.provider.oidc.pkce {
+        fields.append(("code_verifier", exchange.verifier.revealed()))
+      }
     case .refresh(let token, let scope, let provider):
       metadata = provider
       endpoint = try metadata.tokenEndpoint.orMissing("token")
@@ -51,7 +55,16 @@ extension OIDCCall {
       throw UsherError(.internalError, "this call has no form")
     }
     let client = try ClientAuthentication(context, accepted: metadata.clientAuthMethods)
-    return .form(endpoint, fields + client.fields, headers: client.headers)
+    switch context.provider.oidc.tokenRequest {
+    case .form: return .form(endpoint, fields + client.fields, headers: client.headers)
+    case .json:
+      let members = Dictionary(fields + client.fields) { first, _ in first }
+      return .json(
+        .post, endpoint, members.mapValues { .string($0) }, client.headers,
+        hiding: fields.filter { ["code", "refresh_token"].contains($0.name) }.map {
+          Secret($0.value)
+        })
+    }
   }
 
   private static func render(

@@ -134,7 +134,7 @@ extension ProviderConfig {
   package var paysafe: PaysafeSettings {
     switch settings {
     case .paysafe(let settings): return settings
-    case .oidc, .truecaller, .gopay:
+    case .oidc, .truecaller, .gopay, .freedomid, .local:
       fatalError("provider \(name) is of type \(settings.type) and not asked so")
     }
   }

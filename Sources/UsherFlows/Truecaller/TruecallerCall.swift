@@ -36,7 +36,7 @@ extension ProviderConfig {
   package var truecaller: TruecallerSettings {
     switch settings {
     case .truecaller(let settings): return settings
-    case .oidc, .paysafe, .gopay:
+    case .oidc, .paysafe, .gopay, .freedomid, .local:
       fatalError("provider \(name) is of type \(settings.type) and not asked so")
     }
   }

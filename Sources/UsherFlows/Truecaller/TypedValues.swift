@@ -63,7 +63,7 @@ extension Unicode.Scalar {
 
 extension String {
   /// All digits of a text, in ASCII.
-  fileprivate var decimals: String {
+  var decimals: String {
     unicodeScalars.compactMap { $0.decimal.map { String($0) } }.joined()
   }
 

@@ -1,0 +1,160 @@
+/// The settings of a provider of type `freedomid`: Freedom ID.
+package struct FreedomIDSettings: SettingsSection {
+  /// Which of the vendor's three doors is used.
+  package var mode: FreedomIDMode
+  package var baseURL = ProviderURL(host: "passport.freedompay.kz")
+  /// Days in which what a client was granted is not asked again.
+  package var consentDays = 365
+  /// The name of the SDK's API key in the credential store, for mode `device`.
+  package var apiKeyCredential: String?
+  /// For the modes `oauth2` and `oidc`.
+  package var clientID: String?
+  /// The name of the client secret, likewise.
+  package var clientCredential: String?
+  package var redirect = Redirect.loopback
+  /// Where users are created and updated.
+  package var apiBaseURL = ProviderURL(host: "api.freedompay.kz")
+  /// Seconds between two questions about a profile that was asked for.
+  package var pollSeconds = 5
+  /// Where the partner's `revoke_uri` is taken; absent: it is not.
+  package var callbackListen: LoopbackAddress?
+  /// What is asked for in mode `oidc`.
+  package var scopes = ["openid"]
+  /// Whether PKCE is sent in mode `oidc`, which the vendor does not document.
+  package var pkce = false
+  package var paths = FreedomIDPaths()
+  /// For mode `oidc`: what is not to be taken from discovery.
+  package var endpoints = OIDCEndpoints()
+
+  package init(mode: FreedomIDMode) { self.mode = mode }
+
+  package static var blank: FreedomIDSettings { FreedomIDSettings(mode: .device) }
+
+  package mutating func bind(_ table: SettingsTable) {
+    table.required(&mode, "mode")
+    table.setting(&baseURL, "base_url", complaint: Self.base)
+    table.setting(&consentDays, "consent_days", 1...3650)
+    table.setting(&apiKeyCredential, "api_key_credential", complaint: Self.credential)
+    table.setting(&clientID, "client_id") { text in
+      text.consists(upTo: 256, of: \.isVisible) ? nil : "must be printable ASCII without spaces"
+    }
+    table.setting(&clientCredential, "client_credential", complaint: Self.credential)
+    table.setting(&redirect, "redirect")
+    table.setting(&apiBaseURL, "api_base_url", complaint: Self.base)
+    table.setting(&pollSeconds, "poll_seconds", 1...60)
+    table.setting(&callbackListen, "callback_listen")
+    table.setting(&scopes, "scopes", complaint: OIDCSettings.complaint(scopes:))
+    table.setting(&pkce, "pkce")
+    table.table(&paths, "paths")
+    table.table(&endpoints, "endpoints")
+    for (key, isThere) in needs where !isThere {
+      table.complain("mode", "\"\(mode.rawValue)\" needs \(key)")
+    }
+  }
+
+  /// What the mode cannot do without.
+  private var needs: [(key: String, isThere: Bool)] {
+    switch mode {
+    case .device: [("api_key_credential", apiKeyCredential != nil)]
+    case .oauth2, .oidc:
+      [("client_id", clientID != nil), ("client_credential", clientCredential != nil)]
+    }
+  }
+
+  private static func base(_ url: ProviderURL) -> String? {
+    url.hasQuery || url.text.hasSuffix("/") ? "must have no query and no slash at its end" : nil
+  }
+
+  private static func credential(_ name: String) -> String? {
+    name.isCredentialName ? nil : "must be a credential's name: up to 128 of A-Z a-z 0-9 . _ -"
+  }
+
+  /// The name of what its calls are made with.
+  package var credentialName: String? {
+    switch mode {
+    case .device: apiKeyCredential
+    case .oauth2, .oidc: clientCredential
+    }
+  }
+
+  /// Mode `oidc` as a provider of OpenID Connect.
+  package var oidc: OIDCSettings {
+    var settings = OIDCSettings(issuer: baseURL, clientID: clientID ?? "")
+    settings.clientCredential = clientCredential
+    settings.clientAuth = .basic
+    settings.scopes = scopes
+    settings.redirect = redirect
+    settings.endpoints = endpoints
+    settings.endpoints.authorization = endpoints.authorization ?? url(paths.openid)
+    settings.endpoints.token = endpoints.token ?? url(paths.openidToken)
+    settings.tokenRequest = .json
+    settings.pkce = pkce
+    return settings
+  }
+
+  private func url(_ path: ProviderPath) -> ProviderURL? {
+    try? ProviderURL(setting: path.url(under: baseURL))
+  }
+}
+
+/// Which of the vendor's three doors is used.
+package enum FreedomIDMode: String, TextSetting, Codable, CaseIterable, Equatable, Sendable {
+  /// The SDK's own: the person signs in step by step, without a browser.
+  case device
+  /// The partner API, by redirect.
+  case oauth2
+  /// OpenID Connect.
+  case oidc
+}
+
+/// `[provider.paths]`: under their base URLs, or whole URLs.
+package struct FreedomIDPaths: SettingsSection {
+  package var accounts = ProviderPath("/api/v1/device/accounts")
+  package var loginOTP = ProviderPath("/api/v1/device/login/otp")
+  package var loginOTPVerify = ProviderPath("/api/v1/device/login/otp/verify")
+  package var loginPassword = ProviderPath("/api/v1/device/login/password")
+  package var loginTwoFactor = ProviderPath("/api/v1/device/login/two-factor")
+  package var loginResend = ProviderPath("/api/v1/device/login/resend")
+  package var deviceToken = ProviderPath("/api/v1/device/token")
+  package var deviceConsent = ProviderPath("/api/v1/device/consent")
+  package var authorize = ProviderPath("/api/v1/oauth/authorize")
+  package var token = ProviderPath("/api/v1/oauth/token")
+  package var userInfo = ProviderPath("/api/v1/oauth/user")
+  package var profile = ProviderPath("/api/v1/oauth/get-profile")
+  package var profileStatus = ProviderPath("/api/v1/oauth/get-profile/status")
+  package var user = ProviderPath("/api/v1/oauth/user")
+  package var openid = ProviderPath("/openid")
+  package var openidToken = ProviderPath("/api/v1/oidc/token")
+  /// Where a `revoke_uri` is taken: a path of our own.
+  package var revoke = ProviderPath("/v1/freedomid/revoke")
+
+  package init() {}
+
+  package static var blank: FreedomIDPaths { FreedomIDPaths() }
+
+  package mutating func bind(_ table: SettingsTable) {
+    table.setting(&accounts, "accounts", complaint: Self.plain)
+    table.setting(&loginOTP, "login_otp", complaint: Self.plain)
+    table.setting(&loginOTPVerify, "login_otp_verify", complaint: Self.plain)
+    table.setting(&loginPassword, "login_password", complaint: Self.plain)
+    table.setting(&loginTwoFactor, "login_two_factor", complaint: Self.plain)
+    table.setting(&loginResend, "login_resend", complaint: Self.plain)
+    table.setting(&deviceToken, "device_token", complaint: Self.plain)
+    table.setting(&deviceConsent, "device_consent", complaint: Self.plain)
+    table.setting(&authorize, "authorize", complaint: Self.plain)
+    table.setting(&token, "token", complaint: Self.plain)
+    table.setting(&userInfo, "user_info", complaint: Self.plain)
+    table.setting(&profile, "profile", complaint: Self.plain)
+    table.setting(&profileStatus, "profile_status", complaint: Self.plain)
+    table.setting(&user, "user", complaint: Self.plain)
+    table.setting(&openid, "openid", complaint: Self.plain)
+    table.setting(&openidToken, "openid_token", complaint: Self.plain)
+    table.setting(&revoke, "revoke") { path in
+      path.text.hasPrefix("/") ? Self.plain(path) : "must be a path"
+    }
+  }
+
+  private static func plain(_ path: ProviderPath) -> String? {
+    path.text.contains { $0 == "{" || $0 == "}" } ? "must have no place in braces" : nil
+  }
+}

@@ -1,0 +1,151 @@
+import JSONRPC
+import UsherAPI
+import UsherConfig
+import UsherCore
+
+/// A consent that is handed in; the profile is its answer.
+struct FreedomCompletion: Codable, Sendable, Equatable {
+  let account: NamedAccount
+  let remembered: [DataGrant]
+  let new: [DataGrant]
+  /// A UUID: the same for each try.
+  let request: String
+  var retrying = Retrying()
+}
+
+extension FreedomDeviceAuthorize {
+  mutating func complete(
+    _ account: NamedAccount, _ remembered: [DataGrant], new: [DataGrant], _ moment: inout Moment
+  ) -> Answer<FreedomDeviceCall> {
+    problem = nil
+    return send(
+      FreedomCompletion(
+        account: account, remembered: remembered, new: new, request: moment.uuid()))
+  }
+
+  private mutating func send(_ completion: FreedomCompletion) -> Answer<FreedomDeviceCall> {
+    state = .completing(completion)
+    return .proceed([.call(call(completion))])
+  }
+
+  private func call(_ completion: FreedomCompletion) -> FreedomDeviceCall {
+    .consent(
+      completion.account.id, asked(completion), request: completion.request,
+      device: order.device)
+  }
+
+  private func asked(_ completion: FreedomCompletion) -> [DataGrant] {
+    order.grants.filter { completion.remembered.contains($0) || completion.new.contains($0) }
+  }
+
+  mutating func completing(
+    _ event: FlowEvent<FreedomDeviceCall>, _ completion: FreedomCompletion, _ now: Timestamp
+  ) -> Answer<FreedomDeviceCall> {
+    switch event {
+    case .called(call(completion), let outcome) where !completion.retrying.isPaused:
+      return completed(outcome, completion, now)
+    case .woken where completion.retrying.isPaused, .resumed:
+      var completion = completion
+      completion.retrying.goOn()
+      return send(completion)
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
+      .calledBack, .told, .woken:
+      return .ignore
+    }
+  }
+
+  private mutating func completed(
+    _ outcome: CallOutcome, _ completion: FreedomCompletion, _ now: Timestamp
+  ) -> Answer<FreedomDeviceCall> {
+    switch FreedomIDReply(outcome) {
+    case .said(let members): return finish(members, completion, now)
+    case .refused(let refusal) where refusal.refusesToken:
+      return signInAgain(completion, refusal)
+    case .refused(let refusal): return .fail(.refused(refusal, provider.name))
+    case .noToken: return signInAgain(completion, nil)
+    case .trouble(let trouble):
+      var completion = completion
+      guard let pause = completion.retrying.failed() else {
+        return .fail(.unreachable(trouble, provider.name))
+      }
+      state = .completing(completion)
+      problem = .unreachable(trouble, provider.name)
+      return .proceed([.wake(after: Retrying.pause(pause, asked: trouble.retryAfter))])
+    case .unreadable(let word, let message): return .fail(.unusable(message, word, provider.name))
+    }
+  }
+
+  /// The account is not tied to the device any more. A second time the log-in itself does not hold.
+  private mutating func signInAgain(
+    _ completion: FreedomCompletion, _ refusal: FreedomIDRefusal?
+  ) -> Answer<FreedomDeviceCall> {
+    guard !hasSignedInAgain else {
+      var failure = Failure.rejected("the provider takes no token of this log-in")
+      failure.provider = FreedomIDWord.autheticationError.word(provider.name, refusal)
+      return .fail(failure)
+    }
+    hasSignedInAgain = true
+    tied.removeAll { $0.id == completion.account.id }
+    return signIn(.signedOut(provider.name))
+  }
+
+  private func finish(
+    _ members: [String: JSONValue], _ completion: FreedomCompletion, _ now: Timestamp
+  ) -> Answer<FreedomDeviceCall> {
+    let asked = asked(completion)
+    guard let texts = members["granted"]?.arrayValue,
+      let profile = members["profile"]?.objectValue
+    else {
+      return .fail(
+        .unusable(
+          "the provider's answer has no granted or no profile", .parsingError, provider.name))
+    }
+    guard members["id"]?.stringValue == completion.account.subject else {
+      return .fail(.contradiction("the provider's answer is about another account", provider.name))
+    }
+    let named = texts.map { $0.stringValue.flatMap { DataGrant(either: $0) } }
+    guard named.allSatisfy({ $0.map(asked.contains) ?? false }) else {
+      return .fail(
+        .contradiction("the provider grants what was never asked for", provider.name))
+    }
+    let granted = asked.filter(named.contains)
+    guard !granted.isEmpty else {
+      return .fail(.denied("the provider grants nothing of it", provider.name))
+    }
+    do throws(UnusableReply) {
+      let profile = try GrantedProfile(profile, granted: granted)
+      return .finish(completion.end(profile, granted, provider.freedomid.consentDays, now))
+    } catch {
+      return .fail(.unusable(error.message, .parsingError, provider.name))
+    }
+  }
+}
+
+extension FreedomCompletion {
+  fileprivate func end(
+    _ profile: GrantedProfile, _ granted: [DataGrant], _ days: Int, _ now: Timestamp
+  ) -> Completion {
+    var grant = AccountGrant(
+      subject: account.subject, label: account.label, profile: profile.members, tokens: nil)
+    grant.isByConsent = true
+    grant.consents = granted.filter(new.contains).map {
+      ConsentGrant(
+        grant: $0.rawValue, member: $0.member, expiresAt: now + .seconds(days * 86_400))
+    }
+    return Completion(
+      grant: grant,
+      result: [
+        "granted": .array(granted.map { .string($0.rawValue) }),
+        "profile": .object(profile.members),
+      ])
+  }
+}
+
+extension Problem {
+  fileprivate static func signedOut(_ provider: ProviderName) -> Problem {
+    Problem(
+      reason: "signed_out", title: "Signed out",
+      message: "the account is not tied to this device any more: please sign in again",
+      provider: FreedomIDWord.autheticationError.word(provider))
+  }
+}

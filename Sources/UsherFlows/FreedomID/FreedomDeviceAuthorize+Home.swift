@@ -1,0 +1,140 @@
+import JSONRPC
+import UsherAPI
+import UsherConfig
+import UsherCore
+
+// The choice of an account, the proof that its person is there, and what it agrees to.
+
+extension FreedomDeviceAuthorize {
+  /// The option that is no account.
+  private static let other = Option(id: "other", label: "Another account")
+
+  var choice: Step.Choose {
+    Step.Choose(
+      what: .account,
+      options: tied.map { Option(id: $0.id.rawValue, label: $0.label) } + [Self.other])
+  }
+
+  mutating func home(
+    _ event: FlowEvent<FreedomDeviceCall>, _ now: Timestamp
+  ) -> Answer<FreedomDeviceCall> {
+    switch event {
+    case .input(.choice(Self.other.id)): return signIn(nil)
+    case .input(.choice(let id)):
+      guard let account = tied.first(where: { $0.id.rawValue == id }) else {
+        return .refuse(field: "input.id", message: "input.id is not one of the options")
+      }
+      return prove(account)
+    case .input(.back):
+      return .refuse(field: "input.back", message: "there is no step before")
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
+      .calledBack, .told, .woken, .resumed:
+      return .ignore
+    }
+  }
+
+  mutating func proving(
+    _ event: FlowEvent<FreedomDeviceCall>, _ account: NamedAccount,
+    _ authentication: LocalAuthentication, _ now: Timestamp
+  ) -> Answer<FreedomDeviceCall> {
+    if case .input(.back) = event { return chooseAgain(nil) }
+    var authentication = authentication
+    switch authentication.receive(event, at: now) {
+    case .ask(let questions):
+      state = .proving(account, authentication)
+      return .asking(questions)
+    case .authenticated:
+      state = .recalling(account)
+      problem = nil
+      return .proceed([.ask(.consents(of: account.id))])
+    case .failed(.userCancel, _): return chooseAgain(.notProved)
+    case .failed(let word, let message):
+      return .fail(.notProved(word, message, provider.name))
+    case .refuse(let field, let message): return .refuse(field: field, message: message)
+    case .ignore: return .ignore
+    }
+  }
+
+  mutating func recalling(
+    _ event: FlowEvent<FreedomDeviceCall>, _ account: NamedAccount, _ moment: inout Moment
+  ) -> Answer<FreedomDeviceCall> {
+    switch event {
+    case .told(.consents(let consents)):
+      let remembered = order.grants.filter { consents.contains($0.rawValue) }
+      guard remembered.count < order.grants.count else {
+        return complete(account, remembered, new: [], &moment)
+      }
+      state = .permissions(account, remembered: remembered)
+      return .proceed([])
+    case .resumed: return .proceed([.ask(.consents(of: account.id))])
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
+      .calledBack, .told, .woken:
+      return .ignore
+    }
+  }
+
+  func consent(_ remembered: [DataGrant]) -> Step.Consent {
+    Step.Consent(
+      client: order.client,
+      grants: order.grants.map {
+        .init(id: $0.rawValue, label: $0.label, remembered: remembered.contains($0))
+      })
+  }
+
+  mutating func permissions(
+    _ event: FlowEvent<FreedomDeviceCall>, _ account: NamedAccount, _ remembered: [DataGrant],
+    _ moment: inout Moment
+  ) -> Answer<FreedomDeviceCall> {
+    switch event {
+    case .input(.granted(let texts)):
+      let granted = Set(texts.compactMap { DataGrant(either: $0) })
+      let areKnown = texts.allSatisfy { DataGrant(either: $0) != nil }
+      guard areKnown, granted.isSubset(of: order.grants) else {
+        return .refuse(
+          field: "input.granted", message: "input.granted names what the step does not ask for")
+      }
+      let new = order.grants.filter { granted.contains($0) && !remembered.contains($0) }
+      guard !new.isEmpty else {
+        return .refuse(
+          field: "input.granted",
+          message: "input.granted must name one new grant at least; else answer {denied: true}")
+      }
+      return complete(account, remembered, new: new, &moment)
+    case .input(.denied):
+      denials += 1
+      guard denials < 2 else {
+        return .fail(.denied("the person denied the permissions", provider.name))
+      }
+      return chooseAgain(.deniedOnce)
+    case .input(.back): return chooseAgain(nil)
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
+      .calledBack, .told, .woken, .resumed:
+      return .ignore
+    }
+  }
+}
+
+extension Problem {
+  fileprivate static let deniedOnce = Problem(
+    reason: "denied", title: "Permissions denied",
+    message: "the permissions are needed to go on: choose an account to be asked again")
+
+  fileprivate static let notProved = Problem(
+    reason: "local_auth_cancelled", title: "Not authenticated",
+    message: "the account was not opened: choose one to try again")
+}
+
+extension Failure {
+  /// - Parameter message: A sentence for people.
+  fileprivate static func notProved(
+    _ word: LocalAuthWord, _ message: String, _ provider: ProviderName
+  ) -> Failure {
+    let isSetUp = word != .passcodeNotEnrolledDevice
+    return Failure(
+      reason: .localAuthFailed, title: "Not authenticated", message: message, retryable: true,
+      provider: ProviderWord(
+        name: provider,
+        code: (isSetUp ? FreedomIDWord.authError : .configurationError).rawValue,
+        error: word.rawValue))
+  }
+}

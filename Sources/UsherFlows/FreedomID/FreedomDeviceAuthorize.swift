@@ -1,0 +1,287 @@
+import JSONRPC
+package import UsherAPI
+package import UsherConfig
+package import UsherCore
+
+/// The SDK's own flow: account check, log-in, choice of an account, local authentication, consent,
+/// profile (seed, Authorization Flow; the page FreedomID of the documentation).
+///
+/// Passwords and codes occur in events and calls only. What is kept between two tries of a call is held
+/// in memory, and after a restart asked again.
+package struct FreedomDeviceAuthorize: FlowMachine {
+  package static let kind = "authorize"
+  package static let summary = "Give a client what a person agrees to of a Freedom ID profile."
+
+  package struct Params: Codable, Sendable, Equatable {
+    /// Which fields: `read.firstname`, …
+    package var grants: [String]
+    /// What an app's SDK was set up with: it must be the configured one.
+    package var apiKey: WireSecret?
+    /// One of this provider: it is chosen already.
+    package var account: AccountID?
+
+    package init(grants: [String]) { self.grants = grants }
+  }
+
+  package let provider: ProviderConfig
+  let order: Order
+  var state: State
+  var problem: Problem?
+  /// The owner's accounts that the provider ties to the device, oldest first.
+  var tied: [NamedAccount] = []
+  var denials = 0
+  /// An account turned out not to be tied any more, once.
+  var hasSignedInAgain = false
+
+  /// What the flow was begun with.
+  struct Order: Codable, Sendable, Equatable {
+    /// In the order of the table.
+    let grants: [DataGrant]
+    /// The owner's installation.
+    let device: String
+    let account: KnownAccount?
+    /// Those the daemon keeps.
+    let accounts: [NamedAccount]
+    /// Who asks, for people.
+    let client: String
+  }
+
+  enum State: Codable, Sendable, Equatable {
+    /// Over before anything was asked.
+    case refused(Failure)
+    /// → home, authentication, or the end
+    case checking(Retrying)
+    /// → keeping, home, or the end
+    case authentication(FreedomLogin)
+    /// A log-in becomes an account. → home, proving
+    case keeping(SignedIn)
+    /// The person has to choose. → proving, authentication
+    case home
+    /// → recalling, home, or the end
+    case proving(NamedAccount, LocalAuthentication)
+    /// What is remembered is looked up. → permissions, completing
+    case recalling(NamedAccount)
+    /// → completing, home, or the end
+    case permissions(NamedAccount, remembered: [DataGrant])
+    /// → authentication, or the end
+    case completing(FreedomCompletion)
+  }
+
+  package static func begin(
+    _ params: Params, _ origin: FlowOrigin, at moment: inout Moment
+  ) throws(UsherError) -> (FreedomDeviceAuthorize, Answer<FreedomDeviceCall>) {
+    func order(_ grants: [DataGrant]) -> Order {
+      Order(
+        grants: grants, device: origin.installationID, account: origin.account,
+        accounts: origin.accounts, client: origin.client)
+    }
+    func refused(_ failure: Failure) -> (FreedomDeviceAuthorize, Answer<FreedomDeviceCall>) {
+      let flow = FreedomDeviceAuthorize(
+        provider: origin.provider, order: order([]), state: .refused(failure))
+      return (flow, .fail(failure))
+    }
+    guard !params.grants.isEmpty else { return refused(.emptyGrants(origin.provider.name)) }
+    if let key = params.apiKey, !origin.credential.accepts(key.secret) {
+      return refused(.otherAPIKey(origin.provider.name))
+    }
+    do throws(GrantFlaw) {
+      let order = order(try params.grants.dataGrants())
+      let flow = FreedomDeviceAuthorize(
+        provider: origin.provider, order: order, state: .checking(Retrying()))
+      return (flow, .proceed([.call(.accounts(device: order.device))]))
+    } catch {
+      return refused(.flawed(error, origin.provider.name))
+    }
+  }
+
+  package var view: FlowView {
+    switch state {
+    case .refused, .checking: waiting("accountCheck", for: "the accounts of this device")
+    case .authentication(let login):
+      FlowView(
+        state: "authentication", step: login.step(hasHome: !tied.isEmpty), problem: problem)
+    case .keeping: waiting("authentication", for: "the account to be kept")
+    case .home: FlowView(state: "home", step: .choose(choice), problem: problem)
+    case .proving(_, let authentication):
+      FlowView(state: "home", step: authentication.step, problem: authentication.problem)
+    case .recalling: waiting("home", for: "what was granted before")
+    case .permissions(_, let remembered):
+      FlowView(state: "permissions", step: .consent(consent(remembered)), problem: problem)
+    case .completing: waiting("completion", for: "the profile")
+    }
+  }
+
+  private func waiting(_ state: String, for what: String) -> FlowView {
+    FlowView(state: state, step: .wait(.init(for: what)), problem: problem)
+  }
+
+  package mutating func receive(
+    _ event: FlowEvent<FreedomDeviceCall>, at moment: inout Moment
+  ) -> Answer<FreedomDeviceCall> {
+    switch state {
+    case .refused(let failure): event == .resumed ? .fail(failure) : .ignore
+    case .checking(let retrying): checking(event, retrying)
+    case .authentication(let login): authentication(event, login, moment.now)
+    case .keeping(let person): keeping(event, person, moment.now)
+    case .home: home(event, moment.now)
+    case .proving(let account, let authentication):
+      proving(event, account, authentication, moment.now)
+    case .recalling(let account): recalling(event, account, &moment)
+    case .permissions(let account, let remembered):
+      permissions(event, account, remembered, &moment)
+    case .completing(let completion): completing(event, completion, moment.now)
+    }
+  }
+
+  /// Tokens that nobody waits for any more untie the device they came to.
+  package static func clearUp(
+    _ call: FreedomDeviceCall, _ outcome: CallOutcome
+  ) -> [FreedomDeviceCall] {
+    guard case .said(let members) = FreedomIDReply(outcome, hiding: call.typed),
+      let person = try? SignedIn(members)
+    else { return [] }
+    return [person.untying]
+  }
+
+  package static func word(
+    for ending: Failure.Reason, provider: ProviderName
+  ) -> ProviderWord? {
+    switch ending {
+    case .cancelled, .expired: FreedomIDWord.userCanceled.word(provider)
+    case .denied, .invalidRequest, .providerRejected, .providerUnreachable,
+      .providerProtocolError, .attemptsExhausted, .exchangeFailed, .exchangeTimedOut,
+      .localAuthFailed:
+      nil
+    }
+  }
+}
+
+// MARK: - Account check
+
+extension FreedomDeviceAuthorize {
+  private mutating func checking(
+    _ event: FlowEvent<FreedomDeviceCall>, _ retrying: Retrying
+  ) -> Answer<FreedomDeviceCall> {
+    let call = FreedomDeviceCall.accounts(device: order.device)
+    switch event {
+    case .called(call, let outcome) where !retrying.isPaused: return checked(outcome, retrying)
+    case .woken where retrying.isPaused, .resumed:
+      var retrying = retrying
+      retrying.goOn()
+      state = .checking(retrying)
+      return .proceed([.call(call)])
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
+      .calledBack, .told, .woken:
+      return .ignore
+    }
+  }
+
+  private mutating func checked(
+    _ outcome: CallOutcome, _ retrying: Retrying
+  ) -> Answer<FreedomDeviceCall> {
+    switch FreedomIDReply(outcome) {
+    case .said(let members):
+      guard let accounts = members["accounts"]?.arrayValue else {
+        return .fail(
+          .unusable("the provider's answer has no accounts", .parsingError, provider.name))
+      }
+      let ids = Set(accounts.compactMap { $0["id"]?.stringValue })
+      problem = nil
+      tied = order.accounts.filter { ids.contains($0.subject) }
+      return goHome(nil)
+    case .refused(let refusal): return .fail(.refused(refusal, provider.name))
+    case .trouble(let trouble):
+      var retrying = retrying
+      guard let pause = retrying.failed() else {
+        return .fail(.unreachable(trouble, provider.name))
+      }
+      state = .checking(retrying)
+      problem = .unreachable(trouble, provider.name)
+      return .proceed([.wake(after: Retrying.pause(pause, asked: trouble.retryAfter))])
+    case .unreadable(let word, let message): return .fail(.unusable(message, word, provider.name))
+    case .noToken(let message): return .fail(.unusable(message, .authError, provider.name))
+    }
+  }
+}
+
+// MARK: - Authentication
+
+extension FreedomDeviceAuthorize {
+  private mutating func authentication(
+    _ event: FlowEvent<FreedomDeviceCall>, _ login: FreedomLogin, _ now: Timestamp
+  ) -> Answer<FreedomDeviceCall> {
+    var login = login
+    let course = login.receive(event, order.device, provider.name, at: now)
+    switch course {
+    case .proceed(let effects, let problem):
+      state = .authentication(login)
+      self.problem = problem
+      return .proceed(effects)
+    case .signedIn(let person): return signedIn(person)
+    case .home:
+      guard !tied.isEmpty else {
+        return .refuse(field: "input.back", message: "there is no step before")
+      }
+      return chooseAgain(nil)
+    case .failed(let failure): return .fail(failure)
+    case .refuse(let field, let message): return .refuse(field: field, message: message)
+    case .ignore: return .ignore
+    }
+  }
+
+  private mutating func signedIn(_ person: SignedIn) -> Answer<FreedomDeviceCall> {
+    if let account = order.account, account.subject != person.subject {
+      return .fail(.otherPerson(provider.name), clearUp: [person.untying])
+    }
+    state = .keeping(person)
+    problem = nil
+    return .proceed([.keep(person.grant)])
+  }
+
+  private mutating func keeping(
+    _ event: FlowEvent<FreedomDeviceCall>, _ person: SignedIn, _ now: Timestamp
+  ) -> Answer<FreedomDeviceCall> {
+    switch event {
+    case .told(.kept(let id)):
+      tied.removeAll { $0.subject == person.subject }
+      tied.append(NamedAccount(id: id, subject: person.subject, label: person.label))
+      return goHome(nil)
+    // It may be kept already: to keep it once more changes nothing.
+    case .resumed: return .proceed([.keep(person.grant)])
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
+      .calledBack, .told, .woken:
+      return .ignore
+    }
+  }
+
+  /// To the account that was named, else to the choice, else to a log-in.
+  private mutating func goHome(_ problem: Problem?) -> Answer<FreedomDeviceCall> {
+    if let named = order.account, let account = tied.first(where: { $0.id == named.id }) {
+      return prove(account)
+    }
+    guard order.account == nil, !tied.isEmpty else { return signIn(problem) }
+    return chooseAgain(problem)
+  }
+
+  mutating func signIn(_ problem: Problem?) -> Answer<FreedomDeviceCall> {
+    state = .authentication(FreedomLogin())
+    self.problem = problem
+    return .proceed([])
+  }
+
+  mutating func chooseAgain(_ problem: Problem?) -> Answer<FreedomDeviceCall> {
+    state = .home
+    self.problem = problem
+    return .proceed([])
+  }
+
+  mutating func prove(_ account: NamedAccount) -> Answer<FreedomDeviceCall> {
+    var authentication = LocalAuthentication(
+      LocalAuthRequest(
+        .biometric, reason: "Freedom ID: use of \(account.label)", usePasscodeWhenFailed: true))
+    let questions = authentication.begin()
+    state = .proving(account, authentication)
+    problem = nil
+    return .asking(questions)
+  }
+}

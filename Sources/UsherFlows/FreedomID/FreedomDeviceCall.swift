@@ -1,0 +1,153 @@
+import JSONRPC
+package import UsherConfig
+package import UsherCore
+
+/// What is asked of Freedom ID in mode `device`: a contract of our own (the page FreedomID of the
+/// documentation).
+package enum FreedomDeviceCall: ProviderCall {
+  /// The accounts tied to a device.
+  ///
+  /// - Parameter device: The owner's installation.
+  case accounts(device: String)
+  case otp(phone: Secret, device: String)
+  case otpCheck(challenge: String, code: Secret, device: String)
+  case password(LoginName, password: Secret, device: String)
+  case twoFactor(challenge: String, code: Secret, device: String)
+  case resend(challenge: String, device: String)
+  /// Hands in what an account's person agreed to, and reads the profile.
+  ///
+  /// - Parameter request: A UUID; the same when the call is repeated.
+  case consent(AccountID, [DataGrant], request: String, device: String)
+  case renewal(Secret)
+  case untying(Secret)
+
+  package var name: String {
+    switch self {
+    case .accounts: "accounts"
+    case .otp: "login_otp"
+    case .otpCheck: "login_otp_verify"
+    case .password: "login_password"
+    case .twoFactor: "login_two_factor"
+    case .resend: "login_resend"
+    case .consent: "device_consent"
+    case .renewal, .untying: "device_token"
+    }
+  }
+
+  package var account: AccountID? {
+    switch self {
+    case .consent(let account, _, request: _, device: _): account
+    case .accounts, .otp, .otpCheck, .password, .twoFactor, .resend, .renewal, .untying: nil
+    }
+  }
+
+  /// Only what says so: another 401 is about the API key or the device.
+  package func refusesToken(_ reply: HTTPReply) -> Bool {
+    guard account != nil, case .refused(let refusal) = FreedomIDReply(.reply(reply)) else {
+      return false
+    }
+    return refusal.refusesToken
+  }
+
+  /// What a person typed into it.
+  var typed: [Secret] {
+    switch self {
+    case .otp(let phone, device: _): [phone]
+    case .otpCheck(challenge: _, let code, device: _),
+      .twoFactor(challenge: _, let code, device: _):
+      [code]
+    case .password(let name, let password, device: _): [name.text, password]
+    case .accounts, .resend, .consent, .renewal, .untying: []
+    }
+  }
+}
+
+/// Who somebody says to be.
+package enum LoginName: Sendable, Equatable {
+  case phone(Secret)
+  case email(Secret)
+
+  package var text: Secret {
+    switch self {
+    case .phone(let text), .email(let text): text
+    }
+  }
+
+  fileprivate var member: String {
+    switch self {
+    case .phone: "phone"
+    case .email: "email"
+    }
+  }
+}
+
+extension FreedomDeviceCall {
+  package func render(_ context: RenderContext) throws(UsherError) -> HTTPRequest {
+    let settings = context.provider.freedomid
+    guard let key = context.credential else {
+      throw UsherError(.internalError, "provider \(context.provider.name) has no API key")
+    }
+    func request(
+      _ method: HTTPRequest.Method, _ path: ProviderPath, _ body: [String: JSONValue]?,
+      device: String?, _ headers: [HTTPRequest.Header] = []
+    ) -> HTTPRequest {
+      let device = device.map { [HTTPRequest.Header("X-Device-Id", Secret($0))] } ?? []
+      return .json(
+        method, path.url(under: settings.baseURL), body,
+        [.init("X-API-Key", key)] + device + headers, hiding: [key])
+    }
+    let paths = settings.paths
+    switch self {
+    case .accounts(let device): return request(.get, paths.accounts, nil, device: device)
+    case .otp(let phone, let device):
+      return request(.post, paths.loginOTP, ["phone": .revealing(phone)], device: device)
+    case .otpCheck(let challenge, let code, let device):
+      return request(
+        .post, paths.loginOTPVerify, .answer(to: challenge, code), device: device)
+    case .password(let name, let password, let device):
+      let body: [String: JSONValue] = [
+        name.member: .revealing(name.text), "password": .revealing(password),
+      ]
+      return request(.post, paths.loginPassword, body, device: device)
+    case .twoFactor(let challenge, let code, let device):
+      return request(
+        .post, paths.loginTwoFactor, .answer(to: challenge, code), device: device)
+    case .resend(let challenge, let device):
+      return request(
+        .post, paths.loginResend, ["challenge_id": .string(challenge)], device: device)
+    case .consent(_, let grants, let id, let device):
+      guard let token = context.accessToken else {
+        throw UsherError(.internalError, "the call needs an access token and has none")
+      }
+      let body: [String: JSONValue] = [
+        "request_id": .string(id), "grants": .array(grants.map { .string($0.wire) }),
+      ]
+      return request(.post, paths.deviceConsent, body, device: device, [.bearer(token)])
+    case .renewal(let token):
+      return request(.patch, paths.deviceToken, nil, device: nil, [.bearer(token)])
+    case .untying(let token):
+      return request(.delete, paths.deviceToken, nil, device: nil, [.bearer(token)])
+    }
+  }
+}
+
+extension JSONValue {
+  fileprivate static func revealing(_ secret: Secret) -> JSONValue { .string(secret.revealed()) }
+}
+
+extension [String: JSONValue] {
+  fileprivate static func answer(to challenge: String, _ code: Secret) -> [String: JSONValue] {
+    ["challenge_id": .string(challenge), "code": .revealing(code)]
+  }
+}
+
+extension ProviderConfig {
+  /// The settings of a provider of type `freedomid`.
+  package var freedomid: FreedomIDSettings {
+    switch settings {
+    case .freedomid(let settings): return settings
+    case .oidc, .paysafe, .truecaller, .gopay, .local:
+      fatalError("provider \(name) is of type \(settings.type) and not asked so")
+    }
+  }
+}

@@ -1,0 +1,109 @@
+import JSONRPC
+import UsherConfig
+import UsherCore
+
+/// Tokens of Freedom ID: absolute times, renewed by PATCH with the refresh token as Bearer (contract
+/// §4.3, §10, traps 10 and 11).
+struct FreedomIDTokens: TokenDialect {
+  let mode: FreedomIDMode
+
+  var isPublicClient: Bool { false }
+
+  func renewal(_ refreshToken: Secret, scope: String?) -> (any ProviderCall)? {
+    switch mode {
+    case .device: FreedomDeviceCall.renewal(refreshToken)
+    case .oauth2: FreedomPartnerCall.renewal(refreshToken)
+    case .oidc: nil
+    }
+  }
+
+  func read(_ reply: HTTPReply, to request: TokenRequest, at now: Timestamp) -> TokenReply {
+    switch FreedomIDReply(.reply(reply)) {
+    case .said(let members):
+      do throws(UnusableReply) {
+        let tokens = try FreedomIDTokenSet(members, scope: request.scope)
+        return .granted(tokens.set(previous: request.previous))
+      } catch {
+        return .unreadable(message: error.message)
+      }
+    case .refused(let refusal):
+      let word = refusal.word.word(request.provider, refusal)
+      switch refusal.word {
+      // Who calls is refused, whoever's grant it is.
+      case .incorrectApiKey, .appIntegrityError: return .misconfigured(word)
+      case .incorrectRequestStructure: return .rejected(word)
+      default: return .dead(word)
+      }
+    case .trouble(let trouble): return .retry(message: trouble.message, after: trouble.retryAfter)
+    case .unreadable(_, let message), .noToken(let message): return .unreadable(message: message)
+    }
+  }
+
+  /// The device's tie is undone; the partner API documents no revocation.
+  func revocation(_ token: Secret, _ kind: TokenKind, bearer: Secret?) -> (any ProviderCall)? {
+    switch mode {
+    case .device: FreedomDeviceCall.untying(token)
+    case .oauth2, .oidc: nil
+    }
+  }
+
+  /// What is not good any more, or was untied before, is what was wanted.
+  func hasTakenBack(_ reply: HTTPReply) -> Bool {
+    switch FreedomIDReply(.reply(reply), needsBody: false) {
+    case .said: true
+    case .refused(let refusal): refusal.refusesToken
+    case .trouble, .unreadable, .noToken: false
+    }
+  }
+}
+
+/// What a token endpoint of Freedom ID answers.
+struct FreedomIDTokenSet: Equatable {
+  /// Of the tokens: what a `revoke_uri` is called with.
+  let id: String?
+  private let access: Secret
+  private let refresh: Secret?
+  private let expiresAt: Timestamp?
+  private let refreshExpiresAt: Timestamp?
+  private let scope: String
+
+  init(_ members: [String: JSONValue], scope: String) throws(UnusableReply) {
+    guard let access = try Self.token("access_token", members) else {
+      throw UnusableReply("the provider's answer has no access_token")
+    }
+    self.access = access
+    refresh = try Self.token("refresh_token", members)
+    expiresAt = try Self.time("access_expire_at", members)
+    refreshExpiresAt = try Self.time("refresh_expire_at", members)
+    id = members["id"]?.stringValue.map { ProviderText.clean($0, limit: 128) }
+    self.scope = scope
+  }
+
+  func set(previous: TokenSet? = nil) -> TokenSet {
+    TokenSet(
+      accessToken: Sealed(access), tokenType: "Bearer", expiresAt: expiresAt, scope: scope,
+      refreshToken: refresh.map { Sealed($0) } ?? previous?.refreshToken,
+      refreshExpiresAt: refresh == nil ? previous?.refreshExpiresAt : refreshExpiresAt)
+  }
+
+  /// It will stand in a header: visible ASCII (RFC 6749 appendix A.12).
+  private static func token(
+    _ name: String, _ members: [String: JSONValue]
+  ) throws(UnusableReply) -> Secret? {
+    guard let value = members[name], !value.isNull else { return nil }
+    guard let text = value.stringValue, (1...65_536).contains(text.utf8.count),
+      text.utf8.allSatisfy(\.isVisible)
+    else { throw UnusableReply("the provider's \(name) has characters that no token has") }
+    return Secret(text)
+  }
+
+  private static func time(
+    _ name: String, _ members: [String: JSONValue]
+  ) throws(UnusableReply) -> Timestamp? {
+    guard let value = members[name], !value.isNull else { return nil }
+    guard let time = value.stringValue.flatMap({ Timestamp(rfc3339: $0) }) else {
+      throw UnusableReply("the provider's \(name) is not a time of RFC 3339")
+    }
+    return time
+  }
+}

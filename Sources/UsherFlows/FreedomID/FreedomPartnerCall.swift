@@ -1,0 +1,158 @@
+import FoundationEssentials
+import JSONRPC
+import UsherConfig
+package import UsherCore
+
+/// What is asked of Freedom ID in mode `oauth2`: the partner API (contract §4.2, §4.3).
+package enum FreedomPartnerCall: ProviderCall {
+  /// A link to the page where a person agrees.
+  ///
+  /// - Parameter redirectURI: What is secret in it stands for a `state`.
+  case link(redirectURI: Secret, [PartnerGrant])
+  case exchange(code: Secret)
+  case renewal(Secret)
+  /// Whose token it is, with the fields it opens; before there is an account.
+  case user(token: Secret)
+  /// Asks somebody else for a profile.
+  case profile(AccountID, ProfileRequest)
+  case profileStatus(AccountID, request: String)
+  case create(AccountID, PartnerUser)
+  /// - Parameter id: The user's at Freedom.
+  case update(AccountID, id: String, PartnerUser)
+
+  package var name: String {
+    switch self {
+    case .link: "authorize"
+    case .exchange, .renewal: "token"
+    case .user: "user_info"
+    case .profile: "profile"
+    case .profileStatus: "profile_status"
+    case .create, .update: "user"
+    }
+  }
+
+  package var account: AccountID? {
+    switch self {
+    case .profile(let account, _), .profileStatus(let account, request: _), .create(let account, _),
+      .update(let account, id: _, _):
+      account
+    case .link, .exchange, .renewal, .user: nil
+    }
+  }
+
+  /// A code of ours says so, or a 401 that says nothing else.
+  package func refusesToken(_ reply: HTTPReply) -> Bool {
+    guard account != nil, case .refused(let refusal) = FreedomIDReply(.reply(reply)) else {
+      return false
+    }
+    return refusal.refusesToken || refusal.status == 401 && refusal.code == nil
+  }
+}
+
+/// A profile that somebody is asked for.
+package struct ProfileRequest: Codable, Sendable, Equatable {
+  /// A UUID; the same when the call is repeated.
+  package var id: String
+  package var createdAt: Timestamp
+  package var person: Person
+  package var grants: [DataGrant]
+
+  package enum Person: Codable, Sendable, Equatable {
+    case freedomID(String)
+    case phone(String)
+  }
+}
+
+/// What a partner says of a user. Members that are nil are not sent.
+package struct PartnerUser: Codable, Sendable, Equatable {
+  package var phone: String?
+  package var email: String?
+  package var firstname: String?
+  package var lastname: String?
+  package var dateOfBirth: String?
+  package var identifier: String?
+  package var country: String?
+  package var gender: String?
+  package var nationality: String?
+
+  var members: [String: JSONValue] {
+    let members = [
+      "phone": phone, "email": email, "firstname": firstname, "lastname": lastname,
+      "date_of_birth": dateOfBirth, "identifier": identifier, "country": country, "gender": gender,
+      "nationality": nationality,
+    ]
+    return members.compactMapValues { $0.map { .string($0) } }
+  }
+}
+
+extension FreedomPartnerCall {
+  package func render(_ context: RenderContext) throws(UsherError) -> HTTPRequest {
+    let settings = context.provider.freedomid
+    let paths = settings.paths
+    switch self {
+    case .link(let redirectURI, let grants):
+      return .json(
+        .post, paths.authorize.url(under: settings.baseURL),
+        [
+          "redirect_uri": .string(redirectURI.revealed()),
+          "grants": .array(grants.map { .string($0.wire) }),
+        ], [try .partner(context)], hiding: [redirectURI])
+    case .exchange(let code):
+      return .json(
+        .post, paths.token.url(under: settings.baseURL),
+        ["authorization_code": .string(code.revealed())], [try .partner(context)], hiding: [code])
+    case .renewal(let token):
+      return .json(.patch, paths.token.url(under: settings.baseURL), nil, [.bearer(token)])
+    case .user(let token):
+      return .json(.get, paths.userInfo.url(under: settings.baseURL), nil, [.bearer(token)])
+    case .profile(_, let request):
+      return .json(
+        .post, paths.profile.url(under: settings.baseURL), request.members,
+        [try .account(context)])
+    case .profileStatus(_, let request):
+      // A body on GET (contract §10, trap 10).
+      return .json(
+        .get, paths.profileStatus.url(under: settings.baseURL), ["request_id": .string(request)],
+        [try .account(context)])
+    case .create(_, let user):
+      return .json(
+        .post, paths.user.url(under: settings.apiBaseURL), user.members, [try .account(context)])
+    case .update(_, let id, let user):
+      return .json(
+        .put, paths.user.url(under: settings.apiBaseURL),
+        user.members.merging(["freedom_id": .string(id)]) { $1 }, [try .account(context)])
+    }
+  }
+}
+
+extension ProfileRequest {
+  fileprivate var members: [String: JSONValue] {
+    var members: [String: JSONValue] = [
+      "request_id": .string(id), "created_at": .string(createdAt.description),
+      "grants": .array(grants.map { .string($0.wire) }),
+    ]
+    switch person {
+    case .freedomID(let id): members["freedom_id"] = .string(id)
+    case .phone(let phone): members["phone"] = .string(phone)
+    }
+    return members
+  }
+}
+
+extension HTTPRequest.Header {
+  /// Basic, as the partner API shows it: id and secret joined as they are.
+  fileprivate static func partner(_ context: RenderContext) throws(UsherError) -> Self {
+    guard let id = context.provider.freedomid.clientID, let secret = context.credential else {
+      throw UsherError(.internalError, "provider \(context.provider.name) has no client secret")
+    }
+    let pair = Data("\(id):\(secret.revealed())".utf8).base64EncodedString()
+    return Self("Authorization", Secret("Basic \(pair)"))
+  }
+
+  fileprivate static func account(_ context: RenderContext) throws(UsherError) -> Self {
+    guard let token = context.accessToken else {
+      throw UsherError(.internalError, "the call needs an access token and has none")
+    }
+    return .bearer(token)
+  }
+}

@@ -1,0 +1,43 @@
+import JSONRPC
+import UsherCore
+
+/// A person's data as the provider gives it, cut down to what was granted: one member per grant, null
+/// where the provider knows nothing. What it sends beyond them goes no further (FLOWS.md, Freedom ID).
+struct GrantedProfile: Equatable {
+  let members: [String: JSONValue]
+
+  /// - Throws: A sentence that names the member which is not what it must be.
+  init(_ wire: [String: JSONValue], granted: [DataGrant]) throws(UnusableReply) {
+    var members: [String: JSONValue] = [:]
+    for grant in granted {
+      members[grant.member] = try Self.value(wire[grant.field] ?? .null, of: grant)
+    }
+    self.members = members
+  }
+
+  /// Bytes of one value, and how many a list may have.
+  private static let longest = 1024
+  private static let most = 64
+
+  private static func value(
+    _ value: JSONValue, of grant: DataGrant
+  ) throws(UnusableReply) -> JSONValue {
+    if value.isNull { return .null }
+    guard grant.isList else { return try .string(text(value, grant)) }
+    guard let values = value.arrayValue, values.count <= most else {
+      throw UnusableReply("the provider's \(grant.field) is not a list of strings")
+    }
+    var texts: [JSONValue] = []
+    for value in values { texts.append(.string(try text(value, grant))) }
+    return .array(texts)
+  }
+
+  private static func text(
+    _ value: JSONValue, _ grant: DataGrant
+  ) throws(UnusableReply) -> String {
+    guard let text = value.stringValue, text.utf8.count <= longest else {
+      throw UnusableReply("the provider's \(grant.field) is not a string of at most 1024 bytes")
+    }
+    return ProviderText.clean(text, limit: longest)
+  }
+}
