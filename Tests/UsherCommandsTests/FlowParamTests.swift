@@ -159,7 +159,7 @@ struct FlowParamTests {
     "login's own options are not to be said twice either",
     arguments: [
       ("--scope a", "scope"), ("--account acc_1", "account"), ("--login-hint ann", "loginHint"),
-      ("--keep-alive", "keepAlive"),
+      ("--keep-alive", "keepAlive"), ("--grant read.email", "grants"),
     ])
   func loginSaidTwice(option: String, param: String) async {
     let outcome = await usherctl("login work \(option) --param \(param)=true")
@@ -178,5 +178,24 @@ struct FlowParamTests {
         .ask("account.get", ["account": "acc_1"], #"{"account":\#(Reply.account)}"#),
       ])
     #expect(outcome.output == "signed in as Ann (acc_1)\n")
+  }
+
+  @Test("login's grants are a list, and what they brought is shown")
+  func grants() async throws {
+    let result = #"{"account":"acc_1","profile":{"firstname":"Ann","email":"ann@x.example"}}"#
+    let done = Reply.flow(2, status: "succeeded", result: result)
+    let outcome = try await usherctl(
+      "login work --grant read.firstname --grant read.email",
+      asking: [
+        .start(["grants": ["read.firstname", "read.email"]], done),
+        .ask("account.get", ["account": "acc_1"], #"{"account":\#(Reply.account)}"#),
+      ])
+    #expect(
+      outcome.output == """
+        signed in as Ann (acc_1)
+        email      ann@x.example
+        firstname  Ann
+
+        """)
   }
 }

@@ -77,10 +77,10 @@ struct FlowTests {
   }
 
   @Test(
-    "consent is given by letters",
+    "Enter grants all that a client asks for, numbers some of it, n nothing",
     arguments: [
-      ("a c", ["granted": ["n", "p"]]), ("ac", ["granted": ["n", "p"]]),
-      ("all", ["granted": ["n", "m", "p"]]), ("none", ["denied": true]),
+      ("1 3", ["granted": ["n", "p"]]), ("3,1, 1", ["granted": ["n", "p"]]),
+      ("2", ["granted": ["m"]]), ("", ["granted": ["n", "m", "p"]]), ("n", ["denied": true]),
     ] as [(String, JSONValue)])
   func consent(typed: String, input: JSONValue) async throws {
     let step = #"""
@@ -89,8 +89,14 @@ struct FlowTests {
       """#
     var input = input
     input["type"] = "consent"
-    let (outcome, _) = try await answering(step, typed: ["", "z", typed], with: input)
-    #expect(outcome.error.hasPrefix("Till asks for:\n  a  name (granted before)\n  b  mail\n"))
+    let (outcome, _) = try await answering(
+      step, typed: ["y", "0", "4", "1 x", ",", typed], with: input)
+    let question = "Enter to grant all, numbers to grant some, n to deny: "
+    let again = question + "numbers of this list, please\n"
+    #expect(
+      outcome.error
+        == "Till asks for:\n  1  name (granted before)\n  2  mail\n  3  phone\n"
+        + String(repeating: again, count: 5) + question)
   }
 
   @Test(

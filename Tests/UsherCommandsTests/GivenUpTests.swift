@@ -17,7 +17,7 @@ struct GivenUpTests {
     ),
     (
       #"{"type":"consent","client":"Till","grants":[{"id":"n","label":"n","remembered":false}]}"#,
-      "letters to grant, 'all', or 'none' to deny: "
+      "Enter to grant all, numbers to grant some, n to deny: "
     ),
     (Steps.exchange, "answer (not shown): "),
     (

@@ -149,27 +149,20 @@ extension StepPrompts {
   }
 
   private func askForConsent(_ step: Step.Consent) async throws -> FlowInput {
-    for (letter, grant) in zip(Self.letters, step.grants) {
-      console.note("  \(letter)  \(grant.label)\(grant.remembered ? " (granted before)" : "")")
-    }
-    for grant in step.grants.dropFirst(Self.letters.count) { console.note("     \(grant.label)") }
+    offer(step.grants.map { $0.label + ($0.remembered ? " (granted before)" : "") })
     while true {
-      let answer = try await line("letters to grant, 'all', or 'none' to deny")
-      switch answer {
-      case "none": return .denied
-      case "all": return .granted(step.grants.map(\.id))
-      default:
-        let chosen = Set(answer.filter { $0 != " " && $0 != "," })
-        let known = Array(zip(Self.letters, step.grants))
-        if !chosen.isEmpty, chosen.isSubset(of: known.map(\.0)) {
-          return .granted(known.filter { chosen.contains($0.0) }.map(\.1.id))
-        }
-        console.note("letters of this list, please")
+      let answer = try await line("Enter to grant all, numbers to grant some, n to deny")
+      if answer == "n" { return .denied }
+      if answer.isEmpty { return .granted(step.grants.map(\.id)) }
+      let numbers = answer.split { $0 == " " || $0 == "," }.map { Int($0) }
+      let known = 1...max(1, step.grants.count)
+      if !numbers.isEmpty, numbers.allSatisfy({ $0.map(known.contains) ?? false }) {
+        let chosen = zip(known, step.grants).filter { numbers.contains($0.0) }
+        return .granted(chosen.map(\.1.id))
       }
+      console.note("numbers of this list, please")
     }
   }
-
-  private static let letters = Array("abcdefghijklmnopqrstuvwxyz")
 
   /// What the backend said: secrets, so they are not shown.
   private func askForExchange() async throws -> FlowInput {

@@ -33,6 +33,11 @@ struct LoginVerb: Verb {
     help: ArgumentHelp("Who is about to sign in, for the provider's page.", valueName: "name"))
   var loginHint: String?
 
+  @Option(
+    help: ArgumentHelp(
+      "What to be told of the person, such as read.email; may be repeated.", valueName: "grant"))
+  var grant: [String] = []
+
   @Flag(help: "Have the daemon renew the tokens though nobody asks for them.")
   var keepAlive = false
 
@@ -49,6 +54,10 @@ struct LoginVerb: Verb {
     }
     try await desk.show(AccountGet(account: AccountID(account))) { reply in
       desk.console.say("signed in as \(reply.account.label) (\(reply.account.id))")
+      // Who asks for it by name wants to see it.
+      if !grant.isEmpty {
+        desk.console.facts((flow.result?["profile"]?.objectValue ?? [:]).facts)
+      }
     }
   }
 
@@ -57,6 +66,8 @@ struct LoginVerb: Verb {
       ShortForm("--scope", for: "scope", scope),
       ShortForm("--account", for: "account", account),
       ShortForm("--login-hint", for: "loginHint", loginHint),
+      ShortForm(
+        "--grant", for: "grants", grant.isEmpty ? nil : .array(grant.map { .string($0) })),
       ShortForm("--keep-alive", for: "keepAlive", keepAlive ? true : nil),
     ]
   }
