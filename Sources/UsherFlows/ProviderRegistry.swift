@@ -11,7 +11,11 @@ package enum ProviderRegistry {
     case .truecaller: [VerifyPhone.self]
     case .gopay: [VerifyIdentity.self]
     case .freedomidDevice: [FreedomDeviceAuthorize.self]
-    case .freedomidOAuth2: []
+    case .freedomidOAuth2:
+      [
+        FreedomPartnerAuthorize.self, FreedomRequestProfile.self, FreedomCreateUser.self,
+        FreedomUpdateUser.self,
+      ]
     case .freedomidOIDC: [OIDCAuthorize.self]
     case .local: [LocalAuthenticate.self]
     }
@@ -26,15 +30,13 @@ package enum ProviderRegistry {
     switch provider.settings {
     case .oidc: .discovered { OIDCTokens(provider: provider, metadata: $0) }
     case .paysafe(let settings): .known(PaysafeTokens(settings, attributes))
-    case .truecaller: .known(TruecallerTokens())
+    case .truecaller, .local: .known(PlainTokens())
     case .gopay(let settings): .known(GoPayTokens(settings, attributes))
     case .freedomid(let settings):
       switch settings.mode {
       case .device, .oauth2: .known(FreedomIDTokens(mode: settings.mode))
       case .oidc: .discovered { OIDCTokens(provider: provider, metadata: $0) }
       }
-    // It brings no account.
-    case .local: .known(TruecallerTokens())
     }
   }
 
@@ -45,27 +47,30 @@ package enum ProviderRegistry {
     case .paysafe(let settings): .paysafe(provider, settings)
     case .truecaller: .truecaller
     case .gopay(let settings): .gopay(settings)
-    case .freedomid, .local: nil
+    case .freedomid(let settings): .freedomid(settings)
+    case .local: nil
     }
   }
 
-  /// What is still to be learnt about an account of this provider; nil where there is nothing.
+  /// What the provider may yet tell of an account; nil where there is nothing.
   ///
   /// - Parameter attributes: The account's.
   package static func followUp(
     of provider: ProviderConfig, attributes: [String: JSONValue]
   ) -> (any AccountFollowUp)? {
     switch provider.settings {
-    case .oidc, .paysafe, .truecaller, .freedomid, .local: nil
+    case .oidc, .paysafe, .truecaller, .local: nil
     case .gopay(let settings): IdentityVerdict(settings, attributes)
+    case .freedomid: FreedomLogout(provider.name, attributes)
     }
   }
 
   /// How the provider calls back; nil where it does not, or is not listened to.
   package static func callback(of provider: ProviderConfig) -> (any CallbackDialect)? {
     switch provider.settings {
-    case .oidc, .paysafe, .truecaller, .freedomid, .local: nil
+    case .oidc, .paysafe, .truecaller, .local: nil
     case .gopay(let settings): GoPayCallback(settings)
+    case .freedomid(let settings): FreedomLogoutCallback(settings)
     }
   }
 

@@ -1,8 +1,8 @@
 import UsherCore
 
-/// The access tokens of verifications: the vendor publishes neither how long they live nor a way to
-/// renew them or to take them back.
-struct TruecallerTokens: TokenDialect {
+/// Access tokens that can be neither renewed nor taken back: of Truecaller's verifications, whose
+/// vendor publishes no way. The daemon's own provider has none at all.
+struct PlainTokens: TokenDialect {
   var isPublicClient: Bool { false }
 
   func renewal(_ refreshToken: Secret, scope: String?) -> (any ProviderCall)? { nil }
