@@ -19,8 +19,10 @@ let nio: [Target.Dependency] = [
 let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 
-func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
-  .target(name: name, dependencies: dependencies, swiftSettings: strict)
+func module(
+  _ name: String, _ dependencies: [Target.Dependency] = [], resources: [Resource] = []
+) -> Target {
+  .target(name: name, dependencies: dependencies, resources: resources, swiftSettings: strict)
 }
 
 func program(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
@@ -123,7 +125,8 @@ let package = Package(
         .product(name: "UnixSignals", package: "swift-service-lifecycle"),
         .product(name: "Mustache", package: "swift-mustache"),
         .product(name: "JWTKit", package: "jwt-kit"),
-      ] + nio),
+      ] + nio,
+      resources: [.embedInCode("FreedomID/device-api.openapi.json")]),
 
     program(
       "usherd",

@@ -83,6 +83,7 @@ package struct Sandbox: Sendable {
       Paysafe(workbench),
       Truecaller(workbench),
       GoPay(workbench),
+      FreedomID(workbench),
     ]
   }
 
@@ -92,7 +93,7 @@ package struct Sandbox: Sendable {
 
   /// What an issuer's path may not begin with, because it is something else's.
   private static let taken = [
-    "_control", ".well-known", "outbox", "paysafe", "truecaller", "gopay",
+    "_control", ".well-known", "outbox", "paysafe", "truecaller", "gopay", "freedomid",
   ]
 
   /// Empty, or segments of letters, digits, `-`, `_` and `.` that leave the rest of the sandbox

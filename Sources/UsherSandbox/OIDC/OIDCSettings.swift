@@ -45,12 +45,7 @@ package struct OIDCSettings: BackendSettings, Hashable {
     if abs(clockOffsetSeconds) > Double(Self.seconds.upperBound) {
       return "clockOffsetSeconds is at most \(Self.seconds.upperBound)"
     }
-    if case .object(let members)? = changes["idToken"],
-      let unknown = members.keys.sorted().first(where: { !IDTokenSettings.names.contains($0) })
-    {
-      return "there is no setting idToken.\(unknown.printable)"
-    }
-    return nil
+    return IDTokenSettings.unknownMember(of: changes["idToken"])
   }
 }
 
@@ -80,7 +75,15 @@ package struct IDTokenSettings: Sendable, Hashable, Codable {
 
   package init() {}
 
-  fileprivate static let names: Set<String> = [
+  private static let names: Set<String> = [
     "alg", "kid", "typ", "header", "claims", "badSignature", "omit",
   ]
+
+  /// Why a change of these settings cannot be, or nil.
+  static func unknownMember(of change: JSON?) -> String? {
+    guard case .object(let members)? = change,
+      let unknown = members.keys.sorted().first(where: { !names.contains($0) })
+    else { return nil }
+    return "there is no setting idToken.\(unknown.printable)"
+  }
 }

@@ -4,6 +4,7 @@ enum PageTemplates {
     "layout": layout, "login": login, "consent": consent, "message": message, "index": index,
     "outbox": outbox, "walletLogin": walletLogin, "approval": approval,
     "gopayLogin": gopayLogin, "gopayCapture": gopayCapture,
+    "freedomLogin": freedomLogin, "freedomOwn": freedomOwn,
   ]
 
   private static let layout = """

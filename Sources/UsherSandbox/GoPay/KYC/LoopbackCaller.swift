@@ -11,7 +11,7 @@ enum CallbackAnswer: Sendable, Hashable {
   case failed(String)
 }
 
-/// One PUT over a connection of its own.
+/// One request over a connection of its own.
 enum LoopbackCaller {
   private static let seconds = 10
   /// The largest answer in bytes.
@@ -24,9 +24,21 @@ enum LoopbackCaller {
   static func put(
     _ url: CallbackURL, headers: [String: String], body: [UInt8]
   ) async -> CallbackAnswer {
+    await send("PUT", url, headers, body)
+  }
+
+  static func post(
+    _ url: CallbackURL, headers: [String: String], body: [UInt8]
+  ) async -> CallbackAnswer {
+    await send("POST", url, headers, body)
+  }
+
+  private static func send(
+    _ method: String, _ url: CallbackURL, _ headers: [String: String], _ body: [UInt8]
+  ) async -> CallbackAnswer {
     do {
       return try await withThrowingTaskGroup(of: CallbackAnswer.self) { group in
-        group.addTask { try await exchange(url, request(url, headers, body)) }
+        group.addTask { try await exchange(url, request(method, url, headers, body)) }
         group.addTask {
           try await Task.sleep(for: .seconds(seconds))
           throw Trouble(description: "no answer within \(seconds) seconds")
@@ -40,11 +52,11 @@ enum LoopbackCaller {
   }
 
   private static func request(
-    _ url: CallbackURL, _ headers: [String: String], _ body: [UInt8]
+    _ method: String, _ url: CallbackURL, _ headers: [String: String], _ body: [UInt8]
   ) -> ByteBuffer {
     let host = url.host.contains(":") ? "[\(url.host)]" : url.host
     var lines = [
-      "PUT \(url.target) HTTP/1.1", "Host: \(host):\(url.port)", "Connection: close",
+      "\(method) \(url.target) HTTP/1.1", "Host: \(host):\(url.port)", "Connection: close",
       "Content-Type: application/json", "Content-Length: \(body.count)",
     ]
     lines += headers.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }

@@ -1,0 +1,142 @@
+import FoundationEssentials
+
+/// What a test changes.
+extension FreedomID {
+  func readSettings(_ call: Call) async -> Reply {
+    await answering { .json(try JSON(encoding: settings)) }
+  }
+
+  func changeSettings(_ call: Call) async -> Reply {
+    await answering {
+      settings = try settings.changed(by: try call.settingChanges())
+      return .json(try JSON(encoding: settings))
+    }
+  }
+
+  func resetSettings(_ call: Call) async -> Reply {
+    await answering {
+      settings = FreedomSettings()
+      return .json(try JSON(encoding: settings))
+    }
+  }
+
+  /// Turns somebody's second factor on or off.
+  func changePerson(_ call: Call) async -> Reply {
+    await answering {
+      guard let person = ledger.person(named: call.parameters["username"] ?? "") else {
+        throw Refusal("not_found", "there is nobody of this name", status: 404)
+      }
+      var body = try call.optionalObject()
+      let word = try body.requiredText("twoFactor")
+      try body.finish()
+      let channel = FreedomChannel(rawValue: word)
+      guard word == "off" || channel != nil else {
+        throw body.complaint("twoFactor", "is off, sms, email or totp")
+      }
+      if let channel, channel != .totp, person.address(channel) == nil {
+        throw body.complaint("twoFactor", "needs an address that this person does not have")
+      }
+      ledger.change(person.id) { $0.twoFactor = channel }
+      return .json(ledger.person(person.id)?.json(workbench.clock.now()) ?? .null)
+    }
+  }
+
+  /// The partner's tokens without a page.
+  func issueToken(_ call: Call) async -> Reply {
+    await answering {
+      var body = try call.optionalObject()
+      let person = try person(&body)
+      let words = body.take("grants")
+      try body.finish()
+      var grants = FreedomGrant.partnerWords
+      if case .array(let values)? = words {
+        grants = values.compactMap(\.text)
+        guard grants.count == values.count, grants.allSatisfy(FreedomGrant.partnerWords.contains)
+        else { throw body.complaint("grants", "has a word that is no grant") }
+      }
+      let token = ledger.issue(
+        .partner(grants: grants), to: person.id, settings, now: workbench.clock.now())
+      return .json(.object(token.members), status: 201)
+    }
+  }
+
+  func expireTokens(_ call: Call) async -> Reply {
+    await answering {
+      var body = try call.optionalObject()
+      let kind = try body.text("kind") ?? "access"
+      try body.finish()
+      guard ["access", "all"].contains(kind) else {
+        throw body.complaint("kind", "is access or all")
+      }
+      let now = workbench.clock.now()
+      ledger.tokens.updateAll {
+        $0.accessExpires = now
+        if kind == "all" { $0.refreshExpires = now }
+      }
+      return .json(["ok": true])
+    }
+  }
+
+  func revokeAll(_ call: Call) async -> Reply {
+    ledger.tokens.updateAll { $0.isEnded = true }
+    return .json(["ok": true])
+  }
+
+  func unlock(_ call: Call) async -> Reply {
+    logins.unlock()
+    return .json(["ok": true])
+  }
+
+  /// What the asked person says, or what else becomes of a request.
+  func settleRequest(_ call: Call) async -> Reply {
+    await answering {
+      var body = try call.optionalObject()
+      let word = try body.requiredText("status")
+      try body.finish()
+      guard let state = FreedomRequest.State(rawValue: word == "accepted" ? "completed" : word)
+      else {
+        throw body.complaint(
+          "status", "is pending, accepted, completed, rejected, failed or not_found")
+      }
+      let id = call.id?.lowercased()
+      let now = workbench.clock.now()
+      guard
+        let request = ledger.requests.listing.last(where: {
+          $0.value.id.lowercased() == id && $0.expires > now
+        }),
+        let settled = ledger.settle(request.key, state, settings, now: now)
+      else { throw Refusal("not_found", "there is no such request", status: 404) }
+      return .json(settled.json)
+    }
+  }
+
+  /// Somebody logs out of the partner; without `username` and `tokenId` the first of the people.
+  func logOut(_ call: Call) async -> Reply {
+    await answering {
+      var body = try call.optionalObject()
+      let tokenID = try body.text("tokenId")
+      let person = tokenID == nil ? try person(&body) : nil
+      try body.finish()
+      var (ended, told) = await endPartnerTokens {
+        $0.id == tokenID || $0.person == person?.id
+      }
+      // An id that nobody knows is told all the same: what the partner makes of it can be tried.
+      if let tokenID, ended.isEmpty, let revocation = await tell(of: tokenID) {
+        ended = []
+        told = [revocation]
+      }
+      return .json([
+        "ended": .array(ended.map { .string($0) }), "answers": .array(told.map(\.json)),
+      ])
+    }
+  }
+
+  /// `username`, or the first one there is.
+  private func person(_ body: inout ObjectReader) throws(Refusal) -> FreedomPerson {
+    let username = try body.text("username")
+    guard let person = username.map({ ledger.person(named: $0) }) ?? ledger.people.first else {
+      throw body.complaint("username", "is none of GET /_control/freedomid/people")
+    }
+    return person
+  }
+}

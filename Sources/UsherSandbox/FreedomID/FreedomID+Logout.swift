@@ -1,0 +1,60 @@
+import FoundationEssentials
+
+/// A log-out that the partner was told of.
+struct FreedomRevocation: Sendable, Hashable {
+  let time: Date
+  let tokenID: String
+  let url: String
+  let answer: CallbackAnswer
+
+  var json: JSON {
+    var members: [String: JSON] = [
+      "time": .number(time.timeIntervalSince1970), "id": .string(tokenID), "url": .string(url),
+    ]
+    switch answer {
+    case .answered(let status, let body):
+      members["status"] = .integer(status)
+      members["body"] = .string(String(decoding: body, as: UTF8.self))
+    case .failed(let reason): members["failed"] = .string(reason)
+    }
+    return .object(members)
+  }
+}
+
+/// The last of them, oldest first.
+struct FreedomRevocations: Sendable {
+  private static let limit = 1000
+  private(set) var all: [FreedomRevocation] = []
+
+  mutating func add(_ revocation: FreedomRevocation) {
+    if all.count == Self.limit { all.removeFirst() }
+    all.append(revocation)
+  }
+}
+
+extension FreedomID {
+  /// Ends tokens of the partner API, and tells the partner of each where an address is known.
+  func endPartnerTokens(
+    where fits: (FreedomToken) -> Bool
+  ) async -> (ended: [String], told: [FreedomRevocation]) {
+    let ended = ledger.tokens.values.filter { $0.grants != nil && !$0.isEnded && fits($0) }
+      .map(\.id)
+    for id in ended { ledger.end(id) }
+    var told: [FreedomRevocation] = []
+    for id in ended {
+      if let revocation = await tell(of: id) { told.append(revocation) }
+    }
+    return (ended, told)
+  }
+
+  /// Nil where no address is known.
+  func tell(of id: String) async -> FreedomRevocation? {
+    guard let url = CallbackURL(settings.revokeUri) else { return nil }
+    let body: JSON = ["id": .string(id)]
+    let answer = await callBack(url, [:], body.encoded())
+    let revocation = FreedomRevocation(
+      time: workbench.clock.now(), tokenID: id, url: url.text, answer: answer)
+    revocations.add(revocation)
+    return revocation
+  }
+}

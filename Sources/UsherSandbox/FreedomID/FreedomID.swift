@@ -1,0 +1,144 @@
+/// A stand-in for Freedom ID: the wire of its SDK, the partner API with its pages, and OpenID.
+///
+/// Paths, people, control calls and settings are listed in <doc:FreedomID>, which is
+/// `UsherSandbox.docc/FreedomID.md`; the wire is the contract in the daemon's documentation, and that
+/// of the SDK also `device-api.openapi.json`.
+package actor FreedomID: Backend {
+  let workbench: Workbench
+  let callBack: CallBack
+  var settings = FreedomSettings()
+  var ledger: FreedomLedger
+  var logins: FreedomLogins
+  var visits: FreedomVisits
+  var revocations = FreedomRevocations()
+  private var keys: SigningKeys?
+
+  static let path = "/freedomid"
+
+  /// - Parameter callBack: Tells the partner that somebody has logged out.
+  package init(_ workbench: Workbench) {
+    self.init(workbench, callBack: LoopbackCaller.post)
+  }
+
+  init(_ workbench: Workbench, callBack: @escaping CallBack) {
+    self.workbench = workbench
+    self.callBack = callBack
+    ledger = FreedomLedger(workbench.users, mint: workbench.mint)
+    logins = FreedomLogins(mint: workbench.mint)
+    visits = FreedomVisits(mint: workbench.mint)
+  }
+
+  /// Made when they are first needed.
+  func signingKeys() throws -> SigningKeys {
+    if let keys { return keys }
+    let made = try SigningKeys()
+    keys = made
+    return made
+  }
+
+  package nonisolated var title: String { "Freedom ID" }
+
+  package nonisolated var endpoints: [Endpoint] { device + partner + openID + pages }
+
+  private nonisolated var device: [Endpoint] {
+    let device = "/api/v1/device"
+    return [
+      row("accounts", .get, "\(device)/accounts", accounts),
+      row("otp", .post, "\(device)/login/otp", beginOTP),
+      row("verify", .post, "\(device)/login/otp/verify", verifyOTP),
+      row("password", .post, "\(device)/login/password", password),
+      row("twoFactor", .post, "\(device)/login/two-factor", verifyTwoFactor),
+      row("resend", .post, "\(device)/login/resend", resend),
+      row("renew", .patch, "\(device)/token", renewTie),
+      row("untie", .delete, "\(device)/token", untie),
+      row("consent", .post, "\(device)/consent", consent),
+      row("openapi", .get, "/openapi.json", openAPI),
+    ]
+  }
+
+  private nonisolated var partner: [Endpoint] {
+    let oauth = "/api/v1/oauth"
+    return [
+      row("link", .post, "\(oauth)/authorize", link),
+      row("token", .post, "\(oauth)/token", redeem),
+      row("refresh", .patch, "\(oauth)/token", refresh),
+      row("user", .get, "\(oauth)/user", user),
+      row("profile", .post, "\(oauth)/get-profile", requestProfile),
+      row("status", .get, "\(oauth)/get-profile/status", profileStatus),
+      row("createUser", .post, "\(oauth)/user", createUser),
+      row("updateUser", .put, "\(oauth)/user", updateUser),
+    ]
+  }
+
+  private nonisolated var openID: [Endpoint] {
+    [
+      row("discovery", .get, "/.well-known/openid-configuration", discovery),
+      row("jwks", .get, "/api/v1/oidc/jwks", jwks),
+      row("openid", .get, "/openid", openIDPage),
+      row("openidToken", .post, "/api/v1/oidc/token", openIDToken),
+      row("userinfo", .get, "/api/v1/oidc/userinfo", userinfo),
+    ]
+  }
+
+  private nonisolated var pages: [Endpoint] {
+    [
+      row("page", .get, "/login", loginPage),
+      row("login", .post, "/login", login),
+      row("decision", .post, "/consent", decide),
+      row("me", .get, "/me", ownPage),
+      row("me", .post, "/me", changeOwn),
+    ]
+  }
+
+  package nonisolated var controls: [Endpoint] {
+    [
+      control("settings", .get, readSettings),
+      control("settings", .post, changeSettings),
+      control("settings", .delete, resetSettings),
+      control("people", .get, listPeople),
+      control("people/{username}", .post, changePerson),
+      control("accounts", .get, listTies),
+      control("consents", .get, listConsents),
+      control("tokens", .get, listTokens),
+      control("tokens", .post, issueToken),
+      control("expireTokens", .post, expireTokens),
+      control("revokeAll", .post, revokeAll),
+      control("unlock", .post, unlock),
+      control("requests", .get, listRequests),
+      control("requests/{id}", .post, settleRequest),
+      control("logout", .post, logOut),
+      control("revocations", .get, listRevocations),
+    ]
+  }
+
+  package nonisolated func links(base: String) -> [Link] {
+    let here = base + Self.path
+    return [
+      Link("What you are asked for, and log out", "\(here)/me"),
+      Link("The wire of the SDK, as OpenAPI", "\(here)/openapi.json"),
+      Link("Discovery document", "\(here)/.well-known/openid-configuration"),
+    ]
+  }
+
+  private nonisolated func row(
+    _ name: String, _ method: Endpoint.Method, _ path: String,
+    _ handle: @escaping @Sendable (Call) async -> Reply
+  ) -> Endpoint {
+    Endpoint("freedomid.\(name)", method, Self.path + path, handle: handle)
+  }
+
+  private nonisolated func control(
+    _ path: String, _ method: Endpoint.Method,
+    _ handle: @escaping @Sendable (Call) async -> Reply
+  ) -> Endpoint {
+    Endpoint("freedomid.\(path)", method, "/_control\(Self.path)/\(path)", handle: handle)
+  }
+}
+
+extension Call {
+  /// What follows `Bearer`; nil where nothing does.
+  var bearer: String? {
+    guard let header = headers["authorization"], header.hasPrefix("Bearer ") else { return nil }
+    return String(header.dropFirst("Bearer ".count))
+  }
+}

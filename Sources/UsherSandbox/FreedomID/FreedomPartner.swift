@@ -1,0 +1,48 @@
+import FoundationEssentials
+
+/// The one partner that is registered here, and what it shows Freedom.
+enum FreedomPartner {
+  static let name = "Acme"
+  /// Of the SDK's wire.
+  static let apiKey = "s3cret:freedom/api-key"
+  /// A good key of another kind of client.
+  static let otherKey = "s3cret:freedom/partner-key"
+  static let client = Client(id: "acme", name: name, secret: "s3cret:freedom/client+=")
+  static let clients = ClientRegistry([client])
+
+  /// `http://127.0.0.1:ANY/callback`, with or without one segment more, and what a test has named.
+  static func allowsRedirect(to uri: String, _ settings: FreedomSettings) -> Bool {
+    if settings.redirectUrls.contains(uri) { return true }
+    guard let url = ReturnURL(uri), url.isLoopback, uri.hasPrefix("http://"),
+      let path = URLComponents(string: uri)?.path
+    else { return false }
+    let segments = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
+    return segments.first == "callback" && segments.count <= 2
+  }
+}
+
+extension FreedomID {
+  package nonisolated func configurationSample(base: String) -> String {
+    """
+    [[provider]]
+    name = "freedom"
+    type = "freedomid"
+    mode = "device"
+    base_url = "\(base)\(Self.path)"
+    api_key_credential = "freedom-api-key"
+
+    # The API key is \(FreedomPartner.apiKey)
+
+    # With mode = "oauth2" or "oidc" instead of it; the secret is \(FreedomPartner.client.secret ?? "")
+    # client_id = "\(FreedomPartner.client.id)"
+    # client_credential = "freedom-secret"
+    # redirect = "loopback"
+
+    # With mode = "oauth2"
+    # api_base_url = "\(base)\(Self.path)"
+
+    # For log-outs, with {"revokeUri": "http://127.0.0.1:8791/…"} at /_control\(Self.path)/settings
+    # callback_listen = "127.0.0.1:8791"
+    """
+  }
+}

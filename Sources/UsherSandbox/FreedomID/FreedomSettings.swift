@@ -1,0 +1,78 @@
+/// What a test may change about the Freedom ID stand-in while it runs.
+///
+/// Each setting stands with its meaning in <doc:FreedomID>.
+package struct FreedomSettings: BackendSettings, Hashable {
+  /// What becomes of a requested profile.
+  package enum ProfileAnswer: String, Sendable, Codable {
+    /// What the person says on the page, or a control call.
+    case ask
+    case accept
+    case reject
+    case fail
+    case notFound
+    /// Nobody ever answers, whatever is said.
+    case pending
+  }
+
+  package var accessTokenSeconds = 7 * 86_400
+  package var refreshTokenSeconds = 28 * 86_400
+  package var idTokenSeconds = 7 * 86_400
+  package var linkSeconds = 600
+  package var codeSeconds = 60
+  package var otpSeconds = 300
+  package var otpDigits = 6
+  package var resendSeconds = 60
+  package var attempts = 5
+  package var lockSeconds = 300
+  package var pendingSeconds = 86_400
+  package var answeredSeconds = 3600
+  package var errorsInside200 = false
+  package var knowsDevices = true
+  package var closedAccounts: [String] = []
+  package var redirectUrls: [String] = []
+  package var codeParameter = "code"
+  package var newIdOnRefresh = false
+  package var profileAnswer = ProfileAnswer.ask
+  package var extraProfileFields = false
+  package var grantsNeverAsked = false
+  package var otherAccount = false
+  package var revokeUri = ""
+  package var accountsReply: [String: JSON] = [:]
+  package var challengeReply: [String: JSON] = [:]
+  package var loginReply: [String: JSON] = [:]
+  package var tokenReply: [String: JSON] = [:]
+  package var consentReply: [String: JSON] = [:]
+  package var linkReply: [String: JSON] = [:]
+  package var wayBack: [String: JSON] = [:]
+  package var userReply: [String: JSON] = [:]
+  package var profileReply: [String: JSON] = [:]
+  package var statusReply: [String: JSON] = [:]
+  package var changeReply: [String: JSON] = [:]
+  package var openIDReply: [String: JSON] = [:]
+  package var userinfo: [String: JSON] = [:]
+  package var discovery: [String: JSON] = [:]
+  package var idToken = IDTokenSettings()
+
+  package init() {}
+
+  /// How many digits a code may have, and how many failures may lock.
+  static let counts = 1...20
+
+  package func objection(to changes: [String: JSON]) -> String? {
+    let spans = [
+      accessTokenSeconds, refreshTokenSeconds, idTokenSeconds, linkSeconds, codeSeconds,
+      otpSeconds, resendSeconds, lockSeconds, pendingSeconds, answeredSeconds,
+    ]
+    return if !spans.allSatisfy(Self.seconds.contains) {
+      "seconds are 0 to \(Self.seconds.upperBound)"
+    } else if ![otpDigits, attempts].allSatisfy(Self.counts.contains) {
+      "otpDigits and attempts are 1 to \(Self.counts.upperBound)"
+    } else if codeParameter.isEmpty {
+      "codeParameter is a name"
+    } else if !revokeUri.isEmpty, CallbackURL(revokeUri) == nil {
+      "revokeUri is like http://127.0.0.1:8791/v1/callback/freedom, or empty"
+    } else {
+      IDTokenSettings.unknownMember(of: changes["idToken"])
+    }
+  }
+}

@@ -1,0 +1,50 @@
+import FoundationEssentials
+
+/// Failures of log-ins by the name that was typed, known or not: too many lock it for a time.
+struct FreedomLocks: Sendable {
+  private struct Entry: Sendable {
+    var failures = 0
+    /// Nil while the name is not locked.
+    var end: Date?
+  }
+
+  /// Seconds after which failures are forgotten.
+  private static let memory = 3600.0
+  private var entries = ExpiringTable<Entry>()
+
+  /// Throws where the name is locked.
+  func check(_ name: FreedomName, now: Date) throws(FreedomRefusal) {
+    guard let end = entries.value(name.text, now: now)?.end, end > now else { return }
+    throw .locked(until: end, now: now)
+  }
+
+  /// Counts a failure, and throws where it was one too many.
+  ///
+  /// - Returns: How many are left.
+  mutating func failed(
+    _ name: FreedomName, _ settings: FreedomSettings, now: Date
+  ) throws(FreedomRefusal) -> Int {
+    var entry = entries.value(name.text, now: now) ?? Entry()
+    // A lock that is over starts the count again.
+    if entry.end != nil { entry = Entry() }
+    entry.failures += 1
+    guard entry.failures < settings.attempts else { throw lock(name, settings, now: now) }
+    keep(entry, name, until: now.addingTimeInterval(Self.memory), now)
+    return settings.attempts - entry.failures
+  }
+
+  mutating func lock(
+    _ name: FreedomName, _ settings: FreedomSettings, now: Date
+  ) -> FreedomRefusal {
+    let end = now.addingTimeInterval(Double(settings.lockSeconds))
+    keep(Entry(failures: settings.attempts, end: end), name, until: end, now)
+    return .locked(until: end, now: now)
+  }
+
+  mutating func forget(_ name: FreedomName) { entries.remove(name.text) }
+
+  private mutating func keep(_ entry: Entry, _ name: FreedomName, until end: Date, _ now: Date) {
+    entries.remove(name.text)
+    entries.insert(entry, for: name.text, until: end, now: now)
+  }
+}

@@ -1,0 +1,159 @@
+import Crypto
+import FoundationEssentials
+
+/// Log-ins under way, on devices and on pages, as one value: who may, and who is asked what next.
+///
+/// A name that nobody has behaves as one that somebody has, and costs the same work.
+struct FreedomLogins: Sendable {
+  enum Outcome: Sendable, Hashable {
+    case loggedIn(FreedomPerson)
+    /// The second factor is wanted besides.
+    case twoFactor(FreedomChallenge)
+  }
+
+  /// Seconds that a challenge can be sent again, its code being over or not.
+  private static let memory = 3600.0
+
+  private let mint: TokenMint
+  private var challenges = ExpiringTable<FreedomChallenge>()
+  private var locks = FreedomLocks()
+
+  init(mint: TokenMint) {
+    self.mint = mint
+  }
+
+  mutating func unlock() { locks = FreedomLocks() }
+
+  /// - Parameter person: Who has that name.
+  mutating func password(
+    _ password: String, of name: FreedomName, _ person: FreedomPerson?, at place: String,
+    _ settings: FreedomSettings, now: Date
+  ) throws(FreedomRefusal) -> Outcome {
+    try locks.check(name, now: now)
+    let isRight = Self.isSame(password, person?.password)
+    guard let person, isRight else {
+      _ = try locks.failed(name, settings, now: now)
+      throw .credentials
+    }
+    return proven(person, name, at: place, settings, now)
+  }
+
+  /// Begins a log-in by the code of an SMS.
+  mutating func otp(
+    _ name: FreedomName, _ person: FreedomPerson?, at place: String, _ settings: FreedomSettings,
+    now: Date
+  ) throws(FreedomRefusal) -> FreedomChallenge {
+    try locks.check(name, now: now)
+    return begin(
+      .otp, name, person?.id, at: place, channel: .sms, target: name.text,
+      attempts: settings.attempts, settings, now)
+  }
+
+  /// Takes a code.
+  ///
+  /// - Parameter find: Who has an id.
+  mutating func verify(
+    _ code: String, of id: String, _ purpose: FreedomChallenge.Purpose, at place: String,
+    _ settings: FreedomSettings, now: Date, find: (String) -> FreedomPerson?
+  ) throws(FreedomRefusal) -> Outcome {
+    guard let challenge = challenge(id, at: place, now: now), challenge.purpose == purpose,
+      challenge.successor == nil
+    else { throw .codeOver }
+    try locks.check(challenge.name, now: now)
+    guard challenge.attemptsLeft > 0, challenge.expires > now else { throw .codeOver }
+    let person = challenge.person.flatMap(find)
+    let isRight =
+      challenge.channel == .totp
+      ? person?.totp.step(of: code, at: now) != nil : Self.isSame(code, challenge.code)
+    guard let person, isRight else { throw wrong(challenge, settings, now) }
+    challenges.remove(id)
+    switch purpose {
+    case .otp: return proven(person, challenge.name, at: place, settings, now)
+    case .twoFactor:
+      locks.forget(challenge.name)
+      return .loggedIn(person)
+    }
+  }
+
+  /// Another code in the place of one. Asked again, it is the same: an answer may be lost.
+  ///
+  /// - Returns: The challenge, and whether its code is to be sent.
+  mutating func resend(
+    _ id: String, at place: String, _ settings: FreedomSettings, now: Date
+  ) throws(FreedomRefusal) -> (challenge: FreedomChallenge, isNew: Bool) {
+    guard let old = challenge(id, at: place, now: now) else { throw .codeOver }
+    try locks.check(old.name, now: now)
+    if let next = old.successor {
+      guard let successor = challenge(next, at: place, now: now), successor.successor == nil
+      else { throw .codeOver }
+      return (successor, false)
+    }
+    guard old.attemptsLeft > 0 else { throw .codeOver }
+    guard old.resendAt <= now else { throw .tooEarly(until: old.resendAt, now: now) }
+    let next = begin(
+      old.purpose, old.name, old.person, at: place, channel: old.channel, target: old.target,
+      attempts: old.attemptsLeft, settings, now)
+    challenges.update(id) { $0.successor = next.id }
+    return (next, true)
+  }
+
+  private func challenge(_ id: String, at place: String, now: Date) -> FreedomChallenge? {
+    guard let challenge = challenges.value(id.lowercased(), now: now), challenge.place == place
+    else { return nil }
+    return challenge
+  }
+
+  /// Goes on from the first factor.
+  private mutating func proven(
+    _ person: FreedomPerson, _ name: FreedomName, at place: String, _ settings: FreedomSettings,
+    _ now: Date
+  ) -> Outcome {
+    guard let channel = person.twoFactor else {
+      locks.forget(name)
+      return .loggedIn(person)
+    }
+    return .twoFactor(
+      begin(
+        .twoFactor, name, person.id, at: place, channel: channel,
+        target: person.address(channel) ?? "", attempts: settings.attempts, settings, now))
+  }
+
+  private mutating func begin(
+    _ purpose: FreedomChallenge.Purpose, _ name: FreedomName, _ person: String?,
+    at place: String, channel: FreedomChannel, target: String, attempts: Int,
+    _ settings: FreedomSettings, _ now: Date
+  ) -> FreedomChallenge {
+    let expires = now.addingTimeInterval(Double(settings.otpSeconds))
+    let challenge = FreedomChallenge(
+      id: mint.uuid(), purpose: purpose, name: name, person: person, place: place,
+      channel: channel, target: target,
+      code: mint.digits(channel == .totp ? 6 : settings.otpDigits), expires: expires,
+      resendAt: now.addingTimeInterval(Double(settings.resendSeconds)), attemptsLeft: attempts)
+    challenges.insert(
+      challenge, for: challenge.id, until: max(expires, now.addingTimeInterval(Self.memory)),
+      now: now)
+    return challenge
+  }
+
+  /// Counts a wrong code against the challenge and the name.
+  private mutating func wrong(
+    _ challenge: FreedomChallenge, _ settings: FreedomSettings, _ now: Date
+  ) -> FreedomRefusal {
+    let left = challenge.attemptsLeft - 1
+    challenges.update(challenge.id) { $0.attemptsLeft = left }
+    guard left > 0 else { return locks.lock(challenge.name, settings, now: now) }
+    do throws(FreedomRefusal) {
+      return .wrongCode(
+        attemptsLeft: min(left, try locks.failed(challenge.name, settings, now: now)))
+    } catch {
+      return error
+    }
+  }
+
+  /// Takes the same time wherever two texts differ, and where there is nothing to compare with.
+  private static func isSame(_ text: String, _ expected: String?) -> Bool {
+    let isEqual =
+      SHA256.hash(data: Data(text.utf8)) == SHA256.hash(data: Data((expected ?? "").utf8))
+    return isEqual && expected != nil
+  }
+}

@@ -1,0 +1,40 @@
+/// An OpenID request: the client is the partner, and the redirect is its own.
+struct FreedomOpenIDRequest: Sendable, Hashable {
+  let redirectURI: String
+  let state: String
+  let nonce: String
+  let scope: [String]
+  /// Of PKCE, which the vendor documents none of: nil where it did not come.
+  let challenge: String?
+
+  /// Where a refusal may be told; throws what the person alone may see.
+  static func redirectURI(_ form: Form, _ settings: FreedomSettings) throws(Refusal) -> String {
+    guard try form.required("client_id") == FreedomPartner.client.id else {
+      throw Refusal("invalid_client", "client_id is not known")
+    }
+    let uri = try form.required("redirect_uri")
+    guard FreedomPartner.allowsRedirect(to: uri, settings) else {
+      throw Refusal("invalid_request", "redirect_uri is not registered")
+    }
+    return uri
+  }
+
+  init(_ form: Form, redirectURI: String) throws(Refusal) {
+    self.redirectURI = redirectURI
+    guard form["response_type"] == "code" else {
+      throw Refusal("unsupported_response_type", "response_type must be code")
+    }
+    state = try form.required("state")
+    nonce = try form.required("nonce")
+    scope = try Scope.parse(form["scope"])
+    guard scope.contains("openid") else {
+      throw Refusal("invalid_scope", "scope does not have openid")
+    }
+    challenge = form["code_challenge"]
+    if let challenge {
+      guard form["code_challenge_method"] == "S256", PKCE.isChallenge(challenge) else {
+        throw Refusal("invalid_request", "code_challenge is not one of S256")
+      }
+    }
+  }
+}

@@ -1,0 +1,138 @@
+import FoundationEssentials
+
+extension FreedomID {
+  /// `GET /login?track_id=…`: where a link leads.
+  func loginPage(_ call: Call) async -> Reply {
+    let now = workbench.clock.now()
+    guard let track = (try? call.queryForm())?["track_id"],
+      let link = ledger.links.value(track, now: now)
+    else { return workbench.pages.expired() }
+    return page(of: visits.begin(.link(link, track: track), now: now))
+  }
+
+  /// `GET /me`
+  func ownPage(_ call: Call) async -> Reply {
+    page(of: visits.begin(.own, now: workbench.clock.now()))
+  }
+
+  /// Takes what was typed at a log-in.
+  func login(_ call: Call) async -> Reply {
+    let now = workbench.clock.now()
+    guard let form = try? call.postedForm(), let (id, visit) = visits.visit(form, now: now) else {
+      return workbench.pages.expired()
+    }
+    if form["action"] == "cancel" { return denied(visit, id) }
+    do {
+      switch visit.stage {
+      case .signIn: return try await signIn(form, id, now)
+      case .code(let challenge): return try await take(form, challenge, id, now)
+      case .signedIn: return workbench.pages.expired()
+      }
+    } catch let refusal as FreedomRefusal {
+      return page(of: id, problem: refusal.sentence)
+    } catch {
+      return workbench.pages.expired()
+    }
+  }
+
+  /// Where nothing stands for the password, a phone number gets the code of an SMS.
+  private func signIn(_ form: Form, _ id: String, _ now: Date) async throws -> Reply {
+    guard let name = form["name"].flatMap(FreedomName.init(typed:)) else {
+      return page(of: id, problem: "That is no phone number like +77011234567, and no e-mail.")
+    }
+    let person = ledger.person(knownAs: name)
+    if form["password"] == nil, case .phone = name {
+      let challenge = try logins.otp(name, person, at: id, settings, now: now)
+      return await ask(challenge, id)
+    }
+    return await goOn(
+      try logins.password(
+        form["password"] ?? "", of: name, person, at: id, settings, now: now), id, now)
+  }
+
+  private func take(
+    _ form: Form, _ challenge: FreedomChallenge, _ id: String, _ now: Date
+  ) async throws -> Reply {
+    if form["action"] == "resend" {
+      let (next, isNew) = try logins.resend(challenge.id, at: id, settings, now: now)
+      return await ask(next, id, sending: isNew)
+    }
+    let ledger = ledger
+    let outcome = try logins.verify(
+      form["code"] ?? "", of: challenge.id, challenge.purpose, at: id, settings, now: now
+    ) { ledger.person($0) }
+    return await goOn(outcome, id, now)
+  }
+
+  private func goOn(
+    _ outcome: FreedomLogins.Outcome, _ id: String, _ now: Date
+  ) async -> Reply {
+    switch outcome {
+    case .twoFactor(let challenge): return await ask(challenge, id)
+    case .loggedIn(let person):
+      visits.move(id, to: .signedIn(person.id, at: now))
+      return page(of: id)
+    }
+  }
+
+  private func ask(
+    _ challenge: FreedomChallenge, _ id: String, sending: Bool = true
+  ) async -> Reply {
+    visits.move(id, to: .code(challenge))
+    if sending { await send(challenge) }
+    return page(of: id)
+  }
+
+  /// Takes the decision; leads back to the partner.
+  func decide(_ call: Call) async -> Reply {
+    let now = workbench.clock.now()
+    guard let form = try? call.postedForm(), let (id, visit) = visits.visit(form, now: now),
+      case .signedIn(let person, let time) = visit.stage
+    else { return workbench.pages.expired() }
+    switch (form["decision"], visit.purpose) {
+    case ("deny", _): return denied(visit, id)
+    case ("allow", .link(let link, let track)):
+      visits.end(id)
+      guard ledger.links.remove(track) != nil else { return workbench.pages.expired() }
+      let code = ledger.issueCode(
+        .partner(grants: link.grants), to: person, settings, now: now)
+      return back(to: link.redirectURI, [settings.codeParameter: .string(code)])
+    case ("allow", .openID(let request)):
+      visits.end(id)
+      let code = ledger.issueCode(
+        .openID(request, authTime: time), to: person, settings, now: now)
+      return back(
+        to: request.redirectURI, ["code": .string(code), "state": .string(request.state)])
+    case (_, .own), (_, .link), (_, .openID): return workbench.pages.expired()
+    }
+  }
+
+  private func denied(_ visit: FreedomVisits.Visit, _ id: String) -> Reply {
+    visits.end(id)
+    switch visit.purpose {
+    case .link(let link, let track):
+      ledger.links.remove(track)
+      return back(to: link.redirectURI, ["error_code": 100_102], error: "100102")
+    case .openID(let request):
+      return back(
+        to: request.redirectURI,
+        ["error": "access_denied", "state": .string(request.state)], error: "access_denied")
+    case .own:
+      return workbench.pages.message(
+        title: "You are not signed in", text: "You can close this window.", status: 200)
+    }
+  }
+
+  /// Back to the partner, with whatever the settings bend.
+  func back(to url: String, _ parameters: [String: JSON], error: String? = nil) -> Reply {
+    .redirect(to: url, adding: parameters.overlaid(with: settings.wayBack), error: error)
+  }
+}
+
+extension FreedomRefusal {
+  /// For the person on a page.
+  fileprivate var sentence: String {
+    guard let retryAfter else { return "Sorry: \(message)." }
+    return "Sorry: \(message). Try again in \(retryAfter) seconds."
+  }
+}

@@ -1,0 +1,96 @@
+import FoundationEssentials
+
+/// The partner API: people who are made and changed.
+extension FreedomID {
+  func createUser(_ call: Call) async -> Reply {
+    await answeringFreedom(inside200: settings.errorsInside200) {
+      _ = try bearer(call)
+      var body = try FreedomBody(call)
+      let phone = body.required("phone", .phone)
+      let change = body.profileChange()
+      checkUnique(phone, change, nil, &body)
+      try body.finish()
+      var profile = FreedomProfile()
+      change.apply(to: &profile)
+      profile.phones = [phone]
+      let person = ledger.add(profile, now: workbench.clock.now())
+      return changed(person.id)
+    }
+  }
+
+  func updateUser(_ call: Call) async -> Reply {
+    await answeringFreedom(inside200: settings.errorsInside200) {
+      _ = try bearer(call)
+      var body = try FreedomBody(call)
+      let id = body.required("freedom_id", .uuid).lowercased()
+      let phone = body.text("phone", .phone)
+      let change = body.profileChange()
+      if !id.isEmpty, ledger.person(id) == nil { body.complain("freedom_id", "is not known") }
+      checkUnique(phone, change, id, &body)
+      try body.finish()
+      ledger.change(id) { person in
+        change.apply(to: &person.profile)
+        if let phone { person.profile.phones.putFirst(phone) }
+      }
+      return changed(id)
+    }
+  }
+
+  private func changed(_ id: String) -> Reply {
+    let members: [String: JSON] = ["freedom_id": .string(id)]
+    return .json(.object(members.overlaid(with: settings.changeReply)))
+  }
+
+  /// A phone number and an address belong to one person.
+  private func checkUnique(
+    _ phone: String?, _ change: FreedomProfileChange, _ id: String?, _ body: inout FreedomBody
+  ) {
+    func isTaken(_ name: FreedomName) -> Bool {
+      ledger.person(knownAs: name).map { $0.id != id } ?? false
+    }
+    if let phone, isTaken(.phone(phone)) { body.complain("phone", "is somebody else's") }
+    if let email = change.email, isTaken(.email(email.lowercased())) {
+      body.complain("email", "is somebody else's")
+    }
+  }
+}
+
+/// What a partner says of somebody; nil is left as it is.
+struct FreedomProfileChange: Sendable, Hashable {
+  var email: String?
+  fileprivate var firstname: String?
+  fileprivate var lastname: String?
+  fileprivate var dateOfBirth: String?
+  fileprivate var identifier: String?
+  fileprivate var country: String?
+  fileprivate var gender: String?
+  fileprivate var nationality: String?
+
+  func apply(to profile: inout FreedomProfile) {
+    if let email { profile.emails.putFirst(email) }
+    profile.firstname = firstname ?? profile.firstname
+    profile.lastname = lastname ?? profile.lastname
+    profile.dateOfBirth = dateOfBirth ?? profile.dateOfBirth
+    profile.identifier = identifier ?? profile.identifier
+    profile.country = country ?? profile.country
+    profile.gender = gender ?? profile.gender
+    profile.nationality = nationality ?? profile.nationality
+  }
+}
+
+extension FreedomBody {
+  fileprivate mutating func profileChange() -> FreedomProfileChange {
+    FreedomProfileChange(
+      email: text("email", .email), firstname: text("firstname", .text),
+      lastname: text("lastname", .text), dateOfBirth: text("date_of_birth", .date),
+      identifier: text("identifier", .text), country: text("country", .country),
+      gender: text("gender", .gender), nationality: text("nationality", .text))
+  }
+}
+
+extension [String] {
+  /// In the place of the first one.
+  fileprivate mutating func putFirst(_ text: String) {
+    self = [text] + dropFirst().filter { $0 != text }
+  }
+}
