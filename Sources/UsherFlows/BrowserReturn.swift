@@ -59,7 +59,7 @@ struct BrowserReturn: Equatable {
     }
   }
 
-  private var isFixed: Bool { redirect?.fixedURI != nil }
+  private var isFixed: Bool { redirect?.isFixed ?? false }
 
   private func handedIn(_ url: Secret) -> News {
     let field = "input.redirectURL"
@@ -85,20 +85,30 @@ extension Redirect {
     _ event: FlowEvent<Call>, state: Secret, form: RedirectForm = .oauth
   ) -> Opening {
     switch event {
-    case .listening(let redirectURI): return .open(redirectURI: fixedURI ?? redirectURI, .up)
+    case .listening(let redirectURI):
+      return .open(redirectURI: fixedURI(state, form) ?? redirectURI, .up)
     case .listenFailed(let message):
-      return fixedURI.map { .open(redirectURI: $0, .none) } ?? .failed(.noListener(message))
+      return fixedURI(state, form).map { .open(redirectURI: $0, .none) }
+        ?? .failed(.noListener(message))
     case .resumed: return .listenAgain(expectation(state: state, form: form))
     case .input, .redirected, .called, .discovered, .idTokenVerified, .calledBack, .told, .woken:
       return .nothing
     }
   }
 
-  /// As it was written in the configuration, and is registered.
-  var fixedURI: String? {
+  var isFixed: Bool {
+    switch self {
+    case .loopback: false
+    case .fixed: true
+    }
+  }
+
+  /// As it was written in the configuration, and is registered; what differs from flow to flow at its
+  /// end.
+  private func fixedURI(_ state: Secret, _ form: RedirectForm) -> String? {
     switch self {
     case .loopback: nil
-    case .fixed(let fixed): fixed.text
+    case .fixed(let fixed): form.place(fixed.text, state)
     }
   }
 
@@ -110,10 +120,10 @@ extension Redirect {
     case .loopback:
       RedirectExpectation(
         host: "127.0.0.1", port: earlier.flatMap { URLComponents(string: $0)?.port },
-        path: "/callback", state: state, form: form)
+        path: form.place("/callback", state), state: state, form: form)
     case .fixed(let fixed):
       RedirectExpectation(
-        host: fixed.host, port: fixed.port, path: fixed.path, state: state,
+        host: fixed.host, port: fixed.port, path: form.place(fixed.path, state), state: state,
         form: form)
     }
   }

@@ -28,9 +28,36 @@ package enum RedirectForm: Sendable, Equatable {
   case oauth
   /// `authCode`, `errorCode`, `errorDesc`, `result` (contract §3.4).
   case gopay
+  /// `code` or `authorization_code`, `error_code` (contract §4.3). The provider sends no state back:
+  /// the secret is the last segment of the path.
+  case freedom
+
+  /// Whether an answer is known by where it arrives, and has no `state`.
+  package var isKnownByPath: Bool {
+    switch self {
+    case .oauth, .gopay: false
+    case .freedom: true
+    }
+  }
+
+  /// What stands before a query, with the secret where it belongs.
+  ///
+  /// - Parameter place: A URL or a path.
+  func place(_ place: String, _ secret: Secret) -> String {
+    guard isKnownByPath else { return place }
+    return place + (place.hasSuffix("/") ? "" : "/") + secret.revealed()
+  }
+
+  /// The name that a parameter goes by, where it has two.
+  fileprivate func name(_ parameter: String) -> String {
+    switch self {
+    case .oauth, .gopay: parameter
+    case .freedom: parameter == "authorization_code" ? "code" : parameter
+    }
+  }
 }
 
-/// What the provider sent back with the browser (RFC 6749 §4.1.2). Its `state` was ours.
+/// What the provider sent back with the browser (RFC 6749 §4.1.2). Its `state`, or its path, was ours.
 package struct RedirectAnswer: Sendable, Equatable {
   package var code: Secret?
   /// As the provider wrote it, cleaned for people; `access_denied`.
@@ -62,21 +89,24 @@ extension RedirectReading {
   /// Longer queries and URLs are refused.
   package static let maxLength = 32 * 1024
 
-  /// Reads the query of a request to the redirect URI, without its `?`.
+  /// Reads the query of a request to the redirect URI, without its `?`. Where an answer is known by its
+  /// path, that has been compared.
   package init(query: String, state: Secret, form: RedirectForm = .oauth) {
     guard query.utf8.count <= Self.maxLength else {
       self = .refused("the answer is too long")
       return
     }
-    guard let fields = FormEncoding.decode(query) else {
+    guard var fields = FormEncoding.decode(query) else {
       self = .refused("the answer is not encoded as a form")
       return
     }
     let states = fields.filter { $0.name == "state" }
-    guard states.count == 1, !state.isEmpty, Secret(states[0].value) == state else {
+    let hasState = states.count == 1 && !state.isEmpty && Secret(states[0].value) == state
+    guard form.isKnownByPath || hasState else {
       self = .notOurs
       return
     }
+    fields = fields.map { (form.name($0.name), $0.value) }
     // RFC 6749 §3.1: no parameter more than once.
     guard Set(fields.map(\.name)).count == fields.count else {
       self = .refused("the answer has a parameter twice")
@@ -115,6 +145,7 @@ extension RedirectAnswer {
       case .oauth: (fields["code"], fields["error"], fields["error_description"])
       case .gopay:
         (fields["authCode"], fields["errorCode"] ?? fields.gopayResult, fields["errorDesc"])
+      case .freedom: (fields["code"], fields["error_code"], nil)
       }
     self.init(
       code: code.map { Secret($0) }, error: error.map { ProviderText.clean($0, limit: 100) },
