@@ -1,11 +1,20 @@
 package import JSONRPC
 package import UsherCore
 
-/// What is still to be learnt about an account after the flow that brought it has ended.
+/// What the provider may yet tell of an account after the flow that brought it has ended.
 ///
 /// It is a reading of the account's attributes, so it survives what they survive. It does no I/O;
-/// asking, waiting and keeping is the daemon's.
+/// waiting and keeping is the daemon's.
 package protocol AccountFollowUp: Sendable {
+  /// - Parameter token: The account's access token, where it has one.
+  func judge(_ callback: ProviderCallback, token: Secret?) -> CallbackVerdict
+
+  /// What a call that was judged to be its own taught.
+  func learn(_ callback: ProviderCallback, at now: Timestamp) -> Lesson
+}
+
+/// What is also asked for, and told of.
+package protocol AccountInquiry: AccountFollowUp {
   /// What subscribers are told has happened when this is what has become known last: the `what` of an
   /// event of topic `kyc`.
   var news: String { get }
@@ -17,19 +26,15 @@ package protocol AccountFollowUp: Sendable {
 
   /// What an answer to the inquiry taught.
   func learn(_ outcome: CallOutcome, at now: Timestamp) -> Lesson
-
-  /// - Parameter token: The account's access token, where it has one.
-  func judge(_ callback: ProviderCallback, token: Secret?) -> CallbackVerdict
-
-  /// What a call that was judged to be its own taught.
-  func learn(_ callback: ProviderCallback, at now: Timestamp) -> Lesson
 }
 
-/// What the account's attributes become.
+/// What becomes of the account.
 package enum Lesson: Sendable, Equatable {
   case nothing
   /// All attributes, the new ones among them.
   case attributes([String: JSONValue])
   /// Asking leads nowhere any more.
   case hopeless
+  /// What the provider had granted is over: no token of it is good any more.
+  case grantIsOver(ProviderWord)
 }

@@ -4,8 +4,8 @@ package import UsherCore
 
 /// A call that a provider made to us, as far as it can be read without knowing whose it is.
 package struct ProviderCallback: Sendable, Equatable {
-  /// What the flow it is about was started with.
-  package var requestID: String
+  /// What the flow it is about was started with; nil where it is about none.
+  package var requestID: String?
   /// What the caller shows.
   package var authorization: Secret
   /// Whether that is the value agreed on for all of the provider's calls.
@@ -13,7 +13,7 @@ package struct ProviderCallback: Sendable, Equatable {
   package var members: [String: JSONValue]
 
   package init(
-    requestID: String, authorization: Secret, isVouchedFor: Bool = false,
+    requestID: String?, authorization: Secret, isVouchedFor: Bool = false,
     members: [String: JSONValue]
   ) {
     self.requestID = requestID

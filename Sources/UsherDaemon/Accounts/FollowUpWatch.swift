@@ -51,7 +51,7 @@ final class FollowUpWatch: Sendable {
   /// Begins with the accounts there are, of which nobody is told anew; from now on every change of
   /// one is followed.
   func start() {
-    for record in book.all where followUp(of: record) != nil {
+    for record in book.all where inquiry(of: record) != nil {
       state.withLock { $0.entries[record.id] = Entry(attributes: record.details.attributes) }
     }
     _ = events.listen(since: nil) { [weak self] entry in
@@ -79,9 +79,14 @@ final class FollowUpWatch: Sendable {
     return ProviderRegistry.followUp(of: provider, attributes: record.details.attributes)
   }
 
+  /// Where there is something to ask for, and to tell of.
+  private func inquiry(of record: AccountRecord) -> (any AccountInquiry)? {
+    followUp(of: record) as? any AccountInquiry
+  }
+
   /// Tells what is new about an account, and asks what is due or sets its alarm for it.
   private func look(at account: AccountID) {
-    guard let record = book.record(account), let followUp = followUp(of: record) else {
+    guard let record = book.record(account), let inquiry = inquiry(of: record) else {
       return forget(account)
     }
     let attributes = record.details.attributes
@@ -96,15 +101,15 @@ final class FollowUpWatch: Sendable {
     }
     let now = world.clock.now()
     if isNew {
-      events.publish(.kyc(followUp.news, record, at: now), owner: record.owner)
+      events.publish(.kyc(inquiry.news, record, at: now), owner: record.owner)
       log.info(
         "verdict",
         metadata: [
           "account": .string(account.rawValue), "provider": .string(record.provider.rawValue),
-          "news": .string(followUp.news),
+          "news": .string(inquiry.news),
         ])
     }
-    let due = record.tokens.isEmpty || !mayAsk ? nil : followUp.nextInquiry(after: now)
+    let due = record.tokens.isEmpty || !mayAsk ? nil : inquiry.nextInquiry(after: now)
     setAlarm(account, due.map { $0 - now })
   }
 
@@ -125,7 +130,7 @@ final class FollowUpWatch: Sendable {
   }
 
   private func ask(about account: AccountID) {
-    guard let record = book.record(account), let followUp = followUp(of: record),
+    guard let record = book.record(account), let inquiry = inquiry(of: record),
       let provider = try? providers.named(record.provider)
     else { return forget(account) }
     let isMine = state.withLock { state in
@@ -135,8 +140,11 @@ final class FollowUpWatch: Sendable {
     }
     guard isMine else { return }
     Task {
-      let outcome = await calls.send(followUp.inquiry(of: account), of: account, for: provider)
-      let isHopeless = await take(account) { $0.learn(outcome, at: self.world.clock.now()) }
+      let outcome = await calls.send(inquiry.inquiry(of: account), of: account, for: provider)
+      let isHopeless = await take(account) { followUp in
+        guard let inquiry = followUp as? any AccountInquiry else { return .nothing }
+        return inquiry.learn(outcome, at: self.world.clock.now())
+      }
       state.withLock { state in
         state.entries[account]?.isAsking = false
         if isHopeless { state.entries[account]?.isHopeless = true }
@@ -172,12 +180,26 @@ final class FollowUpWatch: Sendable {
         return .nothing
       }
       let learnt = lesson(followUp)
-      guard case .attributes(let attributes) = learnt,
-        let update = try book.update(account, attributes: attributes)
-      else { return learnt }
+      guard let update = try update(record, learnt) else { return learnt }
       try await store.commit(update.changes)
       book.install(update)
+      if case .grantIsOver = learnt {
+        events.publish(.token("dead", record, at: world.clock.now()), owner: record.owner)
+      }
       return learnt
+    }
+  }
+
+  /// Nil where nothing changes.
+  private func update(
+    _ record: AccountRecord, _ lesson: Lesson
+  ) throws(UsherError) -> AccountBook.Update? {
+    switch lesson {
+    case .nothing, .hopeless: nil
+    case .attributes(let attributes): try book.update(record.id, attributes: attributes)
+    // Of one that is dead already nobody is told again.
+    case .grantIsOver(let word):
+      record.details.grant.death == nil ? try book.update(dropping: record, word: word) : nil
     }
   }
 }

@@ -57,8 +57,10 @@ struct CallbackDesk: Sendable {
   ) async -> CallbackOutcome {
     do throws(UsherError) {
       var verdicts: [CallbackVerdict] = []
-      for session in engine.liveFlows(at: provider.name, requestID: callback.requestID) {
-        verdicts.append(try await engine.callBack(callback, session))
+      if let requestID = callback.requestID {
+        for session in engine.liveFlows(at: provider.name, requestID: requestID) {
+          verdicts.append(try await engine.callBack(callback, session))
+        }
       }
       // A flow that ended just now has left its account behind.
       for record in book.all where record.provider == provider.name {
@@ -66,8 +68,8 @@ struct CallbackDesk: Sendable {
       }
       if verdicts.contains(.mine) { return .taken }
       if verdicts.contains(.conflict) { return .conflict }
-      guard callback.isVouchedFor else { return .unauthorized }
-      return try engine.isRemembered(callback.requestID, at: provider.name) ? .taken : .unknown
+      guard callback.isVouchedFor, let requestID = callback.requestID else { return .unauthorized }
+      return try engine.isRemembered(requestID, at: provider.name) ? .taken : .unknown
     } catch {
       log.warning(
         "a provider's call could not be taken", metadata: ["cause": .string(error.message)])

@@ -4,7 +4,7 @@ import UsherCore
 
 /// The verdict on a submission, which comes after its flow: asked for, and brought by the provider's
 /// callback (contract §3.5; the page GoPay of the documentation).
-struct IdentityVerdict: AccountFollowUp {
+struct IdentityVerdict: AccountInquiry {
   /// The first question after a submission; from then on each comes when the time since it has
   /// doubled.
   static let firstPause = Duration.seconds(5)

@@ -112,7 +112,7 @@ extension ProviderCallback {
   ///
   /// - Parameter token: The person's linking token, where one is known.
   func judged(requestID: String, submissionID: String, token: Secret?) -> CallbackVerdict {
-    guard Secret(self.requestID) == Secret(requestID) else { return .notMine }
+    guard let meant = self.requestID, Secret(meant) == Secret(requestID) else { return .notMine }
     let isTheirs = token.map { !$0.isEmpty && $0 == authorization } ?? false
     guard isVouchedFor || isTheirs else { return .unauthorized }
     guard let id = members["submissionId"]?.stringValue, Secret(id) == Secret(submissionID) else {

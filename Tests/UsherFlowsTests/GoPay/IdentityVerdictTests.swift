@@ -20,14 +20,15 @@ struct IdentityVerdictTests {
 
   private func followUp(
     _ status: String = "SUBMITTED", _ changes: [String: JSONValue?] = [:], days: Int = 7
-  ) throws -> (any AccountFollowUp)? {
+  ) throws -> (any AccountInquiry)? {
     ProviderRegistry.followUp(
       of: try gopay { $0.kycDays = days }, attributes: Self.attributes(status, changes))
+      as? any AccountInquiry
   }
 
   private func verdict(
     _ status: String = "SUBMITTED", _ changes: [String: JSONValue?] = [:], days: Int = 7
-  ) throws -> any AccountFollowUp {
+  ) throws -> any AccountInquiry {
     try #require(try followUp(status, changes, days: days))
   }
 
