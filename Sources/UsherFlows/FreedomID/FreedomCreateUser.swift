@@ -1,0 +1,94 @@
+package import UsherAPI
+package import UsherConfig
+package import UsherCore
+
+/// Creates a user at Freedom (contract §4.2, §4.3, create user; the page FreedomID of the
+/// documentation).
+///
+/// It is not repeated where it may have been done.
+package struct FreedomCreateUser: FlowMachine {
+  package static let kind = "createUser"
+  package static let summary = "Creates a user at Freedom."
+  package static let needsAccount = true
+
+  package struct Params: Codable, Sendable, Equatable, FreedomUserParams {
+    /// The partner's own.
+    package var account: AccountID?
+    /// `+` and 10 to 15 digits; it must be there.
+    package var phone: String?
+    package var email: String?
+    package var firstname: String?
+    package var lastname: String?
+    /// `YYYY-MM-DD`.
+    package var dateOfBirth: String?
+    /// Such as the citizen's ID.
+    package var identifier: String?
+    /// Three letters of ISO 3166-1: `KAZ`.
+    package var country: String?
+    /// `M` or `F`.
+    package var gender: String?
+    package var nationality: String?
+
+    package init() {}
+  }
+
+  package let provider: ProviderConfig
+  private var state: State
+
+  private enum State: Codable, Sendable, Equatable {
+    /// Over before anything was asked.
+    case refused(Failure)
+    /// → the end
+    case sending(FreedomUserErrand)
+  }
+
+  package static func begin(
+    _ params: Params, _ origin: FlowOrigin, at moment: inout Moment
+  ) throws(UsherError) -> (FreedomCreateUser, Answer<FreedomPartnerCall>) {
+    let provider = origin.provider.name
+    guard let account = origin.account?.id else {
+      throw FlowParams.wrong("account", "is missing")
+    }
+    do throws(UnfitMember) {
+      guard params.phone != nil else { throw UnfitMember("phone is missing") }
+      let errand = FreedomUserErrand(provider, account, try PartnerUser(params), id: nil)
+      let flow = FreedomCreateUser(provider: origin.provider, state: .sending(errand))
+      return (flow, .proceed([.call(errand.call)]))
+    } catch {
+      let failure = Failure.invalid(error.message, provider)
+      return (
+        FreedomCreateUser(provider: origin.provider, state: .refused(failure)), .fail(failure)
+      )
+    }
+  }
+
+  package var view: FlowView {
+    switch state {
+    case .refused: FlowView(state: "sending", step: .wait(.init(for: "nothing")))
+    case .sending(let errand): errand.view
+    }
+  }
+
+  package mutating func receive(
+    _ event: FlowEvent<FreedomPartnerCall>, at moment: inout Moment
+  ) -> Answer<FreedomPartnerCall> {
+    switch state {
+    case .refused(let failure): return event == .resumed ? .fail(failure) : .ignore
+    case .sending(var errand):
+      let answer = errand.receive(event)
+      state = .sending(errand)
+      return answer
+    }
+  }
+
+  package var isInTheDark: Bool {
+    switch state {
+    case .refused: false
+    case .sending(let errand): errand.isInTheDark
+    }
+  }
+
+  package static func word(
+    for ending: Failure.Reason, provider: ProviderName
+  ) -> ProviderWord? { FreedomIDWord.ending(ending, provider) }
+}

@@ -1,0 +1,384 @@
+import JSONRPC
+package import UsherAPI
+package import UsherConfig
+package import UsherCore
+
+/// Log-in with a browser for what a person agrees to there (contract §4.2, §4.3; the page FreedomID of
+/// the documentation).
+///
+/// The code is redeemed once: where the answer is lost, the person goes to the browser again.
+package struct FreedomPartnerAuthorize: FlowMachine {
+  package static let kind = "authorize"
+  package static let summary = "Sign a person in with a browser, for what is agreed to there."
+
+  package struct Params: Codable, Sendable, Equatable {
+    /// Which fields: `read.firstname`, …; also `read.profile`, `read.cards` and `openid`.
+    package var grants: [String]
+    /// An account to sign in anew: another person than this one is refused.
+    package var account: AccountID?
+
+    package init(grants: [String]) { self.grants = grants }
+  }
+
+  package let provider: ProviderConfig
+  /// In the order of the table.
+  let grants: [PartnerGrant]
+  let account: KnownAccount?
+  var state: State
+  var problem: Problem?
+  /// Rounds that were lost with the answer of an exchange.
+  var lostRounds = 0
+
+  enum State: Codable, Sendable, Equatable {
+    /// Over before anything was asked.
+    case refused(Failure)
+    /// A listener is asked for. → visiting, or the end
+    case preparing(Sealed<Secret>)
+    /// The person is in the browser, or will be when there is a link. → exchanging, preparing, or the
+    /// end
+    case visiting(FreedomVisit)
+    /// The code is being redeemed. It is held only between two tries, and only in memory. → completing,
+    /// preparing, or the end
+    case exchanging(Fleeting, Retrying)
+    /// It is asked whose tokens these are. → the end
+    case completing(TokenSet, id: String?, Retrying)
+  }
+
+  /// How often the answer of an exchange may be lost.
+  package static let maxLostRounds = 3
+
+  package static func begin(
+    _ params: Params, _ origin: FlowOrigin, at moment: inout Moment
+  ) throws(UsherError) -> (FreedomPartnerAuthorize, Answer<FreedomPartnerCall>) {
+    let provider = origin.provider
+    do throws(GrantFlaw) {
+      let secret = FreedomVisit.secret(&moment)
+      let flow = FreedomPartnerAuthorize(
+        provider: provider, grants: try params.grants.partnerGrants(), account: origin.account,
+        state: .preparing(secret))
+      return (flow, .proceed([.listen(flow.expectation(secret))]))
+    } catch {
+      let failure = Failure.flawed(error, provider.name)
+      let flow = FreedomPartnerAuthorize(
+        provider: provider, grants: [], account: origin.account, state: .refused(failure))
+      return (flow, .fail(failure))
+    }
+  }
+
+  package var view: FlowView {
+    switch state {
+    case .refused, .preparing: waiting("preparing", for: "a place for the browser to come back to")
+    case .visiting(let visit):
+      visit.link.map {
+        FlowView(state: "browser", step: .openURL($0.step(visit)), problem: problem)
+      } ?? waiting("preparing", for: "the provider's link")
+    case .exchanging: waiting("exchanging", for: "the provider's tokens")
+    case .completing: waiting("completion", for: "the profile")
+    }
+  }
+
+  private func waiting(_ state: String, for what: String) -> FlowView {
+    FlowView(state: state, step: .wait(.init(for: what)), problem: problem)
+  }
+
+  package mutating func receive(
+    _ event: FlowEvent<FreedomPartnerCall>, at moment: inout Moment
+  ) -> Answer<FreedomPartnerCall> {
+    switch state {
+    case .refused(let failure): event == .resumed ? .fail(failure) : .ignore
+    case .preparing(let secret): preparing(event, secret)
+    case .visiting(let visit): visiting(event, visit, &moment)
+    case .exchanging(let code, let retrying): exchanging(event, code, retrying, &moment)
+    case .completing(let tokens, let id, let retrying):
+      completing(event, tokens, id, retrying, moment.now)
+    }
+  }
+
+  package static func word(
+    for ending: Failure.Reason, provider: ProviderName
+  ) -> ProviderWord? { FreedomIDWord.ending(ending, provider) }
+}
+
+// MARK: - The browser
+
+extension FreedomPartnerAuthorize {
+  /// A new round, with a path of its own.
+  private mutating func listen(
+    _ problem: Problem?, _ moment: inout Moment
+  ) -> Answer<FreedomPartnerCall> {
+    let secret = FreedomVisit.secret(&moment)
+    state = .preparing(secret)
+    self.problem = problem
+    return .proceed([.listen(expectation(secret))])
+  }
+
+  private func expectation(_ secret: Sealed<Secret>) -> RedirectExpectation {
+    provider.freedomid.redirect.expectation(state: secret.unsealed(), form: .freedom)
+  }
+
+  private mutating func preparing(
+    _ event: FlowEvent<FreedomPartnerCall>, _ secret: Sealed<Secret>
+  ) -> Answer<FreedomPartnerCall> {
+    let redirect = provider.freedomid.redirect
+    switch redirect.opening(event, state: secret.unsealed(), form: .freedom) {
+    case .open(let redirectURI, let listener):
+      return ask(
+        FreedomVisit(
+          secret: secret, redirectURI: Sealed(Secret(redirectURI)), listener: listener))
+    case .listenAgain(let expectation): return .proceed([.listen(expectation)])
+    case .failed(var failure):
+      failure.provider = FreedomIDWord.configurationError.word(provider.name)
+      return .fail(failure)
+    case .nothing: return .ignore
+    }
+  }
+
+  /// Asks for a link; where there is one, it stays until there is another.
+  private mutating func ask(
+    _ visit: FreedomVisit, after effects: [Effect<FreedomPartnerCall>] = []
+  ) -> Answer<FreedomPartnerCall> {
+    var visit = visit
+    visit.asking = visit.asking ?? Retrying()
+    visit.asking?.goOn()
+    state = .visiting(visit)
+    return .proceed(effects + [.call(visit.call(grants))])
+  }
+
+  private mutating func visiting(
+    _ event: FlowEvent<FreedomPartnerCall>, _ visit: FreedomVisit, _ moment: inout Moment
+  ) -> Answer<FreedomPartnerCall> {
+    switch event {
+    case .called(visit.call(grants), let outcome) where visit.isAwaitingLink:
+      return linked(outcome, visit, moment.now)
+    case .woken: return visit.isAwaitingLink ? .ignore : askIfDue(visit, moment.now)
+    // Nobody can have been there: all is made anew.
+    case .resumed where visit.link == nil: return listen(nil, &moment)
+    case .input, .redirected, .listening, .listenFailed, .resumed:
+      guard let link = visit.link else { return .ignore }
+      return returning(event, visit, link, &moment)
+    case .called, .discovered, .idTokenVerified, .calledBack, .told: return .ignore
+    }
+  }
+
+  private mutating func askIfDue(
+    _ visit: FreedomVisit, _ now: Timestamp
+  ) -> Answer<FreedomPartnerCall> {
+    guard visit.asking == nil, let link = visit.link, link.endsAt > now else { return ask(visit) }
+    return .proceed([.wake(after: link.endsAt - now)])
+  }
+
+  private mutating func linked(
+    _ outcome: CallOutcome, _ visit: FreedomVisit, _ now: Timestamp
+  ) -> Answer<FreedomPartnerCall> {
+    switch FreedomIDReply(outcome) {
+    case .said(let members):
+      guard let text = members["redirect_uri"]?.stringValue else {
+        return .fail(
+          .unusable("the provider's answer has no redirect_uri", .parsingError, provider.name))
+      }
+      do throws(UnusableReply) {
+        return open(try FreedomLink(text, at: now), visit, now)
+      } catch {
+        return .fail(.contradiction(error.message, provider.name))
+      }
+    case .refused(let refusal):
+      return .fail(.refused(refusal, as: refusal.clientWord, provider.name))
+    case .trouble(let trouble):
+      var visit = visit
+      guard let pause = visit.asking?.failed() else {
+        return .fail(.unreachable(trouble, provider.name))
+      }
+      state = .visiting(visit)
+      problem = .unreachable(trouble, provider.name)
+      return .proceed([.wake(after: Retrying.pause(pause, asked: trouble.retryAfter))])
+    case .unreadable(let word, let message): return .fail(.unusable(message, word, provider.name))
+    case .noToken(let message): return .fail(.noToken(message, provider.name))
+    }
+  }
+
+  private mutating func open(
+    _ link: FreedomLink, _ visit: FreedomVisit, _ now: Timestamp
+  ) -> Answer<FreedomPartnerCall> {
+    // Otherwise it tells why the person is sent there again.
+    if visit.asking != Retrying() { problem = nil }
+    var visit = visit
+    visit.link = link
+    visit.asking = nil
+    state = .visiting(visit)
+    return .proceed([.wake(after: link.endsAt - now)])
+  }
+
+  private mutating func returning(
+    _ event: FlowEvent<FreedomPartnerCall>, _ visit: FreedomVisit, _ link: FreedomLink,
+    _ moment: inout Moment
+  ) -> Answer<FreedomPartnerCall> {
+    var visit = visit
+    switch visit.wayBack(provider.freedomid.redirect).news(event) {
+    case .cameBack(let answer): return cameBack(answer)
+    case .listenAgain(let expectation):
+      visit.listener = .restoring
+      guard visit.asking == nil, link.endsAt > moment.now else {
+        return ask(visit, after: [.listen(expectation)])
+      }
+      state = .visiting(visit)
+      return .proceed([.listen(expectation), .wake(after: link.endsAt - moment.now)])
+    case .listener(let listener):
+      visit.listener = listener
+      state = .visiting(visit)
+      return .proceed([])
+    case .stranded: return listen(.interrupted, &moment)
+    case .refused(let field, let message): return .refuse(field: field, message: message)
+    case .nothing: return .ignore
+    }
+  }
+
+  private mutating func cameBack(_ answer: RedirectAnswer) -> Answer<FreedomPartnerCall> {
+    if let error = answer.error { return .fail(.redirected(error, provider.name)) }
+    guard let code = answer.code, !code.isEmpty else {
+      return .fail(
+        .unusable(Failure.neitherCodeNorError.message, .parsingError, provider.name))
+    }
+    problem = nil
+    state = .exchanging(Fleeting(nil), Retrying())
+    return .proceed([.stopListening, .call(.exchange(code: code))])
+  }
+}
+
+// MARK: - The code
+
+extension FreedomPartnerAuthorize {
+  private mutating func exchanging(
+    _ event: FlowEvent<FreedomPartnerCall>, _ code: Fleeting, _ retrying: Retrying,
+    _ moment: inout Moment
+  ) -> Answer<FreedomPartnerCall> {
+    var retrying = retrying
+    switch event {
+    case .called(.exchange(let code), let outcome) where !retrying.isPaused:
+      return exchanged(outcome, code, retrying, &moment)
+    case .woken where retrying.isPaused:
+      guard let code = code.secret else { return listen(.interrupted, &moment) }
+      retrying.goOn()
+      state = .exchanging(Fleeting(nil), retrying)
+      return .proceed([.call(.exchange(code: code))])
+    // It may be spent.
+    case .resumed: return listen(.interrupted, &moment)
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
+      .calledBack, .told, .woken:
+      return .ignore
+    }
+  }
+
+  private mutating func exchanged(
+    _ outcome: CallOutcome, _ code: Secret, _ retrying: Retrying, _ moment: inout Moment
+  ) -> Answer<FreedomPartnerCall> {
+    switch FreedomIDReply(outcome) {
+    case .said(let members):
+      do throws(UnusableReply) {
+        let scope = grants.map(\.text).joined(separator: " ")
+        let tokens = try FreedomIDTokenSet(members, scope: scope)
+        problem = nil
+        return complete(tokens.set(), tokens.id, Retrying())
+      } catch {
+        return .fail(.unusable(error.message, .parsingError, provider.name))
+      }
+    case .refused(let refusal):
+      return .fail(.refused(refusal, as: refusal.clientWord, provider.name))
+    case .trouble(let trouble):
+      guard !trouble.mayBeDone else { return lost(trouble, &moment) }
+      var retrying = retrying
+      guard let pause = retrying.failed() else {
+        return .fail(.unreachable(trouble, provider.name))
+      }
+      state = .exchanging(Fleeting(code), retrying)
+      problem = .unreachable(trouble, provider.name)
+      return .proceed([.wake(after: Retrying.pause(pause, asked: trouble.retryAfter))])
+    case .unreadable(let word, let message): return .fail(.unusable(message, word, provider.name))
+    case .noToken(let message): return .fail(.noToken(message, provider.name))
+    }
+  }
+
+  private mutating func lost(
+    _ trouble: FreedomIDTrouble, _ moment: inout Moment
+  ) -> Answer<FreedomPartnerCall> {
+    lostRounds += 1
+    guard lostRounds < Self.maxLostRounds else {
+      return .fail(.unreachable(trouble, provider.name))
+    }
+    return listen(.unreachable(trouble, provider.name), &moment)
+  }
+}
+
+// MARK: - The person
+
+extension FreedomPartnerAuthorize {
+  private mutating func complete(
+    _ tokens: TokenSet, _ id: String?, _ retrying: Retrying
+  ) -> Answer<FreedomPartnerCall> {
+    var retrying = retrying
+    retrying.goOn()
+    state = .completing(tokens, id: id, retrying)
+    return .proceed([.call(.user(token: tokens.accessToken.unsealed()))])
+  }
+
+  private mutating func completing(
+    _ event: FlowEvent<FreedomPartnerCall>, _ tokens: TokenSet, _ id: String?,
+    _ retrying: Retrying, _ now: Timestamp
+  ) -> Answer<FreedomPartnerCall> {
+    switch event {
+    case .called(.user(tokens.accessToken.unsealed()), let outcome) where !retrying.isPaused:
+      return completed(outcome, tokens, id, retrying, now)
+    case .woken where retrying.isPaused, .resumed: return complete(tokens, id, retrying)
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
+      .calledBack, .told, .woken:
+      return .ignore
+    }
+  }
+
+  private mutating func completed(
+    _ outcome: CallOutcome, _ tokens: TokenSet, _ id: String?, _ retrying: Retrying,
+    _ now: Timestamp
+  ) -> Answer<FreedomPartnerCall> {
+    switch FreedomIDReply(outcome) {
+    case .said(let members):
+      do throws(UnusableReply) {
+        let person = try FreedomPerson(members, granted: grants.compactMap(\.data))
+        guard account.map({ $0.subject == person.id }) ?? true else {
+          return .fail(.otherPerson(provider.name))
+        }
+        return .finish(person.end(grants, tokens, id, provider.freedomid.consentDays, now))
+      } catch {
+        return .fail(.unusable(error.message, .parsingError, provider.name))
+      }
+    case .refused(let refusal):
+      return .fail(.refused(refusal, as: refusal.tokenWord, provider.name))
+    case .trouble(let trouble):
+      var retrying = retrying
+      guard let pause = retrying.failed() else {
+        return .fail(.unreachable(trouble, provider.name))
+      }
+      state = .completing(tokens, id: id, retrying)
+      problem = .unreachable(trouble, provider.name)
+      return .proceed([.wake(after: Retrying.pause(pause, asked: trouble.retryAfter))])
+    case .unreadable(let word, let message): return .fail(.unusable(message, word, provider.name))
+    case .noToken(let message): return .fail(.noToken(message, provider.name))
+    }
+  }
+}
+
+extension FreedomVisit {
+  fileprivate var isAwaitingLink: Bool { asking.map { !$0.isPaused } ?? false }
+}
+
+extension Failure {
+  /// - Parameter code: The `error_code` of the redirect. Of one it is known that it is the person's no.
+  fileprivate static func redirected(_ code: String, _ provider: ProviderName) -> Failure {
+    guard code == "100102" else {
+      var failure = Failure.rejected("the provider answers \(code)", says: nil, provider)
+      failure.provider?.error = code
+      return failure
+    }
+    var failure = Failure.denied("the person did not agree", provider)
+    failure.provider?.error = code
+    return failure
+  }
+}

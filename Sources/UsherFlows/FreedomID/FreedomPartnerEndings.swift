@@ -1,0 +1,47 @@
+import UsherAPI
+import UsherCore
+
+// How calls and flows of the partner API end without success.
+
+extension FreedomIDRefusal {
+  /// Where the client itself is what the call shows: its id and secret are no good.
+  var clientWord: FreedomIDWord { isPlain401 ? .incorrectApiKey : word }
+
+  /// Where the call shows a token: it is no good.
+  var tokenWord: FreedomIDWord { isPlain401 ? .autheticationError : word }
+
+  private var isPlain401: Bool { status == 401 && code == nil }
+}
+
+extension FreedomIDWord {
+  /// The SDK's word for a flow its user gave up, or that ran out of time.
+  static func ending(_ reason: Failure.Reason, _ provider: ProviderName) -> ProviderWord? {
+    switch reason {
+    case .cancelled, .expired: userCanceled.word(provider)
+    case .denied, .invalidRequest, .providerRejected, .providerUnreachable,
+      .providerProtocolError, .attemptsExhausted, .exchangeFailed, .exchangeTimedOut,
+      .localAuthFailed:
+      nil
+    }
+  }
+}
+
+extension Failure {
+  /// An account's own call has no token: nothing was sent.
+  static func noToken(_ message: String, _ provider: ProviderName) -> Failure {
+    Failure(
+      reason: .providerRejected, title: "New log-in needed",
+      message: "a new log-in is needed: \(message)", retryable: true,
+      provider: FreedomIDWord.autheticationError.word(provider))
+  }
+
+  /// What the provider says in a sentence of its own, and of which it gives no code.
+  static func rejected(_ message: String, says text: String?, _ provider: ProviderName) -> Failure {
+    let sentence = text.map { ProviderText.clean($0) } ?? ""
+    var word = FreedomIDWord.unknownError.word(provider)
+    word.message = sentence.isEmpty ? nil : sentence
+    return Failure(
+      reason: .providerRejected, title: "Refused by the provider",
+      message: sentence.isEmpty ? message : sentence, retryable: false, provider: word)
+  }
+}

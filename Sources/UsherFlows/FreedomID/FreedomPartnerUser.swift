@@ -1,0 +1,181 @@
+import JSONRPC
+import UsherAPI
+import UsherConfig
+import UsherCore
+
+/// A parameter that cannot be; the sentence names it and has nothing of its value.
+struct UnfitMember: Error, Equatable {
+  let message: String
+
+  init(_ message: String) { self.message = message }
+
+  /// RFC 9562 §4, in lower case.
+  static func uuid(_ text: String, _ name: String) throws(UnfitMember) -> String {
+    let groups = text.split(separator: "-", omittingEmptySubsequences: false)
+    guard groups.map(\.utf8.count) == [8, 4, 4, 4, 12],
+      groups.joined().utf8.allSatisfy({ $0.isDigit || $0.isHexadecimalLetter })
+    else { throw UnfitMember("\(name) must be a UUID") }
+    return text.lowercased()
+  }
+
+  static func phone(_ text: String) throws(UnfitMember) -> String {
+    guard let phone = FreedomPhone.read(text) else {
+      throw UnfitMember("phone must be + and 10 to 15 digits")
+    }
+    return phone
+  }
+}
+
+/// What a flow that creates or updates a user may be told of him (contract §4.3, create user).
+protocol FreedomUserParams {
+  var phone: String? { get }
+  var email: String? { get }
+  var firstname: String? { get }
+  var lastname: String? { get }
+  var dateOfBirth: String? { get }
+  var identifier: String? { get }
+  var country: String? { get }
+  var gender: String? { get }
+  var nationality: String? { get }
+}
+
+extension PartnerUser {
+  init(_ params: some FreedomUserParams) throws(UnfitMember) {
+    self.init()
+    phone = try Self.read(params.phone) { text throws(UnfitMember) in try UnfitMember.phone(text) }
+    email = try Self.read(params.email) { text throws(UnfitMember) in
+      guard let email = FreedomEmail.read(text) else {
+        throw UnfitMember("email must be an address with one @ and at most 254 bytes")
+      }
+      return email
+    }
+    firstname = try Self.text(params.firstname, "firstname")
+    lastname = try Self.text(params.lastname, "lastname")
+    dateOfBirth = try Self.fit(params.dateOfBirth, "dateOfBirth must be a day as YYYY-MM-DD") {
+      $0.utf8.count == 10 && Timestamp(rfc3339: $0 + "T00:00:00Z") != nil
+    }
+    identifier = try Self.text(params.identifier, "identifier")
+    country = try Self.fit(params.country, "country must be three letters from A to Z") {
+      $0.utf8.count == 3
+        && $0.utf8.allSatisfy { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) }
+    }
+    gender = try Self.fit(params.gender, "gender must be M or F") { ["M", "F"].contains($0) }
+    nationality = try Self.text(params.nationality, "nationality")
+  }
+
+  private static func read(
+    _ text: String?, _ read: (String) throws(UnfitMember) -> String
+  ) throws(UnfitMember) -> String? {
+    guard let text else { return nil }
+    return try read(text)
+  }
+
+  private static func fit(
+    _ text: String?, _ message: String, _ isFit: (String) -> Bool
+  ) throws(UnfitMember) -> String? {
+    guard text.map(isFit) ?? true else { throw UnfitMember(message) }
+    return text
+  }
+
+  private static func text(_ text: String?, _ name: String) throws(UnfitMember) -> String? {
+    try fit(text, "\(name) must be text of at most 256 bytes without control characters") { text in
+      let isPlain = text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
+      return isPlain && text.utf8.count <= 256 && !text.allSatisfy(\.isWhitespace)
+    }
+  }
+}
+
+extension UInt8 {
+  fileprivate var isHexadecimalLetter: Bool {
+    (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(self | 0x20)
+  }
+}
+
+/// A call that creates or updates a user: made once, for nobody tells whether it was done where its
+/// answer is lost.
+struct FreedomUserErrand: Codable, Sendable, Equatable {
+  let provider: ProviderName
+  let account: AccountID
+  let user: PartnerUser
+  /// The user's at Freedom; nil for one who is to be created.
+  let id: String?
+  private var retrying = Retrying()
+  private var problem: Problem?
+
+  init(_ provider: ProviderName, _ account: AccountID, _ user: PartnerUser, id: String?) {
+    self.provider = provider
+    self.account = account
+    self.user = user
+    self.id = id
+  }
+
+  var call: FreedomPartnerCall {
+    id.map { .update(account, id: $0, user) } ?? .create(account, user)
+  }
+
+  /// Between two tries nothing is under way.
+  var isInTheDark: Bool { !retrying.isPaused }
+
+  var view: FlowView {
+    FlowView(state: "sending", step: .wait(.init(for: "the provider's answer")), problem: problem)
+  }
+
+  mutating func receive(_ event: FlowEvent<FreedomPartnerCall>) -> Answer<FreedomPartnerCall> {
+    switch event {
+    case .called(call, let outcome) where !retrying.isPaused: return answered(outcome)
+    case .woken where retrying.isPaused, .resumed where retrying.isPaused:
+      retrying.goOn()
+      return .proceed([.call(call)])
+    case .resumed:
+      return .fail(.inTheDark("the daemon was restarted while the call was under way", provider))
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
+      .calledBack, .told, .woken:
+      return .ignore
+    }
+  }
+
+  private mutating func answered(_ outcome: CallOutcome) -> Answer<FreedomPartnerCall> {
+    switch FreedomIDReply(outcome) {
+    case .said(let members): return done(members)
+    case .refused(let refusal): return .fail(.refused(refusal, as: refusal.tokenWord, provider))
+    case .trouble(let trouble) where trouble.mayBeDone:
+      return .fail(.inTheDark(trouble.message, provider, trouble))
+    case .trouble(let trouble):
+      guard let pause = retrying.failed() else { return .fail(.unreachable(trouble, provider)) }
+      problem = .unreachable(trouble, provider)
+      return .proceed([.wake(after: Retrying.pause(pause, asked: trouble.retryAfter))])
+    case .unreadable(let word, let message):
+      return .fail(.unusable(Failure.inTheDark(message), word, provider))
+    case .noToken(let message): return .fail(.noToken(message, provider))
+    }
+  }
+
+  private func done(_ members: [String: JSONValue]) -> Answer<FreedomPartnerCall> {
+    guard let text = members["freedom_id"]?.stringValue,
+      let done = try? UnfitMember.uuid(text, "freedom_id")
+    else {
+      let message = Failure.inTheDark("the provider's answer has no freedom_id")
+      return .fail(.unusable(message, .parsingError, provider))
+    }
+    guard id.map({ $0 == done }) ?? true else {
+      return .fail(.contradiction("the provider's answer is about another user", provider))
+    }
+    return .finish(Completion(grant: nil, result: ["freedomId": .string(done)]))
+  }
+}
+
+extension Failure {
+  fileprivate static func inTheDark(_ message: String) -> String {
+    "\(message); whether it was done is not known"
+  }
+
+  /// Nobody may take it for a call that can simply be made again.
+  fileprivate static func inTheDark(
+    _ message: String, _ provider: ProviderName, _ trouble: FreedomIDTrouble? = nil
+  ) -> Failure {
+    let word = trouble?.word ?? .streamError
+    var failure = Failure.unreachable(inTheDark(message), word.word(provider, trouble?.refusal))
+    failure.retryable = false
+    return failure
+  }
+}

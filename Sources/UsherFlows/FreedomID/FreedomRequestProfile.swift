@@ -1,0 +1,279 @@
+import JSONRPC
+package import UsherAPI
+package import UsherConfig
+package import UsherCore
+
+/// Asks somebody else for a profile, and waits for the answer (contract §4.2, §4.3, get-profile; the page
+/// FreedomID of the documentation).
+///
+/// The provider asks that person. All of it is safe to repeat: the request has an id of its own.
+package struct FreedomRequestProfile: FlowMachine {
+  package static let kind = "requestProfile"
+  package static let summary = "Ask another person for a profile, and wait for what is granted."
+  package static let needsAccount = true
+
+  package struct Params: Codable, Sendable, Equatable {
+    /// The partner's own, with grant `read.profile`.
+    package var account: AccountID?
+    /// Who is asked, by his id at Freedom, a UUID; or by `phone`.
+    package var freedomId: String?
+    /// `+` and 10 to 15 digits.
+    package var phone: String?
+    /// Which fields: `read.firstname`, …
+    package var grants: [String]
+
+    package init(grants: [String]) { self.grants = grants }
+  }
+
+  package let provider: ProviderConfig
+  private var state: State
+  private var problem: Problem?
+
+  private enum State: Codable, Sendable, Equatable {
+    /// Over before anything was asked.
+    case refused(Failure)
+    /// → pending, or the end
+    case requested(Inquiry, Retrying)
+    /// The person has yet to answer. → the end
+    case pending(Inquiry, isAsking: Bool)
+  }
+
+  private struct Inquiry: Codable, Sendable, Equatable {
+    let account: AccountID
+    let request: ProfileRequest
+
+    var status: FreedomPartnerCall { .profileStatus(account, request: request.id) }
+
+    /// Whether an answer is about this request; one need not say.
+    func isMeant(by members: [String: JSONValue]) -> Bool {
+      guard let id = members["request_id"], !id.isNull else { return true }
+      return id.stringValue?.lowercased() == request.id
+    }
+  }
+
+  package static func begin(
+    _ params: Params, _ origin: FlowOrigin, at moment: inout Moment
+  ) throws(UsherError) -> (FreedomRequestProfile, Answer<FreedomPartnerCall>) {
+    guard let account = origin.account?.id else {
+      throw FlowParams.wrong("account", "is missing")
+    }
+    func refused(_ failure: Failure) -> (FreedomRequestProfile, Answer<FreedomPartnerCall>) {
+      (FreedomRequestProfile(provider: origin.provider, state: .refused(failure)), .fail(failure))
+    }
+    let grants: [DataGrant]
+    do throws(GrantFlaw) {
+      grants = try params.grants.dataGrants()
+    } catch {
+      return refused(.flawed(error, origin.provider.name))
+    }
+    do throws(UnfitMember) {
+      let inquiry = Inquiry(
+        account: account,
+        request: ProfileRequest(
+          id: moment.uuid(), createdAt: moment.now, person: try person(params), grants: grants))
+      var flow = FreedomRequestProfile(
+        provider: origin.provider, state: .requested(inquiry, Retrying()))
+      let answer = flow.request(inquiry, Retrying())
+      return (flow, answer)
+    } catch {
+      return refused(.invalid(error.message, origin.provider.name))
+    }
+  }
+
+  private static func person(_ params: Params) throws(UnfitMember) -> ProfileRequest.Person {
+    switch (params.freedomId, params.phone) {
+    case (let id?, nil): .freedomID(try UnfitMember.uuid(id, "freedomId"))
+    case (nil, let phone?): .phone(try UnfitMember.phone(phone))
+    case (nil, nil), (.some, .some): throw UnfitMember("one of freedomId and phone must be there")
+    }
+  }
+
+  package var view: FlowView {
+    switch state {
+    case .refused, .requested: waiting("requested", for: "the request to reach the provider")
+    case .pending: waiting("pending", for: "the person's answer")
+    }
+  }
+
+  private func waiting(_ state: String, for what: String) -> FlowView {
+    FlowView(state: state, step: .wait(.init(for: what)), problem: problem)
+  }
+
+  package mutating func receive(
+    _ event: FlowEvent<FreedomPartnerCall>, at moment: inout Moment
+  ) -> Answer<FreedomPartnerCall> {
+    switch state {
+    case .refused(let failure): event == .resumed ? .fail(failure) : .ignore
+    case .requested(let inquiry, let retrying): requesting(event, inquiry, retrying)
+    case .pending(let inquiry, let isAsking): pending(event, inquiry, isAsking)
+    }
+  }
+
+  package static func word(
+    for ending: Failure.Reason, provider: ProviderName
+  ) -> ProviderWord? { FreedomIDWord.ending(ending, provider) }
+}
+
+// MARK: - The request
+
+extension FreedomRequestProfile {
+  private mutating func request(
+    _ inquiry: Inquiry, _ retrying: Retrying
+  ) -> Answer<FreedomPartnerCall> {
+    var retrying = retrying
+    retrying.goOn()
+    state = .requested(inquiry, retrying)
+    return .proceed([.call(.profile(inquiry.account, inquiry.request))])
+  }
+
+  private mutating func requesting(
+    _ event: FlowEvent<FreedomPartnerCall>, _ inquiry: Inquiry, _ retrying: Retrying
+  ) -> Answer<FreedomPartnerCall> {
+    switch event {
+    case .called(.profile(inquiry.account, inquiry.request), let outcome) where !retrying.isPaused:
+      return requested(outcome, inquiry, retrying)
+    case .woken where retrying.isPaused, .resumed: return request(inquiry, retrying)
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
+      .calledBack, .told, .woken:
+      return .ignore
+    }
+  }
+
+  private mutating func requested(
+    _ outcome: CallOutcome, _ inquiry: Inquiry, _ retrying: Retrying
+  ) -> Answer<FreedomPartnerCall> {
+    switch FreedomIDReply(outcome) {
+    case .said(let members):
+      problem = nil
+      let message = members["status_message"]?.stringValue
+      switch members["status"]?.stringValue {
+      case _ where !inquiry.isMeant(by: members): return .fail(.otherRequest(provider.name))
+      case "accepted": return ask(inquiry)
+      case "pending": return wait(inquiry, nil)
+      case "rejected": return .fail(.refusedProfile(message, provider.name))
+      default: return .fail(.noStatus(provider.name))
+      }
+    case .refused(let refusal):
+      return .fail(.refused(refusal, as: refusal.tokenWord, provider.name))
+    case .trouble(let trouble):
+      var retrying = retrying
+      guard let pause = retrying.failed() else {
+        return .fail(.unreachable(trouble, provider.name))
+      }
+      state = .requested(inquiry, retrying)
+      problem = .unreachable(trouble, provider.name)
+      return .proceed([.wake(after: Retrying.pause(pause, asked: trouble.retryAfter))])
+    case .unreadable(let word, let message): return .fail(.unusable(message, word, provider.name))
+    case .noToken(let message): return .fail(.noToken(message, provider.name))
+    }
+  }
+}
+
+// MARK: - The answer
+
+extension FreedomRequestProfile {
+  private mutating func ask(_ inquiry: Inquiry) -> Answer<FreedomPartnerCall> {
+    state = .pending(inquiry, isAsking: true)
+    return .proceed([.call(inquiry.status)])
+  }
+
+  /// - Parameter asked: The pause that the provider asks for.
+  private mutating func wait(_ inquiry: Inquiry, _ asked: Duration?) -> Answer<FreedomPartnerCall> {
+    state = .pending(inquiry, isAsking: false)
+    let pause = Duration.seconds(provider.freedomid.pollSeconds)
+    return .proceed([.wake(after: Retrying.pause(pause, asked: asked))])
+  }
+
+  private mutating func pending(
+    _ event: FlowEvent<FreedomPartnerCall>, _ inquiry: Inquiry, _ isAsking: Bool
+  ) -> Answer<FreedomPartnerCall> {
+    switch event {
+    case .called(inquiry.status, let outcome) where isAsking: return told(outcome, inquiry)
+    case .woken where !isAsking, .resumed: return ask(inquiry)
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
+      .calledBack, .told, .woken:
+      return .ignore
+    }
+  }
+
+  private mutating func told(
+    _ outcome: CallOutcome, _ inquiry: Inquiry
+  ) -> Answer<FreedomPartnerCall> {
+    switch FreedomIDReply(outcome) {
+    case .said(let members):
+      problem = nil
+      let message = members["status_message"]?.stringValue
+      switch members["status"]?.stringValue {
+      case _ where !inquiry.isMeant(by: members): return .fail(.otherRequest(provider.name))
+      case "pending": return wait(inquiry, nil)
+      case "completed": return finish(members, inquiry)
+      case "rejected": return .fail(.refusedProfile(message, provider.name))
+      case "failed":
+        return .fail(.rejected("the profile could not be had", says: message, provider.name))
+      case "not_found":
+        return .fail(
+          .rejected("the provider does not know the request", says: message, provider.name))
+      default: return .fail(.noStatus(provider.name))
+      }
+    case .refused(let refusal):
+      return .fail(.refused(refusal, as: refusal.tokenWord, provider.name))
+    // The person may take longer than the provider is away.
+    case .trouble(let trouble):
+      problem = .unreachable(trouble, provider.name)
+      return wait(inquiry, trouble.retryAfter)
+    case .unreadable(let word, let message): return .fail(.unusable(message, word, provider.name))
+    case .noToken(let message): return .fail(.noToken(message, provider.name))
+    }
+  }
+
+  private func finish(
+    _ members: [String: JSONValue], _ inquiry: Inquiry
+  ) -> Answer<FreedomPartnerCall> {
+    guard let person = members["freedom_id"]?.stringValue,
+      let fields = members["profile"]?.objectValue
+    else {
+      return .fail(
+        .unusable(
+          "the provider's answer has no freedom_id or no profile", .parsingError, provider.name))
+    }
+    if case .freedomID(let asked) = inquiry.request.person,
+      asked.lowercased() != person.lowercased()
+    {
+      return .fail(.contradiction("the provider's answer is about another person", provider.name))
+    }
+    let granted = inquiry.request.grants.filter { fields.keys.contains($0.field) }
+    do throws(UnusableReply) {
+      let profile = try GrantedProfile(fields, granted: granted)
+      return .finish(
+        Completion(
+          grant: nil,
+          result: [
+            "requestId": .string(inquiry.request.id),
+            "freedomId": .string(ProviderText.clean(person, limit: 128)),
+            "granted": .array(granted.map { .string($0.rawValue) }),
+            "profile": .object(profile.members),
+          ]))
+    } catch {
+      return .fail(.unusable(error.message, .parsingError, provider.name))
+    }
+  }
+}
+
+extension Failure {
+  fileprivate static func otherRequest(_ provider: ProviderName) -> Failure {
+    .contradiction("the provider's answer is about another request", provider)
+  }
+
+  fileprivate static func noStatus(_ provider: ProviderName) -> Failure {
+    .unusable("the provider's answer has no status that is known", .parsingError, provider)
+  }
+
+  fileprivate static func refusedProfile(_ text: String?, _ provider: ProviderName) -> Failure {
+    let sentence = text.map { ProviderText.clean($0) } ?? ""
+    var failure = Failure.denied("the person does not give the profile", provider)
+    guard !sentence.isEmpty else { return failure }
+    failure.message = sentence
+    failure.provider?.message = sentence
+    return failure
+  }
+}
