@@ -140,7 +140,7 @@ let package = Package(
     .target(
       name: "UsherTestKit",
       dependencies: ["UsherCore", "JSONRPC", "UsherAPI", "UsherConfig", "UsherFlows"],
-      path: "Tests/UsherTestKit", exclude: ["as_user.py"], swiftSettings: strict),
+      path: "Tests/UsherTestKit", exclude: ["as_user.py", "fprintd.py"], swiftSettings: strict),
     tests("UsherCoreTests", ["UsherCore", "UsherTestKit"]),
     tests("JSONRPCTests", ["JSONRPC"]),
     tests(
@@ -153,7 +153,8 @@ let package = Package(
       "UsherStoreTests",
       ["UsherStore", "UsherCore", crypto, .product(name: "GRDB", package: "GRDB.swift")],
       exclude: ["Fixtures"]),
-    tests("UsherSystemTests", ["UsherSystem", "UsherCore", "CSystemd", logging]),
+    tests(
+      "UsherSystemTests", ["UsherSystem", "UsherCore", "CSystemd", "UsherTestKit", logging]),
     tests(
       "UsherSandboxTests",
       ["UsherSandbox", crypto, .product(name: "CryptoExtras", package: "swift-crypto")],

@@ -43,6 +43,7 @@ extension FingerprintTrouble {
       switch trouble {
       case .refused(let name, let text): Self.refused(name, Self.brief(text))
       case .disconnected(let words): .unavailable("no message bus: \(words)")
+      case .gone: .unavailable("fprintd ended")
       case .malformed: .unavailable("fprintd's answer is not what its interface says")
       case .late: .unavailable("no answer in time")
       case .interrupted: .cancelled

@@ -76,7 +76,7 @@ struct FprintDevice {
     _ = try bus.call(method("VerifyStart", "any"), until: min(.now + callLimit, deadline))
     while true {
       let (signal, message) = try bus.nextSignal(until: deadline)
-      guard signal == status else { throw .disconnected("fprintd ended") }
+      guard signal == status else { throw .gone }
       let (word, isDone) = try message.stringAndFlag()
       switch VerifyStatus(word: word, isDone: isDone) {
       case .goesOn(let hint): onHint(hint)

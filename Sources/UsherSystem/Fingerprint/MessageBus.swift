@@ -7,6 +7,8 @@ enum BusTrouble: Error, Equatable {
   case refused(name: String, text: String)
   /// No daemon, or the connection to it ended: the system's words.
   case disconnected(String)
+  /// The other side is not on the bus any more.
+  case gone
   /// The other side said something that its interface does not.
   case malformed
   /// The time was over first.

@@ -1,0 +1,197 @@
+import Testing
+import UsherTestKit
+
+@testable import UsherSystem
+
+@Suite(
+  "A finger at the reader, by the real fprintd",
+  .enabled(if: FprintdUnderTest.isPossible, noFprintd), .timeLimit(.minutes(2)), .serialized)
+struct FingerprintReaderTests {
+  @Test("an enrolled finger matches, another does not, time after time")
+  func verdicts() async throws {
+    let alice = try await Alice()
+    #expect(try await alice.verdict(Alice.known) == .match)
+    #expect(try await alice.verdict(Alice.unknown) == .noMatch)
+    #expect(try await alice.verdict(Alice.known) == .match)
+  }
+
+  @Test("any of several fingers will do, where the reader can tell them apart")
+  func anyFinger() async throws {
+    let alice = try await Alice(.identifying)
+    try await alice.fprintd.enrol(user: "alice", finger: "left-thumb", print: "alice-thumb")
+    #expect(try await alice.verdict("SCAN alice-thumb") == .match)
+    #expect(try await alice.verdict(Alice.known) == .match)
+    #expect(try await alice.verdict(Alice.unknown) == .noMatch)
+  }
+
+  @Test("another person's finger is no match, though fprintd knows it")
+  func otherPerson() async throws {
+    let alice = try await Alice()
+    try await alice.fprintd.enrol(user: "bob", finger: "right-index-finger", print: "bob-index")
+    #expect(try await alice.verdict("SCAN bob-index") == .noMatch)
+  }
+
+  @Test("hints come while the scan goes on, and the verdict after them")
+  func hints() async throws {
+    let alice = try await Alice()
+    let scan = Scan(alice.reader, "alice", within: .seconds(30))
+    try await alice.fprintd.script("RETRY 0", "RETRY 1", "RETRY 2", "RETRY 3", Alice.known)
+    let hints = await scan.allHints()
+    #expect(hints == [.retryScan, .swipeTooShort, .fingerNotCentered, .removeAndRetry])
+    #expect(await scan.outcome == .success(.match))
+  }
+
+  @Test("the fingers are listed by name, and the list differs when there is one more")
+  func fingers() async throws {
+    let alice = try await Alice()
+    #expect(try await alice.reader.enrolledFingers(of: "alice") == ["right-index-finger"])
+    try await alice.fprintd.enrol(user: "alice", finger: "left-thumb", print: "alice-thumb")
+    #expect(
+      try await alice.reader.enrolledFingers(of: "alice") == ["left-thumb", "right-index-finger"])
+  }
+
+  @Test("who has no prints has no fingers, cannot be verified, and does not keep the reader")
+  func notEnrolled() async throws {
+    let alice = try await Alice()
+    #expect(try await alice.reader.enrolledFingers(of: "bob") == [])
+    await #expect(throws: FingerprintTrouble.notEnrolled) {
+      try await alice.reader.verify(user: "bob", within: .seconds(30)) { _ in }
+    }
+    #expect(try await alice.verdict(Alice.known) == .match)
+  }
+
+  @Test("an error of the reader is no verdict, and the next scan is as good as any")
+  func deviceError() async throws {
+    let alice = try await Alice()
+    await #expect(throws: FingerprintTrouble.unavailable("the reader failed: verify-unknown-error"))
+    { try await alice.verdict("ERROR 0") }
+    #expect(try await alice.verdict(Alice.known) == .match)
+  }
+
+  @Test("a reader that is pulled out in the middle is unplugged, and then there is none")
+  func unplug() async throws {
+    let alice = try await Alice()
+    let scan = try await alice.scan()
+    try await alice.fprintd.unplug()
+    #expect(await scan.outcome == .failure(.unplugged))
+    // fprintd notices a little later.
+    var fingers = await attempted { () throws(FingerprintTrouble) in
+      try await alice.reader.enrolledFingers(of: "alice")
+    }
+    for _ in 1...1000 where fingers == .success(["right-index-finger"]) {
+      fingers = await attempted { () throws(FingerprintTrouble) in
+        try await alice.reader.enrolledFingers(of: "alice")
+      }
+    }
+    #expect(fingers == .failure(.noReader))
+  }
+
+  @Test("a scan that is cancelled gives the reader back, and is over then")
+  func cancel() async throws {
+    let alice = try await Alice()
+    let scan = try await alice.scan()
+    let releases = alice.fprintd.releases
+    scan.task.cancel()
+    #expect(await scan.outcome == .failure(.cancelled))
+    #expect(alice.fprintd.releases == releases + 1)
+    #expect(try await alice.fprintd.holder(user: "bob").isRunning)
+  }
+
+  @Test("after a scan that was cancelled another one matches")
+  func cancelAndGoOn() async throws {
+    let alice = try await Alice()
+    for _ in 1...3 {
+      let scan = try await alice.scan()
+      scan.task.cancel()
+      #expect(await scan.outcome == .failure(.cancelled))
+    }
+    #expect(try await alice.verdict(Alice.known) == .match)
+  }
+
+  @Test("a task that is cancelled before it begins claims nothing")
+  func cancelledBefore() async throws {
+    let alice = try await Alice()
+    let scan = Scan(alice.reader, "alice", within: .seconds(30))
+    scan.task.cancel()
+    #expect(await scan.outcome == .failure(.cancelled))
+    #expect(try await alice.fprintd.holder(user: "bob").isRunning)
+  }
+
+  @Test("a scan ends with its limit and gives the reader back")
+  func limit() async throws {
+    let alice = try await Alice()
+    let releases = alice.fprintd.releases
+    let scan = Scan(alice.reader, "alice", within: .milliseconds(400))
+    #expect(await scan.outcome == .failure(.timedOut))
+    #expect(alice.fprintd.releases == releases + 1)
+    #expect(try await alice.verdict(Alice.known) == .match)
+  }
+
+  @Test("a second scan is refused at once, and the first goes on")
+  func secondCaller() async throws {
+    let alice = try await Alice()
+    let scan = try await alice.scan()
+    await #expect(throws: FingerprintTrouble.inUse) {
+      try await alice.reader.verify(user: "bob", within: .seconds(30)) { _ in }
+    }
+    #expect(try await alice.reader.enrolledFingers(of: "alice") == ["right-index-finger"])
+    try await alice.fprintd.script(Alice.known)
+    #expect(await scan.outcome == .success(.match))
+  }
+
+  @Test("a reader that another process holds is in use, until that lets go")
+  func heldElsewhere() async throws {
+    let alice = try await Alice()
+    let holder = try await alice.fprintd.holder(user: "bob")
+    await #expect(throws: FingerprintTrouble.inUse) {
+      try await alice.reader.verify(user: "alice", within: .seconds(30)) { _ in }
+    }
+    #expect(try await alice.reader.enrolledFingers(of: "alice") == ["right-index-finger"])
+    try await unblocking { holder.killAtOnce() }
+    #expect(try await alice.verdict(Alice.known) == .match)
+  }
+
+  @Test("nobody else on the bus can say that the finger matched")
+  func forged() async throws {
+    let alice = try await Alice()
+    let scan = try await alice.scan()
+    try await alice.fprintd.forgeMatch()
+    try await alice.fprintd.script(Alice.unknown)
+    #expect(await scan.outcome == .success(.noMatch))
+  }
+
+  @Test("when all is done nothing is left on the bus")
+  func nothingLeft() async throws {
+    let alice = try await Alice()
+    let before = try await alice.fprintd.connections()
+    _ = try await alice.reader.enrolledFingers(of: "alice")
+    _ = try await alice.verdict(Alice.known)
+    let scan = try await alice.scan()
+    scan.task.cancel()
+    _ = await scan.outcome
+    #expect(try await alice.fprintd.connections() == before)
+  }
+
+  @Test("closing ends a scan, and nothing begins any more")
+  func close() async throws {
+    let alice = try await Alice()
+    let scan = try await alice.scan()
+    let releases = alice.fprintd.releases
+    alice.reader.close()
+    #expect(await scan.outcome == .failure(.cancelled))
+    #expect(alice.fprintd.releases == releases + 1)
+    await #expect(throws: FingerprintTrouble.cancelled) {
+      try await alice.reader.enrolledFingers(of: "alice")
+    }
+  }
+
+  @Test("what is no user's name is not asked about", arguments: ["", ".", "..", "a/b", "a\0b"])
+  func names(user: String) async {
+    let reader = FingerprintReader(address: "unix:path=/nonexistent")
+    let trouble = FingerprintTrouble.notPermitted("that is no user's name")
+    await #expect(throws: trouble) { try await reader.enrolledFingers(of: user) }
+    await #expect(throws: trouble) {
+      try await reader.verify(user: user, within: .seconds(30)) { _ in }
+    }
+  }
+}

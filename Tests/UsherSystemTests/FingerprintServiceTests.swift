@@ -1,0 +1,220 @@
+import Glibc
+import Testing
+import UsherTestKit
+
+@testable import UsherSystem
+
+@Suite(
+  "When fprintd, polkit or the bus will not", .enabled(if: FprintdUnderTest.isPossible, noFprintd),
+  .timeLimit(.minutes(2)), .serialized)
+struct FingerprintServiceTests {
+  private let verify = "net.reactivated.fprint.device.verify"
+  private let setUserName = "net.reactivated.fprint.device.setusername"
+
+  @Test("two actions of polkit are enough")
+  func enough() async throws {
+    let alice = try await Alice()
+    try await alice.fprintd.allow(only: [verify, setUserName])
+    #expect(try await alice.reader.enrolledFingers(of: "alice") == ["right-index-finger"])
+    #expect(try await alice.verdict(Alice.known) == .match)
+  }
+
+  @Test("with one of them, or none, it is not permitted")
+  func tooFew() async throws {
+    let alice = try await Alice()
+    for allowed in [[], [verify], [setUserName]] {
+      try await alice.fprintd.allow(only: allowed)
+      let scan = Scan(alice.reader, "alice", within: .seconds(30))
+      guard case .failure(.notPermitted(let words)) = await scan.outcome else {
+        Issue.record("\(allowed) let a scan begin: \(await scan.outcome)")
+        continue
+      }
+      #expect(words.hasPrefix("Not Authorized: net.reactivated.fprint.device."))
+      let fingers = await attempted { () throws(FingerprintTrouble) in
+        try await alice.reader.enrolledFingers(of: "alice")
+      }
+      guard case .failure(.notPermitted) = fingers else {
+        Issue.record("\(allowed) let the fingers be seen: \(fingers)")
+        continue
+      }
+    }
+  }
+
+  @Test("a polkit that is silent costs the time of a call")
+  func silentPolkit() async throws {
+    let alice = try await Alice(callLimit: .milliseconds(300))
+    try await alice.fprintd.silencePolkit()
+    await #expect(throws: FingerprintTrouble.unavailable("no answer in time")) {
+      try await alice.reader.enrolledFingers(of: "alice")
+    }
+    await #expect(throws: FingerprintTrouble.unavailable("no answer in time")) {
+      try await alice.reader.verify(user: "alice", within: .seconds(30)) { _ in }
+    }
+  }
+
+  @Test("a bus without fprintd is a machine without a reader")
+  func noService() async throws {
+    let fprintd = try await FprintdUnderTest.start(withService: false)
+    let reader = FingerprintReader(address: fprintd.busAddress)
+    await #expect(throws: FingerprintTrouble.noReader) {
+      try await reader.enrolledFingers(of: "alice")
+    }
+    await #expect(throws: FingerprintTrouble.noReader) {
+      try await reader.verify(user: "alice", within: .seconds(30)) { _ in }
+    }
+  }
+
+  @Test("without a bus it is not available")
+  func noBus() async {
+    let reader = FingerprintReader(address: "unix:path=/nonexistent/bus")
+    let trouble = FingerprintTrouble.unavailable("no message bus: No such file or directory")
+    await #expect(throws: trouble) { try await reader.enrolledFingers(of: "alice") }
+    await #expect(throws: trouble) {
+      try await reader.verify(user: "alice", within: .seconds(30)) { _ in }
+    }
+  }
+
+  @Test("the system bus is where the environment says")
+  func environment() async throws {
+    let fprintd = try await FprintdUnderTest.start(withService: false)
+    await #expect(processExitsWith: .success) { [address = fprintd.busAddress as String] in
+      setenv("DBUS_SYSTEM_BUS_ADDRESS", address, 1)
+      await #expect(throws: FingerprintTrouble.noReader) {
+        try await FingerprintReader().enrolledFingers(of: "alice")
+      }
+      setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nonexistent/bus", 1)
+      await #expect(
+        throws: FingerprintTrouble.unavailable("no message bus: No such file or directory")
+      ) { try await FingerprintReader().enrolledFingers(of: "alice") }
+    }
+  }
+
+  @Test("something at the address that is no bus costs the time of a call")
+  func noBusAtAll() async throws {
+    let directory = try TemporaryDirectory()
+    let listener = try boundSocket(directory.file("bus"))
+    defer { Glibc.close(listener) }
+    let reader = FingerprintReader(
+      address: "unix:path=\(directory.file("bus"))", callLimit: .milliseconds(200))
+    await #expect(throws: FingerprintTrouble.unavailable("no answer in time")) {
+      try await reader.enrolledFingers(of: "alice")
+    }
+  }
+
+  @Test("waiting for a bus that says nothing can be cancelled")
+  func silentBus() async throws {
+    let directory = try TemporaryDirectory()
+    let listener = try boundSocket(directory.file("bus"))
+    defer { Glibc.close(listener) }
+    let reader = FingerprintReader(
+      address: "unix:path=\(directory.file("bus"))", callLimit: .seconds(3600))
+    let fingers = Task {
+      await attempted { () throws(FingerprintTrouble) in
+        try await reader.enrolledFingers(of: "alice")
+      }
+    }
+    Glibc.close(try accepted(listener))
+    let waiting = Task {
+      await attempted { () throws(FingerprintTrouble) in
+        try await reader.enrolledFingers(of: "alice")
+      }
+    }
+    let connection = try accepted(listener)
+    defer { Glibc.close(connection) }
+    waiting.cancel()
+    #expect(await waiting.value == .failure(.cancelled))
+    guard case .failure(.unavailable) = await fingers.value else {
+      Issue.record("a connection that was cut is no trouble")
+      return
+    }
+  }
+
+  @Test("a second scan of ours is refused without a word to the bus")
+  func secondScan() async throws {
+    let directory = try TemporaryDirectory()
+    let listener = try boundSocket(directory.file("bus"))
+    defer { Glibc.close(listener) }
+    let reader = FingerprintReader(
+      address: "unix:path=\(directory.file("bus"))", callLimit: .seconds(3600))
+    let scan = Scan(reader, "alice", within: .seconds(3600))
+    let connection = try accepted(listener)
+    defer { Glibc.close(connection) }
+    #expect(await Scan(reader, "alice", within: .seconds(3600)).outcome == .failure(.inUse))
+    scan.task.cancel()
+    #expect(await scan.outcome == .failure(.cancelled))
+  }
+
+  @Test("a bus that was away is found again")
+  func busComesBack() async throws {
+    let alice = try await Alice()
+    #expect(try await alice.reader.enrolledFingers(of: "alice") == ["right-index-finger"])
+    try await alice.fprintd.killBus()
+    await #expect(
+      throws: FingerprintTrouble.unavailable("no message bus: Connection refused")
+    ) { try await alice.reader.enrolledFingers(of: "alice") }
+    try await alice.fprintd.startAgain()
+    #expect(try await alice.reader.enrolledFingers(of: "alice") == ["right-index-finger"])
+    #expect(try await alice.verdict(Alice.known) == .match)
+  }
+
+  @Test("a bus that dies in the middle of a scan ends it")
+  func busDies() async throws {
+    let alice = try await Alice()
+    let scan = try await alice.scan()
+    try await alice.fprintd.killBus()
+    guard case .failure(.unavailable(let words)) = await scan.outcome else {
+      Issue.record("the scan outlived its bus: \(await scan.outcome)")
+      return
+    }
+    #expect(words.hasPrefix("no message bus: "))
+    try await alice.fprintd.startAgain()
+    #expect(try await alice.verdict(Alice.known) == .match)
+  }
+
+  @Test("an fprintd that dies in the middle of a scan ends it, and the next one scans anew")
+  func serviceDies() async throws {
+    let alice = try await Alice()
+    let scan = try await alice.scan()
+    try await alice.fprintd.killService()
+    #expect(await scan.outcome == .failure(.unavailable("fprintd ended")))
+    await #expect(throws: FingerprintTrouble.noReader) {
+      try await alice.reader.enrolledFingers(of: "alice")
+    }
+    try await alice.fprintd.startAgain()
+    #expect(try await alice.verdict(Alice.known) == .match)
+  }
+
+  @Test("a match of the scan before is not one of this")
+  func staleMatch() async throws {
+    let fprintd = try await FprintdUnderTest.start(withService: false)
+    let imposter = try await fprintd.imposter(.stale)
+    defer { withExtendedLifetime(imposter) {} }
+    let reader = FingerprintReader(address: fprintd.busAddress)
+    #expect(try await reader.verify(user: "alice", within: .seconds(30)) { _ in } == .noMatch)
+  }
+
+  @Test("an fprintd of other types is not available")
+  func garbled() async throws {
+    let fprintd = try await FprintdUnderTest.start(withService: false)
+    let imposter = try await fprintd.imposter(.garbled)
+    defer { withExtendedLifetime(imposter) {} }
+    let reader = FingerprintReader(address: fprintd.busAddress)
+    let trouble = FingerprintTrouble.unavailable(
+      "fprintd's answer is not what its interface says")
+    await #expect(throws: trouble) { try await reader.enrolledFingers(of: "alice") }
+    await #expect(throws: trouble) {
+      try await reader.verify(user: "alice", within: .seconds(30)) { _ in }
+    }
+  }
+
+  @Test("a verdict counts though fprintd falls silent after it")
+  func mute() async throws {
+    let fprintd = try await FprintdUnderTest.start(withService: false)
+    let imposter = try await fprintd.imposter(.mute)
+    defer { withExtendedLifetime(imposter) {} }
+    let before = try await fprintd.connections()
+    let reader = FingerprintReader(address: fprintd.busAddress, callLimit: .seconds(1))
+    #expect(try await reader.verify(user: "alice", within: .seconds(30)) { _ in } == .match)
+    #expect(try await fprintd.connections() == before)
+  }
+}

@@ -1,0 +1,78 @@
+import Synchronization
+import Testing
+import UsherTestKit
+
+@testable import UsherSystem
+
+let noFprintd: Comment = "SKIPPED, NOT PROVEN: fprintd, dbus-daemon or python3-dbusmock is missing"
+
+/// A person with two fingers at the virtual reader, one of which fprintd knows.
+struct Alice {
+  let fprintd: FprintdUnderTest
+  let reader: FingerprintReader
+
+  static let known = "SCAN alice-index"
+  static let unknown = "SCAN mallory-thumb"
+
+  init(
+    _ kind: FprintdUnderTest.Kind = .comparing, callLimit: Duration = .seconds(5)
+  ) async throws {
+    fprintd = try await FprintdUnderTest.start(kind)
+    try await fprintd.enrol(user: "alice", finger: "right-index-finger", print: "alice-index")
+    reader = FingerprintReader(address: fprintd.busAddress, callLimit: callLimit)
+  }
+
+  /// A scan that began: fprintd has asked for the finger once more.
+  func scan(_ user: String = "alice", within limit: Duration = .seconds(30)) async throws -> Scan {
+    let scan = Scan(reader, user, within: limit)
+    try await fprintd.script("RETRY 0")
+    #expect(await scan.firstHint() == .retryScan)
+    return scan
+  }
+
+  func verdict(_ commands: String...) async throws -> FingerprintVerdict {
+    let scan = Scan(reader, "alice", within: .seconds(30))
+    for command in commands { try await fprintd.script(command) }
+    return try await scan.outcome.get()
+  }
+}
+
+/// A running `verify`, and the hints it gives.
+struct Scan {
+  let task: Task<Result<FingerprintVerdict, FingerprintTrouble>, Never>
+  private let hints: AsyncStream<FingerprintHint>
+
+  init(_ reader: FingerprintReader, _ user: String, within limit: Duration) {
+    let (hints, given) = AsyncStream<FingerprintHint>.makeStream()
+    self.hints = hints
+    task = Task {
+      let outcome = await attempted { () throws(FingerprintTrouble) in
+        try await reader.verify(user: user, within: limit) { given.yield($0) }
+      }
+      given.finish()
+      return outcome
+    }
+  }
+
+  var outcome: Result<FingerprintVerdict, FingerprintTrouble> {
+    get async { await task.value }
+  }
+
+  /// Nil where the scan ended without one.
+  func firstHint() async -> FingerprintHint? { await hints.first { _ in true } }
+
+  /// Waits for the end.
+  func allHints() async -> [FingerprintHint] {
+    await hints.reduce(into: []) { $0.append($1) }
+  }
+}
+
+func attempted<Value>(
+  _ body: () async throws(FingerprintTrouble) -> Value
+) async -> Result<Value, FingerprintTrouble> {
+  do {
+    return .success(try await body())
+  } catch {
+    return .failure(error)
+  }
+}

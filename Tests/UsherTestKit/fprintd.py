@@ -1,0 +1,205 @@
+"""What a test does at the bus of its fprintd, $DBUS_SYSTEM_BUS_ADDRESS, and at its virtual reader.
+
+    fprintd.py allow ACTION...           polkit grants these actions only; `all` grants every one
+    fprintd.py hang                      polkit answers no more
+    fprintd.py ready                     waits until fprintd has its reader
+    fprintd.py enrol USER FINGER PRINT   PRINT is what the finger leaves: `SCAN PRINT`
+    fprintd.py hold USER                 claims the reader, prints "held", and keeps it till killed
+    fprintd.py forge                     tells everybody on the bus that a finger matched
+    fprintd.py odd HABIT                 takes fprintd's place and prints "here": `stale` signals the
+                                         match of the scan before, `garbled` answers with other
+                                         types, `mute` takes nothing back
+    fprintd.py connections               prints how many others there are on the bus
+    fprintd.py script COMMAND...         what happens at the reader, $USHER_TEST_READER: SCAN
+                                         PRINT, RETRY REASON, ERROR CODE, UNPLUG
+
+Whatever has to wait does so for ten seconds at most. Exit status 1: it did not happen.
+"""
+
+import os
+import socket
+import sys
+import time
+
+FPRINT = "net.reactivated.Fprint"
+DEVICE = FPRINT + ".Device"
+LIMIT = 10
+
+
+def eventually(attempt, failures):
+    """What `attempt` returns, as soon as it returns anything."""
+    deadline = time.monotonic() + LIMIT
+    while True:
+        try:
+            if result := attempt():
+                return result
+        except failures as error:
+            if time.monotonic() > deadline:
+                sys.exit(str(error))
+        if time.monotonic() > deadline:
+            sys.exit("it did not happen in time")
+        time.sleep(0.01)
+
+
+def script(*commands):
+    """One connection each, and the next one when the reader has done with it: it drops what comes
+    too early. It listens only while somebody has it open."""
+    def connect():
+        reader = socket.socket(socket.AF_UNIX)
+        reader.connect(os.environ["USHER_TEST_READER"])
+        return reader
+
+    for command in commands:
+        with eventually(connect, OSError) as reader:
+            reader.settimeout(LIMIT)
+            reader.sendall(command.encode())
+            reader.shutdown(socket.SHUT_WR)
+            try:
+                reader.recv(1)
+            except ConnectionResetError:
+                pass
+
+
+class Bus:
+    def __init__(self):
+        from gi.repository import Gio, GLib
+        self.Gio, self.GLib = Gio, GLib
+        self.Error = GLib.Error
+        flags = (Gio.DBusConnectionFlags.AUTHENTICATION_CLIENT
+                 | Gio.DBusConnectionFlags.MESSAGE_BUS_CONNECTION)
+        self.connection = Gio.DBusConnection.new_for_address_sync(
+            os.environ["DBUS_SYSTEM_BUS_ADDRESS"], flags, None, None)
+
+    def call(self, name, path, interface, method, signature="()", *arguments):
+        answer = self.connection.call_sync(
+            name, path, interface, method, self.GLib.Variant(signature, arguments), None, 0,
+            LIMIT * 1000, None)
+        return answer.unpack()
+
+    def polkit(self, method, signature, argument):
+        self.call("org.freedesktop.PolicyKit1", "/org/freedesktop/PolicyKit1/Authority",
+                  "org.freedesktop.DBus.Mock", method, signature, argument)
+        return True
+
+    def device(self):
+        return self.call(FPRINT, "/net/reactivated/Fprint/Manager", FPRINT + ".Manager",
+                         "GetDefaultDevice")[0]
+
+    def names(self):
+        names = self.call("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus",
+                          "ListNames")[0]
+        return [name for name in names
+                if name.startswith(":") and name != self.connection.get_unique_name()]
+
+
+def allow(*actions):
+    bus = Bus()
+    everything = actions == ("all",)
+    eventually(lambda: bus.polkit("AllowUnknown", "(b)", everything), bus.Error)
+    bus.polkit("SetAllowed", "(as)", [] if everything else list(actions))
+
+
+def hang():
+    Bus().polkit("SimulateHang", "(b)", True)
+
+
+def ready():
+    bus = Bus()
+    eventually(bus.device, bus.Error)
+
+
+def enrol(user, finger, name):
+    bus = Bus()
+    device = bus.device()
+    heard = []
+    bus.connection.signal_subscribe(
+        FPRINT, DEVICE, "EnrollStatus", device, None, 0,
+        lambda *signal: heard.append(signal[5].unpack()))
+    bus.call(FPRINT, device, DEVICE, "Claim", "(s)", user)
+    bus.call(FPRINT, device, DEVICE, "EnrollStart", "(s)", finger)
+    context = bus.GLib.MainContext.default()
+
+    def stage():
+        context.iteration(False)
+        return heard and heard.pop(0)
+
+    done = False
+    while not done:
+        script("SCAN " + name)
+        word, done = eventually(stage, bus.Error)
+    bus.call(FPRINT, device, DEVICE, "EnrollStop")
+    bus.call(FPRINT, device, DEVICE, "Release")
+    if word != "enroll-completed":
+        sys.exit(word)
+
+
+def hold(user):
+    bus = Bus()
+    bus.call(FPRINT, bus.device(), DEVICE, "Claim", "(s)", user)
+    print("held", flush=True)
+    while True:
+        time.sleep(60)
+
+
+def forge():
+    bus = Bus()
+    device = bus.device()
+    for name in bus.names():
+        bus.connection.emit_signal(
+            name, device, DEVICE, "VerifyStatus",
+            bus.GLib.Variant("(sb)", ("verify-match", True)))
+    bus.connection.flush_sync()
+
+
+def odd(habit):
+    bus = Bus()
+    Gio, GLib = bus.Gio, bus.GLib
+    path = "/net/reactivated/Fprint/Device/0"
+    results = {"GetDefaultDevice": "o", "ListEnrolledFingers": "s"}
+    arguments = {"ListEnrolledFingers": "s", "Claim": "s", "VerifyStart": "s"}
+
+    def argument(types, method, direction):
+        return f"<arg type='{types[method]}' direction='{direction}'/>" if method in types else ""
+
+    def interface(name, *methods):
+        inside = "".join(
+            f"<method name='{method}'>{argument(arguments, method, 'in')}"
+            f"{argument(results, method, 'out')}</method>" for method in methods)
+        return Gio.DBusNodeInfo.new_for_xml(
+            f"<node><interface name='{name}'>{inside}</interface></node>").interfaces[0]
+
+    def signal(signature, *values):
+        bus.connection.emit_signal(
+            None, path, DEVICE, "VerifyStatus", GLib.Variant(signature, values))
+
+    def called(connection, sender, path_, interface_, method, parameters, invocation):
+        if habit == "stale" and method == "Claim":
+            signal("(sb)", "verify-match", True)
+        if habit == "mute" and method in ("VerifyStop", "Release"):
+            return
+        answer = {"GetDefaultDevice": GLib.Variant("(o)", (path,)),
+                  "ListEnrolledFingers": GLib.Variant("(s)", ("right-thumb",))}
+        invocation.return_value(answer.get(method))
+        if method == "VerifyStart":
+            signal(*{"stale": ("(sb)", "verify-no-match", True), "garbled": ("(i)", 1),
+                     "mute": ("(sb)", "verify-match", True)}[habit])
+
+    bus.connection.register_object(
+        "/net/reactivated/Fprint/Manager", interface(FPRINT + ".Manager", "GetDefaultDevice"),
+        called, None, None)
+    bus.connection.register_object(
+        path,
+        interface(DEVICE, "ListEnrolledFingers", "Claim", "VerifyStart", "VerifyStop", "Release"),
+        called, None, None)
+    bus.call("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus",
+             "RequestName", "(su)", FPRINT, 0)
+    print("here", flush=True)
+    GLib.MainLoop().run()
+
+
+def connections():
+    print(len(Bus().names()))
+
+
+{"allow": allow, "hang": hang, "ready": ready, "enrol": enrol, "hold": hold, "forge": forge, "odd": odd,
+ "connections": connections, "script": script}[sys.argv[1]](*sys.argv[2:])
