@@ -5,7 +5,9 @@ import Testing
 struct DocumentedProgramTests {
   @Test(
     "they are the ones that are compiled here",
-    arguments: ["WalletSignIn", "PhoneSignUp", "IdentityCheck"])
+    arguments: [
+      "WalletSignIn", "PhoneSignUp", "IdentityCheck", "FreedomIDSeedExample", "TerminalPresenter",
+    ])
   func same(program: String) throws {
     let here = URL(filePath: #filePath).deletingLastPathComponent()
     let root = here.deletingLastPathComponent().deletingLastPathComponent()

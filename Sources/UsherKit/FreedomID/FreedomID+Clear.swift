@@ -1,4 +1,4 @@
-import JSONRPC
+import UsherAPI
 import UsherClient
 
 // "Clear the SDK" of the seed. The static calls are those of the SDK.
@@ -27,15 +27,15 @@ extension FreedomID {
   public func clear() async throws(FreedomIDError) -> FreedomIDClearance {
     noteClear()
     do {
-      let reply = try await client.call(
-        "client.clear", params: ["provider": .string(provider.rawValue)])
-      return try FreedomIDClearance(reply)
+      let reply = try await client.call(ClientClear(provider: provider))
+      return FreedomIDClearance(
+        cancelled: reply.cancelled, forgotten: reply.forgotten, kept: reply.kept)
     } catch {
       throw FreedomIDError(error)
     }
   }
 
-  /// ``clear()-method`` for a program that wants to be called back, or does not wait.
+  /// ``clear()-method`` for a program that wants to be called back.
   ///
   /// - Parameter completion: Called exactly once, by a task of its own: on no particular thread and
   ///   on no actor.
@@ -58,22 +58,5 @@ extension FreedomID {
     completion: @escaping @Sendable (Result<FreedomIDClearance, FreedomIDError>) -> Void
   ) {
     callBack(completion) { () async throws(FreedomIDError) in try await clear() }
-  }
-}
-
-extension FreedomIDClearance {
-  init(_ reply: JSONValue) throws(FreedomIDError) {
-    cancelled = try reply.count("cancelled")
-    forgotten = try reply.count("forgotten")
-    kept = try reply.count("kept")
-  }
-}
-
-extension JSONValue {
-  fileprivate func count(_ member: String) throws(FreedomIDError) -> Int {
-    guard let count = self[member]?.integerValue.flatMap({ Int(exactly: $0) }) else {
-      throw .parsingError
-    }
-    return count
   }
 }

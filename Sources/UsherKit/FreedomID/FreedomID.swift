@@ -24,7 +24,8 @@ public final class FreedomID: Sendable {
     var pause = Duration.milliseconds(500)
   }
 
-  private static let created = Mutex<FreedomID?>(nil)
+  /// What the static calls are about.
+  static let created = Mutex<FreedomID?>(nil)
   static let kind = "authorize"
 
   private let apiKey: Secret

@@ -1,0 +1,193 @@
+import JSONRPC
+import Testing
+
+@testable import UsherKit
+
+@Suite("Freedom ID's authorize", .timeLimit(.minutes(1)))
+struct FreedomIDAuthorizeTests {
+  private let homeToProfile: [FreedomIDDaemon.Answer] = [
+    .goesOn([.passcode]), .goesOn([.permissions]), .goesOn([.completion, .authorized]),
+  ]
+
+  @Test("somebody new logs in by phone and codes, and grants")
+  func logIn() async throws {
+    let viewer = FreedomIDViewer.willing()
+    let daemon = FreedomIDDaemon(
+      .accountCheck, .methods,
+      inputs: [
+        .goesOn([.phone]), .goesOn([.code()]), .goesOn([.code("twoFactor")]), .goesOn([.home]),
+      ] + homeToProfile)
+    let profile = try await daemon.authorize(viewer).get()
+    #expect(profile.firstname == "Aigerim" && profile.phone == "+77011234567")
+    let words = viewer.shown.map(\.screen.word).filter { $0 != "waiting" }
+    #expect(
+      words == ["loginMethod", "form", "code", "code", "home", "passcode", "permissions"])
+    #expect(
+      daemon.inputs == [
+        ["type": "choose", "id": "phoneOTP"],
+        ["type": "fillForm", "fields": ["phone": "+77011234567"]],
+        ["type": "enterCode", "code": "123456"], ["type": "enterCode", "code": "123456"],
+        ["type": "choose", "id": "acc_1"], ["type": "localAuth", "passcode": "2468"],
+        ["type": "consent", "granted": ["read.firstname", "read.phone", "read.emails"]],
+      ])
+    #expect(viewer.ends == [.authorized])
+    #expect(daemon.methods.filter { $0 != "flow.submit" } == ["flow.start"])
+  }
+
+  @Test("a password is asked for where that is the method")
+  func password() async throws {
+    let daemon = FreedomIDDaemon(
+      .password, inputs: [.goesOn([.home.with(problem: "denied")])] + homeToProfile)
+    let viewer = FreedomIDViewer.willing()
+    #expect(try await daemon.authorize(viewer).firstname == "Aigerim")
+    #expect(daemon.inputs.first == ["type": "enterPassword", "password": "correct horse"])
+    #expect(viewer.shown.first { $0.screen.word == "home" }?.problem == "denied")
+  }
+
+  @Test("nothing is asked where all was granted before")
+  func remembered() async throws {
+    let viewer = FreedomIDViewer.willing()
+    #expect(try await FreedomIDDaemon(.authorized).authorize(viewer).firstname == "Aigerim")
+    #expect(viewer.shown.isEmpty && viewer.ends.isEmpty)
+  }
+
+  @Test("a finger is recognised without an answer, and what the reader says is shown")
+  func finger() async throws {
+    let daemon = FreedomIDDaemon(.finger, inputs: [.goesOn([.authorized])])
+    let viewer = FreedomIDViewer { screen in
+      if screen.word == "fingerprint" { await untilCancelled() }
+      return screen.goingOn
+    }
+    let outcome = try await daemon.authorize(viewer) {
+      var screens = viewer.screens.makeAsyncIterator()
+      #expect(await screens.next()?.screen.word == "fingerprint")
+      try await daemon.happens(.finger.with(problem: "scan_again"))
+      #expect(await screens.next()?.problem == "scan_again")
+      try await daemon.happens(.permissions)
+    }
+    #expect(outcome.firstname == "Aigerim" && viewer.over == 2)
+    #expect(daemon.inputs.map { $0["type"] } == ["consent"])
+  }
+
+  @Test("denied once the accounts are shown again, denied twice it is accessDenied")
+  func denied() async throws {
+    let daemon = FreedomIDDaemon(
+      .home,
+      inputs: [
+        .goesOn([.permissions]), .goesOn([.home.with(problem: "denied")]), .goesOn([.permissions]),
+        .goesOn([.failed("denied", "accessDenied")]),
+      ])
+    let viewer = FreedomIDViewer { screen in
+      if case .permissions(let screen) = screen { screen.deny() } else { screen.goingOn }
+    }
+    #expect(try await daemon.authorize(viewer).error == .accessDenied)
+    #expect(viewer.shown.map(\.problem) == [nil, nil, "denied", nil])
+    #expect(viewer.ends == [.failed(message: "why it failed")])
+  }
+
+  @Test("without grants nothing is shown, whoever decides that")
+  func noGrants() async throws {
+    let viewer = FreedomIDViewer.willing()
+    let daemon = FreedomIDDaemon(.failed("invalid_request", "dataGrantsCanNotBeEmpty"))
+    #expect(try await daemon.authorize(viewer, grants: []).error == .dataGrantsCanNotBeEmpty)
+    #expect(viewer.shown.isEmpty && viewer.ends.isEmpty)
+    #expect(daemon.params(of: "flow.start").first?["params"]?["grants"] == [])
+  }
+
+  @Test("two at a time are two flows, each with its own screens")
+  func twoAtATime() async throws {
+    let daemon = FreedomIDDaemon(
+      starts: [.goesOn([.home]), .goesOn([.password])], inputs: [.goesOn([.authorized])])
+    let idle = FreedomIDViewer.idle()
+    let viewer = FreedomIDViewer.willing()
+    try await daemon.run { path in
+      let sdk = freedomID(path)
+      let first = Task { await sdk.outcome(idle) }
+      var screens = idle.screens.makeAsyncIterator()
+      #expect(await screens.next()?.screen.word == "home")
+      #expect(await sdk.outcome(viewer).firstname == "Aigerim")
+      first.cancel()
+      #expect(await first.value.error == .userCanceled)
+    }
+    #expect(viewer.shown.map(\.screen.word) == ["password"])
+    #expect(daemon.params(of: "flow.submit").map { $0["flow"] } == ["flw_2"])
+    #expect(daemon.params(of: "flow.cancel").map { $0["flow"] } == ["flw_1"])
+  }
+}
+
+// MARK: - Answers that do not lead on
+
+extension FreedomIDAuthorizeTests {
+  @Test("a wrong code is asked for again, also where it is the same problem once more")
+  func wrongCode() async throws {
+    let wrong = FreedomIDStanding.code(attemptsLeft: 2).with(problem: "wrong_code")
+    let daemon = FreedomIDDaemon(
+      .code(), inputs: [.goesOn([wrong]), .goesOn([]), .goesOn([.authorized])])
+    let viewer = FreedomIDViewer.willing()
+    #expect(try await daemon.authorize(viewer).firstname == "Aigerim")
+    #expect(viewer.shown.map(\.problem) == [nil, "wrong_code", "wrong_code"])
+    #expect(daemon.inputs.count == 3)
+  }
+
+  @Test(
+    "an answer that the daemon does not take brings the screen again",
+    arguments: ["invalid_input", "unexpected_input", "rate_limited", "shutting_down", "overloaded"])
+  func notTaken(reason: String) async throws {
+    let daemon = FreedomIDDaemon(
+      .phone, inputs: [.refused(FreedomIDDaemon.error(reason)), .goesOn([.authorized])])
+    let viewer = FreedomIDViewer.willing()
+    #expect(try await daemon.authorize(viewer).firstname == "Aigerim")
+    #expect(viewer.shown.map(\.problem) == [nil, reason])
+    #expect(viewer.shown.allSatisfy { $0.screen.word == "form" })
+  }
+
+  @Test("what somebody answers when the screen is over is ignored")
+  func tooLate() async throws {
+    let daemon = FreedomIDDaemon(.home, inputs: [.goesOn([.authorized])])
+    let viewer = FreedomIDViewer { screen in
+      if screen.word == "home" { await untilCancelled() }
+      return screen.goingOn
+    }
+    let outcome = try await daemon.authorize(viewer) {
+      var screens = viewer.screens.makeAsyncIterator()
+      #expect(await screens.next()?.screen.word == "home")
+      try await daemon.happens(.permissions)
+    }
+    #expect(outcome.firstname == "Aigerim")
+    #expect(daemon.inputs.map { $0["type"] } == ["consent"])
+  }
+
+  @Test(
+    "an answer that comes too late for its step is no harm",
+    arguments: ["conflict", "flow_finished"])
+  func overtaken(reason: String) async throws {
+    let daemon = FreedomIDDaemon(
+      .home, inputs: [.refused(FreedomIDDaemon.error(reason)), .goesOn([.authorized])])
+    let viewer = FreedomIDViewer.willing()
+    let outcome = try await daemon.authorize(viewer) {
+      var methods = daemon.methodsHeard.makeAsyncIterator()
+      while await methods.next() != "flow.submit" {}
+      try await daemon.happens(.permissions)
+    }
+    #expect(outcome.firstname == "Aigerim")
+    #expect(viewer.shown.map(\.screen.word) == ["home", "permissions"])
+  }
+
+  @Test("an answer that got lost is asked for once more, and never handed in by itself")
+  func lostAnswer() async throws {
+    let daemon = FreedomIDDaemon(.password, inputs: [.lost, .goesOn([.authorized])])
+    let viewer = FreedomIDViewer.willing()
+    #expect(try await daemon.authorize(viewer, patience: .seconds(5)).firstname == "Aigerim")
+    #expect(viewer.shown.map(\.problem) == [nil, "interrupted"])
+    #expect(daemon.inputs.count == 2)
+  }
+
+  @Test("an answer that arrived though nobody said so is not asked for again")
+  func arrivedUntold() async throws {
+    let daemon = FreedomIDDaemon(
+      .password, inputs: [.goesOnUntold([.permissions]), .goesOn([.authorized])])
+    let viewer = FreedomIDViewer.willing()
+    #expect(try await daemon.authorize(viewer, patience: .seconds(5)).firstname == "Aigerim")
+    #expect(viewer.shown.map(\.screen.word) == ["password", "permissions"])
+  }
+}

@@ -1,0 +1,210 @@
+import JSONRPC
+import Synchronization
+import Testing
+
+/// A daemon whose flows of kind authorize do what is said beforehand, whenever it is asked.
+final class FreedomIDDaemon: Sendable {
+  /// What a start or an input does.
+  enum Answer: Sendable {
+    /// The flow goes through these, one revision each.
+    case goesOn([FreedomIDStanding])
+    /// As ``goesOn(_:)``, but nobody is told: the connection is lost.
+    case goesOnUntold([FreedomIDStanding])
+    /// As ``goesOn(_:)``, but who asked is answered only by ``FreedomIDDaemon/tellsAtLast()``.
+    case goesOnSlowly([FreedomIDStanding])
+    /// Nothing happens, and the connection is lost.
+    case lost
+    case refused(String)
+  }
+
+  private struct Played {
+    var flows: [String: [FreedomIDStanding]] = [:]
+    var waiting: [(call: Call, peer: Peer)] = []
+    var untold: [(call: Call, peer: Peer, flow: String)] = []
+    var starts: ArraySlice<Answer>
+    var inputs: ArraySlice<Answer>
+    var lostLooks = 0
+    var cancelled: FreedomIDStanding?
+    var cleared: ArraySlice<String>
+    var heard: [(method: String, params: JSONValue)] = []
+  }
+
+  private let played: Mutex<Played>
+  private let calls: AsyncStream<String>.Continuation
+  /// Each call but for `flow.wait` and `flow.get`, as it is made: for one reader.
+  let methodsHeard: AsyncStream<String>
+
+  private struct HungUp: Error {}
+
+  /// - Parameters:
+  ///   - starts: What each start does.
+  ///   - inputs: What each input does.
+  ///   - cancelled: How a flow stands after `flow.cancel`; nil: it cannot be cancelled, the
+  ///     connection is lost.
+  ///   - cleared: What each `client.clear` replies; after these, the connection is lost.
+  init(
+    starts: [Answer], inputs: [Answer] = [], cancelled: FreedomIDStanding? = .cancelled,
+    cleared: [String] = []
+  ) {
+    played = Mutex(
+      Played(
+        starts: starts[...], inputs: inputs[...], cancelled: cancelled, cleared: cleared[...]))
+    (methodsHeard, calls) = AsyncStream.makeStream()
+  }
+
+  convenience init(_ standings: FreedomIDStanding..., inputs: [Answer] = []) {
+    self.init(starts: [.goesOn(standings)], inputs: inputs)
+  }
+
+  var methods: [String] { played.withLock { $0.heard.map(\.method) } }
+
+  func params(of method: String) -> [JSONValue] {
+    played.withLock { $0.heard.filter { $0.method == method }.map(\.params) }
+  }
+
+  /// What was handed in, in this order.
+  var inputs: [JSONValue] { params(of: "flow.submit").compactMap { $0["input"] } }
+
+  func run<Value: Sendable>(
+    _ body: @Sendable (_ socketPath: String) async throws -> Value
+  ) async throws -> Value {
+    try await FakeDaemon.run { peer in
+      while true { try await self.answer(try await peer.next(), peer) }
+    } _: { daemon in
+      try await body(daemon.path)
+    }
+  }
+
+  /// Something happens to a flow that nobody asked for.
+  func happens(_ standing: FreedomIDStanding, to id: String = "flw_1") async throws {
+    try await append([standing], to: id)
+  }
+
+  func tellsAtLast() async throws {
+    let untold = played.withLock { $0.untold }
+    for (call, peer, flow) in untold { try await peer.reply(call, try reply(flow)) }
+  }
+
+  /// The next so many looks at a flow lose the connection.
+  func losesLooks(_ count: Int) { played.withLock { $0.lostLooks = count } }
+
+  static func error(_ reason: String, field: String? = nil) -> String {
+    let field = field.map { #","field":"\#($0)""# } ?? ""
+    return #"""
+      {"code":-32602,"message":"why not","data":{"reason":"\#(reason)","retryable":false,\#
+      "correlationId":"cor_1"\#(field)}}
+      """#
+  }
+}
+
+// MARK: - Answering
+
+extension FreedomIDDaemon {
+  private func answer(_ call: Call, _ peer: Peer) async throws {
+    if !["flow.wait", "flow.get", "rpc.cancel"].contains(call.method) {
+      played.withLock { $0.heard.append((call.method, call.params)) }
+      calls.yield(call.method)
+    }
+    let id = call.params["flow"]?.stringValue ?? ""
+    switch call.method {
+    case "flow.start": try await start(call, peer)
+    case "flow.get", "flow.wait": try await look(call, peer, id)
+    case "flow.submit": try await submit(call, peer, id)
+    case "flow.cancel":
+      guard let end = played.withLock({ $0.cancelled }) else { throw HungUp() }
+      try await append([end], to: id)
+      try await peer.reply(call, try reply(id))
+    case "client.clear": try await clear(call, peer)
+    case "rpc.cancel": break
+    default: Issue.record("nobody expected \(call.method)")
+    }
+  }
+
+  private func clear(_ call: Call, _ peer: Peer) async throws {
+    guard let reply = played.withLock({ $0.cleared.popFirst() }) else { throw HungUp() }
+    for (id, flow) in played.withLock({ $0.flows }) where flow.last?.status == "active" {
+      try await append([.cancelled], to: id)
+    }
+    try await peer.reply(call, reply)
+  }
+
+  private func look(_ call: Call, _ peer: Peer, _ id: String) async throws {
+    let isLost = played.withLock { played in
+      guard played.lostLooks > 0 else { return false }
+      played.lostLooks -= 1
+      return true
+    }
+    if isLost { throw HungUp() }
+    if call.method == "flow.get" { return try await peer.reply(call, try reply(id)) }
+    played.withLock { $0.waiting.append((call, peer)) }
+    try await wake()
+  }
+
+  private func start(_ call: Call, _ peer: Peer) async throws {
+    switch played.withLock({ $0.starts.popFirst() }) {
+    case .goesOn(let standings): try await peer.reply(call, try reply(begin(standings)))
+    case .goesOnSlowly(let standings):
+      let id = begin(standings)
+      played.withLock { $0.untold.append((call, peer, id)) }
+    case .refused(let error): try await peer.fail(call, error)
+    case .lost: throw HungUp()
+    case .goesOnUntold, nil: Issue.record("nobody expected another start")
+    }
+  }
+
+  private func begin(_ standings: [FreedomIDStanding]) -> String {
+    played.withLock { played in
+      let id = "flw_\(played.flows.count + 1)"
+      played.flows[id] = standings
+      return id
+    }
+  }
+
+  private func submit(_ call: Call, _ peer: Peer, _ id: String) async throws {
+    let flow = played.withLock { $0.flows[id] ?? [] }
+    if flow.last?.status != "active" {
+      return try await peer.fail(call, Self.error("flow_finished"))
+    }
+    guard call.params["revision"]?.integerValue == Int64(flow.count) else {
+      return try await peer.fail(call, Self.error("conflict"))
+    }
+    switch played.withLock({ $0.inputs.popFirst() }) {
+    case .goesOn(let standings):
+      try await append(standings, to: id)
+      try await peer.reply(call, try reply(id))
+    case .goesOnUntold(let standings):
+      try await append(standings, to: id)
+      throw HungUp()
+    case .refused(let error): try await peer.fail(call, error)
+    case .lost: throw HungUp()
+    case .goesOnSlowly, nil: Issue.record("nobody expected this input")
+    }
+  }
+
+  private func append(_ standings: [FreedomIDStanding], to id: String) async throws {
+    played.withLock { $0.flows[id]?.append(contentsOf: standings) }
+    try await wake()
+  }
+
+  private func wake() async throws {
+    let ready = played.withLock { played in
+      let lengths = played.flows.mapValues(\.count)
+      let isReady = { (call: Call) in
+        lengths[call.params["flow"]?.stringValue ?? "", default: 0]
+          > Int(call.params["revision"]?.integerValue ?? 0)
+      }
+      defer { played.waiting.removeAll { isReady($0.call) } }
+      return played.waiting.filter { isReady($0.call) }
+    }
+    for (call, peer) in ready {
+      let reply = try reply(call.params["flow"]?.stringValue ?? "")
+      // Who has hung up meanwhile asks again.
+      try? await peer.reply(call, reply.dropLast() + #","transitions":[]}"#)
+    }
+  }
+
+  private func reply(_ id: String) throws -> String {
+    let flow = played.withLock { $0.flows[id] ?? [] }
+    return #"{"flow":\#(try #require(flow.last).flow(id, flow.count))}"#
+  }
+}

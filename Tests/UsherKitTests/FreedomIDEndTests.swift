@@ -1,0 +1,249 @@
+import JSONRPC
+import Synchronization
+import Testing
+
+@testable import UsherKit
+
+@Suite("Freedom ID's authorize, where it is given up", .timeLimit(.minutes(1)))
+struct FreedomIDEndTests {
+  @Test("the person gives up at a screen: the flow is cancelled, userCanceled")
+  func personGivesUp() async throws {
+    let daemon = FreedomIDDaemon(.permissions)
+    let viewer = FreedomIDViewer { _ in .cancel }
+    #expect(try await daemon.authorize(viewer).error == .userCanceled)
+    #expect(daemon.methods == ["flow.start", "flow.cancel"])
+    #expect(viewer.ends == [.failed(message: "why it failed")])
+  }
+
+  @Test("who gives up what has succeeded by then gets the profile")
+  func tooLate() async throws {
+    let daemon = FreedomIDDaemon(starts: [.goesOn([.permissions])], cancelled: .authorized)
+    let viewer = FreedomIDViewer { _ in .cancel }
+    #expect(try await daemon.authorize(viewer).firstname == "Aigerim")
+    #expect(viewer.ends == [.authorized])
+  }
+
+  @Test("the app gives up: the completion is called once, with userCanceled")
+  func appGivesUp() async throws {
+    let daemon = FreedomIDDaemon(.home)
+    let viewer = FreedomIDViewer.idle()
+    let outcomes = Mutex<[Result<GrantedProfile, FreedomIDError>]>([])
+    try await daemon.run { path in
+      let task = freedomID(path).authorize(presenter: viewer, grants: [.readPhone]) { outcome in
+        outcomes.withLock { $0.append(outcome) }
+      }
+      var screens = viewer.screens.makeAsyncIterator()
+      #expect(await screens.next()?.screen.word == "home")
+      task.cancel()
+      task.cancel()
+      await task.task.value
+    }
+    let errors = outcomes.withLock { $0 }.map(\.error)
+    #expect(errors == [.userCanceled])
+    #expect(daemon.methods == ["flow.start", "flow.cancel"])
+  }
+
+  @Test("a task that is cancelled already asks for nothing")
+  func cancelledBefore() async throws {
+    let daemon = FreedomIDDaemon(starts: [])
+    try await daemon.run { path in
+      let call = Task {
+        await untilCancelled()
+        return await freedomID(path).outcome(FreedomIDViewer.willing())
+      }
+      call.cancel()
+      #expect(await call.value.error == .userCanceled)
+    }
+    #expect(daemon.methods.isEmpty)
+  }
+
+  @Test("a flow that begins while it is given up is cancelled, and nothing is shown")
+  func cancelledAtTheBegin() async throws {
+    let daemon = FreedomIDDaemon(starts: [.goesOnSlowly([.home])])
+    let viewer = FreedomIDViewer.idle()
+    try await daemon.run { path in
+      let call = Task { await freedomID(path).outcome(viewer) }
+      var methods = daemon.methodsHeard.makeAsyncIterator()
+      #expect(await methods.next() == "flow.start")
+      call.cancel()
+      try await daemon.tellsAtLast()
+      #expect(await call.value.error == .userCanceled)
+    }
+    #expect(daemon.methods == ["flow.start", "flow.cancel"])
+  }
+
+  @Test("a presenter that is gone is userCanceled, and the flow is cancelled")
+  func presenterGone() async throws {
+    let daemon = FreedomIDDaemon(.accountCheck)
+    try await daemon.run { path in
+      let (outcomes, feed) = AsyncStream.makeStream(of: FreedomIDError?.self)
+      let screens = begin(freedomID(path)) { feed.yield($0.error) }
+      // The stream ends with the presenter, which nobody but the screen holds.
+      for await shown in screens { #expect(shown.screen.word == "waiting") }
+      try await daemon.happens(.home)
+      var all = outcomes.makeAsyncIterator()
+      #expect(await all.next() == .userCanceled)
+    }
+    #expect(daemon.methods == ["flow.start", "flow.cancel"])
+  }
+
+  /// Authorizes with a presenter that nobody keeps once its first screen is shown.
+  private func begin(
+    _ sdk: FreedomID,
+    _ completion: @escaping @Sendable (Result<GrantedProfile, FreedomIDError>) -> Void
+  ) -> AsyncStream<FreedomIDViewer.Shown> {
+    let (shown, seen) = AsyncStream.makeStream(of: Void.self)
+    let viewer = FreedomIDViewer { _ in
+      seen.finish()
+      return .stay
+    }
+    sdk.authorize(presenter: viewer, grants: [.readPhone], completion: completion)
+    Task { [viewer] in
+      for await _ in shown {}
+      withExtendedLifetime(viewer) {}
+    }
+    return viewer.screens
+  }
+}
+
+// MARK: - The daemon
+
+extension FreedomIDEndTests {
+  @Test("a daemon that is away for a moment in the middle is no harm")
+  func shortAbsence() async throws {
+    let daemon = FreedomIDDaemon(.finger)
+    daemon.losesLooks(3)
+    let viewer = FreedomIDViewer.willing()
+    let outcome = try await daemon.authorize(viewer, patience: .seconds(5)) {
+      var screens = viewer.screens.makeAsyncIterator()
+      #expect(await screens.next()?.screen.word == "fingerprint")
+      try await daemon.happens(.authorized)
+    }
+    #expect(outcome.firstname == "Aigerim")
+  }
+
+  @Test("a daemon that goes away and does not come back is networkError.connectionError")
+  func disconnect() async throws {
+    let daemon = FreedomIDDaemon(starts: [.goesOn([.home])], cancelled: nil)
+    daemon.losesLooks(100)
+    let viewer = FreedomIDViewer.idle()
+    #expect(try await daemon.authorize(viewer).error == .networkError(.connectionError))
+    #expect(viewer.ends.count == 1)
+  }
+
+  @Test("a daemon that goes away with an answer, too")
+  func disconnectAtAnswer() async throws {
+    let daemon = FreedomIDDaemon(
+      starts: [.goesOn([.passcode])], inputs: [.lost], cancelled: nil)
+    let viewer = FreedomIDViewer { screen in
+      daemon.losesLooks(100)
+      return screen.goingOn
+    }
+    #expect(try await daemon.authorize(viewer).error == .networkError(.connectionError))
+    #expect(daemon.inputs.count == 1)
+  }
+
+  @Test("a flow that cannot be followed is cancelled, unless it had succeeded by then")
+  func lastWord() async throws {
+    for (end, error) in [
+      (FreedomIDStanding.cancelled, FreedomIDError.networkError(.connectionError)),
+      (.authorized, nil),
+    ] {
+      let daemon = FreedomIDDaemon(starts: [.goesOn([.home])], cancelled: end)
+      daemon.losesLooks(100)
+      #expect(try await daemon.authorize(.idle()).error == error)
+      #expect(daemon.methods == ["flow.start", "flow.cancel"])
+    }
+  }
+
+  @Test("a daemon that forbids an answer ends it")
+  func forbidden() async throws {
+    let daemon = FreedomIDDaemon(
+      .home, inputs: [.refused(FreedomIDDaemon.error("permission_denied"))])
+    #expect(try await daemon.authorize().error == .accessDenied)
+    #expect(daemon.methods == ["flow.start", "flow.submit", "flow.cancel"])
+  }
+
+  @Test("a step that this version does not know is parsingError, and the flow is cancelled")
+  func unknownStep() async throws {
+    let daemon = FreedomIDDaemon(.accountCheck)
+    let viewer = FreedomIDViewer.willing()
+    let outcome = try await daemon.authorize(viewer) {
+      var screens = viewer.screens.makeAsyncIterator()
+      #expect(await screens.next()?.screen.word == "waiting")
+      try await daemon.happens(.asking("home", #"{"type":"hologram"}"#))
+    }
+    #expect(outcome.error == .parsingError)
+    #expect(daemon.methods == ["flow.start", "flow.cancel"])
+    #expect(viewer.shown.count == 1)
+  }
+
+  @Test("a step of another mode is configurationError, and the flow is cancelled")
+  func otherMode() async throws {
+    let page = #"""
+      {"type":"openURL","url":"https://id.example/","redirectURI":"http://127.0.0.1:1/",\#
+      "completes":"loopback"}
+      """#
+    let daemon = FreedomIDDaemon(.asking("browser", page))
+    let viewer = FreedomIDViewer.willing()
+    #expect(try await daemon.authorize(viewer).error == .configurationError)
+    #expect(daemon.methods == ["flow.start", "flow.cancel"] && viewer.shown.isEmpty)
+  }
+}
+
+// MARK: - Clearing
+
+@Suite("Freedom ID's clear", .timeLimit(.minutes(1)))
+struct FreedomIDClearTests {
+  private static let reply = #"{"cancelled":1,"forgotten":2,"kept":3}"#
+
+  @Test("it tells what became of flows and accounts")
+  func counts() async throws {
+    let daemon = FreedomIDDaemon(starts: [], cleared: [Self.reply])
+    let clearance = try await daemon.run { path in try await freedomID(path).clear() }
+    #expect(clearance == FreedomIDClearance(cancelled: 1, forgotten: 2, kept: 3))
+    #expect(daemon.params(of: "client.clear") == [["provider": "freedom"]])
+  }
+
+  @Test("an authorization under way ends with userCanceled")
+  func underWay() async throws {
+    let daemon = FreedomIDDaemon(starts: [.goesOn([.home])], cleared: [Self.reply])
+    let viewer = FreedomIDViewer.idle()
+    try await daemon.run { path in
+      let sdk = freedomID(path)
+      async let outcome = sdk.outcome(viewer)
+      var screens = viewer.screens.makeAsyncIterator()
+      #expect(await screens.next()?.screen.word == "home")
+      try await sdk.clear()
+      #expect(await outcome.error == .userCanceled)
+    }
+  }
+
+  @Test("so does one that is just beginning")
+  func beginning() async throws {
+    let daemon = FreedomIDDaemon(starts: [.goesOnSlowly([.authorized])], cleared: [Self.reply])
+    let viewer = FreedomIDViewer.idle()
+    try await daemon.run { path in
+      let sdk = freedomID(path)
+      async let outcome = sdk.outcome(viewer)
+      var methods = daemon.methodsHeard.makeAsyncIterator()
+      #expect(await methods.next() == "flow.start")
+      try await sdk.clear()
+      try await daemon.tellsAtLast()
+      #expect(await outcome.error == .userCanceled)
+    }
+    #expect(daemon.methods == ["flow.start", "client.clear", "flow.cancel"])
+  }
+
+  @Test("a daemon that is away is told, and so is a reply that is none")
+  func troubles() async throws {
+    let daemon = FreedomIDDaemon(starts: [], cleared: [#"{"cancelled":1}"#])
+    try await daemon.run { path in
+      let sdk = freedomID(path)
+      await #expect(throws: FreedomIDError.parsingError) { try await sdk.clear() }
+      await #expect(throws: FreedomIDError.networkError(.connectionError)) {
+        try await sdk.clear()
+      }
+    }
+  }
+}

@@ -1,0 +1,133 @@
+import Synchronization
+import Testing
+
+@testable import UsherKit
+
+/// Shows screens to nobody, and answers as a test says.
+final class FreedomIDViewer: FreedomIDPresenter {
+  struct Shown: Sendable, Equatable {
+    let screen: FreedomIDScreen
+    let problem: String?
+  }
+
+  private struct Seen {
+    var shown: [Shown] = []
+    var ends: [FreedomIDEnd] = []
+    var over = 0
+  }
+
+  /// Each screen, as it is shown: for one reader.
+  let screens: AsyncStream<Shown>
+  private let feed: AsyncStream<Shown>.Continuation
+  private let seen = Mutex(Seen())
+  private let person: @Sendable (FreedomIDScreen) async -> FreedomIDAnswer
+
+  /// - Parameter person: What is done at a screen.
+  init(_ person: @escaping @Sendable (FreedomIDScreen) async -> FreedomIDAnswer) {
+    self.person = person
+    (screens, feed) = AsyncStream.makeStream()
+  }
+
+  deinit { feed.finish() }
+
+  var shown: [Shown] { seen.withLock { $0.shown } }
+  var ends: [FreedomIDEnd] { seen.withLock { $0.ends } }
+  /// How many screens were over without the person's doing.
+  var over: Int { seen.withLock { $0.over } }
+
+  func answer(_ screen: FreedomIDScreen, problem: FreedomIDProblem?) async -> FreedomIDAnswer {
+    let shown = Shown(screen: screen, problem: problem?.reason)
+    seen.withLock { $0.shown.append(shown) }
+    feed.yield(shown)
+    let answer = await person(screen)
+    if Task.isCancelled { seen.withLock { $0.over += 1 } }
+    return answer
+  }
+
+  func finished(_ end: FreedomIDEnd) async { seen.withLock { $0.ends.append(end) } }
+
+  /// Somebody who goes on at each screen, and grants everything.
+  static func willing() -> FreedomIDViewer { FreedomIDViewer(\.goingOn) }
+
+  /// Somebody who looks at each screen until it is over.
+  static func idle() -> FreedomIDViewer {
+    FreedomIDViewer { _ in
+      await untilCancelled()
+      return .cancel
+    }
+  }
+}
+
+/// Returns when the task is cancelled.
+func untilCancelled() async {
+  let (nothing, end) = AsyncStream.makeStream(of: Never.self)
+  await withTaskCancellationHandler {
+    for await _ in nothing {}
+  } onCancel: {
+    end.finish()
+  }
+}
+
+extension FreedomIDScreen {
+  /// What leads on to the profile.
+  var goingOn: FreedomIDAnswer {
+    switch self {
+    case .waiting: .stay
+    case .loginMethod(let screen): screen.methods.first.map(screen.choose) ?? .cancel
+    case .form(let screen): screen.fill(["phone": "+77011234567"])
+    case .password(let screen): screen.enter("correct horse")
+    case .code(let screen): screen.enter("123456")
+    case .home(let screen): screen.accounts.first.map(screen.choose) ?? .cancel
+    case .fingerprint(let screen): screen.isScanning ? .stay : screen.scan()
+    case .passcode(let screen): screen.enter("2468")
+    case .permissions(let screen): screen.grantAll()
+    }
+  }
+
+  /// The case's name.
+  var word: String { Mirror(reflecting: self).children.first?.label ?? "" }
+}
+
+/// An SDK that does not wait long for a daemon that is away.
+func freedomID(_ path: String, patience: Duration = .zero) -> FreedomID {
+  FreedomID(
+    apiKey: "key-1", provider: "freedom", socketPath: path,
+    pace: .init(patience: patience, pause: .milliseconds(1)))
+}
+
+extension FreedomID {
+  /// The async form, as a value.
+  func outcome(
+    _ presenter: any FreedomIDPresenter, _ grants: [DataGrants] = [.readFirstname, .readPhone]
+  ) async -> Result<GrantedProfile, FreedomIDError> {
+    do {
+      return .success(try await authorize(presenter: presenter, grants: grants))
+    } catch {
+      return .failure(error)
+    }
+  }
+}
+
+extension Result<GrantedProfile, FreedomIDError> {
+  var firstname: String? { try? get().firstname }
+
+  var error: FreedomIDError? {
+    if case .failure(let error) = self { error } else { nil }
+  }
+}
+
+extension FreedomIDDaemon {
+  /// What an authorization comes to that a test takes part in.
+  func authorize(
+    _ viewer: FreedomIDViewer = .willing(), patience: Duration = .zero,
+    grants: [DataGrants] = [.readFirstname, .readPhone],
+    meanwhile: @Sendable () async throws -> Void = {}
+  ) async throws -> Result<GrantedProfile, FreedomIDError> {
+    try await run { path in
+      let sdk = freedomID(path, patience: patience)
+      async let outcome = sdk.outcome(viewer, grants)
+      try await meanwhile()
+      return await outcome
+    }
+  }
+}

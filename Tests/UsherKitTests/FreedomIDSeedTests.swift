@@ -1,0 +1,161 @@
+import JSONRPC
+import Synchronization
+import Testing
+
+@testable import UsherKit
+
+/// The documentation's programs. What is created is one for the whole process: one test at a time.
+@Suite("Freedom ID's example", .serialized, .timeLimit(.minutes(1)))
+struct FreedomIDSeedTests {
+  private let lines: AsyncStream<String>
+  private let feed: AsyncStream<String>.Continuation
+
+  init() {
+    (lines, feed) = AsyncStream.makeStream()
+    FreedomID.created.withLock { $0 = nil }
+  }
+
+  /// What the example shows of its authorization.
+  private func shown(_ daemon: FreedomIDDaemon) async throws -> String? {
+    try await daemon.run { path in
+      let example = FreedomIDSeedExample(
+        apiKey: "key-1", socketPath: path, presenter: FreedomIDViewer.willing()
+      ) { feed.yield($0) }
+      example.authorize()
+      var lines = lines.makeAsyncIterator()
+      return await lines.next()
+    }
+  }
+
+  @Test("create, authorize and clear")
+  func threeCalls() async throws {
+    let daemon = FreedomIDDaemon(
+      starts: [.goesOn([.home])],
+      inputs: [.goesOn([.passcode]), .goesOn([.permissions]), .goesOn([.authorized])],
+      cleared: [#"{"cancelled":0,"forgotten":1,"kept":0}"#])
+    try await daemon.run { path in
+      let example = FreedomIDSeedExample(
+        apiKey: "key-1", socketPath: path, presenter: FreedomIDViewer.willing()
+      ) { feed.yield($0) }
+      var lines = lines.makeAsyncIterator()
+      example.authorize()
+      #expect(await lines.next() == "Aigerim, +77011234567")
+      example.clear()
+      #expect(await lines.next() == "cleared")
+      example.clear()
+      #expect(await lines.next() == "not cleared: networkError.connectionError")
+    }
+    #expect(
+      daemon.params(of: "flow.start").first?["params"] == [
+        "apiKey": "key-1", "grants": ["read.firstname", "read.phone"],
+      ])
+  }
+
+  @Test(
+    "what the example says of failures",
+    arguments: [
+      ("userCanceled", "nothing was granted"), ("accessDenied", "nothing was granted"),
+      ("networkError.bodyError", "try again later: bodyError"),
+      ("incorrectApiKey", "it cannot be done: incorrectApiKey"),
+      (
+        "transmissionError.autheticationError",
+        "it cannot be done: transmissionError.autheticationError"
+      ),
+    ])
+  func failures(word: String, line: String) async throws {
+    #expect(try await shown(FreedomIDDaemon(.failed("provider_rejected", word))) == line)
+  }
+
+  @Test("before it is created, each call is configurationError")
+  func nothingCreated() async throws {
+    let viewer = FreedomIDViewer.willing()
+    await #expect(throws: FreedomIDError.configurationError) {
+      try await FreedomID.authorize(presenter: viewer, grants: [.readPhone])
+    }
+    await #expect(throws: FreedomIDError.configurationError) { try await FreedomID.clear() }
+    let (errors, told) = AsyncStream.makeStream(of: FreedomIDError?.self)
+    FreedomID.authorize(presenter: viewer, grants: [.readPhone]) { told.yield($0.error) }
+    var all = errors.makeAsyncIterator()
+    #expect(await all.next() == .configurationError)
+  }
+
+  @Test("what was created last is what the calls are about")
+  func createdAgain() async throws {
+    let daemon = FreedomIDDaemon(.authorized)
+    try await daemon.run { path in
+      FreedomID.create(apiKey: "key-0", socketPath: "/tmp/no-such-folder/s")
+      FreedomID.create(apiKey: "key-2", provider: "passport", socketPath: path)
+      let viewer = FreedomIDViewer.willing()
+      let profile = try await FreedomID.authorize(presenter: viewer, grants: [.readFirstname])
+      #expect(profile.firstname == "Aigerim")
+    }
+    let start = try #require(daemon.params(of: "flow.start").first)
+    #expect(start["provider"] == "passport" && start["params"]?["apiKey"] == "key-2")
+  }
+}
+
+@Suite("Freedom ID's screens in a terminal", .timeLimit(.minutes(1)))
+struct TerminalPresenterTests {
+  /// A person who types these lines, and then ends the input.
+  private func person(_ lines: [String], hidden: [String] = []) -> TerminalPresenter {
+    let typing = Typing(lines)
+    let hiddenTyping = Typing(hidden)
+    return TerminalPresenter(
+      ask: { _ in typing.next() }, askHidden: { _ in hiddenTyping.next() })
+  }
+
+  private final class Typing: Sendable {
+    private let lines: Mutex<ArraySlice<String>>
+    init(_ lines: [String]) { self.lines = Mutex(lines[...]) }
+    func next() -> String? { lines.withLock { $0.popFirst() } }
+  }
+
+  private func authorize(
+    _ daemon: FreedomIDDaemon, _ presenter: TerminalPresenter
+  ) async throws -> Result<GrantedProfile, FreedomIDError> {
+    try await daemon.run { path in await freedomID(path).outcome(presenter) }
+  }
+
+  @Test("each screen is answered by what is typed")
+  func allScreens() async throws {
+    let daemon = FreedomIDDaemon(
+      .home,
+      inputs: [
+        .goesOn([.methods]), .goesOn([.phone]), .goesOn([.password]), .goesOn([.code()]),
+        .goesOn([.code().with(problem: "too_early")]), .goesOn([.home]),
+        .goesOn([.localAuth(["biometric"], isScanning: false)]), .goesOn([.passcode]),
+        .goesOn([.permissions]), .goesOn([.authorized]),
+      ])
+    let presenter = person(
+      ["3", "x", "7", "1", "+77011234567", "", "123456", "2", "yes"], hidden: ["p w", "2468"])
+    #expect(try await authorize(daemon, presenter).firstname == "Aigerim")
+    #expect(
+      daemon.inputs == [
+        ["type": "choose", "id": "other"], ["type": "choose", "id": "phoneOTP"],
+        ["type": "fillForm", "fields": ["phone": "+77011234567"]],
+        ["type": "enterPassword", "password": "p w"], ["type": "enterCode", "resend": true],
+        ["type": "enterCode", "code": "123456"], ["type": "choose", "id": "acc_2"],
+        ["type": "localAuth", "biometric": true], ["type": "localAuth", "passcode": "2468"],
+        ["type": "consent", "granted": ["read.firstname", "read.phone", "read.emails"]],
+      ])
+  }
+
+  @Test("no is a denial")
+  func denied() async throws {
+    let daemon = FreedomIDDaemon(
+      .permissions, inputs: [.goesOn([.failed("denied", "accessDenied")])])
+    #expect(try await authorize(daemon, person(["no"])).error == .accessDenied)
+    #expect(daemon.inputs == [["type": "consent", "denied": true]])
+  }
+
+  @Test(
+    "the end of the input gives up at any screen",
+    arguments: [
+      FreedomIDStanding.methods, .phone, .password, .code(), .home, .passcode, .permissions,
+    ])
+  func endOfInput(standing: FreedomIDStanding) async throws {
+    let daemon = FreedomIDDaemon(standing)
+    #expect(try await authorize(daemon, person([])).error == .userCanceled)
+    #expect(daemon.methods == ["flow.start", "flow.cancel"])
+  }
+}

@@ -1,0 +1,106 @@
+/// How a flow of kind authorize stands (the daemon's page Freedom ID).
+struct FreedomIDStanding: Sendable {
+  var state: String
+  var status = "active"
+  var step = #"{"type":"wait","for":"the accounts tied to this device"}"#
+  var problem = "null"
+  var result = "null"
+  var failure = "null"
+
+  static let accountCheck = FreedomIDStanding(state: "accountCheck")
+  static let completion = FreedomIDStanding(
+    state: "completion", step: #"{"type":"wait","for":"the profile"}"#)
+
+  static let methods = asking(
+    "authentication",
+    #"""
+    {"type":"choose","what":"loginMethod","options":[{"id":"phoneOTP","label":"phone and SMS"},\#
+    {"id":"emailPassword","label":"e-mail and password"},\#
+    {"id":"phonePassword","label":"phone and password"}]}
+    """#)
+  static let phone = asking(
+    "authentication",
+    #"{"type":"fillForm","fields":[{"name":"phone","type":"phone","required":true}]}"#)
+  static let password = asking(
+    "authentication", #"{"type":"enterPassword","purpose":"login"}"#)
+  static let home = asking(
+    "home",
+    #"""
+    {"type":"choose","what":"account","options":[{"id":"acc_1","label":"+7 ••• 67"},\#
+    {"id":"acc_2","label":"+7 ••• 89"},{"id":"other","label":"another account"}]}
+    """#)
+  static let finger = localAuth(["biometric"], isScanning: true)
+  static let passcode = localAuth(["passcode"], isScanning: false)
+  static let permissions = asking(
+    "permissions",
+    #"""
+    {"type":"consent","client":"acme","grants":[\#
+    {"id":"read.firstname","label":"first name","remembered":true},\#
+    {"id":"read.phone","label":"phone number","remembered":false},\#
+    {"id":"read.emails","label":"e-mail addresses","remembered":false}]}
+    """#)
+
+  static func code(_ purpose: String = "otp", attemptsLeft: Int = 3) -> FreedomIDStanding {
+    asking(
+      "authentication",
+      #"""
+      {"type":"enterCode","purpose":"\#(purpose)","channel":"sms","maskedTarget":"+7 ••• 67",\#
+      "digits":6,"expiresAt":"2030-01-01T00:05:00Z","resendAt":"2030-01-01T00:01:00Z",\#
+      "attemptsLeft":\#(attemptsLeft),"alsoAsk":[]}
+      """#)
+  }
+
+  static func localAuth(_ methods: [String], isScanning: Bool) -> FreedomIDStanding {
+    let methods = methods.map { #""\#($0)""# }.joined(separator: ",")
+    return asking(
+      "home",
+      #"""
+      {"type":"localAuth","methods":[\#(methods)],"reason":"acme asks for your data",\#
+      "scanning":\#(isScanning)}
+      """#)
+  }
+
+  static func asking(_ state: String, _ step: String) -> FreedomIDStanding {
+    FreedomIDStanding(state: state, step: step)
+  }
+
+  static let authorized = succeeded(
+    #"{"firstname":"Aigerim","phone":"+77011234567"}"#,
+    granted: #"["read.firstname","read.phone"]"#)
+
+  static func succeeded(_ profile: String, granted: String) -> FreedomIDStanding {
+    FreedomIDStanding(
+      state: "completion", status: "succeeded", step: "null",
+      result: #"{"account":"acc_1","granted":\#(granted),"profile":\#(profile)}"#)
+  }
+
+  /// - Parameter code: The SDK's word; nil for none.
+  static func failed(
+    _ reason: String, _ code: String?, status: String = "failed"
+  ) -> FreedomIDStanding {
+    let provider = code.map { #","provider":{"name":"freedom","code":"\#($0)"}"# } ?? ""
+    return FreedomIDStanding(
+      state: "completion", status: status, step: "null",
+      failure: #"""
+        {"reason":"\#(reason)","title":"t","message":"why it failed","retryable":false\#(provider)}
+        """#)
+  }
+
+  static let cancelled = failed("cancelled", "userCanceled", status: "cancelled")
+
+  func with(problem reason: String) -> FreedomIDStanding {
+    var standing = self
+    standing.problem = #"{"reason":"\#(reason)","title":"t","message":"what went wrong"}"#
+    return standing
+  }
+
+  func flow(_ id: String, _ revision: Int) -> String {
+    #"""
+    {"id":"\#(id)","provider":"freedom","kind":"authorize","status":"\#(status)",\#
+    "state":"\#(state)","revision":\#(revision),"step":\#(step),"problem":\#(problem),\#
+    "result":\#(result),"failure":\#(failure),\#
+    "createdAt":"2030-01-01T00:00:00Z","updatedAt":"2030-01-01T00:00:00Z",\#
+    "expiresAt":"2030-01-01T00:15:00Z"}
+    """#
+  }
+}

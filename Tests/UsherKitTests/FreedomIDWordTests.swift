@@ -1,0 +1,104 @@
+import Testing
+import UsherClient
+import UsherCore
+
+@testable import UsherKit
+
+@Suite("Freedom ID's words", .timeLimit(.minutes(1)))
+struct FreedomIDWordTests {
+  private static let words: [(String, FreedomIDError)] = [
+    ("parsingError", .parsingError), ("incorrectApiKey", .incorrectApiKey),
+    ("componentValidationError", .componentValidationError),
+    ("dataProcessingError", .dataProcessingError), ("utilityError", .utilityError),
+    ("accessDenied", .accessDenied), ("configurationError", .configurationError),
+    ("authError", .authError), ("unknownError", .unknownError), ("userCanceled", .userCanceled),
+    ("dataGrantsCanNotBeEmpty", .dataGrantsCanNotBeEmpty),
+    (
+      "transmissionError.incorrectRequestStructure",
+      .transmissionError(.incorrectRequestStructure)
+    ),
+    ("transmissionError.identificationError", .transmissionError(.identificationError)),
+    ("transmissionError.appIntegrityError", .transmissionError(.appIntegrityError)),
+    ("transmissionError.autheticationError", .transmissionError(.autheticationError)),
+    ("transmissionError.requestSendingError", .transmissionError(.requestSendingError)),
+    ("transmissionError.requestReceivingError", .transmissionError(.requestReceivingError)),
+    ("networkError.connectionError", .networkError(.connectionError)),
+    ("networkError.streamError", .networkError(.streamError)),
+    ("networkError.codeError", .networkError(.codeError)),
+    ("networkError.bodyError", .networkError(.bodyError)),
+    ("networkError.unknownError", .networkError(.unknownError)),
+  ]
+
+  @Test("a flow's failure has the SDK's own error", arguments: words)
+  func failures(word: String, error: FreedomIDError) async throws {
+    let daemon = FreedomIDDaemon(.failed("provider_rejected", word))
+    #expect(try await daemon.authorize().error == error)
+    #expect(error.word == word && "\(error)" == word)
+  }
+
+  @Test("there are 11 plain ones, 6 of the transmission and 5 of the network, and no others")
+  func all() {
+    #expect(FreedomIDError.allCases == Self.words.map(\.1))
+    #expect(TransmissionErrors.allCases.count == 6 && NetworkError.allCases.count == 5)
+  }
+
+  @Test(
+    "a word that is not known is unknownError",
+    arguments: [
+      "", "ParsingError", "transmissionError", "networkError.", "networkError.identificationError",
+      "transmissionError.authenticationError", "somethingNew",
+    ])
+  func unknown(word: String) async throws {
+    let daemon = FreedomIDDaemon(.failed("denied", word))
+    #expect(try await daemon.authorize().error == .unknownError)
+  }
+
+  @Test(
+    "a failure without a word has the nearest",
+    arguments: [
+      ("cancelled", .userCanceled), ("expired", .userCanceled), ("denied", .accessDenied),
+      ("invalid_request", .componentValidationError), ("provider_rejected", .unknownError),
+      ("provider_unreachable", .networkError(.connectionError)),
+      ("provider_protocol_error", .utilityError), ("attempts_exhausted", .authError),
+    ] as [(String, FreedomIDError)])
+  func wordless(reason: String, error: FreedomIDError) async throws {
+    #expect(try await FreedomIDDaemon(.failed(reason, nil)).authorize().error == error)
+  }
+
+  @Test(
+    "what the daemon refuses",
+    arguments: [
+      ("not_found", "provider", .configurationError),
+      ("invalid_params", "kind", .configurationError),
+      ("invalid_params", "params.grants", .componentValidationError),
+      ("permission_denied", nil, .accessDenied),
+      ("rate_limited", nil, .transmissionError(.requestSendingError)),
+      ("shutting_down", nil, .networkError(.connectionError)),
+      ("internal_error", nil, .utilityError),
+      ("reauthentication_required", nil, .authError), ("conflict", nil, .unknownError),
+    ] as [(String, String?, FreedomIDError)])
+  func refusals(reason: String, field: String?, error: FreedomIDError) async throws {
+    let viewer = FreedomIDViewer.willing()
+    let refusal = FreedomIDDaemon.error(reason, field: field)
+    let daemon = FreedomIDDaemon(starts: [.refused(refusal)])
+    #expect(try await daemon.authorize(viewer).error == error)
+    #expect(viewer.shown.isEmpty && viewer.ends.isEmpty)
+  }
+
+  @Test(
+    "what comes between the program and the daemon",
+    arguments: [
+      (.noSocket, .networkError(.connectionError)), (.refused, .networkError(.connectionError)),
+      (.lost, .networkError(.connectionError)), (.notPermitted, .accessDenied),
+      (.garbled, .parsingError), (.replyTooLarge, .parsingError), (.incompatible, .parsingError),
+    ] as [(ConnectionTrouble.Kind, FreedomIDError)])
+  func troubles(kind: ConnectionTrouble.Kind, error: FreedomIDError) {
+    #expect(FreedomIDError(ConnectionTrouble(kind, socketPath: "/s")) == error)
+  }
+
+  @Test("a daemon that is not there is networkError.connectionError")
+  func noDaemon() async {
+    let sdk = freedomID("/tmp/no-such-folder/s")
+    #expect(await sdk.outcome(FreedomIDViewer.willing()).error == .networkError(.connectionError))
+  }
+}
