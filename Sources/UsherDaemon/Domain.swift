@@ -25,6 +25,7 @@ struct Domain: Sendable {
   let providers: Providers
   let providerDesk: ProviderDesk
   let credentials: Credentials
+  let localAuth: LocalAuthMethods
 
   func hello(_ call: RPCHello) throws(UsherError) -> RPCHello.Reply {
     if let versions = call.protocol, !versions.contains(1) {

@@ -17,6 +17,7 @@ struct MethodTable: Sendable {
     self.domain = domain
     let (flows, tokens, accounts) = (domain.flows, domain.tokens, domain.accounts)
     let (providers, credentials) = (domain.providerDesk, domain.credentials)
+    let localAuth = domain.localAuth
     let (consents, clients) = (domain.consents, domain.clients)
 
     add(RPCHello.self) { hello, _ throws(UsherError) in try .now(try domain.hello(hello)) }
@@ -97,6 +98,13 @@ struct MethodTable: Sendable {
     }
     wait(FlowWait.self, .flow(\.flow)) { wait, caller async throws(UsherError) in
       try await flows.wait(wait, caller)
+    }
+
+    wait(LocalAuthStatus.self) { _, caller async throws(UsherError) in
+      await localAuth.status(caller)
+    }
+    wait(LocalAuthSetPasscode.self) { set, caller async throws(UsherError) in
+      try await localAuth.setPasscode(set, caller)
     }
 
     add(EventsSubscribe.self) { subscribe, call throws(UsherError) in

@@ -16,6 +16,8 @@ struct Parts {
   private let watch: TokenWatch
   private let followUps: FollowUpWatch
   private let callbacks: CallbackDesk
+  private let reader = FingerprintReader()
+  private let localAuth: LocalAuthDesk
   private let group: any EventLoopGroup
   private let log: Logger
 
@@ -48,11 +50,15 @@ struct Parts {
     followUps = FollowUpWatch(
       world: world, store: store, book: book, providers: providers, calls: calls, events: events,
       log: log)
+    localAuth = LocalAuthDesk(
+      world: world, book: LocalAuthBook(store: store), reader: reader,
+      userName: SystemUsers.userName(of:))
     let effects = EffectRunner(
       world: world, http: http, bearer: calls,
       metadata: metadata, verifier: verifier,
       listeners: RedirectListeners(group: group, uid: LoopbackPeer.uid, log: log),
-      answers: DaemonAnswers(accounts: book, clock: world.clock))
+      answers: DaemonAnswers(
+        accounts: book, localAuth: LocalAuthAnswers(desk: localAuth), clock: world.clock))
     let runner = FlowRunner(
       world: world, store: store, accounts: book, events: events, effects: effects, log: log)
     let engine = FlowEngine(
@@ -80,12 +86,14 @@ struct Parts {
       providerDesk: ProviderDesk(
         providers: providers, credentials: credentials, http: http, metadata: metadata,
         verifier: verifier, clock: world.clock),
-      credentials: credentials)
+      credentials: credentials,
+      localAuth: LocalAuthMethods(desk: localAuth, clock: world.clock))
   }
 
   /// Brings back what the store kept; nothing runs yet.
   func restore() throws(UsherError) {
     try book.restore(from: store)
+    try localAuth.restore()
     for (flow, error) in try domain.flows.engine.restore() {
       log.error(
         "a stored flow cannot be read and is left alone",
@@ -130,6 +138,7 @@ struct Parts {
       await domain.world.alarms.pause(.milliseconds(20))
     }
     domain.flows.engine.pauseAll()
+    reader.close()
     await http.shutdown()
     await domain.tokens.refresher.settle()
   }

@@ -180,33 +180,6 @@ extension StepPrompts {
       }
     }
   }
-
-  private func authenticate(_ step: Step.LocalAuth) async throws -> FlowInput {
-    var ways: [(label: String, way: LocalWay)] = []
-    if !step.scanning {
-      if step.methods.contains(.biometric) { ways.append(("fingerprint", .biometric)) }
-      if step.methods.contains(.passcode) { ways.append(("passcode", .passcode)) }
-    }
-    ways += [("another way", .fallback), ("cancel", .cancel)]
-    offer(ways.map(\.label))
-    switch ways[try await number(upTo: ways.count) - 1].way {
-    case .biometric: return .biometric
-    case .fallback: return .fallback
-    case .cancel: return .cancelLocalAuth
-    case .passcode:
-      while true {
-        let passcode = try await line("passcode (not shown)", echo: false)
-        if !passcode.isEmpty { return .passcode(Secret(passcode)) }
-      }
-    }
-  }
-
-  private enum LocalWay {
-    case biometric
-    case passcode
-    case fallback
-    case cancel
-  }
 }
 
 extension Step {

@@ -27,7 +27,8 @@ struct StepText {
     case .fillForm: ["please fill in:"]
     case .consent(let step): ["\(step.client) asks for:"]
     case .exchangeCredential(let step): lines(step)
-    case .localAuth(let step): [step.reason] + (step.scanning ? ["waiting for your finger"] : [])
+    case .localAuth(let step):
+      [step.reason] + (step.scanning ? ["touch the fingerprint reader"] : [])
     case .wait(let step): ["waiting: \(step.for) (at most \((flow.expiresAt - now).words))"]
     }
   }

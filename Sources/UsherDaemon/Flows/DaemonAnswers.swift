@@ -5,6 +5,7 @@ import UsherFlows
 /// Answers what flows ask of the daemon itself.
 struct DaemonAnswers: Sendable {
   let accounts: AccountBook
+  let localAuth: LocalAuthAnswers
   let clock: any Clock
 
   /// Begins to answer and returns; `report` gets what there is to tell.
@@ -13,7 +14,8 @@ struct DaemonAnswers: Sendable {
     report: @escaping @Sendable (EngineEvent) -> Void
   ) {
     switch question {
-    case .localAuth: break
+    case .localAuth(let question):
+      localAuth.answer(question, session) { report(.told(.localAuth($0))) }
     case .consents(let account): report(.told(.consents(consents(session, account))))
     }
   }

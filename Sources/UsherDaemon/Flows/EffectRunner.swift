@@ -70,6 +70,9 @@ final class EffectRunner: Sendable {
     }
   }
 
+  /// Lets the fingerprint reader go where the flow does not, or no more, wait for a finger.
+  func releaseReader(_ session: FlowSession) { answers.localAuth.release(session) }
+
   func stopListening(_ session: FlowSession) { session.setListener(nil)?.close() }
 
   /// Sends a call whose outcome changes nothing: a token nobody will use is taken back.

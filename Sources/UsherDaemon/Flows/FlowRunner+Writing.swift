@@ -128,6 +128,7 @@ extension FlowRunner {
       effects.stopListening(session)
     }
     session.install(next)
+    effects.releaseReader(session)
     if !next.isFinished { watchDeadline(session) }
     guard let machine else { return }
     for call in decision.clearUp { effects.tidy(call, machine.provider) }

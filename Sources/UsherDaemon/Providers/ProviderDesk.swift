@@ -15,7 +15,7 @@ struct ProviderDesk: Sendable {
 
   /// Those the caller may use.
   func list(_ caller: Caller) -> ProviderList.Reply {
-    let seen = providers.all.filter { caller.may(ProviderGet.name, provider: $0.name) }
+    let seen = providers.offered.filter { caller.may(ProviderGet.name, provider: $0.name) }
     return .init(providers: seen.map(entry))
   }
 
@@ -26,7 +26,7 @@ struct ProviderDesk: Sendable {
   private func entry(_ provider: ProviderConfig) -> ProviderGet.Reply {
     .init(
       name: provider.name, type: provider.type,
-      flows: ProviderRegistry.flows(of: provider.settings.type).map { flow($0) })
+      flows: ProviderRegistry.flows(of: provider.settings.variety).map { flow($0) })
   }
 
   private func flow<Machine: FlowMachine>(_ type: Machine.Type) -> ProviderGet.Flow {
@@ -44,7 +44,9 @@ extension ProviderDesk {
     let findings =
       switch provider.settings {
       case .oidc(let settings): await check(provider, settings)
-      case .paysafe, .truecaller, .gopay: await probe(provider)
+      case .freedomid(let settings) where settings.mode == .oidc:
+        await check(provider, settings.oidc)
+      case .paysafe, .truecaller, .gopay, .freedomid, .local: await probe(provider)
       }
     return .init(
       provider: name, healthy: findings.allSatisfy(\.fine), findings: findings)

@@ -2,15 +2,19 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// The configured providers, by the name callers say.
+/// The configured providers and the daemon's own, by the name callers say.
 final class Providers: Sendable {
+  /// The configured ones.
   let all: [ProviderConfig]
   private let byName: [ProviderName: ProviderConfig]
 
   init(_ config: Config) {
     all = config.providers
-    byName = Dictionary(config.providers.map { ($0.name, $0) }) { first, _ in first }
+    byName = Dictionary((config.providers + [.local]).map { ($0.name, $0) }) { first, _ in first }
   }
+
+  /// All whose flows can be started.
+  var offered: [ProviderConfig] { all + [.local] }
 
   func named(_ name: ProviderName) throws(UsherError) -> ProviderConfig {
     guard let provider = byName[name] else {

@@ -1,0 +1,41 @@
+import UsherAPI
+import UsherCore
+
+// The person at this machine: a finger on the reader, or a passcode.
+
+extension StepPrompts {
+  /// A passcode has four characters at least, so one letter is a word for something else: `c` cancels,
+  /// `o` asks for another way. Enter goes the way that needs no typing, where there is one.
+  func authenticate(_ step: Step.LocalAuth) async throws -> FlowInput {
+    while true {
+      let answer = try await line(step.question, echo: false)
+      switch answer.lowercased() {
+      case "c": return .cancelLocalAuth
+      case "o": return .fallback
+      case "":
+        if step.scanning { return .fallback }
+        if step.methods.contains(.biometric) { return .biometric }
+      default:
+        if step.methods.contains(.passcode) { return .passcode(Secret(answer)) }
+        console.note("one of these letters, please")
+      }
+    }
+  }
+}
+
+extension Step.LocalAuth {
+  /// `passcode (not shown), Enter for the fingerprint reader, o for another way, c to cancel`
+  fileprivate var question: String {
+    var ways: [String] = []
+    if methods.contains(.passcode) {
+      ways.append(scanning ? "or the passcode (not shown)" : "passcode (not shown)")
+    }
+    if scanning {
+      ways.append("Enter for another way")
+    } else {
+      if methods.contains(.biometric) { ways.append("Enter for the fingerprint reader") }
+      ways.append("o for another way")
+    }
+    return (ways + ["c to cancel"]).joined(separator: ", ")
+  }
+}

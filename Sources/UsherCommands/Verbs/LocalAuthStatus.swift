@@ -1,0 +1,48 @@
+import ArgumentParser
+import UsherAPI
+import UsherCore
+
+struct LocalAuthStatusVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "status", abstract: "Whether you can be known by a finger, and by a passcode.",
+    discussion: "Fingers are enrolled by fprintd-enroll.")
+
+  @OptionGroup var options: GlobalOptions
+
+  func run(at desk: Desk) async throws {
+    let now = desk.world.clock.now()
+    try await desk.show(LocalAuthStatus()) { status in
+      desk.console.facts([
+        ("fingerprint", status.biometric.words(at: now)),
+        ("passcode", status.passcode.words(at: now)),
+      ])
+    }
+  }
+}
+
+extension LocalAuthStatus.Biometric {
+  fileprivate func words(at now: Timestamp) -> String {
+    switch state {
+    case .ready: "ready, \(fingers == 1 ? "1 finger" : "\(fingers ?? 0) fingers")"
+    case .noReader: "no reader"
+    case .notEnrolled: "no finger enrolled"
+    case .lockedOut: locked(until: lockedUntil, at: now)
+    case .unavailable: message ?? "not available"
+    }
+  }
+}
+
+extension LocalAuthStatus.Passcode {
+  fileprivate func words(at now: Timestamp) -> String {
+    switch state {
+    case .ready: "set"
+    case .notEnrolled: "not set: usherctl local passcode"
+    case .lockedOut: locked(until: lockedUntil, at: now)
+    }
+  }
+}
+
+private func locked(until end: Timestamp?, at now: Timestamp) -> String {
+  guard let end, end > now else { return "locked" }
+  return "locked for another \((end - now).words)"
+}

@@ -1,0 +1,80 @@
+import Synchronization
+import UsherAPI
+import UsherCore
+import UsherFlows
+
+/// Answers what flows ask of the local authenticator.
+final class LocalAuthAnswers: Sendable {
+  private struct Scan {
+    let number: Int
+    let task: Task<Void, Never>
+  }
+
+  private struct State {
+    var scans: [FlowID: Scan] = [:]
+    var next = 0
+  }
+
+  private let desk: LocalAuthDesk
+  private let state = Mutex(State())
+
+  init(desk: LocalAuthDesk) { self.desk = desk }
+
+  /// Begins to answer and returns; `report` gets what there is to tell.
+  func answer(
+    _ question: LocalAuthQuestion, _ session: FlowSession,
+    report: @escaping @Sendable (LocalAuthNews) -> Void
+  ) {
+    let person = LocalPerson(session.owner)
+    switch question {
+    case .standing: Task { report(.standing(await desk.standing(of: person).0)) }
+    case .check(let passcode):
+      Task { report(.checked(await desk.check(passcode, of: person))) }
+    case .scan: scan(person, for: session.id, report)
+    }
+  }
+
+  /// Lets the reader go unless the flow's step still waits for a finger. Nothing is told after it.
+  func release(_ session: FlowSession) {
+    let standing = session.standing
+    if !standing.isFinished && standing.view.step.isScanning { return }
+    stop(session)
+  }
+
+  /// Lets the reader go.
+  func stop(_ session: FlowSession) {
+    state.withLock { $0.scans[session.id]?.task.cancel() }
+  }
+
+  /// A flow's next scan begins when its last one has let the reader go.
+  private func scan(
+    _ person: LocalPerson, for flow: FlowID, _ report: @escaping @Sendable (LocalAuthNews) -> Void
+  ) {
+    state.withLock { state in
+      let before = state.scans[flow]?.task
+      let number = state.next
+      state.next += 1
+      let task = Task { [desk] in
+        await before?.value
+        if !Task.isCancelled {
+          let outcome = await desk.scan(person) { hint in report(.hint(hint)) }
+          if let outcome, !Task.isCancelled { report(.scanned(outcome)) }
+        }
+        forget(flow, number)
+      }
+      state.scans[flow] = Scan(number: number, task: task)
+    }
+  }
+
+  private func forget(_ flow: FlowID, _ number: Int) {
+    state.withLock { state in
+      if state.scans[flow]?.number == number { state.scans[flow] = nil }
+    }
+  }
+}
+
+extension Step {
+  fileprivate var isScanning: Bool {
+    if case .localAuth(let step) = self { step.scanning } else { false }
+  }
+}

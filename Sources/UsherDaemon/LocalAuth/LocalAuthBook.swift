@@ -1,0 +1,74 @@
+import Crypto
+import Synchronization
+import UsherCore
+import UsherFlows
+import UsherStore
+
+/// Whose passcode and fingers they are: a user of a host, whatever client he uses.
+struct LocalPerson: Sendable, Hashable {
+  let realm: String
+  let uid: UInt32
+
+  init(realm: String, uid: UInt32) {
+    self.realm = realm
+    self.uid = uid
+  }
+
+  init(_ owner: Owner) { self.init(realm: owner.realm, uid: owner.uid) }
+}
+
+/// What is kept of a person.
+struct LocalAuthRecord: Codable, Sendable, Equatable {
+  var passcode: PasscodeHash?
+  var passcodes = AttemptCount()
+  var fingers = AttemptCount()
+  /// Of the fingers that were enrolled at the last success with one; nil before the first.
+  var domainState: DomainState?
+}
+
+/// A hash of the names of the enrolled fingers: fprintd tells no more of them.
+struct DomainState: Codable, Sendable, Equatable {
+  private let digest: [UInt8]
+
+  init(fingers: [String]) {
+    digest = Array(SHA256.hash(data: Array(fingers.sorted().joined(separator: "\n").utf8)))
+  }
+}
+
+/// All records, in memory and on disk.
+final class LocalAuthBook: Sendable {
+  /// Who changes a record reads, decides and writes within one of these.
+  let turns = Turns<LocalPerson>()
+  private let store: Store
+  private let records = Mutex<[LocalPerson: LocalAuthRecord]>([:])
+
+  init(store: Store) { self.store = store }
+
+  func restore() throws(UsherError) {
+    var restored: [LocalPerson: LocalAuthRecord] = [:]
+    for row in try store.loadLocalAuth() {
+      restored[LocalPerson(realm: row.realm, uid: row.uid)] = try row.payload.decoded()
+    }
+    records.withLock { [restored] in $0 = restored }
+  }
+
+  /// How it stands now. A lock that a clock set back made longer is as long as it was made, from now
+  /// on.
+  func record(of person: LocalPerson, at now: Timestamp) -> LocalAuthRecord {
+    records.withLock { records in
+      guard var record = records[person] else { return LocalAuthRecord() }
+      _ = record.passcodes.lockedUntil(at: now)
+      _ = record.fingers.lockedUntil(at: now)
+      records[person] = record
+      return record
+    }
+  }
+
+  /// Takes a record over once it is on disk.
+  func keep(_ record: LocalAuthRecord, of person: LocalPerson) async throws(UsherError) {
+    let row = LocalAuthRow(
+      realm: person.realm, uid: person.uid, payload: try SealedPayload(encoding: record))
+    try await store.commit([.putLocalAuth(row)])
+    records.withLock { $0[person] = record }
+  }
+}

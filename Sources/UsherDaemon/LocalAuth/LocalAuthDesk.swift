@@ -1,0 +1,258 @@
+import Dispatch
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherSystem
+
+/// Knows the machine's users by their passcodes and fingers.
+///
+/// A wrong attempt is on disk before anybody hears of it, and a guess before it is looked at: a
+/// daemon that is killed saves nobody an attempt.
+final class LocalAuthDesk: Sendable {
+  /// How long the reader waits for a finger.
+  static let scanLimit = Duration.seconds(30)
+
+  private let world: World
+  private let book: LocalAuthBook
+  private let reader: any FingerprintScanning
+  private let userName: @Sendable (UInt32) -> String?
+  /// One hash at a time: each takes 32 MiB.
+  private let hashing = DispatchQueue(label: "usherd.passcodes")
+  /// Looks at the users' database, which may be far away.
+  private let waiting = DispatchQueue(label: "usherd.users", attributes: .concurrent)
+
+  init(
+    world: World, book: LocalAuthBook, reader: any FingerprintScanning,
+    userName: @escaping @Sendable (UInt32) -> String?
+  ) {
+    self.world = world
+    self.book = book
+    self.reader = reader
+    self.userName = userName
+  }
+
+  func restore() throws(UsherError) { try book.restore() }
+
+  func isUser(_ uid: UInt32) async -> Bool { await name(of: uid) != nil }
+
+  private func name(of uid: UInt32) async -> String? {
+    await waiting.run { [userName] in userName(uid) }
+  }
+}
+
+// MARK: - Fingers
+
+extension LocalAuthDesk {
+  /// What there is for a person, without a scan.
+  func standing(of person: LocalPerson) async -> (LocalAuthStanding, fingers: Int?) {
+    let fingers = await fingers(of: person)
+    let now = world.clock.now()
+    var record = book.record(of: person, at: now)
+    let passcode: LocalAuthStanding.Passcode =
+      if record.passcode == nil {
+        .notEnrolled
+      } else if let until = record.passcodes.lockedUntil(at: now) {
+        .lockedOut(until: until)
+      } else {
+        .ready
+      }
+    let biometric: LocalAuthStanding.Biometric =
+      switch fingers {
+      case .failure(let obstacle): .init(obstacle)
+      case .success(let names):
+        if names.isEmpty {
+          .notEnrolled
+        } else if let until = record.fingers.lockedUntil(at: now) {
+          .lockedOut(until: until)
+        } else {
+          .ready(hasChanged: record.domainState.map { $0 != DomainState(fingers: names) } ?? false)
+        }
+      }
+    let count = (try? fingers.get())?.count
+    return (LocalAuthStanding(biometric: biometric, passcode: passcode), count)
+  }
+
+  private func fingers(of person: LocalPerson) async -> Result<[String], ReaderObstacle> {
+    guard let user = await name(of: person.uid) else { return .failure(.nameless) }
+    do throws(FingerprintTrouble) {
+      return .success(try await reader.enrolledFingers(of: user))
+    } catch {
+      return .failure(ReaderObstacle(error) ?? .unavailable("the daemon is stopping"))
+    }
+  }
+
+  /// One scan of any of the person's fingers.
+  ///
+  /// - Returns: Nil where the task was cancelled before there was a verdict.
+  func scan(
+    _ person: LocalPerson, onHint: @escaping @Sendable (String) -> Void
+  ) async -> ScanOutcome? {
+    let now = world.clock.now()
+    var record = book.record(of: person, at: now)
+    if let until = record.fingers.lockedUntil(at: now) { return .lockedOut(until: until) }
+    guard let user = await name(of: person.uid) else { return ScanOutcome(.nameless) }
+    do throws(FingerprintTrouble) {
+      let verdict = try await reader.verify(user: user, within: Self.scanLimit) {
+        onHint($0.sentence)
+      }
+      switch verdict {
+      case .match: return await matched(person, user)
+      case .noMatch: return await missed(person)
+      }
+    } catch {
+      return ReaderObstacle(error).map { ScanOutcome($0) }
+    }
+  }
+
+  private func matched(_ person: LocalPerson, _ user: String) async -> ScanOutcome {
+    let fingers = try? await reader.enrolledFingers(of: user)
+    return await changing(person, orElse: ScanOutcome.unavailable) { record in
+      record.fingers = AttemptCount()
+      if let fingers { record.domainState = DomainState(fingers: fingers) }
+      return .matched
+    }
+  }
+
+  private func missed(_ person: LocalPerson) async -> ScanOutcome {
+    let now = world.clock.now()
+    return await changing(person, orElse: ScanOutcome.unavailable) { record in
+      record.fingers.countWrong(at: now)
+      return record.fingers.lockedUntil(at: now).map { .lockedOut(until: $0) } ?? .missed
+    }
+  }
+
+  /// Changes a record and tells what came of it when that is on disk.
+  private func changing<Outcome: Sendable>(
+    _ person: LocalPerson, orElse unavailable: (String) -> Outcome,
+    _ change: (inout LocalAuthRecord) -> Outcome
+  ) async -> Outcome {
+    do throws(UsherError) {
+      return try await book.turns.take(person) { () throws(UsherError) in
+        var record = book.record(of: person, at: world.clock.now())
+        let outcome = change(&record)
+        try await book.keep(record, of: person)
+        return outcome
+      }
+    } catch {
+      return unavailable("attempts cannot be counted: \(error.message)")
+    }
+  }
+}
+
+// MARK: - Passcodes
+
+extension LocalAuthDesk {
+  /// One guess. Those of a person are looked at one after the other.
+  func check(_ passcode: Secret, of person: LocalPerson) async -> PasscodeOutcome {
+    do throws(UsherError) {
+      return try await book.turns.take(person) { () throws(UsherError) in
+        try await guess(passcode, of: person)
+      }
+    } catch {
+      return .unavailable("the passcode cannot be checked: \(error.message)")
+    }
+  }
+
+  /// Sets a passcode.
+  ///
+  /// - Parameters:
+  ///   - old: What it must be now: a guess like any other. Nil where there must be none.
+  ///   - isReset: Whether what there is makes no difference.
+  func setPasscode(
+    _ new: Secret, old: Secret?, isReset: Bool, of person: LocalPerson
+  ) async throws(UsherError) -> PasscodeChange {
+    try await book.turns.take(person) { () throws(UsherError) in
+      if !isReset {
+        let isThere = book.record(of: person, at: world.clock.now()).passcode != nil
+        if let old {
+          let outcome = try await guess(old, of: person)
+          guard outcome == .accepted else { return .refused(outcome) }
+        } else if isThere {
+          return .oldIsNeeded
+        }
+      }
+      let salt = world.entropy.bytes(PasscodeHash.saltLength)
+      let hash = try await hashing.run { () throws(UsherError) in
+        try PasscodeHash(new, salt: salt)
+      }
+      var record = book.record(of: person, at: world.clock.now())
+      record.passcode = hash
+      record.passcodes = AttemptCount()
+      try await book.keep(record, of: person)
+      return .done
+    }
+  }
+
+  /// To be called within a turn.
+  private func guess(
+    _ passcode: Secret, of person: LocalPerson
+  ) async throws(UsherError) -> PasscodeOutcome {
+    let now = world.clock.now()
+    var record = book.record(of: person, at: now)
+    guard let hash = record.passcode else { return .notEnrolled }
+    if let until = record.passcodes.lockedUntil(at: now) { return .lockedOut(until: until) }
+    // Counted before it is looked at: whoever kills the daemon now has had this guess.
+    record.passcodes.countWrong(at: now)
+    try await book.keep(record, of: person)
+    FailPoint.reach("local-auth.before-check")
+    let isRight = try await hashing.run { () throws(UsherError) in try hash.accepts(passcode) }
+    guard isRight else {
+      return record.passcodes.lockedUntil(at: now).map { .lockedOut(until: $0) }
+        ?? .wrong(attemptsLeft: record.passcodes.left)
+    }
+    record.passcodes = AttemptCount()
+    record.fingers = AttemptCount()
+    try await book.keep(record, of: person)
+    return .accepted
+  }
+}
+
+/// What became of the wish for another passcode.
+enum PasscodeChange: Equatable {
+  case done
+  /// There is one, and nobody said what it is.
+  case oldIsNeeded
+  /// What was said of it, judged; never `accepted`.
+  case refused(PasscodeOutcome)
+}
+
+extension DispatchQueue {
+  /// Runs what blocks where it blocks nobody else.
+  fileprivate func run<Value: Sendable, Trouble: Error>(
+    _ body: @escaping @Sendable () throws(Trouble) -> Value
+  ) async throws(Trouble) -> Value {
+    let result = await withCheckedContinuation { continuation in
+      async { continuation.resume(returning: Result { () throws(Trouble) in try body() }) }
+    }
+    return try result.get()
+  }
+}
+
+extension ReaderObstacle {
+  /// fprintd knows users by their names.
+  fileprivate static let nameless = ReaderObstacle.unavailable("this user has no name")
+}
+
+extension LocalAuthStanding.Biometric {
+  fileprivate init(_ obstacle: ReaderObstacle) {
+    self =
+      switch obstacle {
+      case .noReader: .noReader
+      case .notEnrolled: .notEnrolled
+      case .unavailable(let sentence): .unavailable(sentence)
+      case .timedOut: .unavailable("the fingerprint reader does not answer")
+      }
+  }
+}
+
+extension ScanOutcome {
+  fileprivate init(_ obstacle: ReaderObstacle) {
+    self =
+      switch obstacle {
+      case .noReader: .noReader
+      case .notEnrolled: .notEnrolled
+      case .unavailable(let sentence): .unavailable(sentence)
+      case .timedOut: .timedOut
+      }
+  }
+}

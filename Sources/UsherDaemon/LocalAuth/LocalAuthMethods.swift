@@ -1,0 +1,108 @@
+import UsherAPI
+import UsherCore
+import UsherFlows
+import UsherStore
+
+/// `localAuth.status` and `localAuth.setPasscode`.
+struct LocalAuthMethods: Sendable {
+  /// Characters; also in RPC.md.
+  static let passcodeLength = 4...LocalAuthentication.longestPasscode
+
+  let desk: LocalAuthDesk
+  let clock: any Clock
+
+  func status(_ caller: Caller) async -> LocalAuthStatus.Reply {
+    let (standing, fingers) = await desk.standing(of: LocalPerson(caller.owner))
+    return .init(standing, fingers: fingers)
+  }
+
+  func setPasscode(
+    _ call: LocalAuthSetPasscode, _ caller: Caller
+  ) async throws(UsherError) -> Done {
+    let person = try await person(call, caller)
+    try checkNew(call.new)
+    let isReset = caller.isAdmin && call.old == nil
+    let change = try await desk.setPasscode(
+      call.new.secret, old: call.old?.secret, isReset: isReset, of: person)
+    switch change {
+    case .done: return Done()
+    case .oldIsNeeded:
+      throw UsherError(
+        .invalidParams, "there is a passcode: old is needed", detail: .init(field: "old"))
+    case .refused(let outcome): throw refusal(outcome)
+    }
+  }
+
+  private func person(
+    _ call: LocalAuthSetPasscode, _ caller: Caller
+  ) async throws(UsherError) -> LocalPerson {
+    guard let uid = call.uid else { return LocalPerson(caller.owner) }
+    guard caller.isAdmin else {
+      throw UsherError(
+        .permissionDenied, "another user's passcode is set on the admin socket",
+        detail: .init(field: "uid"))
+    }
+    guard await desk.isUser(uid) else {
+      throw UsherError(.notFound, "there is no user \(uid)", detail: .init(field: "uid"))
+    }
+    return LocalPerson(realm: caller.owner.realm, uid: uid)
+  }
+
+  private func checkNew(_ passcode: WireSecret) throws(UsherError) {
+    let text = passcode.revealed()
+    guard Self.passcodeLength.contains(text.count), text.utf8.count <= 1024,
+      !text.allSatisfy(\.isWhitespace)
+    else {
+      let (least, most) = (Self.passcodeLength.lowerBound, Self.passcodeLength.upperBound)
+      throw UsherError(
+        .invalidParams, "new must have \(least) to \(most) characters, not all of them blank",
+        detail: .init(field: "new"))
+    }
+  }
+
+  private func refusal(_ outcome: PasscodeOutcome) -> UsherError {
+    switch outcome {
+    case .wrong(let left):
+      let attempts = left == 1 ? "1 attempt" : "\(left) attempts"
+      return UsherError(
+        .permissionDenied, "the old passcode is wrong; \(attempts) left",
+        detail: .init(field: "old"))
+    case .lockedOut(let until):
+      let wait = max(until - clock.now(), .zero)
+      return UsherError(
+        .rateLimited, "too many wrong passcodes: it is locked for another \(wait.inWords)",
+        detail: .init(
+          retryAfterMs: Int(wait.milliseconds), field: "old", limit: "passcode_attempts"))
+    case .notEnrolled, .accepted:
+      return UsherError(.invalidParams, "there is no old passcode", detail: .init(field: "old"))
+    case .unavailable(let sentence): return UsherError(.storageUnavailable, sentence)
+    }
+  }
+}
+
+extension LocalAuthStatus.Reply {
+  init(_ standing: LocalAuthStanding, fingers: Int?) {
+    var methods: [Step.LocalAuth.Way] = []
+    var biometric = LocalAuthStatus.Biometric(state: .ready, fingers: fingers)
+    switch standing.biometric {
+    case .ready: methods.append(.biometric)
+    case .noReader: biometric.state = .noReader
+    case .notEnrolled: biometric.state = .notEnrolled
+    case .lockedOut(let until):
+      biometric.state = .lockedOut
+      biometric.lockedUntil = until
+    case .unavailable(let sentence):
+      biometric.state = .unavailable
+      biometric.message = sentence
+    }
+    var passcode = LocalAuthStatus.Passcode(state: .ready)
+    switch standing.passcode {
+    case .ready: methods.append(.passcode)
+    case .notEnrolled: passcode.state = .notEnrolled
+    case .lockedOut(let until):
+      passcode.state = .lockedOut
+      passcode.lockedUntil = until
+    }
+    self.init(methods: methods, biometric: biometric, passcode: passcode)
+  }
+}
