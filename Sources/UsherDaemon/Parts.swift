@@ -52,7 +52,7 @@ struct Parts {
       log: log)
     localAuth = LocalAuthDesk(
       world: world, book: LocalAuthBook(store: store), reader: reader,
-      userName: SystemUsers.userName(of:))
+      userName: SystemUsers.userName(of:), log: log)
     let effects = EffectRunner(
       world: world, http: http, bearer: calls,
       metadata: metadata, verifier: verifier,

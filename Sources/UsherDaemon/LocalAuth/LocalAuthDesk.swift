@@ -1,4 +1,5 @@
 import Dispatch
+import Logging
 import UsherCore
 import UsherFlows
 import UsherStore
@@ -16,6 +17,7 @@ final class LocalAuthDesk: Sendable {
   private let book: LocalAuthBook
   private let reader: any FingerprintScanning
   private let userName: @Sendable (UInt32) -> String?
+  private let log: Logger
   /// One hash at a time: each takes 32 MiB.
   private let hashing = DispatchQueue(label: "usherd.passcodes")
   /// Looks at the users' database, which may be far away.
@@ -23,12 +25,13 @@ final class LocalAuthDesk: Sendable {
 
   init(
     world: World, book: LocalAuthBook, reader: any FingerprintScanning,
-    userName: @escaping @Sendable (UInt32) -> String?
+    userName: @escaping @Sendable (UInt32) -> String?, log: Logger
   ) {
     self.world = world
     self.book = book
     self.reader = reader
     self.userName = userName
+    self.log = log
   }
 
   func restore() throws(UsherError) { try book.restore() }
@@ -48,14 +51,6 @@ extension LocalAuthDesk {
     let fingers = await fingers(of: person)
     let now = world.clock.now()
     var record = book.record(of: person, at: now)
-    let passcode: LocalAuthStanding.Passcode =
-      if record.passcode == nil {
-        .notEnrolled
-      } else if let until = record.passcodes.lockedUntil(at: now) {
-        .lockedOut(until: until)
-      } else {
-        .ready
-      }
     let biometric: LocalAuthStanding.Biometric =
       switch fingers {
       case .failure(let obstacle): .init(obstacle)
@@ -69,7 +64,7 @@ extension LocalAuthDesk {
         }
       }
     let count = (try? fingers.get())?.count
-    return (LocalAuthStanding(biometric: biometric, passcode: passcode), count)
+    return (LocalAuthStanding(biometric: biometric, passcode: passcode(of: person)), count)
   }
 
   private func fingers(of person: LocalPerson) async -> Result<[String], ReaderObstacle> {
@@ -77,6 +72,7 @@ extension LocalAuthDesk {
     do throws(FingerprintTrouble) {
       return .success(try await reader.enrolledFingers(of: user))
     } catch {
+      tell(error, person)
       return .failure(ReaderObstacle(error) ?? .unavailable("the daemon is stopping"))
     }
   }
@@ -100,8 +96,23 @@ extension LocalAuthDesk {
       case .noMatch: return await missed(person)
       }
     } catch {
+      tell(error, person)
       return ReaderObstacle(error).map { ScanOutcome($0) }
     }
+  }
+
+  /// Why a reader cannot be used is for the operator to mend.
+  private func tell(_ trouble: FingerprintTrouble, _ person: LocalPerson) {
+    let cause: String
+    switch trouble {
+    case .notPermitted(let words): cause = "not permitted: \(words)"
+    case .unavailable(let words): cause = words
+    case .unplugged: cause = "it went away"
+    case .noReader, .notEnrolled, .inUse, .cancelled, .timedOut: return
+    }
+    log.notice(
+      "the fingerprint reader cannot be used",
+      metadata: ["client": .string("uid \(person.uid)"), "cause": .string(cause)])
   }
 
   private func matched(_ person: LocalPerson, _ user: String) async -> ScanOutcome {
@@ -142,6 +153,13 @@ extension LocalAuthDesk {
 // MARK: - Passcodes
 
 extension LocalAuthDesk {
+  func passcode(of person: LocalPerson) -> LocalAuthStanding.Passcode {
+    let now = world.clock.now()
+    var record = book.record(of: person, at: now)
+    guard record.passcode != nil else { return .notEnrolled }
+    return record.passcodes.lockedUntil(at: now).map { .lockedOut(until: $0) } ?? .ready
+  }
+
   /// One guess. Those of a person are looked at one after the other.
   func check(_ passcode: Secret, of person: LocalPerson) async -> PasscodeOutcome {
     do throws(UsherError) {

@@ -5,6 +5,9 @@ package import UsherCore
 package enum LocalAuthQuestion: Sendable, Equatable {
   /// What there is for the owner; answered by ``LocalAuthNews/standing(_:)``.
   case standing
+  /// The same without a look for fingers, which a fprintd that hangs can make long: they are told as
+  /// unavailable.
+  case passcodeStanding
   /// One scan of any of the owner's fingers: hints may come, then ``LocalAuthNews/scanned(_:)``. The
   /// reader is let go, and nothing is told any more, as soon as the flow stands at no step that says
   /// `scanning`.

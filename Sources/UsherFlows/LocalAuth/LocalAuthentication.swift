@@ -121,7 +121,7 @@ package struct LocalAuthentication: Codable, Sendable, Equatable {
 
   private mutating func look(_ plan: Plan) -> [LocalAuthQuestion] {
     stage = .looking(plan)
-    return [.standing]
+    return [request.localAuthType == .biometric && plan.wantsFinger ? .standing : .passcodeStanding]
   }
 
   private mutating func fail(_ word: LocalAuthWord, _ message: String) -> Course {
