@@ -9,6 +9,7 @@ let allMethods: [any Method.Type] = [
   ConsentRevoke.self, CredentialDelete.self, CredentialList.self, CredentialSet.self,
   EventsSubscribe.self, EventsUnsubscribe.self,
   FlowCancel.self, FlowGet.self, FlowList.self, FlowStart.self, FlowSubmit.self, FlowWait.self,
+  LocalAuthSetPasscode.self, LocalAuthStatus.self,
   ProviderCheck.self, ProviderGet.self, ProviderList.self, RPCCancel.self, RPCDiscover.self,
   RPCHello.self, SystemStatus.self, TokenGet.self, TokenList.self, TokenRevoke.self,
 ]

@@ -99,23 +99,6 @@ struct FlowTests {
         + String(repeating: again, count: 5) + question)
   }
 
-  @Test(
-    "local authentication offers what there is",
-    arguments: [
-      (["1"], ["biometric": true]), (["2", "0000"], ["passcode": "0000"]),
-      (["3"], ["fallback": true]), (["4"], ["cancel": true]),
-    ] as [([String], JSONValue)])
-  func localAuth(typed: [String], input: JSONValue) async throws {
-    let step = #"""
-      {"type":"localAuth","methods":["biometric","passcode"],"reason":"to sign up",\#
-      "scanning":false}
-      """#
-    var input = input
-    input["type"] = "localAuth"
-    let (outcome, _) = try await answering(step, typed: typed, with: input)
-    #expect(outcome.error.hasPrefix("to sign up\n  1  fingerprint\n  2  passcode\n"))
-  }
-
   @Test("the daemon may notice first: what is being asked is then no longer asked")
   func moved() async throws {
     let terminal = ScriptedTerminal(interactive: true, silence: true)

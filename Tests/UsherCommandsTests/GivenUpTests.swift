@@ -21,7 +21,8 @@ struct GivenUpTests {
     ),
     (Steps.exchange, "answer (not shown): "),
     (
-      #"{"type":"localAuth","methods":["passcode"],"reason":"r","scanning":false}"#, "number: "
+      #"{"type":"localAuth","methods":["passcode"],"reason":"r","scanning":false}"#,
+      "passcode (not shown), o for another way, c to cancel: "
     ),
     (Steps.wait, "waiting: the provider (at most 10 min)"),
   ]

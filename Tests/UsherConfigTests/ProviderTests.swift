@@ -61,7 +61,7 @@ struct ProviderTests {
   @Test("another type is unknown")
   func unknownType() {
     let text = "[[provider]]\nname = \"x\"\ntype = \"odic\"\n"
-    let types = ProviderType.allCases.map(\.rawValue).joined(separator: ", ")
+    let types = ProviderType.configurable.map(\.rawValue).joined(separator: ", ")
     let known = "unknown type; known: \(types)"
     #expect(message(problems(text)) == known + "; did you mean oidc?")
     #expect(message(problems(text.replacing("odic", with: "saml"))) == known)

@@ -23,11 +23,13 @@ final class FlowStage: Sendable {
   let book: AccountBook
   let runner: FlowRunner
   let probe: CallProbe
+  let reader = FakeReader()
+  let localAuth: LocalAuthDesk
 
-  init() throws {
+  init(config: Config = Config()) throws {
     place = try Workplace()
     alarms = FakeAlarms(clock)
-    world = World.fake(clock, alarms)
+    world = World.fake(clock, alarms, config: config)
     store = try place.store(clock)
     probe = CallProbe(place.path, store: store)
     book = AccountBook(world: world, events: events)
@@ -43,12 +45,14 @@ final class FlowStage: Sendable {
       health: health)
     let refresher = Refresher(
       world: world, store: store, book: book, source: source, events: events, log: log)
+    localAuth = .fake(world, store, reader)
     let effects = EffectRunner(
       world: world, http: http,
       bearer: AccountCalls(world: world, http: http, book: book, refresher: refresher),
       metadata: metadata, verifier: IDTokenVerifier(http: http, clock: clock),
       listeners: RedirectListeners(group: group, uid: { _, _ in nil }, log: log),
-      answers: DaemonAnswers(accounts: book, clock: clock))
+      answers: DaemonAnswers(
+        accounts: book, localAuth: LocalAuthAnswers(desk: localAuth), clock: clock))
     runner = FlowRunner(
       world: world, store: store, accounts: book, events: events, effects: effects, log: log)
   }
@@ -56,13 +60,15 @@ final class FlowStage: Sendable {
   var call: StubCall { StubCall(name: "effect", probe: place.path) }
 
   /// A flow that has begun, and stands on disk.
-  func open(_ effects: [EngineEffect] = [], id: String = "flw_1") async throws -> FlowSession {
+  func open(
+    _ effects: [EngineEffect] = [], id: String = "flw_1", client: String? = nil
+  ) async throws -> FlowSession {
     let machine = MachineBox(
       machine: StubMachine(provider: try .sample(), probe: place.path))
     let now = clock.now()
     let session = FlowSession(
-      id: FlowID(id), owner: .anna, provider: .work, kind: StubMachine.kind, requestID: nil,
-      createdAt: now,
+      id: FlowID(id), owner: .anna, provider: .work, kind: StubMachine.kind, client: client,
+      requestID: nil, createdAt: now,
       standing: .init(
         machine: machine, view: machine.view, ending: .active, revision: 1, updatedAt: now,
         expiresAt: now + Self.deadline),

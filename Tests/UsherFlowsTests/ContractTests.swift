@@ -154,11 +154,11 @@ struct ContractTests {
 
   @Test("every flow has a kind of its own, and is found by it")
   func registry() {
-    for type in ProviderType.allCases {
-      let kinds = ProviderRegistry.flows(of: type).map { $0.kind }
+    for variety in ProviderVariety.allCases {
+      let kinds = ProviderRegistry.flows(of: variety).map { $0.kind }
       #expect(!kinds.isEmpty && Set(kinds).count == kinds.count)
-      for kind in kinds { #expect(ProviderRegistry.flow(kind, of: type)?.kind == kind) }
-      #expect(ProviderRegistry.flow("nothing", of: type) == nil)
+      for kind in kinds { #expect(ProviderRegistry.flow(kind, of: variety)?.kind == kind) }
+      #expect(ProviderRegistry.flow("nothing", of: variety) == nil)
     }
   }
 }
@@ -191,7 +191,7 @@ private struct LeakyFlow: FlowMachine {
       return .ignore
     case .listenFailed: return .fail(.protocolError(""))
     case .input, .redirected, .listening, .called, .discovered, .idTokenVerified, .calledBack,
-      .resumed:
+      .told, .resumed:
       return .ignore
     }
   }

@@ -1,0 +1,49 @@
+import JSONRPC
+import Testing
+import UsherTestKit
+
+@Suite("usherctl and the person at this machine", .timeLimit(.minutes(2)), .serialized)
+struct LocalAuthCommandTests {
+  private func run(
+    _ scene: LocalAuthScene, _ line: String, input: String = ""
+  ) throws -> (status: Int32, output: String, errors: String) {
+    try scene.daemon.usherctl(line.split(separator: " ").map(String.init), input: input)
+  }
+
+  @Test("sets a passcode, tells what there is, and authenticates by it")
+  func passcode() throws {
+    let scene = try LocalAuthScene(nil)
+    let status = try run(scene, "local status")
+    #expect(status.output.contains("passcode     not set: usherctl local passcode\n"))
+    let set = try run(scene, "local passcode", input: "till-4711\n")
+    #expect(set.errors == "the passcode is set\n" && set.status == 0)
+    let change = try run(scene, "local passcode", input: "wrong-one\ntill-4712\n")
+    #expect(change.errors.contains("the old passcode is wrong; 4 attempts left"))
+    #expect(change.status != 0)
+    let flow = try run(
+      scene, "flow run local authenticate --param localAuthType=passcode --param reason=till",
+      input: "nope\ntill-4711\n")
+    #expect(flow.status == 0, "\(flow.errors)")
+    #expect(flow.output.contains("method           passcode\n"), "\(flow.output)")
+    #expect(flow.errors.contains("Wrong passcode: this is not the passcode; 3 attempts left\n"))
+  }
+
+  @Test("tells why nobody was authenticated, in the seed's word")
+  func failure() throws {
+    let scene = try LocalAuthScene(nil)
+    let flow = try run(
+      scene, "flow run local authenticate --param localAuthType=passcode --param reason=till")
+    #expect(flow.status == 3)
+    #expect(flow.errors.contains("PASSCODE_NOT_ENROLLED_DEVICE"), "\(flow.errors)")
+  }
+
+  @Test("resets a user's passcode on the admin socket")
+  func reset() throws {
+    let scene = try LocalAuthScene(nil)
+    try scene.setPasscode()
+    let reset = try run(scene, "local passcode --uid 0", input: "given out\n")
+    #expect(reset.errors == "the passcode is set\n")
+    let nobody = try run(scene, "local passcode --uid 4000000", input: "given out\n")
+    #expect(nobody.errors.contains("there is no user 4000000"))
+  }
+}

@@ -1,0 +1,215 @@
+import Foundation
+import JSONRPC
+import Testing
+import UsherTestKit
+
+@Suite("Passcodes at the real daemon", .timeLimit(.minutes(3)), .serialized)
+struct PasscodeTests {
+  private static let wrong = "canary-wrong-0000"
+
+  @Test("without a bus there is no finger, and a passcode once one is set")
+  func alone() throws {
+    let scene = try LocalAuthScene(nil)
+    #expect(try scene.authenticate("passcode").word == "PASSCODE_NOT_ENROLLED_DEVICE")
+    #expect(try scene.authenticate().word == "BIOMETRIC_NOT_AVILABLE")
+    try scene.setPasscode()
+    #expect(try scene.status()["methods"] == ["passcode"])
+    let flow = try scene.authenticate("passcode")
+    #expect(flow["step"]?["methods"] == ["passcode"] && flow["provider"] == "local")
+    let end = try scene.type(LocalAuthScene.passcode, flow)
+    #expect(end["status"] == "succeeded" && end["result"]?["method"] == "passcode")
+  }
+
+  @Test("a lock survives kill -9, and the time that is left is told")
+  func lockOut() throws {
+    var scene = try LocalAuthScene(nil)
+    try scene.setPasscode()
+    var flow = try scene.authenticate("passcode")
+    for left in (1...4).reversed() {
+      flow = try scene.type(Self.wrong, flow)
+      #expect(flow.problem == "wrong_passcode")
+      let message = flow["problem"]?["message"]?.stringValue
+      #expect(message?.hasSuffix("; \(left) attempt\(left == 1 ? "" : "s") left") == true)
+    }
+    scene = try scene.killed()
+    flow = try scene.type(Self.wrong, flow)
+    #expect(flow.problem == "passcode_locked" && flow["status"] == "active", "\(flow.text)")
+    let first = try #require(flow["problem"]?["retryAfterMs"]?.integerValue)
+    #expect((25_000...30_000).contains(first))
+
+    scene = try scene.killed()
+    flow = try scene.type(LocalAuthScene.passcode, flow)
+    #expect(flow.problem == "passcode_locked", "the right one is not looked at: \(flow.text)")
+    let left = try #require(flow["problem"]?["retryAfterMs"]?.integerValue)
+    #expect(left > 0 && left < first)
+    #expect(flow["problem"]?["message"]?.stringValue?.contains("locked for another") == true)
+    let status = try scene.status()
+    #expect(status["methods"] == [] && status["passcode"]?["state"] == "lockedOut")
+    #expect(status["passcode"]?["lockedUntil"]?.stringValue?.hasSuffix("Z") == true)
+    let change = try scene.app.error(
+      of: "localAuth.setPasscode",
+      ["old": .string(LocalAuthScene.passcode), "new": "something else"])
+    #expect(change["data"]?["reason"] == "rate_limited")
+    #expect(change["data"]?["retryAfterMs"]?.integerValue ?? 0 > 0)
+  }
+
+  @Test("whoever kills the daemon while it looks at a guess has had that guess")
+  func countedFirst() throws {
+    var scene = try LocalAuthScene(nil)
+    try scene.setPasscode()
+    var flow = try scene.authenticate("passcode")
+    for _ in 1...4 {
+      scene = try scene.killed(dyingAt: "local-auth.before-check:1")
+      _ = try? scene.type(LocalAuthScene.passcode, flow)
+      #expect(try scene.daemon.exitStatus() != 0)
+      scene = try scene.started()
+      flow = try scene.app.flow(in: scene.app.call("flow.get", ["flow": flow["id"] ?? .null]))
+      while flow["step"]?["type"] == "wait" { flow = try scene.moved(flow) }
+      #expect(flow.problem == "interrupted", "\(flow.text)")
+    }
+    flow = try scene.type(Self.wrong, flow)
+    #expect(flow.problem == "passcode_locked", "five guesses: \(flow.text)")
+  }
+
+  @Test("another passcode needs the old one, and a wrong old one counts")
+  func change() throws {
+    let scene = try LocalAuthScene(nil)
+    for bad in ["", "abc", "    "] {
+      let error = try scene.app.error(of: "localAuth.setPasscode", ["new": .string(bad)])
+      #expect(error["data"]?["reason"] == "invalid_params" && error["data"]?["field"] == "new")
+    }
+    try scene.setPasscode()
+    #expect(try scene.app.reason(of: "localAuth.setPasscode", ["new": "1234"]) == "invalid_params")
+    let wrong = try scene.app.error(
+      of: "localAuth.setPasscode", ["old": .string(Self.wrong), "new": "1234"])
+    #expect(wrong["data"]?["reason"] == "permission_denied" && wrong["data"]?["field"] == "old")
+    #expect(wrong["message"] == "the old passcode is wrong; 4 attempts left")
+    try scene.setPasscode("1234", old: LocalAuthScene.passcode)
+    var flow = try scene.type(LocalAuthScene.passcode, try scene.authenticate("passcode"))
+    #expect(flow.problem == "wrong_passcode")
+    flow = try scene.type("1234", flow)
+    #expect(flow["status"] == "succeeded")
+  }
+
+  @Test("it is reset on the admin socket, for any user; on the other for nobody")
+  func reset() throws {
+    let scene = try LocalAuthScene(nil)
+    try scene.setPasscode()
+    let params: JSONValue = ["new": "given out", "uid": .integer(Int64(getuid()))]
+    #expect(try scene.app.reason(of: "localAuth.setPasscode", params) == "permission_denied")
+    _ = try scene.daemon.admin().call("localAuth.setPasscode", params)
+    let flow = try scene.type("given out", try scene.authenticate("passcode"))
+    #expect(flow["status"] == "succeeded")
+  }
+
+  @Test("what the step does not take is refused and changes nothing")
+  func badInput() throws {
+    let scene = try LocalAuthScene(nil)
+    try scene.setPasscode()
+    let flow = try scene.authenticate("passcode")
+    let inputs: [(JSONValue, String)] = [
+      (["type": "localAuth", "passcode": ""], "invalid_input"),
+      (
+        ["type": "localAuth", "passcode": .string(String(repeating: "x", count: 129))],
+        "invalid_input"
+      ),
+      (["type": "localAuth", "biometric": true], "unexpected_input"),
+      (["type": "localAuth", "back": true], "unexpected_input"),
+      (["type": "enterCode", "code": "1"], "unexpected_input"),
+      (["type": "localAuth", "passcode": 1], "invalid_input"),
+    ]
+    for (input, reason) in inputs {
+      let params: JSONValue = [
+        "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null, "input": input,
+      ]
+      #expect(try scene.app.reason(of: "flow.submit", params) == reason, "\(input.text)")
+    }
+    #expect(
+      try scene.app.call("flow.get", ["flow": flow["id"] ?? .null])["flow"] == flow)
+    #expect(try scene.status()["passcode"] == ["state": "ready"])
+    for bad: JSONValue in [
+      ["localAuthType": "none", "reason": "r"], ["localAuthType": "passcode", "reason": " "],
+      ["localAuthType": "passcode"], ["localAuthType": "passcode", "reason": "r", "x": 1],
+    ] {
+      let params: JSONValue = ["provider": "local", "kind": "authenticate", "params": bad]
+      #expect(try scene.app.reason(of: "flow.start", params) == "invalid_params", "\(bad.text)")
+    }
+  }
+
+  @Test("its provider is always there, with its flow, and is no account's")
+  func provider() throws {
+    let scene = try LocalAuthScene(nil)
+    let provider = try #require(
+      try scene.app.call("provider.list", [:])["providers"]?.arrayValue?.first)
+    #expect(provider["name"] == "local" && provider["type"] == "local")
+    #expect(provider["flows"]?[0]?["kind"] == "authenticate")
+    #expect(provider["flows"]?[0]?["params"]?["required"] == ["localAuthType", "reason"])
+    #expect(try scene.app.reason(of: "token.get", ["provider": "local"]) == "interaction_required")
+    let check = try scene.daemon.admin().call("provider.check", ["provider": "local"])
+    #expect(check["healthy"] == true)
+  }
+
+  @Test(
+    "another user has a passcode of his own",
+    .enabled(if: OtherUser.isPossible, "SKIPPED, NOT PROVEN: only root can be another user"))
+  func otherUser() throws {
+    let scene = try LocalAuthScene(nil)
+    try scene.setPasscode()
+    let person = try OtherUser(4001, groups: "4242", at: scene.daemon)
+    let other = scene.at(try person.client())
+    #expect(try other.status()["passcode"] == ["state": "notEnrolled"])
+    try other.setPasscode("quite another")
+    let flow = try other.type(LocalAuthScene.passcode, try other.authenticate("passcode"))
+    #expect(flow.problem == "wrong_passcode", "\(flow.text)")
+    #expect(try other.type("quite another", flow)["status"] == "succeeded")
+    // fprintd knows users by their names; this one has none.
+    #expect(try other.authenticate().word == "BIOMETRIC_NOT_AVILABLE")
+    let mine = try scene.type(LocalAuthScene.passcode, try scene.authenticate("passcode"))
+    #expect(mine["status"] == "succeeded")
+  }
+
+  @Test("no passcode is in a log, an event, the process or the database")
+  func canary() throws {
+    let scene = try LocalAuthScene(nil, logLevel: "trace")
+    let listener = try scene.daemon.client()
+    _ = try listener.call("events.subscribe", ["topics": ["flow"]])
+    try scene.setPasscode()
+    try scene.setPasscode("canary-second-4711", old: LocalAuthScene.passcode)
+    _ = try scene.app.reply(
+      to: "localAuth.setPasscode", ["old": "canary-bad-old-1", "new": "canary-bad-new-1"])
+    var flow = try scene.authenticate("passcode")
+    flow = try scene.type(Self.wrong, flow)
+    flow = try scene.killed(dyingAt: "local-auth.before-check:1").dying(flow)
+    let again = try scene.started()
+    while flow["step"]?["type"] == "wait" { flow = try again.moved(flow) }
+    flow = try again.type("canary-second-4711", flow)
+    #expect(flow["status"] == "succeeded", "\(flow.text)")
+    var told = flow.text
+    while let line = try? listener.receiveLine(within: 1) {
+      told += String(decoding: line, as: UTF8.self)
+    }
+    let process = ["cmdline", "environ"].map { name in
+      FileManager.default.contents(atPath: "/proc/\(scene.daemon.pid)/\(name)") ?? Data()
+    }
+    let files = scene.daemon.place.everything()
+    #expect(try scene.daemon.stop() == 0)
+    let places =
+      files + scene.daemon.place.everything() + process.map { ("process", $0) }
+      + [("what was told", Data(told.utf8))]
+    for (name, bytes) in places {
+      #expect(bytes.range(of: Data("canary".utf8)) == nil, "\(name)")
+    }
+    // The search finds what is there.
+    #expect(places.contains { $0.bytes.range(of: Data("authenticate".utf8)) != nil })
+  }
+}
+
+extension LocalAuthScene {
+  /// The flow after a restart; the daemon dies of the passcode typed here.
+  fileprivate func dying(_ flow: JSONValue) throws -> JSONValue {
+    _ = try? type("canary-second-4711", flow)
+    _ = try daemon.exitStatus()
+    let scene = try started()
+    return try scene.app.flow(in: scene.app.call("flow.get", ["flow": flow["id"] ?? .null]))
+  }
+}

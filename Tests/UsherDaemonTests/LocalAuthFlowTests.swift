@@ -1,0 +1,157 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherSystem
+import UsherTestKit
+
+@testable import UsherDaemon
+
+private let right = Secret("till-4711")
+
+@Suite("A flow at the local authenticator")
+struct LocalAuthFlowTests {
+  private let stage: FlowStage
+
+  init() throws { stage = try FlowStage() }
+
+  private func begin(
+    _ type: LocalAuthType = .biometric, orPasscode: Bool = false, id: String = "flw_1"
+  ) async throws -> FlowSession {
+    var params = LocalAuthenticate.Params(localAuthType: type, reason: "open the till")
+    params.usePasscodeWhenFailed = orPasscode
+    var moment = stage.world.moment()
+    let (flow, answer) = try LocalAuthenticate.begin(
+      params, FlowOrigin(provider: .local, requestID: id), at: &moment)
+    let machine = MachineBox(machine: flow)
+    let session = FlowSession(
+      id: FlowID(id), owner: .anna, provider: ProviderConfig.local.name,
+      kind: LocalAuthenticate.kind, client: nil, requestID: nil, createdAt: moment.now,
+      standing: .init(
+        machine: machine, view: machine.view, ending: .active, revision: 1,
+        updatedAt: moment.now, expiresAt: moment.now + FlowStage.deadline),
+      transitions: [])
+    try await stage.runner.open(
+      session, with: MachineBox<LocalAuthenticate>.erased(answer), at: moment
+    ) {}
+    return session
+  }
+
+  private func scanning(orPasscode: Bool = false) async throws -> FlowSession {
+    stage.reader.enrol("left-thumb")
+    _ = try await stage.localAuth.setPasscode(right, old: nil, isReset: true, of: .anna)
+    let session = try await begin(orPasscode: orPasscode)
+    try await reached("a scan") { stage.reader.waiting == 1 }
+    return session
+  }
+
+  private func ended(_ session: FlowSession) async throws -> FlowEnding {
+    try await reached("the end") { session.standing.isFinished }
+    return session.standing.ending
+  }
+
+  @Test("succeeds with a finger of its owner's")
+  func match() async throws {
+    let session = try await scanning()
+    try await stage.reader.answer(.success(.match))
+    let ending = try await ended(session)
+    #expect(ending.status == .succeeded && ending.result?["method"] == "biometric")
+    #expect(stage.reader.users == ["anna"])
+  }
+
+  @Test("shows what the reader says as it says it")
+  func hints() async throws {
+    let session = try await scanning()
+    stage.reader.hint(.swipeTooShort)
+    try await reached("the hint") { session.standing.view.problem != nil }
+    #expect(session.flow.problem?.message == "that was too short: swipe again")
+    #expect(stage.reader.waiting == 1, "the scan goes on")
+    try await stage.reader.answer(.success(.match))
+    _ = try await ended(session)
+  }
+
+  @Test("scans again after a wrong finger")
+  func missed() async throws {
+    let session = try await scanning()
+    for scan in 1...2 {
+      try await stage.reader.answer(.success(.noMatch))
+      try await reached("the next scan") { stage.reader.users.count == scan + 1 }
+    }
+    try await stage.reader.answer(.success(.noMatch))
+    #expect(try await ended(session).failure?.provider?.code == "AUTH_FAILED")
+  }
+
+  @Test("lets the reader go when it is cancelled")
+  func cancelled() async throws {
+    let session = try await scanning()
+    #expect(await stage.cancel(session) == nil)
+    try await reached("the reader is free") { stage.reader.released == 1 }
+    #expect(session.flow.failure?.provider?.code == "USER_CANCEL")
+  }
+
+  @Test("lets the reader go when the person cancels, or goes on to the passcode")
+  func leaves() async throws {
+    let session = try await scanning()
+    #expect(await stage.submit(.cancelLocalAuth, session) == nil)
+    try await reached("the reader is free") { stage.reader.released == 1 }
+    #expect(session.flow.failure?.reason == .cancelled)
+
+    let other = try await begin(orPasscode: true, id: "flw_2")
+    try await reached("a scan") { stage.reader.waiting == 1 }
+    #expect(await stage.submit(.fallback, other) == nil)
+    try await reached("the reader is free") { stage.reader.released == 2 }
+    #expect(await stage.submit(.passcode(right), other) == nil)
+    #expect(try await ended(other).result?["method"] == "passcode")
+  }
+
+  @Test("lets the reader go when its time is over")
+  func expired() async throws {
+    let session = try await scanning()
+    stage.alarms.advance(by: FlowStage.deadline)
+    #expect(try await ended(session).status == .expired)
+    try await reached("the reader is free") { stage.reader.released == 1 }
+  }
+
+  @Test("begins the next scan when the last one has let the reader go")
+  func afterEachOther() async throws {
+    let session = try await scanning(orPasscode: true)
+    #expect(await stage.submit(.passcode(Secret("wrong")), session) == nil)
+    try await reached("the answer") { session.flow.problem?.reason == "wrong_passcode" }
+    #expect(await stage.submit(.biometric, session) == nil)
+    try await reached("a scan") { stage.reader.waiting == 1 }
+    #expect(stage.reader.released == 1)
+    try await stage.reader.answer(.success(.match))
+    #expect(try await ended(session).status == .succeeded)
+  }
+
+  @Test("by passcode, the reader is not even looked for")
+  func byPasscode() async throws {
+    _ = try await stage.localAuth.setPasscode(right, old: nil, isReset: true, of: .anna)
+    let session = try await begin(.passcode)
+    try await reached("the step") { session.flow.step?.kind == .localAuth }
+    #expect(await stage.submit(.passcode(right), session) == nil)
+    #expect(try await ended(session).result?["method"] == "passcode")
+    #expect(stage.reader.looks == 0 && stage.reader.users.isEmpty)
+  }
+
+  @Test("a passcode is in no row of it")
+  func canary() async throws {
+    let session = try await scanning(orPasscode: true)
+    #expect(await stage.submit(.passcode(right), session) == nil)
+    _ = try await ended(session)
+    let row = try stage.row(session)
+    #expect(!String(decoding: row.payload.bytes, as: UTF8.self).contains(right.revealed()))
+    #expect(try stage.journal().last == "done")
+  }
+
+  @Test("is found again on disk, with its provider")
+  func restored() async throws {
+    let session = try await scanning()
+    let flow = try RestoredFlow(try stage.row(session))
+    #expect(flow.machine?.provider == .local && flow.state == "scanning")
+    #expect(await stage.cancel(session) == nil)
+  }
+}

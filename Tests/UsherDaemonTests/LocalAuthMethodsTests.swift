@@ -1,0 +1,125 @@
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherSystem
+import UsherTestKit
+
+@testable import UsherDaemon
+
+@Suite("localAuth.status and localAuth.setPasscode")
+struct LocalAuthMethodsTests {
+  private let stage: FlowStage
+
+  init() throws { stage = try FlowStage() }
+
+  private var methods: LocalAuthMethods {
+    LocalAuthMethods(desk: stage.localAuth, clock: stage.clock)
+  }
+
+  private func set(
+    _ new: String, old: String? = nil, uid: UInt32? = nil, isAdmin: Bool = false
+  ) async throws -> UsherError? {
+    let caller = try Caller.anna(isAdmin: isAdmin)
+    do throws(UsherError) {
+      _ = try await methods.setPasscode(
+        .init(old: old.map { WireSecret($0) }, new: WireSecret(new), uid: uid), caller)
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  @Test("the status is the caller's")
+  func status() async throws {
+    #expect(
+      await methods.status(try .anna())
+        == .init(
+          methods: [], biometric: .init(state: .notEnrolled, fingers: 0),
+          passcode: .init(state: .notEnrolled)))
+    stage.reader.enrol("left-thumb")
+    #expect(try await set("till-4711") == nil)
+    #expect(
+      await methods.status(try .anna())
+        == .init(
+          methods: [.biometric, .passcode], biometric: .init(state: .ready, fingers: 1),
+          passcode: .init(state: .ready)))
+    stage.reader.fail(.inUse)
+    let biometric = await methods.status(try .anna()).biometric
+    #expect(biometric.state == .unavailable)
+    #expect(biometric.message == "the fingerprint reader is in use")
+  }
+
+  @Test("a lock is told with its end, and the way it locks is none")
+  func locked() async throws {
+    #expect(try await set("till-4711") == nil)
+    for _ in 1...5 { _ = await stage.localAuth.check(Secret("wrong"), of: .anna) }
+    let status = await methods.status(try .anna())
+    #expect(status.methods == [])
+    #expect(
+      status.passcode
+        == .init(state: .lockedOut, lockedUntil: stage.clock.now() + .seconds(30)))
+    stage.clock.advance(by: .seconds(1))
+    let error = try await set("till-4712", old: "till-4711")
+    #expect(error?.reason == .rateLimited && error?.detail.retryAfterMs == 29_000)
+    #expect(error?.message.hasSuffix("for another 29 s") == true)
+  }
+
+  @Test(
+    "a passcode has 4 to 128 characters, not all of them blank",
+    arguments: [
+      "", "123", "    ", "\t\t\n\n", String(repeating: "a", count: 129),
+    ])
+  func length(text: String) async throws {
+    let error = try await set(text)
+    #expect(error?.reason == .invalidParams && error?.detail.field == "new")
+    #expect(error?.message.contains("4 to 128 characters") == true)
+  }
+
+  @Test(
+    "what has 4 to 128 characters will do",
+    arguments: ["1234", "a  b", "äöüß", String(repeating: "é", count: 128)])
+  func good(text: String) async throws {
+    #expect(try await set(text) == nil)
+    #expect(await stage.localAuth.check(Secret(text), of: .anna) == .accepted)
+  }
+
+  @Test("the old one is needed where there is one; a wrong one says how many are left")
+  func old() async throws {
+    #expect(try await set("till-4711", old: "x")?.message == "there is no old passcode")
+    #expect(try await set("till-4711") == nil)
+    let missing = try await set("till-4712")
+    #expect(missing?.reason == .invalidParams && missing?.detail.field == "old")
+    let wrong = try await set("till-4712", old: "till-4710")
+    #expect(wrong?.reason == .permissionDenied && wrong?.detail.field == "old")
+    #expect(wrong?.message == "the old passcode is wrong; 4 attempts left")
+    #expect(try await set("till-4712", old: "till-4711") == nil)
+  }
+
+  @Test("another user's is set on the admin socket only, and may be set anew there")
+  func admin() async throws {
+    #expect(try await set("till-4711", uid: 1001)?.reason == .permissionDenied)
+    #expect(try await set("till-4711", uid: 1000)?.reason == .permissionDenied)
+    #expect(try await set("till-4711", uid: 4_000_000, isAdmin: true)?.reason == .notFound)
+    #expect(try await set("till-4711", uid: 1001, isAdmin: true) == nil)
+    #expect(try await set("till-4712", uid: 1001, isAdmin: true) == nil)
+    #expect(await stage.localAuth.check(Secret("till-4712"), of: .bert) == .accepted)
+    #expect(await stage.localAuth.check(Secret("till-4712"), of: .anna) == .notEnrolled)
+    let wrong = try await set("till-4713", old: "x", uid: 1001, isAdmin: true)
+    #expect(wrong?.reason == .permissionDenied, "one that is said is looked at")
+  }
+}
+
+extension Caller {
+  /// Anna, whom no rule forbids anything.
+  fileprivate static func anna(isAdmin: Bool = false) throws -> Caller {
+    let policy = try Policy(
+      rules: [], access: AccessSettings(), daemonUser: 1000,
+      names: PrincipalResolver(user: { _ in nil }, group: { _ in nil }))
+    return Caller(
+      owner: .anna, policy: policy.caller(CallerIdentity(uid: 1000, gid: 1000)),
+      isAdmin: isAdmin, label: "uid 1000")
+  }
+}

@@ -1,0 +1,63 @@
+import Testing
+import UsherCore
+import UsherFlows
+
+@Suite("Wrong attempts in a row")
+struct AttemptCountTests {
+  private func count(_ wrong: Int, at time: Timestamp = now) -> AttemptCount {
+    var count = AttemptCount()
+    for _ in 0..<wrong { count.countWrong(at: time) }
+    return count
+  }
+
+  @Test("four are free, and say how many are left")
+  func free() {
+    for wrong in 0...4 {
+      var count = count(wrong)
+      #expect(count.lockedUntil(at: now) == nil)
+      #expect(count.left == 5 - wrong)
+    }
+  }
+
+  @Test(
+    "the fifth locks for half a minute, each later one for longer, up to an hour",
+    arguments: [(5, 30), (6, 60), (7, 300), (8, 900), (9, 3600), (10, 3600), (50, 3600)])
+  func grows(wrong: Int, seconds: Int) {
+    var count = count(wrong)
+    #expect(count.lockedUntil(at: now) == now + .seconds(seconds))
+    #expect(count.lockedUntil(at: now + .seconds(seconds) - .milliseconds(1)) != nil)
+    #expect(count.lockedUntil(at: now + .seconds(seconds)) == nil)
+    #expect(count.left == 1)
+  }
+
+  @Test("a clock that is set back neither opens a lock nor makes it longer than it was made")
+  func clockSetBack() {
+    var count = count(5)
+    let yesterday = now - .seconds(86_400)
+    #expect(count.lockedUntil(at: yesterday) == yesterday + .seconds(30))
+    #expect(count.lockedUntil(at: yesterday + .seconds(29)) == yesterday + .seconds(30))
+    #expect(count.lockedUntil(at: yesterday + .seconds(30)) == nil)
+  }
+}
+
+@Suite("A passcode's hash")
+struct PasscodeHashTests {
+  private let salt = [UInt8](1...16)
+
+  @Test("knows the passcode again, and no other")
+  func knows() throws {
+    let hash = try PasscodeHash(passcode, salt: salt)
+    #expect(try hash.accepts(passcode))
+    for other in ["", "passcode-secre", "passcode-secret ", "Passcode-secret"] {
+      #expect(try !hash.accepts(Secret(other)))
+    }
+  }
+
+  @Test("differs by its salt, and prints nothing")
+  func salted() throws {
+    let hash = try PasscodeHash(passcode, salt: salt)
+    #expect(try hash != PasscodeHash(passcode, salt: salt.reversed()))
+    #expect(try hash == PasscodeHash(passcode, salt: salt))
+    #expect(!String(describing: hash).contains("passcode-secret"))
+  }
+}

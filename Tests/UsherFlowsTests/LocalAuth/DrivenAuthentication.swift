@@ -1,0 +1,108 @@
+import JSONRPC
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+let passcode = Secret("passcode-secret")
+let soon = now + .seconds(30)
+
+/// A local authentication on its way.
+struct DrivenAuthentication {
+  typealias News = LocalAuthNews
+
+  var flow: LocalAuthenticate
+  private(set) var last: Answer<NoCall>
+
+  init(
+    _ type: LocalAuthType = .biometric, orPasscode: Bool = false, checksFingers: Bool = false,
+    reason: String = "open the till"
+  ) throws {
+    var params = LocalAuthenticate.Params(localAuthType: type, reason: reason)
+    params.usePasscodeWhenFailed = orPasscode
+    params.checkDomainStateChanged = checksFingers
+    try self.init(params)
+  }
+
+  init(_ params: LocalAuthenticate.Params) throws {
+    var moment = UsherFlowsTests.moment()
+    (flow, last) = try LocalAuthenticate.begin(
+      params, FlowOrigin(provider: .local, requestID: "req-1"), at: &moment)
+  }
+
+  @discardableResult
+  mutating func receive(_ event: FlowEvent<NoCall>, at time: Timestamp = now) -> Answer<NoCall> {
+    var moment = UsherFlowsTests.moment(time)
+    last = flow.receive(event, at: &moment)
+    return last
+  }
+
+  @discardableResult
+  mutating func hear(_ news: News, at time: Timestamp = now) -> Answer<NoCall> {
+    receive(.told(.localAuth(news)), at: time)
+  }
+
+  @discardableResult
+  mutating func say(_ input: FlowInput) -> Answer<NoCall> { receive(.input(input)) }
+
+  @discardableResult
+  mutating func look(
+    _ biometric: LocalAuthStanding.Biometric = .ready(hasChanged: false),
+    _ passcode: LocalAuthStanding.Passcode = .ready
+  ) -> Answer<NoCall> {
+    hear(.standing(LocalAuthStanding(biometric: biometric, passcode: passcode)))
+  }
+
+  /// As after `kill -9`.
+  mutating func restart() throws {
+    flow = try storedAndRead(flow)
+    receive(.resumed)
+  }
+
+  /// Up to the reader waiting for a finger.
+  static func scanning(orPasscode: Bool = false) throws -> DrivenAuthentication {
+    var driven = try DrivenAuthentication(orPasscode: orPasscode)
+    driven.look()
+    return driven
+  }
+
+  /// Up to the passcode being asked for, of somebody who has no reader.
+  static func asking() throws -> DrivenAuthentication {
+    var driven = try DrivenAuthentication(.passcode)
+    driven.look(.noReader)
+    return driven
+  }
+
+  static func checking() throws -> DrivenAuthentication {
+    var driven = try asking()
+    driven.say(.passcode(passcode))
+    return driven
+  }
+
+  /// What it asks of the machine, in this order.
+  var asked: [LocalAuthQuestion]? {
+    guard case .proceed(let effects) = last else { return nil }
+    return effects.compactMap {
+      if case .ask(.localAuth(let question)) = $0 { question } else { nil }
+    }
+  }
+
+  var state: String { flow.view.state }
+  var problem: Problem? { flow.view.problem }
+
+  var step: Step.LocalAuth? {
+    if case .localAuth(let step) = flow.view.step { step } else { nil }
+  }
+
+  var failure: Failure? {
+    if case .fail(let failure, _) = last { failure } else { nil }
+  }
+
+  /// The seed's word that ended it.
+  var word: String? { failure?.provider?.code }
+
+  var method: String? {
+    guard case .finish(let completion) = last else { return nil }
+    return completion.result["method"]?.stringValue
+  }
+}

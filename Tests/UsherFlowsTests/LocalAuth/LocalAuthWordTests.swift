@@ -1,0 +1,172 @@
+import Testing
+import UsherAPI
+import UsherCore
+import UsherFlows
+
+/// A way to an end, and the word that the seed has for it.
+private struct Ending: Sendable, CustomTestStringConvertible {
+  let word: LocalAuthWord
+  let cause: String
+  let drive: @Sendable () throws -> DrivenAuthentication
+
+  var testDescription: String { "\(cause): \(word.rawValue)" }
+
+  init(
+    _ word: LocalAuthWord, _ cause: String,
+    _ drive: @escaping @Sendable () throws -> DrivenAuthentication
+  ) {
+    self.word = word
+    self.cause = cause
+    self.drive = drive
+  }
+
+  init(_ word: LocalAuthWord, _ cause: String, looking biometric: LocalAuthStanding.Biometric) {
+    self.init(word, "\(cause), at once") {
+      var driven = try DrivenAuthentication()
+      driven.look(biometric)
+      return driven
+    }
+  }
+
+  init(_ word: LocalAuthWord, _ cause: String, scanned outcome: ScanOutcome) {
+    self.init(word, "\(cause), at the scan") {
+      var driven = try DrivenAuthentication.scanning()
+      driven.hear(.scanned(outcome))
+      return driven
+    }
+  }
+}
+
+private let endings: [Ending] = [
+  Ending(.biometricNotSupportHardware, "no reader", looking: .noReader),
+  Ending(.biometricNotSupportHardware, "no reader", scanned: .noReader),
+  Ending(.biometricNotAvailable, "the reader is in use", looking: .unavailable("it is in use")),
+  Ending(.biometricNotAvailable, "unplugged", scanned: .unavailable("it went away")),
+  Ending(.biometricNotEnrolledDevice, "no prints", looking: .notEnrolled),
+  Ending(.biometricNotEnrolledDevice, "no prints", scanned: .notEnrolled),
+  Ending(.biometricLockOut, "locked before", looking: .lockedOut(until: soon)),
+  Ending(.biometricLockOut, "five wrong in a row", scanned: .lockedOut(until: soon)),
+  Ending(.domainStateChanged, "other fingers, and checked") {
+    var driven = try DrivenAuthentication(checksFingers: true)
+    driven.look(.ready(hasChanged: true))
+    return driven
+  },
+  Ending(.domainStateChanged, "other fingers, and checked, though the passcode would do") {
+    var driven = try DrivenAuthentication(orPasscode: true, checksFingers: true)
+    driven.look(.ready(hasChanged: true))
+    return driven
+  },
+  Ending(.authFailed, "three wrong fingers") {
+    var driven = try DrivenAuthentication.scanning()
+    for _ in 1...3 { driven.hear(.scanned(.missed)) }
+    return driven
+  },
+  Ending(.passcodeNotEnrolledDevice, "no passcode") {
+    var driven = try DrivenAuthentication(.passcode)
+    driven.look(.ready(hasChanged: false), .notEnrolled)
+    return driven
+  },
+  Ending(.passcodeNotEnrolledDevice, "neither reader nor passcode") {
+    var driven = try DrivenAuthentication(orPasscode: true)
+    driven.look(.noReader, .notEnrolled)
+    return driven
+  },
+  Ending(.passcodeNotEnrolledDevice, "three wrong fingers, and no passcode to go on to") {
+    var driven = try DrivenAuthentication(orPasscode: true)
+    driven.look(.ready(hasChanged: false), .notEnrolled)
+    for _ in 1...3 { driven.hear(.scanned(.missed)) }
+    return driven
+  },
+  Ending(.passcodeNotEnrolledDevice, "fallback, and no passcode to go on to") {
+    var driven = try DrivenAuthentication(orPasscode: true)
+    driven.look(.ready(hasChanged: false), .notEnrolled)
+    driven.say(.fallback)
+    return driven
+  },
+  Ending(.passcodeNotEnrolledDevice, "taken away while it was checked") {
+    var driven = try DrivenAuthentication.checking()
+    driven.hear(.checked(.notEnrolled))
+    return driven
+  },
+  Ending(.userCancel, "cancel while scanning") {
+    var driven = try DrivenAuthentication.scanning()
+    driven.say(.cancelLocalAuth)
+    return driven
+  },
+  Ending(.userCancel, "cancel at the passcode") {
+    var driven = try DrivenAuthentication.asking()
+    driven.say(.cancelLocalAuth)
+    return driven
+  },
+  Ending(.userFallback, "fallback without the flag") {
+    var driven = try DrivenAuthentication.scanning()
+    driven.say(.fallback)
+    return driven
+  },
+  Ending(.userFallback, "fallback where only the passcode was wanted") {
+    var driven = try DrivenAuthentication.asking()
+    driven.say(.fallback)
+    return driven
+  },
+  Ending(.userFallback, "fallback a second time") {
+    var driven = try DrivenAuthentication.scanning(orPasscode: true)
+    driven.say(.fallback)
+    driven.say(.fallback)
+    return driven
+  },
+]
+
+@Suite("The nine words of the local authentication")
+struct LocalAuthWordTests {
+  @Test("each cause ends with the seed's word, and a sentence", arguments: endings)
+  fileprivate func ends(_ ending: Ending) throws {
+    let driven = try ending.drive()
+    #expect(driven.word == ending.word.rawValue)
+    let failure = try #require(driven.failure)
+    #expect(failure.reason == (ending.word == .userCancel ? .cancelled : .localAuthFailed))
+    #expect(failure.provider?.name == ProviderName("local"))
+    #expect(!failure.title.isEmpty && !failure.message.isEmpty && failure.retryable)
+  }
+
+  @Test("every word has a cause")
+  func complete() {
+    #expect(Set(endings.map(\.word)) == Set(LocalAuthWord.allCases))
+  }
+
+  @Test("they are written as in the seed, one of them wrongly")
+  func spelling() {
+    #expect(
+      LocalAuthWord.allCases.map(\.rawValue) == [
+        "DOMAIN_STATE_CHANGED", "BIOMETRIC_NOT_AVILABLE", "BIOMETRIC_NOT_SUPPORT_HARDWARE",
+        "BIOMETRIC_LOCK_OUT", "BIOMETRIC_NOT_ENROLLED_DEVICE", "PASSCODE_NOT_ENROLLED_DEVICE",
+        "USER_CANCEL", "USER_FALLBACK", "AUTH_FAILED",
+      ])
+    for word in LocalAuthWord.allCases { #expect(LocalAuthWord(written: word.rawValue) == word) }
+    #expect(LocalAuthWord(written: "BIOMETRIC_NOT_AVAILABLE") == .biometricNotAvailable)
+    #expect(LocalAuthWord(written: "biometric_not_available") == nil)
+  }
+
+  @Test("a flow that is cancelled has a word, one that expires has none")
+  func givenUp() {
+    let name = ProviderName("local")
+    #expect(LocalAuthenticate.word(for: .cancelled, provider: name)?.code == "USER_CANCEL")
+    #expect(LocalAuthenticate.word(for: .expired, provider: name) == nil)
+  }
+
+  @Test("the time that is left of a lock is told")
+  func timeLeft() throws {
+    var driven = try DrivenAuthentication()
+    driven.look(.lockedOut(until: now + .seconds(299)))
+    #expect(driven.failure?.message.hasSuffix("locked for another 4 min 59 s") == true)
+  }
+
+  @Test(
+    "durations are told in words, rounded up",
+    arguments: [
+      (0, "0 s"), (1, "1 s"), (1000, "1 s"), (1001, "2 s"), (60_000, "1 min"),
+      (3_600_000, "1 h"), (3_661_000, "1 h 1 min 1 s"), (-5, "0 s"),
+    ])
+  func words(milliseconds: Int, words: String) {
+    #expect(Duration.milliseconds(milliseconds).inWords == words)
+  }
+}

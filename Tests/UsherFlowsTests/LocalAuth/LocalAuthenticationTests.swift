@@ -1,0 +1,301 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+@Suite("A local authentication")
+struct LocalAuthenticationTests {
+  @Test("looks at what there is, then the reader waits for a finger, and a match is the end")
+  func match() throws {
+    var driven = try DrivenAuthentication(reason: "open the till")
+    #expect(driven.asked == [.standing])
+    #expect(driven.flow.view.step.kind == .wait && driven.state == "looking")
+
+    driven.look()
+    #expect(driven.asked == [.scan])
+    #expect(
+      driven.step == .init(methods: [.biometric], reason: "open the till", scanning: true))
+    #expect(driven.state == "scanning" && driven.problem == nil)
+
+    driven.hear(.scanned(.matched), at: now + .seconds(2))
+    #expect(
+      driven.last
+        == .finish(
+          Completion(
+            grant: nil,
+            result: ["method": "biometric", "authenticatedAt": "2027-01-15T08:00:02Z"])))
+  }
+
+  @Test("by passcode never touches the reader")
+  func byPasscode() throws {
+    var driven = try DrivenAuthentication(.passcode)
+    #expect(driven.asked == [.passcodeStanding])
+    driven.look(.ready(hasChanged: true))
+    #expect(driven.asked == [])
+    #expect(
+      driven.step == .init(methods: [.passcode], reason: "open the till", scanning: false))
+    #expect(driven.say(.biometric) == .ignore)
+
+    driven.say(.passcode(passcode))
+    #expect(driven.asked == [.check(passcode: passcode)])
+    #expect(driven.flow.view.step.kind == .wait && driven.state == "checking")
+    driven.hear(.checked(.accepted))
+    #expect(driven.method == "passcode")
+  }
+
+  @Test("shows the reader's hints while it goes on")
+  func hints() throws {
+    var driven = try DrivenAuthentication.scanning()
+    driven.hear(.hint("swipe again"))
+    #expect(driven.asked == [])
+    #expect(driven.problem?.reason == "scan_again" && driven.problem?.message == "swipe again")
+    #expect(driven.step?.scanning == true)
+    driven.hear(.scanned(.matched))
+    #expect(driven.method == "biometric")
+  }
+
+  @Test("scans again after a wrong finger, and tells how many are left")
+  func misses() throws {
+    var driven = try DrivenAuthentication.scanning()
+    driven.hear(.scanned(.missed))
+    #expect(driven.asked == [.scan] && driven.step?.scanning == true)
+    #expect(driven.problem?.reason == "not_recognised")
+    #expect(driven.problem?.message == "this finger is not known; 2 attempts left")
+    driven.hear(.scanned(.missed))
+    #expect(driven.problem?.message == "this finger is not known; 1 attempt left")
+    driven.hear(.scanned(.matched))
+    #expect(driven.method == "biometric")
+  }
+
+  @Test("goes on to the passcode after three wrong fingers, where that will do")
+  func missesThenPasscode() throws {
+    var driven = try DrivenAuthentication.scanning(orPasscode: true)
+    #expect(driven.step?.methods == [.biometric, .passcode])
+    for _ in 1...3 { driven.hear(.scanned(.missed)) }
+    #expect(driven.asked == [])
+    #expect(
+      driven.step == .init(methods: [.passcode], reason: "open the till", scanning: false))
+    #expect(driven.problem?.provider?.code == "AUTH_FAILED")
+    #expect(driven.say(.biometric) == .ignore)
+    driven.say(.passcode(passcode))
+    driven.hear(.checked(.accepted))
+    #expect(driven.method == "passcode")
+  }
+
+  @Test(
+    "asks for the passcode at once where no finger can be looked at and it will do",
+    arguments: [
+      (LocalAuthStanding.Biometric.noReader, "BIOMETRIC_NOT_SUPPORT_HARDWARE"),
+      (.notEnrolled, "BIOMETRIC_NOT_ENROLLED_DEVICE"),
+      (.unavailable("no message bus"), "BIOMETRIC_NOT_AVILABLE"),
+      (.lockedOut(until: soon), "BIOMETRIC_LOCK_OUT"),
+    ])
+  func noFinger(biometric: LocalAuthStanding.Biometric, word: String) throws {
+    var driven = try DrivenAuthentication(orPasscode: true)
+    driven.look(biometric)
+    #expect(driven.asked == [])
+    #expect(driven.step?.methods == [.passcode] && driven.step?.scanning == false)
+    #expect(driven.problem?.reason == "biometric_failed")
+    #expect(driven.problem?.provider?.code == word)
+  }
+
+  @Test(
+    "goes on to the passcode where the scan cannot be",
+    arguments: [
+      (ScanOutcome.noReader, "BIOMETRIC_NOT_SUPPORT_HARDWARE"),
+      (.notEnrolled, "BIOMETRIC_NOT_ENROLLED_DEVICE"),
+      (.unavailable("it went away"), "BIOMETRIC_NOT_AVILABLE"),
+      (.lockedOut(until: soon), "BIOMETRIC_LOCK_OUT"),
+    ])
+  func brokenScan(outcome: ScanOutcome, word: String) throws {
+    var driven = try DrivenAuthentication.scanning(orPasscode: true)
+    driven.hear(.scanned(outcome))
+    #expect(driven.step?.methods == [.passcode] && driven.step?.scanning == false)
+    #expect(driven.problem?.provider?.code == word)
+  }
+
+  @Test("other fingers than at the last success do not matter unless that is checked")
+  func uncheckedChange() throws {
+    var driven = try DrivenAuthentication()
+    driven.look(.ready(hasChanged: true))
+    #expect(driven.asked == [.scan])
+    driven = try DrivenAuthentication(checksFingers: true)
+    driven.look()
+    #expect(driven.asked == [.scan])
+  }
+
+  @Test("a scan that nobody answers stops, and can be started again")
+  func timeOut() throws {
+    var driven = try DrivenAuthentication.scanning(orPasscode: true)
+    driven.hear(.scanned(.timedOut))
+    #expect(driven.asked == [])
+    #expect(driven.step?.scanning == false)
+    #expect(driven.step?.methods == [.biometric, .passcode])
+    #expect(driven.problem?.reason == "scan_timed_out")
+    driven.say(.biometric)
+    #expect(driven.asked == [.scan] && driven.problem == nil && driven.step?.scanning == true)
+    #expect(driven.say(.biometric) == .ignore)
+  }
+
+  @Test("fallback leads to the passcode, where that will do, and leaves the finger for good")
+  func fallback() throws {
+    var driven = try DrivenAuthentication.scanning(orPasscode: true)
+    driven.say(.fallback)
+    #expect(driven.asked == [])
+    #expect(driven.step?.methods == [.passcode] && driven.step?.scanning == false)
+    #expect(driven.hear(.scanned(.matched)) == .ignore)
+    #expect(driven.hear(.hint("again")) == .ignore)
+  }
+
+  @Test("a passcode may be typed while the reader waits, where it will do")
+  func passcodeWhileScanning() throws {
+    var driven = try DrivenAuthentication.scanning(orPasscode: true)
+    driven.say(.passcode(passcode))
+    #expect(driven.asked == [.check(passcode: passcode)])
+    driven.hear(.checked(.wrong(attemptsLeft: 4)))
+    #expect(driven.step?.methods == [.biometric, .passcode] && driven.step?.scanning == false)
+
+    driven = try DrivenAuthentication.scanning()
+    #expect(driven.say(.passcode(passcode)) == .ignore)
+  }
+
+  @Test("a wrong passcode leaves it where it was, with what is left")
+  func wrongPasscode() throws {
+    var driven = try DrivenAuthentication.checking()
+    driven.hear(.checked(.wrong(attemptsLeft: 3)))
+    #expect(driven.state == "asking" && driven.asked == [])
+    #expect(driven.problem?.reason == "wrong_passcode")
+    #expect(driven.problem?.message == "this is not the passcode; 3 attempts left")
+    driven.say(.passcode(passcode))
+    #expect(driven.problem == nil)
+  }
+
+  @Test("a locked passcode leaves it where it was, with the time that is left")
+  func lockedPasscode() throws {
+    var driven = try DrivenAuthentication.checking()
+    driven.hear(.checked(.lockedOut(until: soon)), at: now + .seconds(1))
+    #expect(driven.state == "asking")
+    #expect(driven.problem?.reason == "passcode_locked")
+    #expect(driven.problem?.retryAfterMs == 29_000)
+    #expect(driven.problem?.message.hasSuffix("for another 29 s") == true)
+
+    driven = try DrivenAuthentication(.passcode)
+    driven.look(.noReader, .lockedOut(until: soon))
+    #expect(driven.step?.methods == [.passcode])
+    #expect(driven.problem?.retryAfterMs == 30_000)
+  }
+
+  @Test("a passcode that cannot be checked leaves it where it was")
+  func uncheckedPasscode() throws {
+    var driven = try DrivenAuthentication.checking()
+    driven.hear(.checked(.unavailable("the disk is full")))
+    #expect(driven.state == "asking" && driven.problem?.message == "the disk is full")
+  }
+
+  @Test(
+    "what can be no passcode is refused and not looked at",
+    arguments: ["", String(repeating: "é", count: 129)])
+  func impossiblePasscode(text: String) throws {
+    var driven = try DrivenAuthentication.asking()
+    let before = driven.flow
+    guard case .refuse(let field, let message) = driven.say(.passcode(Secret(text))) else {
+      Issue.record("it is not refused")
+      return
+    }
+    #expect(field == "input.passcode" && message.hasSuffix("must have 1 to 128 characters"))
+    #expect(driven.flow == before)
+    driven.say(.passcode(Secret(String(repeating: "é", count: 128))))
+    #expect(driven.state == "checking")
+  }
+
+  @Test("the reason is text for people", arguments: ["", "  ", "a\u{1B}b"])
+  func reason(text: String) {
+    #expect {
+      try DrivenAuthentication(reason: text)
+    } throws: { error in
+      (error as? UsherError)?.reason == .invalidParams
+        && (error as? UsherError)?.detail.field == "params.reason"
+    }
+  }
+
+  @Test("what is not said is not wanted")
+  func defaults() throws {
+    var driven = try DrivenAuthentication(.init(localAuthType: .biometric, reason: "r"))
+    driven.look(.ready(hasChanged: true))
+    #expect(driven.step?.methods == [.biometric])
+    for _ in 1...3 { driven.hear(.scanned(.missed)) }
+    #expect(driven.word == "AUTH_FAILED")
+  }
+
+  @Test("nobody can be known by nothing")
+  func none() throws {
+    let schema = StrictDecoding.schema(of: LocalAuthenticate.Params.self)
+    let params: JSONValue = ["localAuthType": "none", "reason": "r"]
+    #expect(throws: UsherError.self) {
+      try StrictDecoding.decode(LocalAuthenticate.Params.self, from: params, schema: schema)
+    }
+  }
+}
+
+@Suite("A local authentication after a restart")
+struct LocalAuthRestartTests {
+  @Test("looks once more where it was looking")
+  func looking() throws {
+    var driven = try DrivenAuthentication()
+    try driven.restart()
+    #expect(driven.asked == [.standing] && driven.problem == nil)
+  }
+
+  @Test("looks, says that it was interrupted, and scans again")
+  func scanning() throws {
+    var driven = try DrivenAuthentication.scanning(orPasscode: true)
+    driven.hear(.scanned(.missed))
+    driven.hear(.scanned(.missed))
+    try driven.restart()
+    #expect(driven.asked == [.standing] && driven.state == "looking")
+    driven.look()
+    #expect(driven.asked == [.scan] && driven.problem == .interrupted)
+    driven.hear(.scanned(.missed))
+    #expect(driven.step?.methods == [.passcode], "the wrong fingers of before count")
+  }
+
+  @Test("asks for the passcode again where one was being checked, and scans by wish only")
+  func checking() throws {
+    var driven = try DrivenAuthentication.scanning(orPasscode: true)
+    driven.say(.passcode(passcode))
+    try driven.restart()
+    #expect(driven.asked == [.standing])
+    driven.look()
+    #expect(driven.asked == [] && driven.problem == .interrupted)
+    #expect(driven.step?.methods == [.biometric, .passcode] && driven.step?.scanning == false)
+  }
+
+  @Test("leaves the finger where it had been left")
+  func leftFinger() throws {
+    var driven = try DrivenAuthentication.scanning(orPasscode: true)
+    driven.say(.fallback)
+    driven.say(.passcode(passcode))
+    try driven.restart()
+    #expect(driven.asked == [.passcodeStanding])
+    driven.look()
+    #expect(driven.step?.methods == [.passcode] && driven.problem == .interrupted)
+  }
+
+  @Test("stands where it stood when nothing was under way")
+  func asking() throws {
+    var driven = try DrivenAuthentication.asking()
+    let view = driven.flow.view
+    try driven.restart()
+    #expect(driven.last == .ignore && driven.flow.view == view)
+  }
+
+  @Test("tells the lock rather than the interruption")
+  func locked() throws {
+    var driven = try DrivenAuthentication.checking()
+    try driven.restart()
+    driven.look(.noReader, .lockedOut(until: soon))
+    #expect(driven.problem?.reason == "passcode_locked")
+  }
+}
