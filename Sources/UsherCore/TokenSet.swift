@@ -11,11 +11,13 @@ public struct TokenSet: Sendable, Equatable, Codable {
   /// When the refresh token is of no use any more; nil where the provider did not tell.
   public var refreshExpiresAt: Timestamp?
   public var idToken: Sealed<Secret>?
+  /// What the provider tells of the grant beside its tokens: attributes of the account.
+  public var attributes: [String: String]?
 
   public init(
     accessToken: Sealed<Secret>, tokenType: String, expiresAt: Timestamp?, scope: String,
     refreshToken: Sealed<Secret>? = nil, refreshExpiresAt: Timestamp? = nil,
-    idToken: Sealed<Secret>? = nil
+    idToken: Sealed<Secret>? = nil, attributes: [String: String]? = nil
   ) {
     self.accessToken = accessToken
     self.tokenType = tokenType
@@ -24,5 +26,6 @@ public struct TokenSet: Sendable, Equatable, Codable {
     self.refreshToken = refreshToken
     self.refreshExpiresAt = refreshExpiresAt
     self.idToken = idToken
+    self.attributes = attributes
   }
 }

@@ -108,6 +108,7 @@ final class AccountBook: Sendable {
     if var main = grant.tokens {
       main.refreshToken = nil
       main.refreshExpiresAt = nil
+      main.attributes = nil
       tokens[TokenKey(audience: "", scope: main.scope)] = try HeldToken(
         StoredToken(set: main, issuedAt: now), account: id)
     }
@@ -157,6 +158,10 @@ final class AccountBook: Sendable {
     var access = tokens
     access.refreshToken = nil
     access.refreshExpiresAt = nil
+    access.attributes = nil
+    for (name, value) in tokens.attributes ?? [:] {
+      record.details.attributes[name] = .string(value)
+    }
     if let rotated = tokens.refreshToken {
       record.details.grant.refreshToken = rotated
       record.details.grant.refreshExpiresAt = tokens.refreshExpiresAt

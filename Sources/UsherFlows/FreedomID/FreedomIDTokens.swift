@@ -22,7 +22,7 @@ struct FreedomIDTokens: TokenDialect {
     case .said(let members):
       do throws(UnusableReply) {
         let tokens = try FreedomIDTokenSet(members, scope: request.scope)
-        return .granted(tokens.set(previous: request.previous))
+        return .granted(tokens.set(previous: request.previous, keepsID: mode == .oauth2))
       } catch {
         return .unreadable(message: error.message)
       }
@@ -79,11 +79,13 @@ struct FreedomIDTokenSet: Equatable {
     self.scope = scope
   }
 
-  func set(previous: TokenSet? = nil) -> TokenSet {
+  /// - Parameter keepsID: Whether the account is to know the tokens' id.
+  func set(previous: TokenSet? = nil, keepsID: Bool = false) -> TokenSet {
     TokenSet(
       accessToken: Sealed(access), tokenType: "Bearer", expiresAt: expiresAt, scope: scope,
       refreshToken: refresh.map { Sealed($0) } ?? previous?.refreshToken,
-      refreshExpiresAt: refresh == nil ? previous?.refreshExpiresAt : refreshExpiresAt)
+      refreshExpiresAt: refresh == nil ? previous?.refreshExpiresAt : refreshExpiresAt,
+      attributes: keepsID ? id.map { [FreedomLogout.tokenID: $0] } : nil)
   }
 
   /// It will stand in a header: visible ASCII (RFC 6749 appendix A.12).

@@ -59,7 +59,8 @@ struct FreedomLogoutCallback: CallbackDialect {
 
 /// What an account's person may do after the flow: log out, by which the grant is over.
 struct FreedomLogout: AccountFollowUp {
-  private static let tokenID = "tokenId"
+  /// The attribute that has it.
+  static let tokenID = "tokenId"
 
   private let provider: ProviderName
   private let id: Secret
@@ -69,15 +70,6 @@ struct FreedomLogout: AccountFollowUp {
     guard let id = attributes[Self.tokenID]?.stringValue, !id.isEmpty else { return nil }
     self.provider = provider
     self.id = Secret(id)
-  }
-
-  /// Those of an account of mode `oauth2`.
-  ///
-  /// - Parameter id: Of its tokens.
-  static func attributes(_ id: String?) -> [String: JSONValue] {
-    var attributes: [String: JSONValue] = ["mode": .string(FreedomIDMode.oauth2.rawValue)]
-    if let id { attributes[tokenID] = .string(id) }
-    return attributes
   }
 
   func judge(_ callback: ProviderCallback, token: Secret?) -> CallbackVerdict {

@@ -41,7 +41,7 @@ package struct FreedomPartnerAuthorize: FlowMachine {
     /// preparing, or the end
     case exchanging(Fleeting, Retrying)
     /// It is asked whose tokens these are. → the end
-    case completing(TokenSet, id: String?, Retrying)
+    case completing(TokenSet, Retrying)
   }
 
   /// How often the answer of an exchange may be lost.
@@ -89,8 +89,7 @@ package struct FreedomPartnerAuthorize: FlowMachine {
     case .preparing(let secret): preparing(event, secret)
     case .visiting(let visit): visiting(event, visit, &moment)
     case .exchanging(let code, let retrying): exchanging(event, code, retrying, &moment)
-    case .completing(let tokens, let id, let retrying):
-      completing(event, tokens, id, retrying, moment.now)
+    case .completing(let tokens, let retrying): completing(event, tokens, retrying, moment.now)
     }
   }
 
@@ -277,7 +276,7 @@ extension FreedomPartnerAuthorize {
         let scope = grants.map(\.text).joined(separator: " ")
         let tokens = try FreedomIDTokenSet(members, scope: scope)
         problem = nil
-        return complete(tokens.set(), tokens.id, Retrying())
+        return complete(tokens.set(keepsID: true), Retrying())
       } catch {
         return .fail(.unusable(error.message, .parsingError, provider.name))
       }
@@ -312,22 +311,22 @@ extension FreedomPartnerAuthorize {
 
 extension FreedomPartnerAuthorize {
   private mutating func complete(
-    _ tokens: TokenSet, _ id: String?, _ retrying: Retrying
+    _ tokens: TokenSet, _ retrying: Retrying
   ) -> Answer<FreedomPartnerCall> {
     var retrying = retrying
     retrying.goOn()
-    state = .completing(tokens, id: id, retrying)
+    state = .completing(tokens, retrying)
     return .proceed([.call(.user(token: tokens.accessToken.unsealed()))])
   }
 
   private mutating func completing(
-    _ event: FlowEvent<FreedomPartnerCall>, _ tokens: TokenSet, _ id: String?,
-    _ retrying: Retrying, _ now: Timestamp
+    _ event: FlowEvent<FreedomPartnerCall>, _ tokens: TokenSet, _ retrying: Retrying,
+    _ now: Timestamp
   ) -> Answer<FreedomPartnerCall> {
     switch event {
     case .called(.user(tokens.accessToken.unsealed()), let outcome) where !retrying.isPaused:
-      return completed(outcome, tokens, id, retrying, now)
-    case .woken where retrying.isPaused, .resumed: return complete(tokens, id, retrying)
+      return completed(outcome, tokens, retrying, now)
+    case .woken where retrying.isPaused, .resumed: return complete(tokens, retrying)
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
       .calledBack, .told, .woken:
       return .ignore
@@ -335,8 +334,7 @@ extension FreedomPartnerAuthorize {
   }
 
   private mutating func completed(
-    _ outcome: CallOutcome, _ tokens: TokenSet, _ id: String?, _ retrying: Retrying,
-    _ now: Timestamp
+    _ outcome: CallOutcome, _ tokens: TokenSet, _ retrying: Retrying, _ now: Timestamp
   ) -> Answer<FreedomPartnerCall> {
     switch FreedomIDReply(outcome) {
     case .said(let members):
@@ -345,7 +343,7 @@ extension FreedomPartnerAuthorize {
         guard account.map({ $0.subject == person.id }) ?? true else {
           return .fail(.otherPerson(provider.name))
         }
-        return .finish(person.end(grants, tokens, id, provider.freedomid.consentDays, now))
+        return .finish(person.end(grants, tokens, provider.freedomid.consentDays, now))
       } catch {
         return .fail(.unusable(error.message, .parsingError, provider.name))
       }
@@ -356,7 +354,7 @@ extension FreedomPartnerAuthorize {
       guard let pause = retrying.failed() else {
         return .fail(.unreachable(trouble, provider.name))
       }
-      state = .completing(tokens, id: id, retrying)
+      state = .completing(tokens, retrying)
       problem = .unreachable(trouble, provider.name)
       return .proceed([.wake(after: Retrying.pause(pause, asked: trouble.retryAfter))])
     case .unreadable(let word, let message): return .fail(.unusable(message, word, provider.name))

@@ -1,4 +1,5 @@
 import JSONRPC
+import UsherConfig
 import UsherCore
 
 /// Whose tokens they are, with the fields they open (contract §4.3, user info).
@@ -18,15 +19,15 @@ struct FreedomPerson: Equatable {
   /// An account of which the flow's client sees what was asked for: the page where the person agreed
   /// has shown all of it.
   ///
-  /// - Parameters:
-  ///   - tokenID: What a `revoke_uri` is called with.
-  ///   - days: How long it is remembered.
+  /// - Parameter days: How long it is remembered.
   func end(
-    _ grants: [PartnerGrant], _ tokens: TokenSet, _ tokenID: String?, _ days: Int, _ now: Timestamp
+    _ grants: [PartnerGrant], _ tokens: TokenSet, _ days: Int, _ now: Timestamp
   ) -> Completion {
+    var attributes = (tokens.attributes ?? [:]).mapValues { JSONValue.string($0) }
+    attributes["mode"] = .string(FreedomIDMode.oauth2.rawValue)
     var grant = AccountGrant(
-      subject: id, label: "Freedom ID \(id.prefix(8))",
-      attributes: FreedomLogout.attributes(tokenID), profile: profile.members, tokens: tokens)
+      subject: id, label: "Freedom ID \(id.prefix(8))", attributes: attributes,
+      profile: profile.members, tokens: tokens)
     grant.isByConsent = true
     let end = now + .seconds(days * 86_400)
     grant.consents = grants.map {
