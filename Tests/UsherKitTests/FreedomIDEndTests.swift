@@ -134,12 +134,8 @@ extension FreedomIDEndTests {
   @Test("a daemon that goes away with an answer, too")
   func disconnectAtAnswer() async throws {
     let daemon = FreedomIDDaemon(
-      starts: [.goesOn([.passcode])], inputs: [.lost], cancelled: nil)
-    let viewer = FreedomIDViewer { screen in
-      daemon.losesLooks(100)
-      return screen.goingOn
-    }
-    #expect(try await daemon.authorize(viewer).error == .networkError(.connectionError))
+      starts: [.goesOn([.passcode])], inputs: [.lostForGood], cancelled: nil)
+    #expect(try await daemon.authorize().error == .networkError(.connectionError))
     #expect(daemon.inputs.count == 1)
   }
 
