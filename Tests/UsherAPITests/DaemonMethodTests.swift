@@ -114,10 +114,11 @@ struct DaemonMethodTests {
   func names() {
     #expect(
       allMethods.map { $0.name } == [
-        "account.forget", "account.get", "account.list", "credential.delete", "credential.list",
-        "credential.set", "events.subscribe", "events.unsubscribe", "flow.cancel", "flow.get",
-        "flow.list", "flow.start", "flow.submit", "flow.wait", "provider.check", "provider.get",
-        "provider.list", "rpc.cancel", "rpc.discover", "rpc.hello", "system.status", "token.get",
+        "account.forget", "account.get", "account.list", "client.clear", "consent.list",
+        "consent.revoke", "credential.delete", "credential.list", "credential.set",
+        "events.subscribe", "events.unsubscribe", "flow.cancel", "flow.get", "flow.list",
+        "flow.start", "flow.submit", "flow.wait", "localAuth.setPasscode", "localAuth.status",
+        "provider.check", "provider.get", "provider.list", "rpc.cancel", "rpc.discover", "rpc.hello", "system.status", "token.get",
         "token.list", "token.revoke",
       ])
     #expect(

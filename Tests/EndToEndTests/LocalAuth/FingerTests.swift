@@ -154,18 +154,25 @@ struct FingerTests {
   @Test("cancel and fallback end it while the reader waits, and let it go")
   func leaves() async throws {
     let scene = try await LocalAuthScene.withFinger()
-    let cancelled = try scene.answer(try scene.authenticate(), ["cancel": true])
+    let cancelled = try scene.answer(try await claimed(scene), ["cancel": true])
     #expect(cancelled.word == "USER_CANCEL" && cancelled["failure"]?["reason"] == "cancelled")
     try await free(scene, releases: 1)
-    let other = try scene.answer(try scene.authenticate(), ["fallback": true])
+    let other = try scene.answer(try await claimed(scene), ["fallback": true])
     #expect(other.word == "USER_FALLBACK", "\(other.text)")
     try await free(scene, releases: 2)
-    let flow = try scene.authenticate()
+    let flow = try await claimed(scene)
     _ = try scene.app.call("flow.cancel", ["flow": flow["id"] ?? .null])
     try await free(scene, releases: 3)
     let last = try scene.authenticate()
     try await scene.touch(LocalAuthScene.finger)
     #expect(try scene.ended(last)["status"] == "succeeded")
+  }
+
+  /// A flow whose scan has begun for certain: the reader has said something.
+  private func claimed(_ scene: LocalAuthScene) async throws -> JSONValue {
+    let flow = try scene.authenticate()
+    try await scene.fprintd?.script("RETRY 0")
+    return try scene.moved(flow)
   }
 
   private func free(_ scene: LocalAuthScene, releases: Int) async throws {
