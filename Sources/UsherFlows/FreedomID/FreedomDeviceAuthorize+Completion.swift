@@ -93,17 +93,17 @@ extension FreedomDeviceAuthorize {
     _ members: [String: JSONValue], _ completion: FreedomCompletion, _ now: Timestamp
   ) -> Answer<FreedomDeviceCall> {
     let asked = asked(completion)
-    guard let texts = members["granted"]?.arrayValue,
+    guard let id = members["id"]?.stringValue, let texts = members["granted"]?.strings,
       let profile = members["profile"]?.objectValue
     else {
       return .fail(
         .unusable(
-          "the provider's answer has no granted or no profile", .parsingError, provider.name))
+          "the provider's answer has no id, granted or profile", .parsingError, provider.name))
     }
-    guard members["id"]?.stringValue == completion.account.subject else {
+    guard id == completion.account.subject else {
       return .fail(.contradiction("the provider's answer is about another account", provider.name))
     }
-    let named = texts.map { $0.stringValue.flatMap { DataGrant(either: $0) } }
+    let named = texts.map { DataGrant(either: $0) }
     guard named.allSatisfy({ $0.map(asked.contains) ?? false }) else {
       return .fail(
         .contradiction("the provider grants what was never asked for", provider.name))
@@ -118,6 +118,15 @@ extension FreedomDeviceAuthorize {
     } catch {
       return .fail(.unusable(error.message, .parsingError, provider.name))
     }
+  }
+}
+
+extension JSONValue {
+  /// Nil for what is no array of strings.
+  fileprivate var strings: [String]? {
+    guard let values = arrayValue else { return nil }
+    let texts = values.compactMap(\.stringValue)
+    return texts.count == values.count ? texts : nil
   }
 }
 
