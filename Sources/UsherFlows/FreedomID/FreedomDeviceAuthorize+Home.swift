@@ -9,17 +9,19 @@ extension FreedomDeviceAuthorize {
   /// The option that is no account.
   private static let other = Option(id: "other", label: "Another account")
 
+  /// Of an account that was named there is no other.
   var choice: Step.Choose {
-    Step.Choose(
+    let others = order.account == nil ? [Self.other] : []
+    return Step.Choose(
       what: .account,
-      options: tied.map { Option(id: $0.id.rawValue, label: $0.label) } + [Self.other])
+      options: tied.map { Option(id: $0.id.rawValue, label: $0.label) } + others)
   }
 
   mutating func home(
     _ event: FlowEvent<FreedomDeviceCall>, _ now: Timestamp
   ) -> Answer<FreedomDeviceCall> {
     switch event {
-    case .input(.choice(Self.other.id)): return signIn(nil)
+    case .input(.choice(Self.other.id)) where order.account == nil: return signIn(nil)
     case .input(.choice(let id)):
       guard let account = tied.first(where: { $0.id.rawValue == id }) else {
         return .refuse(field: "input.id", message: "input.id is not one of the options")

@@ -27,7 +27,8 @@ package struct FreedomDeviceAuthorize: FlowMachine {
   let order: Order
   var state: State
   var problem: Problem?
-  /// The owner's accounts that the provider ties to the device, oldest first.
+  /// The owner's accounts that the provider ties to the device, oldest first; of one that was named, it
+  /// alone.
   var tied: [NamedAccount] = []
   var denials = 0
   /// An account turned out not to be tied any more, once.
@@ -187,7 +188,9 @@ extension FreedomDeviceAuthorize {
       }
       let ids = Set(accounts.compactMap { $0["id"]?.stringValue })
       problem = nil
-      tied = order.accounts.filter { ids.contains($0.subject) }
+      tied = order.accounts.filter { account in
+        ids.contains(account.subject) && order.account.map { $0.id == account.id } ?? true
+      }
       return goHome(nil)
     case .refused(let refusal): return .fail(.refused(refusal, provider.name))
     case .trouble(let trouble):
