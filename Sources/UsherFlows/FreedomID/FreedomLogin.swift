@@ -168,8 +168,10 @@ extension FreedomLogin {
       }
       return call(Errand(task: .resend(challenge)), nil, device)
     case .input(.back):
-      guard let name = challenge.name else { return show(.choosing) }
-      return show(.form(name.method))
+      return switch challenge.purpose {
+      case .twoFactor: show(.choosing)
+      case .otp, .sca: show(.form(challenge.name.method))
+      }
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
       .calledBack, .told, .woken, .resumed:
       return .ignore
@@ -195,7 +197,7 @@ extension FreedomLogin {
     switch event {
     case .called(let call, let outcome) where !errand.retrying.isPaused:
       guard call == errand.task.call(call.secret, device) else { return .ignore }
-      let reply = FreedomIDReply(outcome, hiding: call.typed + errand.task.typed)
+      let reply = FreedomIDReply(outcome, hiding: call.typed + [errand.task.name.login.text])
       return answered(reply, call.secret, errand, provider, now)
     case .woken where errand.retrying.isPaused:
       guard let typed = errand.typed.secret else {
@@ -241,7 +243,7 @@ extension FreedomLogin {
       guard let second = members["two_factor"]?.objectValue else {
         return .signedIn(try SignedIn(members))
       }
-      return show(.code(try FreedomChallenge(second, purpose: .twoFactor, nil)))
+      return show(.code(try FreedomChallenge(second, purpose: .twoFactor, task.name)))
     }
   }
 
@@ -315,12 +317,11 @@ extension FreedomLogin.Task {
     }
   }
 
-  /// What of the person is known by now.
-  var typed: [Secret] {
+  /// Who is being signed in.
+  var name: FreedomName {
     switch self {
-    case .send(let name), .password(let name): [name.login.text]
-    case .resend(let challenge), .code(let challenge):
-      challenge.name.map { [$0.login.text] } ?? []
+    case .send(let name), .password(let name): name
+    case .resend(let challenge), .code(let challenge): challenge.name
     }
   }
 

@@ -91,12 +91,12 @@ struct FreedomChallenge: Codable, Sendable, Equatable {
   var expiresAt: Timestamp
   var resendAt: Timestamp
   var attemptsLeft: Int?
-  /// Who it was sent to; nil for a second factor.
-  let name: FreedomName?
+  /// Who is being signed in by it.
+  let name: FreedomName
 
   /// - Throws: A sentence that names the member which is missing or cannot be.
   init(
-    _ members: [String: JSONValue], purpose: Step.EnterCode.Purpose, _ name: FreedomName?
+    _ members: [String: JSONValue], purpose: Step.EnterCode.Purpose, _ name: FreedomName
   ) throws(UnusableReply) {
     guard let id = members["challenge_id"]?.stringValue, (1...256).contains(id.utf8.count) else {
       throw UnusableReply("the provider's challenge has no challenge_id")
