@@ -173,6 +173,7 @@ let package = Package(
         "UsherCore", "JSONRPC", "UsherTestKit", logging,
       ] + nio),
     endToEndTests("GoPay", ["UsherKit"]),
+    endToEndTests("LocalAuth"),
     endToEndTests("OIDC", exclude: ["retry-after.py"]),
     endToEndTests("Paysafe", ["UsherKit", crypto]),
     endToEndTests("Peers", exclude: ["browser.py", "glewlwyd.py"]),
