@@ -33,7 +33,7 @@ final class FreedomIDDaemon: Sendable {
 
   private let played: Mutex<Played>
   private let calls: AsyncStream<String>.Continuation
-  /// Each call but for `flow.wait` and `flow.get`, as it is made: for one reader.
+  /// Each call but for `flow.wait` and `flow.get`, once it has had its effect: for one reader.
   let methodsHeard: AsyncStream<String>
 
   private struct HungUp: Error {}
@@ -103,10 +103,9 @@ final class FreedomIDDaemon: Sendable {
 
 extension FreedomIDDaemon {
   private func answer(_ call: Call, _ peer: Peer) async throws {
-    if !["flow.wait", "flow.get", "rpc.cancel"].contains(call.method) {
-      played.withLock { $0.heard.append((call.method, call.params)) }
-      calls.yield(call.method)
-    }
+    let isLook = ["flow.wait", "flow.get", "rpc.cancel"].contains(call.method)
+    if !isLook { played.withLock { $0.heard.append((call.method, call.params)) } }
+    defer { if !isLook { calls.yield(call.method) } }
     let id = call.params["flow"]?.stringValue ?? ""
     switch call.method {
     case "flow.start": try await start(call, peer)
