@@ -17,8 +17,8 @@ struct ConsentVerbTests {
     let outcome = try await usherctl("consent list", asking: [.ask("consent.list", Self.reply)])
     #expect(
       outcome.output == """
-        ACCOUNT  PROVIDER  CLIENT  GRANT            GRANTED               EXPIRES               BY
-        acc_1    freedom   till    read.email       2030-01-01T00:00:00Z  2030-02-01T00:00:00Z  uid 1000
+        ACCOUNT  PROVIDER  CLIENT  GRANT           GRANTED               EXPIRES               BY
+        acc_1    freedom   till    read.email      2030-01-01T00:00:00Z  2030-02-01T00:00:00Z  uid 1000
         acc_1    freedom   (user)  read.phone\u{FFFD}[2J  2030-01-01T00:00:00Z  2030-02-01T00:00:00Z  uid 1000
 
         """)

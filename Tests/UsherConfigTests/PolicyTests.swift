@@ -44,6 +44,23 @@ struct PolicyTests {
     return policy.decide(row.caller, row.request)
   }
 
+  @Test("a caller's client is the first rule that matches it; where none does, its person")
+  func clients() throws {
+    let rules = [
+      ClientRule(name: "tills", match: ClientMatch(group: .id(60)), allow: []),
+      ClientRule(name: "till", match: ClientMatch(unit: "till.service"), allow: []),
+      ClientRule(name: "anna", match: ClientMatch(user: .id(1000)), allow: []),
+    ]
+    let policy = try Policy(
+      rules: rules, access: AccessSettings(), daemonUser: 990, names: Self.names)
+    for (caller, client) in [
+      (Self.till, "tills"), (Self.anna, "anna"), (Self.member, "(user)"), (Self.root, "(user)"),
+      (Self.stranger, "(user)"), (Self.daemon, "(user)"),
+    ] {
+      #expect(policy.caller(caller).clientName == client)
+    }
+  }
+
   @Test(
     "where no rule matches",
     arguments: [

@@ -1,3 +1,4 @@
+import JSONRPC
 import UsherConfig
 import UsherCore
 import UsherFlows
@@ -47,6 +48,46 @@ extension AccountGrant {
   ) -> AccountGrant {
     AccountGrant(
       subject: subject, label: "anna@example.com", keepAlive: keepAlive, tokens: tokens)
+  }
+}
+
+extension AccountGrant {
+  /// An account by consent. Each member of the profile is opened by a grant of its name.
+  ///
+  /// - Parameter granted: The members that are granted; all of them where it is nil.
+  static func consented(
+    _ profile: [String: JSONValue]?, granted: [String]? = nil, until end: Timestamp = .latest,
+    subject: String = "usr_anna", tokens: TokenSet? = nil
+  ) -> AccountGrant {
+    var grant = AccountGrant(
+      subject: subject, label: "+44…123", profile: profile, tokens: tokens)
+    grant.isByConsent = true
+    grant.consents = (granted ?? Array((profile ?? [:]).keys)).map {
+      ConsentGrant(grant: "read.\($0)", member: $0, expiresAt: end)
+    }
+    return grant
+  }
+}
+
+extension Caller {
+  /// A program of somebody's, as a rule of that name matches it; one that no rule matches.
+  static func program(
+    _ rule: String? = nil, of owner: Owner = .anna, isAdmin: Bool = false
+  ) throws -> Caller {
+    let rules = try rule.map {
+      [
+        ClientRule(
+          name: $0, match: ClientMatch(user: .id(owner.uid)),
+          allow: [try AccessPattern(setting: "*")])
+      ]
+    }
+    let policy = try Policy(
+      rules: rules ?? [], access: AccessSettings(), daemonUser: 990,
+      names: PrincipalResolver(user: { _ in nil }, group: { _ in 50 }))
+    return Caller(
+      owner: owner,
+      policy: policy.caller(CallerIdentity(uid: owner.uid, gid: owner.uid, groups: [50])),
+      isAdmin: isAdmin, label: "uid \(owner.uid)")
   }
 }
 

@@ -47,13 +47,20 @@ struct StubMachine: FlowMachine {
     case .woken: return move(to: "woken")
     case .resumed: return move(to: "resumed", [.call(call("again"))])
     case .called, .input, .redirected, .listening, .listenFailed, .discovered, .idTokenVerified,
-      .calledBack, .told:
+      .calledBack, .told(.localAuth):
       return .ignore
+    case .told(.kept(let account)): return move(to: "kept \(account)")
+    case .told(.consents(let grants)):
+      return move(to: "may " + grants.sorted().joined(separator: " "))
     }
   }
 
   private mutating func typed(_ word: String) -> Answer<StubCall> {
+    if word.hasPrefix("ask ") {
+      return move(to: "asking", [.ask(.consents(of: AccountID(String(word.dropFirst(4)))))])
+    }
     switch word {
+    case "keep": return move(to: "keeping", [.keep(.consented(["firstname": "Ada"]))])
     case "call": return move(to: "calling", [.call(call("effect"))])
     case "nap": return move(to: "napping", [.wake(after: .seconds(5))])
     case "poll":

@@ -1,0 +1,119 @@
+import JSONRPC
+import Logging
+import NIOPosix
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+/// Accounts by consent of a provider that nobody answers for, and the desks that tell of them.
+final class ConsentStage: Sendable {
+  static let provider = ProviderName("wallet")
+
+  let stage: FlowStage
+  let engine: FlowEngine
+  let flows: FlowDesk
+  let accounts: AccountDesk
+  let consents: ConsentDesk
+  let clients: ClientDesk
+  let tokens: TokenDesk
+  private let http: ProviderHTTP
+
+  var book: AccountBook { stage.book }
+  var clock: FakeClock { stage.clock }
+
+  init() throws {
+    // Port 9 of the loopback: nobody is there.
+    let settings = PaysafeSettings(
+      baseURL: try ProviderURL(setting: "http://127.0.0.1:9"), clientID: "acme")
+    var config = Config()
+    config.providers = [ProviderConfig(name: Self.provider, settings: .paysafe(settings))]
+    stage = try FlowStage(config: config)
+    let (world, store, book) = (stage.world, stage.store, stage.book)
+    let providers = Providers(config)
+    let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    let health = ProviderHealth { _, _ in }
+    let credentials = try Credentials(store: store, handed: nil, world: world)
+    http = ProviderHTTP(
+      on: MultiThreadedEventLoopGroup.singleton, credentials: credentials, health: health,
+      world: world, log: log)
+    let source = TokenSource(
+      world: world, providers: providers, http: http,
+      metadata: MetadataCache(http: http, clock: stage.clock), health: health)
+    let revoker = Revoker(world: world, store: store, book: book, source: source)
+    engine = FlowEngine(
+      world: world, store: store, providers: providers, credentials: credentials,
+      accounts: book, events: stage.events, runner: stage.runner)
+    flows = FlowDesk(engine: engine, alarms: stage.alarms)
+    accounts = AccountDesk(book: book, clock: stage.clock)
+    consents = ConsentDesk(store: store, book: book, clock: stage.clock)
+    clients = ClientDesk(
+      engine: engine, providers: providers, consents: consents, revoker: revoker)
+    tokens = TokenDesk(
+      world: world, book: book, providers: providers,
+      refresher: Refresher(
+        world: world, store: store, book: book, source: source, events: stage.events, log: log),
+      revoker: revoker)
+  }
+
+  /// What a finished log-in of a client's flow leaves, written and taken over.
+  @discardableResult
+  func keep(
+    _ grant: AccountGrant, for client: String = "till", owner: Owner = .anna
+  ) async throws -> AccountRecord {
+    let update = try book.update(
+      grant, owner: owner, provider: Self.provider, client: client, at: clock.now())
+    try await stage.store.commit(update.changes)
+    book.install(update)
+    return update.record
+  }
+
+  /// What a refresh that asked with the record's refresh token brings, planned on what is there now.
+  func renewal(
+    of record: AccountRecord, key: TokenKey? = nil, _ tokens: TokenSet
+  ) throws -> AccountBook.Update {
+    guard let used = record.details.grant.refreshToken,
+      let update = try book.update(
+        record.id, key ?? record.mainKey, granted: tokens, for: used, at: clock.now())
+    else { throw TestTrouble("nothing can be renewed") }
+    return update
+  }
+
+  /// The profile as `account.get` and, alike, `account.list` show it.
+  func profile(
+    _ record: AccountRecord, to client: String?, isAdmin: Bool = false
+  ) throws -> [String: JSONValue]? {
+    let caller = try Caller.program(client, of: record.owner, isAdmin: isAdmin)
+    let profile = try accounts.get(record.id, caller).account.profile
+    let listed = accounts.list(nil, caller).accounts.first { $0.id == record.id }
+    guard listed?.profile == profile else { throw TestTrouble("list and get are not alike") }
+    return profile
+  }
+
+  /// The account as a restarted daemon would find it.
+  func stored(_ id: AccountID) throws -> AccountRecord? {
+    let book = AccountBook(world: stage.world, events: EventBus(remembered: 1))
+    try book.restore(from: stage.store)
+    return book.record(id)
+  }
+
+  /// A flow that stands at a step, without a word to the provider.
+  func start(_ client: String?, of account: AccountRecord) async throws -> Flow {
+    try await flows.start(
+      FlowStart(
+        provider: Self.provider, kind: "sca",
+        params: [
+          "account": .string(account.id.rawValue), "eventId": "evt-1",
+          "walletOperationId": "op-1",
+          "availableVerifications": [["method": "OTP", "channel": "SMS"], ["method": "PIN"]],
+        ]), .program(client, of: account.owner)
+    ).flow
+  }
+
+  /// Where something was sent: connections do not close by themselves.
+  func close() async { await http.shutdown() }
+}

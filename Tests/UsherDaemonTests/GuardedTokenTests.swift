@@ -1,0 +1,141 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+@Suite("Tokens of an account by consent")
+struct GuardedTokenTests {
+  private let stage: ConsentStage
+
+  init() throws { stage = try ConsentStage() }
+
+  private func keep(
+    _ granted: [String], scope: String, until end: Timestamp = .latest, expiresAt: Timestamp? = nil
+  ) async throws -> AccountRecord {
+    try await stage.keep(
+      .consented(
+        nil, granted: granted, until: end, tokens: .sample(expiresAt: expiresAt, scope: scope)))
+  }
+
+  /// Nil where a token is handed out.
+  private func refusal(
+    _ record: AccountRecord, _ client: String?, scope: String? = nil, isAdmin: Bool = false
+  ) throws -> UsherError? {
+    do {
+      let call = TokenGet(account: record.id, scope: scope)
+      guard case .now(let reply) = try stage.tokens.get(call, .program(client, isAdmin: isAdmin))
+      else { throw TestTrouble("the provider would be asked") }
+      return try JSONValue(parsing: reply)["accessToken"] == "access-1"
+        ? nil : UsherError(.internalError, "no token")
+    } catch let error as UsherError {
+      return error
+    }
+  }
+
+  @Test("a client gets one whose whole scope it was granted; another is told which flow to start")
+  func scopes() async throws {
+    let record = try await keep(["email", "firstname"], scope: "read.email read.firstname")
+    #expect(try refusal(record, "till") == nil)
+    for client in ["desk", nil] {
+      let error = try #require(try refusal(record, client))
+      #expect(error.reason == .consentRequired)
+      #expect(error.detail.next?.account == record.id)
+      #expect(error.detail.next?.provider == ConsentStage.provider)
+    }
+    let admin = try refusal(record, nil, isAdmin: true)
+    #expect(admin?.reason == .consentRequired)
+  }
+
+  @Test("a part of the scope is not enough, and what names no scope may be anything")
+  func lessThanAll() async throws {
+    var record = try await keep(["email"], scope: "read.email read.firstname")
+    #expect(try refusal(record, "till")?.reason == .consentRequired)
+    record = try await keep(["email"], scope: "")
+    #expect(try refusal(record, "till")?.reason == .consentRequired)
+  }
+
+  @Test("a token that gives more than was asked for is not handed out")
+  func broader() async throws {
+    let record = try await keep(["email"], scope: "read.email read.firstname")
+    let narrow = TokenKey(audience: "", scope: "read.email")
+    let update = try stage.renewal(
+      of: record, key: narrow, .sample(scope: "read.email read.firstname"))
+    stage.book.install(update)
+    #expect(try refusal(record, "till", scope: "read.email")?.reason == .consentRequired)
+    stage.book.install(
+      try stage.renewal(of: update.record, key: narrow, .sample(scope: "read.email")))
+    #expect(try refusal(record, "till", scope: "read.email") == nil)
+  }
+
+  @Test("the moment of the call counts: what has expired or was taken back opens nothing")
+  func moment() async throws {
+    let end = stage.clock.now() + .seconds(60)
+    let record = try await keep(["email"], scope: "read.email", until: end)
+    stage.clock.time = end - .milliseconds(1)
+    #expect(try refusal(record, "till") == nil)
+    stage.clock.time = end
+    #expect(try refusal(record, "till")?.reason == .consentRequired)
+    try await stage.keep(.consented(nil, granted: ["email"]))
+    #expect(try refusal(record, "till") == nil)
+    _ = try await stage.consents.revoke(.init(account: record.id), .program())
+    #expect(try refusal(record, "till")?.reason == .consentRequired)
+  }
+
+  @Test("a consent that is taken back while the token is renewed stops it on its way out")
+  func meanwhile() async throws {
+    let record = try await keep(
+      ["email"], scope: "read.email", expiresAt: stage.clock.now() + .seconds(60))
+    stage.clock.advance(by: .seconds(61))
+    let response = try stage.tokens.get(TokenGet(account: record.id), .program("till"))
+    guard case .later(let answer) = response else {
+      Issue.record("an expired token was handed out")
+      return
+    }
+    stage.book.install(
+      try stage.renewal(of: record, .sample("access-2", scope: "read.email")))
+    let token = try JSONValue(parsing: try await answer())["accessToken"]
+    #expect(token == "access-2")
+    try stage.book.install(
+      #require(
+        try stage.book.update(record.id, at: stage.clock.now()) { _, _ in true }
+      ).update)
+    let error = await #expect(throws: UsherError.self) { try await answer() }
+    #expect(error?.reason == .consentRequired)
+  }
+
+  @Test("the daemon's own are nobody's: not got, not listed, and still revoked and forgotten")
+  func ownOnes() async throws {
+    var grant = AccountGrant.consented(
+      ["email": "a@x.example"], tokens: .sample(refreshToken: nil, scope: "read.email"))
+    grant.tokensAreInternal = true
+    var record = try await stage.keep(grant)
+    for (client, isAdmin) in [("till", false), (nil, false), (nil, true)] {
+      let error = try #require(try refusal(record, client, isAdmin: isAdmin))
+      #expect(error.reason == .permissionDenied)
+      #expect(error.message == "the tokens of this account are the daemon's own")
+    }
+    let till = try Caller.program("till")
+    #expect(try stage.accounts.tokens(TokenList(account: record.id), .anna).tokens.isEmpty)
+    #expect(try stage.accounts.get(record.id, till).account.tokens.isEmpty)
+    #expect(record.mainToken != nil)
+    // A grant without tokens says nothing of those there are.
+    record = try await stage.keep(.consented(["email": "a@x.example"]))
+    #expect(record.details.tokensAreInternal && record.tokens.count == 1)
+    #expect(try stage.stored(record.id)?.details.tokensAreInternal == true)
+    _ = try await stage.tokens.forget(AccountForget(account: record.id, revoke: false), .anna)
+    #expect(stage.book.record(record.id) == nil)
+    await stage.close()
+  }
+
+  @Test("the tokens of any other account are any client's, as they are listed")
+  func others() async throws {
+    let record = try await stage.keep(.sample())
+    for client in ["till", nil] { #expect(try refusal(record, client) == nil) }
+    #expect(try stage.accounts.tokens(TokenList(account: record.id), .anna).tokens.count == 1)
+  }
+}

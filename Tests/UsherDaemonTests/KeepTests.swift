@@ -1,0 +1,125 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+@Suite("What a flow keeps and asks before its end")
+struct KeepTests {
+  private let stage: FlowStage
+
+  init() throws { stage = try FlowStage() }
+
+  private func keep(_ grant: AccountGrant, for client: String) async throws -> AccountRecord {
+    let update = try stage.book.update(
+      grant, owner: .anna, provider: .work, client: client, at: stage.clock.now())
+    try await stage.store.commit(update.changes)
+    stage.book.install(update)
+    return update.record
+  }
+
+  @Test("an account is on disk with the state that asks for it; then the flow is told, and goes on")
+  func keeping() async throws {
+    let session = try await stage.open(client: "till")
+    #expect(await stage.type("keep", session) == nil)
+    let record = try #require(stage.book.accounts(of: .anna).first)
+    #expect(try stage.store.loadAccounts().map(\.id) == [record.id])
+    #expect(try stage.store.loadConsents().map(\.client) == ["till"])
+    try await reached("it is told") { session.flow.state == "kept \(record.id)" }
+    #expect(try stage.journal() == ["asking", "keeping", "kept \(record.id)"])
+    #expect(session.flow.status == .active && session.flow.result == nil)
+    #expect(record.details.broughtBy == "till")
+    #expect(await stage.type("done", session) == nil)
+    #expect(session.flow.result?["account"] == .string(record.id.rawValue))
+  }
+
+  @Test("a flow may keep one with its first answer")
+  func atOnce() async throws {
+    let session = try await stage.open(
+      [.keep(.consented(["firstname": "Ada"]))], client: "till")
+    let record = try #require(stage.book.accounts(of: .anna).first)
+    try await reached("it is told") { session.flow.state == "kept \(record.id)" }
+    #expect(try stage.store.loadConsents().count == 1)
+  }
+
+  @Test("what is kept is of the moment it is kept, also where nobody sees the flow change")
+  func moment() async throws {
+    let session = try await stage.open(client: "till")
+    await stage.type("keeping", session)
+    stage.clock.advance(by: .seconds(90))
+    await stage.type("keep", session)
+    let record = try #require(stage.book.accounts(of: .anna).first)
+    #expect(record.details.createdAt == stage.clock.now())
+    #expect(record.consents.entries.values.map(\.grantedAt) == [stage.clock.now()])
+  }
+
+  @Test("two flows of one person keep one account, whoever comes first")
+  func together() async throws {
+    let one = try await stage.open(id: "flw_1", client: "till")
+    let two = try await stage.open(id: "flw_2", client: "desk")
+    async let first = stage.type("keep", one)
+    async let second = stage.type("keep", two)
+    #expect(await [first, second] == [nil, nil])
+    let record = try #require(stage.book.accounts(of: .anna).first)
+    #expect(stage.book.accounts(of: .anna).count == 1)
+    #expect(Set(record.consents.entries.keys.map(\.client)) == ["till", "desk"])
+    for session in [one, two] {
+      try await reached("it is told") { session.flow.state == "kept \(record.id)" }
+    }
+  }
+
+  @Test("a flow is told what its own client was granted, and has not expired")
+  func asking() async throws {
+    let end = stage.clock.now() + .seconds(60)
+    var record = try await keep(.consented(nil, granted: ["email", "phone"]), for: "till")
+    record = try await keep(.consented(nil, granted: ["lastname"], until: end), for: "till")
+    record = try await keep(.consented(nil, granted: ["firstname"]), for: "desk")
+    let word = "ask \(record.id)"
+    for (client, now, answer) in [
+      ("till", end - .milliseconds(1), "may read.email read.lastname read.phone"),
+      ("till", end, "may read.email read.phone"), ("desk", end, "may read.firstname"),
+      ("(user)", end, "may "), (nil, end, "may "),
+    ] {
+      stage.clock.time = now
+      let session = try await stage.open(
+        id: "flw_\(client ?? "")\(now.milliseconds)", client: client)
+      #expect(await stage.type(word, session) == nil)
+      try await reached("\(answer), not \(session.flow.state)") { session.flow.state == answer }
+    }
+  }
+
+  @Test("of another's account, or of none, a flow is told nothing")
+  func others() async throws {
+    let update = try stage.book.update(
+      .consented(nil, granted: ["email"]), owner: .bert, provider: .work, client: "till",
+      at: stage.clock.now())
+    try await stage.store.commit(update.changes)
+    stage.book.install(update)
+    for id in [update.record.id, AccountID("acc_none")] {
+      let session = try await stage.open(id: "flw_\(id)", client: "till")
+      await stage.type("ask \(id)", session)
+      try await reached("the answer") { session.flow.state == "may " }
+    }
+  }
+}
+
+@Suite("A flow that keeps an account while the disk refuses", .serialized)
+struct KeepStorageTests {
+  @Test("nothing is kept, nobody is told, and it works when the disk does")
+  func refused() async throws {
+    let stage = try FlowStage()
+    let session = try await stage.open(client: "till")
+    let disk = try FailingDisk(stage)
+    #expect(await stage.type("keep", session) == .storageUnavailable)
+    #expect(stage.book.all.isEmpty)
+    #expect(session.flow.state == "asking")
+    try disk.mend()
+    #expect(try stage.store.loadAccounts().isEmpty)
+    #expect(await stage.type("keep", session) == nil)
+    #expect(stage.book.all.count == 1)
+  }
+}
