@@ -172,6 +172,7 @@ let package = Package(
         "UsherDaemon", "UsherStore", "UsherSystem", "UsherFlows", "UsherConfig", "UsherAPI",
         "UsherCore", "JSONRPC", "UsherTestKit", logging,
       ] + nio),
+    endToEndTests("FreedomID", ["UsherKit"]),
     endToEndTests("GoPay", ["UsherKit"]),
     endToEndTests("LocalAuth"),
     endToEndTests("OIDC", exclude: ["retry-after.py"]),

@@ -1,21 +1,20 @@
 import Foundation
-import UsherTestKit
 
 /// A program at a terminal of its own, where a person reads and types; ended with it when the test
 /// lets go of it.
-final class ProgramAtTerminal {
-  static let controlC = "\u{03}"
+package final class ProgramAtTerminal {
+  package static let controlC = "\u{03}"
   /// Save the cursor, one line up, to its begin: what each writing over of that line starts with.
-  static let lineAbove = "\u{1B}7\u{1B}[A\r"
+  package static let lineAbove = "\u{1B}7\u{1B}[A\r"
 
   private let process = Process()
   private let screen: CInt
   private var bytes: [UInt8] = []
 
   /// - Parameter output: The file for its standard output; the terminal where there is none.
-  init(_ executable: String, _ arguments: [String], columns: UInt16 = 100, output: String? = nil)
-    throws
-  {
+  package init(
+    _ executable: String, _ arguments: [String], columns: UInt16 = 100, output: String? = nil
+  ) throws {
     var (screen, line): (CInt, CInt) = (-1, -1)
     var size = winsize(ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0)
     guard openpty(&screen, &line, nil, nil, &size) == 0 else {
@@ -42,7 +41,7 @@ final class ProgramAtTerminal {
   }
 
   /// All that was ever written on the screen, with what was typed and how the cursor went.
-  var text: String {
+  package var text: String {
     var chunk = [UInt8](repeating: 0, count: 4096)
     var file = pollfd(fd: screen, events: Int16(POLLIN), revents: 0)
     while poll(&file, 1, 0) > 0 {
@@ -54,18 +53,18 @@ final class ProgramAtTerminal {
   }
 
   /// Presses keys; `\r` is Enter.
-  func type(_ keys: String) throws {
+  package func type(_ keys: String) throws {
     let keys = Array(keys.utf8)
     guard write(screen, keys, keys.count) == keys.count else {
       throw TestTrouble("cannot be typed: \(text)")
     }
   }
 
-  func shows(_ words: String, within seconds: Double = 20) throws {
+  package func shows(_ words: String, within seconds: Double = 20) throws {
     try eventually(within: seconds, "the screen shows \(words): \(text)") { text.contains(words) }
   }
 
-  func exitStatus() throws -> Int32 {
+  package func exitStatus() throws -> Int32 {
     try eventually(within: 20, "it has ended: \(text)") {
       _ = text
       return !process.isRunning

@@ -1,0 +1,1 @@
+../../UsherKitTests/FreedomIDSeedExample.swift

@@ -1,0 +1,235 @@
+import Foundation
+import JSONRPC
+import Testing
+import UsherTestKit
+
+/// A client with consent for one field never sees another: not by its own flow nor another's, not
+/// by accounts, tokens, consents or events.
+@Suite("Freedom ID: two programs of one user", .serialized, .timeLimit(.minutes(3)))
+struct FreedomIsolationTests {
+  private static let topics: JSONValue = [
+    "topics": ["flow", "account", "token", "provider", "confirm", "kyc"]
+  ]
+
+  private let scene: FreedomScene
+  private let till: FreedomScene
+  private let desk: FreedomScene
+  private let programs: [NamedProgram]
+
+  init() throws {
+    let place = try Workplace()
+    let names = ["till", "desk"]
+    scene = try FreedomScene(
+      more: try names.map { try NamedProgram.rule($0, in: place) }.joined(separator: "\n"),
+      at: place)
+    let daemon = scene.daemon
+    programs = try names.map { try NamedProgram($0, in: place, at: daemon) }
+    till = scene.at(try programs[0].client())
+    desk = scene.at(try programs[1].client())
+  }
+
+  /// Everything that a client can ask of an account and of the flows of others.
+  private func everything(_ client: FreedomScene, _ flows: [JSONValue]) throws -> String {
+    var told: [JSONValue] = []
+    for account in try client.accounts() {
+      told += [account, try client.account(account["id"])]
+      for params: JSONValue in [
+        ["account": account["id"] ?? .null], ["provider": "freedom"],
+      ] {
+        told.append(try client.app.reply(to: "token.get", params))
+      }
+    }
+    for method in ["token.list", "consent.list", "flow.list", "provider.list", "system.status"] {
+      told.append(try client.app.reply(to: method))
+    }
+    for flow in flows {
+      let id = flow["id"] ?? .null
+      told += [
+        try client.app.reply(to: "flow.get", ["flow": id]),
+        try client.app.reply(
+          to: "flow.wait", ["flow": id, "revision": 0, "timeoutMs": 0]),
+        try client.app.reply(
+          to: "flow.submit",
+          [
+            "flow": id, "revision": flow["revision"] ?? .null,
+            "input": ["type": "consent", "granted": ["read.email"]],
+          ]),
+      ]
+    }
+    return told.map(\.text).joined(separator: "\n")
+  }
+
+  @Test("each knows of the one account what it was granted itself, and learns no more")
+  func oneField() throws {
+    let tills = try till.authorized(["read.firstname"])
+    let desks = try desk.authorized(["read.email", "read.identifier"])
+    #expect(tills.profile == ["firstname": "Alice"])
+    #expect(desks.profile == ["email": "alice@example.com", "identifier": "901231400456"])
+    #expect(tills["result"]?["account"] == desks["result"]?["account"])
+    for restarts in [false, true] {
+      if restarts { try scene.daemon.restart() }
+      let till = scene.at(try programs[0].client())
+      let desk = scene.at(try programs[1].client())
+      #expect(try till.accounts().map { $0["profile"] } == [["firstname": "Alice"]])
+      let known = try everything(till, [tills, desks])
+      for value in ["alice@example.com", "901231400456", "read.email", "read.identifier"] {
+        #expect(!known.contains(value), "the till was told \(value)")
+      }
+      #expect(known.contains("Alice"), "what is its own is told")
+      let other = try everything(desk, [desks, tills])
+      #expect(!other.contains("Alice\""), "the desk was told the name")
+      #expect(!other.contains("read.firstname"))
+      #expect(other.contains("901231400456"))
+      // The person's own programs see who was granted what.
+      let own = try scene.again().consents()
+      #expect(Set(own.compactMap { $0["client"]?.stringValue }) == ["till", "desk"])
+      #expect(own.count == 3)
+    }
+  }
+
+  @Test("what another program was granted is new for this one, and asked in its name")
+  func askedForItself() throws {
+    try till.authorized(["read.firstname"])
+    let asked = try desk.standing(at: "consent", ["read.firstname", "read.email"])
+    #expect(asked["step"]?["client"] == "desk", "\(asked.text)")
+    #expect(asked.asked == ["read.firstname": false, "read.email": false])
+    let end = try desk.grant(["read.email"], at: asked)
+    #expect(end.profile == ["email": "alice@example.com"], "\(end.text)")
+    #expect(try desk.consents().map { $0["grant"] } == ["read.email"])
+  }
+
+  @Test("a program without consent learns that there is an account, and nothing of the person")
+  func withoutConsent() throws {
+    try till.authorized(["read.firstname", "read.phone"])
+    let account = try #require(try desk.accounts().first)
+    #expect(account["label"] == "+4 ••• 23" && account["provider"] == "freedom")
+    #expect(account["profile"] == nil || account["profile"] == .null, "\(account.text)")
+    let known = try everything(desk, [])
+    for value in ["Alice", "+447700900123", "read.firstname"] { #expect(!known.contains(value)) }
+  }
+
+  @Test("another's flow is bare at each of its steps, and is not answered, but may be given up")
+  func othersFlow() throws {
+    var flow = try till.authorize(["read.firstname"])
+    var kinds: Set<String> = []
+    for _ in 0..<20 where flow["status"] == "active" {
+      kinds.insert(flow.stepType ?? "")
+      let id = flow["id"] ?? .null
+      let listed = try desk.app.call("flow.list")["flows"]?.arrayValue?.first { $0["id"] == id }
+      let waited = try desk.app.call(
+        "flow.wait", ["flow": id, "revision": 0, "timeoutMs": 0])["flow"]
+      for seen in [try desk.flow(flow), listed ?? .null, waited ?? .null] {
+        #expect(seen["id"] == id)
+        #expect((seen["step"] ?? .null) == .null && (seen["result"] ?? .null) == .null)
+      }
+      let answer = try till.answer(to: flow)
+      #expect(try desk.refusal(answer, to: flow)[0] == "permission_denied")
+      #expect(try till.flow(flow) == flow, "it has moved by another's answer")
+      flow = try till.submit(answer, to: flow)
+    }
+    #expect(flow["status"] == "succeeded", "\(flow.text)")
+    #expect(
+      kinds == ["choose", "fillForm", "enterPassword", "localAuth", "consent"], "\(kinds)")
+    #expect((try desk.flow(flow)["result"] ?? .null) == .null)
+    let next = try till.authorize(["read.email"])
+    #expect(
+      try desk.app.call("flow.cancel", ["flow": next["id"] ?? .null])["flow"]?["status"]
+        == "cancelled")
+  }
+
+  @Test("events have neither grants nor members, of whichever program they tell")
+  func events() throws {
+    let listeners = try [programs[0].client(), programs[1].client(), scene.daemon.client()]
+    for listener in listeners { _ = try listener.call("events.subscribe", Self.topics) }
+    try till.authorized(["read.firstname"])
+    try desk.authorized(["read.email", "read.phone"])
+    _ = try desk.app.call("consent.revoke", ["provider": "freedom", "grant": "read.email"])
+    _ = try till.app.call("client.clear", ["provider": "freedom"])
+    let last = try till.authorize(["read.lastname"])
+    for listener in listeners {
+      var lines: [String] = []
+      while true {
+        let line = String(decoding: try #require(try listener.receiveLine()), as: UTF8.self)
+        lines.append(line)
+        if line.contains(last["id"]?.stringValue ?? "none"), line.contains("\"step\":\"choose\"") {
+          break
+        }
+      }
+      #expect(lines.contains { $0.contains("\"consent\"") && $0.contains("permissions") })
+      for secret in [
+        "Alice", "alice", "+44", "read.", "grant", "profile", FreedomScene.passcode,
+      ] {
+        let leaks = lines.filter { $0.contains(secret) }
+        #expect(leaks.isEmpty, "\(secret) is told: \(leaks)")
+      }
+    }
+  }
+
+  @Test("a program takes back its own consents only, and clears no other's")
+  func revoking() throws {
+    try till.authorized(["read.firstname"])
+    let account = try desk.authorized(["read.email"])["result"]?["account"]
+    let everybody: JSONValue = ["provider": "freedom"]
+    #expect(try till.app.call("consent.revoke", everybody) == ["revoked": 1])
+    #expect(
+      try till.app.call("consent.revoke", ["provider": "freedom", "client": "desk"])
+        == ["revoked": 0])
+    #expect(try desk.account(account)["profile"] == ["email": "alice@example.com"])
+    // The till brought the account; it stays for the desk's sake.
+    #expect(
+      try till.app.call("client.clear", everybody) == [
+        "cancelled": 0, "forgotten": 0, "kept": 1,
+      ])
+    #expect(try desk.account(account)["profile"] == ["email": "alice@example.com"])
+    // The person may.
+    let revoked = try scene.daemon.usherctl(["consent", "revoke", "freedom", "--client", "desk"])
+    #expect(revoked.output == "revoked 1 consent\n", "\(revoked)")
+    #expect((try desk.account(account)["profile"] ?? .null) == .null)
+  }
+}
+
+/// Who is granted something is one user of the machine, not the machine.
+@Suite(
+  "Freedom ID: two users of one machine", .serialized, .timeLimit(.minutes(3)),
+  .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can be two users; run this as root"))
+struct FreedomOwnerTests {
+  @Test("another user sees nothing at all: no account, flow, consent or event, and no passcode")
+  func owners() throws {
+    let scene = try FreedomScene(more: "[access]\ngroup = \"4242\"\n")
+    let users = try [4001, 4002].map {
+      try OtherUser($0, groups: "4242", at: scene.daemon)
+    }
+    let mine = scene.at(try users[0].client())
+    let other = scene.at(try users[1].client())
+    try mine.setPasscode()
+    let listener = try users[1].client()
+    _ = try listener.call(
+      "events.subscribe", ["topics": ["flow", "account", "token", "confirm", "kyc"]])
+    let end = try mine.authorized(["read.firstname"])
+    let account = end["result"]?["account"] ?? .null
+    #expect(try mine.accounts().count == 1)
+    for calls in [other, scene] {
+      #expect(try calls.accounts().isEmpty && calls.consents().isEmpty)
+      #expect(try calls.app.call("flow.list")["flows"] == [])
+      for method in ["account.get", "account.forget", "token.get"] {
+        #expect(try calls.app.reason(of: method, ["account": account]) == "not_found")
+      }
+      #expect(try calls.app.reason(of: "flow.get", ["flow": end["id"] ?? .null]) == "not_found")
+      let revoked = try calls.app.reply(to: "consent.revoke", ["account": account])
+      #expect(revoked["result"] == nil || revoked["result"] == ["revoked": 0], "\(revoked.text)")
+      #expect(
+        try calls.app.call("client.clear", ["provider": "freedom"])
+          == ["cancelled": 0, "forgotten": 0, "kept": 0])
+    }
+    // The device is the owner's, and so is the passcode.
+    let flow = try other.authorize(["read.firstname"])
+    #expect(flow.state == "authentication", "\(flow.text)")
+    let unproven = try other.walk(flow) { $0.state == "home" && $0.stepType == "choose" }
+    let ended = try other.walk(unproven)
+    #expect(ended.failure[1] == "configurationError", "\(ended.text)")
+    let heard = try #require(try listener.receive())["params"]?["event"]
+    #expect(heard?["flow"] == flow["id"])
+    #expect(try mine.consents().count == 1)
+    withExtendedLifetime(users) {}
+  }
+}
