@@ -1,0 +1,224 @@
+import Foundation
+import Testing
+
+@testable import UsherSandbox
+
+@Suite("Freedom ID: log-ins of the SDK's wire")
+struct FreedomLoginTests {
+  @Test("a code by SMS ties an account to the device, with absolute times of 7 and 28 days")
+  func otp() async throws {
+    let app = try FreedomApp()
+    #expect(try await app.device(.get, "accounts").json == ["accounts": []])
+    let answer = try await app.device(.post, "login/otp", ["phone": "+447700900123"])
+    #expect(answer.json["channel"] == "sms")
+    #expect(answer.json["masked_target"] == "+4 ••• 23")
+    #expect(answer.json["digits"] == 6)
+    #expect(answer.json["attempts_left"] == 5)
+    #expect(answer.json["expire_at"] == "2027-01-15T08:05:00.000000Z")
+    let challenge = try #require(answer.json["challenge_id"]?.text)
+    let done = try await app.verify(challenge, try await app.code())
+    #expect(done.status == 200)
+    let id = try await app.id("alice")
+    let account: JSON = ["id": .string(id), "label": "+4 ••• 23"]
+    #expect(done.json["account"] == account)
+    #expect(done.json["access_expire_at"] == "2027-01-22T08:00:00.000000Z")
+    #expect(done.json["refresh_expire_at"] == "2027-02-12T08:00:00.000000Z")
+    for name in ["access_token", "refresh_token"] {
+      let token = try #require(done.json[name]?.text)
+      #expect(token.utf8.count == 128)
+      #expect(token.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) })
+    }
+    #expect(try await app.device(.get, "accounts").json == ["accounts": [account]])
+    #expect(try await app.verify(challenge, "000000").freedomCode == 100_203)
+  }
+
+  @Test("a password fits to each phone number and address of its account, and to no other")
+  func passwords() async throws {
+    let app = try FreedomApp()
+    let names: [[String: JSON]] = [
+      ["phone": "+447700900123"], ["phone": "+447700900124"], ["email": "Alice@Example.com"],
+      ["email": "alice.adams@example.com"],
+    ]
+    for name in names {
+      let body = name.merging(["password": "alice-password"]) { $1 }
+      let answer = try await app.device(.post, "login/password", .object(body))
+      #expect(answer.json["account"]?["id"]?.text == (try await app.id("alice")))
+    }
+    #expect(try await app.list("accounts").count == 1)
+    #expect(try await app.password("bob-password").freedomCode == 100_201)
+    #expect(try await app.password("alice-password", phone: "+447700900456").status == 401)
+  }
+
+  @Test("an unknown number gets a challenge like a known one, no SMS, and no code is right")
+  func unknown() async throws {
+    let app = try FreedomApp()
+    let known = try await app.device(.post, "login/otp", ["phone": "+447700900123"]).json
+    let unknown = try await app.device(.post, "login/otp", ["phone": "+447700900999"]).json
+    func names(_ json: JSON) -> Set<String> {
+      guard case .object(let members) = json else { return [] }
+      return Set(members.keys)
+    }
+    #expect(names(known) == names(unknown))
+    #expect(await app.workbench.outbox.messages(to: "+447700900999").isEmpty)
+    let challenge = try #require(unknown["challenge_id"]?.text)
+    for left in [4, 3, 2, 1] {
+      let wrong = try await app.verify(challenge, "000000")
+      #expect(wrong.status == 422)
+      #expect(wrong.json["error"]?["attempts_left"] == .integer(left))
+    }
+    #expect(try await app.verify(challenge, "000000").status == 423)
+  }
+
+  @Test("a wrong name and a wrong password are refused with the same bytes, and lock alike")
+  func alike() async throws {
+    let app = try FreedomApp()
+    for _ in 0..<4 {
+      let wrong = try await app.password("nope")
+      let nobody = try await app.password("nope", phone: "+447700900999")
+      #expect(wrong.status == 401)
+      #expect(wrong.reply == nobody.reply)
+    }
+    let wrong = try await app.password("nope")
+    #expect(wrong.status == 423)
+    #expect(wrong.freedomCode == 100_204)
+    #expect(wrong.reply == (try await app.password("nope", phone: "+447700900999")).reply)
+  }
+
+  @Test("a locked name opens again after its time, and takes nothing before")
+  func locked() async throws {
+    let app = try FreedomApp()
+    for _ in 0..<5 { _ = try await app.password("nope") }
+    let locked = try await app.password()
+    #expect(locked.status == 423)
+    #expect(locked.reply.headers["Retry-After"] == "300")
+    app.wait(100.5)
+    #expect(try await app.password().reply.headers["Retry-After"] == "200")
+    let otp = try await app.device(.post, "login/otp", ["phone": "+447700900123"])
+    #expect(otp.freedomCode == 100_204)
+    #expect(try await app.password("bob-password", phone: "+447700900456").status == 200)
+    app.wait(199.5)
+    #expect(try await app.password("nope").status == 401)
+    #expect(try await app.password().status == 200)
+    for _ in 0..<5 { _ = try await app.password("nope") }
+    #expect(try await app.control(.post, "unlock").status == 200)
+    #expect(try await app.password().status == 200)
+  }
+
+  @Test("failures of password and code count together, and a whole log-in forgets them")
+  func counted() async throws {
+    let app = try FreedomApp()
+    for _ in 0..<3 { _ = try await app.password("nope") }
+    #expect(try await app.password().status == 200)
+    for _ in 0..<3 { _ = try await app.password("nope") }
+    let challenge = try await app.otp()
+    let wrong = try await app.verify(challenge, "x")
+    #expect(wrong.json["error"]?["attempts_left"] == 1)
+    #expect(try await app.verify(challenge, "x").freedomCode == 100_204)
+    #expect(try await app.verify(challenge, try await app.code()).freedomCode == 100_204)
+  }
+
+  @Test("attempts of a challenge go over to the one that takes its place")
+  func carried() async throws {
+    let app = try FreedomApp()
+    let challenge = try await app.otp()
+    for _ in 0..<3 { _ = try await app.verify(challenge, "x") }
+    app.wait(60)
+    let next = try await app.device(.post, "login/resend", ["challenge_id": .string(challenge)])
+    #expect(next.json["attempts_left"] == 2)
+    let id = try #require(next.json["challenge_id"]?.text)
+    #expect(try await app.verify(id, "x").json["error"]?["attempts_left"] == 1)
+    #expect(try await app.verify(id, "x").status == 423)
+    app.wait(300)
+    #expect(try await app.verify(id, try await app.code()).freedomCode == 100_203)
+  }
+
+  @Test("another code takes the place of one, not too early, and alike where the answer was lost")
+  func resent() async throws {
+    let app = try FreedomApp()
+    let challenge = try await app.otp()
+    let first = try await app.code()
+    let body: JSON = ["challenge_id": .string(challenge)]
+    app.wait(20)
+    let early = try await app.device(.post, "login/resend", body)
+    #expect(early.status == 429)
+    #expect(early.freedomCode == 100_205)
+    #expect(early.reply.headers["Retry-After"] == "40")
+    app.wait(300)
+    let next = try await app.device(.post, "login/resend", body)
+    let again = try await app.device(.post, "login/resend", body)
+    #expect(next.json == again.json)
+    #expect(await app.workbench.outbox.messages(to: FreedomApp.phone).count == 2)
+    #expect(try await app.verify(challenge, first).freedomCode == 100_203)
+    let id = try #require(next.json["challenge_id"]?.text)
+    #expect(try await app.verify(id, try await app.code()).status == 200)
+  }
+
+  @Test("a code is good for its time, and on the device that asked")
+  func expired() async throws {
+    let app = try FreedomApp()
+    let challenge = try await app.otp()
+    let code = try await app.code()
+    let elsewhere = FreedomApp.app.merging([
+      "x-device-id": "00000000-0000-4000-8000-000000000000"
+    ]) { $1 }
+    let stolen = try await app.device(
+      .post, "login/otp/verify", ["challenge_id": .string(challenge), "code": .string(code)],
+      headers: elsewhere)
+    #expect(stolen.freedomCode == 100_203)
+    app.wait(300)
+    let late = try await app.verify(challenge, code)
+    #expect(late.status == 410)
+    #expect(late.freedomCode == 100_203)
+  }
+
+  @Test("the second factor is asked for where it is on", arguments: ["sms", "email", "totp"])
+  func twoFactor(_ channel: String) async throws {
+    let app = try FreedomApp()
+    _ = try await app.control(.post, "people/alice", ["twoFactor": .string(channel)])
+    let first = try await app.password()
+    #expect(first.json["access_token"] == nil)
+    let challenge = try #require(first.json["two_factor"])
+    #expect(challenge["channel"]?.text == channel)
+    let id = try #require(challenge["challenge_id"]?.text)
+    var code: String
+    switch channel {
+    case "sms": code = try await app.code()
+    case "email": code = try await app.code(to: "alice@example.com")
+    default:
+      let alice = try await app.list("people").first { $0["username"] == "alice" }
+      code = try #require(alice?["totp"]?.text)
+      #expect(await app.workbench.outbox.messages().isEmpty)
+    }
+    #expect(try await app.verify(id, code).freedomCode == 100_203)
+    let two = "login/two-factor"
+    #expect(try await app.verify(id, code + "0", two).freedomCode == 100_202)
+    #expect(try await app.list("accounts").isEmpty)
+    #expect(try await app.verify(id, code, two).json["account"] != nil)
+    _ = try await app.control(.post, "people/alice", ["twoFactor": "off"])
+    #expect(try await app.password().json["account"] != nil)
+  }
+
+  @Test("a second factor that is guessed locks, though the password was right each time")
+  func guessed() async throws {
+    let app = try FreedomApp()
+    _ = try await app.control(.post, "people/alice", ["twoFactor": "sms"])
+    for _ in 0..<4 {
+      let id = try await app.password().json["two_factor"]?["challenge_id"]?.text ?? ""
+      #expect(try await app.verify(id, "x", "login/two-factor").status == 422)
+    }
+    let id = try await app.password().json["two_factor"]?["challenge_id"]?.text ?? ""
+    #expect(try await app.verify(id, "x", "login/two-factor").status == 423)
+    #expect(try await app.password().status == 423)
+  }
+
+  @Test("one of the people has a second factor from the start, one has no patronymic")
+  func people() async throws {
+    let app = try FreedomApp()
+    let people = try await app.list("people")
+    #expect(people.map { $0["username"] } == ["alice", "bob", "aigerim"])
+    #expect(people.map { $0["twoFactor"] } == ["off", "off", "sms"])
+    #expect(people[1]["profile"]?["patronymic"] == .null)
+    #expect(people[0]["profile"]?["phones"] == ["+447700900123", "+447700900124"])
+    #expect(Set(people.map { $0["id"] }).count == 3)
+  }
+}

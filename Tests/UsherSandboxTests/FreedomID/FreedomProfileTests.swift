@@ -1,0 +1,223 @@
+import Foundation
+import Testing
+
+@testable import UsherSandbox
+
+@Suite("Freedom ID: profiles of others, people who are made, and log-outs")
+struct FreedomProfileTests {
+  private static let request = "7d1e7d9a-8f8e-4a57-9f53-1f4b2a5f0a01"
+
+  private func ask(
+    _ app: FreedomApp, _ tokens: FreedomApp.Tied, _ change: [String: JSON] = [:]
+  ) async throws -> FreedomApp.Answer {
+    let body: [String: JSON] = [
+      "request_id": .string(Self.request), "created_at": "2027-01-15T08:00:00.123Z",
+      "phone": "+447700900456", "grants": ["read.firstname", "read.patronymic"],
+    ]
+    return try await app.partner(
+      .post, "get-profile", .object(body.overlaid(with: change)),
+      authorization: "Bearer \(tokens.access)")
+  }
+
+  private func status(
+    _ app: FreedomApp, _ tokens: FreedomApp.Tied
+  ) async throws -> JSON {
+    try await app.partner(
+      .get, "get-profile/status", ["request_id": .string(Self.request)],
+      authorization: "Bearer \(tokens.access)"
+    ).json
+  }
+
+  @Test("the asked person accepts on their page, and the profile has what was asked")
+  func accepted() async throws {
+    let app = try FreedomApp()
+    let tokens = try await app.partnerTokens()
+    let asked: JSON = ["request_id": .string(Self.request), "status": "pending"]
+    #expect(try await ask(app, tokens).json == asked)
+    #expect(try await ask(app, tokens).json == asked)
+    #expect(try await status(app, tokens)["status"] == "pending")
+    #expect(try await app.signedIn("/freedomid/me").html.contains(#"id="nothing""#))
+    let page = try await app.signedIn("/freedomid/me", "bob@example.com", "bob-password")
+    #expect(page.html.contains("read.firstname, read.patronymic"))
+    let key = try page.html.value(of: "accept")
+    #expect(try await app.type(["accept": key], on: page, to: "me").html.contains("nothing"))
+    let done = try await status(app, tokens)
+    #expect(done["status"] == "completed")
+    #expect(done["freedom_id"]?.text == (try await app.id("bob")))
+    #expect(done["profile"] == ["firstname": "Bob", "patronymic": .null])
+    #expect(try await ask(app, tokens).json["status"] == "accepted")
+    app.wait(3600)
+    #expect(try await status(app, tokens)["status"] == "not_found")
+  }
+
+  @Test("the asked person rejects on their page")
+  func rejected() async throws {
+    let app = try FreedomApp()
+    let tokens = try await app.partnerTokens()
+    _ = try await ask(app, tokens)
+    let page = try await app.signedIn("/freedomid/me", "bob@example.com", "bob-password")
+    let key = try page.html.value(of: "reject")
+    _ = try await app.type(["reject": key], on: page, to: "me")
+    #expect(try await ask(app, tokens).json["status"] == "rejected")
+    let status = try await status(app, tokens)
+    #expect(status["status"] == "failed")
+    #expect(status["status_message"] == "the person declined")
+    #expect(status["profile"] == nil)
+  }
+
+  @Test("a control call says each answer, and a setting does so at once")
+  func answers() async throws {
+    let app = try FreedomApp()
+    let tokens = try await app.partnerTokens()
+    _ = try await ask(app, tokens)
+    for (word, told) in [
+      ("failed", "failed"), ("not_found", "not_found"), ("pending", "pending"),
+      ("accepted", "completed"), ("rejected", "failed"), ("completed", "completed"),
+    ] {
+      let answer = try await app.control(
+        .post, "requests/\(Self.request)", ["status": .string(word)])
+      #expect(answer.status == 200)
+      #expect(try await status(app, tokens)["status"]?.text == told)
+    }
+    try await app.set(["profileAnswer": "pending"])
+    #expect(try await status(app, tokens)["status"] == "pending")
+    for (setting, told) in [
+      ("accept", "completed"), ("reject", "failed"), ("fail", "failed"), ("notFound", "not_found"),
+    ] {
+      let app = try FreedomApp()
+      let tokens = try await app.partnerTokens()
+      try await app.set(["profileAnswer": .string(setting)])
+      _ = try await ask(app, tokens)
+      #expect(try await status(app, tokens)["status"]?.text == told)
+    }
+  }
+
+  @Test("who cannot be found is not, and a request that waits is forgotten after a day")
+  func unknown() async throws {
+    let app = try FreedomApp()
+    let tokens = try await app.partnerTokens()
+    #expect(try await status(app, tokens)["status"] == "not_found")
+    let nobody = try await ask(app, tokens, ["phone": "+447700900999"])
+    #expect(nobody.json["status"] == "pending")
+    #expect(try await status(app, tokens)["status"] == "not_found")
+    app.wait(3600)
+    _ = try await ask(app, tokens)
+    app.wait(86_399)
+    #expect(try await status(app, tokens)["status"] == "pending")
+    #expect(try await status(app, try await app.partnerTokens("bob"))["status"] == "not_found")
+    app.wait(1)
+    #expect(try await status(app, tokens)["status"] == "not_found")
+  }
+
+  @Test("a request needs read.profile and one person, and names what is wrong")
+  func refused() async throws {
+    let app = try FreedomApp()
+    let poor = try await app.partnerTokens("alice", ["read.phone"])
+    #expect(try await ask(app, poor).freedomCode == 100_301)
+    let tokens = try await app.partnerTokens()
+    let both = try await ask(
+      app, tokens, ["freedom_id": "7d1e7d9a-8f8e-4a57-9f53-1f4b2a5f0a01"])
+    #expect(both.freedomErrors?["freedom_id"] != nil)
+    #expect(try await ask(app, tokens, ["phone": .null]).freedomErrors?["freedom_id"] != nil)
+    #expect(try await ask(app, tokens, ["created_at": "now"]).freedomErrors?["created_at"] != nil)
+    #expect(try await ask(app, tokens, ["request_id": "1"]).freedomErrors?["request_id"] != nil)
+  }
+
+  private func change(
+    _ app: FreedomApp, _ method: Endpoint.Method, _ body: JSON
+  ) async throws -> FreedomApp.Answer {
+    let tokens = try await app.partnerTokens()
+    return try await app.partner(method, "user", body, authorization: "Bearer \(tokens.access)")
+  }
+
+  @Test("people are made, changed, and can sign in by a code")
+  func made() async throws {
+    let app = try FreedomApp()
+    let made = try await change(
+      app, .post,
+      [
+        "phone": "+77770000001", "email": "dana@example.com", "firstname": "Dana",
+        "date_of_birth": "2000-02-29", "country": "KAZ", "gender": "F", "identifier": "1",
+        "nationality": "KAZ", "lastname": "Ospanova",
+      ])
+    let id = try #require(made.json["freedom_id"]?.text, "\(made.json)")
+    let changed = try await change(
+      app, .put,
+      ["freedom_id": .string(id), "phone": "+77770000002", "email": "dana@example.com"])
+    #expect(changed.json == ["freedom_id": .string(id)])
+    let dana = try #require(try await app.list("people").last)
+    #expect(dana["profile"]?["phones"] == ["+77770000002"])
+    #expect(dana["profile"]?["firstname"] == "Dana")
+    let challenge = try await app.otp("+77770000002")
+    let done = try await app.verify(challenge, try await app.code(to: "+77770000002"))
+    #expect(done.json["account"]?["id"]?.text == id)
+  }
+
+  @Test("what is wrong with a new person is told by member, and numbers belong to one")
+  func wrong() async throws {
+    let app = try FreedomApp()
+    let answer = try await change(
+      app, .post,
+      [
+        "email": "no", "date_of_birth": "2001-02-29", "country": "kaz", "gender": "X",
+        "firstname": "", "freedom_id": "x",
+      ])
+    #expect(answer.status == 422)
+    guard case .object(let errors)? = answer.freedomErrors else {
+      Issue.record("no errors: \(answer.json)")
+      return
+    }
+    #expect(
+      Set(errors.keys) == [
+        "phone", "email", "date_of_birth", "country", "gender", "firstname", "freedom_id",
+      ])
+    let taken = try await change(
+      app, .post, ["phone": "+447700900124", "email": "BOB@example.com"])
+    #expect(
+      taken.freedomErrors
+        == ["phone": ["is somebody else's"], "email": ["is somebody else's"]])
+    let bob = JSON.string(try await app.id("bob"))
+    #expect(
+      try await change(app, .put, ["freedom_id": bob, "phone": "+447700900456"]).status == 200)
+    #expect(
+      try await change(app, .put, ["freedom_id": bob, "phone": "+447700900123"]).status == 422)
+    #expect(try await change(app, .put, [:]).freedomErrors?["freedom_id"] == ["is missing"])
+    let nobody = try await change(
+      app, .put, ["freedom_id": "7d1e7d9a-8f8e-4a57-9f53-1f4b2a5f0a01"])
+    #expect(nobody.freedomErrors?["freedom_id"] == ["is not known"])
+  }
+
+  @Test("a log-out ends the partner's tokens and tells it each id, from the page and by control")
+  func loggedOut() async throws {
+    let app = try FreedomApp()
+    try await app.set(["revokeUri": "http://127.0.0.1:5555/revoked"])
+    let tokens = try await app.partnerTokens()
+    let bob = try await app.partnerTokens("bob")
+    let device = try await app.tied()
+    let page = try await app.signedIn("/freedomid/me")
+    #expect(try await app.type(["action": "logout"], on: page, to: "me").status == 200)
+    #expect(app.partner.taken.map(\.url) == ["http://127.0.0.1:5555/revoked"])
+    let listed = try await app.list("tokens")
+    #expect(app.partner.taken[0].body == ["id": listed[0]["id"] ?? .null])
+    let dead = try await app.partner(.get, "user", authorization: "Bearer \(tokens.access)")
+    #expect(dead.freedomCode == 100_004)
+    let alive = try await app.partner(.get, "user", authorization: "Bearer \(bob.access)")
+    #expect(alive.status == 200)
+    #expect(try await app.consent(device, ["read.phone"]).status == 200)
+    let control = try await app.control(.post, "logout", ["username": "bob"])
+    #expect(control.json["ended"] == [listed[1]["id"] ?? .null])
+    let unknown = try await app.control(.post, "logout", ["tokenId": "nobody's"])
+    #expect(unknown.json["ended"] == [])
+    #expect(app.partner.taken.last?.body == ["id": "nobody's"])
+    #expect(try await app.list("revocations").count == 3)
+    #expect(try await app.control(.post, "settings", ["revokeUri": "http://a.b/"]).status == 400)
+  }
+}
+
+extension String {
+  /// The value of the first button with a name.
+  fileprivate func value(of name: String) throws -> String {
+    let tail = try #require(components(separatedBy: #"name="\#(name)" value=""#).dropFirst().first)
+    return String(tail.prefix { $0 != "\"" })
+  }
+}
