@@ -1,0 +1,146 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+private typealias Driven = DeviceDriven
+
+@Suite("What a person of Freedom ID agrees to")
+struct DeviceConsentTests {
+  private static let three = ["read.firstname", "read.phone", "read.data_of_birth"]
+
+  @Test("is asked with all grants, those that are remembered for information")
+  func step() throws {
+    let driven = try Driven.permissions(
+      grants: Self.three, remembered: ["read.phone", "read.email"])
+    #expect(driven.last == .proceed([]))
+    #expect(driven.state == "permissions")
+    #expect(driven.problem == nil)
+    #expect(
+      driven.step
+        == .consent(
+          .init(
+            client: "Acme",
+            grants: [
+              .init(id: "read.data_of_birth", label: "Date of birth", remembered: false),
+              .init(id: "read.firstname", label: "First name", remembered: false),
+              .init(id: "read.phone", label: "Phone number", remembered: true),
+            ])))
+  }
+
+  @Test("is not asked where nothing is new")
+  func nothingNew() throws {
+    var driven = try Driven.recalling(grants: Self.three)
+    driven.receive(.told(.consents(Set(Self.three + ["read.email"]))))
+    #expect(driven.state == "completion")
+    guard
+      case .consent(AccountID("acc_1"), let grants, request: _, device: installation) =
+        driven.calls.first
+    else { return #expect(Bool(false), "\(driven.last)") }
+    #expect(grants == [.dateOfBirth, .firstname, .phone])
+  }
+
+  @Test("is handed in with what is remembered, in the order of the table")
+  func granted() throws {
+    let cases: [([String], [DataGrant])] = [
+      (["read.firstname"], [.firstname, .phone]),
+      (["read.date_of_birth"], [.dateOfBirth, .phone]),
+      (["read.data_of_birth", "read.date_of_birth"], [.dateOfBirth, .phone]),
+      (["read.phone", "read.firstname"], [.firstname, .phone]),
+      (Self.three, [.dateOfBirth, .firstname, .phone]),
+    ]
+    for (granted, handedIn) in cases {
+      let driven = try Driven.completing(
+        grants: Self.three, remembered: ["read.phone"], granted: granted)
+      guard
+        case .consent(AccountID("acc_1"), let grants, let request, installation) =
+          driven.calls.first
+      else { return #expect(Bool(false), "\(driven.last)") }
+      #expect(grants == handedIn)
+      #expect(request.utf8.count == 36)
+      #expect(driven.state == "completion")
+      #expect(driven.step == .wait(.init(for: "the profile")))
+    }
+  }
+
+  @Test("names grants of the step only, and a new one at least")
+  func refused() throws {
+    var driven = try Driven.permissions(grants: Self.three, remembered: ["read.phone"])
+    let before = driven.flow
+    let stray = "input.granted names what the step does not ask for"
+    let none = "input.granted must name one new grant at least; else answer {denied: true}"
+    for (granted, message) in [
+      ([], none), (["read.phone"], none), (["read.email"], stray), (["read.secret"], stray),
+      (["read.firstname", "read.email"], stray), (["read.firstname", ""], stray),
+      (["READ.FIRSTNAME"], stray),
+    ] {
+      driven.say(.granted(granted))
+      #expect(driven.last == .refuse(field: "input.granted", message: message))
+      #expect(driven.flow == before)
+    }
+  }
+
+  @Test("is denied once: the person chooses again, and is asked again")
+  func deniedOnce() throws {
+    var driven = try Driven.permissions()
+    driven.say(.denied)
+    #expect(driven.last == .proceed([]))
+    #expect(driven.state == "home")
+    #expect(driven.step == (try Driven.home()).step)
+    #expect(
+      driven.problem
+        == Problem(
+          reason: "denied", title: "Permissions denied",
+          message: "the permissions are needed to go on: choose an account to be asked again"))
+    driven.say(.choice("acc_1"))
+    driven.prove()
+    driven.receive(.told(.consents([])))
+    #expect(driven.flow.view == (try Driven.permissions()).flow.view)
+    driven.say(.granted(["read.phone"]))
+    #expect(driven.state == "completion")
+  }
+
+  @Test("is denied twice: the flow has failed, after a restart too")
+  func deniedTwice() throws {
+    var driven = try Driven.permissions()
+    driven.say(.denied)
+    try driven.restart()
+    #expect(driven.last == .ignore)
+    #expect(driven.problem?.reason == "denied")
+    driven.say(.choice("acc_2"))
+    driven.prove()
+    driven.receive(.told(.consents([])))
+    driven.say(.denied)
+    #expect(
+      driven.failure
+        == Failure(
+          reason: .denied, title: "Permissions denied",
+          message: "the person denied the permissions", retryable: true,
+          provider: ProviderWord(name: Driven.name, code: "accessDenied")))
+  }
+
+  @Test("is no denial where the person only goes back")
+  func back() throws {
+    var driven = try Driven.permissions()
+    for _ in 0..<3 {
+      driven.say(.back(.consent))
+      #expect(driven.last == .proceed([]))
+      #expect(driven.flow.view == (try Driven.home()).flow.view)
+      driven.say(.choice("acc_1"))
+      driven.prove()
+      driven.receive(.told(.consents([])))
+    }
+    #expect(driven.state == "permissions")
+  }
+
+  @Test("is asked as before after a restart")
+  func restart() throws {
+    var driven = try Driven.permissions(grants: Self.three, remembered: ["read.phone"])
+    let view = driven.flow.view
+    try driven.restart()
+    #expect(driven.last == .ignore)
+    #expect(driven.flow.view == view)
+  }
+}

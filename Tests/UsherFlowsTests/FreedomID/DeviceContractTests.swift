@@ -1,0 +1,220 @@
+import FoundationEssentials
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherTestKit
+
+private typealias Driven = DeviceDriven
+private typealias Event = DeviceDriven.Event
+
+/// A state, and which events mean something there.
+private struct Standing {
+  let name: String
+  let driven: Driven
+  /// Indices into `everything`.
+  let meant: Set<String>
+
+  init(_ name: String, _ driven: Driven, _ meant: Set<String>) {
+    self.name = name
+    self.driven = driven
+    self.meant = meant
+  }
+
+  private static let choice: Set<String> = ["choice", "way", "other", "back"]
+
+  static func all() throws -> [Standing] {
+    var keeping = try Driven.checking()
+    keeping.answered(Driven.login())
+    var paused = try Driven.knocking()
+    paused.answered(Driven.gone)
+    var checkPaused = try Driven()
+    checkPaused.answered(Driven.gone)
+    var donePaused = try Driven.completing()
+    donePaused.answered(Driven.lost)
+    var asking = try Driven.proving()
+    asking.tell(.standing(.init(biometric: .noReader, passcode: .ready)))
+    var scanning = try Driven.proving()
+    scanning.tell(.standing(.init(biometric: .ready(hasChanged: false), passcode: .ready)))
+    var passcode = asking
+    passcode.say(.passcode(Secret("1234-passcode")))
+    return [
+      Standing("refused", try Driven(grants: []), ["resumed"]),
+      Standing("account check", try Driven(), ["accounts", "resumed"]),
+      Standing("account check paused", checkPaused, ["woken", "resumed"]),
+      Standing("choosing a way", try .choosing(), choice),
+      Standing("form", try .form(.phoneOTP), ["form", "back"]),
+      Standing("sending", try .named(.phoneOTP), ["otp", "resumed"]),
+      Standing("code", try .coded(), ["code", "resend", "back"]),
+      Standing("checking the code", try .checking(), ["otpCheck", "resumed"]),
+      Standing("resending", try .resending(), ["resent", "resumed"]),
+      Standing("password", try .named(.emailPassword), ["password", "back"]),
+      Standing("checking the password", try .knocking(), ["login", "resumed"]),
+      Standing("password paused", paused, ["woken", "resumed"]),
+      Standing("second factor", try .second(), ["code", "resend", "back"]),
+      Standing("checking the second", try .checkingSecond(), ["twoFactor", "resumed"]),
+      Standing("keeping", keeping, ["kept", "resumed"]),
+      Standing("home", try .home(), choice),
+      Standing("looking", try .proving(), ["standing", "resumed", "back"]),
+      Standing(
+        "scanning", scanning,
+        ["passcode", "cancel", "fallback", "scanned", "hint", "resumed", "back"]),
+      Standing("asking", asking, ["passcode", "cancel", "fallback", "back"]),
+      Standing("checking the passcode", passcode, ["checked", "resumed", "back"]),
+      Standing("recalling", try .recalling(), ["consents", "resumed"]),
+      Standing("permissions", try .permissions(), ["granted", "denied", "back"]),
+      Standing("completing", try .completing(), ["consent", "resumed"]),
+      Standing("completion paused", donePaused, ["woken", "resumed"]),
+    ]
+  }
+}
+
+@Suite("The contract of Freedom ID's own flow")
+struct DeviceContractTests {
+  private static let secrets = [
+    "739146", "Pass-word-secret", "access-secret", "refresh-secret", "api-key-secret",
+    "77011234567", "aigerim@example.kz", "1234-passcode",
+  ]
+
+  /// All that can come, by a name.
+  private func everything() throws -> [(String, Event)] {
+    let consent = try #require(Driven.completing().pending)
+    let inputs: [(String, FlowInput)] = [
+      ("redirect", .redirect(url: Secret("http://127.0.0.1/"))),
+      ("code", .code(Driven.code, fields: [:])), ("resend", .resend),
+      ("password", .password(Driven.password)), ("alternative", .alternative("x")),
+      ("choice", .choice("nobody")), ("way", .choice("phoneOTP")), ("other", .choice("other")),
+      ("form", .form(["phone": Driven.phone])), ("granted", .granted(["read.phone"])),
+      ("denied", .denied), ("exchanged", .exchanged([:])),
+      ("exchangeFailed", .exchangeFailed(reason: "x")),
+      ("passcode", .passcode(Secret("1234-passcode"))), ("biometric", .biometric),
+      ("cancel", .cancelLocalAuth), ("fallback", .fallback), ("back", .back(.choose)),
+    ]
+    let calls: [(String, FreedomDeviceCall, JSONValue)] = [
+      ("accounts", .accounts(device: installation), Driven.list([])),
+      ("accounts of another", .accounts(device: "other"), Driven.list([])),
+      ("otp", .otp(phone: Driven.phone, device: installation), Driven.challenge()),
+      ("another otp", .otp(phone: Secret("+1"), device: installation), Driven.challenge()),
+      ("resent", .resend(challenge: "ch-1", device: installation), Driven.challenge()),
+      ("other resent", .resend(challenge: "ch-0", device: installation), Driven.challenge()),
+      (
+        "otpCheck", .otpCheck(challenge: "ch-1", code: Driven.code, device: installation),
+        Driven.login()
+      ),
+      (
+        "otherCheck", .otpCheck(challenge: "ch-0", code: Driven.code, device: installation),
+        Driven.login()
+      ),
+      (
+        "twoFactor", .twoFactor(challenge: "ch-2", code: Driven.code, device: installation),
+        Driven.login()
+      ),
+      (
+        "login", .password(.email(Driven.email), password: Driven.password, device: installation),
+        Driven.login()
+      ),
+      (
+        "other login",
+        .password(.phone(Driven.phone), password: Driven.password, device: installation),
+        Driven.login()
+      ),
+      ("consent", consent, Driven.profile()),
+      ("renewal", .renewal(Secret("r")), Driven.login()),
+      ("untying", .untying(Secret("r")), [:]),
+    ]
+    let news: [(String, DaemonNews)] = [
+      ("kept", .kept(Driven.aigerim.id)), ("consents", .consents([])),
+      (
+        "standing",
+        .localAuth(.standing(.init(biometric: .ready(hasChanged: false), passcode: .ready)))
+      ),
+      ("scanned", .localAuth(.scanned(.matched))), ("hint", .localAuth(.hint("swipe slowly"))),
+      ("checked", .localAuth(.checked(.accepted))),
+    ]
+    let rest: [(String, Event)] = [
+      ("woken", .woken), ("resumed", .resumed),
+      ("redirected", .redirected(RedirectAnswer(code: Secret("c")))),
+      ("listening", .listening(redirectURI: "http://127.0.0.1:1/")),
+      ("listenFailed", .listenFailed("taken")), ("discovered", .discovered(.unusable(message: ""))),
+      ("verified", .idTokenVerified(.genuine(payload: []))),
+      (
+        "calledBack",
+        .calledBack(
+          ProviderCallback(
+            requestID: "r", authorization: Secret("x"), isVouchedFor: true, members: [:]))
+      ),
+    ]
+    return inputs.map { ($0, .input($1)) }
+      + calls.map { ($0, .called($1, .reply(reply($2)))) }
+      + news.map { ($0, .told($1)) } + rest
+  }
+
+  @Test("it keeps it in every state: what means nothing there is ignored")
+  func everyState() throws {
+    let everything = try everything()
+    let flows = try Standing.all().map { standing in
+      DrivenFlow(
+        standing.name, standing.driven.flow,
+        strays: everything.filter { !standing.meant.contains($0.0) }.map(\.1))
+    }
+    #expect(checkProviderContract(flows, secrets: Self.secrets, at: moment()) == [])
+  }
+
+  @Test("what means something is never ignored")
+  func everyEvent() throws {
+    let everything = try everything()
+    var met: Set<String> = []
+    for standing in try Standing.all() {
+      for (name, event) in everything where standing.meant.contains(name) {
+        var driven = standing.driven
+        driven.receive(event)
+        #expect(driven.last != .ignore, "\(standing.name): \(name)")
+        met.insert(name)
+      }
+    }
+    let all = try Standing.all().reduce(into: Set<String>()) { $0.formUnion($1.meant) }
+    #expect(met == all)
+  }
+
+  @Test("a restart keeps what is shown where nobody is waited for, and asks again elsewhere")
+  func restarts() throws {
+    for standing in try Standing.all() {
+      var driven = standing.driven
+      let view = driven.flow.view
+      let isAsking = driven.isAsking
+      try driven.restart()
+      guard standing.meant.contains("resumed") else {
+        #expect(driven.last == .ignore, "\(standing.name)")
+        #expect(driven.flow.view == view)
+        #expect(isAsking)
+        continue
+      }
+      #expect(driven.last != .ignore, "\(standing.name)")
+    }
+  }
+
+  @Test("parameters are read strictly")
+  func params() throws {
+    let schema = StrictDecoding.schema(of: FreedomDeviceAuthorize.Params.self)
+    let good: JSONValue = ["grants": ["read.phone"], "apiKey": "k", "account": "acc_1"]
+    let params = try StrictDecoding.decode(
+      FreedomDeviceAuthorize.Params.self, from: good, schema: schema)
+    #expect(params.grants == ["read.phone"])
+    #expect(params.apiKey?.secret == Secret("k"))
+    #expect(params.account == AccountID("acc_1"))
+    let wrong: [JSONValue] = [
+      [:], ["grants": "read.phone"], ["grants": [1]], ["grants": [], "scope": "x"],
+      ["grants": [], "apiKey": 7], ["grants": nil],
+    ]
+    for params in wrong {
+      #expect(throws: UsherError.self) {
+        try StrictDecoding.decode(
+          FreedomDeviceAuthorize.Params.self, from: params, schema: schema)
+      }
+    }
+    #expect(FreedomDeviceAuthorize.kind == "authorize")
+    #expect(!FreedomDeviceAuthorize.needsAccount)
+  }
+}

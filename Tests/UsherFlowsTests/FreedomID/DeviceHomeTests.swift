@@ -1,0 +1,365 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+private typealias Driven = DeviceDriven
+
+@Suite("A log-in to Freedom ID that succeeds")
+struct DeviceKeptTests {
+  /// Signed in; the account is to be kept.
+  private func signedIn(_ login: JSONValue = Driven.login()) throws -> Driven {
+    var driven = try Driven.checking()
+    driven.answered(login)
+    return driven
+  }
+
+  @Test("is kept at once, with what ties it to the device")
+  func keeps() throws {
+    let driven = try signedIn()
+    let grant = try #require(driven.kept)
+    #expect(grant.subject == Driven.subject)
+    #expect(grant.label == "+7 ••• 67")
+    #expect(grant.attributes == ["mode": "device"])
+    #expect(grant.profile == nil)
+    #expect(grant.isByConsent)
+    #expect(grant.tokensAreInternal)
+    #expect(!grant.keepAlive)
+    #expect(grant.consents == [])
+    #expect(
+      grant.tokens
+        == TokenSet(
+          accessToken: Sealed(Secret("access-secret")), tokenType: "Bearer",
+          expiresAt: now + .seconds(3600), scope: "device",
+          refreshToken: Sealed(Secret("refresh-secret")),
+          refreshExpiresAt: now + .seconds(31 * 86_400)))
+    #expect(driven.state == "authentication")
+    #expect(driven.step == .wait(.init(for: "the account to be kept")))
+    #expect(driven.problem == nil)
+  }
+
+  @Test("by a label that is masked, whatever the provider sends")
+  func labels() throws {
+    let labels: [(JSONValue?, String)] = [
+      ("+7 ••• 67", "+7 ••• 67"), ("+77011234567", "+•••••••••67"), ("12345", "•••45"),
+      ("1234", "1234"), ("+7 701 123-45-67", "+• ••• •••-••-67"),
+      ("aigerim@example.kz", "a•••@•••"), ("@x", "@•••@•••"), ("Aigerim", "Aigerim"),
+      ("\u{1B}[2JA", "[2JA"), ("", "Freedom ID 11111111"), (nil, "Freedom ID 11111111"),
+      (7, "Freedom ID 11111111"),
+    ]
+    for (label, shown) in labels {
+      var account: [String: JSONValue] = ["id": .string(Driven.subject)]
+      account["label"] = label
+      let driven = try signedIn(Driven.login(Driven.aigerim, ["account": .object(account)]))
+      #expect(driven.kept?.label == shown)
+    }
+  }
+
+  @Test("leads on to the choice with the new account, by its label")
+  func home() throws {
+    var driven = try signedIn()
+    #expect(driven.receive(.told(.kept(AccountID("acc_9")))) == .proceed([]))
+    #expect(driven.state == "home")
+    guard case .choose(let choice) = driven.step else { return #expect(Bool(false)) }
+    #expect(choice.what == .account)
+    #expect(
+      choice.options == [
+        Option(id: "acc_9", label: "+7 ••• 67"), Option(id: "other", label: "Another account"),
+      ])
+  }
+
+  @Test("stands beside those that are there, and is there once")
+  func beside() throws {
+    for (account, options) in [
+      (
+        NamedAccount(id: AccountID("acc_9"), subject: "9", label: "nine"),
+        ["acc_1", "acc_2", "acc_9", "other"]
+      ),
+      (Driven.aigerim, ["acc_2", "acc_1", "other"]),
+    ] {
+      var driven = try Driven.home()
+      driven.say(.choice("other"))
+      driven.say(.choice("emailPassword"))
+      driven.say(Driven.Way.emailPassword.form)
+      driven.say(.password(Driven.password))
+      driven.answered(Driven.login(account))
+      driven.receive(.told(.kept(account.id)))
+      guard case .choose(let choice) = driven.step else { return #expect(Bool(false)) }
+      #expect(choice.options.map(\.id) == options)
+    }
+  }
+
+  @Test("is kept once more after a restart")
+  func restart() throws {
+    var driven = try signedIn()
+    let answer = driven.last
+    try driven.restart()
+    #expect(driven.last == answer)
+    driven.receive(.told(.kept(Driven.aigerim.id)))
+    #expect(driven.state == "home")
+  }
+
+  @Test("late unties the device: nobody waits for its tokens any more")
+  func late() {
+    let call = FreedomDeviceCall.otpCheck(
+      challenge: "ch-1", code: Driven.code, device: installation)
+    func clearUp(_ json: JSONValue, status: Int = 200) -> [FreedomDeviceCall] {
+      FreedomDeviceAuthorize.clearUp(call, .reply(reply(json, status: status)))
+    }
+    #expect(clearUp(Driven.login()) == [.untying(Secret("refresh-secret"), device: installation)])
+    #expect(
+      clearUp(Driven.login(Driven.aigerim, ["refresh_token": nil]))
+        == [.untying(Secret("access-secret"), device: installation)])
+    #expect(clearUp(Driven.login(), status: 500) == [])
+    #expect(clearUp(Driven.twoFactor) == [])
+    #expect(clearUp(Driven.profile()) == [])
+    #expect(clearUp(Driven.list([Driven.aigerim])) == [])
+    #expect(FreedomDeviceAuthorize.clearUp(call, Driven.lost) == [])
+    #expect(Driven.hasNothingToAbandon)
+  }
+}
+
+@Suite("At home at Freedom ID")
+struct DeviceHomeTests {
+  @Test("a person chooses an account, then proves to be there")
+  func choose() throws {
+    var driven = try Driven.home()
+    driven.say(.choice("acc_2"))
+    #expect(driven.last == .proceed([.ask(.localAuth(.standing))]))
+    #expect(driven.state == "home")
+    driven.tell(.standing(.init(biometric: .ready(hasChanged: true), passcode: .ready)))
+    #expect(driven.last == .proceed([.ask(.localAuth(.scan))]))
+    #expect(
+      driven.step
+        == .localAuth(
+          .init(
+            methods: [.biometric, .passcode], reason: "Freedom ID: use of +7 ••• 99",
+            scanning: true)))
+    driven.tell(.scanned(.matched))
+    #expect(driven.last == .proceed([.ask(.consents(of: AccountID("acc_2")))]))
+    #expect(driven.state == "home")
+    #expect(driven.step == .wait(.init(for: "what was granted before")))
+  }
+
+  @Test("or by the passcode, where there is no reader or nothing is enrolled")
+  func passcode() throws {
+    for biometric in [LocalAuthStanding.Biometric.noReader, .notEnrolled] {
+      var driven = try Driven.proving()
+      driven.tell(.standing(.init(biometric: biometric, passcode: .ready)))
+      guard case .localAuth(let step) = driven.step else { return #expect(Bool(false)) }
+      #expect(step.methods == [.passcode])
+      #expect(!step.scanning)
+      #expect(driven.problem?.reason == "biometric_failed")
+      driven.say(.passcode(Secret("")))
+      #expect(driven.refusedField == "input.passcode")
+      driven.say(.passcode(Secret("1234-passcode")))
+      #expect(
+        driven.last == .proceed([.ask(.localAuth(.check(passcode: Secret("1234-passcode"))))]))
+      #expect(try !stored(driven.flow).contains("1234-passcode"))
+      driven.tell(.checked(.accepted))
+      #expect(driven.last == .proceed([.ask(.consents(of: AccountID("acc_1")))]))
+      #expect(driven.problem == nil)
+    }
+  }
+
+  @Test("no account but those that are shown", arguments: ["acc_3", "", "phoneOTP", "Other"])
+  func unknown(id: String) throws {
+    var driven = try Driven.home([Driven.aigerim])
+    let before = driven.flow
+    for text in [id, "acc_2"] {
+      driven.say(.choice(text))
+      #expect(driven.refusedField == "input.id")
+    }
+    driven.say(.back(.choose))
+    #expect(
+      driven.last == .refuse(field: "input.back", message: "there is no step before"))
+    #expect(driven.flow == before)
+  }
+
+  @Test("another account is signed in to")
+  func other() throws {
+    var driven = try Driven.home()
+    driven.say(.choice("other"))
+    #expect(driven.flow.view == (try Driven.choosing()).flow.view)
+  }
+
+  @Test("a person who does not want to be authenticated is asked to choose again")
+  func cancel() throws {
+    for isScanning in [true, false] {
+      var driven = try Driven.proving()
+      driven.tell(
+        .standing(
+          .init(
+            biometric: isScanning ? .ready(hasChanged: false) : .noReader, passcode: .ready)))
+      driven.say(.cancelLocalAuth)
+      #expect(driven.last == .proceed([]))
+      #expect(driven.state == "home")
+      #expect(driven.step == (try Driven.home()).step)
+      #expect(
+        driven.problem
+          == Problem(
+            reason: "local_auth_cancelled", title: "Not authenticated",
+            message: "the account was not opened: choose one to try again"))
+      driven.say(.choice("acc_1"))
+      #expect(driven.problem == nil)
+      driven.prove()
+      #expect(driven.last == .proceed([.ask(.consents(of: AccountID("acc_1")))]))
+    }
+  }
+
+  @Test("or goes back to the choice, without a word")
+  func back() throws {
+    var driven = try Driven.proving()
+    driven.tell(.standing(.init(biometric: .noReader, passcode: .ready)))
+    driven.say(.back(.localAuth))
+    #expect(driven.last == .proceed([]))
+    #expect(driven.flow.view == (try Driven.home()).flow.view)
+    driven.tell(.checked(.accepted))
+    #expect(driven.last == .ignore, "a late verdict opens nothing")
+  }
+
+  @Test("a local authentication that fails ends the flow, in the authenticator's word")
+  func failed() throws {
+    let ready = LocalAuthStanding(biometric: .ready(hasChanged: false), passcode: .ready)
+    let fingerOnly = LocalAuthStanding(
+      biometric: .ready(hasChanged: false), passcode: .notEnrolled)
+    let passcode = LocalAuthStanding(biometric: .noReader, passcode: .ready)
+    let none = LocalAuthStanding(biometric: .noReader, passcode: .notEnrolled)
+    let cases: [(LocalAuthStanding, [Driven.Event], String, String)] = [
+      (none, [], "configurationError", "PASSCODE_NOT_ENROLLED_DEVICE"),
+      (
+        fingerOnly, [.input(.fallback)], "configurationError", "PASSCODE_NOT_ENROLLED_DEVICE"
+      ),
+      (
+        passcode,
+        [
+          .input(.passcode(Secret("1234"))),
+          .told(.localAuth(.checked(.notEnrolled))),
+        ], "configurationError", "PASSCODE_NOT_ENROLLED_DEVICE"
+      ),
+      (ready, [.input(.fallback), .input(.fallback)], "authError", "USER_FALLBACK"),
+    ]
+    for (standing, events, code, word) in cases {
+      var driven = try Driven.proving()
+      driven.tell(.standing(standing))
+      for event in events { driven.receive(event) }
+      let failure = try #require(driven.failure, "\(driven.last)")
+      #expect(failure.reason == .localAuthFailed)
+      #expect(failure.title == "Not authenticated")
+      #expect(!failure.message.isEmpty)
+      #expect(failure.retryable)
+      #expect(
+        failure.provider == ProviderWord(name: Driven.name, code: code, error: word))
+    }
+  }
+
+  @Test("a finger that is not known leads to the passcode, not to the end")
+  func missed() throws {
+    var driven = try Driven.proving()
+    driven.tell(.standing(.init(biometric: .ready(hasChanged: false), passcode: .ready)))
+    for _ in 0..<3 { driven.tell(.scanned(.missed)) }
+    guard case .localAuth(let step) = driven.step else { return #expect(Bool(false)) }
+    #expect(step.methods == [.passcode])
+    #expect(driven.problem?.provider?.code == "AUTH_FAILED")
+  }
+
+  @Test("after a restart the person proves to be there once more, and chooses no more")
+  func restart() throws {
+    var home = try Driven.home()
+    let view = home.flow.view
+    try home.restart()
+    #expect(home.last == .ignore)
+    #expect(home.flow.view == view)
+
+    var driven = try Driven.proving()
+    try driven.restart()
+    #expect(driven.last == .proceed([.ask(.localAuth(.standing))]))
+    driven.tell(.standing(.init(biometric: .ready(hasChanged: false), passcode: .ready)))
+    try driven.restart()
+    #expect(driven.last == .proceed([.ask(.localAuth(.standing))]))
+    #expect(driven.problem == .interrupted)
+    driven.prove()
+    #expect(driven.last == .proceed([.ask(.consents(of: AccountID("acc_1")))]))
+    let asking = driven.last
+    try driven.restart()
+    #expect(driven.last == asking)
+  }
+}
+
+@Suite("An account of Freedom ID that was named")
+struct DeviceNamedTests {
+  @Test("is chosen already where it is tied")
+  func tied() throws {
+    let driven = try Driven.home(account: Driven.bolat)
+    #expect(driven.last == .proceed([.ask(.localAuth(.standing))]))
+    #expect(driven.state == "home")
+  }
+
+  @Test("is the only one to go back to")
+  func noChoice() throws {
+    for input in [FlowInput.back(.localAuth), .cancelLocalAuth] {
+      var driven = try Driven.home(account: Driven.bolat)
+      driven.tell(.standing(.init(biometric: .noReader, passcode: .ready)))
+      driven.say(input)
+      #expect(driven.state == "home")
+      guard case .choose(let choice) = driven.step else { return #expect(Bool(false)) }
+      #expect(choice.options.map(\.id) == ["acc_2"])
+      for id in ["acc_1", "other"] {
+        driven.say(.choice(id))
+        #expect(driven.refusedField == "input.id")
+      }
+      driven.say(.choice("acc_2"))
+      #expect(driven.last == .proceed([.ask(.localAuth(.standing))]))
+    }
+  }
+
+  /// The named account is not tied any more, and its person is asked to sign in.
+  private func untied() throws -> Driven {
+    var driven = try Driven(
+      accounts: [Driven.aigerim, Driven.bolat], account: Driven.aigerim)
+    driven.answered(Driven.list([Driven.bolat]))
+    return driven
+  }
+
+  @Test("is signed in to where it is not tied any more, though others are")
+  func notTied() throws {
+    var driven = try untied()
+    #expect(driven.last == .proceed([]))
+    #expect(driven.state == "authentication")
+    driven.say(.back(.choose))
+    #expect(driven.refusedField == "input.back")
+    driven.say(.choice("emailPassword"))
+    driven.say(Driven.Way.emailPassword.form)
+    driven.say(.password(Driven.password))
+    driven.answered(Driven.login())
+    #expect(driven.kept?.subject == Driven.subject)
+    driven.receive(.told(.kept(Driven.aigerim.id)))
+    #expect(driven.last == .proceed([.ask(.localAuth(.standing))]))
+  }
+
+  @Test("is nobody else's: another person's log-in is untied at once")
+  func otherPerson() throws {
+    var driven = try untied()
+    driven.say(.choice("emailPassword"))
+    driven.say(Driven.Way.emailPassword.form)
+    driven.say(.password(Driven.password))
+    driven.answered(Driven.login(Driven.bolat))
+    #expect(driven.failure?.reason == .providerRejected)
+    #expect(
+      driven.failure?.message == "somebody else signed in than the account that was named")
+    #expect(
+      driven.failure?.provider == ProviderWord(name: Driven.name, code: "authError"))
+    #expect(driven.cleared == [.untying(Secret("refresh-secret"), device: installation)])
+  }
+}
+
+extension DeviceDriven {
+  /// What is kept stays kept, whatever becomes of a flow.
+  fileprivate static var hasNothingToAbandon: Bool {
+    guard var driven = try? checking() else { return false }
+    driven.answered(login())
+    return driven.flow.abandoned.isEmpty && !driven.flow.isInTheDark
+  }
+}

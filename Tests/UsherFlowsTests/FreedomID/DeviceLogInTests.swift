@@ -1,0 +1,289 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+private typealias Driven = DeviceDriven
+
+@Suite("A person signs in to Freedom ID")
+struct DeviceLogInTests {
+  private static let sentStep = Step.EnterCode(
+    purpose: .otp, channel: "sms", maskedTarget: "+7 ••• 67", digits: 6,
+    expiresAt: now + .seconds(300), resendAt: now + .seconds(60), attemptsLeft: 3, alsoAsk: [])
+
+  @Test("by one of three ways")
+  func ways() throws {
+    let driven = try Driven.choosing()
+    #expect(driven.state == "authentication")
+    #expect(
+      driven.step
+        == .choose(
+          .init(
+            what: .loginMethod,
+            options: [
+              Option(id: "phoneOTP", label: "Phone number and a code by SMS"),
+              Option(id: "emailPassword", label: "E-mail address and password"),
+              Option(id: "phonePassword", label: "Phone number and password"),
+            ])))
+    let phone = Field(name: "phone", type: .phone, required: true, maxLength: 32)
+    let email = Field(name: "email", type: .email, required: true, maxLength: 254)
+    for (way, field) in [
+      (Driven.Way.phoneOTP, phone), (.emailPassword, email), (.phonePassword, phone),
+    ] {
+      #expect(try Driven.form(way).step == .fillForm(.init(fields: [field])))
+    }
+  }
+
+  @Test("by no other way", arguments: ["", "other", "phone", "acc_1", "PHONEOTP"])
+  func noWay(id: String) throws {
+    var driven = try Driven.choosing()
+    let view = driven.flow.view
+    driven.say(.choice(id))
+    #expect(driven.refusedField == "input.id")
+    #expect(driven.flow.view == view)
+  }
+
+  @Test("by a phone number and the code that is sent there")
+  func phoneOTP() throws {
+    var driven = try Driven.form(.phoneOTP)
+    driven.say(Driven.Way.phoneOTP.form)
+    #expect(
+      driven.last == .proceed([.call(.otp(phone: Driven.phone, device: installation))]))
+    #expect(driven.step == .wait(.init(for: "the code to be sent")))
+    #expect(driven.answered(Driven.challenge()) == .proceed([]))
+    #expect(driven.step == .enterCode(Self.sentStep))
+    driven.say(.code(Driven.code, fields: [:]))
+    #expect(
+      driven.last
+        == .proceed([
+          .call(.otpCheck(challenge: "ch-1", code: Driven.code, device: installation))
+        ]))
+    #expect(driven.step == .wait(.init(for: "the code's check")))
+    driven.answered(Driven.login())
+    #expect(driven.kept?.subject == Driven.subject)
+  }
+
+  @Test("by an address or a number, and a password")
+  func password() throws {
+    for (way, name) in [
+      (Driven.Way.emailPassword, LoginName.email(Driven.email)),
+      (.phonePassword, .phone(Driven.phone)),
+    ] {
+      var driven = try Driven.named(way)
+      #expect(driven.last == .proceed([]), "nobody is asked before the password")
+      #expect(driven.step == .enterPassword(.init(purpose: "login")))
+      driven.say(.password(Driven.password))
+      let call = FreedomDeviceCall.password(
+        name, password: Driven.password, device: installation)
+      #expect(driven.last == .proceed([.call(call)]))
+      #expect(driven.step == .wait(.init(for: "the password's check")))
+      driven.answered(Driven.login())
+      #expect(driven.kept?.subject == Driven.subject)
+    }
+  }
+
+  @Test("with a second factor where it is switched on, after a password as after a code")
+  func twoFactor() throws {
+    for start in [
+      try Driven.knocking(.emailPassword), try Driven.knocking(.phonePassword),
+      try Driven.checking(),
+    ] {
+      var driven = start
+      #expect(driven.answered(Driven.twoFactor) == .proceed([]))
+      guard case .enterCode(let step) = driven.step else {
+        return #expect(Bool(false), "\(driven.step)")
+      }
+      #expect(step.purpose == .twoFactor)
+      #expect(step.channel == "totp")
+      #expect(step.maskedTarget == "")
+      driven.say(.code(Secret("000000"), fields: [:]))
+      let call = FreedomDeviceCall.twoFactor(
+        challenge: "ch-2", code: Secret("000000"), device: installation)
+      #expect(driven.last == .proceed([.call(call)]))
+      driven.answered(Driven.login())
+      #expect(driven.kept?.subject == Driven.subject)
+    }
+  }
+
+  @Test("step by step back, to where the person came from")
+  func back() throws {
+    var driven = try Driven.coded()
+    driven.say(.back(.enterCode))
+    #expect(driven.flow.view == (try Driven.form(.phoneOTP)).flow.view)
+    driven.say(.back(.fillForm))
+    #expect(driven.flow.view == (try Driven.choosing()).flow.view)
+    for way in [Driven.Way.emailPassword, .phonePassword] {
+      var driven = try Driven.named(way)
+      driven.say(.back(.enterPassword))
+      #expect(driven.flow.view == (try Driven.form(way)).flow.view)
+    }
+    for start in [try Driven.second(), try Driven.checkedTwice()] {
+      var driven = start
+      driven.say(.back(.enterCode))
+      #expect(driven.flow.view == (try Driven.choosing()).flow.view)
+    }
+  }
+
+  @Test("and goes back home from the choice where accounts are")
+  func backHome() throws {
+    var driven = try Driven.home()
+    let home = driven.flow.view
+    #expect(driven.say(.choice("other")) == .proceed([]))
+    #expect(driven.state == "authentication")
+    driven.say(.back(.choose))
+    #expect(driven.flow.view == home)
+  }
+
+  @Test("a problem is gone with the step it was about")
+  func problemGone() throws {
+    var driven = try Driven.knocking()
+    driven.refused(401, 100_201)
+    #expect(driven.problem?.reason == "wrong_credentials")
+    driven.say(.back(.enterPassword))
+    #expect(driven.problem == nil)
+  }
+
+  @Test("by a number however it is written")
+  func phoneShapes() throws {
+    for text in [
+      "+77011234567", " +7 (701) 123-45-67 ", "+7.701.123.45.67", "+7\u{A0}701\u{A0}1234567",
+    ] {
+      for way in [Driven.Way.phoneOTP, .phonePassword] {
+        var driven = try Driven.form(way)
+        driven.say(.form(["phone": Secret(text)]))
+        if way == .phonePassword { driven.say(.password(Driven.password)) }
+        switch driven.calls.first {
+        case .otp(let phone, device: _): #expect(phone == Driven.phone)
+        case .password(.phone(let phone), password: _, device: _): #expect(phone == Driven.phone)
+        default: #expect(Bool(false), "\(driven.last)")
+        }
+      }
+    }
+    for digits in [10, 15] {
+      var driven = try Driven.form(.phoneOTP)
+      driven.say(.form(["phone": Secret("+" + String(repeating: "7", count: digits))]))
+      #expect(driven.calls.count == 1)
+    }
+  }
+
+  @Test(
+    "by no number that cannot be; nobody is asked, and nothing of it repeated",
+    arguments: [
+      "", "+", "77011234567", "+770112345", "+7701123456789012", "+7701123456a", "+7701123４567",
+      "++77011234567", "+7/701/1234567", "+77011234567" + String(repeating: " ", count: 60),
+      "aigerim@example.kz",
+    ])
+  func noPhone(text: String) throws {
+    for way in [Driven.Way.phoneOTP, .phonePassword] {
+      var driven = try Driven.form(way)
+      let before = driven.flow
+      driven.say(.form(["phone": Secret(text)]))
+      #expect(
+        driven.last
+          == .refuse(
+            field: "input.fields.phone",
+            message: "input.fields.phone must be + and 10 to 15 digits"))
+      #expect(driven.flow == before)
+    }
+  }
+
+  @Test("by an address as it was typed", arguments: ["a@b", "Aigerim+x@пример.kz", longest])
+  func emailShapes(text: String) throws {
+    var driven = try Driven.form(.emailPassword)
+    driven.say(.form(["email": Secret(text)]))
+    driven.say(.password(Driven.password))
+    let call = FreedomDeviceCall.password(
+      .email(Secret(text)), password: Driven.password, device: installation)
+    #expect(driven.calls == [call])
+  }
+
+  private static let longest = String(repeating: "a", count: 252) + "@b"
+
+  @Test(
+    "by no address that cannot be",
+    arguments: [
+      "", "@", "a@", "@b", "a", "a@b@c", "a b@c", "a@b\n", "a\u{A0}@b", "a\u{7F}@b", "\u{1}a@b",
+      "a\(longest)", "+77011234567",
+    ])
+  func noEmail(text: String) throws {
+    var driven = try Driven.form(.emailPassword)
+    let before = driven.flow
+    driven.say(.form(["email": Secret(text)]))
+    #expect(
+      driven.last
+        == .refuse(
+          field: "input.fields.email",
+          message: "input.fields.email must be an address with one @ and at most 254 bytes"))
+    #expect(driven.flow == before)
+  }
+
+  @Test("by a form with its field and no other")
+  func fields() throws {
+    for way in Driven.Way.allCases {
+      let name = way == .emailPassword ? "email" : "phone"
+      var driven = try Driven.form(way)
+      let before = driven.flow
+      driven.say(.form([:]))
+      #expect(driven.refusedField == "input.fields.\(name)")
+      driven.say(.form([name: Driven.phone, "zip": Secret("1"), "age": Secret("2")]))
+      #expect(driven.refusedField == "input.fields.age")
+      driven.say(.form(["phone": Driven.phone, "email": Driven.email]))
+      #expect(driven.refusedField == "input.fields.\(name == "email" ? "phone" : "email")")
+      #expect(driven.flow == before)
+    }
+  }
+
+  @Test("with a password of 1 to 256 characters")
+  func passwordLength() throws {
+    for (count, isTaken) in [(0, false), (1, true), (256, true), (257, false)] {
+      var driven = try Driven.named(.emailPassword)
+      let before = driven.flow
+      driven.say(.password(Secret(String(repeating: "ß", count: count))))
+      #expect((driven.calls.count == 1) == isTaken)
+      if !isTaken {
+        #expect(driven.refusedField == "input.password")
+        #expect(driven.flow == before)
+      }
+    }
+  }
+
+  @Test(
+    "with a code of as many digits as the step says",
+    arguments: ["", "73914", "7391466", "73914a", "７３９１４６", "73 914", "-73914"])
+  func codeShape(text: String) throws {
+    for start in [try Driven.coded(), try Driven.second()] {
+      var driven = start
+      let before = driven.flow
+      driven.say(.code(Secret(text), fields: [:]))
+      #expect(
+        driven.last
+          == .refuse(field: "input.code", message: "input.code must be 6 digits 0 to 9"))
+      #expect(driven.flow == before)
+    }
+  }
+
+  @Test("with a code of four to ten digits, and no fields beside it")
+  func codeFields() throws {
+    for digits in [4, 10] {
+      var driven = try Driven.coded(["digits": .integer(Int64(digits))])
+      driven.say(.code(Driven.code, fields: [:]))
+      #expect(driven.refusedField == "input.code")
+      driven.say(.code(Secret(String(repeating: "1", count: digits)), fields: [:]))
+      #expect(driven.calls.count == 1)
+    }
+    var driven = try Driven.coded()
+    driven.say(.code(Driven.code, fields: ["b": Secret("1"), "a": Secret("2")]))
+    #expect(driven.refusedField == "input.fields.a")
+  }
+}
+
+extension DeviceDriven {
+  /// At a second factor after a code by SMS.
+  static func checkedTwice() throws -> DeviceDriven {
+    var driven = try checking()
+    driven.answered(twoFactor)
+    return driven
+  }
+}

@@ -1,0 +1,207 @@
+import FoundationEssentials
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+private typealias Driven = DeviceDriven
+
+/// A task of a log-in under way, what was typed last, and the step it came from.
+private struct Errand {
+  let name: String
+  let driven: Driven
+  let typed: Secret?
+  let origin: Step
+
+  static func all() throws -> [Errand] {
+    [
+      Errand(
+        name: "send", driven: try .named(.phoneOTP), typed: nil,
+        origin: try Driven.form(.phoneOTP).step),
+      Errand(
+        name: "resend", driven: try .resending(), typed: nil, origin: try Driven.coded().step),
+      Errand(
+        name: "code", driven: try .checking(), typed: Driven.code,
+        origin: try Driven.coded().step),
+      Errand(
+        name: "password", driven: try .knocking(), typed: Driven.password,
+        origin: try Driven.named(.emailPassword).step),
+      Errand(
+        name: "phone and password", driven: try .knocking(.phonePassword),
+        typed: Driven.password, origin: try Driven.named(.phonePassword).step),
+      Errand(
+        name: "second factor", driven: try .checkingSecond(), typed: Driven.code,
+        origin: try Driven.second().step),
+    ]
+  }
+}
+
+@Suite("What a person has typed into a log-in to Freedom ID")
+struct DeviceTypedTests {
+  @Test("is sent again where the provider has certainly not seen it, after 1 to 16 seconds")
+  func unsent() throws {
+    for errand in try Errand.all() {
+      var driven = errand.driven
+      let call = try #require(driven.pending)
+      let step = driven.step
+      for pause in [1, 2, 4, 8, 16] {
+        #expect(driven.answered(Driven.gone) == .proceed([.wake(after: .seconds(pause))]))
+        #expect(driven.step == step, "\(errand.name)")
+        #expect(driven.problem?.reason == "provider_unreachable")
+        #expect(driven.problem?.provider?.code == "networkError.connectionError")
+        #expect(driven.answered(Driven.login()) == .ignore, "nothing is under way")
+        #expect(driven.receive(.woken) == .proceed([.call(call)]), "\(errand.name)")
+        #expect(driven.problem == nil)
+        #expect(driven.receive(.woken) == .ignore)
+      }
+      driven.answered(Driven.gone)
+      #expect(driven.failure?.reason == .providerUnreachable)
+      #expect(driven.failure?.provider?.code == "networkError.connectionError")
+    }
+  }
+
+  @Test("is the person's to repeat where the provider may have counted it")
+  func sent() throws {
+    let outcomes: [(CallOutcome, String)] = [
+      (Driven.lost, "networkError.streamError"),
+      (.reply(reply([:], status: 500)), "networkError.codeError"),
+      (.reply(reply([:], status: 503)), "networkError.codeError"),
+      (.reply(reply([:], status: 408)), "networkError.codeError"),
+    ]
+    for errand in try Errand.all() {
+      for (outcome, word) in outcomes {
+        var driven = errand.driven
+        #expect(driven.answered(outcome) == .proceed([]), "\(errand.name)")
+        #expect(driven.step == errand.origin)
+        #expect(driven.problem?.reason == "provider_unreachable")
+        #expect(driven.problem?.provider?.code == word)
+        #expect(driven.receive(.woken) == .ignore)
+      }
+    }
+  }
+
+  @Test("is asked for again after a restart, at the step where it was typed")
+  func restart() throws {
+    for errand in try Errand.all() {
+      for isPaused in [false, true] {
+        var driven = errand.driven
+        if isPaused { driven.answered(Driven.gone) }
+        try driven.restart()
+        #expect(driven.last == .proceed([]), "\(errand.name)")
+        #expect(driven.step == errand.origin)
+        #expect(driven.problem == .interrupted)
+        #expect(driven.receive(.woken) == .ignore)
+        #expect(driven.answered(Driven.login()) == .ignore)
+      }
+    }
+  }
+
+  @Test("is not made up where it is gone")
+  func gone() throws {
+    for errand in try Errand.all() {
+      var driven = errand.driven
+      driven.answered(Driven.gone)
+      driven.flow = try storedAndRead(driven.flow)
+      driven.receive(.woken)
+      if errand.typed == nil {
+        #expect(driven.calls.count == 1)
+      } else {
+        #expect(driven.last == .proceed([]))
+        #expect(driven.step == errand.origin)
+        #expect(driven.problem == .interrupted)
+      }
+    }
+  }
+
+  @Test("is never stored: no password or code, under way, in a pause or after it")
+  func neverStored() throws {
+    for errand in try Errand.all() {
+      guard let typed = errand.typed?.revealed() else { continue }
+      var driven = errand.driven
+      for event in [nil, .called(try #require(driven.pending), Driven.gone), .woken]
+        as [Driven.Event?]
+      {
+        if let event { driven.receive(event) }
+        let stored = try stored(driven.flow)
+        #expect(!stored.contains(typed), "\(errand.name)")
+        #expect(stored.contains("ch-") || stored.contains("example.kz") || stored.contains("+77"))
+      }
+      for outcome in [Driven.lost, .reply(Driven.refusal(401, 100_201))] {
+        var driven = driven
+        driven.answered(outcome)
+        #expect(try !stored(driven.flow).contains(typed), "\(errand.name)")
+      }
+      driven.answered(Driven.login())
+      #expect(driven.kept != nil)
+      #expect(try !stored(driven.flow).contains(typed))
+    }
+  }
+
+  @Test("is stored sealed at most: the number or address, while the log-in lasts")
+  func sealed() throws {
+    var states = try Errand.all().map(\.driven)
+    states += [try .coded(), try .second(), try .named(.emailPassword), try .resending()]
+    for driven in states {
+      #expect(throws: EncodingError.self) { try JSONEncoder().encode(driven.flow) }
+      var dumped = "\(driven.flow) \(String(reflecting: driven.flow))"
+      dump(driven.flow, to: &dumped)
+      for secret in [Driven.phone, Driven.email, Driven.password, Driven.code] {
+        #expect(!dumped.contains(secret.revealed()))
+      }
+    }
+    for driven in [try Driven.choosing(), try Driven.form(.phoneOTP), try Driven.home()] {
+      #expect(throws: Never.self) { try JSONEncoder().encode(driven.flow) }
+    }
+  }
+
+  /// All that is shown of a log-in.
+  private func told(_ driven: Driven) -> String {
+    let view = driven.flow.view
+    return "\(String(describing: view)) \(String(describing: driven.last))"
+  }
+
+  @Test("is in no text, though the server repeats it, however it is written")
+  func echoes() throws {
+    let texts: [(Driven, [String])] = [
+      (try .knocking(), ["no Pass-word-secret", "PASS-WORD-SECRET!", "no aigerim@example.kz"]),
+      (try .knocking(), ["Aigerim@Example.kz is barred"]),
+      (
+        try .knocking(.phonePassword),
+        ["+77011234567 is barred", "8 +7 (701) 123-45-67", "Pass-word-secret"]
+      ),
+      (try .named(.phoneOTP), ["no SMS to +7 701 123 45 67", "77011234567"]),
+      (try .checking(), ["739146 is wrong", "7-3-9-1-4-6", "for +77011234567"]),
+      (try .resending(), ["no SMS to +7 701 123 45 67"]),
+      (try .checkingSecond(), ["739 146 is wrong", "not for aigerim@example.kz"]),
+    ]
+    for (start, sentences) in texts {
+      for sentence in sentences {
+        for (status, code) in [(400, 7), (200, 7), (423, 100_204), (422, 100_202), (503, 7)] {
+          var driven = start
+          driven.refused(status, code, sentence)
+          #expect(!told(driven).contains(sentence), "\(status) \(code)")
+          var named = start
+          named.answered(
+            ["error": ["code": .string(sentence), "message": "no"]], status: status)
+          #expect(!told(named).contains(sentence), "\(status)")
+          var member = start
+          member.answered(["error": ["errors": [sentence: ["no"]]]], status: status)
+          #expect(!told(member).contains(sentence), "\(status)")
+        }
+      }
+    }
+  }
+
+  @Test("costs the text only where it is repeated: other sentences stay whole")
+  func otherSentences() throws {
+    for errand in try Errand.all() {
+      var driven = errand.driven
+      driven.refused(400, 7, "closed from 22 to 6 o'clock")
+      #expect(driven.failure?.message == "closed from 22 to 6 o'clock")
+      #expect(driven.failure?.provider?.message == "closed from 22 to 6 o'clock")
+      #expect(driven.failure?.provider?.error == "7")
+    }
+  }
+}

@@ -1,0 +1,177 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+private typealias Driven = DeviceDriven
+
+@Suite("The words of Freedom ID's SDK")
+struct DeviceWordTests {
+  /// Those the page FreedomID says cannot be met.
+  private static let impossible: Set<FreedomIDWord> = [
+    .utilityError, .requestSendingError, .unknownNetworkError,
+  ]
+
+  /// A way to each, and the reasons the page gives it.
+  private struct Scenario {
+    let word: FreedomIDWord
+    let reason: Failure.Reason
+    let failure: Failure?
+
+    init(_ word: FreedomIDWord, _ reason: Failure.Reason, _ failure: Failure?) {
+      self.word = word
+      self.reason = reason
+      self.failure = failure
+    }
+  }
+
+  private func failing(_ start: Driven, _ json: JSONValue, status: Int = 200) -> Failure? {
+    var driven = start
+    driven.answered(json, status: status)
+    return driven.failure
+  }
+
+  private func failing(_ start: Driven, _ outcome: CallOutcome) -> Failure? {
+    var driven = start
+    for _ in 0...Retrying.limit where driven.failure == nil {
+      driven.answered(outcome)
+      if driven.failure == nil { driven.receive(.woken) }
+    }
+    return driven.failure
+  }
+
+  private func refused(_ start: Driven, _ status: Int, _ code: Int?) -> Failure? {
+    var driven = start
+    driven.refused(status, code, after: nil)
+    return driven.failure
+  }
+
+  private func deniedTwice() throws -> Failure? {
+    var driven = try Driven.permissions()
+    driven.say(.denied)
+    driven.say(.choice("acc_1"))
+    driven.prove()
+    driven.receive(.told(.consents([])))
+    driven.say(.denied)
+    return driven.failure
+  }
+
+  private func notAuthenticated(
+    _ passcode: LocalAuthStanding.Passcode, _ inputs: [FlowInput]
+  ) throws -> Failure? {
+    var driven = try Driven.proving()
+    driven.tell(.standing(.init(biometric: .noReader, passcode: passcode)))
+    for input in inputs { driven.say(input) }
+    return driven.failure
+  }
+
+  private func unauthenticated() throws -> Failure? {
+    var driven = try Driven.completing()
+    driven.refused(401, 100_004)
+    driven.say(.choice("phonePassword"))
+    driven.say(Driven.Way.phonePassword.form)
+    driven.say(.password(Driven.password))
+    driven.answered(Driven.login())
+    driven.receive(.told(.kept(Driven.aigerim.id)))
+    driven.say(.choice("acc_1"))
+    driven.prove()
+    driven.receive(.told(.consents(["read.firstname", "read.phone"])))
+    driven.refused(401, 100_004)
+    return driven.failure
+  }
+
+  private func otherPerson() throws -> Failure? {
+    var driven = try Driven.choosing(accounts: [Driven.bolat], account: Driven.bolat)
+    driven.say(.choice("emailPassword"))
+    driven.say(Driven.Way.emailPassword.form)
+    driven.say(.password(Driven.password))
+    driven.answered(Driven.login())
+    return driven.failure
+  }
+
+  private func ended(_ reason: Failure.Reason) -> Failure? {
+    Failure(
+      reason: reason, title: "", message: "", retryable: true,
+      provider: FreedomDeviceAuthorize.word(for: reason, provider: Driven.name))
+  }
+
+  private func scenarios() throws -> [Scenario] {
+    let (check, send, last) = (
+      try Driven(), try Driven.named(.phoneOTP), try Driven.completing()
+    )
+    return [
+      Scenario(.parsingError, .providerProtocolError, failing(check, [:])),
+      Scenario(.parsingError, .providerProtocolError, failing(last, [:])),
+      Scenario(.incorrectApiKey, .invalidRequest, try Driven(apiKey: "x").failure),
+      Scenario(.incorrectApiKey, .providerRejected, refused(check, 401, 100_001)),
+      Scenario(
+        .componentValidationError, .invalidRequest, try Driven(grants: ["openid"]).failure),
+      Scenario(
+        .dataProcessingError, .providerProtocolError, failing(last, Driven.profile(["id": "x"]))),
+      Scenario(.accessDenied, .denied, try deniedTwice()),
+      Scenario(.accessDenied, .denied, refused(last, 403, 100_301)),
+      Scenario(.configurationError, .localAuthFailed, try notAuthenticated(.notEnrolled, [])),
+      Scenario(.authError, .localAuthFailed, try notAuthenticated(.ready, [.fallback])),
+      Scenario(.authError, .attemptsExhausted, refused(send, 423, 100_204)),
+      Scenario(.authError, .providerRejected, try otherPerson()),
+      Scenario(.unknownError, .providerRejected, refused(send, 404, nil)),
+      Scenario(.userCanceled, .cancelled, ended(.cancelled)),
+      Scenario(.userCanceled, .expired, ended(.expired)),
+      Scenario(.dataGrantsCanNotBeEmpty, .invalidRequest, try Driven(grants: []).failure),
+      Scenario(
+        .incorrectRequestStructure, .providerRejected,
+        failing(send, ["error": ["errors": ["phone": ["bad"]]]], status: 422)),
+      Scenario(.identificationError, .providerRejected, refused(check, 401, 100_002)),
+      Scenario(.appIntegrityError, .providerRejected, refused(check, 403, 100_003)),
+      Scenario(.autheticationError, .providerRejected, try unauthenticated()),
+      Scenario(
+        .requestReceivingError, .providerProtocolError,
+        failing(check, .unreadable(message: "over 1 MiB"))),
+      Scenario(
+        .requestReceivingError, .providerProtocolError,
+        failing(send, .unreadable(message: "over 1 MiB"))),
+      Scenario(
+        .requestReceivingError, .providerProtocolError,
+        failing(last, .unreadable(message: "over 1 MiB"))),
+      Scenario(.connectionError, .providerUnreachable, failing(check, Driven.gone)),
+      Scenario(.connectionError, .providerUnreachable, failing(send, Driven.gone)),
+      Scenario(.streamError, .providerUnreachable, failing(last, Driven.lost)),
+      Scenario(
+        .codeError, .providerUnreachable, failing(last, .reply(reply([:], status: 503)))),
+      Scenario(.codeError, .providerProtocolError, failing(send, [:], status: 302)),
+      Scenario(
+        .bodyError, .providerProtocolError, failing(send, .reply(reply(text: "", status: 204)))),
+      Scenario(
+        .bodyError, .providerProtocolError, failing(check, .reply(reply(text: "<html>")))),
+    ]
+  }
+
+  @Test("are told as the page says, for the reasons it gives")
+  func told() throws {
+    for scenario in try scenarios() {
+      let failure = try #require(scenario.failure, "\(scenario.word)")
+      #expect(failure.provider?.code == scenario.word.rawValue)
+      #expect(failure.provider?.name == Driven.name)
+      #expect(failure.reason == scenario.reason, "\(scenario.word)")
+    }
+  }
+
+  @Test("are all met in the SDK's own flow, but for the three that cannot be")
+  func all() throws {
+    let told = Set(try scenarios().compactMap { $0.failure?.provider?.code })
+    let met = FreedomIDWord.allCases.filter { told.contains($0.rawValue) }
+    #expect(Set(met).union(Self.impossible) == Set(FreedomIDWord.allCases))
+    #expect(Set(met).isDisjoint(with: Self.impossible))
+    #expect(FreedomIDWord.allCases.count == 22)
+  }
+
+  @Test("name the members that are wrong")
+  func wrongMembers() throws {
+    let failure = failing(
+      try Driven.named(.phoneOTP),
+      ["error": ["message": "bad", "errors": ["grants.3": ["x"], "device": ["y"]]]], status: 422)
+    #expect(failure?.message == "bad: device, grants.3")
+  }
+}
