@@ -31,6 +31,7 @@ package struct FreedomIDSettings: SettingsSection {
   package static var blank: FreedomIDSettings { FreedomIDSettings(mode: .device) }
 
   package mutating func bind(_ table: SettingsTable) {
+    var mode: FreedomIDMode? = mode
     table.required(&mode, "mode")
     table.setting(&baseURL, "base_url", complaint: Self.base)
     table.setting(&consentDays, "consent_days", 1...3650)
@@ -47,6 +48,9 @@ package struct FreedomIDSettings: SettingsSection {
     table.setting(&pkce, "pkce")
     table.table(&paths, "paths")
     table.table(&endpoints, "endpoints")
+    // Of a mode that is none nothing follows.
+    guard let mode else { return }
+    self.mode = mode
     for (key, isThere) in needs where !isThere {
       table.complain("mode", "\"\(mode.rawValue)\" needs \(key)")
     }

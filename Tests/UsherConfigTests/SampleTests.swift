@@ -50,7 +50,7 @@ struct SampleTests {
   @Test("with every setting in force it is read, and still has every default")
   func uncommented() throws {
     var config = try load(everything())
-    #expect(config.providers.map(\.settings.type) == ProviderType.allCases)
+    #expect(config.providers.map(\.settings.type) == ProviderType.configurable)
     #expect(config.clients.count == 1)
     config.providers = []
     config.clients = []
@@ -76,13 +76,16 @@ struct SampleTests {
     #expect(try keys("provider", "paths", place: 2) == TruecallerPaths.keys)
     #expect(try keys("provider", place: 3) == common + GoPaySettings.keys)
     #expect(try keys("provider", "paths", place: 3) == GoPayPaths.keys)
+    #expect(try keys("provider", place: 4) == common + FreedomIDSettings.keys)
+    #expect(try keys("provider", "paths", place: 4) == FreedomIDPaths.keys)
+    #expect(try keys("provider", "endpoints", place: 4) == OIDCEndpoints.keys)
     #expect(try Set(keys("client")) == Set(ClientRule.keys))
     #expect(try keys("client", "match") == ClientMatch.keys)
   }
 
   @Test(
     "each provider in it has the default wherever there is one",
-    arguments: [(provider, 0), (wallet, 1), (phones, 2), (identities, 3)])
+    arguments: [(provider, 0), (wallet, 1), (phones, 2), (identities, 3), (people, 4)])
   func providerDefaults(least: String, place: Int) throws {
     let least = try #require(load(least).providers.first).tomlTable
     let examples: Set = [

@@ -41,6 +41,25 @@ let identities = """
 
   """
 
+/// A provider of the fifth type that is right, likewise.
+let people = """
+  [[provider]]
+  name = "freedom"
+  type = "freedomid"
+  mode = "device"
+  api_key_credential = "freedom-api-key"
+
+  """
+
+/// The same in the modes that a client has.
+func partner(_ mode: String) -> String {
+  people.replacing("mode = \"device\"", with: "mode = \"\(mode)\"") + """
+    client_id = "acme"
+    client_credential = "freedom-secret"
+
+    """
+}
+
 /// A rule that is right, to put one wrong thing into.
 func client(_ match: String, allow: String = "[\"*\"]", name: String = "till") -> String {
   "[[client]]\nname = \"\(name)\"\nmatch = \(match)\nallow = \(allow)\n"
@@ -84,6 +103,11 @@ func identityProblem(_ line: String) -> String {
   message(problems(identities + line + "\n"))
 }
 
+/// What is wrong with one more line in a provider of people, without place and key.
+func peopleProblem(_ line: String) -> String {
+  message(problems(people + line + "\n"))
+}
+
 /// The last part of `file:line:column: key: message`.
 func message(_ description: String) -> String {
   let parts = description.split(separator: ": ", maxSplits: 2, omittingEmptySubsequences: false)
@@ -105,6 +129,13 @@ func truecaller(_ config: Config) throws -> TruecallerSettings {
 
 func paysafe(_ config: Config) throws -> PaysafeSettings {
   guard case .paysafe(let settings) = try #require(config.providers.first).settings else {
+    throw ConfigError([])
+  }
+  return settings
+}
+
+func freedomid(_ config: Config) throws -> FreedomIDSettings {
+  guard case .freedomid(let settings) = try #require(config.providers.first).settings else {
     throw ConfigError([])
   }
   return settings

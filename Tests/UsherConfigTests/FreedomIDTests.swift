@@ -1,0 +1,198 @@
+import FoundationEssentials
+import Testing
+import UsherConfig
+import UsherCore
+
+@Suite("Providers of type freedomid")
+struct FreedomIDTests {
+  @Test("the least one needs; everything else has the vendor's value")
+  func least() throws {
+    let config = try load(people)
+    var least = FreedomIDSettings(mode: .device)
+    least.apiKeyCredential = "freedom-api-key"
+    let settings = try freedomid(config)
+    #expect(settings == least)
+    #expect(config.providers.first?.settings.type == .freedomid)
+    #expect(settings.consentDays == 365)
+    #expect(settings.pollSeconds == 5)
+    #expect(settings.redirect == .loopback)
+    #expect(settings.callbackListen == nil)
+    #expect(settings.scopes == ["openid"])
+    #expect(!settings.pkce)
+    #expect(settings.credentialName == "freedom-api-key")
+  }
+
+  @Test("a built-in address is what reading its text would give")
+  func builtIn() throws {
+    let settings = try freedomid(load(people))
+    let bases = [settings.baseURL, settings.apiBaseURL]
+    #expect(
+      bases.map(\.text) == ["https://passport.freedompay.kz", "https://api.freedompay.kz"])
+    for url in bases { #expect(try ProviderURL(setting: url.text) == url) }
+  }
+
+  @Test("everything one can say is read")
+  func most() throws {
+    let settings = try freedomid(
+      load(
+        partner("oauth2") + """
+          base_url = "http://127.0.0.1:1/freedomid"
+          consent_days = 30
+          redirect = "http://127.0.0.1:8768/callback"
+          api_base_url = "http://127.0.0.1:2"
+          poll_seconds = 1
+          callback_listen = "127.0.0.1:8791"
+          scopes = ["openid", "profile"]
+          pkce = true
+          paths = { revoke = "/revoke", user = "https://users.example/u" }
+          endpoints = { jwks = "https://keys.example/jwks" }
+
+          """))
+    #expect(settings.mode == .oauth2)
+    #expect(settings.baseURL.port == 1)
+    #expect(settings.consentDays == 30)
+    #expect(settings.apiBaseURL.port == 2)
+    #expect(settings.pollSeconds == 1)
+    #expect(settings.callbackListen?.port == 8791)
+    #expect(settings.scopes == ["openid", "profile"])
+    #expect(settings.pkce)
+    #expect(settings.paths.revoke.text == "/revoke")
+    #expect(settings.paths.user.url(under: settings.apiBaseURL) == "https://users.example/u")
+    #expect(settings.endpoints.jwks?.text == "https://keys.example/jwks")
+    #expect(settings.credentialName == "freedom-secret")
+    guard case .fixed(let redirect) = settings.redirect else {
+      Issue.record("not fixed")
+      return
+    }
+    #expect(redirect.port == 8768)
+  }
+
+  @Test("a mode must be there, and be one; of another nothing follows")
+  func mode() {
+    #expect(
+      problems("[[provider]]\nname = \"x\"\ntype = \"freedomid\"\n")
+        == "usherd.toml:1:1: provider[0].mode: is missing")
+    let found = problems(people.replacing("\"device\"", with: "\"saml\""))
+    #expect(found.hasPrefix("usherd.toml:4:8: provider[0].mode: "))
+    #expect(found.split(separator: "\n").count == 1)
+  }
+
+  @Test("each mode says what it cannot do without, all at once")
+  func needs() {
+    let bare = "[[provider]]\nname = \"x\"\ntype = \"freedomid\"\n"
+    #expect(
+      problems(bare + "mode = \"device\"\n")
+        == "usherd.toml:4:8: provider[0].mode: \"device\" needs api_key_credential")
+    for mode in ["oauth2", "oidc"] {
+      #expect(
+        problems(bare + "mode = \"\(mode)\"\n") == """
+          usherd.toml:4:8: provider[0].mode: "\(mode)" needs client_id
+          usherd.toml:4:8: provider[0].mode: "\(mode)" needs client_credential
+          """)
+      #expect(problems(partner(mode)).isEmpty)
+    }
+  }
+
+  @Test("no secret belongs into the file, and none is repeated")
+  func secrets() {
+    for key in ["client_secret", "api_key", "token"] {
+      let found = problems(people + "\(key) = \"hunter2\"\n")
+      #expect(found.hasPrefix("usherd.toml:6:1: provider[0].\(key): "))
+      #expect(!found.contains("hunter2"))
+    }
+  }
+
+  @Test(
+    "what a setting may be",
+    arguments: [
+      ("base_url = \"https://x.example/\"", false), ("base_url = \"http://x.example\"", false),
+      ("base_url = \"https://x.example?x\"", false), ("base_url = \"http://[::1]:1\"", true),
+      ("base_url = \"http://localhost:1/x\"", true), ("base_url = \"x.example\"", false),
+      ("api_base_url = \"https://x.example/\"", false), ("api_base_url = \"https://x/y\"", true),
+      ("consent_days = 0", false), ("consent_days = 1", true), ("consent_days = 3650", true),
+      ("consent_days = 3651", false), ("consent_days = \"1\"", false),
+      ("poll_seconds = 0", false), ("poll_seconds = 1", true), ("poll_seconds = 60", true),
+      ("poll_seconds = 61", false),
+      ("client_id = \"\"", false), ("client_id = \"a b\"", false), ("client_id = \"ä\"", false),
+      ("client_credential = \"../key\"", false), ("client_credential = \"a.b_c-1\"", true),
+      ("redirect = \"http://127.0.0.1:1/x\"", true), ("redirect = \"https://x.example\"", false),
+      ("redirect = \"http://127.0.0.1:1/x?y\"", false),
+      ("callback_listen = \"0.0.0.0:1\"", false), ("callback_listen = \"[::1]:1\"", true),
+      ("scopes = []", false), ("scopes = [\"profile\"]", false), ("scopes = [\"openid\"]", true),
+      ("pkce = 1", false), ("pkce = true", true),
+      ("paths = { accounts = \"/a\" }", true), ("paths = { accounts = \"a\" }", false),
+      ("paths = { token = \"/t/{x}\" }", false), ("paths = { token = \"/t?x\" }", false),
+      ("paths = { token = \"https://x.example/t\" }", true),
+      ("paths = { token = \"http://x.example/t\" }", false),
+      ("paths = { revoke = \"/r\" }", true), ("paths = { revoke = \"/r/{id}\" }", false),
+      ("paths = { revoke = \"https://x.example/r\" }", false),
+      ("paths = { login = \"/l\" }", false),
+      ("endpoints = { jwks = \"http://x.example/\" }", false),
+      ("exchange = \"app\"", false),
+    ])
+  func settings(line: String, isFit: Bool) {
+    #expect(peopleProblem(line).isEmpty == isFit, "\(peopleProblem(line))")
+  }
+
+  @Test("every path is bound to a key of its own")
+  func paths() throws {
+    for key in FreedomIDPaths.keys {
+      let settings = try freedomid(load(people + "paths = { \(key) = \"/elsewhere\" }\n"))
+      let table = settings.paths.tomlTable
+      #expect(FreedomIDPaths.keys.filter { table[$0]?.text == "/elsewhere" } == [key])
+    }
+  }
+
+  @Test(
+    "mode oidc is a provider of OpenID Connect, written to in JSON, with two endpoints of its own")
+  func oidc() throws {
+    var settings = try freedomid(load(partner("oidc"))).oidc
+    #expect(settings.issuer.text == "https://passport.freedompay.kz")
+    #expect(settings.clientID == "acme")
+    #expect(settings.clientCredential == "freedom-secret")
+    #expect(settings.clientAuth == .basic)
+    #expect(settings.tokenRequest == .json)
+    #expect(!settings.pkce)
+    #expect(settings.endpoints.authorization?.text == "https://passport.freedompay.kz/openid")
+    #expect(
+      settings.endpoints.token?.text == "https://passport.freedompay.kz/api/v1/oidc/token")
+    #expect(settings.endpoints.jwks == nil && settings.endpoints.userinfo == nil)
+    settings =
+      try freedomid(
+        load(
+          partner("oidc") + """
+            pkce = true
+            endpoints = { token = "https://x.example/t", jwks = "https://x.example/j" }
+            paths = { openid = "/o", openid_token = "/p" }
+
+            """)
+      ).oidc
+    #expect(settings.pkce)
+    #expect(settings.endpoints.authorization?.text == "https://passport.freedompay.kz/o")
+    #expect(settings.endpoints.token?.text == "https://x.example/t")
+    #expect(settings.endpoints.jwks?.text == "https://x.example/j")
+  }
+
+  @Test(
+    "what a flow keeps of it is read again as it was",
+    arguments: [people, partner("oauth2") + "callback_listen = \"[::1]:1\"\n", partner("oidc")])
+  func stored(text: String) throws {
+    let provider = try #require(load(text).providers.first)
+    let data = try JSONEncoder().encode(provider)
+    #expect(try JSONDecoder().decode(ProviderConfig.self, from: data) == provider)
+  }
+
+  @Test("each mode is a variety of its own")
+  func variety() throws {
+    let varieties = try [people, partner("oauth2"), partner("oidc")].map { text in
+      try load(text).providers.first?.settings.variety
+    }
+    #expect(varieties == [.freedomidDevice, .freedomidOAuth2, .freedomidOIDC])
+  }
+}
+
+extension TomlTable.Entry {
+  fileprivate var text: String? {
+    if case .string(let text) = node.value { text } else { nil }
+  }
+}
