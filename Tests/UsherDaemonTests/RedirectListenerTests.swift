@@ -25,17 +25,18 @@ struct RedirectListenerTests {
 
   /// What the pages and the flow got of some requests.
   private func visit(
-    _ requests: [Request], asUser uid: UInt32? = 1000
+    _ requests: [Request], asUser uid: UInt32? = 1000, path: String = "/callback",
+    form: RedirectForm = .oauth
   ) async throws -> (replies: [Web.Reply], answers: [RedirectAnswer]) {
     let answers = Answers()
     let listeners = RedirectListeners(
       group: MultiThreadedEventLoopGroup.singleton, uid: { _, _ in uid },
       log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     let expectation = RedirectExpectation(
-      host: "127.0.0.1", port: nil, path: "/callback", state: Secret("our-state"))
+      host: "127.0.0.1", port: nil, path: path, state: Secret("our-state"), form: form)
     let listener = try await listeners.open(expectation, for: 1000) { answers.take($0) }
     defer { listener.close() }
-    let base = String(listener.redirectURI.dropLast("/callback".count))
+    let base = String(listener.redirectURI.dropLast(path.count))
     var replies: [Web.Reply] = []
     for request in requests {
       replies.append(
@@ -93,6 +94,31 @@ struct RedirectListenerTests {
     }
     #expect(replies.last?.status == 200)
     #expect(answers.count == 1)
+  }
+
+  @Test("where an answer is known by its path, no other path moves the flow, and none tells more")
+  func byPath() async throws {
+    let path = "/callback/4f1e"
+    let good = path + "?authorization_code=abc"
+    let cases: [(String, Int)] = [
+      ("/callback?code=abc", 404), ("/callback/?code=abc", 404), ("/callback/4f1?code=abc", 404),
+      ("/callback/4f1f?code=abc", 404), ("/callback/4F1E?code=abc", 404),
+      ("/callback/%34f1e?code=abc", 404), ("/callback/4f1e/?code=abc", 404),
+      ("/4f1e?code=abc", 404), ("/callback?code=abc&state=our-state", 404),
+      (path + "?code=abc&authorization_code=abc", 400),
+      (path + "?error_code=1&error_code=1", 400), (good, 200),
+    ]
+    let (replies, answers) = try await visit(
+      cases.map { Request(target: $0.0) }, path: path, form: .freedom)
+    for ((target, status), reply) in zip(cases, replies) {
+      #expect(reply.status == status, "\(target)")
+      #expect(!reply.text.contains("4f1e") && !reply.text.contains("abc"))
+    }
+    #expect(Set(replies.filter { $0.status == 404 }.map(\.text)).count == 1)
+    #expect(answers == [RedirectAnswer(code: Secret("abc"))])
+    let (elsewhere, none) = try await visit(
+      [Request(target: good)], asUser: 1001, path: path, form: .freedom)
+    #expect(elsewhere[0].status == 403 && none.isEmpty)
   }
 
   @Test("a browser of another user, or of nobody known, is sent away", arguments: [1001, nil])

@@ -11,8 +11,8 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// An account whose verdict is awaited, a provider that nobody answers for, and the daemon's parts
-/// that take its calls.
+/// An account about which something is yet to be told, a provider that nobody answers for, and the
+/// daemon's parts that take its calls.
 final class VerdictStage: Sendable {
   static let provider = ProviderName("gopay")
 
@@ -20,18 +20,24 @@ final class VerdictStage: Sendable {
   let provider: ProviderConfig
   let watch: FollowUpWatch
   let desk: CallbackDesk
+  let refresher: Refresher
   private let http: ProviderHTTP
   private let told = Mutex<[String]>([])
 
-  init() async throws {
-    stage = try FlowStage()
+  private static func gopay() throws -> ProviderConfig {
     // Port 9 of the loopback: nobody is there.
     let nobody = try ProviderURL(setting: "http://127.0.0.1:9")
     var settings = GoPaySettings(clientID: "acme", merchantID: "merchant")
     settings.identityBaseURL = nobody
     settings.callbackListen = try LoopbackAddress(setting: "127.0.0.1:1")
     settings.callbackCredential = "gopay-callback"
-    provider = ProviderConfig(name: Self.provider, settings: .gopay(settings))
+    return ProviderConfig(name: provider, settings: .gopay(settings))
+  }
+
+  /// - Parameter other: Nil for one of type `gopay`.
+  init(_ other: ProviderConfig? = nil) async throws {
+    stage = try FlowStage()
+    provider = try other ?? Self.gopay()
     var config = Config()
     config.providers = [provider]
     let providers = Providers(config)
@@ -44,7 +50,7 @@ final class VerdictStage: Sendable {
     let source = TokenSource(
       world: stage.world, providers: providers, http: http,
       metadata: MetadataCache(http: http, clock: stage.clock), health: health)
-    let refresher = Refresher(
+    refresher = Refresher(
       world: stage.world, store: stage.store, book: stage.book, source: source,
       events: stage.events, log: log)
     watch = FollowUpWatch(

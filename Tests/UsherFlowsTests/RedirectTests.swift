@@ -100,3 +100,64 @@ struct RedirectTests {
     #expect(!String(reflecting: read("code=canary&state=s%2B1%2F2")).contains("canary"))
   }
 }
+
+/// A provider that sends no state back: where it arrives tells whose it is.
+@Suite("A redirect that is known by its path")
+struct PathRedirectTests {
+  let secret = Secret("4f1e")
+  let uri = "http://127.0.0.1:8765/callback/4f1e"
+
+  private func read(_ query: String) -> RedirectReading {
+    RedirectReading(query: query, state: secret, form: .freedom)
+  }
+
+  private func paste(_ url: String) -> RedirectReading {
+    RedirectReading(pasted: Secret(url), redirectURI: uri, state: secret, form: .freedom)
+  }
+
+  @Test("has its code by either name, or an error, and needs no state")
+  func good() {
+    for query in ["code=c", "authorization_code=c", "code=c&new=1&state=other"] {
+      #expect(read(query) == .ours(RedirectAnswer(code: Secret("c"))))
+    }
+    #expect(read("error_code=100102") == .ours(RedirectAnswer(error: "100102")))
+    #expect(
+      read("error_code=1%1B2&code=c") == .ours(RedirectAnswer(code: Secret("c"), error: "12")))
+    #expect(read("") == .ours(RedirectAnswer()))
+  }
+
+  @Test(
+    "with a parameter twice, by whatever name, is refused",
+    arguments: [
+      "code=c&code=c", "code=c&authorization_code=c", "error_code=1&error_code=2", "code=%zz",
+    ])
+  func refused(query: String) {
+    guard case .refused = read(query) else {
+      Issue.record("not refused")
+      return
+    }
+  }
+
+  @Test("is pasted with its whole path, and no other")
+  func pasted() {
+    #expect(paste(" \(uri)?code=c#_ ") == .ours(RedirectAnswer(code: Secret("c"))))
+    for place in [
+      "http://127.0.0.1:8765/callback", "http://127.0.0.1:8765/callback/",
+      "http://127.0.0.1:8765/callback/4f1f", "http://127.0.0.1:8765/callback/4F1E",
+      "http://127.0.0.1:8765/callback/%34f1e", "http://127.0.0.1:8765/callback/4f1e/",
+      "http://127.0.0.1:8765/4f1e", "http://127.0.0.1:8766/callback/4f1e",
+      "https://127.0.0.1:8765/callback/4f1e",
+    ] {
+      guard case .refused = paste(place + "?code=c") else {
+        Issue.record("not refused: \(place)")
+        continue
+      }
+    }
+  }
+
+  @Test("of a provider that sends a state is not known by it")
+  func otherForms() {
+    #expect(RedirectReading(query: "code=c", state: secret) == .notOurs)
+    #expect(RedirectReading(query: "authCode=c", state: secret, form: .gopay) == .notOurs)
+  }
+}

@@ -6,12 +6,14 @@ import UsherCore
 /// §4.3, §10, traps 10 and 11).
 struct FreedomIDTokens: TokenDialect {
   let mode: FreedomIDMode
+  /// The owner's installation, for mode `device`.
+  var device: String?
 
   var isPublicClient: Bool { false }
 
   func renewal(_ refreshToken: Secret, scope: String?) -> (any ProviderCall)? {
     switch mode {
-    case .device: FreedomDeviceCall.renewal(refreshToken)
+    case .device: FreedomDeviceCall.renewal(refreshToken, device: device)
     case .oauth2: FreedomPartnerCall.renewal(refreshToken)
     case .oidc: nil
     }
@@ -42,7 +44,7 @@ struct FreedomIDTokens: TokenDialect {
   /// The device's tie is undone; the partner API documents no revocation.
   func revocation(_ token: Secret, _ kind: TokenKind, bearer: Secret?) -> (any ProviderCall)? {
     switch mode {
-    case .device: FreedomDeviceCall.untying(token)
+    case .device: FreedomDeviceCall.untying(token, device: device)
     case .oauth2, .oidc: nil
     }
   }
@@ -84,7 +86,7 @@ struct FreedomIDTokenSet: Equatable {
     TokenSet(
       accessToken: Sealed(access), tokenType: "Bearer", expiresAt: expiresAt, scope: scope,
       refreshToken: refresh.map { Sealed($0) } ?? previous?.refreshToken,
-      refreshExpiresAt: refresh == nil ? previous?.refreshExpiresAt : refreshExpiresAt,
+      refreshExpiresAt: refreshExpiresAt ?? (refresh == nil ? previous?.refreshExpiresAt : nil),
       attributes: keepsID ? id.map { [FreedomLogout.tokenID: $0] } : nil)
   }
 

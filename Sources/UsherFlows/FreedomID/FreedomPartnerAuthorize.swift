@@ -371,7 +371,8 @@ extension Failure {
   /// - Parameter code: The `error_code` of the redirect. Of one it is known that it is the person's no.
   fileprivate static func redirected(_ code: String, _ provider: ProviderName) -> Failure {
     guard code == "100102" else {
-      var failure = Failure.rejected("the provider answers \(code)", says: nil, provider)
+      let sentence = "the provider answers \(code.isEmpty ? "with an error" : code)"
+      var failure = Failure.rejected(sentence, says: nil, provider)
       failure.provider?.error = code
       return failure
     }

@@ -1,0 +1,232 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+@Suite("The code of Freedom's page")
+struct FreedomExchangeTests {
+  @Test("is redeemed, with the listener closed")
+  func redeemed() throws {
+    var driven = try PartnerAuthorize()
+    driven.toExchange()
+    #expect(driven.effects == [.stopListening, .call(.exchange(code: Secret("code-secret")))])
+    #expect(driven.state == "exchanging")
+    driven.answered(Freedom.said(Freedom.tokens()))
+    #expect(driven.calls == [.user(token: Secret("access-secret"))])
+    #expect(driven.state == "completion")
+  }
+
+  @Test("that was certainly not seen is sent again")
+  func notSent() throws {
+    for outcome in [Freedom.gone, .reply(reply([:], status: 429))] {
+      var driven = try PartnerAuthorize()
+      driven.toExchange()
+      driven.answered(outcome)
+      #expect(driven.alarm == .seconds(1))
+      #expect(driven.state == "exchanging")
+      driven.receive(.woken)
+      #expect(driven.calls == [.exchange(code: Secret("code-secret"))])
+    }
+  }
+
+  @Test("that may be spent is not sent again: the person goes to the browser, to another path")
+  func lost() throws {
+    for outcome in [Freedom.lost, .reply(reply([:], status: 502))] {
+      var driven = try PartnerAuthorize()
+      driven.toBrowser()
+      let uri = driven.step?.redirectURI
+      driven.receive(.redirected(RedirectAnswer(code: Secret("code-secret"))))
+      driven.answered(outcome)
+      #expect(driven.calls.isEmpty && driven.expectation != nil)
+      #expect(driven.flow.view.problem?.reason == "provider_unreachable")
+      driven.toBrowser()
+      #expect(driven.step != nil && driven.step?.redirectURI != uri)
+      #expect(driven.flow.view.problem?.reason == "provider_unreachable")
+    }
+  }
+
+  @Test("that is lost three times ends the flow")
+  func lostAgain() throws {
+    var driven = try PartnerAuthorize()
+    for _ in 1..<FreedomPartnerAuthorize.maxLostRounds {
+      driven.toExchange()
+      driven.answered(Freedom.lost)
+      #expect(driven.failure == nil)
+    }
+    driven.toExchange()
+    driven.answered(Freedom.lost)
+    #expect(driven.failure?.reason == .providerUnreachable)
+    #expect(driven.word == "networkError.streamError")
+  }
+
+  @Test("is not redeemed after a restart, nor between two tries")
+  func restart() throws {
+    for isPaused in [false, true] {
+      var driven = try PartnerAuthorize()
+      driven.toExchange()
+      if isPaused { driven.answered(Freedom.gone) }
+      try driven.restart()
+      #expect(driven.calls.isEmpty && driven.expectation != nil)
+      #expect(driven.flow.view.problem?.reason == "interrupted")
+    }
+  }
+
+  @Test(
+    "that the provider refuses ends the flow",
+    arguments: [
+      (422, 100101, "authError"), (200, 100101, "authError"), (401, nil, "incorrectApiKey"),
+      (401, 100001, "incorrectApiKey"), (400, nil, "unknownError"),
+    ] as [(Int, Int?, String)])
+  func refused(status: Int, code: Int?, word: String) throws {
+    var driven = try PartnerAuthorize()
+    driven.toExchange()
+    driven.answered(Freedom.refusal(status, code))
+    #expect(driven.failure?.reason == .providerRejected)
+    #expect(driven.word == word)
+    #expect(driven.failure?.provider?.error == code.map { String($0) })
+  }
+
+  @Test("brings tokens or nothing")
+  func unreadable() throws {
+    for changes in [
+      ["access_token": nil], ["access_token": "a b"], ["access_token": 7],
+      ["refresh_token": "ä"], ["access_expire_at": 1_800_000_000], ["access_expire_at": "soon"],
+      ["refresh_expire_at": "2027-02-30T00:00:00Z"],
+    ] as [[String: JSONValue?]] {
+      var driven = try PartnerAuthorize()
+      driven.toExchange()
+      driven.answered(Freedom.said(Freedom.tokens(changes)))
+      #expect(driven.word == "parsingError", "\(changes)")
+    }
+    for (outcome, word) in [
+      (.reply(reply(text: "")), "networkError.bodyError"),
+      (.reply(reply(text: "[]")), "networkError.bodyError"),
+      (.reply(reply([:], status: 302)), "networkError.codeError"),
+      (.unreadable(message: "too large"), "transmissionError.requestReceivingError"),
+    ] as [(CallOutcome, String)] {
+      var driven = try PartnerAuthorize()
+      driven.toExchange()
+      driven.answered(outcome)
+      #expect(driven.failure?.reason == .providerProtocolError)
+      #expect(driven.word == word)
+    }
+  }
+}
+
+@Suite("Whose tokens they are")
+struct FreedomPersonTests {
+  @Test("is asked, and makes an account of what was asked for, and nothing beyond")
+  func finished() throws {
+    var driven = try PartnerAuthorize()
+    driven.toPerson()
+    driven.clock = now + .seconds(5)
+    driven.answered(Freedom.said(Freedom.user()))
+    let completion = try #require(driven.completion)
+    let grant = try #require(completion.grant)
+    let profile: [String: JSONValue] = ["firstname": "Aigerim", "dateOfBirth": "1990-02-28"]
+    #expect(
+      completion.result == [
+        "granted": ["read.data_of_birth", "read.firstname", "read.profile"],
+        "profile": .object(profile),
+      ])
+    #expect(grant.subject == Freedom.person)
+    #expect(grant.label == "Freedom ID 5f0c1d2e")
+    #expect(grant.attributes == ["mode": "oauth2", "tokenId": "token-id-1"])
+    #expect(grant.profile == profile)
+    #expect(grant.isByConsent && !grant.tokensAreInternal && !grant.keepAlive)
+    let end = now + .seconds(365 * 86_400 + 5)
+    #expect(
+      grant.consents == [
+        ConsentGrant(grant: "read.data_of_birth", member: "dateOfBirth", expiresAt: end),
+        ConsentGrant(grant: "read.firstname", member: "firstname", expiresAt: end),
+        ConsentGrant(grant: "read.profile", member: nil, expiresAt: end),
+      ])
+    let tokens = try #require(grant.tokens)
+    #expect(tokens.accessToken.unsealed() == Secret("access-secret"))
+    #expect(tokens.refreshToken?.unsealed() == Secret("refresh-secret"))
+    #expect(tokens.scope == "read.data_of_birth read.firstname read.profile")
+    #expect(tokens.expiresAt == Timestamp(rfc3339: "2027-01-22T08:00:00.123Z"))
+    #expect(tokens.refreshExpiresAt == Timestamp(rfc3339: "2027-02-12T08:00:00.123Z"))
+  }
+
+  @Test("a consent is remembered as long as the configuration says")
+  func days() throws {
+    var driven = try PartnerAuthorize(grants: ["openid"]) { $0.consentDays = 2 }
+    driven.toPerson()
+    driven.answered(Freedom.said(Freedom.user()))
+    #expect(driven.completion?.grant?.consents.map(\.expiresAt) == [now + .seconds(172_800)])
+    #expect(driven.completion?.result["profile"] == [:])
+  }
+
+  @Test("tokens without an id are those of an account that nobody can log out")
+  func noID() throws {
+    var driven = try PartnerAuthorize()
+    driven.toExchange()
+    driven.answered(Freedom.said(Freedom.tokens(["id": nil])))
+    driven.answered(Freedom.said(Freedom.user()))
+    #expect(driven.completion?.grant?.attributes == ["mode": "oauth2"])
+  }
+
+  @Test("somebody else than the account that was named is refused")
+  func otherPerson() throws {
+    let known = KnownAccount(id: Freedom.account, subject: Freedom.person)
+    for (id, isThem) in [(Freedom.person, true), ("5f0c1d2e-0000-4000-8000-000000000002", false)] {
+      var driven = try PartnerAuthorize(account: known)
+      driven.toPerson()
+      driven.answered(Freedom.said(Freedom.user(["id": .string(id)])))
+      #expect((driven.completion != nil) == isThem)
+      #expect(driven.failure?.reason == (isThem ? nil : .providerRejected))
+      #expect(driven.word == (isThem ? nil : "authError"))
+    }
+  }
+
+  @Test(
+    "an answer that does not tell, or has no string where one must be, is none",
+    arguments: [
+      ["id": nil], ["id": 7], ["id": ""], ["id": "a b"],
+      ["id": .string(String(repeating: "x", count: 129))], ["firstname": ["a"]],
+      ["firstname": .string(String(repeating: "x", count: 1025))], ["date_of_birth": 1990],
+    ] as [[String: JSONValue?]])
+  func unreadable(changes: [String: JSONValue?]) throws {
+    var driven = try PartnerAuthorize()
+    driven.toPerson()
+    driven.answered(Freedom.said(Freedom.user(changes)))
+    #expect(driven.failure?.reason == .providerProtocolError)
+    #expect(driven.word == "parsingError")
+  }
+
+  @Test("it is asked again where the answer is lost, and after a restart")
+  func repeated() throws {
+    var driven = try PartnerAuthorize()
+    driven.toPerson()
+    driven.answered(Freedom.lost)
+    #expect(driven.alarm == .seconds(1))
+    #expect(driven.flow.view.problem?.provider?.code == "networkError.streamError")
+    driven.receive(.woken)
+    #expect(driven.calls == [.user(token: Secret("access-secret"))])
+    try driven.restart()
+    #expect(driven.calls == [.user(token: Secret("access-secret"))])
+    for _ in 0..<4 {
+      driven.answered(.reply(reply([:], status: 500)))
+      driven.receive(.woken)
+    }
+    driven.answered(.reply(reply([:], status: 500)))
+    #expect(driven.failure?.reason == .providerUnreachable)
+    #expect(driven.word == "networkError.codeError")
+  }
+
+  @Test("a refusal speaks of the token")
+  func refused() throws {
+    for (code, word) in [
+      (nil, "transmissionError.autheticationError"),
+      (100004, "transmissionError.autheticationError"), (100001, "incorrectApiKey"),
+    ] as [(Int?, String)] {
+      var driven = try PartnerAuthorize()
+      driven.toPerson()
+      driven.answered(Freedom.refusal(401, code))
+      #expect(driven.word == word)
+    }
+  }
+}

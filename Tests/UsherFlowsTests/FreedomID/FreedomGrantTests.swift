@@ -1,0 +1,103 @@
+import JSONRPC
+import Testing
+import UsherConfig
+import UsherCore
+
+@testable import UsherFlows
+
+@Suite("A grant")
+struct FreedomGrantTests {
+  /// The seed's table, and the spelling of the partner API.
+  private static let table: [(DataGrant, String, String, String)] = [
+    (.dateOfBirth, "read.data_of_birth", "read.date_of_birth", "dateOfBirth"),
+    (.firstname, "read.firstname", "read.firstname", "firstname"),
+    (.lastname, "read.lastname", "read.lastname", "lastname"),
+    (.patronymic, "read.patronymic", "read.patronymic", "patronymic"),
+    (.country, "read.country", "read.country", "country"),
+    (.nationality, "read.nationality", "read.nationality", "nationality"),
+    (.gender, "read.gender", "read.gender", "gender"),
+    (.identifier, "read.identifier", "read.identifier", "identifier"),
+    (.phone, "read.phone", "read.phone", "phone"), (.email, "read.email", "read.email", "email"),
+    (.phones, "read.phones", "read.phones", "phones"),
+    (.emails, "read.emails", "read.emails", "emails"),
+  ]
+
+  @Test("has the SDK's word, the partner API's, and a member of the profile")
+  func words() {
+    #expect(Self.table.map(\.0) == DataGrant.allCases)
+    for (grant, word, wire, member) in Self.table {
+      #expect(grant.rawValue == word && grant.wire == wire && grant.member == member)
+      #expect(DataGrant(either: word) == grant && DataGrant(either: wire) == grant)
+      #expect(grant.field == String(wire.dropFirst(5)))
+      #expect(PartnerGrant(either: wire) == .data(grant))
+      #expect(PartnerGrant.data(grant).text == word && PartnerGrant.data(grant).wire == wire)
+      #expect(!grant.label.isEmpty)
+    }
+    #expect(Set(DataGrant.allCases.map(\.label)).count == 12)
+    #expect(DataGrant.allCases.filter(\.isList) == [.phones, .emails])
+  }
+
+  @Test("is one of the table, letter by letter")
+  func others() {
+    for text in ["", "firstname", "read.Firstname", "read.firstname ", "read.profile", "openid"] {
+      #expect(DataGrant(either: text) == nil)
+    }
+    for text in ["", "read.card", "OpenID", "read.dateOfBirth"] {
+      #expect(PartnerGrant(either: text) == nil)
+    }
+    #expect(PartnerGrant.all.count == 15)
+    for (grant, word) in zip(
+      PartnerGrant.all.suffix(3), ["read.profile", "read.cards", "openid"])
+    {
+      #expect(grant.text == word && grant.wire == word && grant.data == nil)
+      #expect(PartnerGrant(either: word) == grant)
+    }
+  }
+
+  @Test("is asked for once, in the table's order, however it comes")
+  func asked() throws {
+    let words = [
+      "read.emails", "read.date_of_birth", "read.firstname", "read.data_of_birth",
+      "read.firstname",
+    ]
+    #expect(try words.dataGrants() == [.dateOfBirth, .firstname, .emails])
+    #expect(
+      try (words + ["openid", "read.profile"]).partnerGrants()
+        == [.data(.dateOfBirth), .data(.firstname), .data(.emails), .profile, .openid])
+    #expect(throws: GrantFlaw.none) { try [String]().dataGrants() }
+    #expect(throws: GrantFlaw.none) { try [String]().partnerGrants() }
+    #expect(throws: GrantFlaw.unknown("openid")) { try ["read.phone", "openid"].dataGrants() }
+    #expect(throws: GrantFlaw.unknown("ab")) {
+      try ["read.phone", "a\u{202E}b"].partnerGrants()
+    }
+  }
+
+  @Test("opens its member and no other", arguments: DataGrant.allCases)
+  func opens(grant: DataGrant) throws {
+    var wire: [String: JSONValue] = ["ssn": "1", "id": "x"]
+    for other in DataGrant.allCases {
+      wire[other.field] = other.isList ? ["one", "two"] : "text"
+    }
+    let profile = try GrantedProfile(wire, granted: [grant])
+    #expect(profile.members == [grant.member: grant.isList ? ["one", "two"] : "text"])
+    #expect(try GrantedProfile([:], granted: [grant]).members == [grant.member: nil])
+    #expect(try GrantedProfile(wire, granted: []).members.isEmpty)
+  }
+
+  @Test("opens what is of its type, cleaned and within bounds", arguments: DataGrant.allCases)
+  func types(grant: DataGrant) throws {
+    let bad: [JSONValue] =
+      grant.isList
+      ? ["text", 1, [1], ["a", nil], .array(Array(repeating: "a", count: 65)), [:]]
+      : [1, true, [], ["a"], [:], .string(String(repeating: "a", count: 1025))]
+    for value in bad {
+      #expect(throws: UnusableReply.self) {
+        try GrantedProfile([grant.field: value], granted: [grant])
+      }
+    }
+    let dirty: JSONValue = grant.isList ? ["a\u{1B}[0m"] : "a\u{1B}[0m"
+    let clean: JSONValue = grant.isList ? ["a[0m"] : "a[0m"
+    let profile = try GrantedProfile([grant.field: dirty], granted: [grant])
+    #expect(profile.members == [grant.member: clean])
+  }
+}

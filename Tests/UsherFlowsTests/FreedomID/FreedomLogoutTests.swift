@@ -1,0 +1,104 @@
+import FoundationEssentials
+import JSONRPC
+import Testing
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+@Suite("Freedom's call about a log-out")
+struct FreedomLogoutTests {
+  private static func dialect(
+    _ change: (inout FreedomIDSettings) throws -> Void = { _ in }
+  ) throws -> (any CallbackDialect)? {
+    ProviderRegistry.callback(
+      of: try Freedom.provider {
+        $0.callbackListen = try LoopbackAddress(setting: "127.0.0.1:8791")
+        try change(&$0)
+      })
+  }
+
+  private func read(_ body: String) throws -> ProviderCallback {
+    let dialect = try #require(try Self.dialect())
+    return try dialect.read(authorization: nil, body: Array(body.utf8))
+  }
+
+  private func followUp(_ attributes: [String: JSONValue]) throws -> (any AccountFollowUp)? {
+    ProviderRegistry.followUp(of: try Freedom.provider(), attributes: attributes)
+  }
+
+  @Test("is taken in mode oauth2, where there is an address for it")
+  func taken() throws {
+    let dialect = try #require(try Self.dialect())
+    #expect(dialect.method == .post && dialect.path == "/v1/freedomid/revoke")
+    #expect(dialect.address.settingText == "127.0.0.1:8791")
+    #expect(dialect.credentialName == nil)
+    #expect(try Self.dialect { $0.callbackListen = nil } == nil)
+    #expect(try Self.dialect { $0.mode = .device } == nil)
+    #expect(try Self.dialect { $0.mode = .oidc } == nil)
+    let other = try Self.dialect { $0.paths.revoke = try ProviderPath(setting: "/gone") }
+    #expect(other?.path == "/gone")
+  }
+
+  @Test("shows the id of the tokens and nothing else, and is about no flow")
+  func reading() throws {
+    let callback = try read("{\"id\": \"token-id-1\", \"new\": 1}")
+    #expect(callback.authorization == Secret("token-id-1"))
+    #expect(callback.requestID == nil && callback.members.isEmpty && !callback.isVouchedFor)
+  }
+
+  @Test(
+    "that has none cannot be read",
+    arguments: [
+      "", "[]", "{", "{}", "{\"id\": null}", "{\"id\": 7}", "{\"id\": \"\"}",
+      "{\"id\": \"\(String(repeating: "x", count: 129))\"}",
+    ])
+  func unreadable(body: String) throws {
+    #expect(throws: CallbackRefusal.self) { try read(body) }
+  }
+
+  @Test("is answered alike, whether there are such tokens or not")
+  func answers() throws {
+    let dialect = try #require(try Self.dialect())
+    let taken = dialect.answer(.taken)
+    #expect(taken.status == 200 && taken.body == Array("{}".utf8))
+    for outcome in [CallbackOutcome.unauthorized, .unknown, .conflict] {
+      #expect(dialect.answer(outcome) == taken)
+    }
+    let others: [(CallbackOutcome, Int)] = [
+      (.unreadable(CallbackRefusal("bad")), 400), (.otherPath, 404), (.otherMethod, 405),
+      (.tooLarge, 413), (.unavailable, 503),
+    ]
+    for (outcome, status) in others {
+      let reply = dialect.answer(outcome)
+      #expect(reply.status == status && reply.headers["content-type"] == "application/json")
+      #expect((reply.headers["allow"] == "POST") == (status == 405))
+    }
+  }
+
+  @Test("ends the grant of the account whose tokens it names")
+  func learnt() throws {
+    let followUp = try #require(try followUp(["mode": "oauth2", "tokenId": "token-id-1"]))
+    #expect(!(followUp is any AccountInquiry))
+    let mine = try read("{\"id\": \"token-id-1\"}")
+    #expect(followUp.judge(mine, token: nil) == .mine)
+    #expect(
+      followUp.learn(mine, at: now)
+        == .grantIsOver(
+          ProviderWord(
+            name: Freedom.name, code: "logged_out", message: "the person has logged out")))
+    for id in ["token-id-2", "token-id-", "token-id-10"] {
+      let other = try read("{\"id\": \"\(id)\"}")
+      #expect(followUp.judge(other, token: nil) != .mine)
+      #expect(followUp.learn(other, at: now) == .nothing)
+    }
+  }
+
+  @Test("names no account that has no such id")
+  func none() throws {
+    for attributes in [[:], ["tokenId": ""], ["tokenId": 7], ["tokenId": nil]]
+      as [[String: JSONValue]]
+    {
+      #expect(try followUp(attributes) == nil)
+    }
+  }
+}

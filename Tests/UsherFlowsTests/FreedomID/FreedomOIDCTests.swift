@@ -1,0 +1,141 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+@Suite("Freedom ID by OpenID Connect")
+struct FreedomOIDCTests {
+  private static func provider(pkce: Bool = false) throws -> ProviderConfig {
+    try Freedom.provider {
+      $0.mode = .oidc
+      $0.pkce = pkce
+    }
+  }
+
+  /// As discovery with the provider's two own endpoints has it.
+  private static let found = UsherFlowsTests.metadata {
+    $0.issuer = "https://passport.freedompay.kz"
+    $0.authorizationEndpoint = "https://passport.freedompay.kz/openid"
+    $0.tokenEndpoint = "https://passport.freedompay.kz/api/v1/oidc/token"
+  }
+
+  private func render(_ call: any ProviderCall, pkce: Bool = false) throws -> HTTPRequest {
+    try call.render(
+      RenderContext(
+        provider: try Self.provider(pkce: pkce), credential: Secret("s3cret"), moment: moment()))
+  }
+
+  private func body(_ request: HTTPRequest) throws -> JSONValue? {
+    try request.body.map { try JSONValue(parsing: $0.revealed()) }
+  }
+
+  private let exchange = OIDCCall.exchange(
+    .init(code: Secret("code-secret"), verifier: Secret("verifier"), redirectURI: "http://x/cb"),
+    found)
+
+  @Test("a code is redeemed in JSON with Basic, and without a verifier")
+  func redeemed() throws {
+    let request = try render(exchange)
+    #expect(request.method == .post)
+    #expect(request.url == "https://passport.freedompay.kz/api/v1/oidc/token")
+    #expect(
+      try body(request) == [
+        "grant_type": "authorization_code", "code": "code-secret", "redirect_uri": "http://x/cb",
+      ])
+    let headers = request.headers.map { "\($0.name): \($0.value.revealed())" }.sorted()
+    #expect(
+      headers == [
+        "Accept: application/json", "Authorization: Basic YWNtZTpzM2NyZXQ=",
+        "Content-Type: application/json",
+      ])
+    let echo = HTTPReply(
+      status: 400, body: Array("{\"error\": \"code-secret s3cret\"}".utf8))
+    let shown = String(decoding: echo.withoutEchoes(of: request).body, as: UTF8.self)
+    #expect(!shown.contains("code-secret") && !shown.contains("s3cret"))
+  }
+
+  @Test("with PKCE it has the verifier")
+  func verifier() throws {
+    #expect(try body(render(exchange, pkce: true))?["code_verifier"] == "verifier")
+  }
+
+  @Test("tokens are renewed in JSON with Basic")
+  func renewed() throws {
+    let provider = try Self.provider()
+    guard
+      case .discovered(let dialect) = ProviderRegistry.tokens(of: provider, attributes: [:]),
+      let call = dialect(Self.found).renewal(Secret("refresh-secret"), scope: nil)
+    else {
+      Issue.record("not discovered")
+      return
+    }
+    let request = try render(call)
+    #expect(
+      try body(request) == ["grant_type": "refresh_token", "refresh_token": "refresh-secret"])
+    #expect(request.headers.contains { $0.value == Secret("Basic YWNtZTpzM2NyZXQ=") })
+  }
+
+  @Test("the page gets state and nonce, and a challenge only where PKCE is switched on")
+  func page() throws {
+    for pkce in [false, true] {
+      var moment = UsherFlowsTests.moment()
+      var (flow, answer) = try OIDCAuthorize.begin(
+        .init(), FlowOrigin(provider: try Self.provider(pkce: pkce), requestID: "req-1"),
+        at: &moment)
+      #expect(answer == .proceed([.discover]))
+      _ = flow.receive(.discovered(.found(Self.found)), at: &moment)
+      _ = flow.receive(.listening(redirectURI: "http://127.0.0.1:1/callback"), at: &moment)
+      guard case .openURL(let step) = flow.view.step else {
+        Issue.record("no page")
+        return
+      }
+      #expect(step.url.hasPrefix("https://passport.freedompay.kz/openid?"))
+      #expect(step.redirectURI == "http://127.0.0.1:1/callback")
+      let query = FormEncoding.decode(step.url.split(separator: "?")[1]) ?? []
+      var names = [
+        "client_id", "nonce", "redirect_uri", "response_type", "scope", "state",
+      ]
+      if pkce { names += ["code_challenge", "code_challenge_method"] }
+      #expect(Set(query.map(\.name)) == Set(names))
+      #expect(query.contains { $0 == ("scope", "openid") })
+    }
+  }
+
+  @Test("nothing is called back, and nothing is probed beside discovery")
+  func others() throws {
+    let provider = try Self.provider()
+    #expect(ProviderRegistry.probe(of: provider) == nil)
+    #expect(ProviderRegistry.callback(of: provider) == nil)
+    #expect(ProviderRegistry.hasScopes(.freedomidOIDC))
+    #expect(!ProviderRegistry.hasScopes(.freedomidOAuth2))
+    #expect(ProviderRegistry.signIn(of: .freedomidOIDC)?.kind == "authorize")
+    #expect(ProviderRegistry.signIn(of: .freedomidOAuth2)?.namesAccount == true)
+  }
+}
+
+@Suite("Whether a provider of type freedomid can be used")
+struct FreedomProbeTests {
+  private func judge(_ outcome: CallOutcome) throws -> (fine: Bool, message: String) {
+    let provider = try Freedom.provider { $0.mode = .device }
+    let probe = try #require(ProviderRegistry.probe(of: provider))
+    #expect(probe.call.name == "accounts" && probe.call.account == nil)
+    return probe.judge(outcome)
+  }
+
+  @Test("is asked in mode device, by the accounts of a device that nobody has")
+  func device() throws {
+    #expect(try judge(Freedom.said(["accounts": []])).fine)
+    #expect(try judge(Freedom.refusal(401, 100002)).fine)
+    for outcome in [
+      Freedom.refusal(401, 100001), Freedom.refusal(403, 100003), Freedom.refusal(404),
+      Freedom.gone, .reply(reply([:], status: 500)), .reply(reply(text: "<html>")),
+      .unreadable(message: "too large"),
+    ] {
+      let (fine, message) = try judge(outcome)
+      #expect(!fine && !message.isEmpty)
+    }
+    #expect(ProviderRegistry.probe(of: try Freedom.provider()) == nil)
+  }
+}

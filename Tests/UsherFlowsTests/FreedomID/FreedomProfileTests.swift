@@ -1,0 +1,236 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+
+@testable import UsherFlows
+
+/// A profile that somebody else is asked for.
+typealias ProfileFlow = PartnerFlow<FreedomRequestProfile>
+
+extension PartnerFlow where Machine == FreedomRequestProfile {
+  init(
+    _ grants: [String] = ["read.firstname", "read.phones"],
+    _ change: (inout FreedomRequestProfile.Params) -> Void = { $0.freedomId = Freedom.person },
+    settings: (inout FreedomIDSettings) throws -> Void = { _ in }
+  ) throws {
+    var params = FreedomRequestProfile.Params(grants: grants)
+    change(&params)
+    try self.init(
+      params, account: KnownAccount(id: Freedom.account, subject: "partner"), settings: settings)
+  }
+
+  static func completed(_ changes: [String: JSONValue?] = [:]) -> CallOutcome {
+    var members: [String: JSONValue] = [
+      "request_id": "01020304-0506-4708-890a-0b0c0d0e0f10", "status": "completed",
+      "freedom_id": .string(Freedom.person),
+      "profile": ["firstname": "Bolat", "phones": [], "lastname": "Sagyn"],
+    ]
+    for (name, value) in changes { members[name] = value }
+    return Freedom.said(.object(members))
+  }
+}
+
+@Suite("A profile that somebody else is asked for")
+struct FreedomProfileTests {
+  private let request = "01020304-0506-4708-890a-0b0c0d0e0f10"
+
+  @Test("is requested by an id of the flow's own, with the partner's account")
+  func requested() throws {
+    let driven = try ProfileFlow()
+    #expect(
+      driven.calls == [
+        .profile(
+          Freedom.account,
+          ProfileRequest(
+            id: request, createdAt: now, person: .freedomID(Freedom.person),
+            grants: [.firstname, .phones]))
+      ])
+    #expect(driven.state == "requested")
+    let byPhone = try ProfileFlow { $0.phone = "+7 (701) 123-45.67" }
+    guard case .profile(_, let profile)? = byPhone.calls.first else {
+      Issue.record("nothing is asked")
+      return
+    }
+    #expect(profile.person == .phone("+77011234567"))
+  }
+
+  @Test("is of one person, by a UUID or a phone number, and of fields alone")
+  func unfit() throws {
+    let cases: [(String, (inout FreedomRequestProfile.Params) -> Void)] = [
+      ("freedomId and phone", { _ in }),
+      (
+        "freedomId and phone",
+        {
+          $0.phone = "+77011234567"
+          $0.freedomId = Freedom.person
+        }
+      ),
+      ("freedomId", { $0.freedomId = "5f0c1d2e" }),
+      ("freedomId", { $0.freedomId = "5f0c1d2e-0000-4000-8000-00000000000g" }),
+      ("freedomId", { $0.freedomId = "5f0c1d2e00004000-8000-0000-000000000001" }),
+      ("phone", { $0.phone = "77011234567" }), ("phone", { $0.phone = "+770112345" }),
+      ("phone", { $0.phone = "+7701123456789012" }), ("phone", { $0.phone = "+770112345a7" }),
+    ]
+    for (word, change) in cases {
+      let driven = try ProfileFlow(["read.firstname"], change)
+      #expect(driven.failure?.reason == .invalidRequest)
+      #expect(driven.word == "componentValidationError")
+      #expect(driven.failure?.message.contains(word) == true)
+      #expect(driven.calls.isEmpty)
+    }
+    #expect(try ProfileFlow([]).word == "dataGrantsCanNotBeEmpty")
+    #expect(try ProfileFlow(["read.profile"]).word == "componentValidationError")
+  }
+
+  @Test("is asked about every few seconds until there is an answer")
+  func polled() throws {
+    var driven = try ProfileFlow(settings: { $0.pollSeconds = 7 })
+    driven.answered(Freedom.said(["request_id": .string(request), "status": "pending"]))
+    #expect(driven.state == "pending" && driven.alarm == .seconds(7))
+    for _ in 0..<3 {
+      driven.receive(.woken)
+      #expect(driven.calls == [.profileStatus(Freedom.account, request: request)])
+      driven.answered(Freedom.said(["status": "pending"]))
+      #expect(driven.alarm == .seconds(7))
+    }
+    driven.receive(.woken)
+    driven.answered(ProfileFlow.completed())
+    #expect(
+      driven.completion
+        == Completion(
+          grant: nil,
+          result: [
+            "requestId": .string(request), "freedomId": .string(Freedom.person),
+            "granted": ["read.firstname", "read.phones"],
+            "profile": ["firstname": "Bolat", "phones": []],
+          ]))
+  }
+
+  @Test("that was agreed to before is asked about at once")
+  func accepted() throws {
+    var driven = try ProfileFlow()
+    driven.answered(Freedom.said(["status": "accepted"]))
+    #expect(driven.calls == [.profileStatus(Freedom.account, request: request)])
+  }
+
+  @Test("has the members that were granted, and says which")
+  func granted() throws {
+    var driven = try ProfileFlow(["read.phone", "read.firstname"])
+    driven.answered(Freedom.said(["status": "accepted"]))
+    driven.answered(ProfileFlow.completed(["profile": ["phone": nil, "lastname": "Sagyn"]]))
+    #expect(driven.completion?.result["granted"] == ["read.phone"])
+    #expect(driven.completion?.result["profile"] == ["phone": nil])
+  }
+
+  @Test("that is refused, by the person or by the provider, ends the flow")
+  func refused() throws {
+    let cases: [(JSONValue, Failure.Reason, String, String)] = [
+      (["status": "rejected"], .denied, "accessDenied", "the person does not give the profile"),
+      (["status": "rejected", "status_message": "n\u{7}o"], .denied, "accessDenied", "no"),
+      (
+        ["status": "failed"], .providerRejected, "unknownError", "the profile could not be had"
+      ),
+      (["status": "failed", "status_message": "x"], .providerRejected, "unknownError", "x"),
+      (
+        ["status": "not_found"], .providerRejected, "unknownError",
+        "the provider does not know the request"
+      ),
+    ]
+    for (json, reason, word, message) in cases {
+      var driven = try ProfileFlow()
+      driven.answered(Freedom.said(["status": "accepted"]))
+      driven.answered(Freedom.said(json))
+      #expect(driven.failure?.reason == reason)
+      #expect(driven.word == word)
+      #expect(driven.failure?.message == message)
+    }
+    var driven = try ProfileFlow()
+    driven.answered(Freedom.said(["status": "rejected"]))
+    #expect(driven.failure?.reason == .denied)
+  }
+
+  @Test("whose answer contradicts the question is not believed")
+  func contradiction() throws {
+    for changes in [
+      ["freedom_id": "5f0c1d2e-0000-4000-8000-000000000002"],
+      ["request_id": "11020304-0506-4708-890a-0b0c0d0e0f10"], ["request_id": 7],
+    ] as [[String: JSONValue?]] {
+      var driven = try ProfileFlow()
+      driven.answered(Freedom.said(["status": "accepted"]))
+      driven.answered(ProfileFlow.completed(changes))
+      #expect(driven.word == "dataProcessingError")
+    }
+    var driven = try ProfileFlow()
+    driven.answered(Freedom.said(["status": "accepted", "request_id": "another"]))
+    #expect(driven.word == "dataProcessingError")
+  }
+
+  @Test("whose answer lacks what it must have cannot be read")
+  func unreadable() throws {
+    for changes in [
+      ["freedom_id": nil], ["profile": nil], ["profile": "x"], ["status": nil],
+      ["status": "accepted"], ["status": 1], ["profile": ["firstname": 1]],
+    ] as [[String: JSONValue?]] {
+      var driven = try ProfileFlow()
+      driven.answered(Freedom.said(["status": "accepted"]))
+      driven.answered(ProfileFlow.completed(changes))
+      #expect(driven.word == "parsingError", "\(changes)")
+    }
+    for status in [nil, "completed", 1] as [JSONValue] {
+      var driven = try ProfileFlow()
+      driven.answered(Freedom.said(["status": status]))
+      #expect(driven.word == "parsingError")
+    }
+  }
+
+  @Test("is requested again by the same id where the answer is lost")
+  func again() throws {
+    var driven = try ProfileFlow()
+    let call = driven.calls
+    driven.answered(Freedom.lost)
+    #expect(driven.alarm == .seconds(1))
+    driven.receive(.woken)
+    #expect(driven.calls == call)
+    try driven.restart()
+    #expect(driven.calls == call)
+    for _ in 0..<4 {
+      driven.answered(Freedom.lost)
+      driven.receive(.woken)
+    }
+    driven.answered(Freedom.lost)
+    #expect(driven.failure?.reason == .providerUnreachable)
+  }
+
+  @Test("is asked about as long as the flow lives, also while the provider is away")
+  func away() throws {
+    var driven = try ProfileFlow()
+    driven.answered(Freedom.said(["status": "pending"]))
+    for _ in 0..<20 {
+      driven.receive(.woken)
+      driven.answered(.reply(reply([:], status: 503, headers: ["retry-after": "30"])))
+      #expect(driven.alarm == .seconds(30))
+      #expect(driven.flow.view.problem?.reason == "provider_unreachable")
+    }
+    try driven.restart()
+    #expect(driven.calls == [.profileStatus(Freedom.account, request: request)])
+    driven.answered(Freedom.said(["status": "pending"]))
+    #expect(driven.flow.view.problem == nil)
+  }
+
+  @Test("without a token there is none")
+  func noToken() throws {
+    for outcome in [
+      .noToken(message: "forgotten"), Freedom.refusal(401), Freedom.refusal(401, 100004),
+    ] {
+      for isPending in [false, true] {
+        var driven = try ProfileFlow()
+        if isPending { driven.answered(Freedom.said(["status": "accepted"])) }
+        driven.answered(outcome)
+        #expect(driven.failure?.reason == .providerRejected)
+        #expect(driven.word == "transmissionError.autheticationError")
+      }
+    }
+  }
+}

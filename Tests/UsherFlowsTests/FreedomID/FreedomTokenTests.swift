@@ -1,0 +1,143 @@
+import JSONRPC
+import Testing
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+@Suite("The tokens of Freedom ID")
+struct FreedomTokenTests {
+  private func dialect(_ mode: FreedomIDMode) throws -> any TokenDialect {
+    let provider = try Freedom.provider {
+      $0.mode = mode
+      $0.apiKeyCredential = "freedom-api-key"
+    }
+    switch ProviderRegistry.tokens(of: provider, attributes: [:]) {
+    case .known(let dialect): return dialect
+    case .discovered(let dialect): return dialect(metadata())
+    }
+  }
+
+  private func read(
+    _ outcome: CallOutcome, _ mode: FreedomIDMode = .oauth2, previous: TokenSet? = nil
+  ) throws -> TokenReply? {
+    guard case .reply(let reply) = outcome else { return nil }
+    let request = TokenRequest(provider: Freedom.name, scope: "read.phone", previous: previous)
+    return try dialect(mode).read(reply, to: request, at: now)
+  }
+
+  @Test("are renewed by PATCH with the refresh token as Bearer, in each mode at its own place")
+  func renewal() throws {
+    for (mode, path) in [
+      (FreedomIDMode.oauth2, "/api/v1/oauth/token"), (.device, "/api/v1/device/token"),
+    ] {
+      let dialect = try dialect(mode)
+      #expect(!dialect.isPublicClient)
+      let call = try #require(dialect.renewal(Secret("refresh-secret"), scope: nil))
+      let request = try call.render(
+        RenderContext(
+          provider: try Freedom.provider(), credential: Secret("secret"), moment: moment()))
+      #expect(request.method == .patch && request.body == nil)
+      #expect(request.url == "https://passport.freedompay.kz" + path)
+      let shown = request.headers.filter { $0.name == "Authorization" }.map(\.value)
+      #expect(shown == [Secret("Bearer refresh-secret")])
+    }
+  }
+
+  @Test("have absolute times; those of mode oauth2 bring their id along")
+  func granted() throws {
+    for (mode, attributes) in [
+      (FreedomIDMode.oauth2, ["tokenId": "token-id-1"]), (.device, nil),
+    ] as [(FreedomIDMode, [String: String]?)] {
+      guard case .granted(let tokens)? = try read(Freedom.said(Freedom.tokens()), mode) else {
+        Issue.record("not granted")
+        continue
+      }
+      #expect(tokens.accessToken.unsealed() == Secret("access-secret"))
+      #expect(tokens.tokenType == "Bearer" && tokens.scope == "read.phone")
+      #expect(tokens.expiresAt == Timestamp(rfc3339: "2027-01-22T08:00:00.123Z"))
+      #expect(tokens.refreshToken?.unsealed() == Secret("refresh-secret"))
+      #expect(tokens.refreshExpiresAt == Timestamp(rfc3339: "2027-02-12T08:00:00.123Z"))
+      #expect(tokens.attributes == attributes)
+    }
+  }
+
+  @Test("without a new refresh token keep the old one, and its time where none is told")
+  func kept() throws {
+    let end = now + .seconds(100)
+    let previous = TokenSet(
+      accessToken: Sealed(Secret("a")), tokenType: "Bearer", expiresAt: nil, scope: "",
+      refreshToken: Sealed(Secret("old")), refreshExpiresAt: end)
+    for (changes, kept) in [
+      (["refresh_token": nil], Timestamp(rfc3339: "2027-02-12T08:00:00.123Z")),
+      (["refresh_token": nil, "refresh_expire_at": nil], end),
+    ] as [([String: JSONValue?], Timestamp?)] {
+      let outcome = Freedom.said(Freedom.tokens(changes))
+      guard case .granted(let tokens)? = try read(outcome, previous: previous) else {
+        Issue.record("not granted")
+        continue
+      }
+      #expect(tokens.refreshToken?.unsealed() == Secret("old") && tokens.refreshExpiresAt == kept)
+    }
+    let rotated = Freedom.said(Freedom.tokens(["refresh_expire_at": nil]))
+    guard case .granted(let tokens)? = try read(rotated, previous: previous) else {
+      Issue.record("not granted")
+      return
+    }
+    #expect(tokens.refreshToken?.unsealed() == Secret("refresh-secret"))
+    #expect(tokens.refreshExpiresAt == nil)
+  }
+
+  @Test("that are refused are dead, unless it is the client that is refused, or the request")
+  func refused() throws {
+    for (status, code, isDead) in [
+      (401, 100004, true), (200, 100004, true), (401, nil, true), (403, 100301, true),
+      (404, nil, true), (401, 100001, false), (403, 100003, false),
+    ] as [(Int, Int?, Bool)] {
+      switch try read(Freedom.refusal(status, code)) {
+      case .dead(let word): #expect(isDead && word.name == Freedom.name)
+      case .misconfigured: #expect(!isDead)
+      case .granted, .rejected, .retry, .unreadable, nil: Issue.record("\(status) is no refusal")
+      }
+    }
+    let wrong = Freedom.said(["error": ["errors": ["token": ["x"]]]], status: 422)
+    guard case .rejected? = try read(wrong) else {
+      Issue.record("not rejected")
+      return
+    }
+  }
+
+  @Test("are asked for later where the provider is away, and not believed where they are none")
+  func others() throws {
+    for status in [408, 429, 500, 503] {
+      let reply = reply([:], status: status, headers: ["retry-after": "7"])
+      #expect(
+        try read(.reply(reply))
+          == .retry(message: "the provider answers HTTP \(status)", after: .seconds(7)))
+    }
+    for json in [[:], ["access_token": nil], ["access_token": "a", "access_expire_at": 5]]
+      as [JSONValue]
+    {
+      guard case .unreadable? = try read(Freedom.said(json)) else {
+        Issue.record("read: \(json)")
+        continue
+      }
+    }
+  }
+
+  @Test("are taken back in mode device alone, which unties the account")
+  func revocation() throws {
+    #expect(
+      try dialect(.oauth2).revocation(Secret("t"), .refreshToken, bearer: nil) == nil)
+    let dialect = try dialect(.device)
+    let call = try #require(dialect.revocation(Secret("t"), .refreshToken, bearer: nil))
+    #expect(call as? FreedomDeviceCall == .untying(Secret("t")))
+    #expect(dialect.hasTakenBack(HTTPReply(status: 204)))
+    for (outcome, isBack) in [
+      (Freedom.refusal(401, 100004), true), (Freedom.refusal(401, 100001), false),
+      (Freedom.refusal(200, 100777), false), (Freedom.refusal(503), false),
+    ] {
+      guard case .reply(let reply) = outcome else { continue }
+      #expect(dialect.hasTakenBack(reply) == isBack)
+    }
+  }
+}

@@ -1,0 +1,194 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+/// A user who is created.
+typealias CreateFlow = PartnerFlow<FreedomCreateUser>
+/// A user who is updated.
+typealias UpdateFlow = PartnerFlow<FreedomUpdateUser>
+
+private let partner = KnownAccount(id: Freedom.account, subject: "partner")
+
+extension PartnerFlow where Machine == FreedomCreateUser {
+  init(_ change: (inout FreedomCreateUser.Params) -> Void = { $0.phone = "+77011234567" }) throws {
+    var params = FreedomCreateUser.Params()
+    change(&params)
+    try self.init(params, account: partner)
+  }
+}
+
+extension PartnerFlow where Machine == FreedomUpdateUser {
+  init(_ change: (inout FreedomUpdateUser.Params) -> Void = { $0.freedomId = Freedom.person })
+    throws
+  {
+    var params = FreedomUpdateUser.Params()
+    change(&params)
+    try self.init(params, account: partner)
+  }
+}
+
+@Suite("A user of Freedom's")
+struct FreedomUserTests {
+  private static let done = Freedom.said(["freedom_id": .string(Freedom.person)])
+
+  @Test("is created with all that is said of him")
+  func created() throws {
+    var driven = try CreateFlow {
+      $0.phone = "+7 701 123 45 67"
+      $0.email = "a@b.kz"
+      $0.firstname = "Aigerim"
+      $0.lastname = "Omarova"
+      $0.dateOfBirth = "1990-02-28"
+      $0.identifier = "900228400123"
+      $0.country = "KAZ"
+      $0.gender = "F"
+      $0.nationality = "Kazakh"
+    }
+    guard case .create(Freedom.account, let user)? = driven.calls.first else {
+      Issue.record("nothing is created")
+      return
+    }
+    #expect(user.phone == "+77011234567" && user.email == "a@b.kz")
+    #expect(user.firstname == "Aigerim" && user.lastname == "Omarova")
+    #expect(user.dateOfBirth == "1990-02-28" && user.identifier == "900228400123")
+    #expect(user.country == "KAZ" && user.gender == "F" && user.nationality == "Kazakh")
+    #expect(driven.state == "sending")
+    driven.answered(Self.done)
+    #expect(
+      driven.completion
+        == Completion(grant: nil, result: ["freedomId": .string(Freedom.person)]))
+  }
+
+  @Test("is updated in what is said of him")
+  func updated() throws {
+    var driven = try UpdateFlow {
+      $0.freedomId = Freedom.person.uppercased()
+      $0.email = "a@b.kz"
+    }
+    guard case .update(Freedom.account, let id, let user)? = driven.calls.first else {
+      Issue.record("nothing is updated")
+      return
+    }
+    #expect(id == Freedom.person && user.email == "a@b.kz" && user.phone == nil)
+    driven.answered(Freedom.said(["freedom_id": .string(Freedom.person.uppercased())]))
+    #expect(driven.completion?.result == ["freedomId": .string(Freedom.person)])
+  }
+
+  @Test("of whom something is said that cannot be is not sent, and the member is named")
+  func unfit() throws {
+    let cases: [(String, (inout FreedomCreateUser.Params) -> Void)] = [
+      ("phone", { $0.phone = nil }), ("phone", { $0.phone = "+1" }),
+      ("email", { $0.email = "a" }), ("email", { $0.email = "a@b@c" }),
+      ("email", { $0.email = "@b" }), ("email", { $0.email = "a@ b" }),
+      ("email", { $0.email = "a@" + String(repeating: "b", count: 253) }),
+      ("firstname", { $0.firstname = " " }), ("firstname", { $0.firstname = "a\u{1B}" }),
+      ("lastname", { $0.lastname = "" }),
+      ("lastname", { $0.lastname = String(repeating: "ä", count: 129) }),
+      ("dateOfBirth", { $0.dateOfBirth = "1990-02-29" }),
+      ("dateOfBirth", { $0.dateOfBirth = "90-02-28" }),
+      ("dateOfBirth", { $0.dateOfBirth = "28.02.1990" }),
+      ("dateOfBirth", { $0.dateOfBirth = "1990-02-28T00:00:00Z" }),
+      ("identifier", { $0.identifier = "" }), ("country", { $0.country = "KZ" }),
+      ("country", { $0.country = "kaz" }), ("country", { $0.country = "KAZA" }),
+      ("country", { $0.country = "Ä1" }), ("gender", { $0.gender = "m" }),
+      ("gender", { $0.gender = "" }), ("nationality", { $0.nationality = "\n" }),
+    ]
+    for (member, change) in cases {
+      let driven = try CreateFlow {
+        $0.phone = "+77011234567"
+        change(&$0)
+      }
+      #expect(driven.failure?.reason == .invalidRequest)
+      #expect(driven.word == "componentValidationError")
+      #expect(driven.failure?.message.hasPrefix(member + " ") == true, "\(member)")
+      #expect(driven.calls.isEmpty)
+    }
+    for id in [nil, "", "5f0c1d2e"] {
+      let driven = try UpdateFlow { $0.freedomId = id }
+      #expect(driven.word == "componentValidationError")
+      #expect(driven.failure?.message.hasPrefix("freedomId ") == true)
+    }
+  }
+
+  @Test("is not sent again where it may have been done, and the failure says so")
+  func mayBeDone() throws {
+    for (outcome, word) in [
+      (Freedom.lost, "networkError.streamError"),
+      (.reply(reply([:], status: 500)), "networkError.codeError"),
+      (.reply(reply([:], status: 408)), "networkError.codeError"),
+    ] as [(CallOutcome, String)] {
+      var driven = try CreateFlow()
+      #expect(driven.flow.isInTheDark)
+      driven.answered(outcome)
+      #expect(driven.failure?.reason == .providerUnreachable)
+      #expect(driven.failure?.retryable == false)
+      #expect(driven.failure?.message.hasSuffix("whether it was done is not known") == true)
+      #expect(driven.word == word)
+    }
+    var driven = try UpdateFlow()
+    try driven.restart()
+    #expect(driven.calls.isEmpty)
+    #expect(driven.failure?.reason == .providerUnreachable)
+    #expect(driven.failure?.message.hasSuffix("whether it was done is not known") == true)
+  }
+
+  @Test("is sent again where it certainly was not done, also after a restart")
+  func notDone() throws {
+    for outcome in [Freedom.gone, .reply(reply([:], status: 429))] {
+      var driven = try UpdateFlow()
+      let call = driven.calls
+      driven.answered(outcome)
+      #expect(!driven.flow.isInTheDark && driven.alarm == .seconds(1))
+      driven.receive(.woken)
+      #expect(driven.calls == call && driven.flow.isInTheDark)
+      driven.answered(outcome)
+      try driven.restart()
+      #expect(driven.calls == call && driven.flow.isInTheDark)
+      for _ in 0..<3 {
+        driven.answered(outcome)
+        driven.receive(.woken)
+      }
+      driven.answered(outcome)
+      #expect(driven.failure?.reason == .providerUnreachable)
+      #expect(driven.failure?.message.contains("not known") == false)
+    }
+  }
+
+  @Test("that the provider refuses ends the flow with its word")
+  func refused() throws {
+    for (outcome, word) in [
+      (Freedom.refusal(401), "transmissionError.autheticationError"),
+      (Freedom.refusal(200, 100301), "accessDenied"),
+      (
+        Freedom.said(["error": ["errors": ["phone": ["taken"]]]], status: 422),
+        "transmissionError.incorrectRequestStructure"
+      ),
+      (.noToken(message: "x"), "transmissionError.autheticationError"),
+    ] as [(CallOutcome, String)] {
+      var driven = try CreateFlow()
+      driven.answered(outcome)
+      #expect(driven.word == word)
+    }
+  }
+
+  @Test("whose answer cannot be read, or is about another, is not believed")
+  func unreadable() throws {
+    for (json, word) in [
+      ([:], "parsingError"), (["freedom_id": 7], "parsingError"),
+      (["freedom_id": "x"], "parsingError"),
+      (["freedom_id": "5f0c1d2e-0000-4000-8000-000000000002"], "dataProcessingError"),
+    ] as [(JSONValue, String)] {
+      var driven = try UpdateFlow()
+      driven.answered(Freedom.said(json))
+      #expect(driven.failure?.reason == .providerProtocolError)
+      #expect(driven.word == word)
+    }
+    var driven = try CreateFlow()
+    driven.answered(.unreadable(message: "too large"))
+    #expect(driven.word == "transmissionError.requestReceivingError")
+    #expect(driven.failure?.message == "too large; whether it was done is not known")
+  }
+}
