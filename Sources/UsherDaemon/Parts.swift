@@ -41,7 +41,8 @@ struct Parts {
     self.log = log
 
     let source = TokenSource(
-      world: world, providers: providers, http: http, metadata: metadata, health: health)
+      world: world, providers: providers, http: http, metadata: metadata, health: health,
+      installation: store.installationID(of:provider:))
     let refresher = Refresher(
       world: world, store: store, book: book, source: source, events: events, log: log)
     watch = TokenWatch(

@@ -63,7 +63,8 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
   /// will use are revoked.
   static func clearUp(_ call: Call, _ outcome: CallOutcome) -> [Call]
 
-  /// The SDK's own word for a flow its user gave up, or that ran out of time.
+  /// The SDK's own word for a flow its user gave up, or that ran out of time; with `.providerRejected`
+  /// for one whose credential is not set.
   static func word(for ending: Failure.Reason, provider: ProviderName) -> ProviderWord?
 }
 

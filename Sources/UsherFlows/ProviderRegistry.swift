@@ -23,9 +23,11 @@ package enum ProviderRegistry {
 
   /// How the tokens of an account are handled.
   ///
-  /// - Parameter attributes: The account's.
+  /// - Parameters:
+  ///   - attributes: The account's.
+  ///   - installation: What its owner is called at this provider; nil where that is not known.
   package static func tokens(
-    of provider: ProviderConfig, attributes: [String: JSONValue]
+    of provider: ProviderConfig, attributes: [String: JSONValue], installation: String? = nil
   ) -> TokenHandling {
     switch provider.settings {
     case .oidc: .discovered { OIDCTokens(provider: provider, metadata: $0) }
@@ -34,7 +36,8 @@ package enum ProviderRegistry {
     case .gopay(let settings): .known(GoPayTokens(settings, attributes))
     case .freedomid(let settings):
       switch settings.mode {
-      case .device, .oauth2: .known(FreedomIDTokens(mode: settings.mode))
+      case .device, .oauth2:
+        .known(FreedomIDTokens(mode: settings.mode, device: installation))
       case .oidc: .discovered { OIDCTokens(provider: provider, metadata: $0) }
       }
     }

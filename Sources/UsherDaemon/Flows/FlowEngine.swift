@@ -91,7 +91,7 @@ final class FlowEngine: Sendable {
     let (machine, answer) = try begin(type, call.params, origin, moment)
     let session = newSession(
       id, call, owner: owner, client: client.name, machine: machine, at: moment.now)
-    try await runner.open(session, with: objection(to: provider) ?? answer, at: moment) {
+    try await runner.open(session, with: objection(to: provider, type) ?? answer, at: moment) {
       index.occupy(session)
     }
     return session
@@ -99,12 +99,16 @@ final class FlowEngine: Sendable {
 
   /// What cannot end well is not begun with a person: a credential that is not set ends the flow at
   /// once, in the words that say how to set it.
-  private func objection(to provider: ProviderConfig) -> EngineAnswer? {
+  private func objection(
+    to provider: ProviderConfig, _ type: any FlowMachine.Type
+  ) -> EngineAnswer? {
     do throws(UsherError) {
       _ = try credentials.credential(of: provider)
       return nil
     } catch {
-      return .fail(.rejected(error.message), clearUp: [])
+      var failure = Failure.rejected(error.message)
+      failure.provider = type.word(for: .providerRejected, provider: provider.name)
+      return .fail(failure, clearUp: [])
     }
   }
 

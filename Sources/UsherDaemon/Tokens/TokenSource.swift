@@ -2,6 +2,7 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 import UsherFlows
+import UsherStore
 
 /// Asks a provider for new tokens, or to take tokens back.
 struct TokenSource: Sendable {
@@ -20,6 +21,8 @@ struct TokenSource: Sendable {
   let http: ProviderHTTP
   let metadata: MetadataCache
   let health: ProviderHealth
+  /// What an owner is called at a provider, where that is to be told.
+  var installation: @Sendable (Owner, ProviderName) -> String? = { _, _ in nil }
 
   func refresh(
     _ record: AccountRecord, _ refreshToken: Secret, scope: String
@@ -58,7 +61,10 @@ struct TokenSource: Sendable {
   private func dialect(
     of provider: ProviderConfig, _ record: AccountRecord
   ) async -> Result<any TokenDialect, UsherError> {
-    switch ProviderRegistry.tokens(of: provider, attributes: record.details.attributes) {
+    let handling = ProviderRegistry.tokens(
+      of: provider, attributes: record.details.attributes,
+      installation: installation(record.owner, provider.name))
+    switch handling {
     case .known(let dialect): return .success(dialect)
     case .discovered(let dialect):
       switch await metadata.discovery(of: provider) {

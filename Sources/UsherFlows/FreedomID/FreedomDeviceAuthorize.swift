@@ -141,20 +141,12 @@ package struct FreedomDeviceAuthorize: FlowMachine {
     guard case .said(let members) = FreedomIDReply(outcome, hiding: call.typed),
       let person = try? SignedIn(members)
     else { return [] }
-    return [person.untying]
+    return [person.untying(from: call.device)]
   }
 
   package static func word(
     for ending: Failure.Reason, provider: ProviderName
-  ) -> ProviderWord? {
-    switch ending {
-    case .cancelled, .expired: FreedomIDWord.userCanceled.word(provider)
-    case .denied, .invalidRequest, .providerRejected, .providerUnreachable,
-      .providerProtocolError, .attemptsExhausted, .exchangeFailed, .exchangeTimedOut,
-      .localAuthFailed:
-      nil
-    }
-  }
+  ) -> ProviderWord? { FreedomIDWord.ending(ending, provider) }
 }
 
 // MARK: - Account check
@@ -234,7 +226,7 @@ extension FreedomDeviceAuthorize {
 
   private mutating func signedIn(_ person: SignedIn) -> Answer<FreedomDeviceCall> {
     if let account = order.account, account.subject != person.subject {
-      return .fail(.otherPerson(provider.name), clearUp: [person.untying])
+      return .fail(.otherPerson(provider.name), clearUp: [person.untying(from: order.device)])
     }
     state = .keeping(person)
     problem = nil

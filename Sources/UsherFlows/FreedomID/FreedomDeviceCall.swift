@@ -18,8 +18,8 @@ package enum FreedomDeviceCall: ProviderCall {
   ///
   /// - Parameter request: A UUID; the same when the call is repeated.
   case consent(AccountID, [DataGrant], request: String, device: String)
-  case renewal(Secret)
-  case untying(Secret)
+  case renewal(Secret, device: String? = nil)
+  case untying(Secret, device: String? = nil)
 
   package var name: String {
     switch self {
@@ -38,6 +38,18 @@ package enum FreedomDeviceCall: ProviderCall {
     switch self {
     case .consent(let account, _, request: _, device: _): account
     case .accounts, .otp, .otpCheck, .password, .twoFactor, .resend, .renewal, .untying: nil
+    }
+  }
+
+  /// From which it comes; nil where that is not known.
+  var device: String? {
+    switch self {
+    case .accounts(let device), .otp(phone: _, let device),
+      .otpCheck(challenge: _, code: _, let device), .password(_, password: _, let device),
+      .twoFactor(challenge: _, code: _, let device), .resend(challenge: _, let device),
+      .consent(_, _, request: _, let device):
+      device
+    case .renewal(_, let device), .untying(_, let device): device
     }
   }
 
@@ -123,10 +135,10 @@ extension FreedomDeviceCall {
         "request_id": .string(id), "grants": .array(grants.map { .string($0.wire) }),
       ]
       return request(.post, paths.deviceConsent, body, device: device, [.bearer(token)])
-    case .renewal(let token):
-      return request(.patch, paths.deviceToken, nil, device: nil, [.bearer(token)])
-    case .untying(let token):
-      return request(.delete, paths.deviceToken, nil, device: nil, [.bearer(token)])
+    case .renewal(let token, let device):
+      return request(.patch, paths.deviceToken, nil, device: device, [.bearer(token)])
+    case .untying(let token, let device):
+      return request(.delete, paths.deviceToken, nil, device: device, [.bearer(token)])
     }
   }
 }

@@ -14,13 +14,14 @@ extension FreedomIDRefusal {
 }
 
 extension FreedomIDWord {
-  /// The SDK's word for a flow its user gave up, or that ran out of time.
+  /// The SDK's word for a flow its user gave up, that ran out of time, or whose credential is not
+  /// set.
   static func ending(_ reason: Failure.Reason, _ provider: ProviderName) -> ProviderWord? {
     switch reason {
     case .cancelled, .expired: userCanceled.word(provider)
-    case .denied, .invalidRequest, .providerRejected, .providerUnreachable,
-      .providerProtocolError, .attemptsExhausted, .exchangeFailed, .exchangeTimedOut,
-      .localAuthFailed:
+    case .providerRejected: configurationError.word(provider)
+    case .denied, .invalidRequest, .providerUnreachable, .providerProtocolError,
+      .attemptsExhausted, .exchangeFailed, .exchangeTimedOut, .localAuthFailed:
       nil
     }
   }

@@ -33,8 +33,9 @@ struct SignedIn: Codable, Sendable, Equatable {
     return grant
   }
 
-  var untying: FreedomDeviceCall {
-    .untying((tokens.refreshToken ?? tokens.accessToken).unsealed())
+  /// - Parameter device: The one that they tie.
+  func untying(from device: String?) -> FreedomDeviceCall {
+    .untying((tokens.refreshToken ?? tokens.accessToken).unsealed(), device: device)
   }
 }
 
