@@ -1,4 +1,5 @@
 import AsyncHTTPClient
+import Glibc
 import Logging
 import NIOCore
 import NIOHTTP1
@@ -262,8 +263,11 @@ private struct Trouble {
       ].contains(error)
     }
     return error is NIOConnectionError || error is NIOSSLError || error is BoringSSLError
-      || error is NIOSSLExtraError
+      || error is NIOSSLExtraError || isRefusal
   }
+
+  /// Where the address is a number there is no search for one, and the refusal comes as it is.
+  private var isRefusal: Bool { (error as? IOError)?.errnoCode == ECONNREFUSED }
 
   /// A sentence for people; the libraries' own texts may repeat a URL with its query.
   var sentence: String {
@@ -275,6 +279,7 @@ private struct Trouble {
     case let error as HTTPClientError where error == .remoteConnectionClosed:
       "the provider closed the connection before it answered"
     case is NIOConnectionError: "the provider refuses connections or its name is unknown"
+    case is IOError where isRefusal: "the provider refuses connections"
     case is NIOSSLError, is BoringSSLError, is NIOSSLExtraError:
       "no trusted TLS connection to the provider"
     case is CancellationError: "the call was given up"
