@@ -75,7 +75,7 @@ final class FlowEngine: Sendable {
         detail: .init(field: "kind"))
     }
     try checkRequestID(call.requestId, judgedByFlow: type.judgesRequestID)
-    let account = try knownAccount(call, type, of: owner)
+    let account = try knownAccount(call, type, of: owner, for: client)
     let moment = world.moment()
     let id = FlowID(world.identifier("flw_"))
     let origin = FlowOrigin(
@@ -175,20 +175,43 @@ final class FlowEngine: Sendable {
   }
 
   private func knownAccount(
-    _ call: FlowStart, _ type: any FlowMachine.Type, of owner: Owner
+    _ call: FlowStart, _ type: any FlowMachine.Type, of owner: Owner, for client: FlowClient
   ) throws(UsherError) -> KnownAccount? {
-    if let id = call.params["account"]?.stringValue {
-      let record = try accounts.account(AccountID(id), of: owner)
-      guard record.provider == call.provider else {
-        throw UsherError(
-          .invalidParams, "account \(id) is not of provider \(call.provider)",
-          detail: .init(field: "params.account"))
-      }
-      return KnownAccount(id: record.id, subject: record.subject)
+    let named = try namedAccount(call, of: owner)
+    guard type.needsAccount else { return named.map { KnownAccount($0) } }
+    let record =
+      try named ?? accounts.onlyAccount(of: owner, at: call.provider, field: "params.account")
+    // It acts with the account's token: who may not have that may not have it used either.
+    let mayAct =
+      !record.isGuarded
+      || record.opens(
+        scope: record.details.grant.scope, to: client.name, at: world.clock.now())
+    guard mayAct else {
+      throw UsherError(
+        .consentRequired, "you were not granted all that the account's token gives access to",
+        detail: .init(
+          field: "params.account", next: world.signIn(at: call.provider, account: record.id)))
     }
-    guard type.needsAccount else { return nil }
-    let record = try accounts.onlyAccount(of: owner, at: call.provider, field: "params.account")
-    return KnownAccount(id: record.id, subject: record.subject)
+    return KnownAccount(record)
+  }
+
+  private func namedAccount(
+    _ call: FlowStart, of owner: Owner
+  ) throws(UsherError) -> AccountRecord? {
+    guard let id = call.params["account"]?.stringValue else { return nil }
+    let record = try accounts.account(AccountID(id), of: owner)
+    guard record.provider == call.provider else {
+      throw UsherError(
+        .invalidParams, "account \(id) is not of provider \(call.provider)",
+        detail: .init(field: "params.account"))
+    }
+    return record
+  }
+}
+
+extension KnownAccount {
+  fileprivate init(_ record: AccountRecord) {
+    self.init(id: record.id, subject: record.subject)
   }
 }
 
