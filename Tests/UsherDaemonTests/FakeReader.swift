@@ -82,12 +82,12 @@ final class FakeReader: FingerprintScanning {
 }
 
 extension LocalAuthDesk {
-  /// One that knows Anna and Bert.
+  /// One that knows Anna and Bert, and whose hashes cost nothing.
   static func fake(_ world: World, _ store: Store, _ reader: FakeReader) -> LocalAuthDesk {
     LocalAuthDesk(
       world: world, book: LocalAuthBook(store: store), reader: reader,
       userName: { uid in [1000: "anna", 1001: "bert"][uid] },
-      log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+      log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, rounds: 16)
   }
 }
 

@@ -18,6 +18,7 @@ final class LocalAuthDesk: Sendable {
   private let reader: any FingerprintScanning
   private let userName: @Sendable (UInt32) -> String?
   private let log: Logger
+  private let rounds: Int
   /// One hash at a time: each takes 32 MiB.
   private let hashing = DispatchQueue(label: "usherd.passcodes")
   /// Looks at the users' database, which may be far away.
@@ -25,13 +26,15 @@ final class LocalAuthDesk: Sendable {
 
   init(
     world: World, book: LocalAuthBook, reader: any FingerprintScanning,
-    userName: @escaping @Sendable (UInt32) -> String?, log: Logger
+    userName: @escaping @Sendable (UInt32) -> String?, log: Logger,
+    rounds: Int = PasscodeHash.usualRounds
   ) {
     self.world = world
     self.book = book
     self.reader = reader
     self.userName = userName
     self.log = log
+    self.rounds = rounds
   }
 
   func restore() throws(UsherError) { try book.restore() }
@@ -190,8 +193,8 @@ extension LocalAuthDesk {
         }
       }
       let salt = world.entropy.bytes(PasscodeHash.saltLength)
-      let hash = try await hashing.run { () throws(UsherError) in
-        try PasscodeHash(new, salt: salt)
+      let hash = try await hashing.run { [rounds] () throws(UsherError) in
+        try PasscodeHash(new, salt: salt, rounds: rounds)
       }
       var record = book.record(of: person, at: world.clock.now())
       record.passcode = hash

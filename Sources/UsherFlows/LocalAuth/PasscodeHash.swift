@@ -9,18 +9,25 @@ package import UsherCore
 package struct PasscodeHash: Codable, Sendable, Equatable {
   /// Bytes.
   package static let saltLength = 16
+  /// scrypt's N of a new hash.
+  package static let usualRounds = 1 << 15
   private static let keyLength = 32
 
-  private var rounds = 1 << 15
+  private let rounds: Int
   private var blockSize = 8
   private var parallelism = 1
   private let salt: [UInt8]
   private let key: Sealed<Secret>
 
-  /// - Parameter salt: ``saltLength`` fresh random bytes.
+  /// - Parameters:
+  ///   - salt: ``saltLength`` fresh random bytes.
+  ///   - rounds: A power of two; less than usual makes it cheap to guess, for tests.
   /// - Throws: `internalError` where there is no memory for it.
-  package init(_ passcode: Secret, salt: [UInt8]) throws(UsherError) {
+  package init(
+    _ passcode: Secret, salt: [UInt8], rounds: Int = usualRounds
+  ) throws(UsherError) {
     self.salt = salt
+    self.rounds = rounds
     key = Sealed(
       try Self.derive(passcode, salt, rounds: rounds, blockSize: blockSize, parallelism))
   }

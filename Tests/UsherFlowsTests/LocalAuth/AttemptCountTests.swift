@@ -1,3 +1,5 @@
+import FoundationEssentials
+import JSONRPC
 import Testing
 import UsherCore
 import UsherFlows
@@ -51,6 +53,30 @@ struct PasscodeHashTests {
     for other in ["", "passcode-secre", "passcode-secret ", "Passcode-secret"] {
       #expect(try !hash.accepts(Secret(other)))
     }
+  }
+
+  @Test("costs what it should, and says so")
+  func cost() throws {
+    let encoder = JSONEncoder()
+    encoder.userInfo[.sealedStorage] = true
+    let stored = try JSONValue(parsing: Array(encoder.encode(PasscodeHash(passcode, salt: salt))))
+    #expect(stored["rounds"] == 32_768 && stored["blockSize"] == 8 && stored["parallelism"] == 1)
+    #expect(stored["key"]?.stringValue?.count == 64)
+    #expect(throws: EncodingError.self) {
+      try JSONEncoder().encode(PasscodeHash(passcode, salt: salt, rounds: 16))
+    }
+  }
+
+  @Test("is scrypt's of RFC 7914 §12, for its parameters")
+  func vector() throws {
+    // N 2^14, r 8, p 1, of "pleaseletmein" and "SodiumChloride": its first 32 bytes.
+    let hash = try PasscodeHash(
+      Secret("pleaseletmein"), salt: Array("SodiumChloride".utf8), rounds: 1 << 14)
+    let encoder = JSONEncoder()
+    encoder.userInfo[.sealedStorage] = true
+    let stored = try JSONValue(parsing: Array(encoder.encode(hash)))
+    #expect(
+      stored["key"] == "7023bdcb3afd7348461c06cd81fd38ebfda8fbba904f8e3ea9b543f6545da1f2")
   }
 
   @Test("differs by its salt, and prints nothing")
