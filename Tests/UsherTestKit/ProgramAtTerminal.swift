@@ -52,6 +52,12 @@ package final class ProgramAtTerminal {
     return String(decoding: bytes, as: UTF8.self)
   }
 
+  /// Whether what is typed now is shown.
+  package var echoes: Bool {
+    var modes = termios()
+    return tcgetattr(screen, &modes) == 0 && modes.c_lflag & tcflag_t(ECHO) != 0
+  }
+
   /// Presses keys; `\r` is Enter.
   package func type(_ keys: String) throws {
     let keys = Array(keys.utf8)

@@ -10,36 +10,58 @@ struct FreedomCommandTests {
 
   init() throws { scene = try FreedomScene() }
 
-  private func usherctl(_ arguments: String...) throws -> ProgramAtTerminal {
-    try ProgramAtTerminal(
-      BuiltProduct.path("usherctl"), ["--socket", scene.daemon.socketPath] + arguments)
+  /// `usherctl` at a terminal, and a person who reads what is new there before each answer.
+  private final class Dialogue {
+    private let program: ProgramAtTerminal
+    private var read = 0
+
+    init(_ scene: FreedomScene, _ arguments: [String]) throws {
+      program = try ProgramAtTerminal(
+        BuiltProduct.path("usherctl"), ["--socket", scene.daemon.socketPath] + arguments)
+    }
+
+    /// All that was ever on the screen.
+    var text: String { program.text }
+
+    /// Waits for words after those that were waited for before.
+    func shows(_ words: String) throws {
+      try eventually(within: 20, "the screen shows \(words): \(text)") {
+        let screen = text
+        guard let place = screen.dropFirst(read).range(of: words) else { return false }
+        read = screen.distance(from: screen.startIndex, to: place.upperBound)
+        return true
+      }
+    }
+
+    func answer(_ question: String, _ line: String) throws {
+      try shows(question)
+      if question.hasSuffix("(not shown)") {
+        try eventually("it is not shown") { !program.echoes }
+      }
+      try program.type("\(line)\r")
+    }
+
+    func exitStatus() throws -> Int32 { try program.exitStatus() }
   }
 
-  private func login(_ grants: String...) throws -> ProgramAtTerminal {
-    try ProgramAtTerminal(
-      BuiltProduct.path("usherctl"),
-      ["--socket", scene.daemon.socketPath, "login", "freedom"]
-        + grants.flatMap { ["--grant", $0] })
+  private func usherctl(_ arguments: String...) throws -> Dialogue {
+    try Dialogue(scene, arguments)
   }
 
-  /// Waits for a question, and answers it.
-  private func answer(
-    _ question: String, _ line: String, at program: ProgramAtTerminal
-  ) throws {
-    try program.shows(question)
-    try program.type("\(line)\r")
+  private func login(_ grants: String...) throws -> Dialogue {
+    try Dialogue(scene, ["login", "freedom"] + grants.flatMap { ["--grant", $0] })
   }
 
   @Test("login freedom --grant …: way, phone, code, account, passcode, permissions, profile")
   func wholeWay() throws {
     let program = try login("read.firstname", "read.phone", "read.email")
-    try answer("choose how to sign in:", "1", at: program)
-    try answer("phone (a phone number): ", "+44 7700 900123", at: program)
+    try program.answer("choose how to sign in:", "1")
+    try program.answer("phone (a phone number): ", "+44 7700 900123")
     try program.shows("was sent by SMS to +4 ••• 23")
-    try answer("code: ", scene.code(), at: program)
-    try answer("choose an account:", "1", at: program)
-    try answer("passcode (not shown)", FreedomScene.passcode, at: program)
-    try answer("asks for:", "1 2", at: program)
+    try program.answer("code: ", scene.code())
+    try program.answer("choose an account:", "1")
+    try program.answer("passcode (not shown)", FreedomScene.passcode)
+    try program.answer("asks for:", "1 2")
     #expect(try program.exitStatus() == 0, "\(program.text)")
     let screen = program.text
     #expect(screen.contains("\(NSUserName()) asks for:"), "\(screen)")
@@ -54,16 +76,16 @@ struct FreedomCommandTests {
   @Test("e-mail and password, not shown, with the second factor; a wrong one is asked for again")
   func passwords() throws {
     let program = try login("read.firstname")
-    try answer("choose how to sign in:", "2", at: program)
-    try answer("email (an e-mail address): ", "aigerim@example.com", at: program)
-    try answer("password (not shown)", "not-it-at-all", at: program)
+    try program.answer("choose how to sign in:", "2")
+    try program.answer("email (an e-mail address): ", "aigerim@example.com")
+    try program.answer("password (not shown)", "not-it-at-all")
     try program.shows("the log-in is not right")
-    try program.type("aigerim-password\r")
+    try program.answer("password (not shown)", "aigerim-password")
     try program.shows("code for the second factor")
-    try answer("code: ", scene.code(), at: program)
-    try answer("choose an account:", "1", at: program)
-    try answer("passcode (not shown)", FreedomScene.passcode, at: program)
-    try answer("asks for:", "", at: program)
+    try program.answer("code: ", scene.code())
+    try program.answer("choose an account:", "1")
+    try program.answer("passcode (not shown)", FreedomScene.passcode)
+    try program.answer("asks for:", "")
     #expect(try program.exitStatus() == 0, "\(program.text)")
     #expect(program.text.contains("Aigerim"))
     for secret in ["not-it-at-all", "aigerim-password", FreedomScene.passcode] {
@@ -75,8 +97,8 @@ struct FreedomCommandTests {
   func again() throws {
     try scene.authorized(["read.firstname"])
     let program = try login("read.firstname")
-    try answer("choose an account:", "1", at: program)
-    try answer("passcode (not shown)", FreedomScene.passcode, at: program)
+    try program.answer("choose an account:", "1")
+    try program.answer("passcode (not shown)", FreedomScene.passcode)
     #expect(try program.exitStatus() == 0, "\(program.text)")
     #expect(!program.text.contains("asks for:"))
     #expect(program.text.contains("Alice"))
@@ -87,15 +109,9 @@ struct FreedomCommandTests {
     try scene.authorized(["read.firstname"])
     let program = try login("read.email")
     for _ in 0..<2 {
-      try answer("choose an account:", "1", at: program)
-      try answer("passcode (not shown)", FreedomScene.passcode, at: program)
-      try program.shows("n to deny")
-      let before = program.text.count
-      try program.type("n\r")
-      try eventually("it goes on: \(program.text)") {
-        program.text.count > before + 20
-      }
-      if program.text.contains("accessDenied") { break }
+      try program.answer("choose an account:", "1")
+      try program.answer("passcode (not shown)", FreedomScene.passcode)
+      try program.answer("n to deny", "n")
     }
     #expect(try program.exitStatus() == 3, "\(program.text)")
     #expect(program.text.contains("accessDenied"), "\(program.text)")
@@ -104,7 +120,10 @@ struct FreedomCommandTests {
   @Test("in a pipe: no grants, and a grant that is none, end it with status 3 and the word")
   func impossible() throws {
     for (arguments, word) in [
-      (["login", "freedom", "--params", #"{"grants": []}"#], "dataGrantsCanNotBeEmpty"),
+      (
+        ["flow", "run", "freedom", "authorize", "--params", #"{"grants": []}"#],
+        "dataGrantsCanNotBeEmpty"
+      ),
       (["login", "freedom", "--grant", "read.shoe_size"], "componentValidationError"),
     ] {
       let end = try scene.daemon.usherctl(arguments)
@@ -116,12 +135,12 @@ struct FreedomCommandTests {
   @Test("consent list shows who was granted what until when; revoke takes it back")
   func consents() throws {
     let program = try login("read.firstname")
-    try answer("choose how to sign in:", "3", at: program)
-    try answer("phone (a phone number): ", "+447700900123", at: program)
-    try answer("password (not shown)", "alice-password", at: program)
-    try answer("choose an account:", "1", at: program)
-    try answer("passcode (not shown)", FreedomScene.passcode, at: program)
-    try answer("asks for:", "", at: program)
+    try program.answer("choose how to sign in:", "3")
+    try program.answer("phone (a phone number): ", "+447700900123")
+    try program.answer("password (not shown)", "alice-password")
+    try program.answer("choose an account:", "1")
+    try program.answer("passcode (not shown)", FreedomScene.passcode)
+    try program.answer("asks for:", "")
     #expect(try program.exitStatus() == 0, "\(program.text)")
     let listed = try usherctl("consent", "list")
     #expect(try listed.exitStatus() == 0)

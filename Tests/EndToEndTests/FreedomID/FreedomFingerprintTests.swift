@@ -83,8 +83,15 @@ struct FreedomFingerprintTests {
 
   @Test("three unknown fingers: the passcode")
   func misses() async throws {
-    let flow = try await scanning()
-    try await fprintd.script(Self.unknown, Self.unknown, Self.unknown)
+    var flow = try await scanning()
+    for left in ["2 attempts left", "1 attempt left"] {
+      try await fprintd.script(Self.unknown)
+      flow = try await moved(flow) {
+        $0["problem"]?["message"]?.stringValue?.hasSuffix(left) == true
+      }
+      #expect(flow.problem == "not_recognised" && flow["step"]?["scanning"] == true)
+    }
+    try await fprintd.script(Self.unknown)
     try await onByPasscode(flow, "AUTH_FAILED")
   }
 

@@ -205,16 +205,17 @@ extension FreedomScene {
     until holds: (JSONValue) -> Bool
   ) throws -> JSONValue {
     var flow = flow
-    try eventually(within: seconds, "the flow \(what): \(flow.text)") {
-      if holds(flow) { return true }
-      guard flow["status"] == "active" else { throw TestTrouble("it ended: \(flow.text)") }
+    let end = Date(timeIntervalSinceNow: seconds)
+    while !holds(flow) {
+      guard flow["status"] == "active", Date() < end else {
+        throw TestTrouble("not within \(seconds) s: the flow \(what): \(flow.text)")
+      }
       flow = try app.flow(
         in: app.call(
           "flow.wait",
           [
             "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null, "timeoutMs": 2000,
           ]))
-      return holds(flow)
     }
     return flow
   }

@@ -106,10 +106,10 @@ struct FreedomSurvivalTests {
   @Test("while the passcode is checked it is asked for again, or it was accepted")
   func passcode() throws {
     let flow = try scene.standing(at: "localAuth")
-    _ = try scene.submit(scene.answer(to: flow), to: flow, waitMs: 0)
+    let sent = try scene.submit(scene.answer(to: flow), to: flow, waitMs: 0)
     try scene.daemon.restart()
     let after = try scene.again()
-    let asked = try after.moved(flow, "stands") { ["localAuth", "consent"].contains($0.stepType) }
+    let asked = try after.moved(sent, "stands") { ["localAuth", "consent"].contains($0.stepType) }
     #expect(try after.walk(asked)["status"] == "succeeded")
   }
 

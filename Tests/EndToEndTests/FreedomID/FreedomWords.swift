@@ -168,7 +168,8 @@ extension FreedomWord {
       return try scene.authorize(one)
     },
     FreedomWord(
-      word: "networkError.codeError", reason: "provider_protocol_error", cause: "not modified"
+      word: "transmissionError.requestReceivingError", reason: "provider_protocol_error",
+      cause: "not modified"
     ) { scene in
       try scene.spoil("accounts", ["status": 304])
       return try scene.authorize(one)
