@@ -4,7 +4,7 @@ import UsherTestKit
 
 /// A person with headless Chromium, from a provider's first page to wherever it leads.
 enum Browser {
-  enum Pages: String { case sandbox, paysafe, redirect, gopay, capture, glewlwyd }
+  enum Pages: String { case sandbox, paysafe, redirect, gopay, capture, freedom, glewlwyd }
   enum Decision: String { case allow, deny }
 
   /// What the browser shows at the end.

@@ -6,6 +6,7 @@ browser.py paysafe URL allow|deny                 the sandbox's page with a PIN
 browser.py redirect URL allow|deny                the sandbox's page that approves an SCA event
 browser.py gopay URL allow|deny                   the sandbox's log-in by phone, code and PIN
 browser.py capture URL allow|deny                 the sandbox's page that photographs card and face
+browser.py freedom URL allow|deny                 the sandbox's log-in and consent of Freedom ID
 browser.py glewlwyd URL allow [USER_CODE]         glewlwyd's pages
 
 Writes what the browser shows at the end as JSON: {"title", "text", "url"}, without the
@@ -111,6 +112,33 @@ class Person:
         with page.expect_navigation(wait_until="commit"):
             page.click("#face")
 
+    def at_freedom(self):
+        """First a wrong password, then the code of an SMS in its place."""
+        page = self.page
+        page.wait_for_selector("#name")
+        self.look("freedom-login")
+        place = urllib.parse.urlsplit(page.url)
+        page.fill("#name", "+44 7700 900123")
+        page.fill("#password", "wrong")
+        page.click("#login")
+        page.wait_for_selector("#problem")
+        if page.input_value("#password"):
+            raise RuntimeError("the page keeps the password that was typed")
+        self.look("freedom-wrong")
+        page.fill("#name", "+44 7700 900123")
+        page.click("#login")
+        page.wait_for_selector("#code")
+        with urllib.request.urlopen(
+                f"{place.scheme}://{place.netloc}/_control/outbox?provider=freedomid") as reply:
+            code = json.load(reply)["messages"][0]["code"]
+        page.fill("#code", code)
+        self.look("freedom-code")
+        page.click("#login")
+        page.wait_for_selector("#allow")
+        self.look("freedom-consent")
+        page.click("#allow" if self.allows else "#deny")
+        page.wait_for_url(lambda url: "/callback" in url)
+
     def at_glewlwyd(self):
         """A script draws its pages, one after another, by what its server answers."""
         page = self.page
@@ -155,7 +183,8 @@ def main(pages, url, decision, user_code=None):
         {
             "sandbox": person.at_sandbox, "paysafe": person.at_paysafe,
             "redirect": person.at_redirect, "gopay": person.at_gopay,
-            "capture": person.at_capture, "glewlwyd": person.at_glewlwyd,
+            "capture": person.at_capture, "freedom": person.at_freedom,
+            "glewlwyd": person.at_glewlwyd,
         }[pages]()
         person.look("end")
         print(json.dumps({

@@ -1,0 +1,232 @@
+import Foundation
+import JSONRPC
+import Testing
+import UsherTestKit
+
+/// Log-in with a browser: what is agreed to at the provider's page is what is known here.
+@Suite("Freedom ID's partner API: authorize", .serialized, .timeLimit(.minutes(3)))
+struct PartnerAuthorizeTests {
+  private let scene: FreedomScene
+
+  init() throws { scene = try FreedomScene.partner() }
+
+  @Test("log in and allow: an account, with the members that were asked for and no other")
+  func allowed() throws {
+    let end = try scene.signedIn(["read.phone", "read.firstname"])
+    #expect(end["result"]?["granted"] == ["read.firstname", "read.phone"], "\(end.text)")
+    #expect(end.profile == ["firstname": "Alice", "phone": "+447700900123"])
+    let account = try scene.account(end.account)
+    let id = try #require(try scene.person("alice")["id"]?.stringValue)
+    #expect(account["subject"] == .string(id))
+    #expect(account["label"] == .string("Freedom ID \(id.prefix(8))"))
+    #expect(account["profile"] == end.profile)
+    let token = try #require(try scene.list("tokens").first)
+    #expect(
+      account["attributes"] == ["mode": "oauth2", "tokenId": token["id"] ?? .null],
+      "\(account.text)")
+    #expect(token["grants"] == ["read.firstname", "read.phone"])
+    #expect(account["tokens"]?[0]?["scope"] == "read.firstname read.phone")
+    #expect(try scene.token()["scope"] == "read.firstname read.phone")
+    #expect(try scene.requests("token") == 1 && scene.requests("user") == 1)
+  }
+
+  @Test("with a second factor it is the provider's page that asks for it, not the daemon")
+  func secondFactor() throws {
+    let flow = try scene.authorize(["read.firstname"])
+    #expect(flow.stepType == "openURL" && flow.state == "browser" && flow.completes == "loopback")
+    try scene.visit(flow, "aigerim")
+    let end = try scene.app.finished(flow)
+    #expect(end["status"] == "succeeded", "\(end.text)")
+    #expect(try scene.messages().count == 1)
+    let states = try scene.app.call(
+      "flow.wait", ["flow": flow["id"] ?? .null, "revision": 0, "timeoutMs": 0])["transitions"]
+    let words = states?.arrayValue?.compactMap { $0["state"]?.stringValue } ?? []
+    for word in ["preparing", "browser", "exchanging", "completion"] {
+      #expect(words.contains(word), "\(words)")
+    }
+  }
+
+  @Test("members that nobody asked for are dropped: not told, not kept, not logged")
+  func extraFields() throws {
+    try scene.set(["extraProfileFields": true])
+    let end = try scene.signedIn(["read.firstname"])
+    #expect(end.profile == ["firstname": "Alice"], "\(end.text)")
+    #expect(try scene.account(end.account)["profile"] == ["firstname": "Alice"])
+    let name = Data("Arthurovna".utf8)
+    let kept = scene.daemon.place.everything().filter { $0.bytes.range(of: name) != nil }
+    #expect(kept.isEmpty, "\(kept.map(\.name))")
+    #expect(!scene.daemon.log.contains("901231400456"))
+  }
+
+  @Test("all twelve, and the three that open no member")
+  func everything() throws {
+    let words = FreedomGrantTests.Grant.all.map(\.word) + ["read.profile", "read.cards", "openid"]
+    let end = try scene.signedIn(words.shuffled())
+    #expect(end["result"]?["granted"] == .array(words.map { .string($0) }), "\(end.text)")
+    #expect(Set(end.profile.objectValue?.keys.map { $0 } ?? []).count == 12)
+    for grant in FreedomGrantTests.Grant.all { #expect(end.profile[grant.member] == grant.value) }
+    #expect(try scene.consents().count == 15)
+  }
+
+  @Test("no grants, or a word that is none: over before anything was asked")
+  func flaws() throws {
+    let none = try scene.authorize([])
+    #expect(none.failure == ["invalid_request", "dataGrantsCanNotBeEmpty", nil])
+    for word in ["read.shoe_size", "", "READ.FIRSTNAME", "firstname"] {
+      let flow = try scene.authorize(["read.firstname", word])
+      #expect(flow.failure == ["invalid_request", "componentValidationError", nil])
+      let message = flow["failure"]?["message"]?.stringValue ?? ""
+      #expect(word.isEmpty || message.contains(word), "\(message)")
+    }
+    #expect(try scene.requests("link") == 0)
+  }
+
+  @Test("who declines has denied, whether at the log-in or at the consent: 100102")
+  func denied() throws {
+    for decision in [FreedomScene.Decision.deny, .giveUp] {
+      let end = try scene.attempt(["read.firstname"], as: "alice", decision)
+      #expect(end.failure == ["denied", "accessDenied", "100102"], "\(end.text)")
+    }
+    #expect(try scene.accounts().isEmpty && scene.consents().isEmpty)
+    #expect(try scene.requests("token") == 0)
+  }
+
+  @Test("another error of the redirect is any other refusal, in the provider's own number")
+  func otherError() throws {
+    try scene.set(["wayBack": ["code": .null, "error_code": "100999"]])
+    let end = try scene.attempt(["read.firstname"])
+    #expect(end.failure == ["provider_rejected", "unknownError", "100999"], "\(end.text)")
+  }
+
+  @Test("code goes by the name authorization_code too")
+  func otherName() throws {
+    try scene.set(["codeParameter": "authorization_code"])
+    try scene.signedIn()
+  }
+
+  @Test("a wrong secret, and none: nobody is sent to a browser")
+  func client() throws {
+    let wrong = try FreedomScene.partner(secret: "another")
+    #expect(
+      try wrong.authorize(["read.firstname"]).failure
+        == ["provider_rejected", "incorrectApiKey", "100001"])
+    let none = try FreedomScene.partner(secret: nil)
+    #expect(
+      try none.authorize(["read.firstname"]).failure
+        == ["provider_rejected", "configurationError", nil])
+  }
+
+  @Test(
+    "a link that leads to where no secret may go is refused, and not repeated",
+    arguments: [
+      "http://evil.example.com/login", "ftp://127.0.0.1/x", "javascript:alert(1)", "/login", "",
+    ])
+  func badLink(link: String) throws {
+    try scene.set(["linkReply": ["redirect_uri": .string(link)]])
+    let end = try scene.authorize(["read.firstname"])
+    #expect(end.failure == ["provider_protocol_error", "dataProcessingError", nil], "\(end.text)")
+    #expect(link.isEmpty || !end.text.contains(link))
+  }
+
+  @Test(
+    "an answer that lacks what it must have is no answer",
+    arguments: [
+      ("linkReply", ["redirect_uri": .null]), ("tokenReply", ["access_token": .null]),
+      ("tokenReply", ["access_expire_at": "soon"]), ("tokenReply", ["access_token": "a\nb"]),
+      ("userReply", ["id": .null]), ("userReply", ["firstname": 7]),
+    ] as [(String, JSONValue)])
+  func unusable(setting: String, reply: JSONValue) throws {
+    try scene.set([setting: reply])
+    let end = try scene.attempt(["read.firstname"])
+    #expect(end.failure == ["provider_protocol_error", "parsingError", nil], "\(end.text)")
+    #expect(try scene.accounts().isEmpty)
+  }
+}
+
+/// Several accounts and several programs.
+@Suite("Freedom ID's partner API: accounts", .serialized, .timeLimit(.minutes(3)))
+struct PartnerAccountTests {
+  @Test("several stand beside each other; who signs in again has the same one")
+  func several() throws {
+    let scene = try FreedomScene.partner()
+    let alice = try scene.signedIn().account
+    let bob = try scene.signedIn(as: "bob").account
+    #expect(alice != bob)
+    #expect(try scene.signedIn(["read.email"]).account == alice)
+    #expect(try scene.accounts().count == 2)
+    let error = try scene.tokenError()
+    #expect(error["code"] == -32602 && error["data"]?["field"] == "account")
+    let tokens = try [alice, bob].map { try scene.token(["account": $0])["accessToken"] }
+    #expect(tokens[0] != tokens[1])
+    #expect(
+      try scene.account(alice)["profile"] == ["firstname": "Alice", "email": "alice@example.com"])
+  }
+
+  @Test("an account that is to be signed in anew: somebody else is refused, and nothing changes")
+  func named() throws {
+    let scene = try FreedomScene.partner()
+    let alice = try scene.signedIn().account
+    let before = try scene.account(alice)
+    let end = try scene.attempt(["read.email"], as: "bob", .allow, ["account": alice])
+    #expect(end.failure == ["provider_rejected", "authError", nil], "\(end.text)")
+    #expect(try scene.accounts() == [before])
+    #expect(try scene.signedIn(["read.email"], as: "alice", ["account": alice]).account == alice)
+    let error = try scene.app.error(
+      of: "flow.start",
+      [
+        "provider": "freedom", "kind": "authorize",
+        "params": ["grants": ["read.email"], "account": "acc_nobodys"],
+      ])
+    #expect(error.reason == "not_found" || error.reason == "invalid_params", "\(error.text)")
+  }
+
+  @Test(
+    "the consent is the asking program's: it has the token, another is told which flow to start")
+  func programs() throws {
+    let place = try Workplace()
+    let names = ["till", "desk"]
+    let scene = try FreedomScene.partner(
+      more: try names.map { try NamedProgram.rule($0, in: place) }.joined(separator: "\n"),
+      at: place)
+    let programs = try names.map { try NamedProgram($0, in: place, at: scene.daemon) }
+    let till = scene.at(try programs[0].client())
+    let desk = scene.at(try programs[1].client())
+    let end = try till.signedIn(["read.firstname", "read.email"])
+    #expect(Set(try till.consents().map { $0["client"] }) == ["till"])
+    #expect(try till.token()["scope"] == "read.firstname read.email")
+    for other in [desk, scene] {
+      let error = try other.tokenError()
+      #expect(error["code"] == 1103 && error.reason == "consent_required", "\(error.text)")
+      #expect(error["data"]?["next"]?["method"] == "flow.start")
+      #expect(error.next?["provider"] == "freedom" && error.next?["kind"] == "authorize")
+      #expect(error.next?["params"]?["account"] == end.account)
+      #expect((try other.account(end.account)["profile"] ?? .null) == .null)
+    }
+    // Part of the token's scope is not enough; the whole is.
+    let part = try desk.signedIn(["read.firstname"])
+    #expect(part.account == end.account)
+    #expect(try desk.account(end.account)["profile"] == ["firstname": "Alice"])
+    #expect(try desk.token()["scope"] == "read.firstname")
+    // The token is the account's newest now, and the till was granted all of that.
+    #expect(try till.token()["scope"] == "read.firstname")
+    #expect(try till.app.call("consent.revoke", ["provider": "freedom"])["revoked"] == 2)
+    #expect(try till.tokenError()["code"] == 1103)
+    #expect(try desk.token()["accessToken"] != nil)
+  }
+
+  @Test("the page's url, a secret, is shown to the program that began the flow alone")
+  func othersFlow() throws {
+    let place = try Workplace()
+    let scene = try FreedomScene.partner(more: try NamedProgram.rule("till", in: place), at: place)
+    let program = try NamedProgram("till", in: place, at: scene.daemon)
+    let till = scene.at(try program.client())
+    let flow = try till.authorize(["read.firstname"])
+    #expect((try scene.flow(flow)["step"] ?? .null) == .null)
+    let back = try scene.decide(at: flow.url)
+    let pasted = try scene.refusal(["type": "openURL", "redirectURL": .string(back)], to: flow)
+    #expect(pasted[0] == "permission_denied")
+    #expect(try Web.get(back).status == 200)
+    #expect(try till.app.finished(flow)["status"] == "succeeded")
+    #expect((try scene.flow(flow)["result"] ?? .null) == .null)
+  }
+}

@@ -1,0 +1,186 @@
+import Foundation
+import JSONRPC
+import Testing
+import UsherTestKit
+
+/// Freedom tells of a log-out at the partner's `revoke_uri`, which shows an id and nothing else.
+@Suite("Freedom ID's partner API: log-out", .serialized, .timeLimit(.minutes(3)))
+struct PartnerLogoutTests {
+  private let scene: FreedomScene
+  private let url: String
+
+  init() throws {
+    let port = try TakenPort.free()
+    scene = try FreedomScene.partner("callback_listen = \"127.0.0.1:\(port)\"")
+    url = "http://127.0.0.1:\(port)/v1/freedomid/revoke"
+    try scene.set(["revokeUri": .string(url)])
+  }
+
+  private func tokenID(_ account: JSONValue) throws -> String {
+    try scene.account(account)["attributes"]?["tokenId"]?.stringValue ?? ""
+  }
+
+  private func post(_ body: String, type: String = "application/json") throws -> Web.Reply {
+    try Web.send("POST", url, body: Array(body.utf8), type: type)
+  }
+
+  private func logOut(_ params: JSONValue) throws -> JSONValue {
+    try scene.sandbox.control("POST", "freedomid/logout", params)
+  }
+
+  @Test("a person logs out at Freedom: no token any more, and the owner is told, once")
+  func loggedOut() throws {
+    let account = try scene.signedIn().account
+    let listener = try PartnerListener(scene.daemon.client())
+    let page = try scene.own("alice")
+    _ = try scene.press("me", ["action": "logout"], on: page)
+    let told = try scene.list("revocations")
+    #expect(told.map { $0["status"] } == [200] && told.map { $0["body"] } == ["{}"])
+    for force in [false, true] {
+      let error = try scene.tokenError(["provider": "freedom", "forceRefresh": .bool(force)])
+      #expect(error["code"] == 1102 && error.reason == "reauthentication_required")
+      #expect(error.next?["params"]?["account"] == account, "\(error.text)")
+    }
+    #expect(try scene.requests("refresh") == 0, "the provider is not asked")
+    // Said again it is no news.
+    #expect(try post("{\"id\": \"\(tokenID(account))\"}").status == 200)
+    let next = try scene.authorize(["read.firstname"])
+    #expect(try listener.deaths(before: next).map { $0["account"] } == [account])
+    #expect(
+      try scene.account(account)["tokens"]?.arrayValue?.allSatisfy {
+        $0["status"] == "dead"
+      } == true)
+    try scene.visit(next)
+    #expect(try scene.app.finished(next).account == account)
+    #expect(try scene.token()["account"] == account)
+  }
+
+  @Test("it is that account's end and no other's, and stays so after a restart")
+  func onlyOne() throws {
+    let alice = try scene.signedIn().account
+    let bob = try scene.signedIn(as: "bob").account
+    #expect(try logOut(["username": "bob"])["answers"]?[0]?["status"] == 200)
+    let after = try scene.restarted()
+    #expect(try after.tokenError(["account": bob])["code"] == 1102)
+    #expect(try after.token(["account": alice])["account"] == alice)
+  }
+
+  @Test("an unknown id is answered like a known one, to the byte, and ends nothing")
+  func unknown() throws {
+    let account = try scene.signedIn().account
+    let id = try tokenID(account)
+    let others = [
+      "01234567-89ab-4def-8123-456789abcdef", String(id.dropLast()), id + "0", id.uppercased(),
+      "*", "%", "acc_1", account.stringValue ?? "", String(repeating: "x", count: 128),
+    ]
+    let unknown = try others.map { try post("{\"id\": \"\($0)\"}") }
+    #expect(try scene.token()["account"] == account)
+    let known = try post("{\"id\": \"\(id)\"}")
+    for reply in unknown {
+      #expect(reply.status == 200 && reply.body == known.body && reply.text == "{}")
+      #expect(reply.headers == known.headers)
+    }
+    #expect(try scene.tokenError()["code"] == 1102)
+    // The sandbox's own way to tell of an id that nobody knows.
+    #expect(try logOut(["tokenId": "nobody's"])["answers"]?[0]?["status"] == 200)
+  }
+
+  @Test("what is no call of Freedom's: nobody learns anything, and nothing ends")
+  func noise() throws {
+    let account = try scene.signedIn().account
+    let id = try tokenID(account)
+    var replies: [(Int, Web.Reply)] = []
+    for body in [
+      "", "x", "{", "[]", "null", "\"\(id)\"", "[{\"id\": \"\(id)\"}]", "{}", "{\"id\": null}",
+      "{\"id\": 7}", "{\"id\": \"\"}", "{\"id\": [\"\(id)\"]}", "{\"token\": \"\(id)\"}",
+      "{\"id\": \"\(String(repeating: "x", count: 129))\"}", "id=\(id)",
+      "{\"id\": \"\(id)\", \"id\": \"x\"}",
+    ] {
+      replies.append((400, try post(body)))
+    }
+    let right = Array("{\"id\": \"\(id)\"}".utf8)
+    for path in [
+      "/", "/v1/freedomid", "/v1/freedomid/revoke/", "/V1/freedomid/revoke", "/callback",
+    ] {
+      let other = url.replacing("/v1/freedomid/revoke", with: path)
+      replies.append((404, try Web.send("POST", other, json: right)))
+    }
+    for method in ["GET", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"] {
+      replies.append((405, try Web.send(method, url, json: right)))
+    }
+    let large = right + [UInt8](repeating: 0x20, count: 70_000)
+    replies.append((413, try Web.send("POST", url, json: large)))
+    for (status, reply) in replies {
+      #expect(reply.status == status, "\(reply.text)")
+      let said = reply.text + reply.headers.values.joined()
+      for word in [id, "freedomid", "alice", "Freedom ID", account.stringValue ?? "none"] {
+        #expect(!said.contains(word), "\(word) is told: \(said)")
+      }
+    }
+    #expect(try scene.token()["account"] == account)
+    #expect(try scene.requests("refresh") == 0)
+  }
+
+  @Test("a slow caller, and one who goes away in the middle, keep nobody from logging out")
+  func halfACall() throws {
+    let account = try scene.signedIn().account
+    let port = UInt16(try #require(URLComponents(string: url)?.port))
+    let idle = try (0..<20).map { _ in try IdleCaller(port) }
+    #expect(try logOut([:])["answers"]?[0]?["status"] == 200)
+    #expect(try scene.tokenError(["account": account])["code"] == 1102)
+    withExtendedLifetime(idle) {}
+  }
+
+  @Test("the id of before a renewal ends nothing where the provider has made another")
+  func otherID() throws {
+    let account = try scene.signedIn().account
+    let old = try tokenID(account)
+    try scene.set(["newIdOnRefresh": true])
+    let params: JSONValue = ["provider": "freedom", "forceRefresh": true]
+    _ = try scene.token(params)
+    #expect(try post("{\"id\": \"\(old)\"}").text == "{}")
+    #expect(try scene.token()["account"] == account)
+    #expect(try logOut([:])["ended"] == [.string(tokenID(account))])
+    #expect(try scene.tokenError()["code"] == 1102)
+  }
+
+  @Test("without an address, and in the other modes, nobody listens")
+  func off() throws {
+    let port = try TakenPort.free()
+    let listen = "callback_listen = \"127.0.0.1:\(port)\""
+    let quiet = [try FreedomScene.partner(), try FreedomScene.openID(listen)]
+    #expect(throws: TestTrouble.self) { try Web.get("http://127.0.0.1:\(port)/") }
+    withExtendedLifetime(quiet) {}
+  }
+
+  @Test("the id alone is what an account's owner sees of it, and the log does not have it")
+  func canary() throws {
+    let account = try scene.signedIn().account
+    let id = try tokenID(account)
+    _ = try logOut([:])
+    #expect(!scene.daemon.log.contains(id))
+  }
+}
+
+/// A connection on which half a request stands, and nothing follows.
+private final class IdleCaller {
+  private let descriptor: Int32
+
+  init(_ port: UInt16) throws {
+    descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = port.bigEndian
+    inet_pton(AF_INET, "127.0.0.1", &address.sin_addr)
+    let size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let result = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, size) }
+    }
+    // The descriptor is closed by deinit, which runs though this throws.
+    guard result == 0 else { throw TestTrouble("nobody listens at \(port)") }
+    let half = Array("POST /v1/freedomid/revoke HTTP/1.1\r\nHost: x\r\nContent-Le".utf8)
+    _ = send(descriptor, half, half.count, Int32(MSG_NOSIGNAL))
+  }
+
+  deinit { close(descriptor) }
+}

@@ -1,0 +1,136 @@
+import Foundation
+import Synchronization
+import UsherTestKit
+
+/// What stands between the daemon and the provider, and keeps what the one sends to the other.
+final class PartnerWire: Sendable {
+  struct Request: Sendable {
+    let method: String
+    let path: String
+    /// The names in lower case.
+    let headers: [String: String]
+    let body: [UInt8]
+
+    var text: String { String(decoding: body, as: UTF8.self) }
+
+    /// Its header `Authorization`.
+    var credential: String { headers["authorization"] ?? "" }
+  }
+
+  private let port: UInt16
+  private let descriptor: Int32
+  private let record = Record()
+
+  init() throws {
+    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    inet_pton(AF_INET, "127.0.0.1", &address.sin_addr)
+    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let isBound = withUnsafeMutablePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        bind(descriptor, $0, size) == 0 && listen(descriptor, 16) == 0
+          && getsockname(descriptor, $0, &size) == 0
+      }
+    }
+    guard isBound else { throw TestTrouble("no wire") }
+    port = UInt16(bigEndian: address.sin_port)
+    self.descriptor = descriptor
+    Thread.detachNewThread { [record] in
+      while true {
+        let connection = accept(descriptor, nil, nil)
+        guard connection >= 0 else { return }
+        Thread.detachNewThread {
+          record.serve(connection)
+          close(connection)
+        }
+      }
+    }
+  }
+
+  deinit {
+    shutdown(descriptor, Int32(SHUT_RDWR))
+    close(descriptor)
+  }
+
+  /// As the daemon knows the provider.
+  var freedom: String { "http://127.0.0.1:\(port)/freedomid" }
+
+  func lead(to base: String) { record.state.withLock { $0.base = base } }
+
+  /// What has come so far.
+  ///
+  /// - Parameter path: The end of their paths.
+  func requests(_ method: String, _ path: String) -> [Request] {
+    record.state.withLock { $0.requests }.filter { $0.method == method && $0.path.hasSuffix(path) }
+  }
+}
+
+/// What a wire has seen; it outlives the wire while an answer is under way.
+private final class Record: Sendable {
+  struct State {
+    var base = ""
+    var requests: [PartnerWire.Request] = []
+  }
+
+  let state = Mutex(State())
+
+  /// One request and its answer, as it comes; where there is none the connection is closed.
+  func serve(_ connection: Int32) {
+    guard let request = read(connection) else { return }
+    let base = state.withLock {
+      $0.requests.append(request)
+      return $0.base
+    }
+    let own = ["host", "connection", "content-length", "content-type", "transfer-encoding"]
+    let isEmpty = request.body.isEmpty && request.headers["content-length"] == nil
+    guard
+      let reply = try? Web.send(
+        request.method, base + request.path, body: isEmpty ? nil : request.body,
+        type: request.headers["content-type"] ?? "", headers: kept(request.headers, but: own),
+        within: 90)
+    else { return }
+    var head = "HTTP/1.1 \(reply.status) -\r\nConnection: close\r\n"
+    for (name, value) in kept(reply.headers, but: own.filter { $0 != "content-type" }) {
+      head += "\(name): \(value)\r\n"
+    }
+    head += "Content-Length: \(reply.body.count)\r\n\r\n"
+    let bytes = Array(head.utf8) + reply.body
+    _ = send(connection, bytes, bytes.count, Int32(MSG_NOSIGNAL))
+  }
+
+  private func kept(_ headers: [String: String], but names: [String]) -> [String: String] {
+    headers.filter { !names.contains($0.key) }
+  }
+
+  private func read(_ connection: Int32) -> PartnerWire.Request? {
+    var bytes: [UInt8] = []
+    var chunk = [UInt8](repeating: 0, count: 65_536)
+    while true {
+      if let request = parse(bytes) { return request }
+      let count = recv(connection, &chunk, chunk.count, 0)
+      guard count > 0 else { return nil }
+      bytes += chunk.prefix(count)
+    }
+  }
+
+  /// Nil for one that is not whole yet.
+  private func parse(_ bytes: [UInt8]) -> PartnerWire.Request? {
+    let mark = Array("\r\n\r\n".utf8)
+    guard let end = bytes.indices.first(where: { bytes[$0...].starts(with: mark) }) else {
+      return nil
+    }
+    let lines = String(decoding: bytes[..<end], as: UTF8.self).components(separatedBy: "\r\n")
+    let words = lines[0].split(separator: " ").map(String.init)
+    var headers: [String: String] = [:]
+    for line in lines.dropFirst() {
+      let parts = line.split(separator: ":", maxSplits: 1)
+      headers[parts[0].lowercased()] = parts.last?.trimmingCharacters(in: .whitespaces)
+    }
+    let body = bytes[(end + 4)...]
+    guard words.count == 3, body.count >= headers["content-length"].flatMap({ Int($0) }) ?? 0
+    else { return nil }
+    return PartnerWire.Request(
+      method: words[0], path: words[1], headers: headers, body: Array(body))
+  }
+}

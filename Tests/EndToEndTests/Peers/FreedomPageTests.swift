@@ -1,0 +1,87 @@
+import JSONRPC
+import Testing
+import UsherTestKit
+
+/// Freedom ID's log-in and consent pages of the partner API and of OpenID, in a real browser.
+@Suite(
+  "Freedom ID's pages in a browser", .serialized,
+  .enabled(
+    if: Peers.areHere, "SKIPPED, NOT PROVEN: Packaging/install-dependencies test must have run"))
+struct FreedomPageTests {
+  /// Providers of two modes: `partner` and `openid`.
+  let sandbox: SandboxUnderTest
+  let daemon: DaemonUnderTest
+
+  init() throws {
+    sandbox = try SandboxUnderTest()
+    let base = "\(sandbox.base)/freedomid"
+    daemon = try DaemonUnderTest(
+      config: [("partner", "oauth2"), ("openid", "oidc")].map { name, mode in
+        """
+        [[provider]]
+        name = "\(name)"
+        type = "freedomid"
+        mode = "\(mode)"
+        base_url = "\(base)"
+        api_base_url = "\(base)"
+        client_id = "acme"
+        client_credential = "freedom-secret"
+
+        """
+      }.joined())
+    let set = try daemon.usherctl(
+      ["credential", "set", "freedom-secret"], input: "s3cret:freedom/client+=")
+    guard set.status == 0 else { throw TestTrouble("credential set: \(set.errors)") }
+  }
+
+  private static let grants: JSONValue = ["grants": ["read.firstname", "read.data_of_birth"]]
+
+  @Test("oauth2: a wrong password, the code of an SMS, consent: signed in, and the page says so")
+  func partner() throws {
+    let client = try daemon.client()
+    let (end, page) = try client.signIn("partner", at: .freedom, params: Self.grants)
+    #expect(end["status"] == "succeeded")
+    #expect(
+      end["result"]?["profile"] == ["firstname": "Alice", "dateOfBirth": "1990-12-31"])
+    #expect(page.title == "Signed in")
+    #expect(page.url.hasPrefix("http://127.0.0.1:") && page.url.contains("/callback/"))
+    #expect(!page.text.contains("Alice"))
+    #expect(try !client.accessToken("partner").isEmpty)
+  }
+
+  @Test("oauth2: who does not allow has denied, in the provider's own number")
+  func partnerDenied() throws {
+    let (end, page) = try daemon.client().signIn(
+      "partner", at: .freedom, .deny, params: Self.grants)
+    #expect(end["failure"]?["reason"] == "denied")
+    #expect(end["failure"]?["provider"]?["code"] == "accessDenied")
+    #expect(end["failure"]?["provider"]?["error"] == "100102")
+    #expect(page.title == "Not signed in")
+  }
+
+  @Test("oauth2: a restart of the daemon while the page is open loses nothing")
+  func restart() throws {
+    let flow = try daemon.client().startFlow("partner", params: Self.grants)
+    try daemon.restart()
+    let page = try Browser.visit(
+      try #require(flow["step"]?["url"]?.stringValue), .freedom)
+    #expect(page.title == "Signed in")
+    #expect(try daemon.client().finished(flow)["status"] == "succeeded")
+  }
+
+  @Test("the /openid page: log-in, consent, and back with code and state")
+  func openID() throws {
+    let client = try daemon.client()
+    let (end, page) = try client.signIn("openid", at: .freedom)
+    #expect(end["status"] == "succeeded")
+    #expect(page.title == "Signed in" && page.url.hasSuffix("/callback"))
+    #expect(try client.accessToken("openid").count == 128)
+  }
+
+  @Test("the /openid page: who does not allow has denied")
+  func openIDDenied() throws {
+    let (end, page) = try daemon.client().signIn("openid", at: .freedom, .deny)
+    #expect(end["failure"]?["reason"] == "denied")
+    #expect(page.title == "Not signed in")
+  }
+}
