@@ -50,7 +50,7 @@ struct ProviderTests {
 
   @Test(
     "types that are not built yet are known by name",
-    arguments: ["freedomid", "bsa"])
+    arguments: ["bsa"])
   func laterTypes(type: String) {
     let text = "[[provider]]\nname = \"x\"\ntype = \"\(type)\"\nmerchant_id = \"m\"\n"
     #expect(

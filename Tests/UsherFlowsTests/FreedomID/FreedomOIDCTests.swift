@@ -24,7 +24,7 @@ struct FreedomOIDCTests {
   private func render(_ call: any ProviderCall, pkce: Bool = false) throws -> HTTPRequest {
     try call.render(
       RenderContext(
-        provider: try Self.provider(pkce: pkce), credential: Secret("s3cret"), moment: moment()))
+        provider: try Self.provider(pkce: pkce), credential: Secret("s3cret-client"), moment: moment()))
   }
 
   private func body(_ request: HTTPRequest) throws -> JSONValue? {
@@ -47,13 +47,13 @@ struct FreedomOIDCTests {
     let headers = request.headers.map { "\($0.name): \($0.value.revealed())" }.sorted()
     #expect(
       headers == [
-        "Accept: application/json", "Authorization: Basic YWNtZTpzM2NyZXQ=",
+        "Accept: application/json", "Authorization: Basic YWNtZTpzM2NyZXQtY2xpZW50",
         "Content-Type: application/json",
       ])
     let echo = HTTPReply(
-      status: 400, body: Array("{\"error\": \"code-secret s3cret\"}".utf8))
+      status: 400, body: Array("{\"error\": \"code-secret s3cret-client\"}".utf8))
     let shown = String(decoding: echo.withoutEchoes(of: request).body, as: UTF8.self)
-    #expect(!shown.contains("code-secret") && !shown.contains("s3cret"))
+    #expect(!shown.contains("code-secret") && !shown.contains("s3cret-client"))
   }
 
   @Test("with PKCE it has the verifier")
@@ -74,7 +74,7 @@ struct FreedomOIDCTests {
     let request = try render(call)
     #expect(
       try body(request) == ["grant_type": "refresh_token", "refresh_token": "refresh-secret"])
-    #expect(request.headers.contains { $0.value == Secret("Basic YWNtZTpzM2NyZXQ=") })
+    #expect(request.headers.contains { $0.value == Secret("Basic YWNtZTpzM2NyZXQtY2xpZW50") })
   }
 
   @Test("the page gets state and nonce, and a challenge only where PKCE is switched on")
