@@ -24,7 +24,8 @@ struct FreedomOIDCTests {
   private func render(_ call: any ProviderCall, pkce: Bool = false) throws -> HTTPRequest {
     try call.render(
       RenderContext(
-        provider: try Self.provider(pkce: pkce), credential: Secret("s3cret-client"), moment: moment()))
+        provider: try Self.provider(pkce: pkce), credential: Secret("s3cret-client"),
+        moment: moment()))
   }
 
   private func body(_ request: HTTPRequest) throws -> JSONValue? {
