@@ -180,7 +180,11 @@ final class FlowEngine: Sendable {
     let named = try namedAccount(call, of: owner)
     guard type.needsAccount else { return named.map { KnownAccount($0) } }
     let record =
-      try named ?? accounts.onlyAccount(of: owner, at: call.provider, field: "params.account")
+      if let named {
+        named
+      } else {
+        try accounts.onlyAccount(of: owner, at: call.provider, field: "params.account")
+      }
     // It acts with the account's token: who may not have that may not have it used either.
     let mayAct =
       !record.isGuarded
