@@ -12,7 +12,10 @@ struct FreedomApp {
   static let phone = "+447700900123"
   static let redirect = "http://127.0.0.1:5555/callback/0123456789abcdef0123456789abcdef"
   static let app = ["x-api-key": "s3cret:freedom/api-key", "x-device-id": device]
-  static let basic =
+  /// Of the partner API, as it is.
+  static let basic = "Basic " + Data("acme:s3cret:freedom/client+=".utf8).base64EncodedString()
+  /// Of OpenID, form-encoded (RFC 6749 §2.3.1).
+  static let openIDBasic =
     "Basic " + Data("acme:s3cret%3Afreedom%2Fclient%2B%3D".utf8).base64EncodedString()
 
   let workbench: Workbench
@@ -205,7 +208,7 @@ extension FreedomApp {
     try await partner(.post, "token", ["authorization_code": .string(code ?? "")])
   }
 
-  func openIDToken(_ body: JSON, authorization: String = basic) async throws -> Answer {
+  func openIDToken(_ body: JSON, authorization: String = openIDBasic) async throws -> Answer {
     try await send(
       .post, "/freedomid/api/v1/oidc/token", headers: ["authorization": authorization],
       body: body.encoded())

@@ -70,7 +70,12 @@ extension FreedomID {
     return (person, grants)
   }
 
+  /// Basic has id and secret as they are (RFC 7617 §2), not form-encoded as OAuth has them.
   private func checkClient(_ call: Call) throws(FreedomRefusal) {
-    guard (try? FreedomPartner.clients.authenticate(call, Form())) != nil else { throw .client }
+    let client = FreedomPartner.client
+    let pair = Array("\(client.id):\(client.secret ?? "")".utf8)
+    guard let header = call.headers["authorization"], header.lowercased().hasPrefix("basic "),
+      Base64.decoded(String(header.dropFirst("basic ".count))) == pair
+    else { throw .client }
   }
 }
