@@ -64,7 +64,8 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
   static func clearUp(_ call: Call, _ outcome: CallOutcome) -> [Call]
 
   /// The SDK's own word for a flow its user gave up, or that ran out of time; with `.providerRejected`
-  /// for one whose credential is not set.
+  /// for one whose credential is not set, with `.denied` for one from which an account or a consent
+  /// was taken away.
   static func word(for ending: Failure.Reason, provider: ProviderName) -> ProviderWord?
 }
 
@@ -303,8 +304,23 @@ package struct AccountGrant: Sendable, Equatable {
   package var isByConsent = false
   /// Whether the tokens are for the daemon's own calls: no client ever gets one.
   package var tokensAreInternal = false
+  /// What must still hold when it is written; else the flow has failed.
+  package var reliance: Reliance?
   /// What the flow's client has been granted by the account's person.
   package var consents: [ConsentGrant] = []
+
+  /// What a flow has built on, and others can take away while it is under way.
+  package struct Reliance: Sendable, Equatable {
+    /// It has not been forgotten.
+    package var account: AccountID
+    /// These grants are remembered for the flow's client.
+    package var consents: Set<String>
+
+    package init(account: AccountID, consents: Set<String>) {
+      self.account = account
+      self.consents = consents
+    }
+  }
 
   package init(
     subject: String, label: String, attributes: [String: JSONValue] = [:],

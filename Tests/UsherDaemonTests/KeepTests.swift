@@ -57,6 +57,42 @@ struct KeepTests {
     #expect(record.consents.entries.values.map(\.grantedAt) == [stage.clock.now()])
   }
 
+  @Test("a flow that builds on a consent ends well while it holds")
+  func relying() async throws {
+    let record = try await keep(.consented(["firstname": "Ada"]), for: "till")
+    let session = try await stage.open(client: "till")
+    await stage.type("rely \(record.id)", session)
+    #expect(session.flow.status == .succeeded)
+    #expect(session.flow.result?["profile"] == ["firstname": "Ada"])
+  }
+
+  @Test("a flow that builds on a consent has failed where another client has it, or it is over")
+  func notRelying() async throws {
+    let end = stage.clock.now() + .seconds(60)
+    let record = try await keep(.consented(["firstname": "Ada"], until: end), for: "till")
+    let other = try await stage.open(id: "flw_1", client: "desk")
+    await stage.type("rely \(record.id)", other)
+    let late = try await stage.open(id: "flw_2", client: "till")
+    stage.clock.advance(by: .seconds(60))
+    await stage.type("rely \(record.id)", late)
+    for session in [other, late] {
+      #expect(session.flow.status == .failed && session.flow.failure?.reason == .denied)
+      #expect(session.flow.result == nil)
+    }
+    #expect(stage.book.record(record.id)?.details.profile?["lastname"] == nil)
+  }
+
+  @Test("an account that was forgotten meanwhile does not come back")
+  func forgotten() async throws {
+    let record = try await keep(.consented(["firstname": "Ada"]), for: "till")
+    let session = try await stage.open(client: "till")
+    try await stage.store.commit([.deleteAccount(record.id)])
+    stage.book.remove(record)
+    await stage.type("rely \(record.id)", session)
+    #expect(session.flow.failure?.reason == .denied)
+    #expect(stage.book.accounts(of: .anna).isEmpty)
+  }
+
   @Test("two flows of one person keep one account, whoever comes first")
   func together() async throws {
     let one = try await stage.open(id: "flw_1", client: "till")

@@ -59,6 +59,12 @@ struct StubMachine: FlowMachine {
     if word.hasPrefix("ask ") {
       return move(to: "asking", [.ask(.consents(of: AccountID(String(word.dropFirst(4)))))])
     }
+    if word.hasPrefix("rely ") {
+      state = "done"
+      var grant = AccountGrant.consented(["lastname": "Lovelace"], granted: ["lastname"])
+      grant.reliance = .init(account: AccountID(String(word.dropFirst(5))), consents: ["read.firstname"])
+      return .finish(Completion(grant: grant, result: ["profile": ["firstname": "Ada"]]))
+    }
     switch word {
     case "keep": return move(to: "keeping", [.keep(.consented(["firstname": "Ada"]))])
     case "call": return move(to: "calling", [.call(call("effect"))])

@@ -30,8 +30,28 @@ extension FlowRunner {
   ) async throws(UsherError) {
     if case .ignore = answer { return }
     try await inTurn(of: answer, session) { () throws(UsherError) in
-      try await write(answer, machine, before, session, at: now)
+      try await write(
+        overtaking(answer, machine, session, at: now) ?? answer, machine, before, session, at: now)
     }
+  }
+
+  /// What an answer is where its ground was taken away while the flow was under way: an account that
+  /// was forgotten does not come back, and what a consent opened is not told after its end.
+  private func overtaking(
+    _ answer: EngineAnswer, _ machine: any AnyMachine, _ session: FlowSession, at now: Timestamp
+  ) -> EngineAnswer? {
+    guard let reliance = answer.grant?.reliance else { return nil }
+    let client = session.client ?? CallerPolicy.ownPrograms
+    let record = try? accounts.account(reliance.account, of: session.owner)
+    let remembered = record?.consents.grants(of: client, at: now)
+    guard let remembered, reliance.consents.isSubset(of: remembered) else {
+      let failure = Failure(
+        reason: .denied, title: "Taken away",
+        message: "the account was forgotten, or a consent taken back, in the meantime",
+        retryable: true, provider: machine.word(for: .denied))
+      return .fail(failure, clearUp: [])
+    }
+    return nil
   }
 
   /// Where the answer changes an account, nobody else does meanwhile.

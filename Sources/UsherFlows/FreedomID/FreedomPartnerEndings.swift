@@ -14,13 +14,14 @@ extension FreedomIDRefusal {
 }
 
 extension FreedomIDWord {
-  /// The SDK's word for a flow its user gave up, that ran out of time, or whose credential is not
-  /// set.
+  /// The SDK's word for a flow its user gave up, that ran out of time, whose credential is not set, or
+  /// from which an account or a consent was taken away.
   static func ending(_ reason: Failure.Reason, _ provider: ProviderName) -> ProviderWord? {
     switch reason {
     case .cancelled, .expired: userCanceled.word(provider)
     case .providerRejected: configurationError.word(provider)
-    case .denied, .invalidRequest, .providerUnreachable, .providerProtocolError,
+    case .denied: accessDenied.word(provider)
+    case .invalidRequest, .providerUnreachable, .providerProtocolError,
       .attemptsExhausted, .exchangeFailed, .exchangeTimedOut, .localAuthFailed:
       nil
     }

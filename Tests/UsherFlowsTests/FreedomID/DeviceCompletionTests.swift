@@ -68,6 +68,7 @@ struct DeviceCompletionTests {
           grant: "read.data_of_birth", member: "dateOfBirth",
           expiresAt: now + .seconds(5 + 7 * 86_400))
       ])
+    #expect(completion.grant?.reliance?.consents == ["read.phone"])
   }
 
   @Test("remembers nothing where nothing is new")
@@ -76,6 +77,7 @@ struct DeviceCompletionTests {
     driven.receive(.told(.consents(["read.firstname", "read.phone"])))
     driven.answered(Driven.profile())
     #expect(driven.completion?.grant?.consents == [])
+    #expect(driven.completion?.grant?.reliance?.consents == ["read.firstname", "read.phone"])
     #expect(
       driven.completion?.result["granted"] == ["read.firstname", "read.phone"])
   }
