@@ -1,0 +1,173 @@
+import JSONRPC
+import Synchronization
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+/// An account of Freedom ID whose person may log out.
+private final class LogoutStage: Sendable {
+  let calls: VerdictStage
+  private let told = Mutex<[String]>([])
+
+  init() async throws {
+    var settings = FreedomIDSettings(mode: .oauth2)
+    settings.clientID = "acme"
+    settings.clientCredential = "freedom-secret"
+    settings.callbackListen = try LoopbackAddress(setting: "127.0.0.1:1")
+    calls = try await VerdictStage(
+      ProviderConfig(name: ProviderName("freedom"), settings: .freedomid(settings)))
+    _ = calls.stage.events.listen(since: nil) { [weak self] entry in
+      guard [.token, .kyc].contains(entry.event.topic) else { return }
+      self?.told.withLock { $0.append(entry.event.what) }
+    }
+    calls.watch.start()
+  }
+
+  var book: AccountBook { calls.stage.book }
+  /// The events of the topics `token` and `kyc` so far.
+  var news: [String] { told.withLock { $0 } }
+
+  func signIn(
+    _ tokenID: String, subject: String = "person-1", owner: Owner = .anna
+  ) async throws -> AccountRecord {
+    let grant = AccountGrant(
+      subject: subject, label: subject,
+      attributes: ["mode": "oauth2", "tokenId": .string(tokenID)],
+      tokens: .sample())
+    let now = calls.stage.clock.now()
+    let update = try book.update(grant, owner: owner, provider: calls.provider.name, at: now)
+    try await take(update)
+    return update.record
+  }
+
+  func renew(_ record: AccountRecord, tokenID: String) async throws {
+    var tokens = TokenSet.sample("access-2", refreshToken: "refresh-2")
+    tokens.attributes = ["tokenId": tokenID]
+    let used = try #require(record.details.grant.refreshToken)
+    try await take(
+      try #require(
+        try book.update(
+          record.id, record.mainKey, granted: tokens, for: used, at: calls.stage.clock.now())))
+  }
+
+  private func take(_ update: AccountBook.Update) async throws {
+    try await calls.stage.store.commit(update.changes)
+    book.install(update)
+  }
+
+  /// Freedom tells that somebody has logged out.
+  func logOut(_ body: String) async throws -> (outcome: CallbackOutcome, reply: HTTPReply) {
+    let dialect = try #require(ProviderRegistry.callback(of: calls.provider))
+    let outcome = await calls.desk.take(
+      .init(
+        authorization: nil, body: Array(body.utf8), provider: calls.provider, dialect: dialect))
+    return (outcome, dialect.answer(outcome))
+  }
+
+  func isSignedIn(_ record: AccountRecord) -> Bool {
+    guard let record = book.record(record.id) else { return false }
+    return !record.tokens.isEmpty && record.details.grant.isAlive(at: calls.stage.clock.now())
+  }
+}
+
+@Suite("A person who has logged out at Freedom")
+struct LogoutTests {
+  @Test("has no token here from then on, nor on disk, and the owner is told before the answer")
+  func loggedOut() async throws {
+    let stage = try await LogoutStage()
+    let record = try await stage.signIn("token-1")
+    let (outcome, reply) = try await stage.logOut("{\"id\": \"token-1\"}")
+    #expect(outcome == .taken && reply.status == 200 && reply.body == Array("{}".utf8))
+    #expect(!stage.isSignedIn(record))
+    #expect(stage.book.record(record.id)?.tokens.isEmpty == true)
+    #expect(stage.book.record(record.id)?.details.grant.death?.code == "logged_out")
+    #expect(try stage.calls.stage.store.loadTokens().isEmpty)
+    let row = try #require(try stage.calls.stage.store.loadAccounts().first)
+    #expect(try AccountRecord(row, tokens: []).details.grant.refreshToken == nil)
+    #expect(stage.news == ["dead"])
+    let error = await #expect(throws: UsherError.self) {
+      _ = try await stage.calls.refresher.token(
+        record.id, record.mainKey, validFor: 60, isForced: false)
+    }
+    #expect(error?.reason == .reauthenticationRequired)
+  }
+
+  @Test("is told of once, however often it is said")
+  func twice() async throws {
+    let stage = try await LogoutStage()
+    _ = try await stage.signIn("token-1")
+    for _ in 0..<3 {
+      #expect(try await stage.logOut("{\"id\": \"token-1\"}").outcome == .taken)
+    }
+    #expect(stage.news == ["dead"])
+  }
+
+  @Test("is known by the tokens' id alone; who says another learns nothing and changes nothing")
+  func unknown() async throws {
+    let stage = try await LogoutStage()
+    let record = try await stage.signIn("token-1")
+    let known = try await stage.logOut("{\"id\": \"token-2\"}").reply
+    for id in ["token-", "token-11", "TOKEN-1", "person-1", "*"] {
+      let (outcome, reply) = try await stage.logOut("{\"id\": \"\(id)\"}")
+      #expect(outcome == .unauthorized && reply == known)
+    }
+    #expect(known.status == 200)
+    for body in ["", "{", "[\"token-1\"]", "{\"id\": [\"token-1\"]}"] {
+      #expect(try await stage.logOut(body).reply.status == 400)
+    }
+    #expect(stage.isSignedIn(record) && stage.news.isEmpty)
+  }
+
+  @Test("is one of several, and of several users")
+  func several() async throws {
+    let stage = try await LogoutStage()
+    let anna = try await stage.signIn("token-1")
+    let other = try await stage.signIn("token-2", subject: "person-2")
+    let bert = try await stage.signIn("token-3", owner: .bert)
+    #expect(try await stage.logOut("{\"id\": \"token-3\"}").outcome == .taken)
+    #expect(stage.isSignedIn(anna) && stage.isSignedIn(other) && !stage.isSignedIn(bert))
+  }
+
+  @Test("and signs in anew is not logged out by the id of before")
+  func again() async throws {
+    let stage = try await LogoutStage()
+    _ = try await stage.signIn("token-1")
+    let record = try await stage.signIn("token-2")
+    #expect(try await stage.logOut("{\"id\": \"token-1\"}").outcome == .unauthorized)
+    #expect(stage.isSignedIn(record))
+    #expect(try await stage.logOut("{\"id\": \"token-2\"}").outcome == .taken)
+    #expect(!stage.isSignedIn(record))
+    let anew = try await stage.signIn("token-3")
+    #expect(stage.isSignedIn(anew))
+  }
+
+  @Test("is known by the id that the last renewal brought")
+  func renewed() async throws {
+    let stage = try await LogoutStage()
+    let record = try await stage.signIn("token-1")
+    try await stage.renew(record, tokenID: "token-2")
+    let renewed = try #require(stage.book.record(record.id))
+    #expect(renewed.details.attributes == ["mode": "oauth2", "tokenId": "token-2"])
+    #expect(renewed.tokens.values.allSatisfy { $0.set.attributes == nil })
+    #expect(try await stage.logOut("{\"id\": \"token-1\"}").outcome == .unauthorized)
+    #expect(stage.isSignedIn(record))
+    #expect(try await stage.logOut("{\"id\": \"token-2\"}").outcome == .taken)
+    #expect(!stage.isSignedIn(record))
+  }
+
+  @Test("stays signed in while the store takes nothing, and the provider is told to say it again")
+  func failingDisk() async throws {
+    let stage = try await LogoutStage()
+    let record = try await stage.signIn("token-1")
+    try stage.calls.stage.store.close()
+    let (outcome, reply) = try await stage.logOut("{\"id\": \"token-1\"}")
+    #expect(outcome == .unavailable && reply.status == 503)
+    #expect(stage.isSignedIn(record) && stage.news.isEmpty)
+  }
+}
