@@ -262,13 +262,16 @@ struct DeviceCompletionTests {
 
   @Test("has the SDK's word where the person gives up, the time is over or nothing is set up")
   func words() {
-    let canceled = ProviderWord(name: Driven.name, code: "userCanceled")
-    let unset = ProviderWord(name: Driven.name, code: "configurationError")
     for reason in Failure.Reason.allCases {
-      let word = FreedomDeviceAuthorize.word(for: reason, provider: Driven.name)
-      let isGivenUp = reason == .cancelled || reason == .expired
-      let other = reason == .providerRejected ? unset : nil
-      #expect(word == (isGivenUp ? canceled : other), "\(reason)")
+      let word: String? =
+        switch reason {
+        case .cancelled, .expired: "userCanceled"
+        case .providerRejected: "configurationError"
+        case .denied: "accessDenied"
+        default: nil
+        }
+      let said = FreedomDeviceAuthorize.word(for: reason, provider: Driven.name)
+      #expect(said == word.map { ProviderWord(name: Driven.name, code: $0) }, "\(reason)")
     }
   }
 }

@@ -111,11 +111,16 @@ struct FreedomPartnerContractTests {
     #expect(FreedomCreateUser.needsAccount && FreedomUpdateUser.needsAccount)
   }
 
-  @Test("one that is given up, too late or without its credential has the SDK's word")
+  @Test("one that is given up, too late, without its credential or its ground has the SDK's word")
   func givenUp() {
     for ending in Failure.Reason.allCases {
-      let unset = ending == .providerRejected ? "configurationError" : nil
-      let word = [.cancelled, .expired].contains(ending) ? "userCanceled" : unset
+      let word: String? =
+        switch ending {
+        case .cancelled, .expired: "userCanceled"
+        case .providerRejected: "configurationError"
+        case .denied: "accessDenied"
+        default: nil
+        }
       let words = [
         FreedomPartnerAuthorize.word(for: ending, provider: name),
         FreedomRequestProfile.word(for: ending, provider: name),
