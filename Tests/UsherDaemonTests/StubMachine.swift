@@ -62,7 +62,8 @@ struct StubMachine: FlowMachine {
     if word.hasPrefix("rely ") {
       state = "done"
       var grant = AccountGrant.consented(["lastname": "Lovelace"], granted: ["lastname"])
-      grant.reliance = .init(account: AccountID(String(word.dropFirst(5))), consents: ["read.firstname"])
+      grant.reliance = .init(
+        account: AccountID(String(word.dropFirst(5))), consents: ["read.firstname"])
       return .finish(Completion(grant: grant, result: ["profile": ["firstname": "Ada"]]))
     }
     switch word {
