@@ -130,9 +130,23 @@ struct BrowserReturnTests {
     withExtendedLifetime(port) {}
   }
 
+  @Test("two flows at one fixed port: one is come back to, the other's URL is pasted")
+  func fixedPort() throws {
+    let port = try TakenPort.free()
+    let scene = try FreedomScene.partner("redirect = \"http://127.0.0.1:\(port)/callback\"")
+    let flows = try [scene.authorize(["read.firstname"]), scene.authorize(["read.email"])]
+    #expect(flows.map(\.completes) == ["loopback", "submit"])
+    let backs = try zip(flows, ["alice", "bob"]).map { try scene.decide(at: $0.url, $1) }
+    #expect(try Web.get(backs[1]).status == 404, "who listens there is the other flow")
+    #expect(try scene.flow(flows[0]) == flows[0])
+    #expect(try scene.paste(backs[1], to: flows[1]).profile == ["email": "bob@example.com"])
+    #expect(try Web.get(backs[0]).status == 200)
+    #expect(try scene.app.finished(flows[0]).profile == ["firstname": "Alice"])
+  }
+
   @Test("a link that is over: a new one stands in the step by itself, with the same redirect URI")
   func expired() throws {
-    try scene.set(["linkSeconds": 2])
+    try scene.set(["linkSeconds": 4])
     let flow = try scene.authorize(["read.firstname"])
     try scene.set(["linkSeconds": 600])
     let renewed = try scene.anotherPage(than: flow)
@@ -148,7 +162,7 @@ struct BrowserReturnTests {
 
   @Test("the provider is away when the link is over: the flow says so, and goes on when it is back")
   func expiredWhileAway() throws {
-    try scene.set(["linkSeconds": 2])
+    try scene.set(["linkSeconds": 4])
     let flow = try scene.authorize(["read.firstname"])
     try scene.set(["linkSeconds": 600])
     try scene.spoil("link", ["status": 503], times: 1)
@@ -161,10 +175,10 @@ struct BrowserReturnTests {
 
   @Test("who is back just when a new link is asked for has come in time")
   func backWhileAsking() throws {
-    try scene.set(["linkSeconds": 2])
+    try scene.set(["linkSeconds": 4])
     let flow = try scene.authorize(["read.firstname"])
     let back = try scene.decide(at: flow.url)
-    try scene.spoil("link", ["delayMs": 4000], times: 1)
+    try scene.spoil("link", ["delayMs": 5000], times: 1)
     try eventually("a new one is asked for") { try scene.requests("link") == 2 }
     #expect(try Web.get(back).status == 200)
     #expect(try scene.app.finished(flow)["status"] == "succeeded")

@@ -144,6 +144,21 @@ struct PartnerLogoutTests {
     #expect(try scene.tokenError()["code"] == 1102)
   }
 
+  @Test("who logs out in the middle of a flow has no account of dead tokens")
+  func duringFlow() throws {
+    let flow = try scene.authorize(["read.firstname"])
+    try scene.spoil("user", ["status": 503])
+    try scene.visit(flow)
+    try eventually("the code is redeemed") { try scene.list("tokens").count == 1 }
+    #expect(try logOut([:])["answers"]?[0]?["body"] == "{}")
+    try scene.mend()
+    let end = try scene.app.finished(flow)
+    #expect(
+      end.failure == ["provider_rejected", "transmissionError.autheticationError", "100004"],
+      "\(end.text)")
+    #expect(try scene.accounts().isEmpty)
+  }
+
   @Test("without an address, and in the other modes, nobody listens")
   func off() throws {
     let port = try TakenPort.free()
@@ -153,7 +168,7 @@ struct PartnerLogoutTests {
     withExtendedLifetime(quiet) {}
   }
 
-  @Test("the id alone is what an account's owner sees of it, and the log does not have it")
+  @Test("the tokens' id, which is all that the call shows, stands in no log")
   func canary() throws {
     let account = try scene.signedIn().account
     let id = try tokenID(account)

@@ -170,7 +170,7 @@ struct PartnerUserTests {
     #expect(try scene.requests("createUser") == 2 && scene.requests("refresh") == 1)
   }
 
-  @Test("nobody is there to connect to: nothing was sent, and it is done when somebody is")
+  @Test("nobody is there to connect to: nothing was sent, so it is tried on till it is given up")
   func nobody() throws {
     scene.sandbox.killAtOnce()
     let flow = try scene.perform("createUser", Self.phone, waitMs: 0)
