@@ -30,8 +30,11 @@ extension FreedomID {
   /// holds it: when it is gone before the next screen, the authorization is given up,
   /// ``FreedomIDError/userCanceled``.
   ///
-  /// - Parameter completion: Called exactly once, by a task of its own: on no particular thread and
-  ///   on no actor, maybe before this returns.
+  /// - Parameters:
+  ///   - presenter: Shows the screens.
+  ///   - grants: What is asked for.
+  ///   - completion: Called exactly once, by a task of its own: on no particular thread and on no
+  ///     actor, maybe before this returns.
   /// - Returns: A way to give up.
   @discardableResult
   public func authorize(
