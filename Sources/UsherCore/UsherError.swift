@@ -50,11 +50,16 @@ public struct UsherError: Error, Sendable {
     public var provider: ProviderName
     public var kind: String
     public var account: AccountID?
+    /// What it has to ask the person for, where it takes grants.
+    public var grants: [String]
 
-    public init(provider: ProviderName, kind: String, account: AccountID? = nil) {
+    public init(
+      provider: ProviderName, kind: String, account: AccountID? = nil, grants: [String] = []
+    ) {
       self.provider = provider
       self.kind = kind
       self.account = account
+      self.grants = grants
     }
   }
 }

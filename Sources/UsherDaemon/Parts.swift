@@ -71,7 +71,8 @@ struct Parts {
     self.group = group
 
     let revoker = Revoker(world: world, store: store, book: book, source: source)
-    let consents = ConsentDesk(store: store, book: book, clock: world.clock)
+    let consents = ConsentDesk(
+      store: store, book: book, clock: world.clock, config: setting.config)
     domain = Domain(
       world: world, instanceID: world.identifier("ins_"), startedAt: world.clock.now(),
       store: store, masterKeyOrigin: key.origin.sentence,

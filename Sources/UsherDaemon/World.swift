@@ -20,11 +20,22 @@ struct World: Sendable {
 
 extension World {
   /// The flow that brings an account of a provider, or brings it back.
-  func signIn(at provider: ProviderName, account: AccountID? = nil) -> UsherError.NextFlow? {
-    config.provider(provider).flatMap { ProviderRegistry.signIn(of: $0.settings.variety) }.map {
-      flow in
-      .init(
-        provider: provider, kind: flow.kind, account: flow.namesAccount ? account : nil)
+  ///
+  /// - Parameter scope: What its tokens are to be good for.
+  func signIn(
+    at provider: ProviderName, account: AccountID? = nil, scope: String = ""
+  ) -> UsherError.NextFlow? {
+    guard let variety = config.provider(provider)?.settings.variety,
+      let flow = ProviderRegistry.signIn(of: variety)
+    else { return nil }
+    var grants: [String] = []
+    for word in scope.split(separator: " ") {
+      guard let grant = ProviderRegistry.grant(String(word), of: variety), !grants.contains(grant)
+      else { continue }
+      grants.append(grant)
     }
+    return .init(
+      provider: provider, kind: flow.kind, account: flow.namesAccount ? account : nil,
+      grants: grants)
   }
 }

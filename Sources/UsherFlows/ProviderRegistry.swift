@@ -91,6 +91,17 @@ package enum ProviderRegistry {
     return members.contains { $0.name == "account" }
   }
 
+  /// The one word for a grant that a person is asked for; nil for what is none at this type.
+  ///
+  /// - Parameter text: In any of its spellings.
+  package static func grant(_ text: String, of variety: ProviderVariety) -> String? {
+    switch variety {
+    case .oidc, .paysafe, .truecaller, .gopay, .freedomidOIDC, .local: nil
+    case .freedomidDevice: DataGrant(either: text)?.rawValue
+    case .freedomidOAuth2: PartnerGrant(either: text)?.text
+    }
+  }
+
   /// Whether the access tokens of this type of provider have a scope that a part of can be asked for.
   package static func hasScopes(_ variety: ProviderVariety) -> Bool {
     switch variety {

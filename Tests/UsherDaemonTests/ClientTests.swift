@@ -50,6 +50,11 @@ struct FlowClientTests {
     #expect(try stage.flows.get(FlowGet(flow: flow.id), .program("till")).flow == flow)
     let ended = try await stage.flows.cancel(FlowCancel(flow: flow.id), .program()).flow
     #expect(ended.status == .cancelled)
+    // How it ended is told; what a provider may have said of the person is not.
+    #expect(ended.failure?.reason == .cancelled)
+    #expect(ended.failure?.message == "the client that started the flow is told why")
+    let own = try stage.flows.get(FlowGet(flow: flow.id), .program("till")).flow
+    #expect(own.failure?.message == "the flow was cancelled")
   }
 
   @Test("root's own programs are another client too, also on the admin socket")

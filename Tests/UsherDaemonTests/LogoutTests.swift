@@ -38,7 +38,7 @@ private final class LogoutStage: Sendable {
   ) async throws -> AccountRecord {
     let grant = AccountGrant(
       subject: subject, label: subject,
-      attributes: ["mode": "oauth2", "tokenId": .string(tokenID)],
+      attributes: ["mode": "oauth2", "tokenIdHash": .string(FreedomTokenID.hash(of: tokenID))],
       tokens: .sample())
     let now = calls.stage.clock.now()
     let update = try book.update(grant, owner: owner, provider: calls.provider.name, at: now)
@@ -48,7 +48,7 @@ private final class LogoutStage: Sendable {
 
   func renew(_ record: AccountRecord, tokenID: String) async throws {
     var tokens = TokenSet.sample("access-2", refreshToken: "refresh-2")
-    tokens.attributes = ["tokenId": tokenID]
+    tokens.attributes = ["tokenIdHash": FreedomTokenID.hash(of: tokenID)]
     let used = try #require(record.details.grant.refreshToken)
     try await take(
       try #require(
@@ -153,7 +153,10 @@ struct LogoutTests {
     let record = try await stage.signIn("token-1")
     try await stage.renew(record, tokenID: "token-2")
     let renewed = try #require(stage.book.record(record.id))
-    #expect(renewed.details.attributes == ["mode": "oauth2", "tokenId": "token-2"])
+    #expect(
+      renewed.details.attributes == [
+        "mode": "oauth2", "tokenIdHash": .string(FreedomTokenID.hash(of: "token-2")),
+      ])
     #expect(renewed.tokens.values.allSatisfy { $0.set.attributes == nil })
     #expect(try await stage.logOut("{\"id\": \"token-1\"}").outcome == .unauthorized)
     #expect(stage.isSignedIn(record))

@@ -43,11 +43,14 @@ public struct ErrorData: Codable, Sendable, Equatable {
 
 extension FlowStart {
   init(_ next: UsherError.NextFlow) {
-    let params = next.account.map { ["account": JSONValue.string($0.rawValue)] } ?? [:]
+    var params = next.account.map { ["account": JSONValue.string($0.rawValue)] } ?? [:]
+    if !next.grants.isEmpty { params["grants"] = .array(next.grants.map { .string($0) }) }
     self.init(provider: next.provider, kind: next.kind, params: .object(params))
   }
 
   var nextFlow: UsherError.NextFlow {
-    .init(provider: provider, kind: kind, account: params["account"]?.stringValue.map { .init($0) })
+    .init(
+      provider: provider, kind: kind, account: params["account"]?.stringValue.map { .init($0) },
+      grants: params["grants"]?.arrayValue?.compactMap(\.stringValue) ?? [])
   }
 }

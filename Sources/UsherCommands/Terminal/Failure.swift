@@ -97,6 +97,7 @@ extension UsherError.NextFlow {
       default: ("flow run \(provider) \(kind)", "--param account=")
       }
     return "usherctl \(verb)" + (account.map { " \(option)\($0)" } ?? "")
+      + grants.map { " --grant \($0)" }.joined()
   }
 }
 

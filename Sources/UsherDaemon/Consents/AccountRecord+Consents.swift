@@ -21,6 +21,13 @@ extension AccountRecord {
     return !words.isEmpty && words.isSubset(of: consents.grants(of: client, at: now))
   }
 
+  /// Whether its token may be used for a client's flow: as it may be had, but that the daemon's own are
+  /// for flows.
+  func mayAct(for client: String, at now: Timestamp) -> Bool {
+    details.tokensAreInternal || !details.isByConsent
+      || opens(scope: details.grant.scope, to: client, at: now)
+  }
+
   /// Wipes what no consent opens any more.
   mutating func minimise(at now: Timestamp) {
     guard details.isByConsent else { return }

@@ -1,5 +1,7 @@
 import UsherAPI
+import UsherConfig
 import UsherCore
+import UsherFlows
 import UsherStore
 
 /// `consent.list` and `consent.revoke`, and the end of what has expired.
@@ -7,6 +9,8 @@ struct ConsentDesk: Sendable {
   let store: Store
   let book: AccountBook
   let clock: any Clock
+  /// The providers there are.
+  var config: Config?
 
   func list(_ call: ConsentList, _ caller: Caller) throws(UsherError) -> ConsentList.Reply {
     let now = clock.now()
@@ -28,15 +32,27 @@ struct ConsentDesk: Sendable {
       throw UsherError(
         .invalidParams, "account or provider must be given", detail: .init(field: "account"))
     }
+    if let provider = call.provider, config.map({ $0.provider(provider) == nil }) ?? false,
+      book.accounts(of: caller.owner, at: provider).isEmpty
+    {
+      throw UsherError(
+        .notFound, "there is no provider \(provider)", detail: .init(field: "provider"))
+    }
     var revoked = 0
     for record in try records(call.account, call.provider, caller.owner) {
       revoked += try await withdraw(from: record) { key, consent in
         consent.holds(at: clock.now()) && caller.maySpeak(for: key.client)
           && call.client.map { $0 == key.client } ?? true
-          && call.grant.map { $0 == key.grant } ?? true
+          && call.grant.map { word($0, at: record.provider) == key.grant } ?? true
       }
     }
     return .init(revoked: revoked)
+  }
+
+  /// A grant as it is remembered, whatever spelling somebody uses.
+  private func word(_ grant: String, at provider: ProviderName) -> String {
+    let variety = config?.provider(provider)?.settings.variety
+    return variety.flatMap { ProviderRegistry.grant(grant, of: $0) } ?? grant
   }
 
   /// Once a minute: what has expired goes, and what it alone has opened.

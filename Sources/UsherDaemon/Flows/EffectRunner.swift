@@ -44,7 +44,8 @@ final class EffectRunner: Sendable {
       Task {
         let outcome =
           if let account = call.account {
-            await bearer.send(call, of: account, for: provider)
+            await bearer.send(
+              call, of: account, for: provider, on: session.client ?? CallerPolicy.ownPrograms)
           } else {
             await http.send(call, for: provider)
           }

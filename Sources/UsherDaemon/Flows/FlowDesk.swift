@@ -27,7 +27,7 @@ struct FlowDesk: Sendable {
       (call.provider == nil || session.provider == call.provider)
         && (call.kind == nil || session.kind == call.kind)
     }
-    let flows = sessions.map(\.flow).filter { flow in
+    let flows = sessions.map { shown($0.flow, of: $0, to: caller) }.filter { flow in
       (call.key == nil || flow.key == call.key)
         && (call.status == nil || flow.status == call.status)
     }
@@ -72,9 +72,19 @@ struct FlowDesk: Sendable {
       detail: .init(field: field, limit: field))
   }
 
-  /// Another client of the same owner sees that there is a flow, and neither step nor result.
+  /// Another client of the same owner sees that there is a flow and how it ended: neither step nor
+  /// result, nor what a provider has said.
   private func shown(_ flow: Flow, of session: FlowSession, to caller: Caller) -> Flow {
-    session.isOpen(to: caller.client) ? flow : withoutSecrets(flow)
+    guard !session.isOpen(to: caller.client) else { return flow }
+    var bare = withoutSecrets(flow)
+    bare.problem = nil
+    bare.failure = flow.failure.map { failure in
+      Failure(
+        reason: failure.reason, title: failure.title,
+        message: "the client that started the flow is told why", retryable: failure.retryable,
+        provider: failure.provider.map { ProviderWord(name: $0.name, code: $0.code) })
+    }
+    return bare
   }
 
   private func withoutSecrets(_ flow: Flow) -> Flow {

@@ -194,7 +194,9 @@ final class FlowEngine: Sendable {
       throw UsherError(
         .consentRequired, "you were not granted all that the account's token gives access to",
         detail: .init(
-          field: "params.account", next: world.signIn(at: call.provider, account: record.id)))
+          field: "params.account",
+          next: world.signIn(
+            at: call.provider, account: record.id, scope: record.details.grant.scope)))
     }
     return KnownAccount(record)
   }

@@ -15,10 +15,17 @@ struct AccountCalls: Sendable {
   let book: AccountBook
   let refresher: Refresher
 
+  /// - Parameter client: Whose flow it is; nil for the daemon's own work. What was granted to it may
+  ///   have been taken back since the flow began.
   func send(
-    _ call: any ProviderCall, of account: AccountID, for provider: ProviderConfig
+    _ call: any ProviderCall, of account: AccountID, for provider: ProviderConfig,
+    on client: String? = nil
   ) async -> CallOutcome {
     do throws(UsherError) {
+      let record = try record(account)
+      if let client, !record.mayAct(for: client, at: world.clock.now()) {
+        return .noToken(message: "what was granted has been taken back")
+      }
       let token = try await token(of: account)
       let outcome = await http.send(call, for: provider, accessToken: token)
       guard case .reply(let reply) = outcome, call.refusesToken(reply) else { return outcome }

@@ -261,7 +261,9 @@ actor Refresher {
     UsherError(
       .reauthenticationRequired, message,
       detail: .init(
-        next: world.signIn(at: record.provider, account: record.id), provider: word))
+        next: world.signIn(
+          at: record.provider, account: record.id, scope: record.details.grant.scope),
+        provider: word))
   }
 
   /// A refused grant is asked about again no sooner than by force: else every call asks.

@@ -74,7 +74,9 @@ struct TokenDesk: Sendable {
     guard scopes.allSatisfy({ record.opens(scope: $0, to: caller.client, at: now) }) else {
       throw UsherError(
         .consentRequired, "you were not granted all that this token gives access to",
-        detail: .init(next: world.signIn(at: record.provider, account: record.id)))
+        detail: .init(
+          next: world.signIn(
+            at: record.provider, account: record.id, scope: scopes.joined(separator: " "))))
     }
   }
 
@@ -137,7 +139,7 @@ struct TokenDesk: Sendable {
         .consentRequired, "the scope goes beyond what was granted",
         detail: .init(
           field: "scope",
-          next: world.signIn(at: record.provider, account: record.id)))
+          next: world.signIn(at: record.provider, account: record.id, scope: scope)))
     }
     guard asked != granted else { return record.mainKey }
     return TokenKey(audience: "", scope: asked.sorted().joined(separator: " "))

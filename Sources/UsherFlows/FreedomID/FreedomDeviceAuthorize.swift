@@ -251,7 +251,7 @@ extension FreedomDeviceAuthorize {
 
   /// To the account that was named, else to the choice, else to a log-in.
   private mutating func goHome(_ problem: Problem?) -> Answer<FreedomDeviceCall> {
-    if let named = order.account, let account = tied.first(where: { $0.id == named.id }) {
+    if let named = order.account, let account = tied.first(where: { $0.subject == named.subject }) {
       return prove(account)
     }
     guard order.account == nil, !tied.isEmpty else { return signIn(problem) }

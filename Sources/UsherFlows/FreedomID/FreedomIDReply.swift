@@ -68,8 +68,8 @@ struct FreedomIDRefusal: Equatable {
   init(_ reply: HTTPReply, _ members: [String: JSONValue], hiding typed: [Secret]) {
     status = reply.status
     retryAfter = reply.retryAfter
-    let error = members["error"].flatMap { $0.isNull ? nil : $0 }
-    isInBody = error != nil
+    let error = members["error"]
+    isInBody = error.map { !$0.isNull } ?? false
     let body = error?.objectValue ?? [:]
     let hides: (String) -> Bool = { text in typed.contains { text.repeats($0) } }
     let code = body["code"].flatMap { $0.integerValue.map { String($0) } ?? $0.stringValue } ?? ""

@@ -33,8 +33,13 @@ struct FreedomIDTokens: TokenDialect {
       switch refusal.word {
       // Who calls is refused, whoever's grant it is.
       case .incorrectApiKey, .appIntegrityError: return .misconfigured(word)
-      case .incorrectRequestStructure: return .rejected(word)
-      default: return .dead(word)
+      // What speaks of the grant ends it. Anything else may be somebody on the way who answers in the
+      // provider's place.
+      case .autheticationError, .authError, .accessDenied: return .dead(word)
+      default:
+        if refusal.status == 401, refusal.code == nil { return .dead(word) }
+        return refusal.code == nil && !refusal.isInBody
+          ? .retry(message: refusal.sentence, after: refusal.retryAfter) : .rejected(word)
       }
     case .trouble(let trouble): return .retry(message: trouble.message, after: trouble.retryAfter)
     case .unreadable(_, let message), .noToken(let message): return .unreadable(message: message)
@@ -87,7 +92,8 @@ struct FreedomIDTokenSet: Equatable {
       accessToken: Sealed(access), tokenType: "Bearer", expiresAt: expiresAt, scope: scope,
       refreshToken: refresh.map { Sealed($0) } ?? previous?.refreshToken,
       refreshExpiresAt: refreshExpiresAt ?? (refresh == nil ? previous?.refreshExpiresAt : nil),
-      attributes: keepsID ? id.map { [FreedomLogout.tokenID: $0] } : nil)
+      attributes: keepsID
+        ? id.map { [FreedomTokenID.attribute: FreedomTokenID.hash(of: $0)] } : nil)
   }
 
   /// It will stand in a header: visible ASCII (RFC 6749 appendix A.12).

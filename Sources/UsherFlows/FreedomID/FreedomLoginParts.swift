@@ -115,7 +115,8 @@ struct FreedomChallenge: Codable, Sendable, Equatable {
     resendAt =
       members["resend_at"]?.stringValue.flatMap { Timestamp(rfc3339: $0) } ?? expiry
     channel = ProviderText.clean(members["channel"]?.stringValue ?? "sms", limit: 32)
-    maskedTarget = ProviderText.clean(members["masked_target"]?.stringValue ?? "", limit: 100)
+    maskedTarget =
+      ProviderText.clean(members["masked_target"]?.stringValue ?? "", limit: 100).masked
     attemptsLeft = members["attempts_left"]?.integerValue
       .flatMap { (0...1000).contains($0) ? Int($0) : nil }
   }

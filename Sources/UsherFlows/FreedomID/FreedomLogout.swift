@@ -1,3 +1,4 @@
+import Crypto
 import JSONRPC
 import UsherConfig
 import UsherCore
@@ -59,27 +60,41 @@ struct FreedomLogoutCallback: CallbackDialect {
 
 /// What an account's person may do after the flow: log out, by which the grant is over.
 struct FreedomLogout: AccountFollowUp {
-  /// The attribute that has it.
-  static let tokenID = "tokenId"
 
   private let provider: ProviderName
   private let id: Secret
 
   /// Nil where the provider has told no id of the tokens.
   init?(_ provider: ProviderName, _ attributes: [String: JSONValue]) {
-    guard let id = attributes[Self.tokenID]?.stringValue, !id.isEmpty else { return nil }
+    guard let id = attributes[FreedomTokenID.attribute]?.stringValue, !id.isEmpty else {
+      return nil
+    }
     self.provider = provider
     self.id = Secret(id)
   }
 
   func judge(_ callback: ProviderCallback, token: Secret?) -> CallbackVerdict {
-    callback.authorization == id ? .mine : .unauthorized
+    Secret(FreedomTokenID.hash(of: callback.authorization.revealed())) == id ? .mine : .unauthorized
   }
 
   func learn(_ callback: ProviderCallback, at now: Timestamp) -> Lesson {
     // Somebody may have signed in meanwhile.
-    guard callback.authorization == id else { return .nothing }
+    guard Secret(FreedomTokenID.hash(of: callback.authorization.revealed())) == id else {
+      return .nothing
+    }
     return .grantIsOver(
       ProviderWord(name: provider, code: "logged_out", message: "the person has logged out"))
+  }
+}
+
+/// How an account knows the id of its tokens again.
+///
+/// The id itself ends the grant, whoever sends it: no client that sees the account shall have it.
+package enum FreedomTokenID {
+  package static let attribute = "tokenIdHash"
+
+  /// Base64url of SHA-256.
+  package static func hash(of id: String) -> String {
+    Base64URL.encode(SHA256.hash(data: Array(id.utf8)))
   }
 }

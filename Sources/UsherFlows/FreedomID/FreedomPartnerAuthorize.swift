@@ -339,11 +339,14 @@ extension FreedomPartnerAuthorize {
     switch FreedomIDReply(outcome) {
     case .said(let members):
       do throws(UnusableReply) {
-        let person = try FreedomPerson(members, granted: grants.compactMap(\.data))
+        let person = try FreedomPerson(members, asked: grants.compactMap(\.data))
         guard account.map({ $0.subject == person.id }) ?? true else {
           return .fail(.otherPerson(provider.name))
         }
-        return .finish(person.end(grants, tokens, provider.freedomid.consentDays, now))
+        guard let end = person.end(grants, tokens, provider.freedomid.consentDays, now) else {
+          return .fail(.denied("the person agreed to nothing of it", provider.name))
+        }
+        return .finish(end)
       } catch {
         return .fail(.unusable(error.message, .parsingError, provider.name))
       }

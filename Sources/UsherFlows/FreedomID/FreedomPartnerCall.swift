@@ -40,6 +40,19 @@ package enum FreedomPartnerCall: ProviderCall {
     }
   }
 
+  /// What somebody said of a person: no text that repeats it is shown.
+  var told: [Secret] {
+    switch self {
+    case .profile(_, let request):
+      switch request.person {
+      case .freedomID: []
+      case .phone(let phone): [Secret(phone)]
+      }
+    case .create(_, let user), .update(_, id: _, let user): user.told
+    case .link, .exchange, .renewal, .user, .profileStatus: []
+    }
+  }
+
   /// A code of ours says so, or a 401 that says nothing else.
   package func refusesToken(_ reply: HTTPReply) -> Bool {
     guard account != nil, case .refused(let refusal) = FreedomIDReply(.reply(reply)) else {
@@ -74,6 +87,12 @@ package struct PartnerUser: Codable, Sendable, Equatable {
   package var country: String?
   package var gender: String?
   package var nationality: String?
+
+  /// Words of a letter or two, and the codes of countries, are in any text.
+  fileprivate var told: [Secret] {
+    [phone, email, firstname, lastname, dateOfBirth, identifier].compactMap(\.self)
+      .filter { $0.count > 2 }.map { Secret($0) }
+  }
 
   var members: [String: JSONValue] {
     let members = [

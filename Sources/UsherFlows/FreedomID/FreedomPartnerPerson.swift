@@ -5,24 +5,32 @@ import UsherCore
 /// Whose tokens they are, with the fields they open (contract §4.3, user info).
 struct FreedomPerson: Equatable {
   let id: String
+  /// What the answer has of what was asked for: the page may have let the person leave something out.
+  let granted: [DataGrant]
   let profile: GrantedProfile
 
   /// - Throws: A sentence that names the member which is missing or cannot be.
-  init(_ members: [String: JSONValue], granted: [DataGrant]) throws(UnusableReply) {
+  init(_ members: [String: JSONValue], asked: [DataGrant]) throws(UnusableReply) {
     guard let id = members["id"]?.stringValue, (1...128).contains(id.utf8.count),
       id.utf8.allSatisfy(\.isVisible)
     else { throw UnusableReply("the provider does not tell whose token it is") }
     self.id = id
+    granted = asked.filter { members.keys.contains($0.field) }
     profile = try GrantedProfile(members, granted: granted)
   }
 
-  /// An account of which the flow's client sees what was asked for: the page where the person agreed
-  /// has shown all of it.
+  /// An account of which the flow's client sees what was granted. Of grants that open no field nothing
+  /// shows it: they count as granted where they were asked for.
   ///
   /// - Parameter days: How long it is remembered.
+  /// - Returns: Nil where nothing was granted.
   func end(
-    _ grants: [PartnerGrant], _ tokens: TokenSet, _ days: Int, _ now: Timestamp
-  ) -> Completion {
+    _ asked: [PartnerGrant], _ tokens: TokenSet, _ days: Int, _ now: Timestamp
+  ) -> Completion? {
+    let grants = asked.filter { $0.data.map(granted.contains) ?? true }
+    guard !grants.isEmpty else { return nil }
+    var tokens = tokens
+    tokens.scope = grants.map(\.text).joined(separator: " ")
     var attributes = (tokens.attributes ?? [:]).mapValues { JSONValue.string($0) }
     attributes["mode"] = .string(FreedomIDMode.oauth2.rawValue)
     var grant = AccountGrant(

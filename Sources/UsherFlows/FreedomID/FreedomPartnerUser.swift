@@ -135,7 +135,7 @@ struct FreedomUserErrand: Codable, Sendable, Equatable {
   }
 
   private mutating func answered(_ outcome: CallOutcome) -> Answer<FreedomPartnerCall> {
-    switch FreedomIDReply(outcome) {
+    switch FreedomIDReply(outcome, hiding: call.told) {
     case .said(let members): return done(members)
     case .refused(let refusal): return .fail(.refused(refusal, as: refusal.tokenWord, provider))
     case .trouble(let trouble) where trouble.mayBeDone:

@@ -142,7 +142,8 @@ extension FreedomRequestProfile {
   private mutating func requested(
     _ outcome: CallOutcome, _ inquiry: Inquiry, _ retrying: Retrying
   ) -> Answer<FreedomPartnerCall> {
-    switch FreedomIDReply(outcome) {
+    let told = FreedomPartnerCall.profile(inquiry.account, inquiry.request).told
+    switch FreedomIDReply(outcome, hiding: told) {
     case .said(let members):
       problem = nil
       let message = members["status_message"]?.stringValue
@@ -199,7 +200,8 @@ extension FreedomRequestProfile {
   private mutating func told(
     _ outcome: CallOutcome, _ inquiry: Inquiry
   ) -> Answer<FreedomPartnerCall> {
-    switch FreedomIDReply(outcome) {
+    let told = FreedomPartnerCall.profile(inquiry.account, inquiry.request).told
+    switch FreedomIDReply(outcome, hiding: told) {
     case .said(let members):
       problem = nil
       let message = members["status_message"]?.stringValue

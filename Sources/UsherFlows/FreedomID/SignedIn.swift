@@ -42,7 +42,7 @@ struct SignedIn: Codable, Sendable, Equatable {
 extension String {
   /// A label as the provider should have masked it: of a number with five digits or more the last two
   /// stay, of an address in front of its `@` the first character.
-  fileprivate var masked: String {
+  var masked: String {
     if let at = firstIndex(of: "@") { return "\(prefix(1))•••\(self[at...].prefix(1))•••" }
     let digits = count(where: \.isNumber)
     guard digits > 4 else { return self }

@@ -60,6 +60,18 @@ struct FreedomConsentTests {
     #expect(try scene.again().account(account)["profile"] ?? .null == .null)
   }
 
+  @Test("consent.revoke knows a grant by both spellings, and says where there is no such provider")
+  func revokedByEitherName() throws {
+    try scene.authorized(["read.data_of_birth"])
+    #expect(
+      try scene.app.call("consent.revoke", ["provider": "freedom", "grant": "read.date_of_birth"])
+        == ["revoked": 1])
+    let error = try scene.app.reply(to: "consent.revoke", ["provider": "freedm"])["error"]
+    #expect(
+      error?["code"] == 1001 && error?["data"]?["field"] == "provider",
+      "\(String(describing: error))")
+  }
+
   @Test("a consent that is revoked while the same is asked for is not remembered by that flow")
   func revokedMeanwhile() throws {
     try scene.authorized(["read.firstname"])

@@ -135,6 +135,13 @@ struct DeviceAccountCheckTests {
     #expect(choice.options.map(\.id) == ["acc_2", "other"])
   }
 
+  @Test("takes an error that is null for none")
+  func nullError() throws {
+    var driven = try Driven(accounts: [Driven.aigerim])
+    driven.answered(["accounts": [["id": .string(Driven.subject)]], "error": nil])
+    #expect(driven.state == "home" && driven.failure == nil)
+  }
+
   @Test("reads entries without an id as nobody's")
   func oddEntries() throws {
     var driven = try Driven(accounts: [Driven.aigerim])

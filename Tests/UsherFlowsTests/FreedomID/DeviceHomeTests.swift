@@ -40,6 +40,17 @@ struct DeviceKeptTests {
     #expect(driven.problem == nil)
   }
 
+  @Test("is that of the account that was named, though it was forgotten and has another id now")
+  func namedAnew() throws {
+    var driven = try Driven.choosing(accounts: [], account: Driven.aigerim)
+    driven.say(.choice("emailPassword"))
+    driven.say(Driven.Way.emailPassword.form)
+    driven.say(.password(Driven.password))
+    driven.answered(Driven.login())
+    driven.receive(.told(.kept(AccountID("acc_another"))))
+    #expect(driven.state == "home" && driven.flow.view.step.kind == .wait)
+  }
+
   @Test("by a label that is masked, whatever the provider sends")
   func labels() throws {
     let labels: [(JSONValue?, String)] = [

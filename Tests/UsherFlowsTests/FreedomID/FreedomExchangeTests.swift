@@ -133,7 +133,10 @@ struct FreedomPersonTests {
       ])
     #expect(grant.subject == Freedom.person)
     #expect(grant.label == "Freedom ID 5f0c1d2e")
-    #expect(grant.attributes == ["mode": "oauth2", "tokenId": "token-id-1"])
+    #expect(
+      grant.attributes == [
+        "mode": "oauth2", "tokenIdHash": .string(FreedomTokenID.hash(of: "token-id-1")),
+      ])
     #expect(grant.profile == profile)
     #expect(grant.isByConsent && !grant.tokensAreInternal && !grant.keepAlive)
     let end = now + .seconds(365 * 86_400 + 5)
@@ -149,6 +152,23 @@ struct FreedomPersonTests {
     #expect(tokens.scope == "read.data_of_birth read.firstname read.profile")
     #expect(tokens.expiresAt == Timestamp(rfc3339: "2027-01-22T08:00:00.123Z"))
     #expect(tokens.refreshExpiresAt == Timestamp(rfc3339: "2027-02-12T08:00:00.123Z"))
+  }
+
+  @Test("what the answer has not was not granted, null is; nothing at all is a denial")
+  func leftOut() throws {
+    var driven = try PartnerAuthorize(grants: ["read.email", "read.firstname", "read.gender"])
+    driven.toPerson()
+    driven.answered(Freedom.said(Freedom.user(["gender": .null])))
+    let completion = try #require(driven.completion)
+    #expect(completion.result["granted"] == ["read.firstname", "read.gender"])
+    #expect(completion.result["profile"] == ["firstname": "Aigerim", "gender": nil])
+    #expect(completion.grant?.tokens?.scope == "read.firstname read.gender")
+    #expect(completion.grant?.consents.map(\.grant) == ["read.firstname", "read.gender"])
+
+    driven = try PartnerAuthorize(grants: ["read.email"])
+    driven.toPerson()
+    driven.answered(Freedom.said(Freedom.user()))
+    #expect(driven.failure?.reason == .denied && driven.word == "accessDenied")
   }
 
   @Test("a consent is remembered as long as the configuration says")

@@ -77,7 +77,10 @@ struct FreedomLogoutTests {
 
   @Test("ends the grant of the account whose tokens it names")
   func learnt() throws {
-    let followUp = try #require(try followUp(["mode": "oauth2", "tokenId": "token-id-1"]))
+    let followUp = try #require(
+      try followUp([
+        "mode": "oauth2", "tokenIdHash": .string(FreedomTokenID.hash(of: "token-id-1")),
+      ]))
     #expect(!(followUp is any AccountInquiry))
     let mine = try read("{\"id\": \"token-id-1\"}")
     #expect(followUp.judge(mine, token: nil) == .mine)
@@ -95,7 +98,7 @@ struct FreedomLogoutTests {
 
   @Test("names no account that has no such id")
   func none() throws {
-    for attributes in [[:], ["tokenId": ""], ["tokenId": 7], ["tokenId": nil]]
+    for attributes in [[:], ["tokenIdHash": ""], ["tokenIdHash": 7], ["tokenIdHash": nil]]
       as [[String: JSONValue]]
     {
       #expect(try followUp(attributes) == nil)

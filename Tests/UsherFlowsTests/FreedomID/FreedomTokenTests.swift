@@ -46,7 +46,8 @@ struct FreedomTokenTests {
   @Test("have absolute times; those of mode oauth2 bring their id along")
   func granted() throws {
     for (mode, attributes) in [
-      (FreedomIDMode.oauth2, ["tokenId": "token-id-1"]), (.device, nil),
+      (FreedomIDMode.oauth2, ["tokenIdHash": FreedomTokenID.hash(of: "token-id-1")]),
+      (.device, nil),
     ] as [(FreedomIDMode, [String: String]?)] {
       guard case .granted(let tokens)? = try read(Freedom.said(Freedom.tokens()), mode) else {
         Issue.record("not granted")
@@ -91,7 +92,7 @@ struct FreedomTokenTests {
   func refused() throws {
     for (status, code, isDead) in [
       (401, 100004, true), (200, 100004, true), (401, nil, true), (403, 100301, true),
-      (404, nil, true), (401, 100001, false), (403, 100003, false),
+      (422, 100101, true), (423, 100204, true), (401, 100001, false), (403, 100003, false),
     ] as [(Int, Int?, Bool)] {
       switch try read(Freedom.refusal(status, code)) {
       case .dead(let word): #expect(isDead && word.name == Freedom.name)
@@ -100,9 +101,18 @@ struct FreedomTokenTests {
       }
     }
     let wrong = Freedom.said(["error": ["errors": ["token": ["x"]]]], status: 422)
-    guard case .rejected? = try read(wrong) else {
-      Issue.record("not rejected")
-      return
+    for outcome in [wrong, Freedom.refusal(404, nil), Freedom.refusal(404, 7)] {
+      guard case .rejected? = try read(outcome) else {
+        Issue.record("not rejected")
+        continue
+      }
+    }
+    // Somebody on the way may say so in the provider's place.
+    for outcome in [reply([:], status: 404), reply(text: "<html>", status: 403)] {
+      guard case .retry? = try read(.reply(outcome)) else {
+        Issue.record("the grant may still be good")
+        continue
+      }
     }
   }
 

@@ -11,7 +11,7 @@ import UsherTestKit
 /// What the seed leaves open is listed in the header of `FreedomIDSeedExample.swift`. The calls are
 /// about what was created last, of which there is one: these tests take turns.
 @Suite("Freedom ID's example of the seed, end to end", .serialized, .timeLimit(.minutes(3)))
-struct FreedomSeedExampleTests {
+struct FreedomSeedTests {
   /// A person at the documentation's terminal.
   private final class Person: Sendable {
     private let scene: FreedomScene
@@ -70,7 +70,7 @@ struct FreedomSeedExampleTests {
     example.authorize()
     #expect(await shown.next() == "Alice, +447700900123")
     let asked = person.questions
-    #expect(asked.prefix(2) == ["number", "phone"] && asked.count == 6, "\(asked)")
+    try #require(asked.prefix(2) == ["number", "phone"] && asked.count == 6, "\(asked)")
     #expect(asked[2] == "code sent to +4 ••• 23, or nothing for another one")
     #expect(asked[4].hasSuffix("+4 ••• 23: passcode"), "\(asked)")
     #expect(asked[5].contains("asks for") && asked[5].hasSuffix("yes or no"))
