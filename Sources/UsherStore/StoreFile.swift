@@ -123,7 +123,11 @@ final class StoreLock: Sendable {
 
   func release() {
     descriptor.withLock { descriptor in
-      if let open = descriptor { close(open) }
+      if let open = descriptor {
+        // A child that was forked and has not yet run its program has a copy of the descriptor.
+        flock(open, LOCK_UN)
+        close(open)
+      }
       descriptor = nil
     }
   }
