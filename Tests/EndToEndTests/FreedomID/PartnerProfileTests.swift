@@ -118,6 +118,18 @@ struct PartnerProfileTests {
     #expect(try scene.app.finished(flow).failure[0] == "provider_rejected")
   }
 
+  @Test("a consent that is taken back ends the asking: the token is not used on")
+  func takenBack() throws {
+    try scene.set(["profileAnswer": "pending"])
+    let flow = try waiting()
+    #expect(try scene.app.call("consent.revoke", ["provider": "freedom"])["revoked"] != 0)
+    let end = try scene.app.finished(flow)
+    #expect(
+      end.failure == ["provider_rejected", "transmissionError.autheticationError", nil],
+      "\(end.text)")
+    #expect(end["failure"]?["message"]?.stringValue?.contains("taken back") == true)
+  }
+
   @Test("pending for ever: asked on till the flow's time is over, which is expired, userCanceled")
   func expired() throws {
     try scene.set(["profileAnswer": "pending"])
