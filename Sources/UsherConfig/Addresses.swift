@@ -24,9 +24,9 @@ package struct ProviderURL: CodedAsText, Hashable, Sendable {
 
   package var settingText: String { text }
 
-  /// `https://` and a host that is known to be one.
-  init(host: String) {
-    text = "https://\(host)"
+  /// `https://`, a host that is known to be one, and a path that begins with a slash or is empty.
+  init(host: String, path: String = "") {
+    text = "https://\(host)\(path)"
     self.host = host
     port = 443
     isSecure = true
