@@ -52,6 +52,7 @@ package enum ProviderSettings: Equatable, Sendable {
   case truecaller(TruecallerSettings)
   case gopay(GoPaySettings)
   case freedomid(FreedomIDSettings)
+  case bsa(BSASettings)
   /// The daemon's own, which has none.
   case local
 
@@ -62,6 +63,7 @@ package enum ProviderSettings: Equatable, Sendable {
     case .truecaller: .truecaller
     case .gopay: .gopay
     case .freedomid: .freedomid
+    case .bsa: .bsa
     case .local: .local
     }
   }
@@ -73,6 +75,7 @@ package enum ProviderSettings: Equatable, Sendable {
     case .truecaller: .truecaller(.blank)
     case .gopay: .gopay(.blank)
     case .freedomid: .freedomid(.blank)
+    case .bsa: .bsa(.blank)
     case .local: .local
     }
   }
@@ -94,6 +97,9 @@ package enum ProviderSettings: Equatable, Sendable {
     case .freedomid(var settings):
       settings.bind(table)
       self = .freedomid(settings)
+    case .bsa(var settings):
+      settings.bind(table)
+      self = .bsa(settings)
     case .local: break
     }
   }
@@ -113,6 +119,7 @@ extension ProviderSettings {
       case .oauth2: .freedomidOAuth2
       case .oidc: .freedomidOIDC
       }
+    case .bsa: .bsa
     case .local: .local
     }
   }
@@ -127,6 +134,7 @@ package enum ProviderVariety: String, Codable, CaseIterable, Equatable, Sendable
   case freedomidDevice = "freedomid/device"
   case freedomidOAuth2 = "freedomid/oauth2"
   case freedomidOIDC = "freedomid/oidc"
+  case bsa
   case local
 }
 
@@ -137,22 +145,17 @@ package enum ProviderType: String, TextSetting, Codable, CaseIterable, Equatable
   case truecaller
   case gopay
   case freedomid
+  case bsa
   /// The daemon's own provider; no file can have one of this type.
   case local
 
   /// Those that a file can have.
   package static let configurable = allCases.filter { $0 != .local }
 
-  /// Types that are known by name, for a better answer than "unknown".
-  private static let notYet = ["bsa"]
-
   package init(setting text: String) throws(Refusal) {
     if let type = ProviderType(rawValue: text) {
       self = type
       return
-    }
-    if Self.notYet.contains(text) {
-      throw Refusal("type \(text) is not supported by this version")
     }
     let words = Self.configurable.map(\.rawValue)
     let hint = text.nearest(of: words).map { "; did you mean \($0)?" } ?? ""

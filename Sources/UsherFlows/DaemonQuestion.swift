@@ -6,6 +6,9 @@ package enum DaemonQuestion: Sendable, Equatable {
   /// What the flow's client may be told of an account just now; answered by
   /// ``DaemonNews/consents(_:)``.
   case consents(of: AccountID)
+  /// The code that an account's authenticator shows now, for a person; answered by
+  /// ``DaemonNews/oneTimeCode(_:)``.
+  case oneTimeCode(of: AccountID)
 }
 
 /// What the daemon itself has to tell a flow.
@@ -15,6 +18,19 @@ package enum DaemonNews: Sendable, Equatable {
   case consents(Set<String>)
   /// What ``Effect/keep(_:)`` wanted is durable.
   case kept(AccountID)
+  case oneTimeCode(OneTimeCodeAnswer)
+}
+
+/// What an authenticator shows.
+package enum OneTimeCodeAnswer: Sendable, Equatable {
+  /// - Parameter until: When its step is over.
+  case given(Secret, until: Timestamp)
+  /// The client has had the code of this step, and each is given once; when the next begins.
+  case later(Timestamp)
+  /// The account is not there, or has no secret.
+  case noSecret
+  /// That it was given cannot be kept; a sentence.
+  case unavailable(String)
 }
 
 /// What a person agreed that a client be told: remembered for the flow's client and the account.

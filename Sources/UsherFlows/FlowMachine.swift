@@ -119,13 +119,17 @@ package struct FlowOrigin: Sendable {
   package var accounts: [NamedAccount]
   /// Who has started it, for people: the `[[client]]` that matches the caller, or the user's name.
   package var client: String
+  /// Of ``account``; empty without one.
+  package var attributes: [String: JSONValue]
+  /// What earlier flows of the owner's client at the provider have left, and is still good.
+  package var keepsakes: [Keepsake]
 
   package init(
     provider: ProviderConfig, account: KnownAccount? = nil, requestID: String,
     statedRequestID: String? = nil, endsAt: Timestamp = .latest,
     installationID: String = "00000000-0000-4000-8000-000000000000",
     credential: CredentialCheck = CredentialCheck(nil), accounts: [NamedAccount] = [],
-    client: String = ""
+    client: String = "", attributes: [String: JSONValue] = [:], keepsakes: [Keepsake] = []
   ) {
     self.provider = provider
     self.account = account
@@ -136,6 +140,8 @@ package struct FlowOrigin: Sendable {
     self.credential = credential
     self.accounts = accounts
     self.client = client
+    self.attributes = attributes
+    self.keepsakes = keepsakes
   }
 }
 
@@ -280,10 +286,35 @@ package struct Completion: Sendable, Equatable {
   /// What it brought; the engine adds the account's id to the result.
   package var grant: AccountGrant?
   package var result: [String: JSONValue]
+  /// What a later flow of the same client may build on.
+  package var keepsake: Keepsake?
 
-  package init(grant: AccountGrant?, result: [String: JSONValue] = [:]) {
+  package init(
+    grant: AccountGrant?, result: [String: JSONValue] = [:], keepsake: Keepsake? = nil
+  ) {
     self.grant = grant
     self.result = result
+    self.keepsake = keepsake
+  }
+}
+
+/// A secret that a flow leaves to a later one of the same owner, client and provider. The client knows
+/// its name only.
+package struct Keepsake: Codable, Sendable, Equatable {
+  /// The handle that stands in the flow's result. It cannot be guessed.
+  package var handle: String
+  /// What it is good for, in the machines' own words.
+  package var purpose: String
+  package var secret: Sealed<Secret>
+  package var expiresAt: Timestamp
+
+  package init(
+    handle: String, purpose: String, secret: Sealed<Secret>, expiresAt: Timestamp
+  ) {
+    self.handle = handle
+    self.purpose = purpose
+    self.secret = secret
+    self.expiresAt = expiresAt
   }
 }
 
@@ -308,6 +339,9 @@ package struct AccountGrant: Sendable, Equatable {
   package var reliance: Reliance?
   /// What the flow's client has been granted by the account's person.
   package var consents: [ConsentGrant] = []
+  /// The secret of the account's authenticator, in Base32 as the provider gave it; nil leaves the one
+  /// that is there.
+  package var totpSecret: Sealed<Secret>?
 
   /// What a flow has built on, and others can take away while it is under way.
   package struct Reliance: Sendable, Equatable {

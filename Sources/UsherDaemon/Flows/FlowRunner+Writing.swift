@@ -95,7 +95,8 @@ extension FlowRunner {
     switch answer {
     case .proceed(let effects): decision.effects = effects
     case .finish(let completion):
-      decision.next.ending = FlowEnding(status: .succeeded, result: .object(completion.result))
+      decision.next.ending = FlowEnding(
+        status: .succeeded, result: .object(completion.result), keepsake: completion.keepsake)
     case .fail(let failure, let calls):
       decision.next.ending = FlowEnding(status: .failed, failure: failure)
       decision.clearUp = calls

@@ -10,6 +10,8 @@ struct FlowEnding: Codable, Sendable, Equatable {
   var status: FlowStatus
   var result: JSONValue?
   var failure: Failure?
+  /// What it leaves to later flows.
+  var keepsake: Keepsake?
 
   static let active = FlowEnding(status: .active)
 }

@@ -46,7 +46,8 @@ extension ProviderDesk {
       case .oidc(let settings): await check(provider, settings)
       case .freedomid(let settings) where settings.mode == .oidc:
         await check(provider, settings.oidc)
-      case .paysafe, .truecaller, .gopay, .freedomid, .local: await probe(provider)
+      case .paysafe, .truecaller, .gopay, .freedomid, .bsa, .local:
+        await probe(provider)
       }
     return .init(
       provider: name, healthy: findings.allSatisfy(\.fine), findings: findings)

@@ -158,7 +158,7 @@ extension ProviderConfig {
   package var freedomid: FreedomIDSettings {
     switch settings {
     case .freedomid(let settings): return settings
-    case .oidc, .paysafe, .truecaller, .gopay, .local:
+    case .oidc, .paysafe, .truecaller, .gopay, .bsa, .local:
       fatalError("provider \(name) is of type \(settings.type) and not asked so")
     }
   }

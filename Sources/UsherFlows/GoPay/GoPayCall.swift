@@ -88,7 +88,7 @@ extension ProviderConfig {
   package var gopay: GoPaySettings {
     switch settings {
     case .gopay(let settings): return settings
-    case .oidc, .paysafe, .truecaller, .freedomid, .local:
+    case .oidc, .paysafe, .truecaller, .freedomid, .bsa, .local:
       fatalError("provider \(name) is of type \(settings.type) and not asked so")
     }
   }

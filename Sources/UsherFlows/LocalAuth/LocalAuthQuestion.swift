@@ -29,6 +29,9 @@ package enum LocalAuthNews: Sendable, Equatable {
 package struct LocalAuthStanding: Sendable, Equatable {
   package var biometric: Biometric
   package var passcode: Passcode
+  /// The last success of the flow's client in each way, of any flow, as far as the daemon remembers:
+  /// not beyond its own end.
+  package var latest: [LocalAuthProof]
 
   package enum Biometric: Sendable, Equatable {
     /// - Parameter hasChanged: Whether other fingers are enrolled than at the last success.
@@ -46,9 +49,10 @@ package struct LocalAuthStanding: Sendable, Equatable {
     case lockedOut(until: Timestamp)
   }
 
-  package init(biometric: Biometric, passcode: Passcode) {
+  package init(biometric: Biometric, passcode: Passcode, latest: [LocalAuthProof] = []) {
     self.biometric = biometric
     self.passcode = passcode
+    self.latest = latest
   }
 }
 

@@ -9,15 +9,19 @@ package struct LocalAuthRequest: Codable, Sendable, Equatable {
   package var checkDomainStateChanged: Bool
   /// Whether the passcode will do where a finger will not.
   package var usePasscodeWhenFailed: Bool
+  /// Seconds within which an earlier success of the flow's client in the same way will do; nil: none
+  /// will.
+  package var goodForSeconds: Int?
 
   package init(
     _ type: LocalAuthType, reason: String, checkDomainStateChanged: Bool = false,
-    usePasscodeWhenFailed: Bool = false
+    usePasscodeWhenFailed: Bool = false, goodForSeconds: Int? = nil
   ) {
     localAuthType = type
     self.reason = reason
     self.checkDomainStateChanged = checkDomainStateChanged
     self.usePasscodeWhenFailed = usePasscodeWhenFailed
+    self.goodForSeconds = goodForSeconds
   }
 }
 
@@ -36,4 +40,7 @@ package struct LocalAuthProof: Codable, Sendable, Equatable {
     self.method = method
     self.at = at
   }
+
+  /// Whether it is at most that old. One from the future is none.
+  package func isGood(for age: Duration, at now: Timestamp) -> Bool { at <= now && now <= at + age }
 }

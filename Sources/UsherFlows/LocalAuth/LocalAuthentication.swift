@@ -209,6 +209,11 @@ extension LocalAuthentication {
   private mutating func stand(
     _ standing: LocalAuthStanding, _ plan: Plan, _ now: Timestamp
   ) -> Course {
+    if let proof = earlierProof(standing, now) {
+      stage = .done
+      problem = nil
+      return .authenticated(proof)
+    }
     let mayUsePasscode = request.localAuthType == .passcode || request.usePasscodeWhenFailed
     let hasPasscode = mayUsePasscode && standing.passcode != .notEnrolled
     guard request.localAuthType == .biometric, plan.wantsFinger else {
@@ -225,6 +230,16 @@ extension LocalAuthentication {
     if plan.scans { return scan(means, problem) }
     stage = .asking(means)
     return .ask([])
+  }
+
+  /// What has proved before what is wanted now.
+  private func earlierProof(
+    _ standing: LocalAuthStanding, _ now: Timestamp
+  ) -> LocalAuthProof? {
+    guard let seconds = request.goodForSeconds else { return nil }
+    return standing.latest.first {
+      $0.method == request.localAuthType && $0.isGood(for: .seconds(seconds), at: now)
+    }
   }
 
   private mutating func askForPasscode(

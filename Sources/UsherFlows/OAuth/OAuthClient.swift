@@ -36,6 +36,9 @@ extension ProviderConfig {
       OAuthClient(
         id: settings.clientID ?? "", credential: settings.credentialName,
         auth: settings.mode == .device ? .none : .basic)
+    // Its clientKey is a member of each call.
+    case .bsa(let settings):
+      OAuthClient(id: "", credential: settings.clientKeyCredential, auth: .none)
     case .local: OAuthClient(id: "", credential: nil, auth: .none)
     }
   }
@@ -46,7 +49,7 @@ extension ProviderConfig {
   /// The names of all credentials that its calls may need.
   package var credentialNames: [String] {
     switch settings {
-    case .oidc, .paysafe, .truecaller, .freedomid, .local: [credentialName].compactMap(\.self)
+    case .oidc, .paysafe, .truecaller, .freedomid, .bsa, .local: [credentialName].compactMap(\.self)
     case .gopay(let settings): settings.credentialNames
     }
   }
@@ -54,7 +57,7 @@ extension ProviderConfig {
   /// and has nothing of it.
   package func flaw(of credential: Secret, named name: String) -> String? {
     switch settings {
-    case .oidc, .paysafe, .truecaller, .freedomid, .local: nil
+    case .oidc, .paysafe, .truecaller, .freedomid, .bsa, .local: nil
     case .gopay(let settings):
       name == settings.privateKeyCredential && (try? SNAPPrivateKey(credential)) == nil
         ? UnusableKey.sentence : nil

@@ -80,7 +80,7 @@ extension ProviderConfig {
     switch settings {
     case .oidc(let settings): return settings
     case .freedomid(let settings) where settings.mode == .oidc: return settings.oidc
-    case .freedomid, .paysafe, .truecaller, .gopay, .local:
+    case .freedomid, .paysafe, .truecaller, .gopay, .bsa, .local:
       fatalError("provider \(name) is of type \(settings.type) and not asked so")
     }
   }

@@ -134,7 +134,7 @@ extension ProviderConfig {
   package var paysafe: PaysafeSettings {
     switch settings {
     case .paysafe(let settings): return settings
-    case .oidc, .truecaller, .gopay, .freedomid, .local:
+    case .oidc, .truecaller, .gopay, .freedomid, .bsa, .local:
       fatalError("provider \(name) is of type \(settings.type) and not asked so")
     }
   }

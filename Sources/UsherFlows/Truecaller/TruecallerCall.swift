@@ -36,7 +36,7 @@ extension ProviderConfig {
   package var truecaller: TruecallerSettings {
     switch settings {
     case .truecaller(let settings): return settings
-    case .oidc, .paysafe, .gopay, .freedomid, .local:
+    case .oidc, .paysafe, .gopay, .freedomid, .bsa, .local:
       fatalError("provider \(name) is of type \(settings.type) and not asked so")
     }
   }

@@ -1,0 +1,165 @@
+/// The settings of a provider of type `bsa`: Blockchain Secure Authentication.
+package struct BSASettings: SettingsSection {
+  /// What every path is appended to.
+  package var baseURL = ProviderURL(host: "api.fnsbsa.com", path: "/api/v3")
+  /// The name of the clientKey in the credential store. It is sent in every call.
+  package var clientKeyCredential: String
+  /// The bundle identifier, as it is registered.
+  package var appPackage: String
+  package var appVersion: String
+  /// The language of the vendor's texts: a tag of RFC 5646.
+  package var lang = "en"
+  /// Where a person types a number that is shown; absent: the base URL.
+  package var siteURL: ProviderURL?
+  package var deviceName = "usherd"
+  package var deviceManufacturer = "Linux"
+  package var osVersion = "Linux"
+  /// How many digits a number in a mail or an SMS has.
+  package var otpDigits = 6
+  /// Seconds for which it is good.
+  package var otpSeconds = 180
+  /// Seconds until another can be asked for.
+  package var resendSeconds = 30
+  /// Seconds for which a local authentication is good for a sign-up.
+  package var localAuthSeconds = 300
+  /// Whether somebody can register without local authentication.
+  package var allowNoLocalAuth = false
+  /// Whether callers may ask who is a member.
+  package var registrationChecks = false
+  /// Seconds between two questions for a sign-in that waits.
+  package var pollSeconds = 2
+  package var totp = TOTPSettings()
+  package var paths = BSAPaths()
+
+  package init(clientKeyCredential: String, appPackage: String, appVersion: String) {
+    self.clientKeyCredential = clientKeyCredential
+    self.appPackage = appPackage
+    self.appVersion = appVersion
+  }
+
+  package static var blank: BSASettings {
+    BSASettings(clientKeyCredential: "", appPackage: "", appVersion: "")
+  }
+
+  package mutating func bind(_ table: SettingsTable) {
+    table.setting(&baseURL, "base_url", complaint: Self.base)
+    table.required(&clientKeyCredential, "client_key_credential") { name in
+      name.isCredentialName ? nil : "must be a credential's name: up to 128 of A-Z a-z 0-9 . _ -"
+    }
+    table.required(&appPackage, "app_package", complaint: Self.visible)
+    table.required(&appVersion, "app_version", complaint: Self.visible)
+    table.setting(&lang, "lang") { tag in
+      tag.isLanguageTag ? nil : "must be a language tag, such as \"en\""
+    }
+    table.setting(&siteURL, "site_url")
+    table.setting(&deviceName, "device_name", complaint: Self.line)
+    table.setting(&deviceManufacturer, "device_manufacturer", complaint: Self.line)
+    table.setting(&osVersion, "os_version", complaint: Self.line)
+    table.setting(&otpDigits, "otp_digits", 4...10)
+    table.setting(&otpSeconds, "otp_seconds", 30...3600)
+    table.setting(&resendSeconds, "resend_seconds", 1...3600)
+    table.setting(&localAuthSeconds, "local_auth_seconds", 10...3600)
+    table.setting(&allowNoLocalAuth, "allow_no_local_auth")
+    table.setting(&registrationChecks, "registration_checks")
+    table.setting(&pollSeconds, "poll_seconds", 1...60)
+    table.table(&totp, "totp")
+    table.table(&paths, "paths")
+  }
+
+  private static func base(_ url: ProviderURL) -> String? {
+    url.hasQuery || url.text.hasSuffix("/") ? "must have no query and no slash at its end" : nil
+  }
+
+  private static func visible(_ text: String) -> String? {
+    text.consists(upTo: 256, of: \.isVisible) ? nil : "must be printable ASCII without spaces"
+  }
+
+  private static func line(_ text: String) -> String? {
+    text.consists(upTo: 256) { $0.isVisible || $0 == UInt8(ascii: " ") }
+      ? nil : "must be up to 256 of printable ASCII"
+  }
+}
+
+/// How one-time codes are made of an account's secret (RFC 6238): `[provider.totp]`. The defaults
+/// are BSA's (contract §5.7).
+package struct TOTPSettings: SettingsSection {
+  package var digits = 6
+  package var periodSeconds = 60
+  package var algorithm = TOTPAlgorithm.sha1
+  /// Whether a code of one step is given to a client once only.
+  package var singleUse = false
+
+  package init() {}
+
+  package static var blank: TOTPSettings { TOTPSettings() }
+
+  package mutating func bind(_ table: SettingsTable) {
+    table.setting(&digits, "digits", 6...8)
+    table.setting(&periodSeconds, "period_seconds", 10...300)
+    table.setting(&algorithm, "algorithm")
+    table.setting(&singleUse, "single_use")
+  }
+}
+
+/// The hash of a one-time code's HMAC (RFC 6238 §1.2).
+package enum TOTPAlgorithm: String, TextSetting, Codable, CaseIterable, Equatable, Sendable {
+  case sha1 = "SHA1"
+  case sha256 = "SHA256"
+  case sha512 = "SHA512"
+}
+
+/// `[provider.paths]`: under the base URL, or whole URLs.
+package struct BSAPaths: SettingsSection {
+  package var duplicateCheck = ProviderPath("/users/common/duplicate-check")
+  package var idCheck = ProviderPath("/idcheck")
+  package var mail = ProviderPath("/mail")
+  package var sms = ProviderPath("/sms")
+  package var mailVerify = ProviderPath("/mail/verify")
+  package var smsVerify = ProviderPath("/sms/verify")
+  package var users = ProviderPath("/users")
+  package var sendOTP = ProviderPath("/users/send-otp")
+  package var device = ProviderPath("/users/{userKey}/device")
+  package var deviceCheck = ProviderPath("/device/check")
+  package var authExist = ProviderPath("/auth/exist")
+  package var auth = ProviderPath("/auth")
+  package var authComplete = ProviderPath("/auth/complete")
+  package var otpGenerate = ProviderPath("/otp/generate")
+  package var otp = ProviderPath("/otp/{code}")
+
+  package init() {}
+
+  package static var blank: BSAPaths { BSAPaths() }
+
+  package mutating func bind(_ table: SettingsTable) {
+    table.setting(&duplicateCheck, "duplicate_check", complaint: Self.plain)
+    table.setting(&idCheck, "id_check", complaint: Self.plain)
+    table.setting(&mail, "mail", complaint: Self.plain)
+    table.setting(&sms, "sms", complaint: Self.plain)
+    table.setting(&mailVerify, "mail_verify", complaint: Self.plain)
+    table.setting(&smsVerify, "sms_verify", complaint: Self.plain)
+    table.setting(&users, "users", complaint: Self.plain)
+    table.setting(&sendOTP, "send_otp", complaint: Self.plain)
+    table.setting(&device, "device") { $0.complaint(placeholder: "userKey", isNeeded: true) }
+    table.setting(&deviceCheck, "device_check", complaint: Self.plain)
+    table.setting(&authExist, "auth_exist", complaint: Self.plain)
+    table.setting(&auth, "auth", complaint: Self.plain)
+    table.setting(&authComplete, "auth_complete", complaint: Self.plain)
+    table.setting(&otpGenerate, "otp_generate", complaint: Self.plain)
+    table.setting(&otp, "otp") { $0.complaint(placeholder: "code", isNeeded: true) }
+  }
+
+  private static func plain(_ path: ProviderPath) -> String? {
+    path.text.contains { $0 == "{" || $0 == "}" } ? "must have no place in braces" : nil
+  }
+}
+
+extension String {
+  /// Up to 35 bytes of subtags as RFC 5646 §2.1 has them: each 1 to 8 letters and digits, the first
+  /// only letters.
+  fileprivate var isLanguageTag: Bool {
+    let subtags = split(separator: "-", omittingEmptySubsequences: false).map(String.init)
+    guard utf8.count <= 35, let first = subtags.first else { return false }
+    return first.consists(upTo: 8, of: \.isLetter)
+      && subtags.allSatisfy { $0.consists(upTo: 8) { $0.isLetter || $0.isDigit } }
+  }
+}
