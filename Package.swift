@@ -83,7 +83,8 @@ let package = Package(
       [
         "UsherCore", "UsherAPI", "UsherConfig", "JSONRPC", crypto,
         .product(name: "CryptoExtras", package: "swift-crypto"),
-      ]),
+      ],
+      resources: [.embedInCode("BSA/rtcodes.tsv")]),
 
     // The deeds.
     module(
@@ -105,7 +106,7 @@ let package = Package(
 
     // The other end of the socket.
     module("UsherClient", ["UsherCore", "JSONRPC", "UsherAPI"] + nio),
-    module("UsherKit", ["UsherCore", "JSONRPC", "UsherAPI", "UsherClient"]),
+    module("UsherKit", ["UsherCore", "JSONRPC", "UsherAPI", "UsherClient", crypto]),
     module(
       "UsherCommands",
       [

@@ -26,7 +26,7 @@ extension World {
     at provider: ProviderName, account: AccountID? = nil, scope: String = ""
   ) -> UsherError.NextFlow? {
     guard let variety = config.provider(provider)?.settings.variety,
-      let flow = ProviderRegistry.signIn(of: variety)
+      let flow = ProviderRegistry.signIn(of: variety, isKnown: account != nil)
     else { return nil }
     var grants: [String] = []
     for word in scope.split(separator: " ") {

@@ -17,6 +17,8 @@ package enum ProviderRegistry {
         FreedomUpdateUser.self,
       ]
     case .freedomidOIDC: [OIDCAuthorize.self]
+    case .bsa:
+      [BSAAuthenticate.self, BSARegister.self, BSAReregisterDevice.self, BSAVerifyContact.self]
     case .local: [LocalAuthenticate.self]
     }
   }
@@ -32,7 +34,7 @@ package enum ProviderRegistry {
     switch provider.settings {
     case .oidc: .discovered { OIDCTokens(provider: provider, metadata: $0) }
     case .paysafe(let settings): .known(PaysafeTokens(settings, attributes))
-    case .truecaller, .local: .known(PlainTokens())
+    case .truecaller, .bsa, .local: .known(PlainTokens())
     case .gopay(let settings): .known(GoPayTokens(settings, attributes))
     case .freedomid(let settings):
       switch settings.mode {
@@ -51,6 +53,7 @@ package enum ProviderRegistry {
     case .truecaller: .truecaller
     case .gopay(let settings): .gopay(settings)
     case .freedomid(let settings): .freedomid(settings)
+    case .bsa: .bsa
     case .local: nil
     }
   }
@@ -62,7 +65,7 @@ package enum ProviderRegistry {
     of provider: ProviderConfig, attributes: [String: JSONValue]
   ) -> (any AccountFollowUp)? {
     switch provider.settings {
-    case .oidc, .paysafe, .truecaller, .local: nil
+    case .oidc, .paysafe, .truecaller, .bsa, .local: nil
     case .gopay(let settings): IdentityVerdict(settings, attributes)
     case .freedomid: FreedomLogout(provider.name, attributes)
     }
@@ -71,7 +74,7 @@ package enum ProviderRegistry {
   /// How the provider calls back; nil where it does not, or is not listened to.
   package static func callback(of provider: ProviderConfig) -> (any CallbackDialect)? {
     switch provider.settings {
-    case .oidc, .paysafe, .truecaller, .local: nil
+    case .oidc, .paysafe, .truecaller, .bsa, .local: nil
     case .gopay(let settings): GoPayCallback(settings)
     case .freedomid(let settings): FreedomLogoutCallback(settings)
     }
@@ -79,9 +82,13 @@ package enum ProviderRegistry {
 
   /// What brings an account of this type of provider, or brings it back.
   ///
+  /// - Parameter isKnown: Whether there is an account to bring back.
   /// - Returns: The flow's kind, and whether its params may name the account.
-  package static func signIn(of variety: ProviderVariety) -> (kind: String, namesAccount: Bool)? {
-    flows(of: variety).first.map { ($0.kind, namesAccount($0)) }
+  package static func signIn(
+    of variety: ProviderVariety, isKnown: Bool = true
+  ) -> (kind: String, namesAccount: Bool)? {
+    flows(of: variety).first { isKnown || !$0.needsAccount }
+      .map { ($0.kind, namesAccount($0)) }
   }
 
   private static func namesAccount<Machine: FlowMachine>(_ type: Machine.Type) -> Bool {
@@ -96,7 +103,7 @@ package enum ProviderRegistry {
   /// - Parameter text: In any of its spellings.
   package static func grant(_ text: String, of variety: ProviderVariety) -> String? {
     switch variety {
-    case .oidc, .paysafe, .truecaller, .gopay, .freedomidOIDC, .local: nil
+    case .oidc, .paysafe, .truecaller, .gopay, .freedomidOIDC, .bsa, .local: nil
     case .freedomidDevice: DataGrant(either: text)?.rawValue
     case .freedomidOAuth2: PartnerGrant(either: text)?.text
     }
@@ -107,7 +114,7 @@ package enum ProviderRegistry {
     switch variety {
     case .oidc, .paysafe, .freedomidOIDC: true
     // The grants of one consent are all that its token has.
-    case .truecaller, .gopay, .freedomidDevice, .freedomidOAuth2, .local: false
+    case .truecaller, .gopay, .freedomidDevice, .freedomidOAuth2, .bsa, .local: false
     }
   }
 

@@ -1,0 +1,162 @@
+import JSONRPC
+import UsherAPI
+import UsherConfig
+import UsherCore
+
+// A site's wish for a sign-in, and the number by which a person tells the site whose it is.
+
+extension BSAAuthenticate {
+  mutating func generate(_ retrying: Retrying) -> Answer<BSACall> {
+    var retrying = retrying
+    retrying.goOn()
+    state = .generating(retrying)
+    return .proceed([numberEffect])
+  }
+
+  private var numberCall: BSACall {
+    .generateNumber(userKey: order.account.subject, device: order.device)
+  }
+
+  private var numberEffect: Effect<BSACall> {
+    order.way == .totp ? .ask(.oneTimeCode(of: order.account.id)) : .call(numberCall)
+  }
+
+  mutating func generating(
+    _ event: FlowEvent<BSACall>, _ retrying: Retrying, _ now: Timestamp
+  ) -> Answer<BSACall> {
+    switch event {
+    case .called(numberCall, let outcome) where !retrying.isPaused:
+      return generated(BSAReply(outcome), retrying, now)
+    case .told(.oneTimeCode(let answer)) where !retrying.isPaused && order.way == .totp:
+      return generated(answer, retrying, now)
+    case .woken where retrying.isPaused, .resumed: return generate(retrying)
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
+      .calledBack, .told, .woken:
+      return .ignore
+    }
+  }
+
+  private mutating func generated(
+    _ reply: BSAReply, _ retrying: Retrying, _ now: Timestamp
+  ) -> Answer<BSACall> {
+    switch reply {
+    case .said(let data):
+      guard let number = data.visibleSecret, number.unsealed().revealed().utf8.count <= 32 else {
+        return .fail(.lacking("number in data"))
+      }
+      return poll(
+        Shown(number: number, until: now + .seconds(provider.bsa.otpSeconds)))
+    case .refused(let code): return .fail(.refused(code, provider.name))
+    case .trouble(let trouble):
+      var retrying = retrying
+      guard let pause = retrying.failed() else { return .fail(.unreachable(trouble)) }
+      state = .generating(retrying)
+      problem = .unreachable(trouble.message)
+      return .proceed([.wake(after: Retrying.pause(pause, asked: trouble.retryAfter))])
+    case .unreadable(let message): return .fail(.protocolError(message))
+    }
+  }
+
+  private mutating func generated(
+    _ answer: OneTimeCodeAnswer, _ retrying: Retrying, _ now: Timestamp
+  ) -> Answer<BSACall> {
+    switch answer {
+    case .given(let number, let until): return poll(Shown(number: Sealed(number), until: until))
+    case .later(let time):
+      return wait(until: time, now)
+    case .noSecret:
+      return .fail(.rejected("the account has no TOTP secret: reregisterDevice gets it one"))
+    case .unavailable(let message):
+      problem = .noCode(message)
+      var retrying = retrying
+      guard let pause = retrying.failed() else { return .fail(.rejected(message)) }
+      state = .generating(retrying)
+      return .proceed([.wake(after: pause)])
+    }
+  }
+
+  /// The next code is there when its step begins.
+  private mutating func wait(until time: Timestamp, _ now: Timestamp) -> Answer<BSACall> {
+    var retrying = Retrying()
+    _ = retrying.failed()
+    state = .generating(retrying)
+    problem = .noCode("the code of this minute was given already: the next comes in its time")
+    return .proceed([.wake(after: max(time - now, .milliseconds(100)))])
+  }
+
+  private var existCall: BSACall {
+    .exists(device: order.device, userKey: order.account.subject)
+  }
+
+  mutating func poll(_ shown: Shown?) -> Answer<BSACall> {
+    problem = nil
+    state = .pending(shown, Poll())
+    return .proceed([.call(existCall)])
+  }
+
+  mutating func pending(
+    _ event: FlowEvent<BSACall>, _ shown: Shown?, _ poll: Poll, _ now: Timestamp
+  ) -> Answer<BSACall> {
+    switch event {
+    case .called(existCall, let outcome) where !poll.isPaused:
+      return asked(BSAReply(outcome), shown, poll)
+    case .woken where poll.isPaused, .resumed:
+      // Another number, when the time of this one is over.
+      if let shown, shown.until <= now { return generate(Retrying()) }
+      var poll = poll
+      poll.isPaused = false
+      poll.retrying.goOn()
+      state = .pending(shown, poll)
+      return .proceed([.call(existCall)])
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
+      .calledBack, .told, .woken:
+      return .ignore
+    }
+  }
+
+  private mutating func asked(
+    _ reply: BSAReply, _ shown: Shown?, _ poll: Poll
+  ) -> Answer<BSACall> {
+    switch reply {
+    case .said(let data):
+      guard let isThere = data.objectValue?["isExist"]?.boolValue else {
+        return fail(.lacking("data.isExist"), shown)
+      }
+      problem = nil
+      guard isThere else { return askLater(shown) }
+      guard let site = data.objectValue?["clientKey"]?.visibleSecret else {
+        return fail(.lacking("data.clientKey"), shown)
+      }
+      let visit = BSAVisit(device: order.device, site: site)
+      // Where a number is typed the person was authenticated before it was shown.
+      return shown == nil ? prove(visit) : start(visit, Attempt())
+    case .refused(.nothingInProgress), .refused(.authInProgress): return askLater(shown)
+    case .refused(let code): return fail(.refused(code, provider.name), shown)
+    case .trouble(let trouble):
+      var poll = poll
+      guard let pause = poll.retrying.failed() else { return fail(.unreachable(trouble), shown) }
+      poll.isPaused = true
+      state = .pending(shown, poll)
+      problem = .unreachable(trouble.message)
+      return .proceed([.wake(after: Retrying.pause(pause, asked: trouble.retryAfter))])
+    case .unreadable(let message): return fail(.protocolError(message), shown)
+    }
+  }
+
+  private mutating func askLater(_ shown: Shown?) -> Answer<BSACall> {
+    state = .pending(shown, Poll(isPaused: true))
+    return .proceed([.wake(after: .seconds(provider.bsa.pollSeconds))])
+  }
+
+  /// A number that nobody will type is taken back.
+  private func fail(_ failure: Failure, _ shown: Shown?) -> Answer<BSACall> {
+    .fail(failure, clearUp: abandoned)
+  }
+}
+
+extension Problem {
+  /// - Parameter message: A sentence for people.
+  fileprivate static func noCode(_ message: String) -> Problem {
+    Problem(reason: "no_code_yet", title: "No code yet", message: message)
+  }
+}

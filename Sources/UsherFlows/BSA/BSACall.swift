@@ -1,0 +1,245 @@
+import JSONRPC
+package import UsherConfig
+package import UsherCore
+
+/// What is asked of BSA (contract §5.3; the page BSA of the documentation, § The wire).
+package enum BSACall: ProviderCall {
+  case duplicateCheck(BSAContact)
+  case idCheck(userKey: String)
+  /// A number to a contact.
+  case send(BSAContact)
+  /// Likewise, to one that must belong to a registered person.
+  case sendToMember(BSAMember, BSAContact)
+  case verify(BSAContact, number: Secret)
+  case signUp(BSAEnrolment, disposeToken: Secret)
+  /// In place of the device that the person has registered.
+  case replaceDevice(BSAEnrolment, disposeToken: Secret)
+  case deviceCheck(device: String)
+  /// Whether a sign-in waits for the device.
+  case exists(device: String, userKey: String)
+  case start(BSAVisit, userKey: String)
+  /// - Parameter isProved: Whether the person was authenticated here.
+  case complete(BSAVisit, isProved: Bool)
+  case result(BSAVisit, channel: Secret)
+  case cancel(BSAVisit)
+  /// A number that the person types at a site.
+  case generateNumber(userKey: String, device: String)
+  case dropNumber(Secret)
+
+  package var name: String {
+    switch self {
+    case .duplicateCheck: "duplicate_check"
+    case .idCheck: "id_check"
+    case .send(let contact): contact.channel == .email ? "mail" : "sms"
+    case .sendToMember: "send_otp"
+    case .verify(let contact, number: _):
+      contact.channel == .email ? "mail_verify" : "sms_verify"
+    case .signUp: "users"
+    case .replaceDevice: "device"
+    case .deviceCheck: "device_check"
+    case .exists: "auth_exist"
+    case .start, .result, .cancel: "auth"
+    case .complete: "auth_complete"
+    case .generateNumber: "otp_generate"
+    case .dropNumber: "otp"
+    }
+  }
+}
+
+/// Who a contact must belong to.
+package struct BSAMember: Codable, Sendable, Equatable {
+  let userKey: String
+  let name: String
+}
+
+/// A person and a device, as they are registered.
+package struct BSAEnrolment: Codable, Sendable, Equatable {
+  let userKey: String
+  let name: String
+  /// By which the person was verified.
+  let contact: BSAContact
+  /// Nil where it is the provider that knows them.
+  let email: String?
+  let phoneNumber: String?
+  var authType: BSAAuthType
+  /// Where pushes go to.
+  let pushToken: String?
+  let appVersion: String
+  let device: String
+}
+
+/// A sign-in on its way.
+package struct BSAVisit: Codable, Sendable, Equatable {
+  let device: String
+  /// The client key of the site that waits; nil for our own.
+  var site: Sealed<Secret>?
+  /// What the person's camera read.
+  var qrID: String?
+}
+
+extension BSACall {
+  package func render(_ context: RenderContext) throws(UsherError) -> HTTPRequest {
+    guard let key = context.credential else {
+      throw UsherError(
+        .internalError, "provider \(context.provider.name) has no client key")
+    }
+    let wire = BSAWire(settings: context.provider.bsa, clientKey: key)
+    let paths = wire.settings.paths
+    switch self {
+    case .duplicateCheck(let contact):
+      return wire.query(
+        .get, paths.duplicateCheck,
+        [("verifyType", contact.verifyType), ("verifyData", contact.target)])
+    case .idCheck(let userKey): return wire.query(.get, paths.idCheck, [("userKey", userKey)])
+    case .send(let contact):
+      return wire.body(
+        .post, contact.channel == .email ? paths.mail : paths.sms, contact.asked)
+    case .sendToMember(let member, let contact):
+      return wire.body(
+        .post, paths.sendOTP,
+        [
+          "userKey": .string(member.userKey), "name": .string(member.name),
+          "verifyType": .string(contact.verifyType), "verifyData": .string(contact.target),
+        ])
+    case .verify(let contact, let number):
+      var body = contact.member
+      body["authNum"] = .string(number.revealed())
+      return wire.body(
+        .post, contact.channel == .email ? paths.mailVerify : paths.smsVerify, body,
+        hiding: [number])
+    case .signUp(let enrolment, let token):
+      var body = wire.device(enrolment, token)
+      body["userKey"] = .string(enrolment.userKey)
+      body["email"] = enrolment.email.map { .string($0) }
+      body["phoneNum"] = enrolment.phoneNumber.map { .string($0) }
+      for agreement in ["agreeGccs", "agreePerson", "agreeDevice"] { body[agreement] = true }
+      return wire.body(.post, paths.users, body, hiding: [token])
+    case .replaceDevice(let enrolment, let token):
+      var body = wire.device(enrolment, token)
+      body["verifyType"] = .string(enrolment.contact.verifyType)
+      body["verifyData"] = .string(enrolment.contact.target)
+      return wire.body(
+        .put, paths.device.url(under: wire.settings.baseURL, "userKey", enrolment.userKey), body,
+        hiding: [token])
+    case .deviceCheck(let device):
+      return wire.query(.get, paths.deviceCheck, [("deviceId", device)])
+    case .exists(let device, let userKey):
+      return wire.query(.get, paths.authExist, [("deviceId", device), ("userKey", userKey)])
+    case .start(let visit, let userKey):
+      var body = visit.members
+      body["userKey"] = .string(userKey)
+      body["authPlatform"] = "CMMAPF002"
+      return wire.body(.post, paths.auth, body, as: visit.site?.unsealed())
+    case .complete(let visit, let isProved):
+      var body = visit.members
+      body["isSecondaryCertification"] = .bool(isProved)
+      return wire.body(.post, paths.authComplete, body)
+    case .result(let visit, let channel):
+      return wire.query(
+        .get, paths.auth, [("deviceId", visit.device), ("channelKey", channel.revealed())],
+        as: visit.site?.unsealed(), hiding: [channel])
+    case .cancel(let visit):
+      let code = visit.qrID.map { [("qrId", $0)] } ?? []
+      return wire.query(.delete, paths.auth, [("deviceId", visit.device)] + code)
+    case .generateNumber(let userKey, let device):
+      return wire.body(
+        .post, paths.otpGenerate, ["userKey": .string(userKey), "deviceId": .string(device)])
+    case .dropNumber(let number):
+      return wire.query(
+        .delete, paths.otp.url(under: wire.settings.baseURL, "code", number.revealed()), [],
+        hiding: [number])
+    }
+  }
+}
+
+/// How a request looks: a query for GET and DELETE, else a JSON body; `lang` and `clientKey` in each.
+private struct BSAWire {
+  let settings: BSASettings
+  let clientKey: Secret
+
+  func query(
+    _ method: HTTPRequest.Method, _ path: ProviderPath, _ members: [(String, String)],
+    as site: Secret? = nil, hiding secrets: [Secret] = []
+  ) -> HTTPRequest {
+    query(method, path.url(under: settings.baseURL), members, as: site, hiding: secrets)
+  }
+
+  func query(
+    _ method: HTTPRequest.Method, _ url: String, _ members: [(String, String)],
+    as site: Secret? = nil, hiding secrets: [Secret] = []
+  ) -> HTTPRequest {
+    let key = site ?? clientKey
+    let common = [("lang", settings.lang), ("clientKey", key.revealed())]
+    let fields = FormEncoding.encode((common + members).map { (name: $0.0, value: $0.1) })
+    return .json(method, "\(url)?\(fields)", nil, [], hiding: [key] + secrets)
+  }
+
+  func body(
+    _ method: HTTPRequest.Method, _ path: ProviderPath, _ members: [String: JSONValue],
+    as site: Secret? = nil, hiding secrets: [Secret] = []
+  ) -> HTTPRequest {
+    body(method, path.url(under: settings.baseURL), members, as: site, hiding: secrets)
+  }
+
+  func body(
+    _ method: HTTPRequest.Method, _ url: String, _ members: [String: JSONValue],
+    as site: Secret? = nil, hiding secrets: [Secret] = []
+  ) -> HTTPRequest {
+    let key = site ?? clientKey
+    var body = members
+    body["lang"] = .string(settings.lang)
+    body["clientKey"] = .string(key.revealed())
+    return .json(method, url, body, [], hiding: [key] + secrets)
+  }
+
+  /// What a sign-up and a new device have in common.
+  func device(_ enrolment: BSAEnrolment, _ token: Secret) -> [String: JSONValue] {
+    var members: [String: JSONValue] = [
+      "name": .string(enrolment.name), "disposeToken": .string(token.revealed()),
+      "otpType": .string(enrolment.contact.verifyType),
+      "authType": .integer(enrolment.authType.number), "deviceId": .string(enrolment.device),
+      "appPackage": .string(settings.appPackage), "appVersion": .string(enrolment.appVersion),
+      // The seed: fixed to iOS.
+      "os": "CMMDOS002", "osVersion": .string(settings.osVersion),
+      "deviceManufacturer": .string(settings.deviceManufacturer),
+      "deviceName": .string(settings.deviceName),
+    ]
+    members["token"] = enrolment.pushToken.map { .string($0) }
+    return members
+  }
+}
+
+extension BSAContact {
+  fileprivate var member: [String: JSONValue] {
+    switch channel {
+    case .email: ["email": .string(target)]
+    case .sms: ["phoneNum": .string(target)]
+    }
+  }
+
+  fileprivate var asked: [String: JSONValue] {
+    switch channel {
+    case .email: member.merging(["emailType": "HTML"]) { $1 }
+    case .sms: member
+    }
+  }
+}
+
+extension BSAVisit {
+  fileprivate var members: [String: JSONValue] {
+    var members: [String: JSONValue] = ["deviceId": .string(device)]
+    members["qrId"] = qrID.map { .string($0) }
+    return members
+  }
+}
+
+extension ProviderConfig {
+  /// The settings of a provider of type `bsa`.
+  package var bsa: BSASettings {
+    switch settings {
+    case .bsa(let settings): return settings
+    case .oidc, .paysafe, .truecaller, .gopay, .freedomid, .local:
+      fatalError("provider \(name) is of type \(settings.type) and not asked so")
+    }
+  }
+}

@@ -1,0 +1,131 @@
+import Crypto
+import UsherCore
+
+/// What a person can be reached at, as it goes to the provider.
+package struct BSAContact: Codable, Sendable, Equatable {
+  package enum Channel: String, Codable, Sendable, CaseIterable {
+    case email
+    case sms
+  }
+
+  package let channel: Channel
+  /// An address, or a number of digits with or without `+` before them.
+  package let target: String
+
+  /// - Throws: A sentence's end, `must be …`, for what can be none.
+  package init(_ channel: Channel, _ text: String) throws(ImpossibleMember) {
+    self.channel = channel
+    switch channel {
+    case .email: target = try Self.address(text)
+    case .sms: target = try Self.number(text)
+    }
+  }
+
+  private static func address(_ text: String) throws(ImpossibleMember) -> String {
+    let parts = text.split(separator: "@", omittingEmptySubsequences: false)
+    let isText = text.unicodeScalars.allSatisfy {
+      !$0.properties.isWhitespace && $0.properties.generalCategory != .control
+    }
+    guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty }), isText, text.utf8.count <= 254 else {
+      throw ImpossibleMember("must be an e-mail address")
+    }
+    return text
+  }
+
+  private static func number(_ text: String) throws(ImpossibleMember) -> String {
+    let plain = text.filter { !" -()".contains($0) }
+    let digits = plain.hasPrefix("+") ? plain.dropFirst() : plain[...]
+    guard (7...15).contains(digits.utf8.count), digits.utf8.allSatisfy(\.isDigit) else {
+      throw ImpossibleMember("must be a phone number of 7 to 15 digits")
+    }
+    return plain
+  }
+
+  /// `a•••@e•••`, `•••••••67`.
+  var masked: String { target.masked }
+
+  /// By which a flow is found again: a SHA-256 in hexadecimal of `email:` or `sms:` and the target.
+  package var key: String {
+    Array(SHA256.hash(data: Array("\(channel.rawValue):\(target)".utf8))).hexadecimal
+  }
+
+  /// The vendor's word for the kind of contact (contract §5.3).
+  var verifyType: String {
+    switch channel {
+    case .email: "CMMDUP001"
+    case .sms: "CMMDUP002"
+    }
+  }
+}
+
+/// What a caller wrote and nobody can have.
+package struct ImpossibleMember: Error, Equatable {
+  /// `must be …`
+  package let message: String
+
+  init(_ message: String) { self.message = message }
+}
+
+/// What a person is known by at BSA.
+package enum BSAUserKey {
+  /// - Throws: For what is not 4 to 64 of letters, digits and `._-@`. One of dots alone would be
+  ///   another path.
+  package static func checked(_ text: String) throws(ImpossibleMember) -> String {
+    let isPlain = text.utf8.allSatisfy { byte in
+      byte.isLetter || byte.isDigit || "._-@".utf8.contains(byte)
+    }
+    guard (4...64).contains(text.utf8.count), isPlain, text.contains(where: { $0 != "." }) else {
+      throw ImpossibleMember("must be 4 to 64 of letters, digits and ._-@")
+    }
+    return text
+  }
+}
+
+/// A person's name.
+enum BSAName {
+  static func checked(_ text: String) throws(ImpossibleMember) -> String {
+    let isText = text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
+    guard isText, text.utf8.count <= 256, !text.allSatisfy(\.isWhitespace) else {
+      throw ImpossibleMember("must be a name of at most 256 bytes")
+    }
+    return text
+  }
+}
+
+/// How a person is known to the device (seed, `BSA.Enums.LocalAuthType`).
+package enum BSAAuthType: String, Codable, Sendable, CaseIterable {
+  case none
+  case biometric
+  case passcode
+
+  /// The vendor's number (contract §5.4); 0 is our own.
+  var number: Int64 {
+    switch self {
+    case .none: 0
+    case .biometric: 3
+    case .passcode: 4
+    }
+  }
+
+  init?(number: Int64) {
+    guard let type = Self.allCases.first(where: { $0.number == number }) else { return nil }
+    self = type
+  }
+
+  /// What `loadLocalAuthType` gives.
+  var sdkWord: String { rawValue.uppercased() }
+
+  init?(sdkWord: String) {
+    guard let type = Self.allCases.first(where: { $0.sdkWord == sdkWord }) else { return nil }
+    self = type
+  }
+
+  /// Nil where nobody is asked.
+  var localAuthType: LocalAuthType? {
+    switch self {
+    case .none: nil
+    case .biometric: .biometric
+    case .passcode: .passcode
+    }
+  }
+}

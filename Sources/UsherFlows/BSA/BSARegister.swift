@@ -1,0 +1,142 @@
+package import UsherAPI
+package import UsherConfig
+package import UsherCore
+
+/// A person's registration, with this machine as the device (seed, Sign Up; the page BSA of the
+/// documentation).
+package struct BSARegister: FlowMachine {
+  package static let kind = "register"
+  package static let summary = "Register a person and this machine's device."
+
+  package struct Params: Codable, Sendable, Equatable {
+    package var email: String
+    package var phoneNumber: String
+    /// The user's id: 4 to 64 of letters, digits and `._-@`.
+    package var userKey: String
+    package var name: String
+    /// `none`, `biometric` or `passcode`.
+    package var authType: BSAAuthType
+    /// To BSA's terms of use.
+    package var agreeGccs: Bool
+    /// To the privacy policy.
+    package var agreePerson: Bool
+    /// To the device information policy.
+    package var agreeDevice: Bool
+    /// By which contact the person is verified; default: `email`.
+    package var verifyBy: BSAContact.Channel?
+    /// The handle of a `verifyContact`.
+    package var disposeToken: WireSecret?
+    /// The SDK's `token`: where pushes go to.
+    package var pushToken: String?
+    /// Default: the configured one.
+    package var appVersion: String?
+    /// What an app's SDK was set up with: it must be the configured one.
+    package var clientKey: WireSecret?
+    /// Likewise.
+    package var appPackage: String?
+
+    package init(
+      email: String, phoneNumber: String, userKey: String, name: String, authType: BSAAuthType,
+      agreeGccs: Bool, agreePerson: Bool, agreeDevice: Bool
+    ) {
+      self.email = email
+      self.phoneNumber = phoneNumber
+      self.userKey = userKey
+      self.name = name
+      self.authType = authType
+      self.agreeGccs = agreeGccs
+      self.agreePerson = agreePerson
+      self.agreeDevice = agreeDevice
+    }
+
+    fileprivate var missingAgreements: [String] {
+      [
+        (agreeGccs, "agreeGccs"), (agreePerson, "agreePerson"), (agreeDevice, "agreeDevice"),
+      ].filter { !$0.0 }.map(\.1)
+    }
+  }
+
+  package let provider: ProviderConfig
+  private var registration: BSARegistration?
+  /// Why it was over before anything was asked.
+  private var refusal: Failure?
+
+  package static func begin(
+    _ params: Params, _ origin: FlowOrigin, at moment: inout Moment
+  ) throws(UsherError) -> (BSARegister, Answer<BSACall>) {
+    let provider = origin.provider
+    do throws(EarlyFailure) {
+      try origin.checkApp(params.clientKey, params.appPackage, "the appPackage")
+      let missing = params.missingAgreements
+      guard missing.isEmpty else {
+        throw EarlyFailure(
+          .impossible(
+            .agreementMissing, "not agreed to: \(missing.joined(separator: ", "))",
+            provider.name))
+      }
+      let enrolment = try enrolment(params, origin)
+      guard params.authType != .none || provider.bsa.allowNoLocalAuth else {
+        throw EarlyFailure(.noLocalAuth(provider.name))
+      }
+      let token = try params.disposeToken.map { handle throws(EarlyFailure) in
+        try origin.disposeToken(handle, for: enrolment.contact)
+      }
+      let (registration, answer) = BSARegistration.begin(
+        .signUp, enrolment, authType: params.authType, disposeToken: token, provider,
+        at: moment.now)
+      return (BSARegister(provider: provider, registration: registration), answer)
+    } catch {
+      return (BSARegister(provider: provider, refusal: error.failure), .fail(error.failure))
+    }
+  }
+
+  private static func enrolment(
+    _ params: Params, _ origin: FlowOrigin
+  ) throws(EarlyFailure) -> BSAEnrolment {
+    let email = try origin.checked("email") { () throws(ImpossibleMember) in
+      try BSAContact(.email, params.email)
+    }
+    let phone = try origin.checked("phoneNumber") { () throws(ImpossibleMember) in
+      try BSAContact(.sms, params.phoneNumber)
+    }
+    return BSAEnrolment(
+      userKey: try origin.checked("userKey") { () throws(ImpossibleMember) in
+        try BSAUserKey.checked(params.userKey)
+      },
+      name: try origin.checked("name") { () throws(ImpossibleMember) in
+        try BSAName.checked(params.name)
+      },
+      contact: params.verifyBy == .sms ? phone : email, email: email.target,
+      phoneNumber: phone.target, authType: params.authType,
+      pushToken: try origin.line("pushToken", params.pushToken),
+      appVersion: try origin.line("appVersion", params.appVersion)
+        ?? origin.provider.bsa.appVersion, device: origin.installationID)
+  }
+
+  package var view: FlowView {
+    registration?.view(provider)
+      ?? FlowView(state: "sending", step: .wait(.init(for: "the number to be sent")))
+  }
+
+  package mutating func receive(
+    _ event: FlowEvent<BSACall>, at moment: inout Moment
+  ) -> Answer<BSACall> {
+    if let refusal { return event == .resumed ? .fail(refusal) : .ignore }
+    return registration?.receive(event, provider, at: moment.now) ?? .ignore
+  }
+
+  package var isInTheDark: Bool { registration?.isInTheDark ?? false }
+}
+
+extension FlowOrigin {
+  /// Text that goes to the provider as it is.
+  func line(_ member: String, _ text: String?) throws(EarlyFailure) -> String? {
+    guard let text else { return nil }
+    guard (1...4096).contains(text.utf8.count), text.utf8.allSatisfy(\.isVisible) else {
+      throw EarlyFailure(
+        .impossible(
+          .parameterMissing, "\(member) must be printable ASCII without spaces", provider.name))
+    }
+    return text
+  }
+}

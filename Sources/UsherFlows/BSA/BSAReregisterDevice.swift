@@ -1,0 +1,107 @@
+package import UsherAPI
+package import UsherConfig
+package import UsherCore
+
+/// This machine's device in place of the one a person has registered (contract §5.6, REREGISTER; the
+/// page BSA of the documentation).
+package struct BSAReregisterDevice: FlowMachine {
+  package static let kind = "reregisterDevice"
+  package static let summary = "Put this machine's device in place of a registered one."
+
+  package struct Params: Codable, Sendable, Equatable {
+    package var userKey: String
+    package var name: String
+    /// `email` or `sms`.
+    package var verifyBy: BSAContact.Channel
+    /// The address or number that belongs to the person.
+    package var verifyData: String
+    /// Default: as it was registered.
+    package var authType: BSAAuthType?
+    /// The handle of a `verifyContact`.
+    package var disposeToken: WireSecret?
+    /// Where pushes go to.
+    package var pushToken: String?
+    /// Default: the configured one.
+    package var appVersion: String?
+    /// What an app's SDK was set up with: it must be the configured one.
+    package var clientKey: WireSecret?
+    /// Likewise.
+    package var appPackage: String?
+
+    package init(
+      userKey: String, name: String, verifyBy: BSAContact.Channel, verifyData: String
+    ) {
+      self.userKey = userKey
+      self.name = name
+      self.verifyBy = verifyBy
+      self.verifyData = verifyData
+    }
+  }
+
+  package let provider: ProviderConfig
+  private var registration: BSARegistration?
+  /// Why it was over before anything was asked.
+  private var refusal: Failure?
+
+  package static func begin(
+    _ params: Params, _ origin: FlowOrigin, at moment: inout Moment
+  ) throws(UsherError) -> (BSAReregisterDevice, Answer<BSACall>) {
+    let provider = origin.provider
+    do throws(EarlyFailure) {
+      try origin.checkApp(params.clientKey, params.appPackage, "the appPackage")
+      let enrolment = try enrolment(params, origin)
+      if params.authType == BSAAuthType.none, !provider.bsa.allowNoLocalAuth {
+        throw EarlyFailure(.noLocalAuth(provider.name))
+      }
+      guard params.disposeToken == nil || params.authType != nil else {
+        throw EarlyFailure(
+          .impossible(
+            .parameterMissing, "authType is needed where a disposeToken is given",
+            provider.name))
+      }
+      let token = try params.disposeToken.map { handle throws(EarlyFailure) in
+        try origin.disposeToken(handle, for: enrolment.contact)
+      }
+      let (registration, answer) = BSARegistration.begin(
+        .replacement, enrolment, authType: params.authType, disposeToken: token, provider,
+        at: moment.now)
+      return (BSAReregisterDevice(provider: provider, registration: registration), answer)
+    } catch {
+      let flow = BSAReregisterDevice(provider: provider, refusal: error.failure)
+      return (flow, .fail(error.failure))
+    }
+  }
+
+  private static func enrolment(
+    _ params: Params, _ origin: FlowOrigin
+  ) throws(EarlyFailure) -> BSAEnrolment {
+    let contact = try origin.checked("verifyData") { () throws(ImpossibleMember) in
+      try BSAContact(params.verifyBy, params.verifyData)
+    }
+    return BSAEnrolment(
+      userKey: try origin.checked("userKey") { () throws(ImpossibleMember) in
+        try BSAUserKey.checked(params.userKey)
+      },
+      name: try origin.checked("name") { () throws(ImpossibleMember) in
+        try BSAName.checked(params.name)
+      },
+      contact: contact, email: nil, phoneNumber: nil, authType: params.authType ?? .none,
+      pushToken: try origin.line("pushToken", params.pushToken),
+      appVersion: try origin.line("appVersion", params.appVersion)
+        ?? origin.provider.bsa.appVersion, device: origin.installationID)
+  }
+
+  package var view: FlowView {
+    registration?.view(provider)
+      ?? FlowView(state: "sending", step: .wait(.init(for: "the number to be sent")))
+  }
+
+  package mutating func receive(
+    _ event: FlowEvent<BSACall>, at moment: inout Moment
+  ) -> Answer<BSACall> {
+    if let refusal { return event == .resumed ? .fail(refusal) : .ignore }
+    return registration?.receive(event, provider, at: moment.now) ?? .ignore
+  }
+
+  package var isInTheDark: Bool { registration?.isInTheDark ?? false }
+}

@@ -1,0 +1,149 @@
+import JSONRPC
+package import UsherAPI
+package import UsherConfig
+package import UsherCore
+
+/// A contact that is verified before anybody registers (seed, OTP Number Request and Validation; the
+/// page BSA of the documentation).
+package struct BSAVerifyContact: FlowMachine {
+  package static let kind = "verifyContact"
+  package static let summary = "Have a person prove that an address or a phone number is theirs."
+
+  /// How long the handle in the result is good.
+  static let handleLifetime = Duration.seconds(30 * 60)
+
+  package struct Params: Codable, Sendable, Equatable {
+    /// `email` or `sms`.
+    package var sendType: BSAContact.Channel
+    package var sendTarget: String
+    /// What an app's SDK was set up with: it must be the configured one.
+    package var clientKey: WireSecret?
+    /// Likewise.
+    package var bundleIdentifier: String?
+
+    package init(sendType: BSAContact.Channel, sendTarget: String) {
+      self.sendType = sendType
+      self.sendTarget = sendTarget
+    }
+  }
+
+  package let provider: ProviderConfig
+  private var state: State
+
+  private enum State: Codable, Sendable, Equatable {
+    /// Over before anything was asked.
+    case refused(Failure)
+    case verifying(ContactVerification)
+  }
+
+  package static func begin(
+    _ params: Params, _ origin: FlowOrigin, at moment: inout Moment
+  ) throws(UsherError) -> (BSAVerifyContact, Answer<BSACall>) {
+    let provider = origin.provider
+    do throws(EarlyFailure) {
+      try origin.checkApp(params.clientKey, params.bundleIdentifier, "the bundleIdentifier")
+      let contact = try origin.checked("sendTarget") { () throws(ImpossibleMember) in
+        try BSAContact(params.sendType, params.sendTarget)
+      }
+      var verification = ContactVerification(contact)
+      let effects = verification.begin()
+      return (
+        BSAVerifyContact(provider: provider, state: .verifying(verification)), .proceed(effects)
+      )
+    } catch {
+      let flow = BSAVerifyContact(provider: provider, state: .refused(error.failure))
+      return (flow, .fail(error.failure))
+    }
+  }
+
+  package var view: FlowView {
+    switch state {
+    case .refused: FlowView(state: "sending", step: .wait(.init(for: "the number to be sent")))
+    case .verifying(let verification):
+      FlowView(
+        state: verification.state, step: verification.step(provider.bsa),
+        problem: verification.problem, key: verification.contact.key)
+    }
+  }
+
+  package mutating func receive(
+    _ event: FlowEvent<BSACall>, at moment: inout Moment
+  ) -> Answer<BSACall> {
+    switch state {
+    case .refused(let failure): return event == .resumed ? .fail(failure) : .ignore
+    case .verifying(var verification):
+      let course = verification.receive(event, provider, at: moment.now)
+      state = .verifying(verification)
+      switch course {
+      case .proceed(let effects): return .proceed(effects)
+      case .verified(let token): return finish(verification.contact, token, &moment)
+      case .fail(let failure): return .fail(failure)
+      case .refuse(let field, let message): return .refuse(field: field, message: message)
+      case .ignore: return .ignore
+      }
+    }
+  }
+
+  private func finish(
+    _ contact: BSAContact, _ token: Sealed<Secret>, _ moment: inout Moment
+  ) -> Answer<BSACall> {
+    let handle = "dsp_" + moment.random(16).hexadecimal
+    return .finish(
+      Completion(
+        grant: nil, result: ["disposeToken": .string(handle)],
+        keepsake: Keepsake(
+          handle: handle, purpose: contact.key, secret: token,
+          expiresAt: moment.now + Self.handleLifetime)))
+  }
+}
+
+/// What ends a flow before anything was asked: the SDK would report it.
+struct EarlyFailure: Error {
+  let failure: Failure
+
+  init(_ failure: Failure) { self.failure = failure }
+}
+
+extension FlowOrigin {
+  /// Whether an app's SDK was set up as the daemon is. What is absent is not compared.
+  func checkApp(
+    _ clientKey: WireSecret?, _ package: String?, _ name: String
+  ) throws(EarlyFailure) {
+    if let clientKey, !credential.accepts(clientKey.secret) {
+      throw EarlyFailure(.otherApp("the clientKey", provider.name))
+    }
+    if let package, Secret(package) != Secret(provider.bsa.appPackage) {
+      throw EarlyFailure(.otherApp(name, provider.name))
+    }
+  }
+
+  /// What a member of the parameters is checked to be.
+  func checked<Value>(
+    _ member: String, _ check: () throws(ImpossibleMember) -> Value
+  ) throws(EarlyFailure) -> Value {
+    do throws(ImpossibleMember) {
+      return try check()
+    } catch {
+      throw EarlyFailure(
+        .impossible(.parameterMissing, "\(member) \(error.message)", provider.name))
+    }
+  }
+
+  /// The secret behind a handle.
+  ///
+  /// - Throws: 3006 for one that is unknown, another client's or contact's, or too old.
+  func disposeToken(
+    _ handle: WireSecret, for contact: BSAContact
+  ) throws(EarlyFailure) -> Sealed<Secret> {
+    let kept = keepsakes.first {
+      Secret($0.handle) == handle.secret && $0.purpose == contact.key
+    }
+    guard let kept else {
+      throw EarlyFailure(
+        .impossible(
+          .invalid, "disposeToken is not one of this client for this contact, or too old",
+          provider.name))
+    }
+    return kept.secret
+  }
+}

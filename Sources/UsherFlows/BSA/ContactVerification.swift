@@ -1,0 +1,350 @@
+import JSONRPC
+import UsherAPI
+import UsherConfig
+import UsherCore
+
+/// That a person reads what is sent to a contact, as a part of any flow of BSA (seed, OTP Number
+/// Request and Validation).
+///
+/// A machine sends what ``begin()`` says, shows ``step`` and ``problem``, and hands it every event while it
+/// stands here. Numbers occur in events and calls only.
+struct ContactVerification: Codable, Sendable, Equatable {
+  /// Wrong numbers after which it is over.
+  static let guessLimit = 5
+  /// Numbers that are sent.
+  static let sendLimit = 5
+
+  let contact: BSAContact
+  /// Who it must belong to; nil where that is to be seen.
+  let member: BSAMember?
+  /// How the member is registered to be known, as the provider says.
+  private(set) var registered: BSAAuthType?
+  private(set) var problem: Problem?
+  private var stage = Stage.sending(Sending())
+  private var sent = 0
+  private var guesses = 0
+
+  private enum Stage: Codable, Sendable, Equatable {
+    /// → otpSent, or the end
+    case sending(Sending)
+    /// The person has the number. → verifying, sending
+    case otpSent(Challenge)
+    /// → otpSent, or the end
+    case verifying(Challenge, Check)
+    case done
+  }
+
+  /// A number that the provider is asked to send.
+  private struct Sending: Codable, Sendable, Equatable {
+    var retrying = Retrying()
+    /// One may have been sent, and nobody knows.
+    var isLost = false
+  }
+
+  /// A number on its way to a person.
+  private struct Challenge: Codable, Sendable, Equatable {
+    let expiresAt: Timestamp
+    let resendAt: Timestamp
+  }
+
+  /// A number on its way back. It is held only between two tries, and only in memory.
+  private struct Check: Codable, Sendable, Equatable {
+    var number = Fleeting(nil)
+    var retrying = Retrying()
+  }
+
+  /// What becomes of it.
+  enum Course: Equatable {
+    case proceed([Effect<BSACall>])
+    /// - Parameter disposeToken: The provider's proof of it.
+    case verified(disposeToken: Sealed<Secret>)
+    case fail(Failure)
+    case refuse(field: String, message: String)
+    case ignore
+  }
+
+  init(_ contact: BSAContact, of member: BSAMember? = nil) {
+    self.contact = contact
+    self.member = member
+  }
+
+  private var sendCall: BSACall {
+    member.map { .sendToMember($0, contact) } ?? .send(contact)
+  }
+
+  mutating func begin() -> [Effect<BSACall>] { send(Sending()) }
+
+  /// The seed has no words for them: ours.
+  var state: String {
+    switch stage {
+    case .sending: "sending"
+    case .otpSent: "otpSent"
+    case .verifying, .done: "verifying"
+    }
+  }
+
+  func step(_ settings: BSASettings) -> Step {
+    switch stage {
+    case .sending: .wait(.init(for: "the number to be sent"))
+    case .verifying, .done: .wait(.init(for: "the number's verification"))
+    case .otpSent(let challenge):
+      .enterCode(
+        .init(
+          purpose: .otp, channel: contact.channel.rawValue, maskedTarget: contact.masked,
+          digits: settings.otpDigits, expiresAt: challenge.expiresAt,
+          resendAt: challenge.resendAt, alsoAsk: []))
+    }
+  }
+
+  mutating func receive(
+    _ event: FlowEvent<BSACall>, _ provider: ProviderConfig, at now: Timestamp
+  ) -> Course {
+    switch stage {
+    case .sending(let sending): hear(event, sending, provider, now)
+    case .otpSent(let challenge): take(event, challenge, provider, now)
+    case .verifying(let challenge, let check): hear(event, challenge, check, provider, now)
+    case .done: .ignore
+    }
+  }
+
+  private mutating func fail(_ failure: Failure) -> Course {
+    stage = .done
+    problem = nil
+    return .fail(failure)
+  }
+
+  private mutating func show(_ challenge: Challenge, _ problem: Problem?) -> Course {
+    stage = .otpSent(challenge)
+    self.problem = problem
+    return .proceed([])
+  }
+}
+
+// MARK: - A number is sent
+
+extension ContactVerification {
+  private mutating func send(_ sending: Sending) -> [Effect<BSACall>] {
+    var sending = sending
+    sending.retrying.goOn()
+    stage = .sending(sending)
+    return [.call(sendCall)]
+  }
+
+  private mutating func hear(
+    _ event: FlowEvent<BSACall>, _ sending: Sending, _ provider: ProviderConfig, _ now: Timestamp
+  ) -> Course {
+    switch event {
+    case .called(sendCall, let outcome) where !sending.retrying.isPaused:
+      return sent(BSAReply(outcome), sending, provider, now)
+    case .woken where sending.retrying.isPaused: return .proceed(send(sending))
+    case .resumed where sending.retrying.isPaused: return .proceed(send(sending))
+    case .resumed:
+      let trouble = BSATrouble(
+        message: "the daemon was restarted before the provider answered", mayBeDone: true)
+      return sendLater(trouble, sending)
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
+      .calledBack, .told, .woken:
+      return .ignore
+    }
+  }
+
+  private mutating func sent(
+    _ reply: BSAReply, _ sending: Sending, _ provider: ProviderConfig, _ now: Timestamp
+  ) -> Course {
+    switch reply {
+    case .said(let data):
+      if member != nil {
+        guard let isTheirs = data.objectValue?["result"]?.boolValue else {
+          return fail(.lacking("data.result"))
+        }
+        guard isTheirs else { return fail(.refused(.notRegistered, provider.name)) }
+        registered = data.objectValue?["authType"]?.looseInteger
+          .flatMap { BSAAuthType(number: $0) }
+      }
+      sent += 1
+      let settings = provider.bsa
+      return show(
+        Challenge(
+          expiresAt: now + .seconds(settings.otpSeconds),
+          resendAt: now + .seconds(settings.resendSeconds)), nil)
+    case .refused(let code): return fail(.refused(code, provider.name))
+    case .trouble(let trouble): return sendLater(trouble, sending)
+    case .unreadable(let message): return fail(.protocolError(message))
+    }
+  }
+
+  /// Each time somebody's telephone may ring: of what may have been done there is one repetition.
+  private mutating func sendLater(_ trouble: BSATrouble, _ sending: Sending) -> Course {
+    var sending = sending
+    let isSecondLoss = sending.isLost && trouble.mayBeDone
+    guard !isSecondLoss, let pause = sending.retrying.failed() else {
+      return fail(.unreachable(trouble))
+    }
+    sending.isLost = sending.isLost || trouble.mayBeDone
+    stage = .sending(sending)
+    problem = .unreachable(trouble.message)
+    return .proceed([.wake(after: Retrying.pause(pause, asked: trouble.retryAfter))])
+  }
+}
+
+// MARK: - The person and the number
+
+extension ContactVerification {
+  private mutating func take(
+    _ event: FlowEvent<BSACall>, _ challenge: Challenge, _ provider: ProviderConfig,
+    _ now: Timestamp
+  ) -> Course {
+    switch event {
+    case .input(.code(let number, let fields)):
+      if let refusal = unfit(number, fields, provider.bsa) { return refusal }
+      guard now < challenge.expiresAt else {
+        return show(challenge, .numberExpired(nil, provider.name))
+      }
+      problem = nil
+      return .proceed(verify(number, challenge, Check()))
+    case .input(.resend):
+      guard sent < Self.sendLimit else { return show(challenge, .sentEnough) }
+      guard now >= challenge.resendAt else {
+        return show(challenge, .tooEarly(challenge.resendAt - now))
+      }
+      problem = nil
+      return .proceed(send(Sending()))
+    case .input(.back):
+      return .refuse(field: "input.back", message: "there is no step before")
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
+      .calledBack, .told, .woken, .resumed:
+      return .ignore
+    }
+  }
+
+  private func unfit(
+    _ number: Secret, _ fields: [String: Secret], _ settings: BSASettings
+  ) -> Course? {
+    let text = number.revealed().utf8
+    guard text.count == settings.otpDigits, text.allSatisfy(\.isDigit) else {
+      return .refuse(
+        field: "input.code", message: "input.code must be \(settings.otpDigits) digits 0 to 9")
+    }
+    return fields.keys.min().map {
+      .refuse(field: "input.fields.\($0)", message: "this is not a field of the step")
+    }
+  }
+
+  private mutating func verify(
+    _ number: Secret, _ challenge: Challenge, _ check: Check
+  ) -> [Effect<BSACall>] {
+    var check = check
+    check.number = Fleeting(nil)
+    check.retrying.goOn()
+    stage = .verifying(challenge, check)
+    return [.call(.verify(contact, number: number))]
+  }
+
+  private mutating func hear(
+    _ event: FlowEvent<BSACall>, _ challenge: Challenge, _ check: Check,
+    _ provider: ProviderConfig, _ now: Timestamp
+  ) -> Course {
+    switch event {
+    case .called(.verify(contact, let number), let outcome) where !check.retrying.isPaused:
+      return verified(BSAReply(outcome), number, challenge, check, provider)
+    case .woken where check.retrying.isPaused:
+      guard let number = check.number.secret else { return show(challenge, .interrupted) }
+      guard now < challenge.expiresAt else {
+        return show(challenge, .numberExpired(nil, provider.name))
+      }
+      return .proceed(verify(number, challenge, check))
+    case .resumed: return show(challenge, .interrupted)
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
+      .calledBack, .told, .woken:
+      return .ignore
+    }
+  }
+
+  private mutating func verified(
+    _ reply: BSAReply, _ number: Secret, _ challenge: Challenge, _ check: Check,
+    _ provider: ProviderConfig
+  ) -> Course {
+    switch reply {
+    case .said(let data):
+      let members = data.objectValue ?? [:]
+      guard let isRight = members["result"]?.boolValue else {
+        return fail(.lacking("data.result"))
+      }
+      // A wrong number comes with rtCode 0 (contract §5.6).
+      guard isRight else { return missed(challenge, provider.name) }
+      guard let token = members["disposeToken"]?.visibleSecret else {
+        return fail(.lacking("data.disposeToken"))
+      }
+      stage = .done
+      problem = nil
+      return .verified(disposeToken: token)
+    case .refused(.numberWrong): return missed(challenge, provider.name)
+    case .refused(.invalid): return show(challenge, .numberExpired(.invalid, provider.name))
+    case .refused(let code) where code.isRetryable:
+      return show(challenge, .notNow(code, provider.name))
+    case .refused(let code): return fail(.refused(code, provider.name))
+    case .trouble(let trouble) where !trouble.mayBeDone:
+      return verifyLater(trouble, number, challenge, check)
+    // The provider may have counted it, or even accepted it.
+    case .trouble(let trouble): return show(challenge, .unreachable(trouble.message))
+    case .unreadable(let message): return fail(.protocolError(message))
+    }
+  }
+
+  private mutating func missed(_ challenge: Challenge, _ provider: ProviderName) -> Course {
+    guesses += 1
+    guard guesses < Self.guessLimit else {
+      return fail(
+        Failure(
+          reason: .attemptsExhausted, title: "Too many wrong numbers",
+          message: "\(guesses) wrong numbers were typed", retryable: true,
+          provider: RTCode.numberWrong.word(provider)))
+    }
+    return show(challenge, .wrongCode(provider))
+  }
+
+  private mutating func verifyLater(
+    _ trouble: BSATrouble, _ number: Secret, _ challenge: Challenge, _ check: Check
+  ) -> Course {
+    var check = check
+    guard let pause = check.retrying.failed() else { return fail(.unreachable(trouble)) }
+    check.number = Fleeting(number)
+    stage = .verifying(challenge, check)
+    problem = .unreachable(trouble.message)
+    return .proceed([.wake(after: Retrying.pause(pause, asked: trouble.retryAfter))])
+  }
+}
+
+extension Problem {
+  fileprivate static func wrongCode(_ provider: ProviderName) -> Problem {
+    Problem(
+      reason: "wrong_code", title: "Wrong number",
+      message: "this is not the number that was sent",
+      provider: RTCode.numberWrong.word(provider))
+  }
+
+  /// - Parameter code: Nil where the daemon's own clock says it.
+  fileprivate static func numberExpired(_ code: RTCode?, _ provider: ProviderName) -> Problem {
+    Problem(
+      reason: "code_expired", title: "Number expired",
+      message: "the time for this number is over: ask for another",
+      provider: (code ?? .invalid).word(provider))
+  }
+
+  fileprivate static func notNow(_ code: RTCode, _ provider: ProviderName) -> Problem {
+    Problem(
+      reason: "provider_busy", title: "Not just now", message: code.meaning,
+      provider: code.word(provider))
+  }
+
+  fileprivate static func tooEarly(_ wait: Duration) -> Problem {
+    Problem(
+      reason: "too_early", title: "Too early",
+      message: "another number can be asked for in \(wait.inWords)",
+      retryAfterMs: Int(wait.milliseconds))
+  }
+
+  fileprivate static let sentEnough = Problem(
+    reason: "sent_enough", title: "No more numbers",
+    message: "\(ContactVerification.sendLimit) numbers were sent: begin anew for another")
+}
