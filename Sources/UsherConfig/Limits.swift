@@ -22,6 +22,8 @@ package struct Limits: SettingsSection {
   package var liveFlowsPerUser = 1024
   /// Flows one user may start in a minute.
   package var flowStartsPerMinute = 30
+  /// Questions of one user in a minute about who is registered at a provider.
+  package var registrationChecksPerMinute = 30
   /// Bytes of replies a connection may leave unread before the daemon stops reading from it.
   package var unreadReplyBytes = 1_048_576
   /// Seconds a connection may leave that many unread before it is closed.
@@ -50,6 +52,8 @@ package struct Limits: SettingsSection {
     table.setting(&adminReserve, "admin_reserve", 1...1024)
     table.setting(&liveFlowsPerUser, "live_flows_per_user", 1...1_000_000)
     table.setting(&flowStartsPerMinute, "flow_starts_per_minute", 1...100_000)
+    table.setting(
+      &registrationChecksPerMinute, "registration_checks_per_minute", 1...100_000)
     table.setting(&unreadReplyBytes, "unread_reply_bytes", 4096...67_108_864)
     table.setting(&unreadReplySeconds, "unread_reply_seconds", 1...300)
     table.setting(&forceRefreshSeconds, "force_refresh_seconds", 1...3600)

@@ -48,14 +48,17 @@ struct ProviderTests {
     #expect(isFit || found.hasPrefix("usherd.toml:2:8: provider[0].name: "))
   }
 
-  @Test(
-    "types that are not built yet are known by name",
-    arguments: ["bsa"])
-  func laterTypes(type: String) {
-    let text = "[[provider]]\nname = \"x\"\ntype = \"\(type)\"\nmerchant_id = \"m\"\n"
+  @Test("every type but the daemon's own is one that a file can have, and says what it misses")
+  func types() {
+    #expect(ProviderType.configurable == [.oidc, .paysafe, .truecaller, .gopay, .freedomid, .bsa])
+    for type in ProviderType.configurable {
+      let found = problems("[[provider]]\nname = \"x\"\ntype = \"\(type.rawValue)\"\n")
+      #expect(!found.isEmpty)
+      for line in found.split(separator: "\n") { #expect(line.hasSuffix(": is missing")) }
+    }
     #expect(
-      problems(text)
-        == "usherd.toml:3:8: provider[0].type: type \(type) is not supported by this version")
+      problems("[[provider]]\nname = \"x\"\ntype = \"local\"\n")
+        == "usherd.toml:3:8: provider[0].type: is the daemon's own")
   }
 
   @Test("another type is unknown")

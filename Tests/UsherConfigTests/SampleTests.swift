@@ -79,13 +79,18 @@ struct SampleTests {
     #expect(try keys("provider", place: 4) == common + FreedomIDSettings.keys)
     #expect(try keys("provider", "paths", place: 4) == FreedomIDPaths.keys)
     #expect(try keys("provider", "endpoints", place: 4) == OIDCEndpoints.keys)
+    #expect(try keys("provider", place: 5) == common + BSASettings.keys)
+    #expect(try keys("provider", "totp", place: 5) == TOTPSettings.keys)
+    #expect(try keys("provider", "paths", place: 5) == BSAPaths.keys)
     #expect(try Set(keys("client")) == Set(ClientRule.keys))
     #expect(try keys("client", "match") == ClientMatch.keys)
   }
 
   @Test(
     "each provider in it has the default wherever there is one",
-    arguments: [(provider, 0), (wallet, 1), (phones, 2), (identities, 3), (people, 4)])
+    arguments: [
+      (provider, 0), (wallet, 1), (phones, 2), (identities, 3), (people, 4), (members, 5),
+    ])
   func providerDefaults(least: String, place: Int) throws {
     let least = try #require(load(least).providers.first).tomlTable
     let examples: Set = [

@@ -18,6 +18,7 @@ struct SettingsTests {
     #expect([limits.callsInFlight, limits.connectionsPerUser] == [64, 256])
     #expect([limits.connections, limits.adminReserve] == [2048, 8])
     #expect([limits.liveFlowsPerUser, limits.flowStartsPerMinute] == [1024, 30])
+    #expect(limits.registrationChecksPerMinute == 30)
     #expect([limits.unreadReplyBytes, limits.unreadReplySeconds] == [1 << 20, 5])
     #expect([limits.forceRefreshSeconds, limits.eventQueue] == [10, 256])
     #expect([limits.requestIdDays, limits.finishedFlowHours] == [30, 24])

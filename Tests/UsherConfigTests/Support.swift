@@ -51,7 +51,18 @@ let people = """
 
   """
 
-/// The same in the modes that a client has.
+/// A provider of the sixth type that is right, likewise.
+let members = """
+  [[provider]]
+  name = "bsa"
+  type = "bsa"
+  client_key_credential = "bsa-client-key"
+  app_package = "com.example.app"
+  app_version = "1.0.0"
+
+  """
+
+/// A provider of the fifth type in the modes that a client has.
 func partner(_ mode: String) -> String {
   people.replacing("mode = \"device\"", with: "mode = \"\(mode)\"") + """
     client_id = "acme"
@@ -108,6 +119,11 @@ func peopleProblem(_ line: String) -> String {
   message(problems(people + line + "\n"))
 }
 
+/// What is wrong with one more line in a provider of members, without place and key.
+func membersProblem(_ line: String) -> String {
+  message(problems(members + line + "\n"))
+}
+
 /// The last part of `file:line:column: key: message`.
 func message(_ description: String) -> String {
   let parts = description.split(separator: ": ", maxSplits: 2, omittingEmptySubsequences: false)
@@ -143,6 +159,13 @@ func freedomid(_ config: Config) throws -> FreedomIDSettings {
 
 func gopay(_ config: Config) throws -> GoPaySettings {
   guard case .gopay(let settings) = try #require(config.providers.first).settings else {
+    throw ConfigError([])
+  }
+  return settings
+}
+
+func bsa(_ config: Config) throws -> BSASettings {
+  guard case .bsa(let settings) = try #require(config.providers.first).settings else {
     throw ConfigError([])
   }
   return settings
