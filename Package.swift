@@ -173,6 +173,7 @@ let package = Package(
         "UsherDaemon", "UsherStore", "UsherSystem", "UsherFlows", "UsherConfig", "UsherAPI",
         "UsherCore", "JSONRPC", "UsherTestKit", logging,
       ] + nio),
+    endToEndTests("BSA", ["UsherKit"]),
     endToEndTests("FreedomID", ["UsherKit"]),
     endToEndTests("GoPay", ["UsherKit"]),
     endToEndTests("LocalAuth"),
