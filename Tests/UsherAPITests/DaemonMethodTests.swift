@@ -118,7 +118,8 @@ struct DaemonMethodTests {
         "consent.revoke", "credential.delete", "credential.list", "credential.set",
         "events.subscribe", "events.unsubscribe", "flow.cancel", "flow.get", "flow.list",
         "flow.start", "flow.submit", "flow.wait", "localAuth.setPasscode", "localAuth.status",
-        "provider.check", "provider.get", "provider.list", "rpc.cancel", "rpc.discover",
+        "provider.check", "provider.get", "provider.list",
+        "registration.checkDuplicate", "registration.checkUserKey", "rpc.cancel", "rpc.discover",
         "rpc.hello", "system.status", "token.get", "token.list", "token.revoke",
       ])
     #expect(

@@ -134,6 +134,8 @@ struct SchemaTests {
         "provider.check": ["provider"],
         "provider.get": ["provider"],
         "provider.list": [],
+        "registration.checkDuplicate": ["provider", "verifyType", "verifyData"],
+        "registration.checkUserKey": ["provider", "userKey"],
         "rpc.cancel": ["id"],
         "rpc.discover": [],
         "rpc.hello": ["protocol?", "client?"],
