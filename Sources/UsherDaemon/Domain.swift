@@ -26,6 +26,7 @@ struct Domain: Sendable {
   let providerDesk: ProviderDesk
   let credentials: Credentials
   let localAuth: LocalAuthMethods
+  let registration: RegistrationDesk
 
   func hello(_ call: RPCHello) throws(UsherError) -> RPCHello.Reply {
     if let versions = call.protocol, !versions.contains(1) {

@@ -18,6 +18,7 @@ struct MethodTable: Sendable {
     let (flows, tokens, accounts) = (domain.flows, domain.tokens, domain.accounts)
     let (providers, credentials) = (domain.providerDesk, domain.credentials)
     let localAuth = domain.localAuth
+    let registration = domain.registration
     let (consents, clients) = (domain.consents, domain.clients)
 
     add(RPCHello.self) { hello, _ throws(UsherError) in try .now(try domain.hello(hello)) }
@@ -105,6 +106,15 @@ struct MethodTable: Sendable {
     }
     wait(LocalAuthSetPasscode.self) { set, caller async throws(UsherError) in
       try await localAuth.setPasscode(set, caller)
+    }
+
+    wait(RegistrationCheckDuplicate.self, .provider(\.provider)) {
+      check, caller async throws(UsherError) in
+      try await registration.checkDuplicate(check, caller)
+    }
+    wait(RegistrationCheckUserKey.self, .provider(\.provider)) {
+      check, caller async throws(UsherError) in
+      try await registration.checkUserKey(check, caller)
     }
 
     add(EventsSubscribe.self) { subscribe, call throws(UsherError) in

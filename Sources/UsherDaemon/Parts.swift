@@ -89,7 +89,12 @@ struct Parts {
         providers: providers, credentials: credentials, http: http, metadata: metadata,
         verifier: verifier, clock: world.clock),
       credentials: credentials,
-      localAuth: LocalAuthMethods(desk: localAuth, clock: world.clock))
+      localAuth: LocalAuthMethods(desk: localAuth, clock: world.clock),
+      registration: RegistrationDesk(world: world, providers: providers) {
+        [http] call, provider async throws(UsherError) in
+        try http.checkCredential(of: provider)
+        return await http.send(call, for: provider)
+      })
   }
 
   /// Brings back what the store kept; nothing runs yet.

@@ -8,11 +8,11 @@ import UsherStore
 
 private let start = Timestamp(seconds: 1_800_000_000)
 
-@Suite("How many flows may be started")
-struct StartBudgetTests {
+@Suite("How many calls of a kind may be made")
+struct CallBudgetTests {
   @Test("as many as allowed at once, then one more with each share of the minute")
   func steady() {
-    let budget = StartBudget()
+    let budget = CallBudget()
     for _ in 0..<4 { #expect(budget.take(.anna, at: start, perMinute: 4) == nil) }
     #expect(budget.take(.anna, at: start, perMinute: 4) == .seconds(15))
     #expect(budget.take(.anna, at: start + .seconds(10), perMinute: 4) == .seconds(5))
@@ -22,7 +22,7 @@ struct StartBudgetTests {
 
   @Test("a minute later all may be had again, and no more than that after an hour")
   func full() {
-    let budget = StartBudget()
+    let budget = CallBudget()
     for pause: Duration in [.zero, .seconds(60), .seconds(3660)] {
       for _ in 0..<3 { #expect(budget.take(.anna, at: start + pause, perMinute: 3) == nil) }
       #expect(budget.take(.anna, at: start + pause, perMinute: 3) == .seconds(20))
@@ -31,25 +31,25 @@ struct StartBudgetTests {
 
   @Test("a clock that is set back by a day costs a minute at most")
   func clockSetBack() {
-    let budget = StartBudget()
+    let budget = CallBudget()
     for _ in 0..<4 { #expect(budget.take(.anna, at: start, perMinute: 4) == nil) }
     let earlier = start - .seconds(86_400)
     #expect(budget.take(.anna, at: earlier, perMinute: 4) == .seconds(15))
     #expect(budget.take(.anna, at: earlier + .seconds(60), perMinute: 4) != .seconds(86_400))
   }
 
-  @Test("one user's starts cost another nothing")
+  @Test("one user's calls cost another nothing")
   func owners() {
-    let budget = StartBudget()
+    let budget = CallBudget()
     #expect(budget.take(.anna, at: start, perMinute: 1) == nil)
     #expect(budget.take(.anna, at: start, perMinute: 1) == .seconds(60))
     #expect(budget.take(.bert, at: start, perMinute: 1) == nil)
   }
 
-  @Test("numbers that do not divide a minute give no start away, and none less")
+  @Test("numbers that do not divide a minute give no call away, and none less")
   func uneven() {
     for perMinute in [7, 11, 13, 59] {
-      let budget = StartBudget()
+      let budget = CallBudget()
       let taken = (0..<100).count { _ in budget.take(.anna, at: start, perMinute: perMinute) == nil
       }
       #expect(taken == perMinute)

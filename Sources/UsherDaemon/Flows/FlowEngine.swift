@@ -17,7 +17,7 @@ final class FlowEngine: Sendable {
   let accounts: AccountBook
   let events: EventBus
   let runner: FlowRunner
-  private let starts = StartBudget()
+  private let starts = CallBudget()
   private let index = FlowIndex()
 
   init(

@@ -2,8 +2,8 @@ import Synchronization
 import UsherCore
 import UsherStore
 
-/// How many flows an owner may still start this minute: a bucket that fills steadily.
-final class StartBudget: Sendable {
+/// How many calls of a kind an owner may still make this minute: a bucket that fills steadily.
+final class CallBudget: Sendable {
   private struct Bucket {
     /// When the bucket will be (or was) full again.
     var fullAt: Timestamp
@@ -11,7 +11,7 @@ final class StartBudget: Sendable {
 
   private let buckets = Mutex<[Owner: Bucket]>([:])
 
-  /// Takes one start; nil when it may be had, else how long to wait for it.
+  /// Takes one call; nil when it may be had, else how long to wait for it.
   func take(_ owner: Owner, at now: Timestamp, perMinute: Int) -> Duration? {
     let room = Duration.milliseconds(60_000)
     let price = room / max(perMinute, 1)
