@@ -60,8 +60,8 @@ struct Root: AsyncParsableCommand {
     version: Usherctl.version,
     subcommands: [
       StatusVerb.self, LoginVerb.self, TokenVerbs.self, AccountVerbs.self, ConsentVerbs.self,
-      FlowVerbs.self, LocalAuthVerbs.self, ProviderVerbs.self, CredentialVerbs.self,
-      ConfigVerbs.self, WatchVerb.self, RPCVerb.self,
+      FlowVerbs.self, LocalAuthVerbs.self, RegistrationVerbs.self, ProviderVerbs.self,
+      CredentialVerbs.self, ConfigVerbs.self, WatchVerb.self, RPCVerb.self,
     ])
 
   @OptionGroup var options: GlobalOptions

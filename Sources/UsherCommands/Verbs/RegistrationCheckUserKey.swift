@@ -1,0 +1,22 @@
+import ArgumentParser
+import UsherAPI
+import UsherCore
+
+struct RegistrationCheckUserKeyVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "check-user-key", abstract: "Whether a user key is free.",
+    discussion: "Prints \"taken\" or \"free\".")
+
+  @OptionGroup var options: GlobalOptions
+
+  @Option(help: ArgumentHelp("The provider, of type bsa.", valueName: "name"))
+  var provider: String
+
+  @Argument(help: "The user key.")
+  var userKey: String
+
+  func run(at desk: Desk) async throws {
+    let method = RegistrationCheckUserKey(provider: ProviderName(provider), userKey: userKey)
+    try await desk.show(method) { desk.console.say($0.available ? "free" : "taken") }
+  }
+}
