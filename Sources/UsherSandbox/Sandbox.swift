@@ -84,6 +84,7 @@ package struct Sandbox: Sendable {
       Truecaller(workbench),
       GoPay(workbench),
       FreedomID(workbench),
+      BSA(workbench),
     ]
   }
 
@@ -93,7 +94,7 @@ package struct Sandbox: Sendable {
 
   /// What an issuer's path may not begin with, because it is something else's.
   private static let taken = [
-    "_control", ".well-known", "outbox", "paysafe", "truecaller", "gopay", "freedomid",
+    "_control", ".well-known", "outbox", "paysafe", "truecaller", "gopay", "freedomid", "bsa",
   ]
 
   /// Empty, or segments of letters, digits, `-`, `_` and `.` that leave the rest of the sandbox

@@ -5,6 +5,7 @@ enum PageTemplates {
     "outbox": outbox, "walletLogin": walletLogin, "approval": approval,
     "gopayLogin": gopayLogin, "gopayCapture": gopayCapture,
     "freedomLogin": freedomLogin, "freedomOwn": freedomOwn,
+    "bsaSite": bsaSite, "bsaSignIn": bsaSignIn,
   ]
 
   private static let layout = """

@@ -1,0 +1,63 @@
+/// What a call is answered: `{rtCode, rtMsg, data}`, or what a test put into its place.
+struct BSAEnvelope: Sendable, Hashable {
+  enum Body: Sendable, Hashable {
+    case members([String: JSON])
+    case text(String)
+  }
+
+  var body: Body
+  /// Of HTTP.
+  var status: Int
+
+  init(body: Body, status: Int) {
+    (self.body, self.status) = (body, status)
+  }
+
+  /// A yes.
+  init(data: JSON?) {
+    var members: [String: JSON] = ["rtCode": 0, "rtMsg": "OK"]
+    members["data"] = data
+    self.init(body: .members(members), status: 200)
+  }
+
+  init(_ refusal: BSARefusal, _ settings: BSASettings) {
+    self.init(
+      body: .members(["rtCode": .integer(refusal.rtCode), "rtMsg": .string(refusal.message)]),
+      status: settings.refusalStatus)
+  }
+
+  var reply: Reply {
+    switch body {
+    case .text(let text):
+      return Reply(
+        status: status,
+        headers: ["Content-Type": "text/plain; charset=utf-8", "Cache-Control": "no-store"],
+        body: Array(text.utf8), error: "no envelope")
+    case .members(let members):
+      let code = members["rtCode"]
+      let error: String? = if case .integer(let code)? = code, code != 0 { "\(code)" } else { nil }
+      return .json(.object(members), status: status, error: error)
+    }
+  }
+}
+
+extension BSA {
+  /// Answers a call with what `handle` gives as `data`, its refusal, or what a test wants.
+  func envelope(
+    _ name: String, _ call: Call, _ handle: nonisolated(nonsending) () async throws -> JSON?
+  ) async -> Reply {
+    let wanted = answers.next("bsa.\(name)")
+    let instead = wanted?.instead(settings)
+    if let instead, wanted?.processed == false { return instead.reply }
+    var envelope: BSAEnvelope
+    do {
+      envelope = BSAEnvelope(data: try await handle())
+    } catch let refusal as BSARefusal {
+      envelope = BSAEnvelope(refusal, settings)
+    } catch {
+      envelope = BSAEnvelope(.failed(error), settings)
+    }
+    if let wanted { envelope = instead ?? wanted.bending(envelope) }
+    return envelope.reply
+  }
+}

@@ -1,0 +1,125 @@
+import FoundationEssentials
+
+/// What a call was sent: `GET` and `DELETE` in the query, other methods in a JSON body.
+///
+/// What nobody asks for is passed over.
+struct BSAParameters {
+  private enum Source {
+    case query(Form)
+    case body([String: JSON])
+  }
+
+  private let source: Source
+  /// Whose client key it came with.
+  let client: BSAClient
+
+  /// Throws 2002 for what cannot be read at all, and 2000 where the client key is not of `clients`.
+  init(_ call: Call, for clients: [BSAClient] = [.app]) throws(BSARefusal) {
+    let source = try Self.source(of: call)
+    guard let client = BSAClient(key: Self.value("clientKey", in: source)?.text),
+      clients.contains(client)
+    else { throw .clientKey }
+    self.source = source
+    self.client = client
+  }
+
+  private static func source(of call: Call) throws(BSARefusal) -> Source {
+    switch call.method {
+    case .get, .delete:
+      guard let form = try? call.queryForm() else {
+        throw .parameter("the query", "cannot be read, or has a parameter twice")
+      }
+      return .query(form)
+    case .post, .put, .patch:
+      guard call.contentType == "application/json",
+        case .object(let members)? = try? JSON(parsing: call.body)
+      else { throw .parameter("the body", "is no JSON object of the type application/json") }
+      return .body(members)
+    }
+  }
+
+  private static func value(_ name: String, in source: Source) -> JSON? {
+    switch source {
+    case .query(let form): form[name].map { .string($0) }
+    case .body(let members): members[name] == .null ? nil : members[name]
+    }
+  }
+
+  private func value(_ name: String) -> JSON? { Self.value(name, in: source) }
+
+  func has(_ name: String) -> Bool { value(name) != nil }
+
+  /// Nil where it is not there, or empty.
+  func text(_ name: String, limit: Int = 256) throws(BSARefusal) -> String? {
+    guard let value = value(name) else { return nil }
+    guard let text = value.text, text.utf8.count <= limit else {
+      throw .parameter(name, "is no text of at most \(limit) characters")
+    }
+    return text.isEmpty ? nil : text
+  }
+
+  func required(_ name: String, limit: Int = 256) throws(BSARefusal) -> String {
+    guard let text = try text(name, limit: limit) else { throw .parameter(name, "is missing") }
+    return text
+  }
+
+  /// One of a list of words.
+  func word(_ name: String, of words: [String]) throws(BSARefusal) -> String {
+    let text = try required(name)
+    guard words.contains(text) else {
+      throw .parameter(name, "is \(words.joined(separator: " or "))")
+    }
+    return text
+  }
+
+  func flag(_ name: String) throws(BSARefusal) -> Bool {
+    guard let value = value(name) else { throw .parameter(name, "is missing") }
+    guard case .bool(let flag) = value else { throw .parameter(name, "is not true or false") }
+    return flag
+  }
+
+  /// Whether it is there and `true`: an agreement.
+  func isTrue(_ name: String) -> Bool { value(name) == true }
+
+  /// As a number or as a text; 3000 for another.
+  func authType() throws(BSARefusal) -> BSAAuthType {
+    let type: BSAAuthType? =
+      switch value("authType") {
+      case nil: throw .parameter("authType", "is missing")
+      case .integer(let number): BSAAuthType(rawValue: number)
+      case .string(let text): BSAAuthType.allCases.first { "\($0.rawValue)" == text }
+      default: nil
+      }
+    guard let type else { throw .authType }
+    return type
+  }
+
+  /// A UUID in lower case; 3007 for what is none.
+  func deviceID() throws(BSARefusal) -> String {
+    guard let id = UUID(uuidString: try required("deviceId")) else { throw .deviceIDShape }
+    return id.uuidString.lowercased()
+  }
+
+  func userKey() throws(BSARefusal) -> String {
+    let key = try required("userKey", limit: 64)
+    guard key.utf8.allSatisfy({ (0x21..<0x7F).contains($0) }) else {
+      throw .parameter("userKey", "is of letters, digits and signs")
+    }
+    return key
+  }
+
+  func contact(_ kind: BSAContact.Kind, _ name: String) throws(BSARefusal) -> BSAContact {
+    let text = try required(name)
+    guard let contact = BSAContact(kind, text) else {
+      throw .parameter(name, "is no \(kind == .email ? "e-mail address" : "phone number")")
+    }
+    return contact
+  }
+
+  /// `CMMDUP001` or `CMMDUP002`.
+  func kind(_ name: String) throws(BSARefusal) -> BSAContact.Kind {
+    let word = try word(name, of: BSAContact.Kind.allCases.map(\.rawValue))
+    guard let kind = BSAContact.Kind(rawValue: word) else { throw .parameter(name, "is wrong") }
+    return kind
+  }
+}

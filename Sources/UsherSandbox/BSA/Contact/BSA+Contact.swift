@@ -1,0 +1,61 @@
+import FoundationEssentials
+
+/// Checks of who is registered, and the numbers that prove a contact.
+extension BSA {
+  func duplicateCheck(_ call: Call) async -> Reply {
+    await envelope("duplicateCheck", call) {
+      let sent = try BSAParameters(call)
+      let contact = try sent.contact(try sent.kind("verifyType"), "verifyData")
+      guard !members.has(contact) else { throw BSARefusal.contactTaken }
+      return nil
+    }
+  }
+
+  func idCheck(_ call: Call) async -> Reply {
+    await envelope("idCheck", call) {
+      guard members[try BSAParameters(call).userKey()] == nil else {
+        throw BSARefusal.userKeyTaken
+      }
+      return nil
+    }
+  }
+
+  func mail(_ call: Call) async -> Reply {
+    await envelope("mail", call) {
+      let sent = try BSAParameters(call)
+      let contact = try sent.contact(.email, "email")
+      _ = try sent.word("emailType", of: ["HTML"])
+      try await send(to: contact)
+      return nil
+    }
+  }
+
+  func sms(_ call: Call) async -> Reply {
+    await envelope("sms", call) {
+      try await send(to: try BSAParameters(call).contact(.phone, "phoneNum"))
+      return nil
+    }
+  }
+
+  func verifyMail(_ call: Call) async -> Reply {
+    await envelope("mailVerify", call) { try verify(.email, "email", call) }
+  }
+
+  func verifySMS(_ call: Call) async -> Reply {
+    await envelope("smsVerify", call) { try verify(.phone, "phoneNum", call) }
+  }
+
+  private func verify(_ kind: BSAContact.Kind, _ name: String, _ call: Call) throws -> JSON {
+    let sent = try BSAParameters(call)
+    let contact = try sent.contact(kind, name)
+    let number = try sent.required("authNum")
+    let token = try contacts.verify(number, of: contact, settings, now: workbench.clock.now())
+    guard let token else { return ["result": false] }
+    return ["result": true, "disposeToken": .string(token)]
+  }
+
+  func send(to contact: BSAContact) async throws(BSARefusal) {
+    let code = try contacts.number(for: contact, settings, now: workbench.clock.now())
+    await workbench.outbox.post(contact.message(code, settings))
+  }
+}

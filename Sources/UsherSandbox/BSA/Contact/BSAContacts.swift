@@ -1,0 +1,106 @@
+import FoundationEssentials
+
+/// Numbers on their way to people, and the disposeTokens they gave, as one value.
+struct BSAContacts: Sendable {
+  struct Number: Sendable, Hashable {
+    enum State: String, Sendable, Hashable {
+      case waiting
+      case used
+      case spent
+    }
+
+    let contact: BSAContact
+    let code: String
+    let sent: Date
+    var expires: Date
+    var attemptsLeft: Int
+    var state = State.waiting
+  }
+
+  struct DisposeToken: Sendable, Hashable {
+    let contact: BSAContact
+    var expires: Date
+    var isUsed = false
+  }
+
+  /// Seconds that what is over is remembered.
+  private static let memory = 3600.0
+
+  private let mint: TokenMint
+  private var table = ExpiringTable<Number>()
+  private var tokenTable = ExpiringTable<DisposeToken>()
+  private var sent = DailyCounts()
+
+  init(mint: TokenMint) {
+    self.mint = mint
+  }
+
+  /// Oldest first.
+  var numbers: [Number] { table.values }
+  /// Oldest first.
+  var disposeTokens: [DisposeToken] { tokenTable.values }
+
+  /// A number for a contact, in the place of the one before.
+  ///
+  /// - Throws: 3006 within `resendSeconds` of that one, and after `otpPerDay` within 24 hours.
+  mutating func number(
+    for contact: BSAContact, _ settings: BSASettings, now: Date
+  ) throws(BSARefusal) -> String {
+    if let last = table.value(contact.key, now: now),
+      now < last.sent.addingTimeInterval(Double(settings.resendSeconds))
+    {
+      throw .tooEarly
+    }
+    guard sent.count(contact.key, now: now) < settings.otpPerDay else { throw .tooManyToday }
+    sent.add(contact.key, now: now)
+    let expires = now.addingTimeInterval(Double(settings.otpSeconds))
+    let code = mint.digits(settings.otpDigits)
+    let wait = now.addingTimeInterval(Double(settings.resendSeconds))
+    table.insert(
+      Number(
+        contact: contact, code: code, sent: now, expires: expires,
+        attemptsLeft: settings.attempts),
+      for: contact.key, until: max(expires, wait).addingTimeInterval(Self.memory), now: now)
+    return code
+  }
+
+  /// A disposeToken for the right number; nil for a wrong one.
+  ///
+  /// - Throws: 3006 for a number that is over, used, spent or was never sent.
+  mutating func verify(
+    _ code: String, of contact: BSAContact, _ settings: BSASettings, now: Date
+  ) throws(BSARefusal) -> String? {
+    guard let number = table.value(contact.key, now: now), number.state == .waiting,
+      number.expires > now
+    else { throw .numberOver }
+    guard number.code == code else {
+      table.update(contact.key) { number in
+        number.attemptsLeft -= 1
+        if number.attemptsLeft <= 0 { number.state = .spent }
+      }
+      return nil
+    }
+    table.update(contact.key) { $0.state = .used }
+    let token = mint.token("dsp")
+    let expires = now.addingTimeInterval(Double(settings.disposeTokenSeconds))
+    tokenTable.insert(
+      DisposeToken(contact: contact, expires: expires), for: token,
+      until: expires.addingTimeInterval(Self.memory), now: now)
+    return token
+  }
+
+  /// Throws 3006 where the token is not good for a contact; uses nothing up.
+  func check(_ token: String, for contact: BSAContact, now: Date) throws(BSARefusal) {
+    guard let known = tokenTable.value(token, now: now), !known.isUsed, known.expires > now,
+      known.contact.isSame(as: contact)
+    else { throw .disposeToken }
+  }
+
+  mutating func use(_ token: String) { tokenTable.update(token) { $0.isUsed = true } }
+
+  mutating func expireNumbers(now: Date) { table.updateAll { $0.expires = min($0.expires, now) } }
+
+  mutating func expireTokens(now: Date) {
+    tokenTable.updateAll { $0.expires = min($0.expires, now) }
+  }
+}

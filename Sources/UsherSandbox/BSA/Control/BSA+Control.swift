@@ -1,0 +1,132 @@
+import FoundationEssentials
+
+/// What a test changes: settings, answers, and what is over.
+extension BSA {
+  func readSettings(_ call: Call) async -> Reply {
+    await answering { .json(try JSON(encoding: settings)) }
+  }
+
+  func changeSettings(_ call: Call) async -> Reply {
+    await answering {
+      settings = try settings.changed(by: try call.settingChanges())
+      return .json(try JSON(encoding: settings))
+    }
+  }
+
+  func resetSettings(_ call: Call) async -> Reply {
+    await answering {
+      settings = BSASettings()
+      return .json(try JSON(encoding: settings))
+    }
+  }
+
+  func listAnswers(_ call: Call) async -> Reply { .json(answerList) }
+
+  func addAnswer(_ call: Call) async -> Reply {
+    await answering {
+      var body = try ObjectReader(try? JSON(parsing: call.body))
+      let endpoint = try body.requiredText("endpoint")
+      let numbers = Int(Int32.min)...Int(Int32.max)
+      let times = try body.number("times", in: 0...1_000_000) ?? 1
+      let answer = BSAAnswer(
+        endpoint: endpoint, rtCode: try body.number("rtCode", in: numbers),
+        rtMsg: try body.text("rtMsg", limit: 4096), text: try body.text("text", limit: 65_536),
+        status: try body.number("status", in: 200...599), data: body.take("data"),
+        processed: try body.flag("processed") ?? false, times: times == 0 ? nil : times)
+      try body.finish()
+      guard endpoint == "*" || wireNames.contains(endpoint) else {
+        throw body.complaint("endpoint", "is one of *, \(wireNames.joined(separator: ", "))")
+      }
+      guard answer.saysSomething else {
+        throw Refusal("invalid_request", "rtCode, rtMsg, text, status or data is needed")
+      }
+      guard answers.add(answer) else {
+        throw Refusal("invalid_request", "there are \(BSAAnswers.limit) answers already")
+      }
+      return .json(answerList, status: 201)
+    }
+  }
+
+  func forgetAnswers(_ call: Call) async -> Reply {
+    answers.removeAll()
+    return .json(answerList)
+  }
+
+  private var answerList: JSON { ["answers": .array(answers.all.map(\.json))] }
+
+  /// The rows that answer with an envelope.
+  private var wireNames: [String] {
+    let pages = ["bsa.site", "bsa.begin", "bsa.signIn", "bsa.leave"]
+    return endpoints.map(\.name).filter { !pages.contains($0) }
+  }
+
+  func expire(_ call: Call) async -> Reply {
+    await answering {
+      var body = try call.optionalObject()
+      let word = try body.text("what")
+      try body.finish()
+      let kinds = word.map { Perishable(rawValue: $0).map { [$0] } ?? [] } ?? Perishable.allCases
+      guard !kinds.isEmpty else {
+        let words = Perishable.allCases.map(\.rawValue)
+        throw body.complaint("what", "is \(words.joined(separator: ", ")), or is not there")
+      }
+      let now = workbench.clock.now()
+      for kind in kinds {
+        switch kind {
+        case .numbers: contacts.expireNumbers(now: now)
+        case .disposeTokens: contacts.expireTokens(now: now)
+        case .loginNumbers: loginNumbers.removeAll()
+        case .signIns: signIns.expireAll(now: now)
+        case .tokens: signIns.expireTokens()
+        }
+      }
+      return .json(["ok": true])
+    }
+  }
+
+  func listNumbers(_ call: Call) async -> Reply {
+    let now = workbench.clock.now()
+    return .json(["numbers": .array(contacts.numbers.map { $0.json(now) })])
+  }
+
+  func listDisposeTokens(_ call: Call) async -> Reply {
+    let now = workbench.clock.now()
+    return .json(["disposeTokens": .array(contacts.disposeTokens.map { $0.json(now) })])
+  }
+}
+
+/// What a test can end at once.
+private enum Perishable: String, CaseIterable {
+  case numbers
+  case disposeTokens
+  case loginNumbers
+  case signIns
+  case tokens
+}
+
+extension BSAAnswer {
+  fileprivate var saysSomething: Bool {
+    rtCode != nil || rtMsg != nil || text != nil || status != nil || data != nil
+  }
+}
+
+extension BSAContacts.Number {
+  fileprivate func json(_ now: Date) -> JSON {
+    let isOver = state == .waiting && expires <= now
+    return [
+      "channel": .string(contact.kind.channel.rawValue), "to": .string(contact.text),
+      "state": .string(isOver ? "expired" : state.rawValue),
+      "attemptsLeft": .integer(attemptsLeft), "expiresAt": .number(expires.timeIntervalSince1970),
+    ]
+  }
+}
+
+extension BSAContacts.DisposeToken {
+  fileprivate func json(_ now: Date) -> JSON {
+    [
+      "channel": .string(contact.kind.channel.rawValue), "to": .string(contact.text),
+      "state": .string(isUsed ? "used" : expires <= now ? "expired" : "unused"),
+      "expiresAt": .number(expires.timeIntervalSince1970),
+    ]
+  }
+}

@@ -1,0 +1,102 @@
+import FoundationEssentials
+
+/// Who is registered, for tests.
+extension BSA {
+  func listRegistrations(_ call: Call) async -> Reply {
+    let now = workbench.clock.now()
+    return .json(["registrations": .array(members.all.map { $0.json(now) })])
+  }
+
+  /// Somebody who never signed up: a stranger, or one of the sandbox's people.
+  func addRegistration(_ call: Call) async -> Reply {
+    await answering {
+      var body = try call.optionalObject()
+      let userKey = try body.text("userKey", limit: 64) ?? freeUserKey
+      let user = workbench.users.named(userKey)
+      let name = try body.text("name") ?? user?.name ?? userKey
+      let address = userKey.replacing("@", with: ".")
+      let email = try body.text("email") ?? user?.email ?? "\(address)@example.com"
+      let phone = try body.text("phoneNum") ?? user?.phone ?? freePhone
+      let type = try body.number("authType", in: 0...4).map(BSAAuthType.init) ?? BSAAuthType.none
+      let device =
+        try body.text("deviceId").map(UUID.init)
+        ?? UUID(
+          uuidString: workbench.mint.uuid())
+      try body.finish()
+      guard let email = BSAContact(.email, email) else {
+        throw body.complaint("email", "is no e-mail address")
+      }
+      guard let phone = BSAContact(.phone, phone) else {
+        throw body.complaint("phoneNum", "is no phone number")
+      }
+      guard let type else { throw body.complaint("authType", "is 0, 3 or 4") }
+      guard let device else { throw body.complaint("deviceId", "is no UUID") }
+      let now = workbench.clock.now()
+      do throws(BSARefusal) {
+        try members.mustBeFree(userKey, email, phone)
+      } catch {
+        throw error.asConflict
+      }
+      let registration = BSARegistration(
+        userKey: userKey, name: name, email: email, phone: phone, registered: now, updated: now,
+        device: BSARegistration.Device(
+          id: device.uuidString.lowercased(), authType: type, secret: workbench.mint.secret(20)))
+      members.add(registration)
+      return .json(registration.json(now), status: 201)
+    }
+  }
+
+  func changeRegistration(_ call: Call) async -> Reply {
+    await answering {
+      let userKey = call.parameters["userKey"] ?? ""
+      var body = try call.optionalObject()
+      let word = try body.requiredText("state")
+      try body.finish()
+      guard let standing = BSARegistration.Standing(rawValue: word) else {
+        let words = BSARegistration.Standing.allCases.map(\.rawValue)
+        throw body.complaint("state", "is \(words.joined(separator: ", "))")
+      }
+      members.update(userKey) { $0.standing = standing }
+      guard let registration = members[userKey] else { throw Self.nobody }
+      return .json(registration.json(workbench.clock.now()))
+    }
+  }
+
+  func removeRegistration(_ call: Call) async -> Reply {
+    await answering {
+      guard members.remove(call.parameters["userKey"] ?? "") else { throw Self.nobody }
+      return .json(["ok": true])
+    }
+  }
+
+  private static let nobody = Refusal(
+    "not_found", "nobody is registered under this user key", status: 404)
+
+  private var freeUserKey: String {
+    let taken = Set(members.all.map(\.userKey))
+    let numbers = 1...(taken.count + 1)
+    return numbers.map { "member-\($0)" }.first { !taken.contains($0) } ?? ""
+  }
+
+  /// One that rings nowhere, while there are any.
+  private var freePhone: String {
+    let numbers = (500...999).map { "+447700900\($0)" }
+    return numbers.first { BSAContact(.phone, $0).map { !members.has($0) } ?? false } ?? ""
+  }
+}
+
+extension BSARegistration {
+  /// With the TOTP number of now, and without the secret.
+  fileprivate func json(_ now: Date) -> JSON {
+    [
+      "userKey": .string(userKey), "name": .string(name), "email": .string(email.text),
+      "phoneNum": .string(phone.text), "authType": .integer(device.authType.rawValue),
+      "deviceId": .string(device.id), "deviceName": .string(device.name),
+      "appPackage": .string(device.appPackage), "appVersion": .string(device.appVersion),
+      "hasPushToken": .bool(device.hasPushToken), "state": .string(standing.rawValue),
+      "totp": .string(device.totp.code(at: now)),
+      "registeredAt": .number(registered.timeIntervalSince1970),
+      "updatedAt": .number(updated.timeIntervalSince1970),
+    ]
+  }
+}

@@ -1,0 +1,77 @@
+import FoundationEssentials
+
+/// Sign-ins at the sites, for tests.
+extension BSA {
+  func listSignIns(_ call: Call) async -> Reply {
+    let all = signIns.all(now: workbench.clock.now())
+    return .json(["signIns": .array(all.map(\.json))])
+  }
+
+  func showSignIn(_ call: Call) async -> Reply {
+    await answering { .json(try shown(call).json) }
+  }
+
+  /// What a person would do at the site.
+  func beginSignIn(_ call: Call) async -> Reply {
+    await answering {
+      var body = try call.optionalObject()
+      let word = try body.text("by") ?? "push"
+      let userKey = try body.text("userKey") ?? members.all.first?.userKey
+      let number = try body.text("number")
+      let site = BSAClient(site: try body.text("client"))
+      try body.finish()
+      guard let way = BSASignIn.Way(rawValue: word) else {
+        throw body.complaint("by", "is push, qr, otp or totp")
+      }
+      guard let site else { throw body.complaint("client", "is acme or other") }
+      do throws(BSARefusal) {
+        return .json(try begin(way, at: site, userKey, number: number).json, status: 201)
+      } catch {
+        throw error.asConflict
+      }
+    }
+  }
+
+  /// Cancels one, or lets its time be over.
+  func endSignIn(_ call: Call) async -> Reply {
+    await answering {
+      let signIn = try shown(call)
+      var body = try call.optionalObject()
+      let word = try body.requiredText("state")
+      try body.finish()
+      guard let stage = [BSASignIn.Stage.cancelled, .timedOut].first(where: { $0.word == word })
+      else { throw body.complaint("state", "is cancelled or timedOut") }
+      guard signIns.end(signIn.id, as: stage, now: workbench.clock.now()) else {
+        throw Refusal("over", "the sign-in is over", status: 409)
+      }
+      return .json(try shown(call).json)
+    }
+  }
+
+  private func shown(_ call: Call) throws(Refusal) -> BSASignIn {
+    guard let signIn = signIns.signIn(call.id ?? "", now: workbench.clock.now()) else {
+      throw Refusal("not_found", "there is no such sign-in", status: 404)
+    }
+    return signIn
+  }
+}
+
+extension BSASignIn {
+  /// Without channel and token.
+  fileprivate var json: JSON {
+    var members: [String: JSON] = [
+      "id": .string(id), "by": .string(way.rawValue), "client": .string(site.rawValue),
+      "state": .string(stage.word), "collected": false,
+      "begunAt": .number(begun.timeIntervalSince1970),
+      "expiresAt": .number(expires.timeIntervalSince1970),
+    ]
+    members["userKey"] = userKey.map { .string($0) }
+    members["qrId"] = qrID.map { .string($0) }
+    members["deviceId"] = channel.map { .string($0.device) }
+    if case .completed(_, let localAuth, let isCollected) = stage {
+      members["localAuth"] = .bool(localAuth)
+      members["collected"] = .bool(isCollected)
+    }
+    return .object(members)
+  }
+}

@@ -1,0 +1,124 @@
+import FoundationEssentials
+
+/// Which local authentication a device has.
+enum BSAAuthType: Int, Sendable, Hashable, CaseIterable {
+  case none = 0
+  case biometric = 3
+  case passcode = 4
+}
+
+/// A registered person with the one device.
+struct BSARegistration: Sendable, Hashable {
+  /// Whether a person may sign in.
+  enum Standing: String, Sendable, Hashable, CaseIterable {
+    case active
+    case suspended
+    case suspendedForGood
+    case withdrawn
+
+    var refusal: BSARefusal? {
+      switch self {
+      case .active: nil
+      case .suspended: BSARefusal(5006, "the person is suspended for a time")
+      case .suspendedForGood: BSARefusal(5007, "the person is suspended for good")
+      case .withdrawn: BSARefusal(5008, "the person has withdrawn")
+      }
+    }
+  }
+
+  struct Device: Sendable, Hashable {
+    /// A UUID in lower case.
+    let id: String
+    var authType: BSAAuthType
+    var name = ""
+    var appPackage = ""
+    var appVersion = ""
+    var hasPushToken = false
+    /// Of its TOTP numbers.
+    let secret: [UInt8]
+    /// The step of the last TOTP number that was taken.
+    var lastStep: Int?
+
+    /// What an authenticator app would show: 6 digits, 60 seconds, SHA-1.
+    var totp: TOTP { TOTP(secret: secret, period: 60) }
+  }
+
+  let userKey: String
+  let name: String
+  let email: BSAContact
+  let phone: BSAContact
+  let registered: Date
+  var updated: Date
+  var device: Device
+  var standing = Standing.active
+
+  func contact(_ kind: BSAContact.Kind) -> BSAContact {
+    switch kind {
+    case .email: email
+    case .phone: phone
+    }
+  }
+
+  /// Throws 5006, 5007 or 5008 for who may not sign in.
+  func mustBeActive() throws(BSARefusal) {
+    if let refusal = standing.refusal { throw refusal }
+  }
+}
+
+/// Everybody who is registered, in the order of their registration.
+struct BSAMembers: Sendable {
+  /// The most there can be.
+  static let limit = 10_000
+
+  private(set) var all: [BSARegistration] = []
+
+  subscript(userKey: String) -> BSARegistration? { all.first { $0.userKey == userKey } }
+
+  func has(_ contact: BSAContact) -> Bool {
+    all.contains { $0.contact(contact.kind).isSame(as: contact) }
+  }
+
+  /// Whoever is registered on a device.
+  func on(device: String) -> [BSARegistration] { all.filter { $0.device.id == device } }
+
+  /// Throws 2009, 2019, or 2005 where there are too many.
+  func mustBeFree(
+    _ userKey: String, _ email: BSAContact, _ phone: BSAContact
+  ) throws(BSARefusal) {
+    guard self[userKey] == nil else { throw .userKeyTaken }
+    guard !has(email), !has(phone) else { throw .contactTaken }
+    guard all.count < Self.limit else { throw .full }
+  }
+
+  mutating func add(_ registration: BSARegistration) { all.append(registration) }
+
+  /// Does nothing where there is none.
+  mutating func update(_ userKey: String, _ change: (inout BSARegistration) -> Void) {
+    guard let index = all.firstIndex(where: { $0.userKey == userKey }) else { return }
+    change(&all[index])
+  }
+
+  /// False where there was none.
+  mutating func remove(_ userKey: String) -> Bool {
+    let count = all.count
+    all.removeAll { $0.userKey == userKey }
+    return all.count < count
+  }
+}
+
+/// Base32 of RFC 4648 §6, without padding where none is needed.
+enum Base32 {
+  private static let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567")
+
+  static func text(_ bytes: [UInt8]) -> String {
+    var text = ""
+    for start in stride(from: 0, to: bytes.count, by: 5) {
+      let group = bytes[start..<min(start + 5, bytes.count)]
+      let value = group.reduce(UInt64(0)) { $0 << 8 | UInt64($1) } << (8 * (5 - group.count))
+      let count = (group.count * 8 + 4) / 5
+      text += String((0..<count).map { letters[Int(value >> (35 - 5 * $0) & 31)] })
+      text += String(repeating: "=", count: 8 - count)
+    }
+    return text
+  }
+}

@@ -1,0 +1,132 @@
+import FoundationEssentials
+
+/// What the device does with a sign-in that waits for it.
+extension BSA {
+  func authExist(_ call: Call) async -> Reply {
+    await envelope("authExist", call) {
+      let sent = try BSAParameters(call)
+      let device = try sent.required("deviceId")
+      let person = try self.person(try sent.userKey())
+      guard person.device.id == device.lowercased() else { throw BSARefusal.deviceID }
+      try person.mustBeActive()
+      let now = workbench.clock.now()
+      guard let signIn = signIns.waiting(for: person.userKey, now: now) else {
+        return ["isExist": false]
+      }
+      let site = settings.siteUrl.isEmpty ? signIn.site.page(call.base) : settings.siteUrl
+      let left = signIn.expires.timeIntervalSince(now) * 1000
+      return [
+        "isExist": true, "clientKey": .string(signIn.site.key), "siteURL": .string(site),
+        "timeout": .integer(Int(left.rounded(.up))),
+      ]
+    }
+  }
+
+  func openChannel(_ call: Call) async -> Reply {
+    await envelope("auth", call) {
+      let sent = try BSAParameters(call, for: BSAClient.allCases)
+      let device = try sent.required("deviceId")
+      _ = try sent.word("authPlatform", of: ["CMMAPF001", "CMMAPF002"])
+      let person = try self.person(try sent.userKey())
+      // The vendor's own app says the user key where the device belongs.
+      guard person.device.id == device.lowercased() || person.userKey == device else {
+        throw BSARefusal.deviceID
+      }
+      try person.mustBeActive()
+      let channel = try signIns.open(
+        person.userKey, on: person.device.id, for: sent.client, qrID: try sent.text("qrId"),
+        settings, now: workbench.clock.now())
+      return ["channelKey": .string(channel.key), "blockKey": .string(channel.blockKey)]
+    }
+  }
+
+  func complete(_ call: Call) async -> Reply {
+    await envelope("authComplete", call) {
+      let sent = try BSAParameters(call)
+      let device = try registeredDevice(sent)
+      let localAuth = try sent.flag("isSecondaryCertification")
+      let now = workbench.clock.now()
+      let signIn = try signIns.opened(on: device, qrID: try sent.text("qrId"), now: now)
+      let person = try self.person(signIn.userKey ?? "")
+      try person.mustBeActive()
+      guard localAuth || person.device.authType == .none || !signIn.stage.isLive else {
+        throw BSARefusal.notApproved
+      }
+      try signIns.complete(signIn, localAuth: localAuth, settings, now: now)
+      return nil
+    }
+  }
+
+  func result(_ call: Call) async -> Reply {
+    await envelope("authResult", call) {
+      let sent = try BSAParameters(call, for: BSAClient.allCases)
+      let device = try registeredDevice(sent)
+      let token = try signIns.collect(
+        try sent.required("channelKey"), on: device, for: sent.client, settings,
+        now: workbench.clock.now())
+      return .string(token)
+    }
+  }
+
+  func cancel(_ call: Call) async -> Reply {
+    await envelope("authCancel", call) {
+      let sent = try BSAParameters(call)
+      let device = try registeredDevice(sent)
+      try signIns.cancel(
+        on: device, members.on(device: device).map(\.userKey), qrID: try sent.text("qrId"),
+        settings, now: workbench.clock.now())
+      return nil
+    }
+  }
+
+  func generateNumber(_ call: Call) async -> Reply {
+    await envelope("otpGenerate", call) {
+      let sent = try BSAParameters(call)
+      let device = try sent.required("deviceId")
+      let person = try self.person(try sent.userKey())
+      guard person.device.id == device.lowercased() else { throw BSARefusal.deviceID }
+      try person.mustBeActive()
+      return .string(
+        loginNumbers.generate(for: person.userKey, settings, now: workbench.clock.now()))
+    }
+  }
+
+  func deleteNumber(_ call: Call) async -> Reply {
+    await envelope("otp", call) {
+      _ = try BSAParameters(call)
+      guard loginNumbers.remove(call.parameters["code"] ?? "", now: workbench.clock.now()) else {
+        throw BSARefusal.numberOver
+      }
+      return nil
+    }
+  }
+
+  /// Who a sign-in's token belongs to. It stands in `Authorization` without a scheme.
+  func me(_ call: Call) async -> Reply {
+    await envelope("me", call) {
+      let token = call.headers["authorization"] ?? ""
+      guard let userKey = signIns.user(of: token, now: workbench.clock.now()),
+        let person = members[userKey]
+      else { throw BSARefusal.token }
+      try person.mustBeActive()
+      return [
+        "userKey": .string(person.userKey), "name": .string(person.name),
+        "authType": .integer(person.device.authType.rawValue),
+        "regDt": .string(person.registered.bsaTime),
+      ]
+    }
+  }
+
+  /// Throws 2008 where nobody has the user key.
+  func person(_ userKey: String) throws(BSARefusal) -> BSARegistration {
+    guard let person = members[userKey] else { throw .notRegistered }
+    return person
+  }
+
+  /// A device that somebody is registered on, in lower case; else 3007.
+  private func registeredDevice(_ sent: BSAParameters) throws(BSARefusal) -> String {
+    let device = try sent.required("deviceId").lowercased()
+    guard !members.on(device: device).isEmpty else { throw .deviceID }
+    return device
+  }
+}

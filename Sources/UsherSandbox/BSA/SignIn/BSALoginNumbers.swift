@@ -1,0 +1,47 @@
+import FoundationEssentials
+
+/// The numbers of `POST /otp/generate`, which people type at sites: one a person.
+struct BSALoginNumbers: Sendable {
+  private struct Number: Sendable {
+    let code: String
+    var attemptsLeft: Int
+  }
+
+  static let digits = 6
+
+  private let mint: TokenMint
+  private var table = ExpiringTable<Number>()
+
+  init(mint: TokenMint) {
+    self.mint = mint
+  }
+
+  /// Another number, in the place of the one before.
+  mutating func generate(for userKey: String, _ settings: BSASettings, now: Date) -> String {
+    let code = mint.digits(Self.digits)
+    table.insert(
+      Number(code: code, attemptsLeft: settings.attempts), for: userKey,
+      until: now.addingTimeInterval(Double(settings.loginNumberSeconds)), now: now)
+    return code
+  }
+
+  /// Takes what was typed, once; throws 3006 where there is no number, 3005 for a wrong one.
+  mutating func take(_ code: String, of userKey: String, now: Date) throws(BSARefusal) {
+    guard let number = table.value(userKey, now: now) else { throw .numberOver }
+    guard number.code == code else {
+      table.update(userKey) { $0.attemptsLeft -= 1 }
+      if number.attemptsLeft <= 1 { table.remove(userKey) }
+      throw .wrongNumber
+    }
+    table.remove(userKey)
+  }
+
+  /// False where there is no such number.
+  mutating func remove(_ code: String, now: Date) -> Bool {
+    let keys = table.listing.filter { $0.value.code == code && $0.expires > now }.map(\.key)
+    for key in keys { table.remove(key) }
+    return !keys.isEmpty
+  }
+
+  mutating func removeAll() { table = ExpiringTable() }
+}

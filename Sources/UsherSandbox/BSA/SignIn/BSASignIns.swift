@@ -1,0 +1,189 @@
+import FoundationEssentials
+
+/// Sign-ins under way and not long over, and the tokens they gave, as one value.
+struct BSASignIns: Sendable {
+  private let mint: TokenMint
+  private var table = ExpiringTable<BSASignIn>()
+  /// User keys by token.
+  private var tokens = ExpiringTable<String>()
+
+  init(mint: TokenMint) {
+    self.mint = mint
+  }
+
+  /// Oldest first, those that are forgotten left out.
+  func all(now: Date) -> [BSASignIn] {
+    table.values.map { $0.at(now) }.filter { $0.isRemembered(at: now) }
+  }
+
+  func signIn(_ id: String, now: Date) -> BSASignIn? { all(now: now).first { $0.id == id } }
+
+  /// The one that waits for a person's device.
+  func waiting(for userKey: String, now: Date) -> BSASignIn? {
+    all(now: now).last { $0.userKey == userKey && $0.stage == .waiting }
+  }
+
+  /// Whether a person has one that is not over.
+  func isBusy(_ userKey: String, now: Date) -> Bool {
+    all(now: now).contains { $0.userKey == userKey && $0.stage.isLive }
+  }
+
+  func user(of token: String, now: Date) -> String? { tokens.value(token, now: now) }
+
+  /// A person begins at a site.
+  ///
+  /// - Parameter userKey: Nil for a QR code, which anybody may read.
+  /// - Throws: 2010 where the person has one that is not over.
+  mutating func begin(
+    _ way: BSASignIn.Way, at site: BSAClient, _ userKey: String?, _ settings: BSASettings,
+    now: Date
+  ) throws(BSARefusal) -> BSASignIn {
+    if let userKey, isBusy(userKey, now: now) { throw .inProgress }
+    let isQR = way == .qr
+    let seconds = Double(isQR ? settings.qrSeconds : settings.authSeconds)
+    let signIn = BSASignIn(
+      id: mint.token("sgn"), way: way, site: site, qrID: isQR ? mint.token("qr") : nil,
+      userKey: isQR ? nil : userKey, begun: now, expires: now.addingTimeInterval(seconds))
+    table.insert(signIn, for: signIn.id, until: .distantFuture, now: now)
+    return signIn
+  }
+
+  /// The device asks for the channel of what waits.
+  ///
+  /// - Parameter client: Whose client key it said.
+  mutating func open(
+    _ userKey: String, on device: String, for client: BSAClient, qrID: String?,
+    _ settings: BSASettings, now: Date
+  ) throws(BSARefusal) -> BSASignIn.Channel {
+    let signIn = try found(userKey, on: device, client, qrID, now)
+    switch signIn.stage {
+    case .waiting: break
+    case .underWay:
+      guard !settings.channelOnce, let channel = signIn.channel, channel.device == device else {
+        throw .inProgress
+      }
+      return channel
+    case .completed, .cancelled, .timedOut: throw signIn.over(settings)
+    }
+    let channel = BSASignIn.Channel(
+      key: mint.token("chn"), blockKey: mint.token("blk"), device: device)
+    table.update(signIn.id) { signIn in
+      signIn.userKey = userKey
+      signIn.channel = channel
+      signIn.stage = .underWay
+      if signIn.way == .qr {
+        signIn.expires = now.addingTimeInterval(Double(settings.authSeconds))
+      }
+    }
+    return channel
+  }
+
+  private func found(
+    _ userKey: String, on device: String, _ client: BSAClient, _ qrID: String?, _ now: Date
+  ) throws(BSARefusal) -> BSASignIn {
+    guard let qrID else {
+      guard let signIn = all(now: now).last(where: { $0.userKey == userKey && $0.site == client })
+      else { throw .nothingInProgress }
+      return signIn
+    }
+    guard let signIn = all(now: now).last(where: { $0.qrID == qrID }) else { throw .qrInvalid }
+    guard signIn.site == .acme, client == .app || client == signIn.site else {
+      throw .qrOfOtherApp
+    }
+    if signIn.stage == .timedOut, signIn.channel == nil { throw .qrInvalid }
+    if let reader = signIn.channel?.device, reader != device || signIn.userKey != userKey {
+      throw .qrInvalid
+    }
+    return signIn
+  }
+
+  /// What a device has its channel of; the latest.
+  func opened(
+    on device: String, qrID: String?, now: Date
+  ) throws(BSARefusal) -> BSASignIn {
+    let all = all(now: now)
+    if let qrID, !all.contains(where: { $0.qrID == qrID && $0.channel?.device == device }) {
+      throw .qrInvalid
+    }
+    guard
+      let signIn = all.last(where: {
+        $0.channel?.device == device && (qrID == nil || $0.qrID == qrID)
+      })
+    else { throw .nothingInProgress }
+    return signIn
+  }
+
+  /// The site lets the person in.
+  mutating func complete(
+    _ signIn: BSASignIn, localAuth: Bool, _ settings: BSASettings, now: Date
+  ) throws(BSARefusal) {
+    switch signIn.stage {
+    case .underWay: break
+    case .completed: return
+    case .waiting, .cancelled, .timedOut: throw signIn.over(settings)
+    }
+    let token = mint.token("bsa")
+    tokens.insert(
+      signIn.userKey ?? "", for: token,
+      until: now.addingTimeInterval(Double(settings.tokenSeconds)), now: now)
+    table.update(signIn.id) {
+      $0.stage = .completed(token: token, localAuth: localAuth, isCollected: false)
+    }
+  }
+
+  /// The token of a sign-in that is completed; asked again, it is the same.
+  mutating func collect(
+    _ channelKey: String, on device: String, for client: BSAClient, _ settings: BSASettings,
+    now: Date
+  ) throws(BSARefusal) -> String {
+    guard
+      let signIn = all(now: now).last(where: {
+        $0.channel?.key == channelKey && $0.channel?.device == device
+      }), client == signIn.site || client == .app && signIn.way == .qr
+    else { throw .channel }
+    switch signIn.stage {
+    case .waiting, .underWay: throw .inProgress
+    case .completed(let token, let localAuth, _):
+      table.update(signIn.id) {
+        $0.stage = .completed(token: token, localAuth: localAuth, isCollected: true)
+      }
+      return token
+    case .cancelled, .timedOut: throw signIn.over(settings)
+    }
+  }
+
+  /// The device wants none of it.
+  ///
+  /// - Parameter users: Whoever is registered on the device.
+  mutating func cancel(
+    on device: String, _ users: [String], qrID: String?, _ settings: BSASettings, now: Date
+  ) throws(BSARefusal) {
+    let mine = all(now: now).filter { signIn in
+      guard let qrID else {
+        return signIn.channel.map { $0.device == device }
+          ?? signIn.userKey.map(users.contains) ?? false
+      }
+      return signIn.qrID == qrID && [nil, device].contains(signIn.channel?.device)
+    }
+    guard let signIn = mine.last(where: \.stage.isLive) ?? mine.last else {
+      throw qrID == nil ? .nothingInProgress : .qrInvalid
+    }
+    guard signIn.stage.isLive else { throw signIn.over(settings) }
+    table.update(signIn.id) { $0.stage = .cancelled }
+  }
+
+  /// Ends one whatever it is at; false where it is over.
+  mutating func end(_ id: String, as stage: BSASignIn.Stage, now: Date) -> Bool {
+    guard let signIn = signIn(id, now: now), signIn.stage.isLive else { return false }
+    table.update(id) { $0.stage = stage }
+    return true
+  }
+
+  mutating func expireAll(now: Date) {
+    table.updateAll { signIn in
+      if signIn.at(now).stage.isLive { signIn.stage = .timedOut }
+    }
+  }
+
+  mutating func expireTokens() { tokens = ExpiringTable() }
+}

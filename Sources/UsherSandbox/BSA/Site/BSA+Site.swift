@@ -1,0 +1,128 @@
+import FoundationEssentials
+
+/// The sites: what people see of them, and what they do there.
+extension BSA {
+  func sitePage(_ call: Call) async -> Reply {
+    guard let query = try? call.queryForm(), let site = BSAClient(site: query["client"]) else {
+      return workbench.pages.expired()
+    }
+    return page(of: site)
+  }
+
+  func beginAtSite(_ call: Call) async -> Reply {
+    guard let form = try? call.postedForm(), let site = BSAClient(site: form["client"]),
+      let way = form["action"].flatMap(BSASignIn.Way.init)
+    else { return workbench.pages.expired() }
+    do {
+      let signIn = try begin(way, at: site, form["userKey"], number: form["number"])
+      return .redirect(to: signIn.page)
+    } catch {
+      return page(of: site, problem: error, userKey: form["userKey"])
+    }
+  }
+
+  /// What a person does at a site.
+  ///
+  /// - Throws: 2002 for what is missing, 2008, 5006 to 5008, 3201 where the app does not belong to
+  ///   the site, 2010, and 3005, 3006 or 5026 for a number.
+  func begin(
+    _ way: BSASignIn.Way, at site: BSAClient, _ userKey: String?, number: String?
+  ) throws(BSARefusal) -> BSASignIn {
+    let now = workbench.clock.now()
+    if way == .qr { return try signIns.begin(.qr, at: site, nil, settings, now: now) }
+    guard let userKey else { throw .parameter("the user key", "is missing") }
+    guard site == .acme else { throw .notLinked }
+    let person = try person(userKey)
+    try person.mustBeActive()
+    // Before the number, which would be used up.
+    guard !signIns.isBusy(userKey, now: now) else { throw .inProgress }
+    switch way {
+    case .push, .qr: break
+    case .otp: try loginNumbers.take(try Self.typed(number), of: userKey, now: now)
+    case .totp: try takeTOTP(try Self.typed(number), of: person, now)
+    }
+    return try signIns.begin(way, at: site, userKey, settings, now: now)
+  }
+
+  private static func typed(_ number: String?) throws(BSARefusal) -> String {
+    guard let number = number?.filter({ !$0.isWhitespace }), !number.isEmpty else {
+      throw .parameter("the number", "is missing")
+    }
+    return number
+  }
+
+  /// A TOTP number of this minute, the one before or the one after, none twice.
+  private func takeTOTP(
+    _ number: String, of person: BSARegistration, _ now: Date
+  ) throws(BSARefusal) {
+    guard totpTries.count(person.userKey, now: now) < settings.totpPerDay else {
+      throw .totpLimit
+    }
+    totpTries.add(person.userKey, now: now)
+    guard let step = person.device.totp.step(of: number, at: now),
+      person.device.lastStep.map({ step > $0 }) ?? true
+    else { throw .wrongNumber }
+    members.update(person.userKey) { $0.device.lastStep = step }
+  }
+
+  func signInPage(_ call: Call) async -> Reply {
+    guard let signIn = visited(call) else { return workbench.pages.expired() }
+    return page(of: signIn)
+  }
+
+  func leaveSite(_ call: Call) async -> Reply {
+    guard let form = try? call.postedForm(), form["action"] == "cancel",
+      let signIn = visited(call)
+    else { return workbench.pages.expired() }
+    _ = signIns.end(signIn.id, as: .cancelled, now: workbench.clock.now())
+    return .redirect(to: signIn.page)
+  }
+
+  private func visited(_ call: Call) -> BSASignIn? {
+    signIns.signIn(call.parameters["signIn"] ?? "", now: workbench.clock.now())
+  }
+
+  private func page(
+    of site: BSAClient, problem: BSARefusal? = nil, userKey: String? = nil
+  ) -> Reply {
+    var values: [String: Any] = [
+      "site": site.name, "client": site.rawValue, "action": "\(Self.path)/site",
+      "userKey": userKey ?? "",
+      "people": members.all.map { ["userKey": $0.userKey, "name": $0.name] },
+    ]
+    values["problem"] = problem.map { ["text": "\($0.message) (\($0.rtCode))"] }
+    return workbench.pages.render("bsaSite", values, status: problem == nil ? 200 : 403)
+  }
+
+  private func page(of signIn: BSASignIn) -> Reply {
+    let stage = signIn.stage
+    var values: [String: Any] = [
+      "site": signIn.site.name, "action": signIn.page, "state": stage.word,
+      "again": "\(Self.path)/site?client=\(signIn.site.rawValue)",
+    ]
+    if stage.isLive { values["live"] = [String: Any]() }
+    if stage == .waiting { values["qr"] = signIn.qrID.map { ["id": $0] } }
+    if case .completed = stage {
+      let userKey = signIn.userKey ?? ""
+      values["person"] = ["name": members[userKey]?.name ?? "", "userKey": userKey]
+    }
+    return workbench.pages.render("bsaSignIn", values)
+  }
+}
+
+extension BSAClient {
+  /// The site of a word in a query or form; nil where there is none like that.
+  init?(site word: String?) {
+    guard let client = BSAClient(rawValue: word ?? "acme"), client != .app else { return nil }
+    self = client
+  }
+
+  func page(_ base: String) -> String {
+    self == .acme ? "\(base)\(BSA.path)/site" : "\(base)\(BSA.path)/site?client=\(rawValue)"
+  }
+}
+
+extension BSASignIn {
+  /// Where the person waits.
+  fileprivate var page: String { "\(BSA.path)/site/\(id)" }
+}
