@@ -5,11 +5,17 @@ package struct ClientRule: SettingsSection {
   package var match: ClientMatch
   /// What is allowed; an empty list forbids everything.
   package var allow: [AccessPattern]
+  /// Seconds within which the client's person must have been authenticated on this machine for the
+  /// rule to hand out a token or a one-time code; nil: that is not asked.
+  package var requireLocalAuthSeconds: Int?
 
-  package init(name: String, match: ClientMatch, allow: [AccessPattern]) {
+  package init(
+    name: String, match: ClientMatch, allow: [AccessPattern], requireLocalAuthSeconds: Int? = nil
+  ) {
     self.name = name
     self.match = match
     self.allow = allow
+    self.requireLocalAuthSeconds = requireLocalAuthSeconds
   }
 
   package static var blank: ClientRule { ClientRule(name: "", match: .blank, allow: []) }
@@ -21,6 +27,9 @@ package struct ClientRule: SettingsSection {
     }
     table.table(&match, "match", isRequired: true)
     table.required(&allow, "allow")
+    table.setting(&requireLocalAuthSeconds, "require_local_auth_seconds") { seconds in
+      (1...86_400).contains(seconds) ? nil : "must be between 1 and 86400, is \(seconds)"
+    }
   }
 }
 

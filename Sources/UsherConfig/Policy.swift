@@ -24,7 +24,9 @@ package struct CallerIdentity: Sendable, Hashable {
 ///
 /// Names in parentheses are those of ``Policy``'s own rules; no `[[client]]` can have one.
 package enum Decision: Sendable, Equatable {
-  case allow(rule: String)
+  /// - Parameter localAuthSeconds: Within how many seconds before the call the client's person must
+  ///   have been authenticated on this machine; nil: no such condition.
+  case allow(rule: String, localAuthSeconds: Int? = nil)
   case deny(rule: String)
 
   package var isAllowed: Bool {
@@ -55,6 +57,8 @@ package struct PrincipalResolver: Sendable {
 /// 1. `rpc.hello`, `rpc.discover`, `rpc.cancel` and `system.status` are everybody's.
 /// 2. Rules that match the caller are tried in the order of the files: the first that allows the
 ///    call decides. When some match and none allows it, it is denied, also to root.
+///    The rule's `require_local_auth_seconds` is then a condition of what hands out a secret:
+///    `token.get` and `totp.code`. Whether it is met is not decided here.
 /// 3. Where no rule matches, root and the daemon's own user may do everything, members of
 ///    `access.group` everything (admin methods are not on their socket), others nothing.
 package struct Policy: Sendable {
@@ -64,6 +68,7 @@ package struct Policy: Sendable {
     var user: UInt32?
     var group: UInt32?
     var allow: [AccessPattern]
+    var localAuthSeconds: Int?
   }
 
   private let rules: [Rule]
@@ -104,7 +109,8 @@ package struct Policy: Sendable {
       return Rule(
         name: rule.name, match: rule.match,
         user: id(rule.match.user, "\(key).user", names.user, "user"),
-        group: id(rule.match.group, "\(key).group", names.group, "group"), allow: rule.allow)
+        group: id(rule.match.group, "\(key).group", names.group, "group"), allow: rule.allow,
+        localAuthSeconds: rule.requireLocalAuthSeconds)
     }
     let before = unknown
     memberGroup = id(access.group, "access.group", names.group, "group")
@@ -117,7 +123,7 @@ package struct Policy: Sendable {
   /// What of the policy concerns one caller, to be kept as long as his connection.
   package func caller(_ caller: CallerIdentity) -> CallerPolicy {
     CallerPolicy(
-      rules: rules.filter { $0.matches(caller) }.map { ($0.name, $0.allow) },
+      rules: rules.filter { $0.matches(caller) },
       otherwise: standing(of: caller))
   }
 
@@ -135,7 +141,7 @@ package struct Policy: Sendable {
 
 /// A ``Policy`` for one caller.
 package struct CallerPolicy: Sendable {
-  fileprivate let rules: [(name: String, allow: [AccessPattern])]
+  fileprivate let rules: [Policy.Rule]
   fileprivate let otherwise: Decision
 
   /// What stands for the callers that no rule matches: a person's own programs. No rule is called so.
@@ -150,8 +156,16 @@ package struct CallerPolicy: Sendable {
     }
     guard let first = rules.first else { return otherwise }
     let allowing = rules.first { rule in rule.allow.contains { $0.allows(request) } }
-    return allowing.map { .allow(rule: $0.name) } ?? .deny(rule: first.name)
+    guard let allowing else { return .deny(rule: first.name) }
+    return .allow(
+      rule: allowing.name,
+      localAuthSeconds: request.handsOutSecret ? allowing.localAuthSeconds : nil)
   }
+}
+
+extension PolicyRequest {
+  /// Whether its reply is good for acting as the person.
+  fileprivate var handsOutSecret: Bool { ["token.get", "totp.code"].contains(method) }
 }
 
 extension Policy.Rule {
