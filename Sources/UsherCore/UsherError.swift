@@ -52,14 +52,23 @@ public struct UsherError: Error, Sendable {
     public var account: AccountID?
     /// What it has to ask the person for, where it takes grants.
     public var grants: [String]
+    /// Its other parameters, by their names.
+    public var arguments: [String: Argument]
+
+    public enum Argument: Sendable, Equatable {
+      case text(String)
+      case flag(Bool)
+    }
 
     public init(
-      provider: ProviderName, kind: String, account: AccountID? = nil, grants: [String] = []
+      provider: ProviderName, kind: String, account: AccountID? = nil, grants: [String] = [],
+      arguments: [String: Argument] = [:]
     ) {
       self.provider = provider
       self.kind = kind
       self.account = account
       self.grants = grants
+      self.arguments = arguments
     }
   }
 }

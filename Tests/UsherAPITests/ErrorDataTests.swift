@@ -55,6 +55,26 @@ struct ErrorDataTests {
       """)
   }
 
+  @Test("names a flow with all that it takes, and reads it back")
+  func nextWithArguments() {
+    let error = UsherError(
+      .interactionRequired, "be there",
+      detail: .init(
+        next: .init(
+          provider: ProviderName("local"), kind: "authenticate", account: AccountID("acc_1"),
+          arguments: ["reason": .text("till asks"), "usePasscodeWhenFailed": .flag(true)])))
+    let data = ErrorData(error, correlationId: correlation)
+    checkWire(
+      data,
+      """
+      {"reason":"interaction_required","retryable":false,
+       "next":{"method":"flow.start","params":{"provider":"local","kind":"authenticate",
+               "params":{"account":"acc_1","reason":"till asks","usePasscodeWhenFailed":true}}},
+       "correlationId":"cor_1"}
+      """)
+    #expect(data.error(message: "be there").detail == error.detail)
+  }
+
   @Test("becomes the same error again", arguments: UsherError.Reason.allCases)
   func back(reason: UsherError.Reason) {
     var error = full

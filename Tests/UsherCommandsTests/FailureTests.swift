@@ -36,6 +36,29 @@ struct FailureTests {
     #expect(outcome.status == 1)
   }
 
+  @Test("the person must prove to be there: which command asks for that, as one word of the shell")
+  func proof() async throws {
+    let next = #"""
+      ,"next":{"method":"flow.start","params":{"provider":"local","kind":"authenticate",\#
+      "params":{"usePasscodeWhenFailed":true,"localAuthType":"biometric","reason":"Ada's $(till)"}}}
+      """#
+    let outcome = try await usherctl(
+      "token get work",
+      asking: [
+        .refuse(
+          "token.get", ["provider": "work"],
+          Reply.error(1101, "interaction_required", "be there", more: next))
+      ])
+    #expect(
+      outcome.error == #"""
+        usherctl: be there
+        try: usherctl flow run local authenticate --params '{"localAuthType":"biometric",\#
+        "reason":"Ada'\''s $(till)","usePasscodeWhenFailed":true}'
+
+        """#)
+    #expect(outcome.status == 1)
+  }
+
   @Test(
     "the status tells who has to act",
     arguments: [

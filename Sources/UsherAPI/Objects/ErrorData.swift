@@ -43,14 +43,24 @@ public struct ErrorData: Codable, Sendable, Equatable {
 
 extension FlowStart {
   init(_ next: UsherError.NextFlow) {
-    var params = next.account.map { ["account": JSONValue.string($0.rawValue)] } ?? [:]
+    var params = next.arguments.mapValues { argument in
+      switch argument {
+      case .text(let text): JSONValue.string(text)
+      case .flag(let flag): JSONValue.bool(flag)
+      }
+    }
+    if let account = next.account { params["account"] = .string(account.rawValue) }
     if !next.grants.isEmpty { params["grants"] = .array(next.grants.map { .string($0) }) }
     self.init(provider: next.provider, kind: next.kind, params: .object(params))
   }
 
   var nextFlow: UsherError.NextFlow {
-    .init(
+    let others = (params.objectValue ?? [:]).filter { $0.key != "account" }
+    return .init(
       provider: provider, kind: kind, account: params["account"]?.stringValue.map { .init($0) },
-      grants: params["grants"]?.arrayValue?.compactMap(\.stringValue) ?? [])
+      grants: params["grants"]?.arrayValue?.compactMap(\.stringValue) ?? [],
+      arguments: others.compactMapValues { value in
+        value.stringValue.map { .text($0) } ?? value.boolValue.map { .flag($0) }
+      })
   }
 }

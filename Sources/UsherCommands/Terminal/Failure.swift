@@ -1,3 +1,4 @@
+import JSONRPC
 import UsherClient
 import UsherConfig
 import UsherCore
@@ -97,7 +98,20 @@ extension UsherError.NextFlow {
       default: ("flow run \(provider) \(kind)", "--param account=")
       }
     return "usherctl \(verb)" + (account.map { " \(option)\($0)" } ?? "")
-      + grants.map { " --grant \($0)" }.joined()
+      + grants.map { " --grant \($0)" }.joined() + (arguments.isEmpty ? "" : " --params \(quoted)")
+  }
+
+  /// The arguments as one word of the shell. All at once: what is no text can be told from one then,
+  /// whether the daemon tells what the flow takes or not.
+  private var quoted: String {
+    let members = arguments.mapValues { argument in
+      switch argument {
+      case .text(let text): JSONValue.string(text)
+      case .flag(let flag): JSONValue.bool(flag)
+      }
+    }
+    let text = String(decoding: JSONValue.object(members).encoded(), as: UTF8.self)
+    return "'\(text.replacing("'", with: "'\\''"))'"
   }
 }
 
