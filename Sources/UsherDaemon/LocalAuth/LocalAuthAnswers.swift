@@ -26,17 +26,29 @@ final class LocalAuthAnswers: Sendable {
     report: @escaping @Sendable (LocalAuthNews) -> Void
   ) {
     let person = LocalPerson(session.owner)
+    let client = session.client
     switch question {
-    case .standing: Task { report(.standing(await desk.standing(of: person).0)) }
+    case .standing:
+      Task {
+        var standing = await desk.standing(of: person).0
+        standing.latest = latest(person, client)
+        report(.standing(standing))
+      }
     case .passcodeStanding:
       report(
         .standing(
           .init(
-            biometric: .unavailable("nobody has asked"), passcode: desk.passcode(of: person))))
+            biometric: .unavailable("nobody has asked"), passcode: desk.passcode(of: person),
+            latest: latest(person, client))))
     case .check(let passcode):
-      Task { report(.checked(await desk.check(passcode, of: person))) }
-    case .scan: scan(person, for: session.id, report)
+      Task { report(.checked(await desk.check(passcode, of: person, for: client))) }
+    case .scan: scan(person, for: session, report)
     }
+  }
+
+  /// None for a flow of before flows had a client: anybody may have been shown its steps.
+  private func latest(_ person: LocalPerson, _ client: String?) -> [LocalAuthProof] {
+    client.map { desk.proofs(of: person, to: $0) } ?? []
   }
 
   /// Lets the reader go unless the flow's step still waits for a finger. Nothing is told after it.
@@ -53,8 +65,10 @@ final class LocalAuthAnswers: Sendable {
 
   /// A flow's next scan begins when its last one has let the reader go.
   private func scan(
-    _ person: LocalPerson, for flow: FlowID, _ report: @escaping @Sendable (LocalAuthNews) -> Void
+    _ person: LocalPerson, for session: FlowSession,
+    _ report: @escaping @Sendable (LocalAuthNews) -> Void
   ) {
+    let (flow, client) = (session.id, session.client)
     state.withLock { state in
       let before = state.scans[flow]?.task
       let number = state.next
@@ -62,7 +76,7 @@ final class LocalAuthAnswers: Sendable {
       let task = Task { [desk] in
         await before?.value
         if !Task.isCancelled {
-          let outcome = await desk.scan(person) { hint in report(.hint(hint)) }
+          let outcome = await desk.scan(person, for: client) { report(.hint($0)) }
           if let outcome, !Task.isCancelled { report(.scanned(outcome)) }
         }
         forget(flow, number)

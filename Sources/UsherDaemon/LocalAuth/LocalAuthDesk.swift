@@ -18,6 +18,7 @@ final class LocalAuthDesk: Sendable {
   private let reader: any FingerprintScanning
   private let userName: @Sendable (UInt32) -> String?
   private let log: Logger
+  private let memory = LocalAuthMemory()
   private let rounds: Int
   /// One hash at a time: each takes 32 MiB.
   private let hashing = DispatchQueue(label: "usherd.passcodes")
@@ -40,6 +41,16 @@ final class LocalAuthDesk: Sendable {
   func restore() throws(UsherError) { try book.restore() }
 
   func isUser(_ uid: UInt32) async -> Bool { await name(of: uid) != nil }
+
+  /// The last successes in flows of a client, as far as this daemon has seen them.
+  func proofs(of person: LocalPerson, to client: String) -> [LocalAuthProof] {
+    memory.proofs(of: person, to: client)
+  }
+
+  private func remember(_ method: LocalAuthType, _ person: LocalPerson, _ client: String?) {
+    guard let client else { return }
+    memory.remember(LocalAuthProof(method: method, at: world.clock.now()), of: person, to: client)
+  }
 
   private func name(of uid: UInt32) async -> String? {
     await waiting.run { [userName] in userName(uid) }
@@ -82,9 +93,11 @@ extension LocalAuthDesk {
 
   /// One scan of any of the person's fingers.
   ///
+  /// - Parameter client: Whose flow wants it, to be remembered for; nil: for nobody.
   /// - Returns: Nil where the task was cancelled before there was a verdict.
   func scan(
-    _ person: LocalPerson, onHint: @escaping @Sendable (String) -> Void
+    _ person: LocalPerson, for client: String? = nil,
+    onHint: @escaping @Sendable (String) -> Void
   ) async -> ScanOutcome? {
     let now = world.clock.now()
     var record = book.record(of: person, at: now)
@@ -95,7 +108,11 @@ extension LocalAuthDesk {
         onHint($0.sentence)
       }
       switch verdict {
-      case .match: return await matched(person, user)
+      case .match:
+        let outcome = await matched(person, user)
+        // Nobody is told of it then.
+        if outcome == .matched, !Task.isCancelled { remember(.biometric, person, client) }
+        return outcome
       case .noMatch: return await missed(person)
       }
     } catch {
@@ -164,10 +181,17 @@ extension LocalAuthDesk {
   }
 
   /// One guess. Those of a person are looked at one after the other.
-  func check(_ passcode: Secret, of person: LocalPerson) async -> PasscodeOutcome {
+  ///
+  /// - Parameter client: As of ``scan(_:for:onHint:)``.
+  func check(
+    _ passcode: Secret, of person: LocalPerson, for client: String? = nil
+  ) async -> PasscodeOutcome {
     do throws(UsherError) {
       return try await book.turns.take(person) { () throws(UsherError) in
-        try await guess(passcode, of: person)
+        let outcome = try await guess(passcode, of: person)
+        // Within the turn: once another passcode is set, this one has proved nothing.
+        if outcome == .accepted { remember(.passcode, person, client) }
+        return outcome
       }
     } catch {
       return .unavailable("the passcode cannot be checked: \(error.message)")
@@ -200,6 +224,7 @@ extension LocalAuthDesk {
       record.passcode = hash
       record.passcodes = AttemptCount()
       try await book.keep(record, of: person)
+      memory.forget(person)
       return .done
     }
   }
