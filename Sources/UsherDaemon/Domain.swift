@@ -59,25 +59,36 @@ struct Domain: Sendable {
   }
 
   /// Asks the policy about a call, with the provider and kind of what it is about.
-  ///
-  /// What is not the caller's has no provider here: the handler will not find it either.
+  /// Asks the policy about a call, and the local authenticator where that makes a condition. A rule
+  /// holds as long as the connection; who has proved to be there is looked up at each call.
   func authorise<M: Method>(
     _ call: M, _ subject: Subject<M>, _ caller: Caller
   ) throws(UsherError) {
+    guard let seconds = try permit(call, subject, caller) else { return }
+    try localAuth.check(within: seconds, of: caller)
+  }
+
+  ///
+  /// What is not the caller's has no provider here: the handler will not find it either.
+  ///
+  /// - Returns: As ``Caller/check(_:provider:kind:operation:)``.
+  private func permit<M: Method>(
+    _ call: M, _ subject: Subject<M>, _ caller: Caller
+  ) throws(UsherError) -> Int? {
     switch subject {
-    case .method: try caller.check(M.name)
-    case .provider(let provider): try caller.check(M.name, provider: provider(call))
+    case .method: return try caller.check(M.name)
+    case .provider(let provider): return try caller.check(M.name, provider: provider(call))
     case .start(let about):
       let start = about(call)
-      try caller.check(
+      return try caller.check(
         M.name, provider: start.provider, kind: start.kind, operation: start.operation)
     case .account(let about):
       let (id, name) = about(call)
       let owned = id.flatMap { try? book.account($0, of: caller.owner) }
-      try caller.check(M.name, provider: owned?.provider ?? name)
+      return try caller.check(M.name, provider: owned?.provider ?? name)
     case .flow(let id):
       let owned = try? flows.engine.flow(id(call), of: caller.owner)
-      try caller.check(M.name, provider: owned?.provider, kind: owned?.kind)
+      return try caller.check(M.name, provider: owned?.provider, kind: owned?.kind)
     }
   }
 }

@@ -19,14 +19,18 @@ struct Caller: Sendable {
   /// programs may, and the administrator's.
   var speaksForAllClients: Bool { isAdmin || client == CallerPolicy.ownPrograms }
 
+  /// - Returns: Within how many seconds its person must have been authenticated on this machine; nil
+  ///   where that does not matter.
   /// - Throws: `permissionDenied` where it asks for what no rule allows.
   func check(
     _ method: String, provider: ProviderName? = nil, kind: String? = nil, operation: String? = nil
-  ) throws(UsherError) {
-    if isAdmin { return }
+  ) throws(UsherError) -> Int? {
+    if isAdmin { return nil }
     let request = PolicyRequest(
       method: method, provider: provider?.rawValue, kind: kind, operation: operation)
-    guard policy.decide(request).isAllowed else {
+    switch policy.decide(request) {
+    case .allow(_, let localAuthSeconds): return localAuthSeconds
+    case .deny:
       let what = [provider?.rawValue, kind].compactMap { $0 }.joined(separator: "/")
       throw UsherError(
         .permissionDenied,

@@ -1,0 +1,26 @@
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+/// A rule's `require_local_auth_seconds`: who asks must have proved to be at this machine.
+extension LocalAuthMethods {
+  /// - Throws: `interactionRequired` with the flow to start, unless the caller's person was
+  ///   authenticated within that time, in either way, in a flow of the same client.
+  func check(within seconds: Int, of caller: Caller) throws(UsherError) {
+    let now = clock.now()
+    let proofs = desk.proofs(of: LocalPerson(caller.owner), to: caller.client)
+    if proofs.contains(where: { $0.isGood(for: .seconds(seconds), at: now) }) { return }
+    let time = Duration.seconds(seconds).inWords
+    throw UsherError(
+      .interactionRequired,
+      "the person at this machine must have proved within \(time) to be there",
+      detail: .init(
+        next: .init(
+          provider: ProviderConfig.local.name, kind: LocalAuthenticate.kind,
+          arguments: [
+            "localAuthType": .text(LocalAuthType.biometric.rawValue),
+            "usePasscodeWhenFailed": .flag(true),
+            "reason": .text("\(caller.client) asks for access"),
+          ])))
+  }
+}
