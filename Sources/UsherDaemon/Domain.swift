@@ -18,6 +18,7 @@ struct Domain: Sendable {
 
   let flows: FlowDesk
   let tokens: TokenDesk
+  let totp: TOTPDesk
   let accounts: AccountDesk
   let consents: ConsentDesk
   let clients: ClientDesk
@@ -58,7 +59,6 @@ struct Domain: Sendable {
       masterKey: isAdmin ? masterKeyOrigin : nil, peerIdentity: isAdmin ? peerIdentity : nil)
   }
 
-  /// Asks the policy about a call, with the provider and kind of what it is about.
   /// Asks the policy about a call, and the local authenticator where that makes a condition. A rule
   /// holds as long as the connection; who has proved to be there is looked up at each call.
   func authorise<M: Method>(
@@ -68,6 +68,7 @@ struct Domain: Sendable {
     try localAuth.check(within: seconds, of: caller)
   }
 
+  /// Asks the policy about a call, with the provider and kind of what it is about.
   ///
   /// What is not the caller's has no provider here: the handler will not find it either.
   ///

@@ -17,7 +17,7 @@ struct MethodTable: Sendable {
     self.domain = domain
     let (flows, tokens, accounts) = (domain.flows, domain.tokens, domain.accounts)
     let (providers, credentials) = (domain.providerDesk, domain.credentials)
-    let localAuth = domain.localAuth
+    let (localAuth, totp) = (domain.localAuth, domain.totp)
     let registration = domain.registration
     let (consents, clients) = (domain.consents, domain.clients)
 
@@ -67,6 +67,13 @@ struct MethodTable: Sendable {
     wait(TokenRevoke.self, .account { ($0.account, $0.provider) }) {
       revoke, caller async throws(UsherError) in
       try await tokens.revoke(revoke, caller.owner)
+    }
+
+    add(TOTPCode.self, .account { ($0.account, $0.provider) }) { code, call throws(UsherError) in
+      try totp.code(code, call.caller)
+    }
+    add(TOTPList.self, .provider(\.provider)) { list, call throws(UsherError) in
+      try .now(totp.list(list, call.caller.owner))
     }
 
     add(ConsentList.self, .account { ($0.account, $0.provider) }) { list, call throws(UsherError) in

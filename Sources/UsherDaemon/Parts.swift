@@ -54,12 +54,14 @@ struct Parts {
     localAuth = LocalAuthDesk(
       world: world, book: LocalAuthBook(store: store), reader: reader,
       userName: SystemUsers.userName(of:), log: log)
+    let totp = TOTPDesk(world: world, store: store, book: book, providers: providers)
     let effects = EffectRunner(
       world: world, http: http, bearer: calls,
       metadata: metadata, verifier: verifier,
       listeners: RedirectListeners(group: group, uid: LoopbackPeer.uid, log: log),
       answers: DaemonAnswers(
-        accounts: book, localAuth: LocalAuthAnswers(desk: localAuth), clock: world.clock))
+        accounts: book, localAuth: LocalAuthAnswers(desk: localAuth), totp: totp,
+        clock: world.clock))
     let runner = FlowRunner(
       world: world, store: store, accounts: book, events: events, effects: effects, log: log)
     let engine = FlowEngine(
@@ -81,7 +83,7 @@ struct Parts {
       flows: FlowDesk(engine: engine, alarms: world.alarms),
       tokens: TokenDesk(
         world: world, book: book, providers: providers, refresher: refresher, revoker: revoker),
-      accounts: AccountDesk(book: book, clock: world.clock), consents: consents,
+      totp: totp, accounts: AccountDesk(book: book, clock: world.clock), consents: consents,
       clients: ClientDesk(
         engine: engine, providers: providers, consents: consents, revoker: revoker),
       book: book, providers: providers,

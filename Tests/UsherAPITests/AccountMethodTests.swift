@@ -72,4 +72,26 @@ struct AccountMethodTests {
       TokenRevoke.Reply(account: ada, revoked: .skipped),
       #"{"account":"acc_1","revoked":"skipped"}"#)
   }
+
+  @Test("totp.code and totp.list")
+  func codes() {
+    checkWire(TOTPCode(), "{}")
+    checkWire(
+      TOTPCode(account: ada, provider: work), #"{"account":"acc_1","provider":"work"}"#)
+    let reply = TOTPCode.Reply(code: WireSecret("081804"), periodSeconds: 60, expiresAt: later)
+    checkWire(
+      reply, #"{"code":"081804","periodSeconds":60,"expiresAt":"\#(laterJSON)"}"#)
+    #expect(!String(describing: reply).contains("081804"))
+    checkWire(TOTPList(), "{}")
+    checkWire(TOTPList(provider: work), #"{"provider":"work"}"#)
+    checkWire(
+      TOTPList.Reply(accounts: [
+        TOTPList.Entry(
+          account: ada, provider: work, label: "Ada", periodSeconds: 60, digits: 6)
+      ]),
+      """
+      {"accounts":[{"account":"acc_1","provider":"work","label":"Ada","periodSeconds":60,
+                    "digits":6}]}
+      """)
+  }
 }

@@ -145,6 +145,7 @@ struct StoredAccountTests {
     #expect(details.profile == ["name": "Anna"])
     #expect(!details.isByConsent && !details.tokensAreInternal && details.broughtBy == nil)
     #expect(details.grant.refreshToken == Sealed(Secret("r-1")))
+    #expect(details.authenticator == nil)
   }
 
   @Test("every member that is written is read")
@@ -152,7 +153,10 @@ struct StoredAccountTests {
     let details = AccountDetails(
       label: "anna", attributes: ["a": 1], profile: ["name": "Anna"], keepAlive: true,
       createdAt: Timestamp(seconds: 1_800_000_000), isByConsent: true, tokensAreInternal: true,
-      broughtBy: "till", grant: .init(scope: "openid"))
+      broughtBy: "till",
+      authenticator: .init(
+        secret: Sealed(Secret("GEZDGNBV")), givenUntil: ["till": Timestamp(seconds: 60)]),
+      grant: .init(scope: "openid"))
     let payload = try SealedPayload(encoding: details)
     #expect(try payload.decoded(as: AccountDetails.self) == details)
     let json = try JSONValue(parsing: payload.bytes)

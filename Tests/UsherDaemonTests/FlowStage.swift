@@ -25,6 +25,7 @@ final class FlowStage: Sendable {
   let probe: CallProbe
   let reader = FakeReader()
   let localAuth: LocalAuthDesk
+  let totp: TOTPDesk
 
   init(config: Config = Config()) throws {
     place = try Workplace()
@@ -46,13 +47,15 @@ final class FlowStage: Sendable {
     let refresher = Refresher(
       world: world, store: store, book: book, source: source, events: events, log: log)
     localAuth = .fake(world, store, reader)
+    totp = TOTPDesk(
+      world: world, store: store, book: book, providers: Providers(world.config))
     let effects = EffectRunner(
       world: world, http: http,
       bearer: AccountCalls(world: world, http: http, book: book, refresher: refresher),
       metadata: metadata, verifier: IDTokenVerifier(http: http, clock: clock),
       listeners: RedirectListeners(group: group, uid: { _, _ in nil }, log: log),
       answers: DaemonAnswers(
-        accounts: book, localAuth: LocalAuthAnswers(desk: localAuth), clock: clock))
+        accounts: book, localAuth: LocalAuthAnswers(desk: localAuth), totp: totp, clock: clock))
     runner = FlowRunner(
       world: world, store: store, accounts: book, events: events, effects: effects, log: log)
   }

@@ -52,12 +52,17 @@ struct StubMachine: FlowMachine {
     case .told(.kept(let account)): return move(to: "kept \(account)")
     case .told(.consents(let grants)):
       return move(to: "may " + grants.sorted().joined(separator: " "))
+    case .told(.oneTimeCode(.given)): return move(to: "shown")
+    case .told(.oneTimeCode): return move(to: "not shown")
     }
   }
 
   private mutating func typed(_ word: String) -> Answer<StubCall> {
     if word.hasPrefix("ask ") {
       return move(to: "asking", [.ask(.consents(of: AccountID(String(word.dropFirst(4)))))])
+    }
+    if word.hasPrefix("show ") {
+      return move(to: "asking", [.ask(.oneTimeCode(of: AccountID(String(word.dropFirst(5)))))])
     }
     if word.hasPrefix("rely ") {
       state = "done"

@@ -74,12 +74,14 @@ final class AccountBook: Sendable {
 
   /// The account a caller means who names none.
   ///
+  /// - Parameter isMeant: Which accounts it can be at all.
   /// - Throws: `interactionRequired` where nobody has signed in, `invalidParams` for `field` where
   ///   there are several.
   func onlyAccount(
-    of owner: Owner, at provider: ProviderName, field: String
+    of owner: Owner, at provider: ProviderName, field: String,
+    where isMeant: (AccountRecord) -> Bool = { _ in true }
   ) throws(UsherError) -> AccountRecord {
-    let records = accounts(of: owner, at: provider)
+    let records = accounts(of: owner, at: provider).filter(isMeant)
     guard let first = records.first else {
       throw UsherError(
         .interactionRequired, "nobody has signed in at provider \(provider)",
@@ -140,6 +142,7 @@ final class AccountBook: Sendable {
       tokensAreInternal: grant.tokens == nil
         ? existing?.tokensAreInternal ?? grant.tokensAreInternal : grant.tokensAreInternal,
       broughtBy: existing == nil ? client : existing?.broughtBy,
+      authenticator: (existing?.authenticator).taking(grant.totpSecret),
       grant: kept?.grant
         ?? .init(
           scope: grant.tokens?.scope ?? "", refreshToken: grant.tokens?.refreshToken,
@@ -218,6 +221,9 @@ final class AccountBook: Sendable {
     events.publish(
       .account(what, update.record, at: world.clock.now()), owner: update.record.owner)
   }
+
+  /// Takes over what nobody needs to be told of.
+  func installSilently(_ update: Update) { keep(update.record) }
 
   func remove(_ record: AccountRecord) {
     state.withLock { state in

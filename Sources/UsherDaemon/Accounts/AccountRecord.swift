@@ -42,7 +42,18 @@ struct AccountDetails: Codable, Sendable, Equatable {
   var tokensAreInternal = false
   /// The client whose flow brought it; nil for an account of before this was kept.
   var broughtBy: String?
+  /// Nil where the account has no one-time codes.
+  var authenticator: Authenticator?
   var grant: Grant
+
+  /// What one-time codes are made of, and which were given where each is given once.
+  struct Authenticator: Codable, Sendable, Equatable {
+    /// Base32, as the provider gave it.
+    var secret: Sealed<Secret>
+    /// When the step of the last code is over that a client was given, by the client's name. A moment
+    /// and no number: it means the same when the period is set otherwise.
+    var givenUntil: [String: Timestamp] = [:]
+  }
 
   /// What the provider granted: good for tokens until it is dead.
   struct Grant: Codable, Sendable, Equatable {
@@ -72,6 +83,7 @@ extension AccountDetails {
     isByConsent = try members.decodeIfPresent(Bool.self, forKey: .isByConsent) ?? false
     tokensAreInternal = try members.decodeIfPresent(Bool.self, forKey: .tokensAreInternal) ?? false
     broughtBy = try members.decodeIfPresent(String.self, forKey: .broughtBy)
+    authenticator = try members.decodeIfPresent(Authenticator.self, forKey: .authenticator)
     grant = try members.decode(Grant.self, forKey: .grant)
   }
 }

@@ -6,6 +6,7 @@ import UsherFlows
 struct DaemonAnswers: Sendable {
   let accounts: AccountBook
   let localAuth: LocalAuthAnswers
+  let totp: TOTPDesk
   let clock: any Clock
 
   /// Begins to answer and returns; `report` gets what there is to tell.
@@ -17,6 +18,8 @@ struct DaemonAnswers: Sendable {
     case .localAuth(let question):
       localAuth.answer(question, session) { report(.told(.localAuth($0))) }
     case .consents(let account): report(.told(.consents(consents(session, account))))
+    case .oneTimeCode(let account):
+      Task { report(.told(.oneTimeCode(await totp.answer(account, session)))) }
     }
   }
 

@@ -1,0 +1,42 @@
+public import UsherCore
+
+/// The caller's accounts that have one-time codes.
+public struct TOTPList: Method, Equatable {
+  public static let name = "totp.list"
+  public static let access = Access.app
+  public static let summary = "The caller's accounts that have one-time codes."
+
+  public var provider: ProviderName?
+
+  public init(provider: ProviderName? = nil) {
+    self.provider = provider
+  }
+
+  public struct Reply: Codable, Sendable, Equatable {
+    public var accounts: [TOTPList.Entry]
+
+    public init(accounts: [TOTPList.Entry]) {
+      self.accounts = accounts
+    }
+  }
+
+  public struct Entry: Codable, Sendable, Equatable {
+    public var account: AccountID
+    public var provider: ProviderName
+    public var label: String
+    /// How long each code is the one.
+    public var periodSeconds: Int
+    /// How many digits a code has.
+    public var digits: Int
+
+    public init(
+      account: AccountID, provider: ProviderName, label: String, periodSeconds: Int, digits: Int
+    ) {
+      self.account = account
+      self.provider = provider
+      self.label = label
+      self.periodSeconds = periodSeconds
+      self.digits = digits
+    }
+  }
+}

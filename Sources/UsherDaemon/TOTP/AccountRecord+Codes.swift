@@ -1,0 +1,22 @@
+import UsherCore
+import UsherStore
+
+extension AccountDetails.Authenticator? {
+  /// What there is after a flow has brought a secret, or none. A new one makes new codes: of those
+  /// nobody was given any.
+  func taking(_ secret: Sealed<Secret>?) -> Self {
+    guard let secret, secret != self?.secret else { return self }
+    return .init(secret: secret)
+  }
+}
+
+extension AccountBook {
+  /// Plans that a client is given the code of the step that is over then.
+  func update(
+    _ record: AccountRecord, givenTo client: String, until end: Timestamp
+  ) throws(UsherError) -> Update {
+    var record = record
+    record.details.authenticator?.givenUntil[client] = end
+    return Update(record: record, changes: [.putAccount(try record.row())], isNew: false)
+  }
+}
