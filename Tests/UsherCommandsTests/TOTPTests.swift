@@ -1,0 +1,96 @@
+import JSONRPC
+import Testing
+import UsherCommands
+
+@Suite("usherctl totp", .timeLimit(.minutes(1)))
+struct TOTPTests {
+  private static func reply(_ code: String, until end: String = "00:42") -> String {
+    #"{"code":"\#(code)","periodSeconds":60,"expiresAt":"2030-01-01T00:\#(end)Z"}"#
+  }
+
+  private func code(_ line: String, _ params: JSONValue, _ reply: String) async throws -> Outcome {
+    try await usherctl(line, asking: [.ask("totp.code", params, reply)])
+  }
+
+  @Test("code prints the code alone, and beside it how long it is good")
+  func code() async throws {
+    for (line, params) in [
+      ("totp code bsa", ["provider": "bsa"]), ("totp code --account acc_1", ["account": "acc_1"]),
+    ] as [(String, JSONValue)] {
+      let outcome = try await code(line, params, Self.reply("081804"))
+      #expect(outcome.output == "081804\n")
+      #expect(outcome.error == "good for another 42 s\n")
+      #expect(outcome.status == 0)
+    }
+  }
+
+  @Test("a code whose time is over when it comes is told as that")
+  func late() async throws {
+    let outcome = try await code(
+      "totp code bsa", ["provider": "bsa"], Self.reply("081804", until: "00:00"))
+    #expect(outcome.output == "081804\n")
+    #expect(outcome.error == "its time is over\n")
+  }
+
+  @Test("as JSON it is the reply as it came")
+  func json() async throws {
+    let outcome = try await code(
+      "totp code bsa --json", ["provider": "bsa"], Self.reply("081804"))
+    #expect(outcome.output == Self.reply("081804") + "\n")
+    #expect(outcome.error == "")
+  }
+
+  @Test("what is no code is not printed")
+  func noCode() async throws {
+    for text in [#"08\u001b[2J"#, "08 04", "\u{0661}"] {
+      let outcome = try await code("totp code bsa", ["provider": "bsa"], Self.reply(text))
+      #expect(outcome.output == "")
+      #expect(outcome.error == "usherctl: usherd's code holds characters that no code may have\n")
+      #expect(outcome.status == 1)
+    }
+  }
+
+  @Test("a code that was given already: 75, and when to try again")
+  func given() async throws {
+    let outcome = try await usherctl(
+      "totp code bsa",
+      asking: [
+        .refuse(
+          "totp.code", ["provider": "bsa"],
+          Reply.error(
+            -32002, "rate_limited", "you were given the code of this step",
+            more: #","retryAfterMs":23000,"limit":"single_use""#))
+      ])
+    #expect(outcome.status == 75)
+    #expect(outcome.output == "")
+    #expect(outcome.error.contains("try again in 23 s\n"))
+  }
+
+  @Test("code needs a provider or an account, not both")
+  func which() async {
+    for line in ["totp code", "totp code bsa --account acc_1"] {
+      let outcome = await usherctl(line)
+      #expect(outcome.status == 64)
+      #expect(outcome.error.contains("Name a provider, or an account by --account."))
+    }
+  }
+
+  @Test("list names the accounts")
+  func list() async throws {
+    let reply = #"""
+      {"accounts":[{"account":"acc_1","provider":"bsa","label":"ada","periodSeconds":60,\#
+      "digits":6}]}
+      """#
+    let outcome = try await usherctl(
+      "totp list --provider bsa", asking: [.ask("totp.list", ["provider": "bsa"], reply)])
+    #expect(
+      outcome.output == """
+        ACCOUNT  PROVIDER  LABEL  DIGITS  PERIOD
+        acc_1    bsa       ada    6       60 s
+
+        """)
+    let none = try await usherctl(
+      "totp list", asking: [.ask("totp.list", #"{"accounts":[]}"#)])
+    #expect(none.output == "" && none.error == "no accounts with one-time codes\n")
+  }
+}
