@@ -121,6 +121,7 @@ struct DaemonMethodTests {
         "provider.check", "provider.get", "provider.list",
         "registration.checkDuplicate", "registration.checkUserKey", "rpc.cancel", "rpc.discover",
         "rpc.hello", "system.status", "token.get", "token.list", "token.revoke",
+        "totp.code", "totp.list",
       ])
     #expect(
       allMethods.filter { $0.access == .admin }.map { $0.name } == [

@@ -13,6 +13,7 @@ let allMethods: [any Method.Type] = [
   ProviderCheck.self, ProviderGet.self, ProviderList.self,
   RegistrationCheckDuplicate.self, RegistrationCheckUserKey.self, RPCCancel.self, RPCDiscover.self,
   RPCHello.self, SystemStatus.self, TokenGet.self, TokenList.self, TokenRevoke.self,
+  TOTPCode.self, TOTPList.self,
 ]
 
 let started = Timestamp(milliseconds: 1_800_000_000_000)

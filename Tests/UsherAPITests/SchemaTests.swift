@@ -145,6 +145,8 @@ struct SchemaTests {
         ],
         "token.list": ["account?", "provider?"],
         "token.revoke": ["account?", "provider?"],
+        "totp.code": ["account?", "provider?"],
+        "totp.list": ["provider?"],
       ])
   }
 
