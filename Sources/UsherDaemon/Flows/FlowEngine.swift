@@ -87,7 +87,11 @@ final class FlowEngine: Sendable {
         named: credentials.named(of: provider)),
       accounts: accounts.accounts(of: owner, at: provider.name).map {
         NamedAccount(id: $0.id, subject: $0.subject, label: $0.details.label)
-      }, client: client.title)
+      }, client: client.title,
+      attributes: try account.map { account throws(UsherError) in
+        try accounts.account(account.id, of: owner).details.attributes
+      } ?? [:],
+      keepsakes: keepsakes(call.provider, owner, client, at: moment.now))
     let (machine, answer) = try begin(type, call.params, origin, moment)
     let session = newSession(
       id, call, owner: owner, client: client.name, machine: machine, at: moment.now)
@@ -95,6 +99,15 @@ final class FlowEngine: Sendable {
       index.occupy(session)
     }
     return session
+  }
+
+  private func keepsakes(
+    _ provider: ProviderName, _ owner: Owner, _ client: FlowClient, at now: Timestamp
+  ) -> [Keepsake] {
+    index.sessions(of: owner).compactMap { session in
+      guard session.provider == provider, session.client == client.name else { return nil }
+      return session.standing.ending.keepsake.flatMap { $0.expiresAt > now ? $0 : nil }
+    }
   }
 
   /// What cannot end well is not begun with a person: a credential that is not set ends the flow at
