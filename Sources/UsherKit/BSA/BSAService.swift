@@ -1,0 +1,105 @@
+import JSONRPC
+import Synchronization
+import UsherAPI
+import UsherClient
+import UsherCore
+
+/// What the calls ask of the daemon, of the provider that is configured.
+final class BSAService: Sendable {
+  let provider: ProviderName
+  let client: UsherClient
+  let prompt: (any BSA.LocalAuth.Prompt)?
+  let contacts: ContactDesk
+  private let lastKnown = Mutex<BSA.Registration?>(nil)
+
+  init(provider: String, socketPath: String?, prompt: (any BSA.LocalAuth.Prompt)?) {
+    self.provider = ProviderName(provider)
+    client = UsherClient(socketPath: socketPath, name: "UsherKit")
+    self.prompt = prompt
+    contacts = ContactDesk(provider: self.provider, client: client)
+  }
+
+  /// The registration as it was last seen here.
+  private(set) var known: BSA.Registration? {
+    get { lastKnown.withLock { $0 } }
+    set { lastKnown.withLock { $0 = newValue } }
+  }
+}
+
+// MARK: - Checks
+
+extension BSAService {
+  func isDuplicate(
+    _ data: String, _ type: BSA.Enums.VerifyType, _ log: BSALog
+  ) async throws(BSAError) -> Bool {
+    log("looks for \(BSAContact.masked(data))")
+    return try await asBSA {
+      let check = RegistrationCheckDuplicate(
+        provider: provider, verifyType: type.word, verifyData: data)
+      return try await client.call(check).duplicate
+    }
+  }
+
+  func isAvailable(_ userKey: String, _ log: BSALog) async throws(BSAError) -> Bool {
+    log("looks for a user key")
+    return try await asBSA {
+      let check = RegistrationCheckUserKey(provider: provider, userKey: userKey)
+      return try await client.call(check).available
+    }
+  }
+}
+
+// MARK: - Numbers
+
+extension BSAService {
+  func request(
+    _ contact: BSAContact, _ app: ContactDesk.App, _ log: BSALog
+  ) async throws(BSAError) {
+    try await asBSA { try await contacts.request(contact, app, log) }
+  }
+
+  func verify(
+    _ contact: BSAContact, _ number: Secret, clientKey: Secret, _ log: BSALog
+  ) async throws(BSAError) -> String? {
+    try await asBSA {
+      try await contacts.verify(contact, number, clientKey: clientKey, log)
+    }
+  }
+}
+
+// MARK: - Registration
+
+extension BSAService {
+  func signUp(_ data: BSA.SignUpData.UserData, _ log: BSALog) async throws(BSAError) {
+    try await asBSA {
+      let type = try await contacts.verifiedType(data)
+      log("signs up with \(BSAContact.masked(data.email)), \(BSAContact.masked(data.phoneNumber))")
+      let session = try await client.beginning(
+        provider, "register", params: data.params(verifiedBy: type))
+      let flow = try await session.cancelledWithTask {
+        let flow = try await session.first(where: \.stands)
+        if !flow.status.isFinished { await session.cancelAnyway() }
+        return flow
+      }
+      switch flow.step {
+      case .localAuth?:
+        throw BSAError.failed(
+          rtCode: BSACode.localAuthFailed, message: "local authentication must come first")
+      case .some: throw Setback(.unexpected, "usherd asks for something else than the SDK knows")
+      case nil: known = try BSA.Registration(try flow.unfailed(), data)
+      }
+    }
+  }
+
+  @discardableResult
+  func refresh() async throws(BSAError) -> BSA.Registration? {
+    try await asBSA {
+      let accounts = try await client.call(AccountList(provider: provider)).accounts
+      let registrations = accounts.sorted { $0.createdAt > $1.createdAt }
+        .map { BSA.Registration($0) }
+      let own = registrations.first { $0.account == known?.account }
+      known = own ?? registrations.first
+      return known
+    }
+  }
+}

@@ -1,0 +1,236 @@
+import JSONRPC
+import UsherAPI
+import UsherClient
+import UsherCore
+
+/// What `startSimpleAuth` asks for (the daemon's page LocalAuth).
+struct LocalAuthRequest: Sendable, Equatable {
+  var type: BSA.Enums.LocalAuthType
+  var reason: String
+  var checkDomainStateChanged: Bool
+  var usePasscodeWhenFailed: Bool
+
+  var params: JSONValue {
+    [
+      "localAuthType": .string(type.word), "reason": .string(reason),
+      "checkDomainStateChanged": .bool(checkDomainStateChanged),
+      "usePasscodeWhenFailed": .bool(usePasscodeWhenFailed),
+    ]
+  }
+}
+
+extension BSAService {
+  func authenticate(_ request: LocalAuthRequest) async throws(BSA.LocalAuthHelper.Failure) {
+    do {
+      let session = try await client.beginning(
+        ProviderName("local"), "authenticate", params: request.params)
+      let run = LocalAuthRun(session: session, prompt: prompt)
+      if let failure = try await run.outcome().failure {
+        throw BSA.LocalAuthHelper.Failure(failure)
+      }
+    } catch {
+      throw BSA.LocalAuthHelper.Failure(error)
+    }
+  }
+}
+
+/// One local authentication that has begun: asks the person, and hands in what they do.
+struct LocalAuthRun: Sendable {
+  private enum Event: Sendable {
+    case moved(Flow)
+    case answered(BSA.LocalAuth.Answer, ticket: Int)
+    /// The answer to a revision did not lead on.
+    case unmoved(Int, problem: String)
+    case lost(any Error)
+  }
+
+  let session: FlowSession
+  let prompt: (any BSA.LocalAuth.Prompt)?
+
+  /// Runs it to its end. A flow that cannot be followed any more, or whose call was cancelled, is
+  /// cancelled, if that is possible.
+  func outcome() async throws -> Flow {
+    let (events, feed) = AsyncStream.makeStream(of: Event.self)
+    let follower = Task { await follow(feed) }
+    defer { follower.cancel() }
+    var course = LocalAuthCourse()
+    let result: Result<Flow, any Error>
+    do {
+      result = .success(try await run(&course, events, feed))
+    } catch {
+      await session.cancelAnyway()
+      result = .failure(error)
+    }
+    if course.hasAsked { await prompt?.finished() }
+    return try result.get()
+  }
+
+  private func run(
+    _ course: inout LocalAuthCourse, _ events: AsyncStream<Event>,
+    _ feed: AsyncStream<Event>.Continuation
+  ) async throws -> Flow {
+    var asking: Task<Void, Never>?
+    defer { asking?.cancel() }
+    for await event in events {
+      let order =
+        switch event {
+        case .moved(let flow): try course.moved(flow)
+        case .answered(let answer, let ticket): course.answered(answer, ticket: ticket)
+        case .unmoved(let revision, let problem): course.unmoved(revision, problem)
+        case .lost(let error): throw error
+        }
+      switch order {
+      case .ask(let question, let ticket):
+        asking?.cancel()
+        asking = try ask(question, ticket, feed)
+      case .submit(let input, let seen): try await submit(input, seen, feed)
+      case .over: asking?.cancel()
+      case .end(let flow): return flow
+      case .nothing: continue
+      }
+    }
+    throw CancellationError()
+  }
+
+  private func follow(_ feed: AsyncStream<Event>.Continuation) async {
+    do {
+      for try await flow in session.steps { feed.yield(.moved(flow)) }
+    } catch {
+      feed.yield(.lost(error))
+    }
+  }
+
+  /// The prompt has a task of its own: however long a person takes, the flow's end is told.
+  private func ask(
+    _ question: BSA.LocalAuth.Question, _ ticket: Int, _ feed: AsyncStream<Event>.Continuation
+  ) throws -> Task<Void, Never>? {
+    guard let prompt else {
+      if question.isScanning { return nil }
+      throw Setback(.notConfigured, "nobody can be asked: configure(prompt:) says who does it")
+    }
+    return Task { feed.yield(.answered(await prompt.answer(question), ticket: ticket)) }
+  }
+
+  /// Hands an answer in, once: what was typed is typed again where it is not known to have arrived.
+  private func submit(
+    _ input: FlowInput, _ seen: Flow, _ feed: AsyncStream<Event>.Continuation
+  ) async throws {
+    var problem: String?
+    do {
+      problem = try await session.answer(input, to: seen) { _ in true }.problem?.message
+    } catch let trouble as ConnectionTrouble where trouble.mayPass {
+      problem = "usherd was away, and the answer got lost"
+    } catch let error as UsherError where error.hasMovedOn {
+      return
+    } catch let error as UsherError {
+      problem = error.message
+    }
+    if session.flow.revision == seen.revision {
+      feed.yield(.unmoved(seen.revision, problem: problem ?? "this did not lead on"))
+    }
+  }
+}
+
+/// Which question is asked as a flow moves on, and which answers still count.
+///
+/// A step may be told many times, as by a restart of the daemon: it is asked once, until it was
+/// answered.
+struct LocalAuthCourse: Sendable, Equatable {
+  private enum Standing: Equatable {
+    /// → asked
+    case nothing
+    /// → answered, asked, nothing
+    case asked(Flow, ticket: Int)
+    /// What the person did is handed in. → asked, nothing
+    case answered(Flow)
+  }
+
+  private var standing = Standing.nothing
+  private var tickets = 0
+
+  /// Whether a question was asked at all.
+  var hasAsked: Bool { tickets > 0 }
+
+  enum Order: Sendable, Equatable {
+    /// In the place of what is asked. The answer comes with the ticket.
+    case ask(BSA.LocalAuth.Question, ticket: Int)
+    case submit(FlowInput, answering: Flow)
+    /// Nothing is asked any more.
+    case over
+    case end(Flow)
+    case nothing
+  }
+
+  /// - Throws: ``Setback`` for a step that is none of a local authentication.
+  mutating func moved(_ flow: Flow) throws -> Order {
+    if flow.status.isFinished { return .end(flow) }
+    if case .asked(let seen, let ticket) = standing, seen.step == flow.step,
+      seen.problem == flow.problem
+    {
+      standing = .asked(flow, ticket: ticket)
+      return .nothing
+    }
+    switch flow.step {
+    case .localAuth(let step): return ask(step, flow, flow.problem?.message)
+    case .wait, nil:
+      standing = .nothing
+      return .over
+    case .openURL, .displayCode, .enterCode, .enterPassword, .choose, .fillForm, .consent,
+      .exchangeCredential:
+      throw Setback(.unexpected, "usherd asks for something else than a local authentication")
+    }
+  }
+
+  mutating func answered(_ answer: BSA.LocalAuth.Answer, ticket: Int) -> Order {
+    guard case .asked(let flow, ticket) = standing, case .submit(let input) = answer.act else {
+      return .nothing
+    }
+    standing = .answered(flow)
+    return .submit(input, answering: flow)
+  }
+
+  /// The answer to that revision left the flow where it is.
+  mutating func unmoved(_ revision: Int, _ problem: String) -> Order {
+    guard case .answered(let flow) = standing, flow.revision == revision,
+      case .localAuth(let step)? = flow.step
+    else { return .nothing }
+    return ask(step, flow, problem)
+  }
+
+  private mutating func ask(_ step: Step.LocalAuth, _ flow: Flow, _ problem: String?) -> Order {
+    tickets += 1
+    standing = .asked(flow, ticket: tickets)
+    let question = BSA.LocalAuth.Question(
+      reason: step.reason, isScanning: step.scanning,
+      takesFinger: step.methods.contains(.biometric),
+      takesPasscode: step.methods.contains(.passcode), problem: problem)
+    return .ask(question, ticket: tickets)
+  }
+}
+
+// MARK: - Words
+
+extension BSA.LocalAuthHelper.Failure {
+  init(_ failure: UsherAPI.Failure) {
+    let code = failure.provider?.code
+    let word = code == "BIOMETRIC_NOT_AVAILABLE" ? "BIOMETRIC_NOT_AVILABLE" : code
+    errorCode = word.flatMap { BSA.LocalAuthHelper.ErrorCode(rawValue: $0) }
+    message = failure.message
+  }
+
+  init(_ error: any Error) {
+    if let failure = error as? BSA.LocalAuthHelper.Failure {
+      self = failure
+    } else {
+      errorCode = error is CancellationError ? .USER_CANCEL : nil
+      message = Setback(error).message
+    }
+  }
+}
+
+extension UsherError {
+  /// Whether an answer came too late for its step.
+  fileprivate var hasMovedOn: Bool {
+    [.conflict, .flowFinished, .unexpectedInput].contains(reason)
+  }
+}
