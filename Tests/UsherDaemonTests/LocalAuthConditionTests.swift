@@ -1,0 +1,125 @@
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherSystem
+import UsherTestKit
+
+@testable import UsherDaemon
+
+private let right = Secret("till-4711")
+
+@Suite("A rule that wants the person to be there, at the daemon")
+struct LocalAuthConditionTests {
+  private let stage: FlowStage
+
+  init() throws { stage = try FlowStage() }
+
+  private var methods: LocalAuthMethods {
+    LocalAuthMethods(desk: stage.localAuth, clock: stage.clock)
+  }
+
+  private func prove(to client: String?) async throws {
+    _ = try await stage.localAuth.setPasscode(right, old: nil, isReset: true, of: .anna)
+    #expect(await stage.localAuth.check(right, of: .anna, for: client) == .accepted)
+  }
+
+  private func refusal(_ client: String? = "till", of owner: Owner = .anna) throws -> UsherError? {
+    let caller = try Caller.program(client, of: owner)
+    do throws(UsherError) {
+      try methods.check(within: 300, of: caller)
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  @Test("nobody is let through who has not proved it, and the error has the flow that does")
+  func next() throws {
+    let error = try #require(try refusal())
+    #expect(error.reason == .interactionRequired && error.reason.code == 1101)
+    #expect(
+      error.message == "the person at this machine must have proved within 5 min to be there")
+    let next = try #require(error.detail.next)
+    let start = try JSONParams(next)
+    #expect(start.provider == "local" && start.kind == "authenticate")
+    #expect(start.params.localAuthType == .biometric)
+    #expect(start.params.reason == "till asks for access")
+    #expect(start.params.usePasscodeWhenFailed == true)
+  }
+
+  @Test("a passcode or a finger will do, for so long, to the second")
+  func goodFor() async throws {
+    try await prove(to: "till")
+    #expect(try refusal() == nil)
+    stage.clock.advance(by: .seconds(300))
+    #expect(try refusal() == nil)
+    stage.clock.advance(by: .milliseconds(1))
+    #expect(try refusal()?.reason == .interactionRequired)
+    async let outcome = stage.localAuth.scan(.anna, for: "till") { _ in }
+    try await stage.reader.answer(.success(.match))
+    #expect(await outcome == .matched)
+    #expect(try refusal() == nil)
+  }
+
+  @Test("only in the client's own flow, and of that person")
+  func whose() async throws {
+    try await prove(to: "till")
+    for client in ["desk", nil] { #expect(try refusal(client) != nil) }
+    #expect(try refusal(of: .bert) != nil)
+    try await prove(to: nil)
+    #expect(try refusal(nil) != nil)
+  }
+
+  @Test("a clock that is set back to before it makes it worth nothing")
+  func setBack() async throws {
+    try await prove(to: "till")
+    stage.clock.advance(by: .seconds(-1))
+    #expect(try refusal()?.reason == .interactionRequired)
+    stage.clock.advance(by: .seconds(1))
+    #expect(try refusal() == nil)
+  }
+
+  @Test("a caller is told whether it matters by the rule that lets it, the admin's never")
+  func caller() throws {
+    let pattern = try AccessPattern(setting: "*")
+    let rule = ClientRule(
+      name: "till", match: ClientMatch(user: .id(1000)), allow: [pattern],
+      requireLocalAuthSeconds: 60)
+    let policy = try Policy(
+      rules: [rule], access: AccessSettings(), daemonUser: 990,
+      names: PrincipalResolver(user: { _ in nil }, group: { _ in 50 }))
+    func caller(_ uid: UInt32, isAdmin: Bool = false) -> Caller {
+      Caller(
+        owner: Owner(realm: "host", uid: uid),
+        policy: policy.caller(CallerIdentity(uid: uid, gid: uid, groups: [50])),
+        isAdmin: isAdmin, label: "uid \(uid)")
+    }
+    #expect(try caller(1000).check("token.get", provider: .work) == 60)
+    #expect(try caller(1000).check("totp.code", provider: .work) == 60)
+    #expect(try caller(1000).check("token.list", provider: .work) == nil)
+    #expect(try caller(1000, isAdmin: true).check("token.get", provider: .work) == nil)
+    #expect(try caller(1001).check("token.get", provider: .work) == nil)
+  }
+}
+
+/// A call that an error names, as a client would send it and the daemon read it.
+private struct JSONParams {
+  let provider: String
+  let kind: String
+  let params: LocalAuthenticate.Params
+
+  init(_ next: UsherError.NextFlow) throws {
+    let data = ErrorData(
+      UsherError(.interactionRequired, "", detail: .init(next: next)),
+      correlationId: CorrelationID("cor_1"))
+    let start = try #require(data.next?.params)
+    provider = start.provider.rawValue
+    kind = start.kind
+    params = try StrictDecoding.decode(
+      LocalAuthenticate.Params.self, from: start.params,
+      schema: StrictDecoding.schema(of: LocalAuthenticate.Params.self))
+  }
+}

@@ -1,0 +1,202 @@
+import Testing
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherSystem
+import UsherTestKit
+
+@testable import UsherDaemon
+
+private let right = Secret("till-4711")
+
+@Suite("Who has proved to be there")
+struct LocalAuthMemoryTests {
+  private let memory = LocalAuthMemory()
+  private let now = Timestamp(seconds: 1_800_000_000)
+
+  private func proof(_ method: LocalAuthType, _ seconds: Int = 0) -> LocalAuthProof {
+    LocalAuthProof(method: method, at: now + .seconds(seconds))
+  }
+
+  @Test("the last in each way is told, to the client in whose flow it was, of that person")
+  func apart() {
+    memory.remember(proof(.passcode), of: .anna, to: "till")
+    memory.remember(proof(.biometric, 5), of: .anna, to: "till")
+    memory.remember(proof(.passcode, 9), of: .anna, to: "till")
+    #expect(
+      memory.proofs(of: .anna, to: "till") == [proof(.biometric, 5), proof(.passcode, 9)])
+    #expect(memory.proofs(of: .anna, to: "(user)").isEmpty)
+    #expect(memory.proofs(of: .bert, to: "till").isEmpty)
+  }
+
+  @Test("a clock that was set back makes the last no earlier one")
+  func setBack() {
+    memory.remember(proof(.passcode, 60), of: .anna, to: "till")
+    memory.remember(proof(.passcode), of: .anna, to: "till")
+    #expect(memory.proofs(of: .anna, to: "till") == [proof(.passcode)])
+  }
+
+  @Test("all of a person is forgotten at once, and nobody else's")
+  func forgotten() {
+    for client in ["till", "(user)"] {
+      for method in LocalAuthType.allCases {
+        memory.remember(proof(method), of: .anna, to: client)
+        memory.remember(proof(method), of: .bert, to: client)
+      }
+    }
+    memory.forget(.anna)
+    for client in ["till", "(user)"] {
+      #expect(memory.proofs(of: .anna, to: client).isEmpty)
+      #expect(memory.proofs(of: .bert, to: client).count == 2)
+    }
+  }
+
+  @Test("it holds so many; then the oldest goes")
+  func bounded() {
+    for number in 0...LocalAuthMemory.limit {
+      memory.remember(proof(.passcode, number), of: .anna, to: "client-\(number)")
+    }
+    #expect(memory.proofs(of: .anna, to: "client-0").isEmpty)
+    #expect(memory.proofs(of: .anna, to: "client-1") == [proof(.passcode, 1)])
+    #expect(memory.proofs(of: .anna, to: "client-\(LocalAuthMemory.limit)").count == 1)
+  }
+}
+
+@Suite("Local authentications at the desk")
+struct LatestLocalAuthTests {
+  private let stage: FlowStage
+
+  init() throws { stage = try FlowStage() }
+
+  private var desk: LocalAuthDesk { stage.localAuth }
+
+  private func enrol() async throws {
+    #expect(try await desk.setPasscode(right, old: nil, isReset: true, of: .anna) == .done)
+  }
+
+  private func scan(_ verdict: FakeReader.Scan, for client: String?) async throws -> ScanOutcome? {
+    async let outcome = desk.scan(.anna, for: client) { _ in }
+    try await stage.reader.answer(verdict)
+    return await outcome
+  }
+
+  @Test("a right passcode and a finger that matched are remembered for the client, others are not")
+  func remembered() async throws {
+    try await enrol()
+    #expect(await desk.check(Secret("wrong"), of: .anna, for: "till") != .accepted)
+    #expect(try await scan(.success(.noMatch), for: "till") == .missed)
+    #expect(try await scan(.failure(.timedOut), for: "till") == .timedOut)
+    #expect(await desk.check(right, of: .anna) == .accepted)
+    #expect(desk.proofs(of: .anna, to: "till").isEmpty)
+
+    let now = stage.clock.now()
+    #expect(await desk.check(right, of: .anna, for: "till") == .accepted)
+    stage.clock.advance(by: .seconds(3))
+    #expect(try await scan(.success(.match), for: "till") == .matched)
+    #expect(
+      desk.proofs(of: .anna, to: "till") == [
+        .init(method: .biometric, at: now + .seconds(3)), .init(method: .passcode, at: now),
+      ])
+    #expect(desk.proofs(of: .anna, to: "(user)").isEmpty)
+    #expect(desk.proofs(of: .bert, to: "till").isEmpty)
+  }
+
+  @Test("a finger that nobody was told of any more is not remembered")
+  func cancelled() async throws {
+    let scan = Task { await desk.scan(.anna, for: "till") { _ in } }
+    try await reached("a scan") { stage.reader.waiting == 1 }
+    scan.cancel()
+    _ = await scan.value
+    #expect(desk.proofs(of: .anna, to: "till").isEmpty)
+  }
+
+  @Test("another passcode, or a reset, forgets all that the person has proved")
+  func changed() async throws {
+    for isReset in [false, true] {
+      try await enrol()
+      _ = await desk.check(right, of: .anna, for: "till")
+      _ = try await scan(.success(.match), for: "till")
+      #expect(desk.proofs(of: .anna, to: "till").count == 2)
+      let refused = try await desk.setPasscode(
+        Secret("till-4713"), old: Secret("wrong"), isReset: false, of: .anna)
+      #expect(refused != .done)
+      #expect(desk.proofs(of: .anna, to: "till").count == 2)
+      #expect(
+        try await desk.setPasscode(
+          Secret("till-4713"), old: isReset ? nil : right, isReset: isReset, of: .anna) == .done)
+      #expect(desk.proofs(of: .anna, to: "till").isEmpty)
+    }
+  }
+
+  @Test("the old passcode that is said to set another proves nothing to a client")
+  func oldOne() async throws {
+    try await enrol()
+    _ = try await desk.setPasscode(right, old: right, isReset: false, of: .anna)
+    for client in ["till", CallerPolicy.ownPrograms] {
+      #expect(desk.proofs(of: .anna, to: client).isEmpty)
+    }
+  }
+
+  @Test("a daemon that begins anew remembers nobody")
+  func restarted() async throws {
+    try await enrol()
+    _ = await desk.check(right, of: .anna, for: "till")
+    let another = LocalAuthDesk.fake(stage.world, stage.store, stage.reader)
+    try another.restore()
+    #expect(another.proofs(of: .anna, to: "till").isEmpty)
+  }
+}
+
+@Suite("Local authentications, as flows are told of them")
+struct ToldLocalAuthTests {
+  private let stage: FlowStage
+  private let answers: LocalAuthAnswers
+
+  init() throws {
+    stage = try FlowStage()
+    answers = LocalAuthAnswers(desk: stage.localAuth)
+  }
+
+  private func ask(
+    _ question: LocalAuthQuestion, _ session: FlowSession
+  ) async -> LocalAuthNews {
+    await withCheckedContinuation { continuation in
+      answers.answer(question, session) { continuation.resume(returning: $0) }
+    }
+  }
+
+  private func latest(
+    _ question: LocalAuthQuestion, _ session: FlowSession
+  ) async -> [LocalAuthProof] {
+    guard case .standing(let standing) = await ask(question, session) else { return [] }
+    return standing.latest
+  }
+
+  @Test("what one flow of a client has seen is told to its others, whichever way they look")
+  func told() async throws {
+    _ = try await stage.localAuth.setPasscode(right, old: nil, isReset: true, of: .anna)
+    let first = try await stage.open(id: "flw_1", client: "till")
+    let second = try await stage.open(id: "flw_2", client: "till")
+    let other = try await stage.open(id: "flw_3", client: "desk")
+    let ancient = try await stage.open(id: "flw_4")
+    #expect(await latest(.standing, second).isEmpty)
+    #expect(await ask(.check(passcode: right), first) == .checked(.accepted))
+    #expect(await ask(.check(passcode: right), ancient) == .checked(.accepted))
+    let proof = LocalAuthProof(method: .passcode, at: stage.clock.now())
+    for question in [LocalAuthQuestion.standing, .passcodeStanding] {
+      #expect(await latest(question, second) == [proof])
+      #expect(await latest(question, other).isEmpty)
+      #expect(await latest(question, ancient).isEmpty)
+    }
+  }
+
+  @Test("so is a finger")
+  func finger() async throws {
+    let session = try await stage.open(id: "flw_1", client: "till")
+    async let news = ask(.scan, session)
+    try await stage.reader.answer(.success(.match))
+    #expect(await news == .scanned(.matched))
+    let proof = LocalAuthProof(method: .biometric, at: stage.clock.now())
+    #expect(await latest(.passcodeStanding, session) == [proof])
+  }
+}

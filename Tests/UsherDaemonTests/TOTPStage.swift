@@ -1,0 +1,101 @@
+import JSONRPC
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+/// Accounts with secrets of authenticators, and the desk that gives codes of them.
+final class TOTPStage: Sendable {
+  static let provider = ProviderName("bsa")
+  /// RFC 4226's, in Base32.
+  static let secret = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"
+
+  let stage: FlowStage
+  let desk: TOTPDesk
+
+  var book: AccountBook { stage.book }
+  var clock: FakeClock { stage.clock }
+
+  /// - Parameter isConfigured: Whether the provider of the accounts is there at all.
+  init(
+    isConfigured: Bool = true, _ change: (inout TOTPSettings) -> Void = { _ in }
+  ) throws {
+    stage = try FlowStage(config: isConfigured ? Self.config(change) : Config())
+    desk = stage.totp
+  }
+
+  private static func config(_ change: (inout TOTPSettings) -> Void) -> Config {
+    var settings = BSASettings(
+      clientKeyCredential: "bsa-client-key", appPackage: "com.example.app", appVersion: "1.0.0")
+    change(&settings.totp)
+    var config = Config()
+    config.providers = [ProviderConfig(name: provider, settings: .bsa(settings))]
+    return config
+  }
+
+  /// The same accounts, as a restarted daemon finds them, and perhaps with other settings.
+  func restarted(_ change: (inout TOTPSettings) -> Void) throws -> TOTPDesk {
+    let world = World.fake(clock, stage.alarms, config: Self.config(change))
+    let book = AccountBook(world: world, events: EventBus(remembered: 1))
+    try book.restore(from: stage.store)
+    return TOTPDesk(
+      world: world, store: stage.store, book: book, providers: Providers(world.config))
+  }
+
+  @discardableResult
+  func keep(
+    _ subject: String = "anna", secret: String? = secret, owner: Owner = .anna,
+    _ change: (inout AccountGrant) -> Void = { _ in }
+  ) async throws -> AccountRecord {
+    var grant = AccountGrant(subject: subject, label: subject, tokens: nil)
+    grant.totpSecret = secret.map { Sealed(Secret($0)) }
+    change(&grant)
+    let update = try book.update(
+      grant, owner: owner, provider: Self.provider, client: "till", at: clock.now())
+    try await stage.store.commit(update.changes)
+    book.install(update)
+    return update.record
+  }
+
+  /// The reply to a call of a client; nil: one of the person's own programs.
+  func ask(
+    _ account: AccountID? = nil, provider: ProviderName? = nil, _ client: String? = nil,
+    of owner: Owner = .anna, isAdmin: Bool = false, at desk: TOTPDesk? = nil
+  ) async throws -> TOTPCode.Reply {
+    let caller = try Caller.program(client, of: owner, isAdmin: isAdmin)
+    let call = TOTPCode(account: account, provider: provider)
+    let bytes =
+      switch try (desk ?? self.desk).code(call, caller) {
+      case .now(let bytes): bytes
+      case .later(let answer): try await answer()
+      }
+    let reply = try JSONValue(parsing: bytes)
+    guard let code = reply["code"]?.stringValue, let end = reply["expiresAt"]?.stringValue,
+      let expiresAt = Timestamp(rfc3339: end), let period = reply["periodSeconds"]?.integerValue
+    else { throw TestTrouble("no reply: \(reply)") }
+    return .init(code: WireSecret(code), periodSeconds: Int(period), expiresAt: expiresAt)
+  }
+
+  func code(
+    _ record: AccountRecord, _ client: String? = nil, at desk: TOTPDesk? = nil
+  ) async throws -> String {
+    try await ask(record.id, client, at: desk).code.revealed()
+  }
+
+  /// Why there is no code; nil where there is one.
+  func refusal(
+    _ account: AccountID? = nil, provider: ProviderName? = nil, _ client: String? = nil,
+    of owner: Owner = .anna, isAdmin: Bool = false, at desk: TOTPDesk? = nil
+  ) async throws -> UsherError? {
+    do {
+      _ = try await ask(account, provider: provider, client, of: owner, isAdmin: isAdmin, at: desk)
+      return nil
+    } catch let error as UsherError {
+      return error
+    }
+  }
+}
