@@ -1,0 +1,155 @@
+import Foundation
+import Testing
+
+@testable import UsherSandbox
+
+@Suite("BSA: another device")
+struct BSADeviceTests {
+  private func sendOTP(
+    _ app: BSAApp, _ changes: [String: JSON] = [:]
+  ) async throws -> BSAApp.Answer {
+    let members: [String: JSON] = [
+      "userKey": "alice-key", "name": "Alice Adams", "verifyType": "CMMDUP002",
+      "verifyData": .string(BSAApp.phone),
+    ]
+    return try await app.wire(.post, "/users/send-otp", members.overlaid(with: changes))
+  }
+
+  @Test("a number goes out where key, name and contact belong together, and says the authType")
+  func sendOTP() async throws {
+    let app = try BSAApp()
+    try await app.registered()
+    let answer = try await sendOTP(app)
+    #expect(answer.json == ["rtCode": 0, "rtMsg": "OK", "data": ["result": true, "authType": 3]])
+    let code = try await app.number(to: BSAApp.phone)
+    let verified = try await app.wire(
+      .post, "/sms/verify", ["phoneNum": .string(BSAApp.phone), "authNum": .string(code)])
+    #expect(verified.data?["result"] == true)
+  }
+
+  @Test(
+    "2008 where they do not; then nothing is sent",
+    arguments: [
+      ["userKey": "bob-key"], ["name": "Alice"], ["verifyData": "+447700900999"],
+      ["verifyType": "CMMDUP001", "verifyData": "bob@example.com"],
+    ] as [[String: JSON]])
+  func strangers(_ changes: [String: JSON]) async throws {
+    let app = try BSAApp()
+    try await app.registered()
+    await app.workbench.outbox.removeAll()
+    #expect(try await sendOTP(app, changes).rtCode == 2008)
+    #expect(await app.workbench.outbox.messages().isEmpty)
+    var own = changes
+    let key = own.removeValue(forKey: "userKey")?.text ?? "alice-key"
+    let contact = own["verifyData"]?.text ?? BSAApp.email
+    let isPhone = contact.hasPrefix("+")
+    if isPhone {
+      _ = try await app.wire(.post, "/sms", ["phoneNum": .string(contact)])
+    } else {
+      _ = try await app.mail(contact)
+    }
+    let verified = try await app.wire(
+      .post, isPhone ? "/sms/verify" : "/mail/verify",
+      [
+        isPhone ? "phoneNum" : "email": .string(contact),
+        "authNum": .string(try await app.number(to: contact)),
+      ])
+    own["otpType"] = isPhone ? "CMMDUP002" : "CMMDUP001"
+    own["verifyType"] = own["otpType"]
+    own["verifyData"] = .string(contact)
+    let token = try #require(verified.data?["disposeToken"]?.text)
+    #expect(try await app.changeDevice(key, token: token, own).rtCode == 2008)
+    #expect(try await app.list("disposeTokens").last?["state"] == "unused")
+  }
+
+  @Test("the new device gets another secret, and the old one is out")
+  func change() async throws {
+    let app = try BSAApp()
+    let secret = try await app.registered()
+    _ = try await sendOTP(app, ["verifyType": "CMMDUP001", "verifyData": .string(BSAApp.email)])
+    let verified = try await app.verifyMail(try await app.number())
+    let token = try #require(verified.data?["disposeToken"]?.text)
+    let answer = try await app.changeDevice(token: token, ["authType": "4"])
+    let other = base32(try #require(answer.data?["secretKey"]?.text, "\(answer.json)"))
+    #expect(other.count == 20)
+    #expect(other != secret)
+    #expect(try await app.changeDevice(token: token).rtCode == 3006)
+    #expect(try await app.exist().rtCode == 3007)
+    #expect(try await app.exist(on: BSAApp.otherDevice.uppercased()).rtCode == 0)
+    let old = try await app.wire(.get, "/device/check", ["deviceId": .string(BSAApp.device)])
+    #expect(old.rtCode == 2008)
+    let new = try await app.wire(.get, "/device/check", ["deviceId": .string(BSAApp.otherDevice)])
+    #expect(new.data?["userKey"] == "alice-key")
+    #expect(new.data?["authType"] == 4)
+    #expect(new.data?["uptDt"] == "2027-01-15 08:00:00.00 +0000")
+    let wrong = TOTP(secret: secret, period: 60).code(at: start)
+    #expect(try await app.press("totp", ["userKey": "alice-key", "number": wrong]).status == 403)
+    let right = TOTP(secret: other, period: 60).code(at: start)
+    #expect(try await app.press("totp", ["userKey": "alice-key", "number": right]).status == 303)
+  }
+
+  @Test("a re-registration is checked as a sign-up is")
+  func checks() async throws {
+    let app = try BSAApp()
+    try await app.registered()
+    let token = try await app.disposeToken()
+    let wrong: [(String, JSON, JSON)] = [
+      ("name", .null, 2002), ("verifyType", .null, 2002), ("verifyData", .null, 2002),
+      ("disposeToken", .null, 2002), ("otpType", .null, 2002), ("osVersion", .null, 2002),
+      ("os", "Linux", 2002), ("authType", 1, 3000), ("deviceId", "x", 3007),
+      ("otpType", "CMMDUP002", 3006), ("disposeToken", "dsp_x", 3006),
+    ]
+    for (name, value, code) in wrong {
+      #expect(try await app.changeDevice(token: token, [name: value]).rtCode == code, "\(name)")
+    }
+    #expect(try await app.changeDevice(token: token).rtCode == 0)
+  }
+
+  @Test("one device may be that of several people; a device nobody has is 2008")
+  func several() async throws {
+    let app = try BSAApp()
+    try await app.registered()
+    let body: JSON = ["userKey": "bob", "deviceId": .string(BSAApp.device.uppercased())]
+    #expect(try await app.control(.post, "registrations", body).status == 201)
+    let check = try await app.wire(.get, "/device/check", ["deviceId": .string(BSAApp.device)])
+    #expect(check.data?["userKey"] == "bob")
+    #expect(check.data?["email"] == "bob@example.com")
+    #expect(try await app.exist().rtCode == 0)
+    #expect(try await app.exist("bob").rtCode == 0)
+    let nobody = "00000000-0000-0000-0000-000000000000"
+    #expect(
+      try await app.wire(.get, "/device/check", ["deviceId": .string(nobody)]).rtCode == 2008)
+  }
+
+  @Test(
+    "who is suspended or has withdrawn is told so, everywhere",
+    arguments: [
+      ("suspended", 5006), ("suspendedForGood", 5007), ("withdrawn", 5008),
+    ] as [(String, JSON)])
+  func standing(_ state: String, _ code: JSON) async throws {
+    let app = try BSAApp()
+    try await app.registered()
+    try await app.begin()
+    let channel = try await app.channel()
+    _ = try await app.control(.post, "registrations/alice-key", ["state": .string(state)])
+    #expect(try await app.exist().rtCode == code)
+    #expect(try await app.open().rtCode == code)
+    #expect(try await app.complete().rtCode == code)
+    #expect(try await app.result(channel).rtCode == 2010)
+    #expect(try await sendOTP(app).rtCode == code)
+    let device: [String: JSON] = ["deviceId": .string(BSAApp.device)]
+    #expect(try await app.wire(.get, "/device/check", device).rtCode == code)
+    let number = device.merging(["userKey": "alice-key"]) { $1 }
+    #expect(try await app.wire(.post, "/otp/generate", number).rtCode == code)
+    let shown = try await app.press("push", ["userKey": "alice-key"])
+    #expect(shown.status == 403)
+    #expect(shown.html.contains("(\(code.encodedText))"))
+    #expect(try await app.wire(.get, "/idcheck", ["userKey": "alice-key"]).rtCode == 2009)
+    _ = try await app.control(.post, "registrations/alice-key", ["state": "active"])
+    #expect(try await app.complete().rtCode == 0)
+  }
+}
+
+extension JSON {
+  fileprivate var encodedText: String { String(decoding: encoded(), as: UTF8.self) }
+}

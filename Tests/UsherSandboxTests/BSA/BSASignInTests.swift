@@ -1,0 +1,231 @@
+import Foundation
+import Testing
+
+@testable import UsherSandbox
+
+@Suite("BSA: sign-ins")
+struct BSASignInTests {
+  @Test("a push waits for the device, is completed, and the site lets the person in")
+  func push() async throws {
+    let app = try BSAApp()
+    try await app.registered()
+    #expect(try await app.exist().json == ["rtCode": 0, "rtMsg": "OK", "data": ["isExist": false]])
+    let page = try await app.begin()
+    #expect(try await app.state(page) == "waiting")
+    app.wait(10)
+    let waiting = try await app.exist()
+    #expect(
+      waiting.data == [
+        "isExist": true, "clientKey": "s3cret:bsa/site-acme",
+        "siteURL": "http://127.0.0.1:1/bsa/site", "timeout": 20_000,
+      ])
+    let opened = try await app.open()
+    let channel = try #require(opened.data?["channelKey"]?.text)
+    #expect(opened.data?["blockKey"]?.text?.isEmpty == false)
+    #expect(try await app.exist().data == ["isExist": false])
+    #expect(try await app.state(page) == "underWay")
+    #expect(try await app.result(channel).rtCode == 2010)
+    #expect(try await app.complete().json == ["rtCode": 0, "rtMsg": "OK"])
+    #expect(try await app.state(page) == "completed")
+    #expect(try await app.send(.get, page).html.contains(#"id="user">alice-key<"#))
+    let token = try #require(try await app.result(channel).data?.text)
+    #expect(try await app.result(channel).data?.text == token)
+    let me = try await app.send(.get, "/bsa/me", headers: ["authorization": token])
+    #expect(
+      me.data == [
+        "userKey": "alice-key", "name": "Alice Adams", "authType": 3,
+        "regDt": "2027-01-15 08:00:00.00 +0000",
+      ])
+    for wrong in ["Bearer \(token)", "", "x"] {
+      let answer = try await app.send(.get, "/bsa/me", headers: ["authorization": wrong])
+      #expect(answer.rtCode == 2003)
+    }
+    let listed = try #require(try await app.list("signIns").first)
+    #expect(listed["state"] == "completed")
+    #expect(listed["collected"] == true)
+    #expect(listed["localAuth"] == true)
+    #expect(listed["deviceId"] == .string(BSAApp.device))
+  }
+
+  @Test("nothing waits: 5019, and 2004 for a channel that nobody has")
+  func nothing() async throws {
+    let app = try BSAApp()
+    try await app.registered()
+    #expect(try await app.open().rtCode == 5019)
+    #expect(try await app.complete().rtCode == 5019)
+    #expect(try await app.cancel().rtCode == 5019)
+    #expect(try await app.result("chn_unknown").rtCode == 2004)
+    try await app.begin()
+    #expect(try await app.complete().rtCode == 5019)
+  }
+
+  @Test("the device may say the user key for its id, when it asks for the channel alone")
+  func slip() async throws {
+    let app = try BSAApp()
+    try await app.registered()
+    try await app.begin()
+    let channel = try await app.channel(["deviceId": "alice-key"])
+    #expect(try await app.complete(["deviceId": "alice-key"]).rtCode == 3007)
+    #expect(try await app.complete(["deviceId": .string(BSAApp.otherDevice)]).rtCode == 3007)
+    #expect(try await app.complete().rtCode == 0)
+    #expect(try await app.result(channel).rtCode == 0)
+    #expect(try await app.exist("alice-key", on: "alice-key").rtCode == 3007)
+    #expect(try await app.open(["deviceId": "bob-key"]).rtCode == 3007)
+    #expect(try await app.open(["userKey": "bob-key"]).rtCode == 2008)
+  }
+
+  @Test("the channel is asked for with the key of the site that waits")
+  func siteKey() async throws {
+    let app = try BSAApp()
+    try await app.registered()
+    try await app.begin()
+    #expect(try await app.open(key: BSAApp.key).rtCode == 5019)
+    #expect(try await app.open(key: BSAApp.other).rtCode == 5019)
+    #expect(try await app.open(key: "wrong").rtCode == 2000)
+    let channel = try await app.channel()
+    _ = try await app.complete()
+    #expect(try await app.result(channel, key: BSAApp.key).rtCode == 2004)
+    #expect(try await app.result(channel, key: "wrong").rtCode == 2000)
+    #expect(try await app.result(channel).rtCode == 0)
+  }
+
+  @Test("asked again, the channel is the same; with channelOnce it is 2010")
+  func again() async throws {
+    let app = try BSAApp()
+    try await app.registered()
+    try await app.begin()
+    let channel = try await app.channel()
+    #expect(try await app.channel() == channel)
+    try await app.set(["channelOnce": true])
+    #expect(try await app.open().rtCode == 2010)
+    _ = try await app.complete()
+    #expect(try await app.complete().rtCode == 0)
+    #expect(try await app.open().rtCode == 5019)
+    #expect(try await app.cancel().rtCode == 5019)
+  }
+
+  @Test(
+    "after 30 seconds each call is 5000, or 5001; after 300 more it is forgotten",
+    arguments: [
+      (5000, 29.0), (5001, 0),
+    ] as [(JSON, Double)])
+  func timeOver(_ code: JSON, _ before: Double) async throws {
+    let app = try BSAApp()
+    try await app.registered()
+    try await app.set(["timeoutCode": code])
+    let page = try await app.begin()
+    app.wait(before)
+    let channel = try await app.channel()
+    app.wait(29 - before)
+    #expect(try await app.result(channel).rtCode == 2010)
+    app.wait(1)
+    #expect(try await app.state(page) == "timedOut")
+    #expect(try await app.open().rtCode == code)
+    #expect(try await app.complete().rtCode == code)
+    #expect(try await app.result(channel).rtCode == code)
+    #expect(try await app.cancel().rtCode == code)
+    app.wait(300)
+    #expect(try await app.open().rtCode == 5019)
+    #expect(try await app.result(channel).rtCode == 2004)
+    try await app.begin()
+    app.wait(30)
+    #expect(try await app.exist().data == ["isExist": false])
+    #expect(try await app.open().rtCode == code)
+  }
+
+  @Test("cancelled by the person at the site: 5011 for each call")
+  func cancelledThere() async throws {
+    let app = try BSAApp()
+    try await app.registered()
+    let page = try await app.begin()
+    let channel = try await app.channel()
+    let left = try await app.send(
+      .post, page, body: Array("action=cancel".utf8), type: "application/x-www-form-urlencoded")
+    #expect(left.status == 303)
+    #expect(left.location == page)
+    #expect(try await app.state(page) == "cancelled")
+    #expect(try await app.open().rtCode == 5011)
+    #expect(try await app.complete().rtCode == 5011)
+    #expect(try await app.result(channel).rtCode == 5011)
+    #expect(try await app.cancel().rtCode == 5011)
+  }
+
+  @Test("cancelled by the device, before and after it has its channel")
+  func cancelledHere() async throws {
+    let app = try BSAApp()
+    try await app.registered()
+    let first = try await app.begin()
+    #expect(try await app.cancel().rtCode == 0)
+    #expect(try await app.state(first) == "cancelled")
+    let second = try await app.begin()
+    let channel = try await app.channel()
+    #expect(try await app.cancel().rtCode == 0)
+    #expect(try await app.state(second) == "cancelled")
+    #expect(try await app.result(channel).rtCode == 5011)
+  }
+
+  @Test("who was registered with a local authentication has to say that there was one")
+  func localAuth() async throws {
+    let app = try BSAApp()
+    try await app.registered()
+    try await app.begin()
+    _ = try await app.channel()
+    #expect(try await app.complete(localAuth: false).rtCode == 5005)
+    #expect(try await app.complete(["isSecondaryCertification": .null]).rtCode == 2002)
+    #expect(try await app.complete(["isSecondaryCertification": "true"]).rtCode == 2002)
+    #expect(try await app.complete().rtCode == 0)
+    let none: JSON = [
+      "userKey": "bob", "deviceId": .string(BSAApp.otherDevice), "authType": 0,
+    ]
+    _ = try await app.control(.post, "registrations", none)
+    _ = try await app.control(.post, "signIns", ["userKey": "bob"])
+    let device: [String: JSON] = ["deviceId": .string(BSAApp.otherDevice)]
+    _ = try await app.channel(device.merging(["userKey": "bob"]) { $1 })
+    #expect(try await app.complete(localAuth: false, device).rtCode == 0)
+    #expect(try await app.list("signIns").last?["localAuth"] == false)
+  }
+
+  @Test("one sign-in of a person at a time: 2010 at the site")
+  func busy() async throws {
+    let app = try BSAApp()
+    try await app.registered()
+    try await app.begin()
+    let number = try await app.loginNumber()
+    for button in ["push", "otp"] {
+      let shown = try await app.press(button, ["userKey": "alice-key", "number": number])
+      #expect(shown.status == 403)
+      #expect(shown.html.contains("(2010)"))
+    }
+    _ = try await app.channel()
+    #expect(try await app.press("push", ["userKey": "alice-key"]).status == 403)
+    _ = try await app.complete()
+    try await app.begin("otp", number: number)
+  }
+
+  @Test("the site's address and the time are settings")
+  func settings() async throws {
+    let app = try BSAApp()
+    try await app.registered()
+    try await app.set(["siteUrl": "https://login.example.com", "authSeconds": 5])
+    try await app.begin()
+    #expect(try await app.exist().data?["siteURL"] == "https://login.example.com")
+    #expect(try await app.exist().data?["timeout"] == 5000)
+  }
+
+  @Test("a token is over after its time")
+  func tokens() async throws {
+    let app = try BSAApp()
+    try await app.registered()
+    try await app.begin()
+    let channel = try await app.channel()
+    _ = try await app.complete()
+    let token = try #require(try await app.result(channel).data?.text)
+    func me() async throws -> JSON? {
+      try await app.send(.get, "/bsa/me", headers: ["authorization": token]).rtCode
+    }
+    app.wait(3599)
+    #expect(try await me() == 0)
+    app.wait(1)
+    #expect(try await me() == 2003)
+  }
+}

@@ -1,0 +1,218 @@
+import Foundation
+import Testing
+
+@testable import UsherSandbox
+
+@Suite("BSA: QR codes and numbers at sites")
+struct BSASiteTests {
+  private func qrID(_ app: BSAApp, _ page: String) async throws -> String {
+    let html = try await app.send(.get, page).html
+    return String(try #require(html.firstMatch(of: /id="qrId">([^<]+)</)).1)
+  }
+
+  @Test("a QR id that stands at the site is read by whoever comes first")
+  func qr() async throws {
+    let app = try BSAApp()
+    try await app.registered()
+    let page = try await app.press("qr").location
+    let id: JSON = .string(try await qrID(app, page))
+    app.wait(179)
+    #expect(try await app.exist().data == ["isExist": false])
+    let channel = try await app.channel(["qrId": id], key: BSAApp.key)
+    #expect(try await app.channel(["qrId": id]) == channel)
+    #expect(try await app.state(page) == "underWay")
+    #expect(try await !app.send(.get, page).html.contains("qrId"))
+    _ = try await app.control(
+      .post, "registrations",
+      ["userKey": "bob", "deviceId": .string(BSAApp.otherDevice)])
+    let bob: [String: JSON] = [
+      "userKey": "bob", "deviceId": .string(BSAApp.otherDevice), "qrId": id,
+    ]
+    #expect(try await app.open(bob).rtCode == 5023)
+    app.wait(29)
+    #expect(try await app.complete(["qrId": "qr_other"]).rtCode == 5023)
+    #expect(try await app.complete(["qrId": id]).rtCode == 0)
+    #expect(try await app.result(channel, key: BSAApp.key).rtCode == 0)
+    #expect(try await app.result(channel).rtCode == 0)
+    #expect(try await app.send(.get, page).html.contains(#"id="user">alice-key<"#))
+    #expect(try await app.open(["qrId": id]).rtCode == 5019)
+  }
+
+  @Test("a QR id that is unknown or over is 5023; once it was read, its time is 30 seconds")
+  func over() async throws {
+    let app = try BSAApp()
+    try await app.registered()
+    #expect(try await app.open(["qrId": "qr_unknown"]).rtCode == 5023)
+    let page = try await app.press("qr").location
+    let id: JSON = .string(try await qrID(app, page))
+    app.wait(180)
+    #expect(try await app.open(["qrId": id]).rtCode == 5023)
+    #expect(try await app.state(page) == "timedOut")
+    let other: JSON = .string(try await qrID(app, try await app.press("qr").location))
+    _ = try await app.channel(["qrId": other])
+    app.wait(30)
+    #expect(try await app.open(["qrId": other]).rtCode == 5000)
+    #expect(try await app.complete(["qrId": other]).rtCode == 5000)
+  }
+
+  @Test("a QR id of another app's site is 5024, whoever's key comes with it")
+  func otherApp() async throws {
+    let app = try BSAApp()
+    try await app.registered()
+    let page = try await app.press("qr", ["client": "other"]).location
+    #expect(try await app.send(.get, page).html.contains(#"id="site">Other<"#))
+    let id: JSON = .string(try await qrID(app, page))
+    for key in [BSAApp.key, BSAApp.acme, BSAApp.other] {
+      #expect(try await app.open(["qrId": id], key: key).rtCode == 5024)
+    }
+    let acme: JSON = .string(try await qrID(app, try await app.press("qr").location))
+    #expect(try await app.open(["qrId": acme], key: BSAApp.other).rtCode == 5024)
+    let shown = try await app.press("push", ["userKey": "alice-key", "client": "other"])
+    #expect(shown.status == 403)
+    #expect(shown.html.contains("(3201)"))
+  }
+
+  @Test("a QR sign-in is cancelled by its id, before and after it was read")
+  func cancelled() async throws {
+    let app = try BSAApp()
+    try await app.registered()
+    #expect(try await app.cancel(["qrId": "qr_unknown"]).rtCode == 5023)
+    let first = try await app.press("qr").location
+    let id: JSON = .string(try await qrID(app, first))
+    #expect(try await app.cancel().rtCode == 5019)
+    #expect(try await app.cancel(["qrId": id]).rtCode == 0)
+    #expect(try await app.state(first) == "cancelled")
+    #expect(try await app.open(["qrId": id]).rtCode == 5011)
+    let second: JSON = .string(try await qrID(app, try await app.press("qr").location))
+    _ = try await app.channel(["qrId": second])
+    #expect(try await app.cancel(["qrId": second]).rtCode == 0)
+    #expect(try await app.complete(["qrId": second]).rtCode == 5011)
+  }
+
+  @Test("a number of the device, typed at the site, makes a sign-in wait; once")
+  func otp() async throws {
+    let app = try BSAApp()
+    try await app.registered()
+    let number = try await app.loginNumber()
+    #expect(number.utf8.count == 6)
+    let wrong = number == "000000" ? "000001" : "000000"
+    let shown = try await app.press("otp", ["userKey": "alice-key", "number": wrong])
+    #expect(shown.status == 403)
+    #expect(shown.html.contains("(3005)"))
+    let page = try await app.begin("otp", number: " \(number.prefix(3)) \(number.suffix(3))")
+    #expect(try await app.exist().data?["isExist"] == true)
+    _ = try await app.channel()
+    #expect(try await app.complete().rtCode == 0)
+    #expect(try await app.state(page) == "completed")
+    let again = try await app.press("otp", ["userKey": "alice-key", "number": number])
+    #expect(again.html.contains("(3006)"))
+  }
+
+  @Test("a number is over after its time, after another, after five wrong ones, and by DELETE")
+  func otpOver() async throws {
+    let app = try BSAApp()
+    try await app.registered()
+    func typed(_ number: String) async throws -> String {
+      let answer = try await app.press("otp", ["userKey": "alice-key", "number": number])
+      return String(try #require(answer.html.firstMatch(of: /\(([0-9]{4})\)/)).1)
+    }
+    let late = try await app.loginNumber()
+    app.wait(180)
+    #expect(try await typed(late) == "3006")
+    let first = try await app.loginNumber()
+    let second = try await app.loginNumber()
+    if first != second { #expect(try await typed(first) == "3005") }
+    #expect(try await app.wire(.delete, "/otp/\(second)").rtCode == 0)
+    #expect(try await app.wire(.delete, "/otp/\(second)").rtCode == 3006)
+    #expect(try await typed(second) == "3006")
+    let third = try await app.loginNumber()
+    for _ in 0..<5 { #expect(try await typed("1") == "3005") }
+    #expect(try await typed(third) == "3006")
+    _ = try await app.loginNumber()
+    _ = try await app.control(.post, "expire", ["what": "loginNumbers"])
+    #expect(try await typed("1") == "3006")
+    let wrong: [String: JSON] = ["userKey": "alice-key", "deviceId": .string(BSAApp.otherDevice)]
+    #expect(try await app.wire(.post, "/otp/generate", wrong).rtCode == 3007)
+  }
+
+  @Test("a TOTP number of 60 seconds is good in its step and its neighbours, and never twice")
+  func totp() async throws {
+    let app = try BSAApp()
+    let totp = TOTP(secret: try await app.registered(), period: 60)
+    let step = totp.step(at: start)
+    func type(_ step: Int) async throws -> Int {
+      let answer = try await app.press(
+        "totp", ["userKey": "alice-key", "number": totp.code(of: step)])
+      if answer.status == 303 { _ = try await app.cancel() }
+      return answer.status
+    }
+    #expect(try await type(step - 2) == 403)
+    #expect(try await type(step + 2) == 403)
+    #expect(try await type(step - 1) == 303)
+    #expect(try await type(step - 1) == 403)
+    #expect(try await type(step) == 303)
+    #expect(try await type(step + 1) == 303)
+    #expect(try await type(step) == 403)
+    app.wait(60)
+    #expect(try await type(step + 1) == 403)
+    #expect(try await type(step + 2) == 303)
+  }
+
+  @Test("TOTP numbers of RFC 6238's secret come out as the list shows them")
+  func listed() async throws {
+    let app = try BSAApp()
+    _ = try await app.control(.post, "registrations", ["userKey": "bob"])
+    let shown = try #require(try await app.list("registrations").first?["totp"]?.text)
+    let answer = try await app.press("totp", ["userKey": "bob", "number": shown])
+    #expect(answer.status == 303)
+  }
+
+  @Test("so many TOTP numbers may be tried a day, right ones or not; then it is 5026")
+  func totpLimit() async throws {
+    let app = try BSAApp()
+    let totp = TOTP(secret: try await app.registered(), period: 60)
+    try await app.set(["totpPerDay": 2])
+    for _ in 0..<2 {
+      let wrong = try await app.press("totp", ["userKey": "alice-key", "number": "1"])
+      #expect(wrong.html.contains("(3005)"))
+    }
+    let right = totp.code(at: start)
+    let refused = try await app.press("totp", ["userKey": "alice-key", "number": right])
+    #expect(refused.html.contains("(5026)"))
+    app.wait(86_400)
+    try await app.begin("totp", number: totp.code(at: start.addingTimeInterval(86_400)))
+  }
+
+  @Test(
+    "what a person gets wrong at the site is said on its page",
+    arguments: [
+      (["action": "push"], 2002), (["action": "push", "userKey": "bob-key"], 2008),
+      (["action": "otp", "userKey": "alice-key"], 2002),
+      (["action": "totp", "userKey": "alice-key", "number": " "], 2002),
+      (["action": "otp", "userKey": "alice-key", "number": "123456"], 3006),
+    ] as [([String: String], Int)])
+  func problems(_ form: [String: String], _ code: Int) async throws {
+    let app = try BSAApp()
+    try await app.registered()
+    let answer = try await app.press(form["action"] ?? "", form)
+    #expect(answer.status == 403)
+    #expect(answer.html.contains(#"id="problem""#))
+    #expect(answer.html.contains("(\(code))"))
+  }
+
+  @Test("pages that are none say so, and what was typed is escaped")
+  func pages() async throws {
+    let app = try BSAApp()
+    let page = try await app.send(.get, "/bsa/site")
+    #expect(page.status == 200)
+    #expect(page.html.contains("Nobody yet."))
+    #expect(try await app.send(.get, "/bsa/site?client=other").html.contains("Other"))
+    #expect(try await app.send(.get, "/bsa/site?client=app").status == 400)
+    #expect(try await app.send(.get, "/bsa/site/sgn_unknown").status == 400)
+    #expect(try await app.press("nothing").status == 400)
+    #expect(try await app.press("push", ["client": "app", "userKey": "x"]).status == 400)
+    let odd = try await app.press("push", ["userKey": "<script>"])
+    #expect(odd.status == 403)
+    #expect(!odd.html.contains("<script>"))
+  }
+}
