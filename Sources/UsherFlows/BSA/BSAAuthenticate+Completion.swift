@@ -113,6 +113,7 @@ extension BSAAuthenticate {
     case .refused(.authInProgress) where waits < Self.waitLimit,
       .refused(.nothingInProgress) where waits < Self.waitLimit:
       waits += 1
+      problem = nil
       attempt.isWaiting = true
       self.state = state(attempt)
       return .proceed([.wake(after: .seconds(provider.bsa.pollSeconds))])

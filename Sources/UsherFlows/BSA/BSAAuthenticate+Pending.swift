@@ -25,7 +25,7 @@ extension BSAAuthenticate {
     _ event: FlowEvent<BSACall>, _ retrying: Retrying, _ now: Timestamp
   ) -> Answer<BSACall> {
     switch event {
-    case .called(numberCall, let outcome) where !retrying.isPaused:
+    case .called(numberCall, let outcome) where !retrying.isPaused && order.way == .otp:
       return generated(BSAReply(outcome), retrying, now)
     case .told(.oneTimeCode(let answer)) where !retrying.isPaused && order.way == .totp:
       return generated(answer, retrying, now)
@@ -130,7 +130,9 @@ extension BSAAuthenticate {
       let visit = BSAVisit(device: order.device, site: site)
       // Where a number is typed the person was authenticated before it was shown.
       return shown == nil ? prove(visit) : start(visit, Attempt())
-    case .refused(.nothingInProgress), .refused(.authInProgress): return askLater(shown)
+    case .refused(.nothingInProgress), .refused(.authInProgress):
+      problem = nil
+      return askLater(shown)
     case .refused(let code): return fail(.refused(code, provider.name), shown)
     case .trouble(let trouble):
       var poll = poll

@@ -189,7 +189,9 @@ package struct BSAAuthenticate: FlowMachine {
 
   package var abandoned: [BSACall] {
     switch state {
-    case .refused, .scan, .proving, .generating, .pending(nil, _): []
+    case .refused, .scan, .generating, .pending(nil, _): []
+    // A site waits for it.
+    case .proving(let visit, _): visit.site == nil ? [] : [.cancel(visit)]
     case .pending(let shown?, _): order.way == .otp ? [.dropNumber(shown.number.unsealed())] : []
     case .starting(let visit, _), .completing(let visit, _, _), .fetching(let visit, _, _):
       [.cancel(visit)]
@@ -277,9 +279,7 @@ extension BSAAuthenticate {
       return .asking(questions)
     case .authenticated: return goOn(visit)
     case .failed(let word, let message):
-      return .fail(
-        .notIdentified(word, message, provider.name),
-        clearUp: visit.site == nil ? [] : [.cancel(visit)])
+      return .fail(.notIdentified(word, message, provider.name), clearUp: abandoned)
     case .refuse(let field, let message): return .refuse(field: field, message: message)
     case .ignore: return .ignore
     }

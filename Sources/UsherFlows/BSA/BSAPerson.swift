@@ -42,7 +42,12 @@ package struct BSAContact: Codable, Sendable, Equatable {
   }
 
   /// `a•••@e•••`, `•••••••67`.
-  var masked: String { target.masked }
+  var masked: String {
+    switch channel {
+    case .email: target.split(separator: "@").map { "\($0.prefix(1))•••" }.joined(separator: "@")
+    case .sms: target.masked
+    }
+  }
 
   /// By which a flow is found again: a SHA-256 in hexadecimal of `email:` or `sms:` and the target.
   package var key: String {
