@@ -31,7 +31,9 @@ extension [String: JSONValue] {
   fileprivate var isRefusal: Bool {
     let isNo = self["success"] == false || self["data"]?["error"] != nil
     let isCode = self["responseCode"]?.gopayCode.map { !$0.hasPrefix("2") } ?? false
-    return isNo || isCode || ["error", "code", "errors", "reason"].contains { self[$0] != nil }
+    let isRTCode = self["rtCode"]?.integerValue.map { $0 != 0 } ?? false
+    return isNo || isCode || isRTCode
+      || ["error", "code", "errors", "reason"].contains { self[$0] != nil }
   }
 }
 
