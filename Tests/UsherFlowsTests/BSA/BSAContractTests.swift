@@ -1,0 +1,277 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherTestKit
+
+@testable import UsherFlows
+
+/// A state, and which events mean something there.
+private struct Standing<Machine: FlowMachine> where Machine.Call == BSACall {
+  let name: String
+  let driven: DrivenBSA<Machine>
+  /// Names of `everything`.
+  let meant: Set<String>
+
+  init(_ name: String, _ driven: DrivenBSA<Machine>, _ meant: Set<String>) {
+    self.name = name
+    self.driven = driven
+    self.meant = meant
+  }
+
+  func after(_ name: String, _ outcome: CallOutcome) -> Standing {
+    var driven = driven
+    driven.answered(outcome)
+    return Standing("\(self.name), \(name)", driven, ["woken", "resumed"])
+  }
+}
+
+extension Standing where Machine == BSAVerifyContact {
+  static func all() throws -> [Self] {
+    let sending = Self("sending", try .init(), ["send", "resumed"])
+    let verifying = Self("verifying", try .verifying(), ["verify", "resumed"])
+    return [
+      Self(
+        "refused",
+        try .init(.init(sendType: .email, sendTarget: "ada"), BSAParts.origin()), ["resumed"]),
+      sending, sending.after("gone", BSAParts.gone), sending.after("lost", BSAParts.lost),
+      Self("otpSent", try .sent(), ["code", "resend", "back"]),
+      verifying, verifying.after("gone", BSAParts.gone),
+    ]
+  }
+}
+
+extension Standing where Machine == BSARegister {
+  static func all() throws -> [Self] {
+    var scanning = try DrivenRegister.handled { $0.authType = .biometric }
+    scanning.tell(.standing(.init(biometric: .ready(hasChanged: false), passcode: .ready)))
+    var asking = try DrivenRegister.handled()
+    asking.look()
+    var checking = asking
+    checking.say(.passcode(Secret("1234-passcode")))
+    var over = try DrivenRegister.signingUp()
+    over.refused(2009)
+    var verifying = try DrivenRegister()
+    verifying.said()
+    let sent = verifying
+    verifying.type()
+    let signingUp = Self("signingUp", try .signingUp(), ["signUp", "resumed"])
+    return [
+      Self("refused", try .init { $0.agreeGccs = false }, ["resumed"]),
+      Self("sending", try .init(), ["send", "resumed"]),
+      Self("otpSent", sent, ["code", "resend", "back"]),
+      Self("verifying", verifying, ["verify", "resumed"]),
+      Self("looking", try .handled(), ["standing", "resumed"]),
+      Self("scanning", scanning, ["cancel", "fallback", "scanned", "hint", "resumed"]),
+      Self("asking", asking, ["passcode", "cancel", "fallback"]),
+      Self("checking", checking, ["checked", "resumed"]),
+      signingUp, signingUp.after("gone", BSAParts.gone), Self("over", over, ["resumed"]),
+    ]
+  }
+}
+
+extension Standing where Machine == BSAReregisterDevice {
+  static func all() throws -> [Self] {
+    let sending = Self("sending", try .init(), ["sendToMember", "resumed"])
+    let replacing = Self("signingUp", try .replacing(), ["replace", "resumed"])
+    return [
+      Self("refused", try .init { $0.userKey = "" }, ["resumed"]),
+      sending, sending.after("lost", BSAParts.lost),
+      Self("otpSent", try .sent(), ["code", "resend", "back"]),
+      replacing, replacing.after("lost", BSAParts.lost),
+    ]
+  }
+}
+
+extension Standing where Machine == BSAAuthenticate {
+  static func all() throws -> [Self] {
+    var wished = try DrivenSignIn()
+    wished.said(DrivenSignIn.wish)
+    var asking = wished
+    asking.look()
+    let otp = Self("otp", try .init(.otp, knownBy: "NONE"), ["generate", "resumed"])
+    let totp = Self("totp", try .init(.totp, knownBy: "NONE"), ["oneTimeCode", "resumed"])
+    var later = totp.driven
+    later.tell(.later(soon))
+    let pending = Self("pending", try .init(), ["exists", "resumed"])
+    let starting = Self("starting", try .starting(.push), ["start", "resumed"])
+    let completing = Self("completing", try .completing(), ["complete", "resumed"])
+    let fetching = Self("fetching", try .fetching(), ["result", "resumed"])
+    return [
+      Self("refused", try .init(.qr, qrID: ""), ["resumed"]),
+      Self("scan", try .init(.qr), ["form", "back"]),
+      Self("looking", wished, ["standing", "resumed"]),
+      Self("asking", asking, ["passcode", "cancel", "fallback"]),
+      otp, otp.after("lost", BSAParts.lost), totp, Self("totp later", later, ["woken", "resumed"]),
+      Self("otp shown", try .showing(.otp), ["exists", "resumed"]),
+      Self("totp shown", try .showing(.totp), ["exists", "resumed"]),
+      pending, pending.after("not yet", BSAParts.said(["isExist": false])),
+      pending.after("gone", BSAParts.gone),
+      starting, starting.after("gone", BSAParts.gone), completing,
+      completing.after("not yet", BSAParts.refusal(2010)),
+      completing.after("lost", BSAParts.lost), fetching,
+      fetching.after("lost", BSAParts.lost),
+    ]
+  }
+}
+
+/// All that can come, by a name.
+private func everything() throws -> [(String, FlowEvent<BSACall>)] {
+  let passcode = Secret("1234-passcode")
+  let contact = BSAParts.contact()
+  let member = BSAMember(userKey: BSAParts.userKey, name: "Ada Lovelace")
+  let visit = DrivenSignIn.visit(.push)
+  let secret: JSONValue = ["secretKey": .string(BSAParts.secretKey)]
+  let token: JSONValue = ["result": true, "disposeToken": "dispose-secret"]
+  let inputs: [(String, FlowInput)] = [
+    ("redirect", .redirect(url: Secret("http://127.0.0.1/"))),
+    ("code", .code(BSAParts.number, fields: [:])), ("resend", .resend),
+    ("password", .password(Secret("p"))), ("alternative", .alternative("x")),
+    ("choice", .choice("x")), ("form", .form(["qrId": Secret("qr-1")])), ("granted", .granted([])),
+    ("denied", .denied), ("exchanged", .exchanged([:])),
+    ("exchangeFailed", .exchangeFailed(reason: "x")), ("passcode", .passcode(passcode)),
+    ("biometric", .biometric), ("cancel", .cancelLocalAuth), ("fallback", .fallback),
+    ("back", .back(.enterCode)),
+  ]
+  let calls: [(String, BSACall, JSONValue?)] = [
+    ("send", .send(contact), nil), ("other send", .send(BSAParts.contact(.sms)), nil),
+    ("sendToMember", .sendToMember(member, contact), ["result": true, "authType": 4]),
+    ("verify", .verify(contact, number: BSAParts.number), token),
+    ("other verify", .verify(BSAParts.contact(.sms), number: BSAParts.number), token),
+    ("signUp", try #require(DrivenRegister.signingUp().pending), secret),
+    ("replace", try #require(DrivenReregister.replacing().pending), secret),
+    ("duplicateCheck", .duplicateCheck(contact), nil),
+    ("idCheck", .idCheck(userKey: BSAParts.userKey), nil),
+    ("deviceCheck", .deviceCheck(device: BSAParts.device), nil),
+    ("exists", DrivenSignIn.exists, DrivenSignIn.wish),
+    ("start", .start(visit, userKey: BSAParts.userKey), ["channelKey": "channel-secret"]),
+    ("complete", .complete(visit, isProved: true), nil),
+    ("result", .result(visit, channel: DrivenSignIn.channel), "token-secret"),
+    ("cancelled", .cancel(visit), nil), ("generate", DrivenSignIn.generate, "482613"),
+    ("dropped", .dropNumber(DrivenSignIn.shown), nil),
+  ]
+  let news: [(String, DaemonNews)] = [
+    ("kept", .kept(BSAParts.account)), ("consents", .consents([])),
+    ("oneTimeCode", .oneTimeCode(.given(DrivenSignIn.shown, until: soon))),
+    ("standing", .localAuth(.standing(.init(biometric: .noReader, passcode: .ready)))),
+    ("scanned", .localAuth(.scanned(.matched))), ("hint", .localAuth(.hint("swipe slowly"))),
+    ("checked", .localAuth(.checked(.accepted))),
+  ]
+  let rest: [(String, FlowEvent<BSACall>)] = [
+    ("woken", .woken), ("resumed", .resumed),
+    ("redirected", .redirected(RedirectAnswer(code: Secret("c")))),
+    ("listening", .listening(redirectURI: "http://127.0.0.1:1/")),
+    ("listenFailed", .listenFailed("taken")), ("discovered", .discovered(.unusable(message: ""))),
+    ("verified", .idTokenVerified(.genuine(payload: []))),
+    (
+      "calledBack",
+      .calledBack(
+        ProviderCallback(
+          requestID: "r", authorization: Secret("x"), isVouchedFor: true, members: [:]))
+    ),
+  ]
+  return inputs.map { ($0, .input($1)) } + calls.map { ($0, .called($1, BSAParts.said($2))) }
+    + news.map { ($0, .told($1)) } + rest
+}
+
+@Suite("The contract of BSA's flows")
+struct BSAContractTests {
+  private func check<Machine: FlowMachine>(_ standings: [Standing<Machine>]) throws {
+    let everything = try everything()
+    let flows = standings.map { standing in
+      DrivenFlow(
+        standing.name, standing.driven.flow,
+        strays: everything.filter { !standing.meant.contains($0.0) }.map(\.1))
+    }
+    // A number that a person is to type stands in the step.
+    let secrets = BSAParts.secrets.filter { $0 != "482613" }
+    #expect(checkProviderContract(flows, secrets: secrets, at: moment()) == [])
+    for standing in standings {
+      let flow = standing.driven.flow
+      var dumped = "\(flow) \(String(reflecting: flow))"
+      dump(flow, to: &dumped)
+      #expect(!dumped.contains("482613"), "\(standing.name)")
+      for (name, event) in everything where standing.meant.contains(name) {
+        var driven = standing.driven
+        driven.receive(event)
+        #expect(driven.last != .ignore, "\(standing.name): \(name)")
+      }
+    }
+  }
+
+  @Test("they keep it in every state: what means something is heeded, and nothing else is")
+  func everyState() throws {
+    try check(Standing<BSAVerifyContact>.all())
+    try check(Standing<BSARegister>.all())
+    try check(Standing<BSAReregisterDevice>.all())
+    try check(Standing<BSAAuthenticate>.all())
+  }
+
+  private func restart<Machine: FlowMachine>(_ standings: [Standing<Machine>]) throws {
+    for standing in standings {
+      var driven = standing.driven
+      let flow = try storedAndRead(driven.flow)
+      #expect(flow.view == driven.flow.view, "\(standing.name)")
+      #expect(flow.abandoned == driven.flow.abandoned, "\(standing.name)")
+      try driven.restart()
+      #expect((driven.last == .ignore) == !standing.meant.contains("resumed"), "\(standing.name)")
+    }
+  }
+
+  @Test("a restart finds each as it was, and asks again where somebody is waited for")
+  func restarts() throws {
+    try restart(Standing<BSAVerifyContact>.all())
+    try restart(Standing<BSARegister>.all())
+    try restart(Standing<BSAReregisterDevice>.all())
+    try restart(Standing<BSAAuthenticate>.all())
+  }
+
+  @Test("no number that was typed is stored, not even sealed")
+  func numbers() throws {
+    var paused = try DrivenContact.verifying()
+    paused.answered(BSAParts.gone)
+    for driven in [try DrivenContact.verifying(), paused] {
+      #expect(try !stored(driven.flow).contains("739146"))
+    }
+  }
+
+  @Test("each is found by its kind, and reads its parameters strictly")
+  func kinds() throws {
+    #expect(
+      ProviderRegistry.flows(of: .bsa).map { $0.kind }.sorted()
+        == ["authenticate", "register", "reregisterDevice", "verifyContact"])
+    try params(BSAVerifyContact.self, ["sendType": "sms", "sendTarget": "1234567"])
+    try params(
+      BSARegister.self,
+      [
+        "email": "a@b", "phoneNumber": "1234567", "userKey": "ada1", "name": "Ada",
+        "authType": "none", "agreeGccs": true, "agreePerson": true, "agreeDevice": true,
+      ])
+    try params(
+      BSAReregisterDevice.self,
+      ["userKey": "ada1", "name": "Ada", "verifyBy": "email", "verifyData": "a@b"])
+    try params(BSAAuthenticate.self, [:])
+    #expect(!BSARegister.needsAccount && !BSAReregisterDevice.needsAccount)
+  }
+
+  /// Each member is needed and of its type, and there is no other.
+  private func params<Machine: FlowMachine>(
+    _ type: Machine.Type, _ good: [String: JSONValue]
+  ) throws {
+    let schema = StrictDecoding.schema(of: Machine.Params.self)
+    _ = try StrictDecoding.decode(Machine.Params.self, from: .object(good), schema: schema)
+    var wrong = good.keys.flatMap { name -> [[String: JSONValue]] in
+      var without = good
+      without[name] = nil
+      return [without, good.merging([name: 7]) { $1 }]
+    }
+    for stray in ["scope", "authtype"] { wrong.append(good.merging([stray: "x"]) { $1 }) }
+    wrong.append(good.merging(["clientKey": 7]) { $1 })
+    for params in wrong {
+      #expect(throws: UsherError.self, "\(params)") {
+        try StrictDecoding.decode(Machine.Params.self, from: .object(params), schema: schema)
+      }
+    }
+  }
+}

@@ -1,0 +1,220 @@
+import JSONRPC
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+/// Who and what the flows of BSA are about in these tests.
+enum BSAParts {
+  static let name = ProviderName("bsa")
+  static let clientKey = Secret("client-key-secret")
+  static let email = "ada@example.com"
+  static let phone = "+447700900123"
+  static let userKey = "ada.1815"
+  static let account = AccountID("acc_1")
+  static let device = "dev-1"
+  static let number = Secret("739146")
+  static let dispose = Sealed(Secret("dispose-secret"))
+  /// Of 160 bits (RFC 4226 appendix D, in Base32).
+  static let secretKey = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"
+  static let handle = "dsp_0123456789abcdef"
+
+  /// All that must never be seen.
+  static let secrets = [
+    "client-key-secret", "739146", "dispose-secret", secretKey, handle, "site-key-secret",
+    "channel-secret", "token-secret", "482613", "1234-passcode",
+  ]
+
+  static func provider(_ change: (inout BSASettings) -> Void = { _ in }) -> ProviderConfig {
+    var settings = BSASettings(
+      clientKeyCredential: "bsa-client-key", appPackage: "com.example.app", appVersion: "1.0.0")
+    change(&settings)
+    return ProviderConfig(name: name, settings: .bsa(settings))
+  }
+
+  static func contact(_ channel: BSAContact.Channel = .email) -> BSAContact {
+    do {
+      return try BSAContact(channel, channel == .email ? email : phone)
+    } catch {
+      fatalError("the tests' own contact \(error.message)")
+    }
+  }
+
+  static func origin(
+    keepsakes: [Keepsake] = [], _ change: (inout BSASettings) -> Void = { _ in }
+  ) -> FlowOrigin {
+    FlowOrigin(
+      provider: provider(change), requestID: "req-1", installationID: installation,
+      credential: CredentialCheck(clientKey), keepsakes: keepsakes)
+  }
+
+  /// What a `verifyContact` has left.
+  static func kept(
+    _ contact: BSAContact = contact(), handle: String = handle, token: String = "dispose-secret"
+  ) -> Keepsake {
+    Keepsake(
+      handle: handle, purpose: contact.key, secret: Sealed(Secret(token)),
+      expiresAt: now + .seconds(1800))
+  }
+
+  /// rtCode 0.
+  static func said(_ data: JSONValue? = nil, status: Int = 200) -> CallOutcome {
+    var members: [String: JSONValue] = ["rtCode": 0, "rtMsg": ""]
+    members["data"] = data
+    return .reply(reply(.object(members), status: status))
+  }
+
+  static func refusal(_ code: Int64, status: Int = 200) -> CallOutcome {
+    .reply(reply(["rtCode": .integer(code), "rtMsg": "the vendor's words"], status: status))
+  }
+
+  static func failing(_ status: Int, after: Int? = nil) -> CallOutcome {
+    let headers = after.map { ["retry-after": String($0)] } ?? [:]
+    return .reply(reply(text: "<html>", status: status, headers: headers))
+  }
+
+  static let gone = CallOutcome.unreachable(message: "gone", sent: false)
+  static let lost = CallOutcome.unreachable(message: "lost", sent: true)
+}
+
+/// A flow of BSA on its way.
+struct DrivenBSA<Machine: FlowMachine> where Machine.Call == BSACall {
+  var flow: Machine
+  private(set) var last: Answer<BSACall>
+  /// The call that is under way, or was last.
+  private(set) var pending: BSACall?
+
+  init(_ params: Machine.Params, _ origin: FlowOrigin) throws {
+    var moment = UsherFlowsTests.moment()
+    (flow, last) = try Machine.begin(params, origin, at: &moment)
+    pending = calls.first
+  }
+
+  @discardableResult
+  mutating func receive(
+    _ event: FlowEvent<BSACall>, at time: Timestamp = now
+  ) -> Answer<BSACall> {
+    var moment = UsherFlowsTests.moment(time)
+    last = flow.receive(event, at: &moment)
+    if let call = calls.first { pending = call }
+    return last
+  }
+
+  @discardableResult
+  mutating func say(_ input: FlowInput, at time: Timestamp = now) -> Answer<BSACall> {
+    receive(.input(input), at: time)
+  }
+
+  /// The call that is under way brings this.
+  @discardableResult
+  mutating func answered(_ outcome: CallOutcome, at time: Timestamp = now) -> Answer<BSACall> {
+    guard let pending else { return .ignore }
+    return receive(.called(pending, outcome), at: time)
+  }
+
+  @discardableResult
+  mutating func said(_ data: JSONValue? = nil, at time: Timestamp = now) -> Answer<BSACall> {
+    answered(BSAParts.said(data), at: time)
+  }
+
+  @discardableResult
+  mutating func refused(_ code: Int64, at time: Timestamp = now) -> Answer<BSACall> {
+    answered(BSAParts.refusal(code), at: time)
+  }
+
+  @discardableResult
+  mutating func tell(_ news: LocalAuthNews, at time: Timestamp = now) -> Answer<BSACall> {
+    receive(.told(.localAuth(news)), at: time)
+  }
+
+  @discardableResult
+  mutating func tell(
+    _ code: OneTimeCodeAnswer, at time: Timestamp = now
+  ) -> Answer<BSACall> {
+    receive(.told(.oneTimeCode(code)), at: time)
+  }
+
+  /// What this machine has, which is a passcode.
+  mutating func look(_ latest: [LocalAuthProof] = [], at time: Timestamp = now) {
+    tell(
+      .standing(.init(biometric: .noReader, passcode: .ready, latest: latest)), at: time)
+  }
+
+  /// The person proves to be there, by the passcode.
+  mutating func prove(at time: Timestamp = now) {
+    look(at: time)
+    say(.passcode(Secret("1234-passcode")), at: time)
+    tell(.checked(.accepted), at: time)
+  }
+
+  /// As after `kill -9`.
+  mutating func restart(at time: Timestamp = now) throws {
+    flow = try storedAndRead(flow)
+    receive(.resumed, at: time)
+  }
+
+  var state: String { flow.view.state }
+  var step: Step { flow.view.step }
+  var problem: Problem? { flow.view.problem }
+}
+
+// MARK: - What it answers
+
+extension DrivenBSA {
+  private var effects: [Effect<BSACall>] {
+    if case .proceed(let effects) = last { effects } else { [] }
+  }
+
+  var calls: [BSACall] {
+    effects.compactMap { if case .call(let call) = $0 { call } else { nil } }
+  }
+
+  var questions: [DaemonQuestion] {
+    effects.compactMap { if case .ask(let question) = $0 { question } else { nil } }
+  }
+
+  /// The pause it asks for.
+  var pause: Duration? {
+    guard effects.count == 1, case .wake(let pause) = effects[0] else { return nil }
+    return pause
+  }
+
+  var failure: Failure? {
+    if case .fail(let failure, _) = last { failure } else { nil }
+  }
+
+  /// How it failed, and with which rtCode or word.
+  var end: End? {
+    failure.map { End($0.reason, $0.provider?.code) }
+  }
+
+  var cleared: [BSACall] {
+    if case .fail(_, let calls) = last { calls } else { [] }
+  }
+
+  var completion: Completion? {
+    if case .finish(let completion) = last { completion } else { nil }
+  }
+
+  /// The field that was refused.
+  var refusedField: String? {
+    if case .refuse(let field, _) = last { field } else { nil }
+  }
+
+  var enterCode: Step.EnterCode? {
+    if case .enterCode(let step) = step { step } else { nil }
+  }
+
+  var isWaiting: Bool { step.kind == .wait }
+}
+
+/// A failure in short.
+struct End: Equatable, Sendable {
+  var reason: Failure.Reason
+  var code: String?
+
+  init(_ reason: Failure.Reason, _ code: String? = nil) {
+    self.reason = reason
+    self.code = code
+  }
+}

@@ -1,0 +1,49 @@
+import JSONRPC
+import Testing
+import UsherConfig
+import UsherCore
+
+@testable import UsherFlows
+
+@Suite("The probe of BSA")
+struct BSAProbeTests {
+  private func probe() throws -> ProviderProbe {
+    try #require(ProviderRegistry.probe(of: BSAParts.provider()))
+  }
+
+  @Test("asks for a device that nobody has")
+  func asks() throws {
+    let probe = try probe()
+    #expect(probe.subject == "device_check")
+    let call = probe.call as? BSACall
+    #expect(call == .deviceCheck(device: "00000000-0000-0000-0000-000000000000"))
+  }
+
+  @Test("says whether the client key is taken, or why that cannot be seen")
+  func judges() throws {
+    let answers: [(CallOutcome, Bool, String)] = [
+      (BSAParts.said(["userKey": "ada1"]), true, "it takes the client key"),
+      (BSAParts.said(status: 500), true, "it takes the client key"),
+      (BSAParts.refusal(2008), true, "it takes the client key"),
+      (BSAParts.refusal(4242), true, "it takes the client key"),
+      (BSAParts.refusal(2000), false, "it does not know the client key"),
+      (BSAParts.refusal(2012), false, "it answers the server is being maintained"),
+      (BSAParts.gone, false, "gone"),
+      (BSAParts.failing(503), false, "the provider answers HTTP 503"),
+      (BSAParts.failing(404), false, "the provider's answer (HTTP 404) has no rtCode"),
+      (.unreadable(message: "a redirect"), false, "a redirect"),
+    ]
+    for (outcome, fine, message) in answers {
+      let found = try probe().judge(outcome)
+      #expect(found.fine == fine && found.message == message)
+    }
+  }
+
+  @Test("of the refusals that are known only one of the key, and those of a moment, are bad")
+  func refusals() throws {
+    for entry in RTCode.table where entry.code != .done {
+      let found = try probe().judge(BSAParts.refusal(entry.code.number))
+      #expect(found.fine == (entry.code.number != 2000 && !entry.isRetryable))
+    }
+  }
+}

@@ -1,0 +1,133 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+
+@testable import UsherFlows
+
+@Suite("An answer of BSA")
+struct BSAReplyTests {
+  private static let statuses = [200, 201, 204, 302, 400, 401, 403, 404, 408, 429, 500, 503]
+
+  @Test("with rtCode 0 is a yes, whatever the status", arguments: statuses)
+  func said(status: Int) {
+    let data: JSONValue = ["result": true, "more": [1, "x"]]
+    #expect(BSAReply(BSAParts.said(data, status: status)) == .said(data))
+    #expect(BSAReply(BSAParts.said("text", status: status)) == .said("text"))
+    #expect(BSAReply(BSAParts.said(status: status)) == .said(.null))
+  }
+
+  @Test("with any other is a refusal, whatever the status", arguments: statuses)
+  func refused(status: Int) {
+    for code: Int64 in [1, 2000, 2009, 5019, 10_001, 77_777, -1, .max] {
+      #expect(BSAReply(BSAParts.refusal(code, status: status)) == .refused(RTCode(code)))
+    }
+  }
+
+  private static let noEnvelopes = [
+    "", "null", "[]", "[{\"rtCode\":0}]", "{}", "\"0\"", "<html>", "{\"rtCode\":0",
+    "{\"rtCode\":\"0\"}", "{\"rtCode\":0.0}", "{\"rtCode\":null}", "{\"rtCode\":true}",
+    "{\"rtcode\":0}", "{\"data\":{\"rtCode\":0}}",
+    "{\"rtCode\":99999999999999999999999999}",
+  ]
+
+  @Test("without an envelope is none that can be read", arguments: noEnvelopes)
+  func unreadable(text: String) {
+    for status in [200, 302, 400, 401, 404, 499] {
+      #expect(
+        BSAReply(.reply(reply(text: text, status: status)))
+          == .unreadable("the provider's answer (HTTP \(status)) has no rtCode"))
+    }
+  }
+
+  @Test("without an envelope and of a server that fails is no answer", arguments: noEnvelopes)
+  func trouble(text: String) {
+    for (status, mayBeDone) in [(408, true), (429, false), (500, true), (503, true), (599, true)] {
+      #expect(
+        BSAReply(.reply(reply(text: text, status: status)))
+          == .trouble(
+            BSATrouble(message: "the provider answers HTTP \(status)", mayBeDone: mayBeDone)))
+    }
+  }
+
+  @Test("says when to come back, where its server does")
+  func retryAfter() {
+    for status in [429, 503] {
+      let answer = BSAReply(BSAParts.failing(status, after: 7))
+      guard case .trouble(let trouble) = answer else {
+        Issue.record("no trouble: \(answer)")
+        return
+      }
+      #expect(trouble.retryAfter == .seconds(7))
+    }
+  }
+
+  @Test("that never came is trouble, and may have been asked for or not")
+  func unreachable() {
+    #expect(
+      BSAReply(BSAParts.gone) == .trouble(BSATrouble(message: "gone", mayBeDone: false)))
+    #expect(BSAReply(BSAParts.lost) == .trouble(BSATrouble(message: "lost", mayBeDone: true)))
+    #expect(BSAReply(.unreadable(message: "a redirect")) == .unreadable("a redirect"))
+    #expect(BSAReply(.noToken(message: "no token")) == .unreadable("no token"))
+  }
+
+  @Test("may have a number written as text")
+  func looseIntegers() {
+    for value: JSONValue in [3, "3"] { #expect(value.looseInteger == 3) }
+    for value: JSONValue in ["", "3.0", " 3", "x", 3.5, true, .null, [3], "99999999999999999999"] {
+      #expect(value.looseInteger == nil)
+    }
+  }
+
+  @Test("may have a secret, of visible ASCII and at most 8 KiB")
+  func secrets() {
+    let longest = String(repeating: "~", count: 8192)
+    for text in ["x", "token-secret!", longest] {
+      #expect(JSONValue.string(text).visibleSecret == Sealed(Secret(text)))
+    }
+    for text in ["", " ", "a b", "a\n", "ü", "\u{7f}", longest + "~"] {
+      #expect(JSONValue.string(text).visibleSecret == nil)
+    }
+    for value: JSONValue in [7, true, .null, ["x"], ["x": "y"]] {
+      #expect(value.visibleSecret == nil)
+    }
+  }
+}
+
+@Suite("A refusal of BSA")
+struct BSARefusalTests {
+  private func failure(_ code: Int64) throws -> Failure {
+    var driven = try DrivenContact()
+    driven.refused(code)
+    return try #require(driven.failure)
+  }
+
+  @Test("ends a flow with its code, our sentence and the table's word on trying again")
+  func table() throws {
+    for entry in RTCode.table where entry.code != .done {
+      let failure = try failure(entry.code.number)
+      let number = entry.code.number
+      let (reason, retryable): (Failure.Reason, Bool) =
+        switch number {
+        case 5000, 5001: (.expired, true)
+        case 5011, 5018: (.denied, true)
+        default: (.providerRejected, entry.isRetryable)
+        }
+      #expect(failure.reason == reason, "\(number)")
+      #expect(failure.retryable == retryable, "\(number)")
+      #expect(failure.message == entry.meaning && !failure.title.isEmpty)
+      #expect(
+        failure.provider
+          == ProviderWord(name: BSAParts.name, code: String(number), title: entry.name))
+    }
+  }
+
+  @Test("is one all the same where nobody knows its code", arguments: [1, -1, 2018, 4242, 99_999])
+  func unknown(code: Int64) throws {
+    let failure = try failure(code)
+    #expect(failure.reason == .providerRejected && !failure.retryable)
+    #expect(failure.message == "the provider refuses for a reason that has no name")
+    #expect(failure.provider == ProviderWord(name: BSAParts.name, code: String(code)))
+  }
+}

@@ -1,0 +1,228 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+
+@testable import UsherFlows
+
+@Suite("A number that may have been sent")
+struct SendingDoubtTests {
+  @Test("is sent once more after a lost answer, not oftener")
+  func lost() throws {
+    for outcome in [BSAParts.lost, BSAParts.failing(500), BSAParts.failing(408)] {
+      var driven = try DrivenContact()
+      driven.answered(outcome)
+      #expect(driven.pause == .seconds(1))
+      #expect(driven.state == "sending" && driven.problem?.reason == "provider_unreachable")
+      driven.receive(.woken)
+      #expect(driven.calls == [.send(BSAParts.contact())])
+      driven.answered(outcome)
+      #expect(driven.end == End(.providerUnreachable))
+      #expect(driven.failure?.retryable == true)
+    }
+  }
+
+  @Test("is not counted where nothing was sent: five more tries, ever later")
+  func unsent() throws {
+    var driven = try DrivenContact()
+    for pause in [1, 2, 4, 8, 16] {
+      driven.answered(BSAParts.gone)
+      #expect(driven.pause == .seconds(pause))
+      driven.receive(.woken)
+      #expect(driven.calls == [.send(BSAParts.contact())])
+    }
+    driven.answered(BSAParts.gone)
+    #expect(driven.end == End(.providerUnreachable))
+  }
+
+  @Test("one loss among refused connections is repeated, the second is not")
+  func mixed() throws {
+    var driven = try DrivenContact()
+    for outcome in [BSAParts.gone, BSAParts.lost, BSAParts.gone] {
+      driven.answered(outcome)
+      #expect(driven.pause != nil)
+      driven.receive(.woken)
+    }
+    driven.answered(BSAParts.lost)
+    #expect(driven.end == End(.providerUnreachable))
+  }
+
+  @Test("the provider says when to come back, within reason")
+  func retryAfter() throws {
+    for (asked, pause) in [(7, 7), (0, 1), (3000, 120)] {
+      var driven = try DrivenContact()
+      driven.answered(BSAParts.failing(429, after: asked))
+      #expect(driven.pause == .seconds(pause))
+    }
+  }
+
+  @Test("what was a problem is none when it was sent")
+  func cleared() throws {
+    var driven = try DrivenContact()
+    driven.answered(BSAParts.gone)
+    driven.receive(.woken)
+    driven.said()
+    #expect(driven.state == "otpSent" && driven.problem == nil)
+  }
+
+  @Test("a second loss is counted for each number by itself")
+  func anew() throws {
+    var driven = try DrivenContact()
+    driven.answered(BSAParts.lost)
+    driven.receive(.woken)
+    driven.said()
+    driven.say(.resend, at: now + .seconds(30))
+    driven.answered(BSAParts.lost)
+    #expect(driven.pause == .seconds(1))
+  }
+
+  @Test("a restart while it was sent counts as a loss")
+  func restart() throws {
+    var driven = try DrivenContact()
+    try driven.restart()
+    #expect(driven.pause == .seconds(1))
+    #expect(driven.problem?.reason == "provider_unreachable")
+    try driven.restart()
+    #expect(driven.calls == [.send(BSAParts.contact())], "it cuts the pause short")
+    try driven.restart()
+    #expect(driven.end == End(.providerUnreachable))
+  }
+
+  @Test("in a pause nothing but its end concerns it")
+  func paused() throws {
+    var driven = try DrivenContact()
+    driven.answered(BSAParts.gone)
+    let before = driven.flow
+    for event: FlowEvent<BSACall> in [
+      .called(.send(BSAParts.contact()), BSAParts.said()), .input(.resend),
+      .input(.code(BSAParts.number, fields: [:])),
+    ] {
+      #expect(driven.receive(event) == .ignore)
+      #expect(driven.flow == before)
+    }
+  }
+
+  @Test("an outcome of another's call, or of another number, is nobody's")
+  func foreign() throws {
+    let sms = BSAParts.contact(.sms)
+    let member = BSAMember(userKey: "ada.1815", name: "Ada")
+    let others: [FlowEvent<BSACall>] = [
+      .called(.send(sms), BSAParts.said()),
+      .called(.sendToMember(member, BSAParts.contact()), BSAParts.said(["result": true])),
+      .called(
+        .verify(sms, number: BSAParts.number),
+        BSAParts.said(["result": true, "disposeToken": "x"])),
+      .called(.deviceCheck(device: "dev-1"), BSAParts.said()),
+    ]
+    for var driven in [try DrivenContact(), try .sent(), try .verifying()] {
+      let before = driven.flow
+      for event in others + [.woken] {
+        #expect(driven.receive(event) == .ignore)
+        #expect(driven.flow == before)
+      }
+    }
+    var sent = try DrivenContact.sent()
+    #expect(
+      sent.receive(.called(.send(BSAParts.contact()), BSAParts.refusal(2001))) == .ignore)
+    #expect(
+      sent.receive(
+        .called(.verify(BSAParts.contact(), number: BSAParts.number), BSAParts.refusal(3005)))
+        == .ignore)
+    var verifying = try DrivenContact.verifying()
+    #expect(
+      verifying.receive(.called(.send(BSAParts.contact()), BSAParts.said())) == .ignore)
+  }
+}
+
+@Suite("A number that may have been looked at")
+struct CheckingDoubtTests {
+  @Test("is typed once more where the answer is lost: it may be used up")
+  func lost() throws {
+    for outcome in [BSAParts.lost, BSAParts.failing(500), BSAParts.failing(503, after: 9)] {
+      var driven = try DrivenContact.sent()
+      let step = driven.step
+      driven.type()
+      driven.answered(outcome)
+      #expect(driven.last == .proceed([]))
+      #expect(driven.state == "otpSent" && driven.step == step)
+      #expect(driven.problem?.reason == "provider_unreachable")
+      #expect(driven.problem?.provider == nil)
+    }
+  }
+
+  @Test("is handed in again by itself where nothing was sent, up to five times")
+  func unsent() throws {
+    var driven = try DrivenContact.verifying()
+    for pause in [1, 2, 4, 8, 16] {
+      driven.answered(BSAParts.gone)
+      #expect(driven.pause == .seconds(pause))
+      #expect(driven.state == "verifying" && driven.problem?.reason == "provider_unreachable")
+      driven.receive(.woken)
+      #expect(driven.calls == [.verify(BSAParts.contact(), number: BSAParts.number)])
+    }
+    driven.answered(BSAParts.gone)
+    #expect(driven.end == End(.providerUnreachable))
+  }
+
+  @Test("429 is waited out as long as the provider says")
+  func tooMany() throws {
+    var driven = try DrivenContact.verifying()
+    driven.answered(BSAParts.failing(429, after: 20))
+    #expect(driven.pause == .seconds(20) && driven.state == "verifying")
+    driven.receive(.woken)
+    driven.verified()
+    #expect(driven.completion != nil)
+  }
+
+  @Test("is not handed in when its time was over in between")
+  func expired() throws {
+    var driven = try DrivenContact.verifying()
+    driven.answered(BSAParts.gone)
+    driven.receive(.woken, at: now + .seconds(180))
+    #expect(driven.last == .proceed([]) && driven.problem?.reason == "code_expired")
+  }
+
+  @Test("is typed once more after a restart: it is not kept")
+  func restarted() throws {
+    var paused = try DrivenContact.verifying()
+    paused.answered(BSAParts.gone)
+    for var driven in [try DrivenContact.verifying(), paused] {
+      try driven.restart()
+      #expect(driven.last == .proceed([]))
+      #expect(driven.state == "otpSent" && driven.problem == .interrupted)
+      #expect(driven.enterCode?.expiresAt == now + .seconds(180))
+      driven.type()
+      driven.verified()
+      #expect(driven.completion != nil)
+    }
+    var forgotten = paused
+    forgotten.flow = try storedAndRead(paused.flow)
+    forgotten.receive(.woken)
+    #expect(forgotten.problem == .interrupted, "an alarm that comes first")
+  }
+
+  @Test("a restart changes nothing while the person has it")
+  func sent() throws {
+    var driven = try DrivenContact.sent()
+    driven.type()
+    driven.wrong()
+    let view = driven.flow.view
+    try driven.restart()
+    #expect(driven.last == .ignore && driven.flow.view == view)
+  }
+
+  @Test("in a pause neither outcomes nor other input concern it")
+  func paused() throws {
+    var driven = try DrivenContact.verifying()
+    driven.answered(BSAParts.gone)
+    let before = driven.flow
+    for event: FlowEvent<BSACall> in [
+      .called(.verify(BSAParts.contact(), number: BSAParts.number), BSAParts.refusal(3005)),
+      .input(.code(Secret("000000"), fields: [:])), .input(.resend),
+    ] {
+      #expect(driven.receive(event) == .ignore)
+      #expect(driven.flow == before)
+    }
+  }
+}

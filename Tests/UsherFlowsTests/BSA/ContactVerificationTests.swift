@@ -1,0 +1,273 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+
+@testable import UsherFlows
+
+private let channels = BSAContact.Channel.allCases
+
+@Suite("A contact that is verified")
+struct ContactVerificationTests {
+  @Test("first a number is sent", arguments: channels)
+  func begins(channel: BSAContact.Channel) throws {
+    let driven = try DrivenContact(channel)
+    #expect(driven.calls == [.send(BSAParts.contact(channel))])
+    #expect(driven.state == "sending" && driven.isWaiting)
+    #expect(driven.problem == nil)
+  }
+
+  @Test("then it is asked for, for as long as it is good", arguments: channels)
+  func asks(channel: BSAContact.Channel) throws {
+    let driven = try DrivenContact.sent(channel)
+    #expect(driven.last == .proceed([]))
+    #expect(driven.state == "otpSent" && driven.problem == nil)
+    #expect(
+      driven.enterCode
+        == Step.EnterCode(
+          purpose: .otp, channel: channel.rawValue,
+          maskedTarget: channel == .email ? "a•••@e•••" : "+••••••••••23", digits: 6,
+          expiresAt: now + .seconds(180), resendAt: now + .seconds(30), alsoAsk: []))
+  }
+
+  @Test("length and times are the configured ones")
+  func settings() throws {
+    var driven = try DrivenContact(.email) {
+      $0.otpDigits = 4
+      $0.otpSeconds = 60
+      $0.resendSeconds = 10
+    }
+    driven.said(at: now + .seconds(5))
+    #expect(driven.enterCode?.digits == 4)
+    #expect(driven.enterCode?.expiresAt == now + .seconds(65))
+    #expect(driven.enterCode?.resendAt == now + .seconds(15))
+    driven.type(Secret("7391"))
+    #expect(driven.calls == [.verify(BSAParts.contact(), number: Secret("7391"))])
+  }
+
+  @Test("what is typed is looked at by the provider", arguments: channels)
+  func looks(channel: BSAContact.Channel) throws {
+    let driven = try DrivenContact.verifying(channel)
+    #expect(
+      driven.calls == [.verify(BSAParts.contact(channel), number: BSAParts.number)])
+    #expect(driven.state == "verifying" && driven.isWaiting)
+  }
+
+  @Test(
+    "what cannot be a number is refused at once",
+    arguments: ["", "73914", "7391460", "73914a", "７３９１４６", " 73914", "-73914", "7391\u{301}4"])
+  func unfit(text: String) throws {
+    var driven = try DrivenContact.sent()
+    let before = driven.flow
+    driven.type(Secret(text))
+    #expect(driven.refusedField == "input.code")
+    #expect(driven.flow == before)
+  }
+
+  @Test("fields that nobody asked for are refused, and there is no step before")
+  func strays() throws {
+    var driven = try DrivenContact.sent()
+    let before = driven.flow
+    driven.say(.code(BSAParts.number, fields: ["b": Secret("x"), "a": Secret("y")]))
+    #expect(driven.refusedField == "input.fields.a")
+    driven.say(.back(.enterCode))
+    #expect(driven.refusedField == "input.back")
+    #expect(driven.flow == before)
+  }
+
+  @Test("a wrong number is a problem, and the same number can be typed once more")
+  func wrongNumber() throws {
+    let wrong: [@Sendable (inout DrivenContact) -> Void] = [
+      { $0.wrong() }, { $0.said(["result": false, "disposeToken": "dispose-secret"]) },
+      { $0.refused(3005) },
+    ]
+    for says in wrong {
+      var driven = try DrivenContact.sent()
+      let step = driven.step
+      driven.type(Secret("000000"))
+      says(&driven)
+      #expect(driven.last == .proceed([]))
+      #expect(driven.state == "otpSent" && driven.step == step)
+      #expect(driven.problem?.reason == "wrong_code")
+      #expect(driven.problem?.provider?.code == "3005")
+      #expect(driven.problem?.provider?.name == BSAParts.name)
+      driven.type()
+      #expect(driven.problem == nil && driven.state == "verifying")
+      driven.verified()
+      #expect(driven.completion != nil)
+    }
+  }
+
+  @Test("a number whose time is over by the provider's clock is another problem")
+  func expiredThere() throws {
+    var driven = try DrivenContact.verifying()
+    driven.refused(3006)
+    #expect(driven.state == "otpSent" && driven.problem?.reason == "code_expired")
+    #expect(driven.problem?.provider?.code == "3006")
+  }
+
+  @Test("one whose time is over by our clock is not looked at")
+  func expiredHere() throws {
+    var driven = try DrivenContact.sent()
+    let end = now + .seconds(180)
+    driven.type(at: end)
+    #expect(driven.last == .proceed([]) && driven.state == "otpSent")
+    #expect(driven.problem?.reason == "code_expired")
+    #expect(driven.problem?.provider?.code == "3006")
+    driven.type(at: end - .milliseconds(1))
+    #expect(driven.calls.count == 1, "in its last millisecond")
+  }
+
+  @Test("another number can be had after a while, and has times of its own")
+  func resend() throws {
+    var driven = try DrivenContact.sent()
+    driven.say(.resend, at: now + .seconds(30) - .milliseconds(1500))
+    #expect(driven.last == .proceed([]) && driven.state == "otpSent")
+    #expect(driven.problem?.reason == "too_early")
+    #expect(driven.problem?.retryAfterMs == 1500)
+    #expect(driven.problem?.message.hasSuffix("in 2 s") == true)
+    let later = now + .seconds(30)
+    driven.say(.resend, at: later)
+    #expect(driven.calls == [.send(BSAParts.contact())])
+    #expect(driven.state == "sending" && driven.problem == nil)
+    driven.said(at: later)
+    #expect(driven.enterCode?.expiresAt == later + .seconds(180))
+    #expect(driven.enterCode?.resendAt == later + .seconds(30))
+    driven.type(at: later + .seconds(179))
+    #expect(driven.calls.count == 1)
+  }
+
+  @Test("a provider that cannot just now is a problem, and another refusal the end")
+  func refused() throws {
+    for entry in RTCode.table where ![0, 3005, 3006].contains(entry.code.number) {
+      var driven = try DrivenContact.verifying()
+      driven.refused(entry.code.number)
+      let code = String(entry.code.number)
+      if entry.isRetryable {
+        #expect(driven.state == "otpSent" && driven.problem?.reason == "provider_busy")
+        #expect(driven.problem?.provider?.code == code)
+        #expect(driven.problem?.message == entry.meaning)
+      } else {
+        #expect(driven.end?.code == code)
+      }
+    }
+  }
+
+  private static let unusable: [(JSONValue?, String)] = [
+    (nil, "data.result"), ("text", "data.result"), ([true], "data.result"), ([:], "data.result"),
+    (["result": "true"], "data.result"), (["result": 1], "data.result"),
+    (["result": nil], "data.result"), (["result": true], "data.disposeToken"),
+    (["result": true, "disposeToken": ""], "data.disposeToken"),
+    (["result": true, "disposeToken": 7], "data.disposeToken"),
+    (["result": true, "disposeToken": "a b"], "data.disposeToken"),
+  ]
+
+  @Test("an answer that lacks what it must have is the end")
+  func unusable() throws {
+    for (data, member) in Self.unusable {
+      var driven = try DrivenContact.verifying()
+      driven.said(data)
+      #expect(driven.end == End(.providerProtocolError))
+      #expect(driven.failure?.message.contains(member) == true)
+    }
+    for outcome in [BSAParts.failing(404), .unreadable(message: "a redirect")] {
+      for var driven in [try DrivenContact(), try DrivenContact.verifying()] {
+        driven.answered(outcome)
+        #expect(driven.end == End(.providerProtocolError))
+        #expect(driven.failure?.retryable == false)
+      }
+    }
+  }
+
+  @Test("after its end nothing concerns it any more")
+  func over() throws {
+    var verified = try DrivenContact.verifying()
+    verified.verified()
+    var failed = try DrivenContact()
+    failed.refused(2001)
+    for var driven in [verified, failed] {
+      #expect(driven.isWaiting && driven.problem == nil)
+      for event: FlowEvent<BSACall> in [
+        .resumed, .woken, .input(.resend), .input(.code(BSAParts.number, fields: [:])),
+        .called(.send(BSAParts.contact()), BSAParts.said()),
+        .called(
+          .verify(BSAParts.contact(), number: BSAParts.number), BSAParts.said(["result": false])),
+      ] {
+        #expect(driven.receive(event) == .ignore)
+      }
+    }
+  }
+}
+
+@Suite("How often a contact can be verified")
+struct ContactLimitTests {
+  @Test("the fifth wrong number is the end")
+  func guesses() throws {
+    var driven = try DrivenContact.sent()
+    for _ in 1...4 {
+      driven.type(Secret("000000"))
+      driven.wrong()
+      #expect(driven.problem?.reason == "wrong_code")
+    }
+    driven.type(Secret("000000"))
+    driven.wrong()
+    #expect(driven.end == End(.attemptsExhausted, "3005"))
+    #expect(driven.failure?.retryable == true)
+    #expect(driven.problem == nil)
+  }
+
+  @Test("the count outlives another number, an interruption and a restart")
+  func guessesStay() throws {
+    var driven = try DrivenContact.sent()
+    for _ in 1...2 {
+      driven.type()
+      driven.wrong()
+    }
+    driven.say(.resend, at: now + .seconds(30))
+    driven.said()
+    driven.type()
+    driven.refused(3005)
+    try driven.restart()
+    driven.type()
+    driven.answered(BSAParts.lost)
+    driven.type()
+    driven.wrong()
+    #expect(driven.problem?.reason == "wrong_code")
+    driven.type()
+    driven.wrong()
+    #expect(driven.end == End(.attemptsExhausted, "3005"))
+  }
+
+  @Test("what was not wrong is not counted")
+  func uncounted() throws {
+    var driven = try DrivenContact.sent()
+    for round in 1...10 {
+      driven.type()
+      if round.isMultiple(of: 2) { driven.refused(3006) } else { driven.answered(BSAParts.lost) }
+      #expect(driven.state == "otpSent")
+    }
+    driven.type()
+    driven.wrong()
+    #expect(driven.problem?.reason == "wrong_code")
+  }
+
+  @Test("five numbers are sent; the fifth can still be typed")
+  func sendings() throws {
+    var driven = try DrivenContact.sent()
+    var time = now
+    for _ in 2...5 {
+      time = time + .seconds(30)
+      driven.say(.resend, at: time)
+      #expect(driven.calls.count == 1)
+      driven.said(at: time)
+    }
+    try driven.restart()
+    driven.say(.resend, at: time + .seconds(30))
+    #expect(driven.last == .proceed([]) && driven.state == "otpSent")
+    #expect(driven.problem?.reason == "sent_enough")
+    driven.type(at: time + .seconds(31))
+    driven.verified()
+    #expect(driven.completion != nil)
+  }
+}

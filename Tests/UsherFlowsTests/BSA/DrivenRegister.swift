@@ -1,0 +1,79 @@
+import JSONRPC
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+typealias DrivenRegister = DrivenBSA<BSARegister>
+typealias DrivenReregister = DrivenBSA<BSAReregisterDevice>
+
+extension DrivenBSA where Machine == BSARegister {
+  static func params(
+    _ change: (inout BSARegister.Params) -> Void = { _ in }
+  ) -> BSARegister.Params {
+    var params = BSARegister.Params(
+      email: BSAParts.email, phoneNumber: BSAParts.phone, userKey: BSAParts.userKey,
+      name: "Ada Lovelace", authType: .passcode, agreeGccs: true, agreePerson: true,
+      agreeDevice: true)
+    change(&params)
+    return params
+  }
+
+  init(
+    origin: FlowOrigin = BSAParts.origin(),
+    _ change: (inout BSARegister.Params) -> Void = { _ in }
+  ) throws {
+    try self.init(Self.params(change), origin)
+  }
+
+  /// With a handle, so that the person's proof comes first.
+  static func handled(
+    _ change: (inout BSARegister.Params) -> Void = { _ in },
+    settings: (inout BSASettings) -> Void = { _ in }
+  ) throws -> DrivenRegister {
+    try DrivenRegister(origin: BSAParts.origin(keepsakes: [BSAParts.kept()], settings)) {
+      $0.disposeToken = WireSecret(BSAParts.handle)
+      change(&$0)
+    }
+  }
+
+  /// Being signed up.
+  static func signingUp(
+    _ change: (inout BSARegister.Params) -> Void = { _ in }
+  ) throws -> DrivenRegister {
+    var driven = try handled(change)
+    driven.prove()
+    return driven
+  }
+}
+
+extension DrivenBSA where Machine == BSAReregisterDevice {
+  init(
+    _ channel: BSAContact.Channel = .email, origin: FlowOrigin = BSAParts.origin(),
+    _ change: (inout BSAReregisterDevice.Params) -> Void = { _ in }
+  ) throws {
+    var params = BSAReregisterDevice.Params(
+      userKey: BSAParts.userKey, name: "Ada Lovelace", verifyBy: channel,
+      verifyData: BSAParts.contact(channel).target)
+    change(&params)
+    try self.init(params, origin)
+  }
+
+  /// The person has the number.
+  static func sent(
+    _ type: JSONValue = 4, settings: (inout BSASettings) -> Void = { _ in }
+  ) throws -> DrivenReregister {
+    var driven = try DrivenReregister(origin: BSAParts.origin(settings))
+    driven.said(["result": true, "authType": type])
+    return driven
+  }
+
+  /// Being put in the other device's place.
+  static func replacing() throws -> DrivenReregister {
+    var driven = try sent()
+    driven.type()
+    driven.verified()
+    driven.prove()
+    return driven
+  }
+}

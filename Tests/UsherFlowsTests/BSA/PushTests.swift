@@ -1,0 +1,196 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+
+@testable import UsherFlows
+
+private typealias Driven = DrivenSignIn
+
+@Suite("A sign-in that a site asks for")
+struct PushTests {
+  @Test("is asked for again and again, as often as configured")
+  func polls() throws {
+    var driven = try Driven { $0.pollSeconds = 7 }
+    for _ in 1...20 {
+      driven.said(["isExist": false])
+      #expect(driven.pause == .seconds(7))
+      #expect(driven.state == "pending" && driven.problem == nil)
+      driven.receive(.woken)
+      #expect(driven.calls == [Driven.exists])
+    }
+  }
+
+  @Test("2010 and 5019 say that there is none yet, however often")
+  func notYet() throws {
+    var driven = try Driven()
+    driven.answered(BSAParts.gone)
+    driven.receive(.woken)
+    for _ in 1...15 {
+      for code: Int64 in [2010, 5019] {
+        driven.refused(code)
+        #expect(driven.pause == .seconds(2) && driven.problem == nil)
+        driven.receive(.woken)
+      }
+    }
+  }
+
+  @Test("any other refusal is the end")
+  func refused() throws {
+    for entry in RTCode.table where ![0, 2010, 5019].contains(entry.code.number) {
+      var driven = try Driven()
+      driven.refused(entry.code.number)
+      #expect(driven.end?.code == String(entry.code.number))
+      #expect(driven.cleared.isEmpty)
+    }
+    var driven = try Driven()
+    driven.refused(5001)
+    #expect(driven.end == End(.expired, "5001"))
+  }
+
+  @Test("a provider that is away is asked ever later, and given up in the end")
+  func trouble() throws {
+    for outcome in [BSAParts.gone, BSAParts.lost, BSAParts.failing(503)] {
+      var driven = try Driven()
+      for pause in [1, 2, 4, 8, 16] {
+        driven.answered(outcome)
+        #expect(driven.pause == .seconds(pause))
+        #expect(driven.problem?.reason == "provider_unreachable" && driven.state == "pending")
+        driven.receive(.woken)
+        #expect(driven.calls == [Driven.exists])
+      }
+      driven.answered(outcome)
+      #expect(driven.end == End(.providerUnreachable) && driven.cleared.isEmpty)
+    }
+  }
+
+  @Test("one that comes back has as many chances as before, and no problem")
+  func recovered() throws {
+    var driven = try Driven()
+    for _ in 1...3 {
+      for _ in 1...4 {
+        driven.answered(BSAParts.failing(429, after: 33))
+        #expect(driven.pause == .seconds(33))
+        driven.receive(.woken)
+      }
+      driven.said(["isExist": false])
+      #expect(driven.problem == nil)
+      driven.receive(.woken)
+    }
+  }
+
+  @Test("an answer that cannot be one is the end")
+  func unusable() throws {
+    let answers: [(JSONValue?, String)] = [
+      (nil, "data.isExist"), ([:], "data.isExist"), (["isExist": "true"], "data.isExist"),
+      (true, "data.isExist"), (["isExist": true], "data.clientKey"),
+      (["isExist": true, "clientKey": ""], "data.clientKey"),
+      (["isExist": true, "clientKey": 7], "data.clientKey"),
+    ]
+    for (data, member) in answers {
+      var driven = try Driven()
+      driven.said(data)
+      #expect(driven.end == End(.providerProtocolError))
+      #expect(driven.failure?.message.contains(member) == true)
+    }
+    var driven = try Driven()
+    driven.answered(BSAParts.failing(404))
+    #expect(driven.end == End(.providerProtocolError))
+  }
+
+  @Test("that is there wants the person, then goes to the site that waits")
+  func wished() throws {
+    var driven = try Driven()
+    driven.said(Driven.wish)
+    #expect(driven.state == "localAuth" && driven.calls.isEmpty)
+    #expect(driven.questions == [.localAuth(.passcodeStanding)])
+    driven.look()
+    #expect(
+      driven.step
+        == .localAuth(
+          .init(methods: [.passcode], reason: "sign in to bsa as ada.1815", scanning: false)))
+    driven.say(.passcode(Secret("1234-passcode")))
+    driven.tell(.checked(.accepted))
+    #expect(driven.calls == [.start(Driven.visit(.push), userKey: BSAParts.userKey)])
+    #expect(driven.state == "starting" && driven.isWaiting)
+  }
+
+  @Test("of an account that is known by nothing asks nobody")
+  func none() throws {
+    var driven = try Driven(.push, knownBy: "NONE")
+    driven.said(Driven.wish)
+    #expect(driven.calls == [.start(Driven.visit(.push), userKey: BSAParts.userKey)])
+  }
+
+  @Test("an earlier proof will not do, and other fingers than at the last success are refused")
+  func proof() throws {
+    var driven = try Driven()
+    driven.said(Driven.wish)
+    driven.look([.init(method: .passcode, at: now)])
+    #expect(driven.state == "localAuth" && driven.calls.isEmpty)
+    driven = try Driven(.push, knownBy: "BIOMETRIC")
+    driven.said(Driven.wish)
+    driven.tell(.standing(.init(biometric: .ready(hasChanged: true), passcode: .ready)))
+    #expect(driven.end == End(.localAuthFailed, "DOMAIN_STATE_CHANGED"))
+    #expect(driven.failure?.provider?.error == "9006")
+    #expect(driven.failure?.provider?.name == BSAParts.name)
+  }
+
+  @Test("who is not known leaves the site no sign-in to wait for")
+  func notKnown() throws {
+    let ends: [(FlowEvent<BSACall>, End)] = [
+      (.input(.cancelLocalAuth), End(.cancelled, "USER_CANCEL")),
+      (.input(.fallback), End(.localAuthFailed, "USER_FALLBACK")),
+      (
+        .told(.localAuth(.scanned(.noReader))),
+        End(.localAuthFailed, "BIOMETRIC_NOT_SUPPORT_HARDWARE")
+      ),
+    ]
+    for (event, end) in ends {
+      var driven = try Driven(.push, knownBy: "BIOMETRIC")
+      driven.said(Driven.wish)
+      driven.tell(.standing(.init(biometric: .ready(hasChanged: false), passcode: .ready)))
+      driven.receive(event)
+      #expect(driven.end == end)
+      #expect(driven.cleared == [.cancel(Driven.visit(.push))])
+    }
+  }
+
+  @Test("a restart asks at once")
+  func restarts() throws {
+    var asking = try Driven()
+    var waiting = asking
+    waiting.said(["isExist": false])
+    var troubled = asking
+    troubled.answered(BSAParts.gone)
+    for var driven in [asking, waiting, troubled] {
+      try driven.restart()
+      #expect(driven.calls == [Driven.exists])
+    }
+    try asking.restart()
+    asking.said(Driven.wish)
+    try asking.restart()
+    #expect(asking.state == "localAuth" && asking.questions.count == 1)
+  }
+
+  @Test("heeds neither alarms while it asks, nor answers while it waits, nor another's")
+  func strays() throws {
+    let answer = BSAParts.said(Driven.wish)
+    var driven = try Driven()
+    #expect(driven.receive(.woken) == .ignore)
+    let others: [FlowEvent<BSACall>] = [
+      .called(.exists(device: "dev-2", userKey: BSAParts.userKey), answer),
+      .called(.exists(device: BSAParts.device, userKey: "eve"), answer),
+      .told(.oneTimeCode(.noSecret)), .input(.code(BSAParts.number, fields: [:])),
+    ]
+    for event in others { #expect(driven.receive(event) == .ignore) }
+    for isTrouble in [false, true] {
+      var waiting = driven
+      waiting.answered(isTrouble ? BSAParts.gone : BSAParts.said(["isExist": false]))
+      #expect(waiting.receive(.called(Driven.exists, answer)) == .ignore)
+    }
+    driven.said(Driven.wish)
+    #expect(driven.receive(.called(Driven.exists, answer)) == .ignore)
+  }
+}

@@ -1,0 +1,181 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+
+@testable import UsherFlows
+
+private typealias Params = BSARegister.Params
+
+/// What is wrong with the parameters, in the order in which they are looked at.
+private struct Fault: Sendable {
+  let code: String
+  /// What the message begins with.
+  let message: String
+  let change: @Sendable (inout Params) -> Void
+
+  init(_ code: String, _ message: String, _ change: @escaping @Sendable (inout Params) -> Void) {
+    self.code = code
+    self.message = message
+    self.change = change
+  }
+}
+
+private let faults: [Fault] = [
+  Fault("2000", "the clientKey is not") { $0.clientKey = WireSecret("other-key") },
+  Fault("2000", "the appPackage is not") { $0.appPackage = "com.example" },
+  Fault("3002", "not agreed to: agreeGccs") { $0.agreeGccs = false },
+  Fault("2002", "email must be an e-mail address") { $0.email = "ada" },
+  Fault("2002", "phoneNumber must be a phone number") { $0.phoneNumber = "12" },
+  Fault("2002", "userKey must be 4 to 64") { $0.userKey = "ada/1815" },
+  Fault("2002", "name must be a name") { $0.name = " " },
+  Fault("2002", "pushToken must be printable") { $0.pushToken = "a b" },
+  Fault("2002", "appVersion must be printable") { $0.appVersion = "" },
+  Fault("3000", "authType must not be none") { $0.authType = .none },
+  Fault("3006", "disposeToken is not") { $0.disposeToken = WireSecret("dsp_0") },
+]
+
+@Suite("What a registration is begun with")
+struct RegisterBeginTests {
+  @Test("what is wrong with it ends it before anything is asked, with the code there is for it")
+  func faulty() throws {
+    for fault in faults {
+      let driven = try DrivenRegister { fault.change(&$0) }
+      #expect(driven.end == End(.invalidRequest, fault.code), "\(fault.message)")
+      #expect(driven.failure?.message.hasPrefix(fault.message) == true)
+      #expect(driven.failure?.retryable == false && driven.cleared.isEmpty)
+      #expect(driven.failure?.provider?.title != nil)
+    }
+  }
+
+  @Test("of several the first is told")
+  func order() throws {
+    for first in faults.indices {
+      let driven = try DrivenRegister { params in
+        for fault in faults[first...] { fault.change(&params) }
+      }
+      #expect(driven.failure?.message.hasPrefix(faults[first].message) == true)
+    }
+  }
+
+  @Test("all agreements that are missing are named")
+  func agreements() throws {
+    for (missing, names) in [
+      ([\Params.agreeGccs], "agreeGccs"), ([\.agreePerson], "agreePerson"),
+      ([\.agreeDevice], "agreeDevice"),
+      ([\.agreeGccs, \.agreeDevice], "agreeGccs, agreeDevice"),
+      ([\.agreeGccs, \.agreePerson, \.agreeDevice], "agreeGccs, agreePerson, agreeDevice"),
+    ] as [([WritableKeyPath<Params, Bool>], String)] {
+      let driven = try DrivenRegister { params in
+        for agreement in missing { params[keyPath: agreement] = false }
+      }
+      #expect(driven.end == End(.invalidRequest, "3002"))
+      #expect(driven.failure?.message == "not agreed to: \(names)")
+    }
+  }
+
+  @Test("an end so early stays over a restart")
+  func early() throws {
+    var driven = try DrivenRegister { $0.agreeGccs = false }
+    let failure = try #require(driven.failure)
+    #expect(driven.state == "sending" && driven.isWaiting && !driven.flow.isInTheDark)
+    #expect(driven.receive(.woken) == .ignore)
+    #expect(driven.say(.resend) == .ignore)
+    try driven.restart()
+    #expect(driven.failure == failure)
+  }
+
+  @Test("the configured app is taken, and the person is verified by e-mail unless by SMS")
+  func begins() throws {
+    let driven = try DrivenRegister {
+      $0.clientKey = WireSecret("client-key-secret")
+      $0.appPackage = "com.example.app"
+    }
+    #expect(driven.calls == [.send(BSAParts.contact())])
+    #expect(driven.state == "sending" && driven.isWaiting)
+    for channel in BSAContact.Channel.allCases {
+      let driven = try DrivenRegister { $0.verifyBy = channel }
+      #expect(driven.calls == [.send(BSAParts.contact(channel))])
+    }
+  }
+
+  @Test("authType none goes where the provider is configured so, without local authentication")
+  func none() throws {
+    var driven = try DrivenRegister(origin: BSAParts.origin { $0.allowNoLocalAuth = true }) {
+      $0.authType = .none
+    }
+    driven.said()
+    driven.type()
+    driven.verified()
+    #expect(driven.state == "signingUp" && driven.questions.isEmpty)
+    guard case .signUp(let enrolment, let token) = driven.calls.first else {
+      Issue.record("nobody is signed up")
+      return
+    }
+    #expect(enrolment.authType == .none && token == BSAParts.dispose.unsealed())
+    driven.said(["secretKey": .string(BSAParts.secretKey)])
+    #expect(driven.completion?.grant?.attributes["localAuthType"] == "NONE")
+  }
+}
+
+@Suite("A handle that a verifyContact has left")
+struct RegisterHandleTests {
+  private func begun(
+    _ keepsakes: [Keepsake], handle: String = BSAParts.handle,
+    _ change: (inout Params) -> Void = { _ in }
+  ) throws -> DrivenRegister {
+    try DrivenRegister(origin: BSAParts.origin(keepsakes: keepsakes)) {
+      $0.disposeToken = WireSecret(handle)
+      change(&$0)
+    }
+  }
+
+  @Test("stands for the number: the person is next")
+  func good() throws {
+    var driven = try begun([BSAParts.kept()])
+    #expect(driven.state == "localAuth" && driven.calls.isEmpty)
+    #expect(driven.questions == [.localAuth(.passcodeStanding)])
+    driven.prove()
+    guard case .signUp(let enrolment, let token) = driven.calls.first else {
+      Issue.record("nobody is signed up")
+      return
+    }
+    #expect(token == BSAParts.dispose.unsealed())
+    #expect(enrolment.contact == BSAParts.contact())
+  }
+
+  @Test("is found among others by its name")
+  func several() throws {
+    let other = BSAParts.kept(handle: "dsp_other", token: "other-secret")
+    for keepsakes in [[other, BSAParts.kept()], [BSAParts.kept(), other]] {
+      var driven = try begun(keepsakes, handle: "dsp_other")
+      driven.prove()
+      guard case .signUp(_, let token) = driven.calls.first else {
+        Issue.record("nobody is signed up")
+        return
+      }
+      #expect(token == Secret("other-secret"))
+    }
+  }
+
+  @Test("is good by the way the contact was verified")
+  func bySMS() throws {
+    let kept = BSAParts.kept(BSAParts.contact(.sms))
+    #expect(try begun([kept]) { $0.verifyBy = .sms }.state == "localAuth")
+    #expect(try begun([kept]).end == End(.invalidRequest, "3006"))
+  }
+
+  @Test("that is unknown, over, or for another contact is refused")
+  func bad() throws {
+    #expect(try begun([]).end == End(.invalidRequest, "3006"))
+    for handle in ["", "dsp_", "dsp_0123456789abcde", "dsp_0123456789abcdef0"] {
+      let driven = try begun([BSAParts.kept()], handle: handle)
+      #expect(driven.end == End(.invalidRequest, "3006"))
+    }
+    let other = try BSAContact(.email, "eve@example.com")
+    let driven = try begun([BSAParts.kept(other)])
+    #expect(driven.end == End(.invalidRequest, "3006"))
+    #expect(driven.failure?.message.contains(BSAParts.handle) == false)
+  }
+}

@@ -1,0 +1,218 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+
+@testable import UsherFlows
+
+@Suite("The person behind a registration")
+struct RegisterProofTests {
+  private func begun(_ type: BSAAuthType) throws -> DrivenRegister {
+    try .handled { $0.authType = type }
+  }
+
+  @Test("proves to be there in the way that is registered, after the number")
+  func asks() throws {
+    for (type, question) in [
+      (BSAAuthType.passcode, LocalAuthQuestion.passcodeStanding), (.biometric, .standing),
+    ] {
+      var driven = try DrivenRegister { $0.authType = type }
+      driven.said()
+      #expect(driven.state == "otpSent")
+      driven.type()
+      #expect(driven.state == "verifying")
+      driven.verified()
+      #expect(driven.state == "localAuth" && driven.calls.isEmpty)
+      #expect(driven.questions == [.localAuth(question)])
+    }
+  }
+
+  @Test("is asked for what, and signs up when it is there")
+  func asked() throws {
+    var driven = try begun(.passcode)
+    #expect(driven.isWaiting)
+    driven.look()
+    #expect(
+      driven.step
+        == .localAuth(
+          .init(methods: [.passcode], reason: "register ada.1815 at bsa", scanning: false)))
+    driven.say(.passcode(Secret("")))
+    #expect(driven.refusedField == "input.passcode")
+    driven.say(.passcode(Secret("1234-passcode")))
+    #expect(driven.questions == [.localAuth(.check(passcode: Secret("1234-passcode")))])
+    driven.tell(.checked(.wrong(attemptsLeft: 4)))
+    #expect(driven.state == "localAuth" && driven.problem?.reason == "wrong_passcode")
+    driven.say(.passcode(Secret("1234-passcode")))
+    driven.tell(.checked(.accepted))
+    #expect(driven.state == "signingUp" && driven.problem == nil)
+    #expect(driven.calls.map(\.name) == ["users"])
+  }
+
+  @Test("with a finger: changed ones do not matter, as nothing is stored yet")
+  func fingers() throws {
+    var driven = try begun(.biometric)
+    driven.tell(.standing(.init(biometric: .ready(hasChanged: true), passcode: .ready)))
+    #expect(driven.questions == [.localAuth(.scan)])
+    #expect(
+      driven.step
+        == .localAuth(
+          .init(methods: [.biometric], reason: "register ada.1815 at bsa", scanning: true)))
+    driven.tell(.scanned(.matched))
+    #expect(driven.state == "signingUp")
+  }
+
+  /// Ways to an end, with the word and the code that are told.
+  private static let ends: [(LocalAuthWord, String?, LocalAuthStanding, [FlowEvent<BSACall>])] = [
+    (
+      .biometricNotSupportHardware, "9003", .init(biometric: .noReader, passcode: .ready), []
+    ),
+    (
+      .biometricNotAvailable, "9001",
+      .init(biometric: .unavailable("it is in use"), passcode: .ready), []
+    ),
+    (
+      .biometricLockOut, "9002",
+      .init(biometric: .lockedOut(until: soon), passcode: .ready), []
+    ),
+    (
+      .biometricNotEnrolledDevice, "9004", .init(biometric: .notEnrolled, passcode: .ready), []
+    ),
+    (
+      .authFailed, "9009", .init(biometric: .ready(hasChanged: false), passcode: .ready),
+      Array(repeating: .told(.localAuth(.scanned(.missed))), count: 3)
+    ),
+    (
+      .userFallback, nil, .init(biometric: .ready(hasChanged: false), passcode: .ready),
+      [.input(.fallback)]
+    ),
+    (
+      .userCancel, nil, .init(biometric: .ready(hasChanged: false), passcode: .ready),
+      [.input(.cancelLocalAuth)]
+    ),
+  ]
+
+  @Test("who is not known by a finger has no other way: the end says the word, and its rtCode")
+  func failed() throws {
+    for (word, code, standing, events) in Self.ends {
+      var driven = try begun(.biometric)
+      driven.tell(.standing(standing))
+      for event in events { driven.receive(event) }
+      let failure = try #require(driven.failure, "\(word)")
+      #expect(failure.reason == (word == .userCancel ? .cancelled : .localAuthFailed))
+      #expect(
+        failure.provider
+          == ProviderWord(name: BSAParts.name, code: word.rawValue, error: code))
+      #expect(!failure.message.isEmpty && failure.retryable)
+      let end = driven.failure
+      try driven.restart()
+      #expect(driven.failure == end)
+    }
+    var driven = try begun(.passcode)
+    driven.tell(.standing(.init(biometric: .ready(hasChanged: false), passcode: .notEnrolled)))
+    #expect(driven.end == End(.localAuthFailed, "PASSCODE_NOT_ENROLLED_DEVICE"))
+    #expect(driven.failure?.provider?.error == nil)
+  }
+
+  @Test("who has just proved it is not asked again")
+  func earlier() throws {
+    for (age, isGood) in [
+      (0, true), (299_999, true), (300_000, true), (300_001, false), (-1, false),
+    ] {
+      var driven = try begun(.passcode)
+      driven.look([.init(method: .passcode, at: now - .milliseconds(age))])
+      #expect(driven.state == (isGood ? "signingUp" : "localAuth"), "\(age) ms")
+      #expect(driven.calls.isEmpty == !isGood)
+    }
+  }
+
+  @Test("who has proved it in another way is asked")
+  func otherWay() throws {
+    var driven = try begun(.passcode)
+    driven.look([.init(method: .biometric, at: now)])
+    #expect(driven.state == "localAuth")
+    driven = try begun(.passcode)
+    driven.look([.init(method: .biometric, at: now), .init(method: .passcode, at: now)])
+    #expect(driven.state == "signingUp")
+  }
+
+  @Test("how long a proof is good is configured")
+  func configured() throws {
+    for (seconds, state) in [(60, "signingUp"), (59, "localAuth")] {
+      var driven = try DrivenRegister.handled(settings: { $0.localAuthSeconds = seconds })
+      driven.look([.init(method: .passcode, at: now - .seconds(60))])
+      #expect(driven.state == state)
+    }
+  }
+
+  @Test("a restart looks once more, and forgets the passcode that was being checked")
+  func restarts() throws {
+    var driven = try begun(.passcode)
+    try driven.restart()
+    #expect(driven.questions == [.localAuth(.passcodeStanding)])
+    driven.look()
+    let view = driven.flow.view
+    try driven.restart()
+    #expect(driven.last == .ignore && driven.flow.view == view)
+    driven.say(.passcode(Secret("1234-passcode")))
+    try driven.restart()
+    #expect(driven.questions == [.localAuth(.passcodeStanding)])
+    driven.look()
+    #expect(driven.problem == .interrupted)
+    driven.say(.passcode(Secret("1234-passcode")))
+    driven.tell(.checked(.accepted))
+    #expect(driven.state == "signingUp")
+  }
+}
+
+@Suite("A proof that grows old")
+struct ProofAgeTests {
+  private func paused() throws -> DrivenRegister {
+    var driven = try DrivenRegister.signingUp()
+    driven.answered(BSAParts.failing(429))
+    return driven
+  }
+
+  @Test("is good for a later try while it is young enough")
+  func young() throws {
+    var driven = try paused()
+    driven.receive(.woken, at: now + .seconds(300))
+    #expect(driven.state == "signingUp" && driven.calls.map(\.name) == ["users"])
+  }
+
+  @Test("is asked for anew before a later try, and then signs up")
+  func old() throws {
+    let late = now + .milliseconds(300_001)
+    for isRestarted in [false, true] {
+      var driven = try paused()
+      if isRestarted { try driven.restart(at: late) } else { driven.receive(.woken, at: late) }
+      #expect(driven.state == "localAuth" && driven.calls.isEmpty && driven.problem == nil)
+      #expect(driven.questions == [.localAuth(.passcodeStanding)])
+      driven.prove(at: late)
+      #expect(driven.calls.map(\.name) == ["users"])
+      driven.said(["secretKey": .string(BSAParts.secretKey)], at: late)
+      #expect(driven.completion != nil)
+    }
+  }
+
+  @Test("counts from when it was given, not from when it was used")
+  func usedLater() throws {
+    var driven = try DrivenRegister.handled()
+    driven.look([.init(method: .passcode, at: now - .seconds(200))])
+    driven.answered(BSAParts.gone)
+    var other = driven
+    driven.receive(.woken, at: now + .seconds(100))
+    #expect(driven.calls.map(\.name) == ["users"])
+    other.receive(.woken, at: now + .milliseconds(100_001))
+    #expect(other.state == "localAuth")
+  }
+
+  @Test("none is asked for where there was none")
+  func none() throws {
+    var driven = try DrivenRegister.handled(
+      { $0.authType = .none }, settings: { $0.allowNoLocalAuth = true })
+    driven.answered(BSAParts.gone)
+    driven.receive(.woken, at: now + .seconds(3600))
+    #expect(driven.calls.map(\.name) == ["users"])
+  }
+}

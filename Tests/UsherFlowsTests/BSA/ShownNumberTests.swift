@@ -1,0 +1,274 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+
+@testable import UsherFlows
+
+private typealias Driven = DrivenSignIn
+
+@Suite("A number that a person types at a site")
+struct ShownNumberTests {
+  private static let numbers: [BSAAuthenticate.Way] = [.otp, .totp]
+
+  @Test("is got only for who has proved to be there, or is known by nothing")
+  func proof() throws {
+    for way in Self.numbers {
+      var driven = try Driven(way)
+      #expect(driven.state == "localAuth" && driven.calls.isEmpty)
+      #expect(driven.questions == [.localAuth(.passcodeStanding)])
+      driven.look()
+      driven.say(.cancelLocalAuth)
+      #expect(driven.end == End(.cancelled, "USER_CANCEL") && driven.cleared.isEmpty)
+    }
+    let otp = try Driven(.otp, knownBy: "NONE")
+    #expect(otp.calls == [Driven.generate] && otp.state == "generating" && otp.isWaiting)
+    let totp = try Driven(.totp, knownBy: "NONE")
+    #expect(totp.questions == [.oneTimeCode(of: BSAParts.account)] && totp.calls.isEmpty)
+    #expect(totp.state == "generating")
+  }
+
+  @Test("is shown with where to type it and until when, while the site is waited for")
+  func shown() throws {
+    for (way, end) in [(BSAAuthenticate.Way.otp, 180), (.totp, 40)] {
+      let driven = try Driven.showing(way)
+      #expect(driven.state == "pending" && driven.problem == nil)
+      #expect(driven.calls == [Driven.exists])
+      #expect(
+        driven.displayCode
+          == Step.DisplayCode(
+            userCode: "482613", verificationURI: "https://api.fnsbsa.com/api/v3",
+            expiresAt: now + .seconds(end)))
+    }
+  }
+
+  @Test("is typed at the configured site, and good as long as configured")
+  func settings() throws {
+    let site = try ProviderURL(setting: "https://login.example.com/typed")
+    var driven = try Driven(.otp, knownBy: "NONE") {
+      $0.siteURL = site
+      $0.otpSeconds = 60
+    }
+    driven.said("482613", at: soon)
+    #expect(driven.displayCode?.verificationURI == "https://login.example.com/typed")
+    #expect(driven.displayCode?.expiresAt == soon + .seconds(60))
+  }
+
+  @Test("is replaced when its time is over, not before")
+  func over() throws {
+    for (way, seconds) in [(BSAAuthenticate.Way.otp, 180), (.totp, 40)] {
+      var driven = try Driven.showing(way)
+      let end = now + .seconds(seconds)
+      driven.said(["isExist": false])
+      #expect(driven.pause == .seconds(2) && driven.displayCode?.userCode == "482613")
+      var early = driven
+      early.receive(.woken, at: end - .milliseconds(1))
+      #expect(early.calls == [Driven.exists])
+      for isRestarted in [true, false] {
+        var late = driven
+        if isRestarted { try late.restart(at: end) } else { late.receive(.woken, at: end) }
+        #expect(late.state == "generating")
+        #expect(late.calls == (way == .otp ? [Driven.generate] : []))
+        #expect(late.questions == (way == .totp ? [.oneTimeCode(of: BSAParts.account)] : []))
+        if way == .otp {
+          late.said("555555", at: end)
+        } else {
+          late.tell(.given(Secret("555555"), until: end + .seconds(60)), at: end)
+        }
+        #expect(late.displayCode?.userCode == "555555")
+        #expect(late.calls == [Driven.exists])
+      }
+    }
+  }
+
+  @Test("once typed goes to the site without another proof")
+  func typed() throws {
+    for way in Self.numbers {
+      var driven = try Driven.showing(way)
+      driven.answered(BSAParts.gone)
+      #expect(driven.problem?.reason == "provider_unreachable" && driven.displayCode != nil)
+      driven.receive(.woken)
+      driven.said(Driven.wish)
+      #expect(driven.calls == [.start(Driven.visit(way), userKey: BSAParts.userKey)])
+      #expect(driven.state == "starting" && driven.problem == nil && driven.displayCode == nil)
+    }
+  }
+
+  @Test("of the provider's is taken back where the site cannot be waited for")
+  func takenBack() throws {
+    for way in Self.numbers {
+      let cleared = way == .otp ? [BSACall.dropNumber(Driven.shown)] : []
+      let answers = [
+        BSAParts.refusal(2008), BSAParts.said(["isExist": 1]), BSAParts.failing(404),
+        BSAParts.said(["isExist": true]),
+      ]
+      for outcome in answers {
+        var driven = try Driven.showing(way)
+        driven.answered(outcome)
+        #expect(driven.failure != nil && driven.cleared == cleared)
+      }
+      var driven = try Driven.showing(way)
+      for _ in 1...5 {
+        driven.answered(BSAParts.lost)
+        driven.receive(.woken)
+      }
+      driven.answered(BSAParts.lost)
+      #expect(driven.end == End(.providerUnreachable) && driven.cleared == cleared)
+    }
+  }
+
+  @Test("outlives a restart")
+  func restart() throws {
+    for way in Self.numbers {
+      var driven = try Driven.showing(way)
+      let step = driven.step
+      try driven.restart()
+      #expect(driven.calls == [Driven.exists] && driven.step == step)
+    }
+  }
+}
+
+@Suite("A number of the provider's")
+struct ProviderNumberTests {
+  private func generating() throws -> Driven { try Driven(.otp, knownBy: "NONE") }
+
+  @Test("is a text of up to 32 visible characters")
+  func shapes() throws {
+    for text in ["0", "482 613".filter { $0 != " " }, String(repeating: "A", count: 32)] {
+      var driven = try generating()
+      driven.said(.string(text))
+      #expect(driven.displayCode?.userCode == text)
+    }
+    let long = JSONValue.string(String(repeating: "A", count: 33))
+    for data: JSONValue? in [nil, "", "48 26", "48\n", 482_613, ["code": "482613"], long] {
+      var driven = try generating()
+      driven.said(data)
+      #expect(driven.end == End(.providerProtocolError) && driven.cleared.isEmpty)
+      #expect(driven.failure?.message.contains("number") == true)
+    }
+  }
+
+  @Test("that is refused is the end, with the code")
+  func refused() throws {
+    for code: Int64 in [2008, 2010, 5019, 5026, 4242] {
+      var driven = try generating()
+      driven.refused(code)
+      #expect(driven.end == End(.providerRejected, String(code)))
+    }
+    var driven = try generating()
+    driven.answered(BSAParts.failing(404))
+    #expect(driven.end == End(.providerProtocolError))
+  }
+
+  @Test("is asked for again where none came, up to five times, and at once after a restart")
+  func trouble() throws {
+    for outcome in [BSAParts.gone, BSAParts.lost, BSAParts.failing(500)] {
+      var driven = try generating()
+      for pause in [1, 2, 4, 8, 16] {
+        driven.answered(outcome)
+        #expect(driven.pause == .seconds(pause))
+        #expect(driven.state == "generating" && driven.problem?.reason == "provider_unreachable")
+        #expect(driven.receive(.called(Driven.generate, BSAParts.said("482613"))) == .ignore)
+        driven.receive(.woken)
+        #expect(driven.calls == [Driven.generate])
+      }
+      driven.answered(outcome)
+      #expect(driven.end == End(.providerUnreachable))
+    }
+    var paused = try generating()
+    paused.answered(BSAParts.failing(503, after: 60))
+    #expect(paused.pause == .seconds(60))
+    for var driven in [try generating(), paused] {
+      try driven.restart()
+      #expect(driven.calls == [Driven.generate])
+      driven.said("482613")
+      #expect(driven.displayCode != nil && driven.problem == nil)
+    }
+  }
+
+  @Test("is not what the account's secret shows, nor another device's")
+  func strays() throws {
+    var driven = try generating()
+    let before = driven.flow
+    let other = BSACall.generateNumber(userKey: BSAParts.userKey, device: "dev-2")
+    for event: FlowEvent<BSACall> in [
+      .told(.oneTimeCode(.given(Driven.shown, until: soon))), .told(.oneTimeCode(.noSecret)),
+      .called(other, BSAParts.said("482613")), .called(Driven.exists, BSAParts.said(Driven.wish)),
+      .woken,
+    ] {
+      #expect(driven.receive(event) == .ignore && driven.flow == before)
+    }
+  }
+}
+
+@Suite("A number of the account's secret")
+struct SecretNumberTests {
+  private func asking() throws -> Driven { try Driven(.totp, knownBy: "NONE") }
+  private let question = DaemonQuestion.oneTimeCode(of: BSAParts.account)
+
+  @Test("that was given before comes when the next step begins")
+  func later() throws {
+    for (wait, pause) in [
+      (Duration.milliseconds(42_500), Duration.milliseconds(42_500)),
+      (.zero, .milliseconds(100)), (.seconds(-9), .milliseconds(100)),
+    ] {
+      var driven = try asking()
+      driven.tell(.later(now + wait))
+      #expect(driven.pause == pause)
+      #expect(driven.state == "generating" && driven.problem?.reason == "no_code_yet")
+      #expect(
+        driven.receive(.told(.oneTimeCode(.given(Driven.shown, until: soon)))) == .ignore)
+      driven.receive(.woken)
+      #expect(driven.questions == [question])
+      driven.tell(.given(Driven.shown, until: now + .seconds(60)))
+      #expect(driven.displayCode?.userCode == "482613" && driven.problem == nil)
+    }
+  }
+
+  @Test("can come later any number of times")
+  func muchLater() throws {
+    var driven = try asking()
+    for _ in 1...10 {
+      driven.tell(.later(now + .seconds(60)))
+      #expect(driven.pause == .seconds(60))
+      driven.receive(.woken)
+    }
+  }
+
+  @Test("of an account without a secret there is none: it says what gets it one")
+  func noSecret() throws {
+    var driven = try asking()
+    driven.tell(.noSecret)
+    #expect(driven.end == End(.providerRejected))
+    #expect(driven.failure?.message.contains("reregisterDevice") == true)
+  }
+
+  @Test("that cannot be had now is asked for again, up to five times")
+  func unavailable() throws {
+    var driven = try asking()
+    for pause in [1, 2, 4, 8, 16] {
+      driven.tell(.unavailable("the disk is full"))
+      #expect(driven.pause == .seconds(pause))
+      #expect(driven.problem?.reason == "no_code_yet")
+      #expect(driven.problem?.message == "the disk is full")
+      driven.receive(.woken)
+      #expect(driven.questions == [question])
+    }
+    driven.tell(.unavailable("the disk is full"))
+    #expect(driven.end == End(.providerRejected))
+    #expect(driven.failure?.message == "the disk is full")
+  }
+
+  @Test("is asked for once more after a restart, and is no call's answer")
+  func restart() throws {
+    var driven = try asking()
+    #expect(driven.receive(.woken) == .ignore)
+    #expect(driven.receive(.called(Driven.generate, BSAParts.said("482613"))) == .ignore)
+    try driven.restart()
+    #expect(driven.questions == [question])
+    driven.tell(.later(now + .seconds(60)))
+    try driven.restart()
+    #expect(driven.questions == [question])
+  }
+}

@@ -1,0 +1,221 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+
+@testable import UsherFlows
+
+@Suite("A sign-up")
+struct SignUpTests {
+  private func enrolment(_ driven: DrivenRegister) -> BSAEnrolment? {
+    guard case .signUp(let enrolment, _) = driven.calls.first else { return nil }
+    return enrolment
+  }
+
+  @Test("says who, how and with which device")
+  func enrolled() throws {
+    #expect(
+      enrolment(try .signingUp())
+        == BSAEnrolment(
+          userKey: "ada.1815", name: "Ada Lovelace", contact: BSAParts.contact(),
+          email: "ada@example.com", phoneNumber: "+447700900123", authType: .passcode,
+          pushToken: nil, appVersion: "1.0.0", device: installation))
+    let other = enrolment(
+      try .signingUp {
+        $0.pushToken = "fcm:token"
+        $0.appVersion = "2.1"
+        $0.phoneNumber = "+44 (7700) 900-123"
+        $0.name = "Ödön"
+      })
+    #expect(other?.pushToken == "fcm:token" && other?.appVersion == "2.1")
+    #expect(other?.phoneNumber == "+447700900123" && other?.name == "Ödön")
+  }
+
+  @Test("ends with an account that has what the SDK loads, and a secret that stays")
+  func succeeds() throws {
+    var driven = try DrivenRegister.signingUp { $0.pushToken = "fcm:token" }
+    driven.said(["secretKey": .string(BSAParts.secretKey), "more": 1])
+    let completion = try #require(driven.completion)
+    #expect(
+      completion.result == ["userKey": "ada.1815", "deviceId": .string(installation)])
+    #expect(completion.keepsake == nil)
+    var expected = AccountGrant(
+      subject: "ada.1815", label: "ada.1815",
+      attributes: [
+        "userKey": "ada.1815", "deviceId": .string(installation), "localAuthType": "PASSCODE",
+        "pushToken": "fcm:token",
+      ], tokens: nil)
+    expected.totpSecret = Sealed(Secret(BSAParts.secretKey))
+    #expect(completion.grant == expected)
+  }
+
+  @Test("without a push token has none, and with a finger says so")
+  func biometric() throws {
+    var driven = try DrivenRegister.handled { $0.authType = .biometric }
+    driven.tell(.standing(.init(biometric: .ready(hasChanged: false), passcode: .ready)))
+    driven.tell(.scanned(.matched))
+    driven.said(["secretKey": .string(BSAParts.secretKey)])
+    let attributes = try #require(driven.completion?.grant?.attributes)
+    #expect(attributes["localAuthType"] == "BIOMETRIC")
+    #expect(attributes["pushToken"] == nil)
+  }
+
+  @Test(
+    "takes a secret of 128 bits, as the provider writes it",
+    arguments: [
+      "GEZDGNBVGY3TQOJQGEZDGNBVGY", "GEZDGNBVGY3TQOJQGEZDGNBVGY======",
+      "gezd gnbv gy3t qojq gezd gnbv gy3t qojq",
+    ])
+  func secrets(text: String) throws {
+    var driven = try DrivenRegister.signingUp()
+    driven.said(["secretKey": .string(text)])
+    #expect(driven.completion?.grant?.totpSecret == Sealed(Secret(text)))
+  }
+
+  @Test("whose secret is none has failed")
+  func noSecret() throws {
+    let answers: [JSONValue?] = [
+      nil, "text", [:], ["secretKey": nil], ["secretKey": 7], ["secretKey": ""],
+      // 120 bits.
+      ["secretKey": "GEZDGNBVGY3TQOJQGEZDGNBV"],
+      ["secretKey": "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJ1"], ["secretKey": "no Base32, is it?"],
+      ["secretkey": .string(BSAParts.secretKey)],
+    ]
+    for data in answers {
+      var driven = try DrivenRegister.signingUp()
+      driven.said(data)
+      #expect(driven.end == End(.providerProtocolError))
+      #expect(driven.failure?.message.contains("data.secretKey") == true)
+      #expect(driven.failure?.message.contains("GEZDG") == false)
+    }
+  }
+
+  @Test("that is refused has failed, whatever the code, and is not repeated")
+  func refused() throws {
+    for entry in RTCode.table where entry.code != .done {
+      var driven = try DrivenRegister.signingUp()
+      driven.refused(entry.code.number)
+      #expect(driven.end?.code == String(entry.code.number))
+      #expect(driven.failure?.message == entry.meaning && driven.cleared.isEmpty)
+    }
+    var unknown = try DrivenRegister.signingUp()
+    unknown.refused(4242)
+    #expect(unknown.end == End(.providerRejected, "4242"))
+  }
+
+  @Test("is never repeated where it may have been done, and says what to do")
+  func lost() throws {
+    for outcome in [
+      BSAParts.lost, BSAParts.failing(500), BSAParts.failing(503, after: 1), BSAParts.failing(408),
+    ] {
+      var driven = try DrivenRegister.signingUp()
+      driven.answered(outcome)
+      #expect(driven.end == End(.providerUnreachable))
+      #expect(driven.failure?.retryable == false)
+      #expect(driven.failure?.message.contains("reregisterDevice") == true)
+    }
+    var driven = try DrivenRegister.signingUp()
+    try driven.restart()
+    #expect(driven.end == End(.providerUnreachable))
+    #expect(driven.failure?.retryable == false)
+    #expect(driven.failure?.message.contains("reregisterDevice") == true)
+  }
+
+  @Test("is repeated where the provider saw nothing, up to five times")
+  func unsent() throws {
+    for outcome in [BSAParts.gone, BSAParts.failing(429)] {
+      var driven = try DrivenRegister.signingUp()
+      let call = try #require(driven.calls.first)
+      for pause in [1, 2, 4, 8, 16] {
+        driven.answered(outcome)
+        #expect(driven.pause == .seconds(pause))
+        #expect(driven.state == "signingUp" && driven.problem?.reason == "provider_unreachable")
+        driven.receive(.woken)
+        #expect(driven.calls == [call] && driven.problem == nil)
+      }
+      driven.answered(outcome)
+      #expect(driven.end == End(.providerUnreachable))
+      #expect(driven.failure?.retryable == true)
+    }
+  }
+
+  @Test("waits as long as the provider says")
+  func retryAfter() throws {
+    var driven = try DrivenRegister.signingUp()
+    driven.answered(BSAParts.failing(429, after: 30))
+    #expect(driven.pause == .seconds(30))
+  }
+
+  @Test("goes on at once after a restart in a pause, and may be lost then")
+  func restartInPause() throws {
+    var driven = try DrivenRegister.signingUp()
+    let call = try #require(driven.calls.first)
+    driven.answered(BSAParts.gone)
+    try driven.restart()
+    #expect(driven.calls == [call])
+    driven.answered(BSAParts.lost)
+    #expect(driven.failure?.retryable == false)
+  }
+
+  @Test("without an envelope has failed")
+  func unreadable() throws {
+    for outcome in [BSAParts.failing(404), .unreadable(message: "a redirect")] {
+      var driven = try DrivenRegister.signingUp()
+      driven.answered(outcome)
+      #expect(driven.end == End(.providerProtocolError))
+    }
+  }
+
+  @Test("is in the dark while it is asked for, not before and not in a pause")
+  func dark() throws {
+    var driven = try DrivenRegister()
+    #expect(!driven.flow.isInTheDark)
+    driven.said()
+    driven.type()
+    #expect(!driven.flow.isInTheDark)
+    driven.verified()
+    #expect(!driven.flow.isInTheDark)
+    driven.prove()
+    #expect(driven.flow.isInTheDark && driven.flow.abandoned.isEmpty)
+    driven.answered(BSAParts.gone)
+    #expect(!driven.flow.isInTheDark)
+    driven.receive(.woken)
+    #expect(driven.flow.isInTheDark)
+    driven.refused(2001)
+    #expect(!driven.flow.isInTheDark)
+  }
+
+  @Test("heeds no other's outcome, no input, and nothing after its end")
+  func strays() throws {
+    var driven = try DrivenRegister.signingUp()
+    let call = try #require(driven.calls.first)
+    guard case .signUp(let enrolment, let token) = call else {
+      Issue.record("nobody is signed up")
+      return
+    }
+    let answer = BSAParts.said(["secretKey": .string(BSAParts.secretKey)])
+    let before = driven.flow
+    for event: FlowEvent<BSACall> in [
+      .called(.signUp(enrolment, disposeToken: Secret("other")), answer),
+      .called(.replaceDevice(enrolment, disposeToken: token), answer),
+      .woken, .input(.resend), .input(.passcode(Secret("1234-passcode"))),
+    ] {
+      #expect(driven.receive(event) == .ignore)
+      #expect(driven.flow == before)
+    }
+    driven.answered(BSAParts.gone)
+    #expect(driven.receive(.called(call, answer)) == .ignore, "in a pause")
+    driven.receive(.woken)
+    driven.refused(2009)
+    #expect(driven.receive(.called(call, answer)) == .ignore, "after the end")
+  }
+
+  @Test("has no word of the SDK's for one that was given up")
+  func words() {
+    for reason in Failure.Reason.allCases {
+      #expect(BSARegister.word(for: reason, provider: BSAParts.name) == nil)
+      #expect(BSAReregisterDevice.word(for: reason, provider: BSAParts.name) == nil)
+    }
+  }
+}

@@ -1,0 +1,120 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+
+@testable import UsherFlows
+
+@Suite("verifyContact")
+struct VerifyContactTests {
+  private func begun(
+    _ channel: BSAContact.Channel = .email, _ target: String = BSAParts.email,
+    _ change: (inout BSAVerifyContact.Params) -> Void = { _ in }
+  ) throws -> DrivenContact {
+    var params = BSAVerifyContact.Params(sendType: channel, sendTarget: target)
+    change(&params)
+    return try DrivenContact(params, BSAParts.origin())
+  }
+
+  @Test("takes the configured clientKey and bundleIdentifier, or none")
+  func app() throws {
+    let same = try begun {
+      $0.clientKey = WireSecret("client-key-secret")
+      $0.bundleIdentifier = "com.example.app"
+    }
+    #expect(same.calls == [.send(BSAParts.contact())])
+  }
+
+  @Test("with another clientKey or bundleIdentifier has failed, before anything was asked")
+  func otherApp() throws {
+    for key in ["", "client-key-secre", "client-key-secret ", "other-key-secret"] {
+      let driven = try begun { $0.clientKey = WireSecret(key) }
+      #expect(driven.end == End(.invalidRequest, "2000"))
+      #expect(driven.failure?.message == "the clientKey is not the configured one")
+      #expect(driven.failure?.retryable == false)
+    }
+    for package in ["", "com.example", "com.example.App"] {
+      let driven = try begun { $0.bundleIdentifier = package }
+      #expect(driven.end == End(.invalidRequest, "2000"))
+      #expect(driven.failure?.message == "the bundleIdentifier is not the configured one")
+    }
+  }
+
+  @Test("compares no clientKey where the daemon has none")
+  func keyNotSet() throws {
+    var params = BSAVerifyContact.Params(sendType: .email, sendTarget: BSAParts.email)
+    params.clientKey = WireSecret("client-key-secret")
+    var origin = BSAParts.origin()
+    origin.credential = CredentialCheck(nil)
+    #expect(try DrivenContact(params, origin).end == End(.invalidRequest, "2000"))
+  }
+
+  @Test("with an impossible target has failed, and says what it must be")
+  func targets() throws {
+    let email = try begun(.email, "ada@")
+    #expect(email.end == End(.invalidRequest, "2002"))
+    #expect(email.failure?.message == "sendTarget must be an e-mail address")
+    let number = try begun(.sms, BSAParts.email)
+    #expect(number.end == End(.invalidRequest, "2002"))
+    #expect(
+      number.failure?.message == "sendTarget must be a phone number of 7 to 15 digits")
+    let both = try begun(.email, "ada") { $0.clientKey = WireSecret("other") }
+    #expect(both.end?.code == "2000", "whose app it is comes first")
+  }
+
+  @Test("that has failed so stays so over a restart")
+  func failedEarly() throws {
+    var driven = try begun(.email, "ada")
+    let failure = try #require(driven.failure)
+    #expect(driven.state == "sending" && driven.isWaiting && driven.problem == nil)
+    #expect(driven.receive(.woken) == .ignore)
+    try driven.restart()
+    #expect(driven.failure == failure)
+  }
+
+  @Test(
+    "has a key by which an app finds it",
+    arguments: [(BSAContact.Channel.email, "ada@example.com"), (.sms, "+44 7700 900123")])
+  func key(channel: BSAContact.Channel, target: String) throws {
+    var driven = try begun(channel, target)
+    let key = try BSAContact(channel, target).key
+    #expect(driven.flow.view.key == key)
+    driven.said()
+    #expect(driven.flow.view.key == key)
+    driven.type()
+    #expect(driven.flow.view.key == key)
+  }
+
+  @Test("ends with a handle, and leaves the provider's token to a later flow for half an hour")
+  func keepsake() throws {
+    for channel in BSAContact.Channel.allCases {
+      var driven = try DrivenContact.verifying(channel)
+      let end = now + .seconds(90)
+      driven.verified(at: end)
+      let completion = try #require(driven.completion)
+      let handle = "dsp_0102030405060708090a0b0c0d0e0f10"
+      #expect(completion.grant == nil)
+      #expect(completion.result == ["disposeToken": .string(handle)])
+      #expect(
+        completion.keepsake
+          == Keepsake(
+            handle: handle, purpose: BSAParts.contact(channel).key, secret: BSAParts.dispose,
+            expiresAt: end + .seconds(1800)))
+    }
+  }
+
+  @Test("has no word of the SDK's for a flow that was given up")
+  func words() {
+    for reason in Failure.Reason.allCases {
+      #expect(BSAVerifyContact.word(for: reason, provider: BSAParts.name) == nil)
+    }
+  }
+
+  @Test("leaves nothing to clear up, and is never in the dark")
+  func leftovers() throws {
+    for driven in [try DrivenContact(), try .sent(), try .verifying()] {
+      #expect(driven.flow.abandoned.isEmpty && !driven.flow.isInTheDark)
+    }
+  }
+}
