@@ -1,0 +1,113 @@
+import Glibc
+import JSONRPC
+import Testing
+import UsherTestKit
+
+/// Who may ask who is registered, how the command line says it, and what stays of it.
+@Suite("BSA: who is registered already", .serialized, .timeLimit(.minutes(2)))
+struct RegistrationCheckTests {
+  private static let email: JSONValue = [
+    "verifyType": "email", "verifyData": "canary-check@example.com",
+  ]
+  private static let phone: JSONValue = [
+    "verifyType": "phoneNumber", "verifyData": "+447700911911",
+  ]
+  private static let userKey: JSONValue = ["userKey": "canary-key-5f"]
+
+  private static func ask(_ scene: BSAScene, _ method: String, _ params: JSONValue) throws -> String
+  {
+    let reply = try scene.app.reply(to: "registration.\(method)", params)
+    return reply["error"]?["data"]?["reason"]?.stringValue ?? (reply["result"]?.text ?? "nothing")
+  }
+
+  @Test("a rule names the method and the provider; what it does not name is not permitted")
+  func rules() throws {
+    let sandbox = try SandboxUnderTest()
+    let scene = try BSAScene(
+      tables: """
+        [[provider]]
+        name = "other"
+        type = "bsa"
+        base_url = "\(sandbox.bsa)"
+        client_key_credential = "bsa-client-key"
+        app_package = "com.example.app"
+        app_version = "1.0.0"
+        registration_checks = true
+        """,
+      more: """
+        [[client]]
+        name = "till"
+        match = { user = \(getuid()) }
+        allow = ["registration.checkDuplicate bsa", "registration.* other"]
+        """, passcode: nil, sandbox: sandbox)
+    for (method, params, yes) in [
+      ("checkDuplicate", Self.email, #"{"duplicate":false}"#),
+      ("checkUserKey", Self.userKey, #"{"available":true}"#),
+    ] {
+      #expect(try Self.ask(scene, method, params + ["provider": "other"]) == yes)
+      let isNamed = method == "checkDuplicate"
+      #expect(
+        try Self.ask(scene, method, params + ["provider": "bsa"])
+          == (isNamed ? yes : "permission_denied"))
+      // Whether there is such a provider is not told either.
+      #expect(
+        try Self.ask(scene, method, params + ["provider": "nobody"]) == "permission_denied")
+    }
+    #expect(try scene.requests("idCheck") == 1)
+    #expect(try scene.requests("duplicateCheck") == 2)
+  }
+
+  @Test("usherctl says in a word who is there, and why it may not")
+  func commands() throws {
+    let scene = try BSAScene(passcode: nil)
+    let checks = [
+      ["check-duplicate", "--provider", "bsa", "--email", "canary-check@example.com"],
+      ["check-duplicate", "--provider", "bsa", "--phone", "+44 7700 911911"],
+      ["check-user-key", "canary-key-5f", "--provider", "bsa"],
+    ]
+    for (word, isTaken) in [("free\n", false), ("taken\n", true)] {
+      for check in checks {
+        let said = try scene.daemon.usherctl(["registration"] + check)
+        #expect(said.output == word, "\(check): \(said.errors)")
+        #expect(said.status == 0)
+      }
+      guard !isTaken else { break }
+      try scene.registerElsewhere([
+        "userKey": "canary-key-5f", "email": "canary-check@example.com",
+        "phoneNum": "+447700911911",
+      ])
+    }
+    let json = try scene.daemon.usherctl(["registration", "--json"] + checks[2])
+    #expect(json.output == #"{"available":false}"# + "\n")
+    let impossible = try scene.daemon.usherctl(
+      ["registration", "check-duplicate", "--provider", "bsa", "--phone", "12"])
+    #expect(impossible.status == 1)
+    #expect(
+      impossible.errors == "usherctl: verifyData must be a phone number of 7 to 15 digits\n")
+    let closed = try BSAScene(["registration_checks": "false"], passcode: nil)
+    let refused = try closed.daemon.usherctl(["registration"] + checks[0])
+    #expect(refused.status == 77)
+    #expect(refused.errors.contains("registration_checks is off"))
+  }
+
+  @Test("nothing of who was asked for stays in the journal, whatever became of it")
+  func journal() throws {
+    let scene = try BSAScene(passcode: nil, logLevel: "trace")
+    let answers: [JSONValue] = [
+      ["rtCode": 0], ["rtCode": 2009], ["rtCode": 2012, "rtMsg": "canary-check@example.com"],
+      ["text": "canary-check@example.com +447700911911 canary-key-5f", "status": 500],
+    ]
+    for answer in answers {
+      for (endpoint, method, params) in [
+        ("duplicateCheck", "checkDuplicate", Self.email),
+        ("duplicateCheck", "checkDuplicate", Self.phone), ("idCheck", "checkUserKey", Self.userKey),
+      ] {
+        try scene.answers(endpoint, answer)
+        _ = try Self.ask(scene, method, params + ["provider": "bsa"])
+      }
+    }
+    let log = scene.daemon.log
+    #expect(log.contains("called provider"), "it is told at all: \(log)")
+    for canary in ["canary", "447700911911", BSAScene.clientKey] { #expect(!log.contains(canary)) }
+  }
+}
