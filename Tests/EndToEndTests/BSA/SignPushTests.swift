@@ -1,0 +1,278 @@
+import Foundation
+import JSONRPC
+import Testing
+import UsherTestKit
+
+/// A site asks, the person proves to be there, the site's token is the account's.
+@Suite("BSA: sign-in by push", .serialized, .timeLimit(.minutes(3)))
+struct SignPushTests {
+  @Test("a site begins, the person proves to be there, and the token is the site's")
+  func wholeWay() throws {
+    let scene = try BSAScene()
+    let account = try scene.registered().account
+    let before = try scene.account(account)
+    let flow = try scene.standing(scene.authenticate(), at: "pending")
+    #expect(flow.stepType == "wait", "\(flow.text)")
+    let visit = try scene.visit()
+    let asked = try scene.asked(flow)
+    #expect(asked.state == "localAuth" && asked["step"]?["methods"] == ["passcode"])
+    #expect(asked["step"]?["reason"] == "sign in to bsa as alice.01")
+    #expect(try scene.atSite(visit)["state"] == "waiting", "before the person has proved anything")
+    let end = try scene.app.finished(scene.prove(asked))
+    #expect(end["status"] == "succeeded" && end.account == account, "\(end.text)")
+    #expect(try scene.states(of: end) == ["pending", "localAuth", "starting", "completing"])
+
+    let seen = try scene.atSite(visit)
+    #expect(seen["state"] == "completed" && seen["localAuth"] == true, "\(seen.text)")
+    #expect(seen["collected"] == true)
+    let token = try scene.token(of: account)
+    #expect(token["tokenType"] == "raw" && (token["expiresAt"] ?? .null) == .null)
+    let secret = token["accessToken"]?.stringValue ?? ""
+    #expect(try scene.owner(of: secret) == "alice.01")
+    #expect(try scene.owner(of: "Bearer \(secret)") == "2003", "it has no scheme")
+    #expect(!end.text.contains(secret))
+    // What the load functions give stays as it was.
+    #expect(try scene.account(account)["attributes"] == before["attributes"])
+  }
+
+  @Test("nobody is asked who was registered without local authentication, and the site is told so")
+  func withoutLocalAuth() throws {
+    let scene = try BSAScene(["allow_no_local_auth": "true"])
+    let account = try scene.registered(authType: "none").account
+    let flow = try scene.standing(scene.authenticate("push"), at: "pending")
+    let visit = try scene.visit()
+    let end = try scene.app.finished(flow)
+    #expect(end["status"] == "succeeded" && end.account == account, "\(end.text)")
+    #expect(try scene.states(of: end) == ["pending", "starting", "completing"])
+    #expect(try scene.atSite(visit)["localAuth"] == false)
+  }
+
+  @Test("where no site begins it expires, with the word 5001")
+  func nobodyBegins() async throws {
+    try await aside {
+      let scene = try BSAScene(more: "[flow]\ndeadline_seconds = 30\n")
+      try scene.registered()
+      let end = try scene.app.finished(scene.authenticate("push"), within: 50)
+      #expect(end["status"] == "expired" && end.failure == ["expired", "5001", nil], "\(end.text)")
+      #expect(try scene.requests("authExist") > 10, "it was asked again and again")
+      #expect(try scene.requests("authCancel") == 0)
+    }
+  }
+
+  @Test("who gives up at the site is denied, with 5011")
+  func cancelledAtSite() throws {
+    let scene = try BSAScene()
+    try scene.registered()
+    let (flow, visit) = try scene.pushed()
+    try scene.leave(visit)
+    let end = try scene.app.finished(scene.prove(flow))
+    #expect(end.failure == ["denied", "5011", nil], "\(end.text)")
+    #expect(end["failure"]?["retryable"] == true)
+    #expect(try scene.requests("authCancel") == 0, "there is nothing to cancel")
+  }
+
+  @Test("who gives up at the site while it is completed is denied too")
+  func cancelledLate() throws {
+    let scene = try BSAScene()
+    try scene.registered()
+    let (flow, visit) = try scene.pushed()
+    try scene.answers("authComplete", ["rtCode": 2010], times: 0)
+    let waiting = try scene.standing(scene.prove(flow, waitMs: 0), at: "completing")
+    try scene.leave(visit)
+    try scene.mend()
+    #expect(try scene.app.finished(waiting).failure == ["denied", "5011", nil])
+  }
+
+  @Test("a sign-in that took too long is expired", arguments: ["5000", "5001"])
+  func tooLong(code: String) throws {
+    let scene = try BSAScene()
+    try scene.registered()
+    try scene.set(["timeoutCode": .integer(Int64(code) ?? 0)])
+    let (flow, visit) = try scene.pushed()
+    try scene.timeOut(visit)
+    let end = try scene.app.finished(scene.prove(flow))
+    #expect(end.failure == ["expired", code, nil], "\(end.text)")
+  }
+
+  @Test("a site that stopped waiting before the device looked is not seen, the next one is")
+  func stoppedBefore() throws {
+    let scene = try BSAScene()
+    try scene.registered()
+    let gone = try scene.visit()
+    try scene.leave(gone)
+    let flow = try scene.standing(scene.authenticate(), at: "pending")
+    let visit = try scene.visit()
+    #expect(try scene.app.finished(scene.prove(scene.asked(flow)))["status"] == "succeeded")
+    #expect(try scene.atSite(visit)["state"] == "completed")
+    #expect(try scene.atSite(gone)["state"] == "cancelled")
+  }
+
+  @Test("2010 and 5019 are asked again, and then it goes on", arguments: ["auth", "authComplete"])
+  func notSoFar(endpoint: String) throws {
+    let scene = try BSAScene()
+    try scene.registered()
+    let (flow, _) = try scene.pushed()
+    for code: Int64 in [2010, 5019] { try scene.answers(endpoint, ["rtCode": .integer(code)]) }
+    let end = try scene.app.finished(scene.prove(flow))
+    #expect(end["status"] == "succeeded", "\(end.text)")
+    #expect(try scene.requests(endpoint) == 3)
+  }
+
+  @Test("the eleventh 2010 is a refusal, and the sign-in is cancelled at the provider")
+  func neverSoFar() async throws {
+    try await aside {
+      let scene = try BSAScene()
+      try scene.registered()
+      let (flow, visit) = try scene.pushed()
+      try scene.answers("authResult", ["rtCode": 2010], times: 0)
+      let end = try scene.app.finished(scene.prove(flow))
+      #expect(end.failure == ["provider_rejected", "2010", nil], "\(end.text)")
+      #expect(end["failure"]?["retryable"] == true)
+      #expect(try scene.requests("authResult") == 11)
+      try eventually("it is cancelled") { try scene.requests("authCancel") == 1 }
+      #expect(try scene.atSite(visit)["collected"] == false)
+    }
+  }
+
+  @Test(
+    "a person who is suspended or has withdrawn is refused, by the site's own code",
+    arguments: [("suspended", "5006"), ("suspendedForGood", "5007"), ("withdrawn", "5008")])
+  func suspended(state: String, code: String) throws {
+    let scene = try BSAScene()
+    try scene.registered()
+    let (flow, _) = try scene.pushed()
+    try scene.makePerson(state)
+    for end in try [
+      scene.app.finished(scene.prove(flow)), scene.app.finished(scene.authenticate("push")),
+    ] {
+      #expect(end.failure == ["provider_rejected", code, nil], "\(end.text)")
+      #expect(end["failure"]?["retryable"] == false)
+    }
+  }
+
+  @Test(
+    "a code that nobody knows is a refusal at each call",
+    arguments: ["authExist", "auth", "authComplete", "authResult"])
+  func unknownCode(endpoint: String) throws {
+    let scene = try BSAScene()
+    try scene.registered()
+    var flow = try scene.standing(scene.authenticate("push"), at: "pending")
+    try scene.answers(endpoint, ["rtCode": 4711])
+    let visit = try scene.visit()
+    if endpoint != "authExist" { flow = try scene.prove(scene.asked(flow)) }
+    let end = try scene.app.finished(flow)
+    #expect(end.failure == ["provider_rejected", "4711", nil], "\(end.text)")
+    #expect(end["failure"]?["retryable"] == false)
+    guard endpoint != "authExist" else { return }
+    try eventually("it is cancelled") { try scene.requests("authCancel") == 1 }
+    #expect(
+      try scene.atSite(visit)["state"] == (endpoint == "authResult" ? "completed" : "cancelled"))
+  }
+
+  @Test("a client key that is not known any more is 2000")
+  func otherClientKey() throws {
+    let scene = try BSAScene()
+    try scene.registered()
+    let set = try scene.daemon.usherctl(["credential", "set", "bsa-client-key"], input: "wrong")
+    #expect(set.status == 0, "\(set.errors)")
+    let end = try scene.app.finished(scene.authenticate())
+    #expect(end.failure == ["provider_rejected", "2000", nil], "\(end.text)")
+  }
+
+  @Test("an account that is forgotten on the way does not come back: denied")
+  func forgotten() throws {
+    let scene = try BSAScene()
+    let account = try scene.registered().account
+    let (flow, _) = try scene.pushed()
+    _ = try scene.app.call("account.forget", ["account": account ?? .null])
+    let end = try scene.app.finished(scene.prove(flow))
+    #expect(end.failure == ["denied", nil, nil], "\(end.text)")
+    #expect(try scene.accounts() == [])
+  }
+
+  @Test("without an account, or with another's, nothing begins")
+  func accounts() throws {
+    let scene = try BSAScene()
+    let params: JSONValue = ["provider": "bsa", "kind": "authenticate", "params": [:]]
+    #expect(try scene.app.reason(of: "flow.start", params) != "none")
+    #expect(try scene.requestsInOrder() == [])
+    try scene.registered()
+    let other = params + ["params": ["account": "acc_0000000000000000"]]
+    #expect(try scene.app.reason(of: "flow.start", other) == "not_found")
+    let stray = params + ["params": ["qrId": "qr_1"]]
+    #expect(try scene.app.reason(of: "flow.start", stray) == "invalid_params")
+    let app = try scene.app.finished(scene.authenticate("push", ["clientKey": "another"]))
+    #expect(app.failure == ["invalid_request", "2000", nil], "\(app.text)")
+  }
+}
+
+/// Whoever ends a flow ends the sign-in that it has in hand.
+@Suite("BSA: a sign-in that is given up", .serialized, .timeLimit(.minutes(3)))
+struct SignAbandonedTests {
+  @Test("while a site is waited for there is nothing to cancel")
+  func pending() throws {
+    let scene = try BSAScene()
+    try scene.registered()
+    let flow = try scene.standing(scene.authenticate("push"), at: "pending")
+    let end = try scene.cancel(flow)
+    #expect(end.failure == ["cancelled", "5011", nil], "\(end.text)")
+    let visit = try scene.visit()
+    #expect(try scene.atSite(visit)["state"] == "waiting")
+    #expect(try scene.requests("authCancel") == 0)
+  }
+
+  @Test(
+    "in front of the passcode it is cancelled at the provider, by whichever way it ends",
+    arguments: ["flow.cancel", "cancel", "fallback"])
+  func localAuth(way: String) throws {
+    let scene = try BSAScene()
+    try scene.registered()
+    let (flow, visit) = try scene.pushed()
+    let end =
+      way == "flow.cancel"
+      ? try scene.cancel(flow)
+      : try scene.submit(["type": "localAuth", way: true], to: flow)
+    switch way {
+    case "flow.cancel": #expect(end.failure == ["cancelled", "5011", nil], "\(end.text)")
+    case "cancel": #expect(end.failure == ["cancelled", "USER_CANCEL", nil], "\(end.text)")
+    default: #expect(end.failure == ["local_auth_failed", "USER_FALLBACK", nil], "\(end.text)")
+    }
+    try eventually("it is cancelled: \(scene.requestsInOrder())") {
+      try scene.atSite(visit)["state"] == "cancelled"
+    }
+    #expect(try scene.requests("authCancel") == 1)
+  }
+
+  @Test(
+    "under way it is cancelled at the provider, done there already or not",
+    arguments: ["auth", "authComplete"], [false, true])
+  func underWay(endpoint: String, processed: Bool) throws {
+    let scene = try BSAScene()
+    try scene.registered()
+    let (asked, visit) = try scene.pushed()
+    let flow = try scene.holding(endpoint, processed: processed) {
+      try scene.prove(asked, waitMs: 0)
+    }
+    let end = try scene.cancel(flow)
+    #expect(end.failure == ["cancelled", "5011", nil], "\(end.text)")
+    try eventually("it is cancelled: \(scene.requestsInOrder())") {
+      try scene.requests("authCancel") >= 1
+    }
+    let state = try scene.atSite(visit)["state"]
+    #expect(state == (endpoint == "authComplete" && processed ? "completed" : "cancelled"))
+    #expect(end["failure"]?["retryable"] == .bool(endpoint == "auth"), "nobody knows")
+    #expect(try scene.app.reason(of: "token.get", ["provider": "bsa"]) != "none")
+  }
+
+  @Test("a number that nobody will type is taken back, and the site takes it no more")
+  func number() throws {
+    let scene = try BSAScene()
+    try scene.registered()
+    let asked = try scene.asked(scene.authenticate("otp"))
+    let flow = try scene.asked(scene.prove(asked), for: "displayCode")
+    let end = try scene.cancel(flow)
+    #expect(end.failure == ["cancelled", "5011", nil], "\(end.text)")
+    try eventually("it is taken back") { try scene.requests("otp") == 1 }
+    #expect(try scene.refusalAtSite("otp", number: flow.shown) == "3006")
+  }
+}

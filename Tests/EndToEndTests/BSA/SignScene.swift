@@ -1,0 +1,197 @@
+import Foundation
+import JSONRPC
+import UsherTestKit
+
+// A person at a site, and the flow that signs in there.
+
+extension BSAScene {
+  /// Begins a sign-in at a site; returns its id.
+  ///
+  /// - Parameters:
+  ///   - way: `push`, `qr`, `otp` or `totp`.
+  ///   - number: What the person types, by the last two.
+  ///   - client: `acme`, or `other`, which the app does not belong to.
+  func visit(
+    _ way: String = "push", number: String? = nil, client: String = "acme"
+  ) throws -> String {
+    let reply = try askSite(way, number, client)
+    guard reply.status == 201, let id = reply.body["id"]?.stringValue else {
+      throw TestTrouble("the site refuses: \(reply.body.text)")
+    }
+    return id
+  }
+
+  /// The rtCode with which the site refuses to begin one; nil where it begins.
+  func refusalAtSite(_ way: String, number: String?) throws -> String? {
+    let reply = try askSite(way, number, "acme")
+    return reply.status == 201 ? nil : reply.body["error"]?.stringValue
+  }
+
+  private func askSite(
+    _ way: String, _ number: String?, _ client: String
+  ) throws -> (status: Int, body: JSONValue) {
+    var body: JSONValue = ["by": .string(way), "client": .string(client)]
+    body["number"] = number.map { .string($0) }
+    let reply = try Web.send(
+      "POST", "\(sandbox.base)/_control/bsa/signIns", json: body.encoded())
+    return (reply.status, try JSONValue(parsing: reply.body))
+  }
+
+  /// How a sign-in stands, as the site knows it.
+  func atSite(_ visit: String) throws -> JSONValue {
+    try sandbox.control("GET", "bsa/signIns/\(visit)")
+  }
+
+  /// The person gives it up there.
+  func leave(_ visit: String) throws {
+    let reply = try Web.post("\(sandbox.bsa)/site/\(visit)", form: ["action": "cancel"])
+    guard reply.status == 303 else { throw TestTrouble("no way to leave: \(reply.text)") }
+  }
+
+  /// Its time is over.
+  func timeOut(_ visit: String) throws {
+    try sandbox.control("POST", "bsa/signIns/\(visit)", ["state": "timedOut"])
+  }
+
+  /// What the QR code shows there.
+  func qrID(_ visit: String) throws -> String { try atSite(visit)["qrId"]?.stringValue ?? "" }
+
+  /// Whose a sign-in's token is; else the rtCode.
+  ///
+  /// - Parameter authorization: The header, as it is.
+  func owner(of authorization: String) throws -> String {
+    let reply = try Web.send(
+      "GET", "\(sandbox.bsa)/me", headers: ["Authorization": authorization])
+    let envelope = try JSONValue(parsing: reply.body)
+    return envelope["data"]?["userKey"]?.stringValue
+      ?? "\(envelope["rtCode"]?.integerValue ?? -1)"
+  }
+
+  /// Changes whether a person may sign in: `active`, `suspended`, `suspendedForGood`, `withdrawn`.
+  func makePerson(_ state: String, _ person: BSAPerson = .alice) throws {
+    try sandbox.control(
+      "POST", "bsa/registrations/\(person.userKey)", ["state": .string(state)])
+  }
+}
+
+// MARK: - The flow
+
+extension BSAScene {
+  /// Starts a sign-in and waits for nothing.
+  func authenticate(_ way: String? = nil, _ more: JSONValue = [:]) throws -> JSONValue {
+    var params = more
+    params["by"] = way.map { .string($0) }
+    return try begin("authenticate", params)
+  }
+
+  /// The flow as soon as it stands there.
+  func standing(_ flow: JSONValue, at state: String) throws -> JSONValue {
+    try moved(flow, "is at \(state)") { $0.state == state }
+  }
+
+  /// The flow as soon as it shows a step of this type.
+  func asked(_ flow: JSONValue, for type: String = "localAuth") throws -> JSONValue {
+    try moved(flow, "asks for \(type)") { $0.stepType == type }
+  }
+
+  /// A sign-in that a site has begun, where the person is to prove to be there.
+  func pushed() throws -> (flow: JSONValue, visit: String) {
+    let flow = try standing(authenticate("push"), at: "pending")
+    let visit = try visit()
+    return (try asked(flow), visit)
+  }
+
+  /// The whole way by push, to its good end.
+  @discardableResult
+  func signedIn() throws -> JSONValue {
+    let end = try app.finished(prove(pushed().flow))
+    guard end["status"] == "succeeded" else { throw TestTrouble("not signed in: \(end.text)") }
+    return end
+  }
+
+  func cancel(_ flow: JSONValue) throws -> JSONValue {
+    try app.flow(in: app.call("flow.cancel", ["flow": flow["id"] ?? .null]))
+  }
+
+  /// The states a flow went through, in order, each once.
+  func states(of flow: JSONValue) throws -> [String] {
+    let told = try app.call(
+      "flow.wait", ["flow": flow["id"] ?? .null, "revision": 0, "timeoutMs": 0])["transitions"]
+    return (told?.arrayValue ?? []).compactMap { $0["state"]?.stringValue }
+      .reduce(into: []) { if $0.last != $1 { $0.append($1) } }
+  }
+
+  /// Starts something and leaves it at a call that takes long, until the provider has seen that.
+  ///
+  /// - Parameter processed: Whether the provider does it before it is silent.
+  func holding<Value>(
+    _ endpoint: String, processed: Bool = false, _ start: () throws -> Value
+  ) throws -> Value {
+    let before = try requests(endpoint)
+    try spoil(endpoint, ["delayMs": 60_000, "processed": .bool(processed)], times: 1)
+    let value = try start()
+    try eventually(within: 15, "\(endpoint) is called") { try requests(endpoint) > before }
+    return value
+  }
+}
+
+// MARK: - What is told
+
+extension BSAScene {
+  func token(of account: JSONValue?) throws -> JSONValue {
+    try app.call("token.get", ["account": account ?? .null])
+  }
+
+  func code(of account: JSONValue? = nil) throws -> JSONValue {
+    try app.call("totp.code", account.map { ["account": $0] } ?? ["provider": "bsa"])
+  }
+
+  /// The number that the secret which the provider gave last makes now.
+  func numberOfSecret(_ person: BSAPerson = .alice) throws -> String {
+    try registration(person.userKey)?["totp"]?.stringValue ?? ""
+  }
+}
+
+extension JSONValue {
+  var account: JSONValue? { self["result"]?["account"] }
+
+  /// What a `displayCode` step shows.
+  var shown: String { self["step"]?["userCode"]?.stringValue ?? "" }
+
+  /// The code of `totp.code`.
+  var code: String { self["code"]?.stringValue ?? "" }
+
+  /// A moment among its members.
+  func time(_ name: String) throws -> Date {
+    guard let text = self[name]?.stringValue,
+      let time = try? Date.ISO8601FormatStyle(includingFractionalSeconds: true).parse(text)
+    else { throw TestTrouble("no time \(name) in \(self.text)") }
+    return time
+  }
+}
+
+/// Waits until a moment is over, by the clock that the daemon goes by too.
+func waitUntil(_ moment: Date, within seconds: Double = 90) throws {
+  try eventually(within: seconds, "\(moment) is over") { Date() > moment }
+}
+
+/// Waits, where a step of that many seconds is nearly over, for the next: what follows is one step's.
+func waitForRoom(_ seconds: Double, inStepOf period: Double) throws {
+  let into = Date().timeIntervalSince1970.truncatingRemainder(dividingBy: period)
+  if period - into < seconds { try waitUntil(Date(timeIntervalSinceNow: period - into)) }
+}
+
+/// Runs what takes long by waiting on a thread of its own, so that other tests go on meanwhile.
+///
+/// It stays in its task: what it expects is expected by its test.
+func aside(_ body: @escaping @Sendable () throws -> Void) async throws {
+  try await withTaskExecutorPreference(OwnThreads()) { () async throws in try body() }
+}
+
+/// A thread for each job.
+private final class OwnThreads: TaskExecutor {
+  func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    Thread.detachNewThread { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+  }
+}
