@@ -96,10 +96,11 @@ package final class SandboxUnderTest: Sendable {
 
   package var issuer: String { "\(base)/oidc" }
 
-  package init() throws {
+  /// - Parameter arguments: More of its command line, such as `["--smtp", "smtp://127.0.0.1:2525"]`.
+  package init(_ arguments: [String] = []) throws {
     place = try Workplace()
     program = try RunningProgram(
-      BuiltProduct.path("usher-sandbox"), ["--port-file", place.file("port")],
+      BuiltProduct.path("usher-sandbox"), ["--port-file", place.file("port")] + arguments,
       log: place.file("sandbox.log"))
     var port = ""
     try eventually(within: 20, "the sandbox listens: \(program.log)") { [place] in
