@@ -40,6 +40,16 @@ extension BSAScene {
       ["sendType": .string(channel), "sendTarget": .string(person.contact(channel))] + more)
   }
 
+  /// The flow when another number was sent, as soon as it may be asked for.
+  func resent(_ flow: JSONValue) throws -> JSONValue {
+    var flow = flow
+    try eventually("another number is sent") {
+      flow = try resend(flow)
+      return flow.problem[0] != "too_early"
+    }
+    return flow
+  }
+
   /// The handle of a contact that the person has proven.
   func disposeToken(
     of person: BSAPerson = .alice, by channel: String = "email"
@@ -74,5 +84,21 @@ extension BSAScene {
     if flow.stepType == "localAuth" { flow = try prove(flow) }
     guard flow["status"] == "succeeded" else { throw TestTrouble("not registered: \(flow.text)") }
     return flow
+  }
+  /// The account of a person who has registered elsewhere, or whose sign-up's answer was lost, with
+  /// this machine's device.
+  func reregistered(_ person: BSAPerson = .alice) throws -> JSONValue {
+    var flow = try start(
+      "reregisterDevice",
+      [
+        "userKey": .string(person.userKey), "name": .string(person.name), "verifyBy": "email",
+        "verifyData": .string(person.email),
+      ])
+    flow = try enter(number(to: person.email), to: flow)
+    if flow.stepType == "localAuth" { flow = try prove(flow) }
+    guard flow["status"] == "succeeded" else {
+      throw TestTrouble("not registered anew: \(flow.text)")
+    }
+    return try account(flow.account)
   }
 }

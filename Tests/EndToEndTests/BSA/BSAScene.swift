@@ -18,8 +18,8 @@ struct BSAScene {
   let environment: [String: String]
 
   /// - Parameters:
-  ///   - settings: Of the `[[provider]]`, as they are written: `["otp_seconds": "60"]`; over those of
-  ///     ``defaults``.
+  ///   - settings: Of the `[[provider]]`, as they are written, such as `["otp_seconds": "60"]`; over
+  ///     those of ``defaults``.
   ///   - tables: More of the provider, such as `[provider.totp]` and its lines.
   ///   - more: More of the configuration, before the provider.
   ///   - clientKey: What is set as the credential; nil sets none.

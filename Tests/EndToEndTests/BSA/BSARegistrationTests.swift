@@ -1,0 +1,155 @@
+import Foundation
+import JSONRPC
+import Testing
+import UsherTestKit
+
+/// The seed's six network calls and the local authentication, over the socket.
+@Suite("BSA: a registration by the seed's calls", .serialized, .timeLimit(.minutes(2)))
+struct BSARegistrationTests {
+  private static let app: JSONValue = ["clientKey": .string(BSAScene.clientKey)]
+
+  private let scene: BSAScene
+  private let alice = BSAPerson.alice
+
+  init() throws { scene = try BSAScene() }
+
+  private func isDuplicate(_ channel: String) throws -> JSONValue {
+    try scene.app.call(
+      "registration.checkDuplicate",
+      [
+        "provider": "bsa", "verifyType": channel == "sms" ? "phoneNumber" : "email",
+        "verifyData": .string(alice.contact(channel)),
+      ])
+  }
+
+  private func isFree() throws -> JSONValue {
+    try scene.app.call(
+      "registration.checkUserKey", ["provider": "bsa", "userKey": .string(alice.userKey)])
+  }
+
+  private func authenticate() throws -> JSONValue {
+    let flow = try scene.app.startFlow(
+      "local", "authenticate",
+      params: ["localAuthType": "passcode", "reason": "register with BSA"])
+    return try scene.prove(flow)
+  }
+
+  @Test(
+    "duplicate check, number, its verification, user key, local authentication, sign-up",
+    arguments: [("email", "mail", "mailVerify"), ("sms", "sms", "smsVerify")])
+  func inOrder(channel: String, sending: String, verifying: String) throws {
+    // i.
+    #expect(try isDuplicate(channel) == ["duplicate": false])
+    // ii.
+    let sent = try scene.verifyContact(
+      by: channel, Self.app + ["bundleIdentifier": .string(BSAScene.appPackage)])
+    #expect(sent.state == "otpSent" && sent.stepType == "enterCode", "\(sent.text)")
+    #expect(sent["step"]?["purpose"] == "otp" && sent["step"]?["digits"] == 6)
+    #expect(sent["step"]?["channel"] == .string(channel))
+    let masked = channel == "sms" ? "+••••••••••23" : "a•••@e•••"
+    #expect(sent["step"]?["maskedTarget"] == .string(masked), "\(sent.text)")
+    #expect(try scene.messages().map { $0["channel"] } == [.string(channel)])
+    // iii.
+    let verified = try scene.enter(scene.number(to: alice.contact(channel)), to: sent)
+    #expect(verified["status"] == "succeeded", "\(verified.text)")
+    let token = try #require(verified["result"]?["disposeToken"]?.stringValue)
+    #expect(token.hasPrefix("dsp_"))
+    // iv.
+    #expect(try isFree() == ["available": true])
+    // vi.
+    #expect(try authenticate()["result"]?["method"] == "passcode")
+    // vii.
+    let end = try scene.start(
+      "register",
+      alice.params() + Self.app + [
+        "disposeToken": .string(token), "verifyBy": .string(channel), "pushToken": "fcm-1",
+        "appVersion": "1.1.1", "appPackage": .string(BSAScene.appPackage),
+      ])
+    #expect(end["status"] == "succeeded", "\(end.text)")
+    #expect(
+      try scene.requestsInOrder() == ["duplicateCheck", sending, verifying, "idCheck", "users"])
+    try expectRegistered(end)
+    #expect(try isDuplicate(channel) == ["duplicate": true])
+    #expect(try isFree() == ["available": false])
+  }
+
+  /// What the provider has, and what the load functions are made of.
+  private func expectRegistered(_ end: JSONValue) throws {
+    let known = try #require(try scene.registration(alice.userKey))
+    #expect(known["name"] == "Alice Adams" && known["email"] == "alice@example.com")
+    #expect(known["phoneNum"] == "+447700900123" && known["authType"] == 4)
+    #expect(known["appPackage"] == .string(BSAScene.appPackage))
+    #expect(known["appVersion"] == "1.1.1" && known["hasPushToken"] == true)
+    let result = try #require(end["result"])
+    #expect(result["userKey"] == "alice.01")
+    #expect(result["deviceId"] == known["deviceId"])
+    #expect(UUID(uuidString: result["deviceId"]?.stringValue ?? "") != nil)
+    let account = try scene.account(result["account"])
+    #expect(account["subject"] == "alice.01" && account["label"] == "alice.01")
+    #expect(
+      account["attributes"] == [
+        "userKey": "alice.01", "deviceId": result["deviceId"] ?? .null,
+        "localAuthType": "PASSCODE", "pushToken": "fcm-1",
+      ])
+    #expect(try scene.accounts().count == 1)
+  }
+
+  @Test("register alone: without a handle the number comes first, then the person, then the rest")
+  func alone() throws {
+    let sent = try scene.start("register", alice.params())
+    #expect(sent.state == "otpSent" && sent["step"]?["channel"] == "email", "\(sent.text)")
+    let asked = try scene.enter(scene.number(), to: sent)
+    #expect(asked.state == "localAuth" && asked.stepType == "localAuth", "\(asked.text)")
+    #expect(asked["step"]?["methods"] == ["passcode"])
+    #expect(asked["step"]?["reason"] == "register alice.01 at bsa")
+    #expect(try scene.requests("users") == 0)
+    let end = try scene.prove(asked)
+    #expect(end["status"] == "succeeded", "\(end.text)")
+    #expect(
+      try scene.states(of: end) == ["sending", "otpSent", "verifying", "localAuth", "signingUp"])
+  }
+
+  @Test("without push token and version: no such attribute, and the configured version")
+  func least() throws {
+    let end = try scene.registered()
+    let attributes = try scene.account(end["result"]?["account"])["attributes"]?.objectValue
+    #expect(attributes?.keys.sorted() == ["deviceId", "localAuthType", "userKey"])
+    let known = try scene.registration(alice.userKey)
+    #expect(known?["appVersion"] == "1.0.0" && known?["hasPushToken"] == false)
+  }
+
+  @Test("authType none where the configuration allows it: nobody is asked, and it is NONE")
+  func none() throws {
+    let scene = try BSAScene(["allow_no_local_auth": "true"], passcode: nil)
+    let end = try scene.registered(authType: "none")
+    let account = try scene.account(end["result"]?["account"])
+    #expect(account["attributes"]?["localAuthType"] == "NONE")
+    #expect(try scene.registration(alice.userKey)?["authType"] == 0)
+  }
+
+  @Test("two people of one user: two accounts, one device")
+  func twoPeople() throws {
+    try scene.registered()
+    try scene.registered(.bob)
+    #expect(Set(try scene.accounts().map(\.label)) == ["alice.01", "bob.02"])
+    #expect(Set(try scene.list("registrations").map { $0["deviceId"] }).count == 1)
+  }
+
+  @Test("what was registered outlives the daemon, with the handle of a contact and its codes")
+  func outlives() throws {
+    let token = try scene.disposeToken(of: .bob)
+    let end = try scene.registered()
+    let before = try scene.account(end["result"]?["account"])
+    let after = try scene.restarted()
+    #expect(try after.account(end["result"]?["account"]) == before)
+    let other = try after.start(
+      "register", BSAPerson.bob.params() + ["disposeToken": .string(token)])
+    // Who ended the daemon is asked anew.
+    #expect(other.stepType == "localAuth", "\(other.text)")
+    #expect(try after.prove(other)["status"] == "succeeded")
+  }
+}
+
+extension JSONValue {
+  fileprivate var label: String { self["label"]?.stringValue ?? "" }
+}
