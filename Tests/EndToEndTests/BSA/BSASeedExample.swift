@@ -1,0 +1,1 @@
+../../UsherKitTests/BSA/BSASeedExample.swift
