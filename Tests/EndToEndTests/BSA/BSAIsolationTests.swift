@@ -1,0 +1,120 @@
+import Foundation
+import JSONRPC
+import Testing
+import UsherTestKit
+
+/// What one program of a user has proven is no other's: neither a contact nor the person.
+@Suite("BSA: two programs of one user", .serialized, .timeLimit(.minutes(2)))
+struct BSAIsolationTests {
+  private let till: BSAScene
+  private let desk: BSAScene
+  private let programs: [NamedProgram]
+
+  init() throws {
+    let place = try Workplace()
+    let names = ["till", "desk"]
+    let scene = try BSAScene(
+      more: try names.map { try NamedProgram.rule($0, in: place) }.joined(separator: "\n"),
+      at: place)
+    programs = try names.map { try NamedProgram($0, in: place, at: scene.daemon) }
+    till = scene.at(try programs[0].client())
+    desk = scene.at(try programs[1].client())
+  }
+
+  private func authenticate(_ scene: BSAScene) throws {
+    let flow = try scene.app.startFlow(
+      "local", "authenticate", params: ["localAuthType": "passcode", "reason": "register"])
+    let end = try scene.prove(flow)
+    guard end["status"] == "succeeded" else { throw TestTrouble("not there: \(end.text)") }
+  }
+
+  @Test("another program's handle is 3006, and stays good for its own")
+  func handle() throws {
+    let token: JSONValue = .string(try till.disposeToken())
+    let params = BSAPerson.alice.params() + ["disposeToken": token]
+    let flow = try desk.start("register", params)
+    #expect(flow.failure == ["invalid_request", "3006", nil], "\(flow.text)")
+    let member: JSONValue = [
+      "userKey": "alice.01", "name": "Alice Adams", "verifyBy": "email",
+      "verifyData": "alice@example.com", "authType": "passcode", "disposeToken": token,
+    ]
+    #expect(
+      try desk.start("reregisterDevice", member).failure == ["invalid_request", "3006", nil])
+    let own = try till.prove(till.start("register", params))
+    #expect(own["status"] == "succeeded", "\(own.text)")
+  }
+
+  @Test("another program does not see the handle: not in the flow, nor in a list, nor in events")
+  func unseen() throws {
+    let listener = try programs[1].client()
+    _ = try listener.call("events.subscribe", ["topics": ["flow", "account"]])
+    let flow = try till.verifyContact()
+    let end = try till.enter(till.number(), to: flow)
+    let token = try #require(end["result"]?["disposeToken"]?.stringValue)
+    let id: JSONValue = ["flow": flow["id"] ?? .null]
+    var told = [
+      try desk.app.reply(to: "flow.get", id).text, try desk.app.reply(to: "flow.list").text,
+      try desk.app.reply(to: "flow.wait", id + ["revision": 0, "timeoutMs": 0]).text,
+    ]
+    while let line = try? listener.receiveLine(within: 1) {
+      told.append(String(decoding: line, as: UTF8.self))
+    }
+    #expect(told.count > 3 && told.allSatisfy { !$0.contains(token) })
+    #expect(try till.app.reply(to: "flow.get", id).text.contains(token))
+  }
+
+  @Test("a person who proved to be there to one program is asked by another")
+  func localAuth() throws {
+    try authenticate(till)
+    #expect(try till.registering()["status"] == "succeeded")
+    let asked = try desk.registering(.bob)
+    #expect(asked.stepType == "localAuth", "\(asked.text)")
+    #expect(try desk.prove(asked)["status"] == "succeeded")
+  }
+
+  @Test("another program neither types the number nor proves the person")
+  func othersStep() throws {
+    let flow = try till.verifyContact()
+    #expect(
+      try desk.refusal(["type": "enterCode", "code": .string(till.number())], to: flow)[0]
+        == "permission_denied")
+    let proving = try till.registering()
+    #expect(
+      try desk.refusal(["type": "localAuth", "passcode": .string(BSAScene.passcode)], to: proving)[
+        0] == "permission_denied")
+    #expect(try till.requests("users") == 0)
+    #expect(try till.prove(proving)["status"] == "succeeded")
+  }
+}
+
+/// The same of two users of the machine.
+@Suite(
+  "BSA: two users of one machine", .serialized, .timeLimit(.minutes(2)),
+  .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can be two users; run this as root"))
+struct BSAOwnerTests {
+  @Test("another user's handle is 3006, the account is not there, and the device is another")
+  func owners() throws {
+    let scene = try BSAScene(more: "[access]\ngroup = \"4242\"\n")
+    let users = try [4001, 4002].map { try OtherUser($0, groups: "4242", at: scene.daemon) }
+    let mine = scene.at(try users[0].client())
+    let other = scene.at(try users[1].client())
+    for scene in [mine, other] { try scene.setPasscode() }
+    let token: JSONValue = .string(try mine.disposeToken())
+    let params = BSAPerson.alice.params() + ["disposeToken": token]
+    #expect(
+      try other.start("register", params).failure == ["invalid_request", "3006", nil])
+    let end = try mine.prove(mine.start("register", params))
+    #expect(end["status"] == "succeeded", "\(end.text)")
+    let account: JSONValue = ["account": end.account ?? .null]
+    for method in ["account.get", "totp.code", "account.forget"] {
+      #expect(try other.app.reason(of: method, account) == "not_found", "\(method)")
+    }
+    // The other user's person is asked though this one's is known.
+    let asked = try other.registering(.bob)
+    #expect(asked.stepType == "localAuth", "\(asked.text)")
+    #expect(try other.prove(asked)["status"] == "succeeded")
+    #expect(Set(try scene.list("registrations").map { $0["deviceId"] }).count == 2)
+    #expect(try mine.accounts().count == 1 && other.accounts().count == 1)
+    withExtendedLifetime(users) {}
+  }
+}
