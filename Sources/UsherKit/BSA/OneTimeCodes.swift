@@ -15,8 +15,9 @@ extension BSA {
 
   /// A code for now: the daemon's `totp.code`, in the place of the SDK's `loadTOTPSecretKey`.
   ///
-  /// - Throws: 2008 where nobody has registered; 10001 with `retryAfter` where codes are given once
-  ///   and this step's has been.
+  /// - Throws: 2008 where nobody has registered; 9009 where a rule of this machine wants a local
+  ///   authentication first; 10001 with `retryAfter` where codes are given once and this step's has
+  ///   been.
   public static func totpCode() async throws(BSAError) -> TOTPCode {
     try await service.totpCode()
   }
@@ -28,7 +29,11 @@ extension BSAService {
     if registration == nil { registration = try await refresh() }
     guard let account = registration?.account else { throw .notRegistered }
     return try await asBSA {
-      BSA.TOTPCode(try await client.call(UsherAPI.TOTPCode(account: AccountID(account))))
+      do {
+        return BSA.TOTPCode(try await client.call(UsherAPI.TOTPCode(account: AccountID(account))))
+      } catch let error as UsherError where error.detail.next?.provider.rawValue == "local" {
+        throw BSAError.failed(rtCode: BSACode.localAuthFailed, message: error.message)
+      }
     }
   }
 }
