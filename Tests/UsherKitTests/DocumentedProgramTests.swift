@@ -7,6 +7,7 @@ struct DocumentedProgramTests {
     "they are the ones that are compiled here",
     arguments: [
       "WalletSignIn", "PhoneSignUp", "IdentityCheck", "FreedomIDSeedExample", "TerminalPresenter",
+      "BSA/DeviceRegistration", "BSA/PasscodePrompt",
     ])
   func same(program: String) throws {
     let here = URL(filePath: #filePath).deletingLastPathComponent()

@@ -1,0 +1,173 @@
+import JSONRPC
+import Testing
+
+@testable import UsherKit
+
+extension BSAKitTests {
+  @Suite("A call of BSA's that is cancelled")
+  struct Cancelling {
+    /// Makes a call, has it disposed of when the daemon has got a call, and tells what was told.
+    private func told(
+      _ daemon: BSADaemon, at method: String, before: (@Sendable () async -> Void)? = nil,
+      then: (@Sendable () async throws -> Void)? = nil,
+      _ call: @escaping @Sendable (BSAEar) -> Void
+    ) async throws -> [BSAEar.News] {
+      try await daemon.run { _ in
+        await before?()
+        let ear = BSAEar()
+        call(ear)
+        let calls = ear.bag.calls
+        var methods = daemon.methodsHeard.makeAsyncIterator()
+        while let heard = await methods.next(), heard != method {}
+        ear.bag.dispose()
+        try await then?()
+        for call in calls { await call.value }
+        ear.hearsNoMore()
+        return await ear.all()
+      }
+    }
+
+    @Test("tells nothing of a number that is being sent, and cancels its flow")
+    func whileSending() async throws {
+      let daemon = BSADaemon(.sending)
+      check(try await told(daemon, at: "flow.start") { $0.requestNumber() }, is: [])
+      #expect(daemon.methods == ["flow.list", "flow.start", "flow.cancel"])
+      #expect(daemon.status() == "cancelled")
+    }
+
+    @Test("cancels a flow too whose beginning was not told yet")
+    func whileBeginning() async throws {
+      let daemon = BSADaemon(starts: [.goesOnSlowly([.otpSent])])
+      let then = { @Sendable in try await daemon.tellsAtLast() }
+      let news = try await told(daemon, at: "flow.start", then: then) { $0.requestNumber() }
+      #expect(news == [])
+      #expect(daemon.status() == "cancelled")
+    }
+
+    @Test("tells nothing of a number that is being verified, and cancels its flow")
+    func whileVerifying() async throws {
+      let daemon = BSADaemon(.otpSent, inputs: [.goesOn([.verifying])])
+      let before = { @Sendable in _ = await UsherKitTests.told { $0.requestNumber() } }
+      check(try await told(daemon, at: "flow.submit", before: before) { $0.verifyNumber() }, is: [])
+      #expect(daemon.status() == "cancelled")
+    }
+
+    @Test("tells nothing of a sign-up, and cancels its flow")
+    func whileSigningUp() async throws {
+      let daemon = BSADaemon(.signingUp)
+      check(try await told(daemon, at: "flow.start") { $0.signUp() }, is: [])
+      #expect(daemon.methods.suffix(2) == ["flow.start", "flow.cancel"])
+      #expect(daemon.status() == "cancelled")
+    }
+
+    @Test("tells nothing of a check")
+    func whileChecking() async throws {
+      let method = "registration.checkUserKey"
+      let daemon = BSADaemon(replies: [method: [.goesOnSlowly([])]])
+      check(try await told(daemon, at: method) { $0.checkUserKey("user1") }, is: [])
+    }
+
+    @Test("tells nothing of a local authentication, and cancels its flow")
+    func whileAuthenticating() async throws {
+      let daemon = BSADaemon(.scanning)
+      let news = try await told(daemon, at: "flow.start") { ear in
+        BSA.LocalAuth.startSimpleAuth(
+          localAuthType: .BIOMETRIC, reason: "r", checkDomainStateChanged: false,
+          usePasscodeWhenFailed: false, onSuccess: ear.answer("onSuccess"),
+          onError: { _ in ear.answer("onError")() }, disposeBag: ear.bag)
+      }
+      #expect(news == [])
+      #expect(daemon.status() == "cancelled")
+    }
+
+    @Test("in the middle of its callbacks hears no more of them")
+    func inACallback() async throws {
+      let daemon = BSADaemon(replies: [
+        "registration.checkUserKey": [.reply(#"{"available":true}"#)]
+      ])
+      try await daemon.run { _ in
+        let ear = BSAEar()
+        let bag = DisposeBag()
+        BSA.APICaller.checkUserKeyAvailable(
+          userKey: "user1",
+          onUserKeyAvailable: {
+            ear.answer("available")()
+            bag.dispose()
+          },
+          onUserKeyNotAvailable: ear.answer("not available"), onFailed: ear.failed,
+          onError: ear.error, onCompleted: ear.completed, disposeBag: bag)
+        for call in bag.calls { await call.value }
+        ear.hearsNoMore()
+        check(await ear.all(), is: [.answer("available")])
+      }
+    }
+
+    @Test("by its bag being let go")
+    func bagLetGo() async throws {
+      let daemon = BSADaemon(.sending)
+      try await daemon.run { _ in
+        let ear = BSAEar()
+        var bag: DisposeBag? = DisposeBag()
+        let calls = bag.map { bag in
+          BSA.APICaller.requestSendOTPNumber(
+            sendType: .SMS, sendTarget: "+821012345678", clientKey: "k", bundleIdentifier: "b",
+            onSuccess: ear.answer("onSuccess"), onFailed: ear.failed, onError: ear.error,
+            onCompleted: ear.completed, disposeBag: bag)
+          return bag.calls
+        }
+        var methods = daemon.methodsHeard.makeAsyncIterator()
+        while let heard = await methods.next(), heard != "flow.start" {}
+        bag = nil
+        for call in calls ?? [] { await call.value }
+        ear.hearsNoMore()
+        #expect(await ear.all() == [] && bag == nil)
+      }
+      #expect(daemon.status() == "cancelled")
+    }
+
+    @Test("is not made at all with a bag that was disposed of")
+    func disposedBag() async throws {
+      let daemon = BSADaemon(starts: [])
+      try await daemon.run { _ in
+        let ear = BSAEar()
+        ear.bag.dispose()
+        ear.bag.dispose()
+        ear.requestNumber()
+        #expect(ear.bag.calls.isEmpty)
+      }
+      #expect(daemon.methods == [])
+    }
+
+    @Test("is not held by its bag when it has ended, and leaves what it came to")
+    func ended() async throws {
+      let daemon = BSADaemon(.otpSent)
+      try await daemon.run { _ in
+        let ear = BSAEar()
+        ear.requestNumber()
+        let calls = ear.bag.calls
+        check(await ear.all(), is: [.answer("onSuccess"), .completed])
+        for call in calls { await call.value }
+        #expect(ear.bag.calls.isEmpty)
+        ear.bag.dispose()
+      }
+      #expect(daemon.status() == "active")
+    }
+
+    @Test("throws `cancelled` in its async form, and cancels its flow")
+    func asyncForm() async throws {
+      let daemon = BSADaemon(.sending)
+      try await daemon.run { _ in
+        let call = Task<Void, any Error> {
+          try await BSA.APICaller.requestSendOTPNumber(
+            sendType: .Email, sendTarget: "user@email.com", clientKey: "k",
+            bundleIdentifier: "b")
+        }
+        var methods = daemon.methodsHeard.makeAsyncIterator()
+        while let heard = await methods.next(), heard != "flow.start" {}
+        call.cancel()
+        await #expect(throws: BSAError.cancelled) { try await call.value }
+      }
+      #expect(daemon.status() == "cancelled")
+    }
+  }
+}

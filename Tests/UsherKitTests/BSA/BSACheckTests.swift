@@ -1,0 +1,180 @@
+import JSONRPC
+import Testing
+import UsherKit
+
+extension BSAKitTests {
+  @Suite("BSA's checks before a registration")
+  struct Checks {
+    private static let duplicate = "registration.checkDuplicate"
+    private static let userKey = "registration.checkUserKey"
+
+    private func told(
+      _ method: String, _ answer: BSADaemon.Answer, _ call: @Sendable (BSAEar) -> Void
+    ) async throws -> [BSAEar.News] {
+      // After a lost connection a call may be made once more.
+      let daemon = BSADaemon(replies: [method: [answer, answer]])
+      return try await daemon.run { _ in await UsherKitTests.told(call) }
+    }
+
+    @Test("onNotDulplicateUser, then onCompleted")
+    func notDuplicate() async throws {
+      let daemon = BSADaemon(replies: [Self.duplicate: [.reply(#"{"duplicate":false}"#)]])
+      let news = try await daemon.run { _ in
+        await UsherKitTests.told { $0.checkDuplicate("user@email.com") }
+      }
+      #expect(news == [.answer("onNotDulplicateUser"), .completed])
+      #expect(
+        daemon.params(of: Self.duplicate) == [
+          ["provider": "bsa", "verifyType": "email", "verifyData": "user@email.com"]
+        ])
+    }
+
+    @Test("onDulplicateUser, then onCompleted")
+    func duplicate() async throws {
+      let daemon = BSADaemon(replies: [Self.duplicate: [.reply(#"{"duplicate":true}"#)]])
+      let news = try await daemon.run { _ in
+        await UsherKitTests.told { $0.checkDuplicate("+821012345678", .PhoneNumber) }
+      }
+      #expect(news == [.answer("onDulplicateUser"), .completed])
+      #expect(daemon.params(of: Self.duplicate).first?["verifyType"] == "phoneNumber")
+    }
+
+    @Test("the spelling of the table is the same call")
+    func rightSpelling() async throws {
+      let replies = ["true", "false"].map { BSADaemon.Answer.reply(#"{"duplicate":\#($0)}"#) }
+      let daemon = BSADaemon(replies: [Self.duplicate: replies])
+      try await daemon.run { _ in
+        for word in ["onDuplicateUser", "onNotDuplicateUser"] {
+          let news = await UsherKitTests.told { ear in
+            BSA.APICaller.checkDuplicateUserData(
+              verifyData: "user@email.com", verifyType: .Email,
+              onNotDuplicateUser: ear.answer("onNotDuplicateUser"),
+              onDuplicateUser: ear.answer("onDuplicateUser"), onFailed: ear.failed,
+              onError: ear.error, onCompleted: ear.completed, disposeBag: ear.bag)
+          }
+          #expect(news == [.answer(word), .completed])
+        }
+      }
+    }
+
+    @Test("onUserKeyAvailable, then onCompleted")
+    func available() async throws {
+      let daemon = BSADaemon(replies: [Self.userKey: [.reply(#"{"available":true}"#)]])
+      let news = try await daemon.run { _ in
+        await UsherKitTests.told { $0.checkUserKey("user1") }
+      }
+      #expect(news == [.answer("onUserKeyAvailable"), .completed])
+      #expect(daemon.params(of: Self.userKey) == [["provider": "bsa", "userKey": "user1"]])
+    }
+
+    @Test("onUserKeyNotAvailable, then onCompleted")
+    func notAvailable() async throws {
+      let news = try await told(Self.userKey, .reply(#"{"available":false}"#)) {
+        $0.checkUserKey("user1")
+      }
+      #expect(news == [.answer("onUserKeyNotAvailable"), .completed])
+    }
+
+    @Test(
+      "onFailed with BSA's code, or the nearest one",
+      arguments: [
+        (BSADaemon.error("provider_rejected", code: 2012), 2012),
+        (BSADaemon.error("invalid_params", field: "verifyData"), 2002),
+        (BSADaemon.error("rate_limited"), 10001),
+      ])
+    func failed(error: String, rtCode: Int) async throws {
+      check(
+        try await told(Self.duplicate, .refused(error)) { $0.checkDuplicate("x@y") },
+        is: [.failed(rtCode, "why not"), .completed])
+      check(
+        try await told(Self.userKey, .refused(error)) { $0.checkUserKey("user1") },
+        is: [.failed(rtCode, "why not"), .completed])
+    }
+
+    @Test(
+      "onError where nobody answered, or what came is no answer",
+      arguments: [
+        (.refused(BSADaemon.error("provider_unreachable")), .unreachable(message: "why not")),
+        (.refused(BSADaemon.error("provider_protocol_error")), .notUnderstood(message: "why not")),
+        (.refused(BSADaemon.error("permission_denied")), .notPermitted(message: "why not")),
+        (
+          .refused(BSADaemon.error("not_found", field: "provider")),
+          .notConfigured(message: "why not")
+        ),
+      ] as [(BSADaemon.Answer, BSAError)])
+    func error(answer: BSADaemon.Answer, error: BSAError) async throws {
+      check(
+        try await told(Self.duplicate, answer) { $0.checkDuplicate("x@y") },
+        is: [.error(error), .completed])
+      check(
+        try await told(Self.userKey, answer) { $0.checkUserKey("user1") },
+        is: [.error(error), .completed])
+    }
+
+    @Test("onError where the daemon is lost, or is not there")
+    func lost() async throws {
+      let news = try await told(Self.userKey, .lost) { $0.checkUserKey("user1") }
+      guard case .error(.unreachable)? = news.first, news.count == 2 else {
+        Issue.record("\(news)")
+        return
+      }
+      BSA.configure(socketPath: "/tmp/no-such-folder/s")
+      let error = await #expect(throws: BSAError.self) {
+        try await BSA.APICaller.checkUserKeyAvailable(userKey: "user1")
+      }
+      #expect(error?.rtCode == nil && error?.message.contains("/tmp/no-such-folder/s") == true)
+    }
+
+    @Test("onError for a reply that lacks its member")
+    func unreadable() async throws {
+      let news = try await told(Self.duplicate, .reply("{}")) { $0.checkDuplicate("x@y") }
+      guard case .error(.notUnderstood)? = news.first, news.count == 2 else {
+        Issue.record("\(news)")
+        return
+      }
+    }
+
+    @Test("the async forms")
+    func waiting() async throws {
+      let daemon = BSADaemon(replies: [
+        Self.duplicate: [.reply(#"{"duplicate":true}"#)],
+        Self.userKey: [
+          .reply(#"{"available":true}"#),
+          .refused(BSADaemon.error("provider_rejected", code: 2012)),
+        ],
+      ])
+      try await daemon.run { _ in
+        let isDuplicate = try await BSA.APICaller.checkDuplicateUserData(
+          verifyData: "x@y", verifyType: .Email)
+        let isAvailable = try await BSA.APICaller.checkUserKeyAvailable(userKey: "user1")
+        #expect(isDuplicate && isAvailable)
+        await #expect(throws: BSAError.failed(rtCode: 2012, message: "why not")) {
+          try await BSA.APICaller.checkUserKeyAvailable(userKey: "user1")
+        }
+      }
+    }
+
+    @Test("the log shows neither the contact nor the key")
+    func log() async throws {
+      let daemon = BSADaemon(replies: [
+        Self.duplicate: [
+          .reply(#"{"duplicate":true}"#),
+          .refused(BSADaemon.error("provider_rejected", code: 2012)),
+        ]
+      ])
+      try await daemon.run { _ in
+        for end in ["was answered", "failed with rtCode 2012"] {
+          let ear = BSAEar()
+          ear.checkDuplicate("somebody@email.com")
+          _ = await ear.all()
+          #expect(
+            ear.log == """
+              BSA.checkDuplicateUserData: begins
+              BSA.checkDuplicateUserData: looks for s•••@e•••
+              BSA.checkDuplicateUserData: \(end)
+              """)
+        }
+      }
+    }
+  }
+}

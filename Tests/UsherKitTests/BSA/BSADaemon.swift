@@ -1,0 +1,286 @@
+import Crypto
+import JSONRPC
+import Synchronization
+import Testing
+
+@testable import UsherKit
+
+/// A daemon whose flows and replies are said beforehand.
+final class BSADaemon: Sendable {
+  /// What a call does.
+  enum Answer: Sendable {
+    /// The flow goes through these, one revision each.
+    case goesOn([BSAStanding])
+    /// As ``goesOn(_:)``, but nobody is told: the connection is lost.
+    case goesOnUntold([BSAStanding])
+    /// As ``goesOn(_:)``, but who asked is answered only by ``BSADaemon/tellsAtLast()``.
+    case goesOnSlowly([BSAStanding])
+    /// Of a call that is about no flow.
+    case reply(String)
+    /// Nothing happens, and the connection is lost.
+    case lost
+    case refused(String)
+  }
+
+  struct Played {
+    let kind: String
+    let key: String?
+    var standings: [BSAStanding]
+  }
+
+  private struct State {
+    var flows: [String: Played] = [:]
+    var waiting: [(call: Call, peer: Peer)] = []
+    var untold: [(call: Call, peer: Peer, flow: String)] = []
+    var answers: [String: ArraySlice<Answer>]
+    var lostLooks = 0
+    var heard: [(method: String, params: JSONValue)] = []
+  }
+
+  private let state: Mutex<State>
+  private let calls: AsyncStream<String>.Continuation
+  /// Each call but for `flow.wait` and `flow.get`, once it has had its effect: for one reader.
+  let methodsHeard: AsyncStream<String>
+
+  private let gets: AsyncStream<Void>.Continuation
+  /// Each `flow.get`, once it was answered: for one reader.
+  let getsHeard: AsyncStream<Void>
+
+  private struct HungUp: Error {}
+
+  /// - Parameters:
+  ///   - starts: What each start does.
+  ///   - inputs: What each input does.
+  ///   - replies: What each call of another method does.
+  init(
+    starts: [Answer] = [], inputs: [Answer] = [], replies: [String: [Answer]] = [:]
+  ) {
+    var answers = replies.mapValues { $0[...] }
+    answers["flow.start"] = starts[...]
+    answers["flow.submit"] = inputs[...]
+    state = Mutex(State(answers: answers))
+    (methodsHeard, calls) = AsyncStream.makeStream()
+    (getsHeard, gets) = AsyncStream.makeStream()
+  }
+
+  convenience init(_ standings: BSAStanding..., inputs: [Answer] = []) {
+    self.init(starts: [.goesOn(standings)], inputs: inputs)
+  }
+
+  var methods: [String] { state.withLock { $0.heard.map(\.method) } }
+
+  func params(of method: String) -> [JSONValue] {
+    state.withLock { $0.heard.filter { $0.method == method }.map(\.params) }
+  }
+
+  /// What was handed in, in this order.
+  var inputs: [JSONValue] { params(of: "flow.submit").compactMap { $0["input"] } }
+
+  /// The status of a flow.
+  func status(of id: String = "flw_1") -> String? {
+    state.withLock { $0.flows[id]?.standings.last?.status }
+  }
+
+  /// Plays for a program that is set up for it.
+  func run<Value: Sendable>(
+    prompt: (any BSA.LocalAuth.Prompt)? = nil,
+    _ body: @Sendable (_ socketPath: String) async throws -> Value
+  ) async throws -> Value {
+    try await FakeDaemon.run { peer in
+      while true { try await self.answer(try await peer.next(), peer) }
+    } _: { daemon in
+      BSA.configure(socketPath: daemon.path, prompt: prompt)
+      return try await body(daemon.path)
+    }
+  }
+
+  /// Something happens to a flow that nobody asked for.
+  func happens(_ standing: BSAStanding, to id: String = "flw_1") async throws {
+    try await append([standing], to: id)
+  }
+
+  func tellsAtLast() async throws {
+    let untold = state.withLock { $0.untold }
+    for (call, peer, flow) in untold { try await peer.reply(call, try reply(flow)) }
+  }
+
+  /// The next so many looks at a flow lose the connection.
+  func losesLooks(_ count: Int) { state.withLock { $0.lostLooks = count } }
+
+  static func error(_ reason: String, field: String? = nil, code: Int? = nil) -> String {
+    let field = field.map { #","field":"\#($0)""# } ?? ""
+    let word = code.map { #","provider":{"name":"bsa","code":"\#($0)"}"# } ?? ""
+    return #"""
+      {"code":-32602,"message":"why not","data":{"reason":"\#(reason)","retryable":false,\#
+      "correlationId":"cor_1"\#(field)\#(word)}}
+      """#
+  }
+
+  /// What a rule says that wants the person to be there.
+  static let localAuthFirst = #"""
+    {"code":1101,"message":"why not","data":{"reason":"interaction_required","retryable":false,\#
+    "correlationId":"cor_1","next":{"method":"flow.start","params":{"provider":"local",\#
+    "kind":"authenticate","params":{"localAuthType":"biometric","reason":"r"}}}}}
+    """#
+
+  /// What `account.list` has of registrations: a later one with a higher number.
+  static func accounts(_ numbers: Int...) -> Answer {
+    .reply(#"{"accounts":[\#(numbers.map(account).joined(separator: ","))]}"#)
+  }
+
+  private static func account(_ number: Int) -> String {
+    #"""
+    {"id":"acc_\#(number)","provider":"bsa","subject":"user\#(number)","label":"l","owner":1000,\#
+    "client":null,"createdAt":"2030-01-0\#(number)T00:00:00Z","keepAlive":false,"tokens":[],\#
+    "attributes":{"userKey":"user\#(number)","deviceId":"dev-\#(number)",\#
+    "pushToken":"fcm-\#(number)","localAuthType":"PASSCODE"}}
+    """#
+  }
+
+  /// By which the daemon finds a contact's flow (the page BSA, `verifyContact`).
+  static func key(_ contact: String) -> String {
+    SHA256.hash(data: Array(contact.utf8)).map { byte in
+      let text = String(byte, radix: 16)
+      return text.count == 1 ? "0" + text : text
+    }.joined()
+  }
+}
+
+// MARK: - Answering
+
+extension BSADaemon {
+  private func answer(_ call: Call, _ peer: Peer) async throws {
+    let isLook = ["flow.wait", "flow.get", "rpc.cancel"].contains(call.method)
+    if !isLook { state.withLock { $0.heard.append((call.method, call.params)) } }
+    defer { if !isLook { calls.yield(call.method) } }
+    let id = call.params["flow"]?.stringValue ?? ""
+    switch call.method {
+    case "flow.start": try await start(call, peer)
+    case "flow.get", "flow.wait": try await look(call, peer, id)
+    case "flow.submit": try await submit(call, peer, id)
+    case "flow.cancel":
+      if status(of: id) == "active" { try await append([.cancelled], to: id) }
+      try await peer.reply(call, try reply(id))
+    case "flow.list": try await peer.reply(call, list(call.params))
+    case "rpc.cancel": break
+    default: try await other(call, peer)
+    }
+  }
+
+  private func look(_ call: Call, _ peer: Peer, _ id: String) async throws {
+    let isLost = state.withLock { state in
+      guard state.lostLooks > 0 else { return false }
+      state.lostLooks -= 1
+      return true
+    }
+    if isLost { throw HungUp() }
+    if call.method == "flow.get" {
+      try await peer.reply(call, try reply(id))
+      gets.yield()
+      return
+    }
+    state.withLock { $0.waiting.append((call, peer)) }
+    try await wake()
+  }
+
+  private func next(_ method: String) -> Answer? {
+    state.withLock { $0.answers[method]?.popFirst() }
+  }
+
+  private func other(_ call: Call, _ peer: Peer) async throws {
+    switch next(call.method) {
+    case .reply(let reply): try await peer.reply(call, reply)
+    case .refused(let error): try await peer.fail(call, error)
+    case .lost: throw HungUp()
+    case .goesOnSlowly: break
+    case .goesOn, .goesOnUntold, nil: Issue.record("nobody expected \(call.method)")
+    }
+  }
+
+  private func start(_ call: Call, _ peer: Peer) async throws {
+    switch next(call.method) {
+    case .goesOn(let standings): try await peer.reply(call, try reply(begin(standings, call)))
+    case .goesOnSlowly(let standings):
+      let id = begin(standings, call)
+      state.withLock { $0.untold.append((call, peer, id)) }
+    case .refused(let error): try await peer.fail(call, error)
+    case .lost: throw HungUp()
+    case .goesOnUntold, .reply, nil: Issue.record("nobody expected another start")
+    }
+  }
+
+  private func begin(_ standings: [BSAStanding], _ call: Call) -> String {
+    let params = call.params["params"] ?? [:]
+    let type = params["sendType"]?.stringValue
+    let key = type.map { Self.key("\($0):\(params["sendTarget"]?.stringValue ?? "")") }
+    return state.withLock { state in
+      let id = "flw_\(state.flows.count + 1)"
+      state.flows[id] = Played(
+        kind: call.params["kind"]?.stringValue ?? "", key: key, standings: standings)
+      return id
+    }
+  }
+
+  private func submit(_ call: Call, _ peer: Peer, _ id: String) async throws {
+    if status(of: id) != "active" {
+      return try await peer.fail(call, Self.error("flow_finished"))
+    }
+    let revision = state.withLock { $0.flows[id]?.standings.count ?? 0 }
+    guard call.params["revision"]?.integerValue == Int64(revision) else {
+      return try await peer.fail(call, Self.error("conflict"))
+    }
+    switch next(call.method) {
+    case .goesOn(let standings):
+      try await append(standings.prefix(1), to: id)
+      try await peer.reply(call, try reply(id))
+      for standing in standings.dropFirst() { try await append([standing], to: id) }
+    case .goesOnUntold(let standings):
+      try await append(standings[...], to: id)
+      throw HungUp()
+    case .refused(let error): try await peer.fail(call, error)
+    case .lost: throw HungUp()
+    case .goesOnSlowly, .reply, nil: Issue.record("nobody expected this input")
+    }
+  }
+
+  private func append(_ standings: ArraySlice<BSAStanding>, to id: String) async throws {
+    state.withLock { $0.flows[id]?.standings.append(contentsOf: standings) }
+    try await wake()
+  }
+
+  private func wake() async throws {
+    let ready = state.withLock { state in
+      let lengths = state.flows.mapValues(\.standings.count)
+      let isReady = { (call: Call) in
+        lengths[call.params["flow"]?.stringValue ?? "", default: 0]
+          > Int(call.params["revision"]?.integerValue ?? 0)
+      }
+      defer { state.waiting.removeAll { isReady($0.call) } }
+      return state.waiting.filter { isReady($0.call) }
+    }
+    for (call, peer) in ready {
+      let reply = try reply(call.params["flow"]?.stringValue ?? "")
+      // Who has hung up meanwhile asks again.
+      try? await peer.reply(call, reply.dropLast() + #","transitions":[]}"#)
+    }
+  }
+
+  private func reply(_ id: String) throws -> String {
+    let flow = try #require(state.withLock { $0.flows[id] })
+    let last = try #require(flow.standings.last)
+    return #"{"flow":\#(last.flow(id, flow.kind, flow.key, flow.standings.count))}"#
+  }
+
+  private func list(_ params: JSONValue) -> String {
+    let flows = state.withLock { $0.flows }.sorted { $0.key > $1.key }
+    let fitting: [String] = flows.compactMap { id, flow in
+      guard var bare = flow.standings.last,
+        params["kind"]?.stringValue == flow.kind, params["key"]?.stringValue == flow.key,
+        params["status"]?.stringValue == bare.status
+      else { return nil }
+      (bare.step, bare.result) = ("null", "null")
+      return bare.flow(id, flow.kind, flow.key, flow.standings.count)
+    }
+    return #"{"flows":[\#(fitting.joined(separator: ","))]}"#
+  }
+}

@@ -1,0 +1,125 @@
+import Synchronization
+import Testing
+
+@testable import UsherKit
+
+/// Hears the callbacks of one call.
+final class BSAEar: Sendable {
+  enum News: Sendable, Equatable {
+    /// The success, or a negative answer: by its callback's name.
+    case answer(String)
+    case failed(Int, String)
+    case error(BSAError)
+    case completed
+  }
+
+  private let news: AsyncStream<News>
+  private let feed: AsyncStream<News>.Continuation
+  private let lines = Mutex<[String]>([])
+  let bag = DisposeBag()
+
+  init() { (news, feed) = AsyncStream.makeStream() }
+
+  var log: String { lines.withLock { $0.joined(separator: "\n") } }
+
+  /// What was told, up to `onCompleted`; or up to now, when ``hearsNoMore()``.
+  func all() async -> [News] {
+    var all: [News] = []
+    for await one in news {
+      all.append(one)
+      if one == .completed { break }
+    }
+    return all
+  }
+
+  func hearsNoMore() { feed.finish() }
+
+  func answer(_ word: String) -> @Sendable () -> Void {
+    { [feed] in _ = feed.yield(.answer(word)) }
+  }
+
+  var failed: BSA.OnFailed { { [feed] in _ = feed.yield(.failed($0, $1)) } }
+
+  var error: BSA.OnError {
+    { [feed] error in
+      if let error = error as? BSAError {
+        feed.yield(.error(error))
+      } else {
+        Issue.record("\(error) is none of the SDK's")
+      }
+    }
+  }
+
+  var totalLog: BSA.OnTotalLog { { line in self.lines.withLock { $0.append(line) } } }
+
+  var completed: BSA.OnCompleted { { [feed] in _ = feed.yield(.completed) } }
+}
+
+// MARK: - The SDK's calls
+
+extension BSAEar {
+  func checkDuplicate(_ data: String, _ type: BSA.Enums.VerifyType = .Email) {
+    BSA.APICaller.checkDuplicateUserData(
+      verifyData: data, verifyType: type, onNotDulplicateUser: answer("onNotDulplicateUser"),
+      onDulplicateUser: answer("onDulplicateUser"), onFailed: failed, onError: error,
+      onTotalLog: totalLog, onCompleted: completed, disposeBag: bag)
+  }
+
+  func checkUserKey(_ userKey: String) {
+    BSA.APICaller.checkUserKeyAvailable(
+      userKey: userKey, onUserKeyAvailable: answer("onUserKeyAvailable"),
+      onUserKeyNotAvailable: answer("onUserKeyNotAvailable"), onFailed: failed, onError: error,
+      onTotalLog: totalLog, onCompleted: completed, disposeBag: bag)
+  }
+
+  func requestNumber(
+    _ target: String = "user@email.com", _ type: BSA.APICaller.OTPSendType = .Email,
+    clientKey: String = "a1hrg2xv"
+  ) {
+    BSA.APICaller.requestSendOTPNumber(
+      sendType: type, sendTarget: target, clientKey: clientKey,
+      bundleIdentifier: "com.your.app", onSuccess: answer("onSuccess"), onFailed: failed,
+      onError: error, onTotalLog: totalLog, onCompleted: completed, disposeBag: bag)
+  }
+
+  func verifyNumber(
+    _ number: String = "298336", _ target: String = "user@email.com",
+    _ type: BSA.APICaller.OTPSendType = .Email, clientKey: String = "a1hrg2xv"
+  ) {
+    BSA.APICaller.verifyOTPNumber(
+      sendType: type, sendTarget: target, otpNumber: number, clientKey: clientKey,
+      onValidOTPNumber: { self.answer("onValidOTPNumber \($0)")() },
+      onInvalidOTPNumber: answer("onInvalidOTPNumber"), onFailed: failed, onError: error,
+      onTotalLog: totalLog, onCompleted: completed, disposeBag: bag)
+  }
+
+  func signUp(_ data: BSA.SignUpData.UserData = .complete) {
+    BSA.APICaller.requestSignUp(
+      userData: data, onSuccess: answer("onSuccess"), onFailed: failed, onError: error,
+      onTotalLog: totalLog, onCompleted: completed, disposeBag: bag)
+  }
+}
+
+extension BSA.SignUpData.UserData {
+  static let complete = BSA.SignUpData.UserData(
+    appPackage: "com.your.app", clientKey: "a1hrg2xv", appVersion: "1.1.1", token: "fcm-1",
+    email: "user@email.com", phoneNumber: "+821012345678", userKey: "user1", name: "Asha Rao",
+    authType: .BIOMETRIC, disposeToken: "dsp_1", agreeGccs: true, agreePerson: true,
+    agreeDevice: true)
+}
+
+/// What a call tells a program, from its beginning to `onCompleted`.
+func told(_ call: (BSAEar) -> Void) async -> [BSAEar.News] {
+  let ear = BSAEar()
+  call(ear)
+  return await ear.all()
+}
+
+/// As `#expect(news == expected)`, for news that are got by a closure: Swift 6.3 may take another
+/// closure of the same function for one that stands in a macro's argument.
+func check(
+  _ news: [BSAEar.News], is expected: [BSAEar.News],
+  sourceLocation: SourceLocation = #_sourceLocation
+) {
+  #expect(news == expected, sourceLocation: sourceLocation)
+}

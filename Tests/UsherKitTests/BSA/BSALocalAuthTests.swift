@@ -1,0 +1,263 @@
+import JSONRPC
+import Synchronization
+import Testing
+
+@testable import UsherKit
+
+/// A person at this machine who answers as a test says.
+final class BSAPerson: BSA.LocalAuth.Prompt {
+  private struct Seen {
+    var questions: [BSA.LocalAuth.Question] = []
+    var ends = 0
+    var over = 0
+  }
+
+  private let seen = Mutex(Seen())
+  private let person: @Sendable (BSA.LocalAuth.Question) async -> BSA.LocalAuth.Answer
+
+  init(_ person: @escaping @Sendable (BSA.LocalAuth.Question) async -> BSA.LocalAuth.Answer) {
+    self.person = person
+  }
+
+  /// Somebody who gives these answers, and then looks on.
+  convenience init(_ answers: BSA.LocalAuth.Answer...) {
+    let rest = Rest(answers)
+    self.init { _ in
+      if let next = rest.next() { return next }
+      await untilCancelled()
+      return .cancel
+    }
+  }
+
+  private final class Rest: Sendable {
+    private let answers: Mutex<ArraySlice<BSA.LocalAuth.Answer>>
+    init(_ answers: [BSA.LocalAuth.Answer]) { self.answers = Mutex(answers[...]) }
+    func next() -> BSA.LocalAuth.Answer? { answers.withLock { $0.popFirst() } }
+  }
+
+  var questions: [BSA.LocalAuth.Question] { seen.withLock { $0.questions } }
+  /// How often the last question was taken away.
+  var ends: Int { seen.withLock { $0.ends } }
+  /// How many questions were over without the person's doing.
+  var over: Int { seen.withLock { $0.over } }
+
+  func answer(_ question: BSA.LocalAuth.Question) async -> BSA.LocalAuth.Answer {
+    seen.withLock { $0.questions.append(question) }
+    let answer = await person(question)
+    if Task.isCancelled { seen.withLock { $0.over += 1 } }
+    return answer
+  }
+
+  func finished() async { seen.withLock { $0.ends += 1 } }
+}
+
+extension BSAKitTests {
+  @Suite("BSA's local authentication")
+  struct LocalAuth {
+    typealias ErrorCode = BSA.LocalAuthHelper.ErrorCode
+
+    /// What the callbacks tell: nothing for the success.
+    private enum Outcome: Equatable {
+      case success
+      case error(ErrorCode?)
+    }
+
+    private func outcome(
+      _ daemon: BSADaemon, _ person: BSAPerson? = nil,
+      _ type: BSA.Enums.LocalAuthType = .BIOMETRIC,
+      meanwhile: @Sendable () async throws -> Void = {}
+    ) async throws -> Outcome? {
+      try await daemon.run(prompt: person) { _ in
+        let (outcomes, feed) = AsyncStream.makeStream(of: Outcome.self)
+        BSA.LocalAuth.startSimpleAuth(
+          localAuthType: type, reason: "open the till", checkDomainStateChanged: false,
+          usePasscodeWhenFailed: true, onSuccess: { feed.yield(.success) },
+          onError: { feed.yield(.error($0)) })
+        try await meanwhile()
+        var all = outcomes.makeAsyncIterator()
+        return await all.next()
+      }
+    }
+
+    @Test("onSuccess when the finger is known; the reader needs nobody who asks")
+    func finger() async throws {
+      let daemon = BSADaemon(.looking, .scanning)
+      let outcome = try await outcome(daemon) {
+        var methods = daemon.methodsHeard.makeAsyncIterator()
+        while let method = await methods.next(), method != "flow.start" {}
+        try await daemon.happens(.scanning.with(problem: "scan_again"))
+        try await daemon.happens(.authenticated)
+      }
+      #expect(outcome == .success)
+      let start = try #require(daemon.params(of: "flow.start").first)
+      #expect(start["provider"] == "local" && start["kind"] == "authenticate")
+      #expect(
+        start["params"] == [
+          "localAuthType": "biometric", "reason": "open the till",
+          "checkDomainStateChanged": false, "usePasscodeWhenFailed": true,
+        ])
+    }
+
+    @Test("onError with the seed's word", arguments: ErrorCode.allCases)
+    func words(word: ErrorCode) async throws {
+      let reason = word == .USER_CANCEL ? "cancelled" : "local_auth_failed"
+      let daemon = BSADaemon(.looking, .failed(reason, word.rawValue))
+      #expect(try await outcome(daemon) == .error(word))
+    }
+
+    @Test("there are nine words, one of them with two spellings")
+    func nineWords() async throws {
+      #expect(ErrorCode.allCases.count == 9)
+      #expect(ErrorCode.BIOMETRIC_NOT_AVAILABLE.rawValue == "BIOMETRIC_NOT_AVILABLE")
+      let daemon = BSADaemon(.failed("local_auth_failed", "BIOMETRIC_NOT_AVAILABLE"))
+      #expect(try await outcome(daemon) == .error(.BIOMETRIC_NOT_AVILABLE))
+    }
+
+    @Test(
+      "onError without a word for what the SDK has none for",
+      arguments: [
+        BSAStanding.failed("expired", nil, status: "expired"), .failed("local_auth_failed", "X"),
+        .failed("invalid_request", nil), .otpSent,
+      ])
+    func noWord(standing: BSAStanding) async throws {
+      let daemon = BSADaemon(.looking, standing)
+      #expect(try await outcome(daemon) == .error(nil))
+      #expect(daemon.status() != "active")
+    }
+
+    @Test("onError without a word where the daemon is lost")
+    func lost() async throws {
+      #expect(try await outcome(BSADaemon(starts: [.lost, .lost])) == .error(nil))
+    }
+
+    @Test("a passcode is asked for, anew after a wrong one")
+    func passcode() async throws {
+      let daemon = BSADaemon(
+        .passcode,
+        inputs: [
+          .goesOn([.checking, .passcode.with(problem: "wrong_passcode")]),
+          .goesOn([.checking, .authenticated]),
+        ])
+      let person = BSAPerson(.passcode("1357"), .passcode("2468"))
+      #expect(try await outcome(daemon, person, .PASSCODE) == .success)
+      #expect(
+        daemon.inputs == [
+          ["type": "localAuth", "passcode": "1357"], ["type": "localAuth", "passcode": "2468"],
+        ])
+      let question = BSA.LocalAuth.Question(
+        reason: "open the till", isScanning: false, takesFinger: false, takesPasscode: true,
+        problem: nil)
+      #expect(person.questions.first == question)
+      #expect(person.questions.map(\.problem) == [nil, "what went wrong"])
+      #expect(person.ends == 1)
+    }
+
+    @Test("without a prompt nobody can be asked for a passcode: the flow is cancelled")
+    func nobodyAsks() async throws {
+      let daemon = BSADaemon(.passcode)
+      #expect(try await outcome(daemon, nil, .PASSCODE) == .error(nil))
+      #expect(daemon.status() == "cancelled")
+    }
+
+    @Test("what the person does instead: another scan, another way, nothing at all")
+    func instead() async throws {
+      let asking = BSAStanding.localAuth(["biometric", "passcode"], isScanning: false)
+      let daemon = BSADaemon(
+        asking.with(problem: "scan_timed_out"),
+        inputs: [
+          .goesOn([.scanning]), .goesOn([.passcode]),
+          .goesOn([.failed("cancelled", "USER_CANCEL", status: "cancelled")]),
+        ])
+      let person = BSAPerson(.scan, .fallback, .cancel)
+      #expect(try await outcome(daemon, person) == .error(.USER_CANCEL))
+      #expect(
+        daemon.inputs == [
+          ["type": "localAuth", "biometric": true], ["type": "localAuth", "fallback": true],
+          ["type": "localAuth", "cancel": true],
+        ])
+      #expect(person.questions.map(\.isScanning) == [false, true, false])
+      #expect(person.questions.map(\.takesFinger) == [true, true, false])
+    }
+
+    @Test("a question that is over without the person's doing is taken away")
+    func over() async throws {
+      let daemon = BSADaemon(.scanning)
+      let (asked, feed) = AsyncStream.makeStream(of: Void.self)
+      let (over, end) = AsyncStream.makeStream(of: Void.self)
+      let person = BSAPerson { _ in
+        feed.yield()
+        await untilCancelled()
+        end.yield()
+        return .passcode("too late")
+      }
+      let outcome = try await outcome(daemon, person) {
+        for await _ in asked.prefix(1) {}
+        try await daemon.happens(.authenticated)
+        for await _ in over.prefix(1) {}
+      }
+      #expect(outcome == .success && daemon.inputs == [] && person.ends == 1)
+    }
+
+    @Test("an answer that cannot be one, or got lost, is asked for again: it is never given twice")
+    func askedAgain() async throws {
+      let daemon = BSADaemon(
+        .passcode,
+        inputs: [
+          .refused(BSADaemon.error("invalid_input", field: "input.passcode")), .lost,
+          .goesOn([.authenticated]),
+        ])
+      let person = BSAPerson(.passcode(""), .passcode("2468"), .passcode("2468"))
+      #expect(try await outcome(daemon, person, .PASSCODE) == .success)
+      #expect(
+        person.questions.map(\.problem) == [
+          nil, "why not", "usherd was away, and the answer got lost",
+        ])
+      #expect(daemon.inputs.count == 3)
+    }
+
+    @Test("the async form")
+    func waiting() async throws {
+      try await BSADaemon(
+        starts: [
+          .goesOn([.authenticated]), .goesOn([.failed("local_auth_failed", "AUTH_FAILED")]),
+        ]
+      ).run { _ in
+        try await authenticate()
+        let failure = BSA.LocalAuthHelper.Failure(
+          errorCode: .AUTH_FAILED, message: "why it failed")
+        await #expect(throws: failure) { try await authenticate() }
+      }
+    }
+
+    @Test("the async form throws USER_CANCEL when its task is cancelled")
+    func cancelled() async throws {
+      let daemon = BSADaemon(.scanning)
+      try await daemon.run { _ in
+        let call = Task { try await authenticate() }
+        var methods = daemon.methodsHeard.makeAsyncIterator()
+        while let method = await methods.next(), method != "flow.start" {}
+        call.cancel()
+        let failure = await #expect(throws: BSA.LocalAuthHelper.Failure.self) {
+          try await call.value
+        }
+        #expect(failure?.errorCode == .USER_CANCEL)
+      }
+      #expect(daemon.status() == "cancelled")
+    }
+
+    private func authenticate() async throws {
+      try await BSA.LocalAuth.startSimpleAuth(
+        localAuthType: .BIOMETRIC, reason: "open the till", checkDomainStateChanged: false,
+        usePasscodeWhenFailed: false)
+    }
+
+    @Test("an answer prints without the passcode")
+    func prints() {
+      let answers: [BSA.LocalAuth.Answer] = [.stay, .scan, .fallback, .cancel, .passcode("2468")]
+      #expect(answers.map(\.description) == ["stay", "scan", "fallback", "cancel", "passcode"])
+      var dumped = ""
+      dump(answers, to: &dumped)
+      #expect(!dumped.contains("2468"))
+    }
+  }
+}

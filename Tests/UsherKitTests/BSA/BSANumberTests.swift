@@ -1,0 +1,183 @@
+import JSONRPC
+import Testing
+
+@testable import UsherKit
+
+extension BSAKitTests {
+  @Suite("A number that BSA sends")
+  struct Numbers {
+    @Test("onSuccess when it was sent, then onCompleted")
+    func sent() async throws {
+      let daemon = BSADaemon(.sending)
+      let news = try await daemon.run { _ in
+        let ear = BSAEar()
+        ear.requestNumber()
+        var methods = daemon.methodsHeard.makeAsyncIterator()
+        while let method = await methods.next(), method != "flow.start" {}
+        try await daemon.happens(.otpSent)
+        return await ear.all()
+      }
+      #expect(news == [.answer("onSuccess"), .completed])
+      let start = try #require(daemon.params(of: "flow.start").first)
+      #expect(start["provider"] == "bsa" && start["kind"] == "verifyContact")
+      #expect(
+        start["params"] == [
+          "sendType": "email", "sendTarget": "user@email.com", "clientKey": "a1hrg2xv",
+          "bundleIdentifier": "com.your.app",
+        ])
+    }
+
+    @Test(
+      "onFailed with what BSA says of a request",
+      arguments: [
+        (BSAStanding.failed("provider_rejected", "2012"), 2012),
+        (.failed("invalid_request", "2000"), 2000), (.failed("invalid_request", nil), 2002),
+        (.failed("expired", nil), 3006), (.failed("denied", nil), 9009),
+      ])
+    func notSent(end: BSAStanding, rtCode: Int) async throws {
+      let news = try await BSADaemon(.sending, end).run { _ in await told { $0.requestNumber() } }
+      #expect(news == [.failed(rtCode, "why it failed"), .completed])
+    }
+
+    @Test(
+      "onError where a request got no answer",
+      arguments: [
+        (
+          BSAStanding.failed("provider_unreachable", nil),
+          BSAError.unreachable(message: "why it failed")
+        ),
+        (
+          .failed("provider_protocol_error", nil), .notUnderstood(message: "why it failed")
+        ),
+        (.cancelled, .cancelled),
+        (
+          .otpSent.with(problem: "provider_unreachable"),
+          .unreachable(message: "what went wrong")
+        ),
+        (
+          .passcode, .notUnderstood(message: "usherd asks for something else than a number")
+        ),
+      ])
+    func noAnswer(end: BSAStanding, error: BSAError) async throws {
+      let news = try await BSADaemon(.sending, end).run { _ in await told { $0.requestNumber() } }
+      #expect(news == [.error(error), .completed])
+    }
+
+    @Test("a second request sends it once more")
+    func again() async throws {
+      let daemon = BSADaemon(.otpSent, inputs: [.goesOn([.sending, .otpSent])])
+      try await daemon.run { _ in
+        for _ in 0..<2 {
+          check(await told { $0.requestNumber() }, is: [.answer("onSuccess"), .completed])
+        }
+      }
+      #expect(daemon.methods == ["flow.list", "flow.start", "flow.list", "flow.submit"])
+      #expect(daemon.inputs == [["type": "enterCode", "resend": true]])
+    }
+
+    @Test(
+      "a second request that is too early is onFailed: BSA's code, or 10001",
+      arguments: [(nil, 10001), (5017, 5017)])
+    func tooEarly(code: Int?, rtCode: Int) async throws {
+      let problem = BSAStanding.otpSent.with(
+        problem: "too_early", code: code, retryAfterMs: 12_000)
+      let daemon = BSADaemon(.otpSent, inputs: [.goesOn([problem]), .goesOn([problem])])
+      try await daemon.run { _ in
+        _ = await told { $0.requestNumber() }
+        check(
+          await told { $0.requestNumber() }, is: [.failed(rtCode, "what went wrong"), .completed])
+        await #expect(
+          throws: BSAError.failed(
+            rtCode: rtCode, message: "what went wrong", retryAfter: .seconds(12))
+        ) {
+          try await BSA.APICaller.requestSendOTPNumber(
+            sendType: .Email, sendTarget: "user@email.com", clientKey: "a1hrg2xv",
+            bundleIdentifier: "com.your.app")
+        }
+      }
+    }
+
+    @Test("two requests at a time are two in order, not two flows")
+    func twoAtATime() async throws {
+      let daemon = BSADaemon(.otpSent, inputs: [.goesOn([.sending, .otpSent])])
+      try await daemon.run { _ in
+        let ears = [BSAEar(), BSAEar()]
+        for ear in ears { ear.requestNumber() }
+        for ear in ears { check(await ear.all(), is: [.answer("onSuccess"), .completed]) }
+      }
+      #expect(daemon.methods == ["flow.list", "flow.start", "flow.list", "flow.submit"])
+    }
+
+    @Test("a program that was restarted while a number is sent waits for that one")
+    func sentAlready() async throws {
+      let daemon = BSADaemon(.sending)
+      try await daemon.run { path in
+        var methods = daemon.methodsHeard.makeAsyncIterator()
+        let ears = [BSAEar(), BSAEar()]
+        ears[0].requestNumber()
+        while let method = await methods.next(), method != "flow.start" {}
+        BSA.configure(socketPath: path)
+        ears[1].requestNumber()
+        var looks = daemon.getsHeard.makeAsyncIterator()
+        _ = await looks.next()
+        try await daemon.happens(.otpSent)
+        for ear in ears { check(await ear.all(), is: [.answer("onSuccess"), .completed]) }
+      }
+      #expect(daemon.methods == ["flow.list", "flow.start", "flow.list"])
+    }
+
+    @Test("another contact has a flow of its own; one number may be written in two ways")
+    func contacts() async throws {
+      let daemon = BSADaemon(
+        starts: [.goesOn([.otpSent]), .goesOn([.otpSent])],
+        inputs: [.goesOn([.sending, .otpSent])])
+      try await daemon.run { _ in
+        _ = await told { $0.requestNumber() }
+        _ = await told { $0.requestNumber("+821012345678", .SMS) }
+        check(
+          await told { $0.requestNumber("+82 (10) 1234-5678", .SMS) },
+          is: [.answer("onSuccess"), .completed])
+      }
+      let types = daemon.params(of: "flow.start").map { $0["params"]?["sendType"] }
+      #expect(types == ["email", "sms"])
+      let keys = daemon.params(of: "flow.list").map { $0["key"]?.stringValue }
+      let number = BSADaemon.key("sms:+821012345678")
+      #expect(keys == [BSADaemon.key("email:user@email.com"), number, number])
+    }
+
+    @Test("another clientKey than the flow's is 2000, and nothing is asked")
+    func anotherClientKey() async throws {
+      let daemon = BSADaemon(.otpSent)
+      try await daemon.run { _ in
+        _ = await told { $0.requestNumber() }
+        for call in [
+          { @Sendable (ear: BSAEar) in ear.requestNumber(clientKey: "other") },
+          { @Sendable (ear: BSAEar) in ear.verifyNumber(clientKey: "other") },
+        ] {
+          let news = await told(call)
+          guard case .failed(2000, _)? = news.first, news.last == .completed else {
+            Issue.record("\(news)")
+            return
+          }
+        }
+      }
+      #expect(daemon.inputs == [])
+    }
+
+    @Test("what a key is made of: as the daemon makes it")
+    func key() {
+      let contact = BSAContact(type: .Email, target: "user@email.com")
+      #expect(
+        contact.key == "c9a66db9cf1fe25f1ce0cb099d43bc3270cac6245f68047ebcaac1ae4eb1c110")
+      #expect(contact.key == BSADaemon.key("email:user@email.com"))
+    }
+
+    @Test(
+      "a contact is masked in the log",
+      arguments: [
+        ("user@email.com", "u•••@e•••"), ("+821012345678", "•••78"), ("1234", "•••"), ("", "•••"),
+        ("@b", "•••"), ("a@b@c", "•••@c"),
+      ])
+    func masked(text: String, masked: String) { #expect(BSAContact.masked(text) == masked) }
+  }
+}

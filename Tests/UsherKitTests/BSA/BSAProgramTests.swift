@@ -1,0 +1,107 @@
+import JSONRPC
+import Synchronization
+import Testing
+import UsherCore
+
+@testable import UsherKit
+
+extension BSAKitTests {
+  @Suite("The documentation's program for BSA")
+  struct Program {
+    private final class Lines: Sendable {
+      private let lines: Mutex<ArraySlice<String>>
+      init(_ lines: String...) { self.lines = Mutex(lines[...]) }
+      func next() -> String? { lines.withLock { $0.popFirst() } }
+    }
+
+    private func register(_ daemon: BSADaemon, _ passcodes: Lines) async throws {
+      let prompt = PasscodePrompt { _ in passcodes.next() }
+      try await daemon.run(prompt: prompt) { _ in
+        let numbers = Lines("000000", "298336")
+        let program = DeviceRegistration(
+          clientKey: "a1hrg2xv", bundleIdentifier: "com.your.app"
+        ) { numbers.next() ?? "" }
+        try await program.register(
+          email: "user@email.com", phoneNumber: "+821012345678", userKey: "user1",
+          name: "Asha Rao")
+      }
+    }
+
+    @Test("a wrong number and a wrong passcode are typed again, then the person is registered")
+    func registers() async throws {
+      let daemon = BSADaemon(
+        starts: [.goesOn([.otpSent]), .goesOn([.passcode]), .goesOn([.registered])],
+        inputs: [
+          .goesOn([.verifying, .otpSent.with(problem: "wrong_code")]),
+          .goesOn([.verifying, .verified]),
+          .goesOn([.checking, .passcode.with(problem: "wrong_passcode")]),
+          .goesOn([.checking, .authenticated]),
+        ],
+        replies: ["registration.checkUserKey": [.reply(#"{"available":true}"#)]])
+      try await register(daemon, Lines("1357", "2468"))
+      #expect(
+        daemon.inputs == [
+          ["type": "enterCode", "code": "000000"], ["type": "enterCode", "code": "298336"],
+          ["type": "localAuth", "passcode": "1357"], ["type": "localAuth", "passcode": "2468"],
+        ])
+      let signUp = daemon.params(of: "flow.start").last?["params"]
+      #expect(signUp?["disposeToken"] == "dsp_1" && signUp?["verifyBy"] == "email")
+    }
+
+    @Test("the end of the input gives up")
+    func endOfInput() async throws {
+      let cancelled = BSAStanding.failed("cancelled", "USER_CANCEL", status: "cancelled")
+      let daemon = BSADaemon(
+        starts: [.goesOn([.otpSent]), .goesOn([.passcode])],
+        inputs: [.goesOn([.verifying, .verified]), .goesOn([cancelled])],
+        replies: ["registration.checkUserKey": [.reply(#"{"available":true}"#)]])
+      let failure = BSA.LocalAuthHelper.Failure(
+        errorCode: .USER_CANCEL, message: "why it failed")
+      await #expect(throws: failure) { try await register(daemon, Lines()) }
+    }
+
+    @Test("the prompt waits at the reader, and scans again where no passcode will do")
+    func prompt() async {
+      let prompt = PasscodePrompt { _ in nil }
+      let answers: [(isScanning: Bool, takesPasscode: Bool, BSA.LocalAuth.Answer)] = [
+        (true, true, .stay), (false, false, .scan), (false, true, .cancel),
+      ]
+      for (isScanning, takesPasscode, answer) in answers {
+        let question = BSA.LocalAuth.Question(
+          reason: "r", isScanning: isScanning, takesFinger: true, takesPasscode: takesPasscode,
+          problem: nil)
+        #expect(await prompt.answer(question) == answer)
+      }
+    }
+  }
+}
+
+@Suite("Why a call of BSA's came to nothing")
+struct BSAErrorTests {
+  @Test("each kind of setback has its code, or its case")
+  func kinds() {
+    let codes = Dictionary(
+      uniqueKeysWithValues: Setback.Kind.allCases.map { kind in
+        ("\(kind)", BSAError(Setback(kind, "why")).rtCode)
+      })
+    #expect(
+      codes == [
+        "invalidRequest": 2002, "notConfigured": nil, "signInRequired": 2008,
+        "nothingWaiting": 3006, "notPermitted": nil, "denied": 9009, "expired": 3006,
+        "attemptsExhausted": 3005, "rejected": 10001, "rateLimited": 10001,
+        "unavailable": nil, "cancelled": nil, "unexpected": nil,
+      ])
+  }
+
+  @Test("BSA's own code goes before ours, but where nobody answered")
+  func ownCode() {
+    let word = ProviderWord(name: ProviderName("bsa"), code: "5006", message: "its own words")
+    let failed = BSAError(
+      Setback(.rejected, "why", retryAfter: .seconds(3), provider: word))
+    #expect(
+      failed == .failed(rtCode: 5006, message: "its own words", retryAfter: .seconds(3)))
+    #expect("\(failed)" == "its own words (rtCode 5006)")
+    let away = BSAError(Setback(.unavailable, "why", provider: word))
+    #expect(away == .unreachable(message: "why") && away.rtCode == nil && "\(away)" == "why")
+  }
+}

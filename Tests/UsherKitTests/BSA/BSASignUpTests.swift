@@ -1,0 +1,169 @@
+import JSONRPC
+import Testing
+import UsherKit
+
+extension BSAKitTests {
+  @Suite("A sign-up at BSA, and what is saved of it")
+  struct SignUp {
+    @Test("onSuccess, then onCompleted, and what was saved is there")
+    func succeeds() async throws {
+      let daemon = BSADaemon(.signingUp, .registered)
+      try await daemon.run { _ in
+        #expect(BSA.loadUserKey() == nil)
+        check(await told { $0.signUp() }, is: [.answer("onSuccess"), .completed])
+        #expect(BSA.loadUserKey() == "user1")
+        #expect(BSA.loadDeviceID() == "dev-1")
+        #expect(BSA.loadFCMToken() == "fcm-1")
+        #expect(BSA.loadLocalAuthType() == .BIOMETRIC)
+      }
+      let start = try #require(daemon.params(of: "flow.start").first)
+      #expect(start["provider"] == "bsa" && start["kind"] == "register")
+      #expect(
+        start["params"] == [
+          "email": "user@email.com", "phoneNumber": "+821012345678", "userKey": "user1",
+          "name": "Asha Rao", "authType": "biometric", "agreeGccs": true, "agreePerson": true,
+          "agreeDevice": true, "disposeToken": "dsp_1", "pushToken": "fcm-1",
+          "appVersion": "1.1.1", "clientKey": "a1hrg2xv", "appPackage": "com.your.app",
+        ])
+    }
+
+    @Test("the contact that was verified is named, also after a restart of the program")
+    func verifiedContact() async throws {
+      for isRestarted in [false, true] {
+        let daemon = BSADaemon(
+          starts: [.goesOn([.otpSent]), .goesOn([.registered])],
+          inputs: [.goesOn([.verifying, .verified])])
+        try await daemon.run { path in
+          _ = await told { $0.requestNumber("+821012345678", .SMS) }
+          _ = await told { $0.verifyNumber("298336", "+821012345678", .SMS) }
+          if isRestarted { BSA.configure(socketPath: path) }
+          check(await told { $0.signUp() }, is: [.answer("onSuccess"), .completed])
+        }
+        #expect(daemon.params(of: "flow.start").last?["params"]?["verifyBy"] == "sms")
+      }
+    }
+
+    @Test("no push token is sent where there is none")
+    func noPushToken() async throws {
+      let daemon = BSADaemon(.registered)
+      try await daemon.run { _ in
+        var data = BSA.SignUpData.UserData.complete
+        (data.token, data.authType) = ("", .NONE)
+        check(await told { $0.signUp(data) }, is: [.answer("onSuccess"), .completed])
+        #expect(BSA.loadFCMToken() == nil && BSA.loadLocalAuthType() == .NONE)
+      }
+      let params = daemon.params(of: "flow.start").first?["params"]
+      #expect(params?["pushToken"] == nil && params?["authType"] == "none")
+    }
+
+    @Test("onFailed 9009 where no local authentication came first: the flow is cancelled")
+    func noLocalAuth() async throws {
+      let daemon = BSADaemon(.looking, .scanning)
+      let news = try await daemon.run { _ in await told { $0.signUp() } }
+      #expect(news == [.failed(9009, "local authentication must come first"), .completed])
+      #expect(daemon.status() == "cancelled")
+    }
+
+    @Test(
+      "onFailed with BSA's code",
+      arguments: [
+        (BSAStanding.failed("invalid_request", "3002"), 3002),
+        (.failed("provider_rejected", "2009"), 2009),
+        (.failed("provider_rejected", "2019"), 2019),
+        (.failed("invalid_request", "3006"), 3006),
+        (.failed("provider_rejected", "what"), 10001),
+        (.failed("local_auth_failed", "DOMAIN_STATE_CHANGED", error: "9006"), 9006),
+        (.failed("local_auth_failed", "PASSCODE_NOT_ENROLLED_DEVICE"), 9009),
+      ])
+    func failed(end: BSAStanding, rtCode: Int) async throws {
+      try await BSADaemon(.signingUp, end).run { _ in
+        check(await told { $0.signUp() }, is: [.failed(rtCode, "why it failed"), .completed])
+        #expect(BSA.loadUserKey() == nil)
+      }
+    }
+
+    @Test(
+      "onError where nobody answered, for a step that is not known, and an end without an account",
+      arguments: [
+        (
+          BSAStanding.failed("provider_unreachable", nil),
+          BSAError.unreachable(message: "why it failed")
+        ),
+        (
+          .otpSent,
+          .notUnderstood(message: "usherd asks for something else than the SDK knows")
+        ),
+        (
+          .succeeded("{}"), .notUnderstood(message: "the sign-up ended without an account")
+        ),
+      ])
+    func error(end: BSAStanding, error: BSAError) async throws {
+      let daemon = BSADaemon(.signingUp, end)
+      let news = try await daemon.run { _ in await told { $0.signUp() } }
+      #expect(news == [.error(error), .completed])
+      #expect(daemon.status() != "active")
+    }
+
+    @Test("onError where the daemon is lost; it was asked for once")
+    func lost() async throws {
+      let daemon = BSADaemon(starts: [.lost, .lost])
+      let news = try await daemon.run { _ in await told { $0.signUp() } }
+      guard case .error(.unreachable)? = news.first, news.count == 2 else {
+        Issue.record("\(news)")
+        return
+      }
+      let ids = Set(daemon.params(of: "flow.start").map { $0["requestId"]?.stringValue })
+      #expect(ids.count == 1 && !ids.contains(nil))
+    }
+
+    @Test("the log and the data itself show nothing of the person, and no secret")
+    func log() async throws {
+      try await BSADaemon(.registered).run { _ in
+        let ear = BSAEar()
+        ear.signUp()
+        _ = await ear.all()
+        #expect(
+          ear.log == """
+            BSA.requestSignUp: begins
+            BSA.requestSignUp: signs up with u•••@e•••, •••78
+            BSA.requestSignUp: was answered
+            """)
+      }
+      var dumped = ""
+      dump(BSA.SignUpData.UserData.complete, to: &dumped)
+      #expect(!dumped.contains("a1hrg2xv") && !dumped.contains("dsp_1"))
+      #expect("\(BSA.SignUpData.UserData.complete)" == "user data for a sign-up, BIOMETRIC")
+    }
+
+    @Test("what was saved is asked for: the newest, and nothing where nobody has registered")
+    func refresh() async throws {
+      let daemon = BSADaemon(replies: [
+        "account.list": [
+          BSADaemon.accounts(), BSADaemon.accounts(1, 2), .lost, .lost,
+        ]
+      ])
+      try await daemon.run { _ in
+        #expect(try await BSA.refresh() == nil)
+        let registration = try #require(try await BSA.refresh())
+        #expect(registration.account == "acc_2" && BSA.loadUserKey() == "user2")
+        #expect(BSA.loadDeviceID() == "dev-2" && BSA.loadFCMToken() == "fcm-2")
+        #expect(BSA.loadLocalAuthType() == .PASSCODE)
+        #expect("\(registration)" == "registration of acc_2")
+        let error = await #expect(throws: BSAError.self) { try await BSA.refresh() }
+        #expect(error?.rtCode == nil && BSA.loadUserKey() == "user2")
+      }
+      #expect(daemon.params(of: "account.list").first == ["provider": "bsa"])
+    }
+
+    @Test("of several registrations it is the one that was made here")
+    func own() async throws {
+      let daemon = BSADaemon(
+        starts: [.goesOn([.registered])],
+        replies: ["account.list": [BSADaemon.accounts(1, 2)]])
+      try await daemon.run { _ in
+        try await BSA.APICaller.requestSignUp(userData: .complete)
+        #expect(try await BSA.refresh()?.account == "acc_1")
+      }
+    }
+  }
+}

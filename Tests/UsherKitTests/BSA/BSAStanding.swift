@@ -1,0 +1,91 @@
+import JSONRPC
+
+/// How a flow of BSA's stands, or one of the daemon's own (the pages BSA and LocalAuth).
+struct BSAStanding: Sendable {
+  var state: String
+  var status = "active"
+  var step = #"{"type":"wait","for":"the provider"}"#
+  var problem = "null"
+  var result = "null"
+  var failure = "null"
+
+  // verifyContact
+
+  static let sending = BSAStanding(state: "sending")
+  static let verifying = BSAStanding(state: "verifying")
+  static let otpSent = BSAStanding(
+    state: "otpSent",
+    step: #"""
+      {"type":"enterCode","purpose":"otp","channel":"email","maskedTarget":"u•••@e•••",\#
+      "digits":6,"expiresAt":"2030-01-01T00:03:00Z","resendAt":"2030-01-01T00:00:30Z",\#
+      "alsoAsk":[]}
+      """#)
+  static let verified = succeeded(#"{"disposeToken":"dsp_1"}"#)
+
+  // register
+
+  static let signingUp = BSAStanding(state: "signingUp")
+  static let registered = succeeded(
+    #"{"account":"acc_1","userKey":"user1","deviceId":"dev-1"}"#)
+
+  // local/authenticate, and the step of that kind
+
+  static let looking = BSAStanding(state: "looking")
+  static let checking = BSAStanding(state: "checking")
+  static let scanning = localAuth(["biometric"], isScanning: true)
+  static let passcode = localAuth(["passcode"], isScanning: false)
+  static let authenticated = succeeded(
+    #"{"method":"biometric","authenticatedAt":"2030-01-01T00:00:00Z"}"#)
+
+  static func localAuth(_ methods: [String], isScanning: Bool) -> BSAStanding {
+    let methods = methods.map { #""\#($0)""# }.joined(separator: ",")
+    return BSAStanding(
+      state: isScanning ? "scanning" : "asking",
+      step: #"""
+        {"type":"localAuth","methods":[\#(methods)],"reason":"open the till",\#
+        "scanning":\#(isScanning)}
+        """#)
+  }
+
+  static func succeeded(_ result: String) -> BSAStanding {
+    BSAStanding(state: "done", status: "succeeded", step: "null", result: result)
+  }
+
+  /// - Parameters:
+  ///   - code: The provider's word; nil for none.
+  ///   - error: Its own number beside that.
+  static func failed(
+    _ reason: String, _ code: String?, error: String? = nil, status: String = "failed"
+  ) -> BSAStanding {
+    let error = error.map { #","error":"\#($0)""# } ?? ""
+    let provider =
+      code.map { #","provider":{"name":"bsa","code":"\#($0)"\#(error)}"# } ?? ""
+    return BSAStanding(
+      state: "done", status: status, step: "null",
+      failure: #"""
+        {"reason":"\#(reason)","title":"t","message":"why it failed","retryable":false\#(provider)}
+        """#)
+  }
+
+  static let cancelled = failed("cancelled", nil, status: "cancelled")
+
+  func with(problem reason: String, code: Int? = nil, retryAfterMs: Int? = nil) -> BSAStanding {
+    var standing = self
+    let word = code.map { #","provider":{"name":"bsa","code":"\#($0)"}"# } ?? ""
+    let retry = retryAfterMs.map { #","retryAfterMs":\#($0)"# } ?? ""
+    standing.problem =
+      #"{"reason":"\#(reason)","title":"t","message":"what went wrong"\#(word)\#(retry)}"#
+    return standing
+  }
+
+  func flow(_ id: String, _ kind: String, _ key: String?, _ revision: Int) -> String {
+    let key = key.map { #""key":"\#($0)","# } ?? ""
+    return #"""
+      {"id":"\#(id)","provider":"bsa","kind":"\#(kind)",\#(key)"status":"\#(status)",\#
+      "state":"\#(state)","revision":\#(revision),"step":\#(step),"problem":\#(problem),\#
+      "result":\#(result),"failure":\#(failure),\#
+      "createdAt":"2030-01-01T00:00:00Z","updatedAt":"2030-01-01T00:00:00Z",\#
+      "expiresAt":"2030-01-01T00:15:00Z"}
+      """#
+  }
+}

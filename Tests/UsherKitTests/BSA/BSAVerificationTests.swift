@@ -1,0 +1,223 @@
+import JSONRPC
+import Testing
+import UsherKit
+
+extension BSAKitTests {
+  @Suite("A number of BSA's that is verified")
+  struct Verification {
+    /// What a verification tells whose flow waits for a number.
+    private func told(
+      _ inputs: BSADaemon.Answer..., before: BSAStanding = .otpSent
+    ) async throws -> [BSAEar.News] {
+      let daemon = BSADaemon(before, inputs: inputs)
+      return try await daemon.run { _ in
+        _ = await UsherKitTests.told { $0.requestNumber() }
+        return await UsherKitTests.told { $0.verifyNumber() }
+      }
+    }
+
+    @Test("onValidOTPNumber with the disposeToken, then onCompleted")
+    func valid() async throws {
+      let daemon = BSADaemon(.otpSent, inputs: [.goesOn([.verifying, .verified])])
+      let news = try await daemon.run { _ in
+        _ = await UsherKitTests.told { $0.requestNumber() }
+        return await UsherKitTests.told { $0.verifyNumber() }
+      }
+      #expect(news == [.answer("onValidOTPNumber dsp_1"), .completed])
+      #expect(daemon.inputs == [["type": "enterCode", "code": "298336"]])
+    }
+
+    @Test("onInvalidOTPNumber for a wrong number, as often as it is one")
+    func invalid() async throws {
+      let wrong = BSAStanding.otpSent.with(problem: "wrong_code", code: 3005)
+      let daemon = BSADaemon(
+        .otpSent,
+        inputs: [
+          .goesOn([.verifying, wrong]), .goesOn([.verifying, wrong]),
+          .refused(BSADaemon.error("invalid_input", field: "input.code")),
+          .goesOn([.verifying, .verified]),
+        ])
+      try await daemon.run { _ in
+        _ = await UsherKitTests.told { $0.requestNumber() }
+        for _ in 0..<3 {
+          check(
+            await UsherKitTests.told { $0.verifyNumber("000000") },
+            is: [.answer("onInvalidOTPNumber"), .completed])
+        }
+        check(
+          await UsherKitTests.told { $0.verifyNumber() },
+          is: [.answer("onValidOTPNumber dsp_1"), .completed])
+      }
+    }
+
+    @Test("onFailed 3006 where its time is over, with BSA's code or without")
+    func expired() async throws {
+      for code in [3006, nil] {
+        let over = BSAStanding.otpSent.with(problem: "code_expired", code: code)
+        check(
+          try await told(.goesOn([.verifying, over])),
+          is: [.failed(3006, "what went wrong"), .completed])
+      }
+      #expect(
+        try await told(.goesOn([.verifying, .failed("expired", nil, status: "expired")]))
+          == [.failed(3006, "why it failed"), .completed])
+    }
+
+    @Test("onFailed 3005 after too many wrong ones, and then nothing is waited for")
+    func exhausted() async throws {
+      let end = BSAStanding.failed("attempts_exhausted", "3005")
+      let daemon = BSADaemon(.otpSent, inputs: [.goesOn([.verifying, end])])
+      try await daemon.run { _ in
+        _ = await UsherKitTests.told { $0.requestNumber() }
+        check(
+          await UsherKitTests.told { $0.verifyNumber() },
+          is: [.failed(3005, "why it failed"), .completed])
+        check(
+          await UsherKitTests.told { $0.verifyNumber() },
+          is: [.failed(3006, "no number is waited for: request one first"), .completed])
+      }
+    }
+
+    @Test("onFailed 3006 where none was requested: of this contact, in this way")
+    func noneRequested() async throws {
+      try await BSADaemon(.otpSent).run { _ in
+        _ = await UsherKitTests.told { $0.requestNumber() }
+        for call in [
+          { @Sendable (ear: BSAEar) in ear.verifyNumber("1", "other@email.com") },
+          { @Sendable (ear: BSAEar) in ear.verifyNumber("1", "user@email.com", .SMS) },
+        ] {
+          check(
+            await UsherKitTests.told(call),
+            is: [.failed(3006, "no number is waited for: request one first"), .completed])
+        }
+      }
+    }
+
+    @Test(
+      "onError where the answer got lost: the number is handed in once more",
+      arguments: ["interrupted", "provider_unreachable"])
+    func unanswered(problem: String) async throws {
+      #expect(
+        try await told(.goesOn([.verifying, .otpSent.with(problem: problem)]))
+          == [.error(.unreachable(message: "what went wrong")), .completed])
+    }
+
+    @Test("onError where the daemon is lost before the number arrived")
+    func lost() async throws {
+      let daemon = BSADaemon(.otpSent, inputs: [.lost, .goesOn([.verifying, .verified])])
+      try await daemon.run { _ in
+        _ = await UsherKitTests.told { $0.requestNumber() }
+        let news = await UsherKitTests.told { $0.verifyNumber() }
+        guard case .error(.unreachable)? = news.first, news.count == 2 else {
+          Issue.record("\(news)")
+          return
+        }
+        check(
+          await UsherKitTests.told { $0.verifyNumber() },
+          is: [.answer("onValidOTPNumber dsp_1"), .completed])
+      }
+      #expect(daemon.inputs.count == 2)
+    }
+
+    @Test("a number that arrived though the daemon was lost is not handed in again")
+    func arrived() async throws {
+      let daemon = BSADaemon(.otpSent, inputs: [.goesOnUntold([.verifying, .verified])])
+      try await daemon.run { _ in
+        _ = await UsherKitTests.told { $0.requestNumber() }
+        daemon.losesLooks(0)
+        check(
+          await UsherKitTests.told { $0.verifyNumber() },
+          is: [.answer("onValidOTPNumber dsp_1"), .completed])
+      }
+      #expect(daemon.inputs.count == 1)
+    }
+
+    @Test("a daemon that is lost for a moment while BSA is asked is waited for")
+    func awayForAMoment() async throws {
+      let daemon = BSADaemon(.sending)
+      try await daemon.run { _ in
+        let ear = BSAEar()
+        daemon.losesLooks(2)
+        ear.requestNumber()
+        var methods = daemon.methodsHeard.makeAsyncIterator()
+        while let method = await methods.next(), method != "flow.start" {}
+        try await daemon.happens(.otpSent)
+        check(await ear.all(), is: [.answer("onSuccess"), .completed])
+      }
+    }
+
+    @Test("a program that was restarted verifies the number that it had requested before")
+    func restarted() async throws {
+      let daemon = BSADaemon(.otpSent, inputs: [.goesOn([.verifying, .verified])])
+      try await daemon.run { path in
+        _ = await UsherKitTests.told { $0.requestNumber("+821012345678", .SMS) }
+        BSA.configure(socketPath: path)
+        check(
+          await UsherKitTests.told { $0.verifyNumber("298336", "+82 10-1234-5678", .SMS) },
+          is: [.answer("onValidOTPNumber dsp_1"), .completed])
+      }
+      #expect(daemon.methods == ["flow.list", "flow.start", "flow.list", "flow.submit"])
+    }
+
+    @Test(
+      "onError for an end without a disposeToken, and for a step that is not known",
+      arguments: [
+        BSAStanding.succeeded("{}"), .succeeded(#"{"disposeToken":1}"#), .passcode,
+      ])
+    func unknown(standing: BSAStanding) async throws {
+      let news = try await told(.goesOn([.verifying, standing]))
+      guard case .error(.notUnderstood)? = news.first, news.count == 2 else {
+        Issue.record("\(news)")
+        return
+      }
+    }
+
+    @Test("the async form: the token, nil for a wrong number, an error for the rest")
+    func waiting() async throws {
+      let daemon = BSADaemon(
+        .otpSent,
+        inputs: [
+          .goesOn([.verifying, .otpSent.with(problem: "wrong_code")]),
+          .goesOn([.verifying, .otpSent.with(problem: "code_expired")]),
+          .goesOn([.verifying, .verified]),
+        ])
+      try await daemon.run { _ in
+        try await BSA.APICaller.requestSendOTPNumber(
+          sendType: .Email, sendTarget: "user@email.com", clientKey: "a1hrg2xv",
+          bundleIdentifier: "com.your.app")
+        #expect(try await verify() == nil)
+        await #expect(throws: BSAError.failed(rtCode: 3006, message: "what went wrong")) {
+          try await verify()
+        }
+        #expect(try await verify() == "dsp_1")
+      }
+    }
+
+    private func verify() async throws -> String? {
+      try await BSA.APICaller.verifyOTPNumber(
+        sendType: .Email, sendTarget: "user@email.com", otpNumber: "298336",
+        clientKey: "a1hrg2xv")
+    }
+
+    @Test("the log shows no contact, number, key or token")
+    func log() async throws {
+      let daemon = BSADaemon(.otpSent, inputs: [.goesOn([.verifying, .verified])])
+      try await daemon.run { _ in
+        let (first, second) = (BSAEar(), BSAEar())
+        first.requestNumber()
+        _ = await first.all()
+        second.verifyNumber()
+        _ = await second.all()
+        #expect(
+          first.log + "\n" + second.log == """
+            BSA.requestSendOTPNumber: begins
+            BSA.requestSendOTPNumber: a number is asked for, to u•••@e•••
+            BSA.requestSendOTPNumber: was answered
+            BSA.verifyOTPNumber: begins
+            BSA.verifyOTPNumber: a number is verified, of u•••@e•••
+            BSA.verifyOTPNumber: was answered
+            """)
+      }
+    }
+  }
+}
