@@ -163,6 +163,16 @@ struct ReregisterPersonTests {
     }
   }
 
+  @Test("proves to be there as the provider said last")
+  func registeredLast() throws {
+    var driven = try DrivenReregister.sent(4)
+    driven.say(.resend, at: now + .seconds(30))
+    driven.said(["result": true, "authType": 3], at: now + .seconds(30))
+    driven.type()
+    driven.verified()
+    #expect(driven.questions == [.localAuth(.standing)])
+  }
+
   @Test("is asked for again when another number is wanted")
   func resend() throws {
     var driven = try DrivenReregister.sent()

@@ -246,6 +246,35 @@ struct HeldUpSignInTests {
     #expect(restarted.calls == [Leg.fetch.call()])
   }
 
+  @Test("a loss outlives a restart, but not the call that it was of")
+  func lossStays() throws {
+    var completing = try Driven.completing()
+    completing.answered(BSAParts.lost)
+    try completing.restart()
+    completing.refused(5019)
+    #expect(completing.calls == [Leg.fetch.call()])
+    var starting = try Driven.starting(.push)
+    starting.answered(BSAParts.lost)
+    starting.receive(.woken)
+    starting.said(Leg.start.answer)
+    starting.refused(5019)
+    #expect(starting.pause == .seconds(2) && starting.state == "completing")
+  }
+
+  @Test("each call may fail five times by itself")
+  func triesAnew() throws {
+    var driven = try Driven.starting(.push)
+    for leg in Leg.allCases {
+      for _ in 1...5 {
+        driven.answered(BSAParts.gone)
+        #expect(driven.pause != nil)
+        driven.receive(.woken)
+      }
+      driven.said(leg.answer)
+    }
+    #expect(driven.completion != nil)
+  }
+
   @Test("means nothing of the kind where no answer was lost")
   func notLost() throws {
     var unsent = try Driven.completing()
