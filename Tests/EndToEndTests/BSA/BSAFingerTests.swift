@@ -3,7 +3,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-private let noFprintd: Comment = """
+let noFprintd: Comment = """
   SKIPPED, NOT PROVEN: fprintd, libfprint's virtual reader or dbusmock is missing: \
   Packaging/install-dependencies test
   """

@@ -1,3 +1,4 @@
+import Foundation
 import JSONRPC
 import Testing
 import UsherKit
@@ -107,6 +108,32 @@ extension BSAKitEndToEndTests {
       #expect(try scene.requests("users") == 0)
       #expect(await authenticated(example) == News("onSuccess"))
       #expect(await told(example) { $0.requestSignUp() }.first == News("onSuccess"))
+    }
+
+    @Test(
+      "by a finger at the real fprintd, as the seed writes it",
+      .enabled(if: FprintdUnderTest.isPossible, noFprintd))
+    func byFinger() async throws {
+      let fprintd = try await FprintdUnderTest.start()
+      try await fprintd.enrol(
+        user: NSUserName(), finger: "right-index-finger", print: "right-index")
+      let scene = try await unblocking { try BSAScene(reader: fprintd) }
+      // Nobody has to be asked where the reader waits.
+      BSA.configure(socketPath: scene.daemon.socketPath)
+      var values = values
+      values.localAuthType = .BIOMETRIC
+      let example = BSASeedExample(values)
+      _ = await told(example) { $0.requestSendOTPNumber() }
+      let number = try scene.number()
+      _ = await told(example) { $0.verifyOTPNumber(number) }
+      example.fillUserData()
+      var news = example.news.makeAsyncIterator()
+      example.startSimpleAuth()
+      try await fprintd.script("SCAN right-index")
+      #expect(await news.next() == News("onSuccess"))
+      #expect(await told(example) { $0.requestSignUp() }.first == News("onSuccess"))
+      #expect(example.saved.last == "BIOMETRIC")
+      #expect(try scene.registration("user1")?["authType"] == 3)
     }
 
     @Test("no reader: the seed's branch for what is not available")
