@@ -264,6 +264,23 @@ struct SignAbandonedTests {
     #expect(try scene.app.reason(of: "token.get", ["provider": "bsa"]) != "none")
   }
 
+  @Test(
+    "a cancellation that the provider does not hear ends the flow all the same",
+    arguments: [["reset": true], ["status": 500], ["delayMs": 60_000]] as [JSONValue])
+  func unheard(fault: JSONValue) throws {
+    let scene = try BSAScene()
+    try scene.registered()
+    let (flow, visit) = try scene.pushed()
+    try scene.spoil("authCancel", fault)
+    let end = try scene.app.call("flow.cancel", ["flow": flow["id"] ?? .null], within: 5)["flow"]
+    #expect(end?["status"] == "cancelled")
+    try eventually("it is told") { try scene.requests("authCancel") >= 1 }
+    #expect(try scene.atSite(visit)["state"] == "waiting")
+    try scene.mend()
+    try scene.leave(visit)
+    try scene.signedIn()
+  }
+
   @Test("a number that nobody will type is taken back, and the site takes it no more")
   func number() throws {
     let scene = try BSAScene()
