@@ -4,7 +4,7 @@ import UsherTestKit
 
 /// A person with headless Chromium, from a provider's first page to wherever it leads.
 enum Browser {
-  enum Pages: String { case sandbox, paysafe, redirect, gopay, capture, freedom, glewlwyd }
+  enum Pages: String { case sandbox, paysafe, redirect, gopay, capture, freedom, bsa, glewlwyd }
   enum Decision: String { case allow, deny }
 
   /// What the browser shows at the end.
@@ -17,7 +17,7 @@ enum Browser {
 
   /// Signs alice in, and allows or denies.
   ///
-  /// - Parameter userCode: For the page of a device flow.
+  /// - Parameter userCode: For the page of a device flow; at BSA's site the user key.
   static func visit(
     _ url: String, _ pages: Pages, _ decision: Decision = .allow, userCode: String? = nil
   ) throws -> Page {

@@ -7,6 +7,7 @@ browser.py redirect URL allow|deny                the sandbox's page that approv
 browser.py gopay URL allow|deny                   the sandbox's log-in by phone, code and PIN
 browser.py capture URL allow|deny                 the sandbox's page that photographs card and face
 browser.py freedom URL allow|deny                 the sandbox's log-in and consent of Freedom ID
+browser.py bsa URL allow USER_KEY                 the sandbox's site that asks a device of BSA
 browser.py glewlwyd URL allow [USER_CODE]         glewlwyd's pages
 
 Writes what the browser shows at the end as JSON: {"title", "text", "url"}, without the
@@ -139,6 +140,16 @@ class Person:
         page.click("#allow" if self.allows else "#deny")
         page.wait_for_url(lambda url: "/callback" in url)
 
+    def at_bsa(self):
+        """First a user key that nobody has, then the right one; the device does the rest."""
+        page = self.page
+        for key, what_comes in [("nobody.00", "#problem"), (self.user_code, "#state")]:
+            page.fill("#userKey", key)
+            page.click("#push")
+            page.wait_for_selector(what_comes)
+            self.look("bsa-site")
+        page.wait_for_selector("#user")
+
     def at_glewlwyd(self):
         """A script draws its pages, one after another, by what its server answers."""
         page = self.page
@@ -183,7 +194,7 @@ def main(pages, url, decision, user_code=None):
         {
             "sandbox": person.at_sandbox, "paysafe": person.at_paysafe,
             "redirect": person.at_redirect, "gopay": person.at_gopay,
-            "capture": person.at_capture, "freedom": person.at_freedom,
+            "capture": person.at_capture, "freedom": person.at_freedom, "bsa": person.at_bsa,
             "glewlwyd": person.at_glewlwyd,
         }[pages]()
         person.look("end")
