@@ -10,13 +10,13 @@ extension BSAKitEndToEndTests {
     private let scene: BSAScene
 
     init() throws {
-      scene = try BSAScene()
+      scene = try BSAScene(passcode: nil)
       BSA.configure(socketPath: scene.daemon.socketPath)
     }
 
     /// Another daemon, for what needs other settings.
     private func configured(_ settings: [String: String]) throws -> BSAScene {
-      let other = try BSAScene(settings)
+      let other = try BSAScene(settings, passcode: nil)
       BSA.configure(socketPath: other.daemon.socketPath)
       return other
     }
