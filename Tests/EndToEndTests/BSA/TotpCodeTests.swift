@@ -98,6 +98,47 @@ struct TotpCodeTests {
     #expect(try scene.app.call("totp.list")["accounts"]?.arrayValue?.count == 2)
   }
 
+  @Test("of a provider that is configured no more there are no codes; once it is again, there are")
+  func providerGone() throws {
+    let scene = try BSAScene()
+    let account = try scene.registered().account
+    let place = scene.daemon.place
+    let text = try String(contentsOfFile: place.file("usherd.toml"), encoding: .utf8)
+    try place.write(text.components(separatedBy: "[[provider]]")[0], to: "usherd.toml")
+    let without = try scene.restarted()
+    for params: JSONValue in [["account": account ?? .null], ["provider": "bsa"]] {
+      #expect(try without.app.reason(of: "totp.code", params) == "not_found")
+    }
+    #expect(try without.app.call("totp.list") == ["accounts": []])
+    try place.write(text, to: "usherd.toml")
+    let again = try scene.restarted()
+    try waitForRoom(15, inStepOf: 60)
+    #expect(try again.code(of: account).code == again.numberOfSecret())
+  }
+
+  @Test("a rule names it as it names token.get: what it does not name is not permitted")
+  func rules() throws {
+    let place = try Workplace()
+    let allowed = ["codes": "totp.code bsa", "tokens": "token.get bsa"]
+    let rules = try allowed.map { name, call in
+      try NamedProgram.rule(name, in: place).replacing("\"*\"", with: "\"\(call)\"")
+    }
+    let scene = try BSAScene(more: rules.joined(separator: "\n"), at: place)
+    try scene.registered()
+    let account = try scene.signedIn().account ?? .null
+    for (name, call) in allowed {
+      let program = try NamedProgram(name, in: place, at: scene.daemon)
+      let app = try program.client()
+      for method in ["totp.code", "token.get"] {
+        let reply = try app.reply(to: method, ["account": account])
+        #expect((reply["result"] != nil) == call.hasPrefix(method), "\(name): \(reply.text)")
+        guard reply["result"] == nil else { continue }
+        #expect(reply["error"]?["data"]?["reason"] == "permission_denied", "\(reply.text)")
+      }
+      #expect(try app.reason(of: "totp.list") == "permission_denied")
+    }
+  }
+
   @Test("a restart changes nothing")
   func restart() throws {
     let scene = try BSAScene()
