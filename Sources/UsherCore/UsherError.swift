@@ -31,10 +31,12 @@ public struct UsherError: Error, Sendable {
     public var next: NextFlow?
     /// What the provider itself said.
     public var provider: ProviderWord?
+    /// Whether the same call may succeed later, where that is known better than by the reason.
+    public var retryable: Bool?
 
     public init(
       retryAfterMs: Int? = nil, field: String? = nil, limit: String? = nil, flow: FlowID? = nil,
-      next: NextFlow? = nil, provider: ProviderWord? = nil
+      next: NextFlow? = nil, provider: ProviderWord? = nil, retryable: Bool? = nil
     ) {
       self.retryAfterMs = retryAfterMs
       self.field = field
@@ -42,8 +44,12 @@ public struct UsherError: Error, Sendable {
       self.flow = flow
       self.next = next
       self.provider = provider
+      self.retryable = retryable
     }
   }
+
+  /// Whether the same call may succeed later without anybody doing anything.
+  public var isRetryable: Bool { detail.retryable ?? reason.isRetryable }
 
   /// The flow a client should start next; on the wire the call `flow.start` with its parameters.
   public struct NextFlow: Sendable, Equatable {

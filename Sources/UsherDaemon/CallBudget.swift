@@ -19,6 +19,7 @@ final class CallBudget: Sendable {
       buckets = buckets.filter { $0.value.fullAt > now }
       // Not beyond a minute from now, also where the clock was set back.
       let fullAt = min(max(buckets[owner]?.fullAt ?? now, now), now + room)
+      buckets[owner] = Bucket(fullAt: fullAt)
       let after = fullAt + price
       guard after - now <= room else { return (after - now) - room }
       buckets[owner] = Bucket(fullAt: after)

@@ -6,6 +6,8 @@ package enum DaemonQuestion: Sendable, Equatable {
   /// What the flow's client may be told of an account just now; answered by
   /// ``DaemonNews/consents(_:)``.
   case consents(of: AccountID)
+  /// Whether an account is still there; answered by ``DaemonNews/presence(_:)``.
+  case presence(of: AccountID)
   /// The code that an account's authenticator shows now, for a person; answered by
   /// ``DaemonNews/oneTimeCode(_:)``.
   case oneTimeCode(of: AccountID)
@@ -18,6 +20,7 @@ package enum DaemonNews: Sendable, Equatable {
   case consents(Set<String>)
   /// What ``Effect/keep(_:)`` wanted is durable.
   case kept(AccountID)
+  case presence(Bool)
   case oneTimeCode(OneTimeCodeAnswer)
 }
 

@@ -324,6 +324,7 @@ package struct Keepsake: Codable, Sendable, Equatable {
 package struct AccountGrant: Sendable, Equatable {
   package var subject: String
   package var label: String
+  /// Laid over those there are where ``tokens`` is nil; `null` takes one away.
   package var attributes: [String: JSONValue]
   package var profile: [String: JSONValue]?
   package var keepAlive: Bool

@@ -1,6 +1,7 @@
 import JSONRPC
 import Testing
 import UsherCommands
+import UsherCore
 
 @Suite("usherctl, command by command", .timeLimit(.minutes(1)))
 struct VerbTests {
@@ -286,9 +287,10 @@ enum Reply {
   }
 
   static func error(_ code: Int, _ reason: String, _ message: String, more: String = "") -> String {
-    #"""
-    {"code":\#(code),"message":"\#(message)","data":{"reason":"\#(reason)","retryable":false,\#
-    "correlationId":"cor_1"\#(more)}}
-    """#
+    let retryable = UsherError.Reason(rawValue: reason)?.isRetryable ?? false
+    return #"""
+      {"code":\#(code),"message":"\#(message)","data":{"reason":"\#(reason)","retryable":\#(retryable),\#
+      "correlationId":"cor_1"\#(more)}}
+      """#
   }
 }

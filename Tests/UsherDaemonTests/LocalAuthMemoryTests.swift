@@ -110,6 +110,28 @@ struct LatestLocalAuthTests {
     #expect(desk.proofs(of: .anna, to: "till").isEmpty)
   }
 
+  @Test("too many wrong attempts, in either way, forget what was proved before")
+  func locked() async throws {
+    try await enrol()
+    #expect(await desk.check(right, of: .anna, for: "till") == .accepted)
+    for _ in 1...4 {
+      _ = await desk.check(Secret("wrong"), of: .anna, for: "other")
+      #expect(desk.proofs(of: .anna, to: "till").count == 1)
+    }
+    _ = await desk.check(Secret("wrong"), of: .anna, for: "other")
+    #expect(desk.proofs(of: .anna, to: "till").isEmpty)
+  }
+
+  @Test("a match that cannot be written down is none, and not remembered")
+  func unwritten() async throws {
+    async let outcome = desk.scan(.anna, for: "till") { _ in }
+    try await reached("a scan") { stage.reader.waiting > 0 }
+    try stage.store.close()
+    try await stage.reader.answer(.success(.match))
+    #expect(await outcome != .matched)
+    #expect(desk.proofs(of: .anna, to: "till").isEmpty)
+  }
+
   @Test("another passcode, or a reset, forgets all that the person has proved")
   func changed() async throws {
     for isReset in [false, true] {

@@ -52,6 +52,7 @@ struct StubMachine: FlowMachine {
     case .told(.kept(let account)): return move(to: "kept \(account)")
     case .told(.consents(let grants)):
       return move(to: "may " + grants.sorted().joined(separator: " "))
+    case .told(.presence(let isThere)): return move(to: isThere ? "there" : "gone")
     case .told(.oneTimeCode(.given)): return move(to: "shown")
     case .told(.oneTimeCode): return move(to: "not shown")
     }

@@ -21,7 +21,7 @@ public struct ErrorData: Codable, Sendable, Equatable {
 
   public init(_ error: UsherError, correlationId: CorrelationID) {
     reason = error.reason.rawValue
-    retryable = error.reason.isRetryable
+    retryable = error.isRetryable
     retryAfterMs = error.detail.retryAfterMs.map(ExactIntegers.clamp)
     field = error.detail.field
     limit = error.detail.limit
@@ -33,11 +33,13 @@ public struct ErrorData: Codable, Sendable, Equatable {
 
   /// What a client makes of a reply's error; a reason it does not know becomes `internalError`.
   public func error(message: String) -> UsherError {
-    UsherError(
-      UsherError.Reason(rawValue: reason) ?? .internalError, message,
+    let known = UsherError.Reason(rawValue: reason) ?? .internalError
+    return UsherError(
+      known, message,
       detail: .init(
         retryAfterMs: retryAfterMs, field: field, limit: limit, flow: flow,
-        next: next.map(\.params.nextFlow), provider: provider))
+        next: next.map(\.params.nextFlow), provider: provider,
+        retryable: retryable == known.isRetryable ? nil : retryable))
   }
 }
 

@@ -50,7 +50,7 @@ struct Failure: Error, Equatable {
       if error.reason == .permissionDenied {
         Status.notPermitted
       } else {
-        error.reason.isRetryable ? Status.tryAgain : Status.failed
+        error.isRetryable ? Status.tryAgain : Status.failed
       }
     self.init(error.message, hints: Self.hints(error), status: status)
   }

@@ -136,7 +136,9 @@ final class AccountBook: Sendable {
     var profile = grant.profile
     if isByConsent { profile = (existing?.profile ?? [:]).merging(grant.profile ?? [:]) { $1 } }
     return AccountDetails(
-      label: grant.label, attributes: (kept?.attributes ?? [:]).merging(grant.attributes) { $1 },
+      label: grant.label,
+      attributes: (kept?.attributes ?? [:]).merging(grant.attributes) { $1 }
+        .filter { !$0.value.isNull },
       profile: profile, keepAlive: grant.keepAlive, createdAt: existing?.createdAt ?? now,
       isByConsent: isByConsent,
       tokensAreInternal: grant.tokens == nil

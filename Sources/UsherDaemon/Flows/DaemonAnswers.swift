@@ -18,6 +18,9 @@ struct DaemonAnswers: Sendable {
     case .localAuth(let question):
       localAuth.answer(question, session) { report(.told(.localAuth($0))) }
     case .consents(let account): report(.told(.consents(consents(session, account))))
+    case .presence(let account):
+      let isThere = (try? accounts.account(account, of: session.owner)) != nil
+      report(.told(.presence(isThere)))
     case .oneTimeCode(let account):
       Task { report(.told(.oneTimeCode(await totp.answer(account, session)))) }
     }

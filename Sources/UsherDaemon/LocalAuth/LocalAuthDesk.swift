@@ -148,7 +148,9 @@ extension LocalAuthDesk {
     let now = world.clock.now()
     return await changing(person, orElse: ScanOutcome.unavailable) { record in
       record.fingers.countWrong(at: now)
-      return record.fingers.lockedUntil(at: now).map { .lockedOut(until: $0) } ?? .missed
+      guard let until = record.fingers.lockedUntil(at: now) else { return .missed }
+      memory.forget(person)
+      return .lockedOut(until: until)
     }
   }
 
@@ -243,8 +245,12 @@ extension LocalAuthDesk {
     FailPoint.reach("local-auth.before-check")
     let isRight = try await hashing.run { () throws(UsherError) in try hash.accepts(passcode) }
     guard isRight else {
-      return record.passcodes.lockedUntil(at: now).map { .lockedOut(until: $0) }
-        ?? .wrong(attemptsLeft: record.passcodes.left)
+      guard let until = record.passcodes.lockedUntil(at: now) else {
+        return .wrong(attemptsLeft: record.passcodes.left)
+      }
+      // Somebody else may be sitting there now.
+      memory.forget(person)
+      return .lockedOut(until: until)
     }
     record.passcodes = AttemptCount()
     record.fingers = AttemptCount()

@@ -39,7 +39,7 @@ final class LocalAuthMemory: Sendable {
     }
   }
 
-  /// Whatever the person has proved, in whichever way.
+  /// Whatever the person has proved, in whichever way: as after too many wrong attempts.
   func forget(_ person: LocalPerson) {
     latest.withLock { latest in latest = latest.filter { $0.key.person != person } }
   }

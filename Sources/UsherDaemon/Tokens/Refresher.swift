@@ -247,6 +247,8 @@ actor Refresher {
     let message =
       if grant.death != nil {
         "provider \(record.provider) no longer accepts this log-in"
+      } else if record.tokens.isEmpty && grant.refreshToken == nil {
+        "nobody has signed in with this account yet, or its token is gone"
       } else if grant.refreshToken == nil {
         "the token came without a refresh token: it cannot be renewed"
       } else {

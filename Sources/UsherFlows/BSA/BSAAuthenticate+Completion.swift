@@ -6,6 +6,27 @@ import UsherCore
 // From a site's wish to the token.
 
 extension BSAAuthenticate {
+  /// Whose account was forgotten is not signed in any more.
+  mutating func check(_ visit: BSAVisit) -> Answer<BSACall> {
+    state = .checking(visit)
+    return .proceed([.ask(.presence(of: order.account.id))])
+  }
+
+  mutating func checking(_ event: FlowEvent<BSACall>, _ visit: BSAVisit) -> Answer<BSACall> {
+    switch event {
+    case .told(.presence(true)): return start(visit, Attempt())
+    case .told(.presence(false)):
+      let failure = Failure(
+        reason: .denied, title: "Taken away", message: "the account was forgotten in the meantime",
+        retryable: false)
+      return .fail(failure, clearUp: abandoned)
+    case .resumed: return check(visit)
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
+      .calledBack, .told, .woken:
+      return .ignore
+    }
+  }
+
   mutating func start(_ visit: BSAVisit, _ attempt: Attempt) -> Answer<BSACall> {
     state = .starting(visit, attempt.goingOn)
     return .proceed([.call(.start(visit, userKey: order.account.subject))])

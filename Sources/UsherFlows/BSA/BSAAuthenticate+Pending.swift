@@ -99,7 +99,7 @@ extension BSAAuthenticate {
   ) -> Answer<BSACall> {
     switch event {
     case .called(existCall, let outcome) where !poll.isPaused:
-      return asked(BSAReply(outcome), shown, poll)
+      return asked(BSAReply(outcome), shown, poll, now)
     case .woken where poll.isPaused, .resumed:
       // Another number, when the time of this one is over.
       if let shown, shown.until <= now { return generate(Retrying()) }
@@ -115,7 +115,7 @@ extension BSAAuthenticate {
   }
 
   private mutating func asked(
-    _ reply: BSAReply, _ shown: Shown?, _ poll: Poll
+    _ reply: BSAReply, _ shown: Shown?, _ poll: Poll, _ now: Timestamp
   ) -> Answer<BSACall> {
     switch reply {
     case .said(let data):
@@ -128,22 +128,33 @@ extension BSAAuthenticate {
         return fail(.lacking("data.clientKey"), shown)
       }
       let visit = BSAVisit(device: order.device, site: site)
-      // Where a number is typed the person was authenticated before it was shown.
-      return shown == nil ? prove(visit) : start(visit, Attempt())
+      let place = ProviderText.clean(data.objectValue?["siteURL"]?.stringValue ?? "", limit: 100)
+      return prove(visit, for: place.isEmpty ? nil : place, at: now)
     case .refused(.nothingInProgress), .refused(.authInProgress):
       problem = nil
       return askLater(shown)
+    case .refused(let code) where code.isRetryable:
+      return askLater(shown, poll, BSATrouble(message: code.meaning, mayBeDone: false))
     case .refused(let code): return fail(.refused(code, provider.name), shown)
-    case .trouble(let trouble):
-      var poll = poll
-      guard let pause = poll.retrying.failed() else { return fail(.unreachable(trouble), shown) }
-      poll.isPaused = true
-      state = .pending(shown, poll)
-      problem = .unreachable(trouble.message)
-      return .proceed([.wake(after: Retrying.pause(pause, asked: trouble.retryAfter))])
+    case .trouble(let trouble): return askLater(shown, poll, trouble)
     case .unreadable(let message): return fail(.protocolError(message), shown)
     }
   }
+
+  /// As long as the flow lives: nothing is lost by asking.
+  private mutating func askLater(
+    _ shown: Shown?, _ poll: Poll, _ trouble: BSATrouble
+  ) -> Answer<BSACall> {
+    var poll = poll
+    let pause = poll.retrying.failed() ?? Self.longestPause
+    poll.isPaused = true
+    state = .pending(shown, poll)
+    problem = .unreachable(trouble.message)
+    return .proceed([.wake(after: Retrying.pause(pause, asked: trouble.retryAfter))])
+  }
+
+  /// Between two questions for a sign-in while the provider is away.
+  private static let longestPause = Duration.seconds(16)
 
   private mutating func askLater(_ shown: Shown?) -> Answer<BSACall> {
     state = .pending(shown, Poll(isPaused: true))

@@ -43,6 +43,8 @@ package struct BSAAuthenticate: FlowMachine {
   var problem: Problem?
   /// How often the provider has said that it is not so far.
   var waits = 0
+  /// What the person has proved in this flow.
+  private var proof: LocalAuthProof?
 
   /// What the flow was begun with.
   struct Order: Codable, Sendable, Equatable {
@@ -65,8 +67,10 @@ package struct BSAAuthenticate: FlowMachine {
     case proving(BSAVisit, LocalAuthentication)
     /// A number for the person. → pending, or the end
     case generating(Retrying)
-    /// A site's wish is waited for. → proving, starting, generating, or the end
+    /// A site's wish is waited for. → proving, checking, generating, or the end
     case pending(Shown?, Poll)
+    /// Whether the account is still there. → starting, or the end
+    case checking(BSAVisit)
     /// → completing, scan, or the end
     case starting(BSAVisit, Attempt)
     /// → the end
@@ -112,15 +116,20 @@ package struct BSAAuthenticate: FlowMachine {
     guard params.qrId == nil || way == .qr else {
       throw FlowParams.wrong("qrId", "goes with by \"qr\" only")
     }
-    let word = origin.attributes["localAuthType"]?.stringValue ?? ""
+    let known = origin.attributes["localAuthType"]?.stringValue.flatMap {
+      BSAAuthType(sdkWord: $0)
+    }
     let order = Order(
       way: way, account: account, attributes: origin.attributes,
-      device: origin.attributes["deviceId"]?.stringValue ?? origin.installationID,
-      authType: BSAAuthType(sdkWord: word) ?? .none, hasQRID: params.qrId != nil)
+      device: origin.attributes["deviceId"]?.stringValue
+        ?? BSADevice.id(account.subject, at: origin.installationID),
+      authType: known ?? .passcode, hasQRID: params.qrId != nil)
     var flow = BSAAuthenticate(provider: origin.provider, order: order, state: .scan)
     do throws(EarlyFailure) {
       try origin.checkApp(params.clientKey, nil, "")
-      let answer = flow.set(out: try origin.line("qrId", params.qrId))
+      // Nobody is let in for want of a question.
+      guard known != nil else { throw EarlyFailure(.unknownPerson(origin.provider.name)) }
+      let answer = flow.set(out: try origin.line("qrId", params.qrId), at: moment.now)
       return (flow, answer)
     } catch {
       flow.state = .refused(error.failure)
@@ -128,11 +137,11 @@ package struct BSAAuthenticate: FlowMachine {
     }
   }
 
-  private mutating func set(out qrID: String?) -> Answer<BSACall> {
+  private mutating func set(out qrID: String?, at now: Timestamp) -> Answer<BSACall> {
     switch order.way {
     case .push: poll(nil)
-    case .qr: qrID.map { prove(BSAVisit(device: order.device, qrID: $0)) } ?? .proceed([])
-    case .otp, .totp: prove(BSAVisit(device: order.device))
+    case .qr: qrID.map { prove(BSAVisit(device: order.device, qrID: $0), at: now) } ?? .proceed([])
+    case .otp, .totp: prove(BSAVisit(device: order.device), at: now)
     }
   }
 
@@ -151,7 +160,7 @@ package struct BSAAuthenticate: FlowMachine {
     case .generating: view("generating", .wait(.init(for: "a number")))
     case .pending(nil, _): view("pending", .wait(.init(for: "a site to ask for a sign-in")))
     case .pending(let shown?, _): view("pending", display(shown))
-    case .starting: view("starting", .wait(.init(for: "the sign-in to begin")))
+    case .checking, .starting: view("starting", .wait(.init(for: "the sign-in to begin")))
     case .completing, .fetching:
       view("completing", .wait(.init(for: "the sign-in to be completed")))
     }
@@ -175,10 +184,11 @@ package struct BSAAuthenticate: FlowMachine {
     let now = moment.now
     switch state {
     case .refused(let failure): return event == .resumed ? .fail(failure) : .ignore
-    case .scan: return scan(event)
+    case .scan: return scan(event, now)
     case .proving(let visit, let authentication): return proving(event, visit, authentication, now)
     case .generating(let retrying): return generating(event, retrying, now)
     case .pending(let shown, let poll): return pending(event, shown, poll, now)
+    case .checking(let visit): return checking(event, visit)
     case .starting(let visit, let attempt): return starting(event, visit, attempt)
     case .completing(let visit, let channel, let attempt):
       return completing(event, visit, channel, attempt)
@@ -191,8 +201,11 @@ package struct BSAAuthenticate: FlowMachine {
     switch state {
     case .refused, .scan, .generating, .pending(nil, _): []
     // A site waits for it.
-    case .proving(let visit, _): visit.site == nil ? [] : [.cancel(visit)]
-    case .pending(let shown?, _): order.way == .otp ? [.dropNumber(shown.number.unsealed())] : []
+    case .proving(let visit, _), .checking(let visit): visit.site == nil ? [] : [.cancel(visit)]
+    // It may have been typed a moment ago.
+    case .pending(let shown?, _):
+      (order.way == .otp ? [.dropNumber(shown.number.unsealed())] : [])
+        + [.cancel(BSAVisit(device: order.device))]
     case .starting(let visit, _), .completing(let visit, _, _), .fetching(let visit, _, _):
       [.cancel(visit)]
     }
@@ -202,7 +215,7 @@ package struct BSAAuthenticate: FlowMachine {
     switch state {
     case .completing(_, _, let attempt): !attempt.isPaused || attempt.isLost
     case .fetching: true
-    case .refused, .scan, .proving, .generating, .pending, .starting: false
+    case .refused, .scan, .proving, .generating, .pending, .checking, .starting: false
     }
   }
 
@@ -230,10 +243,20 @@ package struct BSAAuthenticate: FlowMachine {
   }
 }
 
+extension Failure {
+  fileprivate static func unknownPerson(_ provider: ProviderName) -> Failure {
+    .impossible(
+      .authType,
+      "the account does not say how its person is known: reregisterDevice says it anew", provider)
+  }
+}
+
 // MARK: - The person
 
 extension BSAAuthenticate {
-  private mutating func scan(_ event: FlowEvent<BSACall>) -> Answer<BSACall> {
+  private mutating func scan(
+    _ event: FlowEvent<BSACall>, _ now: Timestamp
+  ) -> Answer<BSACall> {
     switch event {
     case .input(.form(let fields)):
       if let stray = fields.keys.filter({ $0 != "qrId" }).min() {
@@ -246,7 +269,7 @@ extension BSAAuthenticate {
           field: "input.fields.qrId",
           message: "input.fields.qrId must be printable ASCII without spaces")
       }
-      return prove(BSAVisit(device: order.device, qrID: text))
+      return prove(BSAVisit(device: order.device, qrID: text), at: now)
     case .input(.back):
       return .refuse(field: "input.back", message: "there is no step before")
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
@@ -255,13 +278,20 @@ extension BSAAuthenticate {
     }
   }
 
-  /// As the account is registered to be known.
-  mutating func prove(_ visit: BSAVisit) -> Answer<BSACall> {
+  /// As the account is registered to be known; once a flow, for a while.
+  ///
+  /// - Parameter site: Who wants the sign-in, as the provider says.
+  mutating func prove(
+    _ visit: BSAVisit, for site: String? = nil, at now: Timestamp
+  ) -> Answer<BSACall> {
     problem = nil
+    let age = Duration.seconds(provider.bsa.localAuthSeconds)
+    if let proof, proof.isGood(for: age, at: now) { return goOn(visit) }
+    let place = site.map { "to \($0) by" } ?? "to"
     guard let type = order.authType.localAuthType else { return goOn(visit) }
     var authentication = LocalAuthentication(
       LocalAuthRequest(
-        type, reason: "sign in to \(provider.name) as \(order.account.subject)",
+        type, reason: "sign in \(place) \(provider.name) as \(order.account.subject)",
         checkDomainStateChanged: true))
     let questions = authentication.begin()
     state = .proving(visit, authentication)
@@ -277,7 +307,9 @@ extension BSAAuthenticate {
     case .ask(let questions):
       state = .proving(visit, authentication)
       return .asking(questions)
-    case .authenticated: return goOn(visit)
+    case .authenticated(let proof):
+      self.proof = proof
+      return goOn(visit)
     case .failed(let word, let message):
       return .fail(.notIdentified(word, message, provider.name), clearUp: abandoned)
     case .refuse(let field, let message): return .refuse(field: field, message: message)
@@ -288,8 +320,9 @@ extension BSAAuthenticate {
   /// What comes after the person.
   private mutating func goOn(_ visit: BSAVisit) -> Answer<BSACall> {
     switch order.way {
-    case .push, .qr: start(visit, Attempt())
-    case .otp, .totp: generate(Retrying())
+    case .push, .qr: check(visit)
+    // A site has asked for it: the number was shown before.
+    case .otp, .totp: visit.site == nil ? generate(Retrying()) : check(visit)
     }
   }
 }

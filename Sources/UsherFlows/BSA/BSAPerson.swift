@@ -24,7 +24,7 @@ package struct BSAContact: Codable, Sendable, Equatable {
   private static func address(_ text: String) throws(ImpossibleMember) -> String {
     let parts = text.split(separator: "@", omittingEmptySubsequences: false)
     let isText = text.unicodeScalars.allSatisfy {
-      !$0.properties.isWhitespace && $0.properties.generalCategory != .control
+      !$0.properties.isWhitespace && ![.control, .format].contains($0.properties.generalCategory)
     }
     guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty }), isText, text.utf8.count <= 254 else {
       throw ImpossibleMember("must be an e-mail address")
@@ -80,7 +80,7 @@ package enum BSAUserKey {
       byte.isLetter || byte.isDigit || "._-@".utf8.contains(byte)
     }
     guard (4...64).contains(text.utf8.count), isPlain, text.contains(where: { $0 != "." }) else {
-      throw ImpossibleMember("must be 4 to 64 of letters, digits and ._-@")
+      throw ImpossibleMember("must be 4 to 64 of letters, digits and ._-@, not all of them dots")
     }
     return text
   }
@@ -89,9 +89,11 @@ package enum BSAUserKey {
 /// A person's name.
 enum BSAName {
   static func checked(_ text: String) throws(ImpossibleMember) -> String {
-    let isText = text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
-    guard isText, text.utf8.count <= 256, !text.allSatisfy(\.isWhitespace) else {
-      throw ImpossibleMember("must be a name of at most 256 bytes")
+    // Nothing that a person would not see.
+    let isVisible = text.contains { $0.isLetter || $0.isNumber }
+    guard isVisible, text.utf8.count <= 256, ProviderText.clean(text, limit: 256) == text else {
+      throw ImpossibleMember(
+        "must be a name: at most 256 bytes of letters and what stands between them")
     }
     return text
   }
@@ -132,5 +134,19 @@ package enum BSAAuthType: String, Codable, Sendable, CaseIterable {
     case .biometric: .biometric
     case .passcode: .passcode
     }
+  }
+}
+
+/// What a person's device is called.
+enum BSADevice {
+  /// A UUID (version 8, RFC 9562 §5.8) of the owner's installation and the user key: what is asked of a
+  /// device at the provider is about one person then.
+  static func id(_ userKey: String, at installation: String) -> String {
+    var bytes = Array(SHA256.hash(data: Array("\(installation) \(userKey)".utf8)).prefix(16))
+    bytes[6] = bytes[6] & 0x0F | 0x80
+    bytes[8] = bytes[8] & 0x3F | 0x80
+    let digits = Array(bytes.hexadecimal)
+    return [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { String(digits[$0]) }
+      .joined(separator: "-")
   }
 }

@@ -7,12 +7,17 @@ extension ProviderProbe {
     let call = BSACall.deviceCheck(device: "00000000-0000-0000-0000-000000000000")
     return ProviderProbe("device_check", call) { outcome in
       switch BSAReply(outcome) {
-      case .refused(.clientKeyUnknown): (false, "it does not know the client key")
-      case .refused(let code) where code.isRetryable: (false, "it answers \(code.meaning)")
-      case .said, .refused: (true, "it takes the client key")
+      case .said: (true, "it takes the client key")
+      // Such a device is nobody's, or none.
+      case .refused(let code) where Self.answers.contains(code): (true, "it takes the client key")
+      case .refused(let code): (false, "it answers \(code.number): \(code.meaning)")
       case .trouble(let trouble): (false, trouble.message)
       case .unreadable(let message): (false, message)
       }
     }
   }
+
+  private static let answers: Set<RTCode> = [
+    .parameterMissing, .notAMember, .notRegistered, .invalid, .deviceWrong,
+  ]
 }

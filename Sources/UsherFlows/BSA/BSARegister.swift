@@ -16,12 +16,12 @@ package struct BSARegister: FlowMachine {
     package var name: String
     /// `none`, `biometric` or `passcode`.
     package var authType: BSAAuthType
-    /// To BSA's terms of use.
-    package var agreeGccs: Bool
+    /// To BSA's terms of use. What is left out is not agreed to.
+    package var agreeGccs: Bool?
     /// To the privacy policy.
-    package var agreePerson: Bool
+    package var agreePerson: Bool?
     /// To the device information policy.
-    package var agreeDevice: Bool
+    package var agreeDevice: Bool?
     /// By which contact the person is verified; default: `email`.
     package var verifyBy: BSAContact.Channel?
     /// The handle of a `verifyContact`.
@@ -37,7 +37,7 @@ package struct BSARegister: FlowMachine {
 
     package init(
       email: String, phoneNumber: String, userKey: String, name: String, authType: BSAAuthType,
-      agreeGccs: Bool, agreePerson: Bool, agreeDevice: Bool
+      agreeGccs: Bool?, agreePerson: Bool?, agreeDevice: Bool?
     ) {
       self.email = email
       self.phoneNumber = phoneNumber
@@ -52,7 +52,7 @@ package struct BSARegister: FlowMachine {
     fileprivate var missingAgreements: [String] {
       [
         (agreeGccs, "agreeGccs"), (agreePerson, "agreePerson"), (agreeDevice, "agreeDevice"),
-      ].filter { !$0.0 }.map(\.1)
+      ].filter { $0.0 != true }.map(\.1)
     }
   }
 
@@ -110,7 +110,8 @@ package struct BSARegister: FlowMachine {
       phoneNumber: phone.target, authType: params.authType,
       pushToken: try origin.line("pushToken", params.pushToken),
       appVersion: try origin.line("appVersion", params.appVersion)
-        ?? origin.provider.bsa.appVersion, device: origin.installationID)
+        ?? origin.provider.bsa.appVersion,
+      device: BSADevice.id(params.userKey, at: origin.installationID))
   }
 
   package var view: FlowView {
@@ -135,7 +136,8 @@ extension FlowOrigin {
     guard (1...4096).contains(text.utf8.count), text.utf8.allSatisfy(\.isVisible) else {
       throw EarlyFailure(
         .impossible(
-          .parameterMissing, "\(member) must be printable ASCII without spaces", provider.name))
+          .parameterMissing, "\(member) must be 1 to 4096 of printable ASCII without spaces",
+          provider.name))
     }
     return text
   }

@@ -28,7 +28,8 @@ struct BSARegistration: Codable, Sendable, Equatable {
     case proving(Sealed<Secret>, LocalAuthentication)
     /// → proving, or the end
     case signingUp(SigningUp)
-    case over(Failure)
+    /// - Parameter state: The last word for it.
+    case over(Failure, state: String)
   }
 
   private struct SigningUp: Codable, Sendable, Equatable {
@@ -36,6 +37,8 @@ struct BSARegistration: Codable, Sendable, Equatable {
     /// Nil where nobody is asked.
     let proof: LocalAuthProof?
     var retrying = Retrying()
+    /// It may have been done, and nobody knows.
+    var isLost = false
   }
 
   /// - Parameters:
@@ -66,8 +69,16 @@ struct BSARegistration: Codable, Sendable, Equatable {
     case .proving(_, let authentication):
       FlowView(state: "localAuth", step: authentication.step, problem: authentication.problem)
     case .signingUp, .over:
-      FlowView(
-        state: "signingUp", step: .wait(.init(for: "the registration")), problem: problem)
+      FlowView(state: state, step: .wait(.init(for: "the registration")), problem: problem)
+    }
+  }
+
+  private var state: String {
+    switch stage {
+    case .verifying(let verification): verification.state
+    case .proving: "localAuth"
+    case .signingUp: "signingUp"
+    case .over(_, let state): state
     }
   }
 
@@ -79,7 +90,7 @@ struct BSARegistration: Codable, Sendable, Equatable {
     case .proving(let token, let authentication):
       proving(event, token, authentication, provider, now)
     case .signingUp(let work): signingUp(event, work, provider, now)
-    case .over(let failure): event == .resumed ? .fail(failure) : .ignore
+    case .over(let failure, _): event == .resumed ? .fail(failure) : .ignore
     }
   }
 
@@ -89,7 +100,7 @@ struct BSARegistration: Codable, Sendable, Equatable {
   }
 
   private mutating func fail(_ failure: Failure) -> Answer<BSACall> {
-    stage = .over(failure)
+    stage = .over(failure, state: state)
     problem = nil
     return .fail(failure)
   }
@@ -106,12 +117,17 @@ extension BSARegistration {
     let course = verification.receive(event, provider, at: now)
     stage = .verifying(verification)
     switch course {
-    case .proceed(let effects): return .proceed(effects)
-    case .verified(let token):
-      guard takesRegisteredType else { return prove(token, provider, at: now) }
-      guard let type = verification.registered else { return fail(.lacking("data.authType")) }
-      enrolment.authType = type
-      return prove(token, provider, at: now)
+    case .proceed(let effects):
+      // Before the person types anything in vain.
+      if takesRegisteredType, verification.isAsking {
+        guard let type = verification.registered else { return fail(.lacking("data.authType")) }
+        enrolment.authType = type
+        guard type != .none || provider.bsa.allowNoLocalAuth else {
+          return fail(.noLocalAuth(provider.name))
+        }
+      }
+      return .proceed(effects)
+    case .verified(let token): return prove(token, provider, at: now)
     case .fail(let failure): return fail(failure)
     case .refuse(let field, let message): return .refuse(field: field, message: message)
     case .ignore: return .ignore
@@ -190,6 +206,8 @@ extension BSARegistration {
       guard work.retrying.isPaused || purpose == .replacement else {
         return fail(.mayBeRegistered("the daemon was restarted before the provider answered"))
       }
+      var work = work
+      work.isLost = work.isLost || !work.retrying.isPaused
       return again(work, provider, now)
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
       .calledBack, .told, .woken:
@@ -215,18 +233,21 @@ extension BSARegistration {
     case .said(let data):
       guard let text = data.objectValue?["secretKey"]?.stringValue,
         TOTPKey(base32: Secret(text)) != nil
-      else { return fail(.lacking("data.secretKey")) }
+      else { return fail(.unusableRegistration(.lacking("data.secretKey"))) }
       return .finish(completion(Sealed(Secret(text))))
+    case .refused(.invalid) where work.isLost: return fail(.mayBeReplaced(provider.name))
     case .refused(let code): return fail(.refused(code, provider.name))
     case .trouble(let trouble) where trouble.mayBeDone && purpose == .signUp:
       return fail(.mayBeRegistered(trouble.message))
     case .trouble(let trouble):
       var work = work
+      work.isLost = work.isLost || trouble.mayBeDone
       guard let pause = work.retrying.failed() else { return fail(.unreachable(trouble)) }
       stage = .signingUp(work)
       problem = .unreachable(trouble.message)
       return .proceed([.wake(after: Retrying.pause(pause, asked: trouble.retryAfter))])
-    case .unreadable(let message): return fail(.protocolError(message))
+    case .unreadable(let message):
+      return fail(.unusableRegistration(.protocolError(message)))
     }
   }
 
@@ -235,7 +256,8 @@ extension BSARegistration {
       "userKey": .string(enrolment.userKey), "deviceId": .string(enrolment.device),
       "localAuthType": .string(enrolment.authType.sdkWord),
     ]
-    attributes["pushToken"] = enrolment.pushToken.map { .string($0) }
+    // One of before means nothing to the provider any more.
+    attributes["pushToken"] = enrolment.pushToken.map { .string($0) } ?? .null
     var grant = AccountGrant(
       subject: enrolment.userKey, label: enrolment.userKey, attributes: attributes, tokens: nil)
     grant.totpSecret = secret
@@ -255,10 +277,25 @@ extension Failure {
 
   /// - Parameter cause: A sentence for people.
   fileprivate static func mayBeRegistered(_ cause: String) -> Failure {
-    var failure = Failure.unreachable(
-      "\(cause); the person may be registered all the same: reregisterDevice then takes this device"
-    )
+    var failure = unusableRegistration(.unreachable(cause))
     failure.retryable = false
+    return failure
+  }
+
+  /// The proof of the contact is used up, it seems by a call whose answer was lost.
+  fileprivate static func mayBeReplaced(_ provider: ProviderName) -> Failure {
+    Failure(
+      reason: .providerRejected, title: "Answer lost",
+      message: "the provider may have taken this device already, and its answer was lost: "
+        + "until reregisterDevice is done once more, codes of this account may be worth nothing",
+      retryable: true, provider: RTCode.invalid.word(provider))
+  }
+
+  /// The same, with what can be done about it.
+  fileprivate static func unusableRegistration(_ failure: Failure) -> Failure {
+    var failure = failure
+    failure.message +=
+      "; the person may be registered all the same: reregisterDevice then takes this device"
     return failure
   }
 }

@@ -27,7 +27,8 @@ package enum BSARegistrationCheck: Sendable, Equatable {
     case .refused(.alreadyJoined), .refused(.duplicateContact): return true
     case .refused(let code):
       throw UsherError(
-        .providerRejected, code.meaning, detail: .init(provider: code.word(provider)))
+        .providerRejected, code.meaning,
+        detail: .init(provider: code.word(provider), retryable: code.isRetryable))
     case .trouble(let trouble):
       throw UsherError(
         .providerUnreachable, trouble.message,

@@ -88,7 +88,8 @@ package struct BSAReregisterDevice: FlowMachine {
       contact: contact, email: nil, phoneNumber: nil, authType: params.authType ?? .none,
       pushToken: try origin.line("pushToken", params.pushToken),
       appVersion: try origin.line("appVersion", params.appVersion)
-        ?? origin.provider.bsa.appVersion, device: origin.installationID)
+        ?? origin.provider.bsa.appVersion,
+      device: BSADevice.id(params.userKey, at: origin.installationID))
   }
 
   package var view: FlowView {

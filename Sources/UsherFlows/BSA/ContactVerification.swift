@@ -31,7 +31,8 @@ struct ContactVerification: Codable, Sendable, Equatable {
     case otpSent(Challenge)
     /// → otpSent, or the end
     case verifying(Challenge, Check)
-    case done
+    /// - Parameter state: The last word for it.
+    case done(state: String)
   }
 
   /// A number that the provider is asked to send.
@@ -39,6 +40,8 @@ struct ContactVerification: Codable, Sendable, Equatable {
     var retrying = Retrying()
     /// One may have been sent, and nobody knows.
     var isLost = false
+    /// The number before, which is good as long as its time is.
+    var previous: Challenge?
   }
 
   /// A number on its way to a person.
@@ -79,8 +82,14 @@ struct ContactVerification: Codable, Sendable, Equatable {
     switch stage {
     case .sending: "sending"
     case .otpSent: "otpSent"
-    case .verifying, .done: "verifying"
+    case .verifying: "verifying"
+    case .done(let state): state
     }
+  }
+
+  /// Whether the person is asked for a number.
+  var isAsking: Bool {
+    if case .otpSent = stage { true } else { false }
   }
 
   func step(_ settings: BSASettings) -> Step {
@@ -108,7 +117,7 @@ struct ContactVerification: Codable, Sendable, Equatable {
   }
 
   private mutating func fail(_ failure: Failure) -> Course {
-    stage = .done
+    stage = .done(state: state)
     problem = nil
     return .fail(failure)
   }
@@ -162,15 +171,27 @@ extension ContactVerification {
           .flatMap { BSAAuthType(number: $0) }
       }
       sent += 1
-      let settings = provider.bsa
-      return show(
-        Challenge(
-          expiresAt: now + .seconds(settings.otpSeconds),
-          resendAt: now + .seconds(settings.resendSeconds)), nil)
-    case .refused(let code): return fail(.refused(code, provider.name))
+      return show(challenge(provider.bsa, now), nil)
+    // A lost answer's number is on its way, and no second is sent so soon.
+    case .refused(.invalid) where sending.isLost && sending.previous == nil && member == nil:
+      sent += 1
+      return show(challenge(provider.bsa, now), .mayHaveBeenSent)
+    case .refused(let code): return notSent(.notSent(code, provider.name), sending)
     case .trouble(let trouble): return sendLater(trouble, sending)
-    case .unreadable(let message): return fail(.protocolError(message))
+    case .unreadable(let message): return notSent(.protocolError(message), sending)
     }
+  }
+
+  private func challenge(_ settings: BSASettings, _ now: Timestamp) -> Challenge {
+    Challenge(
+      expiresAt: now + .seconds(settings.otpSeconds),
+      resendAt: now + .seconds(settings.resendSeconds))
+  }
+
+  /// The end, unless there is a number that was sent before.
+  private mutating func notSent(_ failure: Failure, _ sending: Sending) -> Course {
+    guard let previous = sending.previous else { return fail(failure) }
+    return show(previous, .notSent(failure))
   }
 
   /// Each time somebody's telephone may ring: of what may have been done there is one repetition.
@@ -178,7 +199,7 @@ extension ContactVerification {
     var sending = sending
     let isSecondLoss = sending.isLost && trouble.mayBeDone
     guard !isSecondLoss, let pause = sending.retrying.failed() else {
-      return fail(.unreachable(trouble))
+      return notSent(.unreachable(trouble), sending)
     }
     sending.isLost = sending.isLost || trouble.mayBeDone
     stage = .sending(sending)
@@ -208,7 +229,7 @@ extension ContactVerification {
         return show(challenge, .tooEarly(challenge.resendAt - now))
       }
       problem = nil
-      return .proceed(send(Sending()))
+      return .proceed(send(Sending(previous: challenge)))
     case .input(.back):
       return .refuse(field: "input.back", message: "there is no step before")
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
@@ -275,7 +296,7 @@ extension ContactVerification {
       guard let token = members["disposeToken"]?.visibleSecret else {
         return fail(.lacking("data.disposeToken"))
       }
-      stage = .done
+      stage = .done(state: state)
       problem = nil
       return .verified(disposeToken: token)
     case .refused(.numberWrong): return missed(challenge, provider.name)
@@ -315,7 +336,29 @@ extension ContactVerification {
   }
 }
 
+extension Failure {
+  /// A number that the provider does not send. 3006 is about nothing that was handed in then.
+  fileprivate static func notSent(_ code: RTCode, _ provider: ProviderName) -> Failure {
+    var failure = Failure.refused(code, provider)
+    guard code == .invalid else { return failure }
+    failure.message = "the provider sends no more numbers to this contact just now"
+    failure.retryable = true
+    return failure
+  }
+}
+
 extension Problem {
+  /// - Parameter failure: What it would be without a number that was sent before.
+  fileprivate static func notSent(_ failure: Failure) -> Problem {
+    Problem(
+      reason: "not_sent", title: "No other number", message: failure.message,
+      provider: failure.provider)
+  }
+
+  fileprivate static let mayHaveBeenSent = Problem(
+    reason: "may_have_been_sent", title: "Perhaps sent",
+    message: "the provider's answer was lost: a number may have come all the same")
+
   fileprivate static func wrongCode(_ provider: ProviderName) -> Problem {
     Problem(
       reason: "wrong_code", title: "Wrong number",

@@ -64,10 +64,12 @@ extension Problem {
       message: "this is not the passcode; \(attempts(attemptsLeft)) left")
   }
 
+  static let passcodeLockedReason = "passcode_locked"
+
   static func passcodeLocked(_ until: Timestamp, _ now: Timestamp) -> Problem {
     let left = max(until - now, .zero)
     return Problem(
-      reason: "passcode_locked", title: "Passcode locked",
+      reason: passcodeLockedReason, title: "Passcode locked",
       message: "too many wrong passcodes: it is locked for another \(left.inWords)",
       retryAfterMs: Int(left.milliseconds))
   }

@@ -115,6 +115,10 @@ package struct LocalAuthentication: Codable, Sendable, Equatable {
     case .checking(let means):
       problem = .interrupted
       return .ask(look(Plan(wantsFinger: means.finger, scans: false)))
+    // The time that is left of a lock has become less.
+    case .asking(let means) where problem?.reason == Problem.passcodeLockedReason:
+      problem = nil
+      return .ask(look(Plan(wantsFinger: means.finger, scans: false)))
     case .asking, .done: return .ignore
     }
   }

@@ -33,10 +33,8 @@ struct BSARegisterBadInputTests {
     // Not said is not agreed to.
     var params = alice.params()
     params[name] = nil
-    #expect(
-      try scene.app.reason(
-        of: "flow.start", ["provider": "bsa", "kind": "register", "params": params])
-        == "invalid_params")
+    try expectRefused(
+      scene.start("register", params), "3002", naming: ["not agreed to: \(name)"])
   }
 
   @Test("no agreement at all: all three are named")

@@ -117,7 +117,7 @@ struct SignDeviceTests {
     try scene.registerElsewhere([
       "userKey": "alice.01", "name": "Alice Adams", "email": "alice@example.com", "authType": 0,
     ])
-    let end = try verified(scene)
+    let end = try scene.start("reregisterDevice", Self.params())
     #expect(end.failure == ["invalid_request", "3000", nil], "\(end.text)")
     #expect(try scene.requests("device") == 0)
   }
@@ -153,10 +153,10 @@ struct SignDeviceTests {
     let scene = try BSAScene()
     try scene.registered()
     try scene.answers("sendOtp", ["data": ["authType": .string(word)]])
-    let flow = try verified(scene)
     if word == "4" {
-      #expect(try proven(scene, flow)["status"] == "succeeded")
+      #expect(try proven(scene, verified(scene))["status"] == "succeeded")
     } else {
+      let flow = try scene.start("reregisterDevice", Self.params())
       #expect(flow.failure == ["provider_protocol_error", nil, nil], "\(flow.text)")
     }
   }

@@ -32,7 +32,7 @@ struct AuthenticateBeginTests {
       var driven = try DrivenSignIn(.qr, qrID: text)
       let failure = try #require(driven.failure)
       #expect(driven.end == End(.invalidRequest, "2002"))
-      #expect(failure.message == "qrId must be printable ASCII without spaces")
+      #expect(failure.message == "qrId must be 1 to 4096 of printable ASCII without spaces")
       #expect(driven.isWaiting && driven.flow.abandoned.isEmpty && !driven.flow.isInTheDark)
       #expect(driven.receive(.woken) == .ignore)
       try driven.restart()
@@ -67,19 +67,28 @@ struct AuthenticateBeginTests {
     origin.attributes["deviceId"] = nil
     #expect(
       try DrivenSignIn(.init(), origin).calls
-        == [.exists(device: installation, userKey: BSAParts.userKey)])
+        == [.exists(device: BSAParts.registeredDevice, userKey: BSAParts.userKey)])
   }
 
   @Test("the person is asked for as the account is known")
   func knownBy() throws {
     for (word, questions) in [
       ("PASSCODE", [DaemonQuestion.localAuth(.passcodeStanding)]),
-      ("BIOMETRIC", [.localAuth(.standing)]), ("NONE", []), (nil, []), ("passcode", []),
+      ("BIOMETRIC", [.localAuth(.standing)]), ("NONE", []),
     ] as [(String?, [DaemonQuestion])] {
       let driven = try DrivenSignIn(.qr, qrID: "qr-1", knownBy: word)
       #expect(driven.questions == questions)
       #expect(driven.calls.isEmpty == !questions.isEmpty)
       #expect(driven.state == (questions.isEmpty ? "starting" : "localAuth"))
+    }
+  }
+
+  @Test("an account that does not say how is not signed in", arguments: [nil, "passcode", ""])
+  func unknown(word: String?) throws {
+    for way in BSAAuthenticate.Way.allCases {
+      let driven = try DrivenSignIn(way, knownBy: word)
+      #expect(driven.end == End(.invalidRequest, "3000"))
+      #expect(driven.calls.isEmpty && driven.questions.isEmpty)
     }
   }
 
@@ -117,10 +126,14 @@ struct AbandonedSignInTests {
   func early() throws {
     let nothing = [
       try Driven(), try Driven(.qr), try Driven(.qr, qrID: "qr-1"), try Driven(.otp),
-      try Driven(.totp), try Driven(.otp, knownBy: "NONE"), try Driven.showing(.totp),
+      try Driven(.totp), try Driven(.otp, knownBy: "NONE"),
     ]
     for driven in nothing { #expect(driven.flow.abandoned.isEmpty, "\(driven.state)") }
-    #expect(try Driven.showing(.otp).flow.abandoned == [.dropNumber(Driven.shown)])
+    let cancelled = BSACall.cancel(BSAVisit(device: BSAParts.device))
+    #expect(try Driven.showing(.totp).flow.abandoned == [cancelled])
+    #expect(
+      try Driven.showing(.otp).flow.abandoned == [.dropNumber(Driven.shown), cancelled],
+      "it may have been typed a moment ago")
   }
 
   @Test("what arrives after its end is undone where it was a yes")

@@ -2,7 +2,8 @@ import JSONRPC
 import UsherAPI
 import UsherConfig
 import UsherCore
-import UsherFlows
+
+@testable import UsherFlows
 
 /// Who and what the flows of BSA are about in these tests.
 enum BSAParts {
@@ -13,6 +14,8 @@ enum BSAParts {
   static let userKey = "ada.1815"
   static let account = AccountID("acc_1")
   static let device = "dev-1"
+  /// Of the person and the tests' installation.
+  static let registeredDevice = BSADevice.id(userKey, at: installation)
   static let number = Secret("739146")
   static let dispose = Sealed(Secret("dispose-secret"))
   /// Of 160 bits (RFC 4226 appendix D, in Base32).
@@ -83,11 +86,19 @@ struct DrivenBSA<Machine: FlowMachine> where Machine.Call == BSACall {
   private(set) var last: Answer<BSACall>
   /// The call that is under way, or was last.
   private(set) var pending: BSACall?
+  /// Whether the account is there when it is asked for.
+  var hasAccount = true
 
   init(_ params: Machine.Params, _ origin: FlowOrigin) throws {
     var moment = UsherFlowsTests.moment()
     (flow, last) = try Machine.begin(params, origin, at: &moment)
     pending = calls.first
+    tellPresence(at: now)
+  }
+
+  private mutating func tellPresence(at time: Timestamp) {
+    guard last == .proceed([.ask(.presence(of: BSAParts.account))]) else { return }
+    receive(.told(.presence(hasAccount)), at: time)
   }
 
   @discardableResult
@@ -97,6 +108,7 @@ struct DrivenBSA<Machine: FlowMachine> where Machine.Call == BSACall {
     var moment = UsherFlowsTests.moment(time)
     last = flow.receive(event, at: &moment)
     if let call = calls.first { pending = call }
+    tellPresence(at: time)
     return last
   }
 

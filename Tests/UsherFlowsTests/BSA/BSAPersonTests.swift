@@ -106,7 +106,7 @@ struct BSAPersonTests {
       "ada+1815", "ada1815?", "ada#1815", "....", ".....", "ada`", "ada[", "адаада",
     ])
   func noUserKeys(text: String) {
-    #expect(throws: ImpossibleMember("must be 4 to 64 of letters, digits and ._-@")) {
+    #expect(throws: ImpossibleMember.self) {
       try BSAUserKey.checked(text)
     }
   }
@@ -127,9 +127,12 @@ struct BSAPersonTests {
 
   @Test(
     "no name, a blank one and one with control characters are refused",
-    arguments: ["", " ", " \u{a0}\t", "Ada\n", "A\u{0}da", "A\u{7f}da", "A\u{9b}da"])
+    arguments: [
+      "", " ", " \u{a0}\t", "Ada\n", "A\u{0}da", "A\u{7f}da", "A\u{9b}da", "\u{200b}", "-", " Ada",
+      "\u{202e}adA",
+    ])
   func noNames(text: String) {
-    #expect(throws: ImpossibleMember("must be a name of at most 256 bytes")) {
+    #expect(throws: ImpossibleMember.self) {
       try BSAName.checked(text)
     }
   }

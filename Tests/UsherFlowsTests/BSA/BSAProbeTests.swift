@@ -25,9 +25,13 @@ struct BSAProbeTests {
       (BSAParts.said(["userKey": "ada1"]), true, "it takes the client key"),
       (BSAParts.said(status: 500), true, "it takes the client key"),
       (BSAParts.refusal(2008), true, "it takes the client key"),
-      (BSAParts.refusal(4242), true, "it takes the client key"),
-      (BSAParts.refusal(2000), false, "it does not know the client key"),
-      (BSAParts.refusal(2012), false, "it answers the server is being maintained"),
+      (BSAParts.refusal(3007), true, "it takes the client key"),
+      (
+        BSAParts.refusal(4242), false,
+        "it answers 4242: the provider refuses for a reason that has no name"
+      ),
+      (BSAParts.refusal(2000), false, "it answers 2000: the client key is not known"),
+      (BSAParts.refusal(2012), false, "it answers 2012: the server is being maintained"),
       (BSAParts.gone, false, "gone"),
       (BSAParts.failing(503), false, "the provider answers HTTP 503"),
       (BSAParts.failing(404), false, "the provider's answer (HTTP 404) has no rtCode"),
@@ -39,11 +43,11 @@ struct BSAProbeTests {
     }
   }
 
-  @Test("of the refusals that are known only one of the key, and those of a moment, are bad")
+  @Test("of the refusals that are known only those about such a device are fine")
   func refusals() throws {
     for entry in RTCode.table where entry.code != .done {
       let found = try probe().judge(BSAParts.refusal(entry.code.number))
-      #expect(found.fine == (entry.code.number != 2000 && !entry.isRetryable))
+      #expect(found.fine == [2002, 2007, 2008, 3006, 3007].contains(entry.code.number))
     }
   }
 }

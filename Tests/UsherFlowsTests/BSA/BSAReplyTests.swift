@@ -105,7 +105,8 @@ struct BSARefusalTests {
 
   @Test("ends a flow with its code, our sentence and the table's word on trying again")
   func table() throws {
-    for entry in RTCode.table where entry.code != .done {
+    // That no number is sent has a sentence of its own.
+    for entry in RTCode.table where ![.done, .invalid].contains(entry.code) {
       let failure = try failure(entry.code.number)
       let number = entry.code.number
       let (reason, retryable): (Failure.Reason, Bool) =

@@ -30,8 +30,8 @@ private let faults: [Fault] = [
   Fault("2002", "phoneNumber must be a phone number") { $0.phoneNumber = "12" },
   Fault("2002", "userKey must be 4 to 64") { $0.userKey = "ada/1815" },
   Fault("2002", "name must be a name") { $0.name = " " },
-  Fault("2002", "pushToken must be printable") { $0.pushToken = "a b" },
-  Fault("2002", "appVersion must be printable") { $0.appVersion = "" },
+  Fault("2002", "pushToken must be 1 to 4096") { $0.pushToken = "a b" },
+  Fault("2002", "appVersion must be 1 to 4096") { $0.appVersion = "" },
   Fault("3000", "authType must not be none") { $0.authType = .none },
   Fault("3006", "disposeToken is not") { $0.disposeToken = WireSecret("dsp_0") },
 ]
@@ -66,9 +66,11 @@ struct RegisterBeginTests {
       ([\.agreeDevice], "agreeDevice"),
       ([\.agreeGccs, \.agreeDevice], "agreeGccs, agreeDevice"),
       ([\.agreeGccs, \.agreePerson, \.agreeDevice], "agreeGccs, agreePerson, agreeDevice"),
-    ] as [([WritableKeyPath<Params, Bool>], String)] {
+    ] as [([WritableKeyPath<Params, Bool?>], String)] {
       let driven = try DrivenRegister { params in
-        for agreement in missing { params[keyPath: agreement] = false }
+        for (place, agreement) in missing.enumerated() {
+          params[keyPath: agreement] = place == 0 ? false : nil
+        }
       }
       #expect(driven.end == End(.invalidRequest, "3002"))
       #expect(driven.failure?.message == "not agreed to: \(names)")

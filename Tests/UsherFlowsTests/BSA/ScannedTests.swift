@@ -71,7 +71,8 @@ struct ScannedTests {
     #expect(driven.calls == [.result(Driven.visit(.qr), channel: Driven.channel)])
   }
 
-  @Test("a bad one that was typed can be typed anew", arguments: [Int64(5023), 5024])
+  @Test(
+    "a bad one that was typed can be typed anew, by the same proof", arguments: [Int64(5023), 5024])
   func invalidTyped(code: Int64) throws {
     var driven = try typed()
     driven.refused(code)
@@ -80,8 +81,7 @@ struct ScannedTests {
     #expect(driven.problem?.provider?.code == String(code))
     #expect(driven.problem?.message == RTCode(code).meaning)
     driven.say(.form(["qrId": Secret("qr-2")]))
-    #expect(driven.state == "localAuth" && driven.problem == nil)
-    driven.prove()
+    #expect(driven.state == "starting" && driven.problem == nil)
     driven.said(["channelKey": "channel-secret"])
     #expect(driven.state == "completing")
   }

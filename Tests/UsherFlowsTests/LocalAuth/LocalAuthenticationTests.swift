@@ -291,6 +291,19 @@ struct LocalAuthRestartTests {
     #expect(driven.last == .ignore && driven.flow.view == view)
   }
 
+  @Test("tells how long the lock still is, and nothing once it is over")
+  func lockedWhileAsking() throws {
+    for (standing, reason) in [
+      (LocalAuthStanding.Passcode.lockedOut(until: soon), "passcode_locked"), (.ready, nil),
+    ] as [(LocalAuthStanding.Passcode, String?)] {
+      var driven = try DrivenAuthentication.checking()
+      driven.hear(.checked(.lockedOut(until: soon)), at: now + .seconds(1))
+      try driven.restart()
+      driven.look(.noReader, standing)
+      #expect(driven.state == "asking" && driven.problem?.reason == reason)
+    }
+  }
+
   @Test("tells the lock rather than the interruption")
   func locked() throws {
     var driven = try DrivenAuthentication.checking()
