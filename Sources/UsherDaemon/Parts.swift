@@ -53,7 +53,7 @@ struct Parts {
       log: log)
     localAuth = LocalAuthDesk(
       world: world, book: LocalAuthBook(store: store), reader: reader,
-      userName: SystemUsers.userName(of:), log: log)
+      userName: SystemUsers.userName(of:), log: log, rounds: PasscodeCost.rounds)
     let totp = TOTPDesk(world: world, store: store, book: book, providers: providers)
     let effects = EffectRunner(
       world: world, http: http, bearer: calls,

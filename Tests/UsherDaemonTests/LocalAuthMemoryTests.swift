@@ -2,6 +2,7 @@ import Testing
 import UsherConfig
 import UsherCore
 import UsherFlows
+import UsherStore
 import UsherSystem
 import UsherTestKit
 

@@ -43,7 +43,8 @@ package final class DaemonUnderTest: @unchecked Sendable {
     if let environment { self.environment = environment }
     let command = launcher + commandLine
     program = try RunningProgram(
-      command[0], Array(command.dropFirst()), environment: self.environment, log: logPath)
+      command[0], Array(command.dropFirst()),
+      environment: ["USHER_PASSCODE_ROUNDS": "1024"].merging(self.environment) { $1 }, log: logPath)
     try eventually(within: 20, "usherd answers; its log: \(log)") {
       guard program?.isRunning == true else { throw TestTrouble("usherd ended: \(log)") }
       // The admin socket is opened after the other one.
