@@ -16,6 +16,8 @@ extension BSA.APICaller {
   ///   - onDulplicateUser: It is.
   ///   - onFailed: 2002 where the data cannot be what it is said to be.
   ///   - onError: Nobody answered.
+  ///   - onTotalLog: Gets what happens, without secrets.
+  ///   - onCompleted: Comes last, whichever of the others came.
   ///   - disposeBag: Cancels the call.
   public static func checkDuplicateUserData(
     verifyData: String, verifyType: BSA.Enums.VerifyType,
@@ -63,6 +65,8 @@ extension BSA.APICaller {
   ///   - onUserKeyNotAvailable: It is taken.
   ///   - onFailed: 2002 where it can be none.
   ///   - onError: Nobody answered.
+  ///   - onTotalLog: Gets what happens, without secrets.
+  ///   - onCompleted: Comes last, whichever of the others came.
   ///   - disposeBag: Cancels the call.
   public static func checkUserKeyAvailable(
     userKey: String, onUserKeyAvailable: @escaping @Sendable () -> Void,

@@ -16,6 +16,8 @@ extension BSA.APICaller {
   ///   - onSuccess: It was sent.
   ///   - onFailed: It was not.
   ///   - onError: Nobody answered, or the answer got lost: it may have been sent.
+  ///   - onTotalLog: Gets what happens, without secrets.
+  ///   - onCompleted: Comes last, whichever of the others came.
   ///   - disposeBag: Cancels the call, and the number with it.
   public static func requestSendOTPNumber(
     sendType: OTPSendType, sendTarget: String, clientKey: String, bundleIdentifier: String,
@@ -81,6 +83,8 @@ extension BSA.APICaller {
   ///   - onInvalidOTPNumber: It is wrong.
   ///   - onFailed: 3006 where its time is over, or none was requested.
   ///   - onError: Nobody answered, or the answer got lost: hand the number in once more.
+  ///   - onTotalLog: Gets what happens, without secrets.
+  ///   - onCompleted: Comes last, whichever of the others came.
   ///   - disposeBag: Cancels the call, and the number with it.
   public static func verifyOTPNumber(
     sendType: OTPSendType, sendTarget: String, otpNumber: String, clientKey: String,

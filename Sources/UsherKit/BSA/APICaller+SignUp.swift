@@ -13,6 +13,8 @@ extension BSA.APICaller {
   ///   - onFailed: 3002 where an agreement is missing, 2009 or 2019 where the user key or a contact
   ///     was taken meanwhile, 3006 where the disposeToken is not good, and what else BSA says.
   ///   - onError: Nobody answered, or the answer got lost: the person may be registered.
+  ///   - onTotalLog: Gets what happens, without secrets.
+  ///   - onCompleted: Comes last, whichever of the others came.
   ///   - disposeBag: Cancels the call, and the sign-up as long as nothing was sent.
   public static func requestSignUp(
     userData: BSA.SignUpData.UserData, onSuccess: @escaping @Sendable () -> Void,
