@@ -38,6 +38,10 @@ struct PasscodeTests {
     #expect((25_000...30_000).contains(first))
 
     scene = try scene.killed()
+    try eventually("the time that is left is told anew") {
+      flow = try scene.app.flow(in: scene.app.call("flow.get", ["flow": flow["id"] ?? .null]))
+      return flow["problem"]?["retryAfterMs"]?.integerValue.map { $0 < first } ?? false
+    }
     flow = try scene.type(LocalAuthScene.passcode, flow)
     #expect(flow.problem == "passcode_locked", "the right one is not looked at: \(flow.text)")
     let left = try #require(flow["problem"]?["retryAfterMs"]?.integerValue)
