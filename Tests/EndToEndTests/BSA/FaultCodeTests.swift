@@ -86,12 +86,12 @@ struct FaultCodeTests {
     #expect(end.failure == ["provider_rejected", "5023", nil], "\(end.text)")
   }
 
-  @Test("a code of the sign-in's calls keeps its meaning: 2001 may be tried again, 5010 may not")
+  @Test("a code of the sign-in's calls keeps its meaning: 5015 may be tried again, 5010 may not")
   func otherCalls() throws {
     let scene = try BSAScene()
     try scene.registered()
     for (endpoint, code, retry) in [
-      ("authExist", 2012, true), ("auth", 5015, true), ("authComplete", 5010, false),
+      ("authExist", 2006, false), ("auth", 5015, true), ("authComplete", 5010, false),
       ("authResult", 2003, false), ("authComplete", 5005, false), ("auth", 2006, false),
     ] as [(String, Int64, Bool)] {
       try scene.sandbox.control("POST", "bsa/expire", ["what": "signIns"])
