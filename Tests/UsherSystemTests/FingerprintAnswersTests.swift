@@ -59,9 +59,12 @@ struct FingerprintAnswersTests {
         "net.reactivated.Fprint.Error.NoActionInProgress",
         .unavailable("net.reactivated.Fprint.Error.NoActionInProgress: so it is")
       ),
+      ("org.freedesktop.DBus.Error.NoReply", .unavailable("fprintd ended")),
+      ("org.freedesktop.DBus.Error.NameHasNoOwner", .unavailable("fprintd ended")),
+      ("org.freedesktop.DBus.Error.ServiceUnknown", .unavailable("fprintd ended")),
       (
-        "org.freedesktop.DBus.Error.NoReply",
-        .unavailable("org.freedesktop.DBus.Error.NoReply: so it is")
+        "org.freedesktop.DBus.Error.LimitsExceeded",
+        .unavailable("org.freedesktop.DBus.Error.LimitsExceeded: so it is")
       ),
     ])
   func errors(name: String, trouble: FingerprintTrouble) {

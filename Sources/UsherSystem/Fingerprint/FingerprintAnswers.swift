@@ -61,6 +61,10 @@ extension FingerprintTrouble {
     // What GLib says of an object that was there before.
     case "org.freedesktop.DBus.Error.UnknownMethod", "org.freedesktop.DBus.Error.UnknownObject":
       .unplugged
+    // The bus's word for who has left, where a call to it is under way or comes later.
+    case "org.freedesktop.DBus.Error.NoReply", "org.freedesktop.DBus.Error.NameHasNoOwner",
+      "org.freedesktop.DBus.Error.ServiceUnknown":
+      Self(.gone)
     default: .unavailable("\(brief(name)): \(text)")
     }
   }
