@@ -28,6 +28,12 @@ package enum Change: Sendable {
   case deleteLocalAuth(realm: String, uid: UInt32)
   case putCredential(String, Secret)
   case deleteCredential(String)
+  case putConfirmation(ConfirmationRow)
+  case deleteConfirmation(realm: String, uid: UInt32, client: String, question: String)
+  /// Forgets the confirmations that expired at this moment or before.
+  case forgetConfirmations(expiredBy: Timestamp)
+  case putNote(NoteRow)
+  case deleteNote(String)
 }
 
 /// Why a commit was refused: what it would add exists. It is the `cause` of the `UsherError`.

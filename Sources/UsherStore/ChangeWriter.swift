@@ -36,6 +36,15 @@ struct ChangeWriter: Sendable {
       run("DELETE FROM local_auth WHERE realm = ? AND uid = ?", [realm, uid])
     case .putCredential(let name, let value): try put(CredentialRow(name: name, value: value))
     case .deleteCredential(let name): run("DELETE FROM credentials WHERE name = ?", [name])
+    case .putConfirmation(let row): try put(row)
+    case .deleteConfirmation(let realm, let uid, let client, let question):
+      run(
+        "DELETE FROM confirmations WHERE realm = ? AND uid = ? AND client = ? AND question = ?",
+        [realm, uid, client, question])
+    case .forgetConfirmations(let time):
+      run("DELETE FROM confirmations WHERE expires_at <= ?", [time.milliseconds])
+    case .putNote(let row): try put(row)
+    case .deleteNote(let name): run("DELETE FROM notes WHERE name = ?", [name])
     }
   }
 
@@ -167,5 +176,28 @@ struct ChangeWriter: Sendable {
       ON CONFLICT (realm, uid) DO UPDATE SET sealed = excluded.sealed
       """,
       [row.realm, row.uid, try sealer.seal(row)])
+  }
+
+  private func put(_ row: ConfirmationRow) throws -> Operation {
+    run(
+      """
+      INSERT INTO confirmations (realm, uid, client, question, expires_at, sealed)
+      VALUES (?, ?, ?, ?, ?, ?)
+      ON CONFLICT (realm, uid, client, question) DO UPDATE SET
+        expires_at = excluded.expires_at, sealed = excluded.sealed
+      """,
+      [
+        row.realm, row.uid, row.client, row.question, row.expiresAt.milliseconds,
+        try sealer.seal(row),
+      ])
+  }
+
+  private func put(_ row: NoteRow) throws -> Operation {
+    run(
+      """
+      INSERT INTO notes (name, sealed) VALUES (?, ?)
+      ON CONFLICT (name) DO UPDATE SET sealed = excluded.sealed
+      """,
+      [row.name, try sealer.seal(row)])
   }
 }

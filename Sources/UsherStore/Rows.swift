@@ -212,3 +212,39 @@ package struct CredentialRow: Sendable, Hashable {
     self.value = value
   }
 }
+
+/// What a person answered to one client's question, for as long as it is remembered. Realm, uid,
+/// client and question are its key; these and the expiry are in the clear on disk, authenticated.
+package struct ConfirmationRow: Sendable, Hashable {
+  package var realm: String
+  package var uid: UInt32
+  package var client: String
+  /// What the question is about, in a form that is the same each time.
+  package var question: String
+  package var expiresAt: Timestamp
+  /// The answer, who gave it and when.
+  package var payload: SealedPayload
+
+  package init(
+    realm: String, uid: UInt32, client: String, question: String, expiresAt: Timestamp,
+    payload: SealedPayload
+  ) {
+    self.realm = realm
+    self.uid = uid
+    self.client = client
+    self.question = question
+    self.expiresAt = expiresAt
+    self.payload = payload
+  }
+}
+
+/// A small value of the daemon's own. The name is in the clear on disk.
+package struct NoteRow: Sendable, Hashable {
+  package var name: String
+  package var payload: SealedPayload
+
+  package init(name: String, payload: SealedPayload) {
+    self.name = name
+    self.payload = payload
+  }
+}

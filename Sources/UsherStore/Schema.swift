@@ -9,7 +9,7 @@ enum Schema {
   static var version: Int { migrations.count }
 
   /// The step from each version to the next. One that was released is never edited again.
-  private static let migrations = [first, second]
+  private static let migrations = [first, second, third]
 
   /// Brings an older database, or an empty one, to ``version``: wholly or not at all.
   static func migrate(_ db: Database) throws {
@@ -105,6 +105,30 @@ enum Schema {
       uid INTEGER NOT NULL,
       sealed BLOB NOT NULL,
       PRIMARY KEY (realm, uid)
+    ) STRICT;
+    """
+
+  /// Who got what, chained from row to row; questions to a person; small sealed values by name.
+  private static let third = """
+    CREATE TABLE notes (
+      name TEXT NOT NULL PRIMARY KEY,
+      sealed BLOB NOT NULL
+    ) STRICT;
+    CREATE TABLE audit (
+      n INTEGER NOT NULL PRIMARY KEY,
+      at INTEGER NOT NULL,
+      sealed BLOB NOT NULL,
+      hash BLOB NOT NULL
+    ) STRICT;
+    CREATE INDEX audit_by_time ON audit (at);
+    CREATE TABLE confirmations (
+      realm TEXT NOT NULL,
+      uid INTEGER NOT NULL,
+      client TEXT NOT NULL,
+      question TEXT NOT NULL,
+      expires_at INTEGER NOT NULL,
+      sealed BLOB NOT NULL,
+      PRIMARY KEY (realm, uid, client, question)
     ) STRICT;
     """
 }

@@ -141,3 +141,30 @@ extension CredentialRow: SealedRow {
     return true
   }
 }
+
+extension ConfirmationRow: SealedRow {
+  var identity: RowIdentity {
+    var identity = RowIdentity(
+      table: "confirmations", key: [realm, String(uid), client, question])
+    identity.bind(expiresAt.milliseconds)
+    return identity
+  }
+
+  var hidden: [UInt8] { payload.bytes }
+
+  mutating func reveal(_ hidden: [UInt8]) -> Bool {
+    payload = SealedPayload(hidden)
+    return true
+  }
+}
+
+extension NoteRow: SealedRow {
+  var identity: RowIdentity { RowIdentity(table: "notes", key: [name]) }
+
+  var hidden: [UInt8] { payload.bytes }
+
+  mutating func reveal(_ hidden: [UInt8]) -> Bool {
+    payload = SealedPayload(hidden)
+    return true
+  }
+}

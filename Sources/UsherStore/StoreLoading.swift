@@ -117,13 +117,34 @@ extension Store {
     }
   }
 
+  /// Every confirmation, expired ones too.
+  package func loadConfirmations() throws(UsherError) -> [ConfirmationRow] {
+    try load(
+      "SELECT realm, uid, client, question, expires_at, sealed FROM confirmations"
+    ) { columns in
+      let row = ConfirmationRow(
+        realm: try columns.next(), uid: try columns.next(), client: try columns.next(),
+        question: try columns.next(), expiresAt: try columns.time(), payload: SealedPayload([]))
+      return try self.sealer.open(columns.next(), into: row)
+    }
+  }
+
+  /// The note of this name, if there is one.
+  package func loadNote(_ name: String) throws(UsherError) -> NoteRow? {
+    try load("SELECT name, sealed FROM notes WHERE name = ?", [name]) { columns in
+      let row = NoteRow(name: try columns.next(), payload: SealedPayload([]))
+      return try self.sealer.open(columns.next(), into: row)
+    }.first
+  }
+
   private func load<Value>(
-    _ sql: String, _ read: (inout Columns) throws -> Value
+    _ sql: String, _ arguments: StatementArguments = [],
+    _ read: (inout Columns) throws -> Value
   ) throws(UsherError) -> [Value] {
     try checkOpen()
     do {
       return try database.read { db in
-        let rows = try Row.fetchCursor(db, sql: sql)
+        let rows = try Row.fetchCursor(db, sql: sql, arguments: arguments)
         var values: [Value] = []
         while let row = try rows.next() {
           var columns = Columns(row)

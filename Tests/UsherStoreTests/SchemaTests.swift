@@ -17,10 +17,11 @@ struct SchemaTests {
     .putFlow(.sample()), .appendJournal(.sample(revision: 1)), .appendJournal(.sample()),
     .rememberRequest(.sample()), .putAccount(.sample()), .putToken(.sample()),
     .putConsent(.sample()), .putLocalAuth(.sample()),
-    .putCredential("work-client-secret", Secret("s3cr3t")),
+    .putCredential("work-client-secret", Secret("s3cr3t")), .putConfirmation(.sample()),
+    .putNote(.sample()),
   ]
 
-  @Test("a database of each released schema opens with all that is in it", arguments: [1, 2])
+  @Test("a database of each released schema opens with all that is in it", arguments: [1, 2, 3])
   func released(_ version: Int) async throws {
     let fixture = try StoreFixture()
     try fixture.write(
@@ -36,12 +37,18 @@ struct SchemaTests {
     let isThere = version > 1
     #expect(try store.loadConsents() == (isThere ? [.sample()] : []))
     #expect(try store.loadLocalAuth() == (isThere ? [.sample()] : []))
+    // The third schema's.
+    #expect(try store.loadConfirmations() == (version > 2 ? [.sample()] : []))
+    #expect(try store.loadNote("lock") == (version > 2 ? .sample() : nil))
     try await store.commit([
       .putFlow(.sample("flw_2")), .putConsent(.sample(grant: "read.lastname")),
-      .putLocalAuth(.sample(uid: 1001)),
+      .putLocalAuth(.sample(uid: 1001)), .putConfirmation(.sample(client: "kiosk")),
+      .putNote(.sample("other")),
     ])
     #expect(try store.loadConsents().contains(.sample(grant: "read.lastname")))
     #expect(try store.loadLocalAuth().contains(.sample(uid: 1001)))
+    #expect(try store.loadConfirmations().contains(.sample(client: "kiosk")))
+    #expect(try store.loadNote("other") == .sample("other"))
     let present = try await store.database.read {
       try Int.fetchOne($0, sql: "PRAGMA user_version")
     }

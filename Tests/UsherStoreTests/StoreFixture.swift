@@ -120,6 +120,23 @@ extension LocalAuthRow {
   }
 }
 
+extension ConfirmationRow {
+  static func sample(
+    client: String = "till", question: String = "token.get work", payload: String = "allowed",
+    expiresAt: Timestamp = StoreFixture.now + .seconds(300)
+  ) -> ConfirmationRow {
+    ConfirmationRow(
+      realm: "host", uid: 1000, client: client, question: question, expiresAt: expiresAt,
+      payload: SealedPayload(Array(payload.utf8)))
+  }
+}
+
+extension NoteRow {
+  static func sample(_ name: String = "lock", payload: String = "note") -> NoteRow {
+    NoteRow(name: name, payload: SealedPayload(Array(payload.utf8)))
+  }
+}
+
 extension TokenRow {
   static func sample(
     _ account: String = "acc_1", audience: String = "", expiresAt: Timestamp? = nil
