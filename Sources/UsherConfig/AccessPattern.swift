@@ -62,6 +62,23 @@ package struct PolicyRequest: Sendable, Hashable {
   package var kind: String?
   /// `METHOD:/path` where the call makes a flow make one of the provider's API.
   package var operation: String?
+  /// The account where the call is about one that the caller has.
+  package var account: Account?
+  /// What a token is to be good for, where one is asked for.
+  package var scopes: [String]?
+  /// When; nil: no rule's hours matter.
+  package var moment: LocalMoment?
+
+  /// What rules may say of an account.
+  package struct Account: Sendable, Hashable {
+    package var id: String
+    package var subject: String
+
+    package init(id: String, subject: String) {
+      self.id = id
+      self.subject = subject
+    }
+  }
 
   package init(
     method: String, provider: String? = nil, kind: String? = nil, operation: String? = nil
@@ -76,7 +93,7 @@ package struct PolicyRequest: Sendable, Hashable {
 extension PolicyRequest {
   /// What a caller may do with his flow because he may start it. A flow that is not his is not
   /// found, whatever the policy says.
-  fileprivate var isAboutOwnFlow: Bool {
+  var isAboutOwnFlow: Bool {
     ["flow.get", "flow.wait", "flow.submit", "flow.cancel", "flow.list"].contains(method)
   }
 }

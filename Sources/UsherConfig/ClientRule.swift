@@ -8,6 +8,30 @@ package struct ClientRule: SettingsSection {
   /// Seconds within which the client's person must have been authenticated on this machine for the
   /// rule to hand out a token or a one-time code; nil: that is not asked.
   package var requireLocalAuthSeconds: Int?
+  /// Which accounts it is about; nil: all that the caller has.
+  package var accounts: [AccountSelector]?
+  /// The most that a token may be good for; nil: anything.
+  package var scopes: [String]?
+  /// The members of a profile that are shown; nil: all.
+  package var fields: [String]?
+  /// When it holds, in the machine's time; nil: always.
+  package var hours: [OpeningHours]?
+  /// Whether somebody has to agree to what it allows.
+  package var confirm = false
+  /// The clients whose questions for a confirmation this one answers.
+  package var confirms: [String] = []
+  /// Whose what the client brings is.
+  package var owner = Ownership.user
+  /// The clients that may read the accounts of this one.
+  package var share: [String] = []
+
+  /// Whose accounts and flows are.
+  package enum Ownership: String, TextSetting, Codable, CaseIterable, Sendable {
+    /// The user's who calls.
+    case user
+    /// The client's, whichever user it runs as.
+    case client
+  }
 
   package init(
     name: String, match: ClientMatch, allow: [AccessPattern], requireLocalAuthSeconds: Int? = nil
@@ -30,7 +54,32 @@ package struct ClientRule: SettingsSection {
     table.setting(&requireLocalAuthSeconds, "require_local_auth_seconds") { seconds in
       (1...86_400).contains(seconds) ? nil : "must be between 1 and 86400, is \(seconds)"
     }
+    table.setting(&accounts, "accounts")
+    table.setting(&scopes, "scopes") { Self.complaint($0, "scopes", of: \.isScopeByte) }
+    table.setting(&fields, "fields") { Self.complaint($0, "members", of: \.isVisible) }
+    table.setting(&hours, "hours") { $0.isEmpty ? "must have at least one" : nil }
+    table.setting(&confirm, "confirm")
+    table.setting(&confirms, "confirms")
+    table.setting(&owner, "owner")
+    table.setting(&share, "share")
+    if !share.isEmpty, owner != .client {
+      table.complain("share", "needs owner = \"client\": a user's accounts are not one client's")
+    }
   }
+}
+
+extension ClientRule {
+  private static func complaint(
+    _ words: [String], _ kind: String, of isAllowed: (UInt8) -> Bool
+  ) -> String? {
+    let areGood = words.allSatisfy { $0.consists(upTo: 256, of: isAllowed) }
+    return areGood ? nil : "must be names of \(kind)"
+  }
+}
+
+extension UInt8 {
+  /// RFC 6749 §3.3, `NQCHAR`.
+  fileprivate var isScopeByte: Bool { isVisible && !isOne(of: "\"\\") }
 }
 
 /// Who a rule is about: everything that is given must hold.

@@ -34,6 +34,7 @@ package struct Config: SettingsSection {
     refuseTwins(providers.map(\.name.rawValue), "provider", table)
     refuseTwins(clients.map(\.name), "client", table)
     refuseUnknownProviders(table)
+    refuseUnknownClients(table)
   }
 
   package func provider(_ name: ProviderName) -> ProviderConfig? {
@@ -61,6 +62,21 @@ package struct Config: SettingsSection {
         guard let name = pattern.literalProvider, !names.contains(name) else { continue }
         let hint = name.nearest(of: names).map { "; did you mean \($0)?" } ?? ""
         table.complain("client[\(place)].allow[\(item)]", "there is no provider \"\(name)\"\(hint)")
+      }
+    }
+  }
+
+  /// One that names a client nobody defined would silently do nothing.
+  private func refuseUnknownClients(_ table: SettingsTable) {
+    guard table.isWhole else { return }
+    let names = Set(clients.map(\.name))
+    for (place, client) in clients.enumerated() {
+      for (key, list) in [("confirms", client.confirms), ("share", client.share)] {
+        for (item, name) in list.enumerated() where !names.contains(name) {
+          let hint = name.nearest(of: names).map { "; did you mean \($0)?" } ?? ""
+          table.complain(
+            "client[\(place)].\(key)[\(item)]", "there is no client \"\(name)\"\(hint)")
+        }
       }
     }
   }

@@ -20,23 +20,6 @@ package struct CallerIdentity: Sendable, Hashable {
   }
 }
 
-/// The answer, with the name of the rule that gave it, for the audit.
-///
-/// Names in parentheses are those of ``Policy``'s own rules; no `[[client]]` can have one.
-package enum Decision: Sendable, Equatable {
-  /// - Parameter localAuthSeconds: Within how many seconds before the call the client's person must
-  ///   have been authenticated on this machine; nil: no such condition.
-  case allow(rule: String, localAuthSeconds: Int? = nil)
-  case deny(rule: String)
-
-  package var isAllowed: Bool {
-    switch self {
-    case .allow: true
-    case .deny: false
-    }
-  }
-}
-
 /// How names of users and groups become numbers.
 package struct PrincipalResolver: Sendable {
   /// Nil for a name nobody has.
@@ -51,24 +34,24 @@ package struct PrincipalResolver: Sendable {
   }
 }
 
-/// Decides who may do what. Whose thing it is, is not decided here: what is not the caller's is not
-/// found.
+/// Decides who may do what (Access, "Rules"). Whose thing it is, is not decided here: what is not the
+/// caller's is not found.
 ///
 /// 1. `rpc.hello`, `rpc.discover`, `rpc.cancel` and `system.status` are everybody's.
 /// 2. Rules that match the caller are tried in the order of the files: the first that allows the
-///    call decides. When some match and none allows it, it is denied, also to root.
-///    The rule's `require_local_auth_seconds` is then a condition of what hands out a secret:
-///    `token.get` and `totp.code`. Whether it is met is not decided here.
+///    call decides. When some match and none allows it, it is denied, also to root. A rule allows a
+///    call that it lists, of an account, with scopes and at a time as it says. What it asks beyond
+///    that, a local authentication or a confirmation, comes back with the permit: whether it is met
+///    is not decided here.
 /// 3. Where no rule matches, root and the daemon's own user may do everything, members of
-///    `access.group` everything (admin methods are not on their socket), others nothing.
+///    `access.group` everything but locking, others nothing.
 package struct Policy: Sendable {
   fileprivate struct Rule: Sendable {
-    var name: String
-    var match: ClientMatch
+    var setting: ClientRule
     var user: UInt32?
     var group: UInt32?
-    var allow: [AccessPattern]
-    var localAuthSeconds: Int?
+
+    var name: String { setting.name }
   }
 
   private let rules: [Rule]
@@ -107,10 +90,8 @@ package struct Policy: Sendable {
     self.rules = rules.enumerated().map { place, rule in
       let key = "client[\(place)].match"
       return Rule(
-        name: rule.name, match: rule.match,
-        user: id(rule.match.user, "\(key).user", names.user, "user"),
-        group: id(rule.match.group, "\(key).group", names.group, "group"), allow: rule.allow,
-        localAuthSeconds: rule.requireLocalAuthSeconds)
+        setting: rule, user: id(rule.match.user, "\(key).user", names.user, "user"),
+        group: id(rule.match.group, "\(key).group", names.group, "group"))
     }
     let before = unknown
     memberGroup = id(access.group, "access.group", names.group, "group")
@@ -122,27 +103,40 @@ package struct Policy: Sendable {
 
   /// What of the policy concerns one caller, to be kept as long as his connection.
   package func caller(_ caller: CallerIdentity) -> CallerPolicy {
-    CallerPolicy(
-      rules: rules.filter { $0.matches(caller) },
-      otherwise: standing(of: caller))
+    let matching = rules.filter { $0.matches(caller) }
+    let client = matching.first?.name
+    return CallerPolicy(
+      rules: matching, otherwise: standing(of: caller),
+      lenders: client.map { client in
+        rules.filter { $0.setting.share.contains(client) }.map(\.name)
+      } ?? [])
   }
 
   package func decide(_ caller: CallerIdentity, _ request: PolicyRequest) -> Decision {
     self.caller(caller).decide(request)
   }
 
-  private func standing(of caller: CallerIdentity) -> Decision {
-    if caller.uid == 0 { return .allow(rule: "(root)") }
-    if caller.uid == daemonUser { return .allow(rule: "(daemon)") }
-    if let memberGroup, caller.isMember(of: memberGroup) { return .allow(rule: memberRule) }
-    return .deny(rule: "(no rule)")
+  private func standing(of caller: CallerIdentity) -> Standing {
+    if caller.uid == 0 { return .everything(rule: "(root)") }
+    if caller.uid == daemonUser { return .everything(rule: "(daemon)") }
+    if let memberGroup, caller.isMember(of: memberGroup) { return .member(rule: memberRule) }
+    return .nobody
+  }
+
+  /// What somebody may do whom no rule matches.
+  fileprivate enum Standing: Sendable {
+    case everything(rule: String)
+    case member(rule: String)
+    case nobody
   }
 }
 
 /// A ``Policy`` for one caller.
 package struct CallerPolicy: Sendable {
   fileprivate let rules: [Policy.Rule]
-  fileprivate let otherwise: Decision
+  fileprivate let otherwise: Policy.Standing
+  /// The clients whose accounts this one may read.
+  package let lenders: [String]
 
   /// What stands for the callers that no rule matches: a person's own programs. No rule is called so.
   package static let ownPrograms = "(user)"
@@ -150,26 +144,60 @@ package struct CallerPolicy: Sendable {
   /// Which client the caller is: the name of the first rule that matches it.
   package var clientName: String { rules.first?.name ?? Self.ownPrograms }
 
+  /// Whose what it brings is, as that rule says.
+  package var ownership: ClientRule.Ownership { rules.first?.setting.owner ?? .user }
+
+  /// The clients whose questions it answers, by any of the rules that match it.
+  package var confirms: Set<String> { Set(rules.flatMap(\.setting.confirms)) }
+
   package func decide(_ request: PolicyRequest) -> Decision {
-    if ["rpc.hello", "rpc.discover", "rpc.cancel", "system.status"].contains(request.method) {
-      return .allow(rule: "(everybody)")
+    if request.isEverybodys { return .allow(rule: "(everybody)") }
+    guard let first = rules.first else { return otherwise.decide(request) }
+    var objection: Denial?
+    for rule in rules {
+      switch rule.decide(request) {
+      case .allowed(let permit): return .allowed(permit)
+      case .denied(let denial) where denial.cause == .notListed: continue
+      case .denied(let denial): objection = objection ?? denial
+      }
     }
-    guard let first = rules.first else { return otherwise }
-    let allowing = rules.first { rule in rule.allow.contains { $0.allows(request) } }
-    guard let allowing else { return .deny(rule: first.name) }
-    return .allow(
-      rule: allowing.name,
-      localAuthSeconds: request.handsOutSecret ? allowing.localAuthSeconds : nil)
+    return .denied(objection ?? Denial(rule: first.name, cause: .notListed))
   }
 }
 
 extension PolicyRequest {
+  fileprivate var isEverybodys: Bool {
+    ["rpc.hello", "rpc.discover", "rpc.cancel", "system.status"].contains(method)
+  }
+
+  /// Whether it is nobody's but the operator's, unless a rule says otherwise.
+  fileprivate var isOperators: Bool { ["system.lock", "system.unlock"].contains(method) }
+
   /// Whether its reply is good for acting as the person.
   fileprivate var handsOutSecret: Bool { ["token.get", "totp.code"].contains(method) }
+
+  /// Whether a person can be asked about it first.
+  fileprivate var canBeConfirmed: Bool {
+    [
+      "token.get", "token.revoke", "totp.code", "account.get", "account.forget", "flow.start",
+      "registration.checkDuplicate", "registration.checkUserKey",
+    ].contains(method)
+  }
+}
+
+extension Policy.Standing {
+  fileprivate func decide(_ request: PolicyRequest) -> Decision {
+    switch self {
+    case .everything(let rule): .allow(rule: rule)
+    case .member(let rule): request.isOperators ? .deny(rule: rule) : .allow(rule: rule)
+    case .nobody: .deny(rule: "(no rule)")
+    }
+  }
 }
 
 extension Policy.Rule {
   fileprivate func matches(_ caller: CallerIdentity) -> Bool {
+    let match = setting.match
     let holds = [
       match.unit.map { $0 == caller.unit },
       user.map { $0 == caller.uid },
@@ -178,6 +206,38 @@ extension Policy.Rule {
     ]
     let given = holds.compactMap { $0 }
     return !given.isEmpty && given.allSatisfy { $0 }
+  }
+
+  fileprivate func decide(_ request: PolicyRequest) -> Decision {
+    guard setting.allow.contains(where: { $0.allows(request) }) else { return .deny(rule: name) }
+    if let account = request.account, let accounts = setting.accounts,
+      !accounts.contains(where: { $0.selects(account) })
+    {
+      return .deny(rule: name, .account)
+    }
+    if let scopes = setting.scopes, let asked = request.scopes,
+      !asked.allSatisfy(scopes.contains)
+    {
+      return .deny(rule: name, .scope(scopes))
+    }
+    if let wait = minutesUntilOpening(for: request) {
+      return .deny(rule: name, .hours(minutes: wait))
+    }
+    var permit = Permit(
+      rule: name,
+      localAuthSeconds: request.handsOutSecret ? setting.requireLocalAuthSeconds : nil)
+    permit.needsConfirmation = setting.confirm && request.canBeConfirmed
+    permit.scopes = setting.scopes
+    permit.fields = setting.fields
+    return .allowed(permit)
+  }
+
+  /// Nil while it holds, and for calls that its hours do not matter for.
+  private func minutesUntilOpening(for request: PolicyRequest) -> Int? {
+    guard let hours = setting.hours, let moment = request.moment, !request.isAboutOwnFlow,
+      !request.isOperators, !hours.contains(where: { $0.holds(at: moment) })
+    else { return nil }
+    return hours.map { $0.minutesUntilOpening(after: moment) }.min()
   }
 }
 

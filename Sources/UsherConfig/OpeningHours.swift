@@ -1,0 +1,85 @@
+/// A minute of a week in the machine's time.
+package struct LocalMoment: Sendable, Hashable {
+  package static let minutesOfDay = 1440
+  package static let minutesOfWeek = 7 * minutesOfDay
+
+  /// From Monday 00:00; within a week.
+  package let minute: Int
+
+  /// - Parameters:
+  ///   - weekday: 0 is Monday.
+  ///   - minute: Of that day.
+  package init(weekday: Int, minute: Int) {
+    let sum = weekday * Self.minutesOfDay + minute
+    self.minute = (sum % Self.minutesOfWeek + Self.minutesOfWeek) % Self.minutesOfWeek
+  }
+}
+
+/// `Mon-Fri 08:00-18:00`: when a rule holds.
+///
+/// Days are a name, a range or several of both with commas; a range may go over Sunday. The end of a
+/// time is not part of it; one that is not later than its beginning is of the next day, and `24:00`
+/// is an end only.
+package struct OpeningHours: CodedAsText, Hashable, Sendable {
+  private static let names = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+
+  package let settingText: String
+  private let days: Set<Int>
+  private let opens: Int
+  private let minutes: Int
+
+  package init(setting text: String) throws(Refusal) {
+    let words = text.split(separator: " ", omittingEmptySubsequences: false)
+    let times = words.last?.split(separator: "-", omittingEmptySubsequences: false) ?? []
+    guard words.count == 2, times.count == 2, let days = Self.days(words[0]),
+      let opens = Self.minute(times[0]), let closes = Self.minute(times[1]),
+      opens < LocalMoment.minutesOfDay, opens != closes
+    else {
+      throw Refusal("must be days and a time, such as \"Mon-Fri 08:00-18:00\"")
+    }
+    settingText = text
+    self.days = days
+    self.opens = opens
+    minutes = closes > opens ? closes - opens : closes - opens + LocalMoment.minutesOfDay
+  }
+
+  package func holds(at moment: LocalMoment) -> Bool {
+    days.contains { Self.distance(from: opening(on: $0), to: moment.minute) < minutes }
+  }
+
+  /// Minutes until it holds next; at least 1.
+  package func minutesUntilOpening(after moment: LocalMoment) -> Int {
+    let waits = days.map { Self.distance(from: moment.minute, to: opening(on: $0)) }
+    return max(waits.min() ?? 0, 1)
+  }
+
+  private func opening(on day: Int) -> Int { day * LocalMoment.minutesOfDay + opens }
+
+  /// Minutes forward from one moment of a week to another.
+  private static func distance(from start: Int, to end: Int) -> Int {
+    let week = LocalMoment.minutesOfWeek
+    return ((end - start) % week + week) % week
+  }
+
+  private static func days(_ text: Substring) -> Set<Int>? {
+    var days: Set<Int> = []
+    for part in text.split(separator: ",", omittingEmptySubsequences: false) {
+      let ends = part.split(separator: "-", omittingEmptySubsequences: false)
+        .map { names.firstIndex(of: String($0)) }
+      guard (1...2).contains(ends.count), let first = ends[0], let last = ends[ends.count - 1]
+      else { return nil }
+      for step in 0...((last - first + 7) % 7) { days.insert((first + step) % 7) }
+    }
+    return days
+  }
+
+  private static func minute(_ text: Substring) -> Int? {
+    let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+    guard parts.count == 2,
+      parts.allSatisfy({ $0.utf8.count == 2 && $0.utf8.allSatisfy(\.isDigit) }),
+      let hour = Int(parts[0]), let minute = Int(parts[1]), minute < 60,
+      hour * 60 + minute <= LocalMoment.minutesOfDay
+    else { return nil }
+    return hour * 60 + minute
+  }
+}
