@@ -53,8 +53,8 @@ package struct Daemon: ServiceLifecycle.Service {
     let table = MethodTable(parts.domain)
     let service = RPCService(table: table, events: events, world: world, log: log)
     let door = Door(
-      service: service, policy: try setting.policy(), config: setting.config,
-      realm: DaemonSetting.realm, count: parts.domain.count, log: log)
+      service: service, policy: try setting.policy(), realm: DaemonSetting.realm,
+      count: parts.domain.count, log: log)
     let callbacks = try await parts.listenForProviders()
     let listening = try await listen(on: sockets, door)
     parts.resume()

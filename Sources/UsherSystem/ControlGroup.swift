@@ -1,20 +1,16 @@
 /// Which systemd unit a control group belongs to, as systemd's `cg_path_get_unit` reads it, but
 /// only for units of the system's own manager.
-package enum ControlGroup {
-  /// The unit in the text of `/proc/<pid>/cgroup`.
-  ///
-  /// Only the unified hierarchy (`0::`) counts. Nil for a process outside of any system unit, above
-  /// all for everything below `user.slice`: there users name units as they like.
-  package static func systemUnit(in text: String) -> String? {
-    for line in text.split(separator: "\n") where line.hasPrefix("0::") {
-      return systemUnit(path: line.dropFirst(3))
-    }
-    return nil
+enum ControlGroup {
+  /// The path in the text of `/proc/<pid>/cgroup`. Only the unified hierarchy (`0::`) counts.
+  static func path(in text: String) -> String? {
+    text.split(separator: "\n").first { $0.hasPrefix("0::") }.map { String($0.dropFirst(3)) }
   }
 
   /// The unit of a path like `/system.slice/till.service/worker`.
   ///
-  /// The first part that is not a slice is the unit; what is below it, the unit made itself.
+  /// The first part that is not a slice is the unit; what is below it, the unit made itself. Nil for
+  /// a process outside of any system unit, above all for everything below `user.slice`: there users
+  /// name units as they like.
   static func systemUnit(path: Substring) -> String? {
     var parts = path.split(separator: "/", omittingEmptySubsequences: false)
     guard parts.first == "" else { return nil }

@@ -1,12 +1,14 @@
 import CSystemd
 import Glibc
-import Synchronization
 import UsherCore
 
-/// Who is at the other end of a Unix socket, as the kernel says: never by what he writes.
+/// Who is at the other end of a Unix socket, as the kernel says when he is let in: never by what he
+/// writes.
 ///
-/// Authorise by ``uid``, ``gid``, ``groups`` and ``identify()``; ``pid`` is for the audit only.
-package final class Peer: Sendable {
+/// All of it holds as long as the connection, whatever becomes of the process and whoever else gets
+/// hold of the socket. Authorise by ``uid``, ``gid``, ``groups`` and ``identity``; ``pid`` is for
+/// the audit only.
+package struct Peer: Sendable, Equatable {
   package let uid: UInt32
   package let gid: UInt32
   /// The supplementary groups he had when he connected.
@@ -14,51 +16,40 @@ package final class Peer: Sendable {
   /// 0 where he lives in a pid namespace we do not see.
   package let pid: Int32
   package let origin: Origin
+  package let identity: Identity
 
-  private let proc: String
-  private let known = Mutex<Identity?>(nil)
-
-  /// How sure we are which process it is.
+  /// How sure we were which process it is.
   package enum Origin: Sendable {
     /// The kernel handed out the pidfd of the process that connected.
-    case socket(ProcessDescriptor)
-    /// An older kernel: the pidfd was opened by number at accept. Between connecting and that
-    /// moment the number could have been given to another process of the same user.
-    case number(ProcessDescriptor)
+    case socket
+    /// A kernel before 6.5: the pidfd was opened by number. Nothing shows where the number was given
+    /// to another process of the same user between connecting and accept.
+    case number
     /// He was gone already, or is out of our sight.
     case none
   }
 
-  /// What his process is, beyond the user it runs as.
+  /// What his process is, beyond the user it runs as; all nil where he was gone when it was read.
   package struct Identity: Sendable, Equatable {
     /// The systemd unit of the system instance, like `till.service`.
     package var unit: String?
+    /// 32 hexadecimal digits that tell one start of the unit from the next.
+    package var invocation: String?
+    /// The path of his control group in the unified hierarchy, from the root of the daemon's
+    /// namespace on; of users' processes too.
+    package var controlGroup: String?
     /// The path of his program, only where the kernel lets us read it and the path leads to that
     /// same file for us too.
     package var executable: String?
 
-    package init(unit: String? = nil, executable: String? = nil) {
+    package init(
+      unit: String? = nil, invocation: String? = nil, controlGroup: String? = nil,
+      executable: String? = nil
+    ) {
       self.unit = unit
+      self.invocation = invocation
+      self.controlGroup = controlGroup
       self.executable = executable
-    }
-  }
-
-  private init(
-    uid: UInt32, gid: UInt32, groups: [UInt32], pid: Int32, origin: Origin, proc: String
-  ) {
-    self.uid = uid
-    self.gid = gid
-    self.groups = groups
-    self.pid = pid
-    self.origin = origin
-    self.proc = proc
-  }
-
-  /// The pidfd, if there is one.
-  package var pidfd: ProcessDescriptor? {
-    switch origin {
-    case .socket(let descriptor), .number(let descriptor): descriptor
-    case .none: nil
     }
   }
 
@@ -70,13 +61,28 @@ package final class Peer: Sendable {
 // MARK: - At accept
 
 extension Peer {
-  /// Reads who connected. Cheap and never waits: for the event loop, right after accept.
+  /// Reads who connected. Never waits: for the event loop, right after accept.
   ///
-  /// - Parameters:
-  ///   - fd: A connected Unix socket; it stays the caller's.
-  ///   - proc: Where procfs is mounted.
-  /// - Throws: `internalError` where the kernel does not say who it is.
-  package static func read(fd: CInt, proc: String = "/proc") throws -> Peer {
+  /// - Parameter fd: A connected Unix socket; it stays the caller's.
+  /// - Throws: `internalError` where the kernel does not say who it is, also for want of
+  ///   descriptors: whom we cannot tell, we do not serve.
+  package static func read(fd: CInt) throws -> Peer {
+    try read(fd: fd, kernel: Kernel())
+  }
+
+  /// What the peer is read from.
+  struct Kernel {
+    /// Where procfs is mounted.
+    var proc = "/proc"
+    /// Where the system's manager says which start of a unit runs.
+    var units = "/run/systemd/units"
+    /// Whether to ask the socket for the pidfd, which kernels before 6.5 do not know.
+    var hasPeerDescriptors = true
+    /// Until when he has connected; nil: until now.
+    var accepted: BootTick?
+  }
+
+  static func read(fd: CInt, kernel: Kernel) throws(UsherError) -> Peer {
     var pid: Int32 = 0
     var uid: UInt32 = 0
     var gid: UInt32 = 0
@@ -85,16 +91,42 @@ extension Peer {
     guard result == 0, uid != .max else {
       throw Errno(result == 0 ? ENOTCONN : -result).explained("the kernel does not say who calls")
     }
-    let origin: Origin =
-      if let descriptor = ProcessDescriptor(peerOf: fd) {
-        .socket(descriptor)
-      } else if let descriptor = ProcessDescriptor(process: pid) {
-        .number(descriptor)
-      } else {
-        .none
+    var origin = Origin.none
+    var identity: Identity?
+    do throws(Errno) {
+      let accepted = kernel.accepted ?? .now()
+      let found = try descriptor(fd: fd, pid: pid, kernel)
+      origin = found.origin
+      if let pidfd = found.pidfd, pid > 0 {
+        let process = try ProcessDirectory(pid, proc: kernel.proc)
+        if found.origin == .socket || process.isOf(uid, begunBy: accepted) {
+          identity = process.identity(units: kernel.units)
+        }
+        // The number was its own all the time: so the directory was that process's.
+        if !pidfd.isRunning { identity = nil }
       }
+    } catch {
+      guard error.isAboutProcess else {
+        throw error.explained("the process that calls cannot be looked up")
+      }
+    }
     return Peer(
-      uid: uid, gid: gid, groups: groups(fd: fd), pid: pid, origin: origin, proc: proc)
+      uid: uid, gid: gid, groups: groups(fd: fd), pid: pid, origin: origin,
+      identity: identity ?? Identity())
+  }
+
+  private static func descriptor(
+    fd: CInt, pid: Int32, _ kernel: Kernel
+  ) throws(Errno) -> (origin: Origin, pidfd: ProcessDescriptor?) {
+    if kernel.hasPeerDescriptors {
+      do throws(Errno) {
+        return (.socket, try ProcessDescriptor(peerOf: fd))
+      } catch {
+        // Any other error is of a kernel that knows the question: the number says nothing then.
+        guard error.code == ENOPROTOOPT else { throw error }
+      }
+    }
+    return pid > 0 ? (.number, try ProcessDescriptor(process: pid)) : (.none, nil)
   }
 
   /// None where the kernel has no SO_PEERGROUPS (before 4.13): who has fewer groups may do less.
@@ -116,63 +148,8 @@ extension Peer {
   }
 }
 
-// MARK: - Beyond the uid
-
-extension Peer {
-  /// Looks up unit and program, once; later calls repeat the answer.
-  ///
-  /// What was read by number counts only if the process still runs afterwards: then the number was
-  /// its own. A peer that has ended has no identity.
-  package func identify() -> Identity {
-    known.withLock { known in
-      if let known { return known }
-      let identity = lookUp()
-      known = identity
-      return identity
-    }
-  }
-
-  private func lookUp() -> Identity {
-    guard let pidfd, pid > 0 else { return Identity() }
-    let identity = Identity(unit: unit(), executable: executable())
-    return pidfd.isRunning && isStillHisNumber() ? identity : Identity()
-  }
-
-  private func unit() -> String? {
-    let limit = 64 << 10
-    guard let file = try? Descriptor.open("\(proc)/\(pid)/cgroup", O_RDONLY),
-      let bytes = try? file.read(atMost: limit), bytes.count < limit
-    else { return nil }
-    return ControlGroup.systemUnit(in: String(decoding: bytes, as: UTF8.self))
-  }
-
-  /// A process in a mount namespace of its own can put any file at any path: so the path must lead
-  /// to the running file in our own view.
-  private func executable() -> String? {
-    let link = "\(proc)/\(pid)/exe"
-    var buffer = [CChar](repeating: 0, count: Int(PATH_MAX) + 1)
-    let count = readlink(link, &buffer, buffer.count)
-    guard count > 0, count < buffer.count,
-      let path = String(
-        validating: buffer.prefix(count).map(UInt8.init(bitPattern:)), as: UTF8.self),
-      path.hasPrefix("/")
-    else { return nil }
-    var running = stat()
-    var named = stat()
-    guard stat(link, &running) == 0, lstat(path, &named) == 0,
-      running.st_dev == named.st_dev, running.st_ino == named.st_ino
-    else { return nil }
-    return path
-  }
-
-  /// On an older kernel: at least the user must be the one who connected.
-  private func isStillHisNumber() -> Bool {
-    switch origin {
-    case .socket: return true
-    case .number:
-      var status = stat()
-      return stat("\(proc)/\(pid)", &status) == 0 && status.st_uid == uid
-    case .none: return false
-    }
-  }
+extension Errno {
+  /// Whether it says something about the process asked for, and nothing about us: it is gone, not to
+  /// be seen, or the kernel is too old.
+  fileprivate var isAboutProcess: Bool { ![EMFILE, ENFILE, ENOMEM].contains(code) }
 }

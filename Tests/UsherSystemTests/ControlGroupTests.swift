@@ -18,7 +18,7 @@ struct ControlGroupTests {
       (#"/system.slice/a\x2db.service"#, #"a\x2db.service"#),
     ])
   func found(path: String, unit: String) {
-    #expect(ControlGroup.systemUnit(in: "0::\(path)\n") == unit)
+    #expect(ControlGroup.systemUnit(path: path[...]) == unit)
   }
 
   @Test(
@@ -30,7 +30,7 @@ struct ControlGroupTests {
       "/user.slice/till.service",
     ])
   func users(path: String) {
-    #expect(ControlGroup.systemUnit(in: "0::\(path)\n") == nil)
+    #expect(ControlGroup.systemUnit(path: path[...]) == nil)
   }
 
   @Test(
@@ -45,7 +45,7 @@ struct ControlGroupTests {
       "/system.slice/system-.slice/till.service", "/system.slice/till.mount",
     ])
   func unbelievable(path: String) {
-    #expect(ControlGroup.systemUnit(in: "0::\(path)\n") == nil)
+    #expect(ControlGroup.systemUnit(path: path[...]) == nil)
   }
 
   @Test("only the unified hierarchy counts")
@@ -55,8 +55,8 @@ struct ControlGroupTests {
       1:name=systemd:/system.slice/evil.service
       0::/system.slice/till.service
       """
-    #expect(ControlGroup.systemUnit(in: text) == "till.service")
-    #expect(ControlGroup.systemUnit(in: "1:name=systemd:/system.slice/evil.service\n") == nil)
-    #expect(ControlGroup.systemUnit(in: "") == nil)
+    #expect(ControlGroup.path(in: text) == "/system.slice/till.service")
+    #expect(ControlGroup.path(in: "1:name=systemd:/system.slice/evil.service\n") == nil)
+    #expect(ControlGroup.path(in: "") == nil)
   }
 }

@@ -18,13 +18,21 @@ struct PeerTests {
     listener = try UnixListener.bind(path: path, mode: 0o666)
   }
 
-  /// A procfs in which `pid` is in a control group.
-  private func fakeProc(pid: Int32, group: String) throws -> String {
+  /// A procfs in which `pid` is in a control group, and a manager that knows its units.
+  private func fake(
+    pid: Int32, group: String, invocation: String? = nil
+  ) throws -> Peer.Kernel {
     let proc = directory.file("proc")
     try FileManager.default.createDirectory(
       atPath: "\(proc)/\(pid)", withIntermediateDirectories: true)
     try directory.write(Array("0::\(group)\n".utf8), to: "proc/\(pid)/cgroup")
-    return proc
+    try FileManager.default.createDirectory(
+      atPath: directory.file("units"), withIntermediateDirectories: true)
+    if let invocation {
+      let link = directory.file("units/invocation:till.service")
+      try #require(symlink(invocation, link) == 0)
+    }
+    return Peer.Kernel(proc: proc, units: directory.file("units"))
   }
 
   private func withCall<Result>(
@@ -53,7 +61,7 @@ struct PeerTests {
     #expect(peer.pid == getpid())
     #expect(peer.isMember(of: getegid()))
     let program = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-    #expect(peer.identify().executable == program)
+    #expect(peer.identity.executable == program)
   }
 
   @Test("a descriptor that is no connected unix socket is an error")
@@ -69,66 +77,75 @@ struct PeerTests {
     #expect(refusal { _ = try Peer.read(fd: alone) } != nil)
   }
 
-  @Test("a caller's process is known by its pidfd while it runs")
-  func running() throws {
+  @Test("a caller's program is known while it runs", arguments: [true, false])
+  func running(hasPeerDescriptors: Bool) throws {
     try withCall(Caller.unix(path)) { child, connection in
-      let peer = try Peer.read(fd: connection)
+      let peer = try Peer.read(
+        fd: connection, kernel: Peer.Kernel(hasPeerDescriptors: hasPeerDescriptors))
       #expect(peer.pid == child.pid)
-      #expect(peer.pidfd?.isRunning == true)
-      #expect(peer.identify().executable == "/usr/bin/perl")
+      #expect(peer.identity.executable == "/usr/bin/perl")
+      #expect(peer.identity.controlGroup?.hasPrefix("/") == true)
+      if !hasPeerDescriptors { #expect(peer.origin == .number) }
     }
   }
 
-  @Test("the unit comes from the control group")
+  @Test("unit and start of the unit come from the control group")
   func unit() throws {
     try withCall(Caller.unix(path)) { child, connection in
-      let proc = try fakeProc(pid: child.pid, group: "/system.slice/till.service")
-      let peer = try Peer.read(fd: connection, proc: proc)
-      // On a kernel without SO_PEERPIDFD the fake procfs has the same owner as the caller.
-      #expect(peer.identify() == Peer.Identity(unit: "till.service"))
+      let id = "0123456789abcdef0123456789abcdef"
+      let kernel = try fake(
+        pid: child.pid, group: "/system.slice/till.service/worker", invocation: id)
+      #expect(
+        try Peer.read(fd: connection, kernel: kernel).identity
+          == Peer.Identity(
+            unit: "till.service", invocation: id,
+            controlGroup: "/system.slice/till.service/worker"))
     }
   }
 
-  @Test("a caller that ended before he was looked up has no unit and no program")
-  func ended() throws {
+  @Test(
+    "what is no id of a start is not believed",
+    arguments: ["", "0123", "0123456789abcdef0123456789abcdeg", "/etc/passwd"])
+  func oddInvocation(id: String) throws {
     try withCall(Caller.unix(path)) { child, connection in
-      let proc = try fakeProc(pid: child.pid, group: "/system.slice/till.service")
-      let peer = try Peer.read(fd: connection, proc: proc)
-      child.end()
-      #expect(peer.pidfd?.isRunning == false)
-      #expect(peer.identify() == Peer.Identity())
+      let kernel = try fake(
+        pid: child.pid, group: "/system.slice/till.service", invocation: id.isEmpty ? nil : id)
+      let identity = try Peer.read(fd: connection, kernel: kernel).identity
+      #expect(identity.unit == "till.service")
+      #expect(identity.invocation == nil)
     }
   }
 
-  @Test("a caller that ended before accept has no identity")
-  func endedEarly() throws {
+  @Test("a user's own unit has a control group, and is no unit")
+  func usersUnit() throws {
+    try withCall(Caller.unix(path)) { child, connection in
+      let group = "/user.slice/user-1000.slice/user@1000.service/app.slice/till.service"
+      let kernel = try fake(pid: child.pid, group: group)
+      #expect(
+        try Peer.read(fd: connection, kernel: kernel).identity
+          == Peer.Identity(controlGroup: group))
+    }
+  }
+
+  @Test("a caller that ended before accept has no identity", arguments: [true, false])
+  func ended(hasPeerDescriptors: Bool) throws {
     try withCall(Caller.unix(path)) { child, connection in
       child.end()
-      let proc = try fakeProc(pid: child.pid, group: "/system.slice/till.service")
-      let peer = try Peer.read(fd: connection, proc: proc)
+      var kernel = try fake(pid: child.pid, group: "/system.slice/till.service")
+      kernel.hasPeerDescriptors = hasPeerDescriptors
+      let peer = try Peer.read(fd: connection, kernel: kernel)
       #expect(peer.uid == geteuid())
-      #expect(peer.identify() == Peer.Identity())
-    }
-  }
-
-  @Test("what was found once is kept for the connection")
-  func once() throws {
-    try withCall(Caller.unix(path)) { child, connection in
-      let proc = try fakeProc(pid: child.pid, group: "/system.slice/till.service")
-      let peer = try Peer.read(fd: connection, proc: proc)
-      #expect(peer.identify().unit == "till.service")
-      child.end()
-      #expect(peer.identify().unit == "till.service")
+      #expect(peer.identity == Peer.Identity())
     }
   }
 
   @Test("a program that is another file at that path for us is not named")
   func otherFile() throws {
     try withCall(Caller.unix(path)) { child, connection in
-      let proc = try fakeProc(pid: child.pid, group: "/")
+      let kernel = try fake(pid: child.pid, group: "/")
       // The link says one path, and what runs is another file: as in a mount namespace of his own.
-      try #require(symlink("/usr/bin/till", "\(proc)/\(child.pid)/exe") == 0)
-      #expect(try Peer.read(fd: connection, proc: proc).identify().executable == nil)
+      try #require(symlink("/usr/bin/till", "\(kernel.proc)/\(child.pid)/exe") == 0)
+      #expect(try Peer.read(fd: connection, kernel: kernel).identity.executable == nil)
     }
   }
 
@@ -145,15 +162,16 @@ struct PeerTests {
     }
   }
 
-  @Test("the pidfd is closed with the peer")
+  @Test("nothing stays open")
   func closed() throws {
     try withCall(Caller.unix(path)) { child, connection in
-      var peer: Peer? = try Peer.read(fd: connection)
-      let info = "/proc/self/fdinfo/\(try #require(peer?.pidfd?.raw))"
+      _ = try Peer.read(fd: connection)
       let line = "Pid:\t\(child.pid)\n"
-      #expect(try String(contentsOfFile: info, encoding: .utf8).contains(line))
-      peer = nil
-      #expect((try? String(contentsOfFile: info, encoding: .utf8))?.contains(line) != true)
+      let open = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fdinfo")
+      let infos = open.compactMap {
+        try? String(contentsOfFile: "/proc/self/fdinfo/\($0)", encoding: .utf8)
+      }
+      #expect(!infos.contains { $0.contains(line) })
     }
   }
 }

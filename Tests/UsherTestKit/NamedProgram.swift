@@ -20,11 +20,9 @@ package struct NamedProgram {
 
   /// Starts it.
   package init(_ name: String, in place: Workplace, at daemon: DaemonUnderTest) throws {
-    let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-      .appendingPathComponent("as_user.py").path
     let socket = place.file("\(name).sock")
     let relay = try RunningProgram(
-      place.file(name), [script, "relay", socket, daemon.socketPath],
+      place.file(name), [TestScript.asUser, "relay", socket, daemon.socketPath],
       log: place.file("\(name).log"))
     try eventually("\(name) has a relay") {
       guard relay.isRunning else { throw TestTrouble("no relay: \(relay.log)") }

@@ -12,9 +12,7 @@ package final class OtherUser {
   package init(_ uid: UInt32, groups: String, at daemon: DaemonUnderTest) throws {
     place = try Workplace()
     identity = ["--reuid=\(uid)", "--regid=\(uid)", "--groups=\(groups)", "--inh-caps=-all"]
-    let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-      .appendingPathComponent("as_user.py")
-    try place.write(String(contentsOf: script, encoding: .utf8), to: "as_user.py")
+    try place.write(String(contentsOfFile: TestScript.asUser, encoding: .utf8), to: "as_user.py")
     guard chown(place.path, uid, uid) == 0 else { throw TestTrouble("no place for uid \(uid)") }
     relay = try RunningProgram(
       "/usr/bin/setpriv",

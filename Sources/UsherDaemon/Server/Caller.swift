@@ -45,9 +45,8 @@ struct Caller: Sendable {
 }
 
 extension Caller {
-  /// - Parameter needsIdentity: Whether a rule asks for unit or program, which cost a look into /proc.
-  init(_ peer: Peer, policy: Policy, needsIdentity: Bool, isAdmin: Bool, realm: String) {
-    let identity = needsIdentity ? peer.identify() : Peer.Identity()
+  init(_ peer: Peer, policy: Policy, isAdmin: Bool, realm: String) {
+    let identity = peer.identity
     self.init(
       owner: Owner(realm: realm, uid: peer.uid),
       policy: policy.caller(

@@ -48,24 +48,19 @@ final class SocketServer: Sendable {
 final class Door: Sendable {
   let service: RPCService
   private let policy: Policy
-  private let needsIdentity: Bool
   private let realm: String
   private let count: ConnectionCount
   private let log: Logger
   private let open = Mutex<[ObjectIdentifier: any Channel]>([:])
 
   init(
-    service: RPCService, policy: Policy, config: Config, realm: String, count: ConnectionCount,
-    log: Logger
+    service: RPCService, policy: Policy, realm: String, count: ConnectionCount, log: Logger
   ) {
     self.service = service
     self.policy = policy
     self.realm = realm
     self.count = count
     self.log = log
-    needsIdentity = config.clients.contains {
-      $0.match.unit != nil || $0.match.executable != nil
-    }
   }
 
   /// Lets every connection answer what is in flight, and close; returns when all are closed.
@@ -83,8 +78,7 @@ final class Door: Sendable {
       let peer = try pipeline.withUnsafeTransportIfAvailable(
         of: NIOBSDSocket.Handle.self, { try Peer.read(fd: $0) })
     else { throw UsherError(.internalError, "the transport shows no descriptor") }
-    let caller = Caller(
-      peer, policy: policy, needsIdentity: needsIdentity, isAdmin: isAdmin, realm: realm)
+    let caller = Caller(peer, policy: policy, isAdmin: isAdmin, realm: realm)
     do {
       try count.enter(peer.uid, isAdmin: isAdmin)
     } catch {

@@ -1,0 +1,147 @@
+import Glibc
+import Testing
+import UsherTestKit
+
+@testable import UsherSystem
+
+/// The kernel gives numbers of processes again, and sockets go from hand to hand.
+@Suite("Who called, when it is somebody else who has the number or the socket")
+struct PeerReuseTests {
+  private let directory: TemporaryDirectory
+  private let path: String
+  private let listener: CInt
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    path = directory.file("s")
+    try #require(chmod(directory.path, 0o755) == 0)
+    listener = try UnixListener.bind(path: path, mode: 0o666)
+  }
+
+  /// A connection whose caller has ended and whose number another process has.
+  private func withReusedNumber(
+    of uid: uid_t = 0, by successor: uid_t = 0, _ body: (CInt, BootTick) throws -> Void
+  ) throws {
+    defer { close(listener) }
+    let caller = try Child(uid == 0 ? Caller.unix(path) : Caller.other(uid: uid, Caller.unix(path)))
+    defer { caller.end() }
+    let connection = try accepted(listener)
+    defer { close(connection) }
+    let accepted = BootTick.now()
+    try eventually("the kernel's clock goes on") { BootTick.now() > accepted }
+    caller.end()
+    let other = try Child([
+      "/usr/bin/python3", TestScript.takeNumber, "\(caller.pid)", "\(successor)", "/usr/bin/sleep",
+      "60",
+    ])
+    defer { other.end() }
+    try eventually("another process has the number \(caller.pid)") {
+      let process = try? ProcessDirectory(caller.pid, proc: "/proc")
+      return process?.identity(units: "/").executable == "/usr/bin/sleep"
+    }
+    try body(connection, accepted)
+  }
+
+  @Test(
+    "a number that was given to another process does not make it the caller",
+    .enabled(if: isRoot, needsRoot))
+  func reused() throws {
+    try withReusedNumber { connection, _ in
+      let peer = try Peer.read(fd: connection)
+      #expect(peer.uid == 0)
+      if peer.origin != .number { #expect(peer.identity == Peer.Identity()) }
+    }
+  }
+
+  @Test(
+    "nor on an older kernel, where the other began after accept",
+    .enabled(if: isRoot, needsRoot))
+  func reusedAfterAccept() throws {
+    try withReusedNumber { connection, accepted in
+      var kernel = Peer.Kernel(hasPeerDescriptors: false, accepted: accepted)
+      let peer = try Peer.read(fd: connection, kernel: kernel)
+      #expect(peer.origin == .number)
+      #expect(peer.identity == Peer.Identity())
+      // It is that moment which tells.
+      kernel.accepted = nil
+      #expect(
+        try Peer.read(fd: connection, kernel: kernel).identity.executable == "/usr/bin/sleep")
+    }
+  }
+
+  @Test(
+    "nor on an older kernel, where the other is another user's",
+    .enabled(if: isRoot, needsRoot), arguments: [(0, 65534), (65534, 0), (65533, 65534)])
+  func reusedByAnotherUser(caller: uid_t, successor: uid_t) throws {
+    try withReusedNumber(of: caller, by: successor) { connection, _ in
+      let peer = try Peer.read(
+        fd: connection, kernel: Peer.Kernel(hasPeerDescriptors: false))
+      #expect(peer.uid == caller)
+      #expect(peer.origin == .number)
+      #expect(peer.identity == Peer.Identity())
+    }
+  }
+
+  /// Connects, and leaves the connection to another process.
+  private static let handsOver = """
+    import os, socket, sys
+    how, path = sys.argv[1:]
+    near, far = socket.socketpair()
+    call = socket.socket(socket.AF_UNIX)
+    if how == "inherited":
+        call.connect(path)
+    if os.fork() == 0:
+        far.close()
+        os.setresuid(65534, 65534, 65534)
+        if how == "passed":
+            call = socket.socket(fileno=socket.recv_fds(near, 1, 1)[1][0])
+        call.send(b"x")
+        near.recv(1)
+        os._exit(0)
+    near.close()
+    if how == "passed":
+        call.connect(path)
+        socket.send_fds(far, [b"y"], [call.fileno()])
+    call.close()
+    far.recv(1)
+    """
+
+  @Test(
+    "a connection that is handed on stays the connector's", .enabled(if: isRoot, needsRoot),
+    arguments: ["inherited", "passed"])
+  func handedOn(how: String) throws {
+    defer { close(listener) }
+    let caller = try Child(["/usr/bin/python3", "-c", Self.handsOver, how, path])
+    defer { caller.end() }
+    let connection = try accepted(listener)
+    defer { close(connection) }
+    // The other process has it, and uses it.
+    #expect(try received(connection) == "x")
+    let peer = try Peer.read(fd: connection)
+    #expect(peer.uid == 0)
+    #expect(peer.pid == caller.pid)
+    #expect(peer.identity.executable?.contains("python3") == true)
+  }
+
+  @Test("who runs another program after connecting is the same process", arguments: [true, false])
+  func exec(hasPeerDescriptors: Bool) throws {
+    defer { close(listener) }
+    let program = """
+      use Socket; $^F = 99; socket(my $s, AF_UNIX, SOCK_STREAM, 0) or die;
+      connect($s, sockaddr_un($ARGV[0])) or die; exec "/usr/bin/sleep", "60";
+      """
+    let caller = try Child(["/usr/bin/perl", "-e", program, path])
+    defer { caller.end() }
+    let connection = try accepted(listener)
+    defer { close(connection) }
+    let before = try Peer.read(fd: connection)
+    #expect(before.pid == caller.pid)
+    let kernel = Peer.Kernel(hasPeerDescriptors: hasPeerDescriptors)
+    try eventually("it runs the other program") {
+      try Peer.read(fd: connection, kernel: kernel).identity.executable == "/usr/bin/sleep"
+    }
+    #expect(
+      try Peer.read(fd: connection, kernel: kernel).identity.controlGroup
+        == before.identity.controlGroup)
+  }
+}

@@ -1,0 +1,13 @@
+import Foundation
+
+/// A script beside this file, that tests run by `/usr/bin/python3`.
+package enum TestScript {
+  /// See as_user.py.
+  package static let asUser = path("as_user.py")
+  /// See take_number.py.
+  package static let takeNumber = path("take_number.py")
+
+  private static func path(_ name: String) -> String {
+    URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent(name).path
+  }
+}
