@@ -7,6 +7,7 @@ package struct Config: SettingsSection {
   package var store = StoreSettings()
   package var access = AccessSettings()
   package var limits = Limits()
+  package var audit = AuditSettings()
   package var log = LogSettings()
   package var flow = FlowSettings()
   package var token = TokenSettings()
@@ -26,6 +27,7 @@ package struct Config: SettingsSection {
     table.table(&store, "store")
     table.table(&access, "access")
     table.table(&limits, "limits")
+    table.table(&audit, "audit")
     table.table(&log, "log")
     table.table(&flow, "flow")
     table.table(&token, "token")
@@ -56,29 +58,59 @@ package struct Config: SettingsSection {
   /// A rule that names a provider nobody configured would silently allow nothing.
   private func refuseUnknownProviders(_ table: SettingsTable) {
     guard table.isWhole else { return }
-    let names = Set(providers.map(\.name.rawValue)).union([ProviderConfig.reservedName])
+    var known = KnownNames(
+      "provider", providers.map(\.name.rawValue) + [ProviderConfig.reservedName])
     for (place, client) in clients.enumerated() {
       for (item, pattern) in client.allow.enumerated() {
-        guard let name = pattern.literalProvider, !names.contains(name) else { continue }
-        let hint = name.nearest(of: names).map { "; did you mean \($0)?" } ?? ""
-        table.complain("client[\(place)].allow[\(item)]", "there is no provider \"\(name)\"\(hint)")
+        guard let name = pattern.literalProvider, let refusal = known.refusal(of: name) else {
+          continue
+        }
+        table.complain("client[\(place)].allow[\(item)]", refusal)
       }
     }
   }
 
-  /// One that names a client nobody defined would silently do nothing.
+  /// One that names a client nobody defined would silently do nothing, and so would one that names
+  /// itself.
   private func refuseUnknownClients(_ table: SettingsTable) {
     guard table.isWhole else { return }
-    let names = Set(clients.map(\.name))
+    var known = KnownNames("client", clients.map(\.name))
     for (place, client) in clients.enumerated() {
-      for (key, list) in [("confirms", client.confirms), ("share", client.share)] {
-        for (item, name) in list.enumerated() where !names.contains(name) {
-          let hint = name.nearest(of: names).map { "; did you mean \($0)?" } ?? ""
-          table.complain(
-            "client[\(place)].\(key)[\(item)]", "there is no client \"\(name)\"\(hint)")
+      for (key, list, selfish) in [
+        ("confirms", client.confirms, "a client cannot answer its own questions"),
+        ("share", client.share, "a client has its own accounts already"),
+      ] {
+        for (item, name) in list.enumerated() {
+          let refusal = name == client.name ? selfish : known.refusal(of: name)
+          if let refusal { table.complain("client[\(place)].\(key)[\(item)]", refusal) }
         }
       }
     }
+  }
+}
+
+/// The names there are, to refuse any other with the one that may have been meant.
+private struct KnownNames {
+  private let kind: String
+  private let names: Set<String>
+  /// How many more names are compared to find that one: each of thousands of unknown names would
+  /// else be held against each of thousands of known ones.
+  private var comparisons = 20_000
+
+  init(_ kind: String, _ names: [String]) {
+    self.kind = kind
+    self.names = Set(names)
+  }
+
+  /// Nil for a name that is known.
+  mutating func refusal(of name: String) -> String? {
+    guard !names.contains(name) else { return nil }
+    var hint = ""
+    if comparisons > 0 {
+      comparisons -= names.count
+      hint = name.nearest(of: names).map { "; did you mean \($0)?" } ?? ""
+    }
+    return "there is no \(kind) \"\(name)\"\(hint)"
   }
 }
 

@@ -91,6 +91,23 @@ package enum Principal: CodedAsText, Hashable, Sendable {
   }
 }
 
+/// `[audit]`: how long is remembered who got what. Whichever is reached first counts.
+package struct AuditSettings: SettingsSection {
+  /// Rows that are kept.
+  package var maxRows = 100_000
+  /// Days for which they are kept.
+  package var maxDays = 90
+
+  package init() {}
+
+  package static var blank: AuditSettings { AuditSettings() }
+
+  package mutating func bind(_ table: SettingsTable) {
+    table.setting(&maxRows, "max_rows", 1000...10_000_000)
+    table.setting(&maxDays, "max_days", 1...3650)
+  }
+}
+
 /// `[log]`: what goes to the journal.
 package struct LogSettings: SettingsSection {
   /// The least important messages that are still logged.

@@ -63,6 +63,7 @@ struct SampleTests {
     #expect(try keys("store") == StoreSettings.keys)
     #expect(try keys("access") == AccessSettings.keys)
     #expect(try keys("limits") == Limits.keys)
+    #expect(try keys("audit") == AuditSettings.keys)
     #expect(try keys("log") == LogSettings.keys)
     #expect(try keys("flow") == FlowSettings.keys)
     #expect(try keys("token") == TokenSettings.keys)

@@ -24,6 +24,19 @@ struct SettingsTests {
     #expect([limits.requestIdDays, limits.finishedFlowHours] == [30, 24])
   }
 
+  @Test("the audit is kept as long as is said, within bounds")
+  func audit() throws {
+    #expect([AuditSettings().maxRows, AuditSettings().maxDays] == [100_000, 90])
+    let config = try load("[audit]\nmax_rows = 1000\nmax_days = 3650\n")
+    #expect([config.audit.maxRows, config.audit.maxDays] == [1000, 3650])
+    #expect(
+      problems("audit.max_rows = 999")
+        == "usherd.toml:1:18: audit.max_rows: must be between 1000 and 10000000, is 999")
+    #expect(
+      problems("audit.max_days = 0")
+        == "usherd.toml:1:18: audit.max_days: must be between 1 and 3650, is 0")
+  }
+
   @Test(
     "an unknown key is a problem with its place",
     arguments: [
