@@ -28,6 +28,10 @@ package struct Limits: SettingsSection {
   package var unreadReplyBytes = 1_048_576
   /// Seconds a connection may leave that many unread before it is closed.
   package var unreadReplySeconds = 5
+  /// Questions of one user's programs that a person has not answered (Access, "A person agrees").
+  package var openConfirmationsPerUser = 64
+  /// Answers to such questions that are remembered for one user's programs.
+  package var rememberedConfirmationsPerUser = 4096
   /// Seconds between two forced refreshes of one account.
   package var forceRefreshSeconds = 10
   /// Events kept for a subscriber that does not read; then it has lost some, and is told so.
@@ -60,6 +64,9 @@ package struct Limits: SettingsSection {
     table.setting(&eventQueue, "event_queue", 16...65_536)
     table.setting(&requestIdDays, "request_id_days", 1...365)
     table.setting(&finishedFlowHours, "finished_flow_hours", 1...720)
+    table.setting(&openConfirmationsPerUser, "open_confirmations_per_user", 1...4096)
+    table.setting(
+      &rememberedConfirmationsPerUser, "remembered_confirmations_per_user", 1...65_536)
     if adminReserve >= connections {
       table.complain("admin_reserve", "must be less than connections, which is \(connections)")
     }

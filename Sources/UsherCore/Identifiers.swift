@@ -37,6 +37,12 @@ public struct ProviderName: Identifier {
   public init(rawValue: String) { self.rawValue = rawValue }
 }
 
+/// `cnf_…`: a question to a person whether a client may make a call, and what was answered.
+public struct ConfirmationID: Identifier {
+  public let rawValue: String
+  public init(rawValue: String) { self.rawValue = rawValue }
+}
+
 /// `cor_…`: ties a reply's error to the journal's lines about it.
 public struct CorrelationID: Identifier {
   public let rawValue: String

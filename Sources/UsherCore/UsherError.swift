@@ -29,6 +29,8 @@ public struct UsherError: Error, Sendable {
     public var flow: FlowID?
     /// The flow that mends it.
     public var next: NextFlow?
+    /// The question that a person has to answer first.
+    public var confirmation: ConfirmationID?
     /// What the provider itself said.
     public var provider: ProviderWord?
     /// Whether the same call may succeed later, where that is known better than by the reason.
@@ -36,7 +38,8 @@ public struct UsherError: Error, Sendable {
 
     public init(
       retryAfterMs: Int? = nil, field: String? = nil, limit: String? = nil, flow: FlowID? = nil,
-      next: NextFlow? = nil, provider: ProviderWord? = nil, retryable: Bool? = nil
+      confirmation: ConfirmationID? = nil, next: NextFlow? = nil, provider: ProviderWord? = nil,
+      retryable: Bool? = nil
     ) {
       self.retryAfterMs = retryAfterMs
       self.field = field
@@ -44,6 +47,7 @@ public struct UsherError: Error, Sendable {
       self.flow = flow
       self.next = next
       self.provider = provider
+      self.confirmation = confirmation
       self.retryable = retryable
     }
   }

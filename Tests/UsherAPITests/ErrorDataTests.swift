@@ -21,6 +21,7 @@ struct ErrorDataTests {
     .reauthenticationRequired, "sign in again",
     detail: .init(
       retryAfterMs: 1500, field: "account", limit: "flows_max", flow: FlowID("flw_1"),
+      confirmation: ConfirmationID("cnf_1"),
       next: .init(
         provider: ProviderName("work"), kind: "authorize", account: AccountID("acc_1")),
       provider: word),
@@ -34,7 +35,7 @@ struct ErrorDataTests {
       ErrorData(full, correlationId: correlation),
       """
       {"reason":"reauthentication_required","retryable":false,"retryAfterMs":1500,
-       "field":"account","limit":"flows_max","flow":"flw_1",
+       "field":"account","limit":"flows_max","flow":"flw_1","confirmation":"cnf_1",
        "next":{"method":"flow.start",
                "params":{"provider":"work","kind":"authorize","params":{"account":"acc_1"}}},
        "provider":\(wordJSON),"correlationId":"cor_1"}

@@ -5,8 +5,9 @@ import UsherCore
 
 /// Every method of the contract.
 let allMethods: [any Method.Type] = [
-  AccountForget.self, AccountGet.self, AccountList.self, ClientClear.self, ConsentList.self,
-  ConsentRevoke.self, CredentialDelete.self, CredentialList.self, CredentialSet.self,
+  AccountForget.self, AccountGet.self, AccountList.self, ClientClear.self,
+  ConfirmAnswer.self, ConfirmForget.self, ConfirmList.self, ConsentList.self, ConsentRevoke.self,
+  CredentialDelete.self, CredentialList.self, CredentialSet.self,
   EventsSubscribe.self, EventsUnsubscribe.self,
   FlowCancel.self, FlowGet.self, FlowList.self, FlowStart.self, FlowSubmit.self, FlowWait.self,
   LocalAuthSetPasscode.self, LocalAuthStatus.self,

@@ -191,6 +191,7 @@ struct SchemaTests {
       .init("c", .string(oneOf: ["x"], format: "date-time")), .init("d?", .map(of: .number)),
       .init("e?", .tagged(name: "T", [.init(type: "t", members: [.init("f?", .boolean)])])),
       .init("g?", .anything), .init("h", .nullable(.anything)),
+      .init("i?", .either([.string(oneOf: ["y"], format: nil), .integer])),
     ])
     let tagged = """
       {"oneOf":[{"type":"object","required":["type"]CLOSED,
@@ -203,7 +204,8 @@ struct SchemaTests {
          "b":{"anyOf":[{"type":"array","items":{"type":"integer"}},{"type":"null"}]},
          "c":{"type":"string","enum":["x"],"format":"date-time"},
          "d":{"type":"object","additionalProperties":{"type":"number"}},
-         "e":\(tagged),"g":true,"h":true}}
+         "e":\(tagged),"g":true,"h":true,
+         "i":{"oneOf":[{"type":"string","enum":["y"]},{"type":"integer"}]}}}
       """
     }
     let closed = whole(tagged).replacing("CLOSED", with: #","additionalProperties":false"#)
@@ -239,6 +241,7 @@ extension Schema {
     case .array(let element): return below("[]", element)
     case .map(let value): return below("*", value)
     case .nullable(let value): return value.open(at: path)
+    case .either(let forms): return forms.flatMap { $0.open(at: path) }
     case .object(let members): return members.flatMap { below($0.name, $0.schema) }
     case .tagged(name: _, let variants):
       return variants.flatMap { $0.members.flatMap { below($0.name, $0.schema) } }

@@ -9,6 +9,8 @@ public struct ErrorData: Codable, Sendable, Equatable {
   public var field: String?
   public var limit: String?
   public var flow: FlowID?
+  /// What `confirm.answer` is to be called with; then the same call may succeed.
+  public var confirmation: ConfirmationID?
   public var next: Next?
   public var provider: ProviderWord?
   public var correlationId: CorrelationID
@@ -26,6 +28,7 @@ public struct ErrorData: Codable, Sendable, Equatable {
     field = error.detail.field
     limit = error.detail.limit
     flow = error.detail.flow
+    confirmation = error.detail.confirmation
     next = error.detail.next.map { Next(method: FlowStart.name, params: FlowStart($0)) }
     provider = error.detail.provider
     self.correlationId = correlationId
@@ -38,7 +41,7 @@ public struct ErrorData: Codable, Sendable, Equatable {
       known, message,
       detail: .init(
         retryAfterMs: retryAfterMs, field: field, limit: limit, flow: flow,
-        next: next.map(\.params.nextFlow), provider: provider,
+        confirmation: confirmation, next: next.map(\.params.nextFlow), provider: provider,
         retryable: retryable == known.isRetryable ? nil : retryable))
   }
 }

@@ -9,7 +9,8 @@ public enum EventTopic: String, Codable, Sendable, CaseIterable {
 public struct Event: Codable, Sendable, Equatable {
   public var topic: EventTopic
   /// `started`, `moved`, `finished`, `added`, `updated`, `forgotten`, `refreshed`,
-  /// `expiring` (the grant dies soon), `dead`, `health`.
+  /// `expiring` (the grant dies soon), `dead`, `health`; of `confirm`: `asked`, `answered`, `expired`,
+  /// `forgotten`.
   public var what: String
   public var at: Timestamp
   public var provider: ProviderName?
@@ -20,11 +21,15 @@ public struct Event: Codable, Sendable, Equatable {
   public var revision: Int?
   public var step: Step.Kind?
   public var account: AccountID?
+  public var confirmation: ConfirmationID?
+  /// Which client asked: a rule's name.
+  public var client: String?
 
   public init(
     topic: EventTopic, what: String, at: Timestamp, provider: ProviderName? = nil,
     flow: FlowID? = nil, kind: String? = nil, status: FlowStatus? = nil, state: String? = nil,
-    revision: Int? = nil, step: Step.Kind? = nil, account: AccountID? = nil
+    revision: Int? = nil, step: Step.Kind? = nil, account: AccountID? = nil,
+    confirmation: ConfirmationID? = nil, client: String? = nil
   ) {
     self.topic = topic
     self.what = what
@@ -37,6 +42,8 @@ public struct Event: Codable, Sendable, Equatable {
     self.revision = revision
     self.step = step
     self.account = account
+    self.confirmation = confirmation
+    self.client = client
   }
 }
 

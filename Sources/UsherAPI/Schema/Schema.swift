@@ -17,6 +17,8 @@ public indirect enum Schema: Equatable, Sendable {
   case tagged(name: String, [Variant])
   /// The value or `null`; the member itself is always there.
   case nullable(Schema)
+  /// A value of one of these forms; no value is of two.
+  case either([Schema])
 
   public struct Member: Equatable, Sendable {
     public var name: String
@@ -51,6 +53,9 @@ extension Schema {
       guard case .number(let number) = value, Int64(exactly: number) == nil else { return nil }
       return Misfit(path: [], what: "must be an integer of 64 bits")
     case .nullable(let form): return form.misfit(in: value)
+    case .either(let forms):
+      let misfits = forms.map { $0.misfit(in: value) }
+      return misfits.contains(nil) ? nil : misfits.first ?? nil
     case .map(let form): return Schema.misfit(in: value) { _ in form }
     case .object(let known):
       return Schema.misfit(in: value) { name in known.first { $0.name == name }?.schema }

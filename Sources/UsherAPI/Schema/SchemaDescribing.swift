@@ -16,6 +16,7 @@ extension FlowID: SchemaDescribing {}
 extension AccountID: SchemaDescribing {}
 extension ProviderName: SchemaDescribing {}
 extension CorrelationID: SchemaDescribing {}
+extension ConfirmationID: SchemaDescribing {}
 
 extension Timestamp: SchemaDescribing {
   public static var schema: Schema { .string(oneOf: [], format: "date-time") }

@@ -39,6 +39,7 @@ extension Schema {
       case .params: return Schema.json(oneOf: variants, in: side)
       case .reply: return ["$ref": "#/components/schemas/\(name)"]
       }
+    case .either(let forms): return ["oneOf": .array(forms.map { $0.json(of: side) })]
     case .nullable(.anything): return true
     case .nullable(let form): return ["anyOf": [form.json(of: side), ["type": "null"]]]
     }
