@@ -77,7 +77,7 @@ let package = Package(
     module("UsherCore"),
     module("JSONRPC"),
     module("UsherAPI", ["UsherCore", "JSONRPC"]),
-    module("UsherConfig", ["UsherCore", "CToml"]),
+    module("UsherConfig", ["UsherCore", "JSONRPC", "UsherAPI", "CToml"]),
     module(
       "UsherFlows",
       [
@@ -147,7 +147,7 @@ let package = Package(
     tests("JSONRPCTests", ["JSONRPC"]),
     tests(
       "UsherAPITests", ["UsherAPI", "UsherCore", "JSONRPC", "UsherTestKit"], exclude: ["Fixtures"]),
-    tests("UsherConfigTests", ["UsherConfig", "UsherCore"]),
+    tests("UsherConfigTests", ["UsherConfig", "UsherAPI", "UsherCore", "JSONRPC"]),
     tests(
       "UsherFlowsTests",
       ["UsherFlows", "UsherAPI", "UsherConfig", "UsherCore", "JSONRPC", "UsherTestKit", crypto]),

@@ -104,16 +104,21 @@ package struct ClientMatch: SettingsSection {
   package static var blank: ClientMatch { ClientMatch() }
 
   package mutating func bind(_ table: SettingsTable) {
-    table.setting(&unit, "unit") { unit in
-      let isName = unit.consists(upTo: 255) { $0.isWordByte || $0.isOne(of: ":-.@\\") }
-      let hasType = unit.hasSuffix(".service") || unit.hasSuffix(".scope")
-      return isName && hasType ? nil : "must be a unit's full name, such as \"till.service\""
-    }
+    table.setting(&unit, "unit", complaint: Self.complaint(unit:))
     table.setting(&user, "user")
     table.setting(&group, "group")
-    table.setting(&executable, "executable") { path in
-      path.isAbsolutePath ? nil : "must be an absolute path"
-    }
+    table.setting(&executable, "executable", complaint: Self.complaint(executable:))
     table.needsOneSetting()
+  }
+
+  /// What is wrong with a unit's name, or nil.
+  static func complaint(unit: String) -> String? {
+    let isName = unit.consists(upTo: 255) { $0.isWordByte || $0.isOne(of: ":-.@\\") }
+    let hasType = unit.hasSuffix(".service") || unit.hasSuffix(".scope")
+    return isName && hasType ? nil : "must be a unit's full name, such as \"till.service\""
+  }
+
+  static func complaint(executable: String) -> String? {
+    executable.isAbsolutePath ? nil : "must be an absolute path"
   }
 }

@@ -1,5 +1,5 @@
-/// A minute of a week in the machine's time.
-package struct LocalMoment: Sendable, Hashable {
+/// A minute of a week in the machine's time, written `Mon 08:30`.
+package struct LocalMoment: CodedAsText, Hashable, Sendable {
   package static let minutesOfDay = 1440
   package static let minutesOfWeek = 7 * minutesOfDay
 
@@ -13,6 +13,21 @@ package struct LocalMoment: Sendable, Hashable {
     let sum = weekday * Self.minutesOfDay + minute
     self.minute = (sum % Self.minutesOfWeek + Self.minutesOfWeek) % Self.minutesOfWeek
   }
+
+  package init(setting text: String) throws(Refusal) {
+    let words = text.split(separator: " ", omittingEmptySubsequences: false)
+    guard words.count == 2, let weekday = OpeningHours.weekday(words[0]),
+      let minute = OpeningHours.minute(words[1]), minute < Self.minutesOfDay
+    else { throw Refusal("must be a day and a time, such as \"Mon 08:30\"") }
+    self.init(weekday: weekday, minute: minute)
+  }
+
+  package var settingText: String {
+    let (day, rest) = minute.quotientAndRemainder(dividingBy: Self.minutesOfDay)
+    let (hour, minute) = rest.quotientAndRemainder(dividingBy: 60)
+    let digits = [hour, minute].map { $0 < 10 ? "0\($0)" : "\($0)" }
+    return "\(OpeningHours.names[day]) \(digits[0]):\(digits[1])"
+  }
 }
 
 /// `Mon-Fri 08:00-18:00`: when a rule holds.
@@ -21,7 +36,7 @@ package struct LocalMoment: Sendable, Hashable {
 /// time is not part of it; one that is not later than its beginning is of the next day, and `24:00`
 /// is an end only.
 package struct OpeningHours: CodedAsText, Hashable, Sendable {
-  private static let names = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+  fileprivate static let names = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
 
   package let settingText: String
   private let days: Set<Int>
@@ -65,7 +80,7 @@ package struct OpeningHours: CodedAsText, Hashable, Sendable {
     var days: Set<Int> = []
     for part in text.split(separator: ",", omittingEmptySubsequences: false) {
       let ends = part.split(separator: "-", omittingEmptySubsequences: false)
-        .map { names.firstIndex(of: String($0)) }
+        .map { weekday($0) }
       guard (1...2).contains(ends.count), let first = ends[0], let last = ends[ends.count - 1]
       else { return nil }
       for step in 0...((last - first + 7) % 7) { days.insert((first + step) % 7) }
@@ -73,7 +88,11 @@ package struct OpeningHours: CodedAsText, Hashable, Sendable {
     return days
   }
 
-  private static func minute(_ text: Substring) -> Int? {
+  /// 0 is Monday.
+  fileprivate static func weekday(_ name: Substring) -> Int? { names.firstIndex(of: String(name)) }
+
+  /// Of a day; 1440 for its end.
+  fileprivate static func minute(_ text: Substring) -> Int? {
     let parts = text.split(separator: ":", omittingEmptySubsequences: false)
     guard parts.count == 2,
       parts.allSatisfy({ $0.utf8.count == 2 && $0.utf8.allSatisfy(\.isDigit) }),

@@ -107,7 +107,9 @@ package final class SettingsTable {
         return
       }
       sections = nodes.enumerated().map { place, node in
-        read(node, "\(path(of: key))[\(place)]", over: .blank, for: reading)
+        let path = "\(path(of: key))[\(place)]"
+        reading.positions[path] = node.position
+        return read(node, path, over: .blank, for: reading)
       }
     }
   }

@@ -11,6 +11,7 @@ let allMethods: [any Method.Type] = [
   EventsSubscribe.self, EventsUnsubscribe.self,
   FlowCancel.self, FlowGet.self, FlowList.self, FlowStart.self, FlowSubmit.self, FlowWait.self,
   LocalAuthSetPasscode.self, LocalAuthStatus.self,
+  PolicyCheck.self, PolicyList.self,
   ProviderCheck.self, ProviderGet.self, ProviderList.self,
   RegistrationCheckDuplicate.self, RegistrationCheckUserKey.self, RPCCancel.self, RPCDiscover.self,
   RPCHello.self, SystemStatus.self, TokenGet.self, TokenList.self, TokenRevoke.self,

@@ -1,0 +1,59 @@
+/// A ``Policy`` for one caller.
+package struct CallerPolicy: Sendable {
+  /// Those that match him, in their order.
+  let rules: [PolicyRule]
+  let otherwise: Standing
+  /// The clients whose accounts this one may read.
+  package let lenders: [String]
+  /// Whether a rule of the caller is about some accounts only.
+  package let choosesAccounts: Bool
+
+  init(rules: [PolicyRule], otherwise: Standing, lenders: [String]) {
+    self.rules = rules
+    self.otherwise = otherwise
+    self.lenders = lenders
+    choosesAccounts = rules.contains { $0.setting.accounts != nil }
+  }
+
+  /// What stands for the callers that no rule matches: a person's own programs. No rule is called so.
+  package static let ownPrograms = "(user)"
+
+  /// Which client the caller is: the name of the first rule that matches it.
+  package var clientName: String { rules.first?.name ?? Self.ownPrograms }
+
+  /// Whose what it brings is, as that rule says.
+  package var ownership: ClientRule.Ownership { rules.first?.setting.owner ?? .user }
+
+  /// The clients whose questions it answers, by any of the rules that match it.
+  package var confirms: Set<String> { Set(rules.flatMap(\.setting.confirms)) }
+
+  package func decide(_ request: PolicyRequest) -> Decision { decide(request) { _ in } }
+
+  /// - Parameter consider: Is told what each rule says, up to the one that decides.
+  func decide(_ request: PolicyRequest, consider: (PolicyRule.Verdict) -> Void) -> Decision {
+    if request.isEverybodys { return .allow(rule: "(everybody)") }
+    guard let first = rules.first else { return otherwise.decide(request) }
+    var objection: Denial?
+    for rule in rules {
+      let verdict = rule.judge(request)
+      consider(verdict)
+      switch verdict.decision {
+      case .allowed: return verdict.decision
+      case .denied(let denial) where denial.cause == .notListed: continue
+      // One that is about other accounts says less than one that is about this.
+      case .denied(let denial) where objection?.cause ?? .account == .account: objection = denial
+      case .denied: continue
+      }
+    }
+    return .denied(objection ?? Denial(rule: first.name, cause: .notListed))
+  }
+}
+
+extension PolicyRequest {
+  fileprivate var isEverybodys: Bool {
+    ["rpc.hello", "rpc.discover", "rpc.cancel", "system.status"].contains(method)
+  }
+
+  /// Whether it is nobody's but the operator's, unless a rule says otherwise.
+  var isOperators: Bool { ["system.lock", "system.unlock"].contains(method) }
+}

@@ -1,0 +1,87 @@
+package import UsherAPI
+
+extension CallerPolicy {
+  /// What ``decide(_:)`` says of a call, and why.
+  package func explain(_ request: PolicyRequest) -> PolicyCheck.Reply {
+    var considered: [PolicyRule.Verdict] = []
+    let decision = decide(request) { considered.append($0) }
+    var reply = PolicyCheck.Reply(
+      allowed: decision.isAllowed, rule: decision.rule,
+      why: why(decision, considered, request), client: clientName,
+      owner: ownership == .user ? .user : .client, lenders: lenders, confirms: confirms.sorted(),
+      considered: considered.map { PolicyCheck.Verdict($0) })
+    switch decision {
+    case .allowed(let permit):
+      reply.conditions = .init(
+        localAuthSeconds: permit.localAuthSeconds, confirmation: permit.needsConfirmation,
+        scopes: permit.scopes, fields: permit.fields)
+    case .denied(let denial):
+      reply.reason = denial.cause == .account ? "not_found" : "permission_denied"
+      if case .hours(let minutes) = denial.cause { reply.retryAfterMs = minutes * 60_000 }
+    }
+    return reply
+  }
+
+  private func why(
+    _ decision: Decision, _ considered: [PolicyRule.Verdict], _ request: PolicyRequest
+  ) -> String {
+    guard !rules.isEmpty, !considered.isEmpty else { return otherwise.why(decision, request) }
+    let rule = decision.rule
+    if let verdict = considered.first(where: { $0.decision == decision && $0.pattern != nil }) {
+      return "rule \(rule) \(verdict.words)"
+    }
+    return considered.count == 1
+      ? "rule \(rule) matches the caller and does not list the call"
+      : "\(considered.count) rules match the caller and none lists the call"
+  }
+}
+
+extension Standing {
+  fileprivate func why(_ decision: Decision, _ request: PolicyRequest) -> String {
+    if decision.rule == "(everybody)" { return "\(request.method) is everybody's" }
+    let who = decision.rule.dropFirst().dropLast()
+    let may =
+      switch self {
+      case .everything: "\(who) may do everything"
+      case .member where decision.isAllowed: "\(who) may use what they own"
+      case .member: "\(who) may neither lock nor unlock"
+      case .nobody: "it is in no group that needs none"
+      }
+    return "no rule matches the caller, and \(may)"
+  }
+}
+
+extension PolicyCheck.Verdict {
+  fileprivate init(_ verdict: PolicyRule.Verdict) {
+    let position = verdict.rule.position
+    self.init(
+      rule: verdict.rule.name, file: position?.file, line: position?.line,
+      allows: verdict.decision.isAllowed, why: verdict.words)
+  }
+}
+
+extension PolicyRule.Verdict {
+  /// They follow the rule's name.
+  fileprivate var words: String {
+    switch decision {
+    case .allowed: "lists it as \"\(pattern?.settingText ?? "")\""
+    case .denied(let denial):
+      switch denial.cause {
+      case .notListed: "does not list the call"
+      case .account: "is about other accounts"
+      case .scope(let most): "allows no scopes but \(most.joined(separator: " "))"
+      case .hours(let minutes): "holds \(hours), and again in \(Self.words(minutes))"
+      }
+    }
+  }
+
+  private var hours: String {
+    (rule.setting.hours ?? []).map(\.settingText).joined(separator: ", ")
+  }
+
+  /// `2 d 3 h 5 min`
+  private static func words(_ minutes: Int) -> String {
+    let parts = [(minutes / 1440, "d"), (minutes / 60 % 24, "h"), (minutes % 60, "min")]
+    return parts.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }.joined(separator: " ")
+  }
+}

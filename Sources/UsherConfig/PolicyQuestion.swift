@@ -1,0 +1,156 @@
+import JSONRPC
+package import UsherAPI
+package import UsherCore
+
+extension Policy {
+  /// Answers `policy.check`.
+  ///
+  /// - Parameters:
+  ///   - config: What the policy was made of.
+  ///   - now: Of the machine; counts where the question names no other moment.
+  ///   - names: May be far away: not to be called where nothing may wait.
+  /// - Throws: `invalidParams` with the field that names what there is not, or is not well formed.
+  package func answer(
+    _ check: PolicyCheck, of config: Config, at now: LocalMoment, names: PrincipalResolver
+  ) throws(UsherError) -> PolicyCheck.Reply {
+    let request = try check.request(of: config, at: now)
+    return caller(try check.caller(of: config, names)).explain(request)
+  }
+}
+
+extension Config {
+  /// Answers `policy.list`.
+  package func policyList() -> PolicyList.Reply {
+    let usual = Set(ClientRule.blank.tomlTable.entries.filter { $0.key != "allow" })
+    let rules = clients.enumerated().map { place, rule in
+      let position = sources["client[\(place)]"]
+      let settings = rule.tomlTable.entries.filter { $0.key != "name" && !usual.contains($0) }
+      return PolicyList.Rule(
+        name: rule.name, file: position?.file, line: position?.line,
+        settings: TomlValue.table(TomlTable(settings)).json)
+    }
+    return PolicyList.Reply(rules: rules, group: access.group.settingText)
+  }
+}
+
+extension PolicyCheck {
+  /// Nobody can be it: (uid_t)-1 is no user's.
+  private static let nobody = UInt32.max
+
+  fileprivate func caller(
+    of config: Config, _ names: PrincipalResolver
+  ) throws(UsherError) -> CallerIdentity {
+    let match = try match(in: config)
+    let uid = try Self.id(match.user, "user", names.user)
+    var groups: [UInt32] = []
+    if let named = self.groups {
+      for (place, name) in named.enumerated() {
+        let field = "groups.\(place)"
+        groups.append(
+          try Self.id(try Self.principal(name, field), field, names.group) ?? Self.nobody)
+      }
+    } else {
+      groups = uid.map(names.groups) ?? []
+      if let group = try Self.id(match.group, "client", names.group) { groups.append(group) }
+    }
+    return CallerIdentity(
+      uid: uid ?? Self.nobody, gid: groups.first ?? Self.nobody, groups: groups, unit: match.unit,
+      executable: match.executable)
+  }
+
+  /// What is said of the caller, over what the rule asks for that ``client`` names.
+  private func match(in config: Config) throws(UsherError) -> ClientMatch {
+    var match = ClientMatch.blank
+    if let client {
+      guard let rule = config.clients.first(where: { $0.name == client }) else {
+        throw Self.wrong(
+          "client", "is no client of the configuration", client, config.clients.map(\.name))
+      }
+      match = rule.match
+    }
+    if let user { match.user = try Self.principal(user, "user") }
+    if let unit {
+      if let complaint = ClientMatch.complaint(unit: unit) { throw Self.wrong("unit", complaint) }
+      match.unit = unit
+    }
+    if let executable {
+      if let complaint = ClientMatch.complaint(executable: executable) {
+        throw Self.wrong("executable", complaint)
+      }
+      match.executable = executable
+    }
+    return match
+  }
+
+  fileprivate func request(
+    of config: Config, at now: LocalMoment
+  ) throws(UsherError) -> PolicyRequest {
+    let providers = config.providers.map(\.name.rawValue) + [ProviderConfig.reservedName]
+    if let provider, !providers.contains(provider.rawValue) {
+      throw Self.wrong("provider", "is not configured", provider.rawValue, providers)
+    }
+    var request = PolicyRequest(
+      method: method, provider: provider?.rawValue, kind: kind, operation: operation)
+    if account != nil || subject != nil {
+      request.account = .init(id: account?.rawValue ?? "", subject: subject ?? "")
+    }
+    request.scopes = scope.map { $0.split(separator: " ").map(String.init) }
+    request.moment =
+      try at.map { (text) throws(UsherError) in
+        try Self.read("at") { () throws(Refusal) in try LocalMoment(setting: text) }
+      } ?? now
+    return request
+  }
+
+  private static func principal(_ text: String, _ field: String) throws(UsherError) -> Principal {
+    try read(field) { () throws(Refusal) in try Principal(setting: text) }
+  }
+
+  private static func id(
+    _ principal: Principal?, _ field: String, _ find: (String) -> UInt32?
+  ) throws(UsherError) -> UInt32? {
+    switch principal {
+    case nil: return nil
+    case .id(let id): return id
+    case .name(let name):
+      guard let id = find(name) else {
+        throw wrong(field, "names \"\(name)\", whom this machine does not know")
+      }
+      return id
+    }
+  }
+
+  private static func read<Value>(
+    _ field: String, _ body: () throws(Refusal) -> Value
+  ) throws(UsherError) -> Value {
+    do throws(Refusal) {
+      return try body()
+    } catch {
+      throw wrong(field, error.message)
+    }
+  }
+
+  /// - Parameters:
+  ///   - name: What was said, where one of `names` was needed.
+  private static func wrong(
+    _ field: String, _ complaint: String, _ name: String = "", _ names: [String] = []
+  ) -> UsherError {
+    let hint = name.nearest(of: names).map { "; did you mean \($0)?" } ?? ""
+    return UsherError(.invalidParams, "\(field) \(complaint)\(hint)", detail: .init(field: field))
+  }
+}
+
+extension TomlValue {
+  fileprivate var json: JSONValue {
+    switch self {
+    case .table(let table):
+      .object(Dictionary(table.entries.map { ($0.key, $0.node.value.json) }) { _, last in last })
+    case .array(let nodes): .array(nodes.map(\.value.json))
+    case .string(let text): .string(text)
+    case .integer(let number): .integer(number)
+    case .float(let number): JSONValue(number) ?? .null
+    case .boolean(let truth): .bool(truth)
+    case .date: .null
+    }
+  }
+}

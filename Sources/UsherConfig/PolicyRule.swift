@@ -1,0 +1,93 @@
+/// A `[[client]]` with its users and groups as numbers; one for all callers that it matches.
+final class PolicyRule: Sendable {
+  let setting: ClientRule
+  /// Where it begins; nil where it came from no file.
+  let position: SourcePosition?
+  let user: UInt32?
+  let group: UInt32?
+  /// What `allow` lists; who answers questions of others may do that besides.
+  private let listed: [AccessPattern]
+
+  init(_ setting: ClientRule, at position: SourcePosition?, user: UInt32?, group: UInt32?) {
+    self.setting = setting
+    self.position = position
+    self.user = user
+    self.group = group
+    listed = setting.allow + (setting.confirms.isEmpty ? [] : [.confirmations])
+  }
+
+  var name: String { setting.name }
+
+  /// What becomes of a call, and why.
+  struct Verdict {
+    let rule: PolicyRule
+    /// What of `allow` lists the call; nil where nothing does.
+    let pattern: AccessPattern?
+    let decision: Decision
+  }
+
+  /// Whether all that it asks of a caller holds; a rule that asks for nothing matches nobody.
+  func matches(_ caller: CallerIdentity) -> Bool {
+    let match = setting.match
+    guard match != .blank else { return false }
+    return (match.unit == nil || match.unit == caller.unit)
+      && (match.executable == nil || match.executable == caller.executable)
+      && (match.user == nil || user == caller.uid)
+      && (match.group == nil || group.map(caller.isMember) ?? false)
+  }
+
+  func judge(_ request: PolicyRequest) -> Verdict {
+    guard let pattern = listed.first(where: { $0.allows(request) }) else {
+      return Verdict(rule: self, pattern: nil, decision: .deny(rule: name))
+    }
+    let decision =
+      objection(to: request).map { Decision.deny(rule: name, $0) } ?? .allowed(permit(for: request))
+    return Verdict(rule: self, pattern: pattern, decision: decision)
+  }
+
+  /// Why a call that is listed is not allowed.
+  private func objection(to request: PolicyRequest) -> Denial.Cause? {
+    if let account = request.account, let accounts = setting.accounts,
+      !accounts.contains(where: { $0.selects(account) })
+    {
+      return .account
+    }
+    if let scopes = setting.scopes, let asked = request.scopes,
+      !asked.allSatisfy(scopes.contains)
+    {
+      return .scope(scopes)
+    }
+    return minutesUntilOpening(for: request).map { .hours(minutes: $0) }
+  }
+
+  /// Nil while it holds, and for calls that its hours do not matter for.
+  private func minutesUntilOpening(for request: PolicyRequest) -> Int? {
+    guard let hours = setting.hours, let moment = request.moment, !request.isAboutOwnFlow,
+      !request.isOperators, !hours.contains(where: { $0.holds(at: moment) })
+    else { return nil }
+    return hours.map { $0.minutesUntilOpening(after: moment) }.min()
+  }
+
+  private func permit(for request: PolicyRequest) -> Permit {
+    var permit = Permit(
+      rule: name,
+      localAuthSeconds: request.handsOutSecret ? setting.requireLocalAuthSeconds : nil)
+    permit.needsConfirmation = setting.confirm && request.canBeConfirmed
+    permit.scopes = setting.scopes
+    permit.fields = setting.fields
+    return permit
+  }
+}
+
+extension PolicyRequest {
+  /// Whether its reply is good for acting as the person.
+  fileprivate var handsOutSecret: Bool { ["token.get", "totp.code"].contains(method) }
+
+  /// Whether a person can be asked about it first.
+  fileprivate var canBeConfirmed: Bool {
+    [
+      "token.get", "token.revoke", "totp.code", "account.get", "account.forget", "flow.start",
+      "registration.checkDuplicate", "registration.checkUserKey",
+    ].contains(method)
+  }
+}
