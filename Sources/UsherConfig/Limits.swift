@@ -12,26 +12,30 @@ package struct Limits: SettingsSection {
   package var batch = 64
   /// Calls of one connection that are being worked on.
   package var callsInFlight = 64
+  /// Calls of one user, on all its connections, that are being worked on.
+  package var callsInFlightPerUser = 1024
   /// Connections of one user.
   package var connectionsPerUser = 256
   /// Connections of all users.
   package var connections = 2048
   /// How many of all connections only the admin socket may use.
   package var adminReserve = 8
+  /// Percent of the event loop's time that one user's calls may take while others call.
+  package var userSharePercent = 25
   /// Flows of one user that have not ended.
   package var liveFlowsPerUser = 1024
   /// Flows one user may start in a minute.
   package var flowStartsPerMinute = 30
   /// Questions of one user in a minute about who is registered at a provider.
   package var registrationChecksPerMinute = 30
-  /// Bytes of replies a connection may leave unread before the daemon stops reading from it.
-  package var unreadReplyBytes = 1_048_576
-  /// Seconds a connection may leave that many unread before it is closed.
-  package var unreadReplySeconds = 5
   /// Questions of one user's programs that a person has not answered (Access, "A person agrees").
   package var openConfirmationsPerUser = 64
   /// Answers to such questions that are remembered for one user's programs.
   package var rememberedConfirmationsPerUser = 4096
+  /// Bytes of replies a connection may leave unread before the daemon stops reading from it.
+  package var unreadReplyBytes = 1_048_576
+  /// Seconds a connection may leave that many unread before it is closed.
+  package var unreadReplySeconds = 5
   /// Seconds between two forced refreshes of one account.
   package var forceRefreshSeconds = 10
   /// Events kept for a subscriber that does not read; then it has lost some, and is told so.
@@ -51,22 +55,24 @@ package struct Limits: SettingsSection {
     table.setting(&lineSeconds, "line_seconds", 1...300)
     table.setting(&batch, "batch", 1...1024)
     table.setting(&callsInFlight, "calls_in_flight", 1...4096)
+    table.setting(&callsInFlightPerUser, "calls_in_flight_per_user", 1...65_536)
     table.setting(&connectionsPerUser, "connections_per_user", 1...65_536)
     table.setting(&connections, "connections", 16...65_536)
     table.setting(&adminReserve, "admin_reserve", 1...1024)
+    table.setting(&userSharePercent, "user_share_percent", 1...100)
     table.setting(&liveFlowsPerUser, "live_flows_per_user", 1...1_000_000)
     table.setting(&flowStartsPerMinute, "flow_starts_per_minute", 1...100_000)
     table.setting(
       &registrationChecksPerMinute, "registration_checks_per_minute", 1...100_000)
+    table.setting(&openConfirmationsPerUser, "open_confirmations_per_user", 1...4096)
+    table.setting(
+      &rememberedConfirmationsPerUser, "remembered_confirmations_per_user", 1...65_536)
     table.setting(&unreadReplyBytes, "unread_reply_bytes", 4096...67_108_864)
     table.setting(&unreadReplySeconds, "unread_reply_seconds", 1...300)
     table.setting(&forceRefreshSeconds, "force_refresh_seconds", 1...3600)
     table.setting(&eventQueue, "event_queue", 16...65_536)
     table.setting(&requestIdDays, "request_id_days", 1...365)
     table.setting(&finishedFlowHours, "finished_flow_hours", 1...720)
-    table.setting(&openConfirmationsPerUser, "open_confirmations_per_user", 1...4096)
-    table.setting(
-      &rememberedConfirmationsPerUser, "remembered_confirmations_per_user", 1...65_536)
     if adminReserve >= connections {
       table.complain("admin_reserve", "must be less than connections, which is \(connections)")
     }
