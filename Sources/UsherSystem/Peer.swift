@@ -99,11 +99,13 @@ extension Peer {
       origin = found.origin
       if let pidfd = found.pidfd, pid > 0 {
         let process = try ProcessDirectory(pid, proc: kernel.proc)
-        if found.origin == .socket || process.isOf(uid, begunBy: accepted) {
-          identity = process.identity(units: kernel.units)
+        // The order matters. While the pidfd's process runs, its number is its own: so the directory,
+        // which was opened before, is that process's.
+        let isHis = found.origin == .socket ? true : try process.isOf(uid, begunBy: accepted)
+        if isHis {
+          let seen = try process.identity(units: kernel.units)
+          identity = pidfd.isRunning ? seen : nil
         }
-        // The number was its own all the time: so the directory was that process's.
-        if !pidfd.isRunning { identity = nil }
       }
     } catch {
       guard error.isAboutProcess else {

@@ -14,27 +14,29 @@ struct ProcessDirectory: ~Copyable {
   }
 
   /// Whether it runs as this user and has begun before that moment.
-  func isOf(_ uid: UInt32, begunBy moment: BootTick) -> Bool {
-    guard let status = try? directory.status(), let begin else { return false }
-    return status.st_uid == uid && begin <= moment
+  func isOf(_ uid: UInt32, begunBy moment: BootTick) throws(Errno) -> Bool {
+    guard try directory.status().st_uid == uid, let begin = try begin() else { return false }
+    return begin <= moment
   }
 
   /// - Parameter units: Where the system's manager says which start of a unit runs.
-  func identity(units: String) -> Peer.Identity {
-    let group = controlGroup
+  func identity(units: String) throws(Errno) -> Peer.Identity {
+    let group = try controlGroup()
     let unit = group.flatMap { ControlGroup.systemUnit(path: $0[...]) }
     var identity = Peer.Identity(unit: unit, controlGroup: group, executable: executable)
-    if let unit, let invocation = invocation(of: unit, in: units), controlGroup == group {
+    if let unit, let invocation = invocation(of: unit, in: units), try controlGroup() == group {
       identity.invocation = invocation
     }
     return identity
   }
 
-  private var controlGroup: String? { text("cgroup").flatMap { ControlGroup.path(in: $0) } }
+  private func controlGroup() throws(Errno) -> String? {
+    try text("cgroup").flatMap { ControlGroup.path(in: $0) }
+  }
 
   /// When it began. The second field is the program's name, which may contain anything.
-  private var begin: BootTick? {
-    guard let text = text("stat"), let end = text.lastIndex(of: ")") else { return nil }
+  private func begin() throws(Errno) -> BootTick? {
+    guard let text = try text("stat"), let end = text.lastIndex(of: ")") else { return nil }
     let fields = text[end...].split(separator: " ")
     return fields.count > 20 ? UInt64(fields[20]).map(BootTick.init) : nil
   }
@@ -56,13 +58,16 @@ struct ProcessDirectory: ~Copyable {
     return id.flatMap { $0.utf8.count == 32 && $0.allSatisfy(\.isHexDigit) ? $0 : nil }
   }
 
-  /// Nil for a file that cannot be read or is longer than 64 KiB.
-  private func text(_ name: String) -> String? {
+  /// Nil for a file that is not there or is longer than 64 KiB.
+  private func text(_ name: String) throws(Errno) -> String? {
     let limit = 64 << 10
     let raw = openat(directory.raw, name, O_RDONLY | O_CLOEXEC)
-    guard raw >= 0, let bytes = try? Descriptor(raw).read(atMost: limit), bytes.count < limit
-    else { return nil }
-    return String(decoding: bytes, as: UTF8.self)
+    guard raw >= 0 else {
+      if errno == ENOENT { return nil }
+      throw .last
+    }
+    let bytes = try Descriptor(raw).read(atMost: limit)
+    return bytes.count < limit ? String(decoding: bytes, as: UTF8.self) : nil
   }
 
   private func linkTarget(_ directory: CInt, _ path: String) -> String? {
