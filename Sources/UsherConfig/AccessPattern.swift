@@ -28,6 +28,17 @@ package struct AccessPattern: CodedAsText, Hashable, Sendable {
     kind = parts.count > 2 ? Glob(text: String(parts[2])) : .any
   }
 
+  /// `confirm.*`
+  static let confirmations = AccessPattern(
+    method: Glob(text: "confirm.*"), provider: .any, kind: .any, operation: nil)
+
+  private init(method: Glob, provider: Glob, kind: Glob, operation: OperationPattern?) {
+    self.method = method
+    self.provider = provider
+    self.kind = kind
+    self.operation = operation
+  }
+
   package var settingText: String {
     if let operation {
       return "\(method.text) \(provider.text)/\(kind.text) \(operation.settingText)"
@@ -42,7 +53,8 @@ package struct AccessPattern: CodedAsText, Hashable, Sendable {
   /// Whether the call is allowed, directly or because it follows from being allowed to start the
   /// flow it is about.
   package func allows(_ request: PolicyRequest) -> Bool {
-    if method.matches(request.method), provider.holds(request.provider), kind.holds(request.kind),
+    if method.matches(request.method),
+      request.isUnknown || provider.holds(request.provider) && kind.holds(request.kind),
       operation.map({ $0.holds(request.operation) }) ?? true
     {
       return true
@@ -64,6 +76,9 @@ package struct PolicyRequest: Sendable, Hashable {
   package var operation: String?
   /// The account where the call is about one that the caller has.
   package var account: Account?
+  /// Whether what it names is not there for this caller, so that its provider and kind cannot be told:
+  /// then the method alone decides, and the answer is that it is not found.
+  package var isUnknown = false
   /// What a token is to be good for, where one is asked for.
   package var scopes: [String]?
   /// When; nil: no rule's hours matter.

@@ -7,12 +7,15 @@ package struct CallerPolicy: Sendable {
   package let lenders: [String]
   /// Whether a rule of the caller is about some accounts only.
   package let choosesAccounts: Bool
+  /// Whether a rule of the caller holds at some times only.
+  package let choosesHours: Bool
 
   init(rules: [PolicyRule], otherwise: Standing, lenders: [String]) {
     self.rules = rules
     self.otherwise = otherwise
     self.lenders = lenders
     choosesAccounts = rules.contains { $0.setting.accounts != nil }
+    choosesHours = rules.contains { $0.setting.hours != nil }
   }
 
   /// What stands for the callers that no rule matches: a person's own programs. No rule is called so.

@@ -7,6 +7,8 @@ public struct UsherError: Error, Sendable {
   public var message: String
   public var detail: Detail
   public var cause: (any Error)?
+  /// By which the journal and the audit know it, where one of them has told of it already.
+  public var correlationID: CorrelationID?
 
   public init(
     _ reason: Reason, _ message: String, detail: Detail = Detail(), cause: (any Error)? = nil
@@ -27,10 +29,10 @@ public struct UsherError: Error, Sendable {
     public var limit: String?
     /// The flow this is about.
     public var flow: FlowID?
-    /// The flow that mends it.
-    public var next: NextFlow?
     /// The question that a person has to answer first.
     public var confirmation: ConfirmationID?
+    /// The flow that mends it.
+    public var next: NextFlow?
     /// What the provider itself said.
     public var provider: ProviderWord?
     /// Whether the same call may succeed later, where that is known better than by the reason.
@@ -45,9 +47,9 @@ public struct UsherError: Error, Sendable {
       self.field = field
       self.limit = limit
       self.flow = flow
+      self.confirmation = confirmation
       self.next = next
       self.provider = provider
-      self.confirmation = confirmation
       self.retryable = retryable
     }
   }

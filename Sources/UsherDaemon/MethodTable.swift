@@ -1,5 +1,6 @@
 import JSONRPC
 import UsherAPI
+import UsherConfig
 import UsherCore
 
 /// All that the daemon can do, on one page.
@@ -20,14 +21,6 @@ struct MethodTable: Sendable {
     let (localAuth, totp) = (domain.localAuth, domain.totp)
     let registration = domain.registration
     let (consents, clients) = (domain.consents, domain.clients)
-
-    add(RPCHello.self) { hello, _ throws(UsherError) in try .now(try domain.hello(hello)) }
-    add(RPCCancel.self) { cancel, call throws(UsherError) in
-      guard let id = RequestID(cancel.id) else { throw .wrongType("id", "a string or a number") }
-      call.connection.cancel(id)
-      return try .now(Done())
-    }
-    add(SystemStatus.self) { _, call throws(UsherError) in try .now(domain.status(call.caller)) }
 
     add(ProviderList.self) { _, call throws(UsherError) in try .now(providers.list(call.caller)) }
     add(ProviderGet.self, .provider(\.provider)) { get, _ throws(UsherError) in
@@ -55,25 +48,25 @@ struct MethodTable: Sendable {
     }
     wait(AccountForget.self, .account { ($0.account, $0.provider) }) {
       forget, caller async throws(UsherError) in
-      try await tokens.forget(forget, caller.owner)
+      try await tokens.forget(forget, caller)
     }
 
     add(TokenGet.self, .account { ($0.account, $0.provider) }) { get, call throws(UsherError) in
-      try tokens.get(get, call.caller)
+      try tokens.get(get, call.caller, within: call.permit.scopes)
     }
     add(TokenList.self, .account { ($0.account, $0.provider) }) { list, call throws(UsherError) in
-      try .now(try accounts.tokens(list, call.caller.owner))
+      try .now(try accounts.tokens(list, call.caller))
     }
     wait(TokenRevoke.self, .account { ($0.account, $0.provider) }) {
       revoke, caller async throws(UsherError) in
-      try await tokens.revoke(revoke, caller.owner)
+      try await tokens.revoke(revoke, caller)
     }
 
     add(TOTPCode.self, .account { ($0.account, $0.provider) }) { code, call throws(UsherError) in
       try totp.code(code, call.caller)
     }
     add(TOTPList.self, .provider(\.provider)) { list, call throws(UsherError) in
-      try .now(totp.list(list, call.caller.owner))
+      try .now(totp.list(list, call.caller))
     }
 
     add(ConsentList.self, .account { ($0.account, $0.provider) }) { list, call throws(UsherError) in
@@ -131,40 +124,44 @@ struct MethodTable: Sendable {
       try call.connection.unsubscribe(unsubscribe.subscription)
       return try .now(Done())
     }
-
-    let types = self.types + [RPCDiscover.self]
-    let document = Lazy<Result<[UInt8], UsherError>> {
-      Result { () throws(UsherError) in
-        try ReplyEncoder.encode(OpenRPC.document(version: Version.current, methods: types))
-      }
-    }
-    add(RPCDiscover.self) { _, _ throws(UsherError) in .now(try document.value.get()) }
-    readings.append { _ = document.value }
   }
 
   /// Makes what would else be made at the first calls.
   func warm() { for read in readings { read() } }
 
-  private var types: [any Method.Type] { entries.values.map(\.type) }
-
   /// - Returns: Nil where the method does not exist on this socket.
   func entry(_ name: String, isAdmin: Bool) -> MethodEntry? {
-    guard let entry = entries[name] else { return nil }
-    switch entry.type.access {
-    case .app: return entry
-    case .admin: return isAdmin ? entry : nil
+    entries[name].flatMap { $0.type.access.exists(forAdmin: isAdmin) ? $0 : nil }
+  }
+
+  /// What methods there are, told without what they do.
+  struct Surface: Sendable {
+    let types: [any Method.Type]
+
+    /// Whether there is such a method on this socket.
+    func has(_ name: String, isAdmin: Bool) -> Bool {
+      types.contains { $0.name == name && $0.access.exists(forAdmin: isAdmin) }
     }
   }
+
+  var surface: Surface { Surface(types: entries.values.map(\.type)) }
 
   /// A method that waits: for the disk, a provider, a person.
   private mutating func wait<M: Method>(
     _ type: M.Type, _ subject: Subject<M> = .method,
     _ handler: @escaping @Sendable (M, Caller) async throws(UsherError) -> M.Reply
   ) {
-    add(type, subject) { method, call in
+    enter(type, subject) { method, call, proceeding in
       let caller = call.caller
       return .later { () async throws(UsherError) in
-        try ReplyEncoder.encode(try await handler(method, caller))
+        do throws(UsherError) {
+          let reply = try await handler(method, caller)
+          let encoded = try ReplyEncoder.encode(reply)
+          proceeding.succeeded(flow: (reply as? FlowStart.Reply)?.flow.id)
+          return encoded
+        } catch {
+          throw proceeding.failed(error)
+        }
       }
     }
   }
@@ -173,14 +170,34 @@ struct MethodTable: Sendable {
     _ type: M.Type, _ subject: Subject<M> = .method,
     _ handler: @escaping @Sendable (M, Call) throws(UsherError) -> Response
   ) {
+    enter(type, subject) { method, call, proceeding throws(UsherError) in
+      try proceeding.follow { () throws(UsherError) in try handler(method, call) }
+    }
+  }
+
+  private mutating func enter<M: Method>(
+    _ type: M.Type, _ subject: Subject<M>,
+    _ handler: @escaping @Sendable (M, Call, Proceeding) throws(UsherError) -> Response
+  ) {
     let schema = Lazy { StrictDecoding.schema(of: type) }
     readings.append { _ = schema.value }
     let domain = domain
     entries[M.name] = MethodEntry(type: type) {
       params, call throws(UsherError) in
       let method = try StrictDecoding.decode(M.self, from: params, schema: schema.value)
-      try domain.authorise(method, subject, call.caller)
-      return try handler(method, call)
+      let proceeding = try domain.authorise(method, subject, call.caller)
+      var call = call
+      call.permit = proceeding.permit
+      return try handler(method, call, proceeding)
+    }
+  }
+}
+
+extension Access {
+  fileprivate func exists(forAdmin isAdmin: Bool) -> Bool {
+    switch self {
+    case .app: true
+    case .admin: isAdmin
     }
   }
 }

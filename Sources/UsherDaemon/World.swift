@@ -1,3 +1,4 @@
+import Glibc
 import UsherConfig
 import UsherCore
 import UsherFlows
@@ -8,6 +9,9 @@ struct World: Sendable {
   let clock: any Clock
   let entropy: any Entropy
   let alarms: any Alarms
+
+  /// By which the journal, the audit and the caller know one call.
+  func correlationID() -> CorrelationID { CorrelationID(identifier("cor_")) }
 
   func moment() -> Moment { Moment(now: clock.now(), entropy: entropy) }
 
@@ -37,5 +41,17 @@ extension World {
     return .init(
       provider: provider, kind: flow.kind, account: flow.namesAccount ? account : nil,
       grants: grants)
+  }
+}
+
+extension LocalMoment {
+  /// By this machine's clock on the wall: the rules of daylight saving are the system's.
+  init(_ time: Timestamp) {
+    var seconds = time_t(time.milliseconds / 1000)
+    var parts = tm()
+    localtime_r(&seconds, &parts)
+    // Sunday is the first of the C library's days.
+    self.init(
+      weekday: Int(parts.tm_wday + 6) % 7, minute: Int(parts.tm_hour * 60 + parts.tm_min))
   }
 }

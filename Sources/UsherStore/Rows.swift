@@ -8,6 +8,10 @@ package struct Owner: Sendable, Hashable {
   /// The `[[client]]` that owns it alone. Never empty: an empty name is nil.
   package let client: String?
 
+  /// Stands for the user where a client owns a thing, whichever user it runs as: `(uid_t)-1`, which
+  /// nobody is.
+  package static let anyUser = UInt32.max
+
   package init(realm: String, uid: UInt32, client: String? = nil) {
     self.realm = realm
     self.uid = uid

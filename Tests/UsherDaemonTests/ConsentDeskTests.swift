@@ -144,7 +144,7 @@ struct ConsentDeskTests {
   @Test("a forgotten account's consents go with it")
   func forgotten() async throws {
     let record = try await account()
-    _ = try await stage.tokens.forget(AccountForget(account: record.id, revoke: false), .anna)
+    _ = try await stage.tokens.forget(AccountForget(account: record.id, revoke: false), .program())
     #expect(try stage.stage.store.loadConsents().isEmpty)
     #expect(try listed(.program()) == [])
     let again = try await stage.keep(.consented(["email": "a@x.example"]), for: "other")

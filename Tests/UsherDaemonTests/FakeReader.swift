@@ -92,6 +92,6 @@ extension LocalAuthDesk {
 }
 
 extension LocalPerson {
-  static let anna = LocalPerson(.anna)
-  static let bert = LocalPerson(.bert)
+  static let anna = LocalPerson(realm: "host", uid: 1000)
+  static let bert = LocalPerson(realm: "host", uid: 1001)
 }

@@ -120,14 +120,14 @@ struct GuardedTokenTests {
       #expect(error.message == "the tokens of this account are the daemon's own")
     }
     let till = try Caller.program("till")
-    #expect(try stage.accounts.tokens(TokenList(account: record.id), .anna).tokens.isEmpty)
+    #expect(try stage.accounts.tokens(TokenList(account: record.id), .program()).tokens.isEmpty)
     #expect(try stage.accounts.get(record.id, till).account.tokens.isEmpty)
     #expect(record.mainToken != nil)
     // A grant without tokens says nothing of those there are.
     record = try await stage.keep(.consented(["email": "a@x.example"]))
     #expect(record.details.tokensAreInternal && record.tokens.count == 1)
     #expect(try stage.stored(record.id)?.details.tokensAreInternal == true)
-    _ = try await stage.tokens.forget(AccountForget(account: record.id, revoke: false), .anna)
+    _ = try await stage.tokens.forget(AccountForget(account: record.id, revoke: false), .program())
     #expect(stage.book.record(record.id) == nil)
     await stage.close()
   }
@@ -136,6 +136,6 @@ struct GuardedTokenTests {
   func others() async throws {
     let record = try await stage.keep(.sample())
     for client in ["till", nil] { #expect(try refusal(record, client) == nil) }
-    #expect(try stage.accounts.tokens(TokenList(account: record.id), .anna).tokens.count == 1)
+    #expect(try stage.accounts.tokens(TokenList(account: record.id), .program()).tokens.count == 1)
   }
 }

@@ -97,11 +97,16 @@ struct LocalAuthConditionTests {
         policy: policy.caller(CallerIdentity(uid: uid, gid: uid, groups: [50])),
         isAdmin: isAdmin, label: "uid \(uid)")
     }
-    #expect(try caller(1000).check("token.get", provider: .work) == 60)
-    #expect(try caller(1000).check("totp.code", provider: .work) == 60)
-    #expect(try caller(1000).check("token.list", provider: .work) == nil)
-    #expect(try caller(1000, isAdmin: true).check("token.get", provider: .work) == nil)
-    #expect(try caller(1001).check("token.get", provider: .work) == nil)
+    func seconds(_ caller: Caller, _ method: String) -> Int? {
+      let request = PolicyRequest(method: method, provider: "work")
+      guard case .allowed(let permit) = caller.decide(request) else { return -1 }
+      return permit.localAuthSeconds
+    }
+    #expect(seconds(caller(1000), "token.get") == 60)
+    #expect(seconds(caller(1000), "totp.code") == 60)
+    #expect(seconds(caller(1000), "token.list") == nil)
+    #expect(seconds(caller(1000, isAdmin: true), "token.get") == nil)
+    #expect(seconds(caller(1001), "token.get") == nil)
   }
 }
 

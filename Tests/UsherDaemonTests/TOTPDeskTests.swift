@@ -97,7 +97,7 @@ struct TOTPDeskTests {
     let record = try await stage.keep()
     let error = try await stage.refusal(record.id)
     #expect(error?.reason == .notFound && error?.message == "there is no provider bsa")
-    #expect(stage.desk.list(TOTPList(), .anna).accounts.isEmpty)
+    #expect(stage.desk.list(TOTPList(), .program()).accounts.isEmpty)
   }
 
   @Test("a secret that is none is an error, and nothing breaks")
@@ -149,9 +149,9 @@ struct TOTPDeskTests {
     try await stage.keep(owner: .bert)
     let entry = TOTPList.Entry(
       account: record.id, provider: TOTPStage.provider, label: "anna", periodSeconds: 60, digits: 7)
-    #expect(stage.desk.list(TOTPList(), .anna).accounts == [entry])
-    #expect(stage.desk.list(TOTPList(provider: TOTPStage.provider), .anna).accounts == [entry])
-    #expect(stage.desk.list(TOTPList(provider: .work), .anna).accounts.isEmpty)
+    #expect(stage.desk.list(TOTPList(), .program()).accounts == [entry])
+    #expect(stage.desk.list(TOTPList(provider: TOTPStage.provider), .program()).accounts == [entry])
+    #expect(stage.desk.list(TOTPList(provider: .work), .program()).accounts.isEmpty)
   }
 }
 
@@ -183,7 +183,7 @@ struct TOTPSecretTests {
     }
     let account = record.account(for: "till", at: stage.clock.now())
     #expect(try !text(account).contains("GEZDG"))
-    #expect(try !text(stage.desk.list(TOTPList(), .anna)).contains("GEZDG"))
+    #expect(try !text(stage.desk.list(TOTPList(), .program())).contains("GEZDG"))
     var dumped = ""
     dump(record, to: &dumped)
     #expect(!dumped.contains("GEZDG"))

@@ -9,8 +9,8 @@ public struct Account: Codable, Sendable, Equatable {
   public var subject: String
   /// For people: a name, an e-mail address, else the subject.
   public var label: String
-  /// The owner's uid.
-  public var owner: UInt32
+  /// The owner's uid; absent where a client owns it, whichever user it runs as.
+  public var owner: UInt32?
   /// The client named by a rule, where ownership is the client's.
   @Nullable public var client: String?
   public var createdAt: Timestamp
@@ -22,7 +22,7 @@ public struct Account: Codable, Sendable, Equatable {
 
   /// Integers above 2^53 in `attributes` and `profile` become strings (RPC.md § Transport).
   public init(
-    id: AccountID, provider: ProviderName, subject: String, label: String, owner: UInt32,
+    id: AccountID, provider: ProviderName, subject: String, label: String, owner: UInt32?,
     client: String?, createdAt: Timestamp, keepAlive: Bool, attributes: [String: JSONValue],
     profile: [String: JSONValue]?, tokens: [TokenSummary]
   ) {

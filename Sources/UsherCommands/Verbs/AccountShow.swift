@@ -17,7 +17,8 @@ struct AccountShowVerb: Verb {
       let account = reply.account
       desk.console.facts([
         ("account", "\(account.id)"), ("provider", "\(account.provider)"),
-        ("label", account.label), ("subject", account.subject), ("owner", "\(account.owner)"),
+        ("label", account.label), ("subject", account.subject),
+        ("owner", account.owner.map(String.init)),
         ("client", account.client), ("created", "\(account.createdAt)"),
         ("kept alive", account.keepAlive ? "yes" : "no"),
       ])

@@ -52,10 +52,12 @@ final class AccountBook: Sendable {
   }
 
   func account(_ id: AccountID, of owner: Owner) throws(UsherError) -> AccountRecord {
-    guard let record = state.withLock({ $0.records[id] }), record.owner == owner else {
-      throw UsherError(.notFound, "there is no account \(id)", detail: .init(field: "account"))
-    }
+    guard let record = record(id), record.owner == owner else { throw Self.notFound(id) }
     return record
+  }
+
+  static func notFound(_ id: AccountID) -> UsherError {
+    UsherError(.notFound, "there is no account \(id)", detail: .init(field: "account"))
   }
 
   /// An account whoever owns it: for the daemon's own work.
@@ -74,14 +76,12 @@ final class AccountBook: Sendable {
 
   /// The account a caller means who names none.
   ///
-  /// - Parameter isMeant: Which accounts it can be at all.
+  /// - Parameter records: Those of the provider that it can be.
   /// - Throws: `interactionRequired` where nobody has signed in, `invalidParams` for `field` where
   ///   there are several.
   func onlyAccount(
-    of owner: Owner, at provider: ProviderName, field: String,
-    where isMeant: (AccountRecord) -> Bool = { _ in true }
+    among records: [AccountRecord], at provider: ProviderName, field: String
   ) throws(UsherError) -> AccountRecord {
-    let records = accounts(of: owner, at: provider).filter(isMeant)
     guard let first = records.first else {
       throw UsherError(
         .interactionRequired, "nobody has signed in at provider \(provider)",
@@ -97,10 +97,12 @@ final class AccountBook: Sendable {
 
   /// Plans what a log-in brings: a new account, or new tokens for the one there is.
   ///
-  /// - Parameter client: Whose flow brings it; what was consented to is this client's.
+  /// - Parameters:
+  ///   - client: Whose flow brings it; what was consented to is this client's.
+  ///   - uid: Who started that flow; nil: the owner.
   func update(
     _ grant: AccountGrant, owner: Owner, provider: ProviderName,
-    client: String = CallerPolicy.ownPrograms, at now: Timestamp
+    client: String = CallerPolicy.ownPrograms, uid: UInt32? = nil, at now: Timestamp
   ) throws(UsherError) -> Update {
     let existing = accounts(of: owner, at: provider).first { $0.subject == grant.subject }
     let id = existing?.id ?? AccountID(world.identifier("acc_"))
@@ -119,7 +121,7 @@ final class AccountBook: Sendable {
       details: details(grant, over: existing?.details, client: client, at: now),
       consents: existing?.consents ?? AccountConsents(), tokens: tokens)
     let granted = record.consents.remember(
-      grant.consents, of: client, grantedBy: owner.uid, at: now)
+      grant.consents, of: client, grantedBy: uid ?? owner.uid, at: now)
     record.minimise(at: now)
     var changes: [Change] = [.deleteTokens(id)] + (try rows(of: record))
     for key in granted {
@@ -221,7 +223,7 @@ final class AccountBook: Sendable {
     keep(update.record)
     let what = update.isNew ? "added" : "updated"
     events.publish(
-      .account(what, update.record, at: world.clock.now()), owner: update.record.owner)
+      .account(what, update.record, at: world.clock.now()), of: update.record)
   }
 
   /// Takes over what nobody needs to be told of.
@@ -232,7 +234,7 @@ final class AccountBook: Sendable {
       state.records[record.id] = nil
       state.byOwner[record.owner]?.remove(record.id)
     }
-    events.publish(.account("forgotten", record, at: world.clock.now()), owner: record.owner)
+    events.publish(.account("forgotten", record, at: world.clock.now()), of: record)
   }
 
   private func keep(_ record: AccountRecord) {

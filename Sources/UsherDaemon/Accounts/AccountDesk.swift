@@ -1,4 +1,5 @@
 import UsherAPI
+import UsherConfig
 import UsherCore
 import UsherStore
 
@@ -10,22 +11,38 @@ struct AccountDesk: Sendable {
 
   func list(_ provider: ProviderName?, _ caller: Caller) -> AccountList.Reply {
     let now = clock.now()
-    let records = book.accounts(of: caller.owner, at: provider)
-    return .init(accounts: records.map { $0.account(for: caller.client, at: now) })
+    let records = book.accounts(for: caller, AccountList.name, at: provider)
+    return .init(accounts: records.map { $0.account(for: caller, AccountList.name, at: now) })
   }
 
   func get(_ id: AccountID, _ caller: Caller) throws(UsherError) -> AccountGet.Reply {
-    let record = try book.account(id, of: caller.owner)
-    return .init(account: record.account(for: caller.client, at: clock.now()))
+    let record = try book.account(id, for: caller, AccountGet.name)
+    return .init(account: record.account(for: caller, AccountGet.name, at: clock.now()))
   }
 
-  func tokens(_ call: TokenList, _ owner: Owner) throws(UsherError) -> TokenList.Reply {
+  /// Which members of the profile of an account a caller is shown, for the audit.
+  func shown(of id: AccountID, to caller: Caller) -> [(account: AccountID, fields: [String])] {
+    guard let record = try? book.account(id, for: caller, AccountGet.name) else { return [] }
+    return [(id, record.members(for: caller, AccountGet.name, at: clock.now()))]
+  }
+
+  /// As ``shown(of:to:)``, of all accounts that he is shown members of.
+  func shown(
+    at provider: ProviderName?, to caller: Caller
+  ) -> [(account: AccountID, fields: [String])] {
+    let now = clock.now()
+    return book.accounts(for: caller, AccountList.name, at: provider)
+      .map { ($0.id, $0.members(for: caller, AccountList.name, at: now)) }
+      .filter { !$0.1.isEmpty }
+  }
+
+  func tokens(_ call: TokenList, _ caller: Caller) throws(UsherError) -> TokenList.Reply {
     let now = clock.now()
     let records: [AccountRecord]
     if let id = call.account {
-      records = [try book.account(id, of: owner)]
+      records = [try book.account(id, for: caller, TokenList.name)]
     } else {
-      records = book.accounts(of: owner, at: call.provider)
+      records = book.accounts(for: caller, TokenList.name, at: call.provider)
     }
     let entries = records.flatMap { record in
       record.summaries(at: now).map {
@@ -33,5 +50,32 @@ struct AccountDesk: Sendable {
       }
     }
     return .init(tokens: entries)
+  }
+}
+
+extension AccountRecord {
+  /// As a caller may see it: a rule of his may leave members of the profile out.
+  fileprivate func account(for caller: Caller, _ method: String, at now: Timestamp) -> Account {
+    account(for: caller.client, fields: caller.fields(of: self, method, at: now), at: now)
+  }
+}
+
+extension AccountRecord {
+  /// The names of the members of the profile that a caller may see.
+  fileprivate func members(for caller: Caller, _ method: String, at now: Timestamp) -> [String] {
+    profile(for: caller.client, fields: caller.fields(of: self, method, at: now), at: now)?
+      .keys.sorted() ?? []
+  }
+}
+
+extension Caller {
+  /// The members of a profile that its rule lets it see; nil: all.
+  func fields(of record: AccountRecord, _ method: String, at now: Timestamp) -> [String]? {
+    var request = PolicyRequest(method, about: record)
+    request.moment = policy.choosesHours ? LocalMoment(now) : nil
+    switch decide(request) {
+    case .allowed(let permit): return permit.fields
+    case .denied: return []
+    }
   }
 }

@@ -125,11 +125,14 @@ struct StoredToken: Codable, Sendable {
 
 extension AccountRecord {
   /// As a client of its owner sees it.
-  func account(for caller: String, at now: Timestamp) -> Account {
+  ///
+  /// - Parameter fields: The members of the profile that the client's rule lets it see; nil: all.
+  func account(for caller: String, fields: [String]? = nil, at now: Timestamp) -> Account {
     Account(
-      id: id, provider: provider, subject: subject, label: details.label, owner: owner.uid,
+      id: id, provider: provider, subject: subject, label: details.label,
+      owner: owner.client == nil ? owner.uid : nil,
       client: owner.client, createdAt: details.createdAt, keepAlive: details.keepAlive,
-      attributes: details.attributes, profile: profile(for: caller, at: now),
+      attributes: details.attributes, profile: profile(for: caller, fields: fields, at: now),
       tokens: summaries(at: now))
   }
 

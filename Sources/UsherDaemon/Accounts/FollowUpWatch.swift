@@ -23,6 +23,7 @@ final class FollowUpWatch: Sendable {
 
   private struct State {
     var isStopped = false
+    var listener: Int?
     var entries: [AccountID: Entry] = [:]
   }
 
@@ -54,10 +55,11 @@ final class FollowUpWatch: Sendable {
     for record in book.all where inquiry(of: record) != nil {
       state.withLock { $0.entries[record.id] = Entry(attributes: record.details.attributes) }
     }
-    _ = events.listen(since: nil) { [weak self] entry in
+    let listener = events.listen(since: nil) { [weak self] entry in
       guard entry.event.topic == .account, let account = entry.event.account else { return }
       self?.look(at: account)
-    }
+    }.listener
+    state.withLock { $0.listener = listener }
     review()
   }
 
@@ -66,12 +68,13 @@ final class FollowUpWatch: Sendable {
 
   /// Nothing begins any more.
   func stop() {
-    let entries = state.withLock { state in
+    let (entries, listener) = state.withLock { state in
       state.isStopped = true
       defer { state.entries = [:] }
-      return state.entries.values
+      return (state.entries.values, state.listener)
     }
     for entry in entries { entry.alarm?.cancel() }
+    if let listener { events.stop(listener) }
   }
 
   private func followUp(of record: AccountRecord) -> (any AccountFollowUp)? {
@@ -101,7 +104,7 @@ final class FollowUpWatch: Sendable {
     }
     let now = world.clock.now()
     if isNew {
-      events.publish(.kyc(inquiry.news, record, at: now), owner: record.owner)
+      events.publish(.kyc(inquiry.news, record, at: now), of: record)
       log.info(
         "verdict",
         metadata: [
@@ -184,7 +187,7 @@ final class FollowUpWatch: Sendable {
       try await store.commit(update.changes)
       book.install(update)
       if case .grantIsOver = learnt {
-        events.publish(.token("dead", record, at: world.clock.now()), owner: record.owner)
+        events.publish(.token("dead", record, at: world.clock.now()), of: record)
       }
       return learnt
     }

@@ -6,9 +6,14 @@ import UsherStore
 extension AccountRecord {
   /// The profile as a client may see it just now: whole where it is not by consent, else the members
   /// that its consents open. Nil where there is nothing of it to see.
-  func profile(for client: String, at now: Timestamp) -> [String: JSONValue]? {
-    guard details.isByConsent else { return details.profile }
-    return details.profile?.only(consents.members(openTo: client, at: now))
+  ///
+  /// - Parameter fields: The members that the client's rule lets it see; nil: all.
+  func profile(
+    for client: String, fields: [String]? = nil, at now: Timestamp
+  ) -> [String: JSONValue]? {
+    let ruled = fields.map { details.profile?.only(Set($0)) } ?? details.profile
+    guard details.isByConsent else { return ruled }
+    return ruled?.only(consents.members(openTo: client, at: now))
   }
 
   /// Whether its tokens are not for every client of the owner.

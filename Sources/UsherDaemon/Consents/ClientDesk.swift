@@ -25,7 +25,8 @@ struct ClientDesk: Sendable {
       // It may have ended otherwise just before.
       if ended.standing.ending.status == .cancelled { reply.cancelled += 1 }
     }
-    for record in book.accounts(of: owner, at: call.provider) where record.concerns(client) {
+    let records = book.accounts(for: caller, ClientClear.name, at: call.provider)
+    for record in records where record.concerns(client) {
       let isGone = try await revoker.forget(record) { current in
         current.details.broughtBy == client
           && !current.consents.concernOthers(than: client, at: consents.clock.now())

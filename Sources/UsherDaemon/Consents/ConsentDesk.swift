@@ -14,7 +14,7 @@ struct ConsentDesk: Sendable {
 
   func list(_ call: ConsentList, _ caller: Caller) throws(UsherError) -> ConsentList.Reply {
     let now = clock.now()
-    let records = try records(call.account, call.provider, caller.owner)
+    let records = try records(call.account, call.provider, caller, ConsentList.name)
     return .init(
       consents: records.flatMap { record in
         let seen = record.consents.entries.filter { key, consent in
@@ -39,7 +39,7 @@ struct ConsentDesk: Sendable {
         .notFound, "there is no provider \(provider)", detail: .init(field: "provider"))
     }
     var revoked = 0
-    for record in try records(call.account, call.provider, caller.owner) {
+    for record in try records(call.account, call.provider, caller, ConsentRevoke.name) {
       revoked += try await withdraw(from: record) { key, consent in
         consent.holds(at: clock.now()) && caller.maySpeak(for: key.client)
           && call.client.map { $0 == key.client } ?? true
@@ -79,10 +79,10 @@ struct ConsentDesk: Sendable {
   }
 
   private func records(
-    _ account: AccountID?, _ provider: ProviderName?, _ owner: Owner
+    _ account: AccountID?, _ provider: ProviderName?, _ caller: Caller, _ method: String
   ) throws(UsherError) -> [AccountRecord] {
-    guard let account else { return book.accounts(of: owner, at: provider) }
-    let record = try book.account(account, of: owner)
+    guard let account else { return book.accounts(for: caller, method, at: provider) }
+    let record = try book.account(account, for: caller, method)
     return provider == nil || provider == record.provider ? [record] : []
   }
 }

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Synchronization
 import UsherAPI
+import UsherConfig
 import UsherCore
 import UsherStore
 
@@ -14,6 +15,8 @@ final class EventBus: Sendable {
     var cursor: Int
     var event: Event
     var owner: Owner?
+    /// The account it is about, for rules that are about some only.
+    var account: PolicyRequest.Account?
   }
 
   private struct State {
@@ -40,10 +43,17 @@ final class EventBus: Sendable {
     state = Mutex(State(cursor: cursor))
   }
 
-  func publish(_ event: Event, owner: Owner?) {
+  /// - Parameter record: The account it is about.
+  func publish(_ event: Event, of record: AccountRecord) {
+    publish(
+      event, owner: record.owner,
+      account: .init(record))
+  }
+
+  func publish(_ event: Event, owner: Owner?, account: PolicyRequest.Account? = nil) {
     let isMine = state.withLock { state in
       state.cursor += 1
-      let entry = Entry(cursor: state.cursor, event: event, owner: owner)
+      let entry = Entry(cursor: state.cursor, event: event, owner: owner, account: account)
       state.past.append(entry)
       if state.past.count > remembered { state.past.removeFirst(state.past.count - remembered) }
       state.waiting.append((entry, Array(state.listeners.values)))

@@ -1,4 +1,5 @@
 import Logging
+import Synchronization
 import UsherConfig
 import UsherCore
 import UsherFlows
@@ -16,6 +17,7 @@ final class EffectRunner: Sendable {
   private let signatures: SignatureVerifier
   private let listeners: RedirectListeners
   private let answers: DaemonAnswers
+  private let isStopped = Mutex(false)
 
   init(
     world: World, http: ProviderHTTP, bearer: AccountCalls, metadata: MetadataCache,
@@ -76,6 +78,15 @@ final class EffectRunner: Sendable {
 
   func stopListening(_ session: FlowSession) { session.setListener(nil)?.close() }
 
+  /// From now on nothing is listened for.
+  func stop() { isStopped.withLock { $0 = true } }
+
+  /// Lets go of all that an effect of a flow has opened: browsers and the fingerprint reader.
+  func letGo(_ session: FlowSession) {
+    session.setListener(nil)?.closeAll()
+    answers.localAuth.stop(session)
+  }
+
   /// Sends a call whose outcome changes nothing: a token nobody will use is taken back.
   func tidy(_ call: any ProviderCall, _ provider: ProviderConfig) {
     Task { _ = await http.send(call, for: provider) }
@@ -87,10 +98,11 @@ final class EffectRunner: Sendable {
   ) async {
     session.setListener(nil)?.close()
     do {
-      let listener = try await listeners.open(expectation, for: session.owner.uid) { answer in
+      let listener = try await listeners.open(expectation, for: session.uid) { answer in
         report(.redirected(answer))
       }
       session.setListener(listener)?.close()
+      if isStopped.withLock({ $0 }) { letGo(session) }
       if session.standing.isFinished { stopListening(session) }
       report(.listening(redirectURI: listener.redirectURI))
     } catch {

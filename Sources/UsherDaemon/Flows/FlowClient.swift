@@ -9,14 +9,18 @@ struct FlowClient: Sendable, Equatable {
   var name: String
   /// For people: the rule's name, or the user's where no rule matches, or `uid 1000`.
   var title: String
+  /// The user whose program it was.
+  var uid: UInt32
 }
 
 extension Caller {
   /// Looks the user up where no rule names the client, on a thread that may wait.
   func flowClient() async -> FlowClient {
-    guard client == CallerPolicy.ownPrograms else { return FlowClient(name: client, title: client) }
-    let uid = owner.uid
+    let uid = uid
+    guard client == CallerPolicy.ownPrograms else {
+      return FlowClient(name: client, title: client, uid: uid)
+    }
     let name = try? await NIOThreadPool.singleton.runIfActive { SystemUsers.userName(of: uid) }
-    return FlowClient(name: client, title: name.flatMap(\.self) ?? "uid \(uid)")
+    return FlowClient(name: client, title: name.flatMap(\.self) ?? "uid \(uid)", uid: uid)
   }
 }

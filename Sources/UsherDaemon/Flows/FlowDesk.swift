@@ -13,7 +13,8 @@ struct FlowDesk: Sendable {
   func start(_ call: FlowStart, _ caller: Caller) async throws(UsherError) -> FlowStart.Reply {
     try checkWait(call.waitMs, "waitMs")
     let session = try await engine.start(
-      call, owner: caller.owner, client: await caller.flowClient())
+      call, owner: caller.owner, client: await caller.flowClient(),
+      seeing: { caller.sees($0, FlowStart.name) })
     return .init(flow: await settled(session, call.waitMs))
   }
 

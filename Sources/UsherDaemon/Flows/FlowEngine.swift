@@ -54,11 +54,13 @@ final class FlowEngine: Sendable {
 
   /// Begins a flow: durable before it is answered, its first effects under way.
   func start(
-    _ call: FlowStart, owner: Owner, client: FlowClient
+    _ call: FlowStart, owner: Owner, client: FlowClient,
+    seeing isSeen: (AccountRecord) -> Bool = { _ in true }
   ) async throws(UsherError) -> FlowSession {
     try admit(owner)
     do {
-      return try await begin(call, owner, client)
+      let seen = accounts.accounts(of: owner).filter(isSeen)
+      return try await begin(call, owner, client, seeing: seen)
     } catch {
       index.release(owner)
       throw error
@@ -66,7 +68,7 @@ final class FlowEngine: Sendable {
   }
 
   private func begin(
-    _ call: FlowStart, _ owner: Owner, _ client: FlowClient
+    _ call: FlowStart, _ owner: Owner, _ client: FlowClient, seeing seen: [AccountRecord]
   ) async throws(UsherError) -> FlowSession {
     let provider = try providers.named(call.provider)
     guard let type = ProviderRegistry.flow(call.kind, of: provider.settings.variety) else {
@@ -75,26 +77,25 @@ final class FlowEngine: Sendable {
         detail: .init(field: "kind"))
     }
     try checkRequestID(call.requestId, judgedByFlow: type.judgesRequestID)
-    let account = try knownAccount(call, type, of: owner, for: client)
+    let record = try knownAccount(call, type, among: seen, for: client)
+    let known = seen.filter { $0.provider == provider.name }
     let moment = world.moment()
     let id = FlowID(world.identifier("flw_"))
     let origin = FlowOrigin(
-      provider: provider, account: account, requestID: call.requestId ?? id.rawValue,
+      provider: provider, account: record.map { KnownAccount($0) },
+      requestID: call.requestId ?? id.rawValue,
       statedRequestID: call.requestId, endsAt: end(of: moment.now),
       installationID: store.installationID(of: owner, provider: provider.name),
       credential: CredentialCheck(
         (try? credentials.credential(of: provider)) ?? nil,
         named: credentials.named(of: provider)),
-      accounts: accounts.accounts(of: owner, at: provider.name).map {
+      accounts: known.map {
         NamedAccount(id: $0.id, subject: $0.subject, label: $0.details.label)
-      }, client: client.title,
-      attributes: try account.map { account throws(UsherError) in
-        try accounts.account(account.id, of: owner).details.attributes
-      } ?? [:],
+      }, client: client.title, attributes: record?.details.attributes ?? [:],
       keepsakes: keepsakes(call.provider, owner, client, at: moment.now))
     let (machine, answer) = try begin(type, call.params, origin, moment)
     let session = newSession(
-      id, call, owner: owner, client: client.name, machine: machine, at: moment.now)
+      id, call, owner: owner, client: client, machine: machine, at: moment.now)
     try await runner.open(session, with: objection(to: provider, type) ?? answer, at: moment) {
       index.occupy(session)
     }
@@ -137,7 +138,7 @@ final class FlowEngine: Sendable {
   }
 
   private func newSession(
-    _ id: FlowID, _ call: FlowStart, owner: Owner, client: String, machine: any AnyMachine,
+    _ id: FlowID, _ call: FlowStart, owner: Owner, client: FlowClient, machine: any AnyMachine,
     at now: Timestamp
   ) -> FlowSession {
     // A blank one, or one that cannot be, is no id that anybody could mean again.
@@ -145,8 +146,8 @@ final class FlowEngine: Sendable {
       Self.isRequestID(id) && !id.allSatisfy(\.isWhitespace) ? id : nil
     }
     return FlowSession(
-      id: id, owner: owner, provider: call.provider, kind: call.kind, client: client,
-      requestID: requestID, createdAt: now,
+      id: id, owner: owner, provider: call.provider, kind: call.kind, client: client.name,
+      uid: client.uid, requestID: requestID, createdAt: now,
       standing: .init(
         machine: machine, view: machine.view, ending: .active, revision: 1, updatedAt: now,
         expiresAt: end(of: now)),
@@ -188,15 +189,18 @@ final class FlowEngine: Sendable {
   }
 
   private func knownAccount(
-    _ call: FlowStart, _ type: any FlowMachine.Type, of owner: Owner, for client: FlowClient
-  ) throws(UsherError) -> KnownAccount? {
-    let named = try namedAccount(call, of: owner)
-    guard type.needsAccount else { return named.map { KnownAccount($0) } }
+    _ call: FlowStart, _ type: any FlowMachine.Type, among seen: [AccountRecord],
+    for client: FlowClient
+  ) throws(UsherError) -> AccountRecord? {
+    let named = try namedAccount(call, among: seen)
+    guard type.needsAccount else { return named }
     let record =
       if let named {
         named
       } else {
-        try accounts.onlyAccount(of: owner, at: call.provider, field: "params.account")
+        try accounts.onlyAccount(
+          among: seen.filter { $0.provider == call.provider }, at: call.provider,
+          field: "params.account")
       }
     // It acts with the account's token: who may not have that may not have it used either.
     let mayAct =
@@ -211,14 +215,16 @@ final class FlowEngine: Sendable {
           next: world.signIn(
             at: call.provider, account: record.id, scope: record.details.grant.scope)))
     }
-    return KnownAccount(record)
+    return record
   }
 
   private func namedAccount(
-    _ call: FlowStart, of owner: Owner
+    _ call: FlowStart, among seen: [AccountRecord]
   ) throws(UsherError) -> AccountRecord? {
     guard let id = call.params["account"]?.stringValue else { return nil }
-    let record = try accounts.account(AccountID(id), of: owner)
+    guard let record = seen.first(where: { $0.id.rawValue == id }) else {
+      throw AccountBook.notFound(AccountID(id))
+    }
     guard record.provider == call.provider else {
       throw UsherError(
         .invalidParams, "account \(id) is not of provider \(call.provider)",
@@ -336,7 +342,7 @@ extension FlowEngine {
   ) -> FlowSession {
     FlowSession(
       id: row.id, owner: row.owner, provider: row.provider, kind: row.kind, client: flow.client,
-      requestID: row.requestID, createdAt: row.createdAt,
+      uid: flow.uid, requestID: row.requestID, createdAt: row.createdAt,
       standing: .init(
         machine: flow.machine,
         view: flow.machine?.view ?? FlowView(state: flow.state, step: .wait(.init(for: ""))),

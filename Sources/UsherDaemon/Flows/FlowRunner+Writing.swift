@@ -121,7 +121,7 @@ extension FlowRunner {
     let account = try decision.grant.map { grant throws(UsherError) in
       try accounts.update(
         grant, owner: session.owner, provider: session.provider,
-        client: session.client ?? CallerPolicy.ownPrograms, at: decision.at)
+        client: session.client ?? CallerPolicy.ownPrograms, uid: session.uid, at: decision.at)
     }
     guard let account else { return Plan(changes: changes, account: nil) }
     guard next.isFinished else {
@@ -158,8 +158,10 @@ extension FlowRunner {
         deliver(.event(.told(.kept(account.record.id))), to: session)
         continue
       }
-      effects.perform(effect, session, machine) { [self] event in
-        deliver(.event(event), to: session)
+      // What comes when all has been let go comes to nobody.
+      effects.perform(effect, session, machine) { [weak self, weak session] event in
+        guard let session else { return }
+        self?.deliver(.event(event), to: session)
       }
     }
   }
@@ -167,9 +169,9 @@ extension FlowRunner {
   func watchDeadline(_ session: FlowSession) {
     let left = session.standing.expiresAt - world.clock.now()
     session.setExpiry(
-      world.alarms.after(left) { [self, weak session] in
+      world.alarms.after(left) { [weak self, weak session] in
         guard let session else { return }
-        deliver(.expire, to: session)
+        self?.deliver(.expire, to: session)
       })
   }
 
@@ -184,7 +186,7 @@ extension FlowRunner {
       status: standing.ending.status.rawValue, revision: standing.revision,
       state: standing.view.state, createdAt: session.createdAt, updatedAt: standing.updatedAt,
       expiresAt: standing.expiresAt, requestID: session.requestID, key: standing.view.key,
-      payload: try machine.payload(standing.ending, client: session.client))
+      payload: try machine.payload(standing.ending, of: session))
   }
 
   func journal(_ session: FlowSession, _ standing: FlowSession.Standing) -> JournalRow {
@@ -211,7 +213,7 @@ extension FlowRunner {
     var metadata: Logger.Metadata = [
       "flow": .string(flow.id.rawValue), "provider": .string(flow.provider.rawValue),
       "kind": .string(flow.kind), "state": .string(flow.state),
-      "status": .string(flow.status.rawValue), "client": .string("uid \(session.owner.uid)"),
+      "status": .string(flow.status.rawValue), "client": .string("uid \(session.uid)"),
     ]
     if let failure = flow.failure { metadata["reason"] = .string(failure.reason.rawValue) }
     log.log(level: what == "moved" ? .debug : .info, "flow \(what)", metadata: metadata)

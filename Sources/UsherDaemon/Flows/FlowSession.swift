@@ -17,6 +17,8 @@ final class FlowSession: Sendable {
   /// Whose steps these are: shown to this client only, and answered by it. Nil for a flow of before
   /// flows had one: it is any client's of the owner.
   let client: String?
+  /// Who runs that client: whose browser, passcode and fingers are meant.
+  let uid: UInt32
   let requestID: String?
   let createdAt: Timestamp
 
@@ -64,19 +66,23 @@ final class FlowSession: Sendable {
 
   init(
     id: FlowID, owner: Owner, provider: ProviderName, kind: String, client: String? = nil,
-    requestID: String?, createdAt: Timestamp, standing: Standing, transitions: [Transition]
+    uid: UInt32? = nil, requestID: String?, createdAt: Timestamp, standing: Standing,
+    transitions: [Transition]
   ) {
     self.id = id
     self.owner = owner
     self.provider = provider
     self.kind = kind
     self.client = client
+    self.uid = uid ?? owner.uid
     self.requestID = requestID
     self.createdAt = createdAt
     current = Mutex(
       Current(
         standing: standing, transitions: transitions.suffix(FlowSession.rememberedTransitions)))
   }
+
+  var person: LocalPerson { LocalPerson(realm: owner.realm, uid: uid) }
 
   var standing: Standing { current.withLock { $0.standing } }
 

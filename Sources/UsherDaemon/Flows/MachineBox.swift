@@ -19,7 +19,9 @@ protocol AnyMachine: Sendable {
   var epilogue: Epilogue { get }
   func isSame(as other: any AnyMachine) -> Bool
   /// What is stored of the flow, to be sealed; without a machine once the flow has ended.
-  func payload(_ ending: FlowEnding, client: String?) throws(UsherError) -> SealedPayload
+  func payload(
+    _ ending: FlowEnding, of session: FlowSession
+  ) throws(UsherError) -> SealedPayload
 }
 
 /// What a kind of flow still has to do after its end: take back what comes too late.
@@ -97,11 +99,14 @@ struct MachineBox<Machine: FlowMachine>: AnyMachine {
     (other as? MachineBox<Machine>)?.machine == machine
   }
 
-  func payload(_ ending: FlowEnding, client: String?) throws(UsherError) -> SealedPayload {
+  func payload(
+    _ ending: FlowEnding, of session: FlowSession
+  ) throws(UsherError) -> SealedPayload {
     let isOver = ending.status.isFinished
     return try SealedPayload(
       encoding: StoredFlow(
-        type: provider.settings.variety, client: client, machine: isOver ? nil : machine,
+        type: provider.settings.variety, client: session.client, uid: session.uid,
+        machine: isOver ? nil : machine,
         state: view.state, ending: ending))
   }
 

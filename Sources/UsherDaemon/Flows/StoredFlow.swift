@@ -22,6 +22,8 @@ struct StoredFlow<Machine: Codable>: Codable {
   var type: ProviderVariety
   /// Who started it; absent from flows of before this was kept.
   var client: String?
+  /// Who ran that client; absent from flows of before a client could own them.
+  var uid: UInt32?
   /// Nil once the flow has ended: verifier, tokens and all are wiped with it.
   var machine: Machine?
   var state: String
@@ -32,6 +34,7 @@ struct StoredFlow<Machine: Codable>: Codable {
 private struct StoredHead: Codable {
   var type: ProviderVariety
   var client: String?
+  var uid: UInt32?
   var state: String
   var ending: FlowEnding
 }
@@ -40,6 +43,7 @@ private struct StoredHead: Codable {
 struct RestoredFlow {
   var machine: (any AnyMachine)?
   var client: String?
+  var uid: UInt32?
   var state: String
   var ending: FlowEnding
 
@@ -47,6 +51,7 @@ struct RestoredFlow {
   init(_ row: FlowRow) throws(UsherError) {
     let head = try row.payload.decoded(as: StoredHead.self)
     client = head.client
+    uid = head.uid
     state = head.state
     ending = head.ending
     guard head.ending.status == .active else { return }

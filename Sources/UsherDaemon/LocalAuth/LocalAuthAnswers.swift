@@ -25,7 +25,7 @@ final class LocalAuthAnswers: Sendable {
     _ question: LocalAuthQuestion, _ session: FlowSession,
     report: @escaping @Sendable (LocalAuthNews) -> Void
   ) {
-    let person = LocalPerson(session.owner)
+    let person = session.person
     let client = session.client
     switch question {
     case .standing:

@@ -13,8 +13,6 @@ struct LocalPerson: Sendable, Hashable {
     self.realm = realm
     self.uid = uid
   }
-
-  init(_ owner: Owner) { self.init(realm: owner.realm, uid: owner.uid) }
 }
 
 /// What is kept of a person.

@@ -8,7 +8,7 @@ extension LocalAuthMethods {
   ///   authenticated within that time, in either way, in a flow of the same client.
   func check(within seconds: Int, of caller: Caller) throws(UsherError) {
     let now = clock.now()
-    let proofs = desk.proofs(of: LocalPerson(caller.owner), to: caller.client)
+    let proofs = desk.proofs(of: caller.person, to: caller.client)
     if proofs.contains(where: { $0.isGood(for: .seconds(seconds), at: now) }) { return }
     let time = Duration.seconds(seconds).inWords
     throw UsherError(

@@ -12,7 +12,7 @@ struct LocalAuthMethods: Sendable {
   let clock: any Clock
 
   func status(_ caller: Caller) async -> LocalAuthStatus.Reply {
-    let (standing, fingers) = await desk.standing(of: LocalPerson(caller.owner))
+    let (standing, fingers) = await desk.standing(of: caller.person)
     return .init(standing, fingers: fingers)
   }
 
@@ -36,7 +36,7 @@ struct LocalAuthMethods: Sendable {
   private func person(
     _ call: LocalAuthSetPasscode, _ caller: Caller
   ) async throws(UsherError) -> LocalPerson {
-    guard let uid = call.uid else { return LocalPerson(caller.owner) }
+    guard let uid = call.uid else { return caller.person }
     guard caller.isAdmin else {
       throw UsherError(
         .permissionDenied, "another user's passcode is set on the admin socket",

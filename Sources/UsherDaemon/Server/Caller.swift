@@ -1,3 +1,4 @@
+import UsherAPI
 import UsherConfig
 import UsherCore
 import UsherStore
@@ -5,12 +6,37 @@ import UsherSystem
 
 /// Who is at the other end of a connection: asked of the kernel once, at accept.
 struct Caller: Sendable {
+  /// Whose its accounts and flows are.
   let owner: Owner
   let policy: CallerPolicy
   /// The admin socket's mode lets only its owner in.
   let isAdmin: Bool
   /// For the journal: `uid 1000`, `till.service`.
   let label: String
+  /// As the audit knows it.
+  let audited: AuditedCaller
+  /// Whose accounts it may read beside its own.
+  let lenders: Set<Owner>
+
+  /// - Parameter audited: Nil: a process of the owner's user of which nothing else is known.
+  init(
+    owner: Owner, policy: CallerPolicy, isAdmin: Bool, label: String,
+    audited: AuditedCaller? = nil
+  ) {
+    self.owner = owner
+    self.policy = policy
+    self.isAdmin = isAdmin
+    self.label = label
+    self.audited =
+      audited ?? AuditedCaller(client: policy.clientName, uid: owner.uid, gid: owner.uid, pid: 0)
+    lenders = Set(policy.lenders.map { Owner(realm: owner.realm, client: $0) })
+  }
+
+  /// The user the process runs as.
+  var uid: UInt32 { audited.uid }
+
+  /// Whose passcode and fingers are meant.
+  var person: LocalPerson { LocalPerson(realm: owner.realm, uid: uid) }
 
   /// Which of the owner's clients it is: the first rule that matches it, else `(user)`.
   var client: String { policy.clientName }
@@ -19,28 +45,12 @@ struct Caller: Sendable {
   /// programs may, and the administrator's.
   var speaksForAllClients: Bool { isAdmin || client == CallerPolicy.ownPrograms }
 
-  /// - Returns: Within how many seconds its person must have been authenticated on this machine; nil
-  ///   where that does not matter.
-  /// - Throws: `permissionDenied` where it asks for what no rule allows.
-  func check(
-    _ method: String, provider: ProviderName? = nil, kind: String? = nil, operation: String? = nil
-  ) throws(UsherError) -> Int? {
-    if isAdmin { return nil }
-    let request = PolicyRequest(
-      method: method, provider: provider?.rawValue, kind: kind, operation: operation)
-    switch policy.decide(request) {
-    case .allow(_, let localAuthSeconds): return localAuthSeconds
-    case .deny:
-      let what = [provider?.rawValue, kind].compactMap { $0 }.joined(separator: "/")
-      throw UsherError(
-        .permissionDenied,
-        what.isEmpty ? "you may not call \(method)" : "you may not call \(method) on \(what)")
-    }
+  func decide(_ request: PolicyRequest) -> Decision {
+    isAdmin ? .allow(rule: "(admin)") : policy.decide(request)
   }
 
   func may(_ method: String, provider: ProviderName) -> Bool {
-    isAdmin
-      || policy.decide(PolicyRequest(method: method, provider: provider.rawValue)).isAllowed
+    decide(PolicyRequest(method: method, provider: provider.rawValue)).isAllowed
   }
 }
 
@@ -48,11 +58,104 @@ extension Caller {
   init(_ peer: Peer, policy: Policy, isAdmin: Bool, realm: String) {
     let identity = peer.identity
     self.init(
-      owner: Owner(realm: realm, uid: peer.uid),
-      policy: policy.caller(
-        CallerIdentity(
-          uid: peer.uid, gid: peer.gid, groups: peer.groups, unit: identity.unit,
-          executable: identity.executable)),
-      isAdmin: isAdmin, label: identity.unit ?? "uid \(peer.uid)")
+      CallerIdentity(
+        uid: peer.uid, gid: peer.gid, groups: peer.groups, unit: identity.unit,
+        executable: identity.executable),
+      pid: peer.pid, invocation: identity.invocation, policy: policy, isAdmin: isAdmin,
+      realm: realm)
+  }
+
+  /// - Parameters:
+  ///   - pid: For the audit only.
+  ///   - invocation: Of the unit; for the audit only.
+  init(
+    _ identity: CallerIdentity, pid: Int32 = 0, invocation: String? = nil, policy: Policy,
+    isAdmin: Bool, realm: String
+  ) {
+    let policy = policy.caller(identity)
+    let owner =
+      switch policy.ownership {
+      case .user: Owner(realm: realm, uid: identity.uid)
+      case .client: Owner(realm: realm, client: policy.clientName)
+      }
+    self.init(
+      owner: owner, policy: policy, isAdmin: isAdmin,
+      label: identity.unit ?? "uid \(identity.uid)",
+      audited: AuditedCaller(
+        client: policy.clientName, uid: identity.uid, gid: identity.gid, pid: pid,
+        unit: identity.unit, invocation: invocation, executable: identity.executable))
+  }
+}
+
+extension Owner {
+  /// A client, whichever user it runs as.
+  fileprivate init(realm: String, client: String) {
+    self.init(realm: realm, uid: Self.anyUser, client: client)
+  }
+}
+
+// MARK: - Which accounts
+
+extension Caller {
+  /// Whether there is such an account for the caller: its own, or one it may read, that its rules are
+  /// about.
+  func sees(_ record: AccountRecord, _ method: String) -> Bool {
+    guard record.owner == owner || lenders.contains(record.owner) && Self.isReading(method) else {
+      return false
+    }
+    guard policy.choosesAccounts, !isAdmin else { return true }
+    guard case .denied(let denial) = decide(PolicyRequest(method, about: record)) else {
+      return true
+    }
+    return denial.cause != .account
+  }
+
+  /// What `share` is good for.
+  private static func isReading(_ method: String) -> Bool {
+    switch method {
+    case "account.list", "account.get", "token.get", "token.list", "totp.code", "totp.list": true
+    default: false
+    }
+  }
+}
+
+extension Caller {
+  /// Whether its rules are about the account of an event, where there is one.
+  func hears(_ entry: EventBus.Entry) -> Bool {
+    guard let account = entry.account, policy.choosesAccounts, !isAdmin else { return true }
+    var request = PolicyRequest(
+      method: EventsSubscribe.name, provider: entry.event.provider?.rawValue)
+    request.account = account
+    guard case .denied(let denial) = decide(request) else { return true }
+    return denial.cause != .account
+  }
+}
+
+extension PolicyRequest {
+  init(_ method: String, about record: AccountRecord) {
+    self.init(method: method, provider: record.provider.rawValue)
+    account = Account(record)
+  }
+}
+
+extension AccountBook {
+  /// An account as a caller may have it: what he may not see is not found, by the same path as what
+  /// does not exist.
+  func account(
+    _ id: AccountID, for caller: Caller, _ method: String
+  ) throws(UsherError) -> AccountRecord {
+    guard let record = record(id), caller.sees(record, method) else { throw Self.notFound(id) }
+    return record
+  }
+
+  /// His own and those he may read, each oldest first.
+  func accounts(
+    for caller: Caller, _ method: String, at provider: ProviderName? = nil
+  ) -> [AccountRecord] {
+    var records = accounts(of: caller.owner, at: provider)
+    for lender in caller.lenders.sorted(by: { ($0.client ?? "") < ($1.client ?? "") }) {
+      records += accounts(of: lender, at: provider)
+    }
+    return records.filter { caller.sees($0, method) }
   }
 }

@@ -27,7 +27,8 @@ extension ConnectionHandler: ConnectionLink {
     let (topics, caller) = (Set(call.topics), caller)
     let (listener, cursor, hasGap) = service.events.listen(since: call.since) { entry in
       guard topics.contains(entry.event.topic),
-        entry.owner == nil || entry.owner == caller.owner || caller.isAdmin
+        entry.owner == nil || entry.owner == caller.owner || caller.isAdmin,
+        caller.hears(entry)
       else { return }
       loop.execute { handler.value.deliver(entry, to: name) }
     }

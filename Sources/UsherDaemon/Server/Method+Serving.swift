@@ -1,5 +1,6 @@
 import JSONRPC
 import UsherAPI
+import UsherConfig
 import UsherCore
 
 /// What a handler does with a call: answer on the spot, or later in a task of its own.
@@ -19,6 +20,8 @@ enum Response: Sendable {
 struct Call {
   let caller: Caller
   let connection: any ConnectionLink
+  /// What the rules allow of it; set before a handler sees it.
+  var permit = Permit(rule: "")
 }
 
 /// What a handler may do to the connection it was called on; on its event loop only.

@@ -15,7 +15,7 @@ struct TOTPDesk: Sendable {
   let providers: Providers
 
   func code(_ call: TOTPCode, _ caller: Caller) throws(UsherError) -> Response {
-    let record = try account(call.account, call.provider, of: caller.owner)
+    let record = try account(call.account, call.provider, for: caller)
     try check(record, caller)
     let codes = try codes(of: record)
     let now = world.clock.now()
@@ -31,9 +31,9 @@ struct TOTPDesk: Sendable {
     }
   }
 
-  func list(_ call: TOTPList, _ owner: Owner) -> TOTPList.Reply {
+  func list(_ call: TOTPList, _ caller: Caller) -> TOTPList.Reply {
     .init(
-      accounts: book.accounts(of: owner, at: call.provider).compactMap { record in
+      accounts: book.accounts(for: caller, TOTPList.name, at: call.provider).compactMap { record in
         guard record.details.authenticator != nil, let settings = settings(of: record) else {
           return nil
         }
@@ -110,10 +110,10 @@ extension TOTPDesk {
 extension TOTPDesk {
   /// The account a caller means, by its id or as the only one of a provider that has codes.
   private func account(
-    _ id: AccountID?, _ provider: ProviderName?, of owner: Owner
+    _ id: AccountID?, _ provider: ProviderName?, for caller: Caller
   ) throws(UsherError) -> AccountRecord {
     if let id {
-      let record = try book.account(id, of: owner)
+      let record = try book.account(id, for: caller, TOTPCode.name)
       guard provider == nil || provider == record.provider else {
         throw UsherError(
           .invalidParams, "account \(id) is not of that provider",
@@ -125,10 +125,11 @@ extension TOTPDesk {
       throw UsherError(
         .invalidParams, "account or provider must be given", detail: .init(field: "account"))
     }
-    let records = book.accounts(of: owner, at: provider)
+    let records = book.accounts(for: caller, TOTPCode.name, at: provider)
     if records.isEmpty { _ = try providers.named(provider) }
     if let first = records.first, !records.contains(where: \.hasCodes) { throw noCodes(first) }
-    return try book.onlyAccount(of: owner, at: provider, field: "account", where: \.hasCodes)
+    return try book.onlyAccount(
+      among: records.filter(\.hasCodes), at: provider, field: "account")
   }
 
   /// As of `token.get`, for the whole of what was granted: a code is good for anything.

@@ -193,7 +193,7 @@ actor Refresher {
     FailPoint.reach("refresh.after-commit")
     book.install(update)
     events.publish(
-      .token("refreshed", update.record, at: world.clock.now()), owner: update.record.owner)
+      .token("refreshed", update.record, at: world.clock.now()), of: update.record)
     return try current(update.record.id, key)
   }
 
@@ -223,7 +223,7 @@ actor Refresher {
       return update.record
     }
     guard let buried else { return try current(record.id, key) }
-    events.publish(.token("dead", record, at: world.clock.now()), owner: record.owner)
+    events.publish(.token("dead", record, at: world.clock.now()), of: record)
     throw deadGrant(buried)
   }
 

@@ -19,16 +19,21 @@ struct TokenDesk: Sendable {
   let refresher: Refresher
   let revoker: Revoker
 
-  func get(_ call: TokenGet, _ caller: Caller) throws(UsherError) -> Response {
+  /// - Parameter scopes: The most that the token may be good for; nil: anything.
+  func get(
+    _ call: TokenGet, _ caller: Caller, within scopes: [String]? = nil
+  ) throws(UsherError) -> Response {
     let seconds = call.minValidSeconds ?? Self.defaultValidity
     guard (0...Self.longestValidity).contains(seconds) else {
       throw UsherError(
         .invalidParams, "minValidSeconds must be from 0 to \(Self.longestValidity)",
         detail: .init(field: "minValidSeconds"))
     }
-    let record = try account(call.account, call.provider, of: caller.owner)
+    let record = try account(call.account, call.provider, for: caller, TokenGet.name)
     let key = try key(for: call, record)
-    if record.isGuarded { return try guarded(call, record, key, seconds, caller) }
+    if record.isGuarded || scopes != nil {
+      return try guarded(call, record, key, seconds, caller, within: scopes)
+    }
     let isForced = call.forceRefresh ?? false
     if !isForced, let token = record.tokens[key],
       token.isValid(for: seconds, at: world.clock.now())
@@ -41,12 +46,13 @@ struct TokenDesk: Sendable {
     }
   }
 
-  /// As ``get(_:_:)`` for an account whose tokens are not every client's: who may not have the token
-  /// learns so before the provider is asked for one, and again when it has come.
+  /// As ``get(_:_:within:)`` for tokens that not every client may have: who may not learns so before
+  /// the provider is asked for one, and again when it has come.
   private func guarded(
-    _ call: TokenGet, _ record: AccountRecord, _ key: TokenKey, _ seconds: Int, _ caller: Caller
+    _ call: TokenGet, _ record: AccountRecord, _ key: TokenKey, _ seconds: Int, _ caller: Caller,
+    within scopes: [String]?
   ) throws(UsherError) -> Response {
-    try check(record, key, caller)
+    try check(record, key, caller, within: scopes)
     let isForced = call.forceRefresh ?? false
     if !isForced, let token = record.tokens[key],
       token.isValid(for: seconds, at: world.clock.now())
@@ -55,7 +61,8 @@ struct TokenDesk: Sendable {
     }
     return .later { [self] () async throws(UsherError) -> [UInt8] in
       let reply = try await refresher.token(record.id, key, validFor: seconds, isForced: isForced)
-      try check(try book.account(record.id, of: caller.owner), key, caller)
+      try check(
+        try book.account(record.id, for: caller, TokenGet.name), key, caller, within: scopes)
       return reply
     }
   }
@@ -63,13 +70,17 @@ struct TokenDesk: Sendable {
   /// - Throws: `permissionDenied` for the daemon's own tokens, `consentRequired` where the client was
   ///   not granted all that the token gives access to, or is no longer.
   private func check(
-    _ record: AccountRecord, _ key: TokenKey, _ caller: Caller
+    _ record: AccountRecord, _ key: TokenKey, _ caller: Caller, within most: [String]?
   ) throws(UsherError) {
     guard !record.details.tokensAreInternal else {
       throw UsherError(.permissionDenied, "the tokens of this account are the daemon's own")
     }
     // What was granted may be more than what was asked for.
     let scopes = [key.scope, record.tokens[key]?.set.scope].compactMap(\.self)
+    if let most, !scopes.allSatisfy({ PolicyRequest.scopes($0).allSatisfy(most.contains) }) {
+      throw .beyond(most)
+    }
+    guard record.isGuarded else { return }
     let now = world.clock.now()
     guard scopes.allSatisfy({ record.opens(scope: $0, to: caller.client, at: now) }) else {
       throw UsherError(
@@ -81,27 +92,27 @@ struct TokenDesk: Sendable {
   }
 
   func revoke(
-    _ call: TokenRevoke, _ owner: Owner
+    _ call: TokenRevoke, _ caller: Caller
   ) async throws(UsherError) -> TokenRevoke.Reply {
-    let record = try account(call.account, call.provider, of: owner)
+    let record = try account(call.account, call.provider, for: caller, TokenRevoke.name)
     let revoked = try await revoker.drop(record)
     return .init(account: record.id, revoked: revoked)
   }
 
   func forget(
-    _ call: AccountForget, _ owner: Owner
+    _ call: AccountForget, _ caller: Caller
   ) async throws(UsherError) -> AccountForget.Reply {
-    let record = try account(call.account, call.provider, of: owner)
+    let record = try account(call.account, call.provider, for: caller, AccountForget.name)
     let revoked = try await revoker.forget(record, revoke: call.revoke ?? true)
     return .init(account: record.id, revoked: revoked)
   }
 
   /// The account a caller means, by its id or as the only one of a provider.
   private func account(
-    _ id: AccountID?, _ provider: ProviderName?, of owner: Owner
+    _ id: AccountID?, _ provider: ProviderName?, for caller: Caller, _ method: String
   ) throws(UsherError) -> AccountRecord {
     if let id {
-      let record = try book.account(id, of: owner)
+      let record = try book.account(id, for: caller, method)
       guard provider == nil || provider == record.provider else {
         throw UsherError(
           .invalidParams, "account \(id) is not of that provider",
@@ -113,8 +124,9 @@ struct TokenDesk: Sendable {
       throw UsherError(
         .invalidParams, "account or provider must be given", detail: .init(field: "account"))
     }
-    if book.accounts(of: owner, at: provider).isEmpty { _ = try providers.named(provider) }
-    return try book.onlyAccount(of: owner, at: provider, field: "account")
+    let records = book.accounts(for: caller, method, at: provider)
+    if records.isEmpty { _ = try providers.named(provider) }
+    return try book.onlyAccount(among: records, at: provider, field: "account")
   }
 
   private func key(for call: TokenGet, _ record: AccountRecord) throws(UsherError) -> TokenKey {
@@ -143,5 +155,24 @@ struct TokenDesk: Sendable {
     }
     guard asked != granted else { return record.mainKey }
     return TokenKey(audience: "", scope: asked.sorted().joined(separator: " "))
+  }
+}
+
+extension PolicyRequest {
+  /// The words of a token's scope; one that tells none may be good for anything, which no list of
+  /// scopes has.
+  static func scopes(_ scope: String) -> [String] {
+    let words = scope.split(separator: " ").map(String.init)
+    return words.isEmpty ? [""] : words
+  }
+}
+
+extension UsherError {
+  /// A token would be good for more than a rule lets its client have.
+  static func beyond(_ scopes: [String]) -> UsherError {
+    let most = scopes.isEmpty ? "none at all" : scopes.joined(separator: " ")
+    return UsherError(
+      .permissionDenied, "you may have tokens for these scopes only: \(most)",
+      detail: .init(field: "scope"))
   }
 }

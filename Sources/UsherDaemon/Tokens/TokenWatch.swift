@@ -18,6 +18,7 @@ final class TokenWatch: Sendable {
 
   private struct State {
     var isStopped = false
+    var listener: Int?
     var entries: [AccountID: Entry] = [:]
   }
 
@@ -40,10 +41,11 @@ final class TokenWatch: Sendable {
 
   /// Begins with the accounts there are; from now on every change of one is followed.
   func start() {
-    _ = events.listen(since: nil) { [weak self] entry in
+    let listener = events.listen(since: nil) { [weak self] entry in
       guard entry.event.topic == .account, let account = entry.event.account else { return }
       self?.look(at: account)
-    }
+    }.listener
+    state.withLock { $0.listener = listener }
     review()
   }
 
@@ -52,12 +54,13 @@ final class TokenWatch: Sendable {
 
   /// Nothing begins any more.
   func stop() {
-    let entries = state.withLock { state in
+    let (entries, listener) = state.withLock { state in
       state.isStopped = true
       defer { state.entries = [:] }
-      return state.entries.values
+      return (state.entries.values, state.listener)
     }
     for entry in entries { entry.alarm?.cancel() }
+    if let listener { events.stop(listener) }
   }
 
   /// Does what is due for an account, or sets its alarm for what comes next.
@@ -119,7 +122,7 @@ final class TokenWatch: Sendable {
       note(&progress, record.details.grant.refreshExpiresAt)
       state.entries[account]?.progress = progress
     }
-    events.publish(.token(what, record, at: world.clock.now()), owner: record.owner)
+    events.publish(.token(what, record, at: world.clock.now()), of: record)
   }
 
   private func renew(_ account: AccountID) {

@@ -1,0 +1,164 @@
+import JSONRPC
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+// From a call to what the policy says of it.
+extension Domain {
+  /// Asks the policy about a call; then whoever has to prove or to agree to something. A rule holds as
+  /// long as the connection; proofs and answers are looked up at each call.
+  ///
+  /// What is decided is told to the audit: a denial now, the rest when the call has ended.
+  func authorise<M: Method>(
+    _ call: M, _ subject: Subject<M>, _ caller: Caller
+  ) throws(UsherError) -> Proceeding {
+    let request = request(call, subject, caller)
+    let permit: Permit
+    switch caller.decide(request) {
+    case .allowed(let allowed): permit = allowed
+    case .denied(let denial):
+      throw denied(
+        denial.error(request), request, caller, rule: denial.rule, unmet: denial.cause.unmet)
+    }
+    let isAudited = AuditedMethods.contains(M.name)
+    if isAudited { try audit.admit() }
+    try meet(.localAuth, of: permit, request, caller) { () throws(UsherError) in
+      guard let seconds = permit.localAuthSeconds else { return }
+      try localAuth.check(within: seconds, of: caller)
+    }
+    return Proceeding(
+      request: request, caller: caller, permit: permit,
+      given: isAudited ? given(call, request, caller) : nil, audit: isAudited ? audit : nil,
+      correlation: { [world] in world.correlationID() })
+  }
+
+  private func meet(
+    _ condition: AuditConditions, of permit: Permit, _ request: PolicyRequest, _ caller: Caller,
+    _ check: () throws(UsherError) -> Void
+  ) throws(UsherError) {
+    do throws(UsherError) {
+      try check()
+    } catch {
+      throw denied(
+        error, request, caller, rule: permit.rule, conditions: permit.conditions,
+        unmet: condition)
+    }
+  }
+
+  /// - Returns: The error under the correlation id that the audit has.
+  private func denied(
+    _ error: UsherError, _ request: PolicyRequest, _ caller: Caller, rule: String,
+    conditions: AuditConditions = [], unmet: AuditConditions
+  ) -> UsherError {
+    var error = error
+    let correlation = world.correlationID()
+    error.correlationID = correlation
+    audit.note(
+      AuditNote(
+        request, .denied, rule: rule, conditions: conditions.union(unmet), unmet: unmet,
+        failure: error.reason, correlation: correlation),
+      by: caller.audited)
+    return error
+  }
+
+  /// What the rules may look at: the provider, kind and account of what the call is about.
+  ///
+  /// What the caller cannot see has neither here: the handler will not find it either.
+  private func request<M: Method>(
+    _ call: M, _ subject: Subject<M>, _ caller: Caller
+  ) -> PolicyRequest {
+    var request = PolicyRequest(method: M.name)
+    request.moment = caller.policy.choosesHours ? LocalMoment(world.clock.now()) : nil
+    switch subject {
+    case .method: break
+    case .provider(let provider): request.provider = provider(call)?.rawValue
+    case .start(let about):
+      let start = about(call)
+      request.provider = start.provider.rawValue
+      request.kind = start.kind
+      request.operation = start.operation
+      if let id = start.params["account"]?.stringValue {
+        request.account = book.seen(AccountID(id), by: caller, M.name).map { .init($0) }
+      }
+    case .account(let about):
+      let (id, name) = about(call)
+      let record = book.meant(id, name, by: caller, M.name)
+      request.provider = (record?.provider ?? name)?.rawValue
+      request.account = record.map { .init($0) }
+      request.isUnknown = id != nil && record == nil
+      request.scopes = scopes(call, record)
+    case .flow(let id):
+      let owned = try? flows.engine.flow(id(call), of: caller.owner)
+      request.provider = owned?.provider.rawValue
+      request.kind = owned?.kind
+      request.isUnknown = owned == nil
+    }
+    return request
+  }
+
+  /// What a token is asked to be good for; without a word, all that was granted.
+  private func scopes(_ call: some Method, _ record: AccountRecord?) -> [String]? {
+    guard let call = call as? TokenGet, let record else { return nil }
+    return PolicyRequest.scopes(call.scope ?? record.details.grant.scope)
+  }
+
+  private func given(
+    _ call: some Method, _ request: PolicyRequest, _ caller: Caller
+  ) -> Proceeding.Given? {
+    switch call {
+    case let call as TokenGet:
+      let record = request.account.flatMap { book.record(AccountID($0.id)) }
+      return .token(scope: call.scope ?? record?.details.grant.scope)
+    case let call as AccountGet:
+      return .profiles { [accounts] in accounts.shown(of: call.account, to: caller) }
+    case let call as AccountList:
+      return .profiles { [accounts] in accounts.shown(at: call.provider, to: caller) }
+    default: return nil
+    }
+  }
+}
+
+extension AccountBook {
+  /// The account a call names, or the only one of its provider.
+  fileprivate func meant(
+    _ id: AccountID?, _ provider: ProviderName?, by caller: Caller, _ method: String
+  ) -> AccountRecord? {
+    if let id { return seen(id, by: caller, method) }
+    guard let provider else { return nil }
+    let records = accounts(for: caller, method, at: provider)
+    return records.count == 1 ? records[0] : nil
+  }
+
+  fileprivate func seen(
+    _ id: AccountID, by caller: Caller, _ method: String
+  ) -> AccountRecord? {
+    record(id).flatMap { caller.sees($0, method) ? $0 : nil }
+  }
+}
+
+extension PolicyRequest.Account {
+  init(_ record: AccountRecord) {
+    self.init(id: record.id.rawValue, subject: record.subject)
+  }
+}
+
+extension Denial {
+  /// As the caller is told.
+  fileprivate func error(_ request: PolicyRequest) -> UsherError {
+    switch cause {
+    case .account where request.account != nil:
+      return AccountBook.notFound(AccountID(request.account?.id ?? ""))
+    case .notListed, .account:
+      let what = [request.provider, request.kind].compactMap { $0 }.joined(separator: "/")
+      let call = what.isEmpty ? request.method : "\(request.method) on \(what)"
+      return UsherError(.permissionDenied, "you may not call \(call)")
+    case .scope(let scopes): return .beyond(scopes)
+    case .hours(let minutes):
+      let wait = Duration.seconds(minutes * 60)
+      return UsherError(
+        .permissionDenied, "you may not call \(request.method) for another \(wait.inWords)",
+        detail: .init(retryAfterMs: Int(wait.milliseconds)))
+    }
+  }
+}

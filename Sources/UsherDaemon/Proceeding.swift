@@ -1,0 +1,126 @@
+import UsherAPI
+import UsherConfig
+import UsherCore
+
+/// Who the audit is told of. In the daemon it is the ``AuditBook``.
+protocol Auditing: Sendable {
+  /// - Throws: `storageUnavailable` while what happens cannot be recorded.
+  func admit() throws(UsherError)
+  func note(_ note: AuditNote, by caller: AuditedCaller)
+}
+
+/// A call that the policy lets go on, and what the audit is told when it has ended.
+struct Proceeding: Sendable {
+  let request: PolicyRequest
+  let caller: Caller
+  let permit: Permit
+  /// What was given of which account; asked when the call has succeeded.
+  let given: Given?
+  /// Nil where only what is denied is recorded.
+  let audit: (any Auditing)?
+  let correlation: @Sendable () -> CorrelationID
+
+  /// What a call gave away.
+  enum Given: Sendable {
+    case token(scope: String?)
+    case profiles(@Sendable () -> [(account: AccountID, fields: [String])])
+  }
+
+  /// Runs the call to its end, and tells the audit of it.
+  func follow(_ body: () throws(UsherError) -> Response) throws(UsherError) -> Response {
+    let response: Response
+    do throws(UsherError) {
+      response = try body()
+    } catch {
+      throw failed(error)
+    }
+    switch response {
+    case .now: succeeded()
+    case .later(let body):
+      guard audit != nil else { break }
+      return .later { () async throws(UsherError) -> [UInt8] in
+        do throws(UsherError) {
+          let reply = try await body()
+          succeeded()
+          return reply
+        } catch {
+          throw failed(error)
+        }
+      }
+    }
+    return response
+  }
+
+  /// - Parameter flow: The flow that began.
+  func succeeded(flow: FlowID? = nil) {
+    guard let audit else { return }
+    var note = note(.allowed)
+    note.flow = flow
+    switch given {
+    case nil: audit.note(note, by: caller.audited)
+    case .token(let scope):
+      note.scope = scope
+      audit.note(note, by: caller.audited)
+    case .profiles(let profiles):
+      for (account, fields) in profiles() {
+        note.account = account
+        note.fields = fields
+        audit.note(note, by: caller.audited)
+      }
+    }
+  }
+
+  /// - Returns: The error as the caller gets it: under the audit's correlation id.
+  func failed(_ error: UsherError) -> UsherError {
+    guard let audit else { return error }
+    var error = error
+    let correlation = error.correlationID ?? correlation()
+    error.correlationID = correlation
+    var note = note(.allowed)
+    note.failure = error.reason
+    note.flow = error.detail.flow
+    note.correlationID = correlation.rawValue
+    audit.note(note, by: caller.audited)
+    return error
+  }
+
+  private func note(_ decision: AuditNote.Decision) -> AuditNote {
+    AuditNote(request, decision, rule: permit.rule, conditions: permit.conditions)
+  }
+}
+
+extension AuditNote {
+  init(
+    _ request: PolicyRequest, _ decision: Decision, rule: String,
+    conditions: AuditConditions = [], unmet: AuditConditions = [],
+    failure: UsherError.Reason? = nil, correlation: CorrelationID? = nil
+  ) {
+    self.init(
+      method: request.method, provider: request.provider.map { ProviderName($0) },
+      kind: request.kind, account: request.account.map { AccountID($0.id) }, decision: decision,
+      rule: rule, conditions: conditions, unmet: unmet, failure: failure,
+      correlationID: correlation?.rawValue ?? "")
+  }
+}
+
+extension Permit {
+  /// What it asks of the call.
+  var conditions: AuditConditions {
+    var conditions: AuditConditions = []
+    if localAuthSeconds != nil { conditions.insert(.localAuth) }
+    if needsConfirmation { conditions.insert(.confirm) }
+    return conditions
+  }
+}
+
+extension Denial.Cause {
+  /// The condition that did not hold; none where no rule lists the call.
+  var unmet: AuditConditions {
+    switch self {
+    case .notListed: []
+    case .account: .account
+    case .scope: .scope
+    case .hours: .hours
+    }
+  }
+}

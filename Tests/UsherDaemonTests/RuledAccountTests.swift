@@ -1,0 +1,218 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+/// Rules that are about some accounts, some scopes, some members; clients that own, and share.
+@Suite("Accounts as the rules let them be seen")
+struct RuledAccountTests {
+  private let stage: ConsentStage
+
+  init() throws { stage = try ConsentStage() }
+
+  /// Somebody's program that the first of some rules is about, told apart by their units.
+  private func caller(
+    _ rules: ClientRule..., unit: String = "till.service", uid: UInt32 = 1000
+  ) throws -> Caller {
+    let policy = try Policy(
+      rules: rules, access: AccessSettings(), daemonUser: 990,
+      names: PrincipalResolver(user: { _ in nil }, group: { _ in 50 }))
+    return Caller(
+      CallerIdentity(uid: uid, gid: uid, groups: [50], unit: unit), policy: policy,
+      isAdmin: false, realm: "host")
+  }
+
+  private func rule(
+    _ name: String = "till", allow: String = "*", _ edit: (inout ClientRule) throws -> Void
+  ) throws -> ClientRule {
+    var rule = ClientRule(
+      name: name, match: ClientMatch(unit: "\(name).service"),
+      allow: [try AccessPattern(setting: allow)])
+    try edit(&rule)
+    return rule
+  }
+
+  private func keep(
+    _ subject: String, owner: Owner = .anna, scope: String = "openid email"
+  ) async throws -> AccountRecord {
+    var grant = AccountGrant.sample(subject, tokens: .sample(scope: scope))
+    grant.profile = ["firstname": "Anna", "email": "anna@example.com"]
+    return try await stage.keep(grant, owner: owner)
+  }
+
+  private func reason(_ body: () throws -> Void) -> UsherError? {
+    do {
+      try body()
+      return nil
+    } catch {
+      return error as? UsherError
+    }
+  }
+
+  @Test("an account beyond a rule's is not found, in the words for one that does not exist")
+  func otherAccounts() async throws {
+    let (mine, other) = (try await keep("one"), try await keep("two"))
+    for selector in [mine.id.rawValue, "subject:one"] {
+      let till = try caller(
+        rule { $0.accounts = [try AccountSelector(setting: selector)] })
+      #expect(stage.accounts.list(nil, till).accounts.map(\.id) == [mine.id])
+      #expect(try stage.accounts.get(mine.id, till).account.subject == "one")
+      #expect(try stage.accounts.tokens(TokenList(), till).tokens.map(\.account) == [mine.id])
+      let nobodys = AccountID("acc_none")
+      for id in [other.id, nobodys] {
+        let error = reason { _ = try stage.accounts.get(id, till) }
+        #expect(error?.reason == .notFound)
+        #expect(error?.message == "there is no account \(id)")
+        let token = reason { _ = try stage.tokens.get(TokenGet(account: id), till) }
+        #expect(token?.message == error?.message)
+      }
+      // The only one there is for it.
+      guard
+        case .now(let reply) = try stage.tokens.get(
+          TokenGet(provider: ConsentStage.provider), till)
+      else { throw TestTrouble("the provider would be asked") }
+      #expect(try JSONValue(parsing: reply)["account"]?.stringValue == mine.id.rawValue)
+    }
+  }
+
+  @Test("nor is it forgotten, revoked, acted with, or heard of")
+  func otherAccountsStay() async throws {
+    let other = try await keep("two")
+    let till = try caller(rule { $0.accounts = [try AccountSelector(setting: "subject:one")] })
+    for call in [
+      { _ = try await stage.tokens.forget(AccountForget(account: other.id), till) },
+      { _ = try await stage.tokens.revoke(TokenRevoke(account: other.id), till) },
+      { _ = try await stage.consents.revoke(ConsentRevoke(account: other.id), till) },
+      {
+        let start = FlowStart(
+          provider: ConsentStage.provider, kind: "sca",
+          params: ["account": .string(other.id.rawValue)])
+        _ = try await stage.flows.start(start, till)
+      },
+    ] as [() async throws -> Void] {
+      let error = await #expect(throws: UsherError.self) { try await call() }
+      #expect(error?.reason == .notFound)
+    }
+    #expect(stage.book.record(other.id) != nil)
+    let event = Event.account("updated", other, at: stage.clock.now())
+    let entry = EventBus.Entry(
+      cursor: 1, event: event, owner: .anna, account: PolicyRequest.Account(other))
+    #expect(!till.hears(entry))
+    #expect(try caller(rule { _ in }).hears(entry))
+  }
+
+  @Test("members of a profile beyond a rule's are left out, and what consents close stays closed")
+  func fields() async throws {
+    let record = try await keep("one")
+    let till = try caller(rule { $0.fields = ["firstname"] })
+    #expect(try stage.accounts.get(record.id, till).account.profile == ["firstname": "Anna"])
+    #expect(stage.accounts.list(nil, till).accounts.map(\.profile) == [["firstname": "Anna"]])
+    #expect(stage.accounts.shown(of: record.id, to: till).map(\.fields) == [["firstname"]])
+    let none = try caller(rule { $0.fields = [] })
+    #expect(try stage.accounts.get(record.id, none).account.profile == nil)
+    #expect(stage.accounts.shown(at: nil, to: none).isEmpty)
+    let consented = try await stage.keep(
+      .consented(["firstname": "Anna", "email": "a@example.com"], granted: ["email"]))
+    #expect(try stage.accounts.get(consented.id, till).account.profile == nil)
+  }
+
+  @Test("a token beyond a rule's scopes is refused, asked for or granted or come")
+  func scopes() async throws {
+    let record = try await keep("one", scope: "openid email")
+    let till = try caller(rule { _ in })
+    func refusal(_ scope: String?, _ most: [String]) -> UsherError? {
+      reason {
+        _ = try stage.tokens.get(TokenGet(account: record.id, scope: scope), till, within: most)
+      }
+    }
+    #expect(refusal(nil, ["openid", "email"]) == nil)
+    #expect(refusal("openid", ["openid"]) == nil)
+    for (scope, most) in [(nil, ["openid"]), ("email", ["openid"]), (nil, []), ("openid", [])] {
+      let error = refusal(scope, most)
+      #expect(error?.reason == .permissionDenied)
+      #expect(error?.detail.field == "scope")
+    }
+    let narrow = TokenKey(audience: "", scope: "openid")
+    stage.book.install(
+      try stage.renewal(of: record, key: narrow, .sample(scope: "openid email")))
+    #expect(refusal("openid", ["openid"])?.detail.field == "scope", "more came than was asked for")
+  }
+
+  @Test("a token that tells no scope may be good for anything: no list of scopes has it")
+  func noScope() async throws {
+    let record = try await keep("one", scope: "")
+    let till = try caller(rule { _ in })
+    let error = reason {
+      _ = try stage.tokens.get(TokenGet(account: record.id), till, within: ["openid"])
+    }
+    #expect(error?.reason == .permissionDenied)
+  }
+
+  @Test("what a client owns is its own under any user, and no other program's of these users")
+  func ownership() async throws {
+    let till = try rule { $0.owner = .client }
+    let (anna, bert) = (try caller(till), try caller(till, uid: 1001))
+    #expect(anna.owner == bert.owner)
+    #expect(anna.owner.client == "till")
+    #expect([anna.uid, bert.uid] == [1000, 1001])
+    #expect(anna.person == .anna)
+    let record = try await keep("one", owner: anna.owner)
+    let account = try stage.accounts.get(record.id, bert).account
+    #expect(account.client == "till")
+    #expect(account.owner == nil)
+    for other in [try caller(till, unit: "other.service"), try Caller.program(of: .bert)] {
+      #expect(reason { _ = try stage.accounts.get(record.id, other) }?.reason == .notFound)
+      #expect(stage.accounts.list(nil, other).accounts.isEmpty)
+    }
+  }
+
+  @Test("whom it shares with may read its accounts, and nothing else")
+  func share() async throws {
+    let till = try rule {
+      $0.owner = .client
+      $0.share = ["kiosk"]
+    }
+    let kioskRule = try rule("kiosk") { _ in }
+    let owner = try caller(till)
+    let kiosk = try caller(till, kioskRule, unit: "kiosk.service")
+    let record = try await keep("one", owner: owner.owner)
+    #expect(try stage.accounts.get(record.id, kiosk).account.id == record.id)
+    #expect(stage.accounts.list(nil, kiosk).accounts.count == 1)
+    #expect(try stage.accounts.tokens(TokenList(account: record.id), kiosk).tokens.count == 1)
+    guard case .now = try stage.tokens.get(TokenGet(provider: ConsentStage.provider), kiosk) else {
+      throw TestTrouble("the provider would be asked")
+    }
+    for call in [
+      { _ = try await stage.tokens.forget(AccountForget(account: record.id), kiosk) },
+      { _ = try await stage.tokens.revoke(TokenRevoke(account: record.id), kiosk) },
+      { _ = try await stage.consents.revoke(ConsentRevoke(account: record.id), kiosk) },
+    ] as [() async throws -> Void] {
+      let error = await #expect(throws: UsherError.self) { try await call() }
+      #expect(error?.reason == .notFound)
+    }
+    let stranger = try caller(till, try rule("desk") { _ in }, unit: "desk.service")
+    #expect(reason { _ = try stage.accounts.get(record.id, stranger) }?.reason == .notFound)
+  }
+
+  @Test("who is shared with reads by his own rules: other accounts are not there for him either")
+  func sharedByRule() async throws {
+    let till = try rule {
+      $0.owner = .client
+      $0.share = ["kiosk"]
+    }
+    let kioskRule = try rule("kiosk") {
+      $0.accounts = [try AccountSelector(setting: "subject:two")]
+    }
+    let owner = try caller(till).owner
+    let (one, two) = (try await keep("one", owner: owner), try await keep("two", owner: owner))
+    let kiosk = try caller(till, kioskRule, unit: "kiosk.service")
+    #expect(stage.accounts.list(nil, kiosk).accounts.map(\.id) == [two.id])
+    #expect(reason { _ = try stage.accounts.get(one.id, kiosk) }?.reason == .notFound)
+  }
+}
