@@ -27,6 +27,10 @@ extension Domain {
       guard let seconds = permit.localAuthSeconds else { return }
       try localAuth.check(within: seconds, of: caller)
     }
+    // Last: an answer that was given for once is used up.
+    try meet(.confirm, of: permit, request, caller) { () throws(UsherError) in
+      try confirm.check(permit, request, of: caller)
+    }
     return Proceeding(
       request: request, caller: caller, permit: permit,
       given: isAudited ? given(call, request, caller) : nil, audit: isAudited ? audit : nil,

@@ -24,6 +24,7 @@ struct Domain: Sendable {
   let providerDesk: ProviderDesk
   let credentials: Credentials
   let localAuth: LocalAuthMethods
+  let confirm: ConfirmDesk
   let registration: RegistrationDesk
   let audit: any Auditing
 

@@ -21,6 +21,7 @@ struct MethodTable: Sendable {
     let (localAuth, totp) = (domain.localAuth, domain.totp)
     let registration = domain.registration
     let (consents, clients) = (domain.consents, domain.clients)
+    let confirm = domain.confirm
 
     add(ProviderList.self) { _, call throws(UsherError) in try .now(providers.list(call.caller)) }
     add(ProviderGet.self, .provider(\.provider)) { get, _ throws(UsherError) in
@@ -81,6 +82,15 @@ struct MethodTable: Sendable {
     }
 
     wait(FlowStart.self, .start { $0 }) {
+    // Users' names may be far away.
+    wait(ConfirmList.self) { _, caller async throws(UsherError) in await confirm.list(caller) }
+    wait(ConfirmAnswer.self) { answer, caller async throws(UsherError) in
+      try await confirm.answer(answer, caller)
+    }
+    wait(ConfirmForget.self) { forget, caller async throws(UsherError) in
+      try await confirm.forget(forget, caller)
+    }
+
       start, caller async throws(UsherError) in
       try await flows.start(start, caller)
     }

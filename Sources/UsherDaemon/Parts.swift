@@ -77,6 +77,7 @@ struct Parts {
       store: store, book: book, clock: world.clock, config: setting.config)
     domain = Domain(
       world: world, instanceID: world.identifier("ins_"), startedAt: world.clock.now(),
+    let methods = LocalAuthMethods(desk: localAuth, clock: world.clock)
       store: store, masterKeyOrigin: key.origin.sentence,
       peerIdentity: Peer.kernelHandsOutPidfds ? "pidfd" : "pid",
       count: ConnectionCount(setting.config.limits), health: health,
@@ -91,7 +92,10 @@ struct Parts {
         providers: providers, credentials: credentials, http: http, metadata: metadata,
         verifier: verifier, clock: world.clock),
       credentials: credentials,
-      localAuth: LocalAuthMethods(desk: localAuth, clock: world.clock),
+      localAuth: methods,
+      confirm: ConfirmDesk(
+        world: world, store: store, events: events, accounts: book, localAuth: methods,
+        userName: SystemUsers.userName(of:)),
       registration: RegistrationDesk(world: world, providers: providers) {
         [http] call, provider async throws(UsherError) in
         try http.checkCredential(of: provider)
@@ -104,6 +108,7 @@ struct Parts {
     try book.restore(from: store)
     try localAuth.restore()
     for (flow, error) in try domain.flows.engine.restore() {
+    try domain.confirm.restore()
       log.error(
         "a stored flow cannot be read and is left alone",
         metadata: ["flow": .string(flow.rawValue), "cause": .string(error.message)])
@@ -141,6 +146,7 @@ struct Parts {
   /// Lets what providers are answering just now arrive and be written, for a while; then stops.
   func stop(within limit: Duration) async {
     watch.stop()
+    try await domain.confirm.sweep()
     followUps.stop()
     let deadline = ContinuousClock.now + limit
     while ContinuousClock.now < deadline, !(http.isIdle && domain.flows.engine.isIdle) {

@@ -17,6 +17,8 @@ final class EventBus: Sendable {
     var owner: Owner?
     /// The account it is about, for rules that are about some only.
     var account: PolicyRequest.Account?
+    /// The question it is about: for who may answer that, and nobody else.
+    var question: OpenQuestion?
   }
 
   private struct State {
@@ -50,10 +52,18 @@ final class EventBus: Sendable {
       account: .init(record))
   }
 
-  func publish(_ event: Event, owner: Owner?, account: PolicyRequest.Account? = nil) {
+  func publish(_ event: Event, toWhoMayAnswer question: OpenQuestion) {
+    publish(event, owner: nil, question: question)
+  }
+
+  func publish(
+    _ event: Event, owner: Owner?, account: PolicyRequest.Account? = nil,
+    question: OpenQuestion? = nil
+  ) {
     let isMine = state.withLock { state in
       state.cursor += 1
-      let entry = Entry(cursor: state.cursor, event: event, owner: owner, account: account)
+      let entry = Entry(
+        cursor: state.cursor, event: event, owner: owner, account: account, question: question)
       state.past.append(entry)
       if state.past.count > remembered { state.past.removeFirst(state.past.count - remembered) }
       state.waiting.append((entry, Array(state.listeners.values)))

@@ -120,8 +120,10 @@ extension Caller {
 }
 
 extension Caller {
-  /// Whether its rules are about the account of an event, where there is one.
+  /// Whether its rules are about the account of an event, where there is one; of a question, whether
+  /// it may answer that.
   func hears(_ entry: EventBus.Entry) -> Bool {
+    if let question = entry.question { return right(over: question) != nil }
     guard let account = entry.account, policy.choosesAccounts, !isAdmin else { return true }
     var request = PolicyRequest(
       method: EventsSubscribe.name, provider: entry.event.provider?.rawValue)

@@ -1,0 +1,157 @@
+import UsherAPI
+import UsherCore
+
+/// The questions that are open and the answers that hold, user by user.
+///
+/// It looks at no clock and tells nobody: that is the ``ConfirmDesk``'s.
+struct ConfirmBook: Sendable {
+  /// What becomes of a call that a person has to agree to.
+  enum Ruling: Equatable {
+    case agreed
+    case refused
+    /// It is asked already.
+    case asked(OpenQuestion)
+    /// It has to be asked.
+    case unasked
+    /// It would have to be asked, but too much is: until the moment when one of these expires.
+    case full(until: Timestamp)
+  }
+
+  /// What somebody finds who looks for a question.
+  enum Finding: Equatable {
+    case open(OpenQuestion)
+    case answered(OpenQuestion)
+  }
+
+  private struct Shelf {
+    var questions: [ConfirmCall: OpenQuestion] = [:]
+    var answers: [ConfirmCall: GivenAnswer] = [:]
+    /// Answered, and not yet so long ago that they would have expired.
+    var settled: [OpenQuestion] = []
+
+    var isEmpty: Bool { questions.isEmpty && answers.isEmpty && settled.isEmpty }
+  }
+
+  /// How many answered ones of a user are told from those that never were.
+  private static let settledLimit = 256
+
+  private var shelves: [LocalPerson: Shelf] = [:]
+
+  /// Decides about a call. An answer that was given for once is used up by it.
+  mutating func rule(
+    on call: ConfirmCall, of person: LocalPerson, at now: Timestamp, limit: Int
+  ) -> Ruling {
+    if let answer = shelves[person]?.answers[call], answer.holds(at: now) {
+      guard answer.allow else { return .refused }
+      if answer.remember == .once { shelves[person]?.answers[call] = nil }
+      return .agreed
+    }
+    guard let shelf = shelves[person] else { return .unasked }
+    if let question = shelf.questions[call], question.isOpen(at: now) { return .asked(question) }
+    let others = shelf.questions.values.filter { $0.isOpen(at: now) && $0.call != call }
+    guard others.count >= limit else { return .unasked }
+    return .full(until: others.map(\.expiresAt).min() ?? now)
+  }
+
+  /// - Returns: The one in whose place it stands: its time was over.
+  mutating func open(_ question: OpenQuestion) -> OpenQuestion? {
+    shelves[question.person, default: Shelf()].questions.updateValue(
+      question, forKey: question.call)
+  }
+
+  func find(_ id: ConfirmationID, at now: Timestamp) -> Finding? {
+    for shelf in shelves.values {
+      if let question = shelf.questions.values.first(where: { $0.id == id }) {
+        return question.isOpen(at: now) ? .open(question) : nil
+      }
+      if let question = shelf.settled.first(where: { $0.id == id }) { return .answered(question) }
+    }
+    return answer(id, at: now).map { .answered($0.question) }
+  }
+
+  /// One that holds.
+  func answer(_ id: ConfirmationID, at now: Timestamp) -> GivenAnswer? {
+    for shelf in shelves.values {
+      if let answer = shelf.answers.values.first(where: { $0.question.id == id }) {
+        return answer.holds(at: now) ? answer : nil
+      }
+    }
+    return nil
+  }
+
+  /// What was said to such a call, whether it still holds or not.
+  func answer(to call: ConfirmCall, of person: LocalPerson) -> GivenAnswer? {
+    shelves[person]?.answers[call]
+  }
+
+  /// How many answers of a user's there are for other calls.
+  func answers(of person: LocalPerson, beside call: ConfirmCall) -> Int {
+    guard let answers = shelves[person]?.answers else { return 0 }
+    return answers.count - (answers[call] == nil ? 0 : 1)
+  }
+
+  /// Takes an answer over: its question is open no more.
+  mutating func settle(_ answer: GivenAnswer) {
+    let question = answer.question
+    restore(answer)
+    guard var shelf = shelves[question.person] else { return }
+    if shelf.questions[question.call]?.id == question.id { shelf.questions[question.call] = nil }
+    shelf.settled.append(question)
+    if shelf.settled.count > Self.settledLimit { shelf.settled.removeFirst() }
+    shelves[question.person] = shelf
+  }
+
+  mutating func restore(_ answer: GivenAnswer) {
+    shelves[answer.question.person, default: Shelf()].answers[answer.question.call] = answer
+  }
+
+  /// - Returns: Whether it was there.
+  mutating func forget(_ answer: GivenAnswer) -> Bool {
+    let question = answer.question
+    guard shelves[question.person]?.answers[question.call]?.question.id == question.id else {
+      return false
+    }
+    shelves[question.person]?.answers[question.call] = nil
+    return true
+  }
+
+  /// Removes a question that was not answered in time.
+  ///
+  /// - Returns: Nil where it is open no more.
+  mutating func expire(_ question: OpenQuestion) -> OpenQuestion? {
+    guard shelves[question.person]?.questions[question.call]?.id == question.id else { return nil }
+    shelves[question.person]?.questions[question.call] = nil
+    return question
+  }
+
+  /// Removes what is over.
+  ///
+  /// - Returns: The questions that were not answered in time, and whether something that is stored has
+  ///   expired.
+  mutating func prune(at now: Timestamp) -> (expired: [OpenQuestion], isStale: Bool) {
+    var expired: [OpenQuestion] = []
+    var isStale = false
+    for (person, before) in shelves {
+      var shelf = before
+      expired += shelf.questions.values.filter { !$0.isOpen(at: now) }
+      shelf.questions = shelf.questions.filter { $0.value.isOpen(at: now) }
+      isStale = isStale || shelf.answers.values.contains { $0.isStored && $0.hasExpired(at: now) }
+      shelf.answers = shelf.answers.filter { !$0.value.hasExpired(at: now) }
+      shelf.settled = shelf.settled.filter { $0.isOpen(at: now) }
+      shelves[person] = shelf.isEmpty ? nil : shelf
+    }
+    return (expired, isStale)
+  }
+
+  /// The oldest first.
+  func questions(at now: Timestamp) -> [OpenQuestion] {
+    shelves.values.flatMap(\.questions.values).filter { $0.isOpen(at: now) }
+      .sorted { ($0.askedAt, $0.id.rawValue) < ($1.askedAt, $1.id.rawValue) }
+  }
+
+  /// The oldest first.
+  func answers(at now: Timestamp) -> [GivenAnswer] {
+    shelves.values.flatMap(\.answers.values).filter { $0.holds(at: now) }
+      .sorted { ($0.at, $0.question.id.rawValue) < ($1.at, $1.question.id.rawValue) }
+  }
+}

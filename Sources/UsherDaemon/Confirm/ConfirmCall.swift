@@ -1,0 +1,142 @@
+import Crypto
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherStore
+
+/// A client's call as far as a person is asked about it: equal where the question is the same.
+///
+/// The operation belongs to it: who agreed that a flow reads has not agreed that it pays.
+struct ConfirmCall: Codable, Hashable, Sendable {
+  /// Bytes of all its texts; more is nothing that a person could judge.
+  static let longest = 4096
+
+  let client: String
+  let method: String
+  let provider: String?
+  let kind: String?
+  let account: String?
+  /// The words in a fixed order: a scope is a set of them.
+  let scope: String?
+  let operation: String?
+
+  init(_ request: PolicyRequest, of client: String) {
+    self.client = client
+    method = request.method
+    provider = request.provider
+    kind = request.kind
+    account = request.account?.id
+    scope = request.scopes.map { Set($0).sorted().joined(separator: " ") }
+    operation = request.operation
+  }
+
+  var isTooLong: Bool {
+    let texts = [client, method, provider, kind, account, scope, operation]
+    return texts.reduce(0) { $0 + ($1?.utf8.count ?? 0) } > Self.longest
+  }
+
+  /// The same text for the same call, and for no other: the name of what is stored about it.
+  func fingerprint() throws(UsherError) -> String {
+    let digits = Array("0123456789abcdef".utf8)
+    let digest = SHA256.hash(data: try StoreCoder.encode(self))
+    return String(
+      decoding: digest.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+  }
+}
+
+/// A question that a person has to answer, and who asks.
+struct OpenQuestion: Codable, Sendable, Equatable {
+  let id: ConfirmationID
+  let realm: String
+  let uid: UInt32
+  let unit: String?
+  let executable: String?
+  let call: ConfirmCall
+  let askedAt: Timestamp
+  let expiresAt: Timestamp
+
+  /// The user whose program asks.
+  var person: LocalPerson { LocalPerson(realm: realm, uid: uid) }
+
+  /// A clock that is set back to before it was asked ends it, too.
+  func isOpen(at now: Timestamp) -> Bool { askedAt <= now && now < expiresAt }
+}
+
+/// What a person said to a question, as long as it is remembered.
+struct GivenAnswer: Codable, Sendable, Equatable {
+  /// How long one that is given once holds: for the one call it allows, and for all that it refuses.
+  static let onceAllowed = Duration.seconds(300)
+  static let onceRefused = Duration.seconds(60)
+
+  let question: OpenQuestion
+  let allow: Bool
+  let remember: Remember
+  let at: Timestamp
+  /// Whose connection it came by.
+  let client: String
+  let uid: UInt32
+
+  /// Nil where it holds for the session.
+  var expiresAt: Timestamp? {
+    switch remember {
+    case .once: at + (allow ? Self.onceAllowed : Self.onceRefused)
+    case .session: nil
+    case .seconds(let seconds): at + .seconds(seconds)
+    }
+  }
+
+  /// Whether it outlives the daemon.
+  var isStored: Bool {
+    switch remember {
+    case .seconds: true
+    case .once, .session: false
+    }
+  }
+
+  /// A clock that is set back to before it was given makes it worth nothing.
+  func holds(at now: Timestamp) -> Bool {
+    guard let expiresAt else { return true }
+    return at <= now && now < expiresAt
+  }
+
+  func hasExpired(at now: Timestamp) -> Bool { expiresAt.map { $0 <= now } ?? false }
+}
+
+// Rows.
+extension GivenAnswer {
+  init(_ row: ConfirmationRow) throws(UsherError) { self = try row.payload.decoded() }
+
+  /// Nil where it is not to outlive the daemon.
+  func row() throws(UsherError) -> ConfirmationRow? {
+    guard isStored, let expiresAt else { return nil }
+    return ConfirmationRow(
+      realm: question.realm, uid: question.uid, client: question.call.client,
+      question: try question.call.fingerprint(), expiresAt: expiresAt,
+      payload: try SealedPayload(encoding: self))
+  }
+
+  func deletion() throws(UsherError) -> Change {
+    .deleteConfirmation(
+      realm: question.realm, uid: question.uid, client: question.call.client,
+      question: try question.call.fingerprint())
+  }
+}
+
+// MARK: - Who may answer
+
+/// What answering a question takes.
+enum ConfirmRight {
+  case freely
+  /// The person has to have proved to be at this machine, in a flow of the same client.
+  case withProof
+}
+
+extension Caller {
+  /// - Returns: Nil where there is no such question for the caller.
+  func right(over question: OpenQuestion) -> ConfirmRight? {
+    if isAdmin { return .freely }
+    let asker = question.call.client
+    if asker != client, policy.confirms.contains(asker) { return .freely }
+    return question.person == person ? .withProof : nil
+  }
+}

@@ -1,0 +1,335 @@
+import Dispatch
+import Synchronization
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherStore
+
+/// Asks people whether clients may make calls, and remembers what they said (Access, "A person
+/// agrees"). Calls are never held: they are made again.
+final class ConfirmDesk: Sendable {
+  /// How long a question can be answered.
+  static let openFor = Duration.seconds(300)
+  /// How long ago the person may have proved to be at this machine.
+  static let proofSeconds = 60
+
+  private struct State {
+    var book = ConfirmBook()
+    var alarms: [ConfirmationID: Alarm] = [:]
+  }
+
+  private let world: World
+  private let store: Store
+  private let events: EventBus
+  private let accounts: AccountBook
+  private let localAuth: LocalAuthMethods
+  private let userName: @Sendable (UInt32) -> String?
+  private let state = Mutex(State())
+  /// Who answers decides, writes and takes over within one of these.
+  private let turns = Turns<LocalPerson>()
+  /// Looks at the users' database, which may be far away.
+  private let waiting = DispatchQueue(label: "usherd.confirm.users", attributes: .concurrent)
+
+  init(
+    world: World, store: Store, events: EventBus, accounts: AccountBook,
+    localAuth: LocalAuthMethods, userName: @escaping @Sendable (UInt32) -> String?
+  ) {
+    self.world = world
+    self.store = store
+    self.events = events
+    self.accounts = accounts
+    self.localAuth = localAuth
+    self.userName = userName
+  }
+
+  /// Brings back the answers that were given for longer.
+  func restore() throws(UsherError) {
+    for row in try store.loadConfirmations() {
+      let answer = try GivenAnswer(row)
+      state.withLock { $0.book.restore(answer) }
+    }
+  }
+
+  /// Once a minute: what is over goes.
+  func sweep() async throws(UsherError) {
+    let now = world.clock.now()
+    if prune(at: now) { try await store.commit([.forgetConfirmations(expiredBy: now)]) }
+  }
+}
+
+// MARK: - Asking
+
+extension ConfirmDesk {
+  /// Lets a call go on that a person has agreed to. Cheap, and waits for nothing.
+  ///
+  /// It is to be asked last: an answer that was given for once is used up by the call that is let
+  /// through, whatever becomes of it.
+  ///
+  /// - Throws: `permissionDenied` where a person has refused; `interactionRequired` with the question
+  ///   where nobody has answered; `rateLimited` where too many questions of the caller's user are open.
+  func check(
+    _ permit: Permit, _ request: PolicyRequest, of caller: Caller
+  ) throws(UsherError) {
+    guard permit.needsConfirmation, !request.isUnknown else { return }
+    let call = ConfirmCall(request, of: caller.client)
+    guard !call.isTooLong else {
+      throw UsherError(.invalidParams, "this is too long for a person to be asked about it")
+    }
+    let now = world.clock.now()
+    let (ruling, replaced) = rule(on: call, caller, at: now)
+    if let replaced { tellExpired(replaced) }
+    switch ruling {
+    case .agreed: return
+    case .refused: throw UsherError(.permissionDenied, "a person has refused this call")
+    case .asked(let question, let isNew):
+      if isNew { tell("asked", question) }
+      throw .unanswered(question)
+    case .full(let end):
+      throw UsherError(
+        .rateLimited,
+        "\(world.config.limits.openConfirmationsPerUser) calls of this user wait for a person",
+        detail: .init(
+          retryAfterMs: Int(max(end - now, .zero).milliseconds),
+          limit: "open_confirmations_per_user"))
+    }
+  }
+
+  private enum Outcome {
+    case agreed
+    case refused
+    case asked(OpenQuestion, isNew: Bool)
+    case full(until: Timestamp)
+  }
+
+  /// Decides, and opens the question where there is none, in one step.
+  ///
+  /// - Returns: With the question in whose place it stands: its time was over.
+  private func rule(
+    on call: ConfirmCall, _ caller: Caller, at now: Timestamp
+  ) -> (Outcome, OpenQuestion?) {
+    let limit = world.config.limits.openConfirmationsPerUser
+    return state.withLock { state in
+      switch state.book.rule(on: call, of: caller.person, at: now, limit: limit) {
+      case .agreed: return (.agreed, nil)
+      case .refused: return (.refused, nil)
+      case .asked(let question): return (.asked(question, isNew: false), nil)
+      case .full(let end): return (.full(until: end), nil)
+      case .unasked:
+        let question = question(call, caller, at: now)
+        state.alarms[question.id] = world.alarms.after(Self.openFor) { [weak self] in
+          self?.timeIsOver(question)
+        }
+        return (.asked(question, isNew: true), state.book.open(question))
+      }
+    }
+  }
+
+  private func question(
+    _ call: ConfirmCall, _ caller: Caller, at now: Timestamp
+  ) -> OpenQuestion {
+    OpenQuestion(
+      id: ConfirmationID(world.identifier("cnf_")), realm: caller.person.realm, uid: caller.uid,
+      unit: caller.audited.unit, executable: caller.audited.executable, call: call, askedAt: now,
+      expiresAt: now + Self.openFor)
+  }
+
+  private func timeIsOver(_ question: OpenQuestion) {
+    guard state.withLock({ $0.book.expire(question) }) != nil else { return }
+    tellExpired(question)
+  }
+
+  /// - Returns: Whether something that is stored has expired.
+  @discardableResult
+  private func prune(at now: Timestamp) -> Bool {
+    let (expired, isStale) = state.withLock { $0.book.prune(at: now) }
+    for question in expired { tellExpired(question) }
+    return isStale
+  }
+
+  private func tellExpired(_ question: OpenQuestion) {
+    drop(question)
+    tell("expired", question)
+  }
+
+  private func drop(_ question: OpenQuestion) {
+    state.withLock { $0.alarms.removeValue(forKey: question.id) }?.cancel()
+  }
+
+  private func tell(_ what: String, _ question: OpenQuestion) {
+    events.publish(.confirm(what, question, at: world.clock.now()), toWhoMayAnswer: question)
+  }
+}
+
+// MARK: - Answering
+
+extension ConfirmDesk {
+  func list(_ caller: Caller) async -> ConfirmList.Reply {
+    let now = world.clock.now()
+    prune(at: now)
+    let (questions, answers) = state.withLock { state in
+      (state.book.questions(at: now), state.book.answers(at: now))
+    }
+    let seen = questions.filter { caller.right(over: $0) != nil }
+    let known = answers.filter { caller.right(over: $0.question) != nil }
+    let names = await names(of: seen + known.map(\.question))
+    return .init(
+      questions: seen.map { question in
+        Confirmation(
+          id: question.id, asker: question.asker(named: names[question.uid]),
+          about: about(question.call), askedAt: question.askedAt, expiresAt: question.expiresAt)
+      },
+      answers: known.map { answer in
+        Confirmation.Answer(
+          id: answer.question.id,
+          asker: answer.question.asker(named: names[answer.question.uid]),
+          about: about(answer.question.call), allow: answer.allow, remember: answer.remember,
+          answeredAt: answer.at, answeredBy: .init(client: answer.client, uid: answer.uid),
+          expiresAt: answer.expiresAt)
+      })
+  }
+
+  func answer(_ call: ConfirmAnswer, _ caller: Caller) async throws(UsherError) -> Done {
+    let question = try open(call.confirmation, caller)
+    return try await turns.take(question.person) { () throws(UsherError) in
+      // Somebody else may have answered meanwhile.
+      let question = try open(call.confirmation, caller)
+      let answer = GivenAnswer(
+        question: question, allow: call.allow, remember: call.remember ?? .once,
+        at: world.clock.now(), client: caller.isAdmin ? "(admin)" : caller.client,
+        uid: caller.uid)
+      let before = try room(for: answer)
+      if let row = try answer.row() {
+        try await store.commit([.putConfirmation(row)])
+      } else if let before, before.isStored {
+        try await store.commit([try before.deletion()])
+      }
+      state.withLock { $0.book.settle(answer) }
+      drop(question)
+      tell("answered", question)
+      return Done()
+    }
+  }
+
+  func forget(_ call: ConfirmForget, _ caller: Caller) async throws(UsherError) -> Done {
+    let answer = try given(call.answer, caller)
+    return try await turns.take(answer.question.person) { () throws(UsherError) in
+      let answer = try given(call.answer, caller)
+      if answer.isStored { try await store.commit([try answer.deletion()]) }
+      guard state.withLock({ $0.book.forget(answer) }) else { throw Self.noAnswer }
+      tell("forgotten", answer.question)
+      return Done()
+    }
+  }
+
+  /// - Returns: The answer in whose place it comes.
+  private func room(for answer: GivenAnswer) throws(UsherError) -> GivenAnswer? {
+    prune(at: answer.at)
+    let (call, person) = (answer.question.call, answer.question.person)
+    let limit = world.config.limits.rememberedConfirmationsPerUser
+    let (count, before) = state.withLock { state in
+      (
+        state.book.answers(of: person, beside: call),
+        state.book.answer(to: call, of: person)
+      )
+    }
+    guard count < limit else {
+      throw UsherError(
+        .rateLimited, "\(limit) answers are remembered for this user: forget some",
+        detail: .init(limit: "remembered_confirmations_per_user"))
+    }
+    return before
+  }
+
+  /// A question that the caller may answer now.
+  ///
+  /// - Throws: `notFound`, `conflict`, or `interactionRequired` with the flow that proves who is there.
+  private func open(_ id: ConfirmationID, _ caller: Caller) throws(UsherError) -> OpenQuestion {
+    let now = world.clock.now()
+    let question: OpenQuestion
+    switch state.withLock({ $0.book.find(id, at: now) }) {
+    case nil: throw Self.noQuestion
+    case .answered(let answered):
+      guard caller.right(over: answered) != nil else { throw Self.noQuestion }
+      throw UsherError(
+        .conflict, "this has been answered", detail: .init(field: "confirmation"))
+    case .open(let open): question = open
+    }
+    guard let right = caller.right(over: question) else { throw Self.noQuestion }
+    try prove(right, caller)
+    return question
+  }
+
+  private func given(_ id: ConfirmationID, _ caller: Caller) throws(UsherError) -> GivenAnswer {
+    let now = world.clock.now()
+    guard let answer = state.withLock({ $0.book.answer(id, at: now) }),
+      let right = caller.right(over: answer.question)
+    else { throw Self.noAnswer }
+    try prove(right, caller)
+    return answer
+  }
+
+  private func prove(_ right: ConfirmRight, _ caller: Caller) throws(UsherError) {
+    switch right {
+    case .freely: return
+    case .withProof: try localAuth.check(within: Self.proofSeconds, of: caller)
+    }
+  }
+
+  private static var noQuestion: UsherError {
+    UsherError(
+      .notFound, "there is no such question", detail: .init(field: "confirmation"))
+  }
+
+  private static var noAnswer: UsherError {
+    UsherError(.notFound, "there is no such answer", detail: .init(field: "answer"))
+  }
+}
+
+// MARK: - What people are shown
+
+extension ConfirmDesk {
+  private func about(_ call: ConfirmCall) -> Confirmation.About {
+    let account = call.account.map { AccountID($0) }
+    return .init(
+      method: call.method, provider: call.provider.map { ProviderName($0) }, kind: call.kind,
+      account: account, label: account.flatMap { accounts.record($0)?.details.label },
+      scope: call.scope, operation: call.operation)
+  }
+
+  private func names(of questions: [OpenQuestion]) async -> [UInt32: String] {
+    let uids = Set(questions.map(\.uid))
+    guard !uids.isEmpty else { return [:] }
+    return await withCheckedContinuation { continuation in
+      waiting.async { [userName] in
+        var names: [UInt32: String] = [:]
+        for uid in uids { names[uid] = userName(uid) }
+        continuation.resume(returning: names)
+      }
+    }
+  }
+}
+
+extension OpenQuestion {
+  fileprivate func asker(named user: String?) -> Confirmation.Asker {
+    .init(client: call.client, uid: uid, user: user, unit: unit, executable: executable)
+  }
+}
+
+extension Event {
+  static func confirm(_ what: String, _ question: OpenQuestion, at now: Timestamp) -> Event {
+    let call = question.call
+    return Event(
+      topic: .confirm, what: what, at: now, provider: call.provider.map { ProviderName($0) },
+      kind: call.kind, account: call.account.map { AccountID($0) }, confirmation: question.id,
+      client: call.client)
+  }
+}
+
+extension UsherError {
+  /// The same call may succeed when it is made again.
+  fileprivate static func unanswered(_ question: OpenQuestion) -> UsherError {
+    UsherError(
+      .interactionRequired, "a person has to agree to this call first",
+      detail: .init(confirmation: question.id, retryable: true))
+  }
+}
