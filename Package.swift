@@ -53,6 +53,7 @@ let package = Package(
     .executable(name: "usherd", targets: ["usherd"]),
     .executable(name: "usherctl", targets: ["usherctl"]),
     .executable(name: "usher-sandbox", targets: ["usher-sandbox"]),
+    .executable(name: "usher-bench", targets: ["usher-bench"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -136,6 +137,8 @@ let package = Package(
     program(
       "usher-sandbox",
       ["UsherSandbox", .product(name: "ArgumentParser", package: "swift-argument-parser")]),
+    program(
+      "usher-bench", [.product(name: "ArgumentParser", package: "swift-argument-parser")]),
 
     // What every test may lean on, and the tests.
     .target(

@@ -1,0 +1,63 @@
+import Glibc
+
+/// One connection, one call at a time, without anything that would measure itself: bytes that were
+/// made before go out, and what comes in is looked at for its line end only.
+final class BlockingClient {
+  private let descriptor: CInt
+  private var buffer = [UInt8](repeating: 0, count: 65_536)
+
+  /// - Throws: `BenchTrouble` where nobody listens.
+  init(_ path: String) throws {
+    descriptor = try Self.connected(path)
+    // A daemon that does not answer must not keep the measure from its end.
+    var limit = timeval(tv_sec: 30, tv_usec: 0)
+    setsockopt(
+      descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+  }
+
+  deinit { close(descriptor) }
+
+  static func connected(_ path: String, flags: CInt = 0) throws -> CInt {
+    let descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue) | flags, 0)
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: Array(path.utf8) + [0]) }
+    let size = socklen_t(MemoryLayout<sockaddr_un>.size)
+    let result = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, size) }
+    }
+    guard result == 0 else {
+      let reason = errno
+      close(descriptor)
+      throw BenchTrouble("cannot connect to \(path): \(String(cString: strerror(reason)))")
+    }
+    return descriptor
+  }
+
+  /// Nanoseconds from the call to the end of its reply.
+  func time(_ line: [UInt8]) throws -> UInt64 {
+    let start = Self.now()
+    guard send(descriptor, line, line.count, CInt(MSG_NOSIGNAL)) == line.count else {
+      throw BenchTrouble("the daemon closed the connection")
+    }
+    while true {
+      let count = recv(descriptor, &buffer, buffer.count, 0)
+      guard count > 0 else { throw BenchTrouble("no reply within 30 s") }
+      if buffer[count - 1] == UInt8(ascii: "\n") { return Self.now() - start }
+    }
+  }
+
+  /// The start of the last reply.
+  var reply: String { String(decoding: buffer.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self) }
+
+  static func now() -> UInt64 {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+  }
+}
+
+struct BenchTrouble: Error, CustomStringConvertible {
+  let description: String
+  init(_ description: String) { self.description = description }
+}

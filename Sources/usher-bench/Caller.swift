@@ -1,0 +1,57 @@
+import ArgumentParser
+import Glibc
+
+/// A helper process: calls again and again, one call at a time, and writes how long each took.
+struct Caller: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "caller", abstract: "Makes the calls that are measured.", shouldDisplay: false)
+
+  @Option var socket: String
+  @Option var user: UInt32
+  /// Of each kind.
+  @Option var calls: Int
+
+  static let kinds = [
+    ("system.status", Calls.status), ("account.list", Calls.accounts),
+    ("flow.get", Calls.unknownFlow),
+  ]
+
+  func run() throws {
+    try become(user)
+    let client = try BlockingClient(socket)
+    for _ in 0..<200 { for (_, line) in Self.kinds { _ = try client.time(line) } }
+    var times: [UInt64] = []
+    times.reserveCapacity((calls + 100) * Self.kinds.count)
+    for _ in 0..<calls { for (_, line) in Self.kinds { times.append(try client.time(line)) } }
+    // New connections, each with its first call.
+    for _ in 0..<Self.newcomers {
+      let start = BlockingClient.now()
+      _ = try BlockingClient(socket).time(Calls.status)
+      times.append(BlockingClient.now() - start)
+    }
+    try times.withUnsafeBytes { bytes in
+      var rest = bytes[...]
+      while !rest.isEmpty {
+        let count = write(1, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+        guard count > 0 else { throw BenchTrouble("nobody reads the times") }
+        rest = rest.dropFirst(count)
+      }
+    }
+  }
+
+  private static let newcomers = 100
+
+  /// What a caller wrote, by kind; the last kind is a new connection with a call.
+  static func read(_ bytes: [UInt8], calls: Int) throws -> [Timings] {
+    let times = bytes.withUnsafeBytes { whole in
+      (0..<whole.count / 8).map { whole.loadUnaligned(fromByteOffset: $0 * 8, as: UInt64.self) }
+    }
+    guard times.count == calls * kinds.count + newcomers else {
+      throw BenchTrouble("a caller has not had all its replies")
+    }
+    let byKind = kinds.indices.map { kind in
+      Timings((0..<calls).map { times[$0 * kinds.count + kind] })
+    }
+    return byKind + [Timings(Array(times.suffix(newcomers)))]
+  }
+}

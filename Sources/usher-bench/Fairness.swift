@@ -1,0 +1,148 @@
+import ArgumentParser
+import Glibc
+
+/// Whether one user's flood slows another user's calls.
+struct Fairness: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "One user's calls while another one floods the daemon, against the same alone.",
+    discussion: """
+      Round by round, alone and then under each flood: the 50th and 99th of 100 calls, and the \
+      slowest, in microseconds; then the ratios of the medians over the rounds. As root the two are \
+      users of their own; else the flood is this user's, and the calls are the admin socket's.
+      """)
+
+  @Option(help: "The usherd to measure; without it, the one beside this program.")
+  var usherd: String?
+
+  @Option(help: "How often all is measured.")
+  var rounds = 5
+
+  @Option(help: "Calls of each kind that are measured at a time.")
+  var calls = 3000
+
+  @Option(help: "Connections of the flood; over connections_per_user they come again and again.")
+  var connections = 300
+
+  @Option(help: "The highest ratio of the 99th of 100 calls under flood to that alone; over it: 1.")
+  var limit = 3.0
+
+  private struct Flood {
+    let name: String
+    let depth: Int
+  }
+
+  private static let floods = [
+    Flood(name: "as many calls as fit", depth: 0), Flood(name: "a call at a time", depth: 1),
+  ]
+  private static let (working, flooding): (UInt32, UInt32) = (61_001, 61_002)
+
+  func run() throws {
+    let isRoot = getuid() == 0
+    raiseFileLimit()
+    let daemon = try MeasuredDaemon(try program(), config: config)
+    let caller = Party(
+      socket: isRoot ? daemon.socketPath : daemon.adminSocketPath,
+      user: isRoot ? Self.working : getuid())
+    let flooder = Party(socket: daemon.socketPath, user: isRoot ? Self.flooding : getuid())
+    print("calls alone and under a flood of \(connections) connections; microseconds")
+    var ratios: [String: [Double]] = [:]
+    var slowestAdmin: UInt64 = 0
+    for round in 1...rounds {
+      let alone = try measure(caller)
+      report("round \(round), alone", alone)
+      for flood in Self.floods {
+        let child = try start(flood, flooder)
+        defer { child.stop() }
+        let under = try measure(caller)
+        report("round \(round), \(flood.name)", under)
+        slowestAdmin = max(slowestAdmin, try admin(daemon))
+        for (place, kind) in Caller.kinds.enumerated() {
+          let ratio =
+            Double(under[place].percentile(0.99)) / Double(max(alone[place].percentile(0.99), 1))
+          ratios["\(kind.0), \(flood.name)", default: []].append(ratio)
+        }
+      }
+    }
+    print("the admin socket's slowest of \(rounds * Self.floods.count * 200) answers under flood:")
+    print("  \(slowestAdmin.microseconds)")
+    try judge(ratios)
+  }
+
+  private struct Party {
+    let socket: String
+    let user: UInt32
+  }
+
+  private var config: String {
+    MeasuredDaemon.silentProvider
+      + [("working", Self.working), ("flooding", Self.flooding)].map { name, user in
+        """
+
+        [[client]]
+        name = "\(name)"
+        match = { user = \(user) }
+        allow = ["*"]
+
+        """
+      }.joined()
+  }
+
+  private func program() throws -> String {
+    if let usherd { return usherd }
+    let own = try ChildProcess.own()
+    return (own.lastIndex(of: "/").map { String(own[...$0]) } ?? "") + "usherd"
+  }
+
+  private func measure(_ party: Party) throws -> [Timings] {
+    let child = try ChildProcess(
+      try ChildProcess.own(),
+      ["caller", "--socket", party.socket, "--user", "\(party.user)", "--calls", "\(calls)"])
+    return try Caller.read(child.allOutput(), calls: calls)
+  }
+
+  private func start(_ flood: Flood, _ party: Party) throws -> ChildProcess {
+    let child = try ChildProcess(
+      try ChildProcess.own(),
+      [
+        "flooder", "--socket", party.socket, "--user", "\(party.user)",
+        "--connections", "\(connections)", "--depth", "\(flood.depth)",
+      ])
+    try child.firstByte()
+    return child
+  }
+
+  /// The slowest of two hundred answers.
+  private func admin(_ daemon: MeasuredDaemon) throws -> UInt64 {
+    let client = try BlockingClient(daemon.adminSocketPath)
+    return Timings(try (0..<200).map { _ in try client.time(Calls.status) }).max
+  }
+
+  private func report(_ title: String, _ timings: [Timings]) {
+    print(title)
+    for (kind, times) in zip(Caller.kinds.map(\.0) + ["connect"], timings) {
+      let name = kind + String(repeating: " ", count: max(0, 14 - kind.count))
+      print(
+        "  \(name) p50\(times.percentile(0.5).microseconds)"
+          + "  p99\(times.percentile(0.99).microseconds)  max\(times.max.microseconds)")
+    }
+    fflush(nil)
+  }
+
+  private func judge(_ ratios: [String: [Double]]) throws {
+    print("p99 under flood / p99 alone, median of \(rounds) rounds (limit \(limit)):")
+    for (name, values) in ratios.sorted(by: { $0.key < $1.key }) {
+      print("  \(values.median.short)  \(name)")
+    }
+    let worst = ratios.values.map(\.median).max() ?? 0
+    guard worst <= limit else { throw ExitCode(1) }
+  }
+
+  /// The flood inherits it.
+  private func raiseFileLimit() {
+    var limit = rlimit()
+    let files = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+    guard getrlimit(files, &limit) == 0 else { return }
+    limit.rlim_cur = limit.rlim_max
+    setrlimit(files, &limit)
+  }
+}

@@ -1,0 +1,86 @@
+import ArgumentParser
+import Glibc
+
+/// A helper process: one user's flood, until it is ended. It keeps its connections full of calls,
+/// flow starts among them, and opens another one for each that is closed.
+struct Flooder: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "flooder", abstract: "Makes the flood.", shouldDisplay: false)
+
+  @Option var socket: String
+  @Option var user: UInt32
+  @Option var connections: Int
+  /// Calls sent before the first reply is awaited; 0: as many as fit.
+  @Option var depth: Int
+
+  private static let chunk = 65_536
+
+  private struct Connection {
+    var descriptor: CInt
+    /// Of ``Calls/flood``.
+    var offset = 0
+    var unanswered = 0
+  }
+
+  func run() throws {
+    try become(user)
+    var connections = try (0..<self.connections).map { _ in try open() }
+    var buffer = [UInt8](repeating: 0, count: Self.chunk)
+    var (answered, isAnnounced) = (0, false)
+    let interest = Int16(POLLIN | (depth == 0 ? POLLOUT : 0))
+    while true {
+      var states = connections.map { pollfd(fd: $0.descriptor, events: interest, revents: 0) }
+      poll(&states, nfds_t(states.count), -1)
+      for (place, state) in states.enumerated() where state.revents != 0 {
+        let replies = drain(&connections[place], &buffer)
+        answered += replies ?? 0
+        if replies == nil || !fill(&connections[place]) {
+          close(connections[place].descriptor)
+          connections[place] = try open()
+        }
+      }
+      if !isAnnounced, answered >= 1000 {
+        isAnnounced = true
+        write(1, "\n", 1)
+      }
+    }
+  }
+
+  private func open() throws -> Connection {
+    var connection = Connection(descriptor: try BlockingClient.connected(socket))
+    _ = fill(&connection)
+    return connection
+  }
+
+  /// - Returns: How many replies came; nil where the connection has ended.
+  private func drain(_ connection: inout Connection, _ buffer: inout [UInt8]) -> Int? {
+    let count = recv(connection.descriptor, &buffer, buffer.count, CInt(MSG_DONTWAIT))
+    if count < 0, errno == EAGAIN { return 0 }
+    guard count > 0 else { return nil }
+    let lines = buffer.prefix(count).count { $0 == UInt8(ascii: "\n") }
+    connection.unanswered -= lines
+    return lines
+  }
+
+  /// - Returns: False where the connection has ended.
+  private func fill(_ connection: inout Connection) -> Bool {
+    let flags = CInt(MSG_DONTWAIT) | CInt(MSG_NOSIGNAL)
+    while depth == 0 || connection.unanswered < depth {
+      let (start, end) = next(connection.offset)
+      let sent = Calls.flood.withUnsafeBytes {
+        send(connection.descriptor, $0.baseAddress.map { $0 + start }, end - start, flags)
+      }
+      if sent < 0 { return errno == EAGAIN }
+      connection.offset = (start + sent) % Calls.flood.count
+      connection.unanswered += 1
+    }
+    return true
+  }
+
+  /// What is sent next: one call where they are counted, else all to the end.
+  private func next(_ offset: Int) -> (start: Int, end: Int) {
+    guard depth > 0 else { return (offset, Calls.flood.count) }
+    let end = Calls.flood[offset...].firstIndex(of: UInt8(ascii: "\n")).map { $0 + 1 }
+    return (offset, end ?? Calls.flood.count)
+  }
+}

@@ -1,0 +1,87 @@
+import Glibc
+
+/// A usherd in a directory of its own, removed with it.
+final class MeasuredDaemon {
+  private let place: String
+  private let program: ChildProcess
+
+  var socketPath: String { "\(place)/u.sock" }
+  var adminSocketPath: String { "\(place)/a.sock" }
+
+  /// A provider to which flows lead without a server anywhere.
+  static let silentProvider = """
+    [[provider]]
+    name = "silent"
+    type = "oidc"
+    issuer = "http://127.0.0.1:1/oidc"
+    client_id = "usher"
+
+    [provider.endpoints]
+    authorization = "http://127.0.0.1:1/authorize"
+    token = "http://127.0.0.1:1/token"
+    jwks = "http://127.0.0.1:1/jwks"
+
+    """
+
+  /// Starts it and waits until it answers.
+  init(_ path: String, config: String) throws {
+    var template = Array("/tmp/usher-bench-XXXXXX".utf8CString)
+    guard mkdtemp(&template) != nil else { throw BenchTrouble("no place in /tmp") }
+    place = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    chmod(place, 0o755)
+    let file = "\(place)/usherd.toml"
+    try Self.write(config, to: file)
+    program = try ChildProcess(
+      path,
+      [
+        "--config", file, "--state", "\(place)/state", "--socket", "\(place)/u.sock",
+        "--admin-socket", "\(place)/a.sock", "--log-level", "warning",
+      ])
+    for _ in 0..<1000 {
+      // The admin socket is opened after the other one.
+      if let client = try? BlockingClient(adminSocketPath) {
+        _ = try client.time(Calls.status)
+        return
+      }
+      guard program.isRunning else { break }
+      usleep(10_000)
+    }
+    throw BenchTrouble("\(path) does not answer")
+  }
+
+  deinit {
+    program.stop()
+    for name in ["usherd.toml", "u.sock", "a.sock"] { unlink("\(place)/\(name)") }
+    Self.removeFiles(in: "\(place)/state")
+    rmdir("\(place)/state")
+    rmdir(place)
+  }
+
+  private static func write(_ text: String, to file: String) throws {
+    let descriptor = open(file, O_WRONLY | O_CREAT | O_EXCL, 0o644)
+    defer { close(descriptor) }
+    let bytes = Array(text.utf8)
+    guard descriptor >= 0, Glibc.write(descriptor, bytes, bytes.count) == bytes.count else {
+      throw BenchTrouble("cannot write \(file)")
+    }
+  }
+
+  private static func removeFiles(in directory: String) {
+    guard let listing = opendir(directory) else { return }
+    defer { closedir(listing) }
+    while let entry = readdir(listing) {
+      let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+        String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+      }
+      if name != ".", name != ".." { unlink("\(directory)/\(name)") }
+    }
+  }
+}
+
+/// Becomes another user; only root can.
+func become(_ user: UInt32) throws {
+  guard user != getuid() else { return }
+  guard setgroups(0, nil) == 0, setgid(user) == 0, setuid(user) == 0 else {
+    throw BenchTrouble("only root can become uid \(user)")
+  }
+}

@@ -1,0 +1,33 @@
+/// How long calls took, in nanoseconds.
+struct Timings {
+  private let sorted: [UInt64]
+
+  init(_ times: [UInt64]) { sorted = times.sorted() }
+
+  var count: Int { sorted.count }
+  var max: UInt64 { sorted.last ?? 0 }
+
+  /// - Parameter share: 0.99 for the time within which 99 of 100 calls were answered.
+  func percentile(_ share: Double) -> UInt64 {
+    guard !sorted.isEmpty else { return 0 }
+    return sorted[min(sorted.count - 1, Int(share * Double(sorted.count)))]
+  }
+}
+
+extension [Double] {
+  var median: Double { isEmpty ? 0 : sorted()[count / 2] }
+}
+
+extension UInt64 {
+  /// Microseconds with one digit.
+  var microseconds: String { (Double(self) / 1000).short }
+}
+
+extension Double {
+  /// One digit after the point, right-aligned in nine columns.
+  var short: String {
+    let tenths = Int((self * 10).rounded())
+    let text = "\(tenths / 10).\(tenths % 10)"
+    return String(repeating: " ", count: Swift.max(0, 9 - text.count)) + text
+  }
+}
