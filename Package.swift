@@ -73,6 +73,8 @@ let package = Package(
     // C libraries from Debian, with shims for what Swift cannot call.
     .target(name: "CSystemd", linkerSettings: [.linkedLibrary("systemd")]),
     .target(name: "CToml"),
+    // What a program gives back is wiped; only for the daemon, whose memory has secrets in it.
+    .target(name: "CWipe"),
 
     // Pure: values in, values out.
     module("UsherCore"),
@@ -132,7 +134,10 @@ let package = Package(
 
     program(
       "usherd",
-      ["UsherDaemon", .product(name: "ArgumentParser", package: "swift-argument-parser")]),
+      [
+        "UsherDaemon", "CWipe",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ]),
     program("usherctl", ["UsherCommands"]),
     program(
       "usher-sandbox",
@@ -180,6 +185,11 @@ let package = Package(
     endToEndTests("BSA", ["UsherKit"]),
     endToEndTests("FreedomID", ["UsherKit"]),
     endToEndTests("GoPay", ["UsherKit"]),
+    // Under a systemd that is booted for them.
+    .testTarget(
+      name: "EndToEndLifecycleTests", dependencies: ["JSONRPC", "UsherTestKit"],
+      path: "Tests/Lifecycle", exclude: ["old_kernel.py", "systemd-in-namespaces"],
+      swiftSettings: strict),
     endToEndTests("LocalAuth"),
     endToEndTests("OIDC", exclude: ["retry-after.py"]),
     endToEndTests("Paysafe", ["UsherKit", crypto]),

@@ -13,16 +13,19 @@ package struct Launch: Sendable {
   private let socketPath: String?
   private let adminSocketPath: String?
   private let logLevel: String?
+  private let wipesFreedMemory: Bool
 
+  /// - Parameter wipesFreedMemory: Whether the program wipes what it gives back.
   package init(
     configFile: String?, stateDirectory: String?, socketPath: String?, adminSocketPath: String?,
-    logLevel: String?
+    logLevel: String?, wipesFreedMemory: Bool
   ) {
     self.configFile = configFile
     self.stateDirectory = stateDirectory
     self.socketPath = socketPath
     self.adminSocketPath = adminSocketPath
     self.logLevel = logLevel
+    self.wipesFreedMemory = wipesFreedMemory
   }
 
   /// Returns when the daemon has stopped in order; ends the process with a sentence and status 1 where
@@ -35,6 +38,7 @@ package struct Launch: Sendable {
       let log = Logger(label: "usherd")
       raiseFileLimit()
       for weakness in ProcessHardening.apply() { log.warning("\(weakness)") }
+      if !wipesFreedMemory { log.warning("freed memory is not wiped: another free is in use") }
       var quiet = log
       quiet.logLevel = .warning
       let group = ServiceGroup(

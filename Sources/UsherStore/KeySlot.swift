@@ -22,9 +22,11 @@ struct KeySlot {
     into db: Database
   ) throws {
     let salt = entropy.bytes(Self.saltCount)
-    let box = try AES.GCM.seal(
-      dataKey.withUnsafeBytes { Array($0) }, using: wrappingKey(key, salt: salt),
-      nonce: AES.GCM.Nonce(data: entropy.bytes(12)), authenticating: authenticated)
+    let box = try dataKey.withUnsafeBytes { bytes in
+      try AES.GCM.seal(
+        bytes.bindMemory(to: UInt8.self), using: wrappingKey(key, salt: salt),
+        nonce: AES.GCM.Nonce(data: entropy.bytes(12)), authenticating: authenticated)
+    }
     let wrapped = Data([Self.form]) + salt + box.nonce + box.ciphertext + box.tag
     try db.execute(
       sql: "INSERT INTO key_slots (kind, host, created_at, wrapped) VALUES (?, ?, ?, ?)",

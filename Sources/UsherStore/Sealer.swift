@@ -38,15 +38,17 @@ struct Sealer: Sendable {
   private static let form: UInt8 = 1
   private static let saltCount = 16
 
-  private let dataKey: SymmetricKey
-  private let blindingKey: SymmetricKey
+  private let dataKey: any HeldKey
+  private let blindingKey: any HeldKey
   private let entropy: any Entropy
 
-  init(dataKey: SymmetricKey, entropy: any Entropy) {
-    self.dataKey = dataKey
+  /// - Throws: What `keep` throws.
+  init(dataKey: SymmetricKey, keep: KeyKeeper, entropy: any Entropy) throws {
+    self.dataKey = try dataKey.withUnsafeBytes(keep)
     self.entropy = entropy
-    blindingKey = HKDF<SHA256>.deriveKey(
+    let blindingKey = HKDF<SHA256>.deriveKey(
       inputKeyMaterial: dataKey, info: Array("usherd subject tag".utf8), outputByteCount: 32)
+    self.blindingKey = try blindingKey.withUnsafeBytes(keep)
   }
 
   func seal(_ clear: [UInt8], as row: RowIdentity) throws -> Data {
@@ -77,7 +79,8 @@ struct Sealer: Sendable {
     row.bind(owner)
     row.bind(subject)
     return Data(
-      HMAC<SHA256>.authenticationCode(for: row.authenticated.bytes, using: blindingKey))
+      HMAC<SHA256>.authenticationCode(
+        for: row.authenticated.bytes, using: SymmetricKey(blindingKey)))
   }
 
   /// A random version 4 UUID's form (RFC 9562 §5.4) of 122 keyed bits: the same for an owner and
@@ -85,8 +88,9 @@ struct Sealer: Sendable {
   func installationID(of owner: Owner, provider: ProviderName) -> String {
     var row = RowIdentity(table: "installations", key: [provider.rawValue])
     row.bind(owner)
-    var bytes = Array(
-      HMAC<SHA256>.authenticationCode(for: row.authenticated.bytes, using: blindingKey).prefix(16))
+    let code = HMAC<SHA256>.authenticationCode(
+      for: row.authenticated.bytes, using: SymmetricKey(blindingKey))
+    var bytes = Array(code.prefix(16))
     bytes[6] = bytes[6] & 0x0F | 0x40
     bytes[8] = bytes[8] & 0x3F | 0x80
     let digits = Data(bytes).map { byte in
@@ -106,6 +110,13 @@ struct Sealer: Sendable {
 
   private func key(salt: [UInt8], for row: RowIdentity) -> SymmetricKey {
     HKDF<SHA256>.deriveKey(
-      inputKeyMaterial: dataKey, salt: salt, info: row.place, outputByteCount: 32)
+      inputKeyMaterial: SymmetricKey(dataKey), salt: salt, info: row.place, outputByteCount: 32)
+  }
+}
+
+extension SymmetricKey {
+  /// A copy for one operation: Crypto wipes it when it is given back.
+  fileprivate init(_ held: any HeldKey) {
+    self = held.withUnsafeBytes { SymmetricKey(data: $0) }
   }
 }

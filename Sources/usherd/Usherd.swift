@@ -1,4 +1,5 @@
 import ArgumentParser
+import CWipe
 import UsherDaemon
 
 /// The daemon's command line.
@@ -28,7 +29,7 @@ struct Usherd: AsyncParsableCommand {
   func run() async throws {
     await Launch(
       configFile: config, stateDirectory: state, socketPath: socket, adminSocketPath: adminSocket,
-      logLevel: logLevel
+      logLevel: logLevel, wipesFreedMemory: usher_wipes_freed_memory() != 0
     ).run()
   }
 }

@@ -3,6 +3,7 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 import UsherStore
+import UsherSystem
 import UsherTestKit
 
 @testable import UsherDaemon
@@ -94,7 +95,7 @@ extension Caller {
 extension Workplace {
   func store(_ clock: any Clock = SystemClock()) throws -> Store {
     try Store.open(
-      path: file("usherd.db"), masterKey: [UInt8](repeating: 7, count: 32), clock: clock,
-      entropy: SystemEntropy())
+      path: file("usherd.db"), masterKey: [UInt8](repeating: 7, count: 32),
+      keep: LockedBytes.keep, clock: clock, entropy: SystemEntropy())
   }
 }

@@ -30,7 +30,8 @@ final class StoreFixture: Sendable {
     _ path: String, masterKey: [UInt8] = masterKey, at now: Timestamp = now
   ) throws(UsherError) -> Store {
     try Store.open(
-      path: path, masterKey: masterKey, clock: FixedClock(time: now), entropy: SystemEntropy())
+      path: path, masterKey: masterKey, keep: { PlainKey(bytes: Array($0)) },
+      clock: FixedClock(time: now), entropy: SystemEntropy())
   }
 
   /// A closed store that holds the changes.
@@ -53,6 +54,17 @@ final class StoreFixture: Sendable {
 
   func write(_ bytes: [UInt8], to suffix: String = "") throws {
     try Data(bytes).write(to: URL(filePath: path + suffix))
+  }
+}
+
+/// A key in ordinary memory.
+struct PlainKey: HeldKey {
+  let bytes: [UInt8]
+
+  func withUnsafeBytes<Result, Failure: Error>(
+    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try bytes.span.bytes.withUnsafeBytes(body)
   }
 }
 
