@@ -54,7 +54,25 @@ struct DaemonMethodTests {
        "store":{"path":"usher.db","schemaVersion":1,"sizeBytes":4096},"masterKey":"systemd",
        "peerIdentity":"pidfd"}
       """)
+    reply = SystemStatus.Reply(
+      version: "0.1", uptimeSeconds: 5, ready: false, locked: true, providers: [], flows: 0,
+      connections: 2)
+    checkWire(
+      reply,
+      """
+      {"version":"0.1","uptimeSeconds":5,"ready":false,"locked":true,"providers":[],"flows":0,
+       "connections":2}
+      """)
     checkWire(SystemStatus.Health.allCases, #"["ok","unknown","failing"]"#)
+  }
+
+  @Test("system.lock and system.unlock")
+  func lock() {
+    checkWire(SystemLock(), "{}")
+    checkWire(SystemUnlock(), "{}")
+    let unlock = SystemUnlock(passcode: WireSecret("till-4711"))
+    checkWire(unlock, #"{"passcode":"till-4711"}"#)
+    #expect(!String(describing: unlock).contains("4711"))
   }
 
   @Test("provider.list, provider.get and provider.check")

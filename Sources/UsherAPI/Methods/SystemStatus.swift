@@ -11,7 +11,10 @@ public struct SystemStatus: Method, Equatable {
   public struct Reply: Codable, Sendable, Equatable {
     public var version: String
     public var uptimeSeconds: Int
+    /// Whether it hands out what callers ask for: it does not while it is locked.
     public var ready: Bool
+    /// True from `system.lock` to `system.unlock`; else absent.
+    public var locked: Bool?
     public var providers: [Provider]
     /// Live flows: the caller's own; on the admin socket all.
     public var flows: Int
@@ -25,12 +28,14 @@ public struct SystemStatus: Method, Equatable {
     public var peerIdentity: String?
 
     public init(
-      version: String, uptimeSeconds: Int, ready: Bool, providers: [Provider], flows: Int,
-      connections: Int, store: Store? = nil, masterKey: String? = nil, peerIdentity: String? = nil
+      version: String, uptimeSeconds: Int, ready: Bool, locked: Bool? = nil,
+      providers: [Provider], flows: Int, connections: Int, store: Store? = nil,
+      masterKey: String? = nil, peerIdentity: String? = nil
     ) {
       self.version = version
       self.uptimeSeconds = uptimeSeconds
       self.ready = ready
+      self.locked = locked
       self.providers = providers
       self.flows = flows
       self.connections = connections

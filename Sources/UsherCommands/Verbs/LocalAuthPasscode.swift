@@ -22,24 +22,16 @@ struct LocalAuthPasscodeVerb: Verb {
     let client = uid == nil ? desk.app : desk.admin
     var old: Secret?
     if uid == nil, try await client.call(LocalAuthStatus()).passcode.state != .notEnrolled {
-      old = try await read("old passcode", desk.console)
+      old = try await desk.console.readPasscode("old passcode")
     }
-    let new = try await read("new passcode", desk.console)
+    let new = try await desk.console.readPasscode("new passcode")
     if desk.console.isInteractive {
-      guard try await read("new passcode once more", desk.console) == new else {
+      guard try await desk.console.readPasscode("new passcode once more") == new else {
         throw Failure("these are two different passcodes; nothing has changed")
       }
     }
     let method = LocalAuthSetPasscode(
       old: old.map { WireSecret($0) }, new: WireSecret(new), uid: uid)
     try await desk.show(method, on: client) { _ in desk.console.note("the passcode is set") }
-  }
-
-  private func read(_ name: String, _ console: Console) async throws -> Secret {
-    if console.isInteractive { console.prompt("\(name) (not shown): ") }
-    guard let line = try await console.readLine(echo: false) else {
-      throw Failure("the \(name) is missing: the input has ended")
-    }
-    return Secret(line.hasSuffix("\r") ? String(line.dropLast()) : line)
   }
 }

@@ -14,7 +14,7 @@ struct StatusVerb: Verb {
   func run(at desk: Desk) async throws {
     try await desk.show(SystemStatus(), on: admin ? desk.admin : desk.app) { status in
       let console = desk.console
-      let ready = status.ready ? "ready" : "not ready"
+      let ready = status.locked == true ? "locked" : status.ready ? "ready" : "not ready"
       console.say(
         "usherd \(status.version), \(ready), up \(Duration.seconds(status.uptimeSeconds).words)")
       console.facts([
