@@ -4,7 +4,6 @@ import NIOPosix
 import ServiceLifecycle
 import UsherConfig
 import UsherCore
-import UsherStore
 import UsherSystem
 
 /// What the daemon is made of, put together once.
@@ -14,8 +13,6 @@ import UsherSystem
 package struct Daemon: ServiceLifecycle.Service {
   /// Seconds that calls in flight have to be answered when the daemon stops.
   static let grace = Duration.seconds(2)
-  /// Seconds that providers have to finish an answer when the daemon stops.
-  static let patience = Duration.seconds(5)
 
   private let setting: DaemonSetting
   private let log = Logger(label: "usherd")
@@ -42,37 +39,20 @@ package struct Daemon: ServiceLifecycle.Service {
     let world = World(
       config: setting.config, clock: setting.clock, entropy: setting.entropy,
       alarms: EventLoopAlarms(on: outside.any()))
-    // A database without its key must not get a new one: that would hide the loss.
-    let key = try MasterKeySource(credentials: setting.credentials)
-      .load(stateDirectory: setting.stateDirectory, generating: !setting.hasDatabase)
-    let store = try openStore(key)
-    let events = EventBus(
-      remembered: 1024, startingAt: Int(setting.clock.now().milliseconds))
-    let parts = try Parts(setting, world, store, key, events, on: outside, log)
-    try parts.restore()
-    let table = MethodTable(parts.domain)
-    let service = RPCService(table: table, events: events, world: world, log: log)
+    let life = Lifetime(setting, world, on: outside, log)
+    let safe = Safe(life)
+    try await safe.begin()
+    let service = RPCService(safe)
     let door = Door(
       service: service, policy: try setting.policy(), realm: DaemonSetting.realm,
-      count: parts.domain.count, log: log)
-    let callbacks = try await parts.listenForProviders()
+      count: life.count, log: log)
     let listening = try await listen(on: sockets, door)
-    parts.resume()
-    setting.notifier.ready(status: "Serving \(setting.config.providers.count) providers")
-    Task.detached(priority: .background) { table.warm() }
+    await safe.resume()
+    setting.notifier.ready(status: safe.opened == nil ? "Locked" : life.readiness)
+    Task.detached(priority: .background) { service.warm() }
     log.notice("ready", metadata: ["version": .string(Version.current)])
-    await upkeep(parts, world.alarms, watching: sockets.any())
-    for listener in callbacks { await listener.close() }
-    await stop(listening, door, parts)
-    try store.close()
-  }
-
-  private func openStore(_ key: MasterKey) throws -> Store {
-    try key.bytes.withUnsafeBytes { bytes throws(UsherError) in
-      try Store.open(
-        path: setting.databasePath, masterKey: Array(bytes), clock: setting.clock,
-        entropy: setting.entropy)
-    }
+    await upkeep(safe, world.alarms, watching: sockets.any())
+    await stop(listening, door, safe)
   }
 
   private func listen(
@@ -94,7 +74,7 @@ package struct Daemon: ServiceLifecycle.Service {
 
   /// Sweeps once a minute, and pings the watchdog from the loop that serves, until asked to stop.
   private func upkeep(
-    _ parts: Parts, _ alarms: any Alarms, watching loop: any EventLoop
+    _ safe: Safe, _ alarms: any Alarms, watching loop: any EventLoop
   ) async {
     let notifier = setting.notifier
     let ping = notifier.watchdogInterval.map { interval in
@@ -105,7 +85,7 @@ package struct Daemon: ServiceLifecycle.Service {
     await cancelWhenGracefulShutdown {
       while !Task.isCancelled {
         do throws(UsherError) {
-          try await parts.sweep()
+          try await safe.sweep()
         } catch {
           log.warning("old flows could not be removed", metadata: ["cause": "\(error.message)"])
         }
@@ -115,13 +95,13 @@ package struct Daemon: ServiceLifecycle.Service {
     ping?.cancel()
   }
 
-  private func stop(_ servers: [SocketServer], _ door: Door, _ parts: Parts) async {
+  private func stop(_ servers: [SocketServer], _ door: Door, _ safe: Safe) async {
     setting.notifier.stopping()
     log.notice("stopping")
     for server in servers { await server.close() }
     door.service.drain()
     await door.drain(grace: Self.grace)
-    await parts.stop(within: Self.patience)
+    await safe.end()
   }
 }
 

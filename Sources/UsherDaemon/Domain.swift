@@ -27,6 +27,7 @@ struct Domain: Sendable {
   let confirm: ConfirmDesk
   let registration: RegistrationDesk
   let audit: any Auditing
+  let audits: AuditDesk
 
   func status(_ caller: Caller) -> SystemStatus.Reply {
     let stored = store.status

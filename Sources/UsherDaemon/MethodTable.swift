@@ -21,6 +21,7 @@ struct MethodTable: Sendable {
     let (localAuth, totp) = (domain.localAuth, domain.totp)
     let registration = domain.registration
     let (consents, clients) = (domain.consents, domain.clients)
+    let audits = domain.audits
     let confirm = domain.confirm
 
     add(ProviderList.self) { _, call throws(UsherError) in try .now(providers.list(call.caller)) }
@@ -81,7 +82,6 @@ struct MethodTable: Sendable {
       try await clients.clear(clear, caller)
     }
 
-    wait(FlowStart.self, .start { $0 }) {
     // Users' names may be far away.
     wait(ConfirmList.self) { _, caller async throws(UsherError) in await confirm.list(caller) }
     wait(ConfirmAnswer.self) { answer, caller async throws(UsherError) in
@@ -91,6 +91,7 @@ struct MethodTable: Sendable {
       try await confirm.forget(forget, caller)
     }
 
+    wait(FlowStart.self, .start { $0 }) {
       start, caller async throws(UsherError) in
       try await flows.start(start, caller)
     }
@@ -110,6 +111,9 @@ struct MethodTable: Sendable {
     wait(FlowWait.self, .flow(\.flow)) { wait, caller async throws(UsherError) in
       try await flows.wait(wait, caller)
     }
+
+    wait(AuditList.self) { list, _ async throws(UsherError) in try await audits.list(list) }
+    wait(AuditVerify.self) { _, _ async throws(UsherError) in try await audits.verify() }
 
     wait(LocalAuthStatus.self) { _, caller async throws(UsherError) in
       await localAuth.status(caller)

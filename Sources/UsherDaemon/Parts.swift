@@ -18,13 +18,13 @@ struct Parts {
   private let callbacks: CallbackDesk
   private let reader = FingerprintReader()
   private let localAuth: LocalAuthDesk
+  private let audit: AuditBook
   private let group: any EventLoopGroup
   private let log: Logger
 
-  init(
-    _ setting: DaemonSetting, _ world: World, _ store: Store, _ key: MasterKey,
-    _ events: EventBus, on group: any EventLoopGroup, _ log: Logger
-  ) throws {
+  init(_ life: Lifetime, _ vault: Vault) throws(UsherError) {
+    let (setting, world, events, log) = (life.setting, life.world, life.events, life.log)
+    let (store, group) = (vault.store, life.outside)
     let providers = Providers(setting.config)
     let health = ProviderHealth { [clock = world.clock] provider, health in
       events.publish(
@@ -37,6 +37,7 @@ struct Parts {
     let metadata = MetadataCache(http: http, clock: world.clock)
     let verifier = IDTokenVerifier(http: http, clock: world.clock)
     book = AccountBook(world: world, events: events)
+    audit = life.audit
     self.store = store
     self.log = log
 
@@ -75,12 +76,10 @@ struct Parts {
     let revoker = Revoker(world: world, store: store, book: book, source: source)
     let consents = ConsentDesk(
       store: store, book: book, clock: world.clock, config: setting.config)
-    domain = Domain(
-      world: world, instanceID: world.identifier("ins_"), startedAt: world.clock.now(),
     let methods = LocalAuthMethods(desk: localAuth, clock: world.clock)
-      store: store, masterKeyOrigin: key.origin.sentence,
-      peerIdentity: Peer.kernelHandsOutPidfds ? "pidfd" : "pid",
-      count: ConnectionCount(setting.config.limits), health: health,
+    domain = Domain(
+      world: world, life: life, store: store, masterKeyOrigin: vault.keyOrigin.sentence,
+      health: health,
       flows: FlowDesk(engine: engine, alarms: world.alarms),
       tokens: TokenDesk(
         world: world, book: book, providers: providers, refresher: refresher, revoker: revoker),
@@ -100,15 +99,16 @@ struct Parts {
         [http] call, provider async throws(UsherError) in
         try http.checkCredential(of: provider)
         return await http.send(call, for: provider)
-      })
+      },
+      audit: audit, audits: AuditDesk(log: store.audit, book: audit))
   }
 
   /// Brings back what the store kept; nothing runs yet.
   func restore() throws(UsherError) {
     try book.restore(from: store)
     try localAuth.restore()
-    for (flow, error) in try domain.flows.engine.restore() {
     try domain.confirm.restore()
+    for (flow, error) in try domain.flows.engine.restore() {
       log.error(
         "a stored flow cannot be read and is left alone",
         metadata: ["flow": .string(flow.rawValue), "cause": .string(error.message)])
@@ -129,24 +129,30 @@ struct Parts {
     var listeners: [CallbackListener] = []
     for provider in domain.providers.all {
       guard let dialect = ProviderRegistry.callback(of: provider) else { continue }
-      listeners.append(try await .open(dialect, for: provider, on: group, callbacks))
+      do throws(UsherError) {
+        listeners.append(try await .open(dialect, for: provider, on: group, callbacks))
+      } catch {
+        for listener in listeners { await listener.close() }
+        throw error
+      }
     }
     return listeners
   }
 
-  /// Once a minute: old flows and expired consents are forgotten; tokens are looked at for a clock that
-  /// was set.
+  /// Once a minute: old flows, expired consents and old rows of the audit are forgotten; tokens are
+  /// looked at for a clock that was set.
   func sweep() async throws(UsherError) {
     watch.review()
     followUps.review()
     try await domain.consents.sweep()
+    try await domain.confirm.sweep()
+    try await audit.trim()
     try await domain.flows.engine.sweep()
   }
 
   /// Lets what providers are answering just now arrive and be written, for a while; then stops.
   func stop(within limit: Duration) async {
     watch.stop()
-    try await domain.confirm.sweep()
     followUps.stop()
     let deadline = ContinuousClock.now + limit
     while ContinuousClock.now < deadline, !(http.isIdle && domain.flows.engine.isIdle) {
@@ -156,6 +162,16 @@ struct Parts {
     reader.close()
     await http.shutdown()
     await domain.tokens.refresher.settle()
+  }
+
+  /// Writes what the audit has, and closes the store: what is not written by now will not be.
+  func close() async {
+    await audit.close()
+    do throws(UsherError) {
+      try store.close()
+    } catch {
+      log.warning("the store did not close in order", metadata: ["cause": "\(error.message)"])
+    }
   }
 }
 

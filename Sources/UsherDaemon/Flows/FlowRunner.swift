@@ -73,12 +73,15 @@ final class FlowRunner: Sendable {
   }
 
   /// From now on nothing moves: what happens is taken up by `.resumed` at the next start.
-  func stop() { isStopped.withLock { $0 = true } }
+  func stop() {
+    isStopped.withLock { $0 = true }
+    effects.stop()
+  }
 
   func pause(_ session: FlowSession) {
     session.setAlarm(nil)
     session.setExpiry(nil)
-    effects.stopListening(session)
+    effects.letGo(session)
   }
 
   private func read(_ mail: FlowSession.Mail, _ session: FlowSession) async {
@@ -230,7 +233,7 @@ extension FlowRunner {
     await insist(session) { () throws(UsherError) in try await self.end(session, as: .expired) }
   }
 
-  /// Tries until the disk takes it. People who ask meanwhile are told at once.
+  /// Tries until the disk takes it, or all stops: then it is taken up at the next start. People who ask meanwhile are told at once.
   private func insist(
     _ session: FlowSession, _ body: () async throws(UsherError) -> Void
   ) async {
@@ -240,7 +243,7 @@ extension FlowRunner {
         return try await body()
       } catch {
         log.error("\(error.message)", metadata: session.metadata(error))
-        guard error.reason == .storageUnavailable else { return }
+        guard error.reason == .storageUnavailable, !isStopped.withLock({ $0 }) else { return }
         await world.alarms.pause(pause)
         for mail in session.takeRequests() { refuse(mail, error) }
         pause = min(pause * 2, .seconds(5))

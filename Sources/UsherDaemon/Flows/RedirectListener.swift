@@ -23,12 +23,14 @@ struct RedirectListeners: Sendable {
   ) async throws -> RedirectListener {
     let judge = RedirectJudge(
       expectation: expectation, owner: owner, uid: uid, log: log, onAnswer: onAnswer)
+    let connections = OpenChannels()
     let channel = try await ServerBootstrap(group: group)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       .serverChannelOption(.backlog, value: 16)
       .childChannelOption(.maxMessagesPerRead, value: 1)
       .childChannelInitializer { channel in
-        channel.eventLoop.makeCompletedFuture {
+        connections.add(channel)
+        return channel.eventLoop.makeCompletedFuture {
           try channel.pipeline.syncOperations.configureHTTPServerPipeline(
             withErrorHandling: true)
           try channel.pipeline.syncOperations.addHandlers([
@@ -37,21 +39,32 @@ struct RedirectListeners: Sendable {
         }
       }
       .bind(host: expectation.host, port: expectation.port ?? 0).get()
-    return RedirectListener(channel: channel, expectation: expectation)
+    return RedirectListener(channel, connections, expectation)
   }
 }
 
 /// One open listener.
 final class RedirectListener: Sendable {
   private let channel: any Channel
+  private let connections: OpenChannels
   let redirectURI: String
 
-  init(channel: any Channel, expectation: RedirectExpectation) {
+  fileprivate init(
+    _ channel: any Channel, _ connections: OpenChannels, _ expectation: RedirectExpectation
+  ) {
     self.channel = channel
+    self.connections = connections
     redirectURI = expectation.uri(port: channel.localAddress?.port ?? expectation.port ?? 0)
   }
 
+  /// Nobody comes in any more; who is in gets his page.
   func close() { channel.close(promise: nil) }
+
+  /// Nobody comes in any more, and who is in goes.
+  func closeAll() {
+    close()
+    connections.close()
+  }
 }
 
 extension RedirectExpectation {

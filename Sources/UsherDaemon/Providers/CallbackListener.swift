@@ -17,8 +17,12 @@ final class CallbackListener: Sendable {
   static let longest = TimeAmount.seconds(10)
 
   private let channel: any Channel
+  private let connections: OpenChannels
 
-  private init(_ channel: any Channel) { self.channel = channel }
+  private init(_ channel: any Channel, _ connections: OpenChannels) {
+    self.channel = channel
+    self.connections = connections
+  }
 
   /// - Throws: `internalError` with a sentence for the operator where the address cannot be had.
   static func open(
@@ -26,6 +30,7 @@ final class CallbackListener: Sendable {
     _ desk: CallbackDesk
   ) async throws(UsherError) -> CallbackListener {
     let cap = ConnectionCap(mostConnections)
+    let connections = OpenChannels()
     do {
       let channel = try await ServerBootstrap(group: group)
         .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
@@ -33,6 +38,7 @@ final class CallbackListener: Sendable {
         .childChannelInitializer { channel in
           guard cap.enter() else { return channel.close() }
           channel.closeFuture.whenComplete { _ in cap.leave() }
+          connections.add(channel)
           return channel.eventLoop.makeCompletedFuture {
             try channel.pipeline.syncOperations.configureHTTPServerPipeline(
               withErrorHandling: true)
@@ -41,7 +47,7 @@ final class CallbackListener: Sendable {
           }
         }
         .bind(host: dialect.address.host, port: dialect.address.port).get()
-      return CallbackListener(channel)
+      return CallbackListener(channel, connections)
     } catch {
       throw UsherError(
         .internalError,
@@ -50,7 +56,11 @@ final class CallbackListener: Sendable {
     }
   }
 
-  func close() async { try? await channel.close() }
+  /// Who is being answered just now is not waited for.
+  func close() async {
+    try? await channel.close()
+    connections.close()
+  }
 }
 
 extension String {

@@ -23,8 +23,13 @@ final class ProviderHTTP: Sendable {
   private let world: World
   private let log: Logger
   private let clientTokens: ClientTokens
-  private let clients = Mutex<[HTTPSettings.Key: HTTPClient]>([:])
+  private let clients = Mutex(Clients())
   private let inFlight = Mutex(0)
+
+  private struct Clients {
+    var isShutDown = false
+    var bySettings: [HTTPSettings.Key: HTTPClient] = [:]
+  }
 
   init(
     on group: any EventLoopGroup, credentials: Credentials, health: ProviderHealth, world: World,
@@ -98,8 +103,13 @@ final class ProviderHTTP: Sendable {
 
   var isIdle: Bool { inFlight.withLock { $0 == 0 } }
 
+  /// Gives up what is under way; nothing is sent any more.
   func shutdown() async {
-    for client in clients.withLock({ Array($0.values) }) { try? await client.shutdown() }
+    let last = clients.withLock { clients in
+      clients.isShutDown = true
+      return Array(clients.bySettings.values)
+    }
+    for client in last { try? await client.shutdown() }
   }
 
   /// A call that needs no credential is rendered without the one that is missing.
@@ -180,10 +190,11 @@ final class ProviderHTTP: Sendable {
 
   private func client(for settings: HTTPSettings) throws -> HTTPClient {
     try clients.withLock { clients in
-      if let client = clients[settings.key] { return client }
+      if clients.isShutDown { throw CancellationError() }
+      if let client = clients.bySettings[settings.key] { return client }
       let client = HTTPClient(
         eventLoopGroup: group, configuration: try settings.clientConfiguration())
-      clients[settings.key] = client
+      clients.bySettings[settings.key] = client
       return client
     }
   }

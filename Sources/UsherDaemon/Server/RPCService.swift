@@ -5,21 +5,29 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-/// What every connection shares: the method table, the limits, the last word on errors.
+/// What every connection shares: the methods, the limits, the last word on errors.
 final class RPCService: Sendable {
   let limits: Limits
   let events: EventBus
-  private let table: MethodTable
+  private let frontDesk: FrontDesk
+  private let safe: Safe
   private let world: World
   private let logger: Logger
   private let isDraining = Mutex(false)
 
-  init(table: MethodTable, events: EventBus, world: World, log: Logger) {
-    self.table = table
-    self.events = events
-    self.world = world
+  init(_ safe: Safe) {
+    self.safe = safe
+    frontDesk = FrontDesk(safe)
+    events = safe.life.events
+    world = safe.life.world
     limits = world.config.limits
-    logger = log
+    logger = safe.life.log
+  }
+
+  /// Makes what would else be made at the first calls.
+  func warm() {
+    frontDesk.warm()
+    safe.opened?.table.warm()
   }
 
   /// From now on calls are refused with `shuttingDown`.
@@ -31,11 +39,17 @@ final class RPCService: Sendable {
     if isDraining.withLock({ $0 }) {
       throw UsherError(.shuttingDown, "usherd is stopping", detail: .init(retryAfterMs: 1000))
     }
-    guard let entry = table.entry(method, isAdmin: call.caller.isAdmin) else {
-      throw UsherError(.methodNotFound, "there is no such method on this socket")
+    if let entry = frontDesk.entry(method) { return try entry.run(try value(params), call) }
+    let isAdmin = call.caller.isAdmin
+    guard let opened = safe.opened else {
+      throw safe.hasMethod(method, isAdmin: isAdmin) ? .locked : Self.noSuchMethod
     }
-    return try entry.run(try value(params), call)
+    guard let entry = opened.table.entry(method, isAdmin: isAdmin) else { throw Self.noSuchMethod }
+    return try opened.run(entry, try value(params), call)
   }
+
+  private static let noSuchMethod = UsherError(
+    .methodNotFound, "there is no such method on this socket")
 
   private func value(_ params: UnsafeRawBufferPointer?) throws(UsherError) -> JSONValue? {
     guard let params else { return nil }
@@ -48,14 +62,20 @@ final class RPCService: Sendable {
 
   /// An error's reply; the journal gets its cause under the same correlation id.
   func errorReply(_ error: UsherError, _ id: RequestID, _ caller: Caller) -> [UInt8] {
-    ReplyEncoder.error(error, id: id, correlation: log(error, caller))
+    errorReply(error, id, caller.label)
+  }
+
+  func errorReply(_ error: UsherError, _ id: RequestID, _ label: String) -> [UInt8] {
+    ReplyEncoder.error(error, id: id, correlation: log(error, label))
   }
 
   @discardableResult
-  func log(_ error: UsherError, _ caller: Caller) -> CorrelationID {
-    let correlation = CorrelationID(world.identifier("cor_"))
+  func log(_ error: UsherError, _ caller: Caller) -> CorrelationID { log(error, caller.label) }
+
+  private func log(_ error: UsherError, _ label: String) -> CorrelationID {
+    let correlation = error.correlationID ?? world.correlationID()
     var metadata: Logger.Metadata = [
-      "client": .string(caller.label), "correlationId": .string(correlation.rawValue),
+      "client": .string(label), "correlationId": .string(correlation.rawValue),
       "reason": .string(error.reason.rawValue),
     ]
     if let cause = error.cause { metadata["cause"] = .string(String(describing: cause)) }

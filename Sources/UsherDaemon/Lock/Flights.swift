@@ -1,0 +1,117 @@
+import Synchronization
+import UsherCore
+
+/// The calls that wait: for the disk, a provider, a person. A lock answers them all at once.
+final class Flights: Sendable {
+  typealias Body = @Sendable () async throws(UsherError) -> [UInt8]
+
+  private struct State {
+    var isOver = false
+    var next = 0
+    var running: [Int: Flight] = [:]
+  }
+
+  private struct Flight {
+    let answer: Answer
+    var task: Task<Void, Never>?
+  }
+
+  private let state = Mutex(State())
+
+  /// Runs a call to its answer, or to the lock if that comes first.
+  ///
+  /// - Throws: `locked` where the lock has come; what `body` throws.
+  func run(_ body: @escaping Body) async throws(UsherError) -> [UInt8] {
+    let answer = Answer()
+    let number = state.withLock { state -> Int? in
+      guard !state.isOver else { return nil }
+      state.next += 1
+      state.running[state.next] = Flight(answer: answer)
+      return state.next
+    }
+    guard let number else { throw .locked }
+    let task = Task { [self] in
+      answer.give(await Self.outcome(of: body))
+      state.withLock { _ = $0.running.removeValue(forKey: number) }
+    }
+    keep(task, number)
+    let outcome = await withTaskCancellationHandler {
+      await answer.value()
+    } onCancel: {
+      task.cancel()
+    }
+    return try outcome.get()
+  }
+
+  /// The task may have ended before it is known here, or the lock have come.
+  private func keep(_ task: Task<Void, Never>, _ number: Int) {
+    let isOver = state.withLock { state in
+      state.running[number]?.task = task
+      return state.isOver
+    }
+    if isOver { task.cancel() }
+  }
+
+  private static func outcome(of body: Body) async -> Result<[UInt8], UsherError> {
+    do throws(UsherError) {
+      return .success(try await body())
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  /// Answers `locked` to all of them, now and from now on; what they had begun is cancelled.
+  func end() {
+    let running = state.withLock { state in
+      state.isOver = true
+      return Array(state.running.values)
+    }
+    for flight in running {
+      flight.answer.give(.failure(.locked))
+      flight.task?.cancel()
+    }
+  }
+
+  /// Returns when nothing runs any more of what was under way.
+  func settle() async {
+    for task in state.withLock({ $0.running.values.compactMap(\.task) }) { await task.value }
+  }
+}
+
+/// What a call is answered: the first that is given.
+private final class Answer: Sendable {
+  typealias Outcome = Result<[UInt8], UsherError>
+
+  private struct State {
+    var outcome: Outcome?
+    var waiting: CheckedContinuation<Outcome, Never>?
+  }
+
+  private let state = Mutex(State())
+
+  func give(_ outcome: Outcome) {
+    let waiting = state.withLock { state -> CheckedContinuation<Outcome, Never>? in
+      guard state.outcome == nil else { return nil }
+      state.outcome = outcome
+      defer { state.waiting = nil }
+      return state.waiting
+    }
+    waiting?.resume(returning: outcome)
+  }
+
+  func value() async -> Outcome {
+    await withCheckedContinuation { continuation in
+      let outcome = state.withLock { state in
+        if state.outcome == nil { state.waiting = continuation }
+        return state.outcome
+      }
+      if let outcome { continuation.resume(returning: outcome) }
+    }
+  }
+}
+
+extension UsherError {
+  /// What callers hear while the daemon is locked: whoever unlocks it mends it.
+  static let locked = UsherError(
+    .locked, "usherd is locked", detail: .init(retryable: true))
+}

@@ -1,0 +1,110 @@
+import FoundationEssentials
+import JSONRPC
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherSystem
+
+/// What is answered whether the daemon is locked or not.
+struct FrontDesk: Sendable {
+  private let safe: Safe
+  private let life: Lifetime
+  private let document: Lazy<Result<[UInt8], UsherError>>
+  private var entries: [String: MethodEntry] = [:]
+
+  init(_ safe: Safe) {
+    self.safe = safe
+    life = safe.life
+    let own: [any Method.Type] = [
+      RPCHello.self, RPCDiscover.self, RPCCancel.self, SystemStatus.self, SystemLock.self,
+      SystemUnlock.self,
+    ]
+    document = Lazy {
+      Result { () throws(UsherError) in
+        let types = own + safe.methods
+        return try ReplyEncoder.encode(
+          OpenRPC.document(version: Version.current, methods: types))
+      }
+    }
+    let (document, life) = (document, life)
+    add(RPCHello.self) { hello, _ throws(UsherError) in try .now(try life.hello(hello)) }
+    add(RPCDiscover.self) { _, _ throws(UsherError) in .now(try document.value.get()) }
+    add(RPCCancel.self) { cancel, call throws(UsherError) in
+      guard let id = RequestID(cancel.id) else { throw .wrongType("id", "a string or a number") }
+      call.connection.cancel(id)
+      return try .now(Done())
+    }
+    add(SystemStatus.self) { _, call throws(UsherError) in
+      let status = safe.opened?.parts.domain.status(call.caller)
+      return try .now(status ?? life.lockedStatus(call.caller))
+    }
+    let lockDesk = LockDesk(safe: safe)
+    add(SystemLock.self) { _, call throws(UsherError) in
+      let caller = call.caller
+      return .later { () async throws(UsherError) in
+        try ReplyEncoder.encode(try await lockDesk.lock(caller))
+      }
+    }
+    add(SystemUnlock.self) { unlock, call throws(UsherError) in
+      let caller = call.caller
+      return .later { () async throws(UsherError) in
+        try ReplyEncoder.encode(try await lockDesk.unlock(unlock, caller))
+      }
+    }
+  }
+
+  func entry(_ name: String) -> MethodEntry? { entries[name] }
+
+  /// Makes what would else be made at the first calls.
+  func warm() { _ = document.value }
+
+  private mutating func add<M: Method>(
+    _ type: M.Type, _ handler: @escaping @Sendable (M, Call) throws(UsherError) -> Response
+  ) {
+    let schema = Lazy { StrictDecoding.schema(of: type) }
+    entries[M.name] = MethodEntry(type: type) { params, call throws(UsherError) in
+      try handler(try StrictDecoding.decode(M.self, from: params, schema: schema.value), call)
+    }
+  }
+}
+
+extension Lifetime {
+  fileprivate func hello(_ call: RPCHello) throws(UsherError) -> RPCHello.Reply {
+    if let versions = call.protocol, !versions.contains(1) {
+      throw UsherError(
+        .invalidParams, "this usherd speaks protocol 1", detail: .init(field: "protocol"))
+    }
+    return .init(
+      protocol: 1, server: .init(version: Version.current),
+      limits: try setting.config.limits.byName(), instanceId: instanceID)
+  }
+
+  /// Of the store and the providers nothing is known while nobody may look.
+  fileprivate func lockedStatus(_ caller: Caller) -> SystemStatus.Reply {
+    let seen = setting.config.providers.filter { caller.may(ProviderGet.name, provider: $0.name) }
+    return .init(
+      version: Version.current, uptimeSeconds: uptimeSeconds, ready: false, locked: true,
+      providers: seen.map { .init(name: $0.name, type: $0.type, health: .unknown) }, flows: 0,
+      connections: count.count(of: caller.isAdmin ? nil : caller.uid),
+      peerIdentity: caller.isAdmin ? peerIdentity : nil)
+  }
+
+  var uptimeSeconds: Int { Int((world.clock.now() - startedAt).milliseconds / 1000) }
+
+  /// How the processes behind connections are known.
+  var peerIdentity: String { Peer.kernelHandsOutPidfds ? "pidfd" : "pid" }
+
+  /// For `systemctl status`.
+  var readiness: String { "Serving \(setting.config.providers.count) providers" }
+}
+
+extension Limits {
+  /// Every limit by its key in the configuration.
+  fileprivate func byName() throws(UsherError) -> [String: Int] {
+    let encoded = try ReplyEncoder.encode(self)
+    let members = try? JSONValue(parsing: encoded).objectValue
+    return (members ?? [:]).compactMapValues { $0.integerValue.map(Int.init) }
+  }
+}

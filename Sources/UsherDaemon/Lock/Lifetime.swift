@@ -1,0 +1,33 @@
+import Logging
+import NIOCore
+import UsherConfig
+import UsherCore
+import UsherSystem
+
+/// What lives as long as the process, whether the daemon is locked or not. It holds no secret.
+struct Lifetime: Sendable {
+  let setting: DaemonSetting
+  let world: World
+  let events: EventBus
+  let count: ConnectionCount
+  /// What it is told while the daemon is locked is written when there is a store again.
+  let audit: AuditBook
+  /// For what goes out to providers, and for what they and browsers come back to.
+  let outside: any EventLoopGroup
+  let log: Logger
+  /// Changes with every start.
+  let instanceID: String
+  let startedAt: Timestamp
+
+  init(_ setting: DaemonSetting, _ world: World, on outside: any EventLoopGroup, _ log: Logger) {
+    self.setting = setting
+    self.world = world
+    self.outside = outside
+    self.log = log
+    startedAt = world.clock.now()
+    instanceID = world.identifier("ins_")
+    events = EventBus(remembered: 1024, startingAt: Int(startedAt.milliseconds))
+    count = ConnectionCount(setting.config.limits)
+    audit = AuditBook(world: world, log: log)
+  }
+}

@@ -1,0 +1,139 @@
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherSystem
+
+/// `system.lock` and `system.unlock`.
+///
+/// What has begun goes on to its end, whoever called and has gone meanwhile.
+struct LockDesk: Sendable {
+  let safe: Safe
+
+  private var life: Lifetime { safe.life }
+
+  func lock(_ caller: Caller) async throws(UsherError) -> Done {
+    let permit = try permit(SystemLock.name, caller)
+    return try await toTheEnd { () throws(UsherError) in
+      do throws(UsherError) {
+        try await safe.lock { note(SystemLock.name, permit, caller) }
+      } catch {
+        throw noted(error, SystemLock.name, permit, caller)
+      }
+    }
+  }
+
+  func unlock(_ call: SystemUnlock, _ caller: Caller) async throws(UsherError) -> Done {
+    let permit = try permit(SystemUnlock.name, caller)
+    if !caller.isAdmin, call.passcode == nil {
+      let error = UsherError(
+        .invalidParams, "the passcode is needed to unlock", detail: .init(field: "passcode"))
+      throw noted(error, SystemUnlock.name, permit, caller)
+    }
+    let passcode = caller.isAdmin ? nil : call.passcode?.secret
+    return try await toTheEnd { () throws(UsherError) in
+      var told: UsherError?
+      do throws(UsherError) {
+        try await safe.unlock { store throws(UsherError) in
+          if let passcode { try await check(passcode, caller, in: store) }
+        } orElse: { error in
+          told = noted(error, SystemUnlock.name, permit, caller)
+        }
+      } catch {
+        throw told ?? noted(error, SystemUnlock.name, permit, caller)
+      }
+      note(SystemUnlock.name, permit, caller)
+    }
+  }
+
+  private func toTheEnd(
+    _ body: @escaping @Sendable () async throws(UsherError) -> Void
+  ) async throws(UsherError) -> Done {
+    let task = Task { () -> Result<Done, UsherError> in
+      do throws(UsherError) {
+        try await body()
+        return .success(Done())
+      } catch {
+        return .failure(error)
+      }
+    }
+    return try await task.value.get()
+  }
+
+  private func permit(_ method: String, _ caller: Caller) throws(UsherError) -> Permit {
+    let request = PolicyRequest(method: method)
+    switch caller.decide(request) {
+    case .allowed(let permit):
+      try life.audit.admit()
+      return permit
+    case .denied(let denial):
+      var error = UsherError(.permissionDenied, "you may not call \(method)")
+      let correlation = life.world.correlationID()
+      error.correlationID = correlation
+      life.audit.note(
+        AuditNote(
+          request, .denied, rule: denial.rule, unmet: denial.cause.unmet, failure: error.reason,
+          correlation: correlation),
+        by: caller.audited)
+      throw error
+    }
+  }
+
+  private func note(_ method: String, _ permit: Permit, _ caller: Caller) {
+    let request = PolicyRequest(method: method)
+    life.audit.note(AuditNote(request, .allowed, rule: permit.rule), by: caller.audited)
+  }
+
+  /// - Returns: The error under the correlation id that the audit has.
+  private func noted(
+    _ error: UsherError, _ method: String, _ permit: Permit, _ caller: Caller
+  ) -> UsherError {
+    var error = error
+    let correlation = life.world.correlationID()
+    error.correlationID = correlation
+    life.audit.note(
+      AuditNote(
+        PolicyRequest(method: method), .allowed, rule: permit.rule, failure: error.reason,
+        correlation: correlation),
+      by: caller.audited)
+    return error
+  }
+
+  /// One guess at the passcode of the caller's person, counted as everywhere.
+  private func check(
+    _ passcode: Secret, _ caller: Caller, in store: Store
+  ) async throws(UsherError) {
+    let world = life.world
+    let desk = LocalAuthDesk(
+      world: world, book: LocalAuthBook(store: store), reader: FingerprintReader(),
+      userName: SystemUsers.userName(of:), log: life.log, rounds: PasscodeCost.rounds)
+    try desk.restore()
+    let outcome = await desk.check(passcode, of: caller.person)
+    guard let refusal = refusal(outcome, at: world.clock.now()) else { return }
+    throw refusal
+  }
+
+  /// Nil where it was the right one.
+  private func refusal(_ outcome: PasscodeOutcome, at now: Timestamp) -> UsherError? {
+    switch outcome {
+    case .accepted: return nil
+    case .wrong(let left):
+      let attempts = left == 1 ? "1 attempt" : "\(left) attempts"
+      return UsherError(
+        .permissionDenied, "the passcode is wrong; \(attempts) left",
+        detail: .init(field: "passcode"))
+    case .lockedOut(let until):
+      let wait = max(until - now, .zero)
+      return UsherError(
+        .rateLimited, "too many wrong passcodes: it is locked for another \(wait.inWords)",
+        detail: .init(
+          retryAfterMs: Int(wait.milliseconds), field: "passcode", limit: "passcode_attempts"))
+    case .notEnrolled:
+      return UsherError(
+        .permissionDenied, "you have no passcode: the operator unlocks, usherctl unlock --admin",
+        detail: .init(field: "passcode"))
+    case .unavailable(let sentence): return UsherError(.storageUnavailable, sentence)
+    }
+  }
+}

@@ -1,0 +1,56 @@
+import JSONRPC
+import UsherAPI
+import UsherCore
+import UsherStore
+import UsherSystem
+
+/// All of the daemon that holds secrets or leads to them: it is there while the daemon is not locked,
+/// and nothing keeps it beyond that.
+final class Opened: Sendable {
+  let parts: Parts
+  let table: MethodTable
+  private let flights = Flights()
+  private let callbacks: [CallbackListener]
+
+  /// Takes the store's contents up and listens for providers; nothing runs yet.
+  ///
+  /// - Throws: A sentence for the operator where a row cannot be read or an address not be had.
+  static func take(_ vault: Vault, of life: Lifetime) async throws(UsherError) -> Opened {
+    let parts = try Parts(life, vault)
+    try parts.restore()
+    return Opened(parts, callbacks: try await parts.listenForProviders())
+  }
+
+  private init(_ parts: Parts, callbacks: [CallbackListener]) {
+    self.parts = parts
+    self.callbacks = callbacks
+    table = MethodTable(parts.domain)
+  }
+
+  /// What runs by itself goes on from where it stood.
+  func resume() { parts.resume() }
+
+  /// - Throws: What the method throws; `locked` for a call that waits when the lock comes.
+  func run(
+    _ entry: MethodEntry, _ params: JSONValue?, _ call: Call
+  ) throws(UsherError) -> Response {
+    switch try entry.run(params, call) {
+    case .now(let reply): return .now(reply)
+    case .later(let body):
+      let flights = flights
+      return .later { () async throws(UsherError) in try await flights.run(body) }
+    }
+  }
+
+  /// Ends in order: who waits is answered, what providers are answering just now is written, the
+  /// store is closed.
+  ///
+  /// - Parameter limit: How long providers have for it.
+  func end(within limit: Duration) async {
+    flights.end()
+    for listener in callbacks { await listener.close() }
+    await parts.stop(within: limit)
+    await flights.settle()
+    await parts.close()
+  }
+}

@@ -1,0 +1,171 @@
+import Logging
+import Synchronization
+import UsherAPI
+import UsherCore
+import UsherStore
+import UsherSystem
+
+/// Whether the daemon is locked, and what there is while it is not.
+///
+/// Locking, unlocking and the end come one after the other, each whole. Who asks meanwhile hears
+/// `locked`.
+final class Safe: Sendable {
+  /// Seconds that providers have to finish an answer that is to be written yet.
+  static let patience = Duration.seconds(5)
+
+  private enum State {
+    case open(Opened)
+    /// Nothing is there, or on its way in or out.
+    case locked
+    /// For good: the daemon stops.
+    case over
+  }
+
+  private enum Deed { case any }
+
+  let life: Lifetime
+  private let state = Mutex(State.locked)
+  private let turns = Turns<Deed>()
+  /// What there is to call, once that is known.
+  private let surface = Mutex<MethodTable.Surface?>(nil)
+
+  init(_ life: Lifetime) { self.life = life }
+
+  var opened: Opened? {
+    state.withLock { if case .open(let opened) = $0 { opened } else { nil } }
+  }
+
+  /// All but what is answered whether it is locked or not.
+  var methods: [any Method.Type] { surface.withLock { $0?.types ?? [] } }
+
+  /// Whether there is such a method when it is not locked.
+  func hasMethod(_ name: String, isAdmin: Bool) -> Bool {
+    surface.withLock { $0?.has(name, isAdmin: isAdmin) ?? false }
+  }
+
+  // MARK: Beginning and end
+
+  /// Opens the store, and takes it up unless the daemon was locked when it ended. Nothing runs yet.
+  ///
+  /// - Throws: A sentence for the operator.
+  func begin() async throws(UsherError) {
+    try await turns.take(.any) { () throws(UsherError) in
+      let vault = try openVault(mayBeNew: true)
+      let isLocked = try vault.isLocked
+      let opened = try await take(vault)
+      guard isLocked else { return become(.open(opened)) }
+      await opened.end(within: .zero)
+      life.log.notice("locked, as it was before")
+    }
+  }
+
+  private func openVault(mayBeNew: Bool) throws(UsherError) -> Vault {
+    let vault = try Vault(life.setting, mayBeNew: mayBeNew)
+    life.audit.open(vault.store.audit)
+    return vault
+  }
+
+  private func take(_ vault: Vault) async throws(UsherError) -> Opened {
+    let opened = try await Opened.take(vault, of: life)
+    surface.withLock { $0 = opened.table.surface }
+    return opened
+  }
+
+  /// Sets going what goes on by itself.
+  func resume() async { await inTurn { opened?.resume() } }
+
+  func sweep() async throws(UsherError) {
+    try await turns.take(.any) { () throws(UsherError) in try await opened?.parts.sweep() }
+  }
+
+  /// The daemon stops: in order, and not locked by it.
+  func end() async {
+    await inTurn {
+      let last = opened
+      become(.over)
+      await last?.end(within: Self.patience)
+    }
+  }
+
+  // MARK: Locking
+
+  /// Returns when nothing holds a secret any more.
+  ///
+  /// - Parameter tell: Told once it is remembered; not where it was locked already.
+  /// - Throws: `storageUnavailable` where it cannot be remembered: then the daemon is not locked;
+  ///   `shuttingDown`.
+  func lock(_ tell: () -> Void = {}) async throws(UsherError) {
+    try await turns.take(.any) { () throws(UsherError) in
+      try checkRunning()
+      try await close(tell)
+    }
+  }
+
+  /// What was open goes with this function's frame.
+  private func close(_ tell: () -> Void) async throws(UsherError) {
+    guard let opened else { return }
+    try await Vault.lock(opened.parts.domain.store, at: life.world.clock.now())
+    FailPoint.reach("lock.after-marker")
+    become(.locked)
+    tell()
+    await opened.end(within: Self.patience)
+    life.setting.notifier.status("Locked")
+    life.log.notice("locked")
+  }
+
+  /// - Parameters:
+  ///   - check: Whether whoever asks may, as the store has it. It runs before anything is taken out
+  ///     of the store.
+  ///   - tell: Told why it came to nothing, before the store is closed.
+  /// - Throws: What `check` throws, and why the store cannot be opened or taken up: the daemon stays
+  ///   locked; `shuttingDown`.
+  func unlock(
+    _ check: (Store) async throws(UsherError) -> Void = { _ throws(UsherError) in },
+    orElse tell: (UsherError) -> Void = { _ in }
+  ) async throws(UsherError) {
+    try await turns.take(.any) { () throws(UsherError) in
+      try checkRunning()
+      guard opened == nil else { return }
+      let vault = try openVault(mayBeNew: false)
+      do throws(UsherError) {
+        try await check(vault.store)
+        try await open(vault)
+      } catch {
+        tell(error)
+        await life.audit.close()
+        try? vault.store.close()
+        throw error
+      }
+    }
+  }
+
+  /// What was opened in vain goes with this function's frame.
+  private func open(_ vault: Vault) async throws(UsherError) {
+    let opened = try await take(vault)
+    do throws(UsherError) {
+      try await Vault.unlock(vault.store)
+    } catch {
+      await opened.end(within: .zero)
+      throw error
+    }
+    become(.open(opened))
+    opened.resume()
+    life.setting.notifier.ready(status: life.readiness)
+    life.log.notice("unlocked")
+  }
+
+  private func checkRunning() throws(UsherError) {
+    let isOver = state.withLock { if case .over = $0 { true } else { false } }
+    if isOver { throw UsherError(.shuttingDown, "usherd is stopping") }
+  }
+
+  private func become(_ next: State) { state.withLock { $0 = next } }
+
+  private func inTurn(_ body: () async -> Void) async {
+    do throws(UsherError) {
+      try await turns.take(.any) { () throws(UsherError) in await body() }
+    } catch {
+      // It throws what its body throws: nothing.
+    }
+  }
+}

@@ -1,0 +1,35 @@
+import NIOCore
+import Synchronization
+
+/// The connections of a listener, so that they can be closed with it.
+final class OpenChannels: Sendable {
+  private struct State {
+    var isClosed = false
+    var channels: [ObjectIdentifier: any Channel] = [:]
+  }
+
+  private let state = Mutex(State())
+
+  /// From now on until it is closed.
+  func add(_ channel: any Channel) {
+    let key = ObjectIdentifier(channel)
+    let isClosed = state.withLock { state in
+      if !state.isClosed { state.channels[key] = channel }
+      return state.isClosed
+    }
+    if isClosed { return channel.close(promise: nil) }
+    channel.closeFuture.whenComplete { [self] _ in
+      state.withLock { _ = $0.channels.removeValue(forKey: key) }
+    }
+  }
+
+  /// Closes them all, and each that comes later.
+  func close() {
+    let channels = state.withLock { state in
+      state.isClosed = true
+      defer { state.channels = [:] }
+      return state.channels.values
+    }
+    for channel in channels { channel.close(promise: nil) }
+  }
+}
