@@ -8,7 +8,8 @@ import UsherCore
 /// One connection: bytes in, calls run, bytes out. Everything here runs on its event loop.
 ///
 /// Cheap calls are answered where they are read; only a call that waits gets a task. Reading stops
-/// while the other side does not read its replies, so nobody can make the daemon keep them.
+/// while the other side does not read its replies, so nobody can make the daemon keep them, and while
+/// its user has had its share of the loop (``FairShare``).
 final class ConnectionHandler: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
@@ -16,22 +17,31 @@ final class ConnectionHandler: ChannelInboundHandler {
   let caller: Caller
   let service: RPCService
   let limits: Limits
+  private let turns: LoopTurns
+  /// When the connection was accepted.
+  private let begun: NIODeadline
   private let scanner: Scanner
-  private var splitter: LineSplitter
-  /// Read but not yet looked at, while replies are unread.
+  var splitter: LineSplitter
+  /// Read but not yet looked at, while replies are unread or others have their turn.
   var backlog: ByteBuffer?
   var lineTimer: Scheduled<Void>?
-  private var unreadTimer: Scheduled<Void>?
+  var unreadTimer: Scheduled<Void>?
   private var isFirstLine = true
   private var isReading = false
-  private var isClosing = false
+  var isClosing = false
+  var seat: FairShare.Seat = 0
+  var slice = Slice.endless
+  /// Whether its share lets it hear more.
+  var listens = true { didSet { if listens != oldValue { adjustReading() } } }
+  /// As the channel has been told.
+  var readsByItself = true
   var ending = Ending.open
 
   var inFlight: [RequestID: Flight] = [:]
   /// Calls without an id that wait: nobody hears of them, and they end with the connection.
   private var silent: [Int: Task<Void, Never>] = [:]
   private var flights = 0
-  private var batches: [Int: BatchCollector] = [:]
+  var batches: [Int: BatchCollector] = [:]
   private var nextNumber = 0
   var subscriptions: [String: Subscription] = [:]
   var context: ChannelHandlerContext?
@@ -58,9 +68,11 @@ final class ConnectionHandler: ChannelInboundHandler {
     case batch(Int, Int)
   }
 
-  init(caller: Caller, service: RPCService) {
+  init(caller: Caller, service: RPCService, turns: LoopTurns, since begun: NIODeadline) {
     self.caller = caller
     self.service = service
+    self.turns = turns
+    self.begun = begun
     limits = service.limits
     let json = JSONLimits(
       lineBytes: limits.maxLineBytes, nesting: limits.nesting, batch: limits.batch)
@@ -68,9 +80,17 @@ final class ConnectionHandler: ChannelInboundHandler {
     splitter = LineSplitter(maxLineBytes: limits.maxLineBytes)
   }
 
-  func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+  var party: FairShare.Party { caller.isAdmin ? .admin : .user(caller.uid) }
 
-  func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
+  func handlerAdded(context: ChannelHandlerContext) {
+    self.context = context
+    turns.enter(self, since: begun, at: context.channel.parent)
+  }
+
+  func handlerRemoved(context: ChannelHandlerContext) {
+    turns.leave(self)
+    self.context = nil
+  }
 
   func channelInactive(context: ChannelHandlerContext) {
     isClosing = true
@@ -89,19 +109,51 @@ final class ConnectionHandler: ChannelInboundHandler {
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    guard !isClosing else { return }
     var bytes = unwrapInboundIn(data)
     if backlog != nil {
       backlog?.writeBuffer(&bytes)
     } else if isReading {
       backlog = bytes
+    } else if turns.mayWork(self) {
+      work(on: bytes, context)
     } else {
-      read(bytes, context)
+      backlog = bytes
+      listens = false
     }
   }
 
   func channelReadComplete(context: ChannelHandlerContext) { context.flush() }
 
-  /// Takes lines from `bytes` for as long as the other side reads its replies.
+  /// Goes on with what it has read: its turn has come.
+  func takeTurn() {
+    guard let context, !isClosing, context.channel.isWritable, let bytes = backlog else {
+      // It comes back when its replies are read.
+      listens = true
+      return
+    }
+    backlog = nil
+    work(on: bytes, context)
+    closeWhenDone()
+  }
+
+  /// Goes on after its replies were read.
+  func comeBack() {
+    guard !isClosing, backlog != nil else { return }
+    if turns.mayWork(self) { takeTurn() } else { listens = false }
+  }
+
+  /// Works for a slice.
+  private func work(on bytes: ByteBuffer, _ context: ChannelHandlerContext) {
+    slice = turns.slice(for: self)
+    read(bytes, context)
+    if slice.start != nil || backlog != nil { context.flush() }
+    let rest: FairShare.Rest =
+      backlog == nil || isClosing ? .nothing : context.channel.isWritable ? .bytes : .blocked
+    listens = turns.worked(self, slice, leaving: rest)
+  }
+
+  /// Takes lines from `bytes` for as long as the other side reads its replies, and for a slice.
   ///
   /// A line is cut first and answered afterwards: an answer may make the channel read again, or
   /// close, before it returns.
@@ -109,7 +161,7 @@ final class ConnectionHandler: ChannelInboundHandler {
     let ended = splitter.endedLines
     var bytes = bytes
     isReading = true
-    while !isClosing, context.channel.isWritable {
+    while !isClosing, !slice.isOver, context.channel.isWritable {
       if let piece = cut(&bytes) {
         take(piece)
       } else if let more = backlog {
@@ -147,6 +199,7 @@ final class ConnectionHandler: ChannelInboundHandler {
       return whole.count - rest.count
     }
     bytes.moveReaderIndex(forwardBy: used)
+    slice.spend(used)
     return piece
   }
 
@@ -221,6 +274,11 @@ extension ConnectionHandler {
         detail: .init(limit: "calls_in_flight"))
     }
     guard let context else { return }
+    guard turns.began(party) else {
+      throw UsherError(
+        .overloaded, "this user has \(limits.callsInFlightPerUser) calls in flight",
+        detail: .init(limit: "calls_in_flight_per_user"))
+    }
     flights += 1
     let number = newNumber()
     let loop = context.eventLoop
@@ -245,6 +303,7 @@ extension ConnectionHandler {
     _ id: RequestID?, _ number: Int, _ outcome: Result<[UInt8], UsherError>
   ) {
     flights -= 1
+    turns.landed(party)
     silent[number] = nil
     defer { closeWhenDone() }
     guard let id, let flight = inFlight[id], flight.number == number else {
@@ -274,107 +333,13 @@ extension ConnectionHandler {
     }
   }
 
-  private func refuse(_ id: RequestID, _ error: UsherError) {
+  func refuse(_ id: RequestID, _ error: UsherError) {
     send(service.errorReply(error, id, caller), .line)
   }
 
   func newNumber() -> Int {
     nextNumber += 1
     return nextNumber
-  }
-}
-
-// Bytes out.
-extension ConnectionHandler {
-  func send(_ reply: [UInt8], _ origin: Origin) {
-    switch origin {
-    case .line: write(reply)
-    case .batch(let batch, let index):
-      guard case .complete(let line)? = batches[batch]?.fill(index, with: reply) else { return }
-      batches[batch] = nil
-      write(line)
-    }
-  }
-
-  func write(_ line: [UInt8]) {
-    guard let context, !isClosing else { return }
-    var buffer = context.channel.allocator.buffer(capacity: line.count + 1)
-    buffer.writeBytes(line)
-    buffer.writeInteger(UInt8(ascii: "\n"))
-    context.write(wrapOutboundOut(buffer), promise: nil)
-  }
-
-  /// Closes once what was written has gone out, or could not within the time for unread replies.
-  func close() {
-    guard let context, !isClosing else { return }
-    isClosing = true
-    backlog = nil
-    let channel = context.channel
-    let timer = context.eventLoop.scheduleTask(in: .seconds(Int64(limits.unreadReplySeconds))) {
-      channel.close(promise: nil)
-    }
-    context.writeAndFlush(wrapOutboundOut(ByteBuffer())).assumeIsolated().whenComplete { _ in
-      timer.cancel()
-      channel.close(promise: nil)
-    }
-  }
-
-  func channelWritabilityChanged(context: ChannelHandlerContext) {
-    if context.channel.isWritable {
-      unreadTimer?.cancel()
-      unreadTimer = nil
-      for name in subscriptions.keys.sorted() { drain(name) }
-      resumeReading(context)
-    } else {
-      context.flush()
-      pauseReading(context)
-    }
-    context.fireChannelWritabilityChanged()
-  }
-
-  private func pauseReading(_ context: ChannelHandlerContext) {
-    guard !context.channel.isWritable, unreadTimer == nil, !isClosing else { return }
-    context.channel.syncOptions.map { try? $0.setOption(.autoRead, value: false) }
-    unreadTimer = context.eventLoop.assumeIsolated().scheduleTask(
-      in: .seconds(Int64(limits.unreadReplySeconds))
-    ) { [self] in
-      service.noteSlowReader(caller)
-      context.close(promise: nil)
-    }
-  }
-
-  private func resumeReading(_ context: ChannelHandlerContext) {
-    context.channel.syncOptions.map { try? $0.setOption(.autoRead, value: true) }
-    guard backlog != nil else { return }
-    // Not from inside the write that made the channel writable.
-    context.eventLoop.assumeIsolated().execute { [self] in
-      guard !isClosing, let bytes = backlog else { return }
-      backlog = nil
-      read(bytes, context)
-      context.flush()
-      closeWhenDone()
-    }
-  }
-
-  /// A line has so long from its first byte to its end.
-  private func watchLine(hasNewLine: Bool, _ context: ChannelHandlerContext) {
-    guard splitter.hasPartialLine, backlog == nil, ending == .open else {
-      lineTimer?.cancel()
-      lineTimer = nil
-      return
-    }
-    guard hasNewLine || lineTimer == nil else { return }
-    lineTimer?.cancel()
-    lineTimer = context.eventLoop.assumeIsolated().scheduleTask(
-      in: .seconds(Int64(limits.lineSeconds))
-    ) { [self] in
-      refuse(
-        .null,
-        UsherError(
-          .deadlineExceeded, "a line must end within \(limits.lineSeconds) s of its first byte",
-          detail: .init(limit: "line_seconds")))
-      close()
-    }
   }
 }
 

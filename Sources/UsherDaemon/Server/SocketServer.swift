@@ -20,7 +20,14 @@ final class SocketServer: Sendable {
     _ descriptor: CInt, path: String?, isAdmin: Bool, on group: any EventLoopGroup, door: Door
   ) async throws -> SocketServer {
     let limits = door.service.limits
+    // One newcomer, and so many bytes of a connection, between two looks at the others.
     let channel = try await ServerBootstrap(group: group)
+      .serverChannelOption(.maxMessagesPerRead, value: 1)
+      .childChannelOption(.maxMessagesPerRead, value: 1)
+      .childChannelOption(
+        .recvAllocator,
+        value: AdaptiveRecvByteBufferAllocator(minimum: 64, initial: 2048, maximum: 16_384)
+      )
       .childChannelOption(.allowRemoteHalfClosure, value: true)
       .childChannelOption(
         .writeBufferWaterMark,
@@ -52,6 +59,7 @@ final class Door: Sendable {
   private let count: ConnectionCount
   private let log: Logger
   private let open = Mutex<[ObjectIdentifier: any Channel]>([:])
+  private let turns = Mutex<NIOLoopBound<LoopTurns>?>(nil)
 
   init(
     service: RPCService, policy: Policy, realm: String, count: ConnectionCount, log: Logger
@@ -73,17 +81,20 @@ final class Door: Sendable {
   }
 
   func admit(_ channel: any Channel, isAdmin: Bool) throws {
+    let begun = NIODeadline.now()
+    let turns = turns(on: channel.eventLoop)
     let pipeline = channel.pipeline.syncOperations
     guard
       let peer = try pipeline.withUnsafeTransportIfAvailable(
         of: NIOBSDSocket.Handle.self, { try Peer.read(fd: $0) })
     else { throw UsherError(.internalError, "the transport shows no descriptor") }
-    let caller = Caller(peer, policy: policy, isAdmin: isAdmin, realm: realm)
     do {
       try count.enter(peer.uid, isAdmin: isAdmin)
     } catch {
-      try pipeline.addHandler(RefusalHandler(service.errorReply(error, .null, caller)))
-      return
+      // Before rules are looked at: being refused must not cost the daemon more than it must.
+      try pipeline.addHandler(RefusalHandler(service.errorReply(error, .null, "uid \(peer.uid)")))
+      return turns.refused(
+        isAdmin ? .admin : .user(peer.uid), since: begun, at: channel.parent)
     }
     let key = ObjectIdentifier(channel)
     open.withLock { $0[key] = channel }
@@ -91,7 +102,18 @@ final class Door: Sendable {
       count.leave(peer.uid)
       open.withLock { _ = $0.removeValue(forKey: key) }
     }
-    try pipeline.addHandler(ConnectionHandler(caller: caller, service: service))
+    let caller = Caller(peer, policy: policy, isAdmin: isAdmin, realm: realm)
+    try pipeline.addHandler(
+      ConnectionHandler(caller: caller, service: service, turns: turns, since: begun))
+  }
+
+  /// Made on the loop of the first connection, which is everybody's.
+  private func turns(on loop: any EventLoop) -> LoopTurns {
+    turns.withLock { turns in
+      let made = turns ?? NIOLoopBound(LoopTurns(service.limits, on: loop), eventLoop: loop)
+      turns = made
+      return made
+    }.value
   }
 }
 

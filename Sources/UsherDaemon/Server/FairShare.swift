@@ -1,0 +1,269 @@
+import NIOCore
+import UsherConfig
+import UsherCore
+
+/// Who may work on the event loop, and who waits: told what happened and when, it answers whose turn
+/// it is. A value; ``LoopTurns`` does what it says.
+///
+/// A user's calls cost the time they take. While others call too, a user that has used up its share
+/// is *paced*: its connections work one after the other, a slice at a time, and between two slices
+/// the loop is the others'. Of its connections that have nothing left to do only one listens at a
+/// time, so that hundreds of them cannot be heard at once. The admin socket is neither charged nor
+/// held up; its calls count as another's.
+struct FairShare {
+  /// One connection; numbers are not used twice.
+  typealias Seat = Int
+
+  enum Party: Hashable {
+    case admin
+    case user(UInt32)
+  }
+
+  /// What a connection leaves when its slice is over.
+  enum Rest: Equatable {
+    case nothing
+    /// Calls that it has read.
+    case bytes
+    /// Calls that it has read, while its replies are not: it comes back by itself.
+    case blocked
+  }
+
+  enum Step: Equatable {
+    /// This connection works for a slice.
+    case work(Seat)
+    /// This one listens, and the other one of its user no more.
+    case listen(Seat, insteadOf: Seat?)
+    /// Nobody's turn before that time.
+    case wait(until: NIODeadline)
+    case nothing
+  }
+
+  /// How the loop is shared out.
+  struct Terms {
+    /// Of the loop's time, for one user while others call.
+    var percent: Int
+    /// Work of one turn.
+    var slice = TimeAmount.microseconds(50)
+    /// How long somebody who called counts as one who calls.
+    var presence = TimeAmount.seconds(10)
+    /// How much a user may have used beyond its share before it is paced: nobody calls steadily.
+    var credit = TimeAmount.milliseconds(1)
+    /// How long it is paced after it last used more than its share.
+    var memory = TimeAmount.seconds(1)
+    /// However much it has used, it waits no longer than this for its next turn.
+    var longestWait = TimeAmount.milliseconds(100)
+    /// What it costs to listen to the next connection.
+    var listening = TimeAmount.microseconds(10)
+    /// What a call that waits costs, beside what it does on the loop.
+    var task = TimeAmount.microseconds(100)
+    /// Calls of one user that wait.
+    var flights: Int
+  }
+
+  private struct User {
+    var seats = 0
+    var flights = 0
+    /// When what it has used is within its share again.
+    var paidAt: NIODeadline
+    var pacedUntil: NIODeadline
+    /// Its connections that wait for a turn, and do not listen.
+    var line: [Place] = []
+    /// Of the connections that have worked since it is paced, the one that listens.
+    var listening: Seat?
+
+    func isPaced(_ now: NIODeadline) -> Bool { pacedUntil > now }
+  }
+
+  private struct Place: Equatable {
+    let seat: Seat
+    /// Whether it has calls to work on; else it waits to listen.
+    var hasBytes: Bool
+  }
+
+  let terms: Terms
+  private var users: [UInt32: User] = [:]
+  private var admins = 0
+  private var usersWithSeats = 0
+  /// Who called last, and when another one did: enough to know of anybody whether others call.
+  private var latest: (party: Party, at: NIODeadline)?
+  private var beforeLatest: NIODeadline?
+
+  init(_ terms: Terms) { self.terms = terms }
+
+  /// Whether there is anybody to share the loop with.
+  var isShared: Bool { usersWithSeats + min(admins, 1) > 1 }
+}
+
+// Coming, calling, leaving.
+extension FairShare {
+  /// A connection begins; `cost` is what letting it in took.
+  ///
+  /// - Returns: Whether it listens.
+  mutating func enter(
+    _ seat: Seat, of party: Party, cost: TimeAmount, at now: NIODeadline
+  ) -> Bool {
+    guard case .user(let uid) = party else {
+      admins += 1
+      return true
+    }
+    var user = users[uid] ?? User(paidAt: now, pacedUntil: now)
+    if user.seats == 0 { usersWithSeats += 1 }
+    user.seats += 1
+    users[uid] = user
+    guard charge(cost, to: party, at: now) else { return true }
+    users[uid]?.line.append(Place(seat: seat, hasBytes: false))
+    return false
+  }
+
+  mutating func leave(_ seat: Seat, of party: Party, at now: NIODeadline) {
+    guard case .user(let uid) = party else {
+      admins -= 1
+      return
+    }
+    users[uid]?.seats -= 1
+    users[uid]?.line.removeAll { $0.seat == seat }
+    if users[uid]?.listening == seat { users[uid]?.listening = nil }
+    if users[uid]?.seats == 0 { usersWithSeats -= 1 }
+    forgetIdle(at: now)
+  }
+
+  /// Who leaves and comes back is not without debt.
+  private mutating func forgetIdle(at now: NIODeadline) {
+    users = users.filter { _, user in
+      user.seats > 0 || user.flights > 0 || user.isPaced(now) || user.paidAt > now
+    }
+  }
+
+  /// Calls have come on a connection.
+  ///
+  /// - Returns: Whether it works on them at once, for a slice; else it waits for its turn, and does
+  ///   not listen.
+  mutating func called(_ seat: Seat, of party: Party, at now: NIODeadline) -> Bool {
+    note(party, at: now)
+    guard case .user(let uid) = party, var user = users[uid] else { return true }
+    defer { users[uid] = user }
+    if let place = user.line.firstIndex(where: { $0.seat == seat }) {
+      user.line[place].hasBytes = true
+      return false
+    }
+    let hadItsTurn = user.listening == seat
+    if hadItsTurn { user.listening = nil }
+    guard user.isPaced(now) || !user.line.isEmpty else { return true }
+    if hadItsTurn, user.paidAt <= now { return true }
+    user.line.insert(
+      Place(seat: seat, hasBytes: true), at: hadItsTurn ? 0 : user.line.endIndex)
+    return false
+  }
+
+  /// A connection has worked since `start`.
+  ///
+  /// - Returns: Whether it listens; else it waits for its turn.
+  mutating func worked(
+    _ seat: Seat, of party: Party, since start: NIODeadline, leaving rest: Rest,
+    at now: NIODeadline
+  ) -> Bool {
+    charge(now - start, to: party, at: now)
+    guard case .user(let uid) = party, var user = users[uid] else { return true }
+    defer { users[uid] = user }
+    if user.listening == seat { user.listening = nil }
+    switch rest {
+    case .blocked: return true
+    case .bytes:
+      user.line.append(Place(seat: seat, hasBytes: true))
+      return false
+    case .nothing:
+      guard user.isPaced(now) else { return true }
+      guard user.listening != nil || user.line.contains(where: { !$0.hasBytes }) else {
+        user.listening = seat
+        return true
+      }
+      user.line.append(Place(seat: seat, hasBytes: false))
+      return false
+    }
+  }
+
+  /// A call begins that waits: what it does elsewhere is paid here.
+  ///
+  /// - Returns: False when the user has as many as it may have.
+  mutating func began(of party: Party, at now: NIODeadline) -> Bool {
+    guard case .user(let uid) = party, let user = users[uid] else { return true }
+    guard user.flights < terms.flights else { return false }
+    users[uid]?.flights += 1
+    if isShared { charge(terms.task, to: party, at: now) }
+    return true
+  }
+
+  /// A call that waited has ended; also after its connection.
+  mutating func landed(of party: Party) {
+    guard case .user(let uid) = party else { return }
+    users[uid]?.flights -= 1
+  }
+}
+
+// Turns.
+extension FairShare {
+  /// When somebody's next turn is; nil where nobody waits.
+  func nextTurn() -> NIODeadline? {
+    users.values.lazy.filter { !$0.line.isEmpty }.map(\.paidAt).min()
+  }
+
+  /// Whose turn it is: of the users whose share has room, the one that waits longest for it.
+  mutating func next(at now: NIODeadline) -> Step {
+    let waiting = users.filter { !$0.value.line.isEmpty }.min { $0.value.paidAt < $1.value.paidAt }
+    guard let (uid, _) = waiting, var user = users[uid] else { return .nothing }
+    guard user.paidAt <= now else { return .wait(until: user.paidAt) }
+    let place = user.line.removeFirst()
+    guard !place.hasBytes else {
+      users[uid] = user
+      return .work(place.seat)
+    }
+    var before: Seat?
+    if user.isPaced(now) {
+      before = user.listening
+      user.listening = place.seat
+      if let before { user.line.append(Place(seat: before, hasBytes: false)) }
+    }
+    users[uid] = user
+    charge(terms.listening, to: .user(uid), at: now)
+    return .listen(place.seat, insteadOf: before)
+  }
+
+  /// Puts a cost on a user's account. Where others call, each moment used is paid with several.
+  ///
+  /// - Returns: Whether the user is paced now.
+  @discardableResult
+  mutating func charge(_ cost: TimeAmount, to party: Party, at now: NIODeadline) -> Bool {
+    guard case .user(let uid) = party, var user = users[uid] else { return false }
+    let othersCall = othersCall(than: party, at: now)
+    let price = othersCall ? cost * 100 / terms.percent : cost
+    // What was not used long ago is not saved up, and by a user that is paced not at all.
+    let saved = user.isPaced(now) ? cost : terms.credit * 100 / terms.percent
+    user.paidAt = min(max(user.paidAt, now - saved) + price, now + terms.longestWait)
+    if othersCall, user.paidAt > now { user.pacedUntil = now + terms.memory }
+    users[uid] = user
+    return user.isPaced(now)
+  }
+
+  private mutating func note(_ party: Party, at now: NIODeadline) {
+    if let latest, latest.party != party { beforeLatest = latest.at }
+    latest = (party, now)
+  }
+
+  private func othersCall(than party: Party, at now: NIODeadline) -> Bool {
+    guard let latest else { return false }
+    let last = latest.party == party ? beforeLatest : latest.at
+    return last.map { $0 + terms.presence > now } ?? false
+  }
+}
+
+extension FairShare.Terms {
+  init(_ limits: Limits) {
+    self.init(percent: limits.userSharePercent, flights: limits.callsInFlightPerUser)
+  }
+}
+
+extension TimeAmount {
+  fileprivate static func / (amount: TimeAmount, divisor: Int) -> TimeAmount {
+    .nanoseconds(amount.nanoseconds / Int64(divisor))
+  }
+}

@@ -1,0 +1,150 @@
+import NIOCore
+import UsherConfig
+import UsherCore
+
+/// Does what ``FairShare`` says: lets connections work, listen and wait. On the event loop of the
+/// sockets only.
+final class LoopTurns {
+  /// Between two turns the loop looks for what has come in: a turn that begins at once would not
+  /// let it.
+  private static let breath = TimeAmount.microseconds(10)
+
+  private var share: FairShare
+  private let loop: any EventLoop
+  private var handlers: [FairShare.Seat: ConnectionHandler] = [:]
+  private var nextSeat = 0
+  private var wake: (at: NIODeadline, timer: Scheduled<Void>)?
+
+  init(_ limits: Limits, on loop: any EventLoop) {
+    share = FairShare(FairShare.Terms(limits))
+    self.loop = loop
+  }
+
+  /// - Parameter begun: When letting it in began.
+  func enter(_ handler: ConnectionHandler, since begun: NIODeadline, at listener: (any Channel)?) {
+    nextSeat += 1
+    let now = NIODeadline.now()
+    let cost = now - begun + Self.acceptance
+    handler.seat = nextSeat
+    handlers[nextSeat] = handler
+    handler.listens = share.enter(nextSeat, of: handler.party, cost: cost, at: now)
+    if !handler.listens { rest(listener, after: cost) }
+    plan()
+  }
+
+  /// Somebody came, and was refused.
+  func refused(_ party: FairShare.Party, since begun: NIODeadline, at listener: (any Channel)?) {
+    let now = NIODeadline.now()
+    let cost = now - begun + Self.acceptance
+    if share.charge(cost, to: party, at: now) { rest(listener, after: cost) }
+  }
+
+  /// What a connection costs beside what is measured: to accept, to register, to close.
+  private static let acceptance = TimeAmount.microseconds(30)
+
+  /// One who comes again and again keeps the loop busy by that alone: the next are let in after a
+  /// while. Nobody is skipped; all come through one queue.
+  private func rest(_ listener: (any Channel)?, after cost: TimeAmount) {
+    guard let listener, let options = listener.syncOptions else { return }
+    try? options.setOption(.autoRead, value: false)
+    loop.assumeIsolated().scheduleTask(in: min(cost * 3, .milliseconds(1))) {
+      try? options.setOption(.autoRead, value: true)
+    }
+  }
+
+  func leave(_ handler: ConnectionHandler) {
+    guard handlers.removeValue(forKey: handler.seat) != nil else { return }
+    share.leave(handler.seat, of: handler.party, at: .now())
+  }
+
+  /// Whether a connection on which calls have come works on them at once.
+  func mayWork(_ handler: ConnectionHandler) -> Bool {
+    // The usual case costs no look at the clock.
+    if !share.isShared, share.nextTurn() == nil { return true }
+    defer { plan() }
+    return share.called(handler.seat, of: handler.party, at: .now())
+  }
+
+  /// How long a connection may work that begins now.
+  func slice(for handler: ConnectionHandler) -> Slice {
+    switch handler.party {
+    case .admin: .endless
+    case .user: share.isShared ? Slice(share.terms.slice, since: .now()) : .alone
+    }
+  }
+
+  /// - Returns: Whether the connection listens.
+  func worked(_ handler: ConnectionHandler, _ slice: Slice, leaving rest: FairShare.Rest) -> Bool {
+    guard handlers[handler.seat] != nil else { return true }
+    let now: NIODeadline
+    switch (slice.start, rest) {
+    case (nil, .nothing), (nil, .blocked): return true
+    case (let start?, _): now = max(.now(), start)
+    case (nil, .bytes): now = .now()
+    }
+    defer { plan() }
+    return share.worked(
+      handler.seat, of: handler.party, since: slice.start ?? now, leaving: rest, at: now)
+  }
+
+  /// A call begins that waits.
+  ///
+  /// - Returns: False when its user has too many.
+  func began(_ party: FairShare.Party) -> Bool { share.began(of: party, at: .now()) }
+
+  func landed(_ party: FairShare.Party) { share.landed(of: party) }
+
+  private func plan() {
+    guard let turn = share.nextTurn() else { return }
+    let at = max(turn, .now() + Self.breath)
+    if let wake {
+      guard at < wake.at else { return }
+      wake.timer.cancel()
+    }
+    wake = (at, loop.assumeIsolated().scheduleTask(deadline: at) { [self] in turnCame() })
+  }
+
+  private func turnCame() {
+    wake = nil
+    switch share.next(at: .now()) {
+    case .work(let seat): handlers[seat]?.takeTurn()
+    case .listen(let seat, let before):
+      before.flatMap { handlers[$0] }?.listens = false
+      handlers[seat]?.listens = true
+    case .wait, .nothing: break
+    }
+    plan()
+  }
+}
+
+/// How long a connection works before it lets others: measured where that matters, and not at every
+/// call.
+struct Slice {
+  /// Nil where nothing is measured yet.
+  private(set) var start: NIODeadline?
+  private(set) var isOver = false
+  private let length: TimeAmount?
+  private var effort = 0
+
+  /// Of who has the loop alone: long enough not to be felt, short enough for one who comes.
+  static let alone = Slice(length: .milliseconds(2))
+  /// Of who waits for nobody.
+  static let endless = Slice(length: nil)
+
+  private init(length: TimeAmount?) { self.length = length }
+
+  init(_ length: TimeAmount, since start: NIODeadline) {
+    self.length = length
+    self.start = start
+  }
+
+  /// So many bytes were read or written; looks at the clock after every few calls.
+  mutating func spend(_ bytes: Int) {
+    guard let length else { return }
+    effort += bytes + 512
+    guard effort > 4096 else { return }
+    effort = 0
+    let now = NIODeadline.now()
+    if let start { isOver = now - start >= length } else { start = now }
+  }
+}

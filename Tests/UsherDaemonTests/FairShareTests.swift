@@ -1,0 +1,219 @@
+import NIOCore
+import Testing
+
+@testable import UsherDaemon
+
+private typealias Party = FairShare.Party
+
+@Suite("Shares of the event loop")
+struct FairShareTests {
+  private var share = FairShare(FairShare.Terms(percent: 25, flights: 3))
+  private var now = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
+
+  private let anna = Party.user(1000)
+  private let bert = Party.user(1001)
+
+  /// Connections begin; all listen.
+  private mutating func enter(_ seats: Range<Int>, _ party: Party) {
+    for seat in seats { #expect(share.enter(seat, of: party, cost: .zero, at: now)) }
+  }
+
+  /// A call that comes is worked on at once, for so long.
+  @discardableResult
+  private mutating func call(
+    _ seat: Int, _ party: Party, _ microseconds: Int64, leaving rest: FairShare.Rest = .nothing
+  ) -> Bool {
+    guard share.called(seat, of: party, at: now) else { return false }
+    return work(seat, party, microseconds, leaving: rest)
+  }
+
+  @discardableResult
+  private mutating func work(
+    _ seat: Int, _ party: Party, _ microseconds: Int64, leaving rest: FairShare.Rest
+  ) -> Bool {
+    let start = now
+    now = now + .microseconds(microseconds)
+    return share.worked(seat, of: party, since: start, leaving: rest, at: now)
+  }
+
+  /// Bert's flood: his first connection never comes to an end of its calls.
+  private mutating func flood() {
+    enter(1..<2, anna)
+    enter(10..<12, bert)
+    #expect(call(1, anna, 20))
+    #expect(!call(10, bert, 50, leaving: .bytes))
+    for _ in 0..<1000 where share.next(at: now) == .work(10) {
+      work(10, bert, 50, leaving: .bytes)
+    }
+    #expect(share.nextTurn().map { $0 > now } == true, "it is paced")
+  }
+
+  @Test("who is alone has all of the loop, slice after slice")
+  mutating func alone() {
+    enter(10..<12, bert)
+    #expect(!share.isShared)
+    #expect(!call(10, bert, 50, leaving: .bytes))
+    for _ in 0..<100_000 {
+      #expect(share.next(at: now) == .work(10))
+      #expect(!work(10, bert, 50, leaving: .bytes))
+    }
+    #expect(share.next(at: now) == .work(10))
+    #expect(work(10, bert, 50, leaving: .nothing), "and listens again when it is done")
+    #expect(share.next(at: now) == .nothing)
+  }
+
+  @Test("who floods while another calls has a quarter of it, in slices")
+  mutating func quarter() {
+    flood()
+    var worked = 0
+    let end = now + .seconds(2)
+    while now < end {
+      // Anna calls all the time.
+      #expect(call(1, anna, 5))
+      switch share.next(at: now) {
+      case .work(let seat):
+        work(seat, bert, 50, leaving: .bytes)
+        worked += 50
+      case .wait(let turn): now = min(turn, now + .microseconds(50))
+      default: Issue.record("somebody else's turn")
+      }
+    }
+    #expect((470_000...500_050).contains(worked), "\(worked) µs of two seconds")
+  }
+
+  @Test("a call now and then is never held up, however many others make")
+  mutating func seldom() {
+    flood()
+    for _ in 0..<1000 {
+      #expect(call(1, anna, 100))
+      now = now + .microseconds(400)
+      if case .work(let seat) = share.next(at: now) { work(seat, bert, 50, leaving: .bytes) }
+    }
+  }
+
+  @Test("the connections of one user take turns, in the order in which they came")
+  mutating func turns() {
+    flood()
+    for seat in 20..<23 {
+      #expect(!share.enter(seat, of: bert, cost: .zero, at: now), "a new one waits like the others")
+      #expect(!share.called(seat, of: bert, at: now))
+    }
+    #expect(!share.called(11, of: bert, at: now))
+    var order: [Int] = []
+    for _ in 0..<10 {
+      guard case .wait(let turn) = share.next(at: now) else { break }
+      now = turn
+      guard case .work(let seat) = share.next(at: now) else { break }
+      order.append(seat)
+      work(seat, bert, 50, leaving: .bytes)
+    }
+    #expect(order == [10, 20, 21, 22, 11, 10, 20, 21, 22, 11])
+  }
+
+  @Test("of a paced user's connections that have nothing to do one listens at a time")
+  mutating func listening() throws {
+    flood()
+    now = try #require(share.nextTurn())
+    #expect(share.next(at: now) == .work(10))
+    #expect(work(10, bert, 50, leaving: .nothing), "the first listens at once")
+    #expect(!share.called(11, of: bert, at: now))
+    now = try #require(share.nextTurn())
+    #expect(share.next(at: now) == .work(11))
+    #expect(!work(11, bert, 50, leaving: .nothing))
+    for (seat, before) in [(11, 10), (10, 11), (11, 10)] {
+      now = try #require(share.nextTurn())
+      #expect(share.next(at: now) == .listen(seat, insteadOf: before))
+    }
+    // What the one that listens hears is worked on in its turn.
+    now = now + .microseconds(40)
+    #expect(call(11, bert, 10) == false, "then the other one listens")
+    now = try #require(share.nextTurn())
+    #expect(share.next(at: now) == .listen(10, insteadOf: nil))
+  }
+
+  @Test("pacing ends a second after the flood; then all listen, and debts are forgotten")
+  mutating func forgiven() throws {
+    flood()
+    now = try #require(share.nextTurn())
+    #expect(share.next(at: now) == .work(10))
+    #expect(work(10, bert, 50, leaving: .nothing))
+    now = now + .seconds(2)
+    #expect(share.next(at: now) == .nothing)
+    #expect(call(1, anna, 10))
+    for seat in [10, 11] { #expect(call(seat, bert, 100)) }
+  }
+
+  @Test("a flood is one only while others call")
+  mutating func othersGo() {
+    flood()
+    now = now + .seconds(20)
+    var turns = 0
+    for _ in 0..<1000 {
+      guard share.next(at: now) == .work(10) else { break }
+      work(10, bert, 50, leaving: .bytes)
+      turns += 1
+    }
+    #expect(turns == 1000)
+    share.leave(1, of: anna, at: now)
+    #expect(!share.isShared)
+  }
+
+  @Test("leaving and coming back pays no debt")
+  mutating func comingBack() throws {
+    flood()
+    for seat in [10, 11] { share.leave(seat, of: bert, at: now) }
+    #expect(share.nextTurn() == nil)
+    #expect(!share.enter(30, of: bert, cost: .microseconds(50), at: now))
+    #expect(!share.called(30, of: bert, at: now))
+    #expect(try #require(share.nextTurn()) > now)
+  }
+
+  @Test("connections cost their user time too, and a debt is no longer than a tenth of a second")
+  mutating func connecting() throws {
+    enter(1..<2, anna)
+    enter(10..<11, bert)
+    #expect(call(1, anna, 10))
+    for _ in 0..<10_000 { share.charge(.microseconds(50), to: bert, at: now) }
+    #expect(!share.called(10, of: bert, at: now))
+    let turn = try #require(share.nextTurn())
+    #expect(turn > now && turn <= now + .milliseconds(100))
+  }
+
+  @Test("the admin socket waits for nobody, and its calls are another's")
+  mutating func admin() {
+    enter(1..<3, .admin)
+    enter(10..<11, bert)
+    #expect(share.isShared)
+    for _ in 0..<100 { #expect(call(1, .admin, 10_000)) }
+    #expect(!call(10, bert, 2000, leaving: .bytes))
+    #expect(share.nextTurn().map { $0 > now } == true)
+    for _ in 0..<100 { #expect(call(2, .admin, 10_000)) }
+  }
+
+  @Test("a connection whose replies are unread waits for its reader and not for its turn")
+  mutating func blocked() {
+    flood()
+    now = now + .milliseconds(1)
+    #expect(share.next(at: now) == .work(10))
+    #expect(work(10, bert, 50, leaving: .blocked))
+    #expect(share.next(at: now) == .nothing)
+    #expect(!share.called(10, of: bert, at: now), "when they are read it gets into line")
+    now = now + .milliseconds(1)
+    #expect(share.next(at: now) == .work(10))
+  }
+
+  @Test("calls that wait are counted over all connections of a user, also when these are gone")
+  mutating func flights() {
+    enter(1..<2, anna)
+    enter(10..<12, bert)
+    for _ in 0..<3 { #expect(share.began(of: bert, at: now)) }
+    #expect(!share.began(of: bert, at: now))
+    #expect(share.began(of: anna, at: now))
+    for _ in 0..<100 { #expect(share.began(of: .admin, at: now)) }
+    for seat in 10..<12 { share.leave(seat, of: bert, at: now) }
+    enter(12..<13, bert)
+    #expect(!share.began(of: bert, at: now))
+    share.landed(of: bert)
+    #expect(share.began(of: bert, at: now))
+  }
+}
