@@ -10,13 +10,17 @@ enum Schema {
 
   /// The step from each version to the next. One that was released is never edited again.
   private static let migrations = [first, second, third]
+  private static let firstWithAudit = 3
 
   /// Brings an older database, or an empty one, to ``version``: wholly or not at all.
-  static func migrate(_ db: Database) throws {
+  ///
+  /// - Parameter begin: Begins the audit, where its tables are new.
+  static func migrate(_ db: Database, begin: (Database) throws -> Void) throws {
     let present = try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0
     guard present < version else { return }
     try db.inTransaction(.immediate) {
       for step in migrations[present...] { try db.execute(sql: step) }
+      if present < firstWithAudit { try begin(db) }
       try db.execute(sql: "PRAGMA user_version = \(version)")
       return .commit
     }

@@ -5,11 +5,12 @@ import Synchronization
 package import UsherCore
 
 /// What must survive: flows, their journal, remembered requests, accounts, tokens, consents, the
-/// local authenticator's own, credentials.
+/// local authenticator's own, confirmations, credentials, and the audit.
 ///
 /// SQLite in WAL mode with `synchronous=FULL`, its secrets sealed row by row (``Sealer``) under a
 /// data key that the master key unwraps (``KeySlot``). One process at a time may use it.
 package final class Store: Sendable {
+  package let audit: AuditLog
   let database: DatabaseQueue
   let sealer: Sealer
   private let file: StoreFile
@@ -22,12 +23,13 @@ package final class Store: Sendable {
   ///
   /// - Parameters:
   ///   - path: The file. Its directory must exist; `-wal`, `-shm`, `.lock` are made beside it.
-  ///   - masterKey: At least 32 bytes that cannot be guessed.
+  ///   - masterKey: At least 32 bytes that cannot be guessed. Not kept.
+  ///   - keep: Where the data key and what is derived from it for good are kept.
   /// - Throws: `storage_unavailable` with a sentence that names the file, which is then as it was:
   ///   damaged, another program's, of a newer schema, under another key, in use, not permitted.
   package static func open(
-    path: String, masterKey: some ContiguousBytes, clock: any UsherCore.Clock,
-    entropy: any Entropy
+    path: String, masterKey: some ContiguousBytes, keep: @escaping KeyKeeper,
+    clock: any UsherCore.Clock, entropy: any Entropy
   ) throws(UsherError) -> Store {
     let key = SymmetricKey(data: masterKey)
     guard key.bitCount >= 256 else {
@@ -38,18 +40,31 @@ package final class Store: Sendable {
     let lock = try StoreLock(of: file)
     let opening = StoreOpening(file: file, masterKey: key, clock: clock, entropy: entropy)
     let (database, dataKey) = try opening.open()
-    return Store(
+    let sealer: Sealer
+    do {
+      sealer = try Sealer(dataKey: dataKey, keep: keep, entropy: entropy)
+    } catch {
+      throw UsherError(.storageUnavailable, "there is no memory for the data key", cause: error)
+    }
+    return try Store(
       file: file, lock: lock, database: database,
-      writer: ChangeWriter(sealer: Sealer(dataKey: dataKey, entropy: entropy), clock: clock))
+      writer: ChangeWriter(sealer: sealer, clock: clock))
   }
 
-  private init(file: StoreFile, lock: StoreLock, database: DatabaseQueue, writer: ChangeWriter) {
+  private init(
+    file: StoreFile, lock: StoreLock, database: DatabaseQueue, writer: ChangeWriter
+  ) throws(UsherError) {
     self.file = file
     self.lock = lock
     self.database = database
     self.writer = writer
     sealer = writer.sealer
     commits = GroupCommit(database)
+    do {
+      audit = try AuditLog(database, sealer: sealer, commits: commits, at: writer.clock.now())
+    } catch {
+      throw .storage(error)
+    }
   }
 
   deinit { try? close() }

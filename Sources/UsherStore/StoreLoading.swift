@@ -159,7 +159,7 @@ extension Store {
 }
 
 /// The columns of one row from left to right. GRDB's subscripts die on a value of another type.
-private struct Columns {
+struct Columns {
   private let row: Row
   private var index = 0
 

@@ -26,7 +26,7 @@ struct StoreOpening {
       }
       let dataKey = try inspect()
       try file.makePrivate()
-      return (try connect(), dataKey)
+      return (try connect(dataKey), dataKey)
     } catch let error as DatabaseError {
       let reason = UsherError.storage(error)
       throw file.refusal("cannot be used: \(reason.message)", cause: reason.cause)
@@ -57,13 +57,19 @@ struct StoreOpening {
     let database = try DatabaseQueue(path: draft, configuration: Self.configuration())
     try database.writeWithoutTransaction { db in
       try db.execute(sql: "PRAGMA application_id = \(Schema.applicationID)")
-      try Schema.migrate(db)
+      let dataKey = SymmetricKey(data: entropy.bytes(32))
+      try Schema.migrate(db) { try beginAudit(in: $0, dataKey) }
       try KeySlot.master.insert(
-        SymmetricKey(data: entropy.bytes(32)), under: masterKey, at: clock.now(),
-        entropy: entropy, into: db)
+        dataKey, under: masterKey, at: clock.now(), entropy: entropy, into: db)
       try db.execute(sql: "PRAGMA journal_mode = WAL")
     }
     try database.close()
+  }
+
+  private func beginAudit(in db: Database, _ dataKey: SymmetricKey) throws {
+    let sealer = try Sealer(
+      dataKey: dataKey, keep: { PassingKey(key: SymmetricKey(data: $0)) }, entropy: entropy)
+    try AuditHead(begunAt: clock.now()).write(by: sealer)(db)
   }
 
   private func removeDraft(_ draft: String) {
@@ -98,10 +104,10 @@ struct StoreOpening {
     }
   }
 
-  private func connect() throws -> DatabaseQueue {
+  private func connect(_ dataKey: SymmetricKey) throws -> DatabaseQueue {
     let database = try DatabaseQueue(path: file.path, configuration: Self.configuration())
     try database.writeWithoutTransaction { db in
-      try Schema.migrate(db)
+      try Schema.migrate(db) { try beginAudit(in: $0, dataKey) }
       let mode = try String.fetchOne(db, sql: "PRAGMA journal_mode = WAL")
       // Last, and read back: GRDB lowers it wherever GRDB itself turns the write-ahead log on.
       try db.execute(sql: "PRAGMA synchronous = FULL")
@@ -129,5 +135,19 @@ struct StoreOpening {
           """)
     }
     return configuration
+  }
+}
+
+/// A key for the moment of opening; Crypto wipes it when it is given back.
+private struct PassingKey: HeldKey {
+  let key: SymmetricKey
+
+  func withUnsafeBytes<Value, Failure: Error>(
+    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Value
+  ) throws(Failure) -> Value {
+    let outcome = key.withUnsafeBytes { bytes in
+      Result { () throws(Failure) in try body(bytes) }
+    }
+    return try outcome.get()
   }
 }

@@ -1,0 +1,230 @@
+import FoundationEssentials
+import GRDB
+import Testing
+import UsherCore
+
+@testable import UsherStore
+
+/// What somebody does to the database who has the file and not the key: by a connection of their own.
+@Suite("an audit that was tampered with")
+struct AuditTamperTests {
+  let fixture: StoreFixture
+  init() throws { fixture = try StoreFixture() }
+
+  private static let deeds: [(deed: String, findings: [String])] = [
+    ("DELETE FROM audit WHERE n = 4", ["row 4 is gone"]),
+    ("DELETE FROM audit WHERE n IN (2, 3, 4, 7)", ["rows 2 to 4 are gone", "row 7 is gone"]),
+    ("DELETE FROM audit WHERE n = 1", ["row 1 is gone"]),
+    ("DELETE FROM audit WHERE n > 7", ["rows 8 to 10 are gone, and the end is cut off"]),
+    ("DELETE FROM audit WHERE n = 10", ["row 10 is gone, and the end is cut off"]),
+    ("DELETE FROM audit", ["rows 1 to 10 are gone, and the end is cut off"]),
+    (
+      "UPDATE audit SET sealed = zeroblob(length(sealed)) WHERE n = 4",
+      ["row 4 was altered: it does not open"]
+    ),
+    ("UPDATE audit SET at = at + 1 WHERE n = 4", ["row 4 was altered: it does not open"]),
+    ("UPDATE audit SET hash = zeroblob(32) WHERE n = 4", ["row 4 was altered: it does not open"]),
+    (
+      "UPDATE audit SET (at, sealed, hash) = "
+        + "(SELECT at, sealed, hash FROM audit WHERE n = 3) WHERE n = 4",
+      ["row 4 was altered: it does not open"]
+    ),
+    (
+      """
+      UPDATE audit SET n = -1 WHERE n = 4; UPDATE audit SET n = 4 WHERE n = 5;
+      UPDATE audit SET n = 5 WHERE n = -1
+      """,
+      [
+        "row 4 was altered: it does not open", "row 5 was altered: it does not open",
+      ]
+    ),
+    (
+      "INSERT INTO audit SELECT 11, at, sealed, hash FROM audit WHERE n = 10",
+      ["row 11 is beyond the last that was written"]
+    ),
+    (
+      "INSERT INTO audit SELECT n + 100, at, sealed, hash FROM audit WHERE n > 7",
+      ["rows 108 to 110 are beyond the last that was written"]
+    ),
+    (
+      "INSERT INTO audit SELECT n - 1, at, sealed, hash FROM audit WHERE n = 1",
+      ["row 0 is older than the first that is kept"]
+    ),
+  ]
+
+  @Test("each deed is found, in a running daemon and after a restart", arguments: deeds)
+  func found(_ deed: String, findings: [String]) async throws {
+    let store = try fixture.open()
+    try await store.audit.append(.samples(1...10))
+    #expect(try await store.audit.verify().findings == [])
+    try fixture.tamper(deed)
+    #expect(try await store.audit.verify().findings.map(\.message) == findings)
+    try store.close()
+    let again = try fixture.open()
+    let report = try await again.audit.verify()
+    #expect(report.findings.map(\.message) == findings)
+    #expect(report.kept == 1...10)
+    for finding in report.findings {
+      #expect(finding.message.contains("\(try #require(finding.n))"))
+    }
+  }
+
+  @Test("what is found stays found while the record goes on")
+  func goingOn() async throws {
+    let store = try fixture.open()
+    try await store.audit.append(.samples(1...10))
+    try fixture.tamper("DELETE FROM audit WHERE n > 8")
+    try await store.audit.append(.samples(11...12))
+    #expect(try await store.audit.verify().findings.map(\.message) == ["rows 9 to 10 are gone"])
+    #expect(try await store.audit.rows().map(\.n) == Array(1...8) + [11, 12])
+    // Until the rows would have gone anyway.
+    try await store.audit.trim(to: 2, since: .earliest)
+    #expect(try await store.audit.verify() == .init(kept: 11...12, begunAt: StoreFixture.now))
+  }
+
+  @Test("the others are still told where a row does not open")
+  func reading() async throws {
+    let store = try fixture.open()
+    try await store.audit.append(.samples(1...3))
+    try fixture.tamper("UPDATE audit SET sealed = zeroblob(64) WHERE n = 2")
+    let stretch = try await store.audit.stretch(of: 1...3, at: .earliest ... .latest)
+    #expect(stretch.rows == [.sample(1), .sample(3)])
+    #expect(stretch.unreadable == [2])
+  }
+
+  @Test("a trimmed row that is put back is found")
+  func putBack() async throws {
+    let store = try fixture.open()
+    try await store.audit.append(.samples(1...3))
+    try fixture.tamper("CREATE TABLE kept AS SELECT * FROM audit")
+    try await store.audit.trim(to: 1, since: .earliest)
+    try fixture.tamper("INSERT INTO audit SELECT * FROM kept WHERE n < 3")
+    #expect(
+      try await store.audit.verify().findings.map(\.message)
+        == ["rows 1 to 2 are older than the first that is kept"])
+  }
+
+  @Test(
+    "a head that was removed or altered is found at once, and after a restart for good",
+    arguments: [
+      (
+        "DELETE FROM notes WHERE name = 'audit.head'", "the head is gone",
+        "the head was gone at 2023-11-14T22:14:20.123Z: it was made anew, of the rows up to"
+      ),
+      (
+        "UPDATE notes SET sealed = zeroblob(80) WHERE name = 'audit.head'",
+        "the head was altered: it does not open",
+        "the head did not open at 2023-11-14T22:14:20.123Z: it was made anew, of the rows up to"
+      ),
+    ])
+  func head(_ deed: String, atOnce: String, later: String) async throws {
+    let store = try fixture.open()
+    try await store.audit.append(.samples(1...3))
+    try fixture.tamper(deed)
+    #expect(try await store.audit.verify().findings == [AuditFinding(nil, atOnce)])
+    try store.close()
+    let minuteLater = StoreFixture.now + .seconds(60)
+    let again = try fixture.open(at: minuteLater)
+    #expect(try await again.audit.verify().findings == [AuditFinding(nil, "\(later) 3")])
+    try await again.audit.append(.samples(4...4))
+    try again.close()
+    let last = try fixture.open(at: minuteLater + .seconds(60))
+    let report = try await last.audit.verify()
+    #expect(report.findings == [AuditFinding(nil, "\(later) 3")])
+    #expect(report.kept == 1...4)
+    #expect(report.begunAt == minuteLater)
+    // It is told for as long as rows of that age are kept.
+    try await last.audit.trim(to: 1, since: minuteLater + .seconds(1))
+    #expect(try await last.audit.verify().findings == [])
+  }
+
+  @Test("all of it wiped, head and rows, is found")
+  func wiped() async throws {
+    let store = try fixture.open()
+    try await store.audit.append(.samples(1...3))
+    try store.close()
+    try fixture.tamper("DELETE FROM audit; DELETE FROM notes")
+    let again = try fixture.open()
+    try await again.audit.append(.samples(1...1))
+    let report = try await again.audit.verify()
+    #expect(
+      report.findings == [
+        AuditFinding(
+          nil, "the head was gone at \(StoreFixture.now): it was made anew, of the rows up to 0")
+      ])
+    #expect(report.kept == 1...1)
+  }
+
+  @Test("an older head that is put back is found, and no row is lost by it")
+  func olderHead() async throws {
+    let store = try fixture.open()
+    try await store.audit.append(.samples(1...3))
+    try fixture.tamper("CREATE TABLE kept AS SELECT * FROM notes")
+    try await store.audit.append(.samples(4...6))
+    try fixture.tamper("UPDATE notes SET sealed = (SELECT sealed FROM kept)")
+    #expect(
+      try await store.audit.verify().findings
+        == [AuditFinding(nil, "the head is not the one that was written last")])
+    try store.close()
+    let again = try fixture.open()
+    let finding = AuditFinding(
+      nil, "an older head was there at \(StoreFixture.now): it was carried on to row 6")
+    #expect(try await again.audit.verify().findings == [finding])
+    try await again.audit.append(.samples(7...7))
+    #expect(try await again.audit.rows() == (1...7).map { AuditRow.sample($0) })
+    #expect(try await again.audit.verify().findings == [finding])
+  }
+
+  @Test("rows of another course of the same database do not fit")
+  func branched() async throws {
+    try await fixture.create()
+    let before = fixture.bytes()
+    let one = try fixture.open()
+    try await one.audit.append(.samples(1...3))
+    try one.close()
+    try fixture.tamper(
+      "ATTACH '\(fixture.path).other' AS o; CREATE TABLE o.kept AS SELECT * FROM audit")
+    try fixture.write(before)
+    let other = try fixture.open()
+    try await other.audit.append(.samples(1...3))
+    try other.close()
+    try fixture.tamper(
+      """
+      ATTACH '\(fixture.path).other' AS o; DELETE FROM audit WHERE n = 2;
+      INSERT INTO audit SELECT * FROM o.kept WHERE n = 2
+      """)
+    #expect(
+      try await fixture.open().audit.verify().findings.map(\.message)
+        == ["row 2 does not follow the row before it", "row 3 does not follow the row before it"])
+  }
+
+  @Test("very many findings are a hundred and one")
+  func many() async throws {
+    let store = try fixture.open()
+    try await store.audit.append(.samples(1...300))
+    try fixture.tamper("UPDATE audit SET sealed = zeroblob(64)")
+    let findings = try await store.audit.verify().findings
+    #expect(findings.count == AuditReport.mostFindings + 1)
+    #expect(findings.last?.message == "there is more that does not fit, from here on")
+    #expect(findings.last?.n == 101)
+  }
+
+  @Test("very many rows of somebody else's do not keep the record from going on")
+  func planted() async throws {
+    let store = try fixture.open()
+    try await store.audit.append(.samples(1...3))
+    try store.close()
+    try fixture.tamper(
+      """
+      DELETE FROM notes;
+      WITH RECURSIVE numbers (n) AS
+        (SELECT 100 UNION ALL SELECT n + 1 FROM numbers WHERE n < 3000)
+      INSERT INTO audit SELECT n, 1, zeroblob(64), zeroblob(32) FROM numbers;
+      INSERT INTO audit VALUES (9223372036854775807, 1, zeroblob(64), zeroblob(32))
+      """)
+    let again = try fixture.open()
+    try await again.audit.append(.samples(4...5))
+    #expect(try await again.audit.rows() == (1...5).map { AuditRow.sample($0) })
+    #expect(try await again.audit.verify().kept == 1...5)
+  }
+}
