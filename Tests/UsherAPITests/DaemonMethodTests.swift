@@ -116,6 +116,60 @@ struct DaemonMethodTests {
       """)
   }
 
+  @Test("audit.list")
+  func auditList() {
+    checkWire(AuditList(), "{}")
+    checkWire(
+      AuditList(
+        since: started, until: later, client: "till", uid: 1000, account: AccountID("acc_1"),
+        method: "token.get", provider: work, denied: true, after: 7, limit: 10),
+      """
+      {"since":"\(startedJSON)","until":"\(laterJSON)","client":"till","uid":1000,
+       "account":"acc_1","method":"token.get","provider":"work","denied":true,"after":7,"limit":10}
+      """)
+    let least = AuditList.Entry(
+      n: 1, at: started, method: "credential.set", decision: .allowed, rule: "(admin)",
+      outcome: "ok", client: "(user)", uid: 0, gid: 0, pid: 7)
+    let leastJSON = """
+      {"n":1,"at":"\(startedJSON)","method":"credential.set","decision":"allowed",
+       "rule":"(admin)","outcome":"ok","client":"(user)","uid":0,"gid":0,"pid":7,"count":1}
+      """
+    let most = AuditList.Entry(
+      n: 2, at: later, method: "token.get", provider: work, kind: "login",
+      account: AccountID("acc_1"), scope: "openid", fields: ["phone"], decision: .denied,
+      rule: "till", conditions: ["local_auth": false, "confirm": true],
+      outcome: "interaction_required", client: "till", uid: 1000, gid: 100, pid: 8,
+      unit: "till.service", invocation: "4f", executable: "/usr/bin/till", flow: FlowID("flw_1"),
+      correlationId: CorrelationID("cor_1"), count: 3)
+    let mostJSON = """
+      {"n":2,"at":"\(laterJSON)","method":"token.get","provider":"work","kind":"login",
+       "account":"acc_1","scope":"openid","fields":["phone"],"decision":"denied","rule":"till",
+       "conditions":{"local_auth":false,"confirm":true},"outcome":"interaction_required",
+       "client":"till","uid":1000,"gid":100,"pid":8,"unit":"till.service","invocation":"4f",
+       "executable":"/usr/bin/till","flow":"flw_1","correlationId":"cor_1","count":3}
+      """
+    checkWire(AuditList.Reply(rows: [least]), #"{"rows":[\#(leastJSON)]}"#)
+    checkWire(
+      AuditList.Reply(rows: [least, most], unreadable: [3], next: 4),
+      #"{"rows":[\#(leastJSON),\#(mostJSON)],"unreadable":[3],"next":4}"#)
+  }
+
+  @Test("audit.verify")
+  func auditVerify() {
+    checkWire(AuditVerify(), "{}")
+    checkWire(
+      AuditVerify.Reply(whole: true, begunAt: started, findings: []),
+      #"{"whole":true,"begunAt":"\#(startedJSON)","findings":[]}"#)
+    checkWire(
+      AuditVerify.Reply(
+        whole: false, first: 1, last: 9, begunAt: started,
+        findings: [.init(n: 4, message: "row 4 is gone"), .init(message: "the head is gone")]),
+      """
+      {"whole":false,"first":1,"last":9,"begunAt":"\(startedJSON)",
+       "findings":[{"n":4,"message":"row 4 is gone"},{"message":"the head is gone"}]}
+      """)
+  }
+
   @Test("events.subscribe, events.unsubscribe")
   func events() {
     checkWire(EventsSubscribe(topics: []), #"{"topics":[]}"#)
@@ -132,8 +186,8 @@ struct DaemonMethodTests {
   func names() {
     #expect(
       allMethods.map { $0.name } == [
-        "account.forget", "account.get", "account.list", "client.clear", "consent.list",
-        "consent.revoke", "credential.delete", "credential.list", "credential.set",
+        "account.forget", "account.get", "account.list", "audit.list", "audit.verify",
+        "client.clear", "consent.list", "consent.revoke", "credential.delete", "credential.list", "credential.set",
         "events.subscribe", "events.unsubscribe", "flow.cancel", "flow.get", "flow.list",
         "flow.start", "flow.submit", "flow.wait", "localAuth.setPasscode", "localAuth.status",
         "provider.check", "provider.get", "provider.list",
@@ -143,7 +197,8 @@ struct DaemonMethodTests {
       ])
     #expect(
       allMethods.filter { $0.access == .admin }.map { $0.name } == [
-        "credential.delete", "credential.list", "credential.set", "provider.check",
+        "audit.list", "audit.verify", "credential.delete", "credential.list", "credential.set",
+        "provider.check",
       ])
     for method in allMethods {
       #expect(method.summary.first?.isUppercase == true && method.summary.hasSuffix("."))

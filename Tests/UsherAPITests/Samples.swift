@@ -5,7 +5,8 @@ import UsherCore
 
 /// Every method of the contract.
 let allMethods: [any Method.Type] = [
-  AccountForget.self, AccountGet.self, AccountList.self, ClientClear.self,
+  AccountForget.self, AccountGet.self, AccountList.self, AuditList.self, AuditVerify.self,
+  ClientClear.self,
   ConfirmAnswer.self, ConfirmForget.self, ConfirmList.self, ConsentList.self, ConsentRevoke.self,
   CredentialDelete.self, CredentialList.self, CredentialSet.self,
   EventsSubscribe.self, EventsUnsubscribe.self,

@@ -1,0 +1,196 @@
+import Logging
+import Synchronization
+import UsherConfig
+import UsherCore
+import UsherStore
+
+/// Where the rows of the audit go: the store's ``AuditLog``.
+protocol AuditKeeping: Sendable {
+  func append(_ entries: [AuditEntry]) async throws(UsherError)
+  func trim(to most: Int, since cutoff: Timestamp) async throws(UsherError) -> Int
+}
+
+extension AuditLog: AuditKeeping {}
+extension AuditBook: Auditing {}
+
+/// Takes down who got what, and writes it a moment later.
+///
+/// Noting a call never waits. What cannot be written gathers, also while there is no store; when too
+/// much has gathered ``admit()`` refuses, so that nothing is handed out unrecorded.
+final class AuditBook: Sendable {
+  /// How long a row waits for others to be written with.
+  static let delay = Duration.milliseconds(50)
+  /// How long after a failure it is tried again.
+  static let pause = Duration.seconds(1)
+  /// Rows of one commit.
+  fileprivate static let batch = 512
+  /// Rows after which the oldest are dropped before the next minute.
+  private static let mostUntrimmed = 1024
+
+  fileprivate struct State {
+    var tally = AuditTally()
+    var keeper: (any AuditKeeping)?
+    /// The one that writes just now, if anybody does.
+    var writing: Task<Void, Never>?
+    var isAlarmSet = false
+    var isMinuteSet = false
+    var isFailing = false
+    var untrimmed = 0
+  }
+
+  private let world: World
+  private let log: Logger
+  private let state = Mutex(State())
+
+  init(world: World, log: Logger) {
+    self.world = world
+    self.log = log
+  }
+
+  /// Whether too much waits to be written.
+  var isFull: Bool { state.withLock { $0.tally.isFull } }
+
+  /// - Throws: `storage_unavailable` while what would be handed out cannot be recorded.
+  func admit() throws(UsherError) {
+    guard isFull else { return }
+    throw UsherError(
+      .storageUnavailable, "the audit cannot be written, and nothing is done unrecorded")
+  }
+
+  func note(_ note: AuditNote, by caller: AuditedCaller) {
+    let now = world.clock.now()
+    let due = state.withLock { state in
+      state.tally.note(note, by: caller, at: now)
+      return (row: state.setAlarm(), minute: state.setMinute())
+    }
+    if due.row { ring(after: Self.delay) }
+    if due.minute { ringAtMinute(after: now) }
+  }
+
+  /// Begins to write, also what has gathered.
+  func open(_ keeper: any AuditKeeping) {
+    let isDue = state.withLock { state in
+      state.keeper = keeper
+      return state.setAlarm()
+    }
+    if isDue { ring(after: Self.delay) }
+  }
+
+  /// Writes what there is, counts too, and nothing more until it is opened again. What cannot be
+  /// written is kept.
+  func close() async {
+    state.withLock { $0.tally.close() }
+    await flush()
+    state.withLock { $0.keeper = nil }
+  }
+
+  /// Returns when what was noted before is written, or cannot be. What the minute counts stays.
+  func flush() async { await write().value }
+
+  /// Drops what is older or more than is to be kept.
+  func trim() async throws(UsherError) {
+    guard let keeper = state.withLock({ $0.keeper }) else { return }
+    let setting = world.config.audit
+    let cutoff = world.clock.now() - .seconds(setting.maxDays * 86_400)
+    while try await keeper.trim(to: setting.maxRows, since: cutoff) > 0 {}
+    state.withLock { $0.untrimmed = 0 }
+  }
+}
+
+// MARK: - Later
+
+extension AuditBook {
+  private func ring(after delay: Duration) {
+    _ = world.alarms.after(delay) { [self] in
+      state.withLock { $0.isAlarmSet = false }
+      _ = write()
+    }
+  }
+
+  private func ringAtMinute(after now: Timestamp) {
+    let rest = 60_000 - now.milliseconds % 60_000
+    _ = world.alarms.after(.milliseconds(rest)) { [self] in
+      let now = world.clock.now()
+      let due = state.withLock { state in
+        state.isMinuteSet = false
+        state.tally.turn(at: now)
+        return (row: state.setAlarm(), minute: state.setMinute())
+      }
+      if due.row { ring(after: Self.delay) }
+      if due.minute { ringAtMinute(after: now) }
+    }
+  }
+
+  /// - Returns: Who writes, from now on or already; it ends when nothing waits any more.
+  private func write() -> Task<Void, Never> {
+    state.withLock { state in
+      if let writing = state.writing { return writing }
+      let task = Task { await writeAll() }
+      state.writing = task
+      return task
+    }
+  }
+
+  private func writeAll() async {
+    while let (entries, keeper) = state.withLock({ $0.next() }) {
+      do throws(UsherError) {
+        var rows: [AuditEntry] = []
+        for entry in entries { rows.append(try AuditEntry(entry)) }
+        try await keeper.append(rows)
+      } catch {
+        failed(error)
+        return
+      }
+      if wrote(entries.count) { _ = try? await trim() }
+    }
+  }
+
+  /// - Returns: Whether there is enough to trim; a failure of that is told once a minute.
+  private func wrote(_ count: Int) -> Bool {
+    let (wasFailing, isMuch) = state.withLock { state in
+      state.tally.drop(count)
+      state.untrimmed += count
+      defer { state.isFailing = false }
+      return (state.isFailing, state.untrimmed >= Self.mostUntrimmed)
+    }
+    if wasFailing { log.notice("the audit is written again") }
+    return isMuch
+  }
+
+  private func failed(_ error: UsherError) {
+    let (wasFailing, isDue) = state.withLock { state in
+      state.writing = nil
+      defer { state.isFailing = true }
+      return (state.isFailing, state.setAlarm())
+    }
+    if !wasFailing {
+      log.error("the audit cannot be written", metadata: ["cause": .string(error.message)])
+    }
+    if isDue { ring(after: Self.pause) }
+  }
+}
+
+extension AuditBook.State {
+  /// Whether an alarm is to be set, so that what waits is written; it counts as set then.
+  fileprivate mutating func setAlarm() -> Bool {
+    guard keeper != nil, writing == nil, !isAlarmSet, !tally.waiting.isEmpty else { return false }
+    isAlarmSet = true
+    return true
+  }
+
+  /// Whether an alarm is to be set for the end of the minute; it counts as set then.
+  fileprivate mutating func setMinute() -> Bool {
+    guard !isMinuteSet, tally.isCounting else { return false }
+    isMinuteSet = true
+    return true
+  }
+
+  /// What is written next; with nil the writing ends.
+  fileprivate mutating func next() -> ([AuditTally.Entry], any AuditKeeping)? {
+    guard let keeper, !tally.waiting.isEmpty else {
+      writing = nil
+      return nil
+    }
+    return (Array(tally.waiting.prefix(AuditBook.batch)), keeper)
+  }
+}

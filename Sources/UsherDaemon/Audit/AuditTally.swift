@@ -1,0 +1,148 @@
+import UsherCore
+
+/// What has happened and is not written yet; decides what becomes a row of its own and what is
+/// counted (Audit.md § What is recorded).
+///
+/// It reads no clock and writes nothing. Its moments are those of the calls.
+struct AuditTally {
+  /// One call, or several alike.
+  struct Entry: Sendable, Equatable {
+    /// Of several, the last one's.
+    var at: Timestamp
+    var note: AuditNote
+    var caller: AuditedCaller
+    var count = 1
+  }
+
+  /// Rows that may wait before nothing more is let in.
+  static let mostWaiting = 4096
+  /// Rows of one user in a minute that are not of calls that succeed and repeat.
+  static let mostSingles = 600
+  /// Keys that are counted at a time; with more of them the minute ends early.
+  private static let mostKeys = 4096
+
+  /// What is to be written, the oldest first.
+  private(set) var waiting: [Entry] = []
+  /// Calls that succeed and repeat, after the first of this minute.
+  private var repeats: [Repeat: Entry?] = [:]
+  private var singles: [UInt32: Int] = [:]
+  /// Those that are too many to be written one by one.
+  private var surplus: [Surplus: Entry] = [:]
+  /// Minutes since 1970.
+  private var minute: Int64?
+
+  var isFull: Bool { waiting.count >= Self.mostWaiting }
+
+  /// Whether there is something that goes into a row when the minute ends.
+  var isCounting: Bool { !repeats.isEmpty || !surplus.isEmpty }
+
+  mutating func note(_ note: AuditNote, by caller: AuditedCaller, at now: Timestamp) {
+    let note = note.shortened
+    turn(at: now)
+    if note.isRepeatable {
+      count(note, caller, now)
+    } else {
+      add(note, caller, now)
+    }
+  }
+
+  /// Ends the minute if `now` is not in it: what was counted goes into rows.
+  mutating func turn(at now: Timestamp) {
+    let present = now.milliseconds / 60_000
+    guard minute != present else { return }
+    close()
+    minute = present
+  }
+
+  /// Ends the minute now, unless what was counted has no room yet.
+  mutating func close() {
+    singles = [:]
+    guard !isFull else { return }
+    let counted = repeats.values.compactMap(\.self) + surplus.values
+    waiting += counted.sorted { $0.at < $1.at }
+    repeats = [:]
+    surplus = [:]
+  }
+
+  /// Drops the oldest rows: they are written.
+  mutating func drop(_ count: Int) { waiting.removeFirst(count) }
+
+  private mutating func count(_ note: AuditNote, _ caller: AuditedCaller, _ now: Timestamp) {
+    let key = Repeat(note: note, caller: caller)
+    guard let place = repeats.index(forKey: key) else {
+      if repeats.count >= Self.mostKeys { close() }
+      repeats[key] = .some(nil)
+      waiting.append(Entry(at: now, note: note, caller: caller))
+      return
+    }
+    let count = (repeats.values[place]?.count ?? 0) + 1
+    repeats.values[place] = Entry(at: now, note: note, caller: caller, count: count)
+  }
+
+  private mutating func add(_ note: AuditNote, _ caller: AuditedCaller, _ now: Timestamp) {
+    let number = singles[caller.uid, default: 0]
+    if number < Self.mostSingles, !isFull {
+      singles[caller.uid] = number + 1
+      waiting.append(Entry(at: now, note: note, caller: caller))
+      return
+    }
+    let key = Surplus(uid: caller.uid, method: note.method, decision: note.decision)
+    let count = (surplus[key]?.count ?? 0) + 1
+    surplus[key] = Entry(at: now, note: note, caller: caller, count: count)
+  }
+}
+
+extension AuditNote {
+  /// Whether calls that are alike share a row.
+  fileprivate var isRepeatable: Bool {
+    failure == nil && decision == .allowed && AuditedMethods.isHot(method)
+  }
+
+  /// With no text longer than is of use: what is denied may be anything.
+  fileprivate var shortened: AuditNote {
+    func isLong(_ text: String?) -> Bool { (text?.utf8.count ?? 0) > Self.longest }
+    guard
+      isLong(provider?.rawValue) || isLong(kind) || isLong(account?.rawValue) || isLong(scope)
+    else { return self }
+    var note = self
+    note.provider = provider.map { ProviderName(Self.shortened($0.rawValue)) }
+    note.kind = kind.map(Self.shortened)
+    note.account = account.map { AccountID(Self.shortened($0.rawValue)) }
+    note.scope = scope.map(Self.shortened)
+    return note
+  }
+
+  private static let longest = 512
+
+  private static func shortened(_ text: String) -> String {
+    String(decoding: text.utf8.prefix(longest), as: UTF8.self)
+  }
+}
+
+/// Calls that are alike: same caller, asked for and given the same, by the same rule.
+private struct Repeat: Hashable {
+  let note: AuditNote
+  let caller: AuditedCaller
+
+  static func == (left: Repeat, right: Repeat) -> Bool {
+    let (one, other) = (left.note, right.note)
+    return one.account == other.account && one.method == other.method && one.scope == other.scope
+      && one.rule == other.rule && one.fields == other.fields && one.provider == other.provider
+      && one.kind == other.kind && one.conditions == other.conditions
+      && left.caller == right.caller
+  }
+
+  /// As cheap as it may be: this is done at every call.
+  func hash(into hasher: inout Hasher) {
+    hasher.combine(note.account)
+    hasher.combine(note.method)
+    hasher.combine(caller)
+  }
+}
+
+/// Calls of one user that have in common what matters of very many.
+private struct Surplus: Hashable {
+  let uid: UInt32
+  let method: String
+  let decision: AuditNote.Decision
+}

@@ -1,0 +1,204 @@
+import Testing
+import UsherCore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+@Suite("What becomes a row of the audit")
+struct AuditTallyTests {
+  /// 2027-01-15T08:00:00Z: a minute begins.
+  private let start = FakeClock().now()
+  private var tally = AuditTally()
+
+  private mutating func note(
+    _ note: AuditNote, by caller: AuditedCaller = .till, after seconds: Int = 0
+  ) {
+    tally.note(note, by: caller, at: start + .seconds(seconds))
+  }
+
+  private var rows: [String] {
+    tally.waiting.map { "\($0.note.method) \($0.note.failure?.rawValue ?? "ok") ×\($0.count)" }
+  }
+
+  @Test("the first of a minute is a row at once, the others are one when the minute ends")
+  mutating func repeats() {
+    for second in [1, 2, 30, 59] { note(.token(), after: second) }
+    #expect(rows == ["token.get ok ×1"])
+    #expect(tally.isCounting)
+    tally.turn(at: start + .seconds(59))
+    #expect(rows.count == 1)
+    tally.turn(at: start + .seconds(60))
+    #expect(rows == ["token.get ok ×1", "token.get ok ×3"])
+    #expect(tally.waiting.map(\.at) == [start + .seconds(1), start + .seconds(59)])
+    #expect(!tally.isCounting)
+    note(.token(), after: 61)
+    #expect(rows.count == 3)
+    tally.turn(at: start + .seconds(200))
+    #expect(rows.count == 3)
+  }
+
+  @Test("a call of the next minute ends the last one, and so does a clock that was set back")
+  mutating func turning() {
+    note(.token())
+    note(.token(), after: 1)
+    note(.token(), after: 61)
+    #expect(rows == ["token.get ok ×1", "token.get ok ×1", "token.get ok ×1"])
+    note(.token(), after: 62)
+    note(.token(), after: -600)
+    #expect(rows.count == 5)
+  }
+
+  @Test("what differs in anything that counts is counted apart")
+  mutating func apart() {
+    var other = AuditedCaller.till
+    note(.token())
+    note(.token(account: "acc_2"))
+    note(.token(scope: "email"))
+    note(.token(rule: "kiosk"))
+    note(.token(method: "totp.code"))
+    note(.token(fields: ["phone"]))
+    note(.token(conditions: .localAuth))
+    other = AuditedCaller(client: "till", uid: 1000, gid: 1000, pid: 8, unit: "till.service")
+    note(.token(), by: other)
+    other = AuditedCaller(client: "till", uid: 1000, gid: 1000, pid: 7)
+    note(.token(), by: other)
+    #expect(tally.waiting.count == 9)
+    note(.token())
+    note(.token(), by: other)
+    #expect(tally.waiting.count == 9)
+    tally.close()
+    #expect(tally.waiting.count == 11)
+  }
+
+  @Test("another connection of the same process is the same caller; flow and correlation differ")
+  mutating func alike() {
+    note(.token())
+    var second = AuditNote.token()
+    second.correlationID = "cor_2"
+    second.flow = FlowID("flw_2")
+    note(second, by: AuditedCaller.till)
+    tally.close()
+    #expect(rows == ["token.get ok ×1", "token.get ok ×1"])
+    #expect(tally.waiting.last?.note == second)
+  }
+
+  @Test("what is denied, fails, or is no mere reading is a row each time")
+  mutating func singles() {
+    for _ in 0..<2 {
+      note(.token(failure: .interactionRequired))
+      note(.denied("flow.list"))
+      note(.token(method: "token.revoke"))
+      note(.token(method: "flow.start"))
+    }
+    #expect(tally.waiting.count == 8)
+    #expect(!tally.isCounting)
+  }
+
+  @Test("beyond 600 of a user in a minute one row of each method says how many there were")
+  mutating func flood() {
+    for _ in 0..<AuditTally.mostSingles { note(.denied("flow.list")) }
+    for second in 0..<5 { note(.denied("flow.list"), after: second) }
+    note(.denied("token.get"), after: 9)
+    note(.denied("flow.list"), by: .bert)
+    #expect(tally.waiting.count == 601)
+    tally.turn(at: start + .seconds(60))
+    #expect(tally.waiting.count == 603)
+    #expect(rows.suffix(2) == ["flow.list permission_denied ×5", "token.get permission_denied ×1"])
+    #expect(tally.waiting[601].at == start + .seconds(4))
+    note(.denied("flow.list"), after: 61)
+    #expect(rows.last == "flow.list permission_denied ×1")
+    #expect(tally.waiting.count == 604)
+  }
+
+  @Test("a flood does not keep what is given to the same user from being a row")
+  mutating func floodAndReading() {
+    for _ in 0..<700 { note(.denied("flow.list")) }
+    note(.token())
+    #expect(rows.last == "token.get ok ×1")
+  }
+
+  @Test("when it is full no more is let in, and what is denied then is counted")
+  mutating func full() {
+    for user in 0..<7 {
+      let caller = AuditedCaller(client: "(user)", uid: UInt32(user), gid: 0, pid: 1)
+      for _ in 0..<600 { note(.denied("flow.list"), by: caller) }
+    }
+    #expect(tally.isFull)
+    #expect(tally.waiting.count == AuditTally.mostWaiting)
+    tally.turn(at: start + .seconds(600))
+    #expect(tally.waiting.count == AuditTally.mostWaiting)
+    tally.drop(AuditTally.mostWaiting)
+    #expect(!tally.isFull)
+    tally.turn(at: start + .seconds(660))
+    #expect(rows == ["flow.list permission_denied ×\(4200 - AuditTally.mostWaiting)"])
+  }
+
+  @Test("callers without number end the minute early and are all recorded")
+  mutating func manyKeys() {
+    for pid in 0..<5000 {
+      let caller = AuditedCaller(client: "(user)", uid: 5, gid: 5, pid: Int32(pid))
+      for _ in 0..<2 { note(.token(), by: caller) }
+      if tally.isFull { tally.drop(4000) }
+    }
+    tally.close()
+    #expect(tally.waiting.map(\.count).reduce(0, +) <= 10_000)
+    #expect(!tally.isCounting)
+  }
+
+  @Test("no text is longer than is of use")
+  mutating func long() {
+    let text = String(repeating: "x", count: 1_000_000)
+    var note = AuditNote.denied("flow.start")
+    note.provider = ProviderName(text)
+    note.kind = text
+    note.account = AccountID(text)
+    note.scope = text
+    self.note(note)
+    let kept = tally.waiting[0].note
+    #expect(kept.provider?.rawValue.utf8.count == 512)
+    #expect(kept.kind?.utf8.count == 512)
+    #expect(kept.account?.rawValue.utf8.count == 512)
+    #expect(kept.scope?.utf8.count == 512)
+    #expect(kept.method == "flow.start")
+  }
+
+  @Test(
+    "the methods that are recorded are those of the page",
+    arguments: [
+      ("token.get", true), ("token.revoke", true), ("totp.code", true), ("account.get", true),
+      ("account.list", true), ("account.forget", true), ("flow.start", true),
+      ("registration.checkDuplicate", true), ("registration.checkUserKey", true),
+      ("consent.revoke", true), ("client.clear", true), ("confirm.answer", true),
+      ("localAuth.setPasscode", true), ("credential.set", true), ("credential.delete", true),
+      ("system.lock", true), ("system.unlock", true), ("flow.list", false), ("token.list", false),
+      ("system.status", false), ("consent.list", false), ("audit.list", false),
+    ])
+  func recorded(_ method: String, isRecorded: Bool) {
+    #expect(AuditedMethods.contains(method) == isRecorded)
+  }
+}
+
+extension AuditedCaller {
+  static let till = AuditedCaller(
+    client: "till", uid: 1000, gid: 1000, pid: 7, unit: "till.service")
+  static let bert = AuditedCaller(client: "(user)", uid: 1001, gid: 1001, pid: 9)
+}
+
+extension AuditNote {
+  static func token(
+    method: String = "token.get", account: String = "acc_1", scope: String = "openid",
+    fields: [String] = [], rule: String = "till", conditions: AuditConditions = [],
+    failure: UsherError.Reason? = nil
+  ) -> AuditNote {
+    AuditNote(
+      method: method, provider: .work, account: AccountID(account), scope: scope, fields: fields,
+      decision: .allowed, rule: rule, conditions: conditions, failure: failure,
+      correlationID: failure == nil ? "" : "cor_1")
+  }
+
+  static func denied(_ method: String) -> AuditNote {
+    AuditNote(
+      method: method, provider: .work, decision: .denied, rule: "(user)",
+      failure: .permissionDenied, correlationID: "cor_1")
+  }
+}
