@@ -4,10 +4,16 @@
                                      sees this process's user at its other end
     as_user.py get URL               prints the status and the page as JSON
     as_user.py connect TARGET        prints "connected" or the name of the error
+    as_user.py leave LISTEN TARGET   connects, leaves the connection to another process, which passes what
+                                     comes at LISTEN on to it, prints its own number and ends
+    as_user.py become PROGRAM LISTEN TARGET
+                                     connects, asks something and runs PROGRAM, a Python, in its own
+                                     place, which goes on with that connection likewise
 """
 
 import errno
 import json
+import os
 import socket
 import sys
 import threading
@@ -41,8 +47,47 @@ def relay(listen, target):
         except OSError:
             near.close()
             continue
-        for pair in ((near, far), (far, near)):
-            threading.Thread(target=pump, args=pair, daemon=True).start()
+        join(near, far)
+
+
+def join(near, far):
+    pumps = [threading.Thread(target=pump, args=pair) for pair in ((near, far), (far, near))]
+    for each in pumps:
+        each.start()
+    return pumps
+
+
+def connected(target):
+    far = socket.socket(socket.AF_UNIX)
+    far.connect(target)
+    return far
+
+
+def keep(listen, descriptor):
+    far = socket.socket(fileno=int(descriptor))
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(listen)
+    listener.listen(1)
+    for each in join(listener.accept()[0], far):
+        each.join()
+
+
+def leave(listen, target):
+    far = connected(target)
+    if os.fork():
+        print(os.getpid(), flush=True)
+        os._exit(0)
+    os.setsid()
+    keep(listen, far.detach())
+
+
+def become(program, listen, target):
+    far = connected(target)
+    far.sendall(b'{"jsonrpc":"2.0","id":"before","method":"system.status"}\n')
+    far.makefile().readline()
+    descriptor = far.detach()
+    os.set_inheritable(descriptor, True)
+    os.execv(program, [program, __file__, "keep", listen, str(descriptor)])
 
 
 def get(url):
@@ -63,4 +108,5 @@ def connect(target):
         print(errno.errorcode[error.errno])
 
 
-{"relay": relay, "get": get, "connect": connect}[sys.argv[1]](*sys.argv[2:])
+verbs = [relay, get, connect, leave, become, keep]
+{verb.__name__: verb for verb in verbs}[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,155 @@
+import Foundation
+import JSONRPC
+import UsherTestKit
+
+/// A booted system with usherd as its service, the rules of the page Access, and people.
+///
+/// One for each kernel, booted when the first test asks for it.
+final class AccessScene: @unchecked Sendable {
+  /// How the daemon learns which process calls.
+  enum Kernel: String, CaseIterable, Sendable {
+    case current
+    case older = "one before 6.5"
+  }
+
+  typealias Connecting = () throws -> RawClient
+
+  static func on(_ kernel: Kernel) throws -> AccessScene {
+    switch kernel {
+    case .current: try current.get()
+    case .older: try old.get()
+    }
+  }
+
+  private static let current = Result { try AccessScene(.current) }
+  private static let old = Result { try AccessScene(.older) }
+
+  let system: BootedSystem
+  private let lock = NSLock()
+  private var callers: [String: Connecting] = [:]
+  private var sockets = 0
+
+  private init(_ kernel: Kernel) throws {
+    system = try BootedSystem(binding: [
+      "/usr/bin/usherd": BuiltProduct.path("usherd"),
+      "/usr/bin/usherctl": BuiltProduct.path("usherctl"),
+      "/usr/bin/usher-sandbox": BuiltProduct.path("usher-sandbox"),
+    ])
+    try install(kernel)
+    try configure()
+    try system.run("systemctl", "daemon-reload")
+    try system.run("systemctl", "start", "usher-sandbox.service")
+    do {
+      try system.run("systemctl", "start", "usherd.socket", "usherd-admin.socket", "usherd.service")
+    } catch {
+      throw TestTrouble("\(error): \(system.journal(of: "usherd.service"))")
+    }
+  }
+
+  private func install(_ kernel: Kernel) throws {
+    for unit in ["usherd.service", "usherd.socket", "usherd-admin.socket"] {
+      try system.write(AccessPage.file("Units/\(unit)"), to: "/etc/systemd/system/\(unit)")
+    }
+    try system.write(
+      AccessPage.file("Units/usherd.sysusers"), to: "/usr/lib/sysusers.d/usherd.conf")
+    try system.write(
+      AccessPage.file("Units/usherd.tmpfiles"), to: "/usr/lib/tmpfiles.d/usherd.conf")
+    try system.write(
+      """
+      u anna 4001
+      u ben 4002
+      u till 4003
+      u pair 4004
+      g clerks 4100
+      m anna usher
+      """, to: "/etc/sysusers.d/people.conf")
+    try system.run("systemd-sysusers")
+    try system.run("systemd-tmpfiles", "--create", "usherd.conf")
+    try system.run("mkdir", "--mode=1777", Self.callersDirectory)
+    for script in [TestScript.asUser, TestScript.takeNumber, Self.oldKernel] {
+      try system.copy(script, to: Self.tools + (script as NSString).lastPathComponent)
+    }
+    for name in ["tool", "other"] {
+      try system.run("cp", "/usr/bin/python3", Self.tools + name)
+    }
+    let start = kernel == .current ? "" : "/usr/bin/python3 \(Self.tools)old_kernel.py "
+    try system.write(
+      """
+      [Service]
+      ExecStart=
+      ExecStart=\(start)/usr/bin/usherd
+      Environment=USHER_PASSCODE_ROUNDS=1024
+      """, to: "/etc/systemd/system/usherd.service.d/test.conf")
+    try system.write(
+      """
+      [Service]
+      ExecStart=/usr/bin/usher-sandbox --port 8765
+      """, to: "/etc/systemd/system/usher-sandbox.service")
+    // A user's manager wants its directory from logind, which is not here.
+    try system.write(
+      """
+      [Service]
+      ExecStart=
+      ExecStart=/usr/bin/install -d -m 0700 -o %i -g %i /run/user/%i
+      ExecStop=
+      """, to: "/etc/systemd/system/user-runtime-dir@.service.d/test.conf")
+  }
+
+  private func configure() throws {
+    try system.write(
+      """
+      [log]
+      level = "debug"
+
+      [[provider]]
+      name = "work"
+      type = "oidc"
+      issuer = "\(Self.issuer)"
+      client_id = "usher"
+
+      """ + AccessPage.config, to: "/etc/usherd/usherd.toml")
+  }
+
+  static let issuer = "http://127.0.0.1:8765/oidc"
+  static let tools = "/opt/usher-test/"
+  static let callersDirectory = "/run/callers"
+  static let socket = "/run/usherd/usherd.sock"
+
+  private static let oldKernel = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+    .appendingPathComponent("old_kernel.py").path
+}
+
+extension AccessScene {
+  func admin() throws -> RawClient { try RawClient(system.path("/run/usherd/usherd-admin.sock")) }
+
+  /// A connection of somebody the page names.
+  func client(_ who: String) throws -> RawClient {
+    if let connecting = lock.withLock({ callers[who] }) { return try connecting() }
+    let connecting = try Self.connecting(who, self)
+    lock.withLock { callers[who] = connecting }
+    return try connecting()
+  }
+
+  /// A name for a caller's own socket, inside.
+  func newSocket() -> String {
+    sockets += 1
+    return "\(Self.callersDirectory)/\(sockets)"
+  }
+
+  /// Waits until somebody listens at a socket inside.
+  func connecting(to socket: String) throws -> Connecting {
+    let path = system.path(socket)
+    try eventually("there is a caller at \(socket)") {
+      FileManager.default.fileExists(atPath: path)
+    }
+    return {
+      var client: RawClient?
+      try eventually("the caller at \(socket) listens") {
+        client = try? RawClient(path)
+        return client != nil
+      }
+      guard let client else { throw TestTrouble("no caller at \(socket)") }
+      return client
+    }
+  }
+}
