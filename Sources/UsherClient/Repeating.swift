@@ -8,7 +8,7 @@ enum Repeating {
   private static let harmless: Set<String> = [
     "rpc.discover", "system.status", "provider.list", "provider.get", "provider.check",
     "account.list", "account.get", "token.list", "credential.list", "credential.set",
-    "flow.get", "flow.list", "flow.wait", "flow.cancel",
+    "confirm.list", "flow.get", "flow.list", "flow.wait", "flow.cancel",
   ]
 
   static func isSafe(_ method: String, _ params: JSONValue) -> Bool {

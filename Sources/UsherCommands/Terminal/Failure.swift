@@ -75,6 +75,9 @@ struct Failure: Error, Equatable {
       hints.append("try again in \(Duration.milliseconds(pause).words)")
     }
     if let next = detail.next { hints.append("try: \(next.command)") }
+    if let question = detail.confirmation {
+      hints.append("agree by: usherctl confirm allow \(question)")
+    }
     if let flow = detail.flow { hints.append("see: usherctl flow show \(flow)") }
     return hints
   }
@@ -101,16 +104,21 @@ extension UsherError.NextFlow {
       + grants.map { " --grant \($0)" }.joined() + (arguments.isEmpty ? "" : " --params \(quoted)")
   }
 
+  /// What the flow is started with, without account and grants.
+  var params: JSONValue {
+    .object(
+      arguments.mapValues { argument in
+        switch argument {
+        case .text(let text): .string(text)
+        case .flag(let flag): .bool(flag)
+        }
+      })
+  }
+
   /// The arguments as one word of the shell. All at once: what is no text can be told from one then,
   /// whether the daemon tells what the flow takes or not.
   private var quoted: String {
-    let members = arguments.mapValues { argument in
-      switch argument {
-      case .text(let text): JSONValue.string(text)
-      case .flag(let flag): JSONValue.bool(flag)
-      }
-    }
-    let text = String(decoding: JSONValue.object(members).encoded(), as: UTF8.self)
+    let text = String(decoding: params.encoded(), as: UTF8.self)
     return "'\(text.replacing("'", with: "'\\''"))'"
   }
 }

@@ -1,0 +1,83 @@
+import ArgumentParser
+import UsherAPI
+import UsherClient
+import UsherCore
+
+/// For how long an answer holds.
+struct AnswerSpan: ParsableArguments {
+  @Flag(help: "For once; the default.")
+  var once = false
+
+  @Flag(help: "Until usherd ends or is locked.")
+  var session = false
+
+  @Option(
+    name: .customLong("for"), help: ArgumentHelp("So long: 90s, 15m, 12h, 7d.", valueName: "span"))
+  var span: Span?
+
+  struct Span: ExpressibleByArgument {
+    let seconds: Int
+
+    /// Nil for what is no length of time that usherd remembers.
+    init?(argument: String) {
+      guard case .ago(let seconds)? = Moment(argument: argument),
+        (1...Int64(Remember.longest)).contains(seconds)
+      else { return nil }
+      self.seconds = Int(seconds)
+    }
+  }
+
+  func validate() throws {
+    guard [once, session, span != nil].filter({ $0 }).count <= 1 else {
+      throw ValidationError("Only one of --once, --session and --for.")
+    }
+  }
+
+  /// Nil where nothing is said.
+  var remember: Remember? {
+    if let span { return .seconds(span.seconds) }
+    if session { return .session }
+    return once ? .once : nil
+  }
+}
+
+extension Remember {
+  /// `allowed for 7 d`
+  fileprivate func sentence(_ allow: Bool) -> String {
+    let word = allow ? "allowed" : "refused"
+    return switch self {
+    case .once: allow ? "allowed once" : "refused for a minute"
+    case .session: "\(word) until usherd ends or is locked"
+    case .seconds(let seconds): "\(word) for \(Duration.seconds(seconds).words)"
+    }
+  }
+}
+
+extension Desk {
+  func answer(
+    _ question: String, _ allow: Bool, _ remember: Remember?, on client: UsherClient
+  ) async throws {
+    let method = ConfirmAnswer(
+      confirmation: ConfirmationID(question), allow: allow, remember: remember)
+    let (_, json) = try await proving(method, on: client)
+    if printsJSON { return console.json(json) }
+    console.note((remember ?? .once).sentence(allow))
+  }
+
+  /// Makes a call; where the person has to prove to be there first, takes him through that, and makes
+  /// it again.
+  func proving<M: Method>(
+    _ method: M, on client: UsherClient
+  ) async throws -> (reply: M.Reply, json: [UInt8]) {
+    do {
+      return try await client.answer(to: method)
+    } catch let error as UsherError {
+      guard error.reason == .interactionRequired, let next = error.detail.next else { throw error }
+      console.note(error.message)
+      let runner = try await FlowRunner.begin(
+        next.provider.rawValue, next.kind, next.params, at: self, try FlowOptions.parse([]))
+      try await runner.run().checkSuccess()
+      return try await client.answer(to: method)
+    }
+  }
+}

@@ -1,0 +1,20 @@
+import ArgumentParser
+import UsherAPI
+import UsherCore
+
+struct ConfirmAllowVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "allow", abstract: "Agree: the call succeeds when it is made again.",
+    discussion: "Once, where nothing else is said: for the next such call within 5 minutes.")
+
+  @OptionGroup var options: GlobalOptions
+  @OptionGroup var socket: ConfirmSocket
+  @OptionGroup var span: AnswerSpan
+
+  @Argument(help: ArgumentHelp("The question; see usherctl confirm list.", valueName: "id"))
+  var question: String
+
+  func run(at desk: Desk) async throws {
+    try await desk.answer(question, true, span.remember, on: socket.client(desk))
+  }
+}

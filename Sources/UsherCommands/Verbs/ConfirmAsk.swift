@@ -1,0 +1,69 @@
+import ArgumentParser
+import UsherAPI
+import UsherClient
+import UsherCore
+
+struct ConfirmAskVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "ask", abstract: "Go through the open questions; the default.",
+    discussion: "Where nobody is at a terminal they are only listed.")
+
+  @OptionGroup var options: GlobalOptions
+  @OptionGroup var socket: ConfirmSocket
+
+  func run(at desk: Desk) async throws {
+    let client = socket.client(desk)
+    let (reply, json) = try await client.answer(to: ConfirmList())
+    if desk.printsJSON { return desk.console.json(json) }
+    guard desk.console.isInteractive, !reply.questions.isEmpty else { return desk.show(reply) }
+    for question in reply.questions {
+      desk.show(question)
+      switch try await choose(desk.console) {
+      case .leave: continue
+      case .answer(let allow, let remember):
+        do {
+          try await desk.answer(question.id.rawValue, allow, remember, on: client)
+        } catch let error as UsherError where [.notFound, .conflict].contains(error.reason) {
+          desk.console.note("\(error.message): meanwhile it was answered, or its time is over")
+        }
+      }
+    }
+  }
+
+  private enum Choice {
+    case answer(Bool, Remember)
+    case leave
+  }
+
+  private func choose(_ console: Console) async throws -> Choice {
+    let days = Remember.longest / 86_400
+    while true {
+      console.prompt(
+        "o once, s for the session, a number of days, n to refuse, Enter to leave it open: ")
+      guard let line = try await console.readLine() else { return .leave }
+      switch line.lowercased() {
+      case "": return .leave
+      case "o": return .answer(true, .once)
+      case "s": return .answer(true, .session)
+      case "n": return .answer(false, .once)
+      case let text:
+        if let count = Int(text), (1...days).contains(count) {
+          return .answer(true, .seconds(count * 86_400))
+        }
+        console.note("one of these letters, or a number from 1 to \(days), please")
+      }
+    }
+  }
+}
+
+extension Desk {
+  fileprivate func show(_ question: Confirmation) {
+    let (asker, about) = (question.asker, question.about)
+    console.say("\(asker.client) wants to call \(about.callText)")
+    console.facts([
+      ("question", question.id.rawValue), ("user", asker.userText), ("unit", asker.unit),
+      ("program", asker.executable), ("account", about.accountText), ("scope", about.scope),
+      ("open for", max(question.expiresAt - world.clock.now(), .zero).words),
+    ])
+  }
+}

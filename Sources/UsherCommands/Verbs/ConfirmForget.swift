@@ -1,0 +1,21 @@
+import ArgumentParser
+import UsherAPI
+import UsherCore
+
+struct ConfirmForgetVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "forget", abstract: "Take an answer back: the next such call is a question again.")
+
+  @OptionGroup var options: GlobalOptions
+  @OptionGroup var socket: ConfirmSocket
+
+  @Argument(help: ArgumentHelp("The answer; see usherctl confirm list.", valueName: "id"))
+  var answer: String
+
+  func run(at desk: Desk) async throws {
+    let method = ConfirmForget(answer: ConfirmationID(answer))
+    let (_, json) = try await desk.proving(method, on: socket.client(desk))
+    if desk.printsJSON { return desk.console.json(json) }
+    desk.console.note("\(answer) is forgotten")
+  }
+}

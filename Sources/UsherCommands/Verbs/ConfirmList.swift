@@ -1,0 +1,67 @@
+import ArgumentParser
+import UsherAPI
+import UsherCore
+
+struct ConfirmListVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "list", abstract: "The questions that are open, and the answers that hold.")
+
+  @OptionGroup var options: GlobalOptions
+  @OptionGroup var socket: ConfirmSocket
+
+  func run(at desk: Desk) async throws {
+    try await desk.show(ConfirmList(), on: socket.client(desk)) { desk.show($0) }
+  }
+}
+
+extension Desk {
+  func show(_ reply: ConfirmList.Reply) {
+    let now = world.clock.now()
+    console.table(
+      ["QUESTION", "CLIENT", "USER", "CALL", "ACCOUNT", "SCOPE", "OPEN FOR"],
+      reply.questions.map { question in
+        [question.id.rawValue] + question.asker.cells + question.about.cells
+          + [max(question.expiresAt - now, .zero).words]
+      })
+    if !reply.questions.isEmpty && !reply.answers.isEmpty { console.say("") }
+    console.table(
+      ["ANSWER", "CLIENT", "USER", "CALL", "ACCOUNT", "SCOPE", "SAID", "UNTIL"],
+      reply.answers.map { answer in
+        [answer.id.rawValue] + answer.asker.cells + answer.about.cells
+          + [answer.allow ? "allowed" : "refused", answer.end]
+      })
+    if reply.questions.isEmpty && reply.answers.isEmpty { console.note("no questions") }
+  }
+}
+
+extension Confirmation.Asker {
+  /// `anna (1000)`
+  var userText: String { user.map { "\($0) (\(uid))" } ?? "uid \(uid)" }
+
+  fileprivate var cells: [String] { [client, userText] }
+}
+
+extension Confirmation.About {
+  /// `flow.start wallet/operation GET:/wallets`
+  var callText: String {
+    let place = [provider?.rawValue, kind].compactMap(\.self).joined(separator: "/")
+    return [method, place, operation ?? ""].filter { !$0.isEmpty }.joined(separator: " ")
+  }
+
+  /// `Ada (acc_1)`
+  var accountText: String? {
+    account.map { account in label.map { "\($0) (\(account))" } ?? account.rawValue }
+  }
+
+  fileprivate var cells: [String] { [callText, accountText ?? "", scope ?? ""] }
+}
+
+extension Confirmation.Answer {
+  fileprivate var end: String {
+    switch remember {
+    case .once where allow: "the next such call, or \(expiresAt.map { "\($0)" } ?? "")"
+    case .once, .seconds: expiresAt.map { "\($0)" } ?? ""
+    case .session: "usherd ends or is locked"
+    }
+  }
+}
