@@ -91,16 +91,16 @@ struct MethodTable: Sendable {
       try await confirm.forget(forget, caller)
     }
 
-    wait(FlowStart.self, .start { $0 }) {
-      start, caller async throws(UsherError) in
-      try await flows.start(start, caller)
+    wait(FlowStart.self, .start { $0 }, admit: flows.admit) {
+      start, caller, place async throws(UsherError) in
+      try await flows.start(start, caller, in: place)
     }
     add(FlowGet.self, .flow(\.flow)) { get, call throws(UsherError) in
       try .now(try flows.get(get, call.caller))
     }
     // It waits for nothing, but a thousand flows take long to write down: not on the event loop.
     wait(FlowList.self, .provider(\.provider)) { list, caller async throws(UsherError) in
-      flows.list(list, caller)
+      try await flows.list(list, caller)
     }
     wait(FlowSubmit.self, .flow(\.flow)) { submit, caller async throws(UsherError) in
       try await flows.submit(submit, caller)
@@ -122,13 +122,13 @@ struct MethodTable: Sendable {
       try await localAuth.setPasscode(set, caller)
     }
 
-    wait(RegistrationCheckDuplicate.self, .provider(\.provider)) {
-      check, caller async throws(UsherError) in
-      try await registration.checkDuplicate(check, caller)
+    wait(RegistrationCheckDuplicate.self, .provider(\.provider), admit: registration.admit) {
+      _, _, question async throws(UsherError) in
+      .init(duplicate: try await registration.isTaken(question))
     }
-    wait(RegistrationCheckUserKey.self, .provider(\.provider)) {
-      check, caller async throws(UsherError) in
-      try await registration.checkUserKey(check, caller)
+    wait(RegistrationCheckUserKey.self, .provider(\.provider), admit: registration.admit) {
+      _, _, question async throws(UsherError) in
+      .init(available: try await !registration.isTaken(question))
     }
 
     add(EventsSubscribe.self) { subscribe, call throws(UsherError) in
@@ -165,11 +165,30 @@ struct MethodTable: Sendable {
     _ type: M.Type, _ subject: Subject<M> = .method,
     _ handler: @escaping @Sendable (M, Caller) async throws(UsherError) -> M.Reply
   ) {
-    enter(type, subject) { method, call, proceeding in
+    let admit: @Sendable (M, Caller) throws(UsherError) -> Void = { _, _ in }
+    wait(type, subject, admit: admit) { method, caller, _ async throws(UsherError) in
+      try await handler(method, caller)
+    }
+  }
+
+  /// - Parameter admit: What is to be had first, and refused on the event loop where it is not to be
+  ///   had, so that a flood of such calls costs no task.
+  private mutating func wait<M: Method, Admission: Sendable>(
+    _ type: M.Type, _ subject: Subject<M>,
+    admit: @escaping @Sendable (M, Caller) throws(UsherError) -> Admission,
+    _ handler: @escaping @Sendable (M, Caller, Admission) async throws(UsherError) -> M.Reply
+  ) {
+    enter(type, subject) { method, call, proceeding throws(UsherError) in
       let caller = call.caller
+      let admission: Admission
+      do throws(UsherError) {
+        admission = try admit(method, caller)
+      } catch {
+        throw proceeding.failed(error)
+      }
       return .later { () async throws(UsherError) in
         do throws(UsherError) {
-          let reply = try await handler(method, caller)
+          let reply = try await handler(method, caller, admission)
           let encoded = try ReplyEncoder.encode(reply)
           proceeding.succeeded(flow: (reply as? FlowStart.Reply)?.flow.id)
           return encoded

@@ -5,22 +5,60 @@ import Testing
 
 private typealias Party = FairShare.Party
 
-@Suite("Shares of the event loop")
-struct FairShareTests {
+/// A share that an expectation may change.
+private final class Shares {
   private var share = FairShare(FairShare.Terms(percent: 25, flights: 3))
+
+  var isShared: Bool { share.isShared }
+
+  func enter(_ seat: Int, of party: Party, cost: TimeAmount, at now: NIODeadline) -> Bool {
+    share.enter(seat, of: party, cost: cost, at: now)
+  }
+
+  func leave(_ seat: Int, of party: Party, at now: NIODeadline) {
+    share.leave(seat, of: party, at: now)
+  }
+
+  func called(_ seat: Int, of party: Party, at now: NIODeadline) -> Bool {
+    share.called(seat, of: party, at: now)
+  }
+
+  func worked(
+    _ seat: Int, of party: Party, since start: NIODeadline, leaving rest: FairShare.Rest,
+    at now: NIODeadline
+  ) -> Bool {
+    share.worked(seat, of: party, since: start, leaving: rest, at: now)
+  }
+
+  func began(of party: Party, at now: NIODeadline) -> Bool { share.began(of: party, at: now) }
+
+  func landed(of party: Party) { share.landed(of: party) }
+
+  func charge(_ cost: TimeAmount, to party: Party, at now: NIODeadline) {
+    share.charge(cost, to: party, at: now)
+  }
+
+  func nextTurn() -> NIODeadline? { share.nextTurn() }
+
+  func next(at now: NIODeadline) -> FairShare.Step { share.next(at: now) }
+}
+
+@Suite("Shares of the event loop")
+final class FairShareTests {
+  private let share = Shares()
   private var now = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
 
   private let anna = Party.user(1000)
   private let bert = Party.user(1001)
 
   /// Connections begin; all listen.
-  private mutating func enter(_ seats: Range<Int>, _ party: Party) {
+  private func enter(_ seats: Range<Int>, _ party: Party) {
     for seat in seats { #expect(share.enter(seat, of: party, cost: .zero, at: now)) }
   }
 
   /// A call that comes is worked on at once, for so long.
   @discardableResult
-  private mutating func call(
+  private func call(
     _ seat: Int, _ party: Party, _ microseconds: Int64, leaving rest: FairShare.Rest = .nothing
   ) -> Bool {
     guard share.called(seat, of: party, at: now) else { return false }
@@ -28,7 +66,7 @@ struct FairShareTests {
   }
 
   @discardableResult
-  private mutating func work(
+  private func work(
     _ seat: Int, _ party: Party, _ microseconds: Int64, leaving rest: FairShare.Rest
   ) -> Bool {
     let start = now
@@ -37,7 +75,7 @@ struct FairShareTests {
   }
 
   /// Bert's flood: his first connection never comes to an end of its calls.
-  private mutating func flood() {
+  private func flood() {
     enter(1..<2, anna)
     enter(10..<12, bert)
     #expect(call(1, anna, 20))
@@ -49,7 +87,7 @@ struct FairShareTests {
   }
 
   @Test("who is alone has all of the loop, slice after slice")
-  mutating func alone() {
+  func alone() {
     enter(10..<12, bert)
     #expect(!share.isShared)
     #expect(!call(10, bert, 50, leaving: .bytes))
@@ -63,7 +101,7 @@ struct FairShareTests {
   }
 
   @Test("who floods while another calls has a quarter of it, in slices")
-  mutating func quarter() {
+  func quarter() {
     flood()
     var worked = 0
     let end = now + .seconds(2)
@@ -82,7 +120,7 @@ struct FairShareTests {
   }
 
   @Test("a call now and then is never held up, however many others make")
-  mutating func seldom() {
+  func seldom() {
     flood()
     for _ in 0..<1000 {
       #expect(call(1, anna, 100))
@@ -92,7 +130,7 @@ struct FairShareTests {
   }
 
   @Test("the connections of one user take turns, in the order in which they came")
-  mutating func turns() {
+  func turns() {
     flood()
     for seat in 20..<23 {
       #expect(!share.enter(seat, of: bert, cost: .zero, at: now), "a new one waits like the others")
@@ -111,7 +149,7 @@ struct FairShareTests {
   }
 
   @Test("of a paced user's connections that have nothing to do one listens at a time")
-  mutating func listening() throws {
+  func listening() throws {
     flood()
     now = try #require(share.nextTurn())
     #expect(share.next(at: now) == .work(10))
@@ -132,7 +170,7 @@ struct FairShareTests {
   }
 
   @Test("pacing ends a second after the flood; then all listen, and debts are forgotten")
-  mutating func forgiven() throws {
+  func forgiven() throws {
     flood()
     now = try #require(share.nextTurn())
     #expect(share.next(at: now) == .work(10))
@@ -144,7 +182,7 @@ struct FairShareTests {
   }
 
   @Test("a flood is one only while others call")
-  mutating func othersGo() {
+  func othersGo() {
     flood()
     now = now + .seconds(20)
     var turns = 0
@@ -159,7 +197,7 @@ struct FairShareTests {
   }
 
   @Test("leaving and coming back pays no debt")
-  mutating func comingBack() throws {
+  func comingBack() throws {
     flood()
     for seat in [10, 11] { share.leave(seat, of: bert, at: now) }
     #expect(share.nextTurn() == nil)
@@ -169,7 +207,7 @@ struct FairShareTests {
   }
 
   @Test("connections cost their user time too, and a debt is no longer than a tenth of a second")
-  mutating func connecting() throws {
+  func connecting() throws {
     enter(1..<2, anna)
     enter(10..<11, bert)
     #expect(call(1, anna, 10))
@@ -180,7 +218,7 @@ struct FairShareTests {
   }
 
   @Test("the admin socket waits for nobody, and its calls are another's")
-  mutating func admin() {
+  func admin() {
     enter(1..<3, .admin)
     enter(10..<11, bert)
     #expect(share.isShared)
@@ -191,7 +229,7 @@ struct FairShareTests {
   }
 
   @Test("a connection whose replies are unread waits for its reader and not for its turn")
-  mutating func blocked() {
+  func blocked() {
     flood()
     now = now + .milliseconds(1)
     #expect(share.next(at: now) == .work(10))
@@ -203,7 +241,7 @@ struct FairShareTests {
   }
 
   @Test("calls that wait are counted over all connections of a user, also when these are gone")
-  mutating func flights() {
+  func flights() {
     enter(1..<2, anna)
     enter(10..<12, bert)
     for _ in 0..<3 { #expect(share.began(of: bert, at: now)) }

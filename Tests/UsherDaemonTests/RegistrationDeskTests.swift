@@ -52,21 +52,21 @@ struct RegistrationDeskTests {
     _ type: RegistrationCheckDuplicate.VerifyType = .email, of owner: Owner = .anna,
     isAdmin: Bool = false
   ) async throws -> Bool {
-    try await desk.checkDuplicate(
-      RegistrationCheckDuplicate(
-        provider: ProviderName(provider), verifyType: type, verifyData: data),
-      .program(of: owner, isAdmin: isAdmin)
-    ).duplicate
+    try await desk.isTaken(
+      desk.admit(
+        RegistrationCheckDuplicate(
+          provider: ProviderName(provider), verifyType: type, verifyData: data),
+        .program(of: owner, isAdmin: isAdmin)))
   }
 
   private func isAvailable(
     _ desk: RegistrationDesk, _ userKey: String = "ada.1815", at provider: String = "bsa",
     of owner: Owner = .anna
   ) async throws -> Bool {
-    try await desk.checkUserKey(
-      RegistrationCheckUserKey(provider: ProviderName(provider), userKey: userKey),
-      .program(of: owner)
-    ).available
+    try await !desk.isTaken(
+      desk.admit(
+        RegistrationCheckUserKey(provider: ProviderName(provider), userKey: userKey),
+        .program(of: owner)))
   }
 
   private func refusal(_ body: () async throws -> Bool) async -> UsherError? {

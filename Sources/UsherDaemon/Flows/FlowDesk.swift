@@ -1,6 +1,7 @@
 import UsherAPI
 import UsherCore
 import UsherFlows
+import UsherStore
 
 /// The `flow.*` methods: what callers say, to what the engine does.
 struct FlowDesk: Sendable {
@@ -9,11 +10,26 @@ struct FlowDesk: Sendable {
 
   let engine: FlowEngine
   let alarms: any Alarms
+  private let lists = Turns<Owner>()
 
-  func start(_ call: FlowStart, _ caller: Caller) async throws(UsherError) -> FlowStart.Reply {
+  init(engine: FlowEngine, alarms: any Alarms) {
+    self.engine = engine
+    self.alarms = alarms
+  }
+
+  /// Lets a start in, or refuses it, before a task is made of it.
+  func admit(_ call: FlowStart, _ caller: Caller) throws(UsherError) -> FlowPlace {
     try checkWait(call.waitMs, "waitMs")
+    return try engine.admit(caller.owner)
+  }
+
+  /// - Parameter place: From ``admit(_:_:)``; nil asks for one.
+  func start(
+    _ call: FlowStart, _ caller: Caller, in place: FlowPlace? = nil
+  ) async throws(UsherError) -> FlowStart.Reply {
+    let place = if let place { place } else { try admit(call, caller) }
     let session = try await engine.start(
-      call, owner: caller.owner, client: await caller.flowClient(),
+      call, owner: caller.owner, client: await caller.flowClient(), in: place,
       seeing: { caller.sees($0, FlowStart.name) })
     return .init(flow: await settled(session, call.waitMs))
   }
@@ -23,7 +39,16 @@ struct FlowDesk: Sendable {
     return .init(flow: shown(session.flow, of: session, to: caller))
   }
 
-  func list(_ call: FlowList, _ caller: Caller) -> FlowList.Reply {
+  /// One at a time for an owner: a thousand flows take long to write down, and others wait for
+  /// threads.
+  func list(_ call: FlowList, _ caller: Caller) async throws(UsherError) -> FlowList.Reply {
+    try await lists.take(caller.owner) { () throws(UsherError) in
+      guard !Task.isCancelled else { throw UsherError(.cancelled, "the call was cancelled") }
+      return listed(call, caller)
+    }
+  }
+
+  private func listed(_ call: FlowList, _ caller: Caller) -> FlowList.Reply {
     let sessions = engine.flows(of: caller.owner) { session in
       (call.provider == nil || session.provider == call.provider)
         && (call.kind == nil || session.kind == call.kind)

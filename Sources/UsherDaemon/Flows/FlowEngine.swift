@@ -53,22 +53,20 @@ final class FlowEngine: Sendable {
   }
 
   /// Begins a flow: durable before it is answered, its first effects under way.
+  ///
+  /// - Parameter place: From ``admit(_:)``.
   func start(
-    _ call: FlowStart, owner: Owner, client: FlowClient,
+    _ call: FlowStart, owner: Owner, client: FlowClient, in place: FlowPlace,
     seeing isSeen: (AccountRecord) -> Bool = { _ in true }
   ) async throws(UsherError) -> FlowSession {
-    try admit(owner)
-    do {
-      let seen = accounts.accounts(of: owner).filter(isSeen)
-      return try await begin(call, owner, client, seeing: seen)
-    } catch {
-      index.release(owner)
-      throw error
-    }
+    defer { place.release() }
+    let seen = accounts.accounts(of: owner).filter(isSeen)
+    return try await begin(call, owner, client, seeing: seen, in: place)
   }
 
   private func begin(
-    _ call: FlowStart, _ owner: Owner, _ client: FlowClient, seeing seen: [AccountRecord]
+    _ call: FlowStart, _ owner: Owner, _ client: FlowClient, seeing seen: [AccountRecord],
+    in place: FlowPlace
   ) async throws(UsherError) -> FlowSession {
     let provider = try providers.named(call.provider)
     guard let type = ProviderRegistry.flow(call.kind, of: provider.settings.variety) else {
@@ -97,7 +95,7 @@ final class FlowEngine: Sendable {
     let session = newSession(
       id, call, owner: owner, client: client, machine: machine, at: moment.now)
     try await runner.open(session, with: objection(to: provider, type) ?? answer, at: moment) {
-      index.occupy(session)
+      place.occupy(session)
     }
     return session
   }
@@ -159,22 +157,25 @@ final class FlowEngine: Sendable {
     beginning + .seconds(world.config.flow.deadlineSeconds)
   }
 
-  /// Reserves a place for a flow, so that starting many at once is no way past the limit.
-  private func admit(_ owner: Owner) throws(UsherError) {
+  /// Keeps a place for a flow, so that starting many at once is no way past the limit: quickly, for
+  /// one that is refused is so on the event loop, before anything is done for it.
+  ///
+  /// - Throws: `rateLimited` naming the limit.
+  func admit(_ owner: Owner) throws(UsherError) -> FlowPlace {
     let limits = world.config.limits
-    guard index.reserve(owner, atMost: limits.liveFlowsPerUser) else {
-      throw UsherError(
-        .rateLimited, "this user has \(limits.liveFlowsPerUser) live flows already",
-        detail: .init(limit: "live_flows_per_user"))
-    }
     let wait = starts.take(
       owner, at: world.clock.now(), perMinute: limits.flowStartsPerMinute)
     if let wait {
-      index.release(owner)
       throw UsherError(
         .rateLimited, "this user has started \(limits.flowStartsPerMinute) flows within a minute",
         detail: .init(retryAfterMs: Int(wait.milliseconds), limit: "flow_starts_per_minute"))
     }
+    guard let place = FlowPlace(index, for: owner, atMost: limits.liveFlowsPerUser) else {
+      throw UsherError(
+        .rateLimited, "this user has \(limits.liveFlowsPerUser) live flows already",
+        detail: .init(limit: "live_flows_per_user"))
+    }
+    return place
   }
 
   private static func isRequestID(_ id: String) -> Bool { (1...128).contains(id.utf8.count) }

@@ -67,3 +67,30 @@ final class FlowIndex: Sendable {
     }
   }
 }
+
+/// A place that is kept for a flow that is about to begin; given back when nobody takes it.
+final class FlowPlace: Sendable {
+  private let index: FlowIndex
+  private let owner: Owner
+  private let isHeld = Atomic(true)
+
+  /// Nil where the owner's live flows and places are that many already.
+  init?(_ index: FlowIndex, for owner: Owner, atMost most: Int) {
+    guard index.reserve(owner, atMost: most) else { return nil }
+    self.index = index
+    self.owner = owner
+  }
+
+  deinit { release() }
+
+  func occupy(_ session: FlowSession) {
+    if isHeld.exchange(false, ordering: .relaxed) {
+      index.occupy(session)
+    } else {
+      index.insert(session)
+    }
+  }
+
+  /// Doing it twice, or after a flow has taken it, changes nothing.
+  func release() { if isHeld.exchange(false, ordering: .relaxed) { index.release(owner) } }
+}

@@ -12,9 +12,16 @@ struct RegistrationDesk: Sendable {
   let send: @Sendable (BSACall, ProviderConfig) async throws(UsherError) -> CallOutcome
   private let budget = CallBudget()
 
-  func checkDuplicate(
+  /// A question that may be asked of a provider.
+  struct Question: Sendable {
+    fileprivate let check: BSARegistrationCheck
+    fileprivate let provider: ProviderConfig
+  }
+
+  /// Lets a question in, or refuses it, before a task is made of it.
+  func admit(
     _ call: RegistrationCheckDuplicate, _ caller: Caller
-  ) async throws(UsherError) -> RegistrationCheckDuplicate.Reply {
+  ) throws(UsherError) -> Question {
     let provider = try open(call.provider)
     let channel: BSAContact.Channel =
       switch call.verifyType {
@@ -24,17 +31,24 @@ struct RegistrationDesk: Sendable {
     let contact = try possible("verifyData") { () throws(ImpossibleMember) in
       try BSAContact(channel, call.verifyData)
     }
-    return .init(duplicate: try await isTaken(.contact(contact), provider, caller))
+    try spend(caller)
+    return Question(check: .contact(contact), provider: provider)
   }
 
-  func checkUserKey(
-    _ call: RegistrationCheckUserKey, _ caller: Caller
-  ) async throws(UsherError) -> RegistrationCheckUserKey.Reply {
+  /// Lets a question in, or refuses it, before a task is made of it.
+  func admit(_ call: RegistrationCheckUserKey, _ caller: Caller) throws(UsherError) -> Question {
     let provider = try open(call.provider)
     let userKey = try possible("userKey") { () throws(ImpossibleMember) in
       try BSAUserKey.checked(call.userKey)
     }
-    return .init(available: try await !isTaken(.userKey(userKey), provider, caller))
+    try spend(caller)
+    return Question(check: .userKey(userKey), provider: provider)
+  }
+
+  /// What the provider says.
+  func isTaken(_ question: Question) async throws(UsherError) -> Bool {
+    let outcome = try await send(question.check.call, question.provider)
+    return try BSARegistrationCheck.isTaken(outcome, at: question.provider.name)
   }
 
   /// A provider that can be asked, and may.
@@ -63,14 +77,6 @@ struct RegistrationDesk: Sendable {
       throw UsherError(
         .invalidParams, "\(field) \(error.message)", detail: .init(field: field))
     }
-  }
-
-  private func isTaken(
-    _ check: BSARegistrationCheck, _ provider: ProviderConfig, _ caller: Caller
-  ) async throws(UsherError) -> Bool {
-    try spend(caller)
-    let outcome = try await send(check.call, provider)
-    return try BSARegistrationCheck.isTaken(outcome, at: provider.name)
   }
 
   private func spend(_ caller: Caller) throws(UsherError) {

@@ -21,7 +21,14 @@ extension ConnectionHandler {
     buffer.writeBytes(line)
     buffer.writeInteger(UInt8(ascii: "\n"))
     slice.spend(buffer.readableBytes)
+    owesFlush = true
     context.write(wrapOutboundOut(buffer), promise: nil)
+  }
+
+  func flush() {
+    guard owesFlush else { return }
+    owesFlush = false
+    context?.flush()
   }
 
   /// Closes once what was written has gone out, or could not within the time for unread replies.
@@ -48,7 +55,7 @@ extension ConnectionHandler {
       // Not from inside the write that made the channel writable.
       if backlog != nil { context.eventLoop.assumeIsolated().execute { [self] in comeBack() } }
     } else {
-      context.flush()
+      flush()
       adjustReading()
       watchUnread(context)
     }

@@ -1,3 +1,4 @@
+import Glibc
 import JSONRPC
 import Logging
 import NIOCore
@@ -35,6 +36,8 @@ final class ConnectionHandler: ChannelInboundHandler {
   var listens = true { didSet { if listens != oldValue { adjustReading() } } }
   /// As the channel has been told.
   var readsByItself = true
+  /// Whether something has been written and not been sent.
+  var owesFlush = false
   var ending = Ending.open
 
   var inFlight: [RequestID: Flight] = [:]
@@ -123,7 +126,7 @@ final class ConnectionHandler: ChannelInboundHandler {
     }
   }
 
-  func channelReadComplete(context: ChannelHandlerContext) { context.flush() }
+  func channelReadComplete(context: ChannelHandlerContext) { flush() }
 
   /// Goes on with what it has read: its turn has come.
   func takeTurn() {
@@ -134,6 +137,7 @@ final class ConnectionHandler: ChannelInboundHandler {
     }
     backlog = nil
     work(on: bytes, context)
+    flush()
     closeWhenDone()
   }
 
@@ -147,7 +151,8 @@ final class ConnectionHandler: ChannelInboundHandler {
   private func work(on bytes: ByteBuffer, _ context: ChannelHandlerContext) {
     slice = turns.slice(for: self)
     read(bytes, context)
-    if slice.start != nil || backlog != nil { context.flush() }
+    // What is measured is the whole of it.
+    if slice.start != nil { flush() }
     let rest: FairShare.Rest =
       backlog == nil || isClosing ? .nothing : context.channel.isWritable ? .bytes : .blocked
     listens = turns.worked(self, slice, leaving: rest)
@@ -196,11 +201,21 @@ final class ConnectionHandler: ChannelInboundHandler {
         case .tooLong: piece = .tooLong
         }
       }
-      return whole.count - rest.count
+      let used = whole.count - rest.count
+      wipe(whole.prefix(used))
+      return used
     }
     bytes.moveReaderIndex(forwardBy: used)
     slice.spend(used)
     return piece
+  }
+
+  /// The channel keeps its buffers for what it reads next, for as long as it is open: what was read
+  /// may have been a secret. Nobody looks at these bytes again.
+  private func wipe(_ bytes: UnsafeRawBufferPointer.SubSequence) {
+    let bytes = UnsafeRawBufferPointer(rebasing: bytes)
+    guard let start = bytes.baseAddress else { return }
+    explicit_bzero(UnsafeMutableRawPointer(mutating: start), bytes.count)
   }
 
   private func take(_ piece: Piece) {
@@ -315,7 +330,7 @@ extension ConnectionHandler {
     case .success(let result): succeed(id, result, flight.origin)
     case .failure(let error): fail(id, error, flight.origin)
     }
-    context?.flush()
+    flush()
   }
 
   private func succeed(_ id: RequestID?, _ result: [UInt8], _ origin: Origin) {
