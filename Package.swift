@@ -1,0 +1,201 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// Modules and what each may import: the compiler refuses the rest
+// (`--explicit-target-dependency-import-check error`), `.ci/check-layers` refuses I/O in the pure ones.
+
+let strict: [SwiftSetting] = [
+  .swiftLanguageMode(.v6),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+  .enableUpcomingFeature("ExistentialAny"),
+  .treatAllWarnings(as: .error),
+]
+
+let nio: [Target.Dependency] = [
+  .product(name: "NIOCore", package: "swift-nio"),
+  .product(name: "NIOPosix", package: "swift-nio"),
+]
+let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
+let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+
+func module(
+  _ name: String, _ dependencies: [Target.Dependency] = [], resources: [Resource] = []
+) -> Target {
+  .target(name: name, dependencies: dependencies, resources: resources, swiftSettings: strict)
+}
+
+func program(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+  .executableTarget(name: name, dependencies: dependencies, swiftSettings: strict)
+}
+
+func tests(
+  _ name: String, _ dependencies: [Target.Dependency], exclude: [String] = []
+) -> Target {
+  .testTarget(name: name, dependencies: dependencies, exclude: exclude, swiftSettings: strict)
+}
+
+/// Tests of the real programs, by area: `Tests/EndToEndTests/<Area>`.
+func endToEndTests(
+  _ area: String, _ more: [Target.Dependency] = [], exclude: [String] = []
+) -> Target {
+  .testTarget(
+    name: "EndToEnd\(area)Tests",
+    dependencies: ["UsherAPI", "UsherCore", "JSONRPC", "UsherTestKit"] + more,
+    path: "Tests/EndToEndTests/\(area)", exclude: exclude, swiftSettings: strict)
+}
+
+let package = Package(
+  name: "usherd",
+  products: [
+    .library(name: "UsherClient", targets: ["UsherClient"]),
+    .library(name: "UsherKit", targets: ["UsherKit"]),
+    .executable(name: "usherd", targets: ["usherd"]),
+    .executable(name: "usherctl", targets: ["usherctl"]),
+    .executable(name: "usher-sandbox", targets: ["usher-sandbox"]),
+    .executable(name: "usher-bench", targets: ["usher-bench"]),
+  ],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+    .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+    .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
+    .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+    .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
+    .package(url: "https://github.com/hummingbird-project/swift-mustache", from: "2.1.1"),
+    .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+    .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    .package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0"),
+    .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
+  ],
+  targets: [
+    // C libraries from Debian, with shims for what Swift cannot call.
+    .target(name: "CSystemd", linkerSettings: [.linkedLibrary("systemd")]),
+    .target(name: "CToml"),
+    // What a program gives back is wiped; only for the daemon, whose memory has secrets in it.
+    .target(name: "CWipe"),
+
+    // Pure: values in, values out.
+    module("UsherCore"),
+    module("JSONRPC"),
+    module("UsherAPI", ["UsherCore", "JSONRPC"]),
+    module("UsherConfig", ["UsherCore", "JSONRPC", "UsherAPI", "CToml"]),
+    module(
+      "UsherFlows",
+      [
+        "UsherCore", "UsherAPI", "UsherConfig", "JSONRPC", crypto,
+        .product(name: "CryptoExtras", package: "swift-crypto"),
+      ],
+      resources: [.embedInCode("BSA/rtcodes.tsv")]),
+
+    // The deeds.
+    module(
+      "UsherStore",
+      ["UsherCore", crypto, .product(name: "GRDB", package: "GRDB.swift")]),
+    module("UsherSystem", ["UsherCore", "CSystemd", logging]),
+    module(
+      "UsherDaemon",
+      [
+        "UsherCore", "JSONRPC", "UsherAPI", "UsherFlows", "UsherConfig", "UsherStore",
+        "UsherSystem", crypto, logging,
+        .product(name: "NIOHTTP1", package: "swift-nio"),
+        .product(name: "NIOSSL", package: "swift-nio-ssl"),
+        .product(name: "AsyncHTTPClient", package: "async-http-client"),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+        .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+        .product(name: "JWTKit", package: "jwt-kit"),
+      ] + nio),
+
+    // The other end of the socket.
+    module("UsherClient", ["UsherCore", "JSONRPC", "UsherAPI"] + nio),
+    module("UsherKit", ["UsherCore", "JSONRPC", "UsherAPI", "UsherClient", crypto]),
+    module(
+      "UsherCommands",
+      [
+        "UsherCore", "JSONRPC", "UsherAPI", "UsherClient", "UsherConfig",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ]),
+
+    // A development tool: provider backends on loopback.
+    module(
+      "UsherSandbox",
+      [
+        crypto, logging,
+        .product(name: "CryptoExtras", package: "swift-crypto"),
+        .product(name: "Hummingbird", package: "hummingbird"),
+        .product(name: "HummingbirdCore", package: "hummingbird"),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+        .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+        .product(name: "Mustache", package: "swift-mustache"),
+        .product(name: "JWTKit", package: "jwt-kit"),
+      ] + nio,
+      resources: [.embedInCode("FreedomID/device-api.openapi.json")]),
+
+    program(
+      "usherd",
+      [
+        "UsherDaemon", "CWipe",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ]),
+    program("usherctl", ["UsherCommands"]),
+    program(
+      "usher-sandbox",
+      ["UsherSandbox", .product(name: "ArgumentParser", package: "swift-argument-parser")]),
+    program(
+      "usher-bench", [.product(name: "ArgumentParser", package: "swift-argument-parser")]),
+
+    // What every test may lean on, and the tests.
+    .target(
+      name: "UsherTestKit",
+      dependencies: ["UsherCore", "JSONRPC", "UsherAPI", "UsherConfig", "UsherFlows"],
+      path: "Tests/UsherTestKit", exclude: ["as_user.py", "fprintd.py", "take_number.py"],
+      swiftSettings: strict),
+    tests("UsherCoreTests", ["UsherCore", "UsherTestKit"]),
+    tests("JSONRPCTests", ["JSONRPC"]),
+    tests(
+      "UsherAPITests", ["UsherAPI", "UsherCore", "JSONRPC", "UsherTestKit"], exclude: ["Fixtures"]),
+    tests("UsherConfigTests", ["UsherConfig", "UsherAPI", "UsherCore", "JSONRPC"]),
+    tests(
+      "UsherFlowsTests",
+      ["UsherFlows", "UsherAPI", "UsherConfig", "UsherCore", "JSONRPC", "UsherTestKit", crypto]),
+    tests(
+      "UsherStoreTests",
+      ["UsherStore", "UsherCore", crypto, .product(name: "GRDB", package: "GRDB.swift")],
+      exclude: ["Fixtures"]),
+    tests(
+      "UsherSystemTests", ["UsherSystem", "UsherCore", "CSystemd", "UsherTestKit", logging]),
+    tests(
+      "UsherSandboxTests",
+      ["UsherSandbox", crypto, .product(name: "CryptoExtras", package: "swift-crypto")],
+      exclude: ["mail_receiver.py"]),
+    tests("UsherClientTests", ["UsherClient", "UsherAPI", "UsherCore", "JSONRPC"] + nio),
+    tests(
+      "UsherKitTests",
+      ["UsherKit", "UsherClient", "UsherAPI", "UsherCore", "JSONRPC", crypto] + nio),
+    tests(
+      "UsherCommandsTests",
+      ["UsherCommands", "UsherClient", "UsherAPI", "UsherCore", "JSONRPC", "UsherConfig"] + nio),
+    tests(
+      "UsherDaemonTests",
+      [
+        "UsherDaemon", "UsherStore", "UsherSystem", "UsherFlows", "UsherConfig", "UsherAPI",
+        "UsherCore", "JSONRPC", "UsherTestKit", logging,
+      ] + nio),
+    endToEndTests("BSA", ["UsherKit", crypto]),
+    endToEndTests("FreedomID", ["UsherKit"]),
+    endToEndTests("GoPay", ["UsherKit"]),
+    // Under a systemd that is booted for them.
+    .testTarget(
+      name: "EndToEndLifecycleTests", dependencies: ["JSONRPC", "UsherTestKit"],
+      path: "Tests/Lifecycle", exclude: ["old_kernel.py", "systemd-in-namespaces"],
+      swiftSettings: strict),
+    endToEndTests("LocalAuth"),
+    endToEndTests("OIDC", exclude: ["retry-after.py"]),
+    endToEndTests("Paysafe", ["UsherKit", crypto]),
+    endToEndTests("Peers", exclude: ["browser.py", "glewlwyd.py"]),
+    endToEndTests("Socket", exclude: ["any_client.py"]),
+    endToEndTests("Survival", exclude: ["fake_provider.py"]),
+    endToEndTests("Truecaller", ["UsherKit"]),
+  ]
+)
