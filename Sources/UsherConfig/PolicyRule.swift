@@ -83,9 +83,11 @@ extension PolicyRequest {
   /// Whether its reply is good for acting as the person.
   fileprivate var handsOutSecret: Bool { ["token.get", "totp.code"].contains(method) }
 
-  /// Whether a person can be asked about it first.
+  /// Whether a person can be asked about it first. Not about proving to be there: that is how some
+  /// questions are answered.
   fileprivate var canBeConfirmed: Bool {
-    [
+    if method == "flow.start", provider == ProviderConfig.reservedName { return false }
+    return [
       "token.get", "token.revoke", "totp.code", "account.get", "account.forget", "flow.start",
       "registration.checkDuplicate", "registration.checkUserKey",
     ].contains(method)
