@@ -194,7 +194,7 @@ extension AuditLog {
     do {
       operations = try plan(&next)
       guard next != head else { return }
-      try await commits.commit(operations + [try next.write(by: sealer)])
+      try await commits.commit(operations + [try next.write(by: sealer)], as: .audit)
     } catch {
       throw .storage(error)
     }

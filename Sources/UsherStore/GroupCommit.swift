@@ -9,8 +9,12 @@ actor GroupCommit {
   typealias Operation = @Sendable (Database) throws -> Void
   typealias Outcome = Result<Void, UsherError>
 
+  /// Whose fail points a unit's commit passes.
+  enum Kind: Sendable { case store, audit }
+
   private struct Waiting {
     let unit: [Operation]
+    let kind: Kind
     let caller: CheckedContinuation<Outcome, Never>
   }
 
@@ -24,9 +28,9 @@ actor GroupCommit {
   init(_ database: DatabaseQueue) { self.database = database }
 
   /// Once it is called the unit is written, even if the caller's task is cancelled.
-  func commit(_ unit: [Operation]) async throws(UsherError) {
+  func commit(_ unit: [Operation], as kind: Kind = .store) async throws(UsherError) {
     let outcome = await withCheckedContinuation { caller in
-      waiting.append(Waiting(unit: unit, caller: caller))
+      waiting.append(Waiting(unit: unit, kind: kind, caller: caller))
       guard !isFlushing else { return }
       isFlushing = true
       Task { await flush() }
@@ -38,7 +42,8 @@ actor GroupCommit {
     while !waiting.isEmpty {
       let group = Array(waiting.prefix(Self.largestGroup))
       waiting.removeFirst(group.count)
-      let outcomes = await Self.write(group.map(\.unit), to: database)
+      let outcomes = await Self.write(
+        group.map(\.unit), as: Set(group.map(\.kind)), to: database)
       for (one, outcome) in zip(group, outcomes) { one.caller.resume(returning: outcome) }
     }
     isFlushing = false
@@ -46,13 +51,15 @@ actor GroupCommit {
 
   /// - Returns: One outcome a unit. When the transaction fails, all of them are its failure: an
   ///   outcome found beside changes that were rolled back means nothing.
-  static func write(_ units: [[Operation]], to database: DatabaseQueue) async -> [Outcome] {
+  static func write(
+    _ units: [[Operation]], as kinds: Set<Kind> = [.store], to database: DatabaseQueue
+  ) async -> [Outcome] {
     do {
-      return try await writeTogether(units, to: database)
+      return try await writeTogether(units, as: kinds, to: database)
     } catch DatabaseError.SQLITE_FULL where units.count > 1 {
       // SQLite gives up all of a transaction over one row that does not fit; the others may.
       var outcomes: [Outcome] = []
-      for unit in units { outcomes += await write([unit], to: database) }
+      for unit in units { outcomes += await write([unit], as: kinds, to: database) }
       return outcomes
     } catch {
       return units.map { _ in .failure(.storage(error)) }
@@ -60,16 +67,18 @@ actor GroupCommit {
   }
 
   private static func writeTogether(
-    _ units: [[Operation]], to database: DatabaseQueue
+    _ units: [[Operation]], as kinds: Set<Kind>, to database: DatabaseQueue
   ) async throws -> [Outcome] {
     try await database.writeWithoutTransaction { db in
       var outcomes: [Outcome] = []
       try db.inTransaction(.immediate) {
         for unit in units { outcomes.append(try write(unit, in: db)) }
-        FailPoint.reach("store.before-commit")
+        if kinds.contains(.store) { FailPoint.reach("store.before-commit") }
+        if kinds.contains(.audit) { FailPoint.reach("audit.before-commit") }
         return .commit
       }
-      FailPoint.reach("store.after-commit")
+      if kinds.contains(.store) { FailPoint.reach("store.after-commit") }
+      if kinds.contains(.audit) { FailPoint.reach("audit.after-commit") }
       return outcomes
     }
   }

@@ -159,7 +159,7 @@ struct AuditTests {
 
   @Test(
     "a kill between rows and head, or after both, leaves them fitting together",
-    arguments: [("store.before-commit", 2), ("store.after-commit", 4)])
+    arguments: [("audit.before-commit", 2), ("audit.after-commit", 4)])
   func killed(_ point: String, survivors: Int) async throws {
     await #expect(processExitsWith: .signal(SIGKILL)) {
       [path = fixture.path as String, point = point as String] in
