@@ -1,0 +1,132 @@
+import ArgumentParser
+import UsherAPI
+import UsherClient
+import UsherCore
+
+struct AuditListVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "list", abstract: "Who got what, the oldest first.",
+    discussion: """
+      A row that stands for several calls has their number in the last column, and the time of the \
+      last of them. With --json there is a line for each thousand rows at most.
+      """)
+
+  private static let page = 1000
+
+  @OptionGroup var options: GlobalOptions
+
+  @Option(help: "From then on: 90s, 15m, 1h, 7d ago, or a time such as 2026-11-22T08:00:00Z.")
+  var since: Moment?
+
+  @Option(help: "Up to then.")
+  var until: Moment?
+
+  @Flag(help: "Only what was denied.")
+  var denied = false
+
+  @Option(
+    help: ArgumentHelp("Only this client's: the name of a rule, or (user).", valueName: "name"))
+  var client: String?
+
+  @Option(help: "Only this user's.")
+  var uid: UInt32?
+
+  @Option(help: ArgumentHelp("Only of this account.", valueName: "id"))
+  var account: String?
+
+  @Option(help: "Only this method.")
+  var method: String?
+
+  @Option(help: "Only of this provider.")
+  var provider: String?
+
+  @Option(help: ArgumentHelp("So many rows at most.", valueName: "number"))
+  var limit: Int?
+
+  func validate() throws {
+    if let limit, limit < 1 { throw ValidationError("--limit is a number from 1 on.") }
+  }
+
+  func run(at desk: Desk) async throws {
+    let now = desk.world.clock.now()
+    var call = AuditList(
+      since: since?.time(from: now), until: until?.time(from: now), client: client, uid: uid,
+      account: account.map { AccountID($0) }, method: method,
+      provider: provider.map { ProviderName($0) }, denied: denied ? true : nil)
+    var left = limit ?? .max
+    var isEmpty = true
+    repeat {
+      call.limit = min(left, Self.page)
+      let (reply, json) = try await desk.admin.answer(to: call)
+      show(reply, json, desk)
+      isEmpty = isEmpty && reply.rows.isEmpty
+      left -= reply.rows.count
+      call.after = reply.next
+    } while call.after != nil && left > 0
+    if isEmpty && !desk.printsJSON { desk.console.note("no such calls") }
+  }
+
+  private func show(_ reply: AuditList.Reply, _ json: [UInt8], _ desk: Desk) {
+    guard !desk.printsJSON else { return desk.console.json(json) }
+    desk.console.table(
+      [
+        "ROW", "AT", "CLIENT", "UID", "PID", "METHOD", "ABOUT", "GIVEN", "DECISION", "BY",
+        "OUTCOME",
+        "CALLS",
+      ],
+      reply.rows.map { row in
+        [
+          "\(row.n)", "\(row.at)", row.client, "\(row.uid)", "\(row.pid)", row.method, row.about,
+          row.given, row.decision.rawValue, row.reason, row.outcome, "\(row.count)",
+        ]
+      })
+    for n in reply.unreadable ?? [] {
+      desk.console.note("row \(n) does not open: see usherctl audit verify")
+    }
+  }
+}
+
+extension AuditList.Entry {
+  /// `work/authorize acc_1`
+  fileprivate var about: String {
+    let place = [provider?.rawValue, kind].compactMap(\.self).joined(separator: "/")
+    return [place, account?.rawValue ?? "", flow?.rawValue ?? ""].filter { !$0.isEmpty }
+      .joined(separator: " ")
+  }
+
+  fileprivate var given: String { scope ?? (fields ?? []).joined(separator: ",") }
+
+  /// `till, not local_auth`
+  fileprivate var reason: String {
+    let held = (conditions ?? [:]).sorted { $0.key < $1.key }
+    return ([rule] + held.map { $0.value ? $0.key : "not \($0.key)" }).joined(separator: ", ")
+  }
+}
+
+/// A moment as a person says it.
+enum Moment: Equatable {
+  case ago(seconds: Int64)
+  case at(Timestamp)
+
+  func time(from now: Timestamp) -> Timestamp {
+    switch self {
+    case .ago(let seconds): now - .seconds(seconds)
+    case .at(let time): time
+    }
+  }
+}
+
+extension Moment: ExpressibleByArgument {
+  init?(argument: String) {
+    if let time = Timestamp(rfc3339: argument) {
+      self = .at(time)
+      return
+    }
+    let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800]
+    guard let unit = argument.last.flatMap({ units[$0] }),
+      argument.dropLast().allSatisfy(\.isASCII), argument.dropLast().allSatisfy(\.isNumber),
+      let count = Int64(argument.dropLast()), count <= 1_000_000_000
+    else { return nil }
+    self = .ago(seconds: count * unit)
+  }
+}

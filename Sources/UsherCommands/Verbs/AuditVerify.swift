@@ -1,0 +1,40 @@
+import ArgumentParser
+import UsherAPI
+import UsherClient
+import UsherCore
+
+struct AuditVerifyVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "verify", abstract: "Whether the record of who got what is whole.",
+    discussion: """
+      Looks at every row. Exits with 1 where one was altered, is gone, or does not follow the one \
+      before it, with a sentence for each.
+      """)
+
+  /// All of ten million rows can be looked at in that time.
+  private static let deadline = Duration.seconds(1800)
+
+  @OptionGroup var options: GlobalOptions
+
+  func run(at desk: Desk) async throws {
+    let (reply, json) = try await desk.admin.answer(to: AuditVerify(), deadline: Self.deadline)
+    if desk.printsJSON {
+      desk.console.json(json)
+    } else {
+      for finding in reply.findings { desk.console.say(finding.message) }
+      desk.console.say(reply.summary)
+    }
+    if !reply.whole { throw Failure.silent(Failure.Status.failed) }
+  }
+}
+
+extension AuditVerify.Reply {
+  fileprivate var summary: String {
+    let rows =
+      switch (first, last) {
+      case (let first?, let last?): "rows \(first) to \(last)"
+      default: "no rows"
+      }
+    return "\(whole ? "whole" : "NOT whole"): \(rows), begun at \(begunAt)"
+  }
+}

@@ -1,0 +1,234 @@
+import Logging
+import Synchronization
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherStore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+@Suite("The book of the audit")
+struct AuditBookTests {
+  private let clock = FakeClock()
+  private let alarms: FakeAlarms
+  private let keeper = FakeKeeper()
+  private let book: AuditBook
+
+  init() {
+    alarms = FakeAlarms(clock)
+    book = AuditBook(
+      world: .fake(clock, alarms), log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+  }
+
+  /// Lets what is due be written.
+  private func pass(_ duration: Duration) async {
+    alarms.advance(by: duration)
+    await book.flush()
+  }
+
+  @Test("a row is written 50 ms later, with those that came meanwhile")
+  func together() async throws {
+    book.open(keeper)
+    book.note(.denied("flow.list"), by: .till)
+    alarms.advance(by: .milliseconds(49))
+    #expect(keeper.commits == [])
+    book.note(.denied("flow.get"), by: .bert)
+    await pass(.milliseconds(1))
+    #expect(keeper.commits == [2])
+    let row = try #require(keeper.rows.first)
+    #expect(
+      row
+        == .init(
+          n: 0, at: clock.now() - .milliseconds(50), method: "flow.list", provider: .work,
+          decision: .denied, rule: "(user)", outcome: "permission_denied", client: "till",
+          uid: 1000, gid: 1000, pid: 7, unit: "till.service",
+          correlationId: CorrelationID("cor_1")))
+  }
+
+  @Test("each member of a row says what the note said")
+  func members() async throws {
+    book.open(keeper)
+    let note = AuditNote(
+      method: "account.get", provider: .work, kind: "login", account: AccountID("acc_1"),
+      scope: "openid", fields: ["email", "phone"], decision: .allowed, rule: "till",
+      conditions: [.localAuth, .confirm, .hours], unmet: [.confirm, .account],
+      failure: .interactionRequired, flow: FlowID("flw_1"), correlationID: "")
+    let caller = AuditedCaller(
+      client: "till", uid: 1, gid: 2, pid: 3, unit: "u.service", invocation: "4f",
+      executable: "/bin/till")
+    book.note(note, by: caller)
+    await book.flush()
+    #expect(
+      keeper.rows == [
+        .init(
+          n: 0, at: clock.now(), method: "account.get", provider: .work, kind: "login",
+          account: AccountID("acc_1"), scope: "openid", fields: ["email", "phone"],
+          decision: .allowed, rule: "till",
+          conditions: [
+            "local_auth": true, "confirm": false, "hours": true, "account": false,
+          ],
+          outcome: "interaction_required", client: "till", uid: 1, gid: 2, pid: 3,
+          unit: "u.service", invocation: "4f", executable: "/bin/till", flow: FlowID("flw_1"))
+      ])
+  }
+
+  @Test("the count of a minute is written when it ends, although nobody calls any more")
+  func minute() async throws {
+    book.open(keeper)
+    alarms.advance(by: .seconds(20))
+    for _ in 0..<5 { book.note(.token(), by: .till) }
+    await pass(.milliseconds(50))
+    #expect(keeper.rows.map(\.count) == [1])
+    await pass(.seconds(39))
+    #expect(keeper.rows.map(\.count) == [1])
+    alarms.advance(by: .seconds(1))
+    await pass(.milliseconds(50))
+    #expect(keeper.rows.map(\.count) == [1, 4])
+    #expect(alarms.pending == [])
+  }
+
+  @Test("what the store refuses is kept, tried again, and written in order")
+  func refused() async throws {
+    book.open(keeper)
+    keeper.isRefusing = true
+    book.note(.denied("flow.list"), by: .till)
+    await pass(.milliseconds(50))
+    book.note(.denied("flow.get"), by: .till)
+    #expect(keeper.rows == [])
+    #expect(!book.isFull)
+    keeper.isRefusing = false
+    #expect(alarms.pending == [.seconds(1)])
+    await pass(.seconds(1))
+    #expect(keeper.rows.map(\.method) == ["flow.list", "flow.get"])
+    #expect(alarms.pending == [])
+  }
+
+  @Test("when too much waits nobody is let in, until it is written")
+  func full() async throws {
+    book.open(keeper)
+    keeper.isRefusing = true
+    try book.admit()
+    for uid in 0..<7 {
+      let caller = AuditedCaller(client: "(user)", uid: UInt32(uid), gid: 0, pid: 1)
+      for _ in 0..<600 { book.note(.denied("flow.list"), by: caller) }
+    }
+    #expect(book.isFull)
+    let error = #expect(throws: UsherError.self) { try book.admit() }
+    #expect(error?.reason == .storageUnavailable)
+    #expect(error?.isRetryable == true)
+    await pass(.milliseconds(50))
+    #expect(book.isFull)
+    keeper.isRefusing = false
+    await pass(.seconds(1))
+    #expect(!book.isFull)
+    try book.admit()
+    #expect(keeper.rows.count == AuditTally.mostWaiting)
+    await book.close()
+    #expect(keeper.rows.map(\.count).reduce(0, +) == 4200)
+  }
+
+  @Test("without a store it gathers, and writes when there is one")
+  func unopened() async throws {
+    book.note(.denied("system.unlock"), by: .till)
+    #expect(alarms.pending == [])
+    await book.flush()
+    book.open(keeper)
+    await pass(.milliseconds(50))
+    #expect(keeper.rows.map(\.method) == ["system.unlock"])
+  }
+
+  @Test("closing writes all there is, the counts too; then it gathers again")
+  func closing() async throws {
+    book.open(keeper)
+    for _ in 0..<3 { book.note(.token(), by: .till) }
+    await book.close()
+    #expect(keeper.rows.map(\.count) == [1, 2])
+    book.note(.denied("flow.list"), by: .till)
+    await pass(.seconds(120))
+    #expect(keeper.rows.count == 2)
+    let other = FakeKeeper()
+    book.open(other)
+    await pass(.milliseconds(50))
+    #expect(other.rows.count == 1)
+    #expect(keeper.rows.count == 2)
+  }
+
+  @Test("rows go as the configuration says, at once where there came many")
+  func trimming() async throws {
+    book.open(keeper)
+    try await book.trim()
+    #expect(keeper.trims == ["100000 since \(clock.now() - .seconds(90 * 86_400))"])
+    for uid in 0..<2 {
+      let caller = AuditedCaller(client: "(user)", uid: UInt32(uid), gid: 0, pid: 1)
+      for _ in 0..<600 { book.note(.denied("flow.list"), by: caller) }
+    }
+    await pass(.milliseconds(50))
+    #expect(keeper.trims.count == 2)
+    keeper.isRefusing = true
+    await #expect(throws: UsherError.self) { try await book.trim() }
+    await book.close()
+    try await book.trim()
+  }
+
+  @Test("calls that come at the same time are all counted")
+  func threads() async throws {
+    book.open(keeper)
+    await withTaskGroup(of: Void.self) { group in
+      for _ in 0..<8 {
+        group.addTask {
+          for _ in 0..<1000 { book.note(.token(), by: .till) }
+          await book.flush()
+        }
+      }
+    }
+    await book.close()
+    #expect(keeper.rows.map(\.count) == [1, 7999])
+  }
+}
+
+/// Keeps rows in memory, or refuses them.
+final class FakeKeeper: AuditKeeping {
+  private struct State {
+    var rows: [AuditList.Entry] = []
+    var commits: [Int] = []
+    var trims: [String] = []
+    var isRefusing = false
+  }
+
+  private let state = Mutex(State())
+
+  var rows: [AuditList.Entry] { state.withLock { $0.rows } }
+  var commits: [Int] { state.withLock { $0.commits } }
+  var trims: [String] { state.withLock { $0.trims } }
+  var isRefusing: Bool {
+    get { state.withLock { $0.isRefusing } }
+    set { state.withLock { $0.isRefusing = newValue } }
+  }
+
+  func append(_ entries: [AuditEntry]) async throws(UsherError) {
+    try refuse()
+    var rows: [AuditList.Entry] = []
+    for entry in entries {
+      let row = try entry.payload.decoded(as: AuditList.Entry.self)
+      #expect(row.at == entry.at)
+      rows.append(row)
+    }
+    state.withLock { state in
+      state.rows += rows
+      state.commits.append(rows.count)
+    }
+  }
+
+  func trim(to most: Int, since cutoff: Timestamp) async throws(UsherError) -> Int {
+    try refuse()
+    state.withLock { $0.trims.append("\(most) since \(cutoff)") }
+    return 0
+  }
+
+  private func refuse() throws(UsherError) {
+    guard isRefusing else { return }
+    throw UsherError(.storageUnavailable, "the database cannot grow: the disk is full")
+  }
+}
