@@ -1,3 +1,4 @@
+package import UsherConfig
 package import UsherCore
 
 /// What a command line is run in.
@@ -12,11 +13,14 @@ package struct World: Sendable {
   package var userID: UInt32
   /// Where the daemon's configuration is unless files are named.
   package var configFolder: String
+  /// The users and groups that rules may name, for rules that no daemon answers for.
+  package var names: PrincipalResolver
 
   package init(
     terminal: any Terminal, browser: any Browser, programs: any Programs, clock: any Clock,
     sleep: @escaping @Sendable (Duration) async throws -> Void,
-    environment: [String: String], userID: UInt32, configFolder: String = "/etc/usherd"
+    environment: [String: String], userID: UInt32, configFolder: String = "/etc/usherd",
+    names: PrincipalResolver = .machine
   ) {
     self.terminal = terminal
     self.browser = browser
@@ -26,6 +30,7 @@ package struct World: Sendable {
     self.environment = environment
     self.userID = userID
     self.configFolder = configFolder
+    self.names = names
   }
 }
 

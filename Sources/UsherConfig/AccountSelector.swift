@@ -1,23 +1,33 @@
 /// `acc_…` or `subject:…`: one account a rule is about.
-package struct AccountSelector: CodedAsText, Hashable, Sendable {
+package enum AccountSelector: CodedAsText, Hashable, Sendable {
   private static let subjectPrefix = "subject:"
 
-  package let settingText: String
+  case id(String)
+  /// The provider's word for the person, up to 1024 bytes with the prefix.
+  case subject(String)
 
   package init(setting text: String) throws(Refusal) {
-    let isID = text.hasPrefix("acc_") && text.consists(upTo: 64, of: \.isWordByte)
-    let isSubject =
-      text.hasPrefix(Self.subjectPrefix) && text.utf8.count > 8
-      && text.utf8.count <= 1024
-    guard isID || isSubject else {
+    let subject = String(text.dropFirst(Self.subjectPrefix.count))
+    if text.hasPrefix("acc_"), text.consists(upTo: 64, of: \.isWordByte) {
+      self = .id(text)
+    } else if text.hasPrefix(Self.subjectPrefix), !subject.isEmpty, text.utf8.count <= 1024 {
+      self = .subject(subject)
+    } else {
       throw Refusal("must be an account's id, \"acc_…\", or \"subject:\" and its subject")
     }
-    settingText = text
+  }
+
+  package var settingText: String {
+    switch self {
+    case .id(let id): id
+    case .subject(let subject): Self.subjectPrefix + subject
+    }
   }
 
   package func selects(_ account: PolicyRequest.Account) -> Bool {
-    settingText == account.id
-      || settingText.dropFirst(Self.subjectPrefix.count) == account.subject
-        && settingText.hasPrefix(Self.subjectPrefix)
+    switch self {
+    case .id(let id): id == account.id
+    case .subject(let subject): subject == account.subject
+    }
   }
 }

@@ -33,7 +33,7 @@ package struct LocalMoment: CodedAsText, Hashable, Sendable {
 /// `Mon-Fri 08:00-18:00`: when a rule holds.
 ///
 /// Days are a name, a range or several of both with commas; a range may go over Sunday. The end of a
-/// time is not part of it; one that is not later than its beginning is of the next day, and `24:00`
+/// time is not part of it; one that is earlier than its beginning is of the next day, and `24:00`
 /// is an end only.
 package struct OpeningHours: CodedAsText, Hashable, Sendable {
   fileprivate static let names = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]

@@ -39,12 +39,12 @@ package struct Daemon: ServiceLifecycle.Service {
     let world = World(
       config: setting.config, clock: setting.clock, entropy: setting.entropy,
       alarms: EventLoopAlarms(on: outside.any()))
-    let life = Lifetime(setting, world, on: outside, log)
+    let life = try Lifetime(setting, world, on: outside, log)
     let safe = Safe(life)
     try await safe.begin()
     let service = RPCService(safe)
     let door = Door(
-      service: service, policy: try setting.policy(), realm: DaemonSetting.realm,
+      service: service, policy: life.policies.policy, realm: DaemonSetting.realm,
       count: life.count, log: log)
     let listening = try await listen(on: sockets, door)
     await safe.resume()

@@ -39,9 +39,6 @@ package struct DaemonSetting: Sendable {
 
   /// - Throws: `ConfigError` naming file and line of a user or group nobody has.
   func policy() throws(ConfigError) -> Policy {
-    try Policy(
-      config, daemonUser: getuid(),
-      names: PrincipalResolver(
-        user: { SystemUsers.userID(named: $0) }, group: { SystemUsers.groupID(named: $0) }))
+    try Policy(config, daemonUser: getuid(), names: .system)
   }
 }

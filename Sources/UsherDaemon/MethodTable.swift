@@ -32,6 +32,10 @@ struct MethodTable: Sendable {
       try await providers.check(check.provider)
     }
 
+    let policies = domain.life.policies
+    wait(PolicyList.self) { _, _ async throws(UsherError) in policies.list() }
+    wait(PolicyCheck.self) { check, _ async throws(UsherError) in try await policies.check(check) }
+
     wait(CredentialSet.self) { set, _ async throws(UsherError) in
       let done = try await credentials.set(set)
       await tokens.refresher.forgetRefusals()

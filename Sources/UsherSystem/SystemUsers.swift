@@ -31,6 +31,21 @@ package enum SystemUsers {
     }
   }
 
+  /// All groups of a user, the primary one first; none where the number has no name.
+  package static func groupIDs(of uid: UInt32) -> [UInt32] {
+    let found = lookUp { (entry: UnsafeMutablePointer<passwd>, buffer, size, found) in
+      getpwuid_r(uid, entry, buffer, size, found)
+    } read: { entry in
+      entry.pw_name.map { (name: String(cString: $0), group: entry.pw_gid) }
+    }
+    guard let found else { return [] }
+    // As many as the kernel lets a process have (NGROUPS_MAX, limits.h).
+    var count = CInt(65_536)
+    var groups = [gid_t](repeating: 0, count: Int(count))
+    getgrouplist(found.name, found.group, &groups, &count)
+    return Array(groups.prefix(Int(count)))
+  }
+
   private typealias Call<Entry> = (
     UnsafeMutablePointer<Entry>, UnsafeMutablePointer<CChar>, Int,
     UnsafeMutablePointer<UnsafeMutablePointer<Entry>?>

@@ -51,7 +51,7 @@ struct SampleTests {
   func uncommented() throws {
     var config = try load(everything())
     #expect(config.providers.map(\.settings.type) == ProviderType.configurable)
-    #expect(config.clients.count == 1)
+    #expect(config.clients.map(\.name) == ["till", "kiosk"])
     config.providers = []
     config.clients = []
     #expect(config == Config())

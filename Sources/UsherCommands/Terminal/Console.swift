@@ -1,3 +1,4 @@
+import FoundationEssentials
 import UsherCore
 
 /// The one way to the terminal: nothing a provider wrote gets there as it came.
@@ -27,6 +28,13 @@ struct Console: Sendable {
   /// A reply as the daemon wrote it, on one line.
   func json(_ bytes: [UInt8]) {
     terminal.write(String(decoding: bytes, as: UTF8.self).printableJSON + "\n", to: .output)
+  }
+
+  /// What no daemon wrote, on one line likewise.
+  func json(of value: some Encodable) throws {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    json(Array(try encoder.encode(value)))
   }
 
   /// A secret whose purpose is to be printed: the caller has seen to it that it is printable.

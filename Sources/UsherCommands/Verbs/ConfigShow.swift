@@ -1,5 +1,4 @@
 import ArgumentParser
-import FoundationEssentials
 import UsherConfig
 
 struct ConfigShowVerb: Verb {
@@ -15,9 +14,7 @@ struct ConfigShowVerb: Verb {
       desk.console.note("there is no configuration in \(desk.world.configFolder): the defaults")
     }
     if desk.printsJSON {
-      let encoder = JSONEncoder()
-      encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-      desk.console.json(Array(try encoder.encode(config)))
+      try desk.console.json(of: config)
     } else {
       desk.console.page(config.show())
     }

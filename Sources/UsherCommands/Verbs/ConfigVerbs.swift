@@ -15,8 +15,11 @@ struct ConfigFiles: ParsableArguments {
   /// - Throws: `ConfigError` with every problem; ``Failure`` for a file that cannot be read.
   func load(in world: World) throws -> (config: Config, files: [String]) {
     let paths = files.isEmpty ? Self.standard(world.configFolder) : files
-    let contents = try paths.map { (path: $0, bytes: try Files.read($0)) }
-    return (try Config.load(contents: contents), paths)
+    return (try Self.load(paths), paths)
+  }
+
+  static func load(_ paths: [String]) throws -> Config {
+    try Config.load(contents: paths.map { (path: $0, bytes: try Files.read($0)) })
   }
 
   private static func standard(_ folder: String) -> [String] {

@@ -10,6 +10,7 @@ struct Lifetime: Sendable {
   let world: World
   let events: EventBus
   let count: ConnectionCount
+  let policies: PolicyDesk
   /// What it is told while the daemon is locked is written when there is a store again.
   let audit: AuditBook
   /// For what goes out to providers, and for what they and browsers come back to.
@@ -19,7 +20,10 @@ struct Lifetime: Sendable {
   let instanceID: String
   let startedAt: Timestamp
 
-  init(_ setting: DaemonSetting, _ world: World, on outside: any EventLoopGroup, _ log: Logger) {
+  /// - Throws: As ``DaemonSetting/policy()``.
+  init(
+    _ setting: DaemonSetting, _ world: World, on outside: any EventLoopGroup, _ log: Logger
+  ) throws(ConfigError) {
     self.setting = setting
     self.world = world
     self.outside = outside
@@ -28,6 +32,7 @@ struct Lifetime: Sendable {
     instanceID = world.identifier("ins_")
     events = EventBus(remembered: 1024, startingAt: Int(startedAt.milliseconds))
     count = ConnectionCount(setting.config.limits)
+    policies = PolicyDesk(world: world, policy: try setting.policy())
     audit = AuditBook(world: world, log: log)
   }
 }

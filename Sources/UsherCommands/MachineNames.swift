@@ -1,0 +1,29 @@
+import Glibc
+package import UsherConfig
+import UsherCore
+
+extension PrincipalResolver {
+  /// The users and groups of this machine, as the C library knows them.
+  package static let machine = PrincipalResolver(
+    user: { getpwnam($0)?.pointee.pw_uid }, group: { getgrnam($0)?.pointee.gr_gid },
+    groups: { uid in
+      guard let entry = getpwuid(uid)?.pointee, let name = entry.pw_name else { return [] }
+      // As many as the kernel lets a process have (NGROUPS_MAX, limits.h).
+      var count = CInt(65_536)
+      var groups = [gid_t](repeating: 0, count: Int(count))
+      getgrouplist(name, entry.pw_gid, &groups, &count)
+      return Array(groups.prefix(Int(count)))
+    })
+}
+
+extension LocalMoment {
+  /// By this machine's clock on the wall.
+  init(_ time: Timestamp) {
+    var seconds = time_t(time.milliseconds / 1000)
+    var parts = tm()
+    localtime_r(&seconds, &parts)
+    // Sunday is the first of the C library's days.
+    self.init(
+      weekday: Int(parts.tm_wday + 6) % 7, minute: Int(parts.tm_hour * 60 + parts.tm_min))
+  }
+}

@@ -1,0 +1,65 @@
+import ArgumentParser
+import JSONRPC
+import UsherAPI
+import UsherConfig
+
+struct PolicyShowVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "show",
+    abstract: "The rules in the order in which they are tried, each with its file and line.",
+    discussion: "Asks on the admin socket.")
+
+  @OptionGroup var options: GlobalOptions
+  @OptionGroup var source: RuleSource
+
+  func run(at desk: Desk) async throws {
+    if let config = try source.load() {
+      let list = config.policyList()
+      if desk.printsJSON { try desk.console.json(of: list) } else { show(list, on: desk.console) }
+    } else {
+      try await desk.show(PolicyList()) { show($0, on: desk.console) }
+    }
+  }
+
+  private func show(_ list: PolicyList.Reply, on console: Console) {
+    for rule in list.rules {
+      let place = rule.file.map { " (\($0):\(rule.line ?? 0))" } ?? ""
+      console.say("rule \(rule.name)\(place)")
+      console.facts(rule.facts)
+      console.say("")
+    }
+    console.page(
+      """
+      Whom no rule matches: root and the daemon's own user may do everything, members of
+      \(list.group) everything but locking, others nothing. The admin socket asks no rule.
+      """)
+  }
+}
+
+extension PolicyList.Rule {
+  /// Who and what first, then the conditions by name.
+  fileprivate var facts: [(name: String, value: String?)] {
+    let settings = settings.objectValue ?? [:]
+    let first = ["match", "allow"]
+    let keys = first + settings.keys.filter { !first.contains($0) }.sorted()
+    return keys.map { key in ("  \(key)", settings[key]?.words) }
+  }
+}
+
+extension JSONValue {
+  /// `unit till.service, user till`; `token.get work, token.list`
+  fileprivate var words: String {
+    switch self {
+    case .null: "none"
+    case .bool(let flag): flag ? "yes" : "no"
+    case .integer(let number): "\(number)"
+    case .number(let number): "\(number)"
+    case .string(let text): text
+    case .array(let items):
+      items.isEmpty ? "nothing" : items.map(\.words).joined(separator: ", ")
+    case .object(let members):
+      members.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value.words)" }
+        .joined(separator: ", ")
+    }
+  }
+}
