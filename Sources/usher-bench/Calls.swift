@@ -12,5 +12,8 @@ enum Calls {
   }
 
   /// What a flood sends again and again.
-  static let flood: [UInt8] = (0..<8).flatMap { _ in status + accounts + unknownFlow + flowStart }
+  static let flood: [UInt8] = (0..<inFlood / 4).flatMap { _ in
+    status + accounts + unknownFlow + flowStart
+  }
+  static let inFlood = 32
 }

@@ -12,6 +12,8 @@ struct Flooder: ParsableCommand {
   @Option var connections: Int
   /// Calls sent before the first reply is awaited; 0: as many as fit.
   @Option var depth: Int
+  /// A line on standard output tells when so many have been sent, and a thousand answered.
+  @Option var calls = 100_000
 
   private static let chunk = 65_536
 
@@ -19,14 +21,17 @@ struct Flooder: ParsableCommand {
     var descriptor: CInt
     /// Of ``Calls/flood``.
     var offset = 0
+    var sentBytes = 0
     var unanswered = 0
+
+    var sent: Int { sentBytes / (Calls.flood.count / Calls.inFlood) }
   }
 
   func run() throws {
     try become(user)
     var connections = try (0..<self.connections).map { _ in try open() }
     var buffer = [UInt8](repeating: 0, count: Self.chunk)
-    var (answered, isAnnounced) = (0, false)
+    var (answered, hasTold) = (0, false)
     let interest = Int16(POLLIN | (depth == 0 ? POLLOUT : 0))
     while true {
       var states = connections.map { pollfd(fd: $0.descriptor, events: interest, revents: 0) }
@@ -39,8 +44,8 @@ struct Flooder: ParsableCommand {
           connections[place] = try open()
         }
       }
-      if !isAnnounced, answered >= 1000 {
-        isAnnounced = true
+      if !hasTold, answered >= 1000, connections.reduce(0, { $0 + $1.sent }) >= calls {
+        hasTold = true
         write(1, "\n", 1)
       }
     }
@@ -72,6 +77,7 @@ struct Flooder: ParsableCommand {
       }
       if sent < 0 { return errno == EAGAIN }
       connection.offset = (start + sent) % Calls.flood.count
+      connection.sentBytes += sent
       connection.unanswered += 1
     }
     return true

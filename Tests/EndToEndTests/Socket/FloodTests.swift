@@ -1,0 +1,203 @@
+import Foundation
+import JSONRPC
+import Testing
+import UsherTestKit
+
+private let noRoot: Comment = "NOT TESTED: only root can be two users; run this as root"
+
+/// What one user does to the daemon, and what another one notices: functional, with wide deadlines.
+/// `usher-bench fairness` measures.
+@Suite("A flood at the real socket", .serialized)
+struct FloodTests {
+  private static let (flooding, working): (UInt32, UInt32) = (61_012, 61_011)
+
+  private func daemon(_ limits: String = "") throws -> DaemonUnderTest {
+    try allowFiles(6000)
+    let rules = [Self.flooding, Self.working].map { user in
+      """
+      [[client]]
+      name = "user-\(user)"
+      match = { user = \(user) }
+      allow = ["*"]
+
+      """
+    }.joined()
+    return try DaemonUnderTest(
+      config: "[limits]\n\(limits)\n\n\(SilentProvider.config)\n\(rules)", logLevel: "warning")
+  }
+
+  /// What users ask for while others flood.
+  private func expectService(
+    _ client: RawClient, rounds: Int = 50, at location: SourceLocation = #_sourceLocation
+  ) throws {
+    for _ in 0..<rounds {
+      let status = try client.call("system.status", within: 10)
+      #expect(status["ready"] == true, sourceLocation: location)
+      let accounts = try client.call("account.list", within: 10)
+      #expect(accounts["accounts"] == [], sourceLocation: location)
+      let reason = try client.reason(of: "flow.get", ["flow": "flw_00000000000000000000000000"])
+      #expect(reason == "not_found", sourceLocation: location)
+    }
+  }
+
+  /// A program that sends calls, flow starts among them, over so many connections, until it is let
+  /// go of.
+  private func flood(
+    _ daemon: DaemonUnderTest, calls: Int, connections: Int = 300
+  ) throws -> RunningProgram {
+    let program = try RunningProgram(
+      BuiltProduct.path("usher-bench"),
+      [
+        "flooder", "--socket", daemon.socketPath, "--user", "\(Self.flooding)",
+        "--connections", "\(connections)", "--depth", "0", "--calls", "\(calls)",
+      ], log: daemon.place.file("flood.log"))
+    try eventually(within: 60, "the flood is there: \(program.log)") {
+      guard program.isRunning else { throw TestTrouble("no flood: \(program.log)") }
+      return !program.log.isEmpty
+    }
+    return program
+  }
+
+  @Test(
+    "of 100,000 calls over 300 connections, and flow starts, another user and the admin see nothing",
+    .enabled(if: OtherUser.isPossible, noRoot), .timeLimit(.minutes(4)))
+  func flood() throws {
+    let daemon = try daemon()
+    let other = try OtherUser(Self.working, groups: "\(Self.working)", at: daemon)
+    let (client, admin) = (try other.client(), try daemon.admin())
+    try expectService(client, rounds: 1)
+    let flood = try flood(daemon, calls: 100_000)
+    try expectService(client)
+    #expect(try client.startSilentFlow()["status"] == "active")
+    for _ in 0..<50 { #expect(try admin.call("system.status", within: 10)["ready"] == true) }
+    // Also who comes anew.
+    try expectService(try other.client(), rounds: 1)
+    let newcomer = try daemon.admin().call("system.status", within: 10)
+    #expect(newcomer["connections"]?.integerValue ?? 0 >= 256)
+    // Of all it wanted to start it has its thirty, and one more every two seconds.
+    #expect(newcomer["flows"]?.integerValue ?? 0 < 160)
+    #expect(flood.isRunning && daemon.isRunning)
+    flood.killAtOnce()
+    try eventually(within: 30, "its connections are gone") {
+      try admin.call("system.status")["connections"]?.integerValue ?? 0 < 10
+    }
+  }
+
+  @Test(
+    "who is over its share is answered all the same, also what it sent before it stopped sending",
+    .enabled(if: OtherUser.isPossible, noRoot), .timeLimit(.minutes(2)))
+  func paced() throws {
+    // A line's time would be over long before its turn.
+    let daemon = try daemon("user_share_percent = 10\nline_seconds = 1")
+    let other = try OtherUser(Self.working, groups: "\(Self.working)", at: daemon)
+    let client = try other.client()
+    let call = #"{"jsonrpc":"2.0","id":1,"method":"account.list"}"# + "\n"
+    let asking = try (0..<4).map { _ in try daemon.client() }
+    for asking in asking {
+      try asking.send(raw: Array(String(repeating: call, count: 800).utf8))
+      asking.finishSending()
+    }
+    try expectService(client, rounds: 20)
+    for asking in asking {
+      for _ in 0..<800 { #expect(try asking.next(within: 60)["result"]?["accounts"] == []) }
+      #expect(try asking.isClosed())
+    }
+  }
+
+  @Test("a client that connects 2048 times: each beyond its 256 is told why, and others come in")
+  func connecting() throws {
+    let daemon = try daemon()
+    var clients: [RawClient] = []
+    for _ in 0..<2048 { clients.append(try daemon.client()) }
+    var refused = 0
+    for client in clients {
+      // Those that were refused are closed by now.
+      try? client.send(#"{"jsonrpc":"2.0","id":1,"method":"system.status"}"#)
+      let reply = try client.next(within: 60)
+      if reply["result"]?["ready"] == true { continue }
+      #expect(reply.replyReason == "overloaded" && reply.replyLimit == "connections_per_user")
+      #expect(try client.isClosed())
+      refused += 1
+    }
+    #expect(refused == 2048 - 256)
+    try expectService(daemon.admin(), rounds: 3)
+    if OtherUser.isPossible {
+      let other = try OtherUser(Self.working, groups: "\(Self.working)", at: daemon)
+      try expectService(other.client(), rounds: 3)
+    }
+    try expectService(clients[0], rounds: 1)
+  }
+
+  @Test("when 2048 connections are had, the admin socket still has its eight")
+  func everyConnection() throws {
+    let daemon = try daemon("connections_per_user = 4096")
+    var clients: [RawClient] = []
+    for _ in 0..<2040 { clients.append(try daemon.client()) }
+    try eventually(within: 30, "all are in") {
+      try clients[2000].call("system.status", within: 30)["connections"] == 2040
+    }
+    let over = try daemon.client()
+    #expect(try over.next(within: 30).replyLimit == "connections")
+    #expect(try over.isClosed())
+    let admins = try (0..<8).map { _ in try daemon.admin() }
+    for admin in admins { try expectService(admin, rounds: 1) }
+    #expect(try daemon.admin().next(within: 30).replyLimit == "connections")
+  }
+
+  @Test("calls in flight are counted over all connections of a user")
+  func callsInFlight() throws {
+    let daemon = try daemon("calls_in_flight_per_user = 3")
+    let clients = try (0..<2).map { _ in try daemon.client() }
+    let flow = try clients[0].startSilentFlow()
+    for id: JSONValue in ["a", "b"] { try clients[0].beginWaiting(id, for: flow) }
+    try clients[1].beginWaiting("c", for: flow)
+    try clients[1].beginWaiting("d", for: flow)
+    let refused = try clients[1].next()
+    #expect(refused["id"] == "d" && refused.replyReason == "overloaded")
+    #expect(refused.replyLimit == "calls_in_flight_per_user")
+    try expectService(clients[1], rounds: 1)
+    // The admin socket's are nobody's.
+    #expect(try daemon.admin().startSilentFlow()["status"] == "active")
+    try clients[0].tell("rpc.cancel", ["id": "a"])
+    #expect(try clients[0].next().replyReason == "cancelled")
+    try eventually("room came back") {
+      (try? clients[1].startSilentFlow()["status"]) == "active"
+    }
+  }
+
+  @Test("ten thousand rules: the daemon starts, and each caller has its own")
+  func manyRules() throws {
+    let strangers = (0..<9_999).map { place in
+      """
+      [[client]]
+      name = "r\(place)"
+      match = { user = \(place + 100_000) }
+      allow = ["account.list"]
+
+      """
+    }
+    let own = """
+      [[client]]
+      name = "own"
+      match = { user = \(getuid()) }
+      allow = ["account.list", "flow.get"]
+
+      """
+    let daemon = try DaemonUnderTest(
+      config: (strangers + [own]).joined() + SilentProvider.config, logLevel: "warning")
+    for _ in 0..<50 {
+      let client = try daemon.client()
+      try expectService(client, rounds: 1)
+      #expect(try client.reason(of: "flow.start", SilentProvider.start) == "permission_denied")
+    }
+  }
+
+  /// Lets this process, and what it starts, have that many files.
+  private func allowFiles(_ count: rlim_t) throws {
+    var limit = rlimit()
+    getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    guard limit.rlim_cur < count else { return }
+    limit.rlim_cur = min(count, limit.rlim_max)
+    setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+  }
+}
