@@ -44,9 +44,6 @@ package struct LineSplitter: Sendable {
     case tooLong
   }
 
-  /// What a splitter between lines keeps of its buffer, so that idle connections stay small.
-  private static let keptCapacity = 4096
-
   /// - Parameter maxLineBytes: Bytes before the `\n`, a `\r` included; at least 1.
   package init(maxLineBytes: Int = JSONLimits().lineBytes) {
     self.maxLineBytes = max(1, maxLineBytes)
@@ -121,7 +118,8 @@ package struct LineSplitter: Sendable {
     } else {
       buffer.append(contentsOf: tail)
       buffer.withUnsafeBytes { body(.line($0.withoutCarriageReturn)) }
-      buffer.removeAll(keepingCapacity: buffer.capacity <= Self.keptCapacity)
+      // Not kept for the next line: this one may have had a secret in it.
+      buffer = []
     }
     return true
   }

@@ -72,9 +72,18 @@ final class Flights: Sendable {
     }
   }
 
-  /// Returns when nothing runs any more of what was under way.
-  func settle() async {
-    for task in state.withLock({ $0.running.values.compactMap(\.task) }) { await task.value }
+  /// Returns when nothing runs any more of what was under way, or when the time is over: somebody may
+  /// be waiting for something that cannot be cancelled.
+  func settle(within limit: Duration, _ alarms: any Alarms) async {
+    let tasks = state.withLock { $0.running.values.compactMap(\.task) }
+    let gate = Gate()
+    let alarm = alarms.after(limit) { gate.open() }
+    Task {
+      for task in tasks { await task.value }
+      gate.open()
+    }
+    await gate.pass()
+    alarm.cancel()
   }
 }
 

@@ -15,6 +15,7 @@ struct LockDesk: Sendable {
 
   func lock(_ caller: Caller) async throws(UsherError) -> Done {
     let permit = try permit(SystemLock.name, caller)
+    try life.audit.admit()
     return try await toTheEnd { () throws(UsherError) in
       do throws(UsherError) {
         try await safe.lock { note(SystemLock.name, permit, caller) }
@@ -25,6 +26,7 @@ struct LockDesk: Sendable {
   }
 
   func unlock(_ call: SystemUnlock, _ caller: Caller) async throws(UsherError) -> Done {
+    // Also with an audit that is full: what it has can be written only when this is done.
     let permit = try permit(SystemUnlock.name, caller)
     if !caller.isAdmin, call.passcode == nil {
       let error = UsherError(
@@ -64,9 +66,7 @@ struct LockDesk: Sendable {
   private func permit(_ method: String, _ caller: Caller) throws(UsherError) -> Permit {
     let request = PolicyRequest(method: method)
     switch caller.decide(request) {
-    case .allowed(let permit):
-      try life.audit.admit()
-      return permit
+    case .allowed(let permit): return permit
     case .denied(let denial):
       var error = UsherError(.permissionDenied, "you may not call \(method)")
       let correlation = life.world.correlationID()

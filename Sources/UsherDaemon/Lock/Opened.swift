@@ -50,7 +50,7 @@ final class Opened: Sendable {
     flights.end()
     for listener in callbacks { await listener.close() }
     await parts.stop(within: limit)
-    await flights.settle()
+    await flights.settle(within: max(limit, .seconds(1)), parts.domain.world.alarms)
     await parts.close()
   }
 }

@@ -51,10 +51,9 @@ final class Safe: Sendable {
   func begin() async throws(UsherError) {
     try await turns.take(.any) { () throws(UsherError) in
       let vault = try openVault(mayBeNew: true)
-      let isLocked = try vault.isLocked
-      let opened = try await take(vault)
-      guard isLocked else { return become(.open(opened)) }
-      await opened.end(within: .zero)
+      guard try vault.isLocked else { return become(.open(try await take(vault))) }
+      learn(MethodTable(try Parts(life, vault).domain))
+      await close(vault)
       life.log.notice("locked, as it was before")
     }
   }
@@ -67,8 +66,16 @@ final class Safe: Sendable {
 
   private func take(_ vault: Vault) async throws(UsherError) -> Opened {
     let opened = try await Opened.take(vault, of: life)
-    surface.withLock { $0 = opened.table.surface }
+    learn(opened.table)
     return opened
+  }
+
+  private func learn(_ table: MethodTable) { surface.withLock { $0 = table.surface } }
+
+  /// Closes what was opened and not taken up.
+  private func close(_ vault: Vault) async {
+    await life.audit.close()
+    try? vault.store.close()
   }
 
   /// Sets going what goes on by itself.
@@ -132,8 +139,7 @@ final class Safe: Sendable {
         try await open(vault)
       } catch {
         tell(error)
-        await life.audit.close()
-        try? vault.store.close()
+        await close(vault)
         throw error
       }
     }
