@@ -70,6 +70,25 @@ extension Peer {
     try read(fd: fd, kernel: Kernel())
   }
 
+  /// The user who connected, and nothing else: to refuse him before more is asked.
+  ///
+  /// - Throws: As ``read(fd:)``.
+  package static func user(fd: CInt) throws -> UInt32 { try credentials(fd: fd).uid }
+
+  private static func credentials(
+    fd: CInt
+  ) throws(UsherError) -> (pid: Int32, uid: UInt32, gid: UInt32) {
+    var pid: Int32 = 0
+    var uid: UInt32 = 0
+    var gid: UInt32 = 0
+    let result = usher_peer_credentials(fd, &pid, &uid, &gid)
+    // A socket without a peer yields uid and gid -1.
+    guard result == 0, uid != .max else {
+      throw Errno(result == 0 ? ENOTCONN : -result).explained("the kernel does not say who calls")
+    }
+    return (pid, uid, gid)
+  }
+
   /// What the peer is read from.
   struct Kernel {
     /// Where procfs is mounted.
@@ -83,14 +102,7 @@ extension Peer {
   }
 
   static func read(fd: CInt, kernel: Kernel) throws(UsherError) -> Peer {
-    var pid: Int32 = 0
-    var uid: UInt32 = 0
-    var gid: UInt32 = 0
-    let result = usher_peer_credentials(fd, &pid, &uid, &gid)
-    // A socket without a peer yields uid and gid -1.
-    guard result == 0, uid != .max else {
-      throw Errno(result == 0 ? ENOTCONN : -result).explained("the kernel does not say who calls")
-    }
+    let (pid, uid, gid) = try credentials(fd: fd)
     var origin = Origin.none
     var identity: Identity?
     do throws(Errno) {

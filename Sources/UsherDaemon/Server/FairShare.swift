@@ -82,6 +82,8 @@ struct FairShare {
 
   let terms: Terms
   private var users: [UInt32: User] = [:]
+  /// The users of whom a connection waits for a turn.
+  private var waiting: Set<UInt32> = []
   private var admins = 0
   private var usersWithSeats = 0
   /// Who called last, and when another one did: enough to know of anybody whether others call.
@@ -111,7 +113,7 @@ extension FairShare {
     user.seats += 1
     users[uid] = user
     guard charge(cost, to: party, at: now) else { return true }
-    users[uid]?.line.append(Place(seat: seat, hasBytes: false))
+    change(uid) { $0.line.append(Place(seat: seat, hasBytes: false)) }
     return false
   }
 
@@ -120,11 +122,24 @@ extension FairShare {
       admins -= 1
       return
     }
-    users[uid]?.seats -= 1
-    users[uid]?.line.removeAll { $0.seat == seat }
-    if users[uid]?.listening == seat { users[uid]?.listening = nil }
+    change(uid) { user in
+      user.seats -= 1
+      user.line.removeAll { $0.seat == seat }
+      if user.listening == seat { user.listening = nil }
+    }
     if users[uid]?.seats == 0 { usersWithSeats -= 1 }
     forgetIdle(at: now)
+  }
+
+  private mutating func change(_ uid: UInt32, _ body: (inout User) -> Void) {
+    guard var user = users[uid] else { return }
+    body(&user)
+    keep(user, uid)
+  }
+
+  private mutating func keep(_ user: User, _ uid: UInt32) {
+    users[uid] = user
+    if user.line.isEmpty { waiting.remove(uid) } else { waiting.insert(uid) }
   }
 
   /// Who leaves and comes back is not without debt.
@@ -141,7 +156,7 @@ extension FairShare {
   mutating func called(_ seat: Seat, of party: Party, at now: NIODeadline) -> Bool {
     note(party, at: now)
     guard case .user(let uid) = party, var user = users[uid] else { return true }
-    defer { users[uid] = user }
+    defer { keep(user, uid) }
     if let place = user.line.firstIndex(where: { $0.seat == seat }) {
       user.line[place].hasBytes = true
       return false
@@ -164,7 +179,7 @@ extension FairShare {
   ) -> Bool {
     charge(now - start, to: party, at: now)
     guard case .user(let uid) = party, var user = users[uid] else { return true }
-    defer { users[uid] = user }
+    defer { keep(user, uid) }
     if user.listening == seat { user.listening = nil }
     switch rest {
     case .blocked: return true
@@ -203,18 +218,16 @@ extension FairShare {
 // Turns.
 extension FairShare {
   /// When somebody's next turn is; nil where nobody waits.
-  func nextTurn() -> NIODeadline? {
-    users.values.lazy.filter { !$0.line.isEmpty }.map(\.paidAt).min()
-  }
+  func nextTurn() -> NIODeadline? { waiting.lazy.compactMap { users[$0]?.paidAt }.min() }
 
   /// Whose turn it is: of the users whose share has room, the one that waits longest for it.
   mutating func next(at now: NIODeadline) -> Step {
-    let waiting = users.filter { !$0.value.line.isEmpty }.min { $0.value.paidAt < $1.value.paidAt }
-    guard let (uid, _) = waiting, var user = users[uid] else { return .nothing }
+    let first = waiting.min { (users[$0]?.paidAt ?? now) < (users[$1]?.paidAt ?? now) }
+    guard let uid = first, var user = users[uid] else { return .nothing }
     guard user.paidAt <= now else { return .wait(until: user.paidAt) }
     let place = user.line.removeFirst()
     guard !place.hasBytes else {
-      users[uid] = user
+      keep(user, uid)
       return .work(place.seat)
     }
     var before: Seat?
@@ -223,7 +236,7 @@ extension FairShare {
       user.listening = place.seat
       if let before { user.line.append(Place(seat: before, hasBytes: false)) }
     }
-    users[uid] = user
+    keep(user, uid)
     charge(terms.listening, to: .user(uid), at: now)
     return .listen(place.seat, insteadOf: before)
   }

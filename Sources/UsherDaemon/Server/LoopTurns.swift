@@ -142,7 +142,7 @@ struct Slice {
   mutating func spend(_ bytes: Int) {
     guard let length else { return }
     effort += bytes + 512
-    guard effort > 4096 else { return }
+    guard effort > 2048 else { return }
     effort = 0
     let now = NIODeadline.now()
     if let start { isOver = now - start >= length } else { start = now }

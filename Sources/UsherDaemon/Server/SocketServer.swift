@@ -1,3 +1,4 @@
+import Glibc
 import JSONRPC
 import Logging
 import NIOCore
@@ -37,6 +38,9 @@ final class SocketServer: Sendable {
         channel.eventLoop.makeCompletedFuture { try door.admit(channel, isAdmin: isAdmin) }
       }
       .withBoundSocket(descriptor).get()
+    // The channel has asked for a queue of 128, which one that comes again and again fills: who does
+    // not wait then is turned away by the kernel.
+    _ = listen(descriptor, CInt(limits.connections))
     return SocketServer(channel, path)
   }
 
@@ -84,24 +88,29 @@ final class Door: Sendable {
     let begun = NIODeadline.now()
     let turns = turns(on: channel.eventLoop)
     let pipeline = channel.pipeline.syncOperations
-    guard
-      let peer = try pipeline.withUnsafeTransportIfAvailable(
-        of: NIOBSDSocket.Handle.self, { try Peer.read(fd: $0) })
-    else { throw UsherError(.internalError, "the transport shows no descriptor") }
+    func ask<Answer>(_ question: (CInt) throws -> Answer) throws -> Answer {
+      let answer = try pipeline.withUnsafeTransportIfAvailable(
+        of: NIOBSDSocket.Handle.self, question)
+      guard let answer else {
+        throw UsherError(.internalError, "the transport shows no descriptor")
+      }
+      return answer
+    }
+    let uid = try ask(Peer.user)
     do {
-      try count.enter(peer.uid, isAdmin: isAdmin)
+      try count.enter(uid, isAdmin: isAdmin)
     } catch {
-      // Before rules are looked at: being refused must not cost the daemon more than it must.
-      try pipeline.addHandler(RefusalHandler(service.errorReply(error, .null, "uid \(peer.uid)")))
-      return turns.refused(
-        isAdmin ? .admin : .user(peer.uid), since: begun, at: channel.parent)
+      // Before more is asked of who it is: being refused must not cost the daemon more than it must.
+      try pipeline.addHandler(RefusalHandler(service.errorReply(error, .null, "uid \(uid)")))
+      return turns.refused(isAdmin ? .admin : .user(uid), since: begun, at: channel.parent)
     }
     let key = ObjectIdentifier(channel)
     open.withLock { $0[key] = channel }
     channel.closeFuture.whenComplete { [self] _ in
-      count.leave(peer.uid)
+      count.leave(uid)
       open.withLock { _ = $0.removeValue(forKey: key) }
     }
+    let peer = try ask(Peer.read(fd:))
     let caller = Caller(peer, policy: policy, isAdmin: isAdmin, realm: realm)
     try pipeline.addHandler(
       ConnectionHandler(caller: caller, service: service, turns: turns, since: begun))
