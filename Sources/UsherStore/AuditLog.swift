@@ -175,7 +175,9 @@ package actor AuditLog {
     _ body: @escaping @Sendable (Database) throws -> Value
   ) async throws(UsherError) -> Value {
     do {
-      return try await database.read(body)
+      // One statement on the one connection needs no isolation, and GRDB looks for one in a connection
+      // that may be closed by now, which ends the process.
+      return try await database.unsafeRead(body)
     } catch {
       throw .storage(error)
     }

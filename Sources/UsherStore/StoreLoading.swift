@@ -2,7 +2,8 @@ import FoundationEssentials
 import GRDB
 package import UsherCore
 
-/// Reading at start-up. These block, and return copies that hold secrets in the clear.
+/// Reading, mostly at start-up: without isolation, which one statement on the one connection does not
+/// need, and which GRDB looks for in a connection that may be closed by now. These block, and return copies that hold secrets in the clear.
 ///
 /// All of them throw `storage_unavailable`; a row that does not open is named, and none is skipped.
 extension Store {
@@ -53,7 +54,7 @@ extension Store {
   ) throws(UsherError) -> Bool {
     try checkOpen()
     do {
-      return try database.read { db in
+      return try database.unsafeRead { db in
         try Bool.fetchOne(
           db, sql: "SELECT EXISTS (SELECT 1 FROM requests WHERE provider = ? AND request_id = ?)",
           arguments: [provider.rawValue, requestID]) ?? false
@@ -143,7 +144,7 @@ extension Store {
   ) throws(UsherError) -> [Value] {
     try checkOpen()
     do {
-      return try database.read { db in
+      return try database.unsafeRead { db in
         let rows = try Row.fetchCursor(db, sql: sql, arguments: arguments)
         var values: [Value] = []
         while let row = try rows.next() {
