@@ -54,6 +54,17 @@ extension AccessScene {
     "ben, with the tool": {
       try $0.service("ben-tool.service", "--uid=ben", program: tools + "tool")
     },
+    "desk.service, run as till": { try $0.service("desk.service", "--uid=till") },
+    "desk.service, a process of ben": {
+      _ = try $0.client("desk.service, run as till")
+      return try $0.moved(to: "/system.slice/desk.service", unit: "second.service", user: "ben")
+    },
+    "till, with no unit of a rule": { try $0.service("plain.service", "--uid=till") },
+    "reader.service": { try $0.service("reader.service", "--uid=ben") },
+    "chosen.service": { try $0.service("chosen.service", "--uid=ben") },
+    "narrow.service": { try $0.service("narrow.service", "--uid=ben") },
+    "asking.service": { try $0.service("asking.service", "--uid=ben") },
+    "stranger.service": { try $0.service("stranger.service", "--uid=till") },
     "the admin socket": { scene in { try scene.admin() } },
     "till.service of the user manager of till": { try $0.usersUnit() },
     "till, in a control group till.service below user.slice": {
@@ -122,8 +133,10 @@ extension AccessScene {
   }
 
   /// A process of a service that was moved into another control group.
-  private func moved(to group: String, unit: String) throws -> Connecting {
-    let connecting = try service(unit, "--uid=till", "--property=Delegate=yes")
+  private func moved(
+    to group: String, unit: String, user: String = "till"
+  ) throws -> Connecting {
+    let connecting = try service(unit, "--uid=\(user)", "--property=Delegate=yes")
     let process = try mainProcess(of: unit)
     try system.move(process, to: group)
     guard try system.controlGroup(of: process) == group else {

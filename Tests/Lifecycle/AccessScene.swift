@@ -105,6 +105,7 @@ final class AccessScene: @unchecked Sendable {
       name = "work"
       type = "oidc"
       issuer = "\(Self.issuer)"
+      scopes = ["openid", "profile", "email", "offline_access"]
       client_id = "usher"
 
       """ + AccessPage.config, to: "/etc/usherd/usherd.toml")
@@ -118,6 +119,55 @@ final class AccessScene: @unchecked Sendable {
   private static let oldKernel = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
     .appendingPathComponent("old_kernel.py").path
 }
+
+// MARK: - Accounts
+
+extension AccessScene {
+  /// The account that the page calls the desk's.
+  func desksAccount() throws -> String {
+    let client = try client("desk.service, run as till")
+    let known = try client.call("account.list")["accounts"]?.arrayValue?.first?["id"]
+    if let id = known?.stringValue { return id }
+    let flow = try client.startFlow("work")
+    guard let page = flow["step"]?["url"]?.stringValue,
+      let back = try system.inNetwork({ try Person.decide(at: page).location })
+    else { throw TestTrouble("no page, or no way back from it") }
+    // The browser is the person's, too.
+    try system.run(
+      "setpriv", "--reuid=till", "--regid=till", "--clear-groups", "/usr/bin/python3",
+      Self.tools + "as_user.py", "get", back)
+    let end = try client.finished(flow)
+    guard let id = end["result"]?["account"]?.stringValue else {
+      throw TestTrouble("nobody has signed in: \(String(decoding: end.encoded(), as: UTF8.self))")
+    }
+    return id
+  }
+
+  /// One that there is not.
+  static let nobodysAccount = "acc_00000000000000000000000000"
+
+  /// What a call of the page, `METHOD [PROVIDER[/KIND]][, SOMEBODY's account]`, says.
+  func parameters(of call: String) throws -> (method: String, params: JSONValue) {
+    let parts = call.components(separatedBy: ", ")
+    let words = parts[0].split(separator: " ").map(String.init)
+    let about = words.dropFirst().first?.split(separator: "/").map(String.init) ?? []
+    var params: JSONValue = [:]
+    if let provider = about.first { params["provider"] = .string(provider) }
+    if about.count > 1 {
+      params["kind"] = .string(about[1])
+      params["params"] = [:]
+    }
+    switch parts.dropFirst().first {
+    case nil: break
+    case "the desk's account": params["account"] = .string(try desksAccount())
+    case "nobody's account": params["account"] = .string(Self.nobodysAccount)
+    case let other?: throw TestTrouble("the page speaks of what no test knows: \(other)")
+    }
+    return (words[0], params)
+  }
+}
+
+// MARK: - Callers
 
 extension AccessScene {
   func admin() throws -> RawClient { try RawClient(system.path("/run/usherd/usherd-admin.sock")) }
