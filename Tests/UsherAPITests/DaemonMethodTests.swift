@@ -187,18 +187,19 @@ struct DaemonMethodTests {
     #expect(
       allMethods.map { $0.name } == [
         "account.forget", "account.get", "account.list", "audit.list", "audit.verify",
-        "client.clear", "consent.list", "consent.revoke", "credential.delete", "credential.list", "credential.set",
+        "client.clear", "confirm.answer", "confirm.forget", "confirm.list", "consent.list",
+        "consent.revoke", "credential.delete", "credential.list", "credential.set",
         "events.subscribe", "events.unsubscribe", "flow.cancel", "flow.get", "flow.list",
         "flow.start", "flow.submit", "flow.wait", "localAuth.setPasscode", "localAuth.status",
-        "provider.check", "provider.get", "provider.list",
+        "policy.check", "policy.list", "provider.check", "provider.get", "provider.list",
         "registration.checkDuplicate", "registration.checkUserKey", "rpc.cancel", "rpc.discover",
-        "rpc.hello", "system.status", "token.get", "token.list", "token.revoke",
-        "totp.code", "totp.list",
+        "rpc.hello", "system.lock", "system.status", "system.unlock", "token.get", "token.list",
+        "token.revoke", "totp.code", "totp.list",
       ])
     #expect(
       allMethods.filter { $0.access == .admin }.map { $0.name } == [
         "audit.list", "audit.verify", "credential.delete", "credential.list", "credential.set",
-        "provider.check",
+        "policy.check", "policy.list", "provider.check",
       ])
     for method in allMethods {
       #expect(method.summary.first?.isUppercase == true && method.summary.hasSuffix("."))

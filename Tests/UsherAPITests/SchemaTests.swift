@@ -115,7 +115,15 @@ struct SchemaTests {
         "account.forget": ["account?", "provider?", "revoke?"],
         "account.get": ["account"],
         "account.list": ["provider?"],
+        "audit.list": [
+          "since?", "until?", "client?", "uid?", "account?", "method?", "provider?", "denied?",
+          "after?", "limit?",
+        ],
+        "audit.verify": [],
         "client.clear": ["provider"],
+        "confirm.answer": ["confirmation", "allow", "remember?"],
+        "confirm.forget": ["answer"],
+        "confirm.list": [],
         "consent.list": ["account?", "provider?"],
         "consent.revoke": ["account?", "provider?", "client?", "grant?"],
         "credential.delete": ["name"],
@@ -131,6 +139,11 @@ struct SchemaTests {
         "flow.wait": ["flow", "revision", "timeoutMs"],
         "localAuth.setPasscode": ["old?", "new", "uid?"],
         "localAuth.status": [],
+        "policy.check": [
+          "client?", "user?", "groups?", "unit?", "executable?", "method", "provider?", "kind?",
+          "operation?", "account?", "subject?", "scope?", "at?",
+        ],
+        "policy.list": [],
         "provider.check": ["provider"],
         "provider.get": ["provider"],
         "provider.list": [],
@@ -139,7 +152,9 @@ struct SchemaTests {
         "rpc.cancel": ["id"],
         "rpc.discover": [],
         "rpc.hello": ["protocol?", "client?"],
+        "system.lock": [],
         "system.status": [],
+        "system.unlock": ["passcode?"],
         "token.get": [
           "account?", "provider?", "scope?", "audience?", "minValidSeconds?", "forceRefresh?",
         ],
@@ -162,7 +177,7 @@ struct SchemaTests {
     let others = [
       "flow.list → flows.[].result", "flow.start params", "flow.submit input",
       "provider.get → flows.[].params", "provider.list → providers.[].flows.[].params",
-      "rpc.cancel id", "rpc.discover →",
+      "policy.list → rules.[].settings", "rpc.cancel id", "rpc.discover →",
     ]
     #expect(open.sorted() == (flows + account + accounts + others).sorted())
   }

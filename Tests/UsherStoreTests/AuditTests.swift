@@ -32,8 +32,12 @@ struct AuditTests {
 
   @Test("an audit without rows is whole")
   func empty() async throws {
-    let report = try await fixture.open().audit.verify()
+    let store = try fixture.open()
+    let report = try await store.audit.verify()
     #expect(report == AuditReport(kept: nil, begunAt: StoreFixture.now))
+    try store.close()
+    let error = await #expect(throws: UsherError.self) { try await store.audit.verify() }
+    #expect(error?.reason == .storageUnavailable)
   }
 
   @Test("who appends at the same time gets numbers without gaps; each call's rows stay together")
