@@ -9,6 +9,7 @@ struct SystemUsersTests {
     #expect(SystemUsers.groupID(named: "root") == 0)
     #expect(SystemUsers.userID(named: "root") == 0)
     #expect(SystemUsers.userName(of: 0) == "root")
+    #expect(SystemUsers.groupIDs(of: 0).first == 0)
   }
 
   @Test("who does not exist is nil")
@@ -16,6 +17,7 @@ struct SystemUsersTests {
     #expect(SystemUsers.groupID(named: "no-such-group") == nil)
     #expect(SystemUsers.userID(named: "no-such-user") == nil)
     #expect(SystemUsers.userName(of: 4_000_000_001) == nil)
+    #expect(SystemUsers.groupIDs(of: 4_000_000_001) == [])
   }
 }
 

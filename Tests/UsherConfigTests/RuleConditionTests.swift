@@ -1,0 +1,251 @@
+import Testing
+import UsherConfig
+
+@Suite("What a rule says beyond the calls it lists")
+struct RuleConditionTests {
+  private static let till = CallerIdentity(uid: 2000, gid: 60)
+
+  private static func rule(
+    _ name: String, _ lines: String = "", allow: String = "[\"*\"]"
+  ) -> String {
+    client("{ user = 2000 }", allow: allow, name: name) + lines + "\n"
+  }
+
+  private static func decide(
+    _ rules: String, _ request: PolicyRequest, _ caller: CallerIdentity = till
+  ) throws -> Decision {
+    let names = PrincipalResolver(user: { _ in nil }, group: { ["usher": 50][$0] })
+    return try Policy(load(provider + rules), daemonUser: 990, names: names)
+      .decide(caller, request)
+  }
+
+  private static func request(
+    _ method: String, account: String? = nil, subject: String = "s-1", scopes: [String]? = nil,
+    at moment: String? = nil
+  ) throws -> PolicyRequest {
+    var request = PolicyRequest(method: method, provider: "work")
+    request.account = account.map { .init(id: $0, subject: subject) }
+    request.scopes = scopes
+    request.moment = try moment.map { (text) throws(Refusal) in try LocalMoment(setting: text) }
+    return request
+  }
+
+  // MARK: Accounts
+
+  @Test(
+    "accounts are meant by id or by subject; a call about none is not their matter",
+    arguments: [
+      ("acc_1", "s-9", true), ("acc_2", "s-9", false), ("acc_3", "18233", true),
+      ("acc_3", "18234", false), ("acc_18233", "18", false), ("18233", "x", false),
+      ("acc_4", "acc_1", false), ("subject:18233", "x", false),
+    ])
+  func accounts(id: String, subject: String, isAllowed: Bool) throws {
+    let rule = Self.rule("till", "accounts = [\"acc_1\", \"subject:18233\"]")
+    for method in ["token.get", "account.get", "account.forget", "totp.code", "flow.start"] {
+      let answer: Decision = isAllowed ? .allow(rule: "till") : .deny(rule: "till", .account)
+      #expect(try Self.decide(rule, Self.request(method, account: id, subject: subject)) == answer)
+      #expect(try Self.decide(rule, Self.request(method)) == .allow(rule: "till"))
+    }
+  }
+
+  @Test("a list of no accounts is about none")
+  func noAccounts() throws {
+    let rule = Self.rule("till", "accounts = []")
+    let request = try Self.request("token.get", account: "acc_1")
+    #expect(try Self.decide(rule, request) == .deny(rule: "till", .account))
+  }
+
+  @Test("a caller knows whether any of its rules is about some accounts only")
+  func choosing() throws {
+    let rules = try load(Self.rule("all") + Self.rule("some", "accounts = [\"acc_1\"]")).clients
+    for (rules, chooses) in [(rules, true), ([rules[0]], false), ([], false)] {
+      let names = PrincipalResolver(user: { _ in nil }, group: { _ in nil })
+      let policy = try Policy(
+        rules: rules, access: AccessSettings(), daemonUser: 990, names: names)
+      #expect(policy.caller(Self.till).choosesAccounts == chooses)
+    }
+  }
+
+  // MARK: Scopes and fields
+
+  @Test(
+    "scopes are the most that may be asked for; what asks for none is cut down later",
+    arguments: [
+      (["openid"], true), (["email", "openid"], true), ([], true), (nil, true),
+      (["openid", "admin"], false), (["Openid"], false), ([""], false),
+    ] as [([String]?, Bool)])
+  func scopes(asked: [String]?, isAllowed: Bool) throws {
+    let rule = Self.rule("till", "scopes = [\"openid\", \"email\"]")
+    let decision = try Self.decide(rule, Self.request("token.get", scopes: asked))
+    var permit = Permit(rule: "till")
+    permit.scopes = ["openid", "email"]
+    #expect(
+      decision
+        == (isAllowed ? .allowed(permit) : .deny(rule: "till", .scope(["openid", "email"]))))
+  }
+
+  @Test("fields come back with the permit")
+  func fields() throws {
+    let rule = Self.rule("till", "fields = [\"firstname\", \"phone\"]")
+    var permit = Permit(rule: "till")
+    permit.fields = ["firstname", "phone"]
+    #expect(try Self.decide(rule, Self.request("account.get")) == .allowed(permit))
+  }
+
+  // MARK: Hours
+
+  @Test("out of its hours a rule allows nothing, and says when it does again")
+  func hours() throws {
+    let rule = Self.rule(
+      "till", "hours = [\"Mon-Fri 08:00-18:00\", \"Sat 10:00-12:00\"]")
+    for (moment, minutes) in [
+      ("Fri 17:59", nil), ("Fri 18:00", 960), ("Sat 10:00", nil), ("Sat 12:00", 2640),
+      ("Mon 07:59", 1),
+    ] {
+      for method in ["token.get", "flow.start", "account.list", "events.subscribe"] {
+        let answer = minutes.map { Decision.deny(rule: "till", .hours(minutes: $0)) }
+        #expect(
+          try Self.decide(rule, Self.request(method, at: moment))
+            == answer ?? .allow(rule: "till"), "\(method) \(moment)")
+      }
+    }
+  }
+
+  @Test(
+    "hours do not matter for an own flow, for locking, for what is everybody's or without a time")
+  func timeless() throws {
+    let rule = Self.rule("till", "hours = [\"Mon 08:00-09:00\"]")
+    for method in [
+      "flow.get", "flow.wait", "flow.submit", "flow.cancel", "flow.list", "system.lock",
+      "system.unlock",
+    ] {
+      #expect(
+        try Self.decide(rule, Self.request(method, at: "Tue 12:00")) == .allow(rule: "till"),
+        "\(method)")
+    }
+    #expect(
+      try Self.decide(rule, Self.request("system.status", at: "Tue 12:00"))
+        == .allow(rule: "(everybody)"))
+    #expect(try Self.decide(rule, Self.request("token.get")) == .allow(rule: "till"))
+  }
+
+  // MARK: A person agrees
+
+  @Test("confirm asks for a person where there is something to agree to, and nowhere else")
+  func confirm() throws {
+    let rule = Self.rule("till", "confirm = true")
+    var asking = Permit(rule: "till")
+    asking.needsConfirmation = true
+    for method in [
+      "token.get", "token.revoke", "totp.code", "account.get", "account.forget", "flow.start",
+      "registration.checkDuplicate", "registration.checkUserKey",
+    ] {
+      #expect(try Self.decide(rule, Self.request(method)) == .allowed(asking), "\(method)")
+    }
+    for method in [
+      "token.list", "totp.list", "account.list", "flow.get", "flow.submit", "flow.list",
+      "consent.list", "confirm.answer", "system.lock", "provider.list",
+    ] {
+      #expect(try Self.decide(rule, Self.request(method)) == .allow(rule: "till"), "\(method)")
+    }
+    #expect(
+      try Self.decide(Self.rule("till", "confirm = false"), Self.request("token.get"))
+        == .allow(rule: "till"))
+    // By this flow the person proves to be there who answers.
+    let local = PolicyRequest(method: "flow.start", provider: "local", kind: "authenticate")
+    #expect(try Self.decide(rule, local) == .allow(rule: "till"))
+  }
+
+  // MARK: Order
+
+  private static let closed = "hours = [\"Mon 08:00-09:00\"]"
+
+  @Test("what a rule does not allow the next one may; what it only asks for does not send it on")
+  func next() throws {
+    let request = try Self.request(
+      "token.get", account: "acc_1", scopes: ["openid"], at: "Tue 12:00")
+    for objection in ["accounts = [\"acc_2\"]", "scopes = [\"email\"]", Self.closed] {
+      #expect(
+        try Self.decide(Self.rule("first", objection) + Self.rule("second"), request)
+          == .allow(rule: "second"), "\(objection)")
+    }
+    var asking = Permit(rule: "first", localAuthSeconds: 60)
+    asking.needsConfirmation = true
+    let strict = Self.rule("first", "confirm = true\nrequire_local_auth_seconds = 60")
+    #expect(try Self.decide(strict + Self.rule("second"), request) == .allowed(asking))
+    #expect(try Self.decide(Self.rule("second") + strict, request) == .allow(rule: "second"))
+  }
+
+  @Test("two rules that disagree are decided by their order")
+  func disagreement() throws {
+    let forbids = Self.rule("forbids", allow: "[]")
+    let allows = Self.rule("allows", allow: "[\"token.get work\"]")
+    let request = try Self.request("token.get")
+    #expect(try Self.decide(forbids + allows, request) == .allow(rule: "allows"))
+    #expect(try Self.decide(allows + forbids, request) == .allow(rule: "allows"))
+    let some = Self.rule("some", "scopes = [\"openid\"]")
+    let all = Self.rule("all")
+    var permit = Permit(rule: "some")
+    permit.scopes = ["openid"]
+    #expect(try Self.decide(some + all, request) == .allowed(permit))
+    #expect(try Self.decide(all + some, request) == .allow(rule: "all"))
+  }
+
+  @Test("a denial tells the objection of the first rule that lists the call")
+  func firstObjection() throws {
+    let other = Self.rule("other", allow: "[\"account.list\"]")
+    let late = Self.rule("late", Self.closed)
+    let few = Self.rule("few", "scopes = [\"email\"]")
+    let request = try Self.request("token.get", scopes: ["openid"], at: "Tue 12:00")
+    let hours = Denial.Cause.hours(minutes: 8400)
+    #expect(try Self.decide(other + late + few, request) == .deny(rule: "late", hours))
+    #expect(try Self.decide(other + few + late, request) == .deny(rule: "few", .scope(["email"])))
+    #expect(try Self.decide(late + other, request) == .deny(rule: "late", hours))
+    #expect(try Self.decide(other, request) == .deny(rule: "other", .notListed))
+    let none = Self.rule("none", allow: "[]")
+    #expect(try Self.decide(none + other, request) == .deny(rule: "none", .notListed))
+  }
+
+  @Test("within a rule accounts come before scopes, and these before hours")
+  func withinRule() throws {
+    var lines = ["accounts = [\"acc_2\"]", "scopes = [\"email\"]", Self.closed]
+    let request = try Self.request(
+      "token.get", account: "acc_1", scopes: ["openid"], at: "Tue 12:00")
+    var causes: [Denial.Cause] = []
+    while !lines.isEmpty {
+      guard
+        case .denied(let denial) = try Self.decide(
+          Self.rule("till", lines.joined(separator: "\n")), request)
+      else { break }
+      causes.append(denial.cause)
+      lines.removeFirst()
+    }
+    #expect(causes == [.account, .scope(["email"]), .hours(minutes: 8400)])
+  }
+
+  // MARK: Locking
+
+  @Test("who may lock: root and the daemon's user, and whom a rule lets that names it")
+  func locking() throws {
+    let root = CallerIdentity(uid: 0, gid: 0)
+    let daemon = CallerIdentity(uid: 990, gid: 990)
+    let member = CallerIdentity(uid: 1001, gid: 50)
+    for method in ["system.lock", "system.unlock"] {
+      let request = PolicyRequest(method: method)
+      #expect(try Self.decide("", request, root) == .allow(rule: "(root)"))
+      #expect(try Self.decide("", request, daemon) == .allow(rule: "(daemon)"))
+      #expect(try Self.decide("", request, member) == .deny(rule: "(members of usher)"))
+      #expect(try Self.decide("", request) == .deny(rule: "(no rule)"))
+      for pattern in [method, "system.*", "*"] {
+        let rule = Self.rule("till", allow: "[\"\(pattern)\"]")
+        #expect(try Self.decide(rule, request) == .allow(rule: "till"), "\(pattern)")
+      }
+      for pattern in ["system.status", "token.*", "flow.start"] {
+        let rule = Self.rule("till", allow: "[\"\(pattern)\"]")
+        #expect(try Self.decide(rule, request) == .deny(rule: "till"), "\(pattern)")
+      }
+      let ofRoot = Self.rule("ops", allow: "[\"token.get\"]").replacing("2000", with: "0")
+      #expect(try Self.decide(ofRoot, request, root) == .deny(rule: "ops"))
+    }
+  }
+}
