@@ -33,7 +33,7 @@ struct AuditVerbTests {
       outcome.output == """
         ROW  AT                    CLIENT  UID   PID  METHOD       ABOUT       GIVEN        DECISION  BY                             OUTCOME               CALLS
         7    2030-01-01T00:00:00Z  till    1000  42   token.get    work acc_1  openid       allowed   till, not confirm, local_auth  interaction_required  3
-        8    2030-01-01T00:01:00Z  (user)  1001  43   account.get  -           email,phone  denied    (user)\u{FFFD}[2J                    not_found             1
+        8    2030-01-01T00:01:00Z  (user)  1001  43   account.get  -           email,phone  denied    (user)\u{FFFD}[2J                     not_found             1
 
         """)
     #expect(outcome.error == "")

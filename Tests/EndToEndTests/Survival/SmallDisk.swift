@@ -8,7 +8,7 @@ final class SmallDisk {
   private let mountPoint: String
 
   /// - Parameter place: Its `state` will be the small disk, for whoever is started by ``launcher``.
-  init(in place: Workplace) throws {
+  init(in place: Workplace, megabytes: Int = 3) throws {
     mountPoint = place.file("state")
     try FileManager.default.createDirectory(
       atPath: mountPoint, withIntermediateDirectories: false)
@@ -16,7 +16,7 @@ final class SmallDisk {
       "/usr/bin/unshare",
       [
         "--user", "--map-root-user", "--mount", "sh", "-c",
-        "mount -t tmpfs -o size=3m,mode=700 tmpfs \"$0\" && echo mounted && exec sleep 3600",
+        "mount -t tmpfs -o size=\(megabytes)m,mode=700 tmpfs \"$0\" && echo mounted && exec sleep 3600",
         mountPoint,
       ], log: place.file("disk.log"))
     try eventually(within: 10, "a small disk is mounted (user namespaces are needed)") { [keeper] in

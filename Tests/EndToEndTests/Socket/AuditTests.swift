@@ -1,0 +1,251 @@
+import Foundation
+import JSONRPC
+import Testing
+import UsherTestKit
+
+/// What happened stands in the audit, row for row; and what is done to it shows.
+@Suite("The audit of a day", .serialized)
+struct AuditTests {
+  private let sandbox: SandboxUnderTest
+  private let clock: MovableClock
+  private let daemon: DaemonUnderTest
+  private let till: RawClient
+  private let admin: RawClient
+
+  init() throws {
+    sandbox = try SandboxUnderTest()
+    clock = try MovableClock()
+    daemon = try DaemonUnderTest(
+      config: """
+        \(sandbox.provider())
+        [[client]]
+        name = "till"
+        match = { user = \(getuid()) }
+        allow = [
+          "flow.*", "token.get demo", "token.list", "account.get demo", "account.forget demo",
+          "provider.*",
+        ]
+        """, environment: clock.environment)
+    till = try daemon.client()
+    admin = try daemon.admin()
+  }
+
+  /// A row by what a person would say of it.
+  private struct Line: Equatable, CustomTestStringConvertible {
+    var method: String
+    var outcome = "ok"
+    var decision = "allowed"
+    var rule = "till"
+    var count: Int64 = 1
+
+    var testDescription: String { "\(method) \(decision) by \(rule): \(outcome) ×\(count)" }
+  }
+
+  private func rows(_ filter: JSONValue = [:]) throws -> [JSONValue] {
+    var params = filter
+    params["limit"] = 1000
+    return try admin.call("audit.list", params)["rows"]?.arrayValue ?? []
+  }
+
+  private func lines(_ rows: [JSONValue]) -> [Line] {
+    rows.map { row in
+      func text(_ name: String) -> String { row[name]?.stringValue ?? "" }
+      return Line(
+        method: text("method"), outcome: text("outcome"), decision: text("decision"),
+        rule: text("rule"), count: row["count"]?.integerValue ?? 0)
+    }
+  }
+
+  /// To the middle of a minute, the `number`th from now.
+  private func move(toMinute number: Int64) throws {
+    let second = Int64(Date().timeIntervalSince1970) % 60
+    try clock.set(ahead: number * 60 + 15 - second)
+  }
+
+  @Test("each call that was made is a row, and there is no other")
+  func day() throws {
+    try move(toMinute: 1)
+    _ = try admin.call("credential.set", ["name": "spare", "value": "CANARY-value"])
+    let flow = try till.signIn()
+    let account = try #require(flow["result"]?["account"]?.stringValue)
+    let token: JSONValue = ["provider": "demo"]
+    for _ in 0..<5 { _ = try till.call("token.get", token) }
+    try move(toMinute: 2)
+    let given = try till.call("token.get", token)
+    let revoke = try till.error(of: "token.revoke", ["account": .string(account)])
+    let unknown = try till.error(of: "account.get", ["account": "acc_nobody"])
+    // Nobody minds these.
+    _ = try till.call("token.list")
+    _ = try till.call("provider.list")
+    _ = try till.call("flow.list")
+    let list = try till.error(of: "consent.list")
+    try move(toMinute: 3)
+    _ = try till.call("account.forget", ["account": .string(account)])
+    let gone = try till.error(of: "token.get", token)
+    _ = try admin.call("credential.delete", ["name": "spare"])
+
+    let rows = try rows()
+    let expected = [
+      Line(method: "credential.set", rule: "(admin)"),
+      Line(method: "flow.start"),
+      Line(method: "token.get"),
+      Line(method: "token.get", count: 4),
+      Line(method: "token.get"),
+      Line(method: "token.revoke", outcome: "permission_denied", decision: "denied"),
+      Line(method: "account.get", outcome: "not_found"),
+      Line(method: "consent.list", outcome: "permission_denied", decision: "denied"),
+      Line(method: "account.forget"),
+      Line(method: "token.get", outcome: gone["data"]?["reason"]?.stringValue ?? ""),
+      Line(method: "credential.delete", rule: "(admin)"),
+    ]
+    #expect(lines(rows) == expected)
+    #expect(rows.map { $0["n"]?.integerValue } == (1...Int64(rows.count)).map { $0 })
+    try #require(rows.count == expected.count)
+    for row in rows {
+      #expect(row["uid"] == .integer(Int64(getuid())))
+      #expect(row["pid"] == .integer(Int64(getpid())))
+    }
+    #expect(rows[1]["flow"] == flow["id"])
+    #expect(rows[1]["kind"] == "authorize")
+    #expect(rows[2]["account"] == .string(account))
+    #expect(rows[2]["scope"] == given["scope"])
+    #expect(rows[2]["client"] == "till")
+    for (row, error) in [(5, revoke), (6, unknown), (7, list), (9, gone)] {
+      #expect(rows[row]["correlationId"] != nil)
+      #expect(rows[row]["correlationId"] == error["data"]?["correlationId"])
+    }
+    #expect(rows[5]["account"] == .string(account))
+    let times = rows.compactMap { $0["at"]?.stringValue }
+    #expect(times == times.sorted())
+    for file in daemon.place.everything() where file.name.hasPrefix("state/") {
+      #expect(file.bytes.range(of: Data("token.revoke".utf8)) == nil, "\(file.name)")
+    }
+  }
+
+  @Test("a minute nobody ends is written when it is over or the daemon stops")
+  func stopped() throws {
+    try till.signIn()
+    for _ in 0..<9 { _ = try till.call("token.get", ["provider": "demo"]) }
+    #expect(try daemon.stop() == 0)
+    try daemon.start()
+    let again = try daemon.admin().call("audit.list", ["method": "token.get"])["rows"]?.arrayValue
+    // Two rows, unless a minute has ended in between.
+    let counts = (again ?? []).compactMap { $0["count"]?.integerValue }
+    #expect(counts.reduce(0, +) == 9)
+    #expect((2...4).contains(counts.count))
+    try expectWhole()
+  }
+
+  @Test("usherctl lists and narrows; what was denied is found by its filter")
+  func usherctl() throws {
+    try till.signIn()
+    _ = try till.error(of: "token.revoke", ["provider": "demo"])
+    let all = try daemon.usherctl(["audit", "--since", "1h"])
+    #expect(all.status == 0)
+    #expect(all.output.split(separator: "\n").count == 3)
+    let denied = try daemon.usherctl(["audit", "--since", "1h", "--denied", "--client", "till"])
+    #expect(denied.output.split(separator: "\n").count == 2)
+    #expect(denied.output.contains("token.revoke"))
+    #expect(denied.output.contains("permission_denied"))
+    let nothing = try daemon.usherctl(["audit", "--until", "1h"])
+    #expect(nothing.errors == "no such calls\n")
+    #expect(try till.reason(of: "audit.list") == "method_not_found")
+    #expect(try till.reason(of: "audit.verify") == "method_not_found")
+  }
+
+  // MARK: What somebody does to it
+
+  /// Ten rows of denied calls.
+  private func tenRows() throws {
+    for _ in 0..<10 { _ = try till.error(of: "consent.list") }
+    #expect(try rows().count == 10)
+    try expectWhole(rows: "1 to 10")
+  }
+
+  private func tamper(_ sql: String) throws {
+    let done = try run(
+      "/usr/bin/sqlite3", ["-cmd", ".timeout 5000", "\(daemon.statePath)/usherd.db", sql])
+    try #require(done.status == 0, "\(done.errors)")
+  }
+
+  private func expectWhole(rows: String? = nil) throws {
+    let verified = try daemon.usherctl(["audit", "verify"])
+    #expect(verified.status == 0, "\(verified.output) \(verified.errors)")
+    #expect(verified.output.hasPrefix("whole: "))
+    if let rows { #expect(verified.output.contains("rows \(rows),")) }
+  }
+
+  private func expectFinding(_ words: String, at location: SourceLocation = #_sourceLocation) throws
+  {
+    let verified = try daemon.usherctl(["audit", "verify"])
+    #expect(verified.status == 1, sourceLocation: location)
+    let lines = verified.output.split(separator: "\n")
+    #expect(lines.count == 2 && lines.first == words[...], "\(verified.output)")
+    #expect(verified.output.contains("NOT whole: "), sourceLocation: location)
+  }
+
+  @Test(
+    "a row that is deleted, altered, moved or cut off is found, at once and after a kill",
+    arguments: [
+      ("DELETE FROM audit WHERE n = 5", "row 5 is gone"),
+      ("DELETE FROM audit WHERE n > 8", "rows 9 to 10 are gone, and the end is cut off"),
+      (
+        "UPDATE audit SET sealed = (SELECT sealed FROM audit WHERE n = 4) WHERE n = 5",
+        "row 5 was altered: it does not open"
+      ),
+      ("UPDATE audit SET at = at - 3600000 WHERE n = 5", "row 5 was altered: it does not open"),
+    ])
+  func tampered(_ sql: String, finding: String) throws {
+    try tenRows()
+    try tamper(sql)
+    try expectFinding(finding)
+    try daemon.restart()
+    try expectFinding(finding)
+  }
+
+  @Test("an altered row is named in the list, the others are still told")
+  func listed() throws {
+    try tenRows()
+    try tamper("UPDATE audit SET sealed = zeroblob(100) WHERE n = 5")
+    let list = try daemon.usherctl(["audit"])
+    #expect(list.status == 0)
+    #expect(list.output.split(separator: "\n").count == 10)
+    #expect(list.errors == "row 5 does not open: see usherctl audit verify\n")
+  }
+
+  @Test("a removed head is found at once, and still when the daemon has gone on without it")
+  func headless() throws {
+    try tenRows()
+    try tamper("DELETE FROM notes WHERE name = 'audit.head'")
+    try expectFinding("the head is gone")
+    try daemon.restart()
+    _ = try daemon.client().error(of: "consent.list")
+    let verified = try daemon.usherctl(["audit", "verify"])
+    #expect(verified.status == 1)
+    #expect(verified.output.contains("the head was gone at "))
+    #expect(verified.output.contains("NOT whole: rows 1 to 11,"))
+  }
+
+  @Test("rows and days are bounded by the configuration")
+  func bounded() throws {
+    try daemon.stop()
+    let config = try String(contentsOfFile: daemon.place.file("usherd.toml"), encoding: .utf8)
+    try daemon.place.write("\(config)\n[audit]\nmax_days = 1\n", to: "usherd.toml")
+    try daemon.start()
+    _ = try daemon.client().error(of: "consent.list")
+    #expect(try daemon.admin().call("audit.list")["rows"]?.arrayValue?.count == 1)
+    try daemon.stop()
+    // Two days later, the first sweep of the day.
+    try clock.set(ahead: 2 * 86_400)
+    try daemon.start()
+    try eventually(within: 10, "the old row is gone") {
+      try daemon.admin().call("audit.list")["rows"] == []
+    }
+    _ = try daemon.client().error(of: "consent.list")
+    #expect(
+      try daemon.admin().call("audit.list")["rows"]?.arrayValue?.compactMap {
+        $0["n"]?.integerValue
+      } == [2])
+    try expectWhole(rows: "2 to 2")
+  }
+}

@@ -1,0 +1,115 @@
+import Foundation
+import JSONRPC
+import Testing
+import UsherTestKit
+
+/// Rows and head fit together whenever the daemon dies, and nothing is handed out unrecorded.
+@Suite("the audit and a daemon that dies", .serialized, .timeLimit(.minutes(3)))
+struct AuditSurvivalTests {
+  private let rule = """
+    [[client]]
+    name = "till"
+    match = { user = \(getuid()) }
+    allow = ["flow.*", "token.get"]
+
+    """
+
+  private func rows(_ daemon: DaemonUnderTest) throws -> [JSONValue] {
+    let admin = try daemon.admin()
+    var rows: [JSONValue] = []
+    var after: Int64? = 0
+    while let number = after {
+      let reply = try admin.call("audit.list", ["after": .integer(number), "limit": 1000])
+      rows += reply["rows"]?.arrayValue ?? []
+      after = reply["next"]?.integerValue
+    }
+    return rows
+  }
+
+  private func checkWhole(_ daemon: DaemonUnderTest) throws {
+    let verified = try daemon.usherctl(["audit", "verify"])
+    try must(verified.status == 0, "\(verified.output) \(verified.errors)")
+  }
+
+  @Test("killed again and again among calls, it never leaves a gap")
+  func killed() throws {
+    let daemon = try DaemonUnderTest(config: rule)
+    var known: Int64 = 0
+    for round in 1...8 {
+      let client = try daemon.client()
+      for number in 0..<50 * round {
+        try client.send(#"{"jsonrpc":"2.0","id":\#(number),"method":"consent.list"}"#)
+      }
+      try eventually("calls are answered") { try client.receive() != nil }
+      try daemon.restart()
+      try checkWhole(daemon)
+      let rows = try rows(daemon)
+      let numbers = rows.compactMap { $0["n"]?.integerValue }
+      try must(numbers == (0..<rows.count).map { Int64($0 + 1) }, "\(numbers)")
+      try must(Int64(rows.count) >= known, "rows that were there are gone")
+      known = Int64(rows.count)
+    }
+  }
+
+  @Test(
+    "it dies before and after the commit of a row",
+    arguments: [("audit.before-commit", 1), ("audit.after-commit", 2)])
+  func failPoint(_ point: String, rows expected: Int) throws {
+    let daemon = try DaemonUnderTest(config: rule)
+    _ = try daemon.client().error(of: "consent.list")
+    #expect(try rows(daemon).count == 1)
+    try daemon.restart(environment: ["USHER_FAILPOINT": "\(point):1"])
+    _ = try? daemon.client().error(of: "consent.list")
+    #expect(try daemon.exitStatus() == -SIGKILL)
+    try daemon.start(environment: ["USHER_FAILPOINT": ""])
+    try checkWhole(daemon)
+    #expect(try rows(daemon).count == expected)
+    _ = try daemon.client().error(of: "consent.list")
+    #expect(try rows(daemon).count == expected + 1)
+    try checkWhole(daemon)
+  }
+
+  @Test("on a full disk tokens are given until too much waits; with room, all is written")
+  func fullDisk() throws {
+    let sandbox = try SandboxUnderTest()
+    try sandbox.control("POST", "settings", ["accessTokenSeconds": 3600])
+    let clock = try MovableClock()
+    let place = try Workplace()
+    let disk = try SmallDisk(in: place, megabytes: 32)
+    let daemon = try DaemonUnderTest(
+      config: rule + sandbox.provider(), environment: clock.environment, launcher: disk.launcher,
+      at: place)
+    let client = try daemon.client()
+    try client.signIn()
+    let token = try client.call("token.get", ["provider": "demo"])
+    try disk.fill()
+    #expect(try client.call("token.get", ["provider": "demo"]) == token)
+    // As many of one user as are rows each, minute after minute, until there are 4096.
+    var denied: Int64 = 0
+    for minute in 1...8 {
+      try clock.set(ahead: Int64(minute) * 60)
+      for _ in 0..<600 {
+        #expect(try client.reason(of: "consent.list") == "permission_denied")
+        denied += 1
+      }
+    }
+    let error = try client.error(of: "token.get", ["provider": "demo"])
+    #expect(error["data"]?["reason"] == "storage_unavailable")
+    #expect(error["data"]?["retryable"] == true)
+    #expect(
+      error["message"] == "the audit cannot be written, and nothing is done unrecorded")
+    // What is recorded only when it is denied goes on.
+    #expect(try client.call("flow.list")["flows"]?.arrayValue?.count == 1)
+    #expect(daemon.log.contains("the audit cannot be written"))
+    try disk.empty()
+    try eventually("there is room again") {
+      try client.reply(to: "token.get", ["provider": "demo"])["result"] == token
+    }
+    try daemon.stop()
+    try daemon.start()
+    try checkWhole(daemon)
+    let counts = try rows(daemon).filter { $0["method"] == "consent.list" }
+      .compactMap { $0["count"]?.integerValue }
+    #expect(counts.reduce(0, +) == denied)
+  }
+}
