@@ -16,7 +16,9 @@ struct PolicyDeskTests {
     var rule = ClientRule(
       name: "till", match: ClientMatch(user: .id(1000)),
       allow: [try AccessPattern(setting: "token.get work")])
-    rule.hours = try hours.map { (text) throws(UsherConfig.Refusal) in [try OpeningHours(setting: text)] }
+    rule.hours = try hours.map { (text) throws(UsherConfig.Refusal) in
+      [try OpeningHours(setting: text)]
+    }
     var config = Config()
     config.providers = [try .sample()]
     config.clients = [rule]
