@@ -4,8 +4,8 @@
                                      sees this process's user at its other end
     as_user.py get URL               prints the status and the page as JSON
     as_user.py connect TARGET        prints "connected" or the name of the error
-    as_user.py leave LISTEN TARGET   connects, leaves the connection to another process, which passes what
-                                     comes at LISTEN on to it, prints its own number and ends
+    as_user.py leave LISTEN TARGET   connects, leaves the connection to another process, which passes
+                                     what comes at LISTEN on to it, prints its own number and ends
     as_user.py become PROGRAM LISTEN TARGET
                                      connects, asks something and runs PROGRAM, a Python, in its own
                                      place, which goes on with that connection likewise

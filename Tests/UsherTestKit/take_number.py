@@ -1,9 +1,9 @@
-"""Runs a command under a process number that is free now, as a machine does whose numbers came round.
+"""Runs a command under a process number that is free now, as where the numbers have come round.
 
     take_number.py NUMBER UID COMMAND [ARGUMENT...]
 
-Root only; Linux 5.5 or newer (clone3 with set_tid). Ends with the command; when it is killed, so is the
-command.
+Root only; Linux 5.5 or newer (clone3 with set_tid). Ends with the command; when it is killed, so is
+the command.
 """
 
 import ctypes
@@ -17,7 +17,8 @@ PR_SET_PDEATHSIG = 1
 number, user, command = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
 libc = ctypes.CDLL(None, use_errno=True)
 numbers = (ctypes.c_int32 * 1)(number)
-# flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls, set_tid, set_tid_size, cgroup
+# flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls, set_tid, set_tid_size,
+# cgroup
 arguments = (ctypes.c_uint64 * 11)(
     0, 0, 0, 0, signal.SIGCHLD, 0, 0, 0, ctypes.addressof(numbers), 1, 0)
 result = libc.syscall(CLONE3, ctypes.byref(arguments), ctypes.sizeof(arguments))
