@@ -1,0 +1,123 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+/// What somebody may not see is to him as what there is not.
+@Suite("What is another's, and what is nobody's")
+struct UnseenTests {
+  private final class NoConnection: ConnectionLink {
+    func cancel(_ id: RequestID) {}
+    func subscribe(_ call: EventsSubscribe) throws(UsherError) -> EventsSubscribe.Reply {
+      throw UsherError(.internalError, "there is no connection")
+    }
+    func unsubscribe(_ subscription: String) throws(UsherError) {}
+  }
+
+  /// The reply of a call, and whether it needed a task: where two take another way, a clock can tell.
+  private struct Said: Equatable {
+    var isLater: Bool
+    var text: String
+  }
+
+  private func say(
+    _ method: String, _ params: JSONValue, as caller: Caller, to service: RPCService
+  ) async throws -> Said {
+    var isLater = false
+    do {
+      let bytes = params.encoded()
+      let response = try bytes.withUnsafeBytes {
+        try service.respond(
+          to: method, params: $0, Call(caller: caller, connection: NoConnection()))
+      }
+      switch response {
+      case .now(let reply):
+        return Said(isLater: false, text: String(decoding: reply, as: UTF8.self))
+      case .later(let body):
+        isLater = true
+        return Said(isLater: true, text: String(decoding: try await body(), as: UTF8.self))
+      }
+    } catch let error as UsherError {
+      let line = ReplyEncoder.error(error, id: RequestID(1), correlation: CorrelationID("same"))
+      return Said(isLater: isLater, text: String(decoding: line, as: UTF8.self))
+    }
+  }
+
+  /// What Bert is told of each of two things, under one name.
+  private func expectSame(
+    _ method: String, _ params: JSONValue, _ member: String, _ id: String, to service: RPCService
+  ) async throws {
+    var said: [Said] = []
+    for id in [id, String(id.prefix(4)) + String(repeating: "0", count: id.count - 4)] {
+      var params = params
+      if method == "flow.start" {
+        params["params"] = ["account": .string(id)]
+      } else {
+        params[member] = .string(id)
+      }
+      var reply = try await say(method, params, as: .program(of: .bert), to: service)
+      reply.text = reply.text.replacing(id, with: "ID")
+      said.append(reply)
+    }
+    #expect(said[0] == said[1], "\(method)")
+    #expect(said[0].text.contains("not_found"), "\(method): \(said[0].text)")
+  }
+
+  @Test("an account of another is told of in the same bytes, by the same way, as none")
+  func accounts() async throws {
+    let stage = try SafeStage()
+    let safe = try await stage.begun()
+    let domain = try safe.domain()
+    let update = try domain.book.update(
+      .sample(), owner: .anna, provider: .work, at: stage.clock.now())
+    try await domain.store.commit(update.changes)
+    domain.book.install(update)
+    let id = try #require(domain.book.accounts(of: .anna).first).id.rawValue
+    let service = RPCService(safe)
+    let methods = [
+      "account.get", "account.forget", "token.get", "token.list", "token.revoke", "totp.code",
+      "consent.list", "consent.revoke",
+    ]
+    for method in methods { try await expectSame(method, [:], "account", id, to: service) }
+    try await expectSame(
+      "flow.start", ["provider": "work", "kind": "authorize"], "account", id, to: service)
+    // To Anna it is there.
+    let hers = try await say(
+      "account.get", ["account": .string(id)], as: .program(of: .anna), to: service)
+    #expect(hers.text.contains("usr_anna"))
+    await safe.end()
+  }
+
+  @Test("so is a flow of another")
+  func flows() async throws {
+    let stage = try SafeStage()
+    let safe = try await stage.begun()
+    let domain = try safe.domain()
+    try await stage.setPasscode(domain.store)
+    try domain.localAuth.desk.restore()
+    let flow = try await domain.flows.start(
+      FlowStart(
+        provider: ProviderConfig.local.name, kind: LocalAuthenticate.kind,
+        params: ["localAuthType": "passcode", "reason": "open the till"], waitMs: 10_000),
+      .program()
+    ).flow
+    let service = RPCService(safe)
+    let id = flow.id.rawValue
+    let calls: [(String, JSONValue)] = [
+      ("flow.get", [:]), ("flow.cancel", [:]), ("flow.wait", ["revision": 0, "timeoutMs": 0]),
+      ("flow.submit", ["revision": 1, "input": ["type": "cancel"]]),
+    ]
+    for (method, params) in calls {
+      try await expectSame(method, params, "flow", id, to: service)
+    }
+    let hers = try await say("flow.get", ["flow": .string(id)], as: .program(), to: service)
+    #expect(hers.text.contains("active"))
+    await safe.end()
+  }
+}
