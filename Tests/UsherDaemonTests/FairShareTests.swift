@@ -34,8 +34,8 @@ private final class Shares {
 
   func landed(of party: Party) { share.landed(of: party) }
 
-  func charge(_ cost: TimeAmount, to party: Party, at now: NIODeadline) {
-    share.charge(cost, to: party, at: now)
+  func knocked(_ cost: TimeAmount, _ party: Party, at now: NIODeadline) -> Bool {
+    share.knocked(cost, party, at: now)
   }
 
   func nextTurn() -> NIODeadline? { share.nextTurn() }
@@ -129,6 +129,20 @@ final class FairShareTests {
     }
   }
 
+  @Test("one call after the other on one connection is not held up, however much time it takes")
+  func oneByOne() {
+    flood()
+    for _ in 0..<1000 {
+      #expect(call(1, anna, 200))
+      if case .work(let seat) = share.next(at: now) { work(seat, bert, 50, leaving: .bytes) }
+    }
+    // On a second connection at the same time it would be.
+    enter(2..<3, anna)
+    var heldUp = 0
+    for _ in 0..<1000 { for seat in 1...2 where !call(seat, anna, 200) { heldUp += 1 } }
+    #expect(heldUp > 0)
+  }
+
   @Test("the connections of one user take turns, in the order in which they came")
   func turns() {
     flood()
@@ -211,7 +225,9 @@ final class FairShareTests {
     enter(1..<2, anna)
     enter(10..<11, bert)
     #expect(call(1, anna, 10))
-    for _ in 0..<10_000 { share.charge(.microseconds(50), to: bert, at: now) }
+    #expect(!share.knocked(.microseconds(50), bert, at: now))
+    for _ in 0..<10_000 { _ = share.knocked(.microseconds(50), bert, at: now) }
+    #expect(share.knocked(.microseconds(50), bert, at: now))
     #expect(!share.called(10, of: bert, at: now))
     let turn = try #require(share.nextTurn())
     #expect(turn > now && turn <= now + .milliseconds(100))

@@ -8,8 +8,9 @@ import UsherCore
 /// A user's calls cost the time they take. While others call too, a user that has used up its share
 /// is *paced*: its connections work one after the other, a slice at a time, and between two slices
 /// the loop is the others'. Of its connections that have nothing left to do only one listens at a
-/// time, so that hundreds of them cannot be heard at once. The admin socket is neither charged nor
-/// held up; its calls count as another's.
+/// time, so that hundreds of them cannot be heard at once. Who makes one call after the other, on one
+/// connection, is not paced: that holds nobody up for longer than a call. The admin socket is neither
+/// charged nor held up; its calls count as another's.
 struct FairShare {
   /// One connection; numbers are not used twice.
   typealias Seat = Int
@@ -48,7 +49,11 @@ struct FairShare {
     var presence = TimeAmount.seconds(10)
     /// How much a user may have used beyond its share before it is paced: nobody calls steadily.
     var credit = TimeAmount.milliseconds(1)
-    /// How long it is paced after it last used more than its share.
+    /// Calls of one user that come on two connections within this time are made at once.
+    var atOnce = TimeAmount.milliseconds(1)
+    /// And so is what comes on connections that begin within this time.
+    var knocking = TimeAmount.milliseconds(10)
+    /// How long it is paced after it last used more than its share, or made calls at once.
     var memory = TimeAmount.seconds(1)
     /// However much it has used, it waits no longer than this for its next turn.
     var longestWait = TimeAmount.milliseconds(100)
@@ -66,6 +71,12 @@ struct FairShare {
     /// When what it has used is within its share again.
     var paidAt: NIODeadline
     var pacedUntil: NIODeadline
+    /// How long it counts as one that makes calls at once.
+    var crowdUntil: NIODeadline
+    /// On which connection it called last, and when.
+    var lastCall: (seat: Seat, at: NIODeadline)?
+    /// When it last connected.
+    var lastKnock: NIODeadline?
     /// Its connections that wait for a turn, and do not listen.
     var line: [Place] = []
     /// Of the connections that have worked since it is paced, the one that listens.
@@ -108,11 +119,11 @@ extension FairShare {
       admins += 1
       return true
     }
-    var user = users[uid] ?? User(paidAt: now, pacedUntil: now)
+    var user = users[uid] ?? User(paidAt: now, pacedUntil: now, crowdUntil: now)
     if user.seats == 0 { usersWithSeats += 1 }
     user.seats += 1
     users[uid] = user
-    guard charge(cost, to: party, at: now) else { return true }
+    guard knocked(cost, party, at: now) else { return true }
     change(uid) { $0.line.append(Place(seat: seat, hasBytes: false)) }
     return false
   }
@@ -157,6 +168,10 @@ extension FairShare {
     note(party, at: now)
     guard case .user(let uid) = party, var user = users[uid] else { return true }
     defer { keep(user, uid) }
+    if let last = user.lastCall, last.seat != seat, last.at + terms.atOnce > now {
+      user.crowdUntil = now + terms.memory
+    }
+    user.lastCall = (seat, now)
     if let place = user.line.firstIndex(where: { $0.seat == seat }) {
       user.line[place].hasBytes = true
       return false
@@ -177,8 +192,10 @@ extension FairShare {
     _ seat: Seat, of party: Party, since start: NIODeadline, leaving rest: Rest,
     at now: NIODeadline
   ) -> Bool {
+    guard case .user(let uid) = party else { return true }
+    if rest == .bytes { users[uid]?.crowdUntil = now + terms.memory }
     charge(now - start, to: party, at: now)
-    guard case .user(let uid) = party, var user = users[uid] else { return true }
+    guard var user = users[uid] else { return true }
     defer { keep(user, uid) }
     if user.listening == seat { user.listening = nil }
     switch rest {
@@ -241,6 +258,19 @@ extension FairShare {
     return .listen(place.seat, insteadOf: before)
   }
 
+  /// A user's connection was let in, or refused: who comes again and again does so at once.
+  ///
+  /// - Returns: Whether the user is paced now.
+  mutating func knocked(_ cost: TimeAmount, _ party: Party, at now: NIODeadline) -> Bool {
+    guard case .user(let uid) = party, var user = users[uid] else { return false }
+    if let last = user.lastKnock, last + terms.knocking > now {
+      user.crowdUntil = now + terms.memory
+    }
+    user.lastKnock = now
+    users[uid] = user
+    return charge(cost, to: party, at: now)
+  }
+
   /// Puts a cost on a user's account. Where others call, each moment used is paid with several.
   ///
   /// - Returns: Whether the user is paced now.
@@ -252,7 +282,7 @@ extension FairShare {
     // What was not used long ago is not saved up, and by a user that is paced not at all.
     let saved = user.isPaced(now) ? cost : terms.credit * 100 / terms.percent
     user.paidAt = min(max(user.paidAt, now - saved) + price, now + terms.longestWait)
-    if othersCall, user.paidAt > now { user.pacedUntil = now + terms.memory }
+    if othersCall, user.paidAt > now, user.crowdUntil > now { user.pacedUntil = now + terms.memory }
     users[uid] = user
     return user.isPaced(now)
   }

@@ -36,7 +36,7 @@ final class LoopTurns {
   func refused(_ party: FairShare.Party, since begun: NIODeadline, at listener: (any Channel)?) {
     let now = NIODeadline.now()
     let cost = now - begun + Self.acceptance
-    if share.charge(cost, to: party, at: now) { rest(listener, after: cost) }
+    if share.knocked(cost, party, at: now) { rest(listener, after: cost) }
   }
 
   /// What a connection costs beside what is measured: to accept, to register, to close.
@@ -47,7 +47,7 @@ final class LoopTurns {
   private func rest(_ listener: (any Channel)?, after cost: TimeAmount) {
     guard let listener, let options = listener.syncOptions else { return }
     try? options.setOption(.autoRead, value: false)
-    loop.assumeIsolated().scheduleTask(in: min(cost * 3, .milliseconds(1))) {
+    loop.assumeIsolated().scheduleTask(in: min(cost * 6, .milliseconds(1))) {
       try? options.setOption(.autoRead, value: true)
     }
   }

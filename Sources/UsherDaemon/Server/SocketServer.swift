@@ -64,6 +64,15 @@ final class Door: Sendable {
   private let log: Logger
   private let open = Mutex<[ObjectIdentifier: any Channel]>([:])
   private let turns = Mutex<NIOLoopBound<LoopTurns>?>(nil)
+  /// The last refusal: who comes a thousand times in a second is told the same.
+  private let lastRefusal = Mutex<Refused?>(nil)
+
+  private struct Refused {
+    let uid: UInt32
+    let limit: String?
+    let until: NIODeadline
+    let line: [UInt8]
+  }
 
   init(
     service: RPCService, policy: Policy, realm: String, count: ConnectionCount, log: Logger
@@ -101,7 +110,7 @@ final class Door: Sendable {
       try count.enter(uid, isAdmin: isAdmin)
     } catch {
       // Before more is asked of who it is: being refused must not cost the daemon more than it must.
-      try pipeline.addHandler(RefusalHandler(service.errorReply(error, .null, "uid \(uid)")))
+      try pipeline.addHandler(RefusalHandler(refusal(error, uid, at: begun)))
       return turns.refused(isAdmin ? .admin : .user(uid), since: begun, at: channel.parent)
     }
     let key = ObjectIdentifier(channel)
@@ -114,6 +123,17 @@ final class Door: Sendable {
     let caller = Caller(peer, policy: policy, isAdmin: isAdmin, realm: realm)
     try pipeline.addHandler(
       ConnectionHandler(caller: caller, service: service, turns: turns, since: begun))
+  }
+
+  private func refusal(_ error: UsherError, _ uid: UInt32, at now: NIODeadline) -> [UInt8] {
+    lastRefusal.withLock { last in
+      if let last, last.limit == error.detail.limit, last.uid == uid, last.until > now {
+        return last.line
+      }
+      let line = service.errorReply(error, .null, "uid \(uid)")
+      last = Refused(uid: uid, limit: error.detail.limit, until: now + .seconds(1), line: line)
+      return line
+    }
   }
 
   /// Made on the loop of the first connection, which is everybody's.
