@@ -16,6 +16,8 @@ final class ConfirmDesk: Sendable {
   private struct State {
     var book = ConfirmBook()
     var alarms: [ConfirmationID: Alarm] = [:]
+    /// Whether an answer has expired that is still on disk.
+    var isStale = false
   }
 
   private let world: World
@@ -53,7 +55,10 @@ final class ConfirmDesk: Sendable {
   /// Once a minute: what is over goes.
   func sweep() async throws(UsherError) {
     let now = world.clock.now()
-    if prune(at: now) { try await store.commit([.forgetConfirmations(expiredBy: now)]) }
+    prune(at: now)
+    guard state.withLock({ $0.isStale }) else { return }
+    try await store.commit([.forgetConfirmations(expiredBy: now)])
+    state.withLock { $0.isStale = false }
   }
 }
 
@@ -138,12 +143,13 @@ extension ConfirmDesk {
     tellExpired(question)
   }
 
-  /// - Returns: Whether something that is stored has expired.
-  @discardableResult
-  private func prune(at now: Timestamp) -> Bool {
-    let (expired, isStale) = state.withLock { $0.book.prune(at: now) }
+  private func prune(at now: Timestamp) {
+    let expired = state.withLock { state in
+      let (expired, isStale) = state.book.prune(at: now)
+      state.isStale = state.isStale || isStale
+      return expired
+    }
     for question in expired { tellExpired(question) }
-    return isStale
   }
 
   private func tellExpired(_ question: OpenQuestion) {

@@ -1,0 +1,333 @@
+import Foundation
+import JSONRPC
+import Testing
+import UsherTestKit
+
+@Suite("a person agrees", .serialized, .timeLimit(.minutes(4)))
+struct ConfirmTests {
+  private static let calls: [(String, JSONValue)] = [
+    ("token.get", [:]), ("token.revoke", [:]), ("totp.code", [:]), ("account.get", [:]),
+    ("account.forget", [:]),
+  ]
+
+  @Test("each call that can be asked about is, once for each; the others are not")
+  func methods() throws {
+    let scene = try ConfirmScene()
+    let kiosk = try scene.client("kiosk")
+    var asked: [JSONValue] = []
+    for (method, params) in Self.calls {
+      var params = params
+      params["account"] = scene.account
+      let id = try kiosk.question(of: method, params)
+      #expect(try scene.client("kiosk").question(of: method, params) == id, "\(method)")
+      asked.append(id)
+    }
+    asked.append(
+      try kiosk.question(
+        of: "flow.start", ["provider": "demo", "kind": "authorize", "params": [:]]))
+    let check: JSONValue = [
+      "provider": "demo", "verifyType": "email", "verifyData": "canary@x.example",
+    ]
+    asked.append(try kiosk.question(of: "registration.checkDuplicate", check))
+    asked.append(
+      try kiosk.question(
+        of: "registration.checkUserKey", ["provider": "demo", "userKey": "canary-key"]))
+    #expect(Set(asked.map(\.text)).count == asked.count)
+    for method in ["account.list", "token.list", "totp.list", "flow.list", "provider.list"] {
+      #expect(try kiosk.outcome(of: method, [:]) == "result", "\(method)")
+    }
+    #expect(try kiosk.outcome(of: "account.get", ["account": "acc_none"]) == "not_found")
+    let list = try scene.daemon.admin().call("confirm.list")
+    let listed = list["questions"]?.arrayValue?.compactMap { $0["id"]?.text } ?? []
+    #expect(listed.sorted() == asked.map(\.text).sorted())
+    #expect(!list.text.contains("canary"), "what is checked is nobody's to read")
+    #expect(list["answers"] == [])
+  }
+
+  @Test("the question says who asks for what; it has no secret, and nobody else's call is changed")
+  func question() throws {
+    let scene = try ConfirmScene()
+    let id = try scene.client("kiosk").question(of: "token.get", ["account": scene.account])
+    let questions = try scene.daemon.admin().questions()
+    let question = try #require(questions.first)
+    #expect(questions.count == 1 && question["id"] == id)
+    let asker = question["asker"]
+    #expect(asker?["client"] == "kiosk" && asker?["uid"] == .integer(Int64(getuid())))
+    #expect(asker?["user"] == .string(NSUserName()))
+    #expect(asker?["executable"]?.stringValue?.hasSuffix("/kiosk") == true)
+    let about = question["about"]
+    #expect(about?["method"] == "token.get" && about?["provider"] == "demo")
+    #expect(about?["account"] == scene.account && about?["label"]?.stringValue != nil)
+    #expect(about?["scope"]?.stringValue?.contains("openid") == true)
+    #expect(try scene.client().outcome() == "result")
+    #expect(try scene.client("till").question() != id)
+  }
+
+  @Test("agreed to once, it is good for one call; refused, for none within a minute")
+  func once() throws {
+    let clock = try MovableClock()
+    let scene = try ConfirmScene(clock: clock)
+    let (kiosk, admin) = (try scene.client("kiosk"), try scene.daemon.admin())
+    let first = try kiosk.question()
+    #expect(try admin.answer(first) == "result")
+    #expect(try admin.answer(first) == "conflict")
+    #expect(try scene.client("kiosk").outcome() == "result")
+    let second = try kiosk.question()
+    #expect(second != first)
+    #expect(try admin.answer(second, true, "once") == "result")
+    try clock.set(ahead: 301)
+    let third = try kiosk.question()
+    #expect(try admin.answer(third, false) == "result")
+    #expect(try kiosk.outcome() == "permission_denied")
+    try clock.set(ahead: 355)
+    #expect(try kiosk.outcome() == "permission_denied")
+    try clock.set(ahead: 362)
+    _ = try kiosk.question()
+  }
+
+  @Test("of sixteen calls on sixteen connections, one is let through")
+  func atOnce() throws {
+    let scene = try ConfirmScene()
+    let id = try scene.client("kiosk").question()
+    #expect(try scene.daemon.admin().answer(id) == "result")
+    let kiosks = try (0..<16).map { _ in try scene.client("kiosk") }
+    for kiosk in kiosks { try kiosk.begin(1, "token.get", ["provider": "demo"]) }
+    let replies = try kiosks.map { try $0.next() }
+    #expect(replies.filter { $0["result"] != nil }.count == 1)
+    let others = Set(replies.compactMap { $0["error"]?["data"]?["confirmation"]?.stringValue })
+    #expect(others.count == 1)
+  }
+
+  @Test("for the session it ends with the daemon, for seconds it does not")
+  func restart() throws {
+    let clock = try MovableClock()
+    let scene = try ConfirmScene(clock: clock)
+    let admin = try scene.daemon.admin()
+    #expect(try admin.answer(scene.client("kiosk").question(), true, "session") == "result")
+    #expect(try admin.answer(scene.client("till").question(), true, 3600) == "result")
+    let refused: JSONValue = ["account": scene.account]
+    let refusal = try scene.client("till").question(of: "account.get", refused)
+    #expect(try admin.answer(refusal, false, 2_592_000) == "result")
+    for _ in 1...3 {
+      #expect(try scene.client("kiosk").outcome() == "result")
+      #expect(try scene.client("till").outcome() == "result")
+    }
+    try scene.daemon.restart()
+    _ = try scene.client("kiosk").question()
+    #expect(try scene.client("till").outcome() == "result")
+    let answers = try scene.daemon.admin().call("confirm.list")["answers"]?.arrayValue
+    #expect(answers?.compactMap { $0["remember"]?.integerValue }.sorted() == [3600, 2_592_000])
+    try clock.set(ahead: 3601)
+    _ = try scene.client("till").question()
+    #expect(try scene.client("till").outcome(of: "account.get", refused) == "permission_denied")
+  }
+
+  @Test("an answer that is forgotten is a question again, also after a restart")
+  func forget() throws {
+    let scene = try ConfirmScene()
+    let (kiosk, admin) = (try scene.client("kiosk"), try scene.daemon.admin())
+    let id = try kiosk.question()
+    #expect(try admin.answer(id, true, 3600) == "result")
+    #expect(try kiosk.outcome() == "result")
+    #expect(try scene.client("desk").outcome(of: "confirm.forget", ["answer": id]) == "result")
+    #expect(try admin.outcome(of: "confirm.forget", ["answer": id]) == "not_found")
+    #expect(try kiosk.question() != id)
+    try scene.daemon.restart()
+    _ = try scene.client("kiosk").question()
+  }
+
+  @Test("a question is open for five minutes; then it is not found, and asked anew")
+  func expiry() throws {
+    let clock = try MovableClock()
+    let scene = try ConfirmScene(clock: clock)
+    let (kiosk, admin) = (try scene.client("kiosk"), try scene.daemon.admin())
+    let id = try kiosk.question()
+    try clock.set(ahead: 290)
+    #expect(try kiosk.question() == id)
+    let hearer = try scene.daemon.admin()
+    _ = try hearer.call("events.subscribe", ["topics": ["confirm"]])
+    try clock.set(ahead: 301)
+    #expect(try admin.questions() == [])
+    #expect(try admin.answer(id) == "not_found")
+    let expired = try hearer.event()
+    #expect(expired["what"] == "expired" && expired["confirmation"] == id)
+    #expect(try kiosk.question() != id)
+    #expect(try admin.questions().count == 1)
+  }
+
+  @Test("so many questions of one user are open at a time, and the error names the limit")
+  func limit() throws {
+    let scene = try ConfirmScene(limits: "open_confirmations_per_user = 2")
+    let kiosk = try scene.client("kiosk")
+    let id = try kiosk.question()
+    _ = try kiosk.question(of: "account.get", ["account": scene.account])
+    let reply = try scene.client("till").reply(to: "token.get", ["provider": "demo"])
+    #expect(reply.replyReason == "rate_limited")
+    #expect(reply.replyLimit == "open_confirmations_per_user")
+    #expect(try kiosk.question() == id)
+    #expect(try scene.daemon.admin().answer(id, false) == "result")
+    _ = try scene.client("till").question()
+  }
+
+  @Test("a span that is none, and what is no answer, is refused by its field")
+  func badInput() throws {
+    let scene = try ConfirmScene()
+    let id = try scene.client("kiosk").question()
+    let admin = try scene.daemon.admin()
+    for remember: JSONValue in ["ever", 0, -1, 2_592_001, 1.5, true, [1], [:]] {
+      let reply = try admin.reply(
+        to: "confirm.answer", ["confirmation": id, "allow": true, "remember": remember])
+      #expect(reply.replyReason == "invalid_params" && reply.replyField == "remember")
+    }
+    let bad: [(JSONValue, String)] = [
+      (["confirmation": id], "allow"), (["allow": true], "confirmation"),
+      (["confirmation": id, "allow": "yes"], "allow"),
+      (["confirmation": id, "allow": true, "who": "me"], "who"),
+    ]
+    for (params, field) in bad {
+      let reply = try admin.reply(to: "confirm.answer", params)
+      #expect(reply.replyReason == "invalid_params" && reply.replyField == field)
+    }
+    #expect(try admin.answer("cnf_none") == "not_found")
+    #expect(try admin.answer(id) == "result")
+  }
+}
+
+@Suite("a person agrees: who may answer", .serialized, .timeLimit(.minutes(4)))
+struct ConfirmAnswererTests {
+  @Test("a client whose rule says so answers that client's questions, and no others freely")
+  func confirms() throws {
+    let scene = try ConfirmScene()
+    let desk = try scene.client("desk")
+    let id = try scene.client("kiosk").question()
+    #expect(try desk.questions().map { $0["id"] } == [id])
+    #expect(try desk.answer(id) == "result")
+    #expect(try scene.client("kiosk").outcome() == "result")
+    // The same person's: seen, and to be answered with a proof only.
+    let other = try scene.client("till").question()
+    #expect(try desk.answer(other) == "interaction_required")
+    #expect(try desk.outcome() == "permission_denied")
+  }
+
+  @Test("the one that asked does not answer without its person, and does with a passcode")
+  func asker() throws {
+    let scene = try ConfirmScene()
+    try scene.setPasscode()
+    let kiosk = try scene.client("kiosk")
+    let id = try kiosk.question()
+    #expect(try kiosk.questions().map { $0["id"] } == [id])
+    let error = try kiosk.error(of: "confirm.answer", ["confirmation": id, "allow": true])
+    #expect(error["data"]?["reason"] == "interaction_required")
+    let next = error["data"]?["next"]?["params"]
+    #expect(next?["provider"] == "local" && next?["kind"] == "authenticate")
+    #expect(try kiosk.outcome() == "interaction_required")
+    try kiosk.prove()
+    #expect(try kiosk.answer(id) == "result")
+    #expect(try kiosk.outcome() == "result")
+  }
+
+  @Test("another client of that user does with a proof of its own, within a minute")
+  func sameUser() throws {
+    let clock = try MovableClock()
+    let scene = try ConfirmScene(clock: clock)
+    try scene.setPasscode()
+    let (own, till) = (try scene.client(), try scene.client("till"))
+    try till.prove()
+    let id = try scene.client("kiosk").question()
+    #expect(try own.answer(id) == "interaction_required", "the proof was to another client")
+    try own.prove()
+    try clock.set(ahead: 62)
+    #expect(try own.answer(id) == "interaction_required", "it was too long ago")
+    try own.prove()
+    #expect(try own.answer(id) == "result")
+    #expect(try scene.client("kiosk").outcome() == "result")
+  }
+
+  @Test(
+    "another user sees no question, unless his rule says so: then he answers it freely",
+    .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can be two users; run this as root"))
+  func otherUser() throws {
+    let scene = try ConfirmScene { _ in
+      """
+      [[client]]
+      name = "porter"
+      match = { user = "4003" }
+      allow = []
+      confirms = ["kiosk"]
+      """
+    }
+    let bob = try OtherUser(4002, groups: "4242", at: scene.daemon)
+    let porter = try OtherUser(4003, groups: "4242", at: scene.daemon)
+    let kiosk = try scene.client("kiosk")
+    let id = try kiosk.question()
+    let till = try scene.client("till").question()
+    let (other, answering) = (try bob.client(), try porter.client())
+    #expect(try other.questions() == [])
+    let missing = try other.error(of: "confirm.answer", ["confirmation": "cnf_x", "allow": true])
+    for id in [id, till] {
+      let error = try other.error(of: "confirm.answer", ["confirmation": id, "allow": true])
+      #expect(error["message"] == missing["message"])
+      #expect(error["data"]?["reason"] == missing["data"]?["reason"])
+    }
+    #expect(missing["data"]?["reason"] == "not_found")
+    #expect(try answering.questions().map { $0["id"] } == [id])
+    #expect(try answering.answer(till) == "not_found")
+    #expect(try answering.answer(id, true, 60) == "result")
+    #expect(try kiosk.outcome() == "result")
+    #expect(try other.answer(id) == "not_found", "nor that it was answered")
+    #expect(try other.outcome(of: "confirm.forget", ["answer": id]) == "not_found")
+    #expect(try answering.outcome(of: "confirm.forget", ["answer": id]) == "result")
+  }
+
+  @Test(
+    "events of a question reach those who may answer it, and nobody else",
+    .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can be two users; run this as root"))
+  func events() throws {
+    let scene = try ConfirmScene()
+    let user = try OtherUser(4002, groups: "4242", at: scene.daemon)
+    let bob = try user.client()
+    let topics: JSONValue = ["topics": ["confirm", "flow"]]
+    let hearers = [
+      try scene.daemon.admin(), try scene.client("desk"), try scene.client("kiosk"),
+      try scene.client(),
+    ]
+    for hearer in hearers + [bob] { _ = try hearer.call("events.subscribe", topics) }
+    let id = try scene.client("kiosk").question()
+    #expect(try scene.daemon.admin().answer(id, true, 60) == "result")
+    #expect(
+      try scene.daemon.admin().outcome(of: "confirm.forget", ["answer": id]) == "result")
+    for hearer in hearers {
+      for what: JSONValue in ["asked", "answered", "forgotten"] {
+        let event = try hearer.event()
+        #expect(event["topic"] == "confirm" && event["what"] == what)
+        #expect(event["confirmation"] == id && event["client"] == "kiosk")
+        #expect(event["provider"] == "demo" && event["account"] == scene.account)
+      }
+    }
+    let flow = try user.client().startFlow()
+    let first = try bob.event()
+    #expect(first["topic"] == "flow" && first["flow"] == flow["id"])
+  }
+
+  @Test("usherctl lists and answers: with the passcode for its own user, or on the admin socket")
+  func usherctl() throws {
+    let scene = try ConfirmScene()
+    try scene.setPasscode()
+    let kiosk = try scene.client("kiosk")
+    let id = try #require(try kiosk.question().stringValue)
+    let list = try scene.daemon.usherctl(["confirm"])
+    #expect(list.status == 0 && list.output.contains(id) && list.output.contains("token.get demo"))
+    let allowed = try scene.daemon.usherctl(
+      ["confirm", "allow", id, "--session"], input: "\(ConfirmScene.passcode)\n")
+    #expect(allowed.status == 0, "\(allowed)")
+    #expect(allowed.errors.hasSuffix("allowed until usherd ends or is locked\n"))
+    #expect(try kiosk.outcome() == "result")
+    #expect(try scene.daemon.usherctl(["confirm", "forget", id]).status == 0)
+    let next = try #require(try kiosk.question().stringValue)
+    let denied = try scene.daemon.usherctl(["confirm", "deny", next, "--admin"])
+    #expect(denied.status == 0 && denied.errors == "refused for a minute\n")
+    #expect(try kiosk.outcome() == "permission_denied")
+    let again = try scene.daemon.usherctl(["confirm", "allow", next, "--admin"])
+    #expect(again.status == 1 && again.errors.contains("this has been answered"))
+  }
+}

@@ -1,0 +1,155 @@
+import Synchronization
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherSystem
+import UsherTestKit
+
+@testable import UsherDaemon
+
+/// A desk for questions on a real store, with a clock and alarms of the test's.
+final class ConfirmStage: Sendable {
+  static let passcode = Secret("till-4711")
+
+  let stage: FlowStage
+  let desk: ConfirmDesk
+  private let heard = Mutex<[EventBus.Entry]>([])
+
+  var clock: FakeClock { stage.clock }
+
+  init(_ limits: Limits = Limits()) throws {
+    var config = Config()
+    config.limits = limits
+    stage = try FlowStage(config: config)
+    desk = Self.desk(stage)
+    _ = stage.events.listen(since: nil) { [weak self] entry in
+      self?.heard.withLock { $0.append(entry) }
+    }
+  }
+
+  private static func desk(_ stage: FlowStage) -> ConfirmDesk {
+    ConfirmDesk(
+      world: stage.world, store: stage.store, events: stage.events, accounts: stage.book,
+      localAuth: LocalAuthMethods(desk: stage.localAuth, clock: stage.clock),
+      userName: { $0 == Owner.anna.uid ? "anna" : nil })
+  }
+
+  /// The desk of a daemon that has begun anew.
+  func restarted() throws -> ConfirmDesk {
+    let desk = Self.desk(stage)
+    try desk.restore()
+    return desk
+  }
+
+  /// `asked cnf_…`, in the order it was told.
+  var told: [String] {
+    heard.withLock { $0.map { "\($0.event.what) \($0.event.confirmation ?? .init(""))" } }
+  }
+
+  var entries: [EventBus.Entry] { heard.withLock { $0 } }
+
+  /// What the rule of a caller asks of it.
+  func check(
+    _ request: PolicyRequest, _ caller: Caller, at desk: ConfirmDesk? = nil
+  ) throws(UsherError) {
+    var permit = Permit(rule: caller.client)
+    permit.needsConfirmation = true
+    try (desk ?? self.desk).check(permit, request, of: caller)
+  }
+
+  func check(_ caller: Caller) throws(UsherError) { try check(.token, caller) }
+
+  /// Nil where the call is let through.
+  func refusal(
+    _ request: PolicyRequest, _ caller: Caller, at desk: ConfirmDesk? = nil
+  ) -> UsherError.Reason? {
+    do throws(UsherError) {
+      try check(request, caller, at: desk)
+      return nil
+    } catch {
+      return error.reason
+    }
+  }
+
+  func refusal(_ caller: Caller, at desk: ConfirmDesk? = nil) -> UsherError.Reason? {
+    refusal(.token, caller, at: desk)
+  }
+
+  /// The question that a call has to wait for.
+  func question(
+    _ request: PolicyRequest, _ caller: Caller, at desk: ConfirmDesk? = nil
+  ) throws -> ConfirmationID {
+    let error = #expect(throws: UsherError.self) { try check(request, caller, at: desk) }
+    #expect(error?.reason == .interactionRequired)
+    return try #require(error?.detail.confirmation)
+  }
+
+  func question(_ caller: Caller, at desk: ConfirmDesk? = nil) throws -> ConfirmationID {
+    try question(.token, caller, at: desk)
+  }
+
+  func answer(
+    _ id: ConfirmationID, _ allow: Bool = true, _ remember: Remember? = nil, by caller: Caller,
+    at desk: ConfirmDesk? = nil
+  ) async throws(UsherError) {
+    _ = try await (desk ?? self.desk).answer(
+      ConfirmAnswer(confirmation: id, allow: allow, remember: remember), caller)
+  }
+
+  /// Why an answer is not taken; nil where it is.
+  func objection(
+    _ id: ConfirmationID, by caller: Caller, _ remember: Remember? = nil
+  ) async -> UsherError.Reason? {
+    do throws(UsherError) {
+      try await answer(id, true, remember, by: caller)
+      return nil
+    } catch {
+      return error.reason
+    }
+  }
+
+  func forget(
+    _ id: ConfirmationID, by caller: Caller
+  ) async throws(UsherError) {
+    _ = try await desk.forget(ConfirmForget(answer: id), caller)
+  }
+
+  /// The person proves to be at this machine, in a flow of that client's.
+  func prove(_ owner: Owner = .anna, to client: String) async throws {
+    let person = LocalPerson(realm: owner.realm, uid: owner.uid)
+    _ = try await stage.localAuth.setPasscode(
+      Self.passcode, old: nil, isReset: true, of: person)
+    #expect(await stage.localAuth.check(Self.passcode, of: person, for: client) == .accepted)
+  }
+}
+
+extension PolicyRequest {
+  static let token = PolicyRequest(method: "token.get", provider: "work")
+}
+
+extension Caller {
+  /// A program of somebody's that a rule of that name matches.
+  ///
+  /// - Parameter confirms: Whose questions the rule lets it answer.
+  static func client(
+    _ name: String, of owner: Owner = .anna, confirms: [String] = [], allow: [String] = ["*"],
+    unit: String? = nil
+  ) throws -> Caller {
+    var rule = ClientRule(
+      name: name, match: ClientMatch(user: .id(owner.uid)),
+      allow: try allow.map { try AccessPattern(setting: $0) })
+    rule.confirms = confirms
+    let policy = try Policy(
+      rules: [rule], access: AccessSettings(), daemonUser: 990,
+      names: PrincipalResolver(user: { _ in nil }, group: { _ in 50 }))
+    return Caller(
+      owner: owner, policy: policy.caller(CallerIdentity(uid: owner.uid, gid: owner.uid)),
+      isAdmin: false, label: name,
+      audited: AuditedCaller(
+        client: name, uid: owner.uid, gid: owner.uid, pid: 7, unit: unit,
+        executable: "/usr/bin/\(name)"))
+  }
+}
