@@ -24,6 +24,30 @@ struct AccessTests {
     }
   }
 
+  @Test(
+    "the audit names the unit, which start of it, and the program where the daemon may know it",
+    arguments: AccessScene.Kernel.allCases)
+  func audited(kernel: AccessScene.Kernel) throws {
+    let scene = try AccessScene.on(kernel)
+    var starts: [String] = []
+    for attempt in 1...2 {
+      let unit = "audited.service"
+      let caller = try scene.service(unit, "--uid=usherd", program: AccessScene.tools + "tool")()
+      let before = try scene.lastAudited()
+      #expect(try caller.answer(to: "flow.list", [:]) == "permission_denied")
+      try scene.awaitAudit(of: "flow.list", rule: "tool", after: before)
+      let row = try #require(try scene.audited(after: before).last)
+      #expect(row["unit"] == .string(unit), "\(attempt)")
+      #expect(row["executable"] == .string(AccessScene.tools + "tool"))
+      #expect(row["pid"] == .integer(Int64(try scene.mainProcess(of: unit))))
+      let start = try scene.system.property("InvocationID", of: unit)
+      #expect(row["invocation"] == .string(start))
+      starts.append(start)
+      try scene.system.run("systemctl", "stop", unit)
+    }
+    #expect(starts[0] != starts[1] && starts[0].count == 32)
+  }
+
   @Test("what is another's is told in the words of what does not exist")
   func sameWords() throws {
     let scene = try AccessScene.on(.current)
@@ -115,7 +139,7 @@ extension AccessScene {
     }
   }
 
-  private func audited(after row: Int64) throws -> [JSONValue] {
+  fileprivate func audited(after row: Int64) throws -> [JSONValue] {
     try admin().call("audit.list", ["after": .integer(row), "limit": 1000])["rows"]?.arrayValue
       ?? []
   }
