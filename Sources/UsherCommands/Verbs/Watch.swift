@@ -55,8 +55,8 @@ extension Event {
   fileprivate var line: String {
     let place = [provider?.rawValue, kind].compactMap(\.self).joined(separator: "/")
     let words: [String?] = [
-      "\(at)", topic.rawValue, what, flow?.rawValue, account?.rawValue, place, status?.rawValue,
-      state, step?.rawValue,
+      "\(at)", topic.rawValue, what, confirmation?.rawValue, client, flow?.rawValue,
+      account?.rawValue, place, status?.rawValue, state, step?.rawValue,
     ]
     return words.compactMap(\.self).filter { !$0.isEmpty }.joined(separator: " ")
   }
