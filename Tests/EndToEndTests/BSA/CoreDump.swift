@@ -1,0 +1,112 @@
+import Crypto
+import Foundation
+import UsherTestKit
+
+/// A running program's memory, as root sees it: the file that gdb's gcore writes.
+struct CoreDump {
+  static let isPossible =
+    getuid() == 0 && FileManager.default.isExecutableFile(atPath: "/usr/bin/gcore")
+
+  private let place: Workplace
+  private let bytes: Data
+
+  init(of pid: Int32) throws {
+    place = try Workplace()
+    let done = try run("/usr/bin/gcore", ["-o", place.file("core"), "\(pid)"], within: 120)
+    let path = place.file("core.\(pid)")
+    guard done.status == 0, FileManager.default.fileExists(atPath: path) else {
+      throw TestTrouble("gcore: \(done.output) \(done.errors)")
+    }
+    bytes = Self.withoutEmptyPages(
+      try Data(contentsOf: URL(fileURLWithPath: path), options: .alwaysMapped))
+  }
+
+  /// Bytes that are not of empty pages.
+  var size: Int { bytes.count }
+
+  private static func withoutEmptyPages(_ whole: Data) -> Data {
+    let page = 4096
+    let empty = [UInt8](repeating: 0, count: page)
+    var kept = Data()
+    whole.withUnsafeBytes { whole in
+      for start in stride(from: 0, to: whole.count, by: page) {
+        let piece = UnsafeRawBufferPointer(rebasing: whole[start..<min(start + page, whole.count)])
+        guard let base = piece.baseAddress, memcmp(base, empty, piece.count) != 0 else { continue }
+        kept.append(contentsOf: piece)
+      }
+    }
+    return kept
+  }
+
+  /// How often a secret is there, in any of the forms that anybody might write it down in.
+  func count(_ secret: Secret) -> Int { secret.forms.reduce(0) { $0 + count($1) } }
+
+  private func count(_ form: Data) -> Int {
+    bytes.withUnsafeBytes { whole in
+      form.withUnsafeBytes { needle in
+        guard let base = whole.baseAddress, let wanted = needle.baseAddress else { return 0 }
+        var found = 0
+        var next = base
+        let end = base + whole.count - needle.count
+        while next <= end, let hit = memchr(next, Int32(needle[0]), end - next + 1) {
+          if memcmp(hit, wanted, needle.count) == 0 { found += 1 }
+          next = UnsafeRawPointer(hit) + 1
+        }
+        return found
+      }
+    }
+  }
+
+  /// What is looked for.
+  struct Secret {
+    let name: String
+    let forms: [Data]
+
+    /// As it is, in Base64 at each of the three places it may begin at, and in hexadecimal.
+    init(_ name: String, _ bytes: Data) {
+      self.name = name
+      let hex = bytes.map { String(format: "%02x", $0) }.joined()
+      let coded = (0..<3).map { shift in
+        let text = (Data(count: shift) + bytes).base64EncodedString()
+        return Data(text.dropFirst(shift == 0 ? 0 : 4).dropLast(4).utf8)
+      }
+      forms = [bytes, Data(hex.utf8), Data(hex.uppercased().utf8)] + coded
+    }
+
+    init(_ name: String, text: String) { self.init(name, Data(text.utf8)) }
+
+    /// A key, also as HMAC mixes it (RFC 2104 §2).
+    init(_ name: String, key: Data) {
+      self.name = name
+      forms =
+        Secret(name, key).forms + [Data(key.map { $0 ^ 0x36 }), Data(key.map { $0 ^ 0x5C })]
+    }
+  }
+}
+
+/// The keys of a daemon's store, taken as whoever has the state directory can.
+struct StoreKeys {
+  let master: Data
+  let data: Data
+
+  /// By the form of a key slot alone: form, salt, nonce, ciphertext, tag.
+  init(state: String) throws {
+    master = try Data(contentsOf: URL(fileURLWithPath: "\(state)/master.key"))
+    let query = "SELECT hex(wrapped) FROM key_slots WHERE kind = 'master'"
+    let done = try run("/usr/bin/sqlite3", ["\(state)/usherd.db", query])
+    let digits = Array(done.output.trimmingCharacters(in: .whitespacesAndNewlines))
+    let wrapped = stride(from: 0, to: digits.count - 1, by: 2).compactMap {
+      UInt8(String(digits[$0...($0 + 1)]), radix: 16)
+    }
+    guard wrapped.count == 93 else { throw TestTrouble("no key slot: \(done)") }
+    let slot = ["usherd key slot", "master", ""].reduce(into: Data()) { slot, field in
+      withUnsafeBytes(of: Int64(field.utf8.count).bigEndian) { slot.append(contentsOf: $0) }
+      slot.append(contentsOf: field.utf8)
+    }
+    let key = HKDF<SHA256>.deriveKey(
+      inputKeyMaterial: SymmetricKey(data: master), salt: wrapped[1..<33], info: slot,
+      outputByteCount: 32)
+    data = try AES.GCM.open(
+      AES.GCM.SealedBox(combined: wrapped[33...]), using: key, authenticating: slot)
+  }
+}

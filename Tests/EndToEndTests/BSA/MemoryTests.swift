@@ -1,0 +1,81 @@
+import Foundation
+import JSONRPC
+import Testing
+import UsherTestKit
+
+/// What a look into the daemon's memory finds, before and after it is locked.
+@Suite("What root finds in the daemon's memory", .serialized, .timeLimit(.minutes(4)))
+struct MemoryTests {
+  private static let refreshToken = "canary-refresh-token-41d9e6b013"
+  private static let totpSecret = "CANARYSECRET2345CANARYSECRET2345"
+  private static let passcode = "canary-passcode-that-is-long"
+
+  /// Registers at BSA, signs in elsewhere, asks for tokens and codes, on a connection that stays open.
+  ///
+  /// - Returns: The access token that is handed out.
+  private func work(_ scene: BSAScene, _ sandbox: SandboxUnderTest) throws -> String {
+    try scene.answers("users", ["data": ["secretKey": .string(Self.totpSecret)]])
+    let flow = try scene.registering(.alice)
+    let end = flow.stepType == "localAuth" ? try scene.prove(flow, by: Self.passcode) : flow
+    #expect(end["status"] == "succeeded", "\(end.text)")
+    try sandbox.control(
+      "POST", "settings",
+      ["tokenReply": ["refresh_token": .string(Self.refreshToken)]])
+    try scene.app.signIn()
+    var tokens: Set<String> = []
+    for _ in 1...20 {
+      let token = try scene.app.call("token.get", ["provider": "demo"])["accessToken"]
+      tokens.insert(token?.stringValue ?? "")
+      _ = try scene.code()
+    }
+    return try #require(tokens.count == 1 ? tokens.first : nil)
+  }
+
+  private func counts(_ dump: CoreDump, _ secrets: [CoreDump.Secret]) -> [String: Int] {
+    Dictionary(uniqueKeysWithValues: secrets.map { ($0.name, dump.count($0)) })
+  }
+
+  @Test(
+    "no key ever; when it is locked, no refresh token, no secret of codes, no passcode",
+    .enabled(
+      if: CoreDump.isPossible,
+      """
+      SKIPPED, NOT PROVEN: gdb's gcore and root are needed: Packaging/install-dependencies test
+      """))
+  func dumps() throws {
+    let sandbox = try SandboxUnderTest()
+    let scene = try BSAScene(
+      more: sandbox.provider(), passcode: Self.passcode, sandbox: sandbox)
+    let accessToken = try work(scene, sandbox)
+    let unlocked = try CoreDump(of: scene.daemon.pid)
+    let admin = try scene.daemon.admin()
+    _ = try admin.call("system.lock")
+    let locked = try CoreDump(of: scene.daemon.pid)
+    _ = try scene.app.error(of: "system.unlock", ["passcode": .string(Self.passcode + "-not")])
+    let guessed = try CoreDump(of: scene.daemon.pid)
+    #expect(try scene.daemon.stop() == 0)
+
+    let keys = try StoreKeys(state: scene.daemon.statePath)
+    let key = [
+      CoreDump.Secret("data key", key: keys.data), CoreDump.Secret("master key", key: keys.master),
+    ]
+    let kept = [
+      CoreDump.Secret("refresh token", text: Self.refreshToken),
+      CoreDump.Secret("access token", text: accessToken),
+      CoreDump.Secret("secret of codes", text: Self.totpSecret),
+      CoreDump.Secret("passcode", text: Self.passcode),
+    ]
+    let (before, after) = (counts(unlocked, key + kept), counts(locked, key + kept))
+    // The search finds what is there, and of that no copies that nobody needs any more.
+    for name in ["access token", "refresh token", "secret of codes"] {
+      #expect((1...2).contains(before[name] ?? 0), "\(name), unlocked: \(before)")
+    }
+    #expect(before["passcode"] == 0)
+    #expect(unlocked.size > 1 << 20 && locked.size > 1 << 20)
+    for secret in key { #expect(before[secret.name] == 0, "\(secret.name), unlocked") }
+    for secret in key + kept {
+      #expect(after[secret.name] == 0, "\(secret.name), locked")
+      #expect(guessed.count(secret) == 0, "\(secret.name), after a guess")
+    }
+  }
+}

@@ -1,0 +1,218 @@
+import Foundation
+import JSONRPC
+import Testing
+import UsherTestKit
+
+/// The safe is closed and opened again under everything that runs.
+@Suite("locking", .serialized, .timeLimit(.minutes(4)))
+struct LockTests {
+  private static let passcode = "canary-passcode-4711"
+  /// What is answered though the daemon is locked.
+  private static let front: Set<String> = [
+    "rpc.hello", "rpc.discover", "rpc.cancel", "system.status", "system.lock", "system.unlock",
+  ]
+
+  private let sandbox: SandboxUnderTest
+  private let daemon: DaemonUnderTest
+  private let app: RawClient
+  private let admin: RawClient
+
+  init() throws {
+    sandbox = try SandboxUnderTest()
+    daemon = try DaemonUnderTest(config: sandbox.provider())
+    app = try daemon.client()
+    admin = try daemon.admin()
+  }
+
+  private func reason(_ reply: JSONValue?) -> String? {
+    reply?["error"]?["data"]?["reason"]?.stringValue
+  }
+
+  private func isLocked() throws -> Bool {
+    let status = try daemon.admin().call("system.status")
+    return status["locked"] == true && status["ready"] == false
+  }
+
+  @Test("locked, it answers what the page says and nothing else; connections stay")
+  func answers() throws {
+    try app.signIn()
+    let token = try app.call("token.get", ["provider": "demo"])
+    let listener = try daemon.client()
+    _ = try listener.call("events.subscribe", ["topics": ["account"]])
+    let instance = try app.call("rpc.hello")["instanceId"]
+    #expect(try admin.call("system.lock") == [:])
+    let methods = try app.call("rpc.discover")["methods"]?.arrayValue ?? []
+    let names = methods.compactMap { $0["name"]?.stringValue }
+    #expect(Self.front.isSubset(of: names) && names.count > 30)
+    for method in methods where !Self.front.contains(method["name"]?.stringValue ?? "") {
+      let name = method["name"]?.stringValue ?? ""
+      let data = try admin.reply(to: name)["error"]?["data"]
+      #expect(data?["reason"] == "locked" && data?["retryable"] == true, "\(name)")
+      let isApp = method["x-access"] == "app"
+      #expect(
+        try reason(app.reply(to: name)) == (isApp ? "locked" : "method_not_found"), "\(name)")
+    }
+    #expect(try reason(app.reply(to: "no.such")) == "method_not_found")
+    let status = try app.call("system.status")
+    #expect(status["locked"] == true && status["ready"] == false && status["flows"] == 0)
+    #expect(status["providers"]?.arrayValue?.count == 1 && status["connections"] != 0)
+    #expect(try app.call("rpc.hello")["instanceId"] == instance)
+    #expect(try admin.call("system.lock") == [:], "twice")
+    #expect(try admin.call("system.unlock") == [:])
+    #expect(try app.call("system.status")["locked"] == nil)
+    #expect(try app.call("token.get", ["provider": "demo"]) == token)
+    #expect(try admin.call("system.unlock") == [:], "twice")
+    let account = try app.call("account.list")["accounts"]?.arrayValue?.first?["id"] ?? .null
+    _ = try app.call("account.forget", ["account": account])
+    let event = try #require(try listener.receive())
+    #expect(event["params"]?["event"]?["what"] == "forgotten", "\(event.text)")
+  }
+
+  @Test("who waits is answered locked at once; what a provider is answering is still kept")
+  func waiting() throws {
+    try app.signIn()
+    let flow = try app.startFlow()
+    let waiter = try daemon.client()
+    try waiter.send(
+      #"{"jsonrpc":"2.0","id":"w","method":"flow.wait","params":{"flow":\#(flow["id"]?.text ?? ""),"#
+        + #""revision":\#(flow["revision"]?.text ?? ""),"timeoutMs":60000}}"#)
+    try sandbox.control(
+      "POST", "faults", ["endpoint": "token", "fault": ["delayMs": 1500], "times": 1])
+    try waiter.send(
+      #"{"jsonrpc":"2.0","id":"t","method":"token.get","params":"#
+        + #"{"provider":"demo","forceRefresh":true}}"#)
+    try eventually(within: 5, "the refresh is under way") {
+      try sandbox.requests("token", grantType: "refresh_token") == 1
+    }
+    try admin.send(#"{"jsonrpc":"2.0","id":"l","method":"system.lock"}"#)
+    for _ in 1...2 {
+      let answer = try #require(try waiter.receive(within: 1))
+      #expect(reason(answer) == "locked", "\(answer.text)")
+    }
+    #expect(try reason(app.reply(to: "token.get", ["provider": "demo"])) == "locked")
+    // The lock is answered when what the provider said is written.
+    #expect(try admin.receive(within: 10)?["result"] == [:])
+    try sandbox.control("DELETE", "faults")
+    _ = try admin.call("system.unlock")
+    let token = try app.call("token.get", ["provider": "demo"])["accessToken"]?.stringValue
+    #expect(try sandbox.honours(token ?? ""))
+    #expect(try sandbox.requests("token", grantType: "refresh_token") == 1)
+    #expect(try waiter.call("flow.get", ["flow": flow["id"] ?? .null])["flow"] == flow)
+  }
+
+  @Test("a provider that does not answer holds a lock for five seconds, and no longer")
+  func hangingProvider() throws {
+    try sandbox.control("POST", "faults", ["endpoint": "*", "fault": ["delayMs": 60_000]])
+    try app.send(
+      #"{"jsonrpc":"2.0","id":"c","method":"flow.start","params":"#
+        + #"{"provider":"demo","kind":"authorize","params":{},"waitMs":60000}}"#)
+    try eventually(within: 5, "discovery is under way") { try sandbox.requests("discovery") == 1 }
+    let begin = Date()
+    _ = try admin.call("system.lock", within: 15)
+    #expect((4.5...9).contains(Date().timeIntervalSince(begin)))
+    #expect(try reason(app.receive()) == "locked")
+    _ = try admin.call("system.unlock")
+    #expect(try app.call("system.status")["flows"] == 1)
+  }
+
+  @Test("a flow stands still with its redirect closed, and goes on; one whose time is over expires")
+  func flows() throws {
+    let clock = try MovableClock()
+    let daemon = try DaemonUnderTest(config: sandbox.provider(), environment: clock.environment)
+    let (app, admin) = (try daemon.client(), try daemon.admin())
+    let flow = try app.startFlow()
+    let back = try #require(try Person.decide(at: flow.page()).location)
+    _ = try admin.call("system.lock")
+    #expect(throws: (any Error).self) { try Web.get(back) }
+    try clock.set(ahead: 300)
+    _ = try admin.call("system.unlock")
+    try daemon.comeBack(to: back)
+    #expect(try app.finished(flow)["status"] == "succeeded")
+    let late = try app.startFlow()
+    _ = try admin.call("system.lock")
+    try clock.set(ahead: 4000)
+    _ = try admin.call("system.unlock")
+    #expect(try app.finished(late)["status"] == "expired")
+  }
+
+  @Test("a locked daemon restarts locked: after SIGTERM, kill -9, and a death in the lock itself")
+  func restarts() throws {
+    try app.signIn()
+    _ = try admin.call("system.lock")
+    #expect(try daemon.stop() == 0)
+    try daemon.start()
+    #expect(try isLocked())
+    try daemon.restart()
+    #expect(try isLocked())
+    // Not a word is lost of what it knows without its safe.
+    let names = try daemon.client().call("rpc.discover")["methods"]?.arrayValue?.count ?? 0
+    #expect(names > 30)
+    _ = try daemon.admin().call("system.unlock")
+    try daemon.restart(environment: ["USHER_FAILPOINT": "lock.after-marker:1"])
+    #expect(try !isLocked())
+    try daemon.admin().send(#"{"jsonrpc":"2.0","id":1,"method":"system.lock"}"#)
+    #expect(try daemon.exitStatus() == -SIGKILL)
+    try daemon.start(environment: ["USHER_FAILPOINT": ""])
+    #expect(try isLocked())
+    _ = try daemon.admin().call("system.unlock")
+    #expect(try daemon.client().call("token.get", ["provider": "demo"])["accessToken"] != nil)
+  }
+
+  @Test("it unlocks by the passcode of the caller's user; a wrong one counts though it is killed")
+  func passcode() throws {
+    _ = try app.call("localAuth.setPasscode", ["new": .string(Self.passcode)])
+    try daemon.restart(environment: ["USHER_FAILPOINT": "local-auth.before-check:1"])
+    _ = try daemon.client().call("system.lock")
+    try daemon.client().send(
+      #"{"jsonrpc":"2.0","id":1,"method":"system.unlock","params":{"passcode":"wrong"}}"#)
+    #expect(try daemon.exitStatus() == -SIGKILL)
+    try daemon.start(environment: ["USHER_FAILPOINT": ""])
+    let app = try daemon.client()
+    #expect(try app.reason(of: "system.unlock") == "invalid_params")
+    let wrong = try app.error(of: "system.unlock", ["passcode": "wrong"])
+    #expect(wrong["data"]?["reason"] == "permission_denied", "\(wrong.text)")
+    #expect(wrong["message"] == "the passcode is wrong; 3 attempts left", "\(wrong.text)")
+    #expect(try isLocked())
+    #expect(try app.call("system.unlock", ["passcode": .string(Self.passcode)]) == [:])
+    #expect(try !isLocked())
+    for name in daemon.place.everything() {
+      #expect(name.bytes.range(of: Data(Self.passcode.utf8)) == nil, "\(name.name)")
+    }
+  }
+
+  @Test("usherctl locks, says so, and unlocks; others hear that they should try again later")
+  func commands() throws {
+    try app.signIn()
+    _ = try app.call("localAuth.setPasscode", ["new": .string(Self.passcode)])
+    let lock = try daemon.usherctl(["lock", "--admin"])
+    #expect(lock.status == 0 && lock.errors.contains("usherd is locked"), "\(lock)")
+    #expect(try daemon.usherctl(["status"]).output.contains("locked"))
+    let token = try daemon.usherctl(["token", "get", "demo"])
+    #expect(token.status == 75 && token.output == "" && token.errors.contains("locked"), "\(token)")
+    let wrong = try daemon.usherctl(["unlock"], input: "wrong\n")
+    #expect(wrong.status == 77 && wrong.errors.contains("4 attempts left"), "\(wrong)")
+    let none = try daemon.usherctl(["unlock"])
+    #expect(none.status == 1 && none.errors.contains("the passcode is missing"), "\(none)")
+    let unlock = try daemon.usherctl(["unlock"], input: "\(Self.passcode)\n")
+    #expect(unlock.status == 0 && unlock.errors.contains("usherd is unlocked"), "\(unlock)")
+    #expect(try daemon.usherctl(["token", "get", "demo"]).status == 0)
+    #expect(try daemon.usherctl(["lock"]).status == 0)
+    #expect(try daemon.usherctl(["unlock", "--admin"]).status == 0)
+    #expect(try daemon.usherctl(["token", "get", "demo"]).status == 0)
+  }
+
+  @Test("while the store cannot be opened it stays locked and says why; the admin socket answers")
+  func unopened() throws {
+    _ = try admin.call("system.lock")
+    let database = daemon.statePath + "/usherd.db"
+    try FileManager.default.moveItem(atPath: database, toPath: database + ".away")
+    let gone = try admin.error(of: "system.unlock")
+    #expect(gone["data"]?["reason"] == "storage_unavailable", "\(gone.text)")
+    #expect(gone["message"]?.stringValue?.contains("usherd.db") == true, "\(gone.text)")
+    #expect(try isLocked())
+    #expect(!FileManager.default.fileExists(atPath: database), "no new one is made")
+    try FileManager.default.moveItem(atPath: database + ".away", toPath: database)
+    _ = try admin.call("system.unlock")
+    #expect(try !isLocked())
+  }
+}

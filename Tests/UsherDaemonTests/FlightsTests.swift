@@ -1,0 +1,93 @@
+import Testing
+import UsherCore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+@Suite("Calls that wait when the lock comes")
+struct FlightsTests {
+  private let flights = Flights()
+  private let alarms = FakeAlarms(FakeClock())
+
+  /// A call that waits at the gate, and its outcome.
+  private func waiting(at gate: Gate, entered: Gate) -> Task<Result<[UInt8], UsherError>, Never> {
+    Task { [flights] in
+      do throws(UsherError) {
+        return .success(
+          try await flights.run { () async throws(UsherError) in
+            entered.open()
+            await gate.pass()
+            return [1]
+          })
+      } catch {
+        return .failure(error)
+      }
+    }
+  }
+
+  @Test("one that ends by itself has its own answer")
+  func ends() async throws {
+    #expect(try await flights.run { () throws(UsherError) in [7] } == [7])
+    let error = await #expect(throws: UsherError.self) {
+      try await flights.run { () throws(UsherError) in throw UsherError(.notFound, "no") }
+    }
+    #expect(error?.reason == .notFound)
+  }
+
+  @Test("they are answered locked at once, each once, and those that come later too")
+  func locked() async throws {
+    let (gate, entered) = (Gate(), Gate())
+    let calls = (1...5).map { _ in waiting(at: gate, entered: entered) }
+    await entered.pass()
+    flights.end()
+    for call in calls {
+      let error = try await #require(throws: UsherError.self) { try await call.value.get() }
+      #expect(error.reason == .locked && error.isRetryable)
+    }
+    let late = await #expect(throws: UsherError.self) {
+      try await flights.run { () throws(UsherError) in [7] }
+    }
+    #expect(late?.reason == .locked)
+    await flights.settle(within: .seconds(5), alarms)
+  }
+
+  @Test("what they had begun is cancelled, and has ended when they have settled")
+  func settled() async throws {
+    let (never, entered) = (Gate(), Gate())
+    let call = waiting(at: never, entered: entered)
+    await entered.pass()
+    flights.end()
+    await flights.settle(within: .seconds(5), alarms)
+    _ = await call.value
+  }
+
+  @Test("one that cannot be cancelled is not waited for beyond the time there is")
+  func stubborn() async throws {
+    let (stone, entered) = (Gate(), Gate())
+    let call = Task { [flights] in
+      try await flights.run { () async throws(UsherError) in
+        entered.open()
+        await Task { await stone.pass() }.value
+        return [1]
+      }
+    }
+    await entered.pass()
+    flights.end()
+    let settled = Task { await flights.settle(within: .seconds(5), alarms) }
+    try await alarms.isSet(.seconds(5))
+    alarms.advance(by: .seconds(5))
+    await settled.value
+    let error = await #expect(throws: UsherError.self) { try await call.value }
+    #expect(error?.reason == .locked)
+    stone.open()
+  }
+
+  @Test("a call that is cancelled by its caller is cancelled within")
+  func cancelled() async throws {
+    let (never, entered) = (Gate(), Gate())
+    let call = waiting(at: never, entered: entered)
+    await entered.pass()
+    call.cancel()
+    #expect(try await call.value.get() == [1])
+  }
+}

@@ -1,0 +1,211 @@
+import Glibc
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherSystem
+import UsherTestKit
+
+@testable import UsherDaemon
+
+@Suite("Locking")
+struct LockTests {
+  private let stage: SafeStage
+
+  init() throws { stage = try SafeStage() }
+
+  /// What must not be there any more.
+  private struct Traces {
+    weak var opened: Opened?
+    weak var store: Store?
+    weak var book: AccountBook?
+    weak var engine: FlowEngine?
+    weak var runner: FlowRunner?
+    weak var session: FlowSession?
+    weak var refresher: Refresher?
+    weak var credentials: Credentials?
+    weak var localAuth: LocalAuthDesk?
+
+    /// The names of those that are.
+    var left: [String] {
+      let all: [(String, AnyObject?)] = [
+        ("opened", opened), ("store", store), ("book", book), ("engine", engine),
+        ("runner", runner), ("session", session), ("refresher", refresher),
+        ("credentials", credentials), ("local authenticator", localAuth),
+      ]
+      return all.filter { $0.1 != nil }.map(\.0)
+    }
+  }
+
+  /// An account whose token is renewed by an alarm, and a flow at a step, with one of its own.
+  private func fill(_ safe: Safe, _ stage: SafeStage) async throws -> Traces {
+    let domain = try safe.domain()
+    let end = stage.clock.now() + .seconds(3600)
+    let update = try domain.book.update(
+      .sample(keepAlive: true, tokens: .sample(expiresAt: end)), owner: .anna, provider: .work,
+      at: stage.clock.now())
+    try await domain.store.commit(update.changes)
+    domain.book.install(update)
+    try await stage.setPasscode(domain.store)
+    try domain.localAuth.desk.restore()
+    let flow = try await domain.flows.start(
+      FlowStart(
+        provider: ProviderConfig.local.name, kind: LocalAuthenticate.kind,
+        params: ["localAuthType": "passcode", "reason": "open the till"], waitMs: 10_000),
+      .program()
+    ).flow
+    #expect(flow.step?.kind == .localAuth)
+    try await reached("the flow is at its mail") { domain.flows.engine.isIdle }
+    return Traces(
+      opened: safe.opened, store: domain.store, book: domain.book, engine: domain.flows.engine,
+      runner: domain.flows.engine.runner,
+      session: try domain.flows.engine.flow(flow.id, of: .anna),
+      refresher: domain.tokens.refresher, credentials: domain.credentials,
+      localAuth: domain.localAuth.desk)
+  }
+
+  @Test("nothing of what was open is left, and no alarm")
+  func freed() async throws {
+    let stage = try SafeStage(holdsAlarms: true)
+    let safe = try await stage.begun()
+    let traces = try await fill(safe, stage)
+    #expect(traces.left.count == 9 && !stage.alarms.pending.isEmpty)
+    try await safe.lock()
+    try await reached("left: \(traces.left)") { traces.left.isEmpty }
+    #expect(stage.alarms.pending == [] && safe.opened == nil)
+  }
+
+  @Test("what was there is there again, and goes on, and again after another lock")
+  func again() async throws {
+    let safe = try await stage.begun()
+    _ = try await fill(safe, stage)
+    for _ in 1...3 {
+      try await safe.lock()
+      try await safe.unlock()
+      let domain = try safe.domain()
+      #expect(domain.book.accounts(of: .anna).map(\.subject) == ["usr_anna"])
+      #expect(domain.flows.engine.liveCount(of: .anna) == 1)
+    }
+    await safe.end()
+    #expect(safe.opened == nil)
+  }
+
+  @Test("the write-ahead log is emptied, and the database is free for others")
+  func closed() async throws {
+    let safe = try await stage.begun()
+    _ = try await fill(safe, stage)
+    try await safe.lock()
+    var status = stat()
+    let isThere = stat(stage.databasePath + "-wal", &status) == 0
+    #expect(!isThere || status.st_size == 0)
+    let key = try MasterKeyFile(stage.place)
+    let other = try Store.open(
+      path: stage.databasePath, masterKey: key.bytes, keep: LockedBytes.keep, clock: stage.clock,
+      entropy: SystemEntropy())
+    let error = await #expect(throws: UsherError.self) { try await safe.unlock() }
+    #expect(error?.reason == .storageUnavailable && error?.message.contains("in use") == true)
+    #expect(safe.opened == nil)
+    try other.close()
+    try await safe.unlock()
+    #expect(safe.opened != nil)
+  }
+
+  @Test("it is remembered, and forgotten when it is unlocked")
+  func remembered() async throws {
+    for _ in 1...2 {
+      let safe = try await stage.begun()
+      #expect(safe.opened != nil)
+      try await safe.lock()
+      await safe.end()
+      let second = try await stage.begun()
+      #expect(second.opened == nil)
+      #expect(second.hasMethod("token.get", isAdmin: false))
+      #expect(!second.hasMethod("credential.set", isAdmin: false))
+      #expect(second.hasMethod("credential.set", isAdmin: true))
+      try await second.unlock()
+      #expect(second.opened != nil)
+      await second.end()
+    }
+  }
+
+  @Test("one that cannot be remembered is refused, and nothing has changed")
+  func unremembered() async throws {
+    let safe = try await stage.begun()
+    try rename("notes", to: "notes_away")
+    let error = await #expect(throws: UsherError.self) { try await safe.lock() }
+    #expect(error?.reason == .storageUnavailable && safe.opened != nil)
+    try rename("notes_away", to: "notes")
+    try await safe.lock()
+    #expect(safe.opened == nil)
+  }
+
+  private func rename(_ table: String, to name: String) throws {
+    let script = """
+      import sqlite3, sys
+      database = sqlite3.connect(sys.argv[1], isolation_level=None)
+      database.execute("ALTER TABLE " + sys.argv[2] + " RENAME TO " + sys.argv[3])
+      """
+    let outcome = try run("/usr/bin/python3", ["-c", script, stage.databasePath, table, name])
+    guard outcome.status == 0 else { throw TestTrouble(outcome.errors) }
+  }
+
+  @Test(
+    "without key or database it stays locked and says why",
+    arguments: [("master.key", "no master key"), ("usherd.db", "is not there any more")])
+  func missing(name: String, words: String) async throws {
+    let safe = try await stage.begun()
+    try await safe.lock()
+    let path = name == "usherd.db" ? stage.databasePath : stage.place.file(name)
+    #expect(Glibc.rename(path, path + ".away") == 0)
+    let error = await #expect(throws: UsherError.self) { try await safe.unlock() }
+    #expect(error?.reason == .storageUnavailable, "\(String(describing: error))")
+    #expect(error?.message.contains(words) == true, "\(String(describing: error))")
+    #expect(safe.opened == nil)
+    #expect(Glibc.rename(path + ".away", path) == 0)
+    try await safe.unlock()
+    #expect(safe.opened != nil)
+  }
+
+  @Test("locks and unlocks that come together come one after the other")
+  func together() async throws {
+    let safe = try await stage.begun()
+    _ = try await fill(safe, stage)
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 1...6 {
+        group.addTask { try await safe.lock() }
+        group.addTask { try await safe.unlock() }
+      }
+      try await group.waitForAll()
+    }
+    try await safe.unlock()
+    #expect(try safe.domain().flows.engine.liveCount(of: .anna) == 1)
+    try await safe.lock()
+    #expect(safe.opened == nil)
+  }
+
+  @Test("who stops for good neither locks nor unlocks, and is not locked by it")
+  func over() async throws {
+    let safe = try await stage.begun()
+    await safe.end()
+    for deed in [{ try await safe.lock() }, { try await safe.unlock() }] {
+      let error = await #expect(throws: UsherError.self) { try await deed() }
+      #expect(error?.reason == .shuttingDown)
+    }
+    #expect(try await stage.begun().opened != nil)
+  }
+}
+
+/// The key file of a state directory.
+struct MasterKeyFile {
+  let bytes: [UInt8]
+
+  init(_ place: Workplace) throws {
+    guard let found = place.everything().first(where: { $0.name == "master.key" }) else {
+      throw TestTrouble("there is no key file")
+    }
+    bytes = Array(found.bytes)
+  }
+}
