@@ -28,6 +28,8 @@ struct Flooder: ParsableCommand {
   }
 
   func run() throws {
+    // Whose turn it is on a processor is the kernel's to say, and not what is measured.
+    _ = nice(19)
     try become(user)
     var connections = try (0..<self.connections).map { _ in try open() }
     var buffer = [UInt8](repeating: 0, count: Self.chunk)
