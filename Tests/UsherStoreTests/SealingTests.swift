@@ -104,17 +104,22 @@ struct SealingTests {
       "UPDATE consents SET expires_at = expires_at + 1",
       "UPDATE consents SET sealed = zeroblob(64)", "UPDATE local_auth SET uid = 0",
       "UPDATE local_auth SET realm = 'other'", "UPDATE local_auth SET sealed = x'01'",
+      "UPDATE confirmations SET client = 'desk'", "UPDATE confirmations SET question = 'other'",
+      "UPDATE confirmations SET expires_at = expires_at + 1", "UPDATE confirmations SET uid = 0",
+      "UPDATE notes SET sealed = zeroblob(64) WHERE name = 'lock'",
     ])
   func changedOthers(_ sql: String) async throws {
     try await fixture.create([
       .putAccount(.sample()), .putToken(.sample()), .putConsent(.sample()),
       .putLocalAuth(.sample()), .putCredential("name", Secret("value")),
+      .putConfirmation(.sample()), .putNote(.sample()),
     ])
     try fixture.tamper(sql)
     let store = try fixture.open()
     #expect(throws: UsherError.self) {
       _ = (try store.loadAccounts(), try store.loadTokens(), try store.loadCredentials())
       _ = (try store.loadConsents(), try store.loadLocalAuth())
+      _ = (try store.loadConfirmations(), try store.loadNote("lock"))
     }
   }
 

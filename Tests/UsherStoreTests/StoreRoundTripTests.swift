@@ -137,6 +137,29 @@ struct StoreRoundTripTests {
     #expect(try store.loadConsents() == [.sample()])
   }
 
+  @Test("confirmations and notes go one by one; those that have expired go together")
+  func confirmations() async throws {
+    let store = try fixture.open()
+    let later = ConfirmationRow.sample(client: "desk", expiresAt: StoreFixture.now + .seconds(301))
+    try await store.commit([
+      .putConfirmation(.sample()), .putConfirmation(.sample(question: "totp.code work")),
+      .putConfirmation(later), .putNote(.sample()), .putNote(.sample(payload: "again")),
+      .putNote(.sample("other")),
+    ])
+    #expect(try store.loadConfirmations().count == 3)
+    #expect(try store.loadNote("lock") == .sample(payload: "again"))
+    try await store.commit([
+      .deleteConfirmation(
+        realm: "host", uid: 1000, client: "till", question: "totp.code work"),
+      .deleteNote("lock"), .deleteNote("none"),
+    ])
+    #expect(Set(try store.loadConfirmations()) == [.sample(), later])
+    #expect(try store.loadNote("lock") == nil)
+    #expect(try store.loadNote("other") == .sample("other"))
+    try await store.commit([.forgetConfirmations(expiredBy: StoreFixture.now + .seconds(300))])
+    #expect(try store.loadConfirmations() == [later])
+  }
+
   @Test("one user's local authentication goes, another's stays")
   func deletingLocalAuth() async throws {
     let store = try fixture.open()
@@ -160,7 +183,7 @@ struct StoreRoundTripTests {
     let store = try fixture.open()
     try await store.commit([.putFlow(.sample())])
     #expect(store.status.path == fixture.path)
-    #expect(store.status.schemaVersion == 2)
+    #expect(store.status.schemaVersion == 3)
     #expect(store.status.sizeBytes == Int64(fixture.bytes().count + fixture.bytes("-wal").count))
   }
 }
