@@ -119,7 +119,7 @@ extension FairShare {
       admins += 1
       return true
     }
-    var user = users[uid] ?? User(paidAt: now, pacedUntil: now, crowdUntil: now)
+    var user = users[uid] ?? User(paidAt: .distantPast, pacedUntil: now, crowdUntil: now)
     if user.seats == 0 { usersWithSeats += 1 }
     user.seats += 1
     users[uid] = user
