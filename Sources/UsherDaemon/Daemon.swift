@@ -87,7 +87,7 @@ package struct Daemon: ServiceLifecycle.Service {
         do throws(UsherError) {
           try await safe.sweep()
         } catch {
-          log.warning("old flows could not be removed", metadata: ["cause": "\(error.message)"])
+          log.warning("what is over could not be removed", metadata: ["cause": "\(error.message)"])
         }
         await alarms.pause(.seconds(60))
       }

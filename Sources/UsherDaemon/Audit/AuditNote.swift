@@ -111,7 +111,8 @@ extension AuditedCaller: Hashable {
 enum AuditedMethods {
   private static let names: Set<String> = [
     "token.get", "token.revoke", "totp.code", "account.get", "account.list", "account.forget",
-    "flow.start", "consent.revoke", "client.clear", "confirm.answer", "localAuth.setPasscode",
+    "flow.start", "consent.revoke", "client.clear", "confirm.answer", "confirm.forget",
+    "localAuth.setPasscode",
     "credential.set", "credential.delete", "system.lock", "system.unlock",
   ]
 
