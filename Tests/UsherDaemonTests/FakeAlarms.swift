@@ -59,7 +59,7 @@ extension FakeAlarms {
 
 /// Looks again and again until it holds; for what happens in tasks the test cannot await.
 func reached(
-  _ what: @autoclosure () -> String, within limit: Duration = .seconds(20),
+  _ what: @autoclosure () -> String, within limit: Duration = .seconds(90),
   _ holds: () async throws -> Bool
 ) async throws {
   let deadline = ContinuousClock.now + limit
