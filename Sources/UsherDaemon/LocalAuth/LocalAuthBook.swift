@@ -8,11 +8,6 @@ import UsherStore
 struct LocalPerson: Sendable, Hashable {
   let realm: String
   let uid: UInt32
-
-  init(realm: String, uid: UInt32) {
-    self.realm = realm
-    self.uid = uid
-  }
 }
 
 /// What is kept of a person.
