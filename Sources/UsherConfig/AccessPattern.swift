@@ -79,6 +79,8 @@ package struct PolicyRequest: Sendable, Hashable {
   /// Whether what it names is not there for this caller, so that its provider and kind cannot be told:
   /// then the method alone decides, and the answer is that it is not found.
   package var isUnknown = false
+  /// The account it names, whether it is there for this caller or not: for the audit.
+  package var named: String?
   /// What a token is to be good for, where one is asked for.
   package var scopes: [String]?
   /// When; nil: no rule's hours matter.

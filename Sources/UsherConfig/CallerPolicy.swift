@@ -27,6 +27,11 @@ package struct CallerPolicy: Sendable {
   /// Whose what it brings is, as that rule says.
   package var ownership: ClientRule.Ownership { rules.first?.setting.owner ?? .user }
 
+  /// Whether a rule of the caller wants that a person was there, or agrees.
+  package var asksPeople: Bool {
+    rules.contains { $0.setting.confirm || $0.setting.requireLocalAuthSeconds != nil }
+  }
+
   /// The clients whose questions it answers, by any of the rules that match it.
   package var confirms: Set<String> { Set(rules.flatMap(\.setting.confirms)) }
 

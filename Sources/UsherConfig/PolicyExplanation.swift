@@ -45,7 +45,7 @@ extension Standing {
       case .everything: "\(who) may do everything"
       case .member where decision.isAllowed: "\(who) may use what they own"
       case .member: "\(who) may neither lock nor unlock"
-      case .nobody: "it is in no group that needs none"
+      case .nobody: "it is no member of access.group"
       }
     return "no rule matches the caller, and \(may)"
   }

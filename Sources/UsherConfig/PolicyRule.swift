@@ -74,7 +74,8 @@ final class PolicyRule: Sendable {
       localAuthSeconds: request.handsOutSecret ? setting.requireLocalAuthSeconds : nil)
     permit.needsConfirmation = setting.confirm && request.canBeConfirmed
     permit.scopes = setting.scopes
-    permit.fields = setting.fields
+    // Of a list nobody is asked: it has nothing that a person would have to agree to.
+    permit.fields = setting.confirm && request.method == "account.list" ? [] : setting.fields
     return permit
   }
 }
@@ -88,8 +89,8 @@ extension PolicyRequest {
   fileprivate var canBeConfirmed: Bool {
     if method == "flow.start", provider == ProviderConfig.reservedName { return false }
     return [
-      "token.get", "token.revoke", "totp.code", "account.get", "account.forget", "flow.start",
-      "registration.checkDuplicate", "registration.checkUserKey",
+      "token.get", "token.revoke", "totp.code", "account.get", "account.forget", "client.clear",
+      "flow.start", "registration.checkDuplicate", "registration.checkUserKey",
     ].contains(method)
   }
 }

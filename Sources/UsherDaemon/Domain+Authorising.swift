@@ -24,7 +24,7 @@ extension Domain {
     let isAudited = AuditedMethods.contains(M.name)
     if isAudited { try audit.admit() }
     try meet(.localAuth, of: permit, request, caller) { () throws(UsherError) in
-      guard let seconds = permit.localAuthSeconds else { return }
+      guard let seconds = permit.localAuthSeconds, !request.isUnknown else { return }
       try localAuth.check(within: seconds, of: caller)
     }
     // Last: an answer that was given for once is used up.
@@ -83,6 +83,7 @@ extension Domain {
       request.kind = start.kind
       request.operation = start.operation
       if let id = start.params["account"]?.stringValue {
+        request.named = id
         request.account = book.seen(AccountID(id), by: caller, M.name).map { .init($0) }
       }
     case .account(let about):
@@ -90,6 +91,7 @@ extension Domain {
       let record = book.meant(id, name, by: caller, M.name)
       request.provider = (record?.provider ?? name)?.rawValue
       request.account = record.map { .init($0) }
+      request.named = id?.rawValue
       request.isUnknown = id != nil && record == nil
       request.scopes = scopes(call, record)
     case .flow(let id):

@@ -41,7 +41,7 @@ struct Proceeding: Sendable {
       return .later { () async throws(UsherError) -> [UInt8] in
         do throws(UsherError) {
           let reply = try await body()
-          succeeded()
+          ended()
           return reply
         } catch {
           throw failed(error)
@@ -49,6 +49,12 @@ struct Proceeding: Sendable {
       }
     }
     return response
+  }
+
+  /// What comes for a caller who waits no more, as after a lock, is not given to him.
+  private func ended() {
+    guard Task.isCancelled, AuditedMethods.isHot(request.method) else { return succeeded() }
+    _ = failed(UsherError(.cancelled, "the caller waits no more"))
   }
 
   /// - Parameter flow: The flow that began.
@@ -85,7 +91,10 @@ struct Proceeding: Sendable {
   }
 
   private func note(_ decision: AuditNote.Decision) -> AuditNote {
-    AuditNote(request, decision, rule: permit.rule, conditions: permit.conditions)
+    var conditions = permit.conditions
+    // Of what is not there for the caller nobody is asked.
+    if request.isUnknown { conditions.subtract([.confirm, .localAuth]) }
+    return AuditNote(request, decision, rule: permit.rule, conditions: conditions)
   }
 }
 
@@ -97,7 +106,8 @@ extension AuditNote {
   ) {
     self.init(
       method: request.method, provider: request.provider.map { ProviderName($0) },
-      kind: request.kind, account: request.account.map { AccountID($0.id) }, decision: decision,
+      kind: request.kind,
+      account: (request.account?.id ?? request.named).map { AccountID($0) }, decision: decision,
       rule: rule, conditions: conditions, unmet: unmet, failure: failure,
       correlationID: correlation?.rawValue ?? "")
   }

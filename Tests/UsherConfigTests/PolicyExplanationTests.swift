@@ -115,7 +115,7 @@ struct PolicyExplanationTests {
         "anna", "system.lock", false, "(members of usher)",
         "members of usher may neither lock nor unlock"
       ),
-      ("7", "token.get", false, "(no rule)", "it is in no group that needs none"),
+      ("7", "token.get", false, "(no rule)", "it is no member of access.group"),
     ] {
       let reply = try Self.answer(PolicyCheck(user: user, method: method))
       #expect(reply.allowed == allowed)

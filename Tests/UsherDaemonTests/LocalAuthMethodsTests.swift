@@ -52,6 +52,29 @@ struct LocalAuthMethodsTests {
     #expect(biometric.message == "the fingerprint reader is in use")
   }
 
+  @Test("who has to prove that a person is there does not become the person")
+  func firstByRule() async throws {
+    for edit in [{ $0.confirm = true }, { $0.requireLocalAuthSeconds = 60 }]
+      as [(inout ClientRule) -> Void]
+    {
+      var rule = ClientRule(
+        name: "till", match: ClientMatch(user: .id(1000)),
+        allow: [try AccessPattern(setting: "*")])
+      edit(&rule)
+      let policy = try Policy(
+        rules: [rule], access: AccessSettings(), daemonUser: 990,
+        names: PrincipalResolver(user: { _ in nil }, group: { _ in nil }))
+      let till = Caller(
+        CallerIdentity(uid: 1000, gid: 1000), policy: policy, isAdmin: false, realm: "host")
+      let error = await #expect(throws: UsherError.self) {
+        _ = try await methods.setPasscode(.init(old: nil, new: WireSecret("till-4711")), till)
+      }
+      #expect(error?.reason == .permissionDenied)
+    }
+    #expect(await stage.localAuth.check(Secret("till-4711"), of: .anna) == .notEnrolled)
+    #expect(try await set("till-4711") == nil, "another program of hers")
+  }
+
   @Test("a lock is told with its end, and the way it locks is none")
   func locked() async throws {
     #expect(try await set("till-4711") == nil)

@@ -113,6 +113,7 @@ struct RuledAccountTests {
     let till = try caller(rule { $0.fields = ["firstname"] })
     #expect(try stage.accounts.get(record.id, till).account.profile == ["firstname": "Anna"])
     #expect(stage.accounts.list(nil, till).accounts.map(\.profile) == [["firstname": "Anna"]])
+    #expect(try stage.accounts.get(record.id, till).account.label == "one", "made of the profile")
     #expect(stage.accounts.shown(of: record.id, to: till).map(\.fields) == [["firstname"]])
     let none = try caller(rule { $0.fields = [] })
     #expect(try stage.accounts.get(record.id, none).account.profile == nil)
@@ -214,5 +215,28 @@ struct RuledAccountTests {
     let kiosk = try caller(till, kioskRule, unit: "kiosk.service")
     #expect(stage.accounts.list(nil, kiosk).accounts.map(\.id) == [two.id])
     #expect(reason { _ = try stage.accounts.get(one.id, kiosk) }?.reason == .notFound)
+  }
+
+  @Test("at a provider of which no rule of his speaks, a lent account is not found either")
+  func lentElsewhere() async throws {
+    let till = try rule {
+      $0.owner = .client
+      $0.share = ["kiosk"]
+    }
+    let kioskRule = try rule("kiosk", allow: "account.get work") { _ in }
+    let record = try await keep("one", owner: try caller(till).owner)
+    let kiosk = try caller(till, kioskRule, unit: "kiosk.service")
+    #expect(reason { _ = try stage.accounts.get(record.id, kiosk) }?.reason == .notFound)
+  }
+
+  @Test("who has to be agreed to sees no profile in a list, about which nobody is asked")
+  func confirmedList() async throws {
+    let record = try await keep("one")
+    let till = try caller(rule { $0.confirm = true })
+    let listed = try #require(stage.accounts.list(nil, till).accounts.first)
+    #expect(listed.id == record.id)
+    #expect(listed.profile == nil)
+    #expect(listed.label == "one")
+    #expect(stage.accounts.shown(at: nil, to: till).isEmpty)
   }
 }

@@ -126,10 +126,11 @@ struct StoredToken: Codable, Sendable {
 extension AccountRecord {
   /// As a client of its owner sees it.
   ///
-  /// - Parameter fields: The members of the profile that the client's rule lets it see; nil: all.
+  /// - Parameter fields: The members of the profile that the client's rule lets it see; nil: all. Where
+  ///   it says, the subject stands for the label, which is made of the profile.
   func account(for caller: String, fields: [String]? = nil, at now: Timestamp) -> Account {
     Account(
-      id: id, provider: provider, subject: subject, label: details.label,
+      id: id, provider: provider, subject: subject, label: fields == nil ? details.label : subject,
       owner: owner.client == nil ? owner.uid : nil,
       client: owner.client, createdAt: details.createdAt, keepAlive: details.keepAlive,
       attributes: details.attributes, profile: profile(for: caller, fields: fields, at: now),

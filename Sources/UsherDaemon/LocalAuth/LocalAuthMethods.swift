@@ -1,4 +1,5 @@
 import UsherAPI
+import UsherConfig
 import UsherCore
 import UsherFlows
 import UsherStore
@@ -21,6 +22,7 @@ struct LocalAuthMethods: Sendable {
   ) async throws(UsherError) -> Done {
     let person = try await person(call, caller)
     try checkNew(call.new)
+    try checkFirst(person, caller)
     let isReset = caller.isAdmin && call.old == nil
     let change = try await desk.setPasscode(
       call.new.secret, old: call.old?.secret, isReset: isReset, of: person)
@@ -46,6 +48,15 @@ struct LocalAuthMethods: Sendable {
       throw UsherError(.notFound, "there is no user \(uid)", detail: .init(field: "uid"))
     }
     return LocalPerson(realm: caller.owner.realm, uid: uid)
+  }
+
+  /// Who has to prove that a person is there must not become the person.
+  private func checkFirst(_ person: LocalPerson, _ caller: Caller) throws(UsherError) {
+    guard !caller.isAdmin, caller.policy.asksPeople, desk.passcode(of: person) == .notEnrolled
+    else { return }
+    throw UsherError(
+      .permissionDenied,
+      "your rule asks for a person: the first passcode is set by another program, or the operator")
   }
 
   private func checkNew(_ passcode: WireSecret) throws(UsherError) {

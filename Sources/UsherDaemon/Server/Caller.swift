@@ -103,11 +103,13 @@ extension Caller {
     guard record.owner == owner || lenders.contains(record.owner) && Self.isReading(method) else {
       return false
     }
-    guard policy.choosesAccounts, !isAdmin else { return true }
+    let isLent = record.owner != owner
+    guard policy.choosesAccounts || isLent, !isAdmin else { return true }
     guard case .denied(let denial) = decide(PolicyRequest(method, about: record)) else {
       return true
     }
-    return denial.cause != .account
+    // That another client has an account at a provider of which no rule of his speaks is not told.
+    return denial.cause != .account && !(isLent && denial.cause == .notListed)
   }
 
   /// What `share` is good for.
@@ -123,7 +125,10 @@ extension Caller {
   /// Whether its rules are about the account of an event, where there is one; of a question, whether
   /// it may answer that.
   func hears(_ entry: EventBus.Entry) -> Bool {
-    if let question = entry.question { return right(over: question) != nil }
+    if let question = entry.question {
+      let mayAnswer = decide(PolicyRequest(method: ConfirmAnswer.name)).isAllowed
+      return right(over: question) != nil && (mayAnswer || question.call.client == client)
+    }
     guard let account = entry.account, policy.choosesAccounts, !isAdmin else { return true }
     var request = PolicyRequest(
       method: EventsSubscribe.name, provider: entry.event.provider?.rawValue)
