@@ -137,13 +137,13 @@ struct RuleConditionTests {
     var asking = Permit(rule: "till")
     asking.needsConfirmation = true
     for method in [
-      "token.get", "token.revoke", "totp.code", "account.get", "account.forget", "flow.start",
-      "registration.checkDuplicate", "registration.checkUserKey",
+      "token.get", "token.revoke", "totp.code", "account.get", "account.forget", "client.clear",
+      "flow.start", "registration.checkDuplicate", "registration.checkUserKey",
     ] {
       #expect(try Self.decide(rule, Self.request(method)) == .allowed(asking), "\(method)")
     }
     for method in [
-      "token.list", "totp.list", "account.list", "flow.get", "flow.submit", "flow.list",
+      "token.list", "totp.list", "flow.get", "flow.submit", "flow.list",
       "consent.list", "confirm.answer", "system.lock", "provider.list",
     ] {
       #expect(try Self.decide(rule, Self.request(method)) == .allow(rule: "till"), "\(method)")
@@ -151,6 +151,10 @@ struct RuleConditionTests {
     #expect(
       try Self.decide(Self.rule("till", "confirm = false"), Self.request("token.get"))
         == .allow(rule: "till"))
+    var listing = Permit(rule: "till")
+    listing.fields = []
+    #expect(
+      try Self.decide(rule, Self.request("account.list")) == .allowed(listing), "no profile")
     // By this flow the person proves to be there who answers.
     let local = PolicyRequest(method: "flow.start", provider: "local", kind: "authenticate")
     #expect(try Self.decide(rule, local) == .allow(rule: "till"))
