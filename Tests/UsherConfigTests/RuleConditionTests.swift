@@ -210,6 +210,17 @@ struct RuleConditionTests {
     #expect(try Self.decide(none + other, request) == .deny(rule: "none", .notListed))
   }
 
+  @Test("that of a rule about other accounts counts only where there is no other")
+  func accountObjection() throws {
+    let other = Self.rule("other", "accounts = [\"acc_2\"]")
+    let late = Self.rule("late", Self.closed)
+    let request = try Self.request("token.get", account: "acc_1", at: "Tue 12:00")
+    let hours = Decision.deny(rule: "late", .hours(minutes: 8400))
+    #expect(try Self.decide(other + late, request) == hours)
+    #expect(try Self.decide(late + other, request) == hours)
+    #expect(try Self.decide(other, request) == .deny(rule: "other", .account))
+  }
+
   @Test("within a rule accounts come before scopes, and these before hours")
   func withinRule() throws {
     var lines = ["accounts = [\"acc_2\"]", "scopes = [\"email\"]", Self.closed]

@@ -217,6 +217,13 @@ struct RuledAccountTests {
     #expect(reason { _ = try stage.accounts.get(one.id, kiosk) }?.reason == .notFound)
   }
 
+  @Test("of an account about which no rule allows the call no profile is shown")
+  func unlisted() async throws {
+    _ = try await keep("one")
+    let till = try caller(rule(allow: "account.list work") { _ in })
+    #expect(stage.accounts.list(nil, till).accounts.map(\.profile) == [nil])
+  }
+
   @Test("at a provider of which no rule of his speaks, a lent account is not found either")
   func lentElsewhere() async throws {
     let till = try rule {
