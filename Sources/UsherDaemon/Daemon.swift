@@ -45,7 +45,7 @@ package struct Daemon: ServiceLifecycle.Service {
     let service = RPCService(safe)
     let door = Door(
       service: service, policy: life.policies.policy, realm: DaemonSetting.realm,
-      count: life.count, log: log)
+      count: life.count, open: life.connections)
     let listening = try await listen(on: sockets, door)
     await safe.resume()
     setting.notifier.ready(status: safe.opened == nil ? "Locked" : life.readiness)

@@ -7,7 +7,7 @@ private typealias Party = FairShare.Party
 
 /// A share that an expectation may change.
 private final class Shares {
-  private var share = FairShare(FairShare.Terms(percent: 25, flights: 3))
+  private var share = FairShare(FairShare.Terms(percent: 25, knocks: 5, flights: 3))
 
   var isShared: Bool { share.isShared }
 
@@ -36,6 +36,10 @@ private final class Shares {
 
   func knocked(_ cost: TimeAmount, _ party: Party, at now: NIODeadline) -> Bool {
     share.knocked(cost, party, at: now)
+  }
+
+  func comes(_ party: Party, at now: NIODeadline) -> FairShare.Welcome {
+    share.comes(party, at: now)
   }
 
   func nextTurn() -> NIODeadline? { share.nextTurn() }
@@ -231,6 +235,27 @@ final class FairShareTests {
     #expect(!share.called(10, of: bert, at: now))
     let turn = try #require(share.nextTurn())
     #expect(turn > now && turn <= now + .milliseconds(100))
+  }
+
+  @Test("who is over its share and comes again and again is refused, then not even told")
+  func comingTooOften() {
+    enter(1..<2, anna)
+    enter(10..<11, bert)
+    func come(_ party: Party, _ count: Int) -> [FairShare.Welcome] {
+      (0..<count).map { _ in share.comes(party, at: now) }
+    }
+    #expect(come(bert, 100).allSatisfy { $0 == .comesIn }, "nobody else calls")
+    #expect(call(1, anna, 10))
+    now = now + .seconds(1)
+    for _ in 0..<1000 { _ = share.knocked(.microseconds(50), bert, at: now) }
+    let welcomes = come(bert, 100)
+    #expect(welcomes.prefix(5).allSatisfy { $0 == .comesIn })
+    #expect(welcomes.dropFirst(5).prefix(64).allSatisfy { $0 == .refused })
+    #expect(welcomes.dropFirst(69).allSatisfy { $0 == .turnedAway })
+    #expect(come(anna, 100).allSatisfy { $0 == .comesIn })
+    #expect(come(.admin, 100).allSatisfy { $0 == .comesIn })
+    now = now + .seconds(1)
+    #expect(come(bert, 1) == [.comesIn])
   }
 
   @Test("the admin socket waits for nobody, and its calls are another's")

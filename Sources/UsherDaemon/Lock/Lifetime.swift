@@ -10,6 +10,7 @@ struct Lifetime: Sendable {
   let world: World
   let events: EventBus
   let count: ConnectionCount
+  let connections = OpenChannels()
   let policies: PolicyDesk
   /// What it is told while the daemon is locked is written when there is a store again.
   let audit: AuditBook

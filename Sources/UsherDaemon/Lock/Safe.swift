@@ -91,12 +91,13 @@ final class Safe: Sendable {
       let last = opened
       become(.over)
       await last?.end(within: Self.patience)
+      life.audit.end()
     }
   }
 
   // MARK: Locking
 
-  /// Returns when nothing holds a secret any more.
+  /// Returns when nothing holds a secret any more, no connection's unread replies either.
   ///
   /// - Parameter tell: Told once it is remembered; not where it was locked already.
   /// - Throws: `storageUnavailable` where it cannot be remembered: then the daemon is not locked;
@@ -115,6 +116,7 @@ final class Safe: Sendable {
     FailPoint.reach("lock.after-marker")
     become(.locked)
     tell()
+    await life.connections.dropUnread()
     await opened.end(within: Self.patience)
     life.setting.notifier.status("Locked")
     life.log.notice("locked")

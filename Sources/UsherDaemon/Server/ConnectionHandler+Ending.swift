@@ -8,6 +8,7 @@ extension ConnectionHandler {
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
     switch event {
     case let drain as DrainConnection: self.drain(within: drain.grace, context)
+    case is DropUnreadReplies: dropUnread()
     case ChannelEvent.inputClosed: hearNoMore()
     default: context.fireUserInboundEventTriggered(event)
     }
@@ -19,6 +20,16 @@ extension ConnectionHandler {
     lineTimer?.cancel()
     lineTimer = nil
     closeWhenDone()
+  }
+
+  /// Ends the connection at once where a reply has not gone out.
+  func dropUnread() {
+    flush()
+    keepsNothing = !inFlight.isEmpty
+    guard let channel = context?.channel, let options = channel.syncOptions,
+      let unread = try? options.getOption(.bufferedWritableBytes), unread > 0
+    else { return }
+    channel.close(promise: nil)
   }
 
   func closeWhenDone() {
@@ -51,3 +62,6 @@ extension ConnectionHandler {
 struct DrainConnection {
   let grace: Duration
 }
+
+/// Tells a connection that the daemon has been locked: what has not been read is not kept.
+struct DropUnreadReplies {}

@@ -39,6 +39,9 @@ final class ConnectionHandler: ChannelInboundHandler {
   /// Whether something has been written and not been sent.
   var owesFlush = false
   var ending = Ending.open
+  /// Since a lock, until the calls that were in flight then are answered: replies that are not read
+  /// at once are not kept.
+  var keepsNothing = false
 
   var inFlight: [RequestID: Flight] = [:]
   /// Calls without an id that wait: nobody hears of them, and they end with the connection.
@@ -87,7 +90,7 @@ final class ConnectionHandler: ChannelInboundHandler {
 
   func handlerAdded(context: ChannelHandlerContext) {
     self.context = context
-    turns.enter(self, since: begun, at: context.channel.parent)
+    turns.enter(self, since: begun)
   }
 
   func handlerRemoved(context: ChannelHandlerContext) {
@@ -320,7 +323,10 @@ extension ConnectionHandler {
     flights -= 1
     turns.landed(party)
     silent[number] = nil
-    defer { closeWhenDone() }
+    defer {
+      if keepsNothing { dropUnread() }
+      closeWhenDone()
+    }
     guard let id, let flight = inFlight[id], flight.number == number else {
       if id == nil, case .failure(let error) = outcome { service.log(error, caller) }
       return

@@ -39,6 +39,15 @@ struct FairShare {
     case nothing
   }
 
+  /// What becomes of one who comes.
+  enum Welcome {
+    case comesIn
+    /// It is told why.
+    case refused
+    /// Not a word is said: it has been told often enough.
+    case turnedAway
+  }
+
   /// How the loop is shared out.
   struct Terms {
     /// Of the loop's time, for one user while others call.
@@ -53,6 +62,10 @@ struct FairShare {
     var atOnce = TimeAmount.milliseconds(1)
     /// And so is what comes on connections that begin within this time.
     var knocking = TimeAmount.milliseconds(10)
+    /// How often a user that is paced comes in within a second.
+    var knocks: Int
+    /// How many of those beyond are told why they do not.
+    var toldKnocks = 64
     /// How long it is paced after it last used more than its share, or made calls at once.
     var memory = TimeAmount.seconds(1)
     /// However much it has used, it waits no longer than this for its next turn.
@@ -75,12 +88,19 @@ struct FairShare {
     var crowdUntil: NIODeadline
     /// On which connection it called last, and when.
     var lastCall: (seat: Seat, at: NIODeadline)?
+    /// How often it has come in the second that ends then.
+    var knocks = 0
+    var knocksUntil: NIODeadline
     /// When it last connected.
     var lastKnock: NIODeadline?
     /// Its connections that wait for a turn, and do not listen.
     var line: [Place] = []
     /// Of the connections that have worked since it is paced, the one that listens.
     var listening: Seat?
+
+    static func newcomer(at now: NIODeadline) -> User {
+      User(paidAt: .distantPast, pacedUntil: now, crowdUntil: now, knocksUntil: now)
+    }
 
     func isPaced(_ now: NIODeadline) -> Bool { pacedUntil > now }
   }
@@ -109,6 +129,21 @@ struct FairShare {
 
 // Coming, calling, leaving.
 extension FairShare {
+  /// Somebody comes, and nothing else is known yet. All come through one queue: whoever comes too
+  /// often must be out of the others' way at once.
+  mutating func comes(_ party: Party, at now: NIODeadline) -> Welcome {
+    guard case .user(let uid) = party else { return .comesIn }
+    var user = users[uid] ?? .newcomer(at: now)
+    defer { users[uid] = user }
+    if user.knocksUntil <= now {
+      user.knocksUntil = now + .seconds(1)
+      user.knocks = 0
+    }
+    user.knocks += 1
+    guard user.isPaced(now), user.knocks > terms.knocks else { return .comesIn }
+    return user.knocks > terms.knocks + terms.toldKnocks ? .turnedAway : .refused
+  }
+
   /// A connection begins; `cost` is what letting it in took.
   ///
   /// - Returns: Whether it listens.
@@ -119,7 +154,7 @@ extension FairShare {
       admins += 1
       return true
     }
-    var user = users[uid] ?? User(paidAt: .distantPast, pacedUntil: now, crowdUntil: now)
+    var user = users[uid] ?? .newcomer(at: now)
     if user.seats == 0 { usersWithSeats += 1 }
     user.seats += 1
     users[uid] = user
@@ -157,6 +192,7 @@ extension FairShare {
   private mutating func forgetIdle(at now: NIODeadline) {
     users = users.filter { _, user in
       user.seats > 0 || user.flights > 0 || user.isPaced(now) || user.paidAt > now
+        || user.knocksUntil > now
     }
   }
 
@@ -301,7 +337,9 @@ extension FairShare {
 
 extension FairShare.Terms {
   init(_ limits: Limits) {
-    self.init(percent: limits.userSharePercent, flights: limits.callsInFlightPerUser)
+    self.init(
+      percent: limits.userSharePercent, knocks: limits.connectionsPerUser,
+      flights: limits.callsInFlightPerUser)
   }
 }
 

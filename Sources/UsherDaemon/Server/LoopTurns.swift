@@ -21,36 +21,29 @@ final class LoopTurns {
   }
 
   /// - Parameter begun: When letting it in began.
-  func enter(_ handler: ConnectionHandler, since begun: NIODeadline, at listener: (any Channel)?) {
+  func enter(_ handler: ConnectionHandler, since begun: NIODeadline) {
     nextSeat += 1
     let now = NIODeadline.now()
     let cost = now - begun + Self.acceptance
     handler.seat = nextSeat
     handlers[nextSeat] = handler
     handler.listens = share.enter(nextSeat, of: handler.party, cost: cost, at: now)
-    if !handler.listens { rest(listener, after: cost) }
     plan()
   }
 
+  /// Whether somebody who comes is let in.
+  func comes(_ party: FairShare.Party, at now: NIODeadline) -> FairShare.Welcome {
+    share.comes(party, at: now)
+  }
+
   /// Somebody came, and was refused.
-  func refused(_ party: FairShare.Party, since begun: NIODeadline, at listener: (any Channel)?) {
+  func refused(_ party: FairShare.Party, since begun: NIODeadline) {
     let now = NIODeadline.now()
-    let cost = now - begun + Self.acceptance
-    if share.knocked(cost, party, at: now) { rest(listener, after: cost) }
+    _ = share.knocked(now - begun + Self.acceptance, party, at: now)
   }
 
   /// What a connection costs beside what is measured: to accept, to register, to close.
   private static let acceptance = TimeAmount.microseconds(30)
-
-  /// One who comes again and again keeps the loop busy by that alone: the next are let in after a
-  /// while. Nobody is skipped; all come through one queue.
-  private func rest(_ listener: (any Channel)?, after cost: TimeAmount) {
-    guard let listener, let options = listener.syncOptions else { return }
-    try? options.setOption(.autoRead, value: false)
-    loop.assumeIsolated().scheduleTask(in: min(cost * 6, .milliseconds(1))) {
-      try? options.setOption(.autoRead, value: true)
-    }
-  }
 
   func leave(_ handler: ConnectionHandler) {
     guard handlers.removeValue(forKey: handler.seat) != nil else { return }

@@ -1,6 +1,4 @@
-import Glibc
 import JSONRPC
-import Logging
 import NIOCore
 import NIOPosix
 import Synchronization
@@ -20,27 +18,15 @@ final class SocketServer: Sendable {
   static func serve(
     _ descriptor: CInt, path: String?, isAdmin: Bool, on group: any EventLoopGroup, door: Door
   ) async throws -> SocketServer {
-    let limits = door.service.limits
-    // One newcomer, and so many bytes of a connection, between two looks at the others.
+    // A few newcomers between two looks at the others.
     let channel = try await ServerBootstrap(group: group)
-      .serverChannelOption(.maxMessagesPerRead, value: 1)
-      .childChannelOption(.maxMessagesPerRead, value: 1)
-      .childChannelOption(
-        .recvAllocator,
-        value: AdaptiveRecvByteBufferAllocator(minimum: 64, initial: 2048, maximum: 16_384)
-      )
-      .childChannelOption(.allowRemoteHalfClosure, value: true)
-      .childChannelOption(
-        .writeBufferWaterMark,
-        value: .init(low: limits.unreadReplyBytes / 2, high: limits.unreadReplyBytes)
-      )
+      .serverChannelOption(.maxMessagesPerRead, value: 8)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture { try door.admit(channel, isAdmin: isAdmin) }
       }
       .withBoundSocket(descriptor).get()
-    // The channel has asked for a queue of 128, which one that comes again and again fills: who does
-    // not wait then is turned away by the kernel.
-    _ = listen(descriptor, CInt(limits.connections))
+    // Its queue has 128 places. One that comes again and again fills any: who comes then is behind
+    // all of it, so it must not be longer.
     return SocketServer(channel, path)
   }
 
@@ -61,8 +47,7 @@ final class Door: Sendable {
   private let policy: Policy
   private let realm: String
   private let count: ConnectionCount
-  private let log: Logger
-  private let open = Mutex<[ObjectIdentifier: any Channel]>([:])
+  private let open: OpenChannels
   private let turns = Mutex<NIOLoopBound<LoopTurns>?>(nil)
   /// The last refusal: who comes a thousand times in a second is told the same.
   private let lastRefusal = Mutex<Refused?>(nil)
@@ -75,18 +60,18 @@ final class Door: Sendable {
   }
 
   init(
-    service: RPCService, policy: Policy, realm: String, count: ConnectionCount, log: Logger
+    service: RPCService, policy: Policy, realm: String, count: ConnectionCount, open: OpenChannels
   ) {
     self.service = service
     self.policy = policy
     self.realm = realm
     self.count = count
-    self.log = log
+    self.open = open
   }
 
   /// Lets every connection answer what is in flight, and close; returns when all are closed.
   func drain(grace: Duration) async {
-    let channels = open.withLock { Array($0.values) }
+    let channels = open.all
     for channel in channels {
       channel.pipeline.fireUserInboundEventTriggered(DrainConnection(grace: grace))
     }
@@ -106,24 +91,48 @@ final class Door: Sendable {
       return answer
     }
     let uid = try ask(Peer.user)
+    // Before more is asked of who it is: being refused must not cost the daemon more than it must.
+    let party = isAdmin ? FairShare.Party.admin : .user(uid)
+    let welcome = turns.comes(party, at: begun)
     do {
+      if welcome == .turnedAway { throw TurnedAway() }
+      if welcome == .refused { throw Self.comesTooOften }
       try count.enter(uid, isAdmin: isAdmin)
-    } catch {
-      // Before more is asked of who it is: being refused must not cost the daemon more than it must.
+    } catch let error as UsherError {
       try pipeline.addHandler(RefusalHandler(refusal(error, uid, at: begun)))
-      return turns.refused(isAdmin ? .admin : .user(uid), since: begun, at: channel.parent)
+      return turns.refused(party, since: begun)
+    } catch {
+      // What throws here is closed before the loop has to watch it.
+      turns.refused(party, since: begun)
+      throw error
     }
-    let key = ObjectIdentifier(channel)
-    open.withLock { $0[key] = channel }
-    channel.closeFuture.whenComplete { [self] _ in
-      count.leave(uid)
-      open.withLock { _ = $0.removeValue(forKey: key) }
-    }
+    open.add(channel)
+    channel.closeFuture.whenComplete { [self] _ in count.leave(uid) }
+    try prepare(channel)
     let peer = try ask(Peer.read(fd:))
     let caller = Caller(peer, policy: policy, isAdmin: isAdmin, realm: realm)
     try pipeline.addHandler(
       ConnectionHandler(caller: caller, service: service, turns: turns, since: begun))
   }
+
+  /// For those only who are let in.
+  private func prepare(_ channel: any Channel) throws {
+    guard let options = channel.syncOptions else { return }
+    let most = service.limits.unreadReplyBytes
+    // So many bytes of a connection between two looks at the others.
+    try options.setOption(.maxMessagesPerRead, value: 1)
+    try options.setOption(
+      .recvAllocator,
+      value: AdaptiveRecvByteBufferAllocator(minimum: 64, initial: 2048, maximum: 16_384))
+    try options.setOption(.allowRemoteHalfClosure, value: true)
+    try options.setOption(.writeBufferWaterMark, value: .init(low: most / 2, high: most))
+  }
+
+  private struct TurnedAway: Error {}
+
+  private static let comesTooOften = UsherError(
+    .overloaded, "this user connects too often",
+    detail: .init(retryAfterMs: 1000, limit: "user_share_percent"))
 
   private func refusal(_ error: UsherError, _ uid: UInt32, at now: NIODeadline) -> [UInt8] {
     lastRefusal.withLock { last in

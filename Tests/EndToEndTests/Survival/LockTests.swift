@@ -68,6 +68,38 @@ struct LockTests {
     #expect(event["params"]?["event"]?["what"] == "forgotten", "\(event.text)")
   }
 
+  @Test("replies that were not read are dropped with their connection; the others stay")
+  func unread() throws {
+    try app.signIn()
+    let (count, greedy) = (6000, try daemon.client())
+    let call = #"{"jsonrpc":"2.0","id":1,"method":"token.get","params":{"provider":"demo"}}"# + "\n"
+    var rest = Array(String(repeating: call, count: count).utf8)[...]
+    var stalls = 0
+    // Until the daemon has read as many calls as it keeps replies to.
+    try eventually(within: 10, "the daemon reads no more") {
+      let sent = try greedy.sendWhatFits(Array(rest))
+      rest = rest.dropFirst(sent)
+      stalls = sent == 0 ? stalls + 1 : 0
+      return stalls == 5
+    }
+    let asked = count - rest.count / call.utf8.count - 1
+    #expect(try app.call("system.status")["ready"] == true)
+    #expect(try admin.call("system.lock") == [:])
+    #expect(try app.call("system.status")["locked"] == true, "it stays connected")
+    var (granted, isClosed) = (0, false)
+    for _ in 0..<count where !isClosed {
+      // Its unread calls make the kernel say reset instead of end; either is a nil.
+      if let reply = try greedy.receive() {
+        #expect(reply["result"]?["accessToken"] != nil, "\(reply.text)")
+        granted += 1
+      } else {
+        isClosed = true
+      }
+    }
+    #expect(isClosed && granted < asked, "\(granted) of \(asked)")
+    #expect(try admin.call("system.status")["locked"] == true)
+  }
+
   @Test("who waits is answered locked at once; what a provider is answering is still kept")
   func waiting() throws {
     try app.signIn()
