@@ -21,20 +21,43 @@ struct AuditHead: Sendable, Equatable, Codable {
   var hash = Self.origin
   /// When the record was begun, or begun anew.
   var begunAt: Timestamp
-  /// When it could not go on from the head that was there, the newest last.
+  /// When it could not go on from the head that was there, and what did not fit of the rows that
+  /// are dropped; the newest last.
   var breaks: [Break] = []
 
   struct Break: Sendable, Equatable, Codable {
     var at: Timestamp
-    /// The last row there was.
+    /// The first row it is about; nil where it is about the head.
+    var first: Int64?
+    /// The last row there was, or that it is about.
     var last: Int64
     var what: What
 
-    enum What: String, Sendable, Codable { case missing, unreadable, behind }
+    enum What: String, Sendable, Codable {
+      case missing, unreadable, behind
+      /// Of rows that were dropped.
+      case gone, altered, stray
+    }
+
+    /// One for both, where the other goes on with the same; nil where it does not.
+    func joined(_ other: Break) -> Break? {
+      guard first != nil, let next = other.first, next == last + 1, what == other.what else {
+        return nil
+      }
+      return Break(at: other.at, first: first, last: other.last, what: what)
+    }
   }
 
   mutating func note(_ what: Break.What, at now: Timestamp) {
-    breaks.append(Break(at: now, last: last, what: what))
+    note(Break(at: now, last: last, what: what))
+  }
+
+  mutating func note(_ one: Break) {
+    if let joined = breaks.last?.joined(one) {
+      breaks[breaks.count - 1] = joined
+    } else {
+      breaks.append(one)
+    }
     breaks.removeFirst(max(0, breaks.count - Self.mostBreaks))
   }
 
@@ -133,6 +156,15 @@ extension AuditHead.Break {
         nil, "the head did not open at \(at): it was made anew, of the rows up to \(last)")
     case .behind:
       AuditFinding(nil, "an older head was there at \(at): it was carried on to row \(last)")
+    case .gone: dropped("gone")
+    case .altered: dropped("altered")
+    case .stray: dropped("not the one written there")
     }
+  }
+
+  private func dropped(_ how: String) -> AuditFinding {
+    let first = first ?? last
+    let rows = first == last ? "row \(last) was" : "rows \(first) to \(last) were"
+    return AuditFinding(first, "\(rows) \(how), found when the oldest were dropped at \(at)")
   }
 }

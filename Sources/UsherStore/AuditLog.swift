@@ -57,35 +57,34 @@ package actor AuditLog {
   /// Drops the oldest rows: those beyond a number, and those from before a moment.
   ///
   /// A few thousand at most: what is left goes the next time. Not while ``verify()`` is under way.
+  /// What of them does not fit is found from then on, for as long as a row of now would be kept.
   ///
   /// - Returns: How many rows less are kept.
   @discardableResult
-  package func trim(to most: Int, since cutoff: Timestamp) async throws(UsherError) -> Int {
+  package func trim(
+    to most: Int, since cutoff: Timestamp, at now: Timestamp
+  ) async throws(UsherError) -> Int {
     guard verifications == 0 else { return 0 }
     let first = head.first
-    let bound = min(first + Int64(8 * Self.batch), head.last + 1)
-    let young = try await lookUp { db in
-      try Int64.fetchOne(
-        // `+` keeps the index out: the first of them is near.
-        db, sql: "SELECT n FROM audit WHERE n >= ? AND n < ? AND +at >= ? ORDER BY n LIMIT 1",
-        arguments: [first, bound, cutoff.milliseconds])
+    var trim = AuditTrim(head, sealer, to: most, since: cutoff, at: now)
+    for _ in 0..<8 {
+      guard let span = trim.rest else { break }
+      trim.take(try await rows(of: span))
     }
-    let start = min(max(young ?? bound, head.last - Int64(most) + 1), bound)
-    guard start > first, verifications == 0 else { return 0 }
-    let found = try await lookUp { try StoredAuditRow.fetch($0, "n = ?", [start], most: 1) }
+    let trimmed = trim.head
+    guard trimmed.first > first, verifications == 0 else { return 0 }
     try await change { head in
-      guard head.first == first, start <= head.last + 1 else { return [] }
-      head.before = start == head.last + 1 ? head.hash : found.first?.before
-      head.first = start
-      head.breaks.removeAll { $0.at < cutoff }
+      guard head.first == first else { return [] }
+      (head.first, head.before) = (trimmed.first, trimmed.before)
+      head.breaks = trimmed.breaks.filter { $0.at >= cutoff }
       return [
         {
           try $0.cachedStatement(sql: "DELETE FROM audit WHERE n >= ? AND n < ?")
-            .execute(arguments: [first, start])
+            .execute(arguments: [first, trimmed.first])
         }
       ]
     }
-    return Int(head.first - first)
+    return Int(trimmed.first - first)
   }
 
   /// Between which numbers all rows of these times are; nil where there are none of them.

@@ -91,7 +91,8 @@ struct AuditWalk {
   private mutating func note(_ numbers: [Int64], _ what: String) {
     var rest = numbers[...]
     while let first = rest.first {
-      let run = zip(rest, first...).prefix { $0 == $1 }.count
+      // They differ, and the highest may be the highest there is: the difference wraps around.
+      let run = rest.enumerated().prefix { $0.element &- first == Int64($0.offset) }.count
       let last = rest[rest.startIndex + run - 1]
       rest = rest.dropFirst(run)
       note(

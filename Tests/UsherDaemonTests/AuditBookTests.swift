@@ -15,11 +15,12 @@ struct AuditBookTests {
   private let alarms: FakeAlarms
   private let keeper = FakeKeeper()
   private let book: AuditBook
+  private let lines = LogLines()
 
   init() {
     alarms = FakeAlarms(clock)
     book = AuditBook(
-      world: .fake(clock, alarms), log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+      world: .fake(clock, alarms), log: Logger(label: "test") { [lines] _ in lines })
   }
 
   /// Lets what is due be written.
@@ -110,9 +111,9 @@ struct AuditBookTests {
     book.open(keeper)
     keeper.isRefusing = true
     try book.admit()
-    for uid in 0..<7 {
+    for uid in 0..<70 {
       let caller = AuditedCaller(client: "(user)", uid: UInt32(uid), gid: 0, pid: 1)
-      for _ in 0..<600 { book.note(.denied("flow.list"), by: caller) }
+      for _ in 0..<60 { book.note(.denied("flow.list"), by: caller) }
     }
     #expect(book.isFull)
     let error = #expect(throws: UsherError.self) { try book.admit() }
@@ -155,14 +156,33 @@ struct AuditBookTests {
     #expect(keeper.rows.count == 2)
   }
 
+  @Test("at the end it says how many rows are lost, and nothing where none are")
+  func lost() async {
+    book.open(keeper)
+    book.note(.token(), by: .till)
+    await book.close()
+    book.end()
+    #expect(lines.all == [])
+    book.open(keeper)
+    keeper.isRefusing = true
+    for _ in 0..<3 { book.note(.denied("flow.list"), by: .till) }
+    await book.close()
+    book.end()
+    #expect(
+      lines.all == [
+        "error: the audit cannot be written",
+        "warning: rows of the audit are lost: they could not be written, count 3",
+      ])
+  }
+
   @Test("rows go as the configuration says, at once where there came many")
   func trimming() async throws {
     book.open(keeper)
     try await book.trim()
     #expect(keeper.trims == ["100000 since \(clock.now() - .seconds(90 * 86_400))"])
-    for uid in 0..<2 {
+    for uid in 0..<20 {
       let caller = AuditedCaller(client: "(user)", uid: UInt32(uid), gid: 0, pid: 1)
-      for _ in 0..<600 { book.note(.denied("flow.list"), by: caller) }
+      for _ in 0..<60 { book.note(.denied("flow.list"), by: caller) }
     }
     await pass(.milliseconds(50))
     #expect(keeper.trims.count == 2)
@@ -221,7 +241,9 @@ final class FakeKeeper: AuditKeeping {
     }
   }
 
-  func trim(to most: Int, since cutoff: Timestamp) async throws(UsherError) -> Int {
+  func trim(to most: Int, since cutoff: Timestamp, at now: Timestamp) async throws(UsherError)
+    -> Int
+  {
     try refuse()
     state.withLock { $0.trims.append("\(most) since \(cutoff)") }
     return 0
@@ -230,5 +252,30 @@ final class FakeKeeper: AuditKeeping {
   private func refuse() throws(UsherError) {
     guard isRefusing else { return }
     throw UsherError(.storageUnavailable, "the database cannot grow: the disk is full")
+  }
+}
+
+/// Remembers what is logged.
+private final class LogLines: LogHandler {
+  private let lines = Mutex<[String]>([])
+
+  var all: [String] { lines.withLock { $0 } }
+  var metadata: Logger.Metadata {
+    get { [:] }
+    set {}
+  }
+  var logLevel: Logger.Level {
+    get { .trace }
+    set {}
+  }
+
+  subscript(metadataKey _: String) -> Logger.Metadata.Value? {
+    get { nil }
+    set {}
+  }
+
+  func log(event: LogEvent) {
+    let count = event.metadata?["count"].map { ", count \($0)" } ?? ""
+    lines.withLock { $0.append("\(event.level): \(event.message)\(count)") }
   }
 }

@@ -203,6 +203,11 @@ extension [AuditEntry] {
 }
 
 extension AuditLog {
+  @discardableResult
+  func trim(to most: Int, since cutoff: Timestamp) async throws -> Int {
+    try await trim(to: most, since: cutoff, at: StoreFixture.now)
+  }
+
   /// Those that open, as far as one stretch goes.
   func rows() async throws -> [AuditRow] {
     guard let span = try await span(of: .earliest ... .latest) else { return [] }

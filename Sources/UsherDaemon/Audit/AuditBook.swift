@@ -7,7 +7,8 @@ import UsherStore
 /// Where the rows of the audit go: the store's ``AuditLog``.
 protocol AuditKeeping: Sendable {
   func append(_ entries: [AuditEntry]) async throws(UsherError)
-  func trim(to most: Int, since cutoff: Timestamp) async throws(UsherError) -> Int
+  func trim(to most: Int, since cutoff: Timestamp, at now: Timestamp) async throws(UsherError)
+    -> Int
 }
 
 extension AuditLog: AuditKeeping {}
@@ -84,6 +85,14 @@ final class AuditBook: Sendable {
     state.withLock { $0.keeper = nil }
   }
 
+  /// Says how many rows nobody will write any more; for the end of the daemon.
+  func end() {
+    let lost = state.withLock { $0.tally.unwritten }
+    guard lost > 0 else { return }
+    log.warning(
+      "rows of the audit are lost: they could not be written", metadata: ["count": "\(lost)"])
+  }
+
   /// Returns when what was noted before is written, or cannot be. What the minute counts stays.
   func flush() async { await write().value }
 
@@ -91,8 +100,9 @@ final class AuditBook: Sendable {
   func trim() async throws(UsherError) {
     guard let keeper = state.withLock({ $0.keeper }) else { return }
     let setting = world.config.audit
-    let cutoff = world.clock.now() - .seconds(setting.maxDays * 86_400)
-    while try await keeper.trim(to: setting.maxRows, since: cutoff) > 0 {}
+    let now = world.clock.now()
+    let cutoff = now - .seconds(setting.maxDays * 86_400)
+    while try await keeper.trim(to: setting.maxRows, since: cutoff, at: now) > 0 {}
     state.withLock { $0.untrimmed = 0 }
   }
 }

@@ -16,8 +16,11 @@ struct AuditTally {
 
   /// Rows that may wait before nothing more is let in.
   static let mostWaiting = 4096
-  /// Rows of one user in a minute that are not of calls that succeed and repeat.
+  /// Rows of one user in a minute of calls that succeed and do not repeat.
   static let mostSingles = 600
+  /// Rows of one user in a minute of calls that are denied or fail: they are to be had without any
+  /// right, and drive out the oldest rows.
+  static let mostFailures = 60
   /// Keys that are counted at a time; with more of them the minute ends early.
   private static let mostKeys = 4096
 
@@ -25,11 +28,14 @@ struct AuditTally {
   private(set) var waiting: [Entry] = []
   /// Calls that succeed and repeat, after the first of this minute.
   private var repeats: [Repeat: Entry?] = [:]
-  private var singles: [UInt32: Int] = [:]
+  private var singles: [Single: Int] = [:]
   /// Those that are too many to be written one by one.
   private var surplus: [Surplus: Entry] = [:]
   /// Minutes since 1970.
   private var minute: Int64?
+
+  /// The rows that there are, and would be if the minute ended now.
+  var unwritten: Int { waiting.count + repeats.values.count { $0 != nil } + surplus.count }
 
   var isFull: Bool { waiting.count >= Self.mostWaiting }
 
@@ -80,13 +86,15 @@ struct AuditTally {
   }
 
   private mutating func add(_ note: AuditNote, _ caller: AuditedCaller, _ now: Timestamp) {
-    let number = singles[caller.uid, default: 0]
-    if number < Self.mostSingles, !isFull {
-      singles[caller.uid] = number + 1
+    let isFailure = note.decision == .denied || note.failure != nil
+    let single = Single(uid: caller.uid, isFailure: isFailure)
+    let number = singles[single, default: 0]
+    if number < (isFailure ? Self.mostFailures : Self.mostSingles), !isFull {
+      singles[single] = number + 1
       waiting.append(Entry(at: now, note: note, caller: caller))
       return
     }
-    let key = Surplus(uid: caller.uid, method: note.method, decision: note.decision)
+    let key = Surplus(single: single, method: note.method, decision: note.decision)
     let count = (surplus[key]?.count ?? 0) + 1
     surplus[key] = Entry(at: now, note: note, caller: caller, count: count)
   }
@@ -140,9 +148,15 @@ private struct Repeat: Hashable {
   }
 }
 
+/// What is limited together.
+private struct Single: Hashable {
+  let uid: UInt32
+  let isFailure: Bool
+}
+
 /// Calls of one user that have in common what matters of very many.
 private struct Surplus: Hashable {
-  let uid: UInt32
+  let single: Single
   let method: String
   let decision: AuditNote.Decision
 }

@@ -1,0 +1,93 @@
+import Testing
+import UsherCore
+
+@testable import UsherStore
+
+/// Row n is of n seconds after the fixture's moment; rows before the sixth are old.
+@Suite("an audit that was tampered with and then trimmed")
+struct AuditTrimTests {
+  let fixture: StoreFixture
+  init() throws { fixture = try StoreFixture() }
+
+  private static let cutoff = AuditRow.sample(6).at
+  private static let now = AuditRow.sample(20).at
+  private static let dropped = "found when the oldest were dropped at \(now)"
+
+  private static let deeds: [(deed: String, kept: ClosedRange<Int64>, findings: [String])] = [
+    ("DELETE FROM audit WHERE n <= 3", 6...10, ["rows 1 to 3 were gone, \(dropped)"]),
+    ("DELETE FROM audit WHERE n <= 5", 1...10, ["rows 1 to 5 are gone"]),
+    ("DELETE FROM audit WHERE n BETWEEN 4 AND 7", 4...10, ["rows 4 to 7 are gone"]),
+    ("DELETE FROM audit", 1...10, ["rows 1 to 10 are gone, and the end is cut off"]),
+    ("UPDATE audit SET at = 0 WHERE n = 2", 6...10, ["row 2 was altered, \(dropped)"]),
+    (
+      "UPDATE audit SET at = 0 WHERE n IN (1, 2, 4); DELETE FROM audit WHERE n = 3", 6...10,
+      [
+        "rows 1 to 2 were altered, \(dropped)", "row 3 was gone, \(dropped)",
+        "row 4 was altered, \(dropped)",
+      ]
+    ),
+    (
+      "UPDATE audit SET at = 0 WHERE n IN (6, 8)", 6...10,
+      ["row 6 was altered: it does not open", "row 8 was altered: it does not open"]
+    ),
+    (
+      "UPDATE audit SET at = 0", 1...10,
+      (1...10).map { "row \($0) was altered: it does not open" }
+    ),
+  ]
+
+  @Test("what was done to rows is found after the old ones are dropped", arguments: deeds)
+  func found(_ deed: String, kept: ClosedRange<Int64>, findings: [String]) async throws {
+    let store = try fixture.open()
+    try await store.audit.append(.samples(1...10))
+    try store.close()
+    try fixture.tamper(deed)
+    let again = try fixture.open()
+    try await check(again, kept, findings)
+    try again.close()
+    try await check(try fixture.open(), kept, findings)
+  }
+
+  @Test("the same in a running daemon", arguments: deeds)
+  func foundLive(_ deed: String, kept: ClosedRange<Int64>, findings: [String]) async throws {
+    let store = try fixture.open()
+    try await store.audit.append(.samples(1...10))
+    try fixture.tamper(deed)
+    try await check(store, kept, findings)
+  }
+
+  private func check(
+    _ store: Store, _ kept: ClosedRange<Int64>, _ findings: [String]
+  ) async throws {
+    for _ in 0..<2 { try await store.audit.trim(to: 100, since: Self.cutoff, at: Self.now) }
+    let report = try await store.audit.verify()
+    #expect(report.findings.map(\.message) == findings)
+    #expect(report.kept == kept)
+  }
+
+  @Test("rows that are too many go whatever became of them, and it is told for their time")
+  func tooMany() async throws {
+    let store = try fixture.open()
+    try await store.audit.append(.samples(1...10))
+    try fixture.tamper("DELETE FROM audit")
+    #expect(try await store.audit.trim(to: 4, since: .earliest, at: Self.now) == 6)
+    #expect(
+      try await store.audit.verify().findings.map(\.message) == [
+        "rows 1 to 6 were gone, \(Self.dropped)",
+        "rows 7 to 10 are gone, and the end is cut off",
+      ])
+    // Further ones of the same kind join them.
+    #expect(try await store.audit.trim(to: 2, since: .earliest, at: Self.now) == 2)
+    #expect(
+      try await store.audit.verify().findings.first?.message
+        == "rows 1 to 8 were gone, \(Self.dropped)")
+    try await store.audit.append(.samples(30...31))
+    #expect(try await store.audit.trim(to: 2, since: Self.now, at: Self.now) == 2)
+    #expect(
+      try await store.audit.verify().findings.map(\.message)
+        == ["rows 1 to 10 were gone, \(Self.dropped)"])
+    let later = Self.now + .seconds(1)
+    #expect(try await store.audit.trim(to: 1, since: later, at: later) == 1)
+    #expect(try await store.audit.verify() == .init(kept: 12...12, begunAt: StoreFixture.now))
+  }
+}
