@@ -12,7 +12,8 @@ struct Flooder: ParsableCommand {
   @Option var connections: Int
   /// Calls sent before the first reply is awaited; 0: as many as fit.
   @Option var depth: Int
-  /// A line on standard output tells when so many have been sent, and a thousand answered.
+  /// A line on standard output tells when so many have been sent, or a hundredth of them where each
+  /// waits for the one before, a thousand answered, and two seconds over.
   @Option var calls = 100_000
 
   private static let chunk = 65_536
@@ -33,7 +34,9 @@ struct Flooder: ParsableCommand {
     try become(user)
     var connections = try (0..<self.connections).map { _ in try open() }
     var buffer = [UInt8](repeating: 0, count: Self.chunk)
-    var (answered, hasTold) = (0, false)
+    var (answered, sentBefore, hasTold) = (0, 0, false)
+    let enough = depth == 0 ? calls : calls / 100
+    let begin = ContinuousClock.now
     let interest = Int16(POLLIN | (depth == 0 ? POLLOUT : 0))
     while true {
       var states = connections.map { pollfd(fd: $0.descriptor, events: interest, revents: 0) }
@@ -42,11 +45,14 @@ struct Flooder: ParsableCommand {
         let replies = drain(&connections[place], &buffer)
         answered += replies ?? 0
         if replies == nil || !fill(&connections[place]) {
+          sentBefore += connections[place].sent
           close(connections[place].descriptor)
           connections[place] = try open()
         }
       }
-      if !hasTold, answered >= 1000, connections.reduce(0, { $0 + $1.sent }) >= calls {
+      if !hasTold, answered >= 1000, ContinuousClock.now - begin > .seconds(2),
+        connections.reduce(sentBefore, { $0 + $1.sent }) >= enough
+      {
         hasTold = true
         write(1, "\n", 1)
       }

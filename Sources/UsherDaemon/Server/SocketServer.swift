@@ -18,9 +18,9 @@ final class SocketServer: Sendable {
   static func serve(
     _ descriptor: CInt, path: String?, isAdmin: Bool, on group: any EventLoopGroup, door: Door
   ) async throws -> SocketServer {
-    // A few newcomers between two looks at the others.
+    // One newcomer between two looks at the others.
     let channel = try await ServerBootstrap(group: group)
-      .serverChannelOption(.maxMessagesPerRead, value: 8)
+      .serverChannelOption(.maxMessagesPerRead, value: 1)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture { try door.admit(channel, isAdmin: isAdmin) }
       }
