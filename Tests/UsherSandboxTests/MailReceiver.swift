@@ -43,6 +43,7 @@ final class MailReceiver {
     ]
     process.standardInput = input
     process.standardOutput = output
+    process.standardError = FileHandle.nullDevice
     try process.run()
     port = try #require(Int(try line()))
   }

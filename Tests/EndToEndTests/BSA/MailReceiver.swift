@@ -29,6 +29,7 @@ final class MailReceiver {
     process.arguments = [script.path]
     process.standardInput = input
     process.standardOutput = output
+    process.standardError = FileHandle.nullDevice
     try process.run()
     guard let port = Int(try line()) else { throw TestTrouble("the mail server has no port") }
     self.port = port
