@@ -143,7 +143,8 @@ let package = Package(
       "usher-sandbox",
       ["UsherSandbox", .product(name: "ArgumentParser", package: "swift-argument-parser")]),
     program(
-      "usher-bench", [.product(name: "ArgumentParser", package: "swift-argument-parser")]),
+      "usher-bench",
+      ["UsherClient", .product(name: "ArgumentParser", package: "swift-argument-parser")]),
 
     // What every test may lean on, and the tests.
     .target(

@@ -2,13 +2,13 @@ import ArgumentParser
 
 /// Measures a real usherd on this machine. What one measure needs stands in one file.
 @main
-struct UsherBench: ParsableCommand {
+struct UsherBench: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "usher-bench",
-    abstract: "Measures usherd: starts one of its own, and compares within one run.",
+    abstract: "Measures usherd: mostly one of its own, compared within one run.",
     discussion: """
       Measure a release build on a machine that does nothing else. Every number is of this machine \
       and this run: only the ratios mean something elsewhere.
       """,
-    subcommands: [Fairness.self, Caller.self, Flooder.self])
+    subcommands: [Fairness.self, Load.self, Caller.self, Flooder.self])
 }

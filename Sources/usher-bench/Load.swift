@@ -1,0 +1,112 @@
+import ArgumentParser
+import Glibc
+import Synchronization
+import UsherClient
+
+/// Programs that want tokens without pause, by the client library.
+struct Load: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Clients that ask a running usherd for a token without pause, and count failures.",
+    discussion: """
+      Each is a UsherClient with a connection of its own. Says "calling" when each has a first \
+      token; at the end, by time or SIGTERM, how many calls were made and how many failed. The \
+      status is 1 where one failed.
+      """)
+
+  @ArgumentParser.Option(help: "The daemon's socket.")
+  var socket = "/run/usherd/usherd.sock"
+
+  @ArgumentParser.Option(help: "Whose tokens are asked for; the caller has an account there.")
+  var provider: String
+
+  @ArgumentParser.Option(help: "How many clients.")
+  var clients = 50
+
+  @ArgumentParser.Option(help: "Seconds until the end, if SIGTERM does not come before.")
+  var seconds = 60
+
+  func run() async throws {
+    _ = isToEnd.load(ordering: .relaxed)
+    signal(SIGTERM) { _ in isToEnd.store(true, ordering: .relaxed) }
+    let end = ContinuousClock.now + .seconds(seconds)
+    let (first, had) = AsyncStream.makeStream(of: Void.self)
+    let total = await withTaskGroup(of: Tally.self) { group in
+      for _ in 0..<clients {
+        group.addTask { await Self.ask(socket, provider, until: end) { had.yield() } }
+      }
+      group.addTask {
+        var waiting = clients
+        for await _ in first where waiting > 0 {
+          waiting -= 1
+          if waiting == 0 { report("calling") }
+        }
+        return Tally()
+      }
+      var total = Tally()
+      for _ in 0..<clients {
+        if let tally = await group.next() { total.add(tally) }
+      }
+      had.finish()
+      return total
+    }
+    report("calls \(total.calls)")
+    report("slowest \(total.slowest / .milliseconds(1)) ms")
+    report("failed \(total.failed)")
+    for failure in total.failures { report("  \(failure)") }
+    guard total.failed == 0 else { throw ExitCode(1) }
+  }
+
+  /// One client's calls. Whoever fails a hundred times in a row would fail for ever.
+  private static func ask(
+    _ socket: String, _ provider: String, until end: ContinuousClock.Instant,
+    whenFirst: () -> Void
+  ) async -> Tally {
+    let client = UsherClient(socketPath: socket, name: "usher-bench")
+    var (tally, failedInRow) = (Tally(), 0)
+    while ContinuousClock.now < end, failedInRow < 100, !isToEnd.load(ordering: .relaxed) {
+      let start = ContinuousClock.now
+      do {
+        _ = try await client.token(provider: provider)
+        if tally.calls == tally.failed { whenFirst() }
+        failedInRow = 0
+      } catch {
+        failedInRow += 1
+        tally.fail("\(error)")
+      }
+      tally.calls += 1
+      tally.slowest = max(tally.slowest, ContinuousClock.now - start)
+    }
+    await client.close()
+    return tally
+  }
+}
+
+/// Set by SIGTERM.
+private let isToEnd = Atomic(false)
+
+/// What became of some calls.
+private struct Tally {
+  var calls = 0
+  var slowest = Duration.zero
+  var failed = 0
+  /// The first of them.
+  var failures: [String] = []
+
+  mutating func fail(_ what: String) {
+    failed += 1
+    if failures.count < 5 { failures.append(what) }
+  }
+
+  mutating func add(_ other: Tally) {
+    calls += other.calls
+    slowest = max(slowest, other.slowest)
+    failed += other.failed
+    failures = Array((failures + other.failures).prefix(5))
+  }
+}
+
+/// At once, whoever reads it.
+private func report(_ line: String) {
+  print(line)
+  fflush(nil)
+}
