@@ -16,8 +16,16 @@ struct KeySlot {
   let host: String
 
   static let master = KeySlot(kind: "master", host: "")
+  static let recovery = KeySlot(kind: "recovery", host: "")
 
-  func insert(
+  func exists(in db: Database) throws -> Bool {
+    try Bool.fetchOne(
+      db, sql: "SELECT EXISTS (SELECT 1 FROM key_slots WHERE kind = ? AND host = ?)",
+      arguments: [kind, host]) ?? false
+  }
+
+  /// Wraps the data key by another one; what was in the slot is gone then.
+  func put(
     _ dataKey: SymmetricKey, under key: SymmetricKey, at now: Timestamp, entropy: any Entropy,
     into db: Database
   ) throws {
@@ -29,7 +37,10 @@ struct KeySlot {
     }
     let wrapped = Data([Self.form]) + salt + box.nonce + box.ciphertext + box.tag
     try db.execute(
-      sql: "INSERT INTO key_slots (kind, host, created_at, wrapped) VALUES (?, ?, ?, ?)",
+      sql: """
+        INSERT INTO key_slots (kind, host, created_at, wrapped) VALUES (?, ?, ?, ?)
+        ON CONFLICT DO UPDATE SET created_at = excluded.created_at, wrapped = excluded.wrapped
+        """,
       arguments: [kind, host, now.milliseconds, wrapped])
   }
 

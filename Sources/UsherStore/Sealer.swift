@@ -1,5 +1,6 @@
 import Crypto
 import FoundationEssentials
+import GRDB
 import UsherCore
 
 /// Which row it is, and what in its clear columns must not be changed by anybody else.
@@ -71,6 +72,13 @@ struct Sealer: Sendable {
     } catch {
       throw Self.refusal(row)
     }
+  }
+
+  /// Writes the data key into a slot, wrapped by `key`.
+  func wrap(
+    into slot: KeySlot, by key: SymmetricKey, at now: Timestamp, in db: Database
+  ) throws {
+    try slot.put(SymmetricKey(dataKey), under: key, at: now, entropy: entropy, into: db)
   }
 
   /// A keyed hash: equal for equal subjects of one owner and provider, and tells nothing else.

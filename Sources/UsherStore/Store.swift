@@ -11,12 +11,18 @@ package import UsherCore
 /// data key that the master key unwraps (``KeySlot``). One process at a time may use it.
 package final class Store: Sendable {
   package let audit: AuditLog
+  /// Whether the master key did not open it and the recovery key did: the data key is wrapped by
+  /// that master key now.
+  package let wasRecovered: Bool
   let database: DatabaseQueue
   let sealer: Sealer
-  private let file: StoreFile
+  let file: StoreFile
+  let writer: ChangeWriter
+  let commits: GroupCommit
+  let hasRecoverySlot: Mutex<Bool>
+  /// What a copy is being made through.
+  let copying = Mutex<DatabaseQueue?>(nil)
   private let lock: StoreLock
-  private let writer: ChangeWriter
-  private let commits: GroupCommit
   private let isClosed = Mutex(false)
 
   /// Opens the database, or creates it where there is nothing. Blocks; for start-up.
@@ -24,12 +30,16 @@ package final class Store: Sendable {
   /// - Parameters:
   ///   - path: The file. Its directory must exist; `-wal`, `-shm`, `.lock` are made beside it.
   ///   - masterKey: At least 32 bytes that cannot be guessed. Not kept.
+  ///   - recoveryKey: Asked only where there is a database that the master key does not open. It
+  ///     then opens it, and the data key is wrapped by the master key; nothing else changes.
   ///   - keep: Where the data key and what is derived from it for good are kept.
   /// - Throws: `storage_unavailable` with a sentence that names the file, which is then as it was:
   ///   damaged, another program's, of a newer schema, under another key, in use, not permitted.
+  ///   What `recoveryKey` throws.
   package static func open(
-    path: String, masterKey: some ContiguousBytes, keep: @escaping KeyKeeper,
-    clock: any UsherCore.Clock, entropy: any Entropy
+    path: String, masterKey: some ContiguousBytes,
+    recoveryKey: () throws(UsherError) -> RecoveryKey? = { () throws(UsherError) in nil },
+    keep: @escaping KeyKeeper, clock: any UsherCore.Clock, entropy: any Entropy
   ) throws(UsherError) -> Store {
     let key = SymmetricKey(data: masterKey)
     guard key.bitCount >= 256 else {
@@ -39,24 +49,25 @@ package final class Store: Sendable {
     let file = StoreFile(path: path)
     let lock = try StoreLock(of: file)
     let opening = StoreOpening(file: file, masterKey: key, clock: clock, entropy: entropy)
-    let (database, dataKey) = try opening.open()
+    let opened = try opening.open(orBy: recoveryKey)
     let sealer: Sealer
     do {
-      sealer = try Sealer(dataKey: dataKey, keep: keep, entropy: entropy)
+      sealer = try Sealer(dataKey: opened.keys.dataKey, keep: keep, entropy: entropy)
     } catch {
       throw UsherError(.storageUnavailable, "there is no memory for the data key", cause: error)
     }
     return try Store(
-      file: file, lock: lock, database: database,
-      writer: ChangeWriter(sealer: sealer, clock: clock))
+      file: file, lock: lock, opened, writer: ChangeWriter(sealer: sealer, clock: clock))
   }
 
   private init(
-    file: StoreFile, lock: StoreLock, database: DatabaseQueue, writer: ChangeWriter
+    file: StoreFile, lock: StoreLock, _ opened: StoreOpening.Opened, writer: ChangeWriter
   ) throws(UsherError) {
     self.file = file
     self.lock = lock
-    self.database = database
+    database = opened.database
+    wasRecovered = opened.keys.isRecovered
+    hasRecoverySlot = Mutex(opened.keys.hasRecoverySlot)
     self.writer = writer
     sealer = writer.sealer
     commits = GroupCommit(database)
@@ -100,8 +111,8 @@ package final class Store: Sendable {
 
   /// Empties the write-ahead log, so that nothing deleted lingers there, and lets others open.
   ///
-  /// Waits for the transaction being written; commits that have not begun then fail. Closing twice
-  /// does nothing. The store is closed even when this throws.
+  /// Waits for the transaction being written; commits that have not begun then fail, and so does
+  /// a copy that is being made. Closing twice does nothing. The store is closed even when this throws.
   package func close() throws(UsherError) {
     let wasClosed = isClosed.withLock { isClosed in
       defer { isClosed = true }
@@ -109,6 +120,7 @@ package final class Store: Sendable {
     }
     guard !wasClosed else { return }
     defer { lock.release() }
+    copying.withLock { $0?.interrupt() }
     let emptied = Result { try database.writeWithoutTransaction { try $0.checkpoint(.truncate) } }
     do {
       try database.close()

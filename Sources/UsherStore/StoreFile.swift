@@ -38,6 +38,14 @@ struct StoreFile {
     }
   }
 
+  /// Returns when what was named in the directory, or renamed, stays so.
+  func syncDirectory() throws(UsherError) {
+    let directory = open(self.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard directory >= 0 else { throw fault("open", "cannot be made durable") }
+    defer { close(directory) }
+    guard fsync(directory) == 0 else { throw fault("fsync", "cannot be made durable") }
+  }
+
   /// Bytes of the database and of its write-ahead log.
   var size: Int64 { size(of: path) + size(of: path + "-wal") }
 

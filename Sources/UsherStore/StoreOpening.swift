@@ -17,16 +17,31 @@ struct StoreOpening {
   let clock: any UsherCore.Clock
   let entropy: any Entropy
 
-  /// - Returns: The one connection, and the data key.
-  func open() throws(UsherError) -> (DatabaseQueue, SymmetricKey) {
+  struct Opened {
+    /// The one connection that writes.
+    let database: DatabaseQueue
+    let keys: Keys
+  }
+
+  struct Keys {
+    let dataKey: SymmetricKey
+    /// Whether it was the recovery key that opened its slot.
+    let isRecovered: Bool
+    let hasRecoverySlot: Bool
+  }
+
+  typealias RecoveryKeySource = () throws(UsherError) -> RecoveryKey?
+
+  /// - Parameter recoveryKey: Asked where the master key opens nothing.
+  func open(orBy recoveryKey: RecoveryKeySource) throws(UsherError) -> Opened {
     do {
       switch try file.presence() {
       case .absent: try create()
       case .database: break
       }
-      let dataKey = try inspect()
+      let keys = try inspect(orBy: recoveryKey)
       try file.makePrivate()
-      return (try connect(dataKey), dataKey)
+      return Opened(database: try connect(keys), keys: keys)
     } catch let error as DatabaseError {
       let reason = UsherError.storage(error)
       throw file.refusal("cannot be used: \(reason.message)", cause: reason.cause)
@@ -50,7 +65,7 @@ struct StoreOpening {
       removeDraft(draft)
       throw error
     }
-    try syncDirectory()
+    try file.syncDirectory()
   }
 
   private func fill(_ draft: String) throws {
@@ -59,7 +74,7 @@ struct StoreOpening {
       try db.execute(sql: "PRAGMA application_id = \(Schema.applicationID)")
       let dataKey = SymmetricKey(data: entropy.bytes(32))
       try Schema.migrate(db) { try beginAudit(in: $0, dataKey) }
-      try KeySlot.master.insert(
+      try KeySlot.master.put(
         dataKey, under: masterKey, at: clock.now(), entropy: entropy, into: db)
       try db.execute(sql: "PRAGMA journal_mode = WAL")
     }
@@ -76,15 +91,8 @@ struct StoreOpening {
     for suffix in ["", "-journal", "-wal", "-shm"] { unlink(draft + suffix) }
   }
 
-  private func syncDirectory() throws(UsherError) {
-    let directory = Glibc.open(file.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    guard directory >= 0 else { throw file.fault("open", "cannot be made durable") }
-    defer { close(directory) }
-    guard fsync(directory) == 0 else { throw file.fault("fsync", "cannot be made durable") }
-  }
-
   /// Checks the database through a connection that cannot write, and unwraps the data key.
-  private func inspect() throws -> SymmetricKey {
+  private func inspect(orBy recoveryKey: RecoveryKeySource) throws -> Keys {
     let database = try DatabaseQueue(
       path: file.path, configuration: Self.configuration(readonly: true))
     defer { try? database.close() }
@@ -97,17 +105,35 @@ struct StoreOpening {
             "is damaged; it was left as it is", cause: SQLiteFault(code: 11, message: finding))
         }
       }
-      guard let dataKey = try KeySlot.master.open(with: masterKey, in: db) else {
-        throw file.refusal("was sealed under another master key; it was left as it is")
+      let hasRecoverySlot = try KeySlot.recovery.exists(in: db)
+      if let dataKey = try KeySlot.master.open(with: masterKey, in: db) {
+        return Keys(dataKey: dataKey, isRecovered: false, hasRecoverySlot: hasRecoverySlot)
       }
-      return dataKey
+      let dataKey = try recover(by: recoveryKey, hasSlot: hasRecoverySlot, in: db)
+      return Keys(dataKey: dataKey, isRecovered: true, hasRecoverySlot: true)
     }
   }
 
-  private func connect(_ dataKey: SymmetricKey) throws -> DatabaseQueue {
+  private func recover(
+    by recoveryKey: RecoveryKeySource, hasSlot: Bool, in db: Database
+  ) throws -> SymmetricKey {
+    let foreign = "was sealed under another master key"
+    guard hasSlot else {
+      throw file.refusal("\(foreign), and has no recovery key; it was left as it is")
+    }
+    guard let key = try recoveryKey() else {
+      throw file.refusal(
+        "\(foreign); it was left as it is; by its recovery key it opens: usherctl recover")
+    }
+    guard let dataKey = try KeySlot.recovery.open(with: SymmetricKey(data: key.bytes), in: db)
+    else { throw file.refusal("\(foreign) and another recovery key; it was left as it is") }
+    return dataKey
+  }
+
+  private func connect(_ keys: Keys) throws -> DatabaseQueue {
     let database = try DatabaseQueue(path: file.path, configuration: Self.configuration())
     try database.writeWithoutTransaction { db in
-      try Schema.migrate(db) { try beginAudit(in: $0, dataKey) }
+      try Schema.migrate(db) { try beginAudit(in: $0, keys.dataKey) }
       let mode = try String.fetchOne(db, sql: "PRAGMA journal_mode = WAL")
       // Last, and read back: GRDB lowers it wherever GRDB itself turns the write-ahead log on.
       try db.execute(sql: "PRAGMA synchronous = FULL")
@@ -115,11 +141,17 @@ struct StoreOpening {
       guard mode == "wal", synchronous == 2 else {
         throw file.refusal("does not promise durable writes on this file system")
       }
+      guard keys.isRecovered else { return }
+      try db.inTransaction(.immediate) {
+        try KeySlot.master.put(
+          keys.dataKey, under: masterKey, at: clock.now(), entropy: entropy, into: db)
+        return .commit
+      }
     }
     return database
   }
 
-  private static func configuration(readonly: Bool = false) -> Configuration {
+  static func configuration(readonly: Bool = false) -> Configuration {
     var configuration = Configuration()
     configuration.label = "usher.store"
     configuration.readonly = readonly

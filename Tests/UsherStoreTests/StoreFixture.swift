@@ -22,16 +22,20 @@ final class StoreFixture: Sendable {
 
   deinit { try? FileManager.default.removeItem(atPath: directory) }
 
-  func open(masterKey: [UInt8] = masterKey, at now: Timestamp = now) throws(UsherError) -> Store {
-    try Self.open(path, masterKey: masterKey, at: now)
+  func open(
+    masterKey: [UInt8] = masterKey, recoveryKey: RecoveryKey? = nil, at now: Timestamp = now
+  ) throws(UsherError) -> Store {
+    try Self.open(path, masterKey: masterKey, recoveryKey: recoveryKey, at: now)
   }
 
   static func open(
-    _ path: String, masterKey: [UInt8] = masterKey, at now: Timestamp = now
+    _ path: String, masterKey: [UInt8] = masterKey, recoveryKey: RecoveryKey? = nil,
+    at now: Timestamp = now
   ) throws(UsherError) -> Store {
     try Store.open(
-      path: path, masterKey: masterKey, keep: { PlainKey(bytes: Array($0)) },
-      clock: FixedClock(time: now), entropy: SystemEntropy())
+      path: path, masterKey: masterKey,
+      recoveryKey: { () throws(UsherError) in recoveryKey },
+      keep: { PlainKey(bytes: Array($0)) }, clock: FixedClock(time: now), entropy: SystemEntropy())
   }
 
   /// A closed store that holds the changes.

@@ -1,0 +1,132 @@
+/// The key that opens the store where its master key is gone: 32 random bytes, to be written down.
+///
+/// As text it has 56 characters of Crockford's Base32 in eight groups of seven: the key, and 24
+/// bits of CRC (RFC 9580 §6.1.1) by which a mistyped key is told from a wrong one. It finds every
+/// single wrong character, and every two neighbours in the wrong order.
+package struct RecoveryKey: Sendable, Hashable {
+  /// Its length in bytes.
+  package static let length = 32
+
+  package let bytes: [UInt8]
+
+  /// - Precondition: 32 bytes.
+  package init(_ bytes: [UInt8]) {
+    precondition(bytes.count == Self.length)
+    self.bytes = bytes
+  }
+
+  /// Why a text is no recovery key, in words that follow "the recovery key".
+  package enum Mistake: Error, Equatable, CustomStringConvertible {
+    case length(Int)
+    /// A character that is in no recovery key, at this place from 1.
+    case character(Int)
+    case check
+
+    package var description: String {
+      switch self {
+      case .length(let count): "has \(Text.count) characters, and not \(count)"
+      case .character(let place): "has no such letter or sign as its \(place)th character"
+      case .check: "is mistyped: its characters do not belong together"
+      }
+    }
+  }
+
+  /// Reads what a person typed. Lower case, spaces and hyphens do not matter, nor O for 0, and I
+  /// or L for 1.
+  package init(_ text: Secret) throws(Mistake) {
+    let values = try Text.values(text.revealed())
+    let all = Text.bytes(values)
+    let key = Array(all.prefix(Self.length))
+    guard Text.check(key) == Array(all.dropFirst(Self.length)) else { throw .check }
+    bytes = key
+  }
+
+  /// The text to write down.
+  package var text: Secret { Secret(Text.grouped(Text.characters(bytes + Text.check(bytes)))) }
+
+  package static func == (left: RecoveryKey, right: RecoveryKey) -> Bool {
+    zip(left.bytes, right.bytes).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0
+  }
+}
+
+extension RecoveryKey: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+  package var description: String { "<secret>" }
+  package var debugDescription: String { "<secret>" }
+  package var customMirror: Mirror { Mirror(self, children: [] as [Mirror.Child]) }
+}
+
+/// Crockford's Base32, and the check.
+private enum Text {
+  static let count = 56
+  private static let group = 7
+  private static let alphabet = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ".utf8)
+
+  static func characters(_ bytes: [UInt8]) -> [UInt8] {
+    var (bits, held) = (UInt32(0), 0)
+    var characters: [UInt8] = []
+    for byte in bytes {
+      bits = bits << 8 | UInt32(byte)
+      held += 8
+      while held >= 5 {
+        held -= 5
+        characters.append(alphabet[Int(bits >> held & 31)])
+      }
+    }
+    return characters
+  }
+
+  static func grouped(_ characters: [UInt8]) -> String {
+    stride(from: 0, to: characters.count, by: group).map { start in
+      String(decoding: characters[start..<min(start + group, characters.count)], as: UTF8.self)
+    }.joined(separator: "-")
+  }
+
+  static func bytes(_ values: [UInt8]) -> [UInt8] {
+    var (bits, held) = (UInt32(0), 0)
+    var bytes: [UInt8] = []
+    for value in values {
+      bits = bits << 5 | UInt32(value)
+      held += 5
+      if held >= 8 {
+        held -= 8
+        bytes.append(UInt8(truncatingIfNeeded: bits >> held))
+      }
+    }
+    return bytes
+  }
+
+  /// What the characters stand for, five bits each.
+  static func values(_ text: String) throws(RecoveryKey.Mistake) -> [UInt8] {
+    let characters = text.utf8.filter { !" -\t\r\n".utf8.contains($0) }
+    guard characters.count == count else { throw .length(characters.count) }
+    var values: [UInt8] = []
+    for (index, character) in characters.enumerated() {
+      guard let value = value(of: character) else { throw .character(index + 1) }
+      values.append(value)
+    }
+    return values
+  }
+
+  private static func value(of character: UInt8) -> UInt8? {
+    let isLower = (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(character)
+    let upper = isLower ? character - 32 : character
+    switch upper {
+    case UInt8(ascii: "O"): return 0
+    case UInt8(ascii: "I"), UInt8(ascii: "L"): return 1
+    default: return alphabet.firstIndex(of: upper).map(UInt8.init)
+    }
+  }
+
+  /// CRC-24 of OpenPGP.
+  static func check(_ bytes: [UInt8]) -> [UInt8] {
+    var sum: UInt32 = 0xB7_04CE
+    for byte in bytes {
+      sum ^= UInt32(byte) << 16
+      for _ in 0..<8 {
+        sum <<= 1
+        if sum & 0x100_0000 != 0 { sum ^= 0x186_4CFB }
+      }
+    }
+    return [16, 8, 0].map { UInt8(truncatingIfNeeded: sum >> $0) }
+  }
+}

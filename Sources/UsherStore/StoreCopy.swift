@@ -1,0 +1,80 @@
+import GRDB
+import Glibc
+import Synchronization
+package import UsherCore
+
+extension Store {
+  /// Writes a whole copy of the database, as of one moment: a backup. It is sealed as the database
+  /// is, and opens like it.
+  ///
+  /// It is read through a connection of its own. A commit meanwhile does not wait for it and is not
+  /// in it; only the write-ahead log is not emptied until the copy is there, and grows by what is
+  /// committed. Nothing is at `path` before all of it is on disk; it is private then.
+  ///
+  /// - Returns: Its length in bytes.
+  /// - Throws: `overloaded` while another copy is being made; `storage_unavailable` where the disk
+  ///   is full or fails, or the store is closed meanwhile; `cancelled` where the task is.
+  package func copy(to path: String) async throws(UsherError) -> Int64 {
+    try checkOpen()
+    let draft = StoreFile(path: path + ".new")
+    do {
+      let source = try DatabaseQueue(
+        path: file.path, configuration: StoreOpening.configuration(readonly: true))
+      guard begin(source) else {
+        throw UsherError(.overloaded, "another copy of the database is being made")
+      }
+      defer { copying.withLock { $0 = nil } }
+      do {
+        return try await copy(from: source, to: draft, named: path)
+      } catch {
+        unlink(draft.path)
+        throw error
+      }
+    } catch {
+      throw Self.explained(error, path)
+    }
+  }
+
+  private func begin(_ source: DatabaseQueue) -> Bool {
+    copying.withLock { copying in
+      guard copying == nil else { return false }
+      copying = source
+      return true
+    }
+  }
+
+  private func copy(
+    from source: DatabaseQueue, to draft: StoreFile, named path: String
+  ) async throws -> Int64 {
+    let descriptor = Glibc.open(draft.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { throw draft.fault("open", "cannot be created") }
+    defer { Glibc.close(descriptor) }
+    // SQLite fills an empty file.
+    try await source.writeWithoutTransaction { db in
+      try db.execute(sql: "VACUUM INTO ?", arguments: [draft.path])
+    }
+    try source.close()
+    FailPoint.reach("store.copied")
+    guard fsync(descriptor) == 0 else { throw draft.fault("fsync", "cannot be made durable") }
+    guard link(draft.path, path) == 0 else { throw draft.fault("link", "cannot be named \(path)") }
+    unlink(draft.path)
+    try draft.syncDirectory()
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else { throw draft.fault("fstat", "cannot be read") }
+    return Int64(status.st_size)
+  }
+
+  private static func explained(_ error: any Error, _ path: String) -> UsherError {
+    if error is CancellationError { return UsherError(.cancelled, "the copy was given up") }
+    guard let error = error as? DatabaseError else { return .storage(error) }
+    let reason = UsherError.storage(error)
+    let words =
+      switch error.resultCode {
+      case .SQLITE_INTERRUPT: "it was given up"
+      case .SQLITE_FULL: "the disk is full"
+      default: reason.message
+      }
+    return UsherError(
+      .storageUnavailable, "the copy \(path) cannot be written: \(words)", cause: reason.cause)
+  }
+}

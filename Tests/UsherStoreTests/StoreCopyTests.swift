@@ -1,0 +1,135 @@
+import FoundationEssentials
+import GRDB
+import Glibc
+import Testing
+import UsherCore
+
+@testable import UsherStore
+
+@Suite("a copy of the database", .timeLimit(.minutes(2)))
+struct StoreCopyTests {
+  private let fixture: StoreFixture
+  private var path: String { fixture.directory + "/copy" }
+  init() throws { fixture = try StoreFixture() }
+
+  private func pragma(_ name: String, of path: String) throws -> String? {
+    let database = try DatabaseQueue(path: path)
+    defer { try? database.close() }
+    return try database.read { try String.fetchOne($0, sql: "PRAGMA \(name)") }
+  }
+
+  @Test("it is ours, whole, private, and opens with the same key")
+  func whole() async throws {
+    let store = try fixture.open()
+    try await store.commit([
+      .putFlow(.sample()), .appendJournal(.sample()), .rememberRequest(.sample()),
+      .putAccount(.sample()), .putToken(.sample()), .putNote(.sample()),
+    ])
+    let size = try await store.copy(to: path)
+    var status = stat()
+    #expect(stat(path, &status) == 0)
+    #expect(status.st_mode & 0o7777 == 0o600 && status.st_nlink == 1)
+    #expect(Int64(status.st_size) == size && size > 4096)
+    for (name, value) in [
+      ("application_id", "\(Schema.applicationID)"), ("user_version", "\(Schema.version)"),
+      ("integrity_check", "ok"), ("foreign_key_check", nil),
+    ] {
+      #expect(try pragma(name, of: path) == value)
+    }
+    #expect(
+      try FileManager.default.contentsOfDirectory(atPath: fixture.directory).allSatisfy {
+        !$0.hasSuffix(".new") && !$0.hasPrefix("copy-")
+      })
+    let copy = try StoreFixture.open(path)
+    #expect(try copy.loadFlows() == store.loadFlows())
+    #expect(try copy.loadJournal() == store.loadJournal())
+    #expect(try copy.loadRequests() == store.loadRequests())
+    #expect(try copy.loadAccounts() == store.loadAccounts())
+    #expect(try copy.loadTokens() == store.loadTokens())
+    try await copy.commit([.deleteFlow(FlowID("flw_1"))])
+    #expect(try store.loadFlows().count == 1)
+  }
+
+  @Test("while others write it has the state of one moment, and they do not wait for it")
+  func underWrites() async throws {
+    let store = try fixture.open()
+    let filling = String(repeating: "x", count: 4096)
+    for number in 0..<500 {
+      try await store.commit([.putFlow(.sample("flw_\(number)", payload: filling))])
+    }
+    let writing = Task {
+      var written = 0
+      // Two rows a commit, which belong together.
+      while !Task.isCancelled {
+        try await store.commit([
+          .putFlow(.sample("flw_a", payload: "\(written)")),
+          .putFlow(.sample("flw_b", payload: "\(written)")),
+        ])
+        written += 1
+      }
+      return written
+    }
+    for number in 0..<5 {
+      let path = "\(path)-\(number)"
+      _ = try await store.copy(to: path)
+      let copy = try StoreFixture.open(path)
+      let flows = try copy.loadFlows()
+      let (a, b) = (
+        flows.first { $0.id == FlowID("flw_a") }, flows.first { $0.id == FlowID("flw_b") }
+      )
+      #expect(a?.payload == b?.payload)
+      #expect(flows.count >= 500)
+      try copy.close()
+    }
+    writing.cancel()
+    #expect(try await writing.value > 5)
+    #expect(try store.loadFlows().count == 502)
+  }
+
+  @Test("what is there already is not overwritten, and nothing is left of a copy that failed")
+  func refusals() async throws {
+    let store = try fixture.open()
+    try Data("mine".utf8).write(to: URL(filePath: path))
+    let error = await #expect(throws: UsherError.self) { try await store.copy(to: path) }
+    #expect(error?.reason == .storageUnavailable && error?.message.contains(path) == true)
+    #expect(try Data(contentsOf: URL(filePath: path)) == Data("mine".utf8))
+    #expect(access(path + ".new", F_OK) != 0)
+    let nowhere = await #expect(throws: UsherError.self) {
+      try await store.copy(to: fixture.directory + "/none/copy")
+    }
+    #expect(nowhere?.message.contains("No such file or directory") == true)
+    try store.close()
+    await #expect(throws: UsherError.self) { try await store.copy(to: path + "2") }
+  }
+
+  @Test("of two at once one is told to come again, and then may")
+  func two() async throws {
+    let store = try fixture.open()
+    let source = try DatabaseQueue(path: fixture.path)
+    store.copying.withLock { $0 = source }
+    let error = await #expect(throws: UsherError.self) { try await store.copy(to: path) }
+    #expect(error?.reason == .overloaded && error?.isRetryable == true)
+    store.copying.withLock { $0 = nil }
+    #expect(try await store.copy(to: path) > 0)
+  }
+
+  @Test("a full disk leaves no half of it, and the database as it was")
+  func fullDisk() async throws {
+    let store = try fixture.open()
+    try await store.commit([.putFlow(.sample())])
+    await #expect(processExitsWith: .success) { [directory = fixture.directory as String] in
+      let crashed = try StoreFixture.open(directory + "/other.db")
+      try await crashed.commit([.putFlow(.sample(payload: String(repeating: "y", count: 100_000)))])
+      signal(SIGXFSZ, SIG_IGN)
+      var limit = rlimit(rlim_cur: 65_536, rlim_max: 65_536)
+      setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit)
+      let error = try await #require(throws: UsherError.self) {
+        try await crashed.copy(to: directory + "/other.copy")
+      }
+      try #require(error.reason == .storageUnavailable)
+      try #require(access(directory + "/other.copy", F_OK) != 0)
+      try #require(access(directory + "/other.copy.new", F_OK) != 0)
+      try #require(try crashed.loadFlows().count == 1)
+    }
+  }
+}
