@@ -45,6 +45,7 @@ struct Domain: Sendable {
           path: stored.path, schemaVersion: stored.schemaVersion,
           sizeBytes: Int(stored.sizeBytes)) : nil,
       masterKey: isAdmin ? masterKeyOrigin : nil,
+      hasRecoveryKey: isAdmin ? store.hasRecoveryKey : nil,
       peerIdentity: isAdmin ? life.peerIdentity : nil)
   }
 }

@@ -54,7 +54,7 @@ package struct Launch: Sendable {
     }
   }
 
-  private func setting(_ sockets: [String: CInt]) throws -> DaemonSetting {
+  func setting(_ sockets: [String: CInt]) throws -> DaemonSetting {
     let environment = Environment.all()
     let places = Directories.defaults(environment: environment, uid: getuid())
     let runtime = places.runtime
@@ -101,7 +101,9 @@ package struct Launch: Sendable {
       .storageUnavailable, "the state directory \(path) cannot be made: \(String(errno: errno))")
   }
 
-  private func fail(_ sentence: String, cause: (any Error)?) -> Never {
+  /// Says why there is no daemon, to the journal and for `systemctl status`.
+  func fail(_ sentence: String, cause: (any Error)?) -> Never {
+    ServiceNotifier.system().status(sentence)
     let because = cause.map { " (\($0))" } ?? ""
     let line = Array("usherd: \(sentence)\(because)\n".utf8)
     _ = write(STDERR_FILENO, line, line.count)

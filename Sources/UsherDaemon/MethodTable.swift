@@ -116,6 +116,11 @@ struct MethodTable: Sendable {
       try await flows.wait(wait, caller)
     }
 
+    wait(SystemBackup.self) { _, _ async throws(UsherError) in try await domain.backUp() }
+    wait(KeyCreateRecovery.self) { create, _ async throws(UsherError) in
+      try await domain.createRecoveryKey(create)
+    }
+
     wait(AuditList.self) { list, _ async throws(UsherError) in try await audits.list(list) }
     wait(AuditVerify.self) { _, _ async throws(UsherError) in try await audits.verify() }
 

@@ -17,9 +17,12 @@ package struct MasterKeySource: Sendable {
   /// - Parameters:
   ///   - stateDirectory: An existing directory of ours.
   ///   - generating: False where a store already exists: without its key it must not get a new one.
+  ///     Asked only where there is no key.
   /// - Throws: `storageUnavailable` with a sentence that says what is wrong with which key;
   ///   `internalError` for a credential that cannot be read. A bad key is never replaced.
-  package func load(stateDirectory: String, generating: Bool = true) throws -> MasterKey {
+  package func load(
+    stateDirectory: String, generating: @autoclosure () throws -> Bool = true
+  ) throws -> MasterKey {
     if let key = try credential() { return key }
     let path = "\(stateDirectory)/\(Self.fileName)"
     do {
@@ -30,11 +33,13 @@ package struct MasterKeySource: Sendable {
   }
 
   private func keyFile(
-    _ path: String, in stateDirectory: String, generating: Bool
+    _ path: String, in stateDirectory: String, generating: () throws -> Bool
   ) throws -> MasterKey {
     if let key = try Self.read(path) { return key }
-    guard generating else {
-      throw refusal("there is a store but no master key: neither \(path) nor a credential")
+    guard try generating() else {
+      throw refusal(
+        "there is a store but no master key: neither \(path) nor a credential; by its recovery key "
+          + "it opens: usherctl recover")
     }
     try Self.generate(path, in: stateDirectory)
     guard let key = try Self.read(path) else { throw refusal("\(path) vanished") }

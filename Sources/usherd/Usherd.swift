@@ -26,10 +26,17 @@ struct Usherd: AsyncParsableCommand {
   @Option(help: "trace, debug, info, notice, warning, error or critical; over the configuration's.")
   var logLevel: String?
 
+  @Flag(
+    help: """
+      Open the database as a start does, and end: with status 1 and a sentence where it does not \
+      open.
+      """)
+  var checkStore = false
+
   func run() async throws {
-    await Launch(
+    let launch = Launch(
       configFile: config, stateDirectory: state, socketPath: socket, adminSocketPath: adminSocket,
-      logLevel: logLevel, wipesFreedMemory: usher_wipes_freed_memory() != 0
-    ).run()
+      logLevel: logLevel, wipesFreedMemory: usher_wipes_freed_memory() != 0)
+    if checkStore { launch.checkStore() } else { await launch.run() }
   }
 }

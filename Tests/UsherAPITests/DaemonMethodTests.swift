@@ -46,13 +46,14 @@ struct DaemonMethodTests {
     reply.providers = []
     reply.store = SystemStatus.Store(path: "usher.db", schemaVersion: 1, sizeBytes: 4096)
     reply.masterKey = "systemd"
+    reply.hasRecoveryKey = true
     reply.peerIdentity = "pidfd"
     checkWire(
       reply,
       """
       {"version":"0.1","uptimeSeconds":5,"ready":true,"providers":[],"flows":1,"connections":2,
        "store":{"path":"usher.db","schemaVersion":1,"sizeBytes":4096},"masterKey":"systemd",
-       "peerIdentity":"pidfd"}
+       "hasRecoveryKey":true,"peerIdentity":"pidfd"}
       """)
     reply = SystemStatus.Reply(
       version: "0.1", uptimeSeconds: 5, ready: false, locked: true, providers: [], flows: 0,
@@ -73,6 +74,19 @@ struct DaemonMethodTests {
     let unlock = SystemUnlock(passcode: WireSecret("till-4711"))
     checkWire(unlock, #"{"passcode":"till-4711"}"#)
     #expect(!String(describing: unlock).contains("4711"))
+  }
+
+  @Test("system.backup and key.createRecovery")
+  func keeping() {
+    checkWire(SystemBackup(), "{}")
+    checkWire(
+      SystemBackup.Reply(path: "/s/usherd.db.backup-1", bytes: 4096),
+      #"{"path":"/s/usherd.db.backup-1","bytes":4096}"#)
+    checkWire(KeyCreateRecovery(), "{}")
+    checkWire(KeyCreateRecovery(replace: true), #"{"replace":true}"#)
+    let reply = KeyCreateRecovery.Reply(recoveryKey: WireSecret("0000000-0000001"))
+    checkWire(reply, #"{"recoveryKey":"0000000-0000001"}"#)
+    #expect(!String(describing: reply).contains("0000001"))
   }
 
   @Test("provider.list, provider.get and provider.check")

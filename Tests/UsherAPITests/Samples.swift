@@ -11,12 +11,12 @@ let allMethods: [any Method.Type] = [
   CredentialDelete.self, CredentialList.self, CredentialSet.self,
   EventsSubscribe.self, EventsUnsubscribe.self,
   FlowCancel.self, FlowGet.self, FlowList.self, FlowStart.self, FlowSubmit.self, FlowWait.self,
-  LocalAuthSetPasscode.self, LocalAuthStatus.self,
+  KeyCreateRecovery.self, LocalAuthSetPasscode.self, LocalAuthStatus.self,
   PolicyCheck.self, PolicyList.self,
   ProviderCheck.self, ProviderGet.self, ProviderList.self,
   RegistrationCheckDuplicate.self, RegistrationCheckUserKey.self, RPCCancel.self, RPCDiscover.self,
-  RPCHello.self, SystemLock.self, SystemStatus.self, SystemUnlock.self, TokenGet.self,
-  TokenList.self, TokenRevoke.self,
+  RPCHello.self, SystemBackup.self, SystemLock.self, SystemStatus.self, SystemUnlock.self,
+  TokenGet.self, TokenList.self, TokenRevoke.self,
   TOTPCode.self, TOTPList.self,
 ]
 

@@ -103,7 +103,8 @@ struct MasterKeyTests {
       _ = try withoutCredentials.load(stateDirectory: state.path, generating: false)
     }
     #expect(
-      sentence == "there is a store but no master key: neither \(path) nor a credential")
+      sentence == "there is a store but no master key: neither \(path) nor a credential; "
+        + "by its recovery key it opens: usherctl recover")
     #expect(!exists(path))
   }
 

@@ -24,13 +24,15 @@ public struct SystemStatus: Method, Equatable {
     public var store: Store?
     /// Where the master key came from. On the admin socket only.
     public var masterKey: String?
+    /// Whether a recovery key opens the store too. On the admin socket only, and not while locked.
+    public var hasRecoveryKey: Bool?
     /// `pidfd`, or `pid` where the kernel has no SO_PEERPIDFD. Admin socket only.
     public var peerIdentity: String?
 
     public init(
       version: String, uptimeSeconds: Int, ready: Bool, locked: Bool? = nil,
       providers: [Provider], flows: Int, connections: Int, store: Store? = nil,
-      masterKey: String? = nil, peerIdentity: String? = nil
+      masterKey: String? = nil, hasRecoveryKey: Bool? = nil, peerIdentity: String? = nil
     ) {
       self.version = version
       self.uptimeSeconds = uptimeSeconds
@@ -41,6 +43,7 @@ public struct SystemStatus: Method, Equatable {
       self.connections = connections
       self.store = store
       self.masterKey = masterKey
+      self.hasRecoveryKey = hasRecoveryKey
       self.peerIdentity = peerIdentity
     }
   }

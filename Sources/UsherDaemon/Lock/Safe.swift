@@ -51,6 +51,7 @@ final class Safe: Sendable {
   func begin() async throws(UsherError) {
     try await turns.take(.any) { () throws(UsherError) in
       let vault = try openVault(mayBeNew: true)
+      BackupCopies(database: vault.store.status.path).sweep()
       guard try vault.isLocked else { return become(.open(try await take(vault))) }
       learn(MethodTable(try Parts(life, vault).domain))
       await close(vault)
@@ -60,6 +61,9 @@ final class Safe: Sendable {
 
   private func openVault(mayBeNew: Bool) throws(UsherError) -> Vault {
     let vault = try Vault(life.setting, mayBeNew: mayBeNew)
+    if vault.store.wasRecovered {
+      life.log.notice("opened by the recovery key; the master key opens it again from now on")
+    }
     life.audit.open(vault.store.audit)
     return vault
   }

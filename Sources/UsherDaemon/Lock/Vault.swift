@@ -14,7 +14,8 @@ struct Vault {
   let store: Store
   let keyOrigin: MasterKey.Origin
 
-  /// Opens the store with the master key, which is read for it and not kept. Blocks.
+  /// Opens the store with the master key, which is read for it and not kept; where that does not
+  /// open it, with the recovery key, if there is one. Blocks.
   ///
   /// - Parameter isNew: Whether there may be no database yet.
   /// - Throws: A sentence for the operator.
@@ -25,20 +26,30 @@ struct Vault {
       throw UsherError(
         .storageUnavailable, "the database \(setting.databasePath) is not there any more")
     }
+    let recovery = RecoveryKeySource(credentials: setting.credentials)
     do {
-      let key = try MasterKeySource(credentials: setting.credentials)
-        .load(stateDirectory: setting.stateDirectory, generating: !setting.hasDatabase)
+      let key = try MasterKeySource(credentials: setting.credentials).load(
+        stateDirectory: setting.stateDirectory,
+        generating: try !setting.hasDatabase || Self.opens(setting.databasePath, recovery))
       keyOrigin = key.origin
       store = try key.bytes.withUnsafeBytes { bytes throws(UsherError) in
         try Store.open(
-          path: setting.databasePath, masterKey: bytes, keep: LockedBytes.keep,
-          clock: setting.clock, entropy: setting.entropy)
+          path: setting.databasePath, masterKey: bytes, recoveryKey: recovery.load,
+          keep: LockedBytes.keep, clock: setting.clock, entropy: setting.entropy)
       }
     } catch let error as UsherError {
       throw error
     } catch {
       throw UsherError(.storageUnavailable, "the master key cannot be read", cause: error)
     }
+  }
+
+  /// Whether a master key that is missing may be made anew: not where nothing would open by it.
+  private static func opens(
+    _ database: String, _ recovery: RecoveryKeySource
+  ) throws(UsherError) -> Bool {
+    guard let key = try recovery.load() else { return false }
+    return try Store.isOpened(at: database, by: key)
   }
 
   var isLocked: Bool {

@@ -1,0 +1,23 @@
+import UsherAPI
+import UsherCore
+import UsherStore
+
+// What a host that is lost is made good by.
+extension Domain {
+  func backUp() async throws(UsherError) -> SystemBackup.Reply {
+    let copies = BackupCopies(database: store.status.path)
+    copies.sweep(before: world.clock.now() - BackupCopies.patience)
+    let path = copies.path(world.identifier(""))
+    let size = try await store.copy(to: path)
+    return .init(path: path, bytes: Int(size))
+  }
+
+  /// The daemon forgets the key when it is told: only what it wraps is kept.
+  func createRecoveryKey(
+    _ call: KeyCreateRecovery
+  ) async throws(UsherError) -> KeyCreateRecovery.Reply {
+    let key = RecoveryKey(world.entropy.bytes(RecoveryKey.length))
+    try await store.setRecoveryKey(key, replacing: call.replace ?? false)
+    return .init(recoveryKey: WireSecret(key.text))
+  }
+}
