@@ -63,6 +63,7 @@ struct Root: AsyncParsableCommand {
       TOTPVerbs.self, AccountVerbs.self, ConsentVerbs.self, ConfirmVerbs.self, FlowVerbs.self,
       LocalAuthVerbs.self, RegistrationVerbs.self, ProviderVerbs.self, CredentialVerbs.self,
       ConfigVerbs.self, PolicyVerbs.self, AuditVerbs.self, WatchVerb.self, RPCVerb.self,
+      SetupVerb.self, BackupVerb.self, RestoreVerb.self, RecoverVerb.self,
     ])
 
   @OptionGroup var options: GlobalOptions

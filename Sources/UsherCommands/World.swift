@@ -15,12 +15,18 @@ package struct World: Sendable {
   package var configFolder: String
   /// The users and groups that rules may name, for rules that no daemon answers for.
   package var names: PrincipalResolver
+  /// systemctl and its like.
+  package var tools: any Tools
+  package var places: Places
+  /// Where what is no text goes to.
+  package var output: Int32
 
   package init(
     terminal: any Terminal, browser: any Browser, programs: any Programs, clock: any Clock,
     sleep: @escaping @Sendable (Duration) async throws -> Void,
     environment: [String: String], userID: UInt32, configFolder: String = "/etc/usherd",
-    names: PrincipalResolver = .machine
+    names: PrincipalResolver = .machine, tools: (any Tools)? = nil, places: Places? = nil,
+    output: Int32 = 1
   ) {
     self.terminal = terminal
     self.browser = browser
@@ -31,6 +37,9 @@ package struct World: Sendable {
     self.userID = userID
     self.configFolder = configFolder
     self.names = names
+    self.tools = tools ?? MachineTools(environment: environment)
+    self.places = places ?? Places(environment: environment)
+    self.output = output
   }
 }
 

@@ -145,7 +145,7 @@ private struct ExitStatus {
 }
 
 /// A pipe whose ends no other program inherits.
-private struct Pipe {
+struct Pipe {
   let reader: CInt
   let writer: CInt
 

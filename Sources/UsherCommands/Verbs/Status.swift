@@ -1,5 +1,6 @@
 import ArgumentParser
 import UsherAPI
+import UsherClient
 import UsherCore
 
 struct StatusVerb: Verb {
@@ -12,6 +13,25 @@ struct StatusVerb: Verb {
   var admin = false
 
   func run(at desk: Desk) async throws {
+    do {
+      try await show(at: desk)
+    } catch let trouble as ConnectionTrouble {
+      throw try await explained(trouble, at: desk)
+    }
+  }
+
+  /// Why nobody is there, where it is the system's daemon and root may ask.
+  private func explained(_ trouble: ConnectionTrouble, at desk: Desk) async throws -> any Error {
+    let client = admin ? desk.admin : desk.app
+    guard desk.world.userID == 0, client.socketPath.hasPrefix("/run/usherd/"),
+      desk.world.tools.path(of: "systemctl") != nil,
+      let why = try await Units(world: desk.world).why(), var failure = Failure(trouble)
+    else { return trouble }
+    failure.lines += why.lines
+    return failure
+  }
+
+  private func show(at desk: Desk) async throws {
     try await desk.show(SystemStatus(), on: admin ? desk.admin : desk.app) { status in
       let console = desk.console
       let ready = status.locked == true ? "locked" : status.ready ? "ready" : "not ready"
@@ -22,6 +42,7 @@ struct StatusVerb: Verb {
         ("connections", "\(status.connections)"),
         ("store", status.store?.summary),
         ("master key", status.masterKey),
+        ("recovery key", status.recoveryKeySentence),
         ("callers known by", status.peerIdentity),
       ])
       if !status.providers.isEmpty { console.say("") }
@@ -29,6 +50,12 @@ struct StatusVerb: Verb {
         ["PROVIDER", "TYPE", "HEALTH"],
         status.providers.map { ["\($0.name)", $0.type, $0.health.rawValue] })
     }
+  }
+}
+
+extension SystemStatus.Reply {
+  fileprivate var recoveryKeySentence: String? {
+    hasRecoveryKey.map { $0 ? "there is one" : "none: usherctl setup makes one" }
   }
 }
 

@@ -1,0 +1,28 @@
+import Glibc
+
+/// The master key as a file in the state directory, for whom no systemd keeps it.
+struct KeyFile {
+  let path: String
+
+  init(state: String) { path = "\(state)/master.key" }
+
+  /// Nil where there is none.
+  ///
+  /// - Throws: ``Failure`` for what the daemon would not take either.
+  func read() throws -> MasterKeyText? {
+    guard let (file, status) = try Durable.opened(path) else { return nil }
+    let owner = try Durable.owner(of: directory)
+    guard status.st_uid == owner.user, status.st_mode & 0o077 == 0 else {
+      throw Failure("\(path) is not the daemon's alone: owner or mode is wrong")
+    }
+    let bytes = try file.read(atMost: MasterKeyText.length + 1)
+    guard bytes.count == MasterKeyText.length, let key = MasterKeyText(bytes) else {
+      throw Failure("\(path) has \(bytes.count) bytes, and must have \(MasterKeyText.length)")
+    }
+    return key
+  }
+
+  func remove() throws { try Durable.remove(path) }
+
+  private var directory: String { String(path.dropLast("/master.key".count)) }
+}

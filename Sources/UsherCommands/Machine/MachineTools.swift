@@ -1,0 +1,132 @@
+import Dispatch
+import Glibc
+package import UsherCore
+
+/// The programs of this machine, as `PATH` has them.
+package struct MachineTools: Tools {
+  /// Bytes of the longest output that is taken.
+  static let outputLimit = 65_536
+
+  private let folders: [String]
+
+  /// - Parameter environment: Folders of its `PATH` that are not absolute do not count.
+  package init(environment: [String: String]) {
+    let path = environment["PATH"] ?? "/usr/sbin:/usr/bin:/sbin:/bin"
+    folders = path.split(separator: ":").map(String.init).filter { $0.hasPrefix("/") }
+  }
+
+  package func path(of name: String) -> String? {
+    folders.lazy.map { "\($0)/\(name)" }.first { access($0, X_OK) == 0 }
+  }
+
+  package func run(
+    _ program: String, _ arguments: [String], input: Secret, within limit: Duration
+  ) async throws -> ToolEnding {
+    let isCancelled = CancelFlag()
+    return try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        DispatchQueue.global().async {
+          continuation.resume(
+            with: Result {
+              let running = try RunningTool(program, arguments, input)
+              return try running.end(by: ContinuousClock.now + limit, isCancelled)
+            })
+        }
+      }
+    } onCancel: {
+      isCancelled.raise()
+    }
+  }
+}
+
+/// A program that has been started. All of this blocks its thread.
+private final class RunningTool {
+  /// How soon a cancelling, the limit or the end is noticed, in milliseconds.
+  private static let glance: CInt = 20
+
+  private let name: String
+  private let process: pid_t
+  private var output: Stream
+  private var errors: Stream
+
+  /// What comes out of a pipe.
+  private struct Stream {
+    let descriptor: CInt
+    var bytes: [UInt8] = []
+    var hasEnded = false
+
+    mutating func read() {
+      while !hasEnded, bytes.count <= MachineTools.outputLimit {
+        let chunk = [UInt8](unsafeUninitializedCapacity: 4096) { buffer, count in
+          let got = Glibc.read(descriptor, buffer.baseAddress, buffer.count)
+          hasEnded = got == 0
+          count = max(0, got)
+        }
+        guard !chunk.isEmpty else { return }
+        bytes += chunk
+      }
+    }
+  }
+
+  init(_ program: String, _ arguments: [String], _ input: Secret) throws {
+    name = program.split(separator: "/").last.map(String.init) ?? program
+    let standardInput = try Pipe()
+    defer { standardInput.close() }
+    let pipes = try (output: Pipe(), errors: Pipe())
+    defer {
+      Glibc.close(pipes.output.writer)
+      Glibc.close(pipes.errors.writer)
+    }
+    output = Stream(descriptor: pipes.output.reader)
+    errors = Stream(descriptor: pipes.errors.reader)
+    for pipe in [pipes.output, pipes.errors] { _ = fcntl(pipe.reader, F_SETFL, O_NONBLOCK) }
+    let launch = Launch(
+      arguments: [program] + arguments,
+      files: [
+        .descriptor(standardInput.reader), .descriptor(pipes.output.writer),
+        .descriptor(pipes.errors.writer),
+      ])
+    // Nobody reads yet: the input has to fit into the pipe.
+    guard standardInput.fill(input), let process = launch.start() else {
+      for pipe in [pipes.output, pipes.errors] { Glibc.close(pipe.reader) }
+      throw Failure("\(program) cannot be started")
+    }
+    self.process = process
+  }
+
+  deinit {
+    Glibc.close(output.descriptor)
+    Glibc.close(errors.descriptor)
+  }
+
+  func end(by deadline: ContinuousClock.Instant, _ isCancelled: CancelFlag) throws -> ToolEnding {
+    while true {
+      var files = [output, errors].map {
+        pollfd(fd: $0.hasEnded ? -1 : $0.descriptor, events: Int16(POLLIN), revents: 0)
+      }
+      poll(&files, 2, Self.glance)
+      var word: CInt = 0
+      let hasEnded = waitpid(process, &word, WNOHANG) == process
+      output.read()
+      errors.read()
+      if hasEnded { return ending(word) }
+      let isTooLong = max(output.bytes.count, errors.bytes.count) > MachineTools.outputLimit
+      guard isCancelled.isRaised || ContinuousClock.now >= deadline || isTooLong else { continue }
+      kill()
+      if isCancelled.isRaised { throw CancellationError() }
+      throw Failure("\(name) does not come to an end")
+    }
+  }
+
+  private func ending(_ word: CInt) -> ToolEnding {
+    let signal = word & 0x7F
+    return ToolEnding(
+      status: signal != 0 ? 128 + signal : (word >> 8) & 0xFF, output: output.bytes,
+      errors: String(decoding: errors.bytes, as: UTF8.self))
+  }
+
+  private func kill() {
+    Glibc.kill(-process, SIGKILL)
+    waitpid(process, nil, 0)
+  }
+}

@@ -1,0 +1,95 @@
+import UsherAPI
+import UsherClient
+import UsherCore
+
+/// Where the system's daemon has its master key from: the sealed credential, as far as we can.
+struct MasterKeyPlace {
+  /// What `system.status` says where it is the credential.
+  private static let origin = "systemd credential \(SealedKey.name)"
+
+  let desk: Desk
+
+  private var world: World { desk.world }
+  private var sealed: SealedKey { SealedKey(world: world, console: desk.console) }
+  private var file: KeyFile { KeyFile(state: world.places.state) }
+
+  /// What is to be done about a credential that does not open.
+  enum Unreadable { case refuse, putAside }
+
+  /// Sees to it that there is a credential that opens: of the key file, or a new one.
+  ///
+  /// - Parameters:
+  ///   - database: Where it is there and nothing else has its key, a new key would open nothing.
+  ///   - isRecovered: Whether the recovery key will open the database.
+  /// - Returns: Whether one was made.
+  func seal(
+    _ unreadable: Unreadable, database: String, isRecovered: Bool = false
+  ) async throws -> Bool {
+    switch try await sealed.find() {
+    case .opens: return false
+    case .closed(let words):
+      guard unreadable == .putAside else { throw closed(words) }
+      try sealed.putAside()
+    case .absent: break
+    }
+    try await sealed.seal(try key(database, isRecovered))
+    desk.console.note("the master key is sealed in \(sealed.path)")
+    return true
+  }
+
+  private func key(_ database: String, _ isRecovered: Bool) throws -> MasterKeyText {
+    if let key = try file.read() { return key }
+    guard try isRecovered || Durable.status(database) == nil else {
+      throw Failure(
+        "there is a database and no master key: neither \(file.path) nor \(sealed.path)",
+        hints: ["by its recovery key it opens: usherctl recover"])
+    }
+    return .random()
+  }
+
+  private func closed(_ words: String) -> Failure {
+    Failure(
+      "\(sealed.path) does not open here: \(words)",
+      hints: [
+        "it was sealed on another host, for another name, or this host's key or TPM has changed",
+        "usherctl recover makes a new one, by the recovery key",
+      ])
+  }
+
+  /// Has the daemon use the credential, and starts it where it does not run.
+  ///
+  /// - Parameter isNew: Whether it cannot have it yet.
+  /// - Returns: What it says of itself then.
+  func use(isNew: Bool) async throws -> SystemStatus.Reply {
+    let units = Units(world: world)
+    let wasActive = try await units.isActive
+    if wasActive && isNew { try await units.restart() } else { try await units.start() }
+    var status = try await desk.admin.call(SystemStatus())
+    if status.masterKey != nil, status.masterKey != Self.origin, wasActive, !isNew {
+      try await units.restart()
+      status = try await desk.admin.call(SystemStatus())
+    }
+    guard status.locked != true else {
+      throw Failure(
+        "usherd is locked", hints: ["usherctl unlock --admin, then the same again"],
+        status: Failure.Status.tryAgain)
+    }
+    guard status.masterKey == Self.origin else {
+      throw Failure(
+        "usherd has its master key from \(status.masterKey ?? "elsewhere")",
+        hints: ["does \(Units.service) have LoadCredentialEncrypted=\(SealedKey.name)?"])
+    }
+    return status
+  }
+
+  /// Removes the key file where the daemon runs by the same key from the credential.
+  func removeFile() async throws {
+    guard let key = try file.read() else { return }
+    guard case .opens(key) = try await sealed.find() else {
+      return desk.console.note(
+        "\(file.path) is another key than the sealed one, and is not used; it stays")
+    }
+    try file.remove()
+    desk.console.note("\(file.path) is removed: the sealed key is the same")
+  }
+}

@@ -1,0 +1,123 @@
+import Glibc
+import UsherCore
+
+/// Stops a daemon, and has it open its database again: with the recovery key, where that is given.
+struct Opening {
+  static let credential = "usherd.recovery-key"
+  /// Migrating and checking a large database take their time.
+  private static let limit = Duration.seconds(600)
+
+  let desk: Desk
+  let instance: Instance
+
+  private var world: World { desk.world }
+
+  /// - Throws: ``Failure`` where it cannot be stopped.
+  func stop() async throws {
+    switch instance {
+    case .system: try await Units(world: world).stop()
+    case .user:
+      // Without a systemd of theirs they run it by hand: the lock will say.
+      if world.tools.path(of: "systemctl") != nil {
+        try? await Units(world: world, isUsers: true).stop()
+      }
+    case .byHand: break
+    }
+  }
+
+  /// Has the daemon open the database; it runs then, unless it is run by hand.
+  ///
+  /// The recovery key is in memory for so long and removed however it ends.
+  ///
+  /// - Throws: ``Failure`` with the daemon's words where it does not open; `CancellationError`.
+  func open(_ key: RecoveryKey?) async throws {
+    switch instance {
+    case .system: try await openSystem(key)
+    case .user, .byHand:
+      try await check(key)
+      await goOn()
+    }
+  }
+
+  private func openSystem(_ key: RecoveryKey?) async throws {
+    let units = Units(world: world)
+    guard let key else { return try await units.start() }
+    try Durable.makeDirectory(world.places.passing)
+    let path = "\(world.places.passing)/\(Self.credential)"
+    do {
+      try Durable.write(Array(key.text.revealed().utf8), to: path)
+      try await units.start()
+    } catch {
+      unlink(path)
+      throw error
+    }
+    try Durable.remove(path)
+    // The running one was handed a copy; and it is to be seen that the master key opens it now.
+    try await units.restart()
+  }
+
+  /// Has a daemon open and close it that serves nobody.
+  private func check(_ key: RecoveryKey?) async throws {
+    let folder = try key.map {
+      try PassingFolder(in: world.places.memory, Self.credential, $0.text)
+    }
+    defer { folder?.remove() }
+    let environment = folder.map { ["CREDENTIALS_DIRECTORY=\($0.path)"] } ?? []
+    let state = ["--state", instance.state(world), "--check-store"]
+    let ending = try await world.tools.run(
+      world.tools.find("env"), environment + [try world.tools.find("usherd")] + state,
+      input: Secret(""), within: Self.limit)
+    guard ending.status == 0 else {
+      let words = ending.words
+      throw Failure(words.hasPrefix("usherd: ") ? String(words.dropFirst(8)) : words)
+    }
+  }
+
+  /// Lets it serve again where somebody does that but us.
+  func goOn() async {
+    switch instance {
+    case .system: try? await Units(world: world).start()
+    case .user:
+      if world.tools.path(of: "systemctl") != nil {
+        try? await Units(world: world, isUsers: true).start()
+      }
+    case .byHand: desk.console.note("start usherd again")
+    }
+  }
+}
+
+/// A folder of its own with one credential in it.
+private struct PassingFolder {
+  let path: String
+  private let file: String
+
+  init(in memory: String, _ name: String, _ value: Secret) throws {
+    var template = Array("\(memory)/usherctl-XXXXXX".utf8CString)
+    guard mkdtemp(&template) != nil else { throw Durable.fault("\(memory) cannot be used") }
+    path = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+    file = "\(path)/\(name)"
+    do {
+      try Durable.created(file).write(Array(value.revealed().utf8))
+    } catch {
+      remove()
+      throw error
+    }
+  }
+
+  func remove() {
+    unlink(file)
+    rmdir(path)
+  }
+}
+
+extension Console {
+  /// Asks for the recovery key, and tells a mistyped one.
+  func readRecoveryKey() async throws -> RecoveryKey {
+    let text = try await readPasscode("recovery key")
+    do throws(RecoveryKey.Mistake) {
+      return try RecoveryKey(text)
+    } catch {
+      throw Failure("the recovery key \(error)")
+    }
+  }
+}

@@ -1,0 +1,122 @@
+import UsherCore
+
+/// The system's master key as a credential that only this host opens.
+struct SealedKey {
+  static let name = "usherd.master-key"
+  private static let limit = Duration.seconds(60)
+
+  let world: World
+  let console: Console
+
+  var path: String { "\(world.places.sealed)/\(Self.name)" }
+
+  enum Finding: Equatable {
+    case absent
+    case opens(MasterKeyText)
+    /// It does not open here; in systemd-creds' words.
+    case closed(String)
+  }
+
+  /// - Throws: ``Failure`` where it cannot be tried.
+  func find() async throws -> Finding {
+    guard try Durable.status(path) != nil else { return .absent }
+    return try await opened(path)
+  }
+
+  private func opened(_ path: String) async throws -> Finding {
+    let ending = try await creds("decrypt", path, "-", input: Secret(""))
+    guard ending.status == 0 else { return .closed(ending.words) }
+    guard let key = MasterKeyText(ending.output) else {
+      return .closed("what is sealed in it is no master key")
+    }
+    return .opens(key)
+  }
+
+  /// Seals a key, and puts it in its place when it is seen to open again.
+  ///
+  /// - Throws: ``Failure``: then there is nothing at the place.
+  func seal(_ key: MasterKeyText) async throws {
+    let ending = try await creds("encrypt", "-", "-", input: key.hexadecimal)
+    guard ending.status == 0 else { throw Failure("systemd-creds cannot seal: \(ending.words)") }
+    for line in ending.errors.split(separator: "\n") { console.note("systemd-creds: \(line)") }
+    try Durable.makeDirectory(world.places.sealed)
+    let draft = path + ".new"
+    do {
+      let file = try Durable.created(draft)
+      try file.write(ending.output)
+      try file.sync()
+      switch try await opened(draft) {
+      case .opens(key): break
+      case .opens, .absent: throw Failure("what was sealed does not open as the same key")
+      case .closed(let words): throw Failure("what was sealed does not open again: \(words)")
+      }
+      try Durable.rename(draft, path)
+    } catch {
+      try? Durable.remove(draft)
+      throw error
+    }
+  }
+
+  /// Gives one that does not open here another name, so that the service starts without it.
+  func putAside() throws {
+    let name = try FreeName.beside(path, "unreadable")
+    try Durable.rename(path, name)
+    console.note("the master key that does not open here is \(name) now")
+  }
+
+  private func creds(_ verb: String, _ arguments: String..., input: Secret) async throws
+    -> ToolEnding
+  {
+    try await world.tools.run(
+      world.tools.find("systemd-creds"), [verb, "--name=\(Self.name)"] + arguments, input: input,
+      within: Self.limit)
+  }
+}
+
+/// The first name of its kind that nobody has: `PATH.WORD`, `PATH.WORD-2`, …
+enum FreeName {
+  static func beside(_ path: String, _ word: String) throws -> String {
+    for number in 1...10_000 {
+      let name = number == 1 ? "\(path).\(word)" : "\(path).\(word)-\(number)"
+      if try Durable.status(name) == nil { return name }
+    }
+    throw Failure("there are too many \(path).\(word)")
+  }
+}
+
+/// A master key on its way from one place to the other.
+struct MasterKeyText: Equatable, CustomStringConvertible {
+  static let length = 32
+
+  private let bytes: [UInt8]
+
+  static func random() -> MasterKeyText { MasterKeyText(exactly: SystemEntropy().bytes(length)) }
+
+  private init(exactly bytes: [UInt8]) { self.bytes = bytes }
+
+  /// Nil for what is neither 32 bytes nor 64 hexadecimal digits, which may end in a newline.
+  init?(_ content: [UInt8]) {
+    if content.count == Self.length {
+      bytes = content
+      return
+    }
+    let digits = (content.last == UInt8(ascii: "\n") ? content.dropLast() : content[...])
+      .map { Character(UnicodeScalar($0)).hexDigitValue }
+    guard digits.count == 2 * Self.length, digits.allSatisfy({ $0 != nil }) else { return nil }
+    let values = digits.compactMap(\.self)
+    bytes = stride(from: 0, to: values.count, by: 2).map {
+      UInt8(values[$0] << 4 | values[$0 + 1])
+    }
+  }
+
+  /// As it is sealed: text, so that whoever unseals it sees what it is.
+  var hexadecimal: Secret {
+    Secret(
+      bytes.map { byte in
+        let digits = String(byte, radix: 16)
+        return digits.count == 1 ? "0" + digits : digits
+      }.joined())
+  }
+
+  var description: String { "<secret>" }
+}

@@ -1,0 +1,70 @@
+import ArgumentParser
+import UsherAPI
+import UsherClient
+import UsherCore
+
+struct SetupVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "setup", abstract: "Seal the master key, once, and make a recovery key.",
+    discussion: """
+      As root, for the system's daemon: its master key becomes the systemd credential \
+      usherd.master-key, which only this host opens, and its key file is removed. Then, and for \
+      any other daemon, a recovery key is made and printed, this once: write it down.
+
+      Run again it says what is there and changes nothing. Killed, it is run again.
+      """)
+
+  @OptionGroup var options: GlobalOptions
+  @OptionGroup var chosen: InstanceOptions
+
+  @Flag(help: "Make another recovery key, as when the one there is was lost.")
+  var newRecoveryKey = false
+
+  func run(at desk: Desk) async throws {
+    let instance = try chosen.instance(desk)
+    guard instance == .system else {
+      let status = try await desk.admin.call(SystemStatus())
+      guard status.locked != true else {
+        throw Failure("usherd is locked", status: Failure.Status.tryAgain)
+      }
+      return try await finish(status, at: desk)
+    }
+    let place = MasterKeyPlace(desk: desk)
+    let isNew = try await place.seal(.refuse, database: try instance.database(desk.world))
+    let status = try await place.use(isNew: isNew)
+    if !isNew { desk.console.note("the master key is sealed already") }
+    try await finish(status, at: desk) { try await place.removeFile() }
+  }
+
+  /// - Parameter last: Done when the recovery key has been told: who fails before has both.
+  private func finish(
+    _ status: SystemStatus.Reply, at desk: Desk, _ last: () async throws -> Void = {}
+  ) async throws {
+    let key = try await recoveryKey(status, at: desk)
+    if desk.printsJSON {
+      try desk.console.json(of: Done(masterKey: status.masterKey, recoveryKey: key))
+    } else if let key {
+      desk.console.note("the recovery key, which is shown this once; write it down:")
+      desk.console.reveal(key.secret)
+    } else {
+      desk.console.note(
+        "there is a recovery key; if it was lost: usherctl setup --new-recovery-key")
+    }
+    try await last()
+  }
+
+  private struct Done: Encodable {
+    var masterKey: String?
+    var recoveryKey: WireSecret?
+  }
+
+  /// Nil where there is one that stays.
+  private func recoveryKey(
+    _ status: SystemStatus.Reply, at desk: Desk
+  ) async throws -> WireSecret? {
+    guard newRecoveryKey || status.hasRecoveryKey != true else { return nil }
+    let reply = try await desk.admin.call(
+      KeyCreateRecovery(replace: newRecoveryKey ? true : nil))
+    return reply.recoveryKey
+  }
+}
