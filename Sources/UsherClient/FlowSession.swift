@@ -32,9 +32,13 @@ public final class FlowSession: Sendable {
 
   /// Answers a step: that of `seen`, or the one at which the flow was last seen here.
   ///
+  /// It is given once: over a restart of the daemon again only where it is certain that it has not
+  /// arrived.
+  ///
   /// - Throws: `UsherError` with reason `conflict` when the flow has moved on meanwhile,
   ///   `invalidInput` with `detail.field`; either way nothing has changed. After a lost connection,
-  ///   which is `ConnectionTrouble`, it is not known whether the answer arrived: ``steps`` tells.
+  ///   which is `ConnectionTrouble`, and after `shuttingDown`, it is not known whether the answer
+  ///   arrived: ``steps`` tells.
   @discardableResult
   public func submit(_ input: FlowInput, answering seen: Flow? = nil) async throws -> Flow {
     let submit = FlowSubmit(flow: id, revision: (seen ?? flow).revision, input: input.json)
@@ -55,29 +59,17 @@ public final class FlowSession: Sendable {
 
   /// Waits until the flow has moved on from a revision, for as long as that takes.
   ///
-  /// A daemon that restarts meanwhile is waited for, as long as `patience` says.
+  /// A daemon that restarts meanwhile is waited for, as long as `patience` says, however often it
+  /// does: the flow goes on, and is then seen as it stands.
   public func change(
-    after revision: Int, patience: Duration = .seconds(10)
+    after revision: Int, patience: Duration = UsherClient.patience
   ) async throws -> Flow {
-    var away = Absence(patience: patience)
     while true {
       let seen = flow
       if seen.revision > revision || seen.status.isFinished { return seen }
-      do {
-        let wait = FlowWait(flow: id, revision: revision, timeoutMs: Self.pollMs)
-        take(try await client.call(wait).flow)
-        away = Absence(patience: patience)
-      } catch {
-        guard Self.mayPass(error), let pause = away.pause() else { throw error }
-        try await Task.sleep(for: pause)
-      }
+      let wait = FlowWait(flow: id, revision: revision, timeoutMs: Self.pollMs)
+      take(try await client.call(wait, patience: patience).flow)
     }
-  }
-
-  /// A daemon that stops says so to those who wait, or just closes.
-  private static func mayPass(_ error: any Error) -> Bool {
-    if let trouble = error as? ConnectionTrouble { return trouble.mayPass }
-    return (error as? UsherError)?.reason == .shuttingDown
   }
 
   /// Keeps a flow unless a newer one is kept already, and hands it on.
@@ -87,23 +79,6 @@ public final class FlowSession: Sendable {
       if flow.revision >= latest.revision { latest = flow }
     }
     return flow
-  }
-}
-
-/// How long a daemon has been away, in growing pauses between looks.
-struct Absence {
-  private var left: Duration
-  private var next = Duration.milliseconds(100)
-
-  init(patience: Duration) { left = patience }
-
-  /// How long to pause before the next look; nil when the patience is used up.
-  mutating func pause() -> Duration? {
-    guard left > .zero else { return nil }
-    let pause = min(next, left)
-    left -= pause
-    next = min(next * 2, .seconds(2))
-    return pause
   }
 }
 

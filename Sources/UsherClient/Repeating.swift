@@ -1,14 +1,20 @@
 import JSONRPC
+import UsherCore
 
-/// Which calls are made again after a lost connection (RPC.md § Transport).
+/// Which calls are made again where the daemon may have begun them (RPC.md § Transport).
 enum Repeating {
   /// Reading twice, or doing twice what is the same done once.
   ///
   /// A method that is not here is made once: a new one has to earn its place.
   private static let harmless: Set<String> = [
-    "rpc.discover", "system.status", "provider.list", "provider.get", "provider.check",
-    "account.list", "account.get", "token.list", "credential.list", "credential.set",
-    "confirm.list", "flow.get", "flow.list", "flow.wait", "flow.cancel",
+    "rpc.discover", "system.status", "system.reload", "system.lock",
+    "provider.list", "provider.get", "provider.check",
+    "policy.list", "policy.check", "audit.list", "audit.verify",
+    "credential.list", "credential.set",
+    "account.list", "account.get", "token.list", "totp.list",
+    "consent.list", "confirm.list", "localAuth.status",
+    "registration.checkDuplicate", "registration.checkUserKey",
+    "flow.get", "flow.list", "flow.wait", "flow.cancel", "events.subscribe",
   ]
 
   static func isSafe(_ method: String, _ params: JSONValue) -> Bool {
@@ -17,5 +23,62 @@ enum Repeating {
     case "token.get": params["forceRefresh"]?.boolValue != true
     default: harmless.contains(method)
     }
+  }
+}
+
+/// Whether a call is made again, decided by what has become of it.
+struct Persistence {
+  /// Whether the call may be made where the daemon may have begun it.
+  private let isSafe: Bool
+  /// How often a connection may be lost over it: a call that is the daemon's death is not to be so
+  /// again and again.
+  private var losses: Int
+  private var away: Absence
+  private var isFirst = true
+
+  init(isSafe: Bool, losses: Int = 1, patience: Duration) {
+    self.isSafe = isSafe
+    self.losses = losses
+    away = Absence(patience: patience)
+  }
+
+  /// - Parameter knowsDaemon: Whether this client has been connected: one that was there comes back.
+  /// - Returns: How long to pause before the call is made again; nil where it is not.
+  mutating func pause(after error: any Error, knowsDaemon: Bool) -> Duration? {
+    switch error {
+    case is Unheard: break
+    case let error as UsherError:
+      guard error.reason == .shuttingDown, isSafe else { return nil }
+    case let trouble as ConnectionTrouble:
+      switch trouble.kind {
+      case .busy: break
+      case .noSocket, .refused: guard knowsDaemon else { return nil }
+      case .lost:
+        guard isSafe, losses > 0 else { return nil }
+        losses -= 1
+      case .notPermitted, .badPath, .closed, .garbled, .replyTooLarge, .incompatible, .other:
+        return nil
+      }
+    default: return nil
+    }
+    defer { isFirst = false }
+    return isFirst ? .zero : away.pause()
+  }
+}
+
+/// How long a daemon has been away, in growing pauses between looks.
+struct Absence {
+  private var left: Duration
+  private var next = Duration.milliseconds(50)
+
+  init(patience: Duration) { left = patience }
+
+  /// How long to pause before the next look; nil when the patience is used up.
+  mutating func pause() -> Duration? {
+    guard left > .zero else { return nil }
+    let pause = min(next, left)
+    left -= pause
+    next = min(next * 2, .seconds(1))
+    return pause
   }
 }

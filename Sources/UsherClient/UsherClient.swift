@@ -8,7 +8,9 @@ public import UsherCore
 /// A program's way to usherd.
 ///
 /// It connects at the first call, keeps one connection for all calls, and connects again when that
-/// one was lost. Calls may be made from any task, many at a time; beyond 64 in flight they wait for
+/// one was lost. A daemon that restarts is waited for (``patience``), and calls are made again there:
+/// whatever the call where the old one did not begin it, else only one that may be made twice. Calls
+/// may be made from any task, many at a time; beyond 64 in flight they wait for
 /// their turn. It holds no more than the connection and ends it when it is let go.
 ///
 /// Every call throws `UsherError` for what the daemon refuses, with `reason` to compare and
@@ -21,6 +23,11 @@ public final class UsherClient: Sendable {
   /// The time a call has unless it says otherwise; a call that asks the daemon to wait has that
   /// time on top.
   public static let defaultDeadline = Duration.seconds(30)
+
+  /// How long a daemon that this client was connected to may be away, not counting the time for which
+  /// its socket takes connections: systemd's does while the daemon restarts. It is part of a call's
+  /// deadline. A daemon that was never there is not waited for.
+  public static let patience = Duration.seconds(10)
 
   public let socketPath: String
   private let dialer: Dialer
@@ -56,8 +63,9 @@ public final class UsherClient: Sendable {
 extension UsherClient {
   /// Makes a call of the contract and waits for its reply.
   ///
-  /// After a lost connection it is made once more if that is safe: never `flow.submit`, `flow.start`
-  /// only with a `requestId`. A deadline of nil is ``defaultDeadline``, plus the wait the call asks
+  /// Where the daemon did not begin it, because it stopped or was gone, it is made again. Where the
+  /// connection was lost after it was sent, or the daemon stopped over it, it is made once more if
+  /// that is safe: never `flow.submit`, `flow.start` only with a `requestId`. A deadline of nil is ``defaultDeadline``, plus the wait the call asks
   /// for.
   ///
   /// - Throws: Also `UsherError` with reason `deadlineExceeded` when the time is over.
@@ -81,27 +89,58 @@ extension UsherClient {
     to method: M, deadline: Duration? = nil
   ) async throws -> (reply: M.Reply, json: [UInt8]) {
     let params = try ReplyCoding.encode(method)
-    let bytes = try await exchange(M.name, try JSONValue(parsing: params), params, deadline)
-    guard let reply = try? ReplyCoding.decode(M.Reply.self, from: bytes) else {
+    let json = try await exchange(M.name, try JSONValue(parsing: params), params, deadline)
+    return (try decoded(json), json)
+  }
+
+  /// Waits for a flow, however often the daemon restarts meanwhile.
+  func call(_ wait: FlowWait, patience: Duration) async throws -> FlowWait.Reply {
+    let params = try ReplyCoding.encode(wait)
+    return try decoded(
+      try await exchange(
+        FlowWait.name, try JSONValue(parsing: params), params, nil, losses: .max,
+        patience: patience))
+  }
+
+  private func decoded<Reply: Decodable>(_ json: [UInt8]) throws -> Reply {
+    guard let reply = try? ReplyCoding.decode(Reply.self, from: json) else {
       throw ConnectionTrouble(.garbled, socketPath: socketPath)
     }
-    return (reply, bytes)
+    return reply
   }
 
   private func exchange(
-    _ method: String, _ params: JSONValue, _ bytes: [UInt8], _ deadline: Duration?
+    _ method: String, _ params: JSONValue, _ bytes: [UInt8], _ deadline: Duration?,
+    losses: Int = 1, patience: Duration = UsherClient.patience
   ) async throws -> [UInt8] {
     guard bytes.count + method.utf8.count < JSONLimits().lineBytes - 128 else {
       throw UsherError(.messageTooLarge, "the call is larger than usherd accepts")
     }
     let limit = deadline ?? Self.defaultDeadline + params.wait
+    let persistence = Persistence(
+      isSafe: Repeating.isSafe(method, params), losses: losses, patience: patience)
+    return try await persist(persistence, within: limit) { left in
+      try await self.attempt(method, bytes, left)
+    }
+  }
+
+  /// Makes attempts until one succeeds, or no other is worth it.
+  private func persist<Reply>(
+    _ persistence: Persistence, within limit: Duration,
+    _ attempt: (Duration) async throws -> Reply
+  ) async throws -> Reply {
+    var persistence = persistence
     let end = ContinuousClock.now + limit
-    do {
-      return try await attempt(method, bytes, limit)
-    } catch let trouble as ConnectionTrouble
-      where trouble.kind == .lost && Repeating.isSafe(method, params)
-    {
-      return try await attempt(method, bytes, max(.zero, end - ContinuousClock.now))
+    while true {
+      do {
+        return try await attempt(max(.zero, end - ContinuousClock.now))
+      } catch {
+        let pause = persistence.pause(after: error, knowsDaemon: await dialer.hasConnected)
+        guard let pause, ContinuousClock.now + pause < end else {
+          throw error is Unheard ? ConnectionTrouble(.lost, socketPath: socketPath) : error
+        }
+        try await Task.sleep(for: pause)
+      }
     }
   }
 
@@ -168,16 +207,22 @@ extension UsherClient {
   /// The stream subscribes when it is made and unsubscribes when its reader stops. It buffers 256
   /// events and ends with ``EventsEnded`` when more happened than was read or the connection was
   /// lost; `cursor` is then where to go on: what is remembered since a cursor comes first.
+  ///
+  /// A daemon that restarts ends it, and the next one remembers nothing of before: there a stream
+  /// since an old cursor ends at once by an overflow, which names the new daemon's. Whoever follows
+  /// something asks how it stands and goes on from there; ``FlowSession`` does so for a flow.
   public func events(
     _ topics: [EventTopic], since: Int? = nil
   ) -> AsyncThrowingStream<EventNotification, any Error> {
     AsyncThrowingStream(bufferingPolicy: .bufferingOldest(256)) { feed in
-      let subscribing = Task { [dialer] in
+      let subscribing = Task { [self] in
         do {
           let params = try ReplyCoding.encode(EventsSubscribe(topics: topics, since: since))
-          let connection = try await dialer.connection()
-          try await connection.subscribe(
-            params, deadline: Self.defaultDeadline, feed: feed, dialer: dialer)
+          let persistence = Persistence(isSafe: true, patience: Self.patience)
+          try await persist(persistence, within: Self.defaultDeadline) { left in
+            let connection = try await dialer.connection()
+            try await connection.subscribe(params, deadline: left, feed: feed, dialer: dialer)
+          }
         } catch {
           feed.finish(throwing: error)
         }

@@ -7,9 +7,14 @@ import Testing
 struct CallTableTests {
   private struct Trouble: Error {}
 
+  private struct Deaf: Error {}
+
+  /// A call that was sent if its turn had come.
   private func begun(_ table: inout CallTable<Int>, _ waiter: Int) -> RequestID {
     let id = table.reserve()
-    _ = table.begin(id, line: [UInt8(waiter)], waiter: waiter)
+    if case .send = table.begin(id, line: [UInt8(waiter)], waiter: waiter) {
+      #expect(table.depart(id) == true)
+    }
     return id
   }
 
@@ -32,7 +37,7 @@ struct CallTableTests {
   }
 
   @Test("a call over the limit waits for a reply to another")
-  func limit() {
+  func limit() throws {
     var table = CallTable<Int>(limit: 1)
     let first = begun(&table, 1)
     let second = table.reserve()
@@ -40,7 +45,9 @@ struct CallTableTests {
       Issue.record("it was sent")
       return
     }
-    #expect(table.replied(first).send == [2])
+    let turn = try #require(table.replied(first).send)
+    #expect(turn.bytes == [2])
+    #expect(table.depart(turn.id) == true)
     #expect(table.replied(second).waiter == 2)
   }
 
@@ -55,7 +62,8 @@ struct CallTableTests {
     let second = begun(&table, 2)
     let reply = table.replied(first)
     #expect(reply.waiter == nil)
-    #expect(reply.send == [2])
+    #expect(reply.send?.bytes == [2])
+    #expect(table.depart(second) == true)
     #expect(table.replied(second).waiter == 2)
   }
 
@@ -63,12 +71,12 @@ struct CallTableTests {
   func queuedGivenUp() {
     var table = CallTable<Int>(limit: 1)
     let first = begun(&table, 1)
-    guard case .resume(2) = table.giveUp(begun(&table, 2), Trouble()) else {
+    guard case .resume(2, send: nil) = table.giveUp(begun(&table, 2), Trouble()) else {
       Issue.record("it was not resumed")
       return
     }
     _ = begun(&table, 3)
-    #expect(table.replied(first).send == [3])
+    #expect(table.replied(first).send?.bytes == [3])
   }
 
   @Test("a call given up before it began is refused")
@@ -83,18 +91,57 @@ struct CallTableTests {
     }
   }
 
-  @Test("the end hands back each waiter once, and refuses what comes later")
-  func end() {
+  @Test("a call given up before it was written is never sent, and its turn is another's")
+  func leavingGivenUp() {
     var table = CallTable<Int>(limit: 1)
+    let first = table.reserve()
+    _ = table.begin(first, line: [1], waiter: 1)
+    let second = begun(&table, 2)
+    guard case .resume(1, send: let next) = table.giveUp(first, Trouble()) else {
+      Issue.record("it was not resumed")
+      return
+    }
+    #expect(next == .init(id: second, bytes: [2]))
+    #expect(table.depart(first) == false)
+    #expect(table.depart(second) == true)
+  }
+
+  @Test("the end hands back each waiter once, what was sent apart from what was not")
+  func end() {
+    var table = CallTable<Int>(limit: 2)
     let first = begun(&table, 1)
-    _ = begun(&table, 2)
+    let leaving = table.reserve()
+    _ = table.begin(leaving, line: [2], waiter: 2)
+    _ = begun(&table, 3)
     let reserved = table.reserve()
-    #expect(table.end(Trouble()) == [1, 2])
-    #expect(table.end(Trouble()).isEmpty)
+    let ended = table.end(Trouble(), unsent: Deaf())
+    #expect(ended.map(\.waiter) == [1, 2, 3])
+    #expect(ended.map { $0.error is Deaf } == [false, true, true])
+    #expect(table.end(Trouble(), unsent: Trouble()).count == 0)
     #expect(table.replied(first).waiter == nil)
-    guard case .refuse(3, is Trouble) = table.begin(reserved, line: [], waiter: 3) else {
+    #expect(table.depart(leaving) == false)
+    guard case .refuse(4, is Deaf) = table.begin(reserved, line: [], waiter: 4) else {
       Issue.record("it was begun")
       return
     }
+  }
+
+  @Test("where the daemon hears no more, what it heard is still awaited, and the rest handed back")
+  func hearsNoMore() {
+    var table = CallTable<Int>(limit: 2)
+    let heard = begun(&table, 1)
+    let refused = begun(&table, 2)
+    _ = begun(&table, 3)
+    #expect(table.hearsNoMore(refusing: refused, Deaf()) == [2, 3])
+    #expect(!table.isOpen)
+    #expect(table.hearsNoMore(refusing: refused, Deaf()) == [])
+    guard case .refuse(4, is Deaf) = table.begin(table.reserve(), line: [], waiter: 4) else {
+      Issue.record("it was begun")
+      return
+    }
+    let reply = table.replied(heard)
+    #expect(reply.waiter == 1)
+    #expect(reply.send == nil)
+    #expect(table.end(Trouble(), unsent: Deaf()).count == 0)
   }
 }

@@ -39,6 +39,13 @@ final class FakeDaemon: Sendable {
     try? FileManager.default.removeItem(at: URL(filePath: path).deletingLastPathComponent())
   }
 
+  /// With a path's folder there, which an earlier daemon may have removed.
+  static func inFolder(of path: String, _ body: () async throws -> Void) async throws {
+    let folder = URL(filePath: path).deletingLastPathComponent()
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    try await body()
+  }
+
   /// A path in a folder of its own, short enough for a socket.
   static func freshPath() -> String {
     var name = Array("/tmp/usher-test-XXXXXX".utf8CString)
@@ -132,6 +139,17 @@ final class Peer: Sendable {
 
   func notify(_ method: String, _ params: String) async throws {
     try await write(#"{"jsonrpc":"2.0","method":"\#(method)","params":\#(params)}"#)
+  }
+
+  /// As a daemon that stops: what comes from now on is refused by the kernel.
+  func hearNoMore() async throws {
+    let channel = channel
+    try await channel.setOption(.allowRemoteHalfClosure, value: true).get()
+    try await channel.eventLoop.submit {
+      _ = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
+        of: NIOBSDSocket.Handle.self
+      ) { shutdown($0, Int32(SHUT_RD)) }
+    }.get()
   }
 
   func writeAndForget(_ line: String) {

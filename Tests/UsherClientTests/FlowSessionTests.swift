@@ -2,8 +2,6 @@ import JSONRPC
 import Testing
 import UsherClient
 
-@testable import struct UsherClient.Absence
-
 @Suite("A flow, step by step", .timeLimit(.minutes(1)))
 struct FlowSessionTests {
   @Test("each change comes once, in order, and the end is the last")
@@ -73,7 +71,7 @@ struct FlowSessionTests {
     try await FakeDaemon.run { peer in
       let call = try await peer.next()
       if call.method == "flow.start" { return try await peer.reply(call, Sample.flow(1)) }
-      // Lost, and lost when repeated: only then patience is needed.
+      // Lost, and lost when repeated: who waits for a flow is patient.
       if peer.index < 4 { return }
       try await peer.reply(call, Sample.waited(2, "succeeded"))
     } _: { daemon in
@@ -99,13 +97,5 @@ struct FlowSessionTests {
       let session = try await usher.flow(provider: "work", kind: "authorize")
       #expect(try await session.change(after: 1).status == .succeeded)
     }
-  }
-
-  @Test("patience grows its pauses and has an end")
-  func patience() {
-    var absence = Absence(patience: .milliseconds(1000))
-    var pauses: [Duration] = []
-    while let pause = absence.pause() { pauses.append(pause) }
-    #expect(pauses == [100, 200, 400, 300].map { .milliseconds($0) })
   }
 }

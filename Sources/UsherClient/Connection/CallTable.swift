@@ -12,13 +12,15 @@ struct CallTable<Waiter> {
     case stillborn(any Error)
     /// Not sent yet: enough calls are in flight.
     case queued([UInt8], Waiter)
+    /// Its turn has come, and nothing of it has been written yet.
+    case leaving(Waiter)
     case inFlight(Waiter)
     /// Given up after it was sent: the daemon still answers it, and counts it until then.
     case abandoned
 
     var waiter: Waiter? {
       switch self {
-      case .queued(_, let waiter), .inFlight(let waiter): waiter
+      case .queued(_, let waiter), .leaving(let waiter), .inFlight(let waiter): waiter
       case .reserved, .stillborn, .abandoned: nil
       }
     }
@@ -26,14 +28,23 @@ struct CallTable<Waiter> {
     var hasBegun: Bool {
       switch self {
       case .reserved, .stillborn: false
-      case .queued, .inFlight, .abandoned: true
+      case .queued, .leaving, .inFlight, .abandoned: true
       }
     }
   }
 
   private enum Phase {
     case open
+    /// Nothing is sent any more; what was sent is answered yet. What begins now is refused with it.
+    case closing(any Error)
+    /// What begins now is refused with it.
     case ended(any Error)
+  }
+
+  /// A call's line.
+  struct Line: Equatable {
+    let id: RequestID
+    let bytes: [UInt8]
   }
 
   private let limit: Int
@@ -69,7 +80,9 @@ struct CallTable<Waiter> {
       calls[id] = nil
       return .refuse(waiter, error)
     }
-    if case .ended(let error) = phase {
+    switch phase {
+    case .open: break
+    case .closing(let error), .ended(let error):
       calls[id] = nil
       return .refuse(waiter, error)
     }
@@ -78,16 +91,25 @@ struct CallTable<Waiter> {
       queue.append(id)
       return .wait
     }
-    calls[id] = .inFlight(waiter)
+    calls[id] = .leaving(waiter)
     inFlight += 1
     return .send
+  }
+
+  /// Its line is written now.
+  ///
+  /// - Returns: False where it must not be: its waiter has been told otherwise.
+  mutating func depart(_ id: RequestID) -> Bool {
+    guard case .leaving(let waiter) = calls[id] else { return false }
+    calls[id] = .inFlight(waiter)
+    return true
   }
 
   struct OnReply {
     /// Nil for an answer nobody waits for.
     var waiter: Waiter?
     /// The line of a call whose turn it is now.
-    var send: [UInt8]?
+    var send: Line?
   }
 
   mutating func replied(_ id: RequestID) -> OnReply {
@@ -98,26 +120,27 @@ struct CallTable<Waiter> {
     case .abandoned:
       calls[id] = nil
       return OnReply(waiter: nil, send: next())
-    case .reserved, .stillborn, .queued, nil:
+    case .reserved, .stillborn, .queued, .leaving, nil:
       return OnReply(waiter: nil, send: nil)
     }
   }
 
-  private mutating func next() -> [UInt8]? {
+  private mutating func next() -> Line? {
     inFlight -= 1
     while !queue.isEmpty {
       let id = queue.removeFirst()
       guard case .queued(let line, let waiter) = calls[id] else { continue }
-      calls[id] = .inFlight(waiter)
+      calls[id] = .leaving(waiter)
       inFlight += 1
-      return line
+      return Line(id: id, bytes: line)
     }
     return nil
   }
 
   enum OnGiveUp {
     case nothing
-    case resume(Waiter)
+    /// Nothing of it was sent; with the line of a call that takes its turn.
+    case resume(Waiter, send: Line?)
     /// Also tell the daemon that its work is in vain.
     case resumeAndCancel(Waiter)
   }
@@ -129,7 +152,10 @@ struct CallTable<Waiter> {
       return .nothing
     case .queued(_, let waiter):
       calls[id] = nil
-      return .resume(waiter)
+      return .resume(waiter, send: nil)
+    case .leaving(let waiter):
+      calls[id] = nil
+      return .resume(waiter, send: next())
     case .inFlight(let waiter):
       calls[id] = .abandoned
       return .resumeAndCancel(waiter)
@@ -138,14 +164,51 @@ struct CallTable<Waiter> {
     }
   }
 
-  /// - Returns: All that wait, to be resumed with `error`.
-  mutating func end(_ error: any Error) -> [Waiter] {
-    guard case .open = phase else { return [] }
-    phase = .ended(error)
-    let waiting = calls.sorted { $0.key.description < $1.key.description }.compactMap { $1.waiter }
-    calls = calls.filter { !$1.hasBegun }
+  /// The other side hears no more, and answers what it has heard.
+  ///
+  /// - Parameters:
+  ///   - id: A call whose line it has refused.
+  ///   - error: What calls are refused with from now on.
+  /// - Returns: Those whose call was not heard, to be resumed with `error`.
+  mutating func hearsNoMore(refusing id: RequestID? = nil, _ error: any Error) -> [Waiter] {
+    var unheard: [RequestID] = []
+    if let id, case .inFlight = calls[id] { unheard = [id] }
+    if case .open = phase {
+      phase = .closing(error)
+      unheard += unsent
+      queue = []
+    }
+    return remove(unheard)
+  }
+
+  /// - Parameters:
+  ///   - error: For the calls that were sent.
+  ///   - unsent: For those that were not, and for what begins later.
+  /// - Returns: All that wait, each with its error.
+  mutating func end(
+    _ error: any Error, unsent later: any Error
+  ) -> [(waiter: Waiter, error: any Error)] {
+    if case .ended = phase { return [] }
+    phase = .ended(later)
+    let left = remove(unsent).map { ($0, later) }
+    let sent = remove(calls.filter { $1.hasBegun }.map(\.key)).map { ($0, error) }
     queue = []
     inFlight = 0
-    return waiting
+    return sent + left
+  }
+
+  private var unsent: [RequestID] {
+    calls.compactMap { id, call in
+      switch call {
+      case .queued, .leaving: id
+      case .reserved, .stillborn, .inFlight, .abandoned: nil
+      }
+    }
+  }
+
+  private mutating func remove(_ ids: [RequestID]) -> [Waiter] {
+    ids.sorted { $0.description < $1.description }.compactMap {
+      calls.removeValue(forKey: $0)?.waiter
+    }
   }
 }

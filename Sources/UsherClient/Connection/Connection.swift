@@ -21,25 +21,32 @@ final class Connection: Sendable {
 
   let socketPath: String
   private let channel: any Channel
+  private let writer: NIOLoopBound<LineWriter>
   private let state = Mutex(State())
 
+  /// On the channel's event loop.
   init(_ channel: any Channel, socketPath: String) {
     self.channel = channel
     self.socketPath = socketPath
+    writer = NIOLoopBound(LineWriter(channel), eventLoop: channel.eventLoop)
   }
 
   var isOpen: Bool { state.withLock { $0.calls.isOpen } }
 
-  /// Ends the connection; calls in flight throw `trouble`.
+  /// Ends the connection; calls in flight throw `trouble`, and where that is `lost` calls that were
+  /// not sent throw ``Unheard``.
   func close(_ trouble: ConnectionTrouble.Kind = .closed) {
-    end(ConnectionTrouble(trouble, socketPath: socketPath))
+    let error = ConnectionTrouble(trouble, socketPath: socketPath)
+    end(error, unsent: trouble == .lost ? Unheard() : error)
   }
 
-  func end(_ error: any Error) {
+  func end(_ error: any Error) { end(error, unsent: error) }
+
+  private func end(_ error: any Error, unsent: any Error) {
     let (waiting, streams) = state.withLock { state in
-      (state.calls.end(error), state.subscriptions.end())
+      (state.calls.end(error, unsent: unsent), state.subscriptions.end())
     }
-    for finish in waiting { finish(.failure(error)) }
+    for (finish, error) in waiting { finish(.failure(error)) }
     for stream in streams { stream.feed.finish(throwing: stream.ending(.disconnected)) }
     channel.close(promise: nil)
   }
@@ -52,7 +59,7 @@ extension Connection {
   ///
   /// - Parameter deadline: From now; then the call is given up, here and at the daemon.
   /// - Throws: `UsherError` from the daemon, or `deadlineExceeded`; `ConnectionTrouble`;
-  ///   `CancellationError` when the task is cancelled, which gives the call up as well.
+  ///   ``Unheard``; `CancellationError` when the task is cancelled, which gives the call up as well.
   func call(
     _ method: String, _ params: [UInt8], deadline: Duration, onReply: (@Sendable ([UInt8]) -> Void)?
   ) async throws -> [UInt8] {
@@ -96,7 +103,7 @@ extension Connection {
     let call = line
     let refused: (finish: Finish, error: any Error)? = state.withLock { state in
       switch state.calls.begin(id, line: call, waiter: finish) {
-      case .send: send(call)
+      case .send: send(call, of: id)
       case .wait: break
       case .refuse(let finish, let error): return (finish, error)
       }
@@ -109,7 +116,9 @@ extension Connection {
     let finish: Finish? = state.withLock { state in
       switch state.calls.giveUp(id, error) {
       case .nothing: return nil
-      case .resume(let finish): return finish
+      case .resume(let finish, let line):
+        if let line { send(line.bytes, of: line.id) }
+        return finish
       case .resumeAndCancel(let finish):
         send(Self.notification(RPCCancel.name, Array(#"{"id":\#(id)}"#.utf8)))
         return finish
@@ -118,21 +127,37 @@ extension Connection {
     finish?(.failure(error))
   }
 
-  /// Queues a line and returns at once. A failure ends the connection.
+  /// Queues a line and returns at once.
   ///
   /// Called under the lock that decided it, lines go out in the order of the decisions: a call is
   /// never overtaken by its cancelling. Nothing is written before this returns, also on the event
   /// loop, so that a failure does not come back in here.
-  private func send(_ line: [UInt8]) {
-    var buffer = channel.allocator.buffer(capacity: line.count + 1)
-    buffer.writeBytes(line)
-    buffer.writeInteger(UInt8(ascii: "\n"))
-    let bytes = buffer
+  ///
+  /// - Parameter id: Of the call whose line it is.
+  private func send(_ line: [UInt8], of id: RequestID? = nil) {
+    var line = line
+    line.append(UInt8(ascii: "\n"))
+    let bytes = line
     channel.eventLoop.execute { [self] in
-      channel.writeAndFlush(bytes).whenFailure { _ in self.close(.lost) }
+      if let id, !state.withLock({ $0.calls.depart(id) }) { return }
+      switch writer.value.write(bytes) {
+      case .written: break
+      case .refused: hearsNoMore(refusing: id)
+      case .queued(let sent): sent.whenFailure { _ in self.hearsNoMore(refusing: id) }
+      }
     }
   }
+
+  /// The daemon stops, or is gone: of what is sent now it takes nothing.
+  private func hearsNoMore(refusing id: RequestID? = nil) {
+    let unheard = Unheard()
+    let waiting = state.withLock { $0.calls.hearsNoMore(refusing: id, unheard) }
+    for finish in waiting { finish(.failure(unheard)) }
+  }
 }
+
+/// The daemon has not begun the call: no more of it than a part of its line has been sent.
+struct Unheard: Error {}
 
 // MARK: - What comes in
 
@@ -169,8 +194,11 @@ extension Connection {
     }
     let finish: Finish? = state.withLock { state in
       let answer = state.calls.replied(response.id)
-      if let line = answer.send { send(line) }
+      if let line = answer.send { send(line.bytes, of: line.id) }
       return answer.waiter
+    }
+    if case .failure(let error as UsherError) = result, error.reason == .shuttingDown {
+      hearsNoMore()
     }
     finish?(result)
   }

@@ -21,6 +21,8 @@ actor Dialer {
 
   private let setup: Setup
   private var state = State.idle
+  /// Whether there has been a connection: where there is no socket now, the daemon restarts.
+  private(set) var hasConnected = false
 
   init(_ setup: Setup) { self.setup = setup }
 
@@ -51,6 +53,7 @@ actor Dialer {
     let task = Task { try await Connection.open(setup) }
     state = .dialing(task)
     let result = await task.result
+    if case .success = result { hasConnected = true }
     switch state {
     case .dialing(task):
       state = if case .success(let connection) = result { .connected(connection) } else { .idle }

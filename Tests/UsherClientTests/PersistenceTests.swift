@@ -1,0 +1,77 @@
+import Testing
+import UsherClient
+import UsherCore
+
+@testable import struct UsherClient.Absence
+@testable import struct UsherClient.Persistence
+@testable import struct UsherClient.Unheard
+
+@Suite("Whether a call is made again")
+struct PersistenceTests {
+  private func trouble(_ kind: ConnectionTrouble.Kind) -> ConnectionTrouble {
+    ConnectionTrouble(kind, socketPath: "/s")
+  }
+
+  private func pause(
+    after error: any Error, isSafe: Bool = false, knowsDaemon: Bool = true
+  ) -> Duration? {
+    var persistence = Persistence(isSafe: isSafe, patience: .seconds(1))
+    return persistence.pause(after: error, knowsDaemon: knowsDaemon)
+  }
+
+  @Test("what was not heard is made again at once, whatever it is")
+  func unheard() { #expect(pause(after: Unheard()) == .zero) }
+
+  @Test("a daemon that was there is waited for, one that never was is not")
+  func away() {
+    for kind in [ConnectionTrouble.Kind.noSocket, .refused] {
+      #expect(pause(after: trouble(kind)) == .zero)
+      #expect(pause(after: trouble(kind), isSafe: true, knowsDaemon: false) == nil)
+    }
+    #expect(pause(after: trouble(.busy), knowsDaemon: false) == .zero)
+  }
+
+  @Test("after a loss, and at the end of a daemon's patience, only what may be made twice")
+  func safe() {
+    for error: any Error in [trouble(.lost), UsherError(.shuttingDown, "stopping")] {
+      #expect(pause(after: error, isSafe: true) == .zero)
+      #expect(pause(after: error) == nil)
+    }
+  }
+
+  @Test("a call over which the connection is lost twice is not made a third time")
+  func deadly() {
+    var persistence = Persistence(isSafe: true, patience: .seconds(1))
+    #expect(persistence.pause(after: trouble(.lost), knowsDaemon: true) == .zero)
+    #expect(persistence.pause(after: trouble(.noSocket), knowsDaemon: true) != nil)
+    #expect(persistence.pause(after: trouble(.lost), knowsDaemon: true) == nil)
+  }
+
+  @Test("what would be the same again is not made again")
+  func hopeless() {
+    let kinds: [ConnectionTrouble.Kind] = [
+      .notPermitted, .badPath, .closed, .garbled, .replyTooLarge, .incompatible, .other,
+    ]
+    for kind in kinds { #expect(pause(after: trouble(kind), isSafe: true) == nil) }
+    #expect(pause(after: UsherError(.notFound, "no"), isSafe: true) == nil)
+    #expect(pause(after: CancellationError(), isSafe: true) == nil)
+  }
+
+  @Test("patience has an end")
+  func patience() {
+    var persistence = Persistence(isSafe: false, patience: .milliseconds(100))
+    var pauses: [Duration] = []
+    while let pause = persistence.pause(after: Unheard(), knowsDaemon: true) {
+      pauses.append(pause)
+    }
+    #expect(pauses == [0, 50, 50].map { .milliseconds($0) })
+  }
+
+  @Test("the pauses grow, up to a second")
+  func growing() {
+    var absence = Absence(patience: .seconds(4))
+    var pauses: [Duration] = []
+    while let pause = absence.pause() { pauses.append(pause) }
+    #expect(pauses == [50, 100, 200, 400, 800, 1000, 1000, 450].map { .milliseconds($0) })
+  }
+}

@@ -1,0 +1,133 @@
+import JSONRPC
+import Synchronization
+import Testing
+import UsherClient
+
+@Suite("Over a restart of the daemon", .timeLimit(.minutes(1)))
+struct RestartTests {
+  @Test(
+    "a call that the old daemon has not heard goes to the new one, whatever it is",
+    arguments: ["flow.submit", "flow.start", "account.forget", "thing.unheardOf"])
+  func unheard(method: String) async throws {
+    let deaf = Gate()
+    let seen = Mutex<[Int]>([])
+    try await FakeDaemon.run { peer in
+      if peer.index == 1 {
+        try await peer.reply(try await peer.next(), Sample.status)
+        try await peer.hearNoMore()
+        deaf.open()
+      }
+      while true {
+        let call = try await peer.next()
+        seen.withLock { $0.append(peer.index) }
+        try await peer.reply(call, #"{"done":true}"#)
+      }
+    } _: { daemon in
+      let usher = UsherClient(socketPath: daemon.path)
+      _ = try await usher.call(SystemStatus())
+      await deaf.pass()
+      let reply = try await usher.call(method, params: ["n": 1])
+      #expect(reply == ["done": true])
+      #expect(seen.withLock { $0 } == [2])
+    }
+  }
+
+  @Test("what the old daemon has heard is answered there, while other calls go to the new one")
+  func bothAtOnce() async throws {
+    let (deaf, answered) = (Gate(), Gate())
+    try await FakeDaemon.run { peer in
+      let call = try await peer.next()
+      if peer.index == 1 {
+        try await peer.hearNoMore()
+        deaf.open()
+        await answered.pass()
+        return try await peer.reply(call, #"{"by":1}"#)
+      }
+      try await peer.reply(call, #"{"by":2}"#)
+      while true { _ = try await peer.next() }
+    } _: { daemon in
+      let usher = UsherClient(socketPath: daemon.path)
+      async let slow = usher.call("flow.submit", params: ["revision": 1])
+      await deaf.pass()
+      let quick = try await usher.call("flow.submit", params: ["revision": 2])
+      #expect(quick == ["by": 2])
+      answered.open()
+      let late = try await slow
+      #expect(late == ["by": 1])
+    }
+  }
+
+  @Test("a connection that is closed before the call went out costs the call nothing")
+  func closedBefore() async throws {
+    try await FakeDaemon.run { peer in
+      // Closed at once, as by one that stops just then: its greeting is not even read.
+      if peer.index < 4 { return }
+      try await peer.reply(try await peer.next(), #"{"done":true}"#)
+      _ = try await peer.next()
+    } _: { daemon in
+      let usher = UsherClient(socketPath: daemon.path)
+      let reply = try await usher.call("system.status")
+      #expect(reply == ["done": true])
+    }
+  }
+
+  private static let stopping = Sample.error(-32005, "shutting_down", "usherd is stopping")
+
+  @Test("a call that the old daemon could not finish is made again where it may be made twice")
+  func unfinished() async throws {
+    try await FakeDaemon.run { peer in
+      let call = try await peer.next()
+      guard peer.index == 2 else { return try await peer.fail(call, Self.stopping) }
+      try await peer.reply(call, Sample.token)
+      while true { _ = try await peer.next() }
+    } _: { daemon in
+      let token = try await UsherClient(socketPath: daemon.path).token(provider: "work")
+      #expect(token.account == AccountID("acc_1"))
+      #expect(daemon.connections == 2)
+    }
+  }
+
+  @Test("where it may not, whoever made it is told")
+  func unfinishedOnce() async throws {
+    try await FakeDaemon.run { peer in
+      try await peer.fail(try await peer.next(), Self.stopping)
+    } _: { daemon in
+      let usher = UsherClient(socketPath: daemon.path)
+      let error = await #expect(throws: UsherError.self) {
+        try await usher.call("flow.submit", params: ["revision": 1])
+      }
+      #expect(error?.reason == .shuttingDown)
+      #expect(daemon.connections == 1)
+    }
+  }
+
+  @Test("a daemon without systemd takes its socket away and brings it back")
+  func byHand() async throws {
+    let path = FakeDaemon.freshPath()
+    let usher = UsherClient(socketPath: path)
+    try await FakeDaemon.run(at: path) { peer in
+      try await peer.reply(try await peer.next(), Sample.status)
+    } _: { _ in
+      _ = try await usher.call(SystemStatus())
+    }
+    let call = Task { try await usher.call("flow.submit", params: ["revision": 1]) }
+    try await FakeDaemon.inFolder(of: path) {
+      try await FakeDaemon.run(at: path) { peer in
+        try await peer.reply(try await peer.next(), #"{"done":true}"#)
+        while true { _ = try await peer.next() }
+      } _: { _ in
+        let reply = try await call.value
+        #expect(reply == ["done": true])
+      }
+    }
+  }
+}
+
+/// Opened once, for all who come.
+final class Gate: Sendable {
+  private let (stream, feed) = AsyncStream.makeStream(of: Never.self)
+
+  func open() { feed.finish() }
+
+  func pass() async { for await _ in stream {} }
+}
