@@ -2,7 +2,7 @@ import Glibc
 
 /// A program that runs beside this one; killed when it is let go of.
 final class ChildProcess {
-  private let pid: pid_t
+  let pid: pid_t
   private let output: CInt
   private var hasEnded = false
 
@@ -56,6 +56,13 @@ final class ChildProcess {
       guard count == 1 else { throw BenchTrouble("a helper ended before it began") }
       return
     }
+  }
+
+  /// Waits until it has ended by itself.
+  func join() {
+    guard !hasEnded else { return }
+    waitpid(pid, nil, 0)
+    hasEnded = true
   }
 
   /// Asks it to end, and waits for it.

@@ -39,7 +39,8 @@ struct Fairness: ParsableCommand {
   func run() throws {
     let isRoot = getuid() == 0
     raiseFileLimit()
-    let daemon = try MeasuredDaemon(try program(), config: config)
+    let daemon = try MeasuredDaemon(
+      try usherd ?? MeasuredDaemon.besideThisProgram(), config: config)
     let caller = Party(
       socket: isRoot ? daemon.socketPath : daemon.adminSocketPath,
       user: isRoot ? Self.working : getuid())
@@ -87,12 +88,6 @@ struct Fairness: ParsableCommand {
       }.joined()
   }
 
-  private func program() throws -> String {
-    if let usherd { return usherd }
-    let own = try ChildProcess.own()
-    return (own.lastIndex(of: "/").map { String(own[...$0]) } ?? "") + "usherd"
-  }
-
   private func measure(_ party: Party) throws -> [Timings] {
     let child = try ChildProcess(
       try ChildProcess.own(),
@@ -136,14 +131,5 @@ struct Fairness: ParsableCommand {
     }
     let worst = ratios.values.map(\.median).max() ?? 0
     guard worst <= limit else { throw ExitCode(1) }
-  }
-
-  /// The flood inherits it.
-  private func raiseFileLimit() {
-    var limit = rlimit()
-    let files = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
-    guard getrlimit(files, &limit) == 0 else { return }
-    limit.rlim_cur = limit.rlim_max
-    setrlimit(files, &limit)
   }
 }

@@ -23,20 +23,36 @@ final class MeasuredDaemon {
 
     """
 
-  /// Starts it and waits until it answers.
-  init(_ path: String, config: String) throws {
+  var pid: pid_t { program.pid }
+
+  /// The usherd that was built with this program.
+  static func besideThisProgram() throws -> String {
+    let own = try ChildProcess.own()
+    return (own.lastIndex(of: "/").map { String(own[...$0]) } ?? "") + "usherd"
+  }
+
+  /// A directory that ``remove(_:)`` takes away.
+  static func freshPlace() throws -> String {
     var template = Array("/tmp/usher-bench-XXXXXX".utf8CString)
     guard mkdtemp(&template) != nil else { throw BenchTrouble("no place in /tmp") }
-    place = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    return String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  }
+
+  /// The command line of a daemon whose everything is in a directory.
+  static func arguments(in place: String) -> [String] {
+    [
+      "--config", "\(place)/usherd.toml", "--state", "\(place)/state",
+      "--socket", "\(place)/u.sock", "--admin-socket", "\(place)/a.sock",
+      "--log-level", "warning",
+    ]
+  }
+
+  /// Starts it and waits until it answers.
+  init(_ path: String, config: String) throws {
+    place = try Self.freshPlace()
     chmod(place, 0o755)
-    let file = "\(place)/usherd.toml"
-    try Self.write(config, to: file)
-    program = try ChildProcess(
-      path,
-      [
-        "--config", file, "--state", "\(place)/state", "--socket", "\(place)/u.sock",
-        "--admin-socket", "\(place)/a.sock", "--log-level", "warning",
-      ])
+    try Self.write(config, to: "\(place)/usherd.toml")
+    program = try ChildProcess(path, Self.arguments(in: place))
     for _ in 0..<1000 {
       // The admin socket is opened after the other one.
       if let client = try? BlockingClient(adminSocketPath) {
@@ -51,13 +67,17 @@ final class MeasuredDaemon {
 
   deinit {
     program.stop()
-    for name in ["usherd.toml", "u.sock", "a.sock"] { unlink("\(place)/\(name)") }
-    Self.removeFiles(in: "\(place)/state")
+    Self.remove(place)
+  }
+
+  static func remove(_ place: String) {
+    for name in ["usherd.toml", "u.sock", "a.sock", "notify"] { unlink("\(place)/\(name)") }
+    removeFiles(in: "\(place)/state")
     rmdir("\(place)/state")
     rmdir(place)
   }
 
-  private static func write(_ text: String, to file: String) throws {
+  static func write(_ text: String, to file: String) throws {
     let descriptor = open(file, O_WRONLY | O_CREAT | O_EXCL, 0o644)
     defer { close(descriptor) }
     let bytes = Array(text.utf8)
@@ -84,4 +104,13 @@ func become(_ user: UInt32) throws {
   guard setgroups(0, nil) == 0, setgid(user) == 0, setuid(user) == 0 else {
     throw BenchTrouble("only root can become uid \(user)")
   }
+}
+
+/// As many descriptors as the system allows; what is started inherits it.
+func raiseFileLimit() {
+  var limit = rlimit()
+  let files = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+  guard getrlimit(files, &limit) == 0 else { return }
+  limit.rlim_cur = limit.rlim_max
+  setrlimit(files, &limit)
 }

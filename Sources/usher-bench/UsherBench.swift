@@ -10,5 +10,5 @@ struct UsherBench: AsyncParsableCommand {
       Measure a release build on a machine that does nothing else. Every number is of this machine \
       and this run: only the ratios mean something elsewhere.
       """,
-    subcommands: [Fairness.self, Load.self, Caller.self, Flooder.self])
+    subcommands: [Fairness.self, Start.self, Load.self, Caller.self, Flooder.self])
 }
