@@ -1,0 +1,103 @@
+import Foundation
+import JSONRPC
+import Testing
+import UsherTestKit
+
+@Suite(
+  "flows under systemd", .serialized, .whereSystemsBoot,
+  .ownSystem(config: "[log]\nlevel = \"trace\"\n"), .timeLimit(.minutes(4)))
+struct FlowLifeTests {
+  enum Interruption: String, CaseIterable, CustomTestStringConvertible {
+    case restart = "a restart"
+    case kill = "SIGKILL"
+    case watchdog = "the watchdog"
+    case upgrade = "an upgrade of the package"
+
+    var testDescription: String { rawValue }
+  }
+
+  private let scene: ServiceScene
+
+  init() throws { scene = try ServiceScene.here() }
+
+  @Test("flows in the middle go on over it, and are finished", arguments: Interruption.allCases)
+  func survival(_ interruption: Interruption) throws {
+    try scene.override("WatchdogSec=3s")
+    try scene.system.run("systemctl", "restart", "usherd.service")
+    try scene.control("POST", "settings", ["deviceInterval": 1])
+    let client = try scene.client()
+    let code = try client.startFlow("work")
+    let back = try scene.wayBack(of: code)
+    let device = try client.startFlow("work", "device")
+    let queued = try scene.startedAgain { try interrupt(interruption) }
+    #expect(try queued.isServed())
+    let later = try scene.client()
+    for flow in [code, device] {
+      let now = try later.flow(in: later.call("flow.get", ["flow": flow["id"] ?? .null]))
+      #expect(now["status"] == "active" && now["step"]?["type"] == flow["step"]?["type"])
+    }
+    try scene.comeBack(to: back)
+    #expect(try later.finished(code)["status"] == "succeeded")
+    try scene.approve(device)
+    #expect(try later.finished(device)["status"] == "succeeded")
+    #expect(try !scene.token(later).isEmpty)
+  }
+
+  private func interrupt(_ interruption: Interruption) throws {
+    let process = try scene.process()
+    switch interruption {
+    case .restart: try scene.system.run("systemctl", "restart", "usherd.service")
+    case .kill: try scene.system.run("kill", "-KILL", process)
+    case .watchdog: try scene.system.run("kill", "-STOP", process)
+    case .upgrade: try scene.install(.next)
+    }
+  }
+
+  @Test("the journal tells one flow's story in order, and nothing that is secret")
+  func story() throws {
+    let client = try scene.client()
+    let (flow, other) = (try client.startFlow("work"), try client.startFlow("work"))
+    let back = try scene.wayBack(of: flow)
+    try scene.comeBack(to: back)
+    let end = try client.finished(flow)
+    let token = try scene.token(client)
+    let id = try #require(flow["id"]?.stringValue)
+    _ = try client.call("flow.cancel", ["flow": other["id"] ?? .null])
+    let entries = try entries("USHER_FLOW=\(id)")
+    let ids = entries.compactMap { $0["MESSAGE_ID"]?.stringValue?.suffix(2) }
+    #expect(
+      ids.first == "21" && ids.last == "23" && ids.count(where: { $0 != "22" }) == 2, "\(ids)")
+    let known = try client.call("flow.wait", ["flow": flow["id"] ?? .null, "revision": 0])
+    let steps = known["transitions"]?.arrayValue?.count ?? 0
+    #expect(steps > 1 && ids.count >= steps, "\(entries)")
+    for entry in entries {
+      #expect(entry["USHER_PROVIDER"] == "work", "\(entry.text)")
+      #expect(entry["USHER_CLIENT"]?.stringValue?.isEmpty == false, "\(entry.text)")
+      #expect(entry["USHER_FLOW"] == .string(id))
+      #expect(entry["_SYSTEMD_UNIT"] == "usherd.service")
+    }
+    #expect(entries.contains { $0["USHER_CORRELATION_ID"] != nil })
+    #expect(end["status"] == "succeeded")
+    try expectNoSecret([token, "alice-password", "alice@"] + values(in: back))
+  }
+
+  private func entries(_ match: String...) throws -> [JSONValue] {
+    try scene.system.run(["journalctl", "--output=json", "--no-pager"] + match)
+      .split(separator: "\n").map { try JSONValue(parsing: Array($0.utf8)) }
+  }
+
+  /// The code and the state in an address.
+  private func values(in url: String) -> [String] {
+    (URLComponents(string: url)?.queryItems ?? []).filter { ["code", "state"].contains($0.name) }
+      .compactMap(\.value)
+  }
+
+  /// In all that the daemon has logged, whatever the field.
+  private func expectNoSecret(_ secrets: [String]) throws {
+    #expect(secrets.count == 5 && secrets.allSatisfy { $0.count > 5 })
+    let all = try scene.system.run(
+      "journalctl", "--output=export", "--no-pager", "--unit=usherd.service")
+    #expect(all.contains("USHER_FLOW="))
+    for secret in secrets { #expect(!all.contains(secret), "\(secret) is in the journal") }
+  }
+}

@@ -1,0 +1,154 @@
+import Foundation
+import JSONRPC
+import Testing
+import UsherTestKit
+
+@Suite(
+  "the sandbox of the unit", .serialized, .whereSystemsBoot, .ownSystem(), .timeLimit(.minutes(4)))
+struct HardeningTests {
+  private let scene: ServiceScene
+
+  init() throws { scene = try ServiceScene.here() }
+
+  @Test("systemd-analyze finds an exposure of 1.4 at most, and nothing wrong with any unit")
+  func analysis() throws {
+    _ = try scene.client().call("system.status")
+    let report = try scene.system.run("systemd-analyze", "security", "--no-pager", "usherd.service")
+    let level = report.matches(of: /Overall exposure level for usherd.service: ([0-9.]+)/).first
+    let exposure = try #require(level.flatMap { Double($0.1) }, "\(report)")
+    #expect(exposure > 0 && exposure <= 1.4)
+    for (place, options) in [("system", []), ("user", ["--user"])] {
+      let units = ["usherd.service", "usherd.socket", "usherd-admin.socket"].map {
+        "/usr/lib/systemd/\(place)/\($0)"
+      }
+      let verified = try scene.outcome(
+        ["env", "XDG_RUNTIME_DIR=/run", "systemd-analyze", "verify"] + options + units, input: "")
+      #expect(verified.status == 0 && verified.output.isEmpty, "\(place): \(verified)")
+    }
+  }
+
+  @Test("it still tells its peers apart by user, group and unit")
+  func peers() throws {
+    try scene.write(
+      config: ServiceScene.provider() + """
+        [[client]]
+        name = "till"
+        match = { unit = "till.service", user = "ben" }
+        allow = ["account.list"]
+
+        """)
+    try scene.system.run("systemctl", "restart", "usherd.service")
+    let (ada, ben) = (
+      try scene.program(of: "ada", unit: "ada.service"),
+      try scene.program(of: "ben", unit: "ben.service")
+    )
+    #expect(try ada().call("account.list")["accounts"] == [])
+    #expect(try ben().reason(of: "account.list") == "permission_denied")
+    let till = try scene.program(of: "ben", unit: "till.service")
+    #expect(try till().call("account.list")["accounts"] == [])
+    #expect(try till().reason(of: "flow.list") == "permission_denied")
+    try scene.signIn("ada", by: ada())
+    #expect(try ada().call("account.list")["accounts"]?.arrayValue?.count == 1)
+    #expect(try till().call("account.list")["accounts"] == [])
+    // The browser of another user is not let in.
+    let flow = try ada().startFlow("work")
+    let back = try scene.wayBack(of: flow)
+    let reply = try JSONValue(
+      parsing: Array(
+        scene.run(as: "ben", "/usr/bin/python3", ServiceScene.tools + "as_user.py", "get", back)
+          .utf8))
+    #expect(reply["status"] == 403, "\(reply.text)")
+  }
+
+  @Test(
+    "a finger is asked for at the real fprintd, as the package's polkit rule allows",
+    .enabled(
+      if: FprintdUnderTest.isPossible, "NOT TESTED: Packaging/install-dependencies test"))
+  func finger() throws {
+    let reader = "/run/reader/socket"
+    try scene.system.copy(
+      ServiceScene.file("../UsherTestKit/fprintd.py"), to: ServiceScene.tools + "fprintd.py")
+    try scene.system.write(
+      """
+      [Service]
+      ExecStart=
+      ExecStart=/usr/libexec/fprintd --no-timeout
+      Environment=FP_DRIVERS_WHITELIST=virtual_device FP_VIRTUAL_DEVICE=\(reader)
+      RuntimeDirectory=reader
+      """, to: "/etc/systemd/system/fprintd.service.d/test.conf")
+    try scene.system.run("systemctl", "daemon-reload")
+    try atReader("ready")
+    try atReader("enrol", "ada", "right-index-finger", "hers")
+    let ada = try scene.program(of: "ada", unit: "finger.service")()
+    for (print, isRight) in [("strangers", false), ("hers", true)] {
+      let flow = try ada.startFlow(
+        "local", "authenticate",
+        params: [
+          "localAuthType": "biometric", "reason": "open the till",
+          "usePasscodeWhenFailed": false, "checkDomainStateChanged": false,
+        ])
+      #expect(flow["step"]?["scanning"] == true, "\(flow.text) \(scene.journal)")
+      try atReader("script", "SCAN \(print)")
+      if isRight {
+        let end = try ada.finished(flow)
+        #expect(end["status"] == "succeeded" && end["result"]?["method"] == "biometric", "\(end)")
+      } else {
+        let next = try ada.call(
+          "flow.wait",
+          ["flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null, "timeoutMs": 15_000])
+        #expect(next["flow"]?["problem"]?["reason"] == "not_recognised", "\(next.text)")
+        _ = try ada.call("flow.cancel", ["flow": flow["id"] ?? .null])
+      }
+    }
+    // Without the rule nobody else is asked on its behalf.
+    let rule = try scene.system.run(
+      "find", "/usr/share/polkit-1/rules.d", "-name", "*usherd*.rules"
+    ).trimmingCharacters(in: .whitespacesAndNewlines)
+    try scene.system.run("rm", rule)
+    try scene.system.run("systemctl", "restart", "polkit.service")
+    let status = try ada.call("localAuth.status")
+    #expect(status["biometric"]?["state"] != "ready", "\(status.text)")
+  }
+
+  private func atReader(_ words: String...) throws {
+    try scene.system.run(
+      [
+        "env", "DBUS_SYSTEM_BUS_ADDRESS=unix:path=/run/dbus/system_bus_socket",
+        "USHER_TEST_READER=/run/reader/socket", "/usr/bin/python3",
+        ServiceScene.tools + "fprintd.py",
+      ] + words)
+  }
+
+  @Test("a provider is reached by HTTPS under a CA of its own, and not where that is not trusted")
+  func privateCA() throws {
+    let place = ServiceScene.tools
+    try scene.system.run(
+      "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+      "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
+      "-keyout", place + "key.pem", "-out", "/etc/usherd/ca.pem")
+    try scene.system.run(
+      "systemd-run", "--quiet", "--unit=issuer.service", "/usr/bin/python3",
+      place + "https_issuer.py", "8443", "/etc/usherd/ca.pem", place + "key.pem")
+    try scene.write(
+      config: ["trusting": "ca_file = \"/etc/usherd/ca.pem\"\n", "wary": ""].map { name, trust in
+        """
+        [[provider]]
+        name = "\(name)"
+        type = "oidc"
+        issuer = "https://localhost:8443"
+        client_id = "usher"
+        \(trust)
+        """
+      }.joined())
+    try scene.system.run("systemctl", "restart", "usherd.service")
+    let client = try scene.client()
+    var flow: JSONValue = .null
+    try eventually(within: 20, "the provider answers: \(flow.text) \(scene.journal)") {
+      flow = try client.startFlow("trusting")
+      return flow["step"]?["type"] == "openURL"
+    }
+    #expect(flow["step"]?["url"]?.stringValue?.hasPrefix("https://localhost:8443/") == true)
+    let wary = try scene.admin().call("provider.check", ["provider": "wary"])
+    #expect(wary["healthy"] == false && wary.text.contains("TLS"), "\(wary.text)")
+  }
+}

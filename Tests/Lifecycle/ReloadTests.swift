@@ -1,0 +1,79 @@
+import Foundation
+import JSONRPC
+import Testing
+import UsherTestKit
+
+@Suite(
+  "reloading under systemd", .serialized, .whereSystemsBoot, .ownSystem(), .timeLimit(.minutes(4)))
+struct ReloadTests {
+  private let scene: ServiceScene
+
+  init() throws { scene = try ServiceScene.here() }
+
+  @Test("systemctl reload puts a changed configuration in force, on open connections, too")
+  func good() throws {
+    try begin()
+    let open = try scene.client()
+    #expect(try providers(open) == ["work"])
+    let ben = try scene.program(of: "ben", unit: "ben.service")()
+    #expect(try ben.reason(of: "account.list") == "permission_denied")
+    let process = try scene.process()
+    try scene.write(
+      config: ServiceScene.provider() + ServiceScene.provider("other") + """
+        [[client]]
+        name = "ben"
+        match = { user = "ben" }
+        allow = ["account.list"]
+
+        """)
+    try scene.system.run("systemctl", "reload", "usherd.service")
+    try eventually("the second provider is there: \(scene.journal)") {
+      try providers(open) == ["other", "work"]
+    }
+    #expect(try ben.call("account.list")["accounts"] == [])
+    try eventually("systemd knows that it is over") {
+      try scene.property("StatusText").contains("Serving 2 providers")
+        && scene.property("ActiveState") == "active"
+    }
+    #expect(try scene.process() == process)
+  }
+
+  @Test("a configuration that is wrong changes nothing, and it is said where, in each place")
+  func bad() throws {
+    try begin()
+    let open = try scene.client()
+    try scene.signIn(open)
+    let token = try scene.token(open)
+    let process = try scene.process()
+    let wrong = ServiceScene.provider() + "[limits]\nno_such_limit = 1\n"
+    let line = wrong.split(separator: "\n", omittingEmptySubsequences: false)
+      .firstIndex { $0.hasPrefix("no_such") }.map { $0 + 1 }
+    let place = "50-test.toml:\(try #require(line))"
+    try scene.write(config: wrong)
+    _ = try scene.outcome("systemctl", "reload", "usherd.service")
+    try eventually("systemd's status says so: \(scene.journal)") {
+      try scene.property("StatusText").lowercased().contains("reload failed")
+        && scene.property("ActiveState") == "active"
+    }
+    #expect(scene.journal.contains(place), "\(scene.journal)")
+    let reload = try scene.outcome("usherctl", "reload")
+    #expect(reload.status == 1 && reload.output.contains(place), "\(reload)")
+    #expect(try providers(open) == ["work"] && scene.token(open) == token)
+    #expect(try scene.process() == process)
+    try scene.write(config: ServiceScene.provider())
+    let mended = try scene.outcome("usherctl", "reload")
+    #expect(mended.status == 0, "\(mended)")
+    #expect(try scene.property("StatusText").contains("Serving 1 provider"))
+  }
+
+  /// In force is what the package and the first provider say.
+  private func begin() throws {
+    try scene.write(config: ServiceScene.provider())
+    try scene.system.run("systemctl", "restart", "usherd.service")
+  }
+
+  private func providers(_ client: RawClient) throws -> [String] {
+    (try client.call("system.status")["providers"]?.arrayValue ?? [])
+      .compactMap { $0["name"]?.stringValue }.sorted()
+  }
+}

@@ -1,0 +1,163 @@
+import Foundation
+import JSONRPC
+import UsherTestKit
+
+// What people do at the provider, and programs of other users at the daemon.
+extension ServiceScene {
+  /// The whole way, for a client of root's.
+  @discardableResult
+  func signIn(_ client: RawClient) throws -> JSONValue {
+    let flow = try client.startFlow("work")
+    try comeBack(to: wayBack(of: flow))
+    let end = try client.finished(flow)
+    guard end["status"] == "succeeded" else { throw TestTrouble("not signed in: \(end.text)") }
+    return end
+  }
+
+  /// The person signs in and allows.
+  ///
+  /// - Returns: Where the provider sends the browser.
+  func wayBack(of flow: JSONValue) throws -> String {
+    guard let page = flow["step"]?["url"]?.stringValue,
+      let back = try system.inNetwork({ try Person.decide(at: page).location })
+    else { throw TestTrouble("no page, or no way back from it: \(flow.text)") }
+    return back
+  }
+
+  /// The browser goes there; a moment after a restart nobody may listen yet.
+  func comeBack(to url: String) throws {
+    try eventually(within: 20, "the browser is answered") {
+      (try? system.inNetwork { try Web.get(url) })?.status == 200
+    }
+  }
+
+  /// The person types the code of a device flow at the provider, and allows.
+  func approve(_ flow: JSONValue) throws {
+    guard let page = flow["step"]?["verificationURIComplete"]?.stringValue,
+      let code = flow["step"]?["userCode"]?.stringValue
+    else { throw TestTrouble("no code: \(flow.text)") }
+    _ = try system.inNetwork { try Person.decide(at: page, userCode: code) }
+  }
+
+  /// Calls the provider's control API.
+  @discardableResult
+  func control(_ method: String, _ path: String, _ body: JSONValue? = nil) throws -> JSONValue {
+    let url = "http://127.0.0.1:8765/_control/\(path)"
+    let reply = try system.inNetwork { try Web.send(method, url, json: body.map { $0.encoded() }) }
+    guard (200..<300).contains(reply.status) else {
+      throw TestTrouble("\(method) \(path): \(reply.status) \(reply.text)")
+    }
+    return reply.body.isEmpty ? .null : try JSONValue(parsing: reply.body)
+  }
+
+  /// How many refreshes the provider was asked for.
+  func refreshes() throws -> Int64 {
+    try control("GET", "requests?endpoint=token&grantType=refresh_token")["count"]?.integerValue
+      ?? -1
+  }
+
+  /// The token that a client gets.
+  func token(_ client: RawClient) throws -> String {
+    try client.call("token.get", ["provider": "work"])["accessToken"]?.stringValue ?? ""
+  }
+}
+
+// MARK: - Programs
+
+extension ServiceScene {
+  /// A program of somebody's, in a unit, that passes its connections on to a socket.
+  func program(
+    of user: String, unit: String, at target: String = socket
+  ) throws -> () throws -> RawClient {
+    let listen = "/run/callers/\(unit)"
+    try system.run(
+      "systemd-run", "--quiet", "--unit=\(unit)", "--uid=\(user)", "/usr/bin/python3",
+      Self.tools + "as_user.py", "relay", listen, target)
+    return { [system] in
+      var client: RawClient?
+      try eventually("the program \(unit) listens") {
+        client = try? RawClient(system.path(listen))
+        return client != nil
+      }
+      guard let client else { throw TestTrouble("no program \(unit)") }
+      return client
+    }
+  }
+
+  /// Runs a command as a user, to its end.
+  @discardableResult
+  func run(as user: String, _ command: String...) throws -> String {
+    try system.run(
+      ["setpriv", "--reuid=\(user)", "--regid=\(user)", "--init-groups"] + command)
+  }
+
+  /// Signs a user in by a program and a browser of his own.
+  func signIn(_ user: String, by client: RawClient) throws {
+    let flow = try client.startFlow("work")
+    let back = try wayBack(of: flow)
+    try run(as: user, "/usr/bin/python3", Self.tools + "as_user.py", "get", back)
+    let end = try client.finished(flow)
+    guard end["status"] == "succeeded" else { throw TestTrouble("not signed in: \(end.text)") }
+  }
+
+  /// A command's status and all it says.
+  func outcome(_ command: String...) throws -> (status: Int, output: String) {
+    try outcome(command, input: "")
+  }
+
+  func outcome(_ command: [String], input: String) throws -> (status: Int, output: String) {
+    let place = "/run/outcome-\(UInt32.random(in: 0...UInt32.max))"
+    try system.write(input, to: place)
+    let output = try system.run(
+      ["sh", "-c", #"in=$1; shift; "$@" <"$in" 2>&1; echo "$?""#, "sh", place] + command)
+    try system.run("rm", place)
+    let lines = output.dropLast().split(separator: "\n", omittingEmptySubsequences: false)
+    guard let status = Int(lines.last ?? "") else { throw TestTrouble("no status: \(output)") }
+    return (status, lines.dropLast().joined(separator: "\n"))
+  }
+}
+
+// MARK: - Load
+
+/// Fifty of ada's programs that ask for a token without pause, by the client library.
+struct Load {
+  private let scene: ServiceScene
+  private let clients: Int
+
+  /// Returns when each has had a token. Ada must have signed in.
+  init(_ scene: ServiceScene, clients: Int = 50) throws {
+    self.scene = scene
+    self.clients = clients
+    try scene.system.run("systemctl", "reset-failed")
+    try scene.system.run(
+      "systemd-run", "--quiet", "--unit=load.service", "--uid=ada",
+      "--property=StandardOutput=truncate:/run/load", "--property=RemainAfterExit=yes",
+      ServiceScene.programs + "usher-bench", "load", "--provider", "work", "--clients",
+      "\(clients)", "--seconds", "120")
+    try eventually(within: 60, "all of them have a token: \(said)") { said.contains("calling") }
+  }
+
+  private var said: String { (try? scene.system.run("cat", "/run/load")) ?? "" }
+
+  /// Waits until all of them have a connection.
+  func isThere() throws {
+    try eventually(within: 30, "they are connected again") {
+      let open = try scene.admin().call("system.status")["connections"]?.integerValue ?? 0
+      return open > clients
+    }
+  }
+
+  /// Ends it.
+  ///
+  /// - Returns: How many calls were made, how many failed, and what it said.
+  func end() throws -> (calls: Int, failed: Int, said: String) {
+    try scene.system.run("systemctl", "kill", "load.service")
+    try eventually(within: 60, "the load ends") { said.contains("\nfailed ") }
+    try scene.system.run("systemctl", "stop", "load.service")
+    func number(_ name: String) -> Int {
+      let line = said.split(separator: "\n").first { $0.hasPrefix("\(name) ") }
+      return Int(line?.dropFirst(name.count + 1) ?? "") ?? -1
+    }
+    return (number("calls"), number("failed"), said)
+  }
+}

@@ -1,0 +1,158 @@
+import Foundation
+import JSONRPC
+import Testing
+import UsherTestKit
+
+/// A booted system with usherd from its packages, a provider on loopback, ada of group usher, and
+/// ben.
+///
+/// Tests are root, at the sockets as in the browser.
+final class ServiceScene: @unchecked Sendable {
+  let system: BootedSystem
+
+  /// - Parameters:
+  ///   - isInstalled: Without the packages all the rest is there.
+  ///   - config: Laid over the packages' configuration, after the provider "work".
+  init(isInstalled: Bool = true, config: String = "") throws {
+    let packages = try DebianPackages.built.get()
+    system = try BootedSystem(binding: [
+      Self.programs + "usher-sandbox": BuiltProduct.path("usher-sandbox"),
+      Self.programs + "usher-bench": BuiltProduct.path("usher-bench"),
+      Self.packages: packages.directory,
+    ])
+    try welcomePeople()
+    try startProvider()
+    try write(config: Self.provider() + config)
+    if isInstalled { try install(.present) }
+  }
+
+  static let tools = "/opt/usher-test/"
+  static let programs = "/opt/usher-programs/"
+  static let packages = "/opt/usher-packages"
+  static let issuer = "http://127.0.0.1:8765/oidc"
+  static let socket = "/run/usherd/usherd.sock"
+  static let adminSocket = "/run/usherd/usherd-admin.sock"
+  static let state = "/var/lib/usherd"
+  static let database = state + "/usherd.db"
+  /// By which its unit's settings are changed.
+  static let override = "/etc/systemd/system/usherd.service.d/test.conf"
+
+  /// A `[[provider]]` that leads to the one on loopback.
+  static func provider(_ name: String = "work") -> String {
+    """
+    [[provider]]
+    name = "\(name)"
+    type = "oidc"
+    issuer = "\(issuer)"
+    scopes = ["openid", "profile", "email", "offline_access"]
+    client_id = "usher"
+
+    """
+  }
+
+  private func welcomePeople() throws {
+    try system.write(
+      """
+      g usher -
+      u ada 4001 "Ada" /home/ada /bin/sh
+      u ben 4002 "Ben" /home/ben /bin/sh
+      m ada usher
+      """, to: "/etc/sysusers.d/people.conf")
+    try system.run("systemd-sysusers", "/etc/sysusers.d/people.conf")
+    for name in ["ada", "ben"] {
+      try system.run("install", "-d", "-o", name, "-g", name, "-m", "0700", "/home/\(name)")
+    }
+    try system.run("mkdir", "--mode=1777", "/run/callers")
+    try system.copy(TestScript.asUser, to: Self.tools + "as_user.py")
+    for name in ["hold_database.py", "https_issuer.py", "stop_thread.py"] {
+      try system.copy(Self.file(name), to: Self.tools + name)
+    }
+  }
+
+  private func startProvider() throws {
+    try system.run(
+      "systemd-run", "--quiet", "--unit=usher-sandbox.service",
+      Self.programs + "usher-sandbox", "--port", "8765")
+    try eventually(within: 30, "the provider listens") {
+      (try? system.inNetwork { try Web.get(Self.issuer + "/.well-known/openid-configuration") })?
+        .status == 200
+    }
+  }
+
+  /// A file beside this one.
+  static func file(_ name: String) -> String {
+    URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent(name).path
+  }
+}
+
+// MARK: - The service
+
+extension ServiceScene {
+  func install(_ release: DebianPackages.Release) throws {
+    try system.run(["dpkg", "--install"] + DebianPackages.built.get().inside(release), within: 120)
+  }
+
+  /// What is laid over the packages' configuration.
+  func write(config: String) throws {
+    try system.write(config, to: "/etc/usherd/conf.d/50-test.toml")
+  }
+
+  /// Settings of its unit, over the packages'.
+  func override(_ settings: String) throws {
+    try system.write("[Service]\n\(settings)\n", to: Self.override)
+    try system.run("systemctl", "daemon-reload")
+  }
+
+  /// A connection to the socket for apps, which starts the daemon where it does not run.
+  func client() throws -> RawClient { try RawClient(system.path(Self.socket)) }
+
+  func admin() throws -> RawClient { try RawClient(system.path(Self.adminSocket)) }
+
+  func property(_ name: String) throws -> String {
+    try system.property(name, of: "usherd.service")
+  }
+
+  /// The number of the daemon's process, inside.
+  func process() throws -> String { try property("MainPID") }
+
+  var journal: String { system.journal(of: "usherd.service") }
+
+  /// Does something after which systemd starts the daemon again, and waits until it serves.
+  ///
+  /// - Returns: What was connected and had called by then, and must be answered.
+  @discardableResult
+  func startedAgain(by deed: () throws -> Void) throws -> RawClient {
+    let before = try process()
+    try deed()
+    let queued = try client()
+    try queued.send(#"{"jsonrpc":"2.0","id":"queued","method":"system.status"}"#)
+    try eventually(within: 30, "the daemon is started again: \(journal)") {
+      let now = try process()
+      return try now != before && now != "0" && property("ActiveState") == "active"
+    }
+    return queued
+  }
+
+  /// `systemctl`'s answer in a word, whatever its status.
+  func says(_ verb: String, _ unit: String) throws -> String {
+    try system.run("sh", "-c", #"systemctl "$1" "$2" 2>&1 || true"#, "sh", verb, unit)
+      .trimmingCharacters(in: .whitespacesAndNewlines)
+  }
+
+  /// Which file a path is, now.
+  func identity(of path: String) throws -> String {
+    try system.run("stat", "--format=%i %U:%G %a %F", path)
+      .trimmingCharacters(in: .whitespacesAndNewlines)
+  }
+}
+
+extension RawClient {
+  /// The answer to the call with which somebody waited for the daemon.
+  func isServed(within seconds: Double = 20) throws -> Bool {
+    try receive(within: seconds)?["result"]?["ready"] == true
+  }
+}
+
+extension JSONValue {
+  var text: String { String(decoding: encoded(), as: UTF8.self) }
+}

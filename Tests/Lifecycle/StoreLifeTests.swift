@@ -1,0 +1,68 @@
+import Foundation
+import JSONRPC
+import Testing
+import UsherTestKit
+
+@Suite(
+  "the state of another release", .serialized, .whereSystemsBoot, .ownSystem(),
+  .timeLimit(.minutes(4)))
+struct StoreLifeTests {
+  private let scene: ServiceScene
+
+  init() throws { scene = try ServiceScene.here() }
+
+  @Test("the database of any released schema is brought to this one's", arguments: [1, 2, 3])
+  func upgrade(_ schema: Int) throws {
+    try begin(with: schema)
+    #expect(try scene.client().call("system.status")["ready"] == true)
+    let credentials = try scene.admin().call("credential.list")["credentials"]
+    #expect(credentials?.text.contains("work-client-secret") == true)
+    #expect(try (schemaNow() ?? 0) >= 3)
+    try scene.signIn(scene.client())
+  }
+
+  @Test("the database of a newer release is refused with both versions, and left as it is")
+  func downgrade() throws {
+    try begin(with: 1)
+    _ = try scene.client().call("system.status")
+    let known = try #require(try schemaNow())
+    try scene.system.run("systemctl", "stop", "usherd.service")
+    try database("PRAGMA user_version = \(known + 7)")
+    let sum = try scene.system.run("sha256sum", ServiceScene.database)
+    let lastReady = try scene.property("ActiveEnterTimestampMonotonic")
+    #expect(try scene.outcome("systemctl", "start", "usherd.service").status != 0)
+    try eventually("it is said why: \(scene.journal)") {
+      scene.journal.contains("its schema is \(known + 7), this one knows \(known)")
+    }
+    try scene.system.run("systemctl", "stop", "usherd.service")
+    #expect(try scene.property("ActiveEnterTimestampMonotonic") == lastReady)
+    #expect(try scene.system.run("sha256sum", ServiceScene.database) == sum)
+    try database("PRAGMA user_version = \(known)")
+    #expect(try scene.client().call("system.status")["ready"] == true)
+  }
+
+  /// In place of what is there comes what a release kept; the next call starts the daemon.
+  private func begin(with schema: Int) throws {
+    try scene.system.run("systemctl", "stop", "usherd.service")
+    try scene.system.run("systemctl", "reset-failed")
+    let state = ServiceScene.state
+    try scene.system.run("rm", "-rf", state)
+    try scene.system.run("install", "-d", "-m", "0700", state)
+    try scene.system.copy(
+      ServiceScene.file("../UsherStoreTests/Fixtures/schema-\(schema).db"),
+      to: ServiceScene.database)
+    // As in the store's tests.
+    try Data((0..<32).map { UInt8($0) }).write(
+      to: URL(fileURLWithPath: scene.system.path(state + "/master.key")))
+    try scene.system.run("chmod", "0600", ServiceScene.database, state + "/master.key")
+    try scene.system.run("chown", "-R", "usherd:usherd", state)
+  }
+
+  @discardableResult
+  private func database(_ statement: String) throws -> String {
+    try scene.run(as: "usherd", "sqlite3", ServiceScene.database, statement)
+      .trimmingCharacters(in: .whitespacesAndNewlines)
+  }
+
+  private func schemaNow() throws -> Int? { Int(try database("PRAGMA user_version")) }
+}
