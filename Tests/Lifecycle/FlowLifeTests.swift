@@ -67,7 +67,8 @@ struct FlowLifeTests {
     let ids = entries.compactMap { $0["MESSAGE_ID"]?.stringValue?.suffix(2) }
     #expect(
       ids.first == "21" && ids.last == "23" && ids.count(where: { $0 != "22" }) == 2, "\(ids)")
-    let known = try client.call("flow.wait", ["flow": flow["id"] ?? .null, "revision": 0])
+    let known = try client.call(
+      "flow.wait", ["flow": flow["id"] ?? .null, "revision": 0, "timeoutMs": 0])
     let steps = known["transitions"]?.arrayValue?.count ?? 0
     #expect(steps > 1 && ids.count >= steps, "\(entries)")
     for entry in entries {

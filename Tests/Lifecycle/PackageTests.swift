@@ -73,7 +73,7 @@ struct PackageTests {
     #expect(try scene.outcome("pgrep", "--uid", "usherd").status == 1)
     #expect(try scene.outcome("test", "-e", ServiceScene.socket).status == 1)
     let left = try scene.files().subtracting(before)
-      .filter { path in !Self.dpkgsOwn.contains { path.hasPrefix($0) } }
+      .filter { path in !(Self.dpkgsOwn + Self.others).contains(where: path.hasPrefix) }
     #expect(left.contains(ServiceScene.database) && left.contains("/etc/usherd/usherd.toml"))
     for path in left where !["/etc/usherd", ServiceScene.state].contains(where: path.hasPrefix) {
       Issue.record("left over: \(path)")
@@ -91,7 +91,8 @@ struct PackageTests {
     try scene.system.write("sealed", to: "/etc/credstore.encrypted/usherd.master-key")
     try scene.system.run("dpkg", "--purge", "usherd", "usherctl")
     #expect(try scene.runningUnits().isEmpty)
-    for path in try scene.files().subtracting(files) where !Self.dpkgsLogs.contains(path) {
+    for path in try scene.files().subtracting(files)
+    where !Self.others.contains(where: path.hasPrefix) {
       Issue.record("left over: \(path)")
     }
     let gone = try files.subtracting(scene.files()).filter { !$0.hasPrefix("/etc/usherd") }
@@ -106,13 +107,14 @@ struct PackageTests {
   }
 
   /// What dpkg and its helpers know of a package that was removed and not purged.
-  private static let dpkgsOwn =
-    ["/var/lib/dpkg/", "/var/lib/systemd/deb-systemd-", "/etc/systemd/"] + dpkgsLogs
-  /// What they write on any machine.
-  private static let dpkgsLogs = [
-    "/etc/group-", "/etc/gshadow-", "/etc/passwd-", "/etc/shadow-", "/var/lib/dpkg/status-old",
-    "/var/lib/dpkg/diversions-old", "/var/lib/dpkg/statoverride-old", "/var/log/dpkg.log",
-    "/var/log/alternatives.log",
+  private static let dpkgsOwn = [
+    "/var/lib/dpkg/", "/var/lib/systemd/deb-systemd-", "/etc/systemd/",
+  ]
+  /// What any package leaves: records of dpkg, of the users and of the manual.
+  private static let others = [
+    "/etc/group-", "/etc/gshadow-", "/etc/passwd-", "/etc/shadow-", "/var/cache/man/",
+    "/var/lib/dpkg/status-old", "/var/lib/dpkg/diversions-old", "/var/lib/dpkg/statoverride-old",
+    "/var/log/",
   ]
 }
 

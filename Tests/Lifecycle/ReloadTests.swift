@@ -27,11 +27,11 @@ struct ReloadTests {
 
         """)
     try scene.system.run("systemctl", "reload", "usherd.service")
-    try eventually("the second provider is there: \(scene.journal)") {
+    try scene.daemon("has the second provider") {
       try providers(open) == ["other", "work"]
     }
     #expect(try ben.call("account.list")["accounts"] == [])
-    try eventually("systemd knows that it is over") {
+    try scene.daemon("tells systemd that it is over") {
       try scene.property("StatusText").contains("Serving 2 providers")
         && scene.property("ActiveState") == "active"
     }
@@ -51,7 +51,7 @@ struct ReloadTests {
     let place = "50-test.toml:\(try #require(line))"
     try scene.write(config: wrong)
     _ = try scene.outcome("systemctl", "reload", "usherd.service")
-    try eventually("systemd's status says so: \(scene.journal)") {
+    try scene.daemon("tells systemd that it failed") {
       try scene.property("StatusText").lowercased().contains("reload failed")
         && scene.property("ActiveState") == "active"
     }

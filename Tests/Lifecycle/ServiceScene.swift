@@ -126,11 +126,20 @@ extension ServiceScene {
     try deed()
     let queued = try client()
     try queued.send(#"{"jsonrpc":"2.0","id":"queued","method":"system.status"}"#)
-    try eventually(within: 30, "the daemon is started again: \(journal)") {
+    try daemon(within: 30, "is started again") {
       let now = try process()
       return try now != before && now != "0" && property("ActiveState") == "active"
     }
     return queued
+  }
+
+  /// Waits until something holds of the daemon, or says what it has logged.
+  func daemon(within seconds: Double = 20, _ does: String, _ holds: () throws -> Bool) throws {
+    do {
+      try eventually(within: seconds, "the daemon \(does)", holds)
+    } catch {
+      throw TestTrouble("\(error): \(journal)")
+    }
   }
 
   /// `systemctl`'s answer in a word, whatever its status.

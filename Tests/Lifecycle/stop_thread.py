@@ -1,11 +1,10 @@
-"""Stops one thread of a process, as a bug would that never returns, until this is ended.
+"""Stops one thread of a process, as a bug would that never returns, until either of them is ended.
 
     stop_thread.py PROCESS NAME     the oldest whose name begins so; prints "stopped"
 """
 
 import ctypes
 import os
-import signal
 import sys
 
 PTRACE_SEIZE, PTRACE_INTERRUPT = 0x4206, 0x4207
@@ -33,4 +32,5 @@ trace(PTRACE_SEIZE, thread)
 trace(PTRACE_INTERRUPT, thread)
 os.waitpid(thread, __WALL)
 print("stopped", flush=True)
-signal.pause()
+# Who is traced is not gone before its tracer has heard of it.
+os.waitpid(thread, __WALL)
