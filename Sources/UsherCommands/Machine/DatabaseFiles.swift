@@ -16,7 +16,7 @@ struct DatabaseFiles {
   private var memory: String { path + "-shm" }
   private var draft: String { path + ".restoring" }
 
-  private var directory: String {
+  var directory: String {
     guard let slash = path.lastIndex(of: "/") else { return "." }
     return slash == path.startIndex ? "/" : String(path[..<slash])
   }
@@ -109,12 +109,16 @@ final class DatabaseLock {
   /// - Throws: ``Failure`` where a usherd runs on it.
   init(of database: String) throws {
     let path = database + ".lock"
-    let slash = database.lastIndex(of: "/")
-    let owner = try Durable.owner(of: slash.map { String(database[..<$0]) } ?? ".")
-    let opened = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    let owner = try Durable.owner(of: DatabaseFiles(path: database).directory)
+    let flags = O_RDWR | O_NOFOLLOW | O_CLOEXEC
+    var opened = open(path, flags | O_CREAT | O_EXCL, 0o600)
+    if opened >= 0 {
+      // The daemon has to be able to open it too.
+      if geteuid() == 0 { fchown(opened, owner.user, owner.group) }
+    } else {
+      opened = open(path, flags)
+    }
     guard opened >= 0 else { throw Durable.fault("\(path) cannot be opened") }
-    // A file that was made just now has to be the daemon's.
-    if geteuid() == 0 { fchown(opened, owner.user, owner.group) }
     guard flock(opened, LOCK_EX | LOCK_NB) == 0 else {
       close(opened)
       throw Failure("a usherd runs on \(database): stop it first")

@@ -29,6 +29,11 @@ struct RestoreVerb: Verb {
     let instance = try chosen.instance(desk)
     let files = DatabaseFiles(path: try instance.database(desk.world))
     let key = recoveryKey ? try await desk.console.readRecoveryKey() : nil
+    guard try Durable.status(files.directory) != nil else {
+      throw Failure(
+        "there is no \(files.directory)",
+        hints: instance == .system ? ["systemctl start \(Units.service) makes it"] : [])
+    }
     // Before anything is stopped: most of what may be wrong is seen now.
     try files.take(file)
     let opening = Opening(desk: desk, instance: instance)
