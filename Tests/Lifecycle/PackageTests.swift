@@ -20,6 +20,7 @@ struct PackageTests {
       #expect(try scene.says("is-enabled", unit) == "enabled", "\(unit)")
       #expect(try scene.system.property("SubState", of: unit) == "listening", "\(unit)")
     }
+    #expect(try scene.says("is-enabled", "usherd.service") == "enabled")
     #expect(try scene.property("ActiveState") == "inactive")
     #expect(try scene.outcome("pgrep", "--exact", "usherd").status == 1)
     let status = try scene.outcome("usherctl", "status")
