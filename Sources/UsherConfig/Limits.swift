@@ -36,6 +36,9 @@ package struct Limits: SettingsSection {
   package var unreadReplyBytes = 1_048_576
   /// Seconds a connection may leave that many unread before it is closed.
   package var unreadReplySeconds = 5
+  /// Seconds that calls have to be answered when the daemon stops (Service, "Stopping, and starting
+  /// again").
+  package var drainSeconds = 10
   /// Seconds between two forced refreshes of one account.
   package var forceRefreshSeconds = 10
   /// Events kept for a subscriber that does not read; then it has lost some, and is told so.
@@ -69,6 +72,7 @@ package struct Limits: SettingsSection {
       &rememberedConfirmationsPerUser, "remembered_confirmations_per_user", 1...65_536)
     table.setting(&unreadReplyBytes, "unread_reply_bytes", 4096...67_108_864)
     table.setting(&unreadReplySeconds, "unread_reply_seconds", 1...300)
+    table.setting(&drainSeconds, "drain_seconds", 1...300)
     table.setting(&forceRefreshSeconds, "force_refresh_seconds", 1...3600)
     table.setting(&eventQueue, "event_queue", 16...65_536)
     table.setting(&requestIdDays, "request_id_days", 1...365)

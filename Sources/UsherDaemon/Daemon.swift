@@ -11,9 +11,6 @@ import UsherSystem
 /// ``run()`` returns when it has been asked to stop and has stopped in order; it throws where it
 /// cannot start, with a sentence for the operator.
 package struct Daemon: ServiceLifecycle.Service {
-  /// Seconds that calls in flight have to be answered when the daemon stops.
-  static let grace = Duration.seconds(2)
-
   private let setting: DaemonSetting
   private let log = Logger(label: "usherd")
 
@@ -95,13 +92,24 @@ package struct Daemon: ServiceLifecycle.Service {
     ping?.cancel()
   }
 
+  /// What was heard is answered, what providers answer just now is written; then all is closed.
   private func stop(_ servers: [SocketServer], _ door: Door, _ safe: Safe) async {
+    let (world, waits) = (safe.life.world, safe.life.waits)
+    let limits = world.config.limits
     setting.notifier.stopping()
+    setting.notifier.extendTimeout(by: limits.longestStop)
     log.notice("stopping")
     for server in servers { await server.close() }
-    door.service.drain()
-    await door.drain(grace: Self.grace)
+    waits.end()
+    await door.drain(within: .seconds(limits.drainSeconds), world.alarms)
     await safe.end()
+  }
+}
+
+extension Limits {
+  /// Of it, most is for replies that nobody reads and providers that do not answer.
+  fileprivate var longestStop: Duration {
+    .seconds(drainSeconds + unreadReplySeconds + 5) + Safe.patience * 2
   }
 }
 

@@ -196,13 +196,9 @@ struct MethodTable: Sendable {
         throw proceeding.failed(error)
       }
       return .later { () async throws(UsherError) in
-        do throws(UsherError) {
+        try await proceeding.run { () async throws(UsherError) in
           let reply = try await handler(method, caller, admission)
-          let encoded = try ReplyEncoder.encode(reply)
-          proceeding.succeeded(flow: (reply as? FlowStart.Reply)?.flow.id)
-          return encoded
-        } catch {
-          throw proceeding.failed(error)
+          return (try ReplyEncoder.encode(reply), (reply as? FlowStart.Reply)?.flow.id)
         }
       }
     }

@@ -80,7 +80,7 @@ struct Parts {
     domain = Domain(
       world: world, life: life, store: store, masterKeyOrigin: vault.keyOrigin.sentence,
       health: health,
-      flows: FlowDesk(engine: engine, alarms: world.alarms),
+      flows: FlowDesk(engine: engine, alarms: life.waits),
       tokens: TokenDesk(
         world: world, book: book, providers: providers, refresher: refresher, revoker: revoker),
       totp: totp, accounts: AccountDesk(book: book, clock: world.clock), consents: consents,

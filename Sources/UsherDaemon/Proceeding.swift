@@ -51,6 +51,26 @@ struct Proceeding: Sendable {
     return response
   }
 
+  /// Runs a call that waits to its end, and tells the audit of it: under one correlation id, which is
+  /// that of all it causes.
+  ///
+  /// - Parameter body: Brings the reply, and the flow that began.
+  func run(
+    _ body: @Sendable () async throws(UsherError) -> (reply: [UInt8], flow: FlowID?)
+  ) async throws(UsherError) -> [UInt8] {
+    let cause = correlation()
+    let result: Result<[UInt8], UsherError> = await Cause.$correlation.withValue(cause) {
+      do throws(UsherError) {
+        let (reply, flow) = try await body()
+        succeeded(flow: flow)
+        return .success(reply)
+      } catch {
+        return .failure(failed(error))
+      }
+    }
+    return try result.get()
+  }
+
   /// What comes for a caller who waits no more, as after a lock, is not given to him.
   private func ended() {
     guard Task.isCancelled, AuditedMethods.isHot(request.method) else { return succeeded() }
@@ -62,6 +82,8 @@ struct Proceeding: Sendable {
     guard let audit else { return }
     var note = note(.allowed)
     note.flow = flow
+    // Rows that many calls share are of none of them.
+    if flow != nil { note.correlationID = Cause.correlation?.rawValue ?? "" }
     switch given {
     case nil: audit.note(note, by: caller.audited)
     case .token(let scope):
@@ -80,7 +102,7 @@ struct Proceeding: Sendable {
   func failed(_ error: UsherError) -> UsherError {
     guard let audit else { return error }
     var error = error
-    let correlation = error.correlationID ?? correlation()
+    let correlation = error.correlationID ?? Cause.correlation ?? correlation()
     error.correlationID = correlation
     var note = note(.allowed)
     note.failure = error.reason

@@ -3,9 +3,9 @@ import Logging
 /// One log event with all its metadata merged, sorted by key.
 ///
 /// What is nearer to the call wins: event over logger over provider.
-struct LogEntry {
+package struct LogEntry {
   /// The metadata key whose value becomes the journal's `MESSAGE_ID`.
-  static let messageIDKey = "messageID"
+  package static let messageIDKey = "messageID"
 
   var event: LogEvent
   var label: String

@@ -57,7 +57,7 @@ package struct StderrLogHandler: LogHandler {
     let prefix = showsPriority ? "<\(entry.event.level.priority)>" : ""
     let message = Printable.line(entry.event.message.description)
     var line = "\(prefix)\(clock.now()) \(entry.event.level) \(message)"
-    for (key, value) in entry.metadata {
+    for (key, value) in entry.metadata where key != LogEntry.messageIDKey {
       line += " \(Printable.value(key))=\(Printable.value(value))"
     }
     return line + "\n"

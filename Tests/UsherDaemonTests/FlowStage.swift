@@ -27,14 +27,16 @@ final class FlowStage: Sendable {
   let localAuth: LocalAuthDesk
   let totp: TOTPDesk
 
-  init(config: Config = Config()) throws {
+  init(
+    config: Config = Config(),
+    log: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+  ) throws {
     place = try Workplace()
     alarms = FakeAlarms(clock)
     world = World.fake(clock, alarms, config: config)
     store = try place.store(clock)
     probe = CallProbe(place.path, store: store)
     book = AccountBook(world: world, events: events)
-    let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     let group = MultiThreadedEventLoopGroup.singleton
     let health = ProviderHealth { _, _ in }
     let http = ProviderHTTP(

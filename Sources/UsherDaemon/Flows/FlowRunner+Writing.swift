@@ -1,5 +1,4 @@
 import JSONRPC
-import Logging
 import UsherAPI
 import UsherConfig
 import UsherCore
@@ -80,7 +79,7 @@ extension FlowRunner {
     FailPoint.reach("flow.before-effects")
     take(decision, plan, session)
     if decision.next.revision > before.revision {
-      tell(decision.next.isFinished ? "finished" : "moved", session, at: now)
+      tell(decision.next.isFinished ? .finished : .moved, session, at: now)
     }
   }
 
@@ -202,21 +201,6 @@ extension FlowRunner {
     RequestRow(
       owner: session.owner, provider: session.provider, requestID: id, flow: session.id,
       expiresAt: now + .seconds(world.config.limits.requestIdDays * 86_400))
-  }
-}
-
-// One flow's story, for subscribers and for the journal.
-extension FlowRunner {
-  func tell(_ what: String, _ session: FlowSession, at now: Timestamp) {
-    let flow = session.flow
-    events.publish(.flow(what, flow, at: now), owner: session.owner)
-    var metadata: Logger.Metadata = [
-      "flow": .string(flow.id.rawValue), "provider": .string(flow.provider.rawValue),
-      "kind": .string(flow.kind), "state": .string(flow.state),
-      "status": .string(flow.status.rawValue), "client": .string("uid \(session.uid)"),
-    ]
-    if let failure = flow.failure { metadata["reason"] = .string(failure.reason.rawValue) }
-    log.log(level: what == "moved" ? .debug : .info, "flow \(what)", metadata: metadata)
   }
 }
 

@@ -39,7 +39,9 @@ final class FlowRunner: Sendable {
     }
     guard session.post(mail) else { return }
     Task {
-      while let mail = session.nextMail() { await read(mail, session) }
+      while let letter = session.nextMail() {
+        await Cause.$correlation.withValue(letter.cause) { await read(letter.mail, session) }
+      }
     }
   }
 
@@ -63,7 +65,7 @@ final class FlowRunner: Sendable {
       register()
       take(decision, plan, session)
     }
-    tell("started", session, at: moment.now)
+    tell(.started, session, at: moment.now)
   }
 
   /// Sets a flow going again after a restart.
@@ -175,7 +177,7 @@ extension FlowRunner {
     let plan = try plan(decision, session, before)
     try await store.commit(plan.changes)
     take(decision, plan, session)
-    tell("finished", session, at: now)
+    tell(.finished, session, at: now)
   }
 
   private func ended(
@@ -262,9 +264,7 @@ extension FlowRunner {
 
 extension FlowSession {
   fileprivate func metadata(_ error: UsherError) -> Logger.Metadata {
-    var metadata: Logger.Metadata = [
-      "flow": .string(id.rawValue), "provider": .string(provider.rawValue),
-    ]
+    var metadata = metadata
     if let cause = error.cause { metadata["cause"] = .string(String(describing: cause)) }
     return metadata
   }

@@ -28,7 +28,7 @@ final class FlowSession: Sendable {
   private struct Current {
     var standing: Standing
     var transitions: [Transition]
-    var mailbox: [Mail] = []
+    var mailbox: [Letter] = []
     var isDraining = false
     var waiters: [Int: @Sendable (Standing) -> Bool] = [:]
     var nextWaiter = 0
@@ -59,6 +59,12 @@ final class FlowSession: Sendable {
     case callBack(
       ProviderCallback, reply: @Sendable (Result<CallbackVerdict, UsherError>) -> Void)
     case expire
+  }
+
+  /// Mail, and the call that it comes from.
+  struct Letter: Sendable {
+    let mail: Mail
+    let cause: CorrelationID?
   }
 
   /// The journal is kept whole on disk; in memory the last ones, for `flow.wait`.
@@ -127,8 +133,10 @@ final class FlowSession: Sendable {
 extension FlowSession {
   /// - Returns: Whether the caller must start draining: nobody else is at it.
   func post(_ mail: Mail) -> Bool {
-    current.withLock { current in
-      current.mailbox.append(mail)
+    // What an effect brings is not done for the call that once set it going.
+    let letter = Letter(mail: mail, cause: mail.isRequest ? Cause.correlation : nil)
+    return current.withLock { current in
+      current.mailbox.append(letter)
       defer { current.isDraining = true }
       return !current.isDraining
     }
@@ -137,7 +145,7 @@ extension FlowSession {
   var isIdle: Bool { current.withLock { !$0.isDraining } }
 
   /// The next piece of mail; nil ends the draining.
-  func nextMail() -> Mail? {
+  func nextMail() -> Letter? {
     current.withLock { current in
       guard !current.mailbox.isEmpty else {
         current.isDraining = false
@@ -150,9 +158,9 @@ extension FlowSession {
   /// Takes out what people wait for an answer to, leaving the provider's outcomes in order.
   func takeRequests() -> [Mail] {
     current.withLock { current in
-      let requests = current.mailbox.filter(\.isRequest)
-      current.mailbox.removeAll(where: \.isRequest)
-      return requests
+      let requests = current.mailbox.filter(\.mail.isRequest)
+      current.mailbox.removeAll(where: \.mail.isRequest)
+      return requests.map(\.mail)
     }
   }
 }

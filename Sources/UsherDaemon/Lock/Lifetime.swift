@@ -11,6 +11,8 @@ struct Lifetime: Sendable {
   let events: EventBus
   let count: ConnectionCount
   let connections = OpenChannels()
+  /// Of calls that only wait for a person or an event.
+  let waits: EndingAlarms
   let policies: PolicyDesk
   /// What it is told while the daemon is locked is written when there is a store again.
   let audit: AuditBook
@@ -29,6 +31,7 @@ struct Lifetime: Sendable {
     self.world = world
     self.outside = outside
     self.log = log
+    waits = EndingAlarms(world.alarms)
     startedAt = world.clock.now()
     instanceID = world.identifier("ins_")
     events = EventBus(remembered: 1024, startingAt: Int(startedAt.milliseconds))

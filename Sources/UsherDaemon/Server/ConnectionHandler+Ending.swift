@@ -1,3 +1,4 @@
+import Glibc
 import JSONRPC
 import NIOCore
 import UsherConfig
@@ -7,7 +8,8 @@ import UsherCore
 extension ConnectionHandler {
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
     switch event {
-    case let drain as DrainConnection: self.drain(within: drain.grace, context)
+    case is DrainConnection: drain(context)
+    case is EndConnection: end(context)
     case is DropUnreadReplies: dropUnread()
     case ChannelEvent.inputClosed: hearNoMore()
     default: context.fireUserInboundEventTriggered(event)
@@ -16,7 +18,11 @@ extension ConnectionHandler {
 
   /// As after `echo … | socat`: the answers are still awaited.
   private func hearNoMore() {
-    if ending == .open { ending = .heardAll }
+    switch ending {
+    case .open: ending = .heardAll
+    case .draining: ending = .answering
+    case .heardAll, .answering: break
+    }
     lineTimer?.cancel()
     lineTimer = nil
     closeWhenDone()
@@ -34,34 +40,59 @@ extension ConnectionHandler {
 
   func closeWhenDone() {
     switch ending {
-    case .open: return
+    case .open, .draining: return
     case .heardAll:
       if inFlight.isEmpty, backlog == nil, subscriptions.isEmpty { close() }
-    case .draining:
-      if inFlight.isEmpty { close() }
+    case .answering:
+      if inFlight.isEmpty, backlog == nil { close() }
     }
   }
 
-  private func drain(within grace: Duration, _ context: ChannelHandlerContext) {
-    ending = .draining
-    guard !inFlight.isEmpty else { return close() }
-    context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(grace)) { [self] in
-      let stopping = UsherError(.shuttingDown, "usherd is stopping")
-      for (id, flight) in inFlight {
-        flight.task.cancel()
-        fail(id, stopping, flight.origin)
-      }
-      inFlight = [:]
-      close()
+  /// Hears no more. The kernel keeps what has been sent for us to read, and then tells of the end,
+  /// as if the other side had sent all it will; from now on it refuses what the other side sends.
+  private func drain(_ context: ChannelHandlerContext) {
+    switch ending {
+    case .open: ending = .draining
+    case .heardAll: ending = .answering
+    case .draining, .answering: return
     }
+    lineTimer?.cancel()
+    lineTimer = nil
+    let isShut = try? context.pipeline.syncOperations.withUnsafeTransportIfAvailable(
+      of: NIOBSDSocket.Handle.self
+    ) { shutdown($0, Int32(SHUT_RD)) == 0 }
+    guard isShut == true else { return end(context) }
+    closeWhenDone()
+  }
+
+  /// Refuses what is not answered by now, and what is heard and not begun.
+  private func end(_ context: ChannelHandlerContext) {
+    guard !isClosing else { return }
+    for (id, flight) in inFlight {
+      flight.task.cancel()
+      fail(id, .stopping, flight.origin)
+    }
+    inFlight = [:]
+    if let bytes = backlog {
+      backlog = nil
+      slice = .endless
+      read(bytes, context)
+    }
+    close()
   }
 }
 
-/// Tells a connection to answer what is in flight and close; what is not answered in time gets
-/// `shutting_down`.
-struct DrainConnection {
-  let grace: Duration
+extension UsherError {
+  /// The daemon that the caller comes to again is the next one.
+  static let stopping = UsherError(
+    .shuttingDown, "usherd is stopping", detail: .init(retryAfterMs: 1000))
 }
+
+/// Tells a connection to hear no more, answer what it has heard, and close.
+struct DrainConnection {}
+
+/// Tells a connection that the time for that is over: what is not answered gets `shutting_down`.
+struct EndConnection {}
 
 /// Tells a connection that the daemon has been locked: what has not been read is not kept.
 struct DropUnreadReplies {}

@@ -64,8 +64,10 @@ final class ConnectionHandler: ChannelInboundHandler {
     case open
     /// The other side has said all it will: its calls are answered, its subscriptions go on.
     case heardAll
-    /// The daemon stops: calls in flight are answered.
+    /// The daemon stops: what was sent before is read, to its end.
     case draining
+    /// The daemon stops, and all has been heard: it is answered.
+    case answering
   }
 
   /// Where a call's reply goes.
@@ -165,7 +167,7 @@ final class ConnectionHandler: ChannelInboundHandler {
   ///
   /// A line is cut first and answered afterwards: an answer may make the channel read again, or
   /// close, before it returns.
-  private func read(_ bytes: ByteBuffer, _ context: ChannelHandlerContext) {
+  func read(_ bytes: ByteBuffer, _ context: ChannelHandlerContext) {
     let ended = splitter.endedLines
     var bytes = bytes
     isReading = true

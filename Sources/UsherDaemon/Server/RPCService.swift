@@ -36,9 +36,7 @@ final class RPCService: Sendable {
   func respond(
     to method: String, params: UnsafeRawBufferPointer?, _ call: Call
   ) throws(UsherError) -> Response {
-    if isDraining.withLock({ $0 }) {
-      throw UsherError(.shuttingDown, "usherd is stopping", detail: .init(retryAfterMs: 1000))
-    }
+    if isDraining.withLock({ $0 }) { throw .stopping }
     if let entry = frontDesk.entry(method) { return try entry.run(try value(params), call) }
     let isAdmin = call.caller.isAdmin
     guard let opened = safe.opened else {

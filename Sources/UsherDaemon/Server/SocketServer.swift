@@ -69,13 +69,22 @@ final class Door: Sendable {
     self.open = open
   }
 
-  /// Lets every connection answer what is in flight, and close; returns when all are closed.
-  func drain(grace: Duration) async {
+  /// Has every connection answer what it has heard, and close; returns when all are closed.
+  ///
+  /// - Parameter limit: What is not answered by then gets `shutting_down`.
+  func drain(within limit: Duration, _ alarms: any Alarms) async {
     let channels = open.all
     for channel in channels {
-      channel.pipeline.fireUserInboundEventTriggered(DrainConnection(grace: grace))
+      channel.pipeline.fireUserInboundEventTriggered(DrainConnection())
+    }
+    let alarm = alarms.after(limit) { [service] in
+      service.drain()
+      for channel in channels {
+        channel.pipeline.fireUserInboundEventTriggered(EndConnection())
+      }
     }
     for channel in channels { try? await channel.closeFuture.get() }
+    alarm.cancel()
   }
 
   func admit(_ channel: any Channel, isAdmin: Bool) throws {

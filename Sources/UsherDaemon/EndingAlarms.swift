@@ -1,0 +1,60 @@
+import Synchronization
+
+/// Alarms of those who only wait for a person or an event: when the daemon stops they all ring, and
+/// from then on each rings at once.
+final class EndingAlarms: Alarms {
+  private struct Pending {
+    let body: @Sendable () -> Void
+    /// Nil until it is set.
+    var alarm: Alarm?
+  }
+
+  private struct State {
+    var isOver = false
+    var next = 0
+    var pending: [Int: Pending] = [:]
+  }
+
+  private let alarms: any Alarms
+  private let state = Mutex(State())
+
+  init(_ alarms: any Alarms) { self.alarms = alarms }
+
+  func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void) -> Alarm {
+    let number = state.withLock { state -> Int? in
+      guard !state.isOver else { return nil }
+      state.next += 1
+      state.pending[state.next] = Pending(body: body)
+      return state.next
+    }
+    guard let number else {
+      body()
+      return Alarm {}
+    }
+    let alarm = alarms.after(delay) { [self] in take(number)?.body() }
+    // It may have rung by now.
+    let isPending = state.withLock { state in
+      state.pending[number]?.alarm = alarm
+      return state.pending[number] != nil
+    }
+    if !isPending { alarm.cancel() }
+    return Alarm { [self] in take(number)?.alarm?.cancel() }
+  }
+
+  /// Rings them all, now and from now on.
+  func end() {
+    let all = state.withLock { state in
+      state.isOver = true
+      defer { state.pending = [:] }
+      return state.pending.values
+    }
+    for pending in all {
+      pending.alarm?.cancel()
+      pending.body()
+    }
+  }
+
+  private func take(_ number: Int) -> Pending? {
+    state.withLock { $0.pending.removeValue(forKey: number) }
+  }
+}

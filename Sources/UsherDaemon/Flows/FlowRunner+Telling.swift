@@ -1,0 +1,56 @@
+import Logging
+import UsherAPI
+import UsherConfig
+import UsherCore
+
+// One flow's story, for subscribers and for the journal.
+extension FlowRunner {
+  enum News: String {
+    case started, moved, finished
+  }
+
+  func tell(_ what: News, _ session: FlowSession, at now: Timestamp) {
+    let flow = session.flow
+    events.publish(.flow(what.rawValue, flow, at: now), owner: session.owner)
+    switch what {
+    case .started:
+      record(.flowBegins, "flow started", flow, session)
+      if flow.status.isFinished { record(.flowEnds, "flow finished", flow, session) }
+    case .moved: record(.flowMoves, "flow moved", flow, session)
+    case .finished: record(.flowEnds, "flow finished", flow, session)
+    }
+  }
+
+  private func record(
+    _ what: JournalMessage, _ sentence: Logger.Message, _ flow: Flow, _ session: FlowSession
+  ) {
+    var metadata = session.metadata.merging(what.metadata) { $1 }
+    metadata["kind"] = .string(flow.kind)
+    metadata["state"] = .string(flow.state)
+    metadata["status"] = .string(flow.status.rawValue)
+    metadata["revision"] = .stringConvertible(flow.revision)
+    if let step = flow.step { metadata["step"] = .string(step.kind.rawValue) }
+    if let problem = flow.problem { metadata["problem"] = .string(problem.reason) }
+    if let failure = flow.failure { metadata["reason"] = .string(failure.reason.rawValue) }
+    log.info(sentence, metadata: metadata)
+  }
+}
+
+extension FlowSession {
+  /// By which the journal finds all about it, and the call that just now is the cause.
+  var metadata: Logger.Metadata {
+    var metadata: Logger.Metadata = [
+      "flow": .string(id.rawValue), "provider": .string(provider.rawValue),
+      "client": .string(label),
+    ]
+    if let correlation = Cause.correlation {
+      metadata["correlationId"] = .string(correlation.rawValue)
+    }
+    return metadata
+  }
+
+  private var label: String {
+    guard let client, client != CallerPolicy.ownPrograms else { return "uid \(uid)" }
+    return client
+  }
+}

@@ -1,0 +1,108 @@
+import Foundation
+import JSONRPC
+import Testing
+import UsherTestKit
+
+/// What callers see of a daemon that is asked to stop (Service, "Stopping, and starting again").
+@Suite("stopping while somebody calls", .serialized)
+struct DrainTests {
+  @Test(
+    "all that was sent before is answered, also where nobody reads the answers yet",
+    arguments: [false, true])
+  func sentBefore(readsLate: Bool) throws {
+    let daemon = try DaemonUnderTest(
+      config: "[limits]\nunread_reply_bytes = 4096\nunread_reply_seconds = 30")
+    let client = try daemon.client()
+    let calls = (1...500).map { #"{"jsonrpc":"2.0","id":\#($0),"method":"system.status"}"# }
+    try client.send(calls.joined(separator: "\n"))
+    kill(daemon.pid, SIGTERM)
+    if readsLate { try expectDeaf(client) }
+    var answered: Set<JSONValue> = []
+    while let reply = try client.receive() {
+      #expect(reply["result"] != nil, "\(reply.text)")
+      if let id = reply["id"] { answered.insert(id) }
+    }
+    #expect(answered.count == 500)
+    #expect(try daemon.stop() == 0)
+  }
+
+  @Test("what is sent later the kernel refuses, while what was heard is answered")
+  func sentLater() throws {
+    let scene = try SlowRefresh(delayMs: 700)
+    let client = try scene.begin()
+    kill(scene.daemon.pid, SIGTERM)
+    try expectDeaf(client)
+    let answer = try #require(try client.receive())
+    #expect(answer["result"]?["accessToken"] != nil, "\(answer.text)")
+    #expect(try client.receive() == nil)
+    #expect(try scene.daemon.stop() == 0)
+  }
+
+  @Test("being asked again to stop, in any way, changes nothing")
+  func askedAgain() throws {
+    let scene = try SlowRefresh(delayMs: 1000)
+    let client = try scene.begin()
+    kill(scene.daemon.pid, SIGTERM)
+    try expectDeaf(client)
+    for signal in [SIGTERM, SIGINT, SIGTERM] { kill(scene.daemon.pid, signal) }
+    let answer = try #require(try client.receive())
+    #expect(answer["result"]?["accessToken"] != nil, "\(answer.text)")
+    #expect(try scene.daemon.stop() == 0)
+  }
+
+  @Test("what is not answered within drain_seconds is told so")
+  func tooSlow() throws {
+    let scene = try SlowRefresh(delayMs: 60_000, limits: "drain_seconds = 1")
+    let client = try scene.begin()
+    kill(scene.daemon.pid, SIGTERM)
+    let answer = try #require(try client.receive(within: 3))
+    #expect(answer["error"]?["data"]?["reason"] == "shutting_down", "\(answer.text)")
+    #expect(try client.receive() == nil)
+    #expect(try scene.daemon.stop() == 0)
+  }
+
+  @Test("half a call, a subscription and silence keep nobody waiting")
+  func nothingUnderWay() throws {
+    let daemon = try DaemonUnderTest(config: "[limits]\ndrain_seconds = 60\nline_seconds = 60")
+    let (half, subscriber, silent) = try (daemon.client(), daemon.client(), daemon.client())
+    try half.send(raw: Array(#"{"jsonrpc":"2.0","id":1,"method":"sys"#.utf8))
+    _ = try subscriber.call("events.subscribe", ["topics": ["flow"]])
+    kill(daemon.pid, SIGTERM)
+    for client in [half, subscriber, silent] { #expect(try client.receive(within: 3) == nil) }
+    #expect(try daemon.stop() == 0)
+  }
+
+  /// Until the daemon hears no more.
+  private func expectDeaf(_ client: RawClient) throws {
+    try eventually(within: 3, "what is sent is refused") {
+      (try? client.send(raw: [0x20])) == nil
+    }
+  }
+}
+
+/// A refresh that a provider takes its time for.
+private struct SlowRefresh {
+  let sandbox: SandboxUnderTest
+  let daemon: DaemonUnderTest
+
+  init(delayMs: Int64, limits: String = "") throws {
+    sandbox = try SandboxUnderTest()
+    daemon = try DaemonUnderTest(config: "[limits]\n\(limits)\n" + sandbox.provider())
+    try daemon.client().signIn()
+    try sandbox.control(
+      "POST", "faults",
+      ["endpoint": "token", "fault": ["delayMs": .integer(delayMs)], "times": 1])
+  }
+
+  /// The connection on which it is awaited.
+  func begin() throws -> RawClient {
+    let client = try daemon.client()
+    try client.send(
+      #"{"jsonrpc":"2.0","id":"t","method":"token.get","params":"#
+        + #"{"provider":"demo","forceRefresh":true}}"#)
+    try eventually(within: 5, "the refresh is under way") {
+      try sandbox.requests("token", grantType: "refresh_token") == 1
+    }
+    return client
+  }
+}

@@ -1,0 +1,46 @@
+import Foundation
+import UsherTestKit
+
+/// A usherd whose sockets somebody else holds, as systemd does: `socket_holder.py`.
+final class HeldDaemon: @unchecked Sendable {
+  private let place: Workplace
+  private let holder: RunningProgram
+
+  var socketPath: String { place.file("u") }
+  var log: String { holder.log }
+
+  init(config: String) throws {
+    place = try Workplace()
+    try place.write(config, to: "usherd.toml")
+    let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+      .appendingPathComponent("socket_holder.py").path
+    holder = try RunningProgram(
+      "/usr/bin/python3",
+      [
+        "-u", script, place.file("u"), place.file("a"), BuiltProduct.path("usherd"), "--config",
+        place.file("usherd.toml"), "--state", place.file("state"), "--log-level", "info",
+      ], log: place.file("log"))
+    try eventually(within: 20, "usherd answers") {
+      (try? client().call("system.status", within: 2)) != nil
+    }
+  }
+
+  func client() throws -> RawClient { try RawClient(socketPath) }
+
+  /// Returns when the old one has ended in order and the next one has been started.
+  func restart() throws {
+    let before = starts
+    kill(holder.pid, SIGHUP)
+    try eventually(within: 40, "it is started again: \(holder.log)") { starts > before }
+    try must(ends.allSatisfy { $0 == "0" }, "it ended with \(ends)")
+  }
+
+  func stop() throws {
+    let status = try holder.stop(within: 30)
+    try must(status == 0, "the holder ended with \(status)")
+    try must(ends.allSatisfy { $0 == "0" } && ends.count == starts, "it ended with \(ends)")
+  }
+
+  private var starts: Int { holder.log.matches(of: /(?m)^started \d+$/).count }
+  private var ends: [String] { holder.log.matches(of: /(?m)^ended (-?\d+)$/).map { String($0.1) } }
+}

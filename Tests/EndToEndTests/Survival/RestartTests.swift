@@ -1,0 +1,181 @@
+import Foundation
+import JSONRPC
+import Synchronization
+import Testing
+import UsherClient
+import UsherTestKit
+
+/// Programs that go on calling while the daemon is restarted: they are not to notice.
+@Suite("restarts under load", .serialized, .timeLimit(.minutes(3)))
+struct RestartTests {
+  private static let restarts = 3
+
+  private let sandbox: SandboxUnderTest
+  private let daemon: HeldDaemon
+
+  init() throws {
+    sandbox = try SandboxUnderTest()
+    daemon = try HeldDaemon(
+      config: """
+        [limits]
+        flow_starts_per_minute = 1000
+
+        \(sandbox.provider())
+        """)
+    try daemon.client().signIn()
+  }
+
+  @Test("three restarts under fifty clients that ask for tokens without pause fail no call")
+  func tokens() async throws {
+    let tally = Tally()
+    try await withThrowingTaskGroup { group in
+      for _ in 0..<50 {
+        group.addTask { [daemon] in
+          let usher = UsherClient(socketPath: daemon.socketPath)
+          while !tally.isOver {
+            do {
+              _ = try await usher.token(provider: "demo")
+              tally.succeeded()
+            } catch {
+              tally.failed(error)
+            }
+          }
+        }
+      }
+      group.addTask { [daemon] in
+        try await aside {
+          defer { tally.end() }
+          for _ in 0..<Self.restarts {
+            try tally.await(more: 500)
+            try daemon.restart()
+          }
+          try tally.await(more: 500)
+        }
+      }
+      try await group.waitForAll()
+    }
+    #expect(tally.failures.isEmpty)
+    try daemon.stop()
+  }
+
+  @Test("an answer that is given while the daemon restarts is given once")
+  func submits() async throws {
+    let tally = Tally()
+    let people = try await people(12)
+    try await withThrowingTaskGroup { group in
+      for (number, person) in people.enumerated() {
+        group.addTask { [daemon] in
+          let usher = UsherClient(socketPath: daemon.socketPath)
+          // Some before, some at, some after a restart.
+          for _ in 0..<(number * 50) {
+            _ = try await usher.token(provider: "demo")
+            tally.succeeded()
+          }
+          let session = try await usher.session(of: person.flow)
+          try await session.submit(.redirect(url: person.wayBack))
+          var end = session.flow
+          for try await flow in session.steps { end = flow }
+          #expect(end.status == .succeeded, "\(String(describing: end.failure))")
+        }
+      }
+      group.addTask { [daemon] in
+        try await aside {
+          for _ in 0..<Self.restarts {
+            try tally.await(more: 300)
+            try daemon.restart()
+          }
+        }
+      }
+      try await group.waitForAll()
+    }
+    // Theirs, and the one of the sign-in before.
+    #expect(try sandbox.requests("token", grantType: "authorization_code") == people.count + 1)
+    try daemon.stop()
+  }
+
+  @Test("who follows a flow, and usherctl's person, see it through a restart")
+  func followed() async throws {
+    let usher = UsherClient(socketPath: daemon.socketPath)
+    let person = try await #require(people(1).first)
+    let session = try await usher.session(of: person.flow)
+    let follower = Task {
+      var states: [FlowStatus] = []
+      for try await flow in session.steps { states.append(flow.status) }
+      return states
+    }
+    try await aside { [daemon] in try daemon.restart() }
+    try await usher.session(of: person.flow).submit(.redirect(url: person.wayBack))
+    #expect(try await follower.value.last == .succeeded)
+    try daemon.stop()
+  }
+
+  @Test("a stream of events ends with the daemon; the next one says that it remembers nothing")
+  func events() async throws {
+    let usher = UsherClient(socketPath: daemon.socketPath)
+    let events = usher.events([.flow])
+    _ = try await usher.flow(provider: "demo", kind: "authorize")
+    var last = 0
+    var ended: EventsEnded?
+    do {
+      for try await event in events {
+        if last == 0 { try await aside { [daemon] in try daemon.restart() } }
+        last = event.cursor
+      }
+    } catch let error as EventsEnded {
+      ended = error
+    }
+    #expect(ended == EventsEnded(.disconnected, cursor: last))
+    do {
+      for try await _ in usher.events([.flow], since: last) {}
+      Issue.record("the stream ended by itself")
+    } catch let error as EventsEnded {
+      #expect(error.cause == .overflow)
+      #expect(error.cursor > last)
+    }
+  }
+
+  /// Somebody who has signed in at the provider, and whose browser has not come back.
+  private struct Person: Sendable {
+    let flow: FlowID
+    let wayBack: Secret
+  }
+
+  private func people(_ count: Int) async throws -> [Person] {
+    let client = try daemon.client()
+    return try (0..<count).map { _ in
+      let flow = try client.startFlow()
+      let page = try flow.page()
+      guard let back = try UsherTestKit.Person.decide(at: page).location,
+        let id = flow["id"]?.stringValue
+      else { throw TestTrouble("nobody is sent back") }
+      return Person(flow: FlowID(id), wayBack: Secret(back))
+    }
+  }
+}
+
+/// How many calls succeeded, and why others did not.
+private final class Tally: Sendable {
+  private let state = Mutex((succeeded: 0, failures: [String](), isOver: false))
+
+  var isOver: Bool { state.withLock { $0.isOver } }
+  var failures: [String] { state.withLock { $0.failures } }
+
+  func succeeded() { state.withLock { $0.succeeded += 1 } }
+  func failed(_ error: any Error) { state.withLock { $0.failures.append("\(error)") } }
+  func end() { state.withLock { $0.isOver = true } }
+
+  /// Until so many more calls have succeeded.
+  func await(more: Int) throws {
+    let goal = state.withLock { $0.succeeded } + more
+    try eventually(within: 40, "calls succeed; failed: \(failures.prefix(5))") {
+      state.withLock { $0.succeeded } >= goal
+    }
+  }
+}
+
+/// Runs what blocks on a thread of its own.
+private func aside(_ body: @escaping @Sendable () throws -> Void) async throws {
+  try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
+    Thread.detachNewThread { done.resume(with: Result { try body() }) }
+  }
+}

@@ -1,0 +1,108 @@
+import Logging
+import Synchronization
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherTestKit
+
+@testable import UsherDaemon
+
+/// What `journalctl USHER_FLOW=…` tells of a flow (Service, "In the journal").
+@Suite("A flow's story in the journal")
+struct JournalTests {
+  private static let (begins, moves, ends) = (
+    "5d2a1c7e3f0b4e6d9a8c7b6f5e4d3c21", "5d2a1c7e3f0b4e6d9a8c7b6f5e4d3c22",
+    "5d2a1c7e3f0b4e6d9a8c7b6f5e4d3c23"
+  )
+
+  private let entries: LogEntries
+  private let stage: FlowStage
+
+  init() throws {
+    let entries = LogEntries()
+    self.entries = entries
+    stage = try FlowStage(log: Logger(label: "test") { _ in entries })
+  }
+
+  @Test("one entry a transition, from its beginning to its end, in order")
+  func story() async throws {
+    let session = try await stage.open(client: "till")
+    _ = await stage.type("call", session)
+    _ = await stage.type("poll", session)
+    stage.answer(session)
+    try await reached("the answer") { session.flow.state == "answered effect" }
+    _ = await stage.type("done", session)
+    #expect(entries["messageID"] == [Self.begins, Self.moves, Self.moves, Self.ends])
+    #expect(entries["state"] == ["asking", "calling", "answered effect", "done"])
+    #expect(entries["status"] == ["active", "active", "active", "succeeded"])
+    #expect(entries.levels.allSatisfy { $0 == .info })
+    for (key, value) in [("flow", "flw_1"), ("provider", "work"), ("client", "till")] {
+      #expect(entries[key] == Array(repeating: value, count: 4), "\(key)")
+    }
+  }
+
+  @Test("a transition has its call's correlation id, one that nobody called for has none")
+  func causes() async throws {
+    let session = try await stage.open()
+    let cause = CorrelationID("cor_1")
+    await Cause.$correlation.withValue(cause) {
+      #expect(await stage.type("call", session) == nil)
+      // As from the task of an effect, which knows the call that it was begun by.
+      stage.answer(session)
+    }
+    try await reached("the answer") { session.flow.state == "answered effect" }
+    #expect(entries["correlationId"] == [nil, "cor_1", nil])
+  }
+
+  @Test("how it failed is told by our words, and by whom it was ended")
+  func failing() async throws {
+    let session = try await stage.open()
+    _ = await stage.type("fail", session)
+    #expect(entries["reason"] == [nil, "provider_rejected"])
+    let cancelled = try await stage.open(id: "flw_2")
+    _ = await Cause.$correlation.withValue(CorrelationID("cor_2")) {
+      await stage.cancel(cancelled)
+    }
+    #expect(entries["reason"].last == "cancelled")
+    #expect(entries["correlationId"].last == "cor_2")
+    #expect(entries["messageID"].last == Self.ends)
+  }
+
+  @Test("a client that no rule names is told by its user")
+  func unnamed() async throws {
+    _ = try await stage.open(id: "flw_1", client: CallerPolicy.ownPrograms)
+    _ = try await stage.open(id: "flw_2", client: nil)
+    #expect(entries["client"] == ["uid 1000", "uid 1000"])
+  }
+}
+
+/// Keeps what is logged.
+private final class LogEntries: LogHandler {
+  private let entries = Mutex<[(Logger.Level, Logger.Metadata)]>([])
+
+  var levels: [Logger.Level] { entries.withLock { $0.map(\.0) } }
+
+  subscript(key: String) -> [String?] {
+    entries.withLock { $0.map { $0.1[key].map { "\($0)" } } }
+  }
+
+  var metadata: Logger.Metadata {
+    get { [:] }
+    set {}
+  }
+  var logLevel: Logger.Level {
+    get { .trace }
+    set {}
+  }
+
+  subscript(metadataKey _: String) -> Logger.Metadata.Value? {
+    get { nil }
+    set {}
+  }
+
+  func log(event: LogEvent) {
+    entries.withLock { $0.append((event.level, event.metadata ?? [:])) }
+  }
+}
