@@ -71,7 +71,7 @@ func usherctl(
   }
 }
 
-private final class Script: Sendable {
+final class Script: Sendable {
   private let remaining: Mutex<[Exchange]>
 
   init(_ exchanges: [Exchange]) { remaining = Mutex(exchanges) }

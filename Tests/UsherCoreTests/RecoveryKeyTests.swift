@@ -3,7 +3,7 @@ import UsherCore
 
 @Suite("the recovery key as text")
 struct RecoveryKeyTests {
-  private let key = RecoveryKey((0..<32).map { UInt8($0 &* 37 &+ 11) })
+  private let key = RecoveryKey((0..<32).map { UInt8(truncatingIfNeeded: $0 * 37 + 11) })
   private var text: String { key.text.revealed() }
 
   private func mistake(_ text: String) -> RecoveryKey.Mistake? {

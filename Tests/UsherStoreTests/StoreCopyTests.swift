@@ -1,6 +1,7 @@
 import FoundationEssentials
 import GRDB
 import Glibc
+import Synchronization
 import Testing
 import UsherCore
 

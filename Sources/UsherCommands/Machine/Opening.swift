@@ -12,6 +12,11 @@ struct Opening {
 
   private var world: World { desk.world }
 
+  private var passing: String { "\(world.places.passing)/\(Self.credential)" }
+
+  /// Removes the recovery key that somebody left who was killed.
+  func sweep() throws { if instance == .system { try Durable.remove(passing) } }
+
   /// - Throws: ``Failure`` where it cannot be stopped.
   func stop() async throws {
     switch instance {
@@ -43,15 +48,14 @@ struct Opening {
     let units = Units(world: world)
     guard let key else { return try await units.start() }
     try Durable.makeDirectory(world.places.passing)
-    let path = "\(world.places.passing)/\(Self.credential)"
     do {
-      try Durable.write(Array(key.text.revealed().utf8), to: path)
+      try Durable.write(Array(key.text.revealed().utf8), to: passing)
       try await units.start()
     } catch {
-      unlink(path)
+      unlink(passing)
       throw error
     }
-    try Durable.remove(path)
+    try Durable.remove(passing)
     // The running one was handed a copy; and it is to be seen that the master key opens it now.
     try await units.restart()
   }

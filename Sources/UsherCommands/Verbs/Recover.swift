@@ -20,13 +20,14 @@ struct RecoverVerb: Verb {
 
   func run(at desk: Desk) async throws {
     let instance = try chosen.instance(desk)
+    let opening = Opening(desk: desk, instance: instance)
+    try opening.sweep()
     let database = try instance.database(desk.world)
     guard try Durable.status(database) != nil else { throw Failure("there is no \(database)") }
     if instance == .system, try await Units(world: desk.world).isActive {
       return desk.console.note("usherd runs: its master key opens the database")
     }
     let key = try await desk.console.readRecoveryKey()
-    let opening = Opening(desk: desk, instance: instance)
     try await opening.stop()
     guard instance == .system else {
       try DatabaseLock(of: database).release()

@@ -27,6 +27,8 @@ struct RestoreVerb: Verb {
 
   func run(at desk: Desk) async throws {
     let instance = try chosen.instance(desk)
+    let opening = Opening(desk: desk, instance: instance)
+    try opening.sweep()
     let files = DatabaseFiles(path: try instance.database(desk.world))
     let key = recoveryKey ? try await desk.console.readRecoveryKey() : nil
     guard try Durable.status(files.directory) != nil else {
@@ -36,7 +38,6 @@ struct RestoreVerb: Verb {
     }
     // Before anything is stopped: most of what may be wrong is seen now.
     try files.take(file)
-    let opening = Opening(desk: desk, instance: instance)
     let aside: String?
     do {
       if instance == .system, key != nil {

@@ -29,6 +29,7 @@ struct SetupVerb: Verb {
       }
       return try await finish(status, at: desk)
     }
+    try Opening(desk: desk, instance: instance).sweep()
     let place = MasterKeyPlace(desk: desk)
     let isNew = try await place.seal(.refuse, database: try instance.database(desk.world))
     let status = try await place.use(isNew: isNew)

@@ -1,0 +1,106 @@
+import FoundationEssentials
+import Glibc
+import JSONRPC
+import Testing
+import UsherCommands
+
+@Suite("usherctl backup")
+struct BackupTests {
+  private let machine: FakeMachine
+  private let content = FakeMachine.database("content")
+  private var copy: String { machine.database + ".backup-1" }
+  private var file: String { machine.folder + "/file" }
+
+  init() throws {
+    machine = try FakeMachine()
+    try machine.write(content, to: machine.database + ".backup-1")
+  }
+
+  private func answer(_ path: String? = nil) -> Exchange {
+    .ask("system.backup", #"{"path":"\#(path ?? copy)","bytes":4096}"#)
+  }
+
+  @Test("the copy is fetched, private, and removed where it was")
+  func fetched() async throws {
+    let done = try await machine.usherctl(["backup", file], asking: [answer()])
+    #expect(done.status == 0 && done.error == "\(file): 4 KiB\n", "\(done)")
+    #expect(machine.read(file) == content)
+    var status = stat()
+    #expect(stat(file, &status) == 0)
+    #expect(status.st_mode & 0o7777 == 0o600 && status.st_nlink == 1)
+    #expect(machine.read(copy) == nil && machine.read(file + ".new") == nil)
+  }
+
+  @Test("a file that is there is kept, unless it is to be replaced")
+  func force() async throws {
+    try machine.write([1], to: file)
+    let kept = try await machine.usherctl(["backup", file])
+    #expect(kept.status == 1 && kept.error.contains("is there already"), "\(kept)")
+    #expect(machine.read(file) == [1])
+    let done = try await machine.usherctl(["backup", "--force", file], asking: [answer()])
+    #expect(done.status == 0 && machine.read(file) == content, "\(done)")
+    try machine.write(content, to: copy)
+    let json = try await machine.usherctl(
+      ["backup", "--force", file, "--json"], asking: [answer()])
+    #expect(json.output == #"{"path":"\#(copy)","bytes":4096}"# + "\n", "\(json)")
+  }
+
+  @Test("standard output gets it whole")
+  func output() async throws {
+    let target = open(machine.folder + "/out", O_WRONLY | O_CREAT, 0o600)
+    let done = try await machine.usherctl(["backup", "-"], output: target, asking: [answer()])
+    close(target)
+    #expect(done.status == 0 && done.output == "", "\(done)")
+    #expect(machine.read(machine.folder + "/out") == content)
+    #expect(machine.read(copy) == nil)
+  }
+
+  @Test("where it cannot be written the daemon is not asked")
+  func noPlace() async throws {
+    let none = try await machine.usherctl(["backup", machine.folder + "/none/file"])
+    #expect(none.status == 1 && none.error.contains("No such file or directory"), "\(none)")
+    mkdir(file, 0o700)
+    let directory = try await machine.usherctl(["backup", "--force", file])
+    #expect(directory.status == 1 && directory.error.contains("is not a regular file"))
+  }
+
+  @Test("what the daemon refuses leaves nothing")
+  func refused() async throws {
+    let error = #"""
+      {"code":-32003,"message":"another copy of the database is being made",\#
+      "data":{"reason":"overloaded","retryable":true,"correlationId":"c"}}
+      """#
+    let done = try await machine.usherctl(
+      ["backup", file], asking: [.refuse("system.backup", error)])
+    #expect(done.status == 75 && done.error.contains("another copy"), "\(done)")
+    #expect(machine.read(file) == nil && machine.read(file + ".new") == nil)
+  }
+
+  @Test("what is not the daemon's own copy is neither fetched nor removed", arguments: 0..<6)
+  func notItsOwn(_ number: Int) async throws {
+    var path = copy
+    switch number {
+    case 0: path = machine.database
+    case 1: chmod(copy, 0o644)
+    case 2: link(copy, machine.folder + "/link")
+    case 3:
+      path = machine.database + ".backup-2"
+      symlink(copy, path)
+    case 4: try machine.write([UInt8](repeating: 65, count: 4096), to: copy)
+    default: path = machine.database + ".backup-none"
+    }
+    try machine.write(content, to: machine.database)
+    let done = try await machine.usherctl(["backup", file], asking: [answer(path)])
+    #expect(done.status == (number == 5 ? 75 : 1), "\(done)")
+    #expect(machine.read(file) == nil && machine.read(file + ".new") == nil)
+    #expect(machine.read(machine.database) == content && machine.read(copy) != nil)
+  }
+
+  @Test("one that is shorter than was said is not taken for a backup")
+  func short() async throws {
+    let more = Exchange.ask("system.backup", #"{"path":"\#(copy)","bytes":8192}"#)
+    let done = try await machine.usherctl(["backup", file], asking: [more])
+    #expect(done.status == 1 && done.error.contains("cut short"), "\(done)")
+    #expect(machine.read(file) == nil && machine.read(copy) == nil)
+  }
+}

@@ -1,0 +1,49 @@
+import Testing
+import UsherCommands
+import UsherCore
+
+@Suite("programs of the machine", .timeLimit(.minutes(1)))
+struct MachineToolsTests {
+  private let tools = MachineTools(environment: ["PATH": "bin:/none:/usr/bin:/bin"])
+
+  private func run(
+    _ script: String, input: String = "", within limit: Duration = .seconds(20)
+  ) async throws -> ToolEnding {
+    try await tools.run("/bin/sh", ["-c", script], input: Secret(input), within: limit)
+  }
+
+  @Test("they are found by absolute folders of PATH only")
+  func found() {
+    #expect(tools.path(of: "env")?.hasSuffix("/bin/env") == true)
+    #expect(tools.path(of: "no-such-program") == nil)
+    #expect(MachineTools(environment: ["PATH": "bin:."]).path(of: "env") == nil)
+  }
+
+  @Test("input, output, errors and status go through as they are")
+  func through() async throws {
+    let ending = try await run("cat; printf '\\377\\000'; echo no >&2; exit 7", input: "secret")
+    #expect(ending.status == 7)
+    #expect(ending.output == Array("secret".utf8) + [0xFF, 0])
+    #expect(ending.errors == "no\n")
+    #expect("\(ending)" == "status 7, 8 bytes")
+    #expect(try await run("kill -9 $$").status == 137)
+  }
+
+  @Test("one that does not end is ended, and so is one that is given up")
+  func ended() async throws {
+    await #expect(throws: (any Error).self) {
+      try await run("sleep 60", within: .milliseconds(100))
+    }
+    await #expect(throws: (any Error).self) { try await run("yes") }
+    let running = Task { try await run("sleep 60") }
+    running.cancel()
+    await #expect(throws: CancellationError.self) { try await running.value }
+  }
+
+  @Test("one that cannot be started is named")
+  func unstartable() async throws {
+    await #expect(throws: (any Error).self) {
+      try await tools.run("/no/such", [], input: Secret(""), within: .seconds(5))
+    }
+  }
+}

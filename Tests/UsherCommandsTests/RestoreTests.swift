@@ -1,0 +1,230 @@
+import FoundationEssentials
+import Glibc
+import JSONRPC
+import Synchronization
+import Testing
+import UsherCommands
+import UsherCore
+
+@Suite("usherctl restore and recover")
+struct RestoreTests {
+  private let machine: FakeMachine
+  private let old = FakeMachine.database("old")
+  private let new = FakeMachine.database("new")
+  private let key = RecoveryKey([UInt8](repeating: 9, count: 32)).text.revealed()
+  private var backup: String { machine.folder + "/backup" }
+  private var database: String { machine.database }
+  private var aside: String { machine.database + ".before-restore" }
+  private var byHand: [String] { ["--state", machine.places.state] }
+
+  init() throws {
+    machine = try FakeMachine()
+    try machine.write(old, to: machine.database)
+    try machine.write(new, to: machine.folder + "/backup")
+  }
+
+  /// usherd does not open what has this in it.
+  private func refuse(_ bytes: [UInt8], _ words: String) {
+    let (database, machine) = (database, machine)
+    machine.state.withLock { state in
+      state.refusal = { [weak machine] in machine?.read(database) == bytes ? words : nil }
+    }
+  }
+
+  @Test("the backup takes the place of the database, which is put aside")
+  func restored() async throws {
+    let done = try await machine.usherctl(["restore", backup] + byHand)
+    #expect(done.status == 0 && done.error.contains(aside), "\(done)")
+    #expect(machine.read(database) == new && machine.read(aside) == old)
+    var status = stat()
+    #expect(stat(database, &status) == 0 && status.st_mode & 0o7777 == 0o600)
+    #expect(
+      machine.names(machine.places.state)
+        == ["usherd.db", "usherd.db.before-restore", "usherd.db.lock"])
+    #expect(machine.runs == ["env /fake/usherd --state \(machine.places.state) --check-store"])
+    let again = try await machine.usherctl(["restore", backup] + byHand)
+    #expect(again.status == 0 && machine.read(aside) == old)
+    #expect(machine.read(aside + "-2") == new)
+  }
+
+  @Test("the system's daemon and its sockets are stopped, and started on it")
+  func system() async throws {
+    machine.state.withLock { $0.isActive = true }
+    let done = try await machine.usherctl(["restore", backup])
+    #expect(done.status == 0, "\(done)")
+    #expect(machine.read(database) == new && machine.read(aside) == old)
+    let units = "usherd.socket usherd-admin.socket usherd.service"
+    #expect(
+      machine.runs == [
+        "systemctl stop \(units)", "systemctl reset-failed \(units)", "systemctl start \(units)",
+      ])
+    #expect(machine.state.withLock { $0.isActive })
+  }
+
+  @Test("where it does not open the old one is back, and it is said why", arguments: [true, false])
+  func putBack(_ isSystem: Bool) async throws {
+    refuse(new, "the database was sealed under another master key")
+    try machine.write([7, 7], to: database + "-wal")
+    let done = try await machine.usherctl(["restore", backup] + (isSystem ? [] : byHand))
+    #expect(done.status == 1, "\(done)")
+    #expect(done.error.contains("usherctl: the database was sealed under another master key"))
+    #expect(done.error.contains("the database is as it was"))
+    #expect(done.error.contains("--recovery-key"))
+    #expect(machine.read(database) == old && machine.read(database + "-wal") == [7, 7])
+    #expect(
+      machine.names(machine.places.state) == ["usherd.db", "usherd.db-wal", "usherd.db.lock"])
+    #expect(machine.state.withLock { $0.isActive } == isSystem)
+  }
+
+  @Test("a log of the old one goes along with it, and nothing of it stays beside the new one")
+  func log() async throws {
+    try machine.write([7, 7], to: database + "-wal")
+    try machine.write([8], to: database + "-shm")
+    let done = try await machine.usherctl(["restore", backup] + byHand)
+    #expect(done.status == 0, "\(done)")
+    #expect(machine.read(aside) == old && machine.read(aside + "-wal") == [7, 7])
+    #expect(
+      machine.names(machine.places.state).filter { !$0.contains("before") }
+        == ["usherd.db", "usherd.db.lock"])
+  }
+
+  @Test("a restore that was killed half-way is run again, and nothing is lost")
+  func killed() async throws {
+    // Between the renames: the database is aside, its log is not, the copy is half.
+    try machine.write(old, to: aside)
+    try machine.write([7, 7], to: database + "-wal")
+    try machine.write([1], to: database + ".restoring")
+    unlink(database)
+    let done = try await machine.usherctl(["restore", backup] + byHand)
+    #expect(done.status == 0, "\(done)")
+    #expect(machine.read(database) == new && machine.read(aside) == old)
+    #expect(machine.names(machine.places.state).contains { $0.hasSuffix("-wal") })
+    #expect(machine.read(database + "-wal") == nil)
+  }
+
+  @Test("on a host without a database there is none again where the backup does not open")
+  func newHost() async throws {
+    unlink(database)
+    refuse(new, "no")
+    let refused = try await machine.usherctl(["restore", backup] + byHand)
+    #expect(refused.status == 1 && refused.error.contains("there is no database, as before"))
+    #expect(machine.read(database) == nil)
+    machine.state.withLock { $0.refusal = { nil } }
+    #expect(try await machine.usherctl(["restore", backup] + byHand).status == 0)
+    #expect(machine.read(database) == new)
+  }
+
+  @Test("what is no whole backup is refused before anything is stopped", arguments: 0..<6)
+  func noBackup(_ number: Int) async throws {
+    var bytes = new
+    let words: String
+    switch number {
+    case 0: (bytes, words) = (Array("hello".utf8), "no backup of usherd's")
+    case 1: (bytes[70], words) = (0, "no backup of usherd's")
+    case 2: (bytes, words) = (FakeMachine.database("new", pages: 9), "is cut short")
+    case 3: words = "there is no"
+    case 4: words = "is a symbolic link"
+    default: words = "is not a regular file"
+    }
+    try machine.write(bytes, to: backup)
+    if number > 2 { unlink(backup) }
+    if number == 4 { symlink(database, backup) }
+    if number == 5 { mkdir(backup, 0o700) }
+    for more in [[], byHand] {
+      let done = try await machine.usherctl(["restore", backup] + more)
+      #expect(done.status == 1 && done.error.contains(words), "\(done)")
+    }
+    #expect(machine.names(machine.places.state) == ["usherd.db"])
+    #expect(machine.read(database) == old && machine.runs == [])
+  }
+
+  @Test("under a daemon that runs by hand nothing is exchanged")
+  func running() async throws {
+    let lock = open(database + ".lock", O_RDWR | O_CREAT, 0o600)
+    defer { close(lock) }
+    #expect(flock(lock, LOCK_EX) == 0)
+    let done = try await machine.usherctl(["restore", backup] + byHand)
+    #expect(done.status == 1 && done.error.contains("a usherd runs on"), "\(done)")
+    #expect(machine.read(database) == old && machine.read(aside) == nil)
+    #expect(machine.read(database + ".restoring") == nil)
+    let recover = try await machine.usherctl(["recover"] + byHand, typed: [key])
+    #expect(recover.status == 1 && recover.error.contains("a usherd runs on"), "\(recover)")
+  }
+
+  @Test("the recovery key is handed over for one start, in memory, and by no command line")
+  func recoveryKey() async throws {
+    let done = try await machine.usherctl(
+      ["restore", "--recovery-key", backup] + byHand, typed: [key.lowercased()])
+    #expect(done.status == 0, "\(done)")
+    #expect(machine.state.withLock { $0.handed } == key)
+    #expect(machine.names(machine.folder).filter { $0.hasPrefix("usherctl-") } == [])
+    let all = machine.runs.joined() + done.output + done.error
+    #expect(!all.contains(key) && all.contains("CREDENTIALS_DIRECTORY=\(machine.folder)/usherctl-"))
+  }
+
+  @Test("on another host the system's daemon gets a master key of its own with it")
+  func otherHost() async throws {
+    unlink(database)
+    machine.state.withLock { $0.isActive = true }
+    let done = try await machine.usherctl(["restore", "--recovery-key", backup], typed: [key])
+    #expect(done.status == 0, "\(done)")
+    #expect(machine.read(machine.sealed) != nil && machine.read(database) == new)
+    #expect(machine.names(machine.places.passing) == [])
+    // The one that was handed the key is not the one that goes on.
+    #expect(machine.runs.contains("systemctl restart usherd.service"))
+    #expect(machine.state.withLock { $0.handed } == nil)
+  }
+
+  @Test("a mistyped recovery key is told before anything is stopped")
+  func mistyped() async throws {
+    var typed = Array(key)
+    typed.swapAt(0, 1)
+    typed[3] = typed[3] == "0" ? "1" : "0"
+    for verb in [["restore", "--recovery-key", backup], ["recover"]] {
+      let done = try await machine.usherctl(verb, typed: [String(typed)])
+      #expect(done.status == 1 && done.error.contains("the recovery key is mistyped"), "\(verb)")
+      let none = try await machine.usherctl(verb)
+      #expect(none.status == 1 && none.error.contains("the recovery key is missing"), "\(none)")
+    }
+    #expect(machine.runs.allSatisfy { $0 == "systemctl is-active usherd.service" })
+    #expect(machine.read(database) == old)
+  }
+
+  // MARK: Recover
+
+  @Test("a credential that does not open here is put aside, and a new key sealed")
+  func recovered() async throws {
+    try machine.seal([UInt8](repeating: 1, count: 32), on: "other")
+    let before = machine.read(machine.sealed)
+    let done = try await machine.usherctl(["recover"], typed: [key])
+    #expect(done.status == 0 && done.error.contains("opens by its master key again"), "\(done)")
+    #expect(machine.read(machine.sealed + ".unreadable") == before)
+    #expect(machine.read(machine.sealed)?.starts(with: Array("this|".utf8)) == true)
+    #expect(machine.names(machine.places.passing) == [])
+    #expect(machine.runs.last == "systemctl restart usherd.service")
+    #expect(machine.read(database) == old)
+  }
+
+  @Test("with the wrong recovery key it says so, and leaves none in memory")
+  func wrongKey() async throws {
+    refuse(old, "the database was sealed under another master key and another recovery key")
+    let done = try await machine.usherctl(["recover"], typed: [key])
+    #expect(done.status == 1 && done.error.contains("another recovery key"), "\(done)")
+    #expect(machine.state.withLock { $0.handed } == key)
+    #expect(machine.names(machine.places.passing) == [])
+    let hand = try await machine.usherctl(["recover"] + byHand, typed: [key])
+    #expect(hand.status == 1 && hand.error.contains("another recovery key"), "\(hand)")
+    #expect(machine.names(machine.folder).filter { $0.hasPrefix("usherctl-") } == [])
+  }
+
+  @Test("where the daemon runs, or there is no database, there is nothing to recover")
+  func nothing() async throws {
+    machine.state.withLock { $0.isActive = true }
+    let runs = try await machine.usherctl(["recover"])
+    #expect(runs.status == 0 && runs.error.contains("its master key opens the database"))
+    #expect(machine.read(machine.sealed) == nil)
+    unlink(database)
+    let none = try await machine.usherctl(["recover"])
+    #expect(none.status == 1 && none.error.contains("there is no \(database)"))
+  }
+}
