@@ -199,6 +199,7 @@ let package = Package(
     endToEndTests("OIDC", exclude: ["retry-after.py"]),
     endToEndTests("Paysafe", ["UsherKit", crypto]),
     endToEndTests("Peers", exclude: ["browser.py", "glewlwyd.py"]),
+    endToEndTests("Service"),
     endToEndTests("Socket", exclude: ["any_client.py"]),
     endToEndTests("Survival", ["UsherClient"], exclude: ["fake_provider.py", "socket_holder.py"]),
     endToEndTests("Truecaller", ["UsherKit"]),

@@ -59,11 +59,11 @@ struct Root: AsyncParsableCommand {
       """,
     version: Usherctl.version,
     subcommands: [
-      StatusVerb.self, LockVerb.self, UnlockVerb.self, LoginVerb.self, TokenVerbs.self,
-      TOTPVerbs.self, AccountVerbs.self, ConsentVerbs.self, ConfirmVerbs.self, FlowVerbs.self,
-      LocalAuthVerbs.self, RegistrationVerbs.self, ProviderVerbs.self, CredentialVerbs.self,
-      ConfigVerbs.self, PolicyVerbs.self, AuditVerbs.self, WatchVerb.self, RPCVerb.self,
-      SetupVerb.self, BackupVerb.self, RestoreVerb.self, RecoverVerb.self,
+      StatusVerb.self, LockVerb.self, UnlockVerb.self, ReloadVerb.self, LoginVerb.self,
+      TokenVerbs.self, TOTPVerbs.self, AccountVerbs.self, ConsentVerbs.self, ConfirmVerbs.self,
+      FlowVerbs.self, LocalAuthVerbs.self, RegistrationVerbs.self, ProviderVerbs.self,
+      CredentialVerbs.self, ConfigVerbs.self, PolicyVerbs.self, AuditVerbs.self, WatchVerb.self,
+      RPCVerb.self, SetupVerb.self, BackupVerb.self, RestoreVerb.self, RecoverVerb.self,
     ])
 
   @OptionGroup var options: GlobalOptions

@@ -8,18 +8,29 @@ enum ConfigFiles {
   private static let sizeLimit = 1 << 20
 
   /// - Parameter file: Nil for the place where it usually is; there it may be missing.
-  static func load(_ file: String?, environment: [String: String]) throws -> Config {
+  ///
+  /// - Throws: The first file that cannot be read; else every problem of them all.
+  static func load(
+    _ file: String?, environment: [String: String]
+  ) throws(ConfigError) -> Config {
     let main = file ?? usualPlace(environment)
     var contents: [(path: String, bytes: [UInt8])] = []
     if let bytes = try read(main) {
       contents.append((main, bytes))
     } else if file != nil {
-      throw UsherError(.notFound, "there is no configuration file \(main)")
+      throw ConfigError([problem(main, "there is no such file")])
     }
-    for path in overlays(beside: main) {
+    for path in try overlays(beside: main) {
       if let bytes = try read(path) { contents.append((path, bytes)) }
     }
     return try Config.load(contents: contents)
+  }
+
+  /// The file that ``load(_:environment:)`` would begin with, where it is there: once it was, it may
+  /// not be missing any more.
+  static func found(_ file: String?, environment: [String: String]) -> String? {
+    let main = file ?? usualPlace(environment)
+    return access(main, F_OK) == 0 ? main : nil
   }
 
   private static func usualPlace(_ environment: [String: String]) -> String {
@@ -30,9 +41,14 @@ enum ConfigFiles {
   }
 
   /// `conf.d/*.toml` beside the main file, in the order of their names.
-  private static func overlays(beside main: String) -> [String] {
+  private static func overlays(beside main: String) throws(ConfigError) -> [String] {
     let parent = main.lastIndex(of: "/").map { String(main[..<$0]) } ?? "."
-    guard let directory = opendir("\(parent)/conf.d") else { return [] }
+    guard let directory = opendir("\(parent)/conf.d") else {
+      if errno == ENOENT { return [] }
+      throw ConfigError([
+        problem("\(parent)/conf.d", "cannot be read: \(String(cString: strerror(errno)))")
+      ])
+    }
     defer { closedir(directory) }
     var names: [String] = []
     while let entry = readdir(directory) {
@@ -45,21 +61,22 @@ enum ConfigFiles {
   }
 
   /// Nil where there is no such file.
-  private static func read(_ path: String) throws -> [UInt8]? {
+  private static func read(_ path: String) throws(ConfigError) -> [UInt8]? {
     guard let file = fopen(path, "rbe") else {
       if errno == ENOENT { return nil }
-      throw UsherError(
-        .internalError,
-        "the configuration file \(path) cannot be read: \(String(cString: strerror(errno)))")
+      throw ConfigError([problem(path, "cannot be read: \(String(cString: strerror(errno)))")])
     }
     defer { fclose(file) }
     var bytes = [UInt8](repeating: 0, count: sizeLimit + 1)
     let count = fread(&bytes, 1, bytes.count, file)
     guard ferror(file) == 0, count <= sizeLimit else {
-      throw UsherError(
-        .internalError, "the configuration file \(path) cannot be read or is larger than 1 MiB")
+      throw ConfigError([problem(path, "cannot be read, or is larger than 1 MiB")])
     }
     return Array(bytes.prefix(count))
+  }
+
+  private static func problem(_ path: String, _ message: String) -> ConfigProblem {
+    ConfigProblem(file: path, line: 0, column: 0, key: "", message: message)
   }
 }
 

@@ -33,22 +33,26 @@ package struct Daemon: ServiceLifecycle.Service {
   private func serve(
     on sockets: any EventLoopGroup, _ outside: any EventLoopGroup
   ) async throws {
+    let settings = Settings(setting.config, try setting.policy(of: setting.config))
     let world = World(
-      config: setting.config, clock: setting.clock, entropy: setting.entropy,
+      settings: settings, clock: setting.clock, entropy: setting.entropy,
       alarms: EventLoopAlarms(on: outside.any()))
-    let life = try Lifetime(setting, world, on: outside, log)
+    let life = Lifetime(setting, world, on: outside, log)
     let safe = Safe(life)
     try await safe.begin()
     let service = RPCService(safe)
     let door = Door(
-      service: service, policy: life.policies.policy, realm: DaemonSetting.realm,
+      service: service, realm: DaemonSetting.realm,
       count: life.count, open: life.connections)
     let listening = try await listen(on: sockets, door)
     await safe.resume()
-    setting.notifier.ready(status: safe.opened == nil ? "Locked" : life.readiness)
+    setting.notifier.ready(status: safe.status)
     Task.detached(priority: .background) { service.warm() }
     log.notice("ready", metadata: ["version": .string(Version.current)])
-    await upkeep(safe, world.alarms, watching: sockets.any())
+    await withDiscardingTaskGroup { group in
+      group.addTask { await reloads(safe) }
+      group.addTask { await upkeep(safe, world.alarms, watching: sockets.any()) }
+    }
     await stop(listening, door, safe)
   }
 
@@ -67,6 +71,16 @@ package struct Daemon: ServiceLifecycle.Service {
           descriptor, path: passed == nil ? path : nil, isAdmin: isAdmin, on: group, door: door))
     }
     return servers
+  }
+
+  /// Reloads as often as it is asked to, until asked to stop.
+  private func reloads(_ safe: Safe) async {
+    await cancelWhenGracefulShutdown {
+      for await _ in setting.hangUps {
+        // What is wrong has been told. It throws when the daemon stops.
+        _ = try? await Reload(safe: safe).run()
+      }
+    }
   }
 
   /// Sweeps once a minute, and pings the watchdog from the loop that serves, until asked to stop.

@@ -8,7 +8,14 @@ package struct DaemonSetting: Sendable {
   /// Later the fleet's name.
   static let realm = "host"
 
+  /// With which the daemon begins.
   package var config: Config
+  /// Reads it again. Blocks.
+  package var reread: @Sendable () throws(ConfigError) -> Config
+  /// Has loggers follow what came into force.
+  package var follow: @Sendable (LogSettings) -> Void = { _ in }
+  /// Each asks for a reload (SIGHUP).
+  package var hangUps = AsyncStream<Void> { $0.finish() }
   /// Holds the database and, where systemd hands over no key, the master key.
   package var stateDirectory: String
   package var socketPath: String
@@ -24,6 +31,7 @@ package struct DaemonSetting: Sendable {
     config: Config, stateDirectory: String, socketPath: String, adminSocketPath: String
   ) {
     self.config = config
+    reread = { () throws(ConfigError) in config }
     self.stateDirectory = stateDirectory
     self.socketPath = socketPath
     self.adminSocketPath = adminSocketPath
@@ -37,8 +45,10 @@ package struct DaemonSetting: Sendable {
 
   var hasDatabase: Bool { access(databasePath, F_OK) == 0 }
 
+  /// Blocks: users' names may be far away.
+  ///
   /// - Throws: `ConfigError` naming file and line of a user or group nobody has.
-  func policy() throws(ConfigError) -> Policy {
+  func policy(of config: Config) throws(ConfigError) -> Policy {
     try Policy(config, daemonUser: getuid(), names: .system)
   }
 }

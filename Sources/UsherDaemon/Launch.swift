@@ -31,10 +31,15 @@ package struct Launch: Sendable {
   /// Returns when the daemon has stopped in order; ends the process with a sentence and status 1 where
   /// it cannot start.
   package func run() async {
+    // First of all: it would end the process.
+    let hangUps = await Self.hangUps()
     do {
       let sockets = try ActivatedSockets.take()
-      let setting = try setting(sockets)
-      bootstrapLogging(level: try level(setting.config))
+      var setting = try setting(sockets)
+      let threshold = LogThreshold(try level(setting.config.log))
+      bootstrapLogging(threshold)
+      setting.follow = { if let level = try? level($0) { threshold.level = level } }
+      setting.hangUps = hangUps
       let log = Logger(label: "usherd")
       raiseFileLimit()
       for weakness in ProcessHardening.apply() { log.warning("\(weakness)") }
@@ -54,6 +59,15 @@ package struct Launch: Sendable {
     }
   }
 
+  /// Of many that come while a reload runs, one is kept.
+  private static func hangUps() async -> AsyncStream<Void> {
+    let signals = await UnixSignalsSequence(trapping: .sighup)
+    let (stream, asking) = AsyncStream.makeStream(
+      of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    Task { for await _ in signals { asking.yield() } }
+    return stream
+  }
+
   func setting(_ sockets: [String: CInt]) throws -> DaemonSetting {
     let environment = Environment.all()
     let places = Directories.defaults(environment: environment, uid: getuid())
@@ -64,6 +78,10 @@ package struct Launch: Sendable {
       socketPath: socketPath ?? environment["USHER_SOCKET"] ?? "\(runtime)/usherd.sock",
       adminSocketPath: adminSocketPath ?? environment["USHER_ADMIN_SOCKET"]
         ?? "\(runtime)/usherd-admin.sock")
+    let file = ConfigFiles.found(configFile, environment: environment) ?? configFile
+    setting.reread = { () throws(ConfigError) in
+      try ConfigFiles.load(file, environment: environment)
+    }
     setting.passedSockets = sockets
     setting.credentials = CredentialsDirectory(environment: environment)
     setting.notifier = .system()
@@ -81,8 +99,9 @@ package struct Launch: Sendable {
     _ = setrlimit(files, &limit)
   }
 
-  private func level(_ config: Config) throws -> Logger.Level {
-    let word = logLevel ?? config.log.level.rawValue
+  /// The command line's, over the configuration's.
+  private func level(_ settings: LogSettings) throws -> Logger.Level {
+    let word = logLevel ?? settings.level.rawValue
     guard let level = Logger.Level(rawValue: word) else {
       throw UsherError(.invalidParams, "there is no log level \(word)")
     }

@@ -232,7 +232,7 @@ struct MethodTable: Sendable {
 }
 
 extension Access {
-  fileprivate func exists(forAdmin isAdmin: Bool) -> Bool {
+  func exists(forAdmin isAdmin: Bool) -> Bool {
     switch self {
     case .app: true
     case .admin: isAdmin

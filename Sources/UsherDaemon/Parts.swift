@@ -15,26 +15,27 @@ struct Parts {
   private let book: AccountBook
   private let watch: TokenWatch
   private let followUps: FollowUpWatch
-  private let callbacks: CallbackDesk
+  private let refresher: Refresher
+  private let metadata: MetadataCache
+  let callbacks: CallbackPosts
   private let reader = FingerprintReader()
   private let localAuth: LocalAuthDesk
   private let audit: AuditBook
-  private let group: any EventLoopGroup
   private let log: Logger
 
   init(_ life: Lifetime, _ vault: Vault) throws(UsherError) {
-    let (setting, world, events, log) = (life.setting, life.world, life.events, life.log)
+    let (world, events, log) = (life.world, life.events, life.log)
     let (store, group) = (vault.store, life.outside)
-    let providers = Providers(setting.config)
+    let providers = Providers(world.settings)
     let health = ProviderHealth { [clock = world.clock] provider, health in
       events.publish(
         Event(topic: .provider, what: health.rawValue, at: clock.now(), provider: provider),
         owner: nil)
     }
-    let credentials = try Credentials(store: store, handed: setting.credentials, world: world)
+    let credentials = try Credentials(store: store, handed: life.setting.credentials, world: world)
     http = ProviderHTTP(
       on: group, credentials: credentials, health: health, world: world, log: log)
-    let metadata = MetadataCache(http: http, clock: world.clock)
+    metadata = MetadataCache(http: http, clock: world.clock)
     let verifier = IDTokenVerifier(http: http, clock: world.clock)
     book = AccountBook(world: world, events: events)
     audit = life.audit
@@ -44,7 +45,7 @@ struct Parts {
     let source = TokenSource(
       world: world, providers: providers, http: http, metadata: metadata, health: health,
       installation: store.installationID(of:provider:))
-    let refresher = Refresher(
+    refresher = Refresher(
       world: world, store: store, book: book, source: source, events: events, log: log)
     watch = TokenWatch(
       world: world, book: book, refresher: refresher, events: events, log: log)
@@ -68,14 +69,15 @@ struct Parts {
     let engine = FlowEngine(
       world: world, store: store, providers: providers, credentials: credentials,
       accounts: book, events: events, runner: runner)
-    callbacks = CallbackDesk(
-      credentials: credentials, engine: engine, book: book, watch: followUps, world: world,
-      log: log)
-    self.group = group
+    callbacks = CallbackPosts(
+      on: group,
+      CallbackDesk(
+        credentials: credentials, engine: engine, book: book, watch: followUps, world: world,
+        log: log))
 
     let revoker = Revoker(world: world, store: store, book: book, source: source)
     let consents = ConsentDesk(
-      store: store, book: book, clock: world.clock, config: setting.config)
+      store: store, book: book, clock: world.clock, providers: providers)
     let methods = LocalAuthMethods(desk: localAuth, clock: world.clock)
     domain = Domain(
       world: world, life: life, store: store, masterKeyOrigin: vault.keyOrigin.sentence,
@@ -105,6 +107,7 @@ struct Parts {
 
   /// Brings back what the store kept; nothing runs yet.
   func restore() throws(UsherError) {
+    takeCredentials()
     try book.restore(from: store)
     try localAuth.restore()
     try domain.confirm.restore()
@@ -125,18 +128,19 @@ struct Parts {
   /// Listens for the providers that call back.
   ///
   /// - Throws: A sentence for the operator where an address cannot be had.
-  func listenForProviders() async throws(UsherError) -> [CallbackListener] {
-    var listeners: [CallbackListener] = []
-    for provider in domain.providers.all {
-      guard let dialect = ProviderRegistry.callback(of: provider) else { continue }
-      do throws(UsherError) {
-        listeners.append(try await .open(dialect, for: provider, on: group, callbacks))
-      } catch {
-        for listener in listeners { await listener.close() }
-        throw error
-      }
+  func listen() async throws(UsherError) {
+    do throws(CallbackPosts.Trouble) {
+      _ = callbacks.make(try await callbacks.prepare(for: domain.providers.all))
+    } catch {
+      throw error.error
     }
-    return listeners
+  }
+
+  /// One that cannot be read is missed when it is needed.
+  private func takeCredentials() {
+    let handed = domain.credentials.reread()
+    for problem in handed.problems { log.warning("\(problem)") }
+    domain.credentials.take(handed)
   }
 
   /// Once a minute: old flows, expired consents and old rows of the audit are forgotten; tokens are
@@ -172,6 +176,65 @@ struct Parts {
     } catch {
       log.warning("the store did not close in order", metadata: ["cause": "\(error.message)"])
     }
+  }
+}
+
+// A reload.
+extension Parts {
+  /// What is needed for another configuration and is there already; nothing has changed yet.
+  struct Readied {
+    fileprivate let credentials: HandedCredentials
+    fileprivate let callbacks: CallbackPosts.Change
+  }
+
+  /// - Throws: What of it cannot be had.
+  func ready(for config: Config) async throws(ConfigError) -> Readied {
+    let handed = await Aside.run { [credentials = domain.credentials] in credentials.reread() }
+    guard handed.problems.isEmpty else { throw ConfigError(handed.problems) }
+    do throws(CallbackPosts.Trouble) {
+      let change = try await callbacks.prepare(for: config.providers)
+      return Readied(credentials: handed, callbacks: change)
+    } catch {
+      throw ConfigError([config.problem(error)])
+    }
+  }
+
+  /// What was known of providers that are others now is forgotten, and looked for anew.
+  ///
+  /// - Parameter exchange: Has the configuration come into force; tells which providers are others.
+  /// - Returns: The providers that are others, or have other credentials.
+  func follow(
+    _ readied: Readied, exchange: () -> Set<ProviderName>
+  ) async -> Set<ProviderName> {
+    // First: whoever finds the new provider finds its credentials.
+    let names = domain.credentials.take(readied.credentials)
+    var changed = exchange()
+    let unused = callbacks.make(readied.callbacks)
+    for provider in domain.providers.all where !provider.usedCredentials.isDisjoint(with: names) {
+      changed.insert(provider.name)
+    }
+    for listener in unused { await listener.close() }
+    guard !changed.isEmpty else { return changed }
+    domain.health.forget(changed)
+    await metadata.forget(changed)
+    http.forget(changed)
+    await refresher.forgetRefusals(of: changed)
+    watch.review(after: changed)
+    followUps.review(after: changed)
+    return changed
+  }
+}
+
+extension Config {
+  fileprivate func problem(_ trouble: CallbackPosts.Trouble) -> ConfigProblem {
+    let place = providers.firstIndex { $0.name == trouble.provider }
+    return problem(place.map { "provider[\($0)]" } ?? "", trouble.error.message)
+  }
+}
+
+extension ProviderConfig {
+  fileprivate var usedCredentials: Set<String> {
+    Set(credentialNames + [credentialName].compactMap { $0 })
   }
 }
 

@@ -5,10 +5,13 @@ import UsherFlows
 
 /// What comes from outside: time, chance, settings. Only ``Daemon`` picks the real ones.
 struct World: Sendable {
-  let config: Config
+  let settings: Settings
   let clock: any Clock
   let entropy: any Entropy
   let alarms: any Alarms
+
+  /// As it is in force just now.
+  var config: Config { settings.inForce.config }
 
   /// By which the journal, the audit and the caller know one call.
   func correlationID() -> CorrelationID { CorrelationID(identifier("cor_")) }
@@ -29,7 +32,7 @@ extension World {
   func signIn(
     at provider: ProviderName, account: AccountID? = nil, scope: String = ""
   ) -> UsherError.NextFlow? {
-    guard let variety = config.provider(provider)?.settings.variety,
+    guard let variety = settings.inForce.provider(provider)?.settings.variety,
       let flow = ProviderRegistry.signIn(of: variety, isKnown: account != nil)
     else { return nil }
     var grants: [String] = []

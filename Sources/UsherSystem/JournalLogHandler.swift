@@ -11,20 +11,24 @@ package struct JournalLogHandler: LogHandler {
 
   package var metadata: Logger.Metadata = [:]
   package var metadataProvider: Logger.MetadataProvider?
-  package var logLevel: Logger.Level
+  package var logLevel: Logger.Level {
+    get { choice.level }
+    set { choice.level = newValue }
+  }
 
+  private var choice: LevelChoice
   private let label: String
   private let send: Send
   private let fallback: StderrLogHandler
 
   package init(
-    label: String, level: Logger.Level, send: @escaping Send = JournalLogHandler.sendToJournal,
-    fallback: StderrLogHandler? = nil
+    label: String, threshold: LogThreshold,
+    send: @escaping Send = JournalLogHandler.sendToJournal, fallback: StderrLogHandler? = nil
   ) {
     self.label = label
-    self.logLevel = level
+    choice = LevelChoice(threshold)
     self.send = send
-    self.fallback = fallback ?? StderrLogHandler(label: label, level: level)
+    self.fallback = fallback ?? StderrLogHandler(label: label, threshold: threshold)
   }
 
   package subscript(metadataKey key: String) -> Logger.Metadata.Value? {

@@ -1,6 +1,6 @@
 import FoundationEssentials
 import Glibc
-package import Logging
+import Logging
 
 /// Where log entries go.
 package enum LogDestination: Sendable, Equatable {
@@ -40,18 +40,18 @@ package enum LogDestination: Sendable, Equatable {
   }
 }
 
-/// Makes every `Logger` write where ``LogDestination`` says. Once a process, before the first
+/// Makes every `Logger` write where ``LogDestination`` says, what the threshold lets through. Once a process, before the first
 /// logger.
-package func bootstrapLogging(level: Logger.Level) {
+package func bootstrapLogging(_ threshold: LogThreshold) {
   let destination = LogDestination.choose(environment: ProcessInfo.processInfo.environment)
   LoggingSystem.bootstrap(
     { label, provider in
       var handler: any LogHandler =
         switch destination {
         case .journal:
-          JournalLogHandler(label: label, level: level)
+          JournalLogHandler(label: label, threshold: threshold)
         case .standardError(let showsPriority):
-          StderrLogHandler(label: label, level: level, showsPriority: showsPriority)
+          StderrLogHandler(label: label, threshold: threshold, showsPriority: showsPriority)
         }
       handler.metadataProvider = provider
       return handler

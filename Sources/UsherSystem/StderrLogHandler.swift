@@ -9,8 +9,12 @@ package import UsherCore
 package struct StderrLogHandler: LogHandler {
   package var metadata: Logger.Metadata = [:]
   package var metadataProvider: Logger.MetadataProvider?
-  package var logLevel: Logger.Level
+  package var logLevel: Logger.Level {
+    get { choice.level }
+    set { choice.level = newValue }
+  }
 
+  private var choice: LevelChoice
   private let label: String
   private let showsPriority: Bool
   private let descriptor: CInt
@@ -20,11 +24,11 @@ package struct StderrLogHandler: LogHandler {
   ///   - showsPriority: Begin each line with `<6>`, which the journal reads and takes off.
   ///   - descriptor: Where to; it stays the caller's.
   package init(
-    label: String, level: Logger.Level, showsPriority: Bool = false,
+    label: String, threshold: LogThreshold, showsPriority: Bool = false,
     descriptor: CInt = STDERR_FILENO, clock: any Clock = SystemClock()
   ) {
     self.label = label
-    self.logLevel = level
+    choice = LevelChoice(threshold)
     self.showsPriority = showsPriority
     self.descriptor = descriptor
     self.clock = clock

@@ -76,6 +76,25 @@ struct DaemonMethodTests {
     #expect(!String(describing: unlock).contains("4711"))
   }
 
+  @Test("system.reload")
+  func reload() {
+    checkWire(SystemReload(), "{}")
+    checkWire(SystemReload.Reply(problems: []), #"{"problems":[]}"#)
+    checkWire(
+      SystemReload.Reply(problems: [
+        .init(
+          file: "/etc/usherd/usherd.toml", line: 3, column: 8, key: "log.level",
+          message: "must be a level"),
+        .init(message: "an address is taken"),
+      ]),
+      """
+      {"problems":[
+        {"file":"/etc/usherd/usherd.toml","line":3,"column":8,"key":"log.level",
+         "message":"must be a level"},
+        {"message":"an address is taken"}]}
+      """)
+  }
+
   @Test("system.backup and key.createRecovery")
   func keeping() {
     checkWire(SystemBackup(), "{}")
@@ -204,16 +223,18 @@ struct DaemonMethodTests {
         "client.clear", "confirm.answer", "confirm.forget", "confirm.list", "consent.list",
         "consent.revoke", "credential.delete", "credential.list", "credential.set",
         "events.subscribe", "events.unsubscribe", "flow.cancel", "flow.get", "flow.list",
-        "flow.start", "flow.submit", "flow.wait", "localAuth.setPasscode", "localAuth.status",
-        "policy.check", "policy.list", "provider.check", "provider.get", "provider.list",
+        "flow.start", "flow.submit", "flow.wait", "key.createRecovery", "localAuth.setPasscode",
+        "localAuth.status", "policy.check", "policy.list", "provider.check", "provider.get",
+        "provider.list",
         "registration.checkDuplicate", "registration.checkUserKey", "rpc.cancel", "rpc.discover",
-        "rpc.hello", "system.lock", "system.status", "system.unlock", "token.get", "token.list",
-        "token.revoke", "totp.code", "totp.list",
+        "rpc.hello", "system.backup", "system.lock", "system.reload", "system.status",
+        "system.unlock", "token.get", "token.list", "token.revoke", "totp.code", "totp.list",
       ])
     #expect(
       allMethods.filter { $0.access == .admin }.map { $0.name } == [
         "audit.list", "audit.verify", "credential.delete", "credential.list", "credential.set",
-        "policy.check", "policy.list", "provider.check",
+        "key.createRecovery", "policy.check", "policy.list", "provider.check", "system.backup",
+        "system.reload",
       ])
     for method in allMethods {
       #expect(method.summary.first?.isUppercase == true && method.summary.hasSuffix("."))

@@ -15,7 +15,8 @@ let allMethods: [any Method.Type] = [
   PolicyCheck.self, PolicyList.self,
   ProviderCheck.self, ProviderGet.self, ProviderList.self,
   RegistrationCheckDuplicate.self, RegistrationCheckUserKey.self, RPCCancel.self, RPCDiscover.self,
-  RPCHello.self, SystemBackup.self, SystemLock.self, SystemStatus.self, SystemUnlock.self,
+  RPCHello.self, SystemBackup.self, SystemLock.self, SystemReload.self,
+  SystemStatus.self, SystemUnlock.self,
   TokenGet.self, TokenList.self, TokenRevoke.self,
   TOTPCode.self, TOTPList.self,
 ]

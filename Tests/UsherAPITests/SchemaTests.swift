@@ -137,6 +137,7 @@ struct SchemaTests {
         "flow.start": ["provider", "kind", "params", "requestId?", "waitMs?"],
         "flow.submit": ["flow", "revision", "input", "waitMs?"],
         "flow.wait": ["flow", "revision", "timeoutMs"],
+        "key.createRecovery": ["replace?"],
         "localAuth.setPasscode": ["old?", "new", "uid?"],
         "localAuth.status": [],
         "policy.check": [
@@ -152,7 +153,9 @@ struct SchemaTests {
         "rpc.cancel": ["id"],
         "rpc.discover": [],
         "rpc.hello": ["protocol?", "client?"],
+        "system.backup": [],
         "system.lock": [],
+        "system.reload": [],
         "system.status": [],
         "system.unlock": ["passcode?"],
         "token.get": [

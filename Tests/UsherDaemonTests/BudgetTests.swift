@@ -68,7 +68,9 @@ struct ConnectionCountTests {
     limits.connections = all
     limits.adminReserve = reserve
     limits.connectionsPerUser = perUser
-    return ConnectionCount(limits)
+    var config = Config()
+    config.limits = limits
+    return ConnectionCount(.fake(config))
   }
 
   private func limit(_ body: () throws -> Void) -> String? {

@@ -148,6 +148,29 @@ struct FollowUpWatchTests {
     #expect(stage.stage.alarms.pending.isEmpty)
   }
 
+  @Test("nothing is asked while its provider is gone, and nobody is told anew when it is back")
+  func providerGone() async throws {
+    let stage = try await VerdictStage()
+    stage.watch.start()
+    try await stage.submit()
+    stage.reload([])
+    #expect(stage.stage.alarms.pending.isEmpty)
+    stage.reload([stage.provider])
+    #expect(stage.news == ["submitted"])
+    #expect(stage.stage.alarms.pending == [.seconds(5)])
+  }
+
+  @Test("nor is anybody told anew of one whose provider comes back after a restart")
+  func providerBack() async throws {
+    let stage = try await VerdictStage()
+    try await stage.submit()
+    stage.reload([])
+    stage.watch.start()
+    stage.reload([stage.provider])
+    #expect(stage.news.isEmpty)
+    #expect(stage.stage.alarms.pending == [.seconds(5)])
+  }
+
   @Test("a second submission of the same person is followed anew")
   func again() async throws {
     let stage = try await VerdictStage()

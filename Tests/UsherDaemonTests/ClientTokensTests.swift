@@ -77,9 +77,13 @@ struct ClientTokensTests {
   init() { tokens = ClientTokens(clock: clock) }
 
   private func token(
-    _ provider: ProviderName = .work, otherThan refused: String? = nil
+    _ provider: ProviderName = .work, of client: String = "usher",
+    otherThan refused: String? = nil
   ) async -> Result<Secret, ClientTokens.Unavailable> {
-    await tokens.token(
+    let issuer = try! ProviderURL(setting: "https://id.example")
+    let provider = ProviderConfig(
+      name: provider, settings: .oidc(OIDCSettings(issuer: issuer, clientID: client)))
+    return await tokens.token(
       for: provider, by: Grant(), otherThan: refused.map { Secret($0) }
     ) { [grantor] _ in await grantor.ask() }
   }
@@ -131,6 +135,27 @@ struct ClientTokensTests {
     #expect(text(await token()) == "token-1")
     #expect(text(await token(ProviderName("other"))) == "token-2")
     #expect(text(await token()) == "token-1")
+  }
+
+  @Test("of a provider that a reload has changed is not the new one's, nor the other way round")
+  func changed() async {
+    #expect(text(await token()) == "token-1")
+    #expect(text(await token(of: "other-client")) == "token-2")
+    #expect(text(await token()) == "token-1")
+    #expect(text(await token(of: "other-client")) == "token-2")
+    tokens.forget([.work])
+    #expect(text(await token(of: "other-client")) == "token-3")
+  }
+
+  @Test("that was asked for before its provider changed is given to who waits, and not kept")
+  func changedMeanwhile() async {
+    grantor.hold()
+    async let waiting = token()
+    while grantor.asked == 0 { await Task.yield() }
+    tokens.forget([.work])
+    grantor.letGo()
+    #expect(text(await waiting) == "token-1")
+    #expect(text(await token()) == "token-2")
   }
 
   @Test("that is not to be had is asked for again by the next who wants one")

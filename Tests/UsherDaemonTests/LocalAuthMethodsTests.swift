@@ -65,7 +65,8 @@ struct LocalAuthMethodsTests {
         rules: [rule], access: AccessSettings(), daemonUser: 990,
         names: PrincipalResolver(user: { _ in nil }, group: { _ in nil }))
       let till = Caller(
-        CallerIdentity(uid: 1000, gid: 1000), policy: policy, isAdmin: false, realm: "host")
+        Newcomer(CallerIdentity(uid: 1000, gid: 1000), isAdmin: false, realm: "host"),
+        policy: policy)
       let error = await #expect(throws: UsherError.self) {
         _ = try await methods.setPasscode(.init(old: nil, new: WireSecret("till-4711")), till)
       }

@@ -24,8 +24,10 @@ struct PolicyDeskTests {
     config.clients = [rule]
     let names = names ?? PrincipalResolver(user: { _ in nil }, group: { _ in nil })
     return PolicyDesk(
-      world: World.fake(clock, FakeAlarms(clock), config: config),
-      policy: try Policy(config, daemonUser: 990, names: names), names: names)
+      world: World(
+        settings: Settings(config, try Policy(config, daemonUser: 990, names: names)),
+        clock: clock, entropy: FixedEntropy(), alarms: FakeAlarms(clock)),
+      names: names)
   }
 
   @Test("where no time is given it is now, on the machine's wall")

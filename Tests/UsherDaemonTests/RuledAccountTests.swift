@@ -24,8 +24,10 @@ struct RuledAccountTests {
       rules: rules, access: AccessSettings(), daemonUser: 990,
       names: PrincipalResolver(user: { _ in nil }, group: { _ in 50 }))
     return Caller(
-      CallerIdentity(uid: uid, gid: uid, groups: [50], unit: unit), policy: policy,
-      isAdmin: false, realm: "host")
+      Newcomer(
+        CallerIdentity(uid: uid, gid: uid, groups: [50], unit: unit), isAdmin: false,
+        realm: "host"),
+      policy: policy)
   }
 
   private func rule(

@@ -1,12 +1,14 @@
-import Glibc
+import Foundation
 import Logging
 import NIOCore
 import NIOPosix
+import Synchronization
 import UsherAPI
 import UsherConfig
 import UsherCore
 import UsherFlows
 import UsherStore
+import UsherSystem
 import UsherTestKit
 
 @testable import UsherDaemon
@@ -20,6 +22,19 @@ final class SafeStage: Sendable {
   let alarms: FakeAlarms
   let setting: DaemonSetting
   let world: World
+  /// What a reload reads.
+  let files: ConfigSource
+  /// What systemd is told.
+  let told = Told()
+
+  final class Told: Sendable {
+    private let messages = Mutex<[String]>([])
+
+    /// So far.
+    var all: [String] { messages.withLock { $0 } }
+
+    func hear(_ message: String) { messages.withLock { $0.append(message) } }
+  }
 
   /// - Parameter holdsAlarms: Whether alarms go off only when the test says so; else in their time,
   ///   whatever the clock shows.
@@ -32,17 +47,24 @@ final class SafeStage: Sendable {
       config: config, stateDirectory: place.path, socketPath: place.file("u.sock"),
       adminSocketPath: place.file("a.sock"))
     setting.clock = clock
+    setting.notifier = ServiceNotifier(watchdogInterval: nil) { [told] in told.hear($0) }
+    try FileManager.default.createDirectory(
+      atPath: place.file("credentials"), withIntermediateDirectories: false)
+    setting.credentials = CredentialsDirectory(path: place.file("credentials"))
+    let files = ConfigSource(config)
+    setting.reread = { () throws(ConfigError) in try files.read() }
+    self.files = files
     self.setting = setting
     let loop = MultiThreadedEventLoopGroup.singleton.any()
     world = World(
-      config: config, clock: clock, entropy: SystemEntropy(),
+      settings: .fake(config), clock: clock, entropy: SystemEntropy(),
       alarms: holdsAlarms ? alarms : EventLoopAlarms(on: loop))
   }
 
   /// A daemon that has begun, as after a start.
   func begun() async throws -> Safe {
     let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-    let safe = try Safe(Lifetime(setting, world, on: MultiThreadedEventLoopGroup.singleton, log))
+    let safe = Safe(Lifetime(setting, world, on: MultiThreadedEventLoopGroup.singleton, log))
     try await safe.begin()
     await safe.resume()
     return safe
@@ -62,5 +84,26 @@ extension Safe {
   func domain() throws -> Domain {
     guard let opened else { throw TestTrouble("it is locked") }
     return opened.parts.domain
+  }
+}
+
+/// What the configuration's files say, or what is wrong with them.
+final class ConfigSource: Sendable {
+  private let content: Mutex<Result<Config, ConfigError>>
+
+  init(_ config: Config) { content = Mutex(.success(config)) }
+
+  func read() throws(ConfigError) -> Config { try content.withLock { $0 }.get() }
+
+  func change(_ change: (inout Config) -> Void) throws {
+    var config = try read()
+    change(&config)
+    let changed = config
+    content.withLock { $0 = .success(changed) }
+  }
+
+  func spoil(_ message: String) {
+    let problem = ConfigProblem(file: "u.toml", line: 3, column: 1, key: "a", message: message)
+    content.withLock { $0 = .failure(ConfigError([problem])) }
   }
 }

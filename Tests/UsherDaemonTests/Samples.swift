@@ -27,8 +27,20 @@ extension ProviderConfig {
 
 extension World {
   static func fake(_ clock: FakeClock, _ alarms: FakeAlarms, config: Config = Config()) -> World {
-    World(config: config, clock: clock, entropy: FixedEntropy(), alarms: alarms)
+    World(settings: .fake(config), clock: clock, entropy: FixedEntropy(), alarms: alarms)
   }
+}
+
+extension Settings {
+  /// Every user and every group has a number here.
+  static func fake(_ config: Config) -> Settings {
+    let names = PrincipalResolver(user: { _ in 1000 }, group: { _ in 50 })
+    return Settings(config, try! Policy(config, daemonUser: 990, names: names))
+  }
+}
+
+extension Providers {
+  init(_ config: Config) { self.init(.fake(config)) }
 }
 
 extension TokenSet {

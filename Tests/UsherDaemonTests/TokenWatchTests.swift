@@ -15,6 +15,7 @@ import UsherTestKit
 @Suite("The watch over tokens")
 struct TokenWatchTests {
   private let place: Workplace
+  private let world: World
   private let store: Store
   private let clock = FakeClock()
   private let alarms: FakeAlarms
@@ -41,7 +42,7 @@ struct TokenWatchTests {
     provider.settings = .oidc(settings)
     var config = Config()
     config.providers = [provider]
-    let world = World.fake(clock, alarms, config: config)
+    world = World.fake(clock, alarms, config: config)
     store = try place.store(clock)
     book = AccountBook(world: world, events: events)
     let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
@@ -70,6 +71,28 @@ struct TokenWatchTests {
     try await store.commit(update.changes)
     book.install(update)
     return update.record
+  }
+
+  /// As a reload leaves it.
+  private func reload(_ providers: [ProviderConfig]) {
+    var config = world.config
+    config.providers = providers
+    world.settings.replace(by: config, world.settings.inForce.policy)
+    watch.review(after: [.work])
+  }
+
+  @Test("an account whose provider is gone is left alone, and told of once when it is back")
+  func providerGone() async throws {
+    watch.start()
+    try await signIn(keepAlive: false)
+    alarms.advance(by: .seconds(1500))
+    #expect(told.all == ["expiring"])
+    let providers = world.config.providers
+    reload([])
+    #expect(alarms.pending.isEmpty)
+    reload(providers)
+    #expect(told.all == ["expiring"])
+    #expect(alarms.pending == [.seconds(300)])
   }
 
   @Test("an owner hears that a grant dies in five minutes, and when it has died")

@@ -18,6 +18,7 @@ final class VerdictStage: Sendable {
 
   let stage: FlowStage
   let provider: ProviderConfig
+  let settings: Settings
   let watch: FollowUpWatch
   let desk: CallbackDesk
   let refresher: Refresher
@@ -40,7 +41,8 @@ final class VerdictStage: Sendable {
     provider = try other ?? Self.gopay()
     var config = Config()
     config.providers = [provider]
-    let providers = Providers(config)
+    settings = .fake(config)
+    let providers = Providers(settings)
     let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     let health = ProviderHealth { _, _ in }
     let credentials = try Credentials(store: stage.store, handed: nil, world: stage.world)
@@ -76,6 +78,14 @@ final class VerdictStage: Sendable {
   func close() async {
     watch.stop()
     await http.shutdown()
+  }
+
+  /// As a reload leaves it.
+  func reload(_ providers: [ProviderConfig]) {
+    var config = Config()
+    config.providers = providers
+    settings.replace(by: config, settings.inForce.policy)
+    watch.review(after: [provider.name])
   }
 
   /// The events of topic `kyc` so far.

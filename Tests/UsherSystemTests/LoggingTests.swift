@@ -23,7 +23,7 @@ struct JournalLogHandlerTests {
 
   private let journal = Journal()
   private var handler: JournalLogHandler {
-    JournalLogHandler(label: "usherd.flows", level: .info) { [journal] fields in
+    JournalLogHandler(label: "usherd.flows", threshold: LogThreshold(.info)) { [journal] fields in
       journal.entries.withLock { $0.append(fields) }
       return true
     }
@@ -108,14 +108,29 @@ struct JournalLogHandlerTests {
     #expect(one[metadataKey: "a"] == nil)
   }
 
+  @Test("all loggers follow their threshold, but one that was given a level of its own")
+  func threshold() {
+    let threshold = LogThreshold(.info)
+    let one = JournalLogHandler(label: "a", threshold: threshold) { _ in true }
+    let two = StderrLogHandler(label: "b", threshold: threshold)
+    var own = one
+    own.logLevel = .warning
+    for level in Logger.Level.allCases {
+      threshold.level = level
+      #expect(one.logLevel == level && two.logLevel == level)
+      #expect(Logger(label: "a") { _ in one }.logLevel == level)
+    }
+    #expect(own.logLevel == .warning)
+  }
+
   @Test("what the journal refuses goes to standard error")
   func refused() throws {
     var pipes: [CInt] = [0, 0]
     try #require(pipe(&pipes) == 0)
     defer { close(pipes[0]) }
     let handler = JournalLogHandler(
-      label: "l", level: .info, send: { _ in false },
-      fallback: StderrLogHandler(label: "l", level: .info, descriptor: pipes[1]))
+      label: "l", threshold: LogThreshold(.info), send: { _ in false },
+      fallback: StderrLogHandler(label: "l", threshold: LogThreshold(.info), descriptor: pipes[1]))
     handler.log(event: event())
     close(pipes[1])
     #expect(try text(from: pipes[0]).hasSuffix(" info signed in\n"))
@@ -143,7 +158,8 @@ struct StderrLogHandlerTests {
     try #require(pipe(&pipes) == 0)
     defer { close(pipes[0]) }
     var handler = StderrLogHandler(
-      label: "l", level: .info, showsPriority: showsPriority, descriptor: pipes[1],
+      label: "l", threshold: LogThreshold(.info), showsPriority: showsPriority,
+      descriptor: pipes[1],
       clock: FixedClock())
     handler.metadata = metadata
     handler.log(event: event)

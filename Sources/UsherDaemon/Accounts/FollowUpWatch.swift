@@ -52,7 +52,7 @@ final class FollowUpWatch: Sendable {
   /// Begins with the accounts there are, of which nobody is told anew; from now on every change of
   /// one is followed.
   func start() {
-    for record in book.all where inquiry(of: record) != nil {
+    for record in book.all where isKnown(record) {
       state.withLock { $0.entries[record.id] = Entry(attributes: record.details.attributes) }
     }
     let listener = events.listen(since: nil) { [weak self] entry in
@@ -65,6 +65,23 @@ final class FollowUpWatch: Sendable {
 
   /// Looks at every account anew.
   func review() { for record in book.all { look(at: record.id) } }
+
+  /// Looks at every account anew; at those of providers that have changed, as if asking had led
+  /// somewhere.
+  func review(after changed: Set<ProviderName>) {
+    for record in book.all {
+      if changed.contains(record.provider) {
+        state.withLock { $0.entries[record.id]?.isHopeless = false }
+      }
+      look(at: record.id)
+    }
+  }
+
+  /// Whether nobody is to be told of it: its inquiry has been told of before, or will be asked for
+  /// when its provider is back.
+  private func isKnown(_ record: AccountRecord) -> Bool {
+    (try? providers.named(record.provider)) == nil || inquiry(of: record) != nil
+  }
 
   /// Nothing begins any more.
   func stop() {
@@ -89,9 +106,8 @@ final class FollowUpWatch: Sendable {
 
   /// Tells what is new about an account, and asks what is due or sets its alarm for it.
   private func look(at account: AccountID) {
-    guard let record = book.record(account), let inquiry = inquiry(of: record) else {
-      return forget(account)
-    }
+    guard let record = book.record(account) else { return forget(account) }
+    guard let inquiry = inquiry(of: record) else { return pause(account) }
     let attributes = record.details.attributes
     let (isNew, mayAsk) = state.withLock { state -> (Bool, Bool) in
       guard !state.isStopped else { return (false, false) }
@@ -120,6 +136,9 @@ final class FollowUpWatch: Sendable {
     state.withLock { $0.entries.removeValue(forKey: account) }?.alarm?.cancel()
   }
 
+  /// What was told of it is remembered: its provider may come back.
+  private func pause(_ account: AccountID) { setAlarm(account, nil) }
+
   private func setAlarm(_ account: AccountID, _ delay: Duration?) {
     let alarm = delay.map { delay in
       world.alarms.after(delay) { [weak self] in self?.ask(about: account) }
@@ -135,7 +154,7 @@ final class FollowUpWatch: Sendable {
   private func ask(about account: AccountID) {
     guard let record = book.record(account), let inquiry = inquiry(of: record),
       let provider = try? providers.named(record.provider)
-    else { return forget(account) }
+    else { return pause(account) }
     let isMine = state.withLock { state in
       guard !state.isStopped, state.entries[account]?.isAsking == false else { return false }
       state.entries[account]?.isAsking = true

@@ -113,8 +113,8 @@ enum AuditedMethods {
     "token.get", "token.revoke", "totp.code", "account.get", "account.list", "account.forget",
     "flow.start", "consent.revoke", "client.clear", "confirm.answer", "confirm.forget",
     "localAuth.setPasscode",
-    "credential.set", "credential.delete", "system.lock", "system.unlock", "system.backup",
-    "key.createRecovery",
+    "credential.set", "credential.delete", "system.lock", "system.unlock", "system.reload",
+    "system.backup", "key.createRecovery",
   ]
 
   /// Whether every decision on the method is recorded, and it is refused while the audit is full;

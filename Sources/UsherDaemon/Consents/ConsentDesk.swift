@@ -9,8 +9,8 @@ struct ConsentDesk: Sendable {
   let store: Store
   let book: AccountBook
   let clock: any Clock
-  /// The providers there are.
-  var config: Config?
+  /// Nil where every name may be a provider's.
+  var providers: Providers?
 
   func list(_ call: ConsentList, _ caller: Caller) throws(UsherError) -> ConsentList.Reply {
     let now = clock.now()
@@ -32,7 +32,7 @@ struct ConsentDesk: Sendable {
       throw UsherError(
         .invalidParams, "account or provider must be given", detail: .init(field: "account"))
     }
-    if let provider = call.provider, config.map({ $0.provider(provider) == nil }) ?? false,
+    if let provider = call.provider, providers.map({ (try? $0.named(provider)) == nil }) ?? false,
       book.accounts(of: caller.owner, at: provider).isEmpty
     {
       throw UsherError(
@@ -51,7 +51,7 @@ struct ConsentDesk: Sendable {
 
   /// A grant as it is remembered, whatever spelling somebody uses.
   private func word(_ grant: String, at provider: ProviderName) -> String {
-    let variety = config?.provider(provider)?.settings.variety
+    let variety = (try? providers?.named(provider))?.settings.variety
     return variety.flatMap { ProviderRegistry.grant(grant, of: $0) } ?? grant
   }
 

@@ -19,7 +19,7 @@ struct FrontDesk: Sendable {
     life = safe.life
     let own: [any Method.Type] = [
       RPCHello.self, RPCDiscover.self, RPCCancel.self, SystemStatus.self, SystemLock.self,
-      SystemUnlock.self,
+      SystemUnlock.self, SystemReload.self,
     ]
     document = Lazy {
       Result { () throws(UsherError) in
@@ -53,9 +53,19 @@ struct FrontDesk: Sendable {
         try ReplyEncoder.encode(try await lockDesk.unlock(unlock, caller))
       }
     }
+    let reloadDesk = ReloadDesk(safe: safe)
+    add(SystemReload.self) { _, call throws(UsherError) in
+      let caller = call.caller
+      return .later { () async throws(UsherError) in
+        try ReplyEncoder.encode(try await reloadDesk.reload(caller))
+      }
+    }
   }
 
-  func entry(_ name: String) -> MethodEntry? { entries[name] }
+  /// - Returns: Nil where the method is not among them, or not on this socket.
+  func entry(_ name: String, isAdmin: Bool) -> MethodEntry? {
+    entries[name].flatMap { $0.type.access.exists(forAdmin: isAdmin) ? $0 : nil }
+  }
 
   /// Makes what would else be made at the first calls.
   func warm() { _ = document.value }
@@ -78,12 +88,12 @@ extension Lifetime {
     }
     return .init(
       protocol: 1, server: .init(version: Version.current),
-      limits: try setting.config.limits.byName(), instanceId: instanceID)
+      limits: try world.config.limits.byName(), instanceId: instanceID)
   }
 
   /// Of the store and the providers nothing is known while nobody may look.
   fileprivate func lockedStatus(_ caller: Caller) -> SystemStatus.Reply {
-    let seen = setting.config.providers.filter { caller.may(ProviderGet.name, provider: $0.name) }
+    let seen = world.config.providers.filter { caller.may(ProviderGet.name, provider: $0.name) }
     return .init(
       version: Version.current, uptimeSeconds: uptimeSeconds, ready: false, locked: true,
       providers: seen.map { .init(name: $0.name, type: $0.type, health: .unknown) }, flows: 0,
@@ -95,9 +105,6 @@ extension Lifetime {
 
   /// How the processes behind connections are known.
   var peerIdentity: String { Peer.kernelHandsOutPidfds ? "pidfd" : "pid" }
-
-  /// For `systemctl status`.
-  var readiness: String { "Serving \(setting.config.providers.count) providers" }
 }
 
 extension Limits {

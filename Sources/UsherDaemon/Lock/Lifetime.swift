@@ -14,6 +14,7 @@ struct Lifetime: Sendable {
   /// Of calls that only wait for a person or an event.
   let waits: EndingAlarms
   let policies: PolicyDesk
+  let lastReload = LastReload()
   /// What it is told while the daemon is locked is written when there is a store again.
   let audit: AuditBook
   /// For what goes out to providers, and for what they and browsers come back to.
@@ -23,10 +24,9 @@ struct Lifetime: Sendable {
   let instanceID: String
   let startedAt: Timestamp
 
-  /// - Throws: As ``DaemonSetting/policy()``.
   init(
     _ setting: DaemonSetting, _ world: World, on outside: any EventLoopGroup, _ log: Logger
-  ) throws(ConfigError) {
+  ) {
     self.setting = setting
     self.world = world
     self.outside = outside
@@ -35,8 +35,8 @@ struct Lifetime: Sendable {
     startedAt = world.clock.now()
     instanceID = world.identifier("ins_")
     events = EventBus(remembered: 1024, startingAt: Int(startedAt.milliseconds))
-    count = ConnectionCount(setting.config.limits)
-    policies = PolicyDesk(world: world, policy: try setting.policy())
+    count = ConnectionCount(world.settings)
+    policies = PolicyDesk(world: world)
     audit = AuditBook(world: world, log: log)
   }
 }

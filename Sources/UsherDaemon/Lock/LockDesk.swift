@@ -12,26 +12,27 @@ struct LockDesk: Sendable {
   let safe: Safe
 
   private var life: Lifetime { safe.life }
+  private var calls: FrontCalls { FrontCalls(life) }
 
   func lock(_ caller: Caller) async throws(UsherError) -> Done {
-    let permit = try permit(SystemLock.name, caller)
+    let permit = try calls.permit(SystemLock.name, caller)
     try life.audit.admit()
     return try await toTheEnd { () throws(UsherError) in
       do throws(UsherError) {
-        try await safe.lock { note(SystemLock.name, permit, caller) }
+        try await safe.lock { calls.note(SystemLock.name, permit, caller) }
       } catch {
-        throw noted(error, SystemLock.name, permit, caller)
+        throw calls.noted(error, SystemLock.name, permit, caller)
       }
     }
   }
 
   func unlock(_ call: SystemUnlock, _ caller: Caller) async throws(UsherError) -> Done {
     // Also with an audit that is full: what it has can be written only when this is done.
-    let permit = try permit(SystemUnlock.name, caller)
+    let permit = try calls.permit(SystemUnlock.name, caller)
     if !caller.isAdmin, call.passcode == nil {
       let error = UsherError(
         .invalidParams, "the passcode is needed to unlock", detail: .init(field: "passcode"))
-      throw noted(error, SystemUnlock.name, permit, caller)
+      throw calls.noted(error, SystemUnlock.name, permit, caller)
     }
     let passcode = caller.isAdmin ? nil : call.passcode?.secret
     return try await toTheEnd { () throws(UsherError) in
@@ -40,12 +41,12 @@ struct LockDesk: Sendable {
         try await safe.unlock { store throws(UsherError) in
           if let passcode { try await check(passcode, caller, in: store) }
         } orElse: { error in
-          told = noted(error, SystemUnlock.name, permit, caller)
+          told = calls.noted(error, SystemUnlock.name, permit, caller)
         }
       } catch {
-        throw told ?? noted(error, SystemUnlock.name, permit, caller)
+        throw told ?? calls.noted(error, SystemUnlock.name, permit, caller)
       }
-      note(SystemUnlock.name, permit, caller)
+      calls.note(SystemUnlock.name, permit, caller)
     }
   }
 
@@ -61,43 +62,6 @@ struct LockDesk: Sendable {
       }
     }
     return try await task.value.get()
-  }
-
-  private func permit(_ method: String, _ caller: Caller) throws(UsherError) -> Permit {
-    let request = PolicyRequest(method: method)
-    switch caller.decide(request) {
-    case .allowed(let permit): return permit
-    case .denied(let denial):
-      var error = UsherError(.permissionDenied, "you may not call \(method)")
-      let correlation = life.world.correlationID()
-      error.correlationID = correlation
-      life.audit.note(
-        AuditNote(
-          request, .denied, rule: denial.rule, unmet: denial.cause.unmet, failure: error.reason,
-          correlation: correlation),
-        by: caller.audited)
-      throw error
-    }
-  }
-
-  private func note(_ method: String, _ permit: Permit, _ caller: Caller) {
-    let request = PolicyRequest(method: method)
-    life.audit.note(AuditNote(request, .allowed, rule: permit.rule), by: caller.audited)
-  }
-
-  /// - Returns: The error under the correlation id that the audit has.
-  private func noted(
-    _ error: UsherError, _ method: String, _ permit: Permit, _ caller: Caller
-  ) -> UsherError {
-    var error = error
-    let correlation = life.world.correlationID()
-    error.correlationID = correlation
-    life.audit.note(
-      AuditNote(
-        PolicyRequest(method: method), .allowed, rule: permit.rule, failure: error.reason,
-        correlation: correlation),
-      by: caller.audited)
-    return error
   }
 
   /// One guess at the passcode of the caller's person, counted as everywhere.

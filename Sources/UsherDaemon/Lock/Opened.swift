@@ -10,7 +10,6 @@ final class Opened: Sendable {
   let parts: Parts
   let table: MethodTable
   private let flights = Flights()
-  private let callbacks: [CallbackListener]
 
   /// Takes the store's contents up and listens for providers; nothing runs yet.
   ///
@@ -18,12 +17,12 @@ final class Opened: Sendable {
   static func take(_ vault: Vault, of life: Lifetime) async throws(UsherError) -> Opened {
     let parts = try Parts(life, vault)
     try parts.restore()
-    return Opened(parts, callbacks: try await parts.listenForProviders())
+    try await parts.listen()
+    return Opened(parts)
   }
 
-  private init(_ parts: Parts, callbacks: [CallbackListener]) {
+  private init(_ parts: Parts) {
     self.parts = parts
-    self.callbacks = callbacks
     table = MethodTable(parts.domain)
   }
 
@@ -48,7 +47,7 @@ final class Opened: Sendable {
   /// - Parameter limit: How long providers have for it.
   func end(within limit: Duration) async {
     flights.end()
-    for listener in callbacks { await listener.close() }
+    await parts.callbacks.close()
     await parts.stop(within: limit)
     await flights.settle(within: max(limit, .seconds(1)), parts.domain.world.alarms)
     await parts.close()

@@ -122,7 +122,7 @@ final class Safe: Sendable {
     tell()
     await life.connections.dropUnread()
     await opened.end(within: Self.patience)
-    life.setting.notifier.status("Locked")
+    life.setting.notifier.status(status)
     life.log.notice("locked")
   }
 
@@ -162,8 +162,22 @@ final class Safe: Sendable {
     }
     become(.open(opened))
     opened.resume()
-    life.setting.notifier.ready(status: life.readiness)
+    life.setting.notifier.ready(status: status)
     life.log.notice("unlocked")
+  }
+
+  /// Runs `body` with what there is, while nothing is locked or unlocked; nothing else that asks for
+  /// this runs meanwhile.
+  ///
+  /// - Parameter body: Gets nil while the daemon is locked.
+  /// - Throws: `shuttingDown`; what `body` throws.
+  func undisturbed<Value>(
+    _ body: (Opened?) async throws(UsherError) -> Value
+  ) async throws(UsherError) -> Value {
+    try await turns.take(.any) { () throws(UsherError) in
+      try checkRunning()
+      return try await body(opened)
+    }
   }
 
   private func checkRunning() throws(UsherError) {

@@ -7,7 +7,7 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// Listens on the loopback for one provider's calls: one request a connection, small and soon over.
+/// Listens at one address of the loopback for a provider's calls: one request a connection, small and soon over.
 final class CallbackListener: Sendable {
   /// Bytes of a body.
   static let longestBody = 64 * 1024
@@ -16,50 +16,70 @@ final class CallbackListener: Sendable {
   /// Seconds a connection may last.
   static let longest = TimeAmount.seconds(10)
 
-  private let channel: any Channel
-  private let connections: OpenChannels
-
-  private init(_ channel: any Channel, _ connections: OpenChannels) {
-    self.channel = channel
-    self.connections = connections
+  /// Who calls there just now.
+  struct Post: Sendable {
+    let dialect: any CallbackDialect
+    let provider: ProviderConfig
   }
 
-  /// - Throws: `internalError` with a sentence for the operator where the address cannot be had.
+  private let channel: any Channel
+  private let connections: OpenChannels
+  private let posting: Posting
+
+  private init(_ channel: any Channel, _ connections: OpenChannels, _ posting: Posting) {
+    self.channel = channel
+    self.connections = connections
+    self.posting = posting
+  }
+
+  /// Takes the address. Who calls waits until there is somebody to ``serve(_:)``.
   static func open(
-    _ dialect: any CallbackDialect, for provider: ProviderConfig, on group: any EventLoopGroup,
-    _ desk: CallbackDesk
-  ) async throws(UsherError) -> CallbackListener {
+    at address: LoopbackAddress, on group: any EventLoopGroup, _ desk: CallbackDesk
+  ) async throws -> CallbackListener {
     let cap = ConnectionCap(mostConnections)
     let connections = OpenChannels()
-    do {
-      let channel = try await ServerBootstrap(group: group)
-        .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-        .serverChannelOption(.backlog, value: 16)
-        .childChannelInitializer { channel in
-          guard cap.enter() else { return channel.close() }
-          channel.closeFuture.whenComplete { _ in cap.leave() }
-          connections.add(channel)
-          return channel.eventLoop.makeCompletedFuture {
-            try channel.pipeline.syncOperations.configureHTTPServerPipeline(
-              withErrorHandling: true)
-            try channel.pipeline.syncOperations.addHandler(
-              CallbackHandler(dialect, provider, desk))
-          }
+    let posting = Posting()
+    let channel = try await ServerBootstrap(group: group)
+      .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+      .serverChannelOption(.backlog, value: 16)
+      .serverChannelOption(.autoRead, value: false)
+      .childChannelInitializer { channel in
+        guard let post = posting.post, cap.enter() else { return channel.close() }
+        channel.closeFuture.whenComplete { _ in cap.leave() }
+        connections.add(channel)
+        return channel.eventLoop.makeCompletedFuture {
+          try channel.pipeline.syncOperations.configureHTTPServerPipeline(withErrorHandling: true)
+          try channel.pipeline.syncOperations.addHandler(CallbackHandler(post, desk))
         }
-        .bind(host: dialect.address.host, port: dialect.address.port).get()
-      return CallbackListener(channel, connections)
-    } catch {
-      throw UsherError(
-        .internalError,
-        "cannot listen at \(dialect.address.settingText) for provider \(provider.name)'s callback",
-        cause: error)
-    }
+      }
+      .bind(host: address.host, port: address.port).get()
+    return CallbackListener(channel, connections, posting)
+  }
+
+  /// Whose calls are taken from now on; who is being answered just now is so as he came.
+  func serve(_ post: Post) {
+    if posting.change(to: post) { channel.setOption(.autoRead, value: true).whenComplete { _ in } }
   }
 
   /// Who is being answered just now is not waited for.
   func close() async {
     try? await channel.close()
     connections.close()
+  }
+}
+
+/// Who calls at a listener's address.
+private final class Posting: Sendable {
+  private let current = Mutex<CallbackListener.Post?>(nil)
+
+  var post: CallbackListener.Post? { current.withLock { $0 } }
+
+  /// - Returns: Whether there was none before.
+  func change(to post: CallbackListener.Post) -> Bool {
+    current.withLock { current in
+      defer { current = post }
+      return current == nil
+    }
   }
 }
 
@@ -104,9 +124,9 @@ private final class CallbackHandler: ChannelInboundHandler {
   private var isAnswered = false
   private var deadline: Scheduled<Void>?
 
-  init(_ dialect: any CallbackDialect, _ provider: ProviderConfig, _ desk: CallbackDesk) {
-    self.dialect = dialect
-    self.provider = provider
+  init(_ post: CallbackListener.Post, _ desk: CallbackDesk) {
+    dialect = post.dialect
+    provider = post.provider
     self.desk = desk
   }
 

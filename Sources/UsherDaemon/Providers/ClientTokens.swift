@@ -19,9 +19,27 @@ final class ClientTokens: Sendable {
     let goodUntil: Timestamp
   }
 
+  /// Another provider of the same name has tokens of its own: a flow that is live keeps its own
+  /// over a reload.
+  private struct Holder {
+    let provider: ProviderConfig
+    let number: Int
+    var held: Held?
+    var asking: Task<Result<Secret, Unavailable>, Never>?
+  }
+
   private struct State {
-    var held: [ProviderName: Held] = [:]
-    var asking: [ProviderName: Task<Result<Secret, Unavailable>, Never>] = [:]
+    var next = 0
+    var holders: [ProviderName: [Holder]] = [:]
+
+    /// Where a provider's tokens are kept.
+    mutating func place(of provider: ProviderConfig) -> Int {
+      let holders = holders[provider.name, default: []]
+      if let place = holders.firstIndex(where: { $0.provider == provider }) { return place }
+      next += 1
+      self.holders[provider.name] = holders + [Holder(provider: provider, number: next)]
+      return holders.count
+    }
   }
 
   private let clock: any Clock
@@ -33,7 +51,7 @@ final class ClientTokens: Sendable {
   ///   - refused: A token that the provider did not take: it is not given again.
   ///   - ask: Asks the provider.
   func token(
-    for provider: ProviderName, by call: any ClientTokenCall, otherThan refused: Secret? = nil,
+    for provider: ProviderConfig, by call: any ClientTokenCall, otherThan refused: Secret? = nil,
     ask: @escaping @Sendable (any ClientTokenCall) async -> CallOutcome
   ) async -> Result<Secret, Unavailable> {
     enum Way {
@@ -41,12 +59,14 @@ final class ClientTokens: Sendable {
       case asking(Task<Result<Secret, Unavailable>, Never>)
     }
     let way: Way = state.withLock { state in
-      if let held = state.held[provider], held.goodUntil > clock.now(), held.token != refused {
+      let place = state.place(of: provider)
+      let holder = state.holders[provider.name, default: []][place]
+      if let held = holder.held, held.goodUntil > clock.now(), held.token != refused {
         return .held(held.token)
       }
-      if let task = state.asking[provider] { return .asking(task) }
-      let task = Task { await self.fetch(provider, call, ask) }
-      state.asking[provider] = task
+      if let task = holder.asking { return .asking(task) }
+      let task = Task { await self.fetch(provider.name, holder.number, call, ask) }
+      state.holders[provider.name]?[place].asking = task
       return .asking(task)
     }
     switch way {
@@ -55,15 +75,23 @@ final class ClientTokens: Sendable {
     }
   }
 
+  /// What is being asked for is still given to who waits for it.
+  func forget(_ providers: Set<ProviderName>) {
+    state.withLock { state in for provider in providers { state.holders[provider] = nil } }
+  }
+
   private func fetch(
-    _ provider: ProviderName, _ call: any ClientTokenCall,
+    _ provider: ProviderName, _ number: Int, _ call: any ClientTokenCall,
     _ ask: @Sendable (any ClientTokenCall) async -> CallOutcome
   ) async -> Result<Secret, Unavailable> {
     let outcome = await ask(call)
     let result = Self.read(outcome, call)
     state.withLock { state in
-      state.asking[provider] = nil
-      state.held[provider] =
+      // Forgotten meanwhile: it was asked for with what holds no more.
+      guard let place = state.holders[provider]?.firstIndex(where: { $0.number == number })
+      else { return }
+      state.holders[provider]?[place].asking = nil
+      state.holders[provider]?[place].held =
         switch result {
         case .success(let (token, lifetime)):
           Held(token: token, goodUntil: clock.now() + lifetime - Self.validity)

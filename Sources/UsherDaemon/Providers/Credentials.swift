@@ -12,7 +12,9 @@ import UsherSystem
 /// without a restart.
 final class Credentials: Sendable {
   private let store: Store
-  private let handed: CredentialsDirectory?
+  private let directory: CredentialsDirectory?
+  /// As they were when the store was taken up, or at the last reload.
+  private let handed = Mutex(HandedCredentials(nil))
   private let kept: Mutex<[String: Kept]>
   private let world: World
 
@@ -23,10 +25,23 @@ final class Credentials: Sendable {
 
   init(store: Store, handed: CredentialsDirectory?, world: World) throws(UsherError) {
     self.store = store
-    self.handed = handed
+    directory = handed
     self.world = world
     let rows = try store.loadCredentials().map { ($0.name, Kept(value: $0.value)) }
     kept = Mutex(Dictionary(rows) { first, _ in first })
+  }
+
+  /// What systemd hands over now; nothing is changed by it. Blocks.
+  func reread() -> HandedCredentials { HandedCredentials(directory) }
+
+  /// - Returns: The names of those that others are found by from now on than before.
+  @discardableResult
+  func take(_ handed: HandedCredentials) -> Set<String> {
+    let names = self.handed.withLock { current in
+      defer { current = handed }
+      return handed.names(otherThanIn: current)
+    }
+    return names.subtracting(kept.withLock { $0.keys })
   }
 
   /// - Returns: Nil for a public client.
@@ -49,7 +64,7 @@ final class Credentials: Sendable {
   /// - Returns: Nil where it is not set.
   func credential(named name: String) throws(UsherError) -> Secret? {
     if let kept = kept.withLock({ $0[name]?.value }) { return kept }
-    return try handed(name)
+    return try handed.withLock { $0 }.secret(named: name)
   }
 
   func set(_ call: CredentialSet) async throws(UsherError) -> Done {
@@ -80,24 +95,8 @@ final class Credentials: Sendable {
   func list() throws(UsherError) -> CredentialList.Reply {
     let kept = kept.withLock { $0 }
     let own = kept.map { CredentialList.Entry(name: $0, source: .store, setAt: $1.setAt) }
-    let others = try handedNames().filter { kept[$0] == nil }
+    let others = try handed.withLock { $0 }.names().filter { kept[$0] == nil }
       .map { CredentialList.Entry(name: $0, source: .systemd, setAt: nil) }
     return .init(credentials: (own + others).sorted { $0.name < $1.name })
-  }
-
-  private func handed(_ name: String) throws(UsherError) -> Secret? {
-    do {
-      return try handed?.secret(named: name)
-    } catch {
-      throw UsherError(.internalError, "systemd's credential \(name) cannot be read", cause: error)
-    }
-  }
-
-  private func handedNames() throws(UsherError) -> [String] {
-    do {
-      return try handed?.names() ?? []
-    } catch {
-      throw UsherError(.internalError, "systemd's credentials cannot be read", cause: error)
-    }
   }
 }

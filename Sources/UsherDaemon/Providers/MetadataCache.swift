@@ -47,6 +47,10 @@ actor MetadataCache {
     return await task.value
   }
 
+  func forget(_ providers: Set<ProviderName>) {
+    for provider in providers { entries[provider] = nil }
+  }
+
   /// Asks anew, whatever is remembered.
   func fetch(_ provider: ProviderConfig) async -> Discovery { await fetchDocuments(provider).0 }
 

@@ -28,7 +28,21 @@ final class ProviderHTTP: Sendable {
 
   private struct Clients {
     var isShutDown = false
-    var bySettings: [HTTPSettings.Key: HTTPClient] = [:]
+    var bySettings: [HTTPSettings.Key: Line] = [:]
+    /// Those of the configured providers, once others were: a live flow may have another yet.
+    var wanted: Set<HTTPSettings.Key>?
+
+    /// Nobody calls there, and nobody who is configured will.
+    func isUnused(_ key: HTTPSettings.Key) -> Bool {
+      guard let wanted, let line = bySettings[key] else { return false }
+      return line.calls == 0 && !wanted.contains(key)
+    }
+  }
+
+  /// A client, and how many calls it has under way.
+  private struct Line {
+    let client: HTTPClient
+    var calls = 0
   }
 
   init(
@@ -66,7 +80,7 @@ final class ProviderHTTP: Sendable {
   private func clientToken(
     by grant: any ClientTokenCall, for provider: ProviderConfig, otherThan refused: Secret? = nil
   ) async -> Result<Secret, ClientTokens.Unavailable> {
-    await clientTokens.token(for: provider.name, by: grant, otherThan: refused) { call in
+    await clientTokens.token(for: provider, by: grant, otherThan: refused) { call in
       await self.send(call, provider, nil, clientToken: nil)
     }
   }
@@ -107,9 +121,33 @@ final class ProviderHTTP: Sendable {
   func shutdown() async {
     let last = clients.withLock { clients in
       clients.isShutDown = true
-      return Array(clients.bySettings.values)
+      return clients.bySettings.values.map(\.client)
     }
     for client in last { try? await client.shutdown() }
+  }
+
+  /// Providers have changed, or are gone: their client tokens are forgotten, and the clients that
+  /// nobody has a use for any more go, each when its last call has ended.
+  func forget(_ providers: Set<ProviderName>) {
+    clientTokens.forget(providers)
+    let unused = clients.withLock { clients in
+      clients.wanted = Set(world.config.providers.map(\.http.key))
+      return clients.bySettings.keys.filter { clients.isUnused($0) }
+    }
+    for key in unused { drop(key) }
+  }
+
+  private func drop(_ key: HTTPSettings.Key) {
+    let last = clients.withLock { clients -> HTTPClient? in
+      guard clients.isUnused(key), !clients.isShutDown else { return nil }
+      return clients.bySettings.removeValue(forKey: key)?.client
+    }
+    guard let last else { return }
+    inFlight.withLock { $0 += 1 }
+    Task {
+      try? await last.shutdown()
+      inFlight.withLock { $0 -= 1 }
+    }
   }
 
   /// A call that needs no credential is rendered without the one that is missing.
@@ -137,8 +175,11 @@ final class ProviderHTTP: Sendable {
   }
 
   private func attempt(_ request: HTTPRequest, _ provider: ProviderConfig) async -> CallOutcome {
+    let key = provider.http.key
     do {
-      return try await exchange(request, try client(for: provider.http), provider.http)
+      let client = try client(for: provider.http)
+      defer { giveBack(key) }
+      return try await exchange(request, client, provider.http)
     } catch {
       let trouble = Trouble(error: error)
       return .unreachable(message: trouble.sentence, sent: !trouble.isBeforeSending)
@@ -191,12 +232,21 @@ final class ProviderHTTP: Sendable {
   private func client(for settings: HTTPSettings) throws -> HTTPClient {
     try clients.withLock { clients in
       if clients.isShutDown { throw CancellationError() }
-      if let client = clients.bySettings[settings.key] { return client }
-      let client = HTTPClient(
-        eventLoopGroup: group, configuration: try settings.clientConfiguration())
-      clients.bySettings[settings.key] = client
+      let client =
+        try clients.bySettings[settings.key]?.client
+        ?? HTTPClient(eventLoopGroup: group, configuration: try settings.clientConfiguration())
+      clients.bySettings[settings.key, default: Line(client: client)].calls += 1
       return client
     }
+  }
+
+  /// A call has ended.
+  private func giveBack(_ key: HTTPSettings.Key) {
+    let isUnused = clients.withLock { clients in
+      clients.bySettings[key]?.calls -= 1
+      return clients.isUnused(key)
+    }
+    if isUnused { drop(key) }
   }
 }
 

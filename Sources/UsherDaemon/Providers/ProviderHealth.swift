@@ -24,6 +24,11 @@ final class ProviderHealth: Sendable {
     records.withLock { $0[provider] }.map { $0.failures == 0 ? .ok : .failing } ?? .unknown
   }
 
+  /// They are asked anew, without a pause.
+  func forget(_ providers: Set<ProviderName>) {
+    records.withLock { records in for provider in providers { records[provider] = nil } }
+  }
+
   /// How long calls that nobody waits at a page for should hold off; nil when they may go.
   func pause(for provider: ProviderName, at now: Timestamp) -> Duration? {
     guard let notBefore = records.withLock({ $0[provider]?.notBefore }), notBefore > now else {

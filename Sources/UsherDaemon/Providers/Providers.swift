@@ -2,22 +2,20 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// The configured providers and the daemon's own, by the name callers say.
-final class Providers: Sendable {
-  /// The configured ones.
-  let all: [ProviderConfig]
-  private let byName: [ProviderName: ProviderConfig]
+/// The providers that are configured just now and the daemon's own, by the name callers say.
+struct Providers: Sendable {
+  private let settings: Settings
 
-  init(_ config: Config) {
-    all = config.providers
-    byName = Dictionary((config.providers + [.local]).map { ($0.name, $0) }) { first, _ in first }
-  }
+  init(_ settings: Settings) { self.settings = settings }
+
+  /// The configured ones.
+  var all: [ProviderConfig] { settings.inForce.config.providers }
 
   /// All whose flows can be started.
   var offered: [ProviderConfig] { all + [.local] }
 
   func named(_ name: ProviderName) throws(UsherError) -> ProviderConfig {
-    guard let provider = byName[name] else {
+    guard let provider = settings.inForce.provider(name) else {
       throw UsherError(
         .notFound, "there is no provider \(printable(name))", detail: .init(field: "provider"))
     }

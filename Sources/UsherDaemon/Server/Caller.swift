@@ -2,9 +2,9 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 import UsherStore
-import UsherSystem
 
-/// Who is at the other end of a connection: asked of the kernel once, at accept.
+/// Who is at the other end of a connection, asked of the kernel once, at accept, and what the rules
+/// that are in force make of him.
 struct Caller: Sendable {
   /// Whose its accounts and flows are.
   let owner: Owner
@@ -55,35 +55,20 @@ struct Caller: Sendable {
 }
 
 extension Caller {
-  init(_ peer: Peer, policy: Policy, isAdmin: Bool, realm: String) {
-    let identity = peer.identity
-    self.init(
-      CallerIdentity(
-        uid: peer.uid, gid: peer.gid, groups: peer.groups, unit: identity.unit,
-        executable: identity.executable),
-      pid: peer.pid, invocation: identity.invocation, policy: policy, isAdmin: isAdmin,
-      realm: realm)
-  }
-
-  /// - Parameters:
-  ///   - pid: For the audit only.
-  ///   - invocation: Of the unit; for the audit only.
-  init(
-    _ identity: CallerIdentity, pid: Int32 = 0, invocation: String? = nil, policy: Policy,
-    isAdmin: Bool, realm: String
-  ) {
+  init(_ newcomer: Newcomer, policy: Policy) {
+    let identity = newcomer.identity
     let policy = policy.caller(identity)
     let owner =
       switch policy.ownership {
-      case .user: Owner(realm: realm, uid: identity.uid)
-      case .client: Owner(realm: realm, client: policy.clientName)
+      case .user: Owner(realm: newcomer.realm, uid: identity.uid)
+      case .client: Owner(realm: newcomer.realm, client: policy.clientName)
       }
     self.init(
-      owner: owner, policy: policy, isAdmin: isAdmin,
+      owner: owner, policy: policy, isAdmin: newcomer.isAdmin,
       label: identity.unit ?? "uid \(identity.uid)",
       audited: AuditedCaller(
-        client: policy.clientName, uid: identity.uid, gid: identity.gid, pid: pid,
-        unit: identity.unit, invocation: invocation, executable: identity.executable))
+        client: policy.clientName, uid: identity.uid, gid: identity.gid, pid: newcomer.pid,
+        unit: identity.unit, invocation: newcomer.invocation, executable: identity.executable))
   }
 }
 

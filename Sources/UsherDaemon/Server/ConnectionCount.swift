@@ -9,16 +9,16 @@ final class ConnectionCount: Sendable {
     var byUser: [UInt32: Int] = [:]
   }
 
-  private let limits: Limits
+  private let settings: Settings
   private let state = Mutex(State())
 
-  init(_ limits: Limits) { self.limits = limits }
+  init(_ settings: Settings) { self.settings = settings }
 
   /// Counts a new connection in.
   ///
   /// - Throws: `overloaded` naming the limit; then it is not counted.
   func enter(_ uid: UInt32, isAdmin: Bool) throws(UsherError) {
-    let limits = limits
+    let limits = settings.inForce.config.limits
     let reached: String? = state.withLock { state in
       let room = isAdmin ? limits.connections : limits.connections - limits.adminReserve
       guard state.all < room else { return "connections" }

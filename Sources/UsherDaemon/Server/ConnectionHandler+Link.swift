@@ -24,13 +24,16 @@ extension ConnectionHandler: ConnectionLink {
     let name = "sub_\(newNumber())"
     let loop = context.eventLoop
     let handler = NIOLoopBound(self, eventLoop: loop)
-    let (topics, caller) = (Set(call.topics), caller)
+    let (topics, standing, service) = (Set(call.topics), standing, service)
+    let generation = standing.current.generation
     let (listener, cursor, hasGap) = service.events.listen(since: call.since) { entry in
-      guard topics.contains(entry.event.topic),
-        entry.owner == nil || entry.owner == caller.owner || caller.isAdmin,
+      guard topics.contains(entry.event.topic) else { return }
+      let (caller, current) = standing.current
+      guard entry.owner == nil || entry.owner == caller.owner || caller.isAdmin,
         caller.hears(entry)
       else { return }
-      loop.execute { handler.value.deliver(entry, to: name) }
+      let isHeard = current == generation || service.mayListen(caller)
+      loop.execute { handler.value.deliver(isHeard ? entry : nil, to: name) }
     }
     var subscription = Subscription(
       listener: listener, cursor: hasGap ? cursor : call.since ?? cursor)
@@ -50,8 +53,14 @@ extension ConnectionHandler: ConnectionLink {
     service.events.stop(subscription.listener)
   }
 
-  private func deliver(_ entry: EventBus.Entry, to name: String) {
-    guard subscriptions[name]?.push(entry, limit: limits.eventQueue) != nil else { return }
+  /// - Parameter entry: Nil ends the subscription: other rules do not let the caller have it.
+  private func deliver(_ entry: EventBus.Entry?, to name: String) {
+    guard subscriptions[name] != nil else { return }
+    if let entry {
+      subscriptions[name]?.push(entry, limit: limits.eventQueue)
+    } else {
+      subscriptions[name]?.lose()
+    }
     tell(name)
   }
 

@@ -15,8 +15,12 @@ final class ConnectionHandler: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
 
-  let caller: Caller
+  /// Who calls, under the rules that were in force when the last call began.
+  private(set) var caller: Caller
+  let standing: CallerInForce
+  private var generation: Int
   let service: RPCService
+  /// Those with which it began.
   let limits: Limits
   private let turns: LoopTurns
   /// When the connection was accepted.
@@ -76,8 +80,10 @@ final class ConnectionHandler: ChannelInboundHandler {
     case batch(Int, Int)
   }
 
-  init(caller: Caller, service: RPCService, turns: LoopTurns, since begun: NIODeadline) {
-    self.caller = caller
+  init(caller: CallerInForce, service: RPCService, turns: LoopTurns, since begun: NIODeadline) {
+    generation = service.settings.generation
+    standing = caller
+    self.caller = caller.caller
     self.service = service
     self.turns = turns
     self.begun = begun
@@ -271,6 +277,7 @@ extension ConnectionHandler {
       let error = UsherError(.invalidRequest, "id \(id) is still in use on this connection")
       return send(service.errorReply(error, .null, caller), origin)
     }
+    if let other = standing.caller(otherThanAt: &generation) { caller = other }
     do throws(UsherError) {
       let response = try service.respond(
         to: envelope.method(in: line), params: envelope.paramsBytes(in: line),
@@ -296,7 +303,7 @@ extension ConnectionHandler {
     guard let context else { return }
     guard turns.began(party) else {
       throw UsherError(
-        .overloaded, "this user has \(limits.callsInFlightPerUser) calls in flight",
+        .overloaded, "this user has \(service.limits.callsInFlightPerUser) calls in flight",
         detail: .init(limit: "calls_in_flight_per_user"))
     }
     flights += 1

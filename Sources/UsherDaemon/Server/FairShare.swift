@@ -111,7 +111,8 @@ struct FairShare {
     var hasBytes: Bool
   }
 
-  let terms: Terms
+  /// Others hold from then on.
+  var terms: Terms
   private var users: [UInt32: User] = [:]
   /// The users of whom a connection waits for a turn.
   private var waiting: Set<UInt32> = []

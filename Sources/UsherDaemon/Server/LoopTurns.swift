@@ -10,14 +10,28 @@ final class LoopTurns {
   private static let breath = TimeAmount.microseconds(10)
 
   private var share: FairShare
+  private let settings: Settings
+  /// Of the settings that ``share`` has its terms of.
+  private var generation: Int
   private let loop: any EventLoop
   private var handlers: [FairShare.Seat: ConnectionHandler] = [:]
   private var nextSeat = 0
   private var wake: (at: NIODeadline, timer: Scheduled<Void>)?
 
-  init(_ limits: Limits, on loop: any EventLoop) {
-    share = FairShare(FairShare.Terms(limits))
+  init(_ settings: Settings, on loop: any EventLoop) {
+    self.settings = settings
+    let inForce = settings.inForce
+    generation = inForce.generation
+    share = FairShare(FairShare.Terms(inForce.config.limits))
     self.loop = loop
+  }
+
+  /// Looks whether a reload has set other limits.
+  private func follow() {
+    guard settings.generation != generation else { return }
+    let inForce = settings.inForce
+    generation = inForce.generation
+    share.terms = FairShare.Terms(inForce.config.limits)
   }
 
   /// - Parameter begun: When letting it in began.
@@ -33,7 +47,8 @@ final class LoopTurns {
 
   /// Whether somebody who comes is let in.
   func comes(_ party: FairShare.Party, at now: NIODeadline) -> FairShare.Welcome {
-    share.comes(party, at: now)
+    follow()
+    return share.comes(party, at: now)
   }
 
   /// Somebody came, and was refused.
@@ -52,6 +67,7 @@ final class LoopTurns {
 
   /// Whether a connection on which calls have come works on them at once.
   func mayWork(_ handler: ConnectionHandler) -> Bool {
+    follow()
     // The usual case costs no look at the clock.
     if !share.isShared, share.nextTurn() == nil { return true }
     defer { plan() }
@@ -83,7 +99,10 @@ final class LoopTurns {
   /// A call begins that waits.
   ///
   /// - Returns: False when its user has too many.
-  func began(_ party: FairShare.Party) -> Bool { share.began(of: party, at: .now()) }
+  func began(_ party: FairShare.Party) -> Bool {
+    follow()
+    return share.began(of: party, at: .now())
+  }
 
   func landed(_ party: FairShare.Party) { share.landed(of: party) }
 

@@ -7,7 +7,7 @@ import UsherCore
 
 /// What every connection shares: the methods, the limits, the last word on errors.
 final class RPCService: Sendable {
-  let limits: Limits
+  let settings: Settings
   let events: EventBus
   private let frontDesk: FrontDesk
   private let safe: Safe
@@ -20,9 +20,12 @@ final class RPCService: Sendable {
     frontDesk = FrontDesk(safe)
     events = safe.life.events
     world = safe.life.world
-    limits = world.config.limits
+    settings = world.settings
     logger = safe.life.log
   }
+
+  /// As they are in force just now.
+  var limits: Limits { settings.inForce.config.limits }
 
   /// Makes what would else be made at the first calls.
   func warm() {
@@ -37,8 +40,10 @@ final class RPCService: Sendable {
     to method: String, params: UnsafeRawBufferPointer?, _ call: Call
   ) throws(UsherError) -> Response {
     if isDraining.withLock({ $0 }) { throw .stopping }
-    if let entry = frontDesk.entry(method) { return try entry.run(try value(params), call) }
     let isAdmin = call.caller.isAdmin
+    if let entry = frontDesk.entry(method, isAdmin: isAdmin) {
+      return try entry.run(try value(params), call)
+    }
     guard let opened = safe.opened else {
       throw safe.hasMethod(method, isAdmin: isAdmin) ? .locked : Self.noSuchMethod
     }
@@ -56,6 +61,13 @@ final class RPCService: Sendable {
     } catch {
       throw UsherError(.invalidParams, "params: \(error)")
     }
+  }
+
+  /// Whether the rules let a caller subscribe that has subscribed under others.
+  func mayListen(_ caller: Caller) -> Bool {
+    var request = PolicyRequest(method: EventsSubscribe.name)
+    request.moment = caller.policy.choosesHours ? LocalMoment(world.clock.now()) : nil
+    return caller.decide(request).isAllowed
   }
 
   /// An error's reply; the journal gets its cause under the same correlation id.

@@ -44,7 +44,6 @@ final class SocketServer: Sendable {
 /// Looks at who comes in, once, and gives them a connection or a reason.
 final class Door: Sendable {
   let service: RPCService
-  private let policy: Policy
   private let realm: String
   private let count: ConnectionCount
   private let open: OpenChannels
@@ -60,10 +59,9 @@ final class Door: Sendable {
   }
 
   init(
-    service: RPCService, policy: Policy, realm: String, count: ConnectionCount, open: OpenChannels
+    service: RPCService, realm: String, count: ConnectionCount, open: OpenChannels
   ) {
     self.service = service
-    self.policy = policy
     self.realm = realm
     self.count = count
     self.open = open
@@ -119,7 +117,8 @@ final class Door: Sendable {
     channel.closeFuture.whenComplete { [self] _ in count.leave(uid) }
     try prepare(channel)
     let peer = try ask(Peer.read(fd:))
-    let caller = Caller(peer, policy: policy, isAdmin: isAdmin, realm: realm)
+    let caller = CallerInForce(
+      Newcomer(peer, isAdmin: isAdmin, realm: realm), service.settings)
     try pipeline.addHandler(
       ConnectionHandler(caller: caller, service: service, turns: turns, since: begun))
   }
@@ -157,7 +156,7 @@ final class Door: Sendable {
   /// Made on the loop of the first connection, which is everybody's.
   private func turns(on loop: any EventLoop) -> LoopTurns {
     turns.withLock { turns in
-      let made = turns ?? NIOLoopBound(LoopTurns(service.limits, on: loop), eventLoop: loop)
+      let made = turns ?? NIOLoopBound(LoopTurns(service.settings, on: loop), eventLoop: loop)
       turns = made
       return made
     }.value

@@ -284,6 +284,13 @@ actor Refresher {
   /// A credential has changed: what was refused with the old one may be granted now.
   func forgetRefusals() { refusals = [:] }
 
+  /// As ``forgetRefusals()``, where providers have changed.
+  func forgetRefusals(of providers: Set<ProviderName>) {
+    refusals = refusals.filter { account, _ in
+      book.record(account).map { !providers.contains($0.provider) } ?? false
+    }
+  }
+
   /// Nothing where a new log-in has brought another refresh token.
   private func refusal(
     of account: AccountID, _ key: TokenKey, _ refreshToken: Sealed<Secret>

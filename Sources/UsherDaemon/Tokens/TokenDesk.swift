@@ -30,6 +30,8 @@ struct TokenDesk: Sendable {
         detail: .init(field: "minValidSeconds"))
     }
     let record = try account(call.account, call.provider, for: caller, TokenGet.name)
+    // What a provider gave that is gone is kept, and given out when the provider is back.
+    _ = try providers.named(record.provider)
     let key = try key(for: call, record)
     if record.isGuarded || scopes != nil {
       return try guarded(call, record, key, seconds, caller, within: scopes)
@@ -136,7 +138,7 @@ struct TokenDesk: Sendable {
         detail: .init(field: "audience"))
     }
     guard let scope = call.scope else { return record.mainKey }
-    if let variety = world.config.provider(record.provider)?.settings.variety,
+    if let variety = world.settings.inForce.provider(record.provider)?.settings.variety,
       !ProviderRegistry.hasScopes(variety)
     {
       throw UsherError(

@@ -65,6 +65,12 @@ struct TokenPlan: Sendable, Equatable {
       failures += 1
     }
 
+    /// What failed may succeed now.
+    mutating func forgetFailures() {
+      retryAt = nil
+      failures = 0
+    }
+
     /// A token that is due the moment it comes is as good as none: without a pause the provider
     /// would be asked for the next one again and again.
     mutating func renewed(_ record: AccountRecord, at now: Timestamp) {

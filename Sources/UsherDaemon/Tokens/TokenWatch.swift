@@ -52,6 +52,16 @@ final class TokenWatch: Sendable {
   /// Looks at every account anew.
   func review() { for record in book.all { look(at: record.id) } }
 
+  /// Looks at every account anew; at those of providers that have changed, as if nothing had failed.
+  func review(after changed: Set<ProviderName>) {
+    for record in book.all {
+      if changed.contains(record.provider) {
+        state.withLock { $0.entries[record.id]?.progress.forgetFailures() }
+      }
+      look(at: record.id)
+    }
+  }
+
   /// Nothing begins any more.
   func stop() {
     let (entries, listener) = state.withLock { state in
@@ -78,6 +88,8 @@ final class TokenWatch: Sendable {
   /// Nil where nothing comes next, or where a renewal will look for it.
   private func next(_ account: AccountID) -> TokenPlan? {
     let record = book.record(account)
+    // Nothing can be done for one whose provider is gone, until that is back.
+    let isServed = record.map { world.settings.inForce.provider($0.provider) != nil } ?? false
     let now = world.clock.now()
     let (plan, old) = state.withLock { state -> (TokenPlan?, Alarm?) in
       guard !state.isStopped, let record else {
@@ -87,7 +99,7 @@ final class TokenWatch: Sendable {
       let old = entry.alarm
       entry.alarm = nil
       state.entries[account] = entry
-      guard !entry.isRenewing else { return (nil, old) }
+      guard isServed, !entry.isRenewing else { return (nil, old) }
       let warning = Duration.seconds(world.config.token.grantWarningSeconds)
       return (
         TokenPlan.next(for: record, warning: warning, after: entry.progress, at: now), old

@@ -1,0 +1,34 @@
+import ArgumentParser
+import UsherAPI
+import UsherClient
+import UsherConfig
+
+struct ReloadVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "reload", abstract: "Have usherd read its configuration again.",
+    discussion: """
+      Asks on the admin socket. Exits with 1 where something is wrong, and says what; then nothing \
+      has changed. What needs a restart is among it.
+      """)
+
+  @OptionGroup var options: GlobalOptions
+
+  func run(at desk: Desk) async throws {
+    let (reply, json) = try await desk.admin.answer(to: SystemReload())
+    if desk.printsJSON {
+      desk.console.json(json)
+      if !reply.problems.isEmpty { throw Failure.silent(Failure.Status.failed) }
+    } else {
+      guard reply.problems.isEmpty else { throw ConfigError(reply.problems.map { .init($0) }) }
+      desk.console.note("reloaded")
+    }
+  }
+}
+
+extension ConfigProblem {
+  fileprivate init(_ problem: SystemReload.Problem) {
+    self.init(
+      file: problem.file ?? "", line: problem.line ?? 0, column: problem.column ?? 0,
+      key: problem.key ?? "", message: problem.message)
+  }
+}

@@ -1,0 +1,72 @@
+import UsherConfig
+import UsherCore
+import UsherSystem
+
+/// The credentials that systemd handed over, as they were at one moment. Never the store's keys, which
+/// are nobody's but the store's.
+struct HandedCredentials: Sendable {
+  private static let keys = ["usherd.master-key", "usherd.recovery-key"]
+
+  private var values: [String: Secret] = [:]
+  /// Why one cannot be read, by its name.
+  private var flaws: [String: any Error] = [:]
+  /// Why none can.
+  private var trouble: (any Error)?
+  private let directory: String
+
+  /// Reads them. Blocks.
+  ///
+  /// - Parameter directory: Nil where systemd hands over nothing.
+  init(_ directory: CredentialsDirectory?) {
+    self.directory = directory?.path ?? ""
+    guard let directory else { return }
+    do {
+      for name in try directory.names() where !Self.keys.contains(name) {
+        do {
+          values[name] = try directory.secret(named: name)
+        } catch {
+          flaws[name] = error
+        }
+      }
+    } catch {
+      trouble = error
+    }
+  }
+
+  /// - Returns: Nil where there is none of that name.
+  func secret(named name: String) throws(UsherError) -> Secret? {
+    try checkReadable()
+    if let flaw = flaws[name] {
+      throw UsherError(.internalError, "systemd's credential \(name) cannot be read", cause: flaw)
+    }
+    return values[name]
+  }
+
+  func names() throws(UsherError) -> [String] {
+    try checkReadable()
+    return Array(values.keys) + flaws.keys
+  }
+
+  private func checkReadable() throws(UsherError) {
+    guard let trouble else { return }
+    throw UsherError(.internalError, "systemd's credentials cannot be read", cause: trouble)
+  }
+
+  /// What cannot be read.
+  var problems: [ConfigProblem] {
+    let whole = trouble.map { [problem(directory, $0)] } ?? []
+    return whole
+      + flaws.sorted { $0.key < $1.key }.map { problem("\(directory)/\($0.key)", $0.value) }
+  }
+
+  private func problem(_ path: String, _ error: any Error) -> ConfigProblem {
+    let message = (error as? UsherError)?.message ?? "cannot be read"
+    return ConfigProblem(file: path, line: 0, column: 0, key: "", message: message)
+  }
+
+  /// The names of those that are others here than there.
+  func names(otherThanIn before: HandedCredentials) -> Set<String> {
+    let all = Set(values.keys).union(before.values.keys)
+    return all.filter { values[$0] != before.values[$0] }
+  }
+}

@@ -1,0 +1,134 @@
+import Logging
+import Synchronization
+import UsherConfig
+import UsherCore
+import UsherSystem
+
+/// Reads the configuration and the credentials again, and brings all of it into force, or nothing
+/// (Service, "Reloading").
+struct Reload: Sendable {
+  let safe: Safe
+
+  private var life: Lifetime { safe.life }
+
+  /// Returns when all is in force, or when it is certain that nothing has changed.
+  ///
+  /// - Returns: What is wrong; nothing where all is in force.
+  /// - Throws: `shuttingDown`.
+  @discardableResult
+  func run() async throws(UsherError) -> [ConfigProblem] {
+    try await safe.undisturbed { opened throws(UsherError) in
+      let notifier = life.setting.notifier
+      notifier.reloading()
+      var problems: [ConfigProblem] = []
+      do throws(ConfigError) {
+        try await reload(opened)
+      } catch {
+        problems = error.problems
+        tell(problems)
+      }
+      life.lastReload.ended(problems: problems.count)
+      notifier.ready(status: safe.status)
+      return problems
+    }
+  }
+
+  private func reload(_ opened: Opened?) async throws(ConfigError) {
+    let (config, policy) = try await read()
+    let before = life.world.config
+    let exchange = {
+      life.world.settings.replace(by: config, policy)
+      life.setting.follow(config.log)
+      return config.providers(otherThanIn: before)
+    }
+    let changed: Set<ProviderName>
+    if let parts = opened?.parts {
+      changed = await parts.follow(try await parts.ready(for: config), exchange: exchange)
+    } else {
+      changed = exchange()
+    }
+    life.log.notice(
+      "reloaded",
+      metadata: [
+        "providers": "\(config.providers.count)", "clients": "\(config.clients.count)",
+        "providersChanged": "\(changed.count)",
+      ])
+  }
+
+  private func read() async throws(ConfigError) -> (Config, Policy) {
+    let result = await Aside.run { [setting = life.setting] in
+      Result { () throws(ConfigError) in
+        let config = try setting.reread()
+        let fixed = setting.problems(with: config)
+        guard fixed.isEmpty else { throw ConfigError(fixed) }
+        return (config, try setting.policy(of: config))
+      }
+    }
+    return try result.get()
+  }
+
+  private func tell(_ problems: [ConfigProblem]) {
+    life.log.warning(
+      "the reload failed: nothing has changed", metadata: ["problems": "\(problems.count)"])
+    for problem in problems.prefix(Self.mostTold) {
+      life.log.warning(
+        "\(problem.message)",
+        metadata: [
+          "file": .string(problem.file), "line": "\(problem.line)", "key": .string(problem.key),
+        ])
+    }
+  }
+
+  /// Problems in the journal, of one reload.
+  private static let mostTold = 100
+}
+
+/// What became of the last reload, for the line that `systemctl status` shows.
+final class LastReload: Sendable {
+  private let problems = Mutex(0)
+
+  func ended(problems count: Int) { problems.withLock { $0 = count } }
+
+  /// To follow what the daemon does.
+  var words: String {
+    switch problems.withLock({ $0 }) {
+    case 0: ""
+    case 1: "; the last reload failed: 1 problem, see the journal"
+    case let count: "; the last reload failed: \(count) problems, see the journal"
+    }
+  }
+}
+
+extension Safe {
+  /// For `systemctl status`.
+  var status: String {
+    let count = life.world.config.providers.count
+    let served = count == 1 ? "Serving 1 provider" : "Serving \(count) providers"
+    return (opened == nil ? "Locked" : served) + life.lastReload.words
+  }
+}
+
+extension DaemonSetting {
+  /// What only a restart can bring into force.
+  fileprivate func problems(with config: Config) -> [ConfigProblem] {
+    guard config.store.url != self.config.store.url else { return [] }
+    return [
+      config.problem(
+        "store.url",
+        "cannot be changed while usherd runs, with \"\(self.config.store.url.settingText)\": "
+          + "stop it first")
+    ]
+  }
+}
+
+extension Config {
+  /// Those that are only here, only there, or not the same in both.
+  fileprivate func providers(otherThanIn before: Config) -> Set<ProviderName> {
+    let (old, new) = (before.byName, byName)
+    return Set(old.keys).union(new.keys).filter { old[$0] != new[$0] }
+  }
+
+  private var byName: [ProviderName: ProviderConfig] {
+    Dictionary(providers.map { ($0.name, $0) }) { first, _ in first }
+  }
+}

@@ -1,0 +1,45 @@
+import Synchronization
+import UsherConfig
+import UsherCore
+
+/// What is in force of the configuration: one value, exchanged whole by a reload.
+final class Settings: Sendable {
+  private let current: Mutex<InForce>
+  private let number = Atomic<Int>(0)
+
+  init(_ config: Config, _ policy: Policy) {
+    current = Mutex(InForce(config, policy, generation: 0))
+  }
+
+  var inForce: InForce { current.withLock { $0 } }
+
+  /// Another number whenever something else came into force. Costs one atomic read, for what is
+  /// kept of ``inForce`` and looked at with every call.
+  var generation: Int { number.load(ordering: .acquiring) }
+
+  func replace(by config: Config, _ policy: Policy) {
+    current.withLock { current in
+      current = InForce(config, policy, generation: current.generation + 1)
+      number.store(current.generation, ordering: .releasing)
+    }
+  }
+}
+
+/// One configuration, with what was made of it.
+final class InForce: Sendable {
+  let config: Config
+  let policy: Policy
+  let generation: Int
+  private let providers: [ProviderName: ProviderConfig]
+
+  fileprivate init(_ config: Config, _ policy: Policy, generation: Int) {
+    self.config = config
+    self.policy = policy
+    self.generation = generation
+    providers = Dictionary((config.providers + [.local]).map { ($0.name, $0) }) { first, _ in first
+    }
+  }
+
+  /// A configured one, or the daemon's own.
+  func provider(_ name: ProviderName) -> ProviderConfig? { providers[name] }
+}

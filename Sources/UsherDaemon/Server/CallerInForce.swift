@@ -1,0 +1,79 @@
+import Synchronization
+import UsherConfig
+import UsherCore
+import UsherSystem
+
+/// Who is at the other end of a connection, as the kernel said when it was accepted. What the rules
+/// make of that is a ``Caller``.
+struct Newcomer: Sendable {
+  let identity: CallerIdentity
+  /// For the audit only.
+  let pid: Int32
+  /// Of the unit; for the audit only.
+  let invocation: String?
+  let isAdmin: Bool
+  let realm: String
+
+  init(_ peer: Peer, isAdmin: Bool, realm: String) {
+    let known = peer.identity
+    self.init(
+      CallerIdentity(
+        uid: peer.uid, gid: peer.gid, groups: peer.groups, unit: known.unit,
+        executable: known.executable),
+      pid: peer.pid, invocation: known.invocation, isAdmin: isAdmin, realm: realm)
+  }
+
+  init(
+    _ identity: CallerIdentity, pid: Int32 = 0, invocation: String? = nil, isAdmin: Bool,
+    realm: String
+  ) {
+    self.identity = identity
+    self.pid = pid
+    self.invocation = invocation
+    self.isAdmin = isAdmin
+    self.realm = realm
+  }
+}
+
+/// The caller of one connection under the rules that are in force: worked out anew when others are.
+final class CallerInForce: Sendable {
+  private struct State {
+    var generation: Int
+    var caller: Caller
+
+    init(_ newcomer: Newcomer, _ inForce: InForce) {
+      generation = inForce.generation
+      caller = Caller(newcomer, policy: inForce.policy)
+    }
+  }
+
+  private let newcomer: Newcomer
+  private let settings: Settings
+  private let state: Mutex<State>
+
+  init(_ newcomer: Newcomer, _ settings: Settings) {
+    self.newcomer = newcomer
+    self.settings = settings
+    state = Mutex(State(newcomer, settings.inForce))
+  }
+
+  /// From any thread.
+  var caller: Caller { current.caller }
+
+  /// Also the generation of the settings whose rules they are.
+  var current: (caller: Caller, generation: Int) {
+    state.withLock { state in
+      if state.generation != settings.generation { state = State(newcomer, settings.inForce) }
+      return (state.caller, state.generation)
+    }
+  }
+
+  /// The caller, where it may be another than under the rules of `generation`, which then becomes
+  /// that of these; else nil, at the cost of one atomic read.
+  func caller(otherThanAt generation: inout Int) -> Caller? {
+    let now = settings.generation
+    guard now != generation else { return nil }
+    generation = now
+    return caller
+  }
+}

@@ -1,0 +1,53 @@
+import Foundation
+import JSONRPC
+import Testing
+import UsherTestKit
+
+@Suite("SIGHUP and the log level", .serialized)
+struct ReloadLifeTests {
+  @Test("SIGHUP from the first moment on does not end a daemon that starts")
+  func starting() throws {
+    // As systemd starts it, but for the moments in which nothing of the program runs yet.
+    let launcher = ["/bin/sh", "-c", "trap '' HUP; exec \"$@\"", "sh"]
+    let daemon = try DaemonUnderTest(config: "", launcher: launcher)
+    try daemon.stop()
+    let bell = Thread {
+      while !Thread.current.isCancelled {
+        if daemon.pid > 0 { kill(daemon.pid, SIGHUP) }
+        usleep(1000)
+      }
+    }
+    bell.start()
+    try daemon.start()
+    bell.cancel()
+    #expect(daemon.isRunning)
+    _ = try daemon.client().call("system.status")
+    try eventually(within: 10, "it was asked to reload") { daemon.log.contains("notice reloaded") }
+  }
+
+  @Test("the log level follows the configuration, but for one of the command line")
+  func level() throws {
+    let daemon = try DaemonUnderTest(config: "", logLevel: "info")
+    func isLogged(_ what: String, by log: () -> String) throws -> Bool {
+      _ = try daemon.client().reason(of: what)
+      let before = log().split(separator: "\n").count
+      return log().split(separator: "\n").suffix(before).contains { $0.contains("no such method") }
+    }
+    try daemon.place.write("[log]\nlevel = \"debug\"\n", to: "usherd.toml")
+    _ = try daemon.admin().call("system.reload")
+    #expect(try !isLogged("a.b") { daemon.log })
+    try daemon.stop()
+    let command = Array(daemon.commandLine.dropLast(2))
+    try daemon.place.write("", to: "usherd.toml")
+    let path = daemon.place.file("second.log")
+    let program = try RunningProgram(command[0], Array(command.dropFirst()), log: path)
+    try eventually(within: 20, "it answers") {
+      (try? daemon.admin().call("system.status", within: 2)) != nil
+    }
+    #expect(try !isLogged("a.b") { program.log })
+    try daemon.place.write("[log]\nlevel = \"debug\"\n", to: "usherd.toml")
+    _ = try daemon.admin().call("system.reload")
+    #expect(try isLogged("a.b") { program.log })
+    try program.stop()
+  }
+}

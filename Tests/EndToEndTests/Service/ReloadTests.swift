@@ -1,0 +1,247 @@
+import Foundation
+import JSONRPC
+import Testing
+import UsherTestKit
+
+/// A daemon whose configuration changes, and whoever calls it meanwhile.
+@Suite("Reloading", .serialized)
+struct ReloadTests {
+  private let sandbox: SandboxUnderTest
+  private let daemon: DaemonUnderTest
+
+  init() throws {
+    sandbox = try SandboxUnderTest()
+    daemon = try DaemonUnderTest(config: sandbox.provider())
+  }
+
+  /// - Parameter allow: What a rule lets the test's user call; nil for no rule.
+  private func rule(_ allow: [String]) -> String {
+    let list = allow.map { "\"\($0)\"" }.joined(separator: ", ")
+    return """
+      [[client]]
+      name = "test"
+      match = { user = \(getuid()) }
+      allow = [\(list)]
+
+      """
+  }
+
+  private func write(_ config: String) throws { try daemon.place.write(config, to: "usherd.toml") }
+
+  /// - Returns: What is wrong.
+  @discardableResult
+  private func reload(_ config: String) throws -> [JSONValue] {
+    try write(config)
+    return try daemon.admin().call("system.reload")["problems"]?.arrayValue ?? []
+  }
+
+  private func providers() throws -> [String] {
+    let list = try daemon.client().call("provider.list")["providers"]?.arrayValue ?? []
+    return list.compactMap { $0["name"]?.stringValue }
+  }
+
+  @Test("SIGHUP brings another provider; many in a row end as the last file says")
+  func hangUp() throws {
+    try write(sandbox.provider() + sandbox.provider("second"))
+    kill(daemon.pid, SIGHUP)
+    try eventually(within: 10, "the second provider is there") {
+      try providers() == ["demo", "second", "local"]
+    }
+    #expect(daemon.log.contains("notice reloaded clients=0 providers=2 providersChanged=1"))
+    for number in 0..<20 {
+      try write(sandbox.provider() + sandbox.provider("p\(number)"))
+      kill(daemon.pid, SIGHUP)
+    }
+    try eventually(within: 10, "the last one is in force") {
+      try providers() == ["demo", "p19", "local"]
+    }
+  }
+
+  @Test("usherctl says what is wrong as config check does, and nothing has changed")
+  func wrong() throws {
+    let file = daemon.place.file("usherd.toml")
+    try write(sandbox.provider("other") + "[log]\nlevel = \"loud\"\n[limits]\nnestings = 3\n")
+    let outcome = try daemon.usherctl(["reload"])
+    let check = try daemon.usherctl(["config", "check", file])
+    #expect(outcome.status == 1 && check.status == 1)
+    #expect(outcome.errors == check.errors)
+    #expect(outcome.errors.contains("\(file):8:9: log.level: "), "\(outcome.errors)")
+    #expect(outcome.errors.contains("limits.nestings"), "\(outcome.errors)")
+    #expect(try providers() == ["demo", "local"])
+    #expect(daemon.log.contains("warning the reload failed: nothing has changed problems=2"))
+    #expect(daemon.log.contains("file=\(file) key=log.level line=8"))
+    try write("[[provider]\n")
+    #expect(try daemon.usherctl(["reload"]).errors.contains("\(file):1:"))
+    try FileManager.default.removeItem(atPath: file)
+    let gone = try daemon.usherctl(["reload"])
+    #expect(gone.status == 1 && gone.errors == "usherctl: \(file): there is no such file\n")
+    try write(sandbox.provider("other"))
+    let mended = try daemon.usherctl(["reload"])
+    #expect(mended.status == 0 && mended.errors == "reloaded\n")
+    #expect(try providers() == ["other", "local"])
+  }
+
+  @Test("a file of conf.d comes and goes; one that cannot be read changes nothing")
+  func overlays() throws {
+    let folder = daemon.place.file("conf.d")
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+    try daemon.place.write(sandbox.provider("laid"), to: "conf.d/10.toml")
+    #expect(try reload(sandbox.provider()).isEmpty)
+    #expect(try providers() == ["demo", "laid", "local"])
+    try FileManager.default.removeItem(atPath: "\(folder)/10.toml")
+    try FileManager.default.createDirectory(
+      atPath: "\(folder)/20.toml", withIntermediateDirectories: false)
+    #expect(try reload(sandbox.provider()).first?["file"] == .string("\(folder)/20.toml"))
+    #expect(try providers() == ["demo", "laid", "local"])
+    try FileManager.default.removeItem(atPath: "\(folder)/20.toml")
+    #expect(try reload(sandbox.provider()).isEmpty)
+    #expect(try providers() == ["demo", "local"])
+  }
+
+  @Test("another database, a user nobody has and a provider named twice are refused")
+  func refused() throws {
+    let base = sandbox.provider()
+    for (config, key) in [
+      ("[store]\nurl = \"sqlite:other.db\"\n" + base, "store.url"),
+      (
+        base + "[[client]]\nname = \"a\"\nmatch = { user = \"no-such-user\" }\nallow = []\n",
+        "client[0].match.user"
+      ), (base + base, "provider[1].name"),
+    ] {
+      let problems = try reload(config)
+      #expect(problems.map { $0["key"] } == [.string(key)])
+      #expect(problems.first?["line"]?.integerValue ?? 0 > 0)
+    }
+    #expect(try providers() == ["demo", "local"])
+  }
+
+  @Test("it is the operator's, and audited")
+  func operators() throws {
+    #expect(try daemon.client().reason(of: "system.reload") == "method_not_found")
+    #expect(try reload(sandbox.provider()).isEmpty)
+    #expect(try reload("x").count == 1)
+    let list = try daemon.admin().call("audit.list", ["method": "system.reload"])
+    let outcomes = list["rows"]?.arrayValue?.compactMap { $0["outcome"]?.stringValue } ?? []
+    #expect(outcomes.sorted() == ["invalid_params", "ok"])
+  }
+
+  @Test("the next call of an open connection, and the next event, are judged by the new rules")
+  func openConnection() throws {
+    let base = sandbox.provider()
+    try reload(rule(["*"]) + base)
+    let client = try daemon.client()
+    let listener = try daemon.client()
+    _ = try listener.call("events.subscribe", ["topics": ["flow"]])
+    _ = try client.startFlow()
+    #expect(try listener.receive()?["method"] == "events.notify")
+    try reload(rule(["account.list", "flow.start", "flow.list"]) + base)
+    #expect(try client.reason(of: "token.list") == "permission_denied")
+    _ = try client.call("account.list")
+    // What came before is heard to its end; then the listener learns that it hears no more.
+    _ = try client.startFlow()
+    var methods: [String] = []
+    while methods.last != "events.lost", let next = try listener.receive() {
+      methods.append(next["method"]?.stringValue ?? "")
+    }
+    #expect(methods.last == "events.lost")
+    let refusal = try listener.reason(of: "events.subscribe", ["topics": ["flow"]])
+    #expect(refusal == "permission_denied")
+    try reload(base + rule(["*"]))
+    _ = try client.call("token.list")
+    _ = try listener.call("events.subscribe", ["topics": ["flow"]])
+  }
+
+  @Test("a call that has begun ends as it began")
+  func begun() throws {
+    try reload(rule(["*"]) + sandbox.provider())
+    let client = try daemon.client()
+    let flow = try client.startFlow()
+    try client.send(
+      #"{"jsonrpc":"2.0","id":"w","method":"flow.wait","params":{"flow":\#(flow["id"]?.text ?? ""),"#
+        + #""revision":\#(flow["revision"]?.text ?? ""),"timeoutMs":60000}}"#)
+    _ = try client.call("system.status")
+    try reload(rule([]) + sandbox.provider())
+    try daemon.comeBack(from: flow)
+    let answer = try #require(try client.receive())
+    #expect(answer["id"] == "w" && answer["error"] == nil, "\(answer.text)")
+    #expect(try client.reason(of: "flow.get", ["flow": flow["id"] ?? .null]) == "permission_denied")
+  }
+
+  @Test("a live flow keeps its provider; the account of one that is gone stays, without tokens")
+  func providerGone() throws {
+    let client = try daemon.client()
+    let flow = try client.startFlow()
+    try reload("")
+    #expect(try providers() == ["local"])
+    try daemon.comeBack(from: flow)
+    let end = try client.finished(flow)
+    #expect(end["status"] == "succeeded", "\(end.text)")
+    let accounts = try client.call("account.list")["accounts"]?.arrayValue
+    let account = try #require(accounts?.first?["id"])
+    #expect(try client.reason(of: "token.get", ["account": account]) == "not_found")
+    #expect(try client.reason(of: "token.get", ["provider": "demo"]) == "not_found")
+    try reload(sandbox.provider())
+    _ = try client.call("token.get", ["account": account])
+    let forced = try client.call("token.get", ["account": account, "forceRefresh": true])
+    #expect(forced["accessToken"] != nil)
+  }
+
+  @Test("a refresh that is under way is answered and kept, though its provider goes")
+  func refreshing() throws {
+    let client = try daemon.client()
+    try client.signIn()
+    try sandbox.control(
+      "POST", "faults", ["endpoint": "token", "fault": ["delayMs": 1000], "times": 1])
+    try client.send(
+      #"{"jsonrpc":"2.0","id":"t","method":"token.get","params":"#
+        + #"{"provider":"demo","forceRefresh":true}}"#)
+    try eventually(within: 5, "the refresh is under way") {
+      try sandbox.requests("token", grantType: "refresh_token") == 1
+    }
+    try reload("")
+    let answer = try #require(try client.receive())
+    let token = try #require(answer["result"]?["accessToken"], "\(answer.text)")
+    try reload(sandbox.provider())
+    #expect(try client.call("token.get", ["provider": "demo"])["accessToken"] == token)
+  }
+
+  @Test("a reload while the daemon is locked holds for when it is unlocked")
+  func locked() throws {
+    let admin = try daemon.admin()
+    _ = try admin.call("system.lock")
+    #expect(try reload(sandbox.provider("second")).isEmpty)
+    _ = try admin.call("system.unlock")
+    #expect(try providers() == ["second", "local"])
+  }
+
+  @Test("200 reloads while 20 clients call: no call fails, no descriptor is left over")
+  func load() throws {
+    try daemon.client().signIn()
+    let plain = sandbox.provider()
+    let port = try LoopbackPort.free()
+    let other =
+      sandbox.provider(more: "connect_timeout_seconds = 7\n")
+        + """
+        [[provider]]
+        name = "pay"
+        type = "gopay"
+        client_id = "acme"
+        merchant_id = "merchant"
+        callback_listen = "127.0.0.1:\(port)"
+
+        """
+    // Once there and back: what is made once for all is there.
+    for config in [other, plain] { #expect(try reload(config).isEmpty) }
+    let before = try daemon.descriptors()
+    let callers = try TokenCallers(20, of: daemon)
+    for number in 0..<200 {
+      let problems = try reload(number.isMultiple(of: 2) ? other : plain)
+      #expect(problems.isEmpty)
+    }
+    let (calls, failures) = callers.finish()
+    #expect(failures == [] && calls > 1000)
+    try eventually(within: 10, "no more descriptors are open than before") {
+      try daemon.descriptors() <= before
+    }
+  }
+}

@@ -1,0 +1,83 @@
+import Foundation
+import JSONRPC
+import UsherTestKit
+
+extension DaemonUnderTest {
+  /// How many descriptors it has open.
+  func descriptors() throws -> Int {
+    try FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/fd").count
+  }
+
+  /// A person agrees at the page of a flow, and the browser comes back to the daemon.
+  func comeBack(from flow: JSONValue, user: String = "alice") throws {
+    guard let page = flow["step"]?["url"]?.stringValue else { throw TestTrouble("no page to open") }
+    try Person.signIn(at: page, user: user)
+  }
+}
+
+extension JSONValue {
+  var text: String { String(decoding: encoded(), as: UTF8.self) }
+}
+
+/// Clients that ask for tokens without pause, each on one connection of its own.
+final class TokenCallers: @unchecked Sendable {
+  private let lock = NSLock()
+  private let group = DispatchGroup()
+  private var isOver = false
+  private var calls = 0
+  private var failures: [String] = []
+
+  init(_ count: Int, of daemon: DaemonUnderTest) throws {
+    let clients = try (0..<count).map { _ in try daemon.client() }
+    for client in clients {
+      group.enter()
+      Thread.detachNewThread { [self] in
+        run(client)
+        group.leave()
+      }
+    }
+  }
+
+  /// - Returns: How many calls there were, and what went wrong.
+  func finish() -> (calls: Int, failures: [String]) {
+    lock.withLock { isOver = true }
+    group.wait()
+    return lock.withLock { (calls, failures) }
+  }
+
+  private func run(_ client: RawClient) {
+    while !lock.withLock({ isOver }) {
+      let trouble: String?
+      do {
+        let reply = try client.reply(to: "token.get", ["provider": "demo"])
+        trouble = reply["error"].map(\.text)
+      } catch {
+        trouble = "\(error)"
+      }
+      lock.withLock {
+        calls += 1
+        if let trouble, failures.count < 10 { failures.append(trouble) }
+      }
+    }
+  }
+}
+
+/// Ports of the loopback.
+enum LoopbackPort {
+  /// One that nobody listens at now.
+  static func free() throws -> UInt16 {
+    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    defer { close(descriptor) }
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    inet_pton(AF_INET, "127.0.0.1", &address.sin_addr)
+    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let isBound = withUnsafeMutablePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        bind(descriptor, $0, size) == 0 && getsockname(descriptor, $0, &size) == 0
+      }
+    }
+    guard isBound else { throw TestTrouble("there is no free port") }
+    return UInt16(bigEndian: address.sin_port)
+  }
+}

@@ -1,0 +1,159 @@
+import Foundation
+import Testing
+import UsherConfig
+import UsherCore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+@Suite("The addresses at which providers call, over a reload", .serialized)
+struct CallbackReloadTests {
+  private let stage: SafeStage
+
+  init() throws { stage = try SafeStage() }
+
+  private func gopay(
+    at port: UInt16, _ name: String = "gopay", client: String = "acme"
+  ) throws -> ProviderConfig {
+    var settings = GoPaySettings(clientID: client, merchantID: "merchant")
+    settings.callbackListen = try LoopbackAddress(setting: "127.0.0.1:\(port)")
+    return ProviderConfig(name: ProviderName(name), settings: .gopay(settings))
+  }
+
+  private func begun(_ providers: [ProviderConfig]) async throws -> Safe {
+    try stage.files.change { $0.providers = providers }
+    let safe = try await stage.begun()
+    #expect(try await Reload(safe: safe).run().isEmpty)
+    return safe
+  }
+
+  private func reload(_ safe: Safe, _ providers: [ProviderConfig]) async throws -> [ConfigProblem] {
+    try stage.files.change { $0.providers = providers }
+    return try await Reload(safe: safe).run()
+  }
+
+  @Test("a new one is had, one that nobody needs is given up")
+  func moved() async throws {
+    let (first, second) = (try LoopbackSocket.freePort(), try LoopbackSocket.freePort())
+    let safe = try await begun([try gopay(at: first)])
+    #expect(try LoopbackSocket(connectedTo: first).answer(to: "GET / HTTP/1.1\r\n\r\n") != "")
+    #expect(try await reload(safe, [try gopay(at: second)]).isEmpty)
+    #expect(throws: TestTrouble.self) { try LoopbackSocket(connectedTo: first) }
+    #expect(try LoopbackSocket(connectedTo: second).answer(to: "GET / HTTP/1.1\r\n\r\n") != "")
+    #expect(try await reload(safe, []).isEmpty)
+    #expect(throws: TestTrouble.self) { try LoopbackSocket(connectedTo: second) }
+    await safe.end()
+  }
+
+  @Test("one that stays keeps its socket and who is on it, also for another provider")
+  func kept() async throws {
+    let port = try LoopbackSocket.freePort()
+    let safe = try await begun([try gopay(at: port)])
+    let caller = try LoopbackSocket(connectedTo: port)
+    try caller.send("GET / HTTP/1.1\r\n")
+    // Who is answered later was taken in before.
+    _ = try LoopbackSocket(connectedTo: port).answer(to: "GET / HTTP/1.1\r\n\r\n")
+    #expect(try await reload(safe, [try gopay(at: port)]).isEmpty)
+    #expect(try await reload(safe, [try gopay(at: port, "other", client: "else")]).isEmpty)
+    #expect(try caller.answer(to: "\r\n").hasPrefix("HTTP/1.1 4"))
+    await safe.end()
+  }
+
+  @Test("one that cannot be had fails the whole, and none of the others is taken or given up")
+  func taken() async throws {
+    let squatter = try LoopbackSocket(listening: 0)
+    let (first, second) = (try LoopbackSocket.freePort(), try LoopbackSocket.freePort())
+    let safe = try await begun([try gopay(at: first)])
+    let problems = try await reload(
+      safe, [try gopay(at: second), try gopay(at: squatter.port, "third")])
+    #expect(
+      problems.map(\.message) == [
+        "cannot listen at 127.0.0.1:\(squatter.port) for provider third's callback"
+      ])
+    #expect(try safe.domain().providers.all.map(\.name.rawValue) == ["gopay"])
+    #expect(throws: TestTrouble.self) { try LoopbackSocket(connectedTo: second) }
+    #expect(try LoopbackSocket(connectedTo: first).answer(to: "GET / HTTP/1.1\r\n\r\n") != "")
+    await safe.end()
+  }
+
+  @Test("two providers cannot have the same")
+  func twins() async throws {
+    let port = try LoopbackSocket.freePort()
+    let safe = try await begun([])
+    let problems = try await reload(safe, [try gopay(at: port, "a"), try gopay(at: port, "b")])
+    #expect(
+      problems.map(\.message) == ["cannot listen at 127.0.0.1:\(port) for provider b's callback"])
+    #expect(throws: TestTrouble.self) { try LoopbackSocket(connectedTo: port) }
+    await safe.end()
+  }
+}
+
+/// A TCP socket of 127.0.0.1.
+private final class LoopbackSocket {
+  private let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+  private(set) var port: UInt16 = 0
+
+  /// One that nobody listens at now.
+  static func freePort() throws -> UInt16 { try LoopbackSocket(bound: 0).port }
+
+  private init(bound port: UInt16) throws {
+    try use(port) { descriptor, address, size in Glibc.bind(descriptor, address, size) == 0 }
+    var address = sockaddr_in()
+    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let isKnown = withUnsafeMutablePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        getsockname(descriptor, $0, &size) == 0
+      }
+    }
+    guard isKnown else { throw TestTrouble("the socket has no port") }
+    self.port = UInt16(bigEndian: address.sin_port)
+  }
+
+  convenience init(listening port: UInt16) throws {
+    try self.init(bound: port)
+    guard listen(descriptor, 1) == 0 else { throw TestTrouble("it does not listen") }
+  }
+
+  /// - Throws: Where nobody listens.
+  init(connectedTo port: UInt16) throws {
+    try use(port) { descriptor, address, size in Glibc.connect(descriptor, address, size) == 0 }
+    var limit = timeval(tv_sec: 10, tv_usec: 0)
+    setsockopt(
+      descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+  }
+
+  deinit { close(descriptor) }
+
+  private func use(
+    _ port: UInt16, _ body: (CInt, UnsafePointer<sockaddr>, socklen_t) -> Bool
+  ) throws {
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = port.bigEndian
+    inet_pton(AF_INET, "127.0.0.1", &address.sin_addr)
+    let size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let isDone = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body(descriptor, $0, size) }
+    }
+    guard isDone else { throw TestTrouble("no socket at \(port)") }
+  }
+
+  func send(_ text: String) throws {
+    let bytes = Array(text.utf8)
+    guard Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count else {
+      throw TestTrouble("the connection is closed")
+    }
+  }
+
+  /// All that comes until the other side closes; nothing where it does so at once.
+  func answer(to text: String) throws -> String {
+    try send(text)
+    var answer: [UInt8] = []
+    var chunk = [UInt8](repeating: 0, count: 4096)
+    while true {
+      let count = recv(descriptor, &chunk, chunk.count, 0)
+      guard count > 0 else { return String(decoding: answer, as: UTF8.self) }
+      answer += chunk.prefix(count)
+    }
+  }
+}

@@ -1,0 +1,48 @@
+import Testing
+import UsherConfig
+import UsherCore
+import UsherStore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+@Suite("A caller under the rules that are in force")
+struct CallerInForceTests {
+  private let newcomer = Newcomer(
+    CallerIdentity(uid: 1000, gid: 1000), pid: 7, isAdmin: false, realm: "host")
+
+  private func policy(_ allow: String..., owner: ClientRule.Ownership = .user) throws -> Policy {
+    var rule = ClientRule(
+      name: "till", match: ClientMatch(user: .id(1000)),
+      allow: try allow.map { try AccessPattern(setting: $0) })
+    rule.owner = owner
+    return try Policy(
+      rules: [rule], access: AccessSettings(), daemonUser: 990,
+      names: PrincipalResolver(user: { _ in nil }, group: { _ in 50 }))
+  }
+
+  @Test("is worked out anew when other rules are in force, and kept else")
+  func anew() throws {
+    let settings = Settings(Config(), try policy("account.list"))
+    let standing = CallerInForce(newcomer, settings)
+    let list = PolicyRequest(method: "account.list")
+    #expect(standing.caller.decide(list).isAllowed)
+    var generation = settings.generation
+    #expect(standing.caller(otherThanAt: &generation) == nil)
+    settings.replace(by: Config(), try policy("token.list"))
+    #expect(!standing.caller.decide(list).isAllowed)
+    let other = standing.caller(otherThanAt: &generation)
+    #expect(other?.decide(list).isAllowed == false && other?.audited.pid == 7)
+    #expect(standing.caller(otherThanAt: &generation) == nil)
+  }
+
+  @Test("whose things it brings follows the rules too")
+  func owner() throws {
+    let settings = Settings(Config(), try policy("*"))
+    let standing = CallerInForce(newcomer, settings)
+    #expect(standing.caller.owner == Owner(realm: "host", uid: 1000))
+    settings.replace(by: Config(), try policy("*", owner: .client))
+    #expect(standing.caller.owner.client == "till")
+    #expect(standing.caller.uid == 1000)
+  }
+}

@@ -1,0 +1,249 @@
+import Foundation
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+@Suite("A reload")
+struct ReloadTests {
+  private let stage: SafeStage
+  private let other = ProviderName("other")
+
+  init() throws { stage = try SafeStage() }
+
+  private func reload(_ safe: Safe) async throws -> [ConfigProblem] {
+    try await Reload(safe: safe).run()
+  }
+
+  private func provider(_ name: ProviderName, client: String = "usher") throws -> ProviderConfig {
+    let issuer = try ProviderURL(setting: "https://\(name).example")
+    return ProviderConfig(
+      name: name, settings: .oidc(OIDCSettings(issuer: issuer, clientID: client)))
+  }
+
+  private func names(_ safe: Safe) throws -> [ProviderName] {
+    try safe.domain().providers.all.map(\.name)
+  }
+
+  @Test("brings providers, limits and rules into force at once")
+  func whole() async throws {
+    let safe = try await stage.begun()
+    let added = try provider(other)
+    try stage.files.change {
+      $0.providers.append(added)
+      $0.limits.connections = 100
+      $0.clients = [ClientRule(name: "till", match: ClientMatch(user: .id(1000)), allow: [])]
+    }
+    #expect(try names(safe) == [.work])
+    #expect(try await reload(safe).isEmpty)
+    #expect(try names(safe) == [.work, other])
+    #expect(safe.life.world.config.limits.connections == 100)
+    #expect(safe.life.policies.list().rules.map(\.name) == ["till"])
+    let check = PolicyCheck(user: "1000", method: "token.get", provider: other)
+    #expect(try await safe.life.policies.check(check).client == "till")
+    await safe.end()
+  }
+
+  @Test("changes nothing where anything is wrong; systemd and the caller are told")
+  func failed() async throws {
+    let safe = try await stage.begun()
+    let before = safe.life.world.settings.inForce
+    stage.files.spoil("must be a number")
+    let caller = try Caller.program(isAdmin: true)
+    let reply = try await ReloadDesk(safe: safe).reload(caller)
+    #expect(
+      reply.problems == [
+        .init(file: "u.toml", line: 3, column: 1, key: "a", message: "must be a number")
+      ])
+    #expect(safe.life.world.settings.inForce === before)
+    let told = stage.told.all.suffix(2)
+    #expect(told.first?.hasPrefix("RELOADING=1\nMONOTONIC_USEC=") == true)
+    #expect(
+      told.last
+        == "READY=1\nSTATUS=Serving 1 provider; the last reload failed: 1 problem, see the journal")
+    await safe.end()
+  }
+
+  @Test("that goes well says no more that one failed, and one that follows a lock says both")
+  func status() async throws {
+    let safe = try await stage.begun()
+    stage.files.spoil("must be a number")
+    _ = try await reload(safe)
+    try await safe.lock()
+    #expect(safe.status == "Locked; the last reload failed: 1 problem, see the journal")
+    await safe.end()
+  }
+
+  @Test("of another database is refused, and says what to do")
+  func database() async throws {
+    let safe = try await stage.begun()
+    try stage.files.change { $0.store.url = .sqlite(path: "another.db") }
+    let problems = try await reload(safe)
+    #expect(problems.map(\.key) == ["store.url"])
+    #expect(
+      problems.first?.message
+        == "cannot be changed while usherd runs, with \"sqlite:usherd.db\": stop it first")
+    #expect(safe.life.world.config.store == StoreSettings())
+    await safe.end()
+  }
+
+  @Test("names the rule whose user nobody is")
+  func unknownUser() async throws {
+    let safe = try await stage.begun()
+    try stage.files.change {
+      $0.clients = [
+        ClientRule(name: "till", match: ClientMatch(user: .name("no-such-user-here")), allow: [])
+      ]
+    }
+    #expect(try await reload(safe).map(\.key) == ["client[0].match.user"])
+    #expect(safe.life.policies.list().rules.isEmpty)
+    await safe.end()
+  }
+
+  @Test("while the daemon is locked holds for when it is unlocked")
+  func locked() async throws {
+    let safe = try await stage.begun()
+    try await safe.lock()
+    let added = try provider(other)
+    try stage.files.change { $0.providers.append(added) }
+    #expect(try await reload(safe).isEmpty)
+    #expect(stage.told.all.last == "READY=1\nSTATUS=Locked")
+    try await safe.unlock()
+    #expect(try names(safe) == [.work, other])
+    #expect(stage.told.all.last == "READY=1\nSTATUS=Serving 2 providers")
+    await safe.end()
+  }
+
+  @Test("is refused by a daemon that stops")
+  func stopping() async throws {
+    let safe = try await stage.begun()
+    await safe.end()
+    let error = await #expect(throws: UsherError.self) { try await reload(safe) }
+    #expect(error?.reason == .shuttingDown)
+  }
+
+  @Test("in great numbers, with locks and unlocks between, ends as the last one says")
+  func many() async throws {
+    let safe = try await stage.begun()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for number in 0..<60 {
+        group.addTask {
+          try stage.files.change { $0.limits.connections = 100 + number }
+          _ = try await reload(safe)
+        }
+        guard number.isMultiple(of: 20) else { continue }
+        group.addTask {
+          try await safe.lock()
+          try await safe.unlock()
+        }
+      }
+      try await group.waitForAll()
+    }
+    try stage.files.change { $0.limits.connections = 99 }
+    #expect(try await reload(safe).isEmpty)
+    #expect(safe.life.world.config.limits.connections == 99)
+    #expect(safe.opened != nil)
+    await safe.end()
+  }
+
+  @Test("without a provider keeps its accounts, whose tokens are not found until it is back")
+  func providerGone() async throws {
+    let safe = try await stage.begun()
+    let domain = try safe.domain()
+    let update = try domain.book.update(
+      .sample(), owner: .anna, provider: .work, at: stage.clock.now())
+    try await domain.store.commit(update.changes)
+    domain.book.install(update)
+    let anna = try Caller.program()
+    let get = TokenGet(account: update.record.id)
+    _ = try domain.tokens.get(get, anna)
+    let work = try stage.files.read().providers
+    try stage.files.change { $0.providers = [] }
+    _ = try await reload(safe)
+    let error = #expect(throws: UsherError.self) { try domain.tokens.get(get, anna) }
+    #expect(error?.reason == .notFound && error?.message == "there is no provider work")
+    #expect(domain.accounts.list(nil, anna).accounts.map(\.id) == [update.record.id])
+    try stage.files.change { $0.providers = work }
+    _ = try await reload(safe)
+    _ = try domain.tokens.get(get, anna)
+    await safe.end()
+  }
+
+  @Test("forgets how a provider that has changed answered, and nothing of one that has not")
+  func changed() async throws {
+    let added = try provider(other)
+    try stage.files.change { $0.providers.append(added) }
+    let safe = try await stage.begun()
+    _ = try await reload(safe)
+    let health = try safe.domain().health
+    for name in [.work, other] {
+      health.note(.unreachable(message: "gone", sent: false), of: name, at: stage.clock.now())
+    }
+    _ = try await reload(safe)
+    #expect(health.health(of: other) == .failing && health.health(of: .work) == .failing)
+    let next = try provider(other, client: "another")
+    try stage.files.change { $0.providers[1] = next }
+    _ = try await reload(safe)
+    #expect(health.health(of: other) == .unknown && health.health(of: .work) == .failing)
+    await safe.end()
+  }
+}
+
+@Suite("A reload of what systemd hands over")
+struct CredentialReloadTests {
+  private let stage: SafeStage
+
+  init() throws {
+    stage = try SafeStage()
+    let key = String(repeating: "0123456789abcdef", count: 4)
+    try stage.place.write(key, to: "credentials/usherd.master-key")
+    try stage.place.write("one\n", to: "credentials/key")
+  }
+
+  private func value(_ safe: Safe) throws -> String? {
+    try safe.domain().credentials.credential(named: "key")?.revealed()
+  }
+
+  @Test("takes the credentials as they are then, and not before")
+  func moment() async throws {
+    let safe = try await stage.begun()
+    #expect(try value(safe) == "one")
+    try stage.place.write("two\n", to: "credentials/key")
+    try stage.place.write("new\n", to: "credentials/second")
+    #expect(try value(safe) == "one")
+    #expect(try await Reload(safe: safe).run().isEmpty)
+    #expect(try value(safe) == "two")
+    #expect(try safe.domain().credentials.list().credentials.map(\.name) == ["key", "second"])
+    await safe.end()
+  }
+
+  @Test("changes nothing where one cannot be read, and names it")
+  func unreadable() async throws {
+    let safe = try await stage.begun()
+    try stage.place.write("two\n", to: "credentials/key")
+    try Data([0xFF, 0xFE]).write(to: URL(fileURLWithPath: stage.place.file("credentials/odd")))
+    try stage.files.change { $0.limits.connections = 99 }
+    let problems = try await Reload(safe: safe).run()
+    #expect(problems.map(\.file) == [stage.place.file("credentials/odd")])
+    #expect(problems.first?.message == "the credential odd is not text in UTF-8")
+    #expect(try value(safe) == "one")
+    #expect(safe.life.world.config.limits.connections != 99)
+    await safe.end()
+  }
+
+  @Test("a daemon starts with one that cannot be read: it is missed where it is needed")
+  func start() async throws {
+    try Data([0xFF, 0xFE]).write(to: URL(fileURLWithPath: stage.place.file("credentials/odd")))
+    let safe = try await stage.begun()
+    let credentials = try safe.domain().credentials
+    let error = #expect(throws: UsherError.self) { try credentials.credential(named: "odd") }
+    #expect(error?.message == "systemd's credential odd cannot be read")
+    #expect(try value(safe) == "one")
+    await safe.end()
+  }
+}
