@@ -63,7 +63,7 @@ struct FlowLifeTests {
     let token = try scene.token(client)
     let id = try #require(flow["id"]?.stringValue)
     _ = try client.call("flow.cancel", ["flow": other["id"] ?? .null])
-    let entries = try entries("USHER_FLOW=\(id)")
+    let entries = try scene.entries("USHER_FLOW=\(id)")
     let ids = entries.compactMap { $0["MESSAGE_ID"]?.stringValue?.suffix(2) }
     #expect(
       ids.first == "21" && ids.last == "23" && ids.count(where: { $0 != "22" }) == 2, "\(ids)")
@@ -80,11 +80,6 @@ struct FlowLifeTests {
     #expect(entries.contains { $0["USHER_CORRELATION_ID"] != nil })
     #expect(end["status"] == "succeeded")
     try expectNoSecret([token, "alice-password", "alice@"] + values(in: back))
-  }
-
-  private func entries(_ match: String...) throws -> [JSONValue] {
-    try scene.system.run(["journalctl", "--output=json", "--no-pager"] + match)
-      .split(separator: "\n").map { try JSONValue(parsing: Array($0.utf8)) }
   }
 
   /// The code and the state in an address.

@@ -48,14 +48,16 @@ struct ReloadTests {
     let wrong = ServiceScene.provider() + "[limits]\nno_such_limit = 1\n"
     let line = wrong.split(separator: "\n", omittingEmptySubsequences: false)
       .firstIndex { $0.hasPrefix("no_such") }.map { $0 + 1 }
-    let place = "50-test.toml:\(try #require(line))"
+    let file = "/etc/usherd/conf.d/50-test.toml"
+    let place = "\(file):\(try #require(line))"
     try scene.write(config: wrong)
     _ = try scene.outcome("systemctl", "reload", "usherd.service")
     try scene.daemon("tells systemd that it failed") {
       try scene.property("StatusText").lowercased().contains("reload failed")
         && scene.property("ActiveState") == "active"
     }
-    #expect(scene.journal.contains(place), "\(scene.journal)")
+    let told = try scene.entries("USHER_FILE=\(file)")
+    #expect(told.map { $0["USHER_LINE"] } == [.string("\(line ?? 0)")], "\(told)")
     let reload = try scene.outcome("usherctl", "reload")
     #expect(reload.status == 1 && reload.output.contains(place), "\(reload)")
     #expect(try providers(open) == ["work"] && scene.token(open) == token)

@@ -63,6 +63,8 @@ final class ServiceScene: @unchecked Sendable {
       try system.run("install", "-d", "-o", name, "-g", name, "-m", "0700", "/home/\(name)")
     }
     try system.run("mkdir", "--mode=1777", "/run/callers")
+    // Each change of the manual would have its index made anew: longer than all the rest takes.
+    try system.run("rm", "-f", "/var/lib/man-db/auto-update")
     try system.copy(TestScript.asUser, to: Self.tools + "as_user.py")
     for name in ["hold_database.py", "https_issuer.py", "stop_thread.py"] {
       try system.copy(Self.file(name), to: Self.tools + name)
@@ -116,6 +118,12 @@ extension ServiceScene {
   func process() throws -> String { try property("MainPID") }
 
   var journal: String { system.journal(of: "usherd.service") }
+
+  /// What the journal has with this field, in order.
+  func entries(_ match: String) throws -> [JSONValue] {
+    try system.run("journalctl", "--output=json", "--no-pager", match)
+      .split(separator: "\n").map { try JSONValue(parsing: Array($0.utf8)) }
+  }
 
   /// Does something after which systemd starts the daemon again, and waits until it serves.
   ///
