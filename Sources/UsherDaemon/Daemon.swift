@@ -49,10 +49,9 @@ package struct Daemon: ServiceLifecycle.Service {
     setting.notifier.ready(status: safe.status)
     Task.detached(priority: .background) { service.warm() }
     log.notice("ready", metadata: ["version": .string(Version.current)])
-    await withDiscardingTaskGroup { group in
-      group.addTask { await reloads(safe) }
-      group.addTask { await upkeep(safe, world.alarms, watching: sockets.any()) }
-    }
+    let reloads = Task { await reload(safe) }
+    await upkeep(safe, world.alarms, watching: sockets.any())
+    reloads.cancel()
     await stop(listening, door, safe)
   }
 
@@ -73,13 +72,11 @@ package struct Daemon: ServiceLifecycle.Service {
     return servers
   }
 
-  /// Reloads as often as it is asked to, until asked to stop.
-  private func reloads(_ safe: Safe) async {
-    await cancelWhenGracefulShutdown {
-      for await _ in setting.hangUps {
-        // What is wrong has been told. It throws when the daemon stops.
-        _ = try? await Reload(safe: safe).run()
-      }
+  /// Reloads as often as it is asked to, until cancelled.
+  private func reload(_ safe: Safe) async {
+    for await _ in setting.hangUps {
+      // What is wrong has been told. It throws when the daemon stops.
+      _ = try? await Reload(safe: safe).run()
     }
   }
 

@@ -151,6 +151,20 @@ struct ReloadTests {
     await safe.end()
   }
 
+  @Test("that waits for its files keeps nobody from locking, unlocking and stopping")
+  func slow() async throws {
+    let safe = try await stage.begun()
+    let held = stage.files.hold()
+    let waiting = Task { try await reload(safe) }
+    while !held.isAwaited { await Task.yield() }
+    try await safe.lock()
+    try await safe.unlock()
+    await safe.end()
+    held.letGo()
+    let error = await #expect(throws: UsherError.self) { try await waiting.value }
+    #expect(error?.reason == .shuttingDown)
+  }
+
   @Test("without a provider keeps its accounts, whose tokens are not found until it is back")
   func providerGone() async throws {
     let safe = try await stage.begun()

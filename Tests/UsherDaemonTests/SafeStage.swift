@@ -89,11 +89,37 @@ extension Safe {
 
 /// What the configuration's files say, or what is wrong with them.
 final class ConfigSource: Sendable {
+  /// Keeps whoever reads waiting.
+  final class Hold: Sendable {
+    private let awaited = Mutex(false)
+    private let gate = DispatchSemaphore(value: 0)
+
+    /// Whether somebody reads.
+    var isAwaited: Bool { awaited.withLock { $0 } }
+
+    func letGo() { gate.signal() }
+
+    fileprivate func pass() {
+      awaited.withLock { $0 = true }
+      gate.wait()
+    }
+  }
+
   private let content: Mutex<Result<Config, ConfigError>>
+  private let holding = Mutex<Hold?>(nil)
 
   init(_ config: Config) { content = Mutex(.success(config)) }
 
-  func read() throws(ConfigError) -> Config { try content.withLock { $0 }.get() }
+  func read() throws(ConfigError) -> Config {
+    holding.withLock { $0 }?.pass()
+    return try content.withLock { $0 }.get()
+  }
+
+  func hold() -> Hold {
+    let hold = Hold()
+    holding.withLock { $0 = hold }
+    return hold
+  }
 
   func change(_ change: (inout Config) -> Void) throws {
     var config = try read()

@@ -15,6 +15,8 @@ struct Lifetime: Sendable {
   let waits: EndingAlarms
   let policies: PolicyDesk
   let lastReload = LastReload()
+  /// Reloads come one after the other.
+  let reloads = Turns<Reload.Turn>()
   /// What it is told while the daemon is locked is written when there is a store again.
   let audit: AuditBook
   /// For what goes out to providers, and for what they and browsers come back to.

@@ -17,24 +17,36 @@ struct Reload: Sendable {
   /// - Throws: `shuttingDown`.
   @discardableResult
   func run() async throws(UsherError) -> [ConfigProblem] {
-    try await safe.undisturbed { opened throws(UsherError) in
+    try await life.reloads.take(.next) { () throws(UsherError) in
       let notifier = life.setting.notifier
       notifier.reloading()
-      var problems: [ConfigProblem] = []
-      do throws(ConfigError) {
-        try await reload(opened)
-      } catch {
-        problems = error.problems
-        tell(problems)
+      // Files and names may be far away: whoever locks or stops does not wait for them.
+      let read = await read()
+      return try await safe.undisturbed { opened throws(UsherError) in
+        var problems: [ConfigProblem] = []
+        do throws(ConfigError) {
+          try await change(to: try read.get(), opened)
+        } catch {
+          problems = error.problems
+          tell(problems)
+        }
+        life.lastReload.ended(problems: problems.count)
+        notifier.ready(status: safe.status)
+        return problems
       }
-      life.lastReload.ended(problems: problems.count)
-      notifier.ready(status: safe.status)
-      return problems
     }
   }
 
-  private func reload(_ opened: Opened?) async throws(ConfigError) {
-    let (config, policy) = try await read()
+  /// For whose turn it is.
+  enum Turn { case next }
+
+  private struct Found {
+    let config: Config
+    let policy: Policy
+  }
+
+  private func change(to found: Found, _ opened: Opened?) async throws(ConfigError) {
+    let (config, policy) = (found.config, found.policy)
     let before = life.world.config
     let exchange = {
       life.world.settings.replace(by: config, policy)
@@ -55,16 +67,15 @@ struct Reload: Sendable {
       ])
   }
 
-  private func read() async throws(ConfigError) -> (Config, Policy) {
-    let result = await Aside.run { [setting = life.setting] in
+  private func read() async -> Result<Found, ConfigError> {
+    await Aside.run { [setting = life.setting] in
       Result { () throws(ConfigError) in
         let config = try setting.reread()
         let fixed = setting.problems(with: config)
         guard fixed.isEmpty else { throw ConfigError(fixed) }
-        return (config, try setting.policy(of: config))
+        return Found(config: config, policy: try setting.policy(of: config))
       }
     }
-    return try result.get()
   }
 
   private func tell(_ problems: [ConfigProblem]) {

@@ -51,13 +51,17 @@ final class RPCService: Sendable {
     return try opened.run(entry, try value(params), call)
   }
 
+  /// The most that a connection may be allowed.
+  private static let mostNesting = 256
+
   private static let noSuchMethod = UsherError(
     .methodNotFound, "there is no such method on this socket")
 
   private func value(_ params: UnsafeRawBufferPointer?) throws(UsherError) -> JSONValue? {
     guard let params else { return nil }
     do {
-      return try JSONValue(parsing: params, limits: JSONLimits(nesting: limits.nesting))
+      // How deep it is was looked at with the whole line.
+      return try JSONValue(parsing: params, limits: JSONLimits(nesting: Self.mostNesting))
     } catch {
       throw UsherError(.invalidParams, "params: \(error)")
     }
@@ -88,6 +92,7 @@ final class RPCService: Sendable {
       "client": .string(label), "correlationId": .string(correlation.rawValue),
       "reason": .string(error.reason.rawValue),
     ]
+    if let flow = error.detail.flow { metadata["flow"] = .string(flow.rawValue) }
     if let cause = error.cause { metadata["cause"] = .string(String(describing: cause)) }
     logger.log(level: error.reason.level, "\(error.message)", metadata: metadata)
     return correlation

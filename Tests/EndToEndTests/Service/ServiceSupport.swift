@@ -38,6 +38,9 @@ final class TokenCallers: @unchecked Sendable {
     }
   }
 
+  /// Calls so far.
+  var count: Int { lock.withLock { calls } }
+
   /// - Returns: How many calls there were, and what went wrong.
   func finish() -> (calls: Int, failures: [String]) {
     lock.withLock { isOver = true }
