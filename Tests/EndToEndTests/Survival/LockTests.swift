@@ -10,6 +10,7 @@ struct LockTests {
   /// What is answered though the daemon is locked.
   private static let front: Set<String> = [
     "rpc.hello", "rpc.discover", "rpc.cancel", "system.status", "system.lock", "system.unlock",
+    "system.reload",
   ]
 
   private let sandbox: SandboxUnderTest
