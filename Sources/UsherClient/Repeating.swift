@@ -30,8 +30,8 @@ enum Repeating {
 struct Persistence {
   /// Whether the call may be made where the daemon may have begun it.
   private let isSafe: Bool
-  /// How often a connection may be lost over it: a call that is the daemon's death is not to be so
-  /// again and again.
+  /// How often it may be cut short, by a lost connection or a daemon that stops: a call that is the
+  /// daemon's death is not to be so again and again.
   private var losses: Int
   private var away: Absence
   private var isFirst = true
@@ -48,14 +48,13 @@ struct Persistence {
     switch error {
     case is Unheard: break
     case let error as UsherError:
-      guard error.reason == .shuttingDown, isSafe else { return nil }
+      guard error.reason == .shuttingDown, mayBeCutShort() else { return nil }
     case let trouble as ConnectionTrouble:
       switch trouble.kind {
       case .busy: break
       case .noSocket, .refused: guard knowsDaemon else { return nil }
       case .lost:
-        guard isSafe, losses > 0 else { return nil }
-        losses -= 1
+        guard mayBeCutShort() else { return nil }
       case .notPermitted, .badPath, .closed, .garbled, .replyTooLarge, .incompatible, .other:
         return nil
       }
@@ -63,6 +62,12 @@ struct Persistence {
     }
     defer { isFirst = false }
     return isFirst ? .zero : away.pause()
+  }
+
+  private mutating func mayBeCutShort() -> Bool {
+    guard isSafe, losses > 0 else { return false }
+    losses -= 1
+    return true
   }
 }
 

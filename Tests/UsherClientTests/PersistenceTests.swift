@@ -39,12 +39,15 @@ struct PersistenceTests {
     }
   }
 
-  @Test("a call over which the connection is lost twice is not made a third time")
+  @Test("a call that is cut short twice is not made a third time")
   func deadly() {
-    var persistence = Persistence(isSafe: true, patience: .seconds(1))
-    #expect(persistence.pause(after: trouble(.lost), knowsDaemon: true) == .zero)
-    #expect(persistence.pause(after: trouble(.noSocket), knowsDaemon: true) != nil)
-    #expect(persistence.pause(after: trouble(.lost), knowsDaemon: true) == nil)
+    let cuts: [any Error] = [trouble(.lost), UsherError(.shuttingDown, "stopping")]
+    for (first, second) in [(cuts[0], cuts[0]), (cuts[0], cuts[1]), (cuts[1], cuts[1])] {
+      var persistence = Persistence(isSafe: true, patience: .seconds(1))
+      #expect(persistence.pause(after: first, knowsDaemon: true) == .zero)
+      #expect(persistence.pause(after: trouble(.noSocket), knowsDaemon: true) != nil)
+      #expect(persistence.pause(after: second, knowsDaemon: true) == nil)
+    }
   }
 
   @Test("what would be the same again is not made again")

@@ -252,6 +252,7 @@ struct VerbTests {
       try await peer.notify("events.lost", #"{"subscription":"s","cursor":7}"#)
       let second = try await peer.next()
       #expect(second.params["since"] == 7)
+      try await peer.fail(second, Reply.error(-32001, "permission_denied", "you may not"))
     } _: { daemon in
       await usherctl("watch", environment: ["USHER_SOCKET": daemon.path])
     }

@@ -80,7 +80,8 @@ struct FreedomIDWordTests {
   func refusals(reason: String, field: String?, error: FreedomIDError) async throws {
     let viewer = FreedomIDViewer.willing()
     let refusal = FreedomIDDaemon.error(reason, field: field)
-    let daemon = FreedomIDDaemon(starts: [.refused(refusal)])
+    // One that stops is asked once more.
+    let daemon = FreedomIDDaemon(starts: [.refused(refusal), .refused(refusal)])
     #expect(try await daemon.authorize(viewer).error == error)
     #expect(viewer.shown.isEmpty && viewer.ends.isEmpty)
   }
