@@ -78,7 +78,7 @@ struct JournalTests {
   }
 }
 
-/// Keeps what is logged.
+/// Keeps what is logged about flows.
 private final class LogEntries: LogHandler {
   private let entries = Mutex<[(Logger.Level, Logger.Metadata)]>([])
 
@@ -103,6 +103,7 @@ private final class LogEntries: LogHandler {
   }
 
   func log(event: LogEvent) {
-    entries.withLock { $0.append((event.level, event.metadata ?? [:])) }
+    guard let metadata = event.metadata, metadata["flow"] != nil else { return }
+    entries.withLock { $0.append((event.level, metadata)) }
   }
 }

@@ -86,7 +86,7 @@ struct LifeTests {
     try systemd.message(with: "EXTEND_TIMEOUT_USEC=120000000")
   }
 
-  @Test("it is not ready where it cannot start")
+  @Test("it is not ready where it cannot start, and says why")
   func notReady() throws {
     let place = try Workplace()
     let systemd = try NotifySocket(place.file("notify"))
@@ -101,7 +101,9 @@ struct LifeTests {
         "--admin-socket", place.file("a"),
       ], environment: ["NOTIFY_SOCKET": place.file("notify")])
     #expect(refused.status == 1)
-    #expect(!systemd.hasMessage)
+    let messages = systemd.messages
+    #expect(messages.contains { $0.hasPrefix("STATUS=there is a store but no master key") })
+    #expect(messages.allSatisfy { !$0.contains("READY=1") })
   }
 
   @Test("sockets that systemd opened are taken by their names, and left to it")

@@ -27,16 +27,22 @@ final class NotifySocket {
       var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
       let left = Int32(max(0, deadline.timeIntervalSinceNow * 1000))
       try must(poll(&poller, 1, left) > 0, "no \(line) within \(seconds) s")
-      var bytes = [UInt8](repeating: 0, count: 4096)
-      let count = recv(descriptor, &bytes, bytes.count, 0)
-      let message = String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
+      let message = receive()
       if message.split(separator: "\n").contains(Substring(line)) { return message }
     }
   }
 
-  /// Whether something is waiting to be read now.
-  var hasMessage: Bool {
+  /// What is waiting to be read now.
+  var messages: [String] {
+    var all: [String] = []
     var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-    return poll(&poller, 1, 0) > 0
+    while poll(&poller, 1, 0) > 0 { all.append(receive()) }
+    return all
+  }
+
+  private func receive() -> String {
+    var bytes = [UInt8](repeating: 0, count: 4096)
+    let count = recv(descriptor, &bytes, bytes.count, 0)
+    return String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
   }
 }

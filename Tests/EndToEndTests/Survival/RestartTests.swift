@@ -93,7 +93,7 @@ struct RestartTests {
     try daemon.stop()
   }
 
-  @Test("who follows a flow, and usherctl's person, see it through a restart")
+  @Test("who follows a flow sees it through a restart")
   func followed() async throws {
     let usher = UsherClient(socketPath: daemon.socketPath)
     let person = try await #require(people(1).first)
@@ -106,6 +106,25 @@ struct RestartTests {
     try await aside { [daemon] in try daemon.restart() }
     try await usher.session(of: person.flow).submit(.redirect(url: person.wayBack))
     #expect(try await follower.value.last == .succeeded)
+    try daemon.stop()
+  }
+
+  @Test("usherctl flow run goes on over a restart, and the page that is open in the browser")
+  func command() throws {
+    let place = try Workplace()
+    let command = try RunningProgram(
+      BuiltProduct.path("usherctl"),
+      ["--socket", daemon.socketPath, "flow", "run", "demo", "authorize"],
+      environment: ["DISPLAY": "", "WAYLAND_DISPLAY": ""], log: place.file("log"))
+    var page: Substring?
+    try eventually(within: 10, "it shows the page: \(command.log)") {
+      page = command.log.firstMatch(of: /http:\/\/127\.0\.0\.1:\S+/)?.0
+      return page != nil
+    }
+    try daemon.restart()
+    let back = try #require(try UsherTestKit.Person.decide(at: String(page ?? "")).location)
+    try eventually(within: 5, "the browser is answered") { (try? Web.get(back))?.status == 200 }
+    #expect(try command.exitStatus() == 0, "\(command.log)")
     try daemon.stop()
   }
 
