@@ -60,19 +60,32 @@ enum ConfigFiles {
     return names.sorted().map { "\(parent)/conf.d/\($0)" }
   }
 
-  /// Nil where there is no such file.
+  /// Nil where there is no such file. It waits for nobody: what is no file is not read.
   private static func read(_ path: String) throws(ConfigError) -> [UInt8]? {
-    guard let file = fopen(path, "rbe") else {
+    let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+    guard descriptor >= 0 else {
       if errno == ENOENT { return nil }
       throw ConfigError([problem(path, "cannot be read: \(String(cString: strerror(errno)))")])
     }
-    defer { fclose(file) }
-    var bytes = [UInt8](repeating: 0, count: sizeLimit + 1)
-    let count = fread(&bytes, 1, bytes.count, file)
-    guard ferror(file) == 0, count <= sizeLimit else {
-      throw ConfigError([problem(path, "cannot be read, or is larger than 1 MiB")])
+    defer { close(descriptor) }
+    var status = stat()
+    guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+      throw ConfigError([problem(path, "is not a regular file")])
     }
-    return Array(bytes.prefix(count))
+    var bytes = [UInt8](repeating: 0, count: sizeLimit + 1)
+    var count = 0
+    while count < bytes.count {
+      let got = bytes.withUnsafeMutableBytes {
+        pread(descriptor, $0.baseAddress.map { $0 + count }, $0.count - count, off_t(count))
+      }
+      if got < 0, errno == EINTR { continue }
+      guard got >= 0 else {
+        throw ConfigError([problem(path, "cannot be read: \(String(cString: strerror(errno)))")])
+      }
+      if got == 0 { return Array(bytes.prefix(count)) }
+      count += got
+    }
+    throw ConfigError([problem(path, "is larger than 1 MiB")])
   }
 
   private static func problem(_ path: String, _ message: String) -> ConfigProblem {

@@ -94,6 +94,10 @@ struct ReloadTests {
     #expect(try reload(sandbox.provider()).first?["file"] == .string("\(folder)/20.toml"))
     #expect(try providers() == ["demo", "laid", "local"])
     try FileManager.default.removeItem(atPath: "\(folder)/20.toml")
+    // Nobody will ever write to it.
+    try #require(mkfifo("\(folder)/20.toml", 0o600) == 0)
+    #expect(try reload(sandbox.provider()).first?["message"] == "is not a regular file")
+    try FileManager.default.removeItem(atPath: "\(folder)/20.toml")
     #expect(try reload(sandbox.provider()).isEmpty)
     #expect(try providers() == ["demo", "local"])
   }
