@@ -98,7 +98,7 @@ final class FakeMachine: Tools {
     state.withLock { $0.runs.append(([name] + arguments).joined(separator: " ")) }
     switch name {
     case "systemd-creds": return creds(arguments, input)
-    case "systemctl": return systemctl(arguments)
+    case "systemctl": return systemctl(arguments.filter { $0 != "--user" })
     case "env":
       let folder = arguments[0].split(separator: "=").last.map(String.init) ?? ""
       return open(handed: arguments.count == 5 ? folder + "/usherd.recovery-key" : nil)

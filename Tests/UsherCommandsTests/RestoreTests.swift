@@ -61,6 +61,31 @@ struct RestoreTests {
     #expect(machine.state.withLock { $0.isActive })
   }
 
+  @Test("a user's own is stopped and started by the user's systemd, where it is that which runs it")
+  func users() async throws {
+    let own = machine.places.userState + "/usherd.db"
+    try machine.write(old, to: own)
+    let units = "usherd.socket usherd-admin.socket usherd.service"
+    let check = "env /fake/usherd --state \(machine.places.userState) --check-store"
+    for isRunning in [false, true] {
+      machine.state.withLock {
+        $0.runs = []
+        $0.isActive = isRunning
+      }
+      let done = try await machine.usherctl(["restore", backup], user: 1000)
+      #expect(done.status == 0 && machine.read(own) == new, "\(done)")
+      let runs = machine.runs.filter { !$0.contains("is-active") && !$0.contains("reset-failed") }
+      #expect(
+        runs
+          == (isRunning
+            ? ["systemctl --user stop \(units)", check, "systemctl --user start \(units)"]
+            : [check])
+      )
+      #expect(done.error.contains("start usherd again") == !isRunning)
+    }
+    #expect(machine.read(database) == old)
+  }
+
   @Test("where it does not open the old one is back, and it is said why", arguments: [true, false])
   func putBack(_ isSystem: Bool) async throws {
     refuse(new, "the database was sealed under another master key")

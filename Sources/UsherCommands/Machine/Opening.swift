@@ -1,14 +1,24 @@
 import Glibc
+import Synchronization
 import UsherCore
 
 /// Stops a daemon, and has it open its database again: with the recovery key, where that is given.
-struct Opening {
+final class Opening: Sendable {
   static let credential = "usherd.recovery-key"
   /// Migrating and checking a large database take their time.
   private static let limit = Duration.seconds(600)
 
-  let desk: Desk
-  let instance: Instance
+  private let desk: Desk
+  private let instance: Instance
+  /// Whether a user's own was stopped by their systemd, which starts it again then.
+  private let isUsersUnit = Mutex(false)
+
+  init(desk: Desk, instance: Instance) {
+    self.desk = desk
+    self.instance = instance
+  }
+
+  private var usersUnits: Units { Units(world: world, isUsers: true) }
 
   private var world: World { desk.world }
 
@@ -22,10 +32,10 @@ struct Opening {
     switch instance {
     case .system: try await Units(world: world).stop()
     case .user:
-      // Without a systemd of theirs they run it by hand: the lock will say.
-      if world.tools.path(of: "systemctl") != nil {
-        try? await Units(world: world, isUsers: true).stop()
-      }
+      // Who runs it by hand has no units: the lock will say where it runs.
+      guard world.tools.path(of: "systemctl") != nil, try await usersUnits.isThere else { return }
+      try await usersUnits.stop()
+      isUsersUnit.withLock { $0 = true }
     case .byHand: break
     }
   }
@@ -81,11 +91,8 @@ struct Opening {
   func goOn() async {
     switch instance {
     case .system: try? await Units(world: world).start()
-    case .user:
-      if world.tools.path(of: "systemctl") != nil {
-        try? await Units(world: world, isUsers: true).start()
-      }
-    case .byHand: desk.console.note("start usherd again")
+    case .user where isUsersUnit.withLock({ $0 }): try? await usersUnits.start()
+    case .user, .byHand: desk.console.note("start usherd again")
     }
   }
 }

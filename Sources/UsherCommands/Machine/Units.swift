@@ -32,6 +32,14 @@ struct Units {
     get async throws { try await systemctl("is-active", Self.service).status == 0 }
   }
 
+  /// Whether any of it runs or listens.
+  var isThere: Bool {
+    get async throws {
+      // One of them is enough for systemctl.
+      try await systemctl(["is-active", Self.service] + Self.sockets).status == 0
+    }
+  }
+
   /// Stops the daemon in order, and its sockets, by which it would come back.
   func stop() async throws { try await done(["stop"] + Self.sockets + [Self.service]) }
 
@@ -62,7 +70,7 @@ struct Units {
       let ending = try await systemctl(
         "show", Self.service, "--property=StatusText,ExecMainStatus,ActiveState")
       let properties = Self.properties(ending.text)
-      if properties["ActiveState"] == "active" { return nil }
+      if ["active", "inactive"].contains(properties["ActiveState"]) { return nil }
       if properties["ExecMainStatus"] == "243" { return Self.credentials }
       if let text = properties["StatusText"], !text.isEmpty { return Failure(text) }
       try await world.sleep(.milliseconds(100))

@@ -205,6 +205,61 @@ struct BackupTests {
     #expect(left(daemon) == ["master.key", "usherd.db", "usherd.db.lock"])
   }
 
+  struct Damage: CustomTestStringConvertible, Sendable {
+    let testDescription: String
+    let words: String
+    let range: Range<Int>
+    let bytes: [UInt8]
+  }
+
+  static let damages = [
+    Damage(
+      testDescription: "of a newer usherd", words: "was written by a newer usherd", range: 60..<64,
+      bytes: [0, 0, 3, 232]),
+    Damage(
+      testDescription: "damaged in the middle", words: "damaged", range: 4096..<16384,
+      bytes: [UInt8](repeating: 0x55, count: 16384 - 4096)),
+  ]
+
+  @Test("a backup that does not open leaves the database as it was", arguments: damages)
+  func damaged(_ damage: Damage) throws {
+    try app.signIn()
+    try Self.backUp(daemon)
+    let file = URL(fileURLWithPath: backup)
+    var bytes = try Data(contentsOf: file)
+    bytes.replaceSubrange(damage.range, with: damage.bytes)
+    try bytes.write(to: file)
+    #expect(try daemon.stop() == 0)
+    let before = try Data(contentsOf: URL(fileURLWithPath: "\(daemon.statePath)/usherd.db"))
+    let refused = try restore([], on: daemon)
+    #expect(refused.status == 1 && refused.errors.contains(damage.words), "\(refused)")
+    #expect(refused.errors.contains("the database is as it was"), "\(refused)")
+    let after = try Data(contentsOf: URL(fileURLWithPath: "\(daemon.statePath)/usherd.db"))
+    #expect(before == after)
+    #expect(left(daemon) == ["master.key", "usherd.db", "usherd.db.lock"])
+    try daemon.start()
+    #expect(try daemon.client().call("token.get", ["provider": "demo"])["accessToken"] != nil)
+  }
+
+  @Test("a full disk leaves no half of anything, neither of a backup nor of a database")
+  func fullDisk() throws {
+    try Self.backUp(daemon)
+    let folder = (BuiltProduct.path("usherctl") as NSString).deletingLastPathComponent
+    // From now on every write beyond 32 KiB fails.
+    let limited = "trap '' XFSZ; ulimit -f 64; exec \"$@\""
+    for verb in [["backup", backup + "2"], ["restore", "--state", daemon.statePath, backup]] {
+      let done = try run(
+        "/bin/sh",
+        ["-c", limited, "sh", "\(folder)/usherctl", "--admin-socket", daemon.adminSocketPath] + verb
+      )
+      #expect(
+        done.status == 1 && done.errors.contains("cannot be written: File too large"), "\(done)")
+      #expect(left(daemon) == ["master.key", "usherd.db", "usherd.db.lock"])
+    }
+    #expect(!FileManager.default.fileExists(atPath: backup + "2"))
+    #expect(!FileManager.default.fileExists(atPath: backup + "2.new"))
+  }
+
   @Test("backups under writing callers open, each as of one moment")
   func underWrites() throws {
     let key = try recoveryKey()
