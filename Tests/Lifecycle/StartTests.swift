@@ -9,7 +9,13 @@ import UsherTestKit
 struct StartTests {
   private let scene: ServiceScene
 
-  init() throws { scene = try ServiceScene.here() }
+  /// All is as the package has it, but for the provider.
+  init() throws {
+    scene = try ServiceScene.here()
+    try scene.write(config: ServiceScene.provider())
+    try scene.system.run("rm", "-f", ServiceScene.override)
+    try scene.system.run("systemctl", "daemon-reload")
+  }
 
   @Test("the sockets wait for the first call, which starts the daemon and is answered")
   func firstCall() throws {
@@ -48,10 +54,12 @@ struct StartTests {
     let process = try scene.process()
     let end = Date(timeIntervalSinceNow: 2)
     while Date() < end { #expect(try scene.property("ActiveState") == "activating") }
-    #expect(throws: (any Error).self) { try early.receive(within: 0.1) }
+    try scene.system.run("systemctl", "kill", "--signal=HUP", "usherd.service")
+    #expect(throws: (any Error).self) { try early.receive(within: 0.3) }
     try scene.system.run("systemctl", "stop", "holder.service")
     #expect(try early.receive()?["result"]?["accessToken"] == .string(token))
-    #expect(try scene.property("ActiveState") == "active")
+    // It reloads first, having been asked to.
+    try scene.daemon("is active") { try scene.property("ActiveState") == "active" }
     #expect(try scene.process() == process, "it was this one that waited")
   }
 
@@ -80,6 +88,44 @@ struct StartTests {
     #expect(try scene.refreshes() == before + 1)
     try scene.comeBack(to: scene.wayBack(of: flow))
     #expect(try scene.client().finished(flow)["status"] == "succeeded")
+  }
+
+  @Test("it asks systemd for the time that it may drain, however soon systemd would have killed it")
+  func longDrain() throws {
+    try scene.override("TimeoutStopSec=2s")
+    try scene.write(config: ServiceScene.provider() + "[limits]\ndrain_seconds = 20\n")
+    try scene.system.run("systemctl", "restart", "usherd.service")
+    let client = try scene.client()
+    try scene.signIn(client)
+    try scene.control(
+      "POST", "faults", ["endpoint": "token", "fault": ["delayMs": 5000], "times": 1])
+    let before = try scene.refreshes()
+    try client.send(
+      #"{"jsonrpc":"2.0","id":"t","method":"token.get","params":"#
+        + #"{"provider":"work","forceRefresh":true}}"#)
+    try eventually("the refresh is under way") { try scene.refreshes() == before + 1 }
+    try scene.system.run("systemctl", "stop", "usherd.service")
+    #expect(try scene.property("Result") == "success", "\(scene.journal)")
+    #expect(try client.receive()?["result"]?["accessToken"] != nil)
+  }
+
+  @Test("one that cannot start is given up, and its sockets with it; mended, all comes back")
+  func givingUp() throws {
+    try scene.system.run("systemctl", "stop", "usherd.service")
+    try scene.override("[Unit]\nStartLimitBurst=3")
+    try scene.write(config: ServiceScene.provider() + "[limits]\nno_such_limit = 1\n")
+    let early = try scene.client()
+    try early.send(#"{"jsonrpc":"2.0","id":1,"method":"system.status"}"#)
+    try scene.daemon(within: 30, "is given up") {
+      try scene.system.property("Result", of: "usherd.socket") == "service-start-limit-hit"
+    }
+    #expect(try early.receive() == nil, "nobody waits for ever")
+    #expect(try scene.property("StatusText").contains("50-test.toml"))
+    #expect(scene.journal.contains("limits.no_such_limit: unknown key"))
+    try scene.write(config: ServiceScene.provider())
+    try scene.system.run("systemctl", "reset-failed", "usherd.service")
+    try scene.system.run("systemctl", "start", "usherd.socket", "usherd-admin.socket")
+    #expect(try scene.client().call("system.status")["ready"] == true)
   }
 
   @Test("fifty clients that ask for tokens without pause see nothing of three restarts")
