@@ -69,13 +69,27 @@ struct ReloadTests {
     await safe.end()
   }
 
-  @Test("that goes well says no more that one failed, and one that follows a lock says both")
+  @Test("tells of very many problems the first hundred")
+  func manyProblems() async throws {
+    let safe = try await stage.begun()
+    stage.files.spoil("must be a number", times: 102)
+    let reply = try await ReloadDesk(safe: safe).reload(try .program(isAdmin: true))
+    #expect(reply.problems.count == 101)
+    #expect(reply.problems.last == .init(message: "and 2 more problems"))
+    await safe.end()
+  }
+
+  @Test("that failed is told of, also by a locked daemon, until one goes well")
   func status() async throws {
     let safe = try await stage.begun()
+    let config = try stage.files.read()
     stage.files.spoil("must be a number")
     _ = try await reload(safe)
     try await safe.lock()
     #expect(safe.status == "Locked; the last reload failed: 1 problem, see the journal")
+    stage.files.mend(config)
+    #expect(try await reload(safe).isEmpty)
+    #expect(safe.status == "Locked")
     await safe.end()
   }
 

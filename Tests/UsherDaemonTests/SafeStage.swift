@@ -128,8 +128,12 @@ final class ConfigSource: Sendable {
     content.withLock { $0 = .success(changed) }
   }
 
-  func spoil(_ message: String) {
+  func mend(_ config: Config) { content.withLock { $0 = .success(config) } }
+
+  func spoil(_ message: String, times: Int = 1) {
     let problem = ConfigProblem(file: "u.toml", line: 3, column: 1, key: "a", message: message)
-    content.withLock { $0 = .failure(ConfigError([problem])) }
+    content.withLock {
+      $0 = .failure(ConfigError(Array(repeating: problem, count: times)))
+    }
   }
 }

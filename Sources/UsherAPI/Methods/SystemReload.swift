@@ -11,7 +11,8 @@ public struct SystemReload: Method, Equatable {
   public init() {}
 
   public struct Reply: Codable, Sendable, Equatable {
-    /// In the order of the files; none where all is in force.
+    /// In the order of the files; none where all is in force. Of very many only the first hundred, and
+    /// how many more there are.
     public var problems: [SystemReload.Problem]
 
     public init(problems: [SystemReload.Problem]) { self.problems = problems }

@@ -1,5 +1,6 @@
 import Logging
 import Synchronization
+import UsherAPI
 import UsherConfig
 import UsherCore
 import UsherSystem
@@ -81,7 +82,7 @@ struct Reload: Sendable {
   private func tell(_ problems: [ConfigProblem]) {
     life.log.warning(
       "the reload failed: nothing has changed", metadata: ["problems": "\(problems.count)"])
-    for problem in problems.prefix(Self.mostTold) {
+    for problem in problems.prefix(SystemReload.Reply.mostTold) {
       life.log.warning(
         "\(problem.message)",
         metadata: [
@@ -89,9 +90,6 @@ struct Reload: Sendable {
         ])
     }
   }
-
-  /// Problems in the journal, of one reload.
-  private static let mostTold = 100
 }
 
 /// What became of the last reload, for the line that `systemctl status` shows.

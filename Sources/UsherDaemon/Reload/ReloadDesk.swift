@@ -17,7 +17,18 @@ struct ReloadDesk: Sendable {
       throw desk.noted(error, SystemReload.name, permit, caller)
     }
     desk.note(SystemReload.name, permit, caller, failure: problems.isEmpty ? nil : .invalidParams)
-    return .init(problems: problems.map { .init($0) })
+    return .init(problems: problems)
+  }
+}
+
+extension SystemReload.Reply {
+  /// Problems that are told one by one.
+  static let mostTold = 100
+
+  fileprivate init(problems: [ConfigProblem]) {
+    let more = problems.count - Self.mostTold
+    let told = problems.prefix(Self.mostTold).map { SystemReload.Problem($0) }
+    self.init(problems: told + (more > 0 ? [.init(message: "and \(more) more problems")] : []))
   }
 }
 
