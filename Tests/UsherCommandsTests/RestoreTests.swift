@@ -187,6 +187,24 @@ struct RestoreTests {
     #expect(!all.contains(key) && all.contains("CREDENTIALS_DIRECTORY=\(machine.folder)/usherctl-"))
   }
 
+  @Test("a recovery key that a killed one left goes with the next; a folder of others' is not used")
+  func leftOver() async throws {
+    var status = stat()
+    #expect(stat(machine.places.state, &status) == 0)
+    let folder = "\(machine.places.memory)/usherctl-\(geteuid())-\(status.st_ino)"
+    mkdir(folder, 0o700)
+    try machine.write([1], to: folder + "/usherd.recovery-key")
+    #expect(try await machine.usherctl(["restore", backup] + byHand).status == 0)
+    #expect(access(folder, F_OK) != 0)
+    let arguments = ["restore", "--recovery-key", backup] + byHand
+    mkdir(folder, 0o700)
+    try machine.write([1], to: folder + "/mine")
+    chmod(folder, 0o755)
+    let done = try await machine.usherctl(arguments, typed: [key])
+    #expect(done.status == 1 && done.error.contains("is not yours alone"), "\(done)")
+    #expect(machine.names(folder) == ["mine"] && machine.read(database) == new)
+  }
+
   @Test("on another host the system's daemon gets a master key of its own with it")
   func otherHost() async throws {
     unlink(database)

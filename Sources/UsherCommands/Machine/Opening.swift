@@ -25,7 +25,15 @@ final class Opening: Sendable {
   private var passing: String { "\(world.places.passing)/\(Self.credential)" }
 
   /// Removes the recovery key that somebody left who was killed.
-  func sweep() throws { if instance == .system { try Durable.remove(passing) } }
+  func sweep() throws {
+    if instance == .system { try Durable.remove(passing) } else { try folder.remove() }
+  }
+
+  private var folder: PassingFolder {
+    get throws {
+      try PassingFolder(in: world.places.memory, for: instance.state(world), Self.credential)
+    }
+  }
 
   /// - Throws: ``Failure`` where it cannot be stopped.
   func stop() async throws {
@@ -72,11 +80,10 @@ final class Opening: Sendable {
 
   /// Has a daemon open and close it that serves nobody.
   private func check(_ key: RecoveryKey?) async throws {
-    let folder = try key.map {
-      try PassingFolder(in: world.places.memory, Self.credential, $0.text)
-    }
-    defer { folder?.remove() }
-    let environment = folder.map { ["CREDENTIALS_DIRECTORY=\($0.path)"] } ?? []
+    let folder = try folder
+    defer { folder.remove() }
+    if let key { try folder.put(key.text) }
+    let environment = key == nil ? [] : ["CREDENTIALS_DIRECTORY=\(folder.path)"]
     let state = ["--state", instance.state(world), "--check-store"]
     let ending = try await world.tools.run(
       world.tools.find("env"), environment + [try world.tools.find("usherd")] + state,
@@ -97,27 +104,35 @@ final class Opening: Sendable {
   }
 }
 
-/// A folder of its own with one credential in it.
+/// A folder in memory with one credential in it, for one state directory: what somebody who was
+/// killed left there, the next one finds and removes.
 private struct PassingFolder {
   let path: String
   private let file: String
 
-  init(in memory: String, _ name: String, _ value: Secret) throws {
-    var template = Array("\(memory)/usherctl-XXXXXX".utf8CString)
-    guard mkdtemp(&template) != nil else { throw Durable.fault("\(memory) cannot be used") }
-    path = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+  init(in memory: String, for state: String, _ name: String) throws {
+    let inode = try Durable.status(state)?.st_ino ?? 0
+    path = "\(memory)/usherctl-\(geteuid())-\(inode)"
     file = "\(path)/\(name)"
-    do {
-      try Durable.created(file).write(Array(value.revealed().utf8))
-    } catch {
-      remove()
-      throw error
-    }
+  }
+
+  /// - Throws: ``Failure`` where somebody else has a folder of that name.
+  func put(_ value: Secret) throws {
+    try Durable.makeDirectory(path)
+    guard isOurs else { throw Failure("\(path) is not yours alone") }
+    try Durable.created(file).write(Array(value.revealed().utf8))
   }
 
   func remove() {
+    guard isOurs else { return }
     unlink(file)
     rmdir(path)
+  }
+
+  private var isOurs: Bool {
+    guard let status = try? Durable.status(path) else { return false }
+    return status.st_mode & S_IFMT == S_IFDIR && status.st_uid == geteuid()
+      && status.st_mode & 0o077 == 0
   }
 }
 

@@ -22,6 +22,7 @@ struct SetupVerb: Verb {
 
   func run(at desk: Desk) async throws {
     let instance = try chosen.instance(desk)
+    try Opening(desk: desk, instance: instance).sweep()
     guard instance == .system else {
       let status = try await desk.admin.call(SystemStatus())
       guard status.locked != true else {
@@ -29,7 +30,6 @@ struct SetupVerb: Verb {
       }
       return try await finish(status, at: desk)
     }
-    try Opening(desk: desk, instance: instance).sweep()
     let place = MasterKeyPlace(desk: desk)
     let isNew = try await place.seal(.refuse, database: try instance.database(desk.world))
     let status = try await place.use(isNew: isNew)
