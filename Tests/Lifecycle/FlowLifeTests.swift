@@ -30,7 +30,7 @@ struct FlowLifeTests {
     let back = try scene.wayBack(of: code)
     let device = try client.startFlow("work", "device")
     let queued = try scene.startedAgain { try interrupt(interruption) }
-    #expect(try queued.isServed())
+    #expect(try queued.receive(within: 20)?["result"]?["ready"] == true)
     let later = try scene.client()
     for flow in [code, device] {
       let now = try later.flow(in: later.call("flow.get", ["flow": flow["id"] ?? .null]))
@@ -48,7 +48,7 @@ struct FlowLifeTests {
     switch interruption {
     case .restart: try scene.system.run("systemctl", "restart", "usherd.service")
     case .kill: try scene.system.run("kill", "-KILL", process)
-    case .watchdog: try scene.system.run("kill", "-STOP", process)
+    case .watchdog: try scene.freeze()
     case .upgrade: try scene.install(.next)
     }
   }

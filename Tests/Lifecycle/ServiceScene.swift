@@ -143,6 +143,17 @@ extension ServiceScene {
     return queued
   }
 
+  /// SIGSTOP; returns when nothing of it runs any more.
+  func freeze() throws {
+    let process = try process()
+    try system.run("kill", "-STOP", process)
+    try eventually("process \(process) has stopped") {
+      let states = try system.run(
+        "sh", "-c", "grep -h ^State: /proc/$1/task/*/status", "sh", process)
+      return states.split(separator: "\n").allSatisfy { $0.contains("stopped") }
+    }
+  }
+
   /// Waits until something holds of the daemon, or says what it has logged.
   func daemon(within seconds: Double = 20, _ does: String, _ holds: () throws -> Bool) throws {
     do {
@@ -162,13 +173,6 @@ extension ServiceScene {
   func identity(of path: String) throws -> String {
     try system.run("stat", "--format=%i %U:%G %a %F", path)
       .trimmingCharacters(in: .whitespacesAndNewlines)
-  }
-}
-
-extension RawClient {
-  /// The answer to the call with which somebody waited for the daemon.
-  func isServed(within seconds: Double = 20) throws -> Bool {
-    try receive(within: seconds)?["result"]?["ready"] == true
   }
 }
 

@@ -56,6 +56,8 @@ package final class BootedSystem: @unchecked Sendable {
       guard process.isRunning else { throw TestTrouble("the system does not boot: \(printed)") }
       return printed.hasSuffix("\n") && printed.contains("up ")
     }
+    // Whoever keeps this to the end of the process never lets go of it.
+    place.remove()
     guard let pid = Int32(printed.dropFirst(3).dropLast()) else { throw TestTrouble(printed) }
     self.pid = pid
   }

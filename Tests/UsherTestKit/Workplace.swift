@@ -11,7 +11,10 @@ package final class Workplace: Sendable {
       atPath: path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o755])
   }
 
-  deinit { try? FileManager.default.removeItem(atPath: path) }
+  deinit { remove() }
+
+  /// At once. What is open stays open.
+  package func remove() { try? FileManager.default.removeItem(atPath: path) }
 
   package func file(_ name: String) -> String { "\(path)/\(name)" }
 
