@@ -14,23 +14,35 @@ import UsherCore
       sleep: { try await Task.sleep(for: $0) }, environment: environment, userID: geteuid())
     let arguments = Array(process.arguments.dropFirst())
     let running = Task { await Usherctl.run(arguments, in: world) }
-    let interrupts = onInterrupt { running.cancel() }
+    let interrupts = [SIGINT, SIGTERM, SIGHUP].compactMap { number in
+      on(number) { running.cancel() }
+    }
     let status = await running.value
-    interrupts.cancel()
+    for source in interrupts { source.cancel() }
     exit(status)
   }
 
-  /// The first Ctrl-C ends what runs in good order; the second ends the process.
-  private static func onInterrupt(
-    _ body: @escaping @Sendable () -> Void
-  ) -> any DispatchSourceSignal {
-    signal(SIGINT, SIG_IGN)
-    let source = DispatchSource.makeSignalSource(signal: SIGINT)
+  /// The first one ends what runs in good order, which removes what must not be left; the second
+  /// Ctrl-C ends the process. The others often come twice, of a terminal that goes.
+  private static func on(
+    _ number: CInt, _ body: @escaping @Sendable () -> Void
+  ) -> (any DispatchSourceSignal)? {
+    // Of nohup.
+    if number == SIGHUP && isIgnored(number) { return nil }
+    signal(number, SIG_IGN)
+    let source = DispatchSource.makeSignalSource(signal: number)
     source.setEventHandler {
-      signal(SIGINT, SIG_DFL)
+      if number == SIGINT { signal(SIGINT, SIG_DFL) }
       body()
     }
     source.resume()
     return source
+  }
+
+  private static func isIgnored(_ number: CInt) -> Bool {
+    var action = sigaction()
+    sigaction(number, nil, &action)
+    return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
+      == unsafeBitCast(SIG_IGN, to: Int.self)
   }
 }

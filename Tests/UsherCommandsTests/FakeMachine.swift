@@ -26,6 +26,8 @@ final class FakeMachine: Tools {
     var isLying = false
     /// The recovery key that usherd was handed when it started last.
     var handed: String?
+    /// What happens on the machine just before a program runs.
+    var before: @Sendable (String) -> Void = { _ in }
   }
 
   let folder: String
@@ -95,7 +97,12 @@ final class FakeMachine: Tools {
     _ program: String, _ arguments: [String], input: Secret, within limit: Duration
   ) async throws -> ToolEnding {
     let name = String(program.dropFirst("/fake/".count))
-    state.withLock { $0.runs.append(([name] + arguments).joined(separator: " ")) }
+    let line = ([name] + arguments).joined(separator: " ")
+    let before = state.withLock { state in
+      state.runs.append(line)
+      return state.before
+    }
+    before(line)
     switch name {
     case "systemd-creds": return creds(arguments, input)
     case "systemctl": return systemctl(arguments.filter { $0 != "--user" })
@@ -130,6 +137,7 @@ final class FakeMachine: Tools {
       state.withLock { $0.isActive = false }
       return ToolEnding(status: 0)
     case "start", "restart":
+      guard arguments.contains("usherd.service") else { return ToolEnding(status: 0) }
       if arguments[0] == "start", state.withLock({ $0.isActive }) { return ToolEnding(status: 0) }
       let ending = open(handed: places.passing + "/usherd.recovery-key")
       state.withLock { $0.isActive = ending.status == 0 }

@@ -56,6 +56,84 @@ struct SetupTests {
     #expect(!(done.output + done.error).contains(hexadecimal))
   }
 
+  @Test("a daemon that began before is stopped, and the key that it made is the one that is sealed")
+  func race() async throws {
+    let (machine, key) = (machine, key)
+    machine.state.withLock { state in
+      state.isActive = true
+      // It has made its key and its database by the time it has stopped.
+      state.before = { [weak machine] line in
+        guard let machine, line.hasPrefix("systemctl stop") else { return }
+        try? machine.write(key, to: machine.keyFile)
+        try? machine.write(FakeMachine.database("its"), to: machine.database)
+      }
+    }
+    let done = try await machine.usherctl(
+      ["setup"], asking: [.keys(hasRecoveryKey: false), .recoveryKey])
+    #expect(done.status == 0 && sealed()?.hasSuffix(hexadecimal) == true, "\(done)")
+    #expect(machine.read(machine.keyFile) == nil)
+    // Nothing could start it while the key was made.
+    let runs = machine.runs
+    let stop = runs.firstIndex { $0.hasPrefix("systemctl stop usherd.socket") }
+    let start = runs.firstIndex { $0.hasPrefix("systemctl start") }
+    let seal = runs.firstIndex { $0.hasPrefix("systemd-creds encrypt") }
+    #expect(try #require(stop) < #require(seal) && #require(seal) < #require(start))
+  }
+
+  @Test("where no key can be made the sockets listen again")
+  func cannotMake() async throws {
+    machine.state.withLock { state in
+      state.isActive = true
+      state.creds = "No TPM2 here"
+    }
+    let done = try await machine.usherctl(["setup"])
+    #expect(done.status == 1 && done.error.contains("No TPM2 here"), "\(done)")
+    #expect(machine.runs.last == "systemctl start usherd.socket usherd-admin.socket")
+  }
+
+  @Test("of a daemon that does not start, and two keys, it says what to do")
+  func twoKeys() async throws {
+    try started(active: false)
+    try machine.seal([UInt8](repeating: 1, count: 32))
+    machine.state.withLock { $0.refusal = { "was sealed under another master key" } }
+    let done = try await machine.usherctl(["setup"])
+    #expect(done.status == 1 && done.error.contains("was sealed under another"), "\(done)")
+    #expect(done.error.contains("mv \(machine.sealed) \(machine.sealed).other"), "\(done)")
+    #expect(machine.read(machine.keyFile) == key)
+  }
+
+  @Test("one that began to start before there was the credential is started anew")
+  func starting() async throws {
+    try started(active: false)
+    let done = try await machine.usherctl(
+      ["setup"],
+      asking: [
+        .keys("key file \(machine.keyFile)", hasRecoveryKey: false), .keys(hasRecoveryKey: false),
+        .recoveryKey,
+      ])
+    #expect(done.status == 0 && machine.read(machine.keyFile) == nil, "\(done)")
+    #expect(machine.runs.contains("systemctl restart usherd.service"))
+  }
+
+  @Test("root's status tells of a recovery key that was left, unless somebody is at it")
+  func leftKey() async throws {
+    try machine.seal(key)
+    mkdir(machine.places.passing, 0o700)
+    let left = machine.places.passing + "/usherd.recovery-key"
+    try machine.write([1], to: left)
+    let status = ["status", "--admin"]
+    let told = try await machine.usherctl(status, asking: [.keys(hasRecoveryKey: true)])
+    #expect(told.status == 0 && told.error.contains("is left in \(left)"), "\(told)")
+    let user = try await machine.usherctl(
+      status, user: 1000, asking: [.keys(hasRecoveryKey: true)])
+    #expect(user.error == "", "\(user)")
+    let lock = open(machine.places.sealed, O_RDONLY | O_DIRECTORY)
+    defer { close(lock) }
+    #expect(flock(lock, LOCK_EX) == 0)
+    let busy = try await machine.usherctl(status, asking: [.keys(hasRecoveryKey: true)])
+    #expect(busy.error == "" && machine.read(left) == [1], "\(busy)")
+  }
+
   @Test("run again it says what is there and changes nothing; a recovery key left over goes")
   func again() async throws {
     try machine.seal(key)

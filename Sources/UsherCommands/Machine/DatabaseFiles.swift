@@ -14,7 +14,9 @@ struct DatabaseFiles {
 
   private var log: String { path + "-wal" }
   private var memory: String { path + "-shm" }
+  /// While it is there, the daemon makes no new database where there is none.
   private var draft: String { path + ".restoring" }
+  private var draftLog: String { draft + "-wal" }
 
   var directory: String {
     guard let slash = path.lastIndex(of: "/") else { return "." }
@@ -36,53 +38,108 @@ struct DatabaseFiles {
     }
   }
 
-  /// Copies a backup to where the database is, under another name yet.
+  /// Copies a backup, with its write-ahead log where it has one, to where the database is, under
+  /// other names yet.
   ///
-  /// - Throws: ``Failure`` for what is no backup, or cannot be copied; `CancellationError`.
+  /// - Throws: ``Failure`` for what is no backup, is the database itself, is being written, or cannot
+  ///   be copied; `CancellationError`.
   func take(_ backup: String) throws {
     guard let (source, status) = try Durable.opened(backup) else {
       throw Failure("there is no \(backup)")
     }
+    if let present = try Durable.status(path), present.isSame(as: status) {
+      throw Failure("\(backup) is the database itself")
+    }
     try Self.check(source, status)
+    let sourceLog = try Durable.opened(backup + "-wal").flatMap { $0.status.st_size > 0 ? $0 : nil }
     do {
-      let copy = try Durable.created(draft, of: try Durable.owner(of: directory))
-      guard try source.copy(to: copy) == Int64(status.st_size) else {
-        throw Failure("\(backup) changed while it was read")
-      }
-      try copy.sync()
+      drop()
+      if let sourceLog { try copy(sourceLog.file, sourceLog.status, to: draftLog) }
+      try copy(source, status, to: draft)
+      let logNow = try Durable.status(backup + "-wal")
+      guard try source.isAs(status), try sourceLog.map({ try $0.file.isAs($0.status) }) ?? true,
+        sourceLog != nil || logNow?.st_size ?? 0 == 0
+      else { throw Failure("\(backup) changed while it was read") }
     } catch {
       drop()
       throw error
     }
   }
 
-  /// Forgets the backup that was taken and not put in place.
-  func drop() { unlink(draft) }
+  private func copy(_ source: OpenFile, _ status: stat, to name: String) throws {
+    let copy = try Durable.createdAnew(name, of: try Durable.owner(of: directory))
+    guard try source.copy(to: copy) == Int64(status.st_size) else {
+      throw Failure("\(source.path) changed while it was read")
+    }
+    try copy.sync()
+  }
 
-  /// Puts what was taken in the place of the database.
+  /// Forgets the backup that was taken and not put in place.
+  func drop() {
+    unlink(draft)
+    unlink(draftLog)
+  }
+
+  /// Puts what was taken in the place of the database; where that fails, all is as it was.
   ///
   /// - Returns: Where the one before is now; nil where there was none.
   func exchange() throws -> String? {
     let lock = try DatabaseLock(of: path)
     defer { lock.release() }
-    let aside = try putAside()
-    try Durable.rename(draft, path)
+    let hasLog = try Durable.status(draftLog) != nil
+    let aside = try putAside(wholly: hasLog)
+    do {
+      // The log first, where nothing is that it could be taken for the log of.
+      if hasLog { try Durable.rename(draftLog, log) }
+      try Durable.rename(draft, path)
+    } catch {
+      if hasLog { try Durable.remove(log) }
+      if let aside { try undo(aside) }
+      throw error
+    }
     return aside
   }
 
-  private func putAside() throws -> String? {
-    guard try Durable.status(path) != nil || Durable.status(log) != nil else { return nil }
-    let aside = try FreeName.beside(path, "before-restore")
-    if try Durable.status(log)?.st_size ?? 0 > 0 {
-      // The database first: without it the daemon does not take the log for anything else's.
-      if try Durable.status(path) != nil { try Durable.rename(path, aside) }
-      try Durable.rename(log, aside + "-wal")
-    } else {
-      guard link(path, aside) == 0 else { throw Durable.fault("\(path) cannot become \(aside)") }
+  /// - Parameter wholly: Whether nothing may stay under the database's name.
+  private func putAside(wholly: Bool) throws -> String? {
+    let present = try Durable.status(path)
+    let presentLog = try Durable.status(log)
+    guard present != nil || presentLog != nil else { return nil }
+    if present == nil, let presentLog, let aside = try asideOf(presentLog) {
+      // Somebody was killed here below, before the last step.
       try Durable.remove(log)
+      return aside
     }
-    try Durable.remove(memory)
+    let aside = try FreeName.beside(path, "before-restore", "-wal")
+    do {
+      let hasLog = presentLog?.st_size ?? 0 > 0
+      if hasLog { try Durable.link(log, aside + "-wal") }
+      if present != nil {
+        if hasLog || wholly {
+          try Durable.rename(path, aside)
+        } else {
+          try Durable.link(path, aside)
+        }
+      }
+      for file in [log, memory] { try Durable.remove(file) }
+    } catch {
+      try undo(aside)
+      throw error
+    }
     return aside
+  }
+
+  /// The name by which a database was put aside whose log this is.
+  private func asideOf(_ log: stat) throws -> String? {
+    guard log.st_nlink > 1 else { return nil }
+    for name in FreeName.names(beside: path, "before-restore") {
+      guard let kept = try Durable.status(name + "-wal") else {
+        if try Durable.status(name) == nil { return nil }
+        continue
+      }
+      if try kept.isSame(as: log) && Durable.status(name) != nil { return name }
+    }
+    return nil
   }
 
   /// Puts the database back that was put aside, in the place of the one that does not open.
@@ -90,11 +147,27 @@ struct DatabaseFiles {
     let lock = try DatabaseLock(of: path)
     defer { lock.release() }
     guard let aside else { return try remove() }
-    let hasLog = try Durable.status(aside + "-wal") != nil
-    if hasLog { try remove() }
+    // What was to be the database is a draft again: see `draft`.
+    if try Durable.status(aside + "-wal") != nil { try Durable.rename(path, draft) }
     for file in [log, memory] { try Durable.remove(file) }
-    if hasLog { try Durable.rename(aside + "-wal", log) }
-    try Durable.rename(aside, path)
+    try undo(aside)
+    drop()
+  }
+
+  /// Takes back a putting aside, wherever it ended. The log has two names until it is done.
+  private func undo(_ aside: String) throws {
+    if try Durable.status(aside + "-wal") != nil, try Durable.status(log) == nil {
+      try Durable.link(aside + "-wal", log)
+    }
+    if let kept = try Durable.status(aside) {
+      // Of two names of one file rename(2) takes none away.
+      if let present = try Durable.status(path), present.isSame(as: kept) {
+        try Durable.remove(aside)
+      } else {
+        try Durable.rename(aside, path)
+      }
+    }
+    try Durable.remove(aside + "-wal")
   }
 
   private func remove() throws {

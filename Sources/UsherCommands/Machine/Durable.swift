@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import UsherCore
 
 /// Files that are there whole or not at all, whoever is killed: keys and databases.
 ///
@@ -42,9 +43,21 @@ enum Durable {
     return (file, status)
   }
 
-  /// A new, empty file of mode 0600; one that is there already is what somebody who was killed left.
-  static func created(_ path: String, of owner: Owner? = nil) throws -> OpenFile {
+  /// A new, empty file of mode 0600, of a name that is usherctl's alone: one that is there already is
+  /// what somebody who was killed left, and goes.
+  static func createdAnew(_ path: String, of owner: Owner? = nil) throws -> OpenFile {
     unlink(path)
+    return try created(path, of: owner)
+  }
+
+  /// A new, empty file of mode 0600 beside a path, under a name that nobody has.
+  static func draft(beside path: String) throws -> OpenFile {
+    let digits = SystemEntropy().bytes(8).map { String($0 >> 4, radix: 16) }.joined()
+    return try created("\(path).new-\(digits)")
+  }
+
+  /// - Throws: ``Failure``, also where there is something of that name.
+  private static func created(_ path: String, of owner: Owner? = nil) throws -> OpenFile {
     let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { throw fault("\(path) cannot be created") }
     let file = OpenFile(path: path, descriptor: descriptor)
@@ -56,11 +69,14 @@ enum Durable {
     return file
   }
 
-  /// Writes a file under another name and gives it its own when it is on the disk.
+  /// What a file of usherctl's alone is called until it is whole.
+  static func draft(of path: String) -> String { path + ".new" }
+
+  /// Writes a file under another name, ``draft(of:)``, and gives it its own when it is on the disk.
   static func write(_ bytes: [UInt8], to path: String, of owner: Owner? = nil) throws {
-    let draft = path + ".new"
+    let draft = draft(of: path)
     do {
-      let file = try created(draft, of: owner)
+      let file = try createdAnew(draft, of: owner)
       try file.write(bytes)
       try file.sync()
       try rename(draft, path)
@@ -73,6 +89,12 @@ enum Durable {
   /// Returns when it will be found under its new name.
   static func rename(_ old: String, _ new: String) throws {
     guard Glibc.rename(old, new) == 0 else { throw fault("\(old) cannot become \(new)") }
+    try syncDirectory(of: new)
+  }
+
+  /// Gives a file a second name, which nothing has yet; returns when it will be found under it.
+  static func link(_ old: String, _ new: String) throws {
+    guard Glibc.link(old, new) == 0 else { throw fault("\(old) cannot become \(new)") }
     try syncDirectory(of: new)
   }
 
@@ -166,7 +188,20 @@ final class OpenFile {
     }
   }
 
+  /// Whether nobody has written to it since.
+  func isAs(_ before: stat) throws -> Bool {
+    var now = stat()
+    guard fstat(descriptor, &now) == 0 else { throw Durable.fault("\(path) cannot be looked at") }
+    return now.st_size == before.st_size && now.st_mtim.tv_sec == before.st_mtim.tv_sec
+      && now.st_mtim.tv_nsec == before.st_mtim.tv_nsec
+  }
+
   func sync() throws {
     guard fsync(descriptor) == 0 else { throw Durable.fault("\(path) cannot be made durable") }
   }
+}
+
+extension stat {
+  /// Whether it is the same file, whatever its names.
+  func isSame(as other: stat) -> Bool { st_dev == other.st_dev && st_ino == other.st_ino }
 }

@@ -20,7 +20,7 @@ struct MasterKeyPlace {
   ///
   /// - Parameters:
   ///   - database: Where it is there and nothing else has its key, a new key would open nothing.
-  ///   - isRecovered: Whether the recovery key will open the database.
+  ///   - isRecovered: Whether the recovery key will open the database. The daemon is stopped then.
   /// - Returns: Whether one was made.
   func seal(
     _ unreadable: Unreadable, database: String, isRecovered: Bool = false
@@ -32,9 +32,27 @@ struct MasterKeyPlace {
       try sealed.putAside()
     case .absent: break
     }
-    try await sealed.seal(try key(database, isRecovered))
+    if try file.read() != nil || isRecovered {
+      try await sealed.seal(try key(database, isRecovered))
+    } else {
+      try await sealWhileStopped(database)
+    }
     desk.console.note("the master key is sealed in \(sealed.path)")
     return true
+  }
+
+  /// A daemon that starts meanwhile would make itself a key, and a database under it: none may, and
+  /// whether one has is only seen when it has stopped.
+  private func sealWhileStopped(_ database: String) async throws {
+    let units = Units(world: world)
+    let wasThere = try await units.isThere
+    do {
+      try await units.stop()
+      try await sealed.seal(try key(database, false))
+    } catch {
+      if wasThere { await units.listen() }
+      throw error
+    }
   }
 
   private func key(_ database: String, _ isRecovered: Bool) throws -> MasterKeyText {
@@ -62,11 +80,15 @@ struct MasterKeyPlace {
   /// - Returns: What it says of itself then.
   func use(isNew: Bool) async throws -> SystemStatus.Reply {
     let units = Units(world: world)
-    let wasActive = try await units.isActive
-    if wasActive && isNew { try await units.restart() } else { try await units.start() }
+    let isActive = try await units.isActive
+    let restarts = isNew && isActive
+    try await explaining {
+      if restarts { try await units.restart() } else { try await units.start() }
+    }
     var status = try await desk.admin.call(SystemStatus())
-    if status.masterKey != nil, status.masterKey != Self.origin, wasActive, !isNew {
-      try await units.restart()
+    if status.masterKey != nil, status.masterKey != Self.origin, !restarts {
+      // It ran, or began to, before there was the credential.
+      try await explaining { try await units.restart() }
       status = try await desk.admin.call(SystemStatus())
     }
     guard status.locked != true else {
@@ -80,6 +102,26 @@ struct MasterKeyPlace {
         hints: ["does \(Units.service) have LoadCredentialEncrypted=\(SealedKey.name)?"])
     }
     return status
+  }
+
+  /// Says of a daemon that does not start where that may be for one of two keys.
+  private func explaining(_ start: () async throws -> Void) async throws {
+    do {
+      try await start()
+    } catch let error as CancellationError {
+      await Units(world: world).listen()
+      throw error
+    } catch let failure as Failure {
+      guard let key = try file.read(), case .opens(let other) = try await sealed.find(),
+        key != other
+      else { throw failure }
+      var failure = failure
+      failure.lines += [
+        "\(file.path) is another key than the sealed one; if the database is under that one:",
+        "mv \(sealed.path) \(sealed.path).other, then usherctl setup",
+      ]
+      throw failure
+    }
   }
 
   /// Removes the key file where the daemon runs by the same key from the credential.

@@ -22,11 +22,15 @@ final class Opening: Sendable {
 
   private var world: World { desk.world }
 
-  private var passing: String { "\(world.places.passing)/\(Self.credential)" }
+  private var passing: String { Self.passing(world) }
+
+  /// Where the recovery key is for the system's daemon while that starts.
+  static func passing(_ world: World) -> String { "\(world.places.passing)/\(credential)" }
 
   /// Removes the recovery key that somebody left who was killed.
   func sweep() throws {
-    if instance == .system { try Durable.remove(passing) } else { try folder.remove() }
+    guard instance == .system else { return try folder.remove() }
+    for file in [passing, Durable.draft(of: passing)] { try Durable.remove(file) }
   }
 
   private var folder: PassingFolder {
@@ -94,13 +98,21 @@ final class Opening: Sendable {
     }
   }
 
-  /// Lets it serve again where somebody does that but us.
+  /// Lets it serve again where somebody does that but us; also for whoever gives up.
   func goOn() async {
-    switch instance {
-    case .system: try? await Units(world: world).start()
-    case .user where isUsersUnit.withLock({ $0 }): try? await usersUnits.start()
-    case .user, .byHand: desk.console.note("start usherd again")
-    }
+    await Task {
+      switch instance {
+      case .system: try? await Units(world: world).start()
+      case .user where isUsersUnit.withLock({ $0 }): try? await usersUnits.start()
+      case .user, .byHand: desk.console.note("start usherd again")
+      }
+    }.value
+  }
+
+  /// Has the system's sockets start it again where it could not serve before either.
+  func listen() async {
+    guard instance == .system else { return }
+    await Units(world: world).listen()
   }
 }
 
@@ -120,7 +132,7 @@ private struct PassingFolder {
   func put(_ value: Secret) throws {
     try Durable.makeDirectory(path)
     guard isOurs else { throw Failure("\(path) is not yours alone") }
-    try Durable.created(file).write(Array(value.revealed().utf8))
+    try Durable.createdAnew(file).write(Array(value.revealed().utf8))
   }
 
   func remove() {

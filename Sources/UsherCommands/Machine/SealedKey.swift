@@ -40,9 +40,9 @@ struct SealedKey {
     guard ending.status == 0 else { throw Failure("systemd-creds cannot seal: \(ending.words)") }
     for line in ending.errors.split(separator: "\n") { console.note("systemd-creds: \(line)") }
     try Durable.makeDirectory(world.places.sealed)
-    let draft = path + ".new"
+    let draft = Durable.draft(of: path)
     do {
-      let file = try Durable.created(draft)
+      let file = try Durable.createdAnew(draft)
       try file.write(ending.output)
       try file.sync()
       switch try await opened(draft) {
@@ -50,7 +50,9 @@ struct SealedKey {
       case .opens, .absent: throw Failure("what was sealed does not open as the same key")
       case .closed(let words): throw Failure("what was sealed does not open again: \(words)")
       }
-      try Durable.rename(draft, path)
+      // One that is there by now may be all that opens a database.
+      try Durable.link(draft, path)
+      try Durable.remove(draft)
     } catch {
       try? Durable.remove(draft)
       throw error
@@ -75,12 +77,19 @@ struct SealedKey {
 
 /// The first name of its kind that nobody has: `PATH.WORD`, `PATH.WORD-2`, …
 enum FreeName {
-  static func beside(_ path: String, _ word: String) throws -> String {
-    for number in 1...10_000 {
-      let name = number == 1 ? "\(path).\(word)" : "\(path).\(word)-\(number)"
-      if try Durable.status(name) == nil { return name }
+  /// - Parameter companions: What is put behind the name for files that belong to it.
+  static func beside(_ path: String, _ word: String, _ companions: String...) throws -> String {
+    let isFree = { (name: String) in
+      try ([""] + companions).allSatisfy { try Durable.status(name + $0) == nil }
     }
-    throw Failure("there are too many \(path).\(word)")
+    guard let name = try names(beside: path, word).first(where: isFree) else {
+      throw Failure("there are too many \(path).\(word)")
+    }
+    return name
+  }
+
+  static func names(beside path: String, _ word: String) -> some Sequence<String> {
+    (1...10_000).lazy.map { $0 == 1 ? "\(path).\(word)" : "\(path).\(word)-\($0)" }
   }
 }
 

@@ -43,6 +43,11 @@ struct Units {
   /// Stops the daemon in order, and its sockets, by which it would come back.
   func stop() async throws { try await done(["stop"] + Self.sockets + [Self.service]) }
 
+  /// Starts the sockets alone; also for whoever gives up.
+  func listen() async {
+    _ = await Task { try? await systemctl(["start"] + Self.sockets) }.value
+  }
+
   /// Starts the daemon, and its sockets; returns when it serves.
   ///
   /// - Throws: ``Failure`` with what the daemon itself said of why it cannot.

@@ -3,11 +3,11 @@ import Glibc
 /// How a program of the person's is started: in a session of its own, so that Ctrl-C here does not
 /// reach it and it cannot take the terminal, and with the signals as a shell would leave them.
 ///
-/// What this process ignores (SIGINT, SIGPIPE) or a thread of its pool blocks would be inherited.
+/// What this process ignores (SIGINT, SIGTERM, SIGHUP, SIGPIPE) or a thread of its pool blocks would be inherited.
 struct Launch {
   /// glibc's POSIX_SPAWN_SETSID, a macro that Swift does not see.
   private static let newSession: Int16 = 0x80
-  private static let ignoredHere = [SIGINT, SIGPIPE]
+  private static let ignoredHere = [SIGINT, SIGTERM, SIGHUP, SIGPIPE]
 
   /// The program, looked up in `PATH`, and what it is told.
   var arguments: [String]

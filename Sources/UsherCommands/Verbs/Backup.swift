@@ -61,7 +61,7 @@ private struct Target {
     }
     self.path = path
     isReplaced = force
-    draft = try Durable.created(path + ".new")
+    draft = try Durable.draft(beside: path)
   }
 
   func keep() throws {

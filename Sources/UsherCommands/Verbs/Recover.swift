@@ -20,6 +20,8 @@ struct RecoverVerb: Verb {
 
   func run(at desk: Desk) async throws {
     let instance = try chosen.instance(desk)
+    let lock = try StateLock(of: instance, in: desk.world)
+    defer { lock.release() }
     let opening = Opening(desk: desk, instance: instance)
     try opening.sweep()
     let database = try instance.database(desk.world)
@@ -35,8 +37,13 @@ struct RecoverVerb: Verb {
       return desk.console.note("the database opens by its master key again")
     }
     let place = MasterKeyPlace(desk: desk)
-    _ = try await place.seal(.putAside, database: database, isRecovered: true)
-    try await opening.open(key)
+    do {
+      _ = try await place.seal(.putAside, database: database, isRecovered: true)
+      try await opening.open(key)
+    } catch {
+      await opening.listen()
+      throw error
+    }
     desk.console.note("the database opens by its master key again")
     try await place.removeFile()
   }

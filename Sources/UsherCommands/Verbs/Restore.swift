@@ -22,11 +22,13 @@ struct RestoreVerb: Verb {
   @Flag(help: "Ask for the recovery key, by which the backup opens.")
   var recoveryKey = false
 
-  @Argument(help: "What usherctl backup has written.")
+  @Argument(help: "What usherctl backup has written, or restore has put aside.")
   var file: String
 
   func run(at desk: Desk) async throws {
     let instance = try chosen.instance(desk)
+    let lock = try StateLock(of: instance, in: desk.world)
+    defer { lock.release() }
     let opening = Opening(desk: desk, instance: instance)
     try opening.sweep()
     let files = DatabaseFiles(path: try instance.database(desk.world))
@@ -40,11 +42,11 @@ struct RestoreVerb: Verb {
     try files.take(file)
     let aside: String?
     do {
+      try await opening.stop()
       if instance == .system, key != nil {
         _ = try await MasterKeyPlace(desk: desk)
           .seal(.putAside, database: files.path, isRecovered: true)
       }
-      try await opening.stop()
       aside = try files.exchange()
     } catch {
       files.drop()

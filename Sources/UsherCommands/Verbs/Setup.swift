@@ -22,6 +22,8 @@ struct SetupVerb: Verb {
 
   func run(at desk: Desk) async throws {
     let instance = try chosen.instance(desk)
+    let lock = try StateLock(of: instance, in: desk.world)
+    defer { lock.release() }
     try Opening(desk: desk, instance: instance).sweep()
     guard instance == .system else {
       let status = try await desk.admin.call(SystemStatus())

@@ -14,10 +14,21 @@ struct StatusVerb: Verb {
 
   func run(at desk: Desk) async throws {
     do {
+      defer { tellOfLeftKey(at: desk) }
       try await show(at: desk)
     } catch let trouble as ConnectionTrouble {
       throw try await explained(trouble, at: desk)
     }
+  }
+
+  /// Tells root of a recovery key in memory that no `usherctl` removes any more.
+  private func tellOfLeftKey(at desk: Desk) {
+    let path = Opening.passing(desk.world)
+    guard desk.world.userID == 0, (try? Durable.status(path)) != nil,
+      let lock = try? StateLock(of: .system, in: desk.world)
+    else { return }
+    lock.release()
+    desk.console.note("the recovery key is left in \(path): usherctl setup removes it")
   }
 
   /// Why nobody is there, where it is the system's daemon and root may ask.

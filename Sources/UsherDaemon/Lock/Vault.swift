@@ -26,6 +26,11 @@ struct Vault {
       throw UsherError(
         .storageUnavailable, "the database \(setting.databasePath) is not there any more")
     }
+    guard setting.hasDatabase || !setting.isBeingRestored else {
+      throw UsherError(
+        .storageUnavailable,
+        "a restore of the database \(setting.databasePath) was cut short: usherctl restore again")
+    }
     let recovery = RecoveryKeySource(credentials: setting.credentials)
     do {
       let key = try MasterKeySource(credentials: setting.credentials).load(

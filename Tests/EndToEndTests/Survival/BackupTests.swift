@@ -184,8 +184,7 @@ struct BackupTests {
     #expect(try daemon.stop() == 0)
     let done = try Self.usherctl(["backup", backup], on: daemon)
     #expect(done.status == 69, "\(done)")
-    #expect(!FileManager.default.fileExists(atPath: backup))
-    #expect(!FileManager.default.fileExists(atPath: backup + ".new"))
+    #expect(!daemon.place.everything().contains { $0.name.contains("backup") })
   }
 
   @Test(
@@ -203,6 +202,62 @@ struct BackupTests {
     #expect(size == reply["bytes"]?.integerValue)
     try daemon.restart()
     #expect(left(daemon) == ["master.key", "usherd.db", "usherd.db.lock"])
+  }
+
+  @Test("a database and its log that were put aside come back with all that was in the log")
+  func logAside() throws {
+    try Self.backUp(daemon)
+    for name in ["a", "b", "c"] {
+      _ = try daemon.admin().call("credential.set", ["name": .string(name), "value": "v"])
+    }
+    daemon.killAtOnce()
+    #expect(FileManager.default.fileExists(atPath: "\(daemon.statePath)/usherd.db-wal"))
+    for file in [backup, "\(daemon.statePath)/usherd.db.before-restore"] {
+      let done = try Self.usherctl(["restore", "--state", daemon.statePath, file], on: daemon)
+      #expect(done.status == 0, "\(done)")
+    }
+    try daemon.start()
+    let kept = try daemon.admin().call("credential.list")["credentials"]?.arrayValue ?? []
+    #expect(kept.compactMap { $0["name"]?.stringValue }.sorted() == ["a", "b", "c"])
+  }
+
+  @Test("where a restore was cut short no new database is made")
+  func cutShort() throws {
+    #expect(try daemon.stop() == 0)
+    let database = "\(daemon.statePath)/usherd.db"
+    try FileManager.default.moveItem(atPath: database, toPath: database + ".restoring")
+    let command = daemon.commandLine
+    let refused = try run(command[0], Array(command.dropFirst()), within: 10)
+    #expect(refused.status == 1 && refused.errors.contains("usherctl restore again"), "\(refused)")
+    #expect(!FileManager.default.fileExists(atPath: database))
+  }
+
+  @Test("who is told to end takes the recovery key out of memory", arguments: [SIGTERM, SIGHUP])
+  func toldToEnd(_ signal: Int32) throws {
+    #expect(try daemon.stop() == 0)
+    // One that never comes to an end, so that it is told while it has the key.
+    try daemon.place.write("#!/bin/sh\nexec sleep 60\n", to: "usherd")
+    chmod(daemon.place.file("usherd"), 0o755)
+    let key = "0000000-0000000-0000000-0000000-0000000-0000000-0000000-007FE2G"
+    try daemon.place.write(key, to: "typed")
+    let usherctl = try RunningProgram(
+      "/bin/sh",
+      [
+        "-c", "exec \"$@\" <\(daemon.place.file("typed"))", "sh", BuiltProduct.path("usherctl"),
+        "recover", "--state", daemon.statePath,
+      ],
+      environment: [
+        "PATH": "\(daemon.place.path):/usr/bin:/bin", "XDG_RUNTIME_DIR": daemon.place.path,
+      ],
+      log: daemon.place.file("usherctl.log"))
+    let isThere = {
+      let names = try FileManager.default.contentsOfDirectory(atPath: daemon.place.path)
+      return names.contains { $0.hasPrefix("usherctl-") }
+    }
+    try eventually(within: 10, "the recovery key is in memory") { try isThere() }
+    #expect(kill(usherctl.pid, signal) == 0)
+    #expect(try usherctl.exitStatus() == 130, "\(usherctl.log)")
+    #expect(try !isThere())
   }
 
   struct Damage: CustomTestStringConvertible, Sendable {
@@ -256,8 +311,7 @@ struct BackupTests {
         done.status == 1 && done.errors.contains("cannot be written: File too large"), "\(done)")
       #expect(left(daemon) == ["master.key", "usherd.db", "usherd.db.lock"])
     }
-    #expect(!FileManager.default.fileExists(atPath: backup + "2"))
-    #expect(!FileManager.default.fileExists(atPath: backup + "2.new"))
+    #expect(!daemon.place.everything().contains { $0.name.contains("backup2") })
   }
 
   @Test("backups under writing callers open, each as of one moment")

@@ -1,0 +1,150 @@
+import Glibc
+import Synchronization
+import Testing
+import UsherCommands
+import UsherCore
+
+@Suite("usherctl restore: whatever else happens")
+struct RestoreSafetyTests {
+  private let machine: FakeMachine
+  private let old = FakeMachine.database("old")
+  private let new = FakeMachine.database("new")
+  private let key = RecoveryKey([UInt8](repeating: 9, count: 32)).text.revealed()
+  private var backup: String { machine.folder + "/backup" }
+  private var database: String { machine.database }
+  private var aside: String { machine.database + ".before-restore" }
+  private var byHand: [String] { ["--state", machine.places.state] }
+
+  init() throws {
+    machine = try FakeMachine()
+    try machine.write(old, to: machine.database)
+    try machine.write(new, to: machine.folder + "/backup")
+  }
+
+  private func refuse(_ bytes: [UInt8]) {
+    let database = database
+    machine.state.withLock { state in
+      state.refusal = { [weak machine] in machine?.read(database) == bytes ? "no" : nil }
+    }
+  }
+
+  private var names: [String] {
+    machine.names(machine.places.state).filter { $0 != "usherd.db.lock" }
+  }
+
+  // MARK: Logs
+
+  @Test("a database that was put aside with its log comes back with it")
+  func withLog() async throws {
+    try machine.write([7, 7], to: database + "-wal")
+    #expect(try await machine.usherctl(["restore", backup] + byHand).status == 0)
+    let back = try await machine.usherctl(["restore", aside] + byHand)
+    #expect(back.status == 0, "\(back)")
+    #expect(machine.read(database) == old && machine.read(database + "-wal") == [7, 7])
+    #expect(machine.read(aside) == old && machine.read(aside + "-wal") == [7, 7])
+    #expect(machine.read(aside + "-2") == new && machine.read(aside + "-2-wal") == nil)
+    #expect(!names.contains { $0.contains("restoring") })
+  }
+
+  @Test("a backup with a log that does not open leaves both of the old one as they were")
+  func logPutBack() async throws {
+    try machine.write([7, 7], to: database + "-wal")
+    try machine.write([8], to: backup + "-wal")
+    refuse(new)
+    let done = try await machine.usherctl(["restore", backup] + byHand)
+    #expect(done.status == 1 && done.error.contains("the database is as it was"), "\(done)")
+    #expect(machine.read(database) == old && machine.read(database + "-wal") == [7, 7])
+    #expect(names == ["usherd.db", "usherd.db-wal"])
+    var status = stat()
+    #expect(stat(database + "-wal", &status) == 0 && status.st_nlink == 1)
+  }
+
+  @Test("a log that is no file is refused, and the database itself by whatever name")
+  func refused() async throws {
+    mkdir(backup + "-wal", 0o700)
+    link(database, machine.folder + "/same")
+    for (file, words) in [
+      (backup, "is not a regular file"), (database, "is the database itself"),
+      (machine.folder + "/same", "is the database itself"),
+    ] {
+      let done = try await machine.usherctl(["restore", file] + byHand)
+      #expect(done.status == 1 && done.error.contains(words), "\(done)")
+    }
+    #expect(machine.runs == [] && names == ["usherd.db"])
+  }
+
+  // MARK: Killed, or failing, half-way
+
+  @Test("killed when the log has both of its names, it is run again: the pair is kept as one")
+  func killedLinked() async throws {
+    try machine.write(old, to: aside)
+    try machine.write([7, 7], to: aside + "-wal")
+    unlink(database)
+    link(aside + "-wal", database + "-wal")
+    try machine.write([1], to: database + ".restoring")
+    let done = try await machine.usherctl(["restore", backup] + byHand)
+    #expect(done.status == 0 && done.error.contains(aside), "\(done)")
+    #expect(machine.read(database) == new)
+    #expect(machine.read(aside) == old && machine.read(aside + "-wal") == [7, 7])
+    #expect(names == ["usherd.db", "usherd.db.before-restore", "usherd.db.before-restore-wal"])
+  }
+
+  @Test("where the exchange fails all is under its own name alone", arguments: [true, false])
+  func failing(_ hasLog: Bool) async throws {
+    if hasLog { try machine.write([7, 7], to: database + "-wal") }
+    // Somebody takes the copy away, just before it is put in place.
+    let draft = database + ".restoring"
+    machine.state.withLock { state in
+      state.isActive = true
+      state.before = { if $0.hasPrefix("systemctl stop") { unlink(draft) } }
+    }
+    let done = try await machine.usherctl(["restore", backup])
+    #expect(done.status == 1 && done.error.contains("cannot become"), "\(done)")
+    #expect(machine.read(database) == old)
+    #expect(names == ["usherd.db"] + (hasLog ? ["usherd.db-wal"] : []))
+    var status = stat()
+    #expect(stat(database, &status) == 0 && status.st_nlink == 1)
+    #expect(machine.state.withLock { $0.isActive })
+  }
+
+  // MARK: Others
+
+  @Test("of setup, restore and recover of one state there is one at a time")
+  func alone() async throws {
+    let lock = open(machine.places.state, O_RDONLY | O_DIRECTORY)
+    defer { close(lock) }
+    #expect(flock(lock, LOCK_EX) == 0)
+    for verb in [["setup"], ["restore", backup], ["recover"]] {
+      for more in [[], byHand] {
+        let done = try await machine.usherctl(verb + more, typed: [key])
+        #expect(done.status == 75 && done.error.contains("is under way on"), "\(done)")
+      }
+    }
+    #expect(machine.runs == [] && names == ["usherd.db"])
+  }
+
+  @Test("the state is locked until the database is open, and free afterwards")
+  func held() async throws {
+    let state = machine.places.state
+    let isFree = { @Sendable in
+      let lock = open(state, O_RDONLY | O_DIRECTORY)
+      defer { close(lock) }
+      return flock(lock, LOCK_EX | LOCK_NB) == 0
+    }
+    machine.state.withLock { $0.before = { _ in #expect(!isFree()) } }
+    #expect(try await machine.usherctl(["restore", backup] + byHand).status == 0)
+    #expect(machine.runs.count == 1)
+    #expect(isFree())
+  }
+
+  @Test("the state of another user is refused, root's tool or not")
+  func others() async throws {
+    var state = machine.places.state
+    if geteuid() == 0 { #expect(chown(state, 1234, 1234) == 0) } else { state = "/" }
+    for verb in [["setup"], ["restore", "--recovery-key", backup], ["recover"]] {
+      let done = try await machine.usherctl(verb + ["--state", state], typed: [key])
+      #expect(done.status == 77 && done.error.contains("belongs to uid"), "\(done)")
+    }
+    #expect(machine.runs == [] && names == ["usherd.db"])
+  }
+}
