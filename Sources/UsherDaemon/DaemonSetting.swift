@@ -45,6 +45,9 @@ package struct DaemonSetting: Sendable {
 
   var hasDatabase: Bool { access(databasePath, F_OK) == 0 }
 
+  /// Whether there is what `usherctl restore` has yet to put in the place of the database.
+  var isBeingRestored: Bool { access(databasePath + ".restoring", F_OK) == 0 }
+
   /// Blocks: users' names may be far away.
   ///
   /// - Throws: `ConfigError` naming file and line of a user or group nobody has.
