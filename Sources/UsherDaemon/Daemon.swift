@@ -112,7 +112,7 @@ package struct Daemon: ServiceLifecycle.Service {
     log.notice("stopping")
     for server in servers { await server.close() }
     waits.end()
-    await door.drain(within: .seconds(limits.drainSeconds), world.alarms)
+    await door.drain(within: limits, world.alarms)
     await safe.end()
   }
 }

@@ -37,13 +37,19 @@ extension ConnectionHandler {
     isClosing = true
     backlog = nil
     let channel = context.channel
-    let timer = context.eventLoop.scheduleTask(in: .seconds(Int64(limits.unreadReplySeconds))) {
-      channel.close(promise: nil)
-    }
+    closeAtLast(context)
     context.writeAndFlush(wrapOutboundOut(ByteBuffer())).assumeIsolated().whenComplete { _ in
-      timer.cancel()
       channel.close(promise: nil)
     }
+  }
+
+  /// Whatever has gone out by then.
+  func closeAtLast(_ context: ChannelHandlerContext) {
+    let channel = context.channel
+    let timer = context.eventLoop.scheduleTask(in: .seconds(Int64(lastReplySeconds))) {
+      channel.close(promise: nil)
+    }
+    channel.closeFuture.whenComplete { _ in timer.cancel() }
   }
 
   func channelWritabilityChanged(context: ChannelHandlerContext) {
@@ -75,7 +81,7 @@ extension ConnectionHandler {
   /// Lets the channel read while the other side reads its replies and its share has room.
   func adjustReading() {
     guard let context, !isClosing else { return }
-    let reads = listens && context.channel.isWritable
+    let reads = (listens || isRefusing) && context.channel.isWritable
     guard reads != readsByItself else { return }
     readsByItself = reads
     context.channel.syncOptions.map { try? $0.setOption(.autoRead, value: reads) }

@@ -8,7 +8,7 @@ import UsherCore
 extension ConnectionHandler {
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
     switch event {
-    case is DrainConnection: drain(context)
+    case let event as DrainConnection: drain(context, event)
     case is EndConnection: end(context)
     case is DropUnreadReplies: dropUnread()
     case ChannelEvent.inputClosed: hearNoMore()
@@ -50,7 +50,9 @@ extension ConnectionHandler {
 
   /// Hears no more. The kernel keeps what has been sent for us to read, and then tells of the end,
   /// as if the other side had sent all it will; from now on it refuses what the other side sends.
-  private func drain(_ context: ChannelHandlerContext) {
+  private func drain(_ context: ChannelHandlerContext, _ event: DrainConnection) {
+    lastReplySeconds = event.unreadReplySeconds
+    guard !isClosing else { return closeAtLast(context) }
     switch ending {
     case .open: ending = .draining
     case .heardAll: ending = .answering
@@ -61,24 +63,32 @@ extension ConnectionHandler {
     let isShut = try? context.pipeline.syncOperations.withUnsafeTransportIfAvailable(
       of: NIOBSDSocket.Handle.self
     ) { shutdown($0, Int32(SHUT_RD)) == 0 }
-    guard isShut == true else { return end(context) }
+    guard isShut == true else {
+      refuseInFlight()
+      return close()
+    }
     closeWhenDone()
   }
 
-  /// Refuses what is not answered by now, and what is heard and not begun.
+  /// Refuses what is not answered by now, and what was sent before and is not begun: to its end, as
+  /// fast as the other side reads, within the time for unread replies.
   private func end(_ context: ChannelHandlerContext) {
-    guard !isClosing else { return }
+    guard !isClosing, !isRefusing else { return }
+    isRefusing = true
+    refuseInFlight()
+    closeAtLast(context)
+    adjustReading()
+    comeBack()
+    flush()
+    closeWhenDone()
+  }
+
+  private func refuseInFlight() {
     for (id, flight) in inFlight {
       flight.task.cancel()
       fail(id, .stopping, flight.origin)
     }
     inFlight = [:]
-    if let bytes = backlog {
-      backlog = nil
-      slice = .endless
-      read(bytes, context)
-    }
-    close()
   }
 }
 
@@ -89,7 +99,10 @@ extension UsherError {
 }
 
 /// Tells a connection to hear no more, answer what it has heard, and close.
-struct DrainConnection {}
+struct DrainConnection {
+  /// Whatever the connection began with.
+  let unreadReplySeconds: Int
+}
 
 /// Tells a connection that the time for that is over: what is not answered gets `shutting_down`.
 struct EndConnection {}

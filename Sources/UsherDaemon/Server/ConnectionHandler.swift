@@ -43,6 +43,10 @@ final class ConnectionHandler: ChannelInboundHandler {
   /// Whether something has been written and not been sent.
   var owesFlush = false
   var ending = Ending.open
+  /// Since the time for answers is over: what is left is refused, whoever's turn it is.
+  var isRefusing = false
+  /// How long written replies are waited for at the end; of a daemon that stops, what it says then.
+  var lastReplySeconds: Int
   /// Since a lock, until the calls that were in flight then are answered: replies that are not read
   /// at once are not kept.
   var keepsNothing = false
@@ -88,6 +92,7 @@ final class ConnectionHandler: ChannelInboundHandler {
     self.turns = turns
     self.begun = begun
     limits = service.limits
+    lastReplySeconds = limits.unreadReplySeconds
     let json = JSONLimits(
       lineBytes: limits.maxLineBytes, nesting: limits.nesting, batch: limits.batch)
     scanner = Scanner(limits: json)
@@ -129,7 +134,7 @@ final class ConnectionHandler: ChannelInboundHandler {
       backlog?.writeBuffer(&bytes)
     } else if isReading {
       backlog = bytes
-    } else if turns.mayWork(self) {
+    } else if mayWork {
       work(on: bytes, context)
     } else {
       backlog = bytes
@@ -155,11 +160,17 @@ final class ConnectionHandler: ChannelInboundHandler {
   /// Goes on after its replies were read.
   func comeBack() {
     guard !isClosing, backlog != nil else { return }
-    if turns.mayWork(self) { takeTurn() } else { listens = false }
+    if mayWork { takeTurn() } else { listens = false }
   }
+
+  private var mayWork: Bool { isRefusing || turns.mayWork(self) }
 
   /// Works for a slice.
   private func work(on bytes: ByteBuffer, _ context: ChannelHandlerContext) {
+    guard !isRefusing else {
+      slice = .endless
+      return read(bytes, context)
+    }
     slice = turns.slice(for: self)
     read(bytes, context)
     // What is measured is the whole of it.

@@ -69,13 +69,13 @@ final class Door: Sendable {
 
   /// Has every connection answer what it has heard, and close; returns when all are closed.
   ///
-  /// - Parameter limit: What is not answered by then gets `shutting_down`.
-  func drain(within limit: Duration, _ alarms: any Alarms) async {
+  /// - Parameter limits: What is not answered within their `drain_seconds` gets `shutting_down`; who
+  ///   does not read that within their `unread_reply_seconds` loses it.
+  func drain(within limits: Limits, _ alarms: any Alarms) async {
     let channels = open.all
-    for channel in channels {
-      channel.pipeline.fireUserInboundEventTriggered(DrainConnection())
-    }
-    let alarm = alarms.after(limit) { [service] in
+    let drain = DrainConnection(unreadReplySeconds: limits.unreadReplySeconds)
+    for channel in channels { channel.pipeline.fireUserInboundEventTriggered(drain) }
+    let alarm = alarms.after(.seconds(limits.drainSeconds)) { [service] in
       service.drain()
       for channel in channels {
         channel.pipeline.fireUserInboundEventTriggered(EndConnection())

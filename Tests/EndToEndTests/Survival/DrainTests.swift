@@ -63,6 +63,50 @@ struct DrainTests {
     #expect(try scene.daemon.stop() == 0)
   }
 
+  @Test("what was sent before and is still unheard then is told so, too, to the last call")
+  func unheard() throws {
+    let limits = "drain_seconds = 1\nunread_reply_bytes = 4096\nunread_reply_seconds = 30"
+    let scene = try SlowRefresh(delayMs: 60_000, limits: limits)
+    let (clock, client) = (try scene.begin(), try scene.daemon.client())
+    _ = try client.call("system.status")
+    // Long replies: nobody reads them, so most of the calls are not looked at.
+    let calls = (1...500).map { #"{"jsonrpc":"2.0","id":"c\#($0)","method":"rpc.discover"}"# }
+    try client.send(calls.joined(separator: "\n"))
+    kill(scene.daemon.pid, SIGTERM)
+    let over = try #require(try clock.receive(within: 5))
+    #expect(over["error"]?["data"]?["reason"] == "shutting_down", "\(over.text)")
+    var (answered, refused): (Set<JSONValue>, Set<JSONValue>) = ([], [])
+    while let reply = try client.receive() {
+      let id = try #require(reply["id"])
+      if reply["result"] != nil {
+        answered.insert(id)
+      } else {
+        #expect(reply["error"]?["data"]?["reason"] == "shutting_down", "\(reply.text)")
+        refused.insert(id)
+      }
+    }
+    #expect(answered.count + refused.count == 500 && !refused.isEmpty)
+    #expect(answered.isDisjoint(with: refused))
+    #expect(try scene.daemon.stop() == 0)
+  }
+
+  @Test("who does not read is waited for as the limits in force say, not those it began with")
+  func ownPatience() throws {
+    let daemon = try DaemonUnderTest(
+      config: "[limits]\nunread_reply_bytes = 4096\nunread_reply_seconds = 300")
+    let client = try daemon.client()
+    _ = try client.call("system.status")
+    let limits = "[limits]\ndrain_seconds = 1\nunread_reply_seconds = 1"
+    try daemon.place.write(limits, to: "usherd.toml")
+    #expect(try daemon.admin().call("system.reload")["problems"] == [])
+    let calls = (1...500).map { #"{"jsonrpc":"2.0","id":\#($0),"method":"rpc.discover"}"# }
+    try client.send(calls.joined(separator: "\n"))
+    kill(daemon.pid, SIGTERM)
+    // Within seconds; else the test's own deadline ends it by force.
+    #expect(try daemon.stop() == 0)
+    #expect(try client.receive() != nil, "what had gone out is still there")
+  }
+
   @Test("half a call, a subscription and silence keep nobody waiting")
   func nothingUnderWay() throws {
     let daemon = try DaemonUnderTest(config: "[limits]\ndrain_seconds = 60\nline_seconds = 60")
