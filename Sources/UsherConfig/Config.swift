@@ -35,6 +35,7 @@ package struct Config: SettingsSection {
     table.tables(&clients, "client")
     refuseTwins(providers.map(\.name.rawValue), "provider", table)
     refuseTwins(clients.map(\.name), "client", table)
+    refuseSharedListeners(table)
     refuseUnknownProviders(table)
     refuseUnknownClients(table)
   }
@@ -52,6 +53,21 @@ package struct Config: SettingsSection {
       }
       let other = table.position(of: "\(key)[\(twin)].name").map { " at \($0)" } ?? ""
       table.complain("\(key)[\(place)].name", "\(key) \"\(name)\" is already defined\(other)")
+    }
+  }
+
+  /// Only one provider can be told from who calls at an address.
+  private func refuseSharedListeners(_ table: SettingsTable) {
+    var first: [LoopbackAddress: Int] = [:]
+    for (place, provider) in providers.enumerated() {
+      guard let address = provider.settings.callbackListen else { continue }
+      guard let other = first[address] else {
+        first[address] = place
+        continue
+      }
+      table.complain(
+        "provider[\(place)].callback_listen",
+        "provider \"\(providers[other].name)\" is called at \(address.settingText) already")
     }
   }
 

@@ -107,6 +107,15 @@ package enum ProviderSettings: Equatable, Sendable {
 
 extension ProviderSettings {
   /// What decides which flows there are: the type, and the mode where a type has several.
+  /// Where the daemon listens for the provider's calls; nil: it does not.
+  var callbackListen: LoopbackAddress? {
+    switch self {
+    case .gopay(let settings): settings.callbackListen
+    case .freedomid(let settings): settings.mode == .oauth2 ? settings.callbackListen : nil
+    case .oidc, .paysafe, .truecaller, .bsa, .local: nil
+    }
+  }
+
   package var variety: ProviderVariety {
     switch self {
     case .oidc: .oidc

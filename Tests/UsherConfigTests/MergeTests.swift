@@ -43,6 +43,26 @@ struct MergeTests {
         == "b.toml:3:8: provider[1].name: provider \"work\" is already defined at a.toml:2:8")
   }
 
+  @Test("two providers that call at one address are a problem; at two they are none")
+  func listenerTwins() throws {
+    func provider(_ name: String, at port: Int) -> String {
+      """
+      [[provider]]
+      name = "\(name)"
+      type = "gopay"
+      client_id = "acme"
+      merchant_id = "merchant"
+      callback_listen = "127.0.0.1:\(port)"
+
+      """
+    }
+    #expect(
+      problems([("a.toml", provider("one", at: 8790) + provider("two", at: 8790))])
+        == "a.toml:12:19: provider[1].callback_listen: "
+        + "provider \"one\" is called at 127.0.0.1:8790 already")
+    #expect(try load(provider("one", at: 8790) + provider("two", at: 8791)).providers.count == 2)
+  }
+
   @Test("the same rule name twice is a problem that names both places")
   func clientTwins() {
     let rule = client("{ user = \"1\" }")
