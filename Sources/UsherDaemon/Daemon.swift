@@ -37,7 +37,7 @@ package struct Daemon: ServiceLifecycle.Service {
     let world = World(
       settings: settings, clock: setting.clock, entropy: setting.entropy,
       alarms: EventLoopAlarms(on: outside.any()))
-    let life = Lifetime(setting, world, on: outside, log)
+    let life = Lifetime(setting, world, on: outside, serving: sockets.any(), log)
     let safe = Safe(life)
     try await safe.begin()
     let service = RPCService(safe)

@@ -1,3 +1,4 @@
+import Glibc
 import Logging
 import NIOCore
 import UsherAPI
@@ -27,7 +28,7 @@ struct Parts {
     let (world, events, log) = (life.world, life.events, life.log)
     let (store, group) = (vault.store, life.outside)
     let providers = Providers(world.settings)
-    let health = ProviderHealth { [clock = world.clock] provider, health in
+    let health = ProviderHealth(world.settings) { [clock = world.clock] provider, health in
       events.publish(
         Event(topic: .provider, what: health.rawValue, at: clock.now(), provider: provider),
         owner: nil)
@@ -204,11 +205,14 @@ extension Parts {
   /// - Parameter exchange: Has the configuration come into force; tells which providers are others.
   /// - Returns: The providers that are others, or have other credentials.
   func follow(
-    _ readied: Readied, exchange: () -> Set<ProviderName>
+    _ readied: Readied, exchange: @escaping @Sendable () -> Set<ProviderName>
   ) async -> Set<ProviderName> {
-    // First: whoever finds the new provider finds its credentials.
-    let names = domain.credentials.take(readied.credentials)
-    var changed = exchange()
+    // First the credentials: whoever finds the new provider finds its own.
+    let (others, names) = await domain.life.betweenCalls { [credentials = domain.credentials] in
+      let names = credentials.take(readied.credentials)
+      return (exchange(), names)
+    }
+    var changed = others
     let unused = callbacks.make(readied.callbacks)
     for provider in domain.providers.all where !provider.usedCredentials.isDisjoint(with: names) {
       changed.insert(provider.name)
@@ -228,7 +232,11 @@ extension Parts {
 extension Config {
   fileprivate func problem(_ trouble: CallbackPosts.Trouble) -> ConfigProblem {
     let place = providers.firstIndex { $0.name == trouble.provider }
-    return problem(place.map { "provider[\($0)]" } ?? "", trouble.error.message)
+    var message = trouble.error.message
+    if let cause = trouble.error.cause as? IOError {
+      message += ": \(String(cString: strerror(cause.errnoCode)))"
+    }
+    return problem(place.map { "provider[\($0)].callback_listen" } ?? "", message)
   }
 }
 

@@ -1,6 +1,7 @@
 import Synchronization
 import Testing
 import UsherAPI
+import UsherConfig
 import UsherCore
 import UsherFlows
 
@@ -19,9 +20,13 @@ extension CallOutcome {
 
 @Suite("A provider's health")
 struct ProviderHealthTests {
+  private let work: ProviderConfig
+
+  init() throws { work = try .sample() }
+
   private func health(after outcomes: [CallOutcome]) -> ProviderHealth {
     let health = ProviderHealth { _, _ in }
-    for outcome in outcomes { health.note(outcome, of: .work, at: now) }
+    for outcome in outcomes { health.note(outcome, of: work, at: now) }
     return health
   }
 
@@ -47,10 +52,10 @@ struct ProviderHealthTests {
     #expect(health.pause(for: .work, at: now + .seconds(1)) == .seconds(1))
     #expect(health.pause(for: .work, at: now + .seconds(2)) == nil)
     #expect(health.health(of: .work) == .failing)
-    health.note(.fine, of: .work, at: now)
+    health.note(.fine, of: work, at: now)
     #expect(health.pause(for: .work, at: now) == nil)
     #expect(health.health(of: .work) == .ok)
-    health.note(.gone, of: .work, at: now)
+    health.note(.gone, of: work, at: now)
     #expect(health.pause(for: .work, at: now) == .seconds(1))
   }
 
@@ -80,12 +85,29 @@ struct ProviderHealthTests {
     #expect(health(after: [.gone]).health(of: ProviderName("other")) == .unknown)
   }
 
+  @Test("what is heard of one that is not, or no longer, configured is not noted")
+  func another() throws {
+    var config = Config()
+    config.providers = [work]
+    let settings = Settings.fake(config)
+    let health = ProviderHealth(settings) { _, _ in }
+    health.note(.fine, of: work, at: now)
+    var next = work
+    next.http.requestTimeoutSeconds += 1
+    config.providers = [next]
+    settings.replace(by: config, settings.inForce.policy)
+    health.note(.gone, of: work, at: now)
+    #expect(health.health(of: .work) == .ok && health.pause(for: .work, at: now) == nil)
+    health.note(.gone, of: next, at: now)
+    #expect(health.health(of: .work) == .failing)
+  }
+
   @Test("only a change is told")
   func changes() {
     let told = Mutex<[SystemStatus.Health]>([])
     let health = ProviderHealth { _, health in told.withLock { $0.append(health) } }
     for outcome: CallOutcome in [.fine, .fine, .gone, .gone, .status(500), .fine, .status(404)] {
-      health.note(outcome, of: .work, at: now)
+      health.note(outcome, of: work, at: now)
     }
     #expect(told.withLock { $0 } == [.ok, .failing, .ok])
   }

@@ -1,4 +1,8 @@
 import Foundation
+import Logging
+import NIOCore
+import NIOPosix
+import Synchronization
 import Testing
 import UsherAPI
 import UsherConfig
@@ -133,6 +137,33 @@ struct ReloadTests {
     await safe.end()
   }
 
+  @Test("happens between two calls, on the event loop of the sockets, locked or not")
+  func betweenCalls() async throws {
+    let loop = MultiThreadedEventLoopGroup.singleton.next()
+    let places = Places()
+    var setting = stage.setting
+    setting.follow = { _ in places.note(loop.inEventLoop) }
+    let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    let safe = Safe(
+      Lifetime(
+        setting, stage.world, on: MultiThreadedEventLoopGroup.singleton, serving: loop, log))
+    try await safe.begin()
+    #expect(try await reload(safe).isEmpty)
+    try await safe.lock()
+    #expect(try await reload(safe).isEmpty)
+    #expect(places.all == [true, true])
+    await safe.end()
+  }
+
+  /// Where something happened.
+  private final class Places: Sendable {
+    private let noted = Mutex<[Bool]>([])
+
+    var all: [Bool] { noted.withLock { $0 } }
+
+    func note(_ isThere: Bool) { noted.withLock { $0.append(isThere) } }
+  }
+
   @Test("is refused by a daemon that stops")
   func stopping() async throws {
     let safe = try await stage.begun()
@@ -209,8 +240,8 @@ struct ReloadTests {
     let safe = try await stage.begun()
     _ = try await reload(safe)
     let health = try safe.domain().health
-    for name in [.work, other] {
-      health.note(.unreachable(message: "gone", sent: false), of: name, at: stage.clock.now())
+    for provider in try safe.domain().providers.all {
+      health.note(.unreachable(message: "gone", sent: false), of: provider, at: stage.clock.now())
     }
     _ = try await reload(safe)
     #expect(health.health(of: other) == .failing && health.health(of: .work) == .failing)

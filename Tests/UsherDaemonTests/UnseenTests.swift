@@ -13,6 +13,7 @@ import UsherTestKit
 @Suite("What is another's, and what is nobody's")
 struct UnseenTests {
   private final class NoConnection: ConnectionLink {
+    let limits = Limits()
     func cancel(_ id: RequestID) {}
     func subscribe(_ call: EventsSubscribe) throws(UsherError) -> EventsSubscribe.Reply {
       throw UsherError(.internalError, "there is no connection")

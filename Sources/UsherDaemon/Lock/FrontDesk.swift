@@ -29,7 +29,9 @@ struct FrontDesk: Sendable {
       }
     }
     let (document, life) = (document, life)
-    add(RPCHello.self) { hello, _ throws(UsherError) in try .now(try life.hello(hello)) }
+    add(RPCHello.self) { hello, call throws(UsherError) in
+      try .now(try life.hello(hello, on: call.connection))
+    }
     add(RPCDiscover.self) { _, _ throws(UsherError) in .now(try document.value.get()) }
     add(RPCCancel.self) { cancel, call throws(UsherError) in
       guard let id = RequestID(cancel.id) else { throw .wrongType("id", "a string or a number") }
@@ -81,14 +83,16 @@ struct FrontDesk: Sendable {
 }
 
 extension Lifetime {
-  fileprivate func hello(_ call: RPCHello) throws(UsherError) -> RPCHello.Reply {
+  fileprivate func hello(
+    _ call: RPCHello, on connection: any ConnectionLink
+  ) throws(UsherError) -> RPCHello.Reply {
     if let versions = call.protocol, !versions.contains(1) {
       throw UsherError(
         .invalidParams, "this usherd speaks protocol 1", detail: .init(field: "protocol"))
     }
     return .init(
       protocol: 1, server: .init(version: Version.current),
-      limits: try world.config.limits.byName(), instanceId: instanceID)
+      limits: try world.config.limits.on(connection).byName(), instanceId: instanceID)
   }
 
   /// Of the store and the providers nothing is known while nobody may look.
@@ -108,6 +112,21 @@ extension Lifetime {
 }
 
 extension Limits {
+  /// These, but for those that a connection keeps as long as it lasts.
+  fileprivate func on(_ connection: any ConnectionLink) -> Limits {
+    let own = connection.limits
+    var limits = self
+    limits.maxLineBytes = own.maxLineBytes
+    limits.nesting = own.nesting
+    limits.lineSeconds = own.lineSeconds
+    limits.batch = own.batch
+    limits.callsInFlight = own.callsInFlight
+    limits.unreadReplyBytes = own.unreadReplyBytes
+    limits.unreadReplySeconds = own.unreadReplySeconds
+    limits.eventQueue = own.eventQueue
+    return limits
+  }
+
   /// Every limit by its key in the configuration.
   fileprivate func byName() throws(UsherError) -> [String: Int] {
     let encoded = try ReplyEncoder.encode(self)

@@ -21,17 +21,21 @@ struct Lifetime: Sendable {
   let audit: AuditBook
   /// For what goes out to providers, and for what they and browsers come back to.
   let outside: any EventLoopGroup
+  /// Of the sockets; nil where there are none.
+  private let serving: (any EventLoop)?
   let log: Logger
   /// Changes with every start.
   let instanceID: String
   let startedAt: Timestamp
 
   init(
-    _ setting: DaemonSetting, _ world: World, on outside: any EventLoopGroup, _ log: Logger
+    _ setting: DaemonSetting, _ world: World, on outside: any EventLoopGroup,
+    serving: (any EventLoop)? = nil, _ log: Logger
   ) {
     self.setting = setting
     self.world = world
     self.outside = outside
+    self.serving = serving
     self.log = log
     waits = EndingAlarms(world.alarms)
     startedAt = world.clock.now()
@@ -40,5 +44,14 @@ struct Lifetime: Sendable {
     count = ConnectionCount(world.settings)
     policies = PolicyDesk(world: world)
     audit = AuditBook(world: world, log: log)
+  }
+
+  /// Runs `change`, which must not block, on the event loop of the sockets: no call that is answered
+  /// where it is read sees one half of it.
+  func betweenCalls<Value: Sendable>(_ change: @escaping @Sendable () -> Value) async -> Value {
+    guard let serving else { return change() }
+    return await withCheckedContinuation { continuation in
+      serving.execute { continuation.resume(returning: change()) }
+    }
   }
 }

@@ -95,7 +95,7 @@ final class ProviderHTTP: Sendable {
     do throws(UsherError) {
       outcome = await attempt(try render(call, provider, accessToken, clientToken), provider)
       if !outcome.concernsOneAccount(call) {
-        health.note(outcome, of: provider.name, at: world.clock.now())
+        health.note(outcome, of: provider, at: world.clock.now())
       }
     } catch {
       // Nothing was sent: it says nothing of the provider.

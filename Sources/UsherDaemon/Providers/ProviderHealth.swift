@@ -1,5 +1,6 @@
 import Synchronization
 import UsherAPI
+import UsherConfig
 import UsherCore
 import UsherFlows
 
@@ -8,20 +9,28 @@ final class ProviderHealth: Sendable {
   private struct Record {
     var failures = 0
     var notBefore: Timestamp?
+
+    var health: SystemStatus.Health { failures == 0 ? .ok : .failing }
   }
 
   /// The most a provider may ask for.
   fileprivate static let longestPause = Duration.seconds(3600)
 
   private let records = Mutex<[ProviderName: Record]>([:])
+  private let settings: Settings?
   private let onChange: @Sendable (ProviderName, SystemStatus.Health) -> Void
 
-  init(onChange: @escaping @Sendable (ProviderName, SystemStatus.Health) -> Void) {
+  /// - Parameter settings: What they are configured by; nil: whoever is heard of counts.
+  init(
+    _ settings: Settings? = nil,
+    onChange: @escaping @Sendable (ProviderName, SystemStatus.Health) -> Void
+  ) {
+    self.settings = settings
     self.onChange = onChange
   }
 
   func health(of provider: ProviderName) -> SystemStatus.Health {
-    records.withLock { $0[provider] }.map { $0.failures == 0 ? .ok : .failing } ?? .unknown
+    records.withLock { $0[provider]?.health } ?? .unknown
   }
 
   /// They are asked anew, without a pause.
@@ -39,21 +48,26 @@ final class ProviderHealth: Sendable {
     return pause <= Self.longestPause ? pause : nil
   }
 
-  /// One, two, four … up to sixty seconds, or what the provider asked for.
-  func note(_ outcome: CallOutcome, of provider: ProviderName, at now: Timestamp) {
-    let before = health(of: provider)
-    records.withLock { records in
-      var record = records[provider] ?? Record()
+  /// One, two, four … up to sixty seconds, or what the provider asked for. What is heard of another
+  /// one that had the name before says nothing of this one.
+  func note(_ outcome: CallOutcome, of provider: ProviderConfig, at now: Timestamp) {
+    let (before, after) = records.withLock { records in
+      let before = records[provider.name]?.health
+      // Here, so that a reload that comes now forgets it afterwards.
+      if let settings, settings.inForce.provider(provider.name) != provider {
+        return (before, before)
+      }
+      var record = records[provider.name] ?? Record()
       if let delay = outcome.pauseAsked(after: record.failures) {
         record.failures = min(record.failures + 1, 16)
         record.notBefore = now + delay
       } else {
         record = Record()
       }
-      records[provider] = record
+      records[provider.name] = record
+      return (before, record.health)
     }
-    let after = health(of: provider)
-    if after != before { onChange(provider, after) }
+    if let after, after != before { onChange(provider.name, after) }
   }
 }
 

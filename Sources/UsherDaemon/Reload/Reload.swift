@@ -49,16 +49,17 @@ struct Reload: Sendable {
   private func change(to found: Found, _ opened: Opened?) async throws(ConfigError) {
     let (config, policy) = (found.config, found.policy)
     let before = life.world.config
-    let exchange = {
+    let others = config.providers(otherThanIn: before)
+    let exchange: @Sendable () -> Set<ProviderName> = { [life] in
       life.world.settings.replace(by: config, policy)
       life.setting.follow(config.log)
-      return config.providers(otherThanIn: before)
+      return others
     }
     let changed: Set<ProviderName>
     if let parts = opened?.parts {
       changed = await parts.follow(try await parts.ready(for: config), exchange: exchange)
     } else {
-      changed = exchange()
+      changed = await life.betweenCalls(exchange)
     }
     life.log.notice(
       "reloaded",

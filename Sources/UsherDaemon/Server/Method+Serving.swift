@@ -26,6 +26,8 @@ struct Call {
 
 /// What a handler may do to the connection it was called on; on its event loop only.
 protocol ConnectionLink: AnyObject {
+  /// Those with which it began.
+  var limits: Limits { get }
   func cancel(_ id: RequestID)
   func subscribe(_ call: EventsSubscribe) throws(UsherError) -> EventsSubscribe.Reply
   func unsubscribe(_ subscription: String) throws(UsherError)
