@@ -251,6 +251,29 @@ struct SetupTests {
     #expect(machine.read(machine.keyFile) == key)
   }
 
+  @Test("where that unit's daemon made itself a key, there are two, and a way out")
+  func otherUnitsKey() async throws {
+    let (machine, key) = (machine, key)
+    let origin = "key file \(machine.keyFile)"
+    machine.state.withLock { state in
+      state.before = { [weak machine] line in
+        guard let machine, line.hasPrefix("systemctl start") else { return }
+        try? machine.write(key, to: machine.keyFile)
+        try? machine.write(FakeMachine.database("its"), to: machine.database)
+      }
+    }
+    let done = try await machine.usherctl(
+      ["setup"],
+      asking: [.keys(origin, hasRecoveryKey: false), .keys(origin, hasRecoveryKey: false)])
+    #expect(done.status == 1 && done.error.contains("LoadCredentialEncrypted="), "\(done)")
+    #expect(done.error.contains("mv \(machine.sealed) \(machine.sealed).other"), "\(done)")
+    // Which is one.
+    #expect(rename(machine.sealed, machine.sealed + ".other") == 0)
+    let again = try await machine.usherctl(
+      ["setup"], asking: [.keys(hasRecoveryKey: false), .recoveryKey])
+    #expect(again.status == 0 && sealed()?.hasSuffix(hexadecimal) == true, "\(again)")
+  }
+
   @Test("a locked daemon keeps the key file until it is unlocked")
   func locked() async throws {
     try started()

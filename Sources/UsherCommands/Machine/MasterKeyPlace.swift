@@ -99,7 +99,8 @@ struct MasterKeyPlace {
     guard status.masterKey == Self.origin else {
       throw Failure(
         "usherd has its master key from \(status.masterKey ?? "elsewhere")",
-        hints: ["does \(Units.service) have LoadCredentialEncrypted=\(SealedKey.name)?"])
+        hints: ["does \(Units.service) have LoadCredentialEncrypted=\(SealedKey.name)?"]
+          + (try await wayOut))
     }
     return status
   }
@@ -112,15 +113,22 @@ struct MasterKeyPlace {
       await Units(world: world).listen()
       throw error
     } catch let failure as Failure {
+      var failure = failure
+      failure.lines += try await wayOut
+      throw failure
+    }
+  }
+
+  /// What to do where there are two keys.
+  private var wayOut: [String] {
+    get async throws {
       guard let key = try file.read(), case .opens(let other) = try await sealed.find(),
         key != other
-      else { throw failure }
-      var failure = failure
-      failure.lines += [
+      else { return [] }
+      return [
         "\(file.path) is another key than the sealed one; if the database is under that one:",
         "mv \(sealed.path) \(sealed.path).other, then usherctl setup",
       ]
-      throw failure
     }
   }
 

@@ -4,8 +4,8 @@ import UsherCore
 struct Units {
   static let service = "usherd.service"
   private static let sockets = ["usherd.socket", "usherd-admin.socket"]
-  /// systemd's own limits end sooner.
-  private static let limit = Duration.seconds(180)
+  /// systemd's own limits end sooner, and so does the longest drain.
+  private static let limit = Duration.seconds(600)
 
   let world: World
   /// Whether it is the user's systemd.
