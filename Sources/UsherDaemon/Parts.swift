@@ -207,10 +207,11 @@ extension Parts {
   func follow(
     _ readied: Readied, exchange: @escaping @Sendable () -> Set<ProviderName>
   ) async -> Set<ProviderName> {
-    // First the credentials: whoever finds the new provider finds its own.
+    // At once: no provider, old or new, is found with the other one's credentials.
     let (others, names) = await domain.life.betweenCalls { [credentials = domain.credentials] in
-      let names = credentials.take(readied.credentials)
-      return (exchange(), names)
+      var others: Set<ProviderName> = []
+      let names = credentials.take(readied.credentials) { others = exchange() }
+      return (others, names)
     }
     var changed = others
     let unused = callbacks.make(readied.callbacks)

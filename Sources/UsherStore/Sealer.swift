@@ -86,7 +86,18 @@ struct Sealer: Sendable {
     var row = RowIdentity(table: "accounts", key: [provider.rawValue])
     row.bind(owner)
     row.bind(subject)
-    return Data(
+    return tag(of: row)
+  }
+
+  /// A keyed hash: equal for equal values of one name, and tells nothing else.
+  func tag(ofCredential value: Secret, named name: String) -> Data {
+    var row = RowIdentity(table: "credential tags", key: [name])
+    row.bind(value.revealed())
+    return tag(of: row)
+  }
+
+  private func tag(of row: RowIdentity) -> Data {
+    Data(
       HMAC<SHA256>.authenticationCode(
         for: row.authenticated.bytes, using: SymmetricKey(blindingKey)))
   }
@@ -96,9 +107,7 @@ struct Sealer: Sendable {
   func installationID(of owner: Owner, provider: ProviderName) -> String {
     var row = RowIdentity(table: "installations", key: [provider.rawValue])
     row.bind(owner)
-    let code = HMAC<SHA256>.authenticationCode(
-      for: row.authenticated.bytes, using: SymmetricKey(blindingKey))
-    var bytes = Array(code.prefix(16))
+    var bytes = Array(tag(of: row).prefix(16))
     bytes[6] = bytes[6] & 0x0F | 0x40
     bytes[8] = bytes[8] & 0x3F | 0x80
     let digits = Data(bytes).map { byte in

@@ -88,6 +88,12 @@ package final class Store: Sendable {
     sealer.installationID(of: owner, provider: provider)
   }
 
+  /// By what a credential's value can be known again without being kept: HMAC-SHA256 of it and its
+  /// name, by a key of the database's own.
+  package func tag(ofCredential value: Secret, named name: String) -> Data {
+    sealer.tag(ofCredential: value, named: name)
+  }
+
   /// Writes the changes, all or none, in their order; returns once they are on disk.
   ///
   /// Changes of concurrent callers share a transaction and may be written in any order: await a

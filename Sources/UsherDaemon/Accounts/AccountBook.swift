@@ -45,9 +45,13 @@ final class AccountBook: Sendable {
     let tokens = Dictionary(grouping: try store.loadTokens(), by: \.account)
     let consents = Dictionary(grouping: try store.loadConsents(), by: \.account)
     for row in try store.loadAccounts() {
-      keep(
-        try AccountRecord(
-          row, tokens: tokens[row.id] ?? [], consents: consents[row.id] ?? []))
+      var record = try AccountRecord(
+        row, tokens: tokens[row.id] ?? [], consents: consents[row.id] ?? [])
+      // Of before this was kept: it is written with what changes next.
+      if record.details.place == nil {
+        record.details.place = world.settings.inForce.provider(row.provider)?.tokenPlace
+      }
+      keep(record)
     }
   }
 
@@ -100,9 +104,11 @@ final class AccountBook: Sendable {
   /// - Parameters:
   ///   - client: Whose flow brings it; what was consented to is this client's.
   ///   - uid: Who started that flow; nil: the owner.
+  ///   - place: Where the tokens that it brings are from.
   func update(
     _ grant: AccountGrant, owner: Owner, provider: ProviderName,
-    client: String = CallerPolicy.ownPrograms, uid: UInt32? = nil, at now: Timestamp
+    client: String = CallerPolicy.ownPrograms, uid: UInt32? = nil, place: TokenPlace? = nil,
+    at now: Timestamp
   ) throws(UsherError) -> Update {
     let existing = accounts(of: owner, at: provider).first { $0.subject == grant.subject }
     let id = existing?.id ?? AccountID(world.identifier("acc_"))
@@ -120,6 +126,7 @@ final class AccountBook: Sendable {
       id: id, owner: owner, provider: provider, subject: grant.subject,
       details: details(grant, over: existing?.details, client: client, at: now),
       consents: existing?.consents ?? AccountConsents(), tokens: tokens)
+    record.details.place = kept?.details.place ?? place
     let granted = record.consents.remember(
       grant.consents, of: client, grantedBy: uid ?? owner.uid, at: now)
     record.minimise(at: now)

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import JSONRPC
 import UsherAPI
+import UsherConfig
 import UsherCore
 import UsherFlows
 import UsherStore
@@ -44,6 +45,9 @@ struct AccountDetails: Codable, Sendable, Equatable {
   var broughtBy: String?
   /// Nil where the account has no one-time codes.
   var authenticator: Authenticator?
+  /// Where its tokens are from, and may be sent; nil for an account of before this was kept, whose
+  /// provider is not there.
+  var place: TokenPlace?
   var grant: Grant
 
   /// What one-time codes are made of, and which were given where each is given once.
@@ -84,6 +88,7 @@ extension AccountDetails {
     tokensAreInternal = try members.decodeIfPresent(Bool.self, forKey: .tokensAreInternal) ?? false
     broughtBy = try members.decodeIfPresent(String.self, forKey: .broughtBy)
     authenticator = try members.decodeIfPresent(Authenticator.self, forKey: .authenticator)
+    place = try members.decodeIfPresent(TokenPlace.self, forKey: .place)
     grant = try members.decode(Grant.self, forKey: .grant)
   }
 }

@@ -80,7 +80,7 @@ final class FollowUpWatch: Sendable {
   /// Whether nobody is to be told of it: its inquiry has been told of before, or will be asked for
   /// when its provider is back.
   private func isKnown(_ record: AccountRecord) -> Bool {
-    (try? providers.named(record.provider)) == nil || inquiry(of: record) != nil
+    (try? providers.named(record.provider)).map(record.isOf) != true || inquiry(of: record) != nil
   }
 
   /// Nothing begins any more.
@@ -95,7 +95,9 @@ final class FollowUpWatch: Sendable {
   }
 
   private func followUp(of record: AccountRecord) -> (any AccountFollowUp)? {
-    guard let provider = try? providers.named(record.provider) else { return nil }
+    guard let provider = try? providers.named(record.provider), record.isOf(provider) else {
+      return nil
+    }
     return ProviderRegistry.followUp(of: provider, attributes: record.details.attributes)
   }
 

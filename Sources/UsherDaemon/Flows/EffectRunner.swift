@@ -47,11 +47,12 @@ final class EffectRunner: Sendable {
         let outcome =
           if let account = call.account {
             await bearer.send(
-              call, of: account, for: provider, on: session.client ?? CallerPolicy.ownPrograms)
+              call, of: account, for: provider, in: session.credentials,
+              on: session.client ?? CallerPolicy.ownPrograms)
           } else {
-            await http.send(call, for: provider)
+            await http.send(call, for: provider, in: session.credentials)
           }
-        report(.called(call, outcome))
+        report(overtaking(outcome, provider, session) ?? .called(call, outcome))
       }
     case .discover:
       Task { report(.discovered(await metadata.discovery(of: provider))) }
@@ -88,8 +89,18 @@ final class EffectRunner: Sendable {
   }
 
   /// Sends a call whose outcome changes nothing: a token nobody will use is taken back.
-  func tidy(_ call: any ProviderCall, _ provider: ProviderConfig) {
-    Task { _ = await http.send(call, for: provider) }
+  func tidy(_ call: any ProviderCall, _ provider: ProviderConfig, _ session: FlowSession) {
+    Task { _ = await http.send(call, for: provider, in: session.credentials) }
+  }
+
+  /// Where just this is why nothing was sent.
+  private func overtaking(
+    _ outcome: CallOutcome, _ provider: ProviderConfig, _ session: FlowSession
+  ) -> EngineEvent? {
+    guard case .unreachable(let message, sent: false) = outcome,
+      let change = http.change(of: provider, in: session.credentials), change.message == message
+    else { return nil }
+    return .overtaken(change)
   }
 
   private func listen(

@@ -145,7 +145,8 @@ final class FlowEngine: Sendable {
     }
     return FlowSession(
       id: id, owner: owner, provider: call.provider, kind: call.kind, client: client.name,
-      uid: client.uid, requestID: requestID, createdAt: now,
+      uid: client.uid, credentials: credentials.tags(of: machine.provider),
+      requestID: requestID, createdAt: now,
       standing: .init(
         machine: machine, view: machine.view, ending: .active, revision: 1, updatedAt: now,
         expiresAt: end(of: now)),
@@ -343,7 +344,8 @@ extension FlowEngine {
   ) -> FlowSession {
     FlowSession(
       id: row.id, owner: row.owner, provider: row.provider, kind: row.kind, client: flow.client,
-      uid: flow.uid, requestID: row.requestID, createdAt: row.createdAt,
+      uid: flow.uid, credentials: flow.credentials ?? CredentialTags(), requestID: row.requestID,
+      createdAt: row.createdAt,
       standing: .init(
         machine: flow.machine,
         view: flow.machine?.view ?? FlowView(state: flow.state, step: .wait(.init(for: ""))),

@@ -120,7 +120,8 @@ extension FlowRunner {
     let account = try decision.grant.map { grant throws(UsherError) in
       try accounts.update(
         grant, owner: session.owner, provider: session.provider,
-        client: session.client ?? CallerPolicy.ownPrograms, uid: session.uid, at: decision.at)
+        client: session.client ?? CallerPolicy.ownPrograms, uid: session.uid,
+        place: next.machine?.provider.tokenPlace, at: decision.at)
     }
     guard let account else { return Plan(changes: changes, account: nil) }
     guard next.isFinished else {
@@ -151,7 +152,7 @@ extension FlowRunner {
     effects.releaseReader(session)
     if !next.isFinished { watchDeadline(session) }
     guard let machine else { return }
-    for call in decision.clearUp { effects.tidy(call, machine.provider) }
+    for call in decision.clearUp { effects.tidy(call, machine.provider, session) }
     for effect in decision.effects {
       if case .keep = effect, let account = plan.account {
         deliver(.event(.told(.kept(account.record.id))), to: session)

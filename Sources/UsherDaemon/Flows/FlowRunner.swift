@@ -213,10 +213,25 @@ extension FlowRunner {
     }
     var moved = machine
     var moment = world.moment()
-    let answer = moved.receive(event, at: &moment)
+    let answer =
+      if case .overtaken(let error) = event {
+        overtaken(machine, error)
+      } else {
+        moved.receive(event, at: &moment)
+      }
     await insist(session) { () throws(UsherError) in
       try await self.apply(answer, moved, before, session, at: moment.now)
     }
+  }
+
+  /// What its calls were to be proved by has become another provider's: nobody can go on.
+  private func overtaken(_ machine: any AnyMachine, _ error: UsherError) -> EngineAnswer {
+    let isInTheDark = machine.isInTheDark
+    let doubt = isInTheDark ? "; whether the operation was performed is not known" : ""
+    let failure = Failure(
+      reason: .providerRejected, title: "Changed meanwhile", message: error.message + doubt,
+      retryable: !isInTheDark, provider: machine.word(for: .providerRejected))
+    return .fail(failure, clearUp: machine.abandoned)
   }
 
   /// A success that comes after the end is dropped, and taken back where the provider allows.
@@ -224,7 +239,7 @@ extension FlowRunner {
     guard case .called(let call, let outcome) = event, let epilogue = session.epilogue else {
       return
     }
-    for call in epilogue.clearUp(call, outcome) { effects.tidy(call, epilogue.provider) }
+    for call in epilogue.clearUp(call, outcome) { effects.tidy(call, epilogue.provider, session) }
   }
 
   private func expire(_ session: FlowSession) async {

@@ -19,6 +19,8 @@ final class FlowSession: Sendable {
   let client: String?
   /// Who runs that client: whose browser, passcode and fingers are meant.
   let uid: UInt32
+  /// What it knows its credentials by, where its provider is another one meanwhile.
+  let credentials: CredentialTags
   let requestID: String?
   let createdAt: Timestamp
 
@@ -72,8 +74,8 @@ final class FlowSession: Sendable {
 
   init(
     id: FlowID, owner: Owner, provider: ProviderName, kind: String, client: String? = nil,
-    uid: UInt32? = nil, requestID: String?, createdAt: Timestamp, standing: Standing,
-    transitions: [Transition]
+    uid: UInt32? = nil, credentials: CredentialTags = CredentialTags(), requestID: String?,
+    createdAt: Timestamp, standing: Standing, transitions: [Transition]
   ) {
     self.id = id
     self.owner = owner
@@ -81,6 +83,7 @@ final class FlowSession: Sendable {
     self.kind = kind
     self.client = client
     self.uid = uid ?? owner.uid
+    self.credentials = credentials
     self.requestID = requestID
     self.createdAt = createdAt
     current = Mutex(

@@ -37,6 +37,8 @@ enum EngineEvent: Sendable {
   case listening(redirectURI: String)
   case listenFailed(String)
   case called(any ProviderCall, CallOutcome)
+  /// Nothing was sent, and nothing will be: the credential is another provider's now.
+  case overtaken(UsherError)
   case discovered(Discovery)
   case idTokenVerified(IDTokenVerdict)
   case woken
@@ -106,7 +108,7 @@ struct MachineBox<Machine: FlowMachine>: AnyMachine {
     return try SealedPayload(
       encoding: StoredFlow(
         type: provider.settings.variety, client: session.client, uid: session.uid,
-        machine: isOver ? nil : machine,
+        credentials: isOver ? nil : session.credentials, machine: isOver ? nil : machine,
         state: view.state, ending: ending))
   }
 
@@ -144,6 +146,7 @@ struct MachineBox<Machine: FlowMachine>: AnyMachine {
       (call as? Machine.Call).map { .called($0, outcome) }
     case .discovered(let discovery): .discovered(discovery)
     case .idTokenVerified(let verdict): .idTokenVerified(verdict)
+    case .overtaken: nil
     case .woken: .woken
     case .calledBack(let callback): .calledBack(callback)
     case .told(let news): .told(news)

@@ -24,6 +24,8 @@ struct StoredFlow<Machine: Codable>: Codable {
   var client: String?
   /// Who ran that client; absent from flows of before a client could own them.
   var uid: UInt32?
+  /// What it knows its credentials by; absent from flows of before this was kept, and from ended ones.
+  var credentials: CredentialTags?
   /// Nil once the flow has ended: verifier, tokens and all are wiped with it.
   var machine: Machine?
   var state: String
@@ -35,6 +37,7 @@ private struct StoredHead: Codable {
   var type: ProviderVariety
   var client: String?
   var uid: UInt32?
+  var credentials: CredentialTags?
   var state: String
   var ending: FlowEnding
 }
@@ -44,6 +47,7 @@ struct RestoredFlow {
   var machine: (any AnyMachine)?
   var client: String?
   var uid: UInt32?
+  var credentials: CredentialTags?
   var state: String
   var ending: FlowEnding
 
@@ -52,6 +56,7 @@ struct RestoredFlow {
     let head = try row.payload.decoded(as: StoredHead.self)
     client = head.client
     uid = head.uid
+    credentials = head.credentials
     state = head.state
     ending = head.ending
     guard head.ending.status == .active else { return }

@@ -34,11 +34,14 @@ final class Credentials: Sendable {
   /// What systemd hands over now; nothing is changed by it. Blocks.
   func reread() -> HandedCredentials { HandedCredentials(directory) }
 
+  /// - Parameter change: Made in the same moment: nobody finds these credentials before it, nor others
+  ///   after it.
   /// - Returns: The names of those that others are found by from now on than before.
   @discardableResult
-  func take(_ handed: HandedCredentials) -> Set<String> {
+  func take(_ handed: HandedCredentials, with change: () -> Void = {}) -> Set<String> {
     let names = self.handed.withLock { current in
       defer { current = handed }
+      change()
       return handed.names(otherThanIn: current)
     }
     return names.subtracting(kept.withLock { $0.keys })
@@ -98,5 +101,46 @@ final class Credentials: Sendable {
     let others = try handed.withLock { $0 }.names().filter { kept[$0] == nil }
       .map { CredentialList.Entry(name: $0, source: .systemd, setAt: nil) }
     return .init(credentials: (own + others).sorted { $0.name < $1.name })
+  }
+}
+
+// What calls are proved by.
+extension Credentials {
+  /// By what a flow that begins will know the credentials of its provider again.
+  ///
+  /// - Returns: Nothing where another provider has come under that name: what is read is not its own.
+  func tags(of provider: ProviderConfig) -> CredentialTags {
+    let values = named(of: provider)
+    guard isInForce(provider) else { return CredentialTags() }
+    return CredentialTags(values) { store.tag(ofCredential: $1, named: $0) }
+  }
+
+  /// What a call may be rendered with. Where its provider is not, or no longer, the one of that name,
+  /// the credentials are another's, unless the flow began with just these.
+  ///
+  /// - Parameter flow: What the call's flow knows them by; nil for a call of no flow.
+  func proofs(of provider: ProviderConfig, in flow: CredentialTags?) -> Proofs {
+    var proofs = Proofs()
+    do throws(UsherError) {
+      _ = try credential(of: provider)
+    } catch {
+      proofs.lack = error
+    }
+    let values = named(of: provider)
+    // Only after they were read: a reload brings other credentials and providers in one moment.
+    let isInForce = isInForce(provider)
+    for (name, value) in values.sorted(by: { $0.key < $1.key }) {
+      if isInForce || flow?.has(name, store.tag(ofCredential: value, named: name)) ?? false {
+        proofs.named[name] = value
+      } else if proofs.change == nil {
+        proofs.change = flow == nil ? .changed(provider.name) : .changed(provider.name, name)
+      }
+    }
+    proofs.credential = provider.credentialName.flatMap { proofs.named[$0] }
+    return proofs
+  }
+
+  private func isInForce(_ provider: ProviderConfig) -> Bool {
+    world.settings.inForce.provider(provider.name) == provider
   }
 }

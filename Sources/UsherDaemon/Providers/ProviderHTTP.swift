@@ -61,39 +61,49 @@ final class ProviderHTTP: Sendable {
   ///
   /// A call that carries a client token gets one; where the provider refuses it, another, once.
   ///
-  /// - Parameter accessToken: That of the call's account.
+  /// - Parameters:
+  ///   - flow: What the call's flow knows its credentials by; nil for a call of no flow.
+  ///   - accessToken: That of the call's account.
   func send(
-    _ call: any ProviderCall, for provider: ProviderConfig, accessToken: Secret? = nil
+    _ call: any ProviderCall, for provider: ProviderConfig, in flow: CredentialTags? = nil,
+    accessToken: Secret? = nil
   ) async -> CallOutcome {
+    let asker = Asker(provider: provider, flow: flow)
     guard let grant = call.clientToken else {
-      return await send(call, provider, accessToken, clientToken: nil)
+      return await send(call, asker, accessToken, clientToken: nil)
     }
-    let first = await clientToken(by: grant, for: provider)
+    let first = await clientToken(by: grant, for: asker)
     guard case .success(let token) = first else { return first.outcome }
-    let outcome = await send(call, provider, accessToken, clientToken: token)
+    let outcome = await send(call, asker, accessToken, clientToken: token)
     guard case .reply(let reply) = outcome, call.refusesClientToken(reply) else { return outcome }
-    let second = await clientToken(by: grant, for: provider, otherThan: token)
+    let second = await clientToken(by: grant, for: asker, otherThan: token)
     guard case .success(let other) = second else { return second.outcome }
-    return await send(call, provider, accessToken, clientToken: other)
+    return await send(call, asker, accessToken, clientToken: other)
+  }
+
+  /// Whose credentials a call is proved by.
+  private struct Asker {
+    let provider: ProviderConfig
+    let flow: CredentialTags?
   }
 
   private func clientToken(
-    by grant: any ClientTokenCall, for provider: ProviderConfig, otherThan refused: Secret? = nil
+    by grant: any ClientTokenCall, for asker: Asker, otherThan refused: Secret? = nil
   ) async -> Result<Secret, ClientTokens.Unavailable> {
-    await clientTokens.token(for: provider, by: grant, otherThan: refused) { call in
-      await self.send(call, provider, nil, clientToken: nil)
+    await clientTokens.token(for: asker.provider, by: grant, otherThan: refused) { call in
+      await self.send(call, asker, nil, clientToken: nil)
     }
   }
 
   private func send(
-    _ call: any ProviderCall, _ provider: ProviderConfig, _ accessToken: Secret?,
-    clientToken: Secret?
+    _ call: any ProviderCall, _ asker: Asker, _ accessToken: Secret?, clientToken: Secret?
   ) async -> CallOutcome {
     inFlight.withLock { $0 += 1 }
     defer { inFlight.withLock { $0 -= 1 } }
+    let provider = asker.provider
     let outcome: CallOutcome
     do throws(UsherError) {
-      outcome = await attempt(try render(call, provider, accessToken, clientToken), provider)
+      outcome = await attempt(try render(call, asker, accessToken, clientToken), provider)
       if !outcome.concernsOneAccount(call) {
         health.note(outcome, of: provider, at: world.clock.now())
       }
@@ -113,6 +123,11 @@ final class ProviderHTTP: Sendable {
   /// - Throws: Where the credential the provider's calls need is not set.
   func checkCredential(of provider: ProviderConfig) throws(UsherError) {
     _ = try credentials.credential(of: provider)
+  }
+
+  /// Why a flow's calls that need a credential are not sent; nil where they are.
+  func change(of provider: ProviderConfig, in flow: CredentialTags) -> UsherError? {
+    credentials.proofs(of: provider, in: flow).change
   }
 
   var isIdle: Bool { inFlight.withLock { $0 == 0 } }
@@ -150,27 +165,19 @@ final class ProviderHTTP: Sendable {
     }
   }
 
-  /// A call that needs no credential is rendered without the one that is missing.
+  /// A call that needs no credential is rendered without the one that is missing, or is another's.
   private func render(
-    _ call: any ProviderCall, _ provider: ProviderConfig, _ accessToken: Secret?,
-    _ clientToken: Secret?
+    _ call: any ProviderCall, _ asker: Asker, _ accessToken: Secret?, _ clientToken: Secret?
   ) throws(UsherError) -> HTTPRequest {
-    let credential: Result<Secret?, UsherError>
+    let proofs = credentials.proofs(of: asker.provider, in: asker.flow)
     do throws(UsherError) {
-      credential = .success(try credentials.credential(of: provider))
-    } catch {
-      credential = .failure(error)
-    }
-    do throws(UsherError) {
-      let secret = (try? credential.get()) ?? nil
       return try call.render(
         RenderContext(
-          provider: provider, credential: secret, credentials: credentials.named(of: provider),
+          provider: asker.provider, credential: proofs.credential, credentials: proofs.named,
           accessToken: accessToken, clientToken: clientToken, moment: world.moment()))
     } catch {
       // Why there is none says more than that the call cannot do without.
-      _ = try credential.get()
-      throw error
+      throw proofs.change ?? proofs.lack ?? error
     }
   }
 

@@ -15,30 +15,36 @@ struct AccountCalls: Sendable {
   let book: AccountBook
   let refresher: Refresher
 
-  /// - Parameter client: Whose flow it is; nil for the daemon's own work. What was granted to it may
-  ///   have been taken back since the flow began.
+  /// - Parameters:
+  ///   - flow: What the call's flow knows its credentials by; nil for the daemon's own work.
+  ///   - client: Whose flow it is; nil likewise. What was granted to it may have been taken back since
+  ///     the flow began.
   func send(
     _ call: any ProviderCall, of account: AccountID, for provider: ProviderConfig,
-    on client: String? = nil
+    in flow: CredentialTags? = nil, on client: String? = nil
   ) async -> CallOutcome {
     do throws(UsherError) {
       let record = try record(account)
       if let client, !record.mayAct(for: client, at: world.clock.now()) {
         return .noToken(message: "what was granted has been taken back")
       }
-      let token = try await token(of: account)
-      let outcome = await http.send(call, for: provider, accessToken: token)
+      let token = try await token(of: account, for: provider)
+      let outcome = await http.send(call, for: provider, in: flow, accessToken: token)
       guard case .reply(let reply) = outcome, call.refusesToken(reply) else { return outcome }
       try await refresher.replace(token, of: account)
-      let renewed = try await self.token(of: account)
-      return await http.send(call, for: provider, accessToken: renewed)
+      let renewed = try await self.token(of: account, for: provider)
+      return await http.send(call, for: provider, in: flow, accessToken: renewed)
     } catch {
       return CallOutcome(withoutToken: error)
     }
   }
 
-  private func token(of account: AccountID) async throws(UsherError) -> Secret {
+  /// - Throws: `reauthenticationRequired` where the account is another provider's of the same name.
+  private func token(
+    of account: AccountID, for provider: ProviderConfig
+  ) async throws(UsherError) -> Secret {
     let record = try record(account)
+    guard record.isOf(provider) else { throw world.elsewhere(record) }
     if let held = record.tokens[record.mainKey],
       held.isValid(for: Self.validity, at: world.clock.now())
     {
@@ -46,7 +52,8 @@ struct AccountCalls: Sendable {
     }
     _ = try await refresher.token(
       account, record.mainKey, validFor: Self.validity, isForced: false)
-    guard let held = try self.record(account).tokens[record.mainKey] else {
+    let renewed = try self.record(account)
+    guard renewed.isOf(provider), let held = renewed.tokens[record.mainKey] else {
       throw UsherError(.conflict, "the account changed meanwhile: ask again")
     }
     return held.set.accessToken.unsealed()

@@ -31,7 +31,7 @@ struct TokenDesk: Sendable {
     }
     let record = try account(call.account, call.provider, for: caller, TokenGet.name)
     // What a provider gave that is gone is kept, and given out when the provider is back.
-    _ = try providers.named(record.provider)
+    guard record.isOf(try providers.named(record.provider)) else { throw world.elsewhere(record) }
     let key = try key(for: call, record)
     if record.isGuarded || scopes != nil {
       return try guarded(call, record, key, seconds, caller, within: scopes)

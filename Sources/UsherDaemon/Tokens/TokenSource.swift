@@ -33,6 +33,7 @@ struct TokenSource: Sendable {
     let provider: ProviderConfig
     do throws(UsherError) {
       provider = try providers.named(record.provider)
+      guard record.isOf(provider) else { throw world.elsewhere(record) }
       try http.checkCredential(of: provider)
     } catch {
       return .failed(error)
@@ -122,7 +123,7 @@ extension HTTPReply {
 extension TokenSource {
   /// Takes back what a refresh brought that nobody will have.
   func discard(_ tokens: TokenSet, of record: AccountRecord) async {
-    guard let provider = try? providers.named(record.provider),
+    guard let provider = try? providers.named(record.provider), record.isOf(provider),
       case .success(let dialect) = await dialect(of: provider, record)
     else { return }
     for call in dialect.revoking(tokens) { _ = await http.send(call, for: provider) }
@@ -133,7 +134,7 @@ extension TokenSource {
   ///
   /// - Returns: What became of the refresh token; where there is none, of the access tokens.
   func revoke(_ record: AccountRecord) async -> AccountForget.Revocation {
-    guard let provider = try? providers.named(record.provider),
+    guard let provider = try? providers.named(record.provider), record.isOf(provider),
       case .success(let dialect) = await dialect(of: provider, record)
     else { return .failed }
     let office = Office(http: http, dialect: dialect, provider: provider)

@@ -88,8 +88,9 @@ final class TokenWatch: Sendable {
   /// Nil where nothing comes next, or where a renewal will look for it.
   private func next(_ account: AccountID) -> TokenPlan? {
     let record = book.record(account)
-    // Nothing can be done for one whose provider is gone, until that is back.
-    let isServed = record.map { world.settings.inForce.provider($0.provider) != nil } ?? false
+    // Nothing can be done for one whose provider is gone, or another one, until that is back.
+    let isServed =
+      record.map { world.settings.inForce.provider($0.provider).map($0.isOf) ?? false } ?? false
     let now = world.clock.now()
     let (plan, old) = state.withLock { state -> (TokenPlan?, Alarm?) in
       guard !state.isStopped, let record else {
