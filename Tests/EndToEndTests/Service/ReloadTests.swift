@@ -155,6 +155,36 @@ struct ReloadTests {
     _ = try listener.call("events.subscribe", ["topics": ["flow"]])
   }
 
+  @Test("a call that is answered at once sees the rules and providers of one configuration")
+  func oneConfiguration() throws {
+    func config(_ name: String) -> String {
+      rule(["provider.list", "provider.get \(name)"]) + sandbox.provider(name)
+    }
+    try reload(config("one"))
+    let watcher = try daemon.client()
+    let batch = (1...20).map { #"{"jsonrpc":"2.0","id":\#($0),"method":"provider.list"}"# }
+    for number in 0..<100 {
+      try write(config(number.isMultiple(of: 2) ? "two" : "one"))
+      kill(daemon.pid, SIGHUP)
+      for _ in 1...10 {
+        try watcher.send("[\(batch.joined(separator: ","))]")
+        for reply in try #require(try watcher.receive()?.arrayValue) {
+          let seen = reply["result"]?["providers"]?.arrayValue?.compactMap { $0["name"] }
+          #expect(seen == ["one"] || seen == ["two"], "\(reply.text)")
+        }
+      }
+    }
+  }
+
+  @Test("a connection keeps its own limits, and is told so")
+  func ownLimits() throws {
+    let client = try daemon.client()
+    try reload("[limits]\nbatch = 7\ncalls_in_flight_per_user = 70\n" + sandbox.provider())
+    let (before, after) = (try client.call("rpc.hello"), try daemon.client().call("rpc.hello"))
+    #expect(before["limits"]?["batch"] == 64 && after["limits"]?["batch"] == 7)
+    for hello in [before, after] { #expect(hello["limits"]?["calls_in_flight_per_user"] == 70) }
+  }
+
   @Test("a call that has begun ends as it began")
   func begun() throws {
     try reload(rule(["*"]) + sandbox.provider())
