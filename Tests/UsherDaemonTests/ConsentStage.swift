@@ -66,7 +66,8 @@ final class ConsentStage: Sendable {
     _ grant: AccountGrant, for client: String = "till", owner: Owner = .anna
   ) async throws -> AccountRecord {
     let update = try book.update(
-      grant, owner: owner, provider: Self.provider, client: client, at: clock.now())
+      grant, owner: owner, provider: Self.provider, client: client,
+      place: stage.world.settings.inForce.provider(Self.provider)?.tokenPlace, at: clock.now())
     try await stage.store.commit(update.changes)
     book.install(update)
     return update.record

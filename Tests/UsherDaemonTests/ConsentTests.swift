@@ -1,6 +1,7 @@
 import JSONRPC
 import Testing
 import UsherAPI
+import UsherConfig
 import UsherCore
 import UsherFlows
 import UsherStore
@@ -156,7 +157,7 @@ struct StoredAccountTests {
       broughtBy: "till",
       authenticator: .init(
         secret: Sealed(Secret("GEZDGNBV")), givenUntil: ["till": Timestamp(seconds: 60)]),
-      grant: .init(scope: "openid"))
+      place: ProviderConfig.local.tokenPlace, grant: .init(scope: "openid"))
     let payload = try SealedPayload(encoding: details)
     #expect(try payload.decoded(as: AccountDetails.self) == details)
     let json = try JSONValue(parsing: payload.bytes)

@@ -1,0 +1,156 @@
+import Foundation
+import JSONRPC
+import Testing
+import UsherTestKit
+
+/// A provider's name that comes to mean another provider, by a reload or between two runs.
+@Suite("A name that means another provider", .serialized, .timeLimit(.minutes(3)))
+struct OtherProviderTests {
+  private static let secret = "s3cret:with/odd+chars"
+  private static let device = "urn:ietf:params:oauth:grant-type:device_code"
+
+  private let first: SandboxUnderTest
+  private let second: SandboxUnderTest
+  private let credentials: Workplace
+  private let daemon: DaemonUnderTest
+
+  init() throws {
+    first = try SandboxUnderTest()
+    second = try SandboxUnderTest()
+    credentials = try Workplace()
+    try credentials.write(Self.secret, to: "work-secret")
+    daemon = try DaemonUnderTest(
+      config: Self.provider(first), environment: ["CREDENTIALS_DIRECTORY": credentials.path])
+  }
+
+  private static func provider(_ sandbox: SandboxUnderTest, more: String = "") -> String {
+    """
+    [[provider]]
+    name = "work"
+    type = "oidc"
+    issuer = "\(sandbox.issuer)"
+    client_id = "usher-confidential"
+    client_credential = "work-secret"
+    \(more)
+
+    """
+  }
+
+  /// - Parameter byRestart: Whether the daemon is stopped before and started after, not reloaded.
+  private func configure(_ config: String, secret: String, byRestart: Bool = false) throws {
+    if byRestart { try daemon.stop() }
+    try credentials.write(secret, to: "work-secret")
+    try daemon.place.write(config, to: "usherd.toml")
+    if byRestart { return try daemon.start() }
+    #expect(try daemon.admin().call("system.reload")["problems"] == [])
+  }
+
+  /// A flow that asks the first one, each second, whether a person has agreed.
+  private func beginPolling() throws -> JSONValue {
+    try first.control("POST", "settings", ["deviceInterval": 1])
+    let flow = try daemon.client().startFlow("work", "device")
+    #expect(flow["step"]?["type"] == "displayCode", "\(flow.text)")
+    try eventually(within: 10, "it asks") {
+      try first.requests("token", grantType: Self.device) > 0
+    }
+    return flow
+  }
+
+  /// What a provider has said to requests of tokens, where it refused who asks.
+  private func refusals(by sandbox: SandboxUnderTest) throws -> Int {
+    let list = try sandbox.control("GET", "requests?endpoint=token")["requests"]?.arrayValue
+    return try #require(list).count { $0["error"] == "invalid_client" }
+  }
+
+  @Test(
+    "a flow ends rather than show its provider the other one's credential",
+    arguments: [false, true], [false, true])
+  func changed(isGone: Bool, byRestart: Bool) throws {
+    let flow = try beginPolling()
+    let config = isGone ? "" : Self.provider(second)
+    try configure(config, secret: "the-other-secret", byRestart: byRestart)
+    let end = try daemon.client().finished(flow)
+    let message = end["failure"]?["message"]?.stringValue ?? ""
+    #expect(message.hasPrefix("provider work and its credential work-secret were changed"))
+    #expect(message.hasSuffix("begin again"))
+    #expect(end["failure"]?["retryable"] == true)
+    #expect(try refusals(by: first) == 0)
+    #expect(try second.requests("token") == 0)
+    #expect(!daemon.log.contains("the-other-secret"))
+  }
+
+  @Test(
+    "a flow whose credential is the same goes on, also after a restart", arguments: [false, true])
+  func same(byRestart: Bool) throws {
+    let flow = try beginPolling()
+    try configure(Self.provider(second), secret: Self.secret, byRestart: byRestart)
+    let step = flow["step"]
+    _ = try Person.decide(
+      at: step?["verificationURI"]?.stringValue ?? "", user: "alice", allow: true,
+      userCode: step?["userCode"]?.stringValue)
+    let client = try daemon.client()
+    let end = try client.finished(flow)
+    #expect(end["status"] == "succeeded", "\(end.text)")
+    // The account is the first one's.
+    #expect(try client.reason(of: "token.get", ["provider": "work"]) == "reauthentication_required")
+    #expect(try second.requests("token") == 0)
+    try configure(Self.provider(first), secret: Self.secret)
+    _ = try client.call("token.get", ["provider": "work"])
+  }
+
+  @Test("a credential that is set anew holds for the flows of a provider that stays")
+  func rotated() throws {
+    let flow = try beginPolling()
+    _ = try daemon.admin().call(
+      "credential.set", ["name": "work-secret", "value": "s3cret-but-wrong"])
+    let end = try daemon.client().finished(flow)
+    #expect(end["failure"]?["provider"]?["code"] == "invalid_client", "\(end.text)")
+    #expect(try refusals(by: first) > 0)
+  }
+
+  @Test("an account's tokens go to nobody but its provider: a new sign-in is needed")
+  func account() throws {
+    try daemon.client().signIn("work")
+    let refreshes = try first.requests("token", grantType: "refresh_token")
+    for byRestart in [false, true] {
+      try configure(Self.provider(second), secret: Self.secret, byRestart: byRestart)
+      let client = try daemon.client()
+      for params: JSONValue in [
+        ["provider": "work"], ["provider": "work", "forceRefresh": true],
+      ] {
+        let error = try client.error(of: "token.get", params)
+        #expect(error["data"]?["reason"] == "reauthentication_required")
+        #expect(error["data"]?["next"]?["params"]?["provider"] == "work")
+      }
+    }
+    #expect(try second.requests("token") == 0)
+    #expect(try first.requests("token", grantType: "refresh_token") == refreshes)
+    let client = try daemon.client()
+    try client.signIn("work")
+    let token = try client.call("token.get", ["provider": "work", "forceRefresh": true])
+    #expect(token["accessToken"] != nil)
+    #expect(try second.requests("token", grantType: "refresh_token") == 1)
+    #expect(try first.requests("token", grantType: "refresh_token") == refreshes)
+  }
+
+  @Test("what is forgotten of one provider is not shown to the other")
+  func forgotten() throws {
+    let client = try daemon.client()
+    let account = try client.signIn("work")["result"]?["account"] ?? .null
+    try configure(Self.provider(second), secret: Self.secret)
+    let reply = try client.call("account.forget", ["account": account])
+    #expect(reply["revoked"] == "failed", "\(reply.text)")
+    #expect(try second.requests("revocation") == 0)
+    #expect(try first.requests("revocation") == 0)
+  }
+
+  @Test("settings that send tokens nowhere else leave accounts as they are")
+  func harmless() throws {
+    let client = try daemon.client()
+    try client.signIn("work")
+    let more = "request_timeout_seconds = 9\nclock_skew_seconds = 30"
+    try configure(Self.provider(first, more: more), secret: Self.secret)
+    let token = try client.call("token.get", ["provider": "work", "forceRefresh": true])
+    #expect(token["accessToken"] != nil)
+  }
+}

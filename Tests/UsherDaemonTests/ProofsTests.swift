@@ -1,0 +1,122 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+@Suite("What calls are proved by")
+struct ProofsTests {
+  private let stage: FlowStage
+  private let credentials: Credentials
+  private let provider: ProviderConfig
+
+  init() async throws {
+    var config = Config()
+    provider = try Self.provider("https://id.example")
+    config.providers = [provider]
+    stage = try FlowStage(config: config)
+    credentials = try Credentials(store: stage.store, handed: nil, world: stage.world)
+    try await set("first")
+  }
+
+  private static func provider(_ issuer: String) throws -> ProviderConfig {
+    var settings = OIDCSettings(issuer: try ProviderURL(setting: issuer), clientID: "usher")
+    settings.clientCredential = "sec"
+    return ProviderConfig(name: .work, settings: .oidc(settings))
+  }
+
+  private func set(_ value: String) async throws {
+    _ = try await credentials.set(CredentialSet(name: "sec", value: WireSecret(Secret(value))))
+  }
+
+  /// Another provider comes under the name, or none.
+  private func replace(by other: ProviderConfig?) {
+    var config = stage.world.config
+    config.providers = [other].compactMap(\.self)
+    stage.world.settings.replace(by: config, stage.world.settings.inForce.policy)
+  }
+
+  @Test("of the provider in force: the credential as it is now, whatever a flow began with")
+  func inForce() async throws {
+    let tags = credentials.tags(of: provider)
+    try await set("second")
+    for flow in [tags, CredentialTags(), nil] {
+      let proofs = credentials.proofs(of: provider, in: flow)
+      #expect(proofs.credential == Secret("second"))
+      #expect(proofs.named == ["sec": Secret("second")])
+      #expect(proofs.lack == nil && proofs.change == nil)
+    }
+  }
+
+  @Test(
+    "of one that is another now, or gone: only what the flow began with", arguments: [false, true])
+  func moved(isGone: Bool) async throws {
+    let tags = credentials.tags(of: provider)
+    replace(by: isGone ? nil : try Self.provider("https://other.example"))
+    #expect(credentials.proofs(of: provider, in: tags).credential == Secret("first"))
+    try await set("second")
+    let proofs = credentials.proofs(of: provider, in: tags)
+    #expect(proofs.credential == nil && proofs.named.isEmpty)
+    #expect(
+      proofs.change?.message
+        == "provider work and its credential sec were changed while the flow was under way; "
+        + "begin again")
+    try await set("first")
+    #expect(credentials.proofs(of: provider, in: tags).credential == Secret("first"))
+  }
+
+  @Test("a flow of before tags were kept, and a call of none, have nothing of another provider's")
+  func untagged() async throws {
+    replace(by: try Self.provider("https://other.example"))
+    let flow = credentials.proofs(of: provider, in: CredentialTags())
+    #expect(flow.credential == nil && flow.named.isEmpty && flow.change != nil)
+    let call = credentials.proofs(of: provider, in: nil)
+    #expect(call.credential == nil && call.named.isEmpty)
+    #expect(call.change?.message == "provider work was changed meanwhile; ask again")
+  }
+
+  @Test("a flow that begins with a provider that is another by then takes nothing for its own")
+  func late() async throws {
+    let other = try Self.provider("https://other.example")
+    replace(by: other)
+    #expect(credentials.tags(of: provider) == CredentialTags())
+    #expect(credentials.tags(of: other) != CredentialTags())
+  }
+
+  @Test("what a flow keeps has no value in it; one of before is read")
+  func stored() async throws {
+    try await set("canary-9f2c")
+    let tags = credentials.tags(of: provider)
+    let bytes = try StoreCoder.encode(tags)
+    #expect(!String(decoding: bytes, as: UTF8.self).contains("canary-9f2c"))
+    #expect(try StoreCoder.decode(CredentialTags.self, from: bytes) == tags)
+    struct Before: Codable {
+      var type = ProviderVariety.oidc
+      var state = "asking"
+      var ending = FlowEnding.active
+    }
+    let before = try SealedPayload(encoding: Before()).decoded(as: StoredFlow<StubMachine>.self)
+    #expect(before.credentials == nil)
+  }
+
+  @Test("a flow whose call was overtaken ends and says why; it does not hide what may be done")
+  func overtaken() async throws {
+    let session = try await stage.open()
+    stage.runner.deliver(.event(.overtaken(.changed(.work, "sec"))), to: session)
+    try await reached("it has ended") { session.flow.status == .failed }
+    let failure = session.flow.failure
+    #expect(failure?.reason == .providerRejected && failure?.retryable == true)
+    #expect(failure?.message.hasSuffix("begin again") == true)
+    let dark = try await stage.open(id: "flw_2")
+    #expect(await stage.type("in the dark", dark) == nil)
+    stage.runner.deliver(.event(.overtaken(.changed(.work, "sec"))), to: dark)
+    try await reached("it has ended") { dark.flow.status == .failed }
+    #expect(dark.flow.failure?.retryable == false)
+    #expect(dark.flow.failure?.message.contains("is not known") == true)
+  }
+}
