@@ -243,7 +243,8 @@ struct BackupTests {
     let usherctl = try RunningProgram(
       "/bin/sh",
       [
-        "-c", "exec \"$@\" <\(daemon.place.file("typed"))", "sh", BuiltProduct.path("usherctl"),
+        "-c", "exec env --default-signal=HUP \"$@\" <\(daemon.place.file("typed"))", "sh",
+        BuiltProduct.path("usherctl"),
         "recover", "--state", daemon.statePath,
       ],
       environment: [
