@@ -106,7 +106,6 @@ package enum ProviderSettings: Equatable, Sendable {
 }
 
 extension ProviderSettings {
-  /// What decides which flows there are: the type, and the mode where a type has several.
   /// Where the daemon listens for the provider's calls; nil: it does not.
   var callbackListen: LoopbackAddress? {
     switch self {
@@ -116,6 +115,7 @@ extension ProviderSettings {
     }
   }
 
+  /// What decides which flows there are: the type, and the mode where a type has several.
   package var variety: ProviderVariety {
     switch self {
     case .oidc: .oidc
