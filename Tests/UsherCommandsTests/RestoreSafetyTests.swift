@@ -137,6 +137,18 @@ struct RestoreSafetyTests {
     #expect(isFree())
   }
 
+  @Test("a recovery key that somebody left who was killed is gone before a daemon is started")
+  func leftKey() async throws {
+    var state = stat()
+    try #require(stat(machine.places.state, &state) == 0)
+    let left = "\(machine.places.memory)/usherctl-\(geteuid())-\(state.st_ino)"
+    mkdir(left, 0o700)
+    try machine.write(Array(key.utf8), to: left + "/usherd.recovery-key")
+    machine.state.withLock { $0.before = { _ in #expect(access(left, F_OK) != 0) } }
+    #expect(try await machine.usherctl(["restore", backup] + byHand).status == 0)
+    #expect(machine.runs.count == 1)
+  }
+
   @Test("the state of another user is refused, root's tool or not")
   func others() async throws {
     var state = machine.places.state
