@@ -35,6 +35,7 @@ final class AccountBook: Sendable {
   private let world: World
   private let events: EventBus
   private let state = Mutex(State())
+  private let changes = Atomic<Int>(0)
 
   init(world: World, events: EventBus) {
     self.world = world
@@ -54,6 +55,11 @@ final class AccountBook: Sendable {
       keep(record)
     }
   }
+
+  /// Another number whenever an account, a token or a consent has become another, or is gone. Costs
+  /// one atomic read, for what is kept of the accounts and looked at with every call: who reads it
+  /// before the accounts never keeps what was older.
+  var generation: Int { changes.load(ordering: .acquiring) }
 
   func account(_ id: AccountID, of owner: Owner) throws(UsherError) -> AccountRecord {
     guard let record = record(id), record.owner == owner else { throw Self.notFound(id) }
@@ -241,6 +247,7 @@ final class AccountBook: Sendable {
       state.records[record.id] = nil
       state.byOwner[record.owner]?.remove(record.id)
     }
+    changes.add(1, ordering: .releasing)
     events.publish(.account("forgotten", record, at: world.clock.now()), of: record)
   }
 
@@ -249,6 +256,7 @@ final class AccountBook: Sendable {
       state.records[record.id] = record
       state.byOwner[record.owner, default: []].insert(record.id)
     }
+    changes.add(1, ordering: .releasing)
   }
 
   private func rows(of record: AccountRecord) throws(UsherError) -> [Change] {
