@@ -1,0 +1,130 @@
+import JSONRPC
+import NIOCore
+import UsherConfig
+import UsherCore
+
+// Calls.
+extension ConnectionHandler {
+  func run(_ elements: [Scanned.Element], _ line: UnsafeRawBufferPointer) {
+    let batch = newNumber()
+    let collector = BatchCollector(elements)
+    if !collector.expectsNothing { batches[batch] = collector }
+    for (index, element) in elements.enumerated() {
+      switch element {
+      case .call(let envelope): run(envelope, line, .batch(batch, index))
+      case .refused(let refusal):
+        let error = service.errorReply(UsherError(refusal), refusal.id(in: line), caller)
+        send(error, .batch(batch, index))
+      }
+    }
+  }
+
+  func run(_ envelope: Envelope, _ line: UnsafeRawBufferPointer, _ origin: Origin) {
+    let id = envelope.id(in: line)
+    if let id, inFlight[id] != nil {
+      let error = UsherError(.invalidRequest, "id \(id) is still in use on this connection")
+      return send(service.errorReply(error, .null, caller), origin)
+    }
+    if let other = standing.caller(otherThanAt: &generation) { caller = other }
+    do throws(UsherError) {
+      let response = try service.respond(
+        to: envelope.method(in: line), params: envelope.paramsBytes(in: line),
+        Call(caller: caller, connection: self))
+      switch response {
+      case .now(let result): succeed(id, result, origin)
+      case .later(let body): try start(id, origin, body)
+      }
+    } catch {
+      fail(id, error, origin)
+    }
+  }
+
+  private func start(
+    _ id: RequestID?, _ origin: Origin,
+    _ body: @escaping @Sendable () async throws(UsherError) -> [UInt8]
+  ) throws(UsherError) {
+    guard flights < limits.callsInFlight else {
+      throw UsherError(
+        .overloaded, "this connection has \(limits.callsInFlight) calls in flight",
+        detail: .init(limit: "calls_in_flight"))
+    }
+    guard let context else { return }
+    guard turns.began(party) else {
+      throw UsherError(
+        .overloaded, "this user has \(service.limits.callsInFlightPerUser) calls in flight",
+        detail: .init(limit: "calls_in_flight_per_user"))
+    }
+    flights += 1
+    let number = newNumber()
+    let loop = context.eventLoop
+    let handler = NIOLoopBound(self, eventLoop: loop)
+    let task = Task {
+      let outcome: Result<[UInt8], UsherError>
+      do throws(UsherError) {
+        outcome = .success(try await body())
+      } catch {
+        outcome = .failure(error)
+      }
+      loop.execute { handler.value.landed(id, number, outcome) }
+    }
+    if let id {
+      inFlight[id] = Flight(number: number, origin: origin, task: task)
+    } else {
+      silent[number] = task
+    }
+  }
+
+  private func landed(
+    _ id: RequestID?, _ number: Int, _ outcome: Result<[UInt8], UsherError>
+  ) {
+    flights -= 1
+    turns.landed(party)
+    silent[number] = nil
+    defer {
+      if keepsNothing { dropUnread() }
+      closeWhenDone()
+    }
+    guard let id, let flight = inFlight[id], flight.number == number else {
+      if id == nil, case .failure(let error) = outcome { service.log(error, caller) }
+      return
+    }
+    inFlight[id] = nil
+    switch outcome {
+    case .success(let result): succeed(id, result, flight.origin)
+    case .failure(let error): fail(id, error, flight.origin)
+    }
+    flush()
+  }
+
+  private func succeed(_ id: RequestID?, _ result: [UInt8], _ origin: Origin) {
+    guard let id else { return }
+    var reply: [UInt8] = []
+    reply.appendResult(result, id: id)
+    send(reply, origin)
+  }
+
+  func fail(_ id: RequestID?, _ error: UsherError, _ origin: Origin) {
+    if let id {
+      send(service.errorReply(error, id, caller), origin)
+    } else {
+      service.log(error, caller)
+    }
+  }
+
+  func refuse(_ id: RequestID, _ error: UsherError) {
+    send(service.errorReply(error, id, caller), .line)
+  }
+
+  func newNumber() -> Int {
+    nextNumber += 1
+    return nextNumber
+  }
+}
+
+extension UsherError {
+  init(_ refusal: JSONRPC.Refusal) {
+    self.init(
+      refusal.code == Reason.parseError.code ? .parseError : .invalidRequest, refusal.message,
+      detail: .init(limit: refusal.limit?.rawValue))
+  }
+}
