@@ -49,6 +49,11 @@ package struct Envelope: Sendable, Hashable {
     method.isEscaped ? nil : line.part(method.range)
   }
 
+  /// Whether it calls `name`, and says so without escapes.
+  package func calls(_ name: StaticString, in line: UnsafeRawBufferPointer) -> Bool {
+    !method.isEscaped && line.part(method.range).equals(name)
+  }
+
   /// The params as they stand in the line, strictly checked; nil where there are none.
   package func paramsBytes(in line: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
     params.range.map { line.part($0) }

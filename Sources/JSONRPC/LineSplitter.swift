@@ -62,7 +62,16 @@ package struct LineSplitter: Sendable {
   /// A line that lies in the chunk as a whole is handed out where it lies, uncopied.
   package mutating func feed(_ chunk: UnsafeRawBufferPointer, _ body: (Event) -> Void) {
     var rest = chunk
-    while next(&rest, body) {}
+    while !rest.isEmpty {
+      let (piece, used) = next(rest)
+      switch piece {
+      case .line(let range): body(.line(UnsafeRawBufferPointer(rebasing: rest[range])))
+      case .gathered(let line): line.withUnsafeBytes { body(.line($0)) }
+      case .tooLong: body(.tooLong)
+      case .nothing: break
+      }
+      rest = UnsafeRawBufferPointer(rebasing: rest[used...])
+    }
   }
 
   /// The same for bytes that lie elsewhere; copies them once.
@@ -70,58 +79,63 @@ package struct LineSplitter: Sendable {
     Array(chunk).withUnsafeBytes { feed($0, body) }
   }
 
+  /// What the front of a chunk was.
+  package enum Piece: Sendable, Equatable {
+    /// A line as it lies in the chunk, without its end.
+    case line(Range<Int>)
+    /// A line that began before the chunk.
+    case gathered([UInt8])
+    /// As ``Event/tooLong``.
+    case tooLong
+    /// Nothing that has ended.
+    case nothing
+  }
+
   /// Takes bytes from the front of `chunk` until there is one event or the chunk is used up.
   ///
   /// For callers that may have to stop between two lines; the bytes left are theirs to keep.
-  /// - Returns: Whether there was an event. `body` must not touch this splitter.
-  package mutating func next(
-    _ chunk: inout UnsafeRawBufferPointer, _ body: (Event) -> Void
-  ) -> Bool {
-    while !chunk.isEmpty {
-      guard let newline = chunk.firstNewline else { return keep(&chunk, body) }
-      let head = UnsafeRawBufferPointer(rebasing: chunk[..<newline])
-      chunk = UnsafeRawBufferPointer(rebasing: chunk[(newline + 1)...])
-      if end(with: head, body) { return true }
+  package mutating func next(_ chunk: UnsafeRawBufferPointer) -> (piece: Piece, used: Int) {
+    var used = 0
+    while used < chunk.count {
+      let rest = UnsafeRawBufferPointer(rebasing: chunk[used...])
+      guard let newline = rest.firstNewline else { return (keep(rest), chunk.count) }
+      let piece = end(with: UnsafeRawBufferPointer(rebasing: rest[..<newline]), at: used)
+      used += newline + 1
+      if let piece { return (piece, used) }
     }
-    return false
+    return (.nothing, used)
   }
 
   /// The chunk holds no newline: it is kept, or the line has become too long.
-  private mutating func keep(
-    _ chunk: inout UnsafeRawBufferPointer, _ body: (Event) -> Void
-  ) -> Bool {
-    defer { chunk = UnsafeRawBufferPointer(start: nil, count: 0) }
-    if state == .discarding { return false }
+  private mutating func keep(_ chunk: UnsafeRawBufferPointer) -> Piece {
+    if state == .discarding { return .nothing }
     guard chunk.count <= maxLineBytes - buffer.count else {
       state = .discarding
       buffer = []
-      body(.tooLong)
-      return true
+      return .tooLong
     }
     state = .insideLine
     buffer.append(contentsOf: chunk)
-    return false
+    return .nothing
   }
 
   /// The line ends with `tail`.
-  private mutating func end(with tail: UnsafeRawBufferPointer, _ body: (Event) -> Void) -> Bool {
+  ///
+  /// - Returns: Nil where it is thrown away.
+  private mutating func end(with tail: UnsafeRawBufferPointer, at start: Int) -> Piece? {
     defer { state = .betweenLines }
     endedLines &+= 1
-    if state == .discarding { return false }
+    if state == .discarding { return nil }
     guard tail.count <= maxLineBytes - buffer.count else {
       buffer = []
-      body(.tooLong)
-      return true
+      return .tooLong
     }
-    if buffer.isEmpty {
-      body(.line(tail.withoutCarriageReturn))
-    } else {
-      buffer.append(contentsOf: tail)
-      buffer.withUnsafeBytes { body(.line($0.withoutCarriageReturn)) }
-      // Not kept for the next line: this one may have had a secret in it.
-      buffer = []
-    }
-    return true
+    if buffer.isEmpty { return .line(start..<(start + tail.withoutCarriageReturn.count)) }
+    // Not kept for the next line: this one may have had a secret in it.
+    defer { buffer = [] }
+    buffer.append(contentsOf: tail)
+    if buffer.last == UInt8(ascii: "\r") { buffer.removeLast() }
+    return .gathered(buffer)
   }
 }
 

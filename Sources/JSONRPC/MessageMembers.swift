@@ -84,7 +84,7 @@ struct MessageMembers {
 }
 
 extension UnsafeRawBufferPointer {
-  fileprivate func equals(_ word: StaticString) -> Bool {
+  func equals(_ word: StaticString) -> Bool {
     guard count == word.utf8CodeUnitCount else { return false }
     for index in 0..<count where self[index] != word.utf8Start[index] { return false }
     return true

@@ -91,21 +91,35 @@ struct LineSplitterTests {
 
   @Test("one line at a time, for a caller that must stop")
   func pulled() {
-    var splitter = LineSplitter()
-    Array("a\nb\nc".utf8).withUnsafeBytes { chunk in
-      var rest = chunk
-      var lines: [String] = []
-      let body = { (event: LineSplitter.Event) in
-        if case .line(let line) = event { lines.append(Array(line).text) }
-      }
-      #expect(splitter.next(&rest, body))
-      #expect(rest.count == 3)
-      #expect(splitter.next(&rest, body))
-      #expect(!splitter.next(&rest, body))
-      #expect(rest.isEmpty)
-      #expect(lines == ["a", "b"])
-      #expect(splitter.hasPartialLine)
+    var splitter = LineSplitter(maxLineBytes: 4)
+    let bytes = Array("a\r\nlongest\nb\nc".utf8)
+    var pieces: [LineSplitter.Piece] = []
+    var places: [Int] = []
+    var at = 0
+    while at < bytes.count {
+      let (piece, used) = bytes[at...].withUnsafeBytes { splitter.next($0) }
+      pieces.append(piece)
+      at += used
+      places.append(at)
     }
+    #expect(pieces == [.line(0..<1), .tooLong, .line(0..<1), .nothing])
+    #expect(places == [3, 11, 13, 14])
+    #expect(splitter.hasPartialLine)
+    let (piece, used) = Array("d\r\nmore".utf8).withUnsafeBytes { splitter.next($0) }
+    #expect(piece == .gathered(Array("cd".utf8)))
+    #expect(used == 3)
+    #expect(!splitter.hasPartialLine)
+  }
+
+  @Test("where a line lies is told from the front of the chunk, also behind one thrown away")
+  func offsets() {
+    var splitter = LineSplitter(maxLineBytes: 2)
+    _ = Array("long".utf8).withUnsafeBytes { splitter.next($0) }
+    let chunk = Array("er\nok\n".utf8)
+    let (piece, used) = chunk.withUnsafeBytes { splitter.next($0) }
+    #expect(piece == .line(3..<5))
+    #expect(used == chunk.count)
+    #expect(splitter.endedLines == 2)
   }
 
   @Test("a line that comes byte by byte is not read again for each byte")
