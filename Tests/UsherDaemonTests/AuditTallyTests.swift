@@ -82,6 +82,49 @@ struct AuditTallyTests {
     #expect(tally.waiting.last?.note == second)
   }
 
+  @Test("a call like one before is counted with it, in its minute, whoever else comes between")
+  mutating func again() throws {
+    var call = try #require(AuditRepeat(.token(), by: .till))
+    var other = try #require(AuditRepeat(.token(account: "acc_2"), by: .till))
+    note(.token())
+    #expect(tally.again(&call, at: start + .seconds(1)) == .counted)
+    #expect(tally.again(&other, at: start + .seconds(2)) == .written)
+    #expect(tally.again(&call, at: start + .seconds(3)) == .counted)
+    note(.token(), after: 4)
+    #expect(tally.again(&other, at: start + .seconds(5)) == .counted)
+    #expect(tally.again(&call, at: start + .seconds(60)) == .written)
+    #expect(
+      tally.waiting.map(\.count) == [1, 1, 3, 1, 1]
+        && tally.waiting.map(\.note.account?.rawValue)
+          == ["acc_1", "acc_2", "acc_1", "acc_2", "acc_1"]
+    )
+    #expect(tally.waiting[2].at == start + .seconds(4))
+    #expect(tally.again(&other, at: start + .seconds(61)) == .written)
+    #expect(tally.again(&call, at: start + .seconds(1)) == .written)
+    #expect(tally.waiting.count == 7)
+  }
+
+  @Test("a row differs in nothing from one of calls that were noted in full")
+  mutating func againAlike() throws {
+    var other = AuditTally()
+    var call = try #require(AuditRepeat(.token(), by: .till))
+    for second in [0, 1, 59, 60, 61, 400] {
+      note(.token(), after: second)
+      _ = other.again(&call, at: start + .seconds(second))
+    }
+    tally.close()
+    other.close()
+    #expect(tally.waiting == other.waiting)
+    #expect(tally.waiting.map(\.count).reduce(0, +) == 6)
+  }
+
+  @Test("what is a row of its own each time is not counted with another")
+  func notAgain() {
+    #expect(AuditRepeat(.token(failure: .interactionRequired), by: .till) == nil)
+    #expect(AuditRepeat(.token(method: "token.revoke"), by: .till) == nil)
+    #expect(AuditRepeat(.denied("token.get"), by: .till) == nil)
+  }
+
   @Test("what is denied, fails, or is no mere reading is a row each time")
   mutating func singles() {
     for _ in 0..<2 {
@@ -129,13 +172,15 @@ struct AuditTallyTests {
   }
 
   @Test("when it is full no more is let in, and what is denied then is counted")
-  mutating func full() {
+  mutating func full() throws {
     for user in 0..<70 {
       let caller = AuditedCaller(client: "(user)", uid: UInt32(user), gid: 0, pid: 1)
       for _ in 0..<60 { note(.denied("flow.list"), by: caller) }
     }
     #expect(tally.isFull)
     #expect(tally.waiting.count == AuditTally.mostWaiting)
+    var call = try #require(AuditRepeat(.token(), by: .till))
+    #expect(tally.again(&call, at: start) == .refused)
     tally.turn(at: start + .seconds(600))
     #expect(tally.waiting.count == AuditTally.mostWaiting)
     tally.drop(AuditTally.mostWaiting)

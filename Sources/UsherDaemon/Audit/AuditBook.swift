@@ -68,6 +68,22 @@ final class AuditBook: Sendable {
     if due.minute { ringAtMinute(after: now) }
   }
 
+  /// The same for a call that has been noted before.
+  ///
+  /// - Returns: False where too much waits to be written: then it must not be served, as
+  ///   ``admit()`` has it.
+  func again(_ call: inout AuditRepeat, at now: Timestamp) -> Bool {
+    let (outcome, due) = state.withLock { state in
+      let outcome = state.tally.again(&call, at: now)
+      // What is counted only has its alarm since the minute began.
+      guard outcome == .written else { return (outcome, (row: false, minute: false)) }
+      return (outcome, (row: state.setAlarm(), minute: state.setMinute()))
+    }
+    if due.row { ring(after: Self.delay) }
+    if due.minute { ringAtMinute(after: now) }
+    return outcome != .refused
+  }
+
   /// Begins to write, also what has gathered.
   func open(_ keeper: any AuditKeeping) {
     let isDue = state.withLock { state in

@@ -26,16 +26,35 @@ struct AuditTally {
 
   /// What is to be written, the oldest first.
   private(set) var waiting: [Entry] = []
-  /// Calls that succeed and repeat, after the first of this minute.
-  private var repeats: [Repeat: Entry?] = [:]
+  /// Calls that succeed and repeat: where each is counted, in ``counts``.
+  private var repeats: [Repeat: Int] = [:]
+  /// Those after the first of this minute; nil where there was but that one.
+  private var counts: [Entry?] = []
+  /// Another whenever ``counts`` begins anew.
+  private var round = 0
   private var singles: [Single: Int] = [:]
   /// Those that are too many to be written one by one.
   private var surplus: [Surplus: Entry] = [:]
   /// Minutes since 1970.
   private var minute: Int64?
 
+  /// Where calls that are alike are counted, until the minute ends.
+  struct Place: Sendable, Equatable {
+    fileprivate let round: Int
+    fileprivate let index: Int
+  }
+
+  /// What becomes of a call that is like one before.
+  enum OnRepeat: Sendable, Equatable {
+    case counted
+    /// It is a row of its own: the first of a minute.
+    case written
+    /// There is no room: it must not be served.
+    case refused
+  }
+
   /// The rows that there are, and would be if the minute ended now.
-  var unwritten: Int { waiting.count + repeats.values.count { $0 != nil } + surplus.count }
+  var unwritten: Int { waiting.count + counts.count { $0 != nil } + surplus.count }
 
   var isFull: Bool { waiting.count >= Self.mostWaiting }
 
@@ -46,10 +65,24 @@ struct AuditTally {
     let note = note.shortened
     turn(at: now)
     if note.isRepeatable {
-      count(note, caller, now)
+      _ = count(note, caller, now)
     } else {
       add(note, caller, now)
     }
+  }
+
+  /// The same as ``note(_:by:at:)`` for a call that has been noted before.
+  mutating func again(_ call: inout AuditRepeat, at now: Timestamp) -> OnRepeat {
+    if isFull { return .refused }
+    turn(at: now)
+    if let place = call.place, place.round == round, counts[place.index] != nil {
+      counts[place.index]?.count += 1
+      counts[place.index]?.at = now
+      return .counted
+    }
+    let known = repeats.count
+    call.place = count(call.note, call.caller, now)
+    return repeats.count == known ? .counted : .written
   }
 
   /// Ends the minute if `now` is not in it: what was counted goes into rows.
@@ -64,25 +97,31 @@ struct AuditTally {
   mutating func close() {
     singles = [:]
     guard !isFull else { return }
-    let counted = repeats.values.compactMap(\.self) + surplus.values
+    let counted = counts.compactMap(\.self) + surplus.values
     waiting += counted.sorted { $0.at < $1.at }
     repeats = [:]
+    counts = []
+    round += 1
     surplus = [:]
   }
 
   /// Drops the oldest rows: they are written.
   mutating func drop(_ count: Int) { waiting.removeFirst(count) }
 
-  private mutating func count(_ note: AuditNote, _ caller: AuditedCaller, _ now: Timestamp) {
+  private mutating func count(
+    _ note: AuditNote, _ caller: AuditedCaller, _ now: Timestamp
+  ) -> Place {
     let key = Repeat(note: note, caller: caller)
-    guard let place = repeats.index(forKey: key) else {
-      if repeats.count >= Self.mostKeys { close() }
-      repeats[key] = .some(nil)
-      waiting.append(Entry(at: now, note: note, caller: caller))
-      return
+    if let index = repeats[key] {
+      let count = (counts[index]?.count ?? 0) + 1
+      counts[index] = Entry(at: now, note: note, caller: caller, count: count)
+      return Place(round: round, index: index)
     }
-    let count = (repeats.values[place]?.count ?? 0) + 1
-    repeats.values[place] = Entry(at: now, note: note, caller: caller, count: count)
+    if repeats.count >= Self.mostKeys { close() }
+    repeats[key] = counts.count
+    counts.append(nil)
+    waiting.append(Entry(at: now, note: note, caller: caller))
+    return Place(round: round, index: counts.count - 1)
   }
 
   private mutating func add(_ note: AuditNote, _ caller: AuditedCaller, _ now: Timestamp) {
@@ -102,12 +141,12 @@ struct AuditTally {
 
 extension AuditNote {
   /// Whether calls that are alike share a row.
-  fileprivate var isRepeatable: Bool {
+  var isRepeatable: Bool {
     failure == nil && decision == .allowed && AuditedMethods.isHot(method)
   }
 
   /// With no text longer than is of use: what is denied may be anything.
-  fileprivate var shortened: AuditNote {
+  var shortened: AuditNote {
     func isLong(_ text: String?) -> Bool { (text?.utf8.count ?? 0) > Self.longest }
     guard
       isLong(provider?.rawValue) || isLong(kind) || isLong(account?.rawValue) || isLong(scope)
