@@ -13,6 +13,7 @@ extension Domain {
   func authorise<M: Method>(
     _ call: M, _ subject: Subject<M>, _ caller: Caller
   ) throws(UsherError) -> Proceeding {
+    let accounts = book.generation
     let request = request(call, subject, caller)
     let permit: Permit
     switch caller.decide(request) {
@@ -33,7 +34,8 @@ extension Domain {
     }
     return Proceeding(
       request: request, caller: caller, permit: permit,
-      given: isAudited ? given(call, request, caller) : nil, audit: isAudited ? audit : nil,
+      given: isAudited ? given(call, request, caller) : nil, accounts: accounts,
+      audit: isAudited ? audit : nil,
       correlation: { [world] in world.correlationID() })
   }
 

@@ -7,6 +7,10 @@ protocol Auditing: Sendable {
   /// - Throws: `storageUnavailable` while what happens cannot be recorded.
   func admit() throws(UsherError)
   func note(_ note: AuditNote, by caller: AuditedCaller)
+  /// The same for a call that has been noted before.
+  ///
+  /// - Returns: False while what happens cannot be recorded; then it is not noted.
+  func again(_ call: inout AuditRepeat, at now: Timestamp) -> Bool
 }
 
 /// A call that the policy lets go on, and what the audit is told when it has ended.
@@ -16,6 +20,8 @@ struct Proceeding: Sendable {
   let permit: Permit
   /// What was given of which account; asked when the call has succeeded.
   let given: Given?
+  /// The generation of the accounts, before it was decided.
+  let accounts: Int
   /// Nil where only what is denied is recorded.
   let audit: (any Auditing)?
   let correlation: @Sendable () -> CorrelationID
@@ -36,6 +42,10 @@ struct Proceeding: Sendable {
     }
     switch response {
     case .now: succeeded()
+    case .standing(var standing):
+      succeeded()
+      standing.decision = decision
+      return .standing(standing)
     case .later(let body):
       guard audit != nil else { break }
       return .later { () async throws(UsherError) -> [UInt8] in
@@ -75,6 +85,19 @@ struct Proceeding: Sendable {
   private func ended() {
     guard Task.isCancelled, AuditedMethods.isHot(request.method) else { return succeeded() }
     _ = failed(UsherError(.cancelled, "the caller waits no more"))
+  }
+
+  /// What holds for other calls like this as long as rules and accounts are what they are; nil where
+  /// it takes more.
+  private var decision: StandingReply.Decision? {
+    guard let audit, request.moment == nil, permit.conditions.isEmpty,
+      case .token(let scope)? = given
+    else { return nil }
+    var note = note(.allowed)
+    note.scope = scope
+    return AuditRepeat(note, by: caller.audited).map {
+      .init(accounts: accounts, audit: audit, call: $0)
+    }
   }
 
   /// - Parameter flow: The flow that began.

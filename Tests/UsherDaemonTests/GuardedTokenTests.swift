@@ -28,7 +28,7 @@ struct GuardedTokenTests {
   ) throws -> UsherError? {
     do {
       let call = TokenGet(account: record.id, scope: scope)
-      guard case .now(let reply) = try stage.tokens.get(call, .program(client, isAdmin: isAdmin))
+      guard let reply = try stage.tokens.get(call, .program(client, isAdmin: isAdmin)).atOnce
       else { throw TestTrouble("the provider would be asked") }
       return try JSONValue(parsing: reply)["accessToken"] == "access-1"
         ? nil : UsherError(.internalError, "no token")

@@ -25,6 +25,17 @@ extension ProviderConfig {
   }
 }
 
+extension Response {
+  /// What is answered on the spot; nil where something is waited for.
+  var atOnce: [UInt8]? {
+    switch self {
+    case .now(let reply): reply
+    case .standing(let standing): standing.reply
+    case .later: nil
+    }
+  }
+}
+
 extension World {
   static func fake(_ clock: FakeClock, _ alarms: FakeAlarms, config: Config = Config()) -> World {
     World(settings: .fake(config), clock: clock, entropy: FixedEntropy(), alarms: alarms)

@@ -71,6 +71,7 @@ final class TOTPStage: Sendable {
     let bytes =
       switch try (desk ?? self.desk).code(call, caller) {
       case .now(let bytes): bytes
+      case .standing(let standing): standing.reply
       case .later(let answer): try await answer()
       }
     let reply = try JSONValue(parsing: bytes)

@@ -40,6 +40,8 @@ struct UnseenTests {
       switch response {
       case .now(let reply):
         return Said(isLater: false, text: String(decoding: reply, as: UTF8.self))
+      case .standing(let standing):
+        return Said(isLater: false, text: String(decoding: standing.reply, as: UTF8.self))
       case .later(let body):
         isLater = true
         return Said(isLater: true, text: String(decoding: try await body(), as: UTF8.self))

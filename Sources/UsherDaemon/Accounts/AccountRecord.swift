@@ -110,13 +110,16 @@ struct HeldToken: Sendable {
   }
 
   /// Whether it is good for that long; one without an expiry always is.
+  func isValid(for seconds: Int, at now: Timestamp) -> Bool { now <= lastMoment(for: seconds) }
+
+  /// Up to when it is good for that long.
   ///
   /// A provider whose tokens live shorter than what is asked for would be asked at every call:
   /// half the token's life is as much as can be had.
-  func isValid(for seconds: Int, at now: Timestamp) -> Bool {
-    guard let expiresAt = set.expiresAt else { return true }
+  func lastMoment(for seconds: Int) -> Timestamp {
+    guard let expiresAt = set.expiresAt else { return .latest }
     let half = Duration.milliseconds((expiresAt - issuedAt).milliseconds / 2)
-    return expiresAt - now >= min(.seconds(seconds), half)
+    return expiresAt - min(.seconds(seconds), half)
   }
 
   func isAlive(at now: Timestamp) -> Bool { set.expiresAt.map { $0 > now } ?? true }

@@ -35,6 +35,7 @@ final class Opened: Sendable {
   ) throws(UsherError) -> Response {
     switch try entry.run(params, call) {
     case .now(let reply): return .now(reply)
+    case .standing(let reply): return .standing(reply)
     case .later(let body):
       let flights = flights
       return .later { () async throws(UsherError) in try await flights.run(body) }

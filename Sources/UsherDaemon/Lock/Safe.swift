@@ -25,6 +25,7 @@ final class Safe: Sendable {
 
   let life: Lifetime
   private let state = Mutex(State.locked)
+  private let changes = Atomic<Int>(0)
   private let turns = Turns<Deed>()
   /// What there is to call, once that is known.
   private let surface = Mutex<MethodTable.Surface?>(nil)
@@ -34,6 +35,10 @@ final class Safe: Sendable {
   var opened: Opened? {
     state.withLock { if case .open(let opened) = $0 { opened } else { nil } }
   }
+
+  /// Another number whenever it was locked, unlocked or ended. Costs one atomic read, for what is kept
+  /// of ``opened`` and looked at with every call.
+  var generation: Int { changes.load(ordering: .acquiring) }
 
   /// All but what is answered whether it is locked or not.
   var methods: [any Method.Type] { surface.withLock { $0?.types ?? [] } }
@@ -185,7 +190,10 @@ final class Safe: Sendable {
     if isOver { throw UsherError(.shuttingDown, "usherd is stopping") }
   }
 
-  private func become(_ next: State) { state.withLock { $0 = next } }
+  private func become(_ next: State) {
+    state.withLock { $0 = next }
+    changes.add(1, ordering: .releasing)
+  }
 
   private func inTurn(_ body: () async -> Void) async {
     do throws(UsherError) {

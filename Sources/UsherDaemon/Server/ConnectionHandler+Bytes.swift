@@ -16,23 +16,53 @@ extension ConnectionHandler {
   }
 
   func write(_ line: [UInt8]) {
-    guard let context, !isClosing else { return }
-    var buffer = context.channel.allocator.buffer(capacity: line.count + 1)
-    buffer.writeBytes(line)
-    buffer.writeInteger(UInt8(ascii: "\n"))
-    slice.spend(buffer.readableBytes)
-    owesFlush = true
-    context.write(wrapOutboundOut(buffer), promise: nil)
+    guard takeRoom() else { return }
+    replies.append(contentsOf: line)
+    endLine(line.count)
   }
 
+  /// The reply of a call, put together where it leaves.
+  func write(_ result: [UInt8], id: UnsafeRawBufferPointer) {
+    guard takeRoom() else { return }
+    result.withUnsafeBytes { replies.appendResult($0, id: id) }
+    endLine(result.count)
+  }
+
+  private func takeRoom() -> Bool {
+    guard context != nil, !isClosing else { return false }
+    if replies.isEmpty { replies = turns.takeRoom() }
+    return true
+  }
+
+  private func endLine(_ count: Int) {
+    replies.append(UInt8(ascii: "\n"))
+    slice.spend(count)
+    if replies.count >= mostGathered { flush() }
+  }
+
+  /// Sends what is written: at once what the kernel takes, the rest by the channel.
   func flush() {
-    guard owesFlush else { return }
-    owesFlush = false
-    context?.flush()
+    guard !replies.isEmpty, let context else { return }
+    // What is called from here may write, too.
+    var lines: [UInt8] = []
+    swap(&lines, &replies)
+    let sent = queued == 0 && context.channel.isActive ? socket?.send(lines) ?? 0 : 0
+    if sent < lines.count { queue(lines[sent...], context) }
+    lines.wipe()
+    turns.giveRoom(lines)
+  }
+
+  private func queue(_ bytes: ArraySlice<UInt8>, _ context: ChannelHandlerContext) {
+    let buffer = context.channel.allocator.buffer(bytes: bytes)
+    queued += 1
+    context.writeAndFlush(wrapOutboundOut(buffer)).assumeIsolated().whenComplete { [self] _ in
+      queued -= 1
+    }
   }
 
   /// Closes once what was written has gone out, or could not within the time for unread replies.
   func close() {
+    flush()
     guard let context, !isClosing else { return }
     isClosing = true
     backlog = nil
@@ -53,15 +83,16 @@ extension ConnectionHandler {
   }
 
   func channelWritabilityChanged(context: ChannelHandlerContext) {
-    if context.channel.isWritable {
+    hasRoom = context.channel.isWritable
+    if hasRoom {
       unreadTimer?.cancel()
       unreadTimer = nil
       for name in subscriptions.keys.sorted() { drain(name) }
+      flush()
       adjustReading()
       // Not from inside the write that made the channel writable.
       if backlog != nil { context.eventLoop.assumeIsolated().execute { [self] in comeBack() } }
     } else {
-      flush()
       adjustReading()
       watchUnread(context)
     }
@@ -69,7 +100,7 @@ extension ConnectionHandler {
   }
 
   private func watchUnread(_ context: ChannelHandlerContext) {
-    guard !context.channel.isWritable, unreadTimer == nil, !isClosing else { return }
+    guard !hasRoom, unreadTimer == nil, !isClosing else { return }
     unreadTimer = context.eventLoop.assumeIsolated().scheduleTask(
       in: .seconds(Int64(limits.unreadReplySeconds))
     ) { [self] in
@@ -81,7 +112,7 @@ extension ConnectionHandler {
   /// Lets the channel read while the other side reads its replies and its share has room.
   func adjustReading() {
     guard let context, !isClosing else { return }
-    let reads = (listens || isRefusing) && context.channel.isWritable
+    let reads = (listens || isRefusing) && hasRoom
     guard reads != readsByItself else { return }
     readsByItself = reads
     context.channel.syncOptions.map { try? $0.setOption(.autoRead, value: reads) }

@@ -20,23 +20,62 @@ extension ConnectionHandler {
   }
 
   func run(_ envelope: Envelope, _ line: UnsafeRawBufferPointer, _ origin: Origin) {
+    if let other = standing.caller(otherThanAt: &generation) { caller = other }
+    if answerAgain(envelope, line, origin) { return }
     let id = envelope.id(in: line)
     if let id, inFlight[id] != nil {
       let error = UsherError(.invalidRequest, "id \(id) is still in use on this connection")
       return send(service.errorReply(error, .null, caller), origin)
     }
-    if let other = standing.caller(otherThanAt: &generation) { caller = other }
+    let epoch = epoch
     do throws(UsherError) {
       let response = try service.respond(
         to: envelope.method(in: line), params: envelope.paramsBytes(in: line),
         Call(caller: caller, connection: self))
       switch response {
       case .now(let result): succeed(id, result, origin)
+      case .standing(let standing):
+        if let epoch, envelope.calls(Self.remembered, in: line),
+          let params = envelope.paramsBytes(in: line)
+        {
+          answers.remember(standing, to: params, in: epoch)
+          turns.remember()
+        }
+        succeed(id, standing.reply, origin)
       case .later(let body): try start(id, origin, body)
       }
     } catch {
       fail(id, error, origin)
     }
+  }
+
+  /// The method whose answers are remembered.
+  private static let remembered: StaticString = "token.get"
+
+  /// Answers a call like one that was answered before, where nothing has changed since.
+  ///
+  /// - Returns: False where it has to be decided.
+  private func answerAgain(
+    _ envelope: Envelope, _ line: UnsafeRawBufferPointer, _ origin: Origin
+  ) -> Bool {
+    guard !answers.isEmpty, envelope.calls(Self.remembered, in: line),
+      let id = envelope.idBytes(in: line), let params = envelope.paramsBytes(in: line),
+      inFlight.isEmpty || envelope.id(in: line).map({ inFlight[$0] == nil }) ?? true,
+      let epoch, let result = answers.reply(to: params, in: epoch, at: service.now)
+    else { return false }
+    switch origin {
+    case .line: write(result, id: id)
+    case .batch:
+      var reply: [UInt8] = []
+      result.withUnsafeBytes { reply.appendResult($0, id: id) }
+      send(reply, origin)
+    }
+    return true
+  }
+
+  /// Of ``caller`` and the lock; nil where calls are refused.
+  private var epoch: ConnectionAnswers.Epoch? {
+    service.generation.map { .init(settings: generation, safe: $0) }
   }
 
   private func start(

@@ -28,8 +28,9 @@ extension ConnectionHandler {
     closeWhenDone()
   }
 
-  /// Ends the connection at once where a reply has not gone out.
+  /// Ends the connection at once where a reply has not gone out, and keeps none to give again.
   func dropUnread() {
+    answers.forget()
     flush()
     keepsNothing = !inFlight.isEmpty
     guard let channel = context?.channel, let options = channel.syncOptions,

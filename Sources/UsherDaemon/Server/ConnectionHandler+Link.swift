@@ -66,11 +66,11 @@ extension ConnectionHandler: ConnectionLink {
 
   private func tell(_ name: String) {
     drain(name)
-    context?.flush()
+    flush()
   }
 
   func drain(_ name: String) {
-    while let context, context.channel.isWritable, let message = subscriptions[name]?.next(name) {
+    while hasRoom, let message = subscriptions[name]?.next(name) {
       write(message.line)
       guard message.isLast, let ended = subscriptions.removeValue(forKey: name) else { continue }
       service.events.stop(ended.listener)

@@ -1,4 +1,3 @@
-import Glibc
 import JSONRPC
 import Logging
 import NIOCore
@@ -40,8 +39,16 @@ final class ConnectionHandler: ChannelInboundHandler {
   var listens = true { didSet { if listens != oldValue { adjustReading() } } }
   /// As the channel has been told.
   var readsByItself = true
-  /// Whether something has been written and not been sent.
-  var owesFlush = false
+  /// Whether the other side reads its replies: the channel keeps no more of them than it may.
+  var hasRoom = true
+  /// Replies that are written and not sent.
+  var replies: [UInt8] = []
+  /// Bytes of them that are sent at the latest.
+  let mostGathered: Int
+  var socket: DirectSocket?
+  /// What the channel was given to send and has not sent: behind that comes all else.
+  var queued = 0
+  var answers = ConnectionAnswers()
   var ending = Ending.open
   /// Since the time for answers is over: what is left is refused, whoever's turn it is.
   var isRefusing = false
@@ -95,6 +102,7 @@ final class ConnectionHandler: ChannelInboundHandler {
     lastReplySeconds = limits.unreadReplySeconds
     let json = JSONLimits(
       lineBytes: limits.maxLineBytes, nesting: limits.nesting, batch: limits.batch)
+    mostGathered = min(65_536, limits.unreadReplyBytes / 2)
     scanner = Scanner(limits: json)
     splitter = LineSplitter(maxLineBytes: limits.maxLineBytes)
   }
@@ -103,6 +111,7 @@ final class ConnectionHandler: ChannelInboundHandler {
 
   func handlerAdded(context: ChannelHandlerContext) {
     self.context = context
+    socket = DirectSocket(of: context)
     turns.enter(self, since: begun)
   }
 
@@ -120,6 +129,8 @@ final class ConnectionHandler: ChannelInboundHandler {
     inFlight = [:]
     silent = [:]
     subscriptions = [:]
+    answers.forget()
+    replies = []
     context.fireChannelInactive()
   }
 
@@ -146,7 +157,7 @@ final class ConnectionHandler: ChannelInboundHandler {
 
   /// Goes on with what it has read: its turn has come.
   func takeTurn() {
-    guard let context, !isClosing, context.channel.isWritable, let bytes = backlog else {
+    guard let context, !isClosing, hasRoom, let bytes = backlog else {
       // It comes back when its replies are read.
       listens = true
       return
@@ -176,27 +187,21 @@ final class ConnectionHandler: ChannelInboundHandler {
     // What is measured is the whole of it.
     if slice.start != nil { flush() }
     let rest: FairShare.Rest =
-      backlog == nil || isClosing ? .nothing : context.channel.isWritable ? .bytes : .blocked
+      backlog == nil || isClosing ? .nothing : hasRoom ? .bytes : .blocked
     listens = turns.worked(self, slice, leaving: rest)
   }
 
   /// Takes lines from `bytes` for as long as the other side reads its replies, and for a slice.
-  ///
-  /// A line is cut first and answered afterwards: an answer may make the channel read again, or
-  /// close, before it returns.
   func read(_ bytes: ByteBuffer, _ context: ChannelHandlerContext) {
     let ended = splitter.endedLines
     var bytes = bytes
     isReading = true
-    while !isClosing, !slice.isOver, context.channel.isWritable {
-      if let piece = cut(&bytes) {
-        take(piece)
-      } else if let more = backlog {
-        backlog = nil
-        bytes = more
-      } else {
-        break
-      }
+    while true {
+      let used = bytes.withUnsafeReadableBytes { answerLines(in: $0) }
+      bytes.moveReaderIndex(forwardBy: used)
+      guard goesOn, let more = backlog else { break }
+      backlog = nil
+      bytes = more
     }
     isReading = false
     guard !isClosing else { return }
@@ -207,49 +212,38 @@ final class ConnectionHandler: ChannelInboundHandler {
     watchLine(hasNewLine: splitter.endedLines != ended, context)
   }
 
-  /// One line, or what took its place.
-  private enum Piece {
-    case line([UInt8])
-    case tooLong
-  }
+  private var goesOn: Bool { !isClosing && !slice.isOver && hasRoom }
 
-  private func cut(_ bytes: inout ByteBuffer) -> Piece? {
-    var piece: Piece?
-    let used = bytes.withUnsafeReadableBytes { whole in
-      var rest = whole
-      _ = splitter.next(&rest) { event in
-        switch event {
-        case .line(let line): piece = .line(Array(line))
-        case .tooLong: piece = .tooLong
-        }
+  /// Answers lines where they lie. An answer may make the channel read again, or close, before it
+  /// returns: whoever has the bytes must hold them, so that nothing else is read into them.
+  ///
+  /// - Returns: How many bytes were taken; they are wiped.
+  private func answerLines(in bytes: UnsafeRawBufferPointer) -> Int {
+    var used = 0
+    while used < bytes.count, goesOn {
+      let rest = UnsafeRawBufferPointer(rebasing: bytes[used...])
+      let (piece, length) = splitter.next(rest)
+      used += length
+      slice.spend(length)
+      switch piece {
+      case .line(let range): answer(UnsafeRawBufferPointer(rebasing: rest[range]))
+      case .gathered(let line): line.withUnsafeBytes { answer($0) }
+      case .tooLong: refuseTooLong()
+      case .nothing: break
       }
-      let used = whole.count - rest.count
-      wipe(whole.prefix(used))
-      return used
     }
-    bytes.moveReaderIndex(forwardBy: used)
-    slice.spend(used)
-    return piece
+    // The channel keeps its buffers for what it reads next, for as long as it is open: what was
+    // read may have been a secret.
+    UnsafeRawBufferPointer(rebasing: bytes[..<used]).wipe()
+    return used
   }
 
-  /// The channel keeps its buffers for what it reads next, for as long as it is open: what was read
-  /// may have been a secret. Nobody looks at these bytes again.
-  private func wipe(_ bytes: UnsafeRawBufferPointer.SubSequence) {
-    let bytes = UnsafeRawBufferPointer(rebasing: bytes)
-    guard let start = bytes.baseAddress else { return }
-    explicit_bzero(UnsafeMutableRawPointer(mutating: start), bytes.count)
-  }
-
-  private func take(_ piece: Piece) {
-    switch piece {
-    case .line(let line): line.withUnsafeBytes { answer($0) }
-    case .tooLong:
-      refuse(
-        .null,
-        UsherError(
-          .messageTooLarge, "a line may have \(limits.maxLineBytes) bytes",
-          detail: .init(limit: "max_line_bytes")))
-    }
+  private func refuseTooLong() {
+    refuse(
+      .null,
+      UsherError(
+        .messageTooLarge, "a line may have \(limits.maxLineBytes) bytes",
+        detail: .init(limit: "max_line_bytes")))
   }
 
   private func answer(_ line: UnsafeRawBufferPointer) {

@@ -271,6 +271,9 @@ extension FairShare {
 
 // Turns.
 extension FairShare {
+  /// Whether somebody waits for a turn.
+  var isAwaited: Bool { !waiting.isEmpty }
+
   /// When somebody's next turn is; nil where nobody waits.
   func nextTurn() -> NIODeadline? { waiting.lazy.compactMap { users[$0]?.paidAt }.min() }
 

@@ -16,6 +16,8 @@ final class LoopTurns {
   private let loop: any EventLoop
   private var handlers: [FairShare.Seat: ConnectionHandler] = [:]
   private var nextSeat = 0
+  private var isSweeping = false
+  private var room: [UInt8] = []
   private var wake: (at: NIODeadline, timer: Scheduled<Void>)?
 
   init(_ settings: Settings, on loop: any EventLoop) {
@@ -69,7 +71,7 @@ final class LoopTurns {
   func mayWork(_ handler: ConnectionHandler) -> Bool {
     follow()
     // The usual case costs no look at the clock.
-    if !share.isShared, share.nextTurn() == nil { return true }
+    if !share.isShared, !share.isAwaited { return true }
     defer { plan() }
     return share.called(handler.seat, of: handler.party, at: .now())
   }
@@ -84,13 +86,13 @@ final class LoopTurns {
 
   /// - Returns: Whether the connection listens.
   func worked(_ handler: ConnectionHandler, _ slice: Slice, leaving rest: FairShare.Rest) -> Bool {
-    guard handlers[handler.seat] != nil else { return true }
     let now: NIODeadline
     switch (slice.start, rest) {
     case (nil, .nothing), (nil, .blocked): return true
     case (let start?, _): now = max(.now(), start)
     case (nil, .bytes): now = .now()
     }
+    guard handlers[handler.seat] != nil else { return true }
     defer { plan() }
     return share.worked(
       handler.seat, of: handler.party, since: slice.start ?? now, leaving: rest, at: now)
@@ -126,6 +128,41 @@ final class LoopTurns {
     case .wait, .nothing: break
     }
     plan()
+  }
+}
+
+// What the connections of a loop have in common.
+extension LoopTurns {
+  /// How long answers are remembered that are not asked for.
+  private static let memory = TimeAmount.minutes(1)
+  /// Bytes of room that are kept.
+  private static let mostRoom = 262_144
+
+  /// A connection remembers answers: it is asked after a while whether it needs them.
+  func remember() {
+    guard !isSweeping else { return }
+    isSweeping = true
+    _ = loop.assumeIsolated().scheduleTask(in: Self.memory) { [self] in sweep() }
+  }
+
+  private func sweep() {
+    isSweeping = false
+    var isAnyLeft = false
+    for handler in handlers.values where handler.answers.forgetUnused() { isAnyLeft = true }
+    if isAnyLeft { remember() }
+  }
+
+  /// Where replies are put together: one at a time needs it, so there is one.
+  func takeRoom() -> [UInt8] {
+    var taken: [UInt8] = []
+    swap(&taken, &room)
+    taken.reserveCapacity(4096)
+    return taken
+  }
+
+  /// - Parameter used: Empty, and wiped.
+  func giveRoom(_ used: consuming [UInt8]) {
+    if room.capacity < used.capacity, used.capacity <= Self.mostRoom { room = used }
   }
 }
 

@@ -7,13 +7,14 @@ import UsherCore
 enum Response: Sendable {
   /// The encoded result. Most calls: no task, no switch of threads.
   case now([UInt8])
+  /// The same, and it may be good for the next call like this.
+  case standing(StandingReply)
   /// For calls that really wait: for the disk, a provider, a person.
   case later(@Sendable () async throws(UsherError) -> [UInt8])
 
   static func now(_ reply: some Encodable) throws(UsherError) -> Response {
     .now(try ReplyEncoder.encode(reply))
   }
-
 }
 
 /// One call, on the event loop of its connection.

@@ -13,7 +13,7 @@ final class RPCService: Sendable {
   private let safe: Safe
   private let world: World
   private let logger: Logger
-  private let isDraining = Mutex(false)
+  private let isDraining = Atomic<Bool>(false)
 
   init(_ safe: Safe) {
     self.safe = safe
@@ -34,12 +34,17 @@ final class RPCService: Sendable {
   }
 
   /// From now on calls are refused with `shuttingDown`.
-  func drain() { isDraining.withLock { $0 = true } }
+  func drain() { isDraining.store(true, ordering: .releasing) }
+
+  /// Of the lock; nil once calls are refused.
+  var generation: Int? { isDraining.load(ordering: .acquiring) ? nil : safe.generation }
+
+  var now: Timestamp { world.clock.now() }
 
   func respond(
     to method: String, params: UnsafeRawBufferPointer?, _ call: Call
   ) throws(UsherError) -> Response {
-    if isDraining.withLock({ $0 }) { throw .stopping }
+    if isDraining.load(ordering: .acquiring) { throw .stopping }
     let isAdmin = call.caller.isAdmin
     if let entry = frontDesk.entry(method, isAdmin: isAdmin) {
       return try entry.run(try value(params), call)

@@ -37,15 +37,21 @@ struct TokenDesk: Sendable {
       return try guarded(call, record, key, seconds, caller, within: scopes)
     }
     let isForced = call.forceRefresh ?? false
-    if !isForced, let token = record.tokens[key],
-      token.isValid(for: seconds, at: world.clock.now())
-    {
-      return .now(token.reply)
+    let now = world.clock.now()
+    if !isForced, let token = record.tokens[key], token.isValid(for: seconds, at: now) {
+      return .standing(standing(token, for: seconds, since: now))
     }
     let refresher = refresher
     return .later { () async throws(UsherError) -> [UInt8] in
       try await refresher.token(record.id, key, validFor: seconds, isForced: isForced)
     }
+  }
+
+  /// - Parameter token: Good for that long.
+  private func standing(
+    _ token: HeldToken, for seconds: Int, since now: Timestamp
+  ) -> StandingReply {
+    StandingReply(reply: token.reply, moments: now...token.lastMoment(for: seconds), book: book)
   }
 
   /// As ``get(_:_:within:)`` for tokens that not every client may have: who may not learns so before
@@ -56,10 +62,11 @@ struct TokenDesk: Sendable {
   ) throws(UsherError) -> Response {
     try check(record, key, caller, within: scopes)
     let isForced = call.forceRefresh ?? false
-    if !isForced, let token = record.tokens[key],
-      token.isValid(for: seconds, at: world.clock.now())
-    {
-      return .now(token.reply)
+    let now = world.clock.now()
+    if !isForced, let token = record.tokens[key], token.isValid(for: seconds, at: now) {
+      // Consents end by themselves.
+      if record.isGuarded { return .now(token.reply) }
+      return .standing(standing(token, for: seconds, since: now))
     }
     return .later { [self] () async throws(UsherError) -> [UInt8] in
       let reply = try await refresher.token(record.id, key, validFor: seconds, isForced: isForced)

@@ -1,0 +1,37 @@
+import UsherCore
+
+/// A reply of a cheap call that may be given again to the same call of the same connection, for as
+/// long as nothing that it came of is another (Speed.md § The short path).
+struct StandingReply: Sendable {
+  /// Encoded.
+  let reply: [UInt8]
+  /// From when it was first given to when what it gives is no longer good: a clock that was set back
+  /// ends it too.
+  let moments: ClosedRange<Timestamp>
+  /// Whose contents it gives.
+  let book: AccountBook
+  /// Nil where another call like this would have to be decided anew.
+  var decision: Decision?
+
+  /// What was decided of the call, and holds for others like it.
+  struct Decision: Sendable {
+    /// The book's generation before anything was read in it.
+    let accounts: Int
+    let audit: any Auditing
+    var call: AuditRepeat
+  }
+
+  /// Takes another call down, where the reply stands yet.
+  ///
+  /// - Returns: Whether it may be given.
+  mutating func isGiven(at now: Timestamp) -> Bool {
+    guard let decision, moments.contains(now), book.generation == decision.accounts else {
+      return false
+    }
+    return self.decision?.note(at: now) ?? false
+  }
+}
+
+extension StandingReply.Decision {
+  fileprivate mutating func note(at now: Timestamp) -> Bool { audit.again(&call, at: now) }
+}
