@@ -22,11 +22,18 @@ public struct SystemClock: Clock {
   }
 }
 
-/// The kernel's generator by way of Swift's.
+/// The kernel's generator: getrandom(2), one call for up to 256 bytes.
 public struct SystemEntropy: Entropy {
   public init() {}
   public func bytes(_ count: Int) -> [UInt8] {
-    var generator = SystemRandomNumberGenerator()
-    return (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
+    var bytes: [UInt8] = []
+    while bytes.count < count {
+      var more = [UInt8](repeating: 0, count: min(count - bytes.count, 256))
+      guard getentropy(&more, more.count) == 0 else {
+        fatalError("the kernel gives no random bytes")
+      }
+      bytes = bytes.isEmpty ? more : bytes + more
+    }
+    return bytes
   }
 }
