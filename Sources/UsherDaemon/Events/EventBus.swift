@@ -65,7 +65,10 @@ final class EventBus: Sendable {
       let entry = Entry(
         cursor: state.cursor, event: event, owner: owner, account: account, question: question)
       state.past.append(entry)
-      if state.past.count > remembered { state.past.removeFirst(state.past.count - remembered) }
+      // Not one by one: each time all the others move.
+      if state.past.count >= 2 * remembered {
+        state.past.removeFirst(state.past.count - remembered)
+      }
       state.waiting.append((entry, Array(state.listeners.values)))
       defer { state.isDelivering = true }
       return !state.isDelivering
@@ -96,8 +99,9 @@ final class EventBus: Sendable {
     let (number, cursor, hasGap, past) = state.withLock { state in
       state.nextListener += 1
       state.listeners[state.nextListener] = body
-      let past = since.map { since in state.past.filter { $0.cursor > since } } ?? []
-      let known = (state.cursor - state.past.count)...state.cursor
+      let remembered = state.past.suffix(remembered)
+      let past = since.map { since in remembered.filter { $0.cursor > since } } ?? []
+      let known = (state.cursor - remembered.count)...state.cursor
       let hasGap = since.map { !known.contains($0) } ?? false
       return (state.nextListener, state.cursor, hasGap, past)
     }
