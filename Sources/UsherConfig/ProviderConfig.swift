@@ -46,7 +46,9 @@ package struct ProviderConfig: SettingsSection {
 
 /// Which of the settings a provider has: one more type is a file with its settings and a case in
 /// each switch the compiler then asks for.
-package enum ProviderSettings: Equatable, Sendable {
+///
+/// It is indirect: every flow has one, and all of a provider share it.
+package indirect enum ProviderSettings: Equatable, Sendable {
   case oidc(OIDCSettings)
   case paysafe(PaysafeSettings)
   case truecaller(TruecallerSettings)

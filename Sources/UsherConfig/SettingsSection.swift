@@ -30,19 +30,22 @@ extension SettingsSection {
   ///
   /// A key that is missing keeps its default, one that is unknown is ignored, and a value that is
   /// not allowed is an error.
-  package init(from decoder: any Decoder) throws {
+  package init(from decoder: any Decoder) throws { self = try Self.decoded(from: decoder) }
+
+  static func decoded(from decoder: any Decoder) throws -> Self {
     guard case .table(let table) = try TomlValue(from: decoder) else {
       throw DecodingError.dataCorrupted(
         .init(codingPath: decoder.codingPath, debugDescription: "not a table of settings"))
     }
     let reading = Reading(ignoresUnknownKeys: true)
-    self = .blank
-    bind(SettingsTable(reading: table, path: "", at: nil, for: reading))
+    var section = Self.blank
+    section.bind(SettingsTable(reading: table, path: "", at: nil, for: reading))
     guard reading.problems.isEmpty else {
       throw DecodingError.dataCorrupted(
         .init(
           codingPath: decoder.codingPath,
           debugDescription: ConfigError(reading.problems).description))
     }
+    return section
   }
 }

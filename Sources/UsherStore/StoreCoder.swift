@@ -6,9 +6,13 @@ package import UsherCore
 /// JSON with sorted keys, so that equal values give equal bytes. What it returns holds secrets in
 /// the clear: give it to a ``SealedPayload`` and to nothing else.
 package enum StoreCoder {
+  /// - Parameter userInfo: More for the values' own coding.
   /// - Throws: `internal_error` naming the type and the member, never a value.
-  package static func encode(_ value: some Encodable) throws(UsherError) -> [UInt8] {
+  package static func encode(
+    _ value: some Encodable, userInfo: [CodingUserInfoKey: any Sendable] = [:]
+  ) throws(UsherError) -> [UInt8] {
     let encoder = JSONEncoder()
+    encoder.userInfo = userInfo
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     encoder.userInfo[.sealedStorage] = true
     do {
@@ -20,11 +24,14 @@ package enum StoreCoder {
     }
   }
 
+  /// - Parameter userInfo: More for the values' own coding.
   /// - Throws: `internal_error` naming the type and the member, never a value.
   package static func decode<Value: Decodable>(
-    _ type: Value.Type = Value.self, from bytes: [UInt8]
+    _ type: Value.Type = Value.self, from bytes: [UInt8],
+    userInfo: [CodingUserInfoKey: any Sendable] = [:]
   ) throws(UsherError) -> Value {
     let decoder = JSONDecoder()
+    decoder.userInfo = userInfo
     decoder.userInfo[.sealedStorage] = true
     do {
       return try decoder.decode(Value.self, from: Data(bytes))
