@@ -6,7 +6,20 @@ final class ChildProcess {
   private let output: CInt
   private var hasEnded = false
 
-  init(_ path: String, _ arguments: [String]) throws {
+  enum Errors {
+    /// With this program's own.
+    case shown
+    case hidden
+    case amongOutput
+  }
+
+  /// - Parameters:
+  ///   - environment: Laid over this program's own.
+  ///   - errors: Where its standard error leads.
+  init(
+    _ path: String, _ arguments: [String], environment: [String: String] = [:],
+    errors: Errors = .shown
+  ) throws {
     var ends: [CInt] = [-1, -1]
     guard pipe(&ends) == 0 else { throw BenchTrouble("no pipe") }
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
@@ -14,10 +27,16 @@ final class ChildProcess {
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
     posix_spawn_file_actions_adddup2(&actions, ends[1], 1)
+    switch errors {
+    case .shown: break
+    case .hidden: posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
+    case .amongOutput: posix_spawn_file_actions_adddup2(&actions, 1, 2)
+    }
     var words: [UnsafeMutablePointer<CChar>?] = ([path] + arguments).map { strdup($0) } + [nil]
-    defer { for word in words { free(word) } }
+    var variables = Self.variables(under: environment).map { strdup($0) } + [nil]
+    defer { for word in words + variables { free(word) } }
     var child: pid_t = 0
-    let result = posix_spawn(&child, path, &actions, nil, &words, environ)
+    let result = posix_spawn(&child, path, &actions, nil, &words, &variables)
     close(ends[1])
     guard result == 0 else {
       close(ends[0])
@@ -25,6 +44,32 @@ final class ChildProcess {
     }
     pid = child
     output = ends[0]
+  }
+
+  /// This program's own, and others instead of them or besides.
+  private static func variables(under others: [String: String]) -> [String] {
+    var variables = others.map { "\($0)=\($1)" }
+    var place: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?> = environ
+    while let variable = place.pointee {
+      let text = String(cString: variable)
+      if others[String(text.prefix { $0 != "=" })] == nil { variables.append(text) }
+      place += 1
+    }
+    return variables
+  }
+
+  /// Runs a program to its end.
+  ///
+  /// - Throws: `BenchTrouble` with what it wrote where its status is not 0.
+  static func run(
+    _ path: String, _ arguments: [String], environment: [String: String] = [:]
+  ) throws {
+    let child = try ChildProcess(path, arguments, environment: environment, errors: .amongOutput)
+    let output = String(decoding: child.allOutput(), as: UTF8.self)
+    var status: CInt = 0
+    waitpid(child.pid, &status, 0)
+    child.hasEnded = true
+    guard status == 0 else { throw BenchTrouble("\(path) fails: \(output)") }
   }
 
   deinit {

@@ -1,0 +1,203 @@
+import Glibc
+import JSONRPC
+
+/// A usherd with an account of this user, and the provider it was signed in at: a usher-sandbox.
+///
+/// The account's token is good for a day, so that nothing is refreshed while it is measured.
+final class SignedInDaemon {
+  let daemon: MeasuredDaemon
+  /// Who was signed in first: `acc_` and 26 characters.
+  let account: String
+  /// The access token of everybody who signs in.
+  let accessToken: String
+  private let provider: SandboxProvider
+
+  /// The provider's name in the daemon's configuration.
+  static let providerName = "demo"
+
+  /// - Parameters:
+  ///   - usherd: The program; usher-sandbox is looked for beside this one.
+  ///   - connections: How many this user may have open.
+  ///   - tokenBytes: Of the access token.
+  ///   - limits: More lines of `[limits]`.
+  ///   - config: More sections of usherd.toml.
+  init(
+    _ usherd: String, connections: Int = 1024, tokenBytes: Int = 800, limits: String = "",
+    config: String = ""
+  ) throws {
+    provider = try SandboxProvider(tokenBytes: tokenBytes)
+    accessToken = provider.accessToken
+    daemon = try MeasuredDaemon(
+      usherd,
+      config: """
+        [[provider]]
+        name = "\(Self.providerName)"
+        type = "oidc"
+        issuer = "\(provider.issuer)"
+        client_id = "usher"
+
+        [limits]
+        connections = \(connections + 64)
+        connections_per_user = \(connections + 32)
+        flow_starts_per_minute = 100000
+        \(limits)
+
+        \(config)
+        """)
+    account = try Self.signIn("alice", daemon, provider)
+    guard try token()["accessToken"]?.stringValue == accessToken else {
+      throw BenchTrouble("the daemon has another token than the provider gave")
+    }
+  }
+
+  /// Signs another person of the sandbox's in.
+  ///
+  /// - Returns: The account.
+  func signIn(_ user: String) throws -> String { try Self.signIn(user, daemon, provider) }
+
+  /// A call of `token.get` as programs make it.
+  ///
+  /// - Parameter id: Three digits keep all calls of the same length, and their replies too.
+  func tokenCall(id: Int = 100) -> [UInt8] {
+    Calls.line("token.get", #"{"account":"\#(account)","minValidSeconds":60}"#, id: id)
+  }
+
+  /// The result of one such call.
+  func token() throws -> JSONValue {
+    try Self.result(of: tokenCall(), try BlockingClient(daemon.socketPath))
+  }
+
+  // MARK: Signing in
+
+  private static func signIn(
+    _ user: String, _ daemon: MeasuredDaemon, _ provider: SandboxProvider
+  ) throws -> String {
+    let client = try BlockingClient(daemon.socketPath)
+    let start = #"{"provider":"\#(providerName)","kind":"authorize","params":{},"waitMs":15000}"#
+    var flow = try result(of: Calls.line("flow.start", start), client)["flow"]
+    guard let page = flow?["step"]?["url"]?.stringValue, let id = flow?["id"]?.stringValue else {
+      throw BenchTrouble("the flow shows no page: \(client.reply)")
+    }
+    try provider.signIn(user, at: page)
+    for _ in 0..<10 where flow?["status"]?.stringValue == "active" {
+      let revision = flow?["revision"]?.integerValue ?? 0
+      let wait = #"{"flow":"\#(id)","revision":\#(revision),"timeoutMs":5000}"#
+      flow = try result(of: Calls.line("flow.wait", wait), client)["flow"]
+    }
+    guard let account = flow?["result"]?["account"]?.stringValue else {
+      throw BenchTrouble("nobody was signed in: \(client.reply)")
+    }
+    return account
+  }
+
+  private static func result(of call: [UInt8], _ client: BlockingClient) throws -> JSONValue {
+    _ = try client.time(call)
+    guard let result = try? JSONValue(parsing: Array(client.reply.utf8))["result"] else {
+      throw BenchTrouble("the daemon refuses: \(client.reply)")
+    }
+    return result
+  }
+}
+
+/// A usher-sandbox on a free port, whose tokens are as long as real ones.
+final class SandboxProvider {
+  /// `http://127.0.0.1:` and the port.
+  let base: String
+  let accessToken: String
+  private let program: ChildProcess
+  private let place: String
+
+  var issuer: String { "\(base)/oidc" }
+
+  init(tokenBytes: Int) throws {
+    place = try MeasuredDaemon.freshPlace()
+    // Of the letters of a JSON web token.
+    accessToken = String(
+      decoding: "eyJhbGciOiJFUzI1NiJ9.".utf8
+        + (0..<max(0, tokenBytes - 21)).map { Array("bench-Token_0123456789".utf8)[$0 % 22] },
+      as: UTF8.self)
+    let own = try MeasuredDaemon.besideThisProgram("usher-sandbox")
+    program = try ChildProcess(own, ["--port-file", "\(place)/port"])
+    base = "http://127.0.0.1:\(try Self.port(of: program, in: "\(place)/port"))"
+    // A token that the sandbox does not know itself is neither hashed in the ID token nor shown at
+    // its userinfo endpoint.
+    try control(
+      "settings",
+      """
+      {"tokenReply": {"access_token": "\(accessToken)", "expires_in": 86400},
+       "idToken": {"claims": {"at_hash": null}}, "discovery": {"userinfo_endpoint": null}}
+      """)
+  }
+
+  private func control(_ what: String, _ json: String) throws {
+    let reply = try LoopbackWeb.post("\(base)/_control/\(what)", json: json)
+    guard reply.status < 300 else { throw BenchTrouble("the sandbox refuses: \(reply.body)") }
+  }
+
+  /// From now on it gives the access token for any refresh token.
+  func answerRefreshes() throws {
+    try control(
+      "faults",
+      """
+      {"endpoint": "token", "grantType": "refresh_token", "fault": {"body":
+        {"access_token": "\(accessToken)", "token_type": "Bearer", "expires_in": 86400}}}
+      """)
+  }
+
+  deinit {
+    program.stop()
+    unlink("\(place)/port")
+    rmdir(place)
+  }
+
+  /// Walks a person through the pages, as a browser does, to the end at the daemon's listener.
+  func signIn(_ user: String, at page: String) throws {
+    var form = try Self.hidden(in: LoopbackWeb.get(page).body)
+    form["username"] = user
+    form["password"] = "\(user)-password"
+    form["action"] = "login"
+    form = try Self.hidden(in: LoopbackWeb.post("\(issuer)/login", form: form).body)
+    form["decision"] = "allow"
+    let answer = try LoopbackWeb.post("\(issuer)/consent", form: form)
+    guard let back = answer.headers["location"] else {
+      throw BenchTrouble("the provider does not send the browser back: \(answer.status)")
+    }
+    _ = try LoopbackWeb.get(back)
+  }
+
+  /// The fields of a form that nobody types.
+  static func hidden(in page: String) throws -> [String: String] {
+    var fields: [String: String] = [:]
+    for match in page.matches(of: #/name="(transaction|csrf)" value="([^"]*)"/#) {
+      fields[String(match.1)] = String(match.2)
+    }
+    guard fields.count == 2 else { throw BenchTrouble("not a form of the sandbox: \(page)") }
+    return fields
+  }
+
+  private static func port(of program: ChildProcess, in file: String) throws -> UInt16 {
+    for _ in 0..<1000 {
+      if let text = try? wholeFile(file), let port = UInt16(text.prefix { $0.isNumber }) {
+        return port
+      }
+      guard program.isRunning else { break }
+      usleep(10_000)
+    }
+    throw BenchTrouble("usher-sandbox does not listen")
+  }
+}
+
+/// The text of a file, such as those under /proc.
+func wholeFile(_ path: String) throws -> String {
+  let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+  guard descriptor >= 0 else {
+    throw BenchTrouble("\(path): \(String(cString: strerror(errno)))")
+  }
+  defer { close(descriptor) }
+  var (bytes, chunk) = ([UInt8](), [UInt8](repeating: 0, count: 65_536))
+  while true {
+    let count = read(descriptor, &chunk, chunk.count)
+    guard count > 0 else { return String(decoding: bytes, as: UTF8.self) }
+    bytes += chunk.prefix(count)
+  }
+}

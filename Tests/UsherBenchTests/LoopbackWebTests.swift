@@ -1,0 +1,43 @@
+import Testing
+
+@testable import usher_bench
+
+@Suite("what a measure says to a provider")
+struct LoopbackWebTests {
+  @Test("an answer has a status, headers without regard to case, and a body")
+  func reply() throws {
+    let text =
+      "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/x?a=b:c\r\nX:\r\n\r\nbody\r\n\r\n"
+    let reply = try LoopbackWeb.reply(in: Array(text.utf8))
+    #expect(reply.status == 302)
+    #expect(reply.headers["location"] == "http://127.0.0.1:1/x?a=b:c")
+    #expect(reply.headers["x"] == "")
+    #expect(reply.body == "body\r\n\r\n")
+  }
+
+  @Test(
+    "what is no answer is refused", arguments: ["", "HTTP/1.1 200 OK\r\n", "\r\n\r\n", "x\r\n\r\n"])
+  func noReply(_ text: String) {
+    #expect(throws: BenchTrouble.self) { try LoopbackWeb.reply(in: Array(text.utf8)) }
+  }
+
+  @Test("only an address on 127.0.0.1 is asked")
+  func elsewhere() {
+    for url in ["http://example.com:80/", "https://127.0.0.1:1/", "http://127.0.0.1:x/", "x"] {
+      #expect(throws: BenchTrouble.self) { try LoopbackWeb.get(url) }
+    }
+  }
+
+  @Test("a form's values are escaped byte by byte")
+  func escaping() {
+    #expect("aZ9-._~".percentEncoded == "aZ9-._~")
+    #expect("a b&c=\u{E9}\n".percentEncoded == "a%20b%26c%3D%C3%A9%0A")
+  }
+
+  @Test("a form without its fields is no form of the sandbox's")
+  func form() throws {
+    let page = #"<input name="csrf" value="c1"><input name="transaction" value="t1">"#
+    #expect(try SandboxProvider.hidden(in: page) == ["csrf": "c1", "transaction": "t1"])
+    #expect(throws: BenchTrouble.self) { try SandboxProvider.hidden(in: "<p>no</p>") }
+  }
+}
