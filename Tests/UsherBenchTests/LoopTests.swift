@@ -1,0 +1,89 @@
+import CBench
+import Testing
+
+@Suite("the histogram of a measure")
+struct HistogramTests {
+  private let histogram = bench_histogram_new()
+
+  private func record(_ times: some Sequence<UInt64>) {
+    for time in times { bench_histogram_record(histogram, time) }
+  }
+
+  @Test("a percentile is the time within which that share of all lay, to 1/256")
+  func percentiles() throws {
+    defer { bench_histogram_free(histogram) }
+    // Over nine powers of two, in no order.
+    let times = (0..<20_000).map { UInt64($0) * 7919 % 100_003 + 1 }
+    record(times)
+    let sorted = times.sorted()
+    for share in [0.001, 0.25, 0.5, 0.9, 0.99, 0.999, 1] {
+      let exact = sorted[max(0, Int((share * Double(sorted.count)).rounded(.up)) - 1)]
+      let told = bench_histogram_at(histogram, share)
+      #expect(told >= exact)
+      #expect(Double(told) <= Double(exact) * (1 + 1.0 / 256), "at \(share)")
+    }
+    #expect(bench_histogram_total(histogram) == 20_000)
+  }
+
+  @Test("below 512 ns every time is its own")
+  func exact() {
+    defer { bench_histogram_free(histogram) }
+    record(UInt64(0)..<512)
+    #expect(bench_histogram_at(histogram, 0.5) == 255)
+    #expect(bench_histogram_at(histogram, 1) == 511)
+  }
+
+  @Test("no percentile is above the longest time, and none of nothing is a time")
+  func edges() {
+    defer { bench_histogram_free(histogram) }
+    #expect(bench_histogram_at(histogram, 0.99) == 0)
+    record([1_000_001 as UInt64])
+    #expect(bench_histogram_at(histogram, 0.5) == 1_000_001)
+    record([UInt64.max])
+    #expect(bench_histogram_at(histogram, 0.5) < 1_010_000)
+    #expect(bench_histogram_at(histogram, 1) >= 1 << 40)
+  }
+}
+
+@Suite("where a reply ends")
+struct ReplyTests {
+  private func size(_ framing: bench_framing, _ text: String) -> Int {
+    size(framing, Array(text.utf8))
+  }
+
+  private func size(_ framing: bench_framing, _ bytes: [UInt8]) -> Int {
+    bench_reply_size(framing, bytes, bytes.count)
+  }
+
+  private let bad = Int(bitPattern: UInt.max)
+
+  @Test("a line ends with its newline")
+  func line() {
+    #expect(size(BENCH_LINE, "{}\n{}\n") == 3)
+    #expect(size(BENCH_LINE, "{}") == 0)
+    #expect(size(BENCH_LINE, "") == 0)
+  }
+
+  @Test("a bulk string is as long as it says")
+  func bulk() {
+    let reply = "$4\r\nab\r\n\r\n$1\r\nx\r\n"
+    #expect(size(BENCH_BULK, reply) == 10)
+    for count in 0..<10 { #expect(size(BENCH_BULK, Array(reply.utf8.prefix(count))) == 0) }
+    #expect(size(BENCH_BULK, "$-1\r\n") == bad)
+    #expect(size(BENCH_BULK, "-ERR no such key\r\n") == bad)
+    #expect(size(BENCH_BULK, "$99999999999\r\n") == bad)
+  }
+
+  @Test("a length stands before its bytes, highest byte first")
+  func length32() {
+    let reply: [UInt8] = [0, 0, 1, 2] + [UInt8](repeating: 7, count: 258) + [0]
+    #expect(size(BENCH_LENGTH32, reply) == 262)
+    for count in [0, 3, 4, 261] { #expect(size(BENCH_LENGTH32, Array(reply.prefix(count))) == 0) }
+    #expect(size(BENCH_LENGTH32, [255, 255, 255, 255]) == bad)
+  }
+
+  @Test("what ends with its connection has no end among its bytes")
+  func close() {
+    #expect(size(BENCH_CLOSE, "{}\n") == 0)
+  }
+}
