@@ -1,0 +1,136 @@
+import ArgumentParser
+import Glibc
+
+/// What a cached token costs, beside what others take for a look-up over a Unix socket.
+struct Compare: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Cached token.get against a C echo, Redis, ssh-agent and oidc-agent.",
+    discussion: """
+      All are started here and called by the same C loop, in rounds one after the other, the client \
+      on one processor and the server on another one; a single connection on the same. Programs \
+      that are not installed are left out, which is said: `Packaging/install-dependencies bench` \
+      installs them. Ratios are those of the rounds, so that what else the machine does falls on \
+      both sides.
+      """)
+
+  @Option(help: "The usherd to measure; without it, the one beside this program.")
+  var usherd: String?
+
+  @Option(help: "How often all is measured.")
+  var rounds = 3
+
+  @Option(help: "How long each is measured.")
+  var seconds = 2.0
+
+  @Option(help: "Seconds of the same load before that.")
+  var warm = 0.3
+
+  @Option(
+    parsing: .upToNextOption,
+    help: "Of \(LoadShape.allCases.map(\.rawValue).joined(separator: ", ")); without it, all.")
+  var load: [LoadShape] = []
+
+  @Option(
+    parsing: .upToNextOption,
+    help: "Beside usherd, of \(Self.others.map(\.rawValue).joined(separator: ", ")); or all.")
+  var server: [ServerName] = []
+
+  @Option(help: "How many bytes the access token has.")
+  var tokenBytes = 800
+
+  @Option(help: ArgumentHelp("Write what was found there, as JSON.", valueName: "file"))
+  var json: String?
+
+  @Flag(help: "Nobody is kept on a processor.")
+  var unpinned = false
+
+  @Flag(help: "Ends with 1 where a goal is not reached: a release build's.")
+  var judges = false
+
+  private static let others = ServerName.allCases.filter { $0 != .usherd }
+
+  func validate() throws {
+    guard rounds > 0, seconds > 0, warm >= 0, 1...65_536 ~= tokenBytes else {
+      throw ValidationError("rounds, seconds and bytes are more than 0, and bytes at most 65536")
+    }
+  }
+
+  func run() throws {
+    #if DEBUG
+      print("a debug build: its numbers mean nothing")
+    #endif
+    raiseFileLimit()
+    let results = try measure(try servers())
+    let comparison = Comparison(
+      machine: .this, rounds: rounds, seconds: seconds, results: results)
+    for line in ComparisonTable(comparison: comparison).lines { print(line) }
+    if let json {
+      unlink(json)
+      try MeasuredDaemon.write(String(decoding: comparison.json(), as: UTF8.self), to: json)
+    }
+    if judges, comparison.ratios.contains(where: { !$0.isReached }) { throw ExitCode(1) }
+  }
+
+  /// usherd, and those of the others that are installed.
+  private func servers() throws -> [MeasuredServer] {
+    let signedIn = try SignedInDaemon(
+      try usherd ?? MeasuredDaemon.besideThisProgram(), tokenBytes: tokenBytes)
+    let usherd = try MeasuredServer.usherd(signedIn)
+    var servers = [usherd]
+    for name in Self.others where server.isEmpty || server.contains(name) {
+      do {
+        switch name {
+        case .usherd: break
+        case .echo: servers.append(try .echo(like: usherd))
+        case .redis: servers.append(try .redis(like: usherd, key: "token:\(signedIn.account)"))
+        case .sshAgent: servers.append(try .sshAgent())
+        case .oidcAgent: servers.append(try .oidcAgent(tokenBytes: tokenBytes))
+        }
+      } catch {
+        print("\(name.rawValue): not measured: \(error)")
+      }
+    }
+    return servers
+  }
+
+  private func measure(_ servers: [MeasuredServer]) throws -> [Comparison.Result] {
+    let place = unpinned ? nil : LoadMeasure.Place.ofThisMachine()
+    var results: [Comparison.Result] = []
+    for load in LoadShape.allCases where self.load.isEmpty || self.load.contains(load) {
+      let measured = servers.filter { $0.name.takes(load) }
+      var rows = measured.map { Comparison.Result(server: $0.name, load: load) }
+      var busy = measured.map { _ in [Double]() }
+      for _ in 0..<rounds {
+        for (row, server) in measured.enumerated() {
+          let measure = try LoadMeasure(server, load, warm: warm, seconds: seconds, at: place)
+          rows[row].requestsPerSecond.append(measure.requestsPerSecond)
+          rows[row].cpuMicroseconds.append(measure.cpuMicroseconds)
+          rows[row].p50Microseconds.append(measure.p50Microseconds)
+          rows[row].p99Microseconds.append(measure.p99Microseconds)
+          rows[row].rssKiB = try server.resident
+          busy[row].append(measure.clientBusy)
+        }
+      }
+      for row in rows.indices { rows[row].clientBusy = busy[row].median }
+      results += rows
+    }
+    return results
+  }
+}
+
+extension Comparison.Machine {
+  static var this: Self {
+    var names = utsname()
+    uname(&names)
+    let cpus = sysconf(CInt(_SC_NPROCESSORS_ONLN))
+    let text = (try? wholeFile("/proc/cpuinfo")) ?? ""
+    let model = text.split(separator: "\n").first { $0.hasPrefix("model name") }
+    let name = model?.split(separator: ":").last.map { String($0.drop { $0 == " " }) }
+    return Self(
+      cpus: cpus, kernel: Self.text(names.release), cpu: name ?? Self.text(names.machine))
+  }
+
+  private static func text(_ name: some Any) -> String {
+    withUnsafeBytes(of: name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+  }
+}

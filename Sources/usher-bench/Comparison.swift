@@ -1,0 +1,172 @@
+import FoundationEssentials
+
+/// What `usher-bench compare` found: printed, written as JSON and drawn.
+struct Comparison: Codable, Equatable {
+  /// Of the JSON.
+  static let version = 1
+
+  var version = Comparison.version
+  let machine: Machine
+  let rounds: Int
+  /// That each measure took.
+  let seconds: Double
+  let results: [Result]
+  let ratios: [Ratio]
+
+  struct Machine: Codable, Equatable {
+    let cpus: Int
+    let kernel: String
+    let cpu: String
+  }
+
+  /// One server under one load, by rounds.
+  struct Result: Codable, Equatable {
+    let server: ServerName
+    let load: LoadShape
+    var requestsPerSecond: [Double] = []
+    /// Of the server's processor time for each call.
+    var cpuMicroseconds: [Double] = []
+    var p50Microseconds: [Double] = []
+    var p99Microseconds: [Double] = []
+    /// Of all its processes, after the last round.
+    var rssKiB = 0.0
+    /// The client's processor time for each second, median of the rounds.
+    var clientBusy = 0.0
+  }
+
+  enum Measure: String, Codable, CaseIterable {
+    case requestsPerSecond
+    case cpuMicroseconds
+    case p50Microseconds
+    case p99Microseconds
+
+    /// Of all others less is better.
+    var moreIsBetter: Bool { self == .requestsPerSecond }
+  }
+
+  /// One number of a server against the same number of another one, round by round.
+  struct Ratio: Codable, Equatable {
+    let load: LoadShape
+    let of: ServerName
+    let to: ServerName
+    /// The other one's load; nil where it is the same.
+    let toLoad: LoadShape?
+    let measure: Measure
+    let median: Double
+    let least: Double
+    let most: Double
+    /// What the median is to be: so much at least of what is better when it is more, else at most.
+    let goal: Double?
+
+    var isReached: Bool {
+      guard let goal else { return true }
+      return measure.moreIsBetter ? median >= goal : median <= goal
+    }
+  }
+
+  init(machine: Machine, rounds: Int, seconds: Double, results: [Result]) {
+    self.machine = machine
+    self.rounds = rounds
+    self.seconds = seconds
+    self.results = results
+    ratios = Self.ratios(of: results)
+  }
+
+  /// - Throws: `BenchTrouble` where the bytes are not what ``json()`` writes.
+  init(json: [UInt8]) throws {
+    let comparison: Comparison
+    do {
+      comparison = try JSONDecoder().decode(Comparison.self, from: Data(json))
+    } catch {
+      throw BenchTrouble("not what `usher-bench compare --json` writes: \(error)")
+    }
+    guard comparison.version == Self.version else {
+      throw BenchTrouble("version \(comparison.version) of a comparison is not known here")
+    }
+    self = comparison
+  }
+
+  func json() throws -> [UInt8] {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
+    return Array(try encoder.encode(self)) + [UInt8(ascii: "\n")]
+  }
+
+  func result(_ server: ServerName, _ load: LoadShape) -> Result? {
+    results.first { $0.server == server && $0.load == load }
+  }
+}
+
+// MARK: - Ratios
+
+extension Comparison {
+  /// What usherd is to reach.
+  private struct Goal {
+    let load: LoadShape
+    let to: ServerName
+    var toLoad: LoadShape?
+    let measure: Measure
+    let number: Double
+  }
+
+  private static let goals = [
+    Goal(load: .many, to: .redis, measure: .requestsPerSecond, number: 1),
+    Goal(load: .deep, to: .redis, measure: .requestsPerSecond, number: 1),
+    Goal(load: .one, to: .echo, measure: .p50Microseconds, number: 1.25),
+    Goal(load: .many, to: .oidcAgent, measure: .requestsPerSecond, number: 8),
+    Goal(load: .crowded, to: .usherd, toLoad: .many, measure: .p99Microseconds, number: 2),
+  ]
+
+  /// Those with a goal first.
+  private static func ratios(of results: [Result]) -> [Ratio] {
+    func result(_ server: ServerName, _ load: LoadShape) -> Result? {
+      results.first { $0.server == server && $0.load == load }
+    }
+    let judged = goals.compactMap { goal -> Ratio? in
+      guard let own = result(.usherd, goal.load),
+        let other = result(goal.to, goal.toLoad ?? goal.load)
+      else { return nil }
+      return Ratio(own, other, goal.measure, goal: goal.number)
+    }
+    let others = LoadShape.allCases.flatMap { load in
+      ServerName.allCases.flatMap { server -> [Ratio] in
+        guard server != .usherd, let own = result(.usherd, load), let other = result(server, load)
+        else { return [] }
+        return Measure.allCases.compactMap { Ratio(own, other, $0, goal: nil) }
+      }
+    }
+    let isJudged = { (ratio: Ratio) in
+      judged.contains {
+        $0.load == ratio.load && $0.to == ratio.to && $0.toLoad == nil
+          && $0.measure == ratio.measure
+      }
+    }
+    return judged + others.filter { !isJudged($0) }
+  }
+}
+
+extension Comparison.Ratio {
+  /// Nil where there is nothing to compare.
+  fileprivate init?(
+    _ own: Comparison.Result, _ other: Comparison.Result, _ measure: Comparison.Measure,
+    goal: Double?
+  ) {
+    let ratios = zip(own[measure], other[measure]).map { $0 / $1 }.filter(\.isFinite)
+    guard let least = ratios.min(), let most = ratios.max() else { return nil }
+    self.init(
+      load: own.load, of: own.server, to: other.server,
+      toLoad: other.load == own.load ? nil : other.load, measure: measure,
+      median: ratios.median, least: least, most: most, goal: goal)
+  }
+}
+
+extension Comparison.Result {
+  subscript(measure: Comparison.Measure) -> [Double] {
+    switch measure {
+    case .requestsPerSecond: requestsPerSecond
+    case .cpuMicroseconds: cpuMicroseconds
+    case .p50Microseconds: p50Microseconds
+    case .p99Microseconds: p99Microseconds
+    }
+  }
+}

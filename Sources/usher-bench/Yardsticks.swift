@@ -1,0 +1,188 @@
+import ArgumentParser
+import CBench
+import Glibc
+import JSONRPC
+
+/// The servers of a comparison, each started here and ended with its value.
+extension MeasuredServer {
+  /// Calls of a connection that differ in their id: as many as are on the way at a time.
+  private static var ids: Range<Int> { 100..<116 }
+
+  static func usherd(_ signedIn: SignedInDaemon) throws -> MeasuredServer {
+    try MeasuredServer(
+      .usherd, socketPath: signedIn.daemon.socketPath, framing: BENCH_LINE,
+      calls: ids.map { signedIn.tokenCall(id: $0) }, pids: [signedIn.daemon.pid], owner: signedIn
+    ) { reply in
+      let result = try? JSONValue(parsing: Array(reply))["result"]
+      return result?["accessToken"]?.stringValue == signedIn.accessToken
+    }
+  }
+
+  /// A C loop that answers calls of usherd's size by replies of usherd's size.
+  static func echo(like usherd: MeasuredServer) throws -> MeasuredServer {
+    let program = try Yardstick(
+      try ChildProcess.own(), "echo.sock",
+      { ["echo", "--socket", $0.socketPath, "--reply-bytes", "\(usherd.replyBytes)"] })
+    return try MeasuredServer(
+      .echo, socketPath: program.socketPath, framing: BENCH_LINE,
+      calls: [Array(usherd.calls.prefix(usherd.calls.count / usherd.callCount))],
+      pids: [program.pid], owner: program
+    ) { $0.count == usherd.replyBytes }
+  }
+
+  /// `GET` of a value whose reply is as long as usherd's, under a key as a cache of tokens has it.
+  static func redis(like usherd: MeasuredServer, key: String) throws -> MeasuredServer {
+    let path = try Yardstick.program("redis-server")
+    let program = try Yardstick(path, "redis.sock") {
+      [
+        "--port", "0", "--unixsocket", $0.socketPath, "--save", "", "--appendonly", "no",
+        "--daemonize", "no", "--dir", $0.place, "--loglevel", "warning", "--logfile", "/dev/null",
+      ]
+    }
+    // Around the value stand "$NNN\r\n" and "\r\n".
+    let value = String(repeating: "v", count: max(1, usherd.replyBytes - 8))
+    _ = try BlockingClient(program.socketPath).time(Self.command("SET", key, value))
+    return try MeasuredServer(
+      .redis, socketPath: program.socketPath, framing: BENCH_BULK,
+      calls: [Self.command("GET", key)], pids: [program.pid], owner: program
+    ) { String(decoding: $0, as: UTF8.self) == "$\(value.utf8.count)\r\n\(value)\r\n" }
+  }
+
+  /// An array of bulk strings, as clients of Redis send.
+  private static func command(_ words: String...) -> [UInt8] {
+    let strings = words.map { "$\($0.utf8.count)\r\n\($0)\r\n" }
+    return Array(("*\(words.count)\r\n" + strings.joined()).utf8)
+  }
+
+  /// The list of its identities: one of Ed25519 (draft-ietf-sshm-ssh-agent, 3.5).
+  static func sshAgent() throws -> MeasuredServer {
+    let path = try Yardstick.program("ssh-agent")
+    let (keygen, add) = (try Yardstick.program("ssh-keygen"), try Yardstick.program("ssh-add"))
+    let program = try Yardstick(path, "agent.sock") { ["-D", "-a", $0.socketPath] }
+    let key = "\(program.place)/key"
+    try ChildProcess.run(keygen, ["-q", "-t", "ed25519", "-N", "", "-C", "usher-bench", "-f", key])
+    try ChildProcess.run(add, ["-q", key], environment: ["SSH_AUTH_SOCK": program.socketPath])
+    return try MeasuredServer(
+      .sshAgent, socketPath: program.socketPath, framing: BENCH_LENGTH32,
+      calls: [[0, 0, 0, 1, 11]], pids: [program.pid], owner: program
+    ) { reply in
+      // SSH_AGENT_IDENTITIES_ANSWER, and how many.
+      Array(reply.dropFirst(4).prefix(5)) == [12, 0, 0, 0, 1]
+    }
+  }
+
+  /// A cached access token by oidc-agent 4's plain protocol: one call a connection.
+  static func oidcAgent(tokenBytes: Int) throws -> MeasuredServer {
+    let path = try Yardstick.program("oidc-agent")
+    let generator = try Yardstick.program("oidc-gen")
+    let provider = try SandboxProvider(tokenBytes: tokenBytes)
+    let program = try Yardstick(path, "agent.sock", home: true) {
+      ["--console", "--no-autoreauthenticate", "--socket-path", $0.socketPath]
+    }
+    try provider.answerRefreshes()
+    try ChildProcess.run(
+      generator,
+      [
+        "--flow=refresh", "--rt=bench", "--iss=\(provider.issuer)", "--client-id=usher",
+        "--client-secret=", "--scope=openid profile offline_access", "--pw-env", "--prompt=none",
+        "--confirm-yes", "bench",
+      ],
+      environment: program.homeVariables.merging(
+        ["OIDC_SOCK": program.socketPath, "OIDC_ENCRYPTION_PW": "bench"]) { $1 })
+    let call = #"{"request":"access_token","account":"bench","min_valid_period":60,"#
+    return try MeasuredServer(
+      .oidcAgent, socketPath: program.socketPath, framing: BENCH_CLOSE,
+      calls: [Array((call + #""application_hint":"usher-bench"}"#).utf8)],
+      pids: [program.pid] + program.children, owner: program
+    ) { reply in
+      let answer = try? JSONValue(parsing: Array(reply))
+      return answer?["access_token"]?.stringValue == provider.accessToken
+    }
+  }
+}
+
+/// A program at a Unix socket in a directory of its own, removed with it.
+final class Yardstick {
+  let place: String
+  let socketPath: String
+  private var program: ChildProcess?
+
+  var pid: pid_t { program?.pid ?? -1 }
+
+  /// Where a program that keeps things in its user's home finds one.
+  var homeVariables: [String: String] {
+    ["HOME": place, "TMPDIR": place, "OIDC_CONFIG_DIR": "\(place)/config"]
+  }
+
+  /// Starts it and waits until it listens.
+  init(
+    _ path: String, _ socket: String, home: Bool = false,
+    _ arguments: (Yardstick) throws -> [String]
+  ) throws {
+    place = try MeasuredDaemon.freshPlace()
+    socketPath = "\(place)/\(socket)"
+    if home { mkdir("\(place)/config", 0o700) }
+    let program = try ChildProcess(
+      path, try arguments(self), environment: home ? homeVariables : [:], errors: .hidden)
+    self.program = program
+    for _ in 0..<500 {
+      if let descriptor = try? BlockingClient.connected(socketPath) {
+        close(descriptor)
+        return
+      }
+      guard program.isRunning else { break }
+      usleep(10_000)
+    }
+    throw BenchTrouble("\(path) does not listen")
+  }
+
+  deinit {
+    program?.stop()
+    Self.removeAll(in: place)
+  }
+
+  /// The processes that it has started.
+  var children: [pid_t] {
+    let text = (try? wholeFile("/proc/\(pid)/task/\(pid)/children")) ?? ""
+    return text.split(separator: " ").compactMap { pid_t($0) }
+  }
+
+  /// A program on this user's path, or where a system's programs are.
+  static func program(_ name: String) throws -> String {
+    let path = getenv("PATH").map { String(cString: $0) } ?? ""
+    let places = path.split(separator: ":").map(String.init) + ["/usr/bin", "/usr/sbin"]
+    guard let place = places.first(where: { access("\($0)/\(name)", X_OK) == 0 }) else {
+      throw BenchTrouble("\(name) is not installed (Packaging/install-dependencies bench)")
+    }
+    return "\(place)/\(name)"
+  }
+
+  private static func removeAll(in directory: String) {
+    guard let listing = opendir(directory) else { return }
+    while let entry = readdir(listing) {
+      let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+        String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+      }
+      guard name != ".", name != ".." else { continue }
+      let path = "\(directory)/\(name)"
+      if unlink(path) != 0 { removeAll(in: path) }
+    }
+    closedir(listing)
+    rmdir(directory)
+  }
+}
+
+/// A helper process: the plainest server there is.
+struct Echo: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "echo", abstract: "Answers every line with the same bytes.", shouldDisplay: false)
+
+  @Option var socket: String
+  @Option var replyBytes: Int
+
+  func run() throws {
+    let reply = [UInt8](repeating: UInt8(ascii: "e"), count: max(0, replyBytes - 1)) + [10]
+    let reason = bench_echo(socket, reply, reply.count)
+    throw BenchTrouble("cannot echo at \(socket): \(String(cString: strerror(reason)))")
+  }
+}
