@@ -94,7 +94,7 @@ struct FairnessTests {
 
   @Test("five hundred idle connections delay nobody")
   func idle() throws {
-    try allowFiles(2000)
+    OpenFiles.allow(2000)
     var clients: [RawClient] = []
     for number in 0..<500 {
       let client = try daemon.client()
@@ -125,14 +125,5 @@ struct FairnessTests {
     let words = line?.split(whereSeparator: \.isWhitespace) ?? []
     guard words.count > 1, let size = Int(words[1]) else { throw TestTrouble("no VmRSS") }
     return size
-  }
-
-  /// Lets this process, and what it starts, have that many files where the system allows.
-  private func allowFiles(_ count: rlim_t) throws {
-    var limit = rlimit()
-    getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-    guard limit.rlim_cur < count else { return }
-    limit.rlim_cur = min(count, limit.rlim_max)
-    setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
   }
 }

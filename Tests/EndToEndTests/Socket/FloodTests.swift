@@ -12,7 +12,7 @@ struct FloodTests {
   private static let (flooding, working): (UInt32, UInt32) = (61_012, 61_011)
 
   private func daemon(_ limits: String = "") throws -> DaemonUnderTest {
-    try allowFiles(6000)
+    OpenFiles.allow(6000)
     let rules = [Self.flooding, Self.working].map { user in
       """
       [[client]]
@@ -190,14 +190,5 @@ struct FloodTests {
       try expectService(client, rounds: 1)
       #expect(try client.reason(of: "flow.start", SilentProvider.start) == "permission_denied")
     }
-  }
-
-  /// Lets this process, and what it starts, have that many files.
-  private func allowFiles(_ count: rlim_t) throws {
-    var limit = rlimit()
-    getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-    guard limit.rlim_cur < count else { return }
-    limit.rlim_cur = min(count, limit.rlim_max)
-    setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
   }
 }

@@ -24,6 +24,18 @@ enum SilentProvider {
   ]
 }
 
+/// How many files may be open.
+enum OpenFiles {
+  /// Lets this process, and what it starts, have that many where the system allows.
+  static func allow(_ count: rlim_t) {
+    var limit = rlimit()
+    getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    guard limit.rlim_cur < count else { return }
+    limit.rlim_cur = min(count, limit.rlim_max)
+    setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+  }
+}
+
 extension RawClient {
   /// The line that comes after `line` was sent; a closed connection is an error.
   func answer(to line: String, within seconds: Double = 10) throws -> JSONValue {

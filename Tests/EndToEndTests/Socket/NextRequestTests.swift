@@ -1,0 +1,128 @@
+import JSONRPC
+import Testing
+import UsherTestKit
+
+/// An open connection that has just been answered the same call again and again: what others change
+/// holds for its very next one.
+@Suite("The next call for a token, under other rules", .serialized, .timeLimit(.minutes(3)))
+struct NextRequestTests {
+  private static let demo: JSONValue = ["provider": "demo"]
+
+  private let sandbox: SandboxUnderTest
+  private let daemon: DaemonUnderTest
+  private let client: RawClient
+
+  init() throws {
+    sandbox = try SandboxUnderTest()
+    daemon = try DaemonUnderTest(config: OwnRule.text() + sandbox.provider())
+    client = try daemon.client()
+  }
+
+  private func reload(_ rules: String) throws { try daemon.reload(rules + sandbox.provider()) }
+
+  /// Rules that do not give what is asked for, and what is said then.
+  private static let refusing: [(rule: String, reason: String)] = [
+    (OwnRule.text(allow: []), "permission_denied"),
+    (OwnRule.text(allow: ["account.list", "token.list demo"]), "permission_denied"),
+    (OwnRule.text(allow: ["token.get local"]), "permission_denied"),
+    (OwnRule.text("scopes = [\"openid\"]"), "permission_denied"),
+    (OwnRule.text("scopes = []"), "permission_denied"),
+    (OwnRule.text("hours = [\"\(OwnRule.hours(from: 120, to: 300))\"]"), "permission_denied"),
+    (OwnRule.text("require_local_auth_seconds = 300"), "interaction_required"),
+    (OwnRule.text("confirm = true"), "interaction_required"),
+    // The account is the user's.
+    (OwnRule.text("owner = \"client\""), "interaction_required"),
+    (OwnRule.text("accounts = [\"subject:somebody-else\"]"), "interaction_required"),
+  ]
+
+  @Test("a rule that is taken away, or narrowed in any way, is so at once; given back, too")
+  func rules() throws {
+    try client.signIn()
+    let token = try client.warm()
+    let account: JSONValue = ["account": token["account"] ?? .null]
+    for (rule, reason) in Self.refusing {
+      #expect(try client.warm() == token)
+      #expect(try client.warm(account) == token)
+      try reload(rule)
+      #expect(try client.outcome() == reason, "\(rule)")
+      #expect(try client.outcome(of: "token.get", account) != "result", "\(rule)")
+      try reload(OwnRule.text())
+      #expect(try client.outcome() == "result", "\(rule)")
+    }
+    #expect(try client.warm() == token, "the provider was not asked for another")
+  }
+
+  @Test("a rule that was there all the time, with scopes, gives its token and no other")
+  func scopes() throws {
+    try client.signIn()
+    let whole = try client.warm()
+    try reload(OwnRule.text("scopes = [\"openid\", \"profile\", \"offline_access\"]"))
+    #expect(try client.warm() == whole)
+    let narrow: JSONValue = ["provider": "demo", "scope": "openid"]
+    let part = try client.warm(narrow)
+    #expect(part["scope"] == "openid" && part["accessToken"] != whole["accessToken"])
+    try reload(OwnRule.text("scopes = [\"openid\"]"))
+    let error = try client.error(of: "token.get", Self.demo)
+    #expect(error["data"]?["field"] == "scope", "\(error.text)")
+    #expect(try client.warm(narrow) == part)
+    try reload(OwnRule.text("scopes = [\"profile\"]"))
+    #expect(try client.outcome(of: "token.get", narrow) == "permission_denied")
+  }
+
+  @Test("a rule's hours end for an open connection, and begin, without anybody's doing")
+  func hours() throws {
+    try sandbox.control("POST", "settings", ["accessTokenSeconds": 86_400])
+    let clock = try MovableClock()
+    let rule = OwnRule.text("hours = [\"\(OwnRule.hours(from: -60, to: 60))\"]")
+    let daemon = try DaemonUnderTest(
+      config: rule + sandbox.provider(), environment: clock.environment)
+    let client = try daemon.client()
+    try client.signIn()
+    let token = try client.warm()
+    try clock.set(ahead: 7200)
+    let error = try client.error(of: "token.get", Self.demo)
+    #expect(error["data"]?["reason"] == "permission_denied")
+    #expect(error["data"]?["retryAfterMs"]?.integerValue ?? 0 > 0, "\(error.text)")
+    try clock.set(ahead: 0)
+    #expect(try client.warm() == token)
+  }
+
+  @Test("a person who has to be there has to be there each time, a minute later too")
+  func localAuth() throws {
+    try sandbox.control("POST", "settings", ["accessTokenSeconds": 86_400])
+    let clock = try MovableClock()
+    let rule = OwnRule.text("require_local_auth_seconds = 60")
+    let daemon = try DaemonUnderTest(
+      config: OwnRule.text() + sandbox.provider(),
+      environment: clock.environment.merging(
+        ["DBUS_SYSTEM_BUS_ADDRESS": "unix:path=/nonexistent/bus"]
+      ) { $1 })
+    let client = try daemon.client()
+    _ = try client.call("localAuth.setPasscode", ["new": .string(ConfirmScene.passcode)])
+    try client.signIn()
+    let token = try client.warm()
+    try daemon.reload(rule + sandbox.provider())
+    #expect(try client.outcome() == "interaction_required")
+    try client.prove()
+    #expect(try client.warm() == token)
+    try clock.set(ahead: 61)
+    #expect(try client.outcome() == "interaction_required")
+  }
+
+  @Test("what was agreed to once is had once, what is remembered until it is over or forgotten")
+  func confirmed() throws {
+    let clock = try MovableClock()
+    let scene = try ConfirmScene(clock: clock)
+    let (kiosk, admin) = (try scene.client("kiosk"), try scene.daemon.admin())
+    #expect(try admin.answer(kiosk.question()) == "result")
+    #expect(try kiosk.outcome() == "result")
+    #expect(try admin.answer(kiosk.question(), true, 60) == "result")
+    try kiosk.warm()
+    try clock.set(ahead: 61)
+    let id = try kiosk.question()
+    #expect(try admin.answer(id, true, "session") == "result")
+    try kiosk.warm()
+    #expect(try admin.outcome(of: "confirm.forget", ["answer": id]) == "result")
+    _ = try kiosk.question()
+  }
+}

@@ -1,0 +1,166 @@
+import JSONRPC
+import NIOCore
+import NIOEmbedded
+import Synchronization
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+/// A daemon that has begun, on a clock of the test's, and connections to it without a socket: what is
+/// sent comes in the pieces in which it was sent.
+final class ConnectionStage: Sendable {
+  /// Whose each connection is, in the group of those who may call.
+  static let newcomer = Newcomer(
+    CallerIdentity(uid: Owner.anna.uid, gid: Owner.anna.uid, groups: [50]), pid: 7, isAdmin: false,
+    realm: Owner.anna.realm)
+
+  let stage: SafeStage
+  let safe: Safe
+  let service: RPCService
+  private let loop: NIOAsyncTestingEventLoop
+  private let turns: NIOLoopBound<LoopTurns>
+
+  var clock: FakeClock { stage.clock }
+  var settings: Settings { stage.world.settings }
+  var book: AccountBook { get throws { try safe.domain().book } }
+
+  init() async throws {
+    let loop = NIOAsyncTestingEventLoop()
+    stage = try SafeStage(holdsAlarms: true)
+    safe = try await stage.begun()
+    service = RPCService(safe)
+    // What is planned is planned by the machine's own time.
+    await loop.advanceTime(to: .now())
+    turns = try await loop.executeInContext { [settings = stage.world.settings] in
+      NIOLoopBound(LoopTurns(settings, on: loop), eventLoop: loop)
+    }
+    self.loop = loop
+  }
+
+  func connect() async throws -> StagedConnection {
+    let channel = NIOAsyncTestingChannel(loop: loop)
+    let caller = CallerInForce(Self.newcomer, settings)
+    try await loop.executeInContext { [service, turns] in
+      try channel.pipeline.syncOperations.addHandler(
+        ConnectionHandler(caller: caller, service: service, turns: turns.value, since: .now()))
+    }
+    return StagedConnection(channel)
+  }
+
+  /// Brings another configuration into force, as a reload does once it has read it.
+  func reload(_ change: (inout Config) throws -> Void) throws {
+    var config = settings.inForce.config
+    try change(&config)
+    let names = PrincipalResolver(user: { _ in 1000 }, group: { _ in 50 })
+    settings.replace(by: config, try Policy(config, daemonUser: 990, names: names))
+  }
+
+  /// A rule that means whoever is connected; nil for none.
+  func rule(_ edit: ((inout ClientRule) throws -> Void)?) throws {
+    guard let edit else { return try reload { $0.clients = [] } }
+    var rule = ClientRule(
+      name: "till", match: ClientMatch(user: .id(Owner.anna.uid)),
+      allow: [try AccessPattern(setting: "*")])
+    try edit(&rule)
+    try reload { $0.clients = [rule] }
+  }
+
+  /// What a finished sign-in leaves.
+  @discardableResult
+  func signIn(_ grant: AccountGrant = .sample()) async throws -> AccountRecord {
+    let domain = try safe.domain()
+    let update = try domain.book.update(
+      grant, owner: .anna, provider: .work,
+      place: settings.inForce.provider(.work)?.tokenPlace, at: clock.now())
+    try await domain.store.commit(update.changes)
+    domain.book.install(update)
+    return update.record
+  }
+
+  func forget(_ record: AccountRecord) async throws {
+    let domain = try safe.domain()
+    try await domain.store.commit([.deleteAccount(record.id)])
+    domain.book.remove(record)
+  }
+
+  /// Ends the minute, and returns how many calls of a method all rows of the audit tell of.
+  func audited(_ method: String = TokenGet.name) async throws -> Int {
+    stage.alarms.advance(by: .seconds(60))
+    var (count, after) = (0, 0 as Int?)
+    while let number = after {
+      let list = AuditList(method: method, after: number, limit: AuditDesk.mostRows)
+      let reply = try await safe.domain().audits.list(list)
+      count += reply.rows.map(\.count).reduce(0, +)
+      after = reply.next
+    }
+    return count
+  }
+
+  func end() async { await safe.end() }
+}
+
+/// One end of a connection; the daemon's handler has the other one.
+final class StagedConnection: Sendable {
+  private let channel: NIOAsyncTestingChannel
+  private let unread = Mutex<[UInt8]>([])
+
+  init(_ channel: NIOAsyncTestingChannel) { self.channel = channel }
+
+  /// Sends one piece, as one read of a socket would bring it.
+  func send(_ bytes: [UInt8]) async throws {
+    _ = try await channel.writeInbound(ByteBuffer(bytes: bytes))
+  }
+
+  /// The next line without its end; nil where there is none yet.
+  private func lineSoFar() -> String? {
+    unread.withLock { unread in
+      guard let end = unread.firstIndex(of: 0x0A) else { return nil }
+      defer { unread.removeFirst(end + 1) }
+      return String(decoding: unread[..<end], as: UTF8.self)
+    }
+  }
+
+  /// The next line without its end, without what differs from one call to the next.
+  func line() async throws -> String {
+    let limit = ContinuousClock.now + .seconds(90)
+    while ContinuousClock.now < limit {
+      while let bytes = try await channel.readOutbound(as: ByteBuffer.self) {
+        unread.withLock { $0 += bytes.readableBytesView }
+      }
+      if let line = lineSoFar() {
+        return line.replacing(/"correlationId":"cor_[^"]*"/, with: "")
+      }
+      // Who has had its slice goes on a moment later.
+      await channel.testingEventLoop.advanceTime(to: .now() + .milliseconds(1))
+      await Task.yield()
+    }
+    throw TestTrouble("no line")
+  }
+
+  /// What a line is answered with; it has to be a call that is answered.
+  func answer(_ line: String) async throws -> String {
+    try await send(Array(line.utf8) + [0x0A])
+    return try await self.line()
+  }
+
+  /// So many lines, and no more: a last call is answered next.
+  func answers(_ count: Int, to pieces: [[UInt8]]) async throws -> [String] {
+    for piece in pieces { try await send(piece) }
+    var lines: [String] = []
+    while lines.count < count { lines.append(try await line()) }
+    try await send(Array("\(Self.last)\n".utf8))
+    let end = try await line()
+    guard end.contains(Self.lastID) else { throw TestTrouble("one answer more: \(end)") }
+    return lines
+  }
+
+  func close() async throws { try await channel.close() }
+
+  private static let lastID = #""id":"the last of them""#
+  private static let last = #"{"jsonrpc":"2.0","# + lastID + #","method":"rpc.hello"}"#
+}

@@ -1,0 +1,158 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+/// What a connection has been answered, it is answered again only while it would be told the same if
+/// it asked for the first time.
+@Suite("Answers that stand", .timeLimit(.minutes(4)))
+struct StandingAnswerTests {
+  private let staged: ConnectionStage
+
+  init() async throws { staged = try await ConnectionStage() }
+
+  private static let call = line(#"{"provider":"work"}"#)
+
+  private static func line(_ params: String) -> String {
+    #"{"jsonrpc":"2.0","id":1,"method":"token.get","params":\#(params)}"#
+  }
+
+  private func reason(_ answer: String) throws -> String {
+    let reply = try JSONValue(parsing: answer.replacing(",}", with: "}").replacing("{,", with: "{"))
+    return reply["error"]?["data"]?["reason"]?.stringValue
+      ?? reply["result"]?["accessToken"]?.stringValue ?? "none"
+  }
+
+  /// A connection that has had its token ten times.
+  private func warm() async throws -> StagedConnection {
+    let connection = try await staged.connect()
+    for _ in 1...10 { _ = try await connection.answer(Self.call) }
+    return connection
+  }
+
+  // MARK: The moment
+
+  @Test("to the millisecond: a token is renewed once it is good for less than was asked for")
+  func lastMoment() async throws {
+    let end = staged.clock.now() + .seconds(1000)
+    try await staged.signIn(.sample(tokens: .sample(refreshToken: nil, expiresAt: end)))
+    let connection = try await warm()
+    let long = Self.line(#"{"provider":"work","minValidSeconds":400}"#)
+    let none = Self.line(#"{"provider":"work","minValidSeconds":0}"#)
+    // Half of a token's life is the most that can be had.
+    let most = Self.line(#"{"provider":"work","minValidSeconds":86400}"#)
+    for (line, left) in [(most, 500), (long, 400), (Self.call, 60), (none, 0)] {
+      staged.clock.time = end - .seconds(left)
+      for _ in 1...3 { #expect(try reason(await connection.answer(line)) == "access-1") }
+      staged.clock.time = end - .seconds(left) + .milliseconds(1)
+      #expect(try reason(await connection.answer(line)) == "reauthentication_required")
+      // A clock that was set back brings it back.
+      staged.clock.time = end - .seconds(left)
+      #expect(try reason(await connection.answer(line)) == "access-1")
+    }
+    await staged.end()
+  }
+
+  @Test("to the millisecond: a consent that is over opens nothing, though the token is good")
+  func consent() async throws {
+    let end = staged.clock.now() + .seconds(100)
+    try await staged.signIn(
+      .consented(
+        ["email": "a@x.example"], until: end, tokens: .sample(scope: "read.email")))
+    let connection = try await warm()
+    staged.clock.time = end - .milliseconds(1)
+    #expect(try reason(await connection.answer(Self.call)) == "access-1")
+    staged.clock.time = end
+    #expect(try reason(await connection.answer(Self.call)) == "consent_required")
+    staged.clock.time = end - .milliseconds(1)
+    #expect(try reason(await connection.answer(Self.call)) == "access-1")
+    _ = try await staged.safe.domain().consents.revoke(ConsentRevoke(provider: .work), .program())
+    #expect(try reason(await connection.answer(Self.call)) == "consent_required")
+    await staged.end()
+  }
+
+  @Test("to the minute: a rule's hours end and begin for a connection that stays")
+  func hours() async throws {
+    try await staged.signIn()
+    // 2027-01-15T08:00:00Z, wherever this machine is.
+    let now = LocalMoment(staged.clock.now())
+    let minutes = (0...2).map { now.minute % 1440 + $0 * 60 }.map { $0 % 1440 }
+    let times = minutes.map { minute in
+      let digits = [minute / 60, minute % 60].map { $0 < 10 ? "0\($0)" : "\($0)" }
+      return digits.joined(separator: ":")
+    }
+    try staged.rule {
+      $0.hours = [try OpeningHours(setting: "Mon-Sun \(times[0])-\(times[1])")]
+    }
+    let connection = try await warm()
+    #expect(try reason(await connection.answer(Self.call)) == "access-1")
+    staged.clock.advance(by: .seconds(3600) - .milliseconds(1))
+    #expect(try reason(await connection.answer(Self.call)) == "access-1")
+    staged.clock.advance(by: .milliseconds(1))
+    #expect(try reason(await connection.answer(Self.call)) == "permission_denied")
+    staged.clock.advance(by: .seconds(23 * 3600))
+    #expect(try reason(await connection.answer(Self.call)) == "access-1")
+    await staged.end()
+  }
+
+  // MARK: The record
+
+  @Test("when too much waits to be written nothing is given from memory either, until it is")
+  func auditIsFull() async throws {
+    try await staged.signIn()
+    let connection = try await warm()
+    let audit = try staged.safe.domain().audit
+    for user in 0..<70 {
+      let caller = AuditedCaller(client: "(user)", uid: UInt32(5000 + user), gid: 0, pid: 1)
+      for _ in 0..<60 { audit.note(.denied("flow.list"), by: caller) }
+    }
+    for _ in 1...3 {
+      #expect(try reason(await connection.answer(Self.call)) == "storage_unavailable")
+    }
+    // First what waits is written, then there is room for what the minute counts.
+    _ = try await staged.audited()
+    #expect(try await staged.audited() == 10, "what was refused was not given")
+    #expect(try reason(await connection.answer(Self.call)) == "access-1")
+    #expect(try await staged.audited() == 11)
+    await staged.end()
+  }
+
+  @Test("a thousand calls in three pipelines over the turn of a minute are a thousand in its rows")
+  func thousand() async throws {
+    try await staged.signIn()
+    let connections = [
+      try await staged.connect(), try await staged.connect(), try await staged.connect(),
+    ]
+    // Eight seconds to the minute's end.
+    staged.clock.advance(by: .seconds(52))
+    for (number, count) in [100, 250, 150].enumerated() {
+      let calls = [UInt8](String(repeating: Self.call + "\n", count: count).utf8)
+      #expect(try await connections[number].answers(count, to: [calls]).count == count)
+    }
+    let calls = [UInt8](String(repeating: Self.call + "\n", count: 50).utf8)
+    for _ in 1...10 {
+      staged.clock.advance(by: .seconds(1))
+      #expect(try await connections[0].answers(50, to: [calls]).count == 50)
+    }
+    #expect(try await staged.audited() == 1000)
+    let rows = try await staged.safe.domain().audits.list(AuditList(method: TokenGet.name)).rows
+    #expect(rows.map(\.count) == [1, 499 + 7 * 50, 1, 3 * 50 - 1], "\(rows)")
+    await staged.end()
+  }
+
+  @Test("a daemon that stops gives nothing more, and says so")
+  func draining() async throws {
+    try await staged.signIn()
+    let connection = try await warm()
+    staged.service.drain()
+    #expect(try reason(await connection.answer(Self.call)) == "shutting_down")
+    #expect(try await staged.audited() == 10)
+    await staged.end()
+  }
+}
