@@ -2,8 +2,8 @@ import Glibc
 
 /// A usherd in a directory of its own, removed with it.
 final class MeasuredDaemon {
-  private let place: String
-  private let program: ChildProcess
+  let place: String
+  private var program: ChildProcess
 
   var socketPath: String { "\(place)/u.sock" }
   var adminSocketPath: String { "\(place)/a.sock" }
@@ -25,10 +25,10 @@ final class MeasuredDaemon {
 
   var pid: pid_t { program.pid }
 
-  /// The usherd that was built with this program.
-  static func besideThisProgram() throws -> String {
+  /// The usherd that was built with this program, or another one of its programs.
+  static func besideThisProgram(_ name: String = "usherd") throws -> String {
     let own = try ChildProcess.own()
-    return (own.lastIndex(of: "/").map { String(own[...$0]) } ?? "") + "usherd"
+    return (own.lastIndex(of: "/").map { String(own[...$0]) } ?? "") + name
   }
 
   /// A directory that ``remove(_:)`` takes away.
@@ -68,6 +68,28 @@ final class MeasuredDaemon {
   deinit {
     program.stop()
     Self.remove(place)
+  }
+
+  var databasePath: String { "\(place)/state/usherd.db" }
+
+  /// Stops it; what it has stored stays.
+  func stop() { program.stop() }
+
+  /// Stops it, and starts it again on what it has stored.
+  ///
+  /// - Parameters:
+  ///   - path: The program, with more arguments in front of the daemon's: another one that runs it.
+  ///   - patience: Seconds that it may be silent before it is ready.
+  @discardableResult
+  func restart(
+    _ path: String, _ arguments: [String] = [], patience: Int = 10
+  ) throws -> ReadyListener.Ready {
+    program.stop()
+    let listener = try ReadyListener(in: place)
+    let ready = try listener.start(
+      path, arguments + Self.arguments(in: place), patience: patience)
+    program = ready.program
+    return ready
   }
 
   static func remove(_ place: String) {

@@ -81,93 +81,32 @@ extension Start {
 /// Where a daemon is started again and again on the same state.
 private final class StartPlace {
   private let path: String
-  private let notify: CInt
+  private let listener: ReadyListener
 
   init() throws {
     path = try MeasuredDaemon.freshPlace()
     try MeasuredDaemon.write(MeasuredDaemon.silentProvider, to: "\(path)/usherd.toml")
-    notify = socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
-    var address = sockaddr_un()
-    address.sun_family = sa_family_t(AF_UNIX)
-    let name = Array("\(path)/notify".utf8) + [0]
-    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: name) }
-    let size = socklen_t(MemoryLayout<sockaddr_un>.size)
-    let result = withUnsafePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(notify, $0, size) }
-    }
-    guard result == 0 else { throw BenchTrouble("cannot bind \(path)/notify") }
+    listener = try ReadyListener(in: path)
   }
 
-  deinit {
-    close(notify)
-    MeasuredDaemon.remove(path)
-  }
+  deinit { MeasuredDaemon.remove(path) }
 
   /// Starts it, waits until it is ready, and stops it.
   ///
   /// - Returns: Milliseconds from exec to READY=1.
   func start(_ program: String) throws -> Double {
-    setenv("NOTIFY_SOCKET", "\(path)/notify", 1)
-    defer { unsetenv("NOTIFY_SOCKET") }
-    let begun = BlockingClient.now()
-    let child = try ChildProcess(program, MeasuredDaemon.arguments(in: path))
-    try hear("READY=1")
-    let end = BlockingClient.now()
-    child.stop()
-    while hears(0) != nil {}
-    return Double(end - begun) / 1_000_000
-  }
-
-  private func hear(_ line: String) throws {
-    while let message = hears(10_000) {
-      if message.split(separator: "\n").contains(Substring(line)) { return }
-    }
-    throw BenchTrouble("no \(line) within 10 s")
-  }
-
-  /// The next message, if one comes within so many milliseconds.
-  private func hears(_ milliseconds: CInt) -> String? {
-    var poller = pollfd(fd: notify, events: Int16(POLLIN), revents: 0)
-    guard poll(&poller, 1, milliseconds) > 0 else { return nil }
-    var bytes = [UInt8](repeating: 0, count: 4096)
-    let count = recv(notify, &bytes, bytes.count, 0)
-    return count < 0 ? nil : String(decoding: bytes.prefix(count), as: UTF8.self)
+    let ready = try listener.start(program, MeasuredDaemon.arguments(in: path))
+    ready.program.stop()
+    listener.drain()
+    return ready.milliseconds
   }
 }
 
 // MARK: - Memory
 
 extension Start {
-  /// In KiB.
-  private struct Memory {
-    let resident: Double
-    let anonymous: Double
-
-    init(of pid: pid_t) throws {
-      let text = try Self.status(of: pid)
-      func number(_ name: String) throws -> Double {
-        let line = text.split(separator: "\n").first { $0.hasPrefix("\(name):") }
-        guard let word = line?.split(whereSeparator: \.isWhitespace).dropFirst().first,
-          let kib = Double(word)
-        else { throw BenchTrouble("no \(name) of the daemon") }
-        return kib
-      }
-      resident = try number("VmRSS")
-      anonymous = try number("RssAnon")
-    }
-
-    private static func status(of pid: pid_t) throws -> String {
-      let descriptor = open("/proc/\(pid)/status", O_RDONLY | O_CLOEXEC)
-      defer { close(descriptor) }
-      var bytes = [UInt8](repeating: 0, count: 16_384)
-      let count = read(descriptor, &bytes, bytes.count)
-      guard count > 0 else { throw BenchTrouble("/proc/\(pid)/status cannot be read") }
-      return String(decoding: bytes.prefix(count), as: UTF8.self)
-    }
-  }
-
   /// - Returns: What it has before anybody calls, and KiB of its own for each connection.
-  private func memory(_ program: String) throws -> (before: Memory, connection: Double) {
+  private func memory(_ program: String) throws -> (before: ProcessCost, connection: Double) {
     raiseFileLimit()
     let daemon = try MeasuredDaemon(
       program,
@@ -180,14 +119,14 @@ extension Start {
         """)
     // What it makes ahead of the first calls is made by then.
     sleep(1)
-    let before = try Memory(of: daemon.pid)
+    let before = try ProcessCost(of: daemon.pid)
     let clients = try (0..<connections).map { _ in
       let client = try BlockingClient(daemon.socketPath)
       _ = try client.time(Calls.status)
       return client
     }
     sleep(1)
-    let after = try Memory(of: daemon.pid)
+    let after = try ProcessCost(of: daemon.pid)
     withExtendedLifetime(clients) {}
     let each = (after.anonymous - before.anonymous) / Double(max(connections, 1))
     print("KiB")

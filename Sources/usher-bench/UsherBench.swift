@@ -10,5 +10,8 @@ struct UsherBench: AsyncParsableCommand {
       Measure a release build on a machine that does nothing else. Every number is of this machine \
       and this run: only the ratios mean something elsewhere.
       """,
-    subcommands: [Fairness.self, Start.self, Load.self, Caller.self, Flooder.self])
+    subcommands: [
+      Compare.self, Flows.self, Accounts.self, Churn.self, Count.self, Fairness.self, Start.self,
+      Load.self, Plot.self, Caller.self, Flooder.self, Echo.self,
+    ])
 }

@@ -1,0 +1,115 @@
+import Glibc
+import UsherCore
+import UsherStore
+
+/// The one account of a daemon that is stopped, written to its store again and again: with its
+/// tokens, under other ids and subjects.
+struct AccountCopies {
+  /// How many accounts are to be there.
+  let stored: Int
+  /// So many of them belong to whom the first one belongs to.
+  let own: Int
+
+  /// From this uid on those are whose the others are, ten to one of them.
+  static let others: UInt32 = 200_000
+
+  /// Accounts in a commit.
+  private static let batch = 1000
+
+  /// - Returns: The ids of the own ones.
+  func write(to daemon: MeasuredDaemon) async throws -> [String] {
+    let key = try Self.masterKey(daemon)
+    let store = try Store.open(
+      path: daemon.databasePath, masterKey: key, keep: { PlainKey(bytes: Array($0)) },
+      clock: SystemClock(), entropy: SystemEntropy())
+    guard let account = try store.loadAccounts().first else {
+      throw BenchTrouble("there is no account to copy")
+    }
+    let tokens = try store.loadTokens().filter { $0.account == account.id }
+    // As many at a time as there are processors on most machines: sealing takes longer than writing.
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      var next = 1
+      for _ in 0..<4 {
+        guard let range = Self.range(&next, stored) else { break }
+        group.addTask { try await write(range, account, tokens, store) }
+      }
+      while try await group.next() != nil {
+        guard let range = Self.range(&next, stored) else { continue }
+        group.addTask { try await write(range, account, tokens, store) }
+      }
+    }
+    try store.close()
+    return (1..<max(2, min(stored, own + 1))).map { Self.id($0).rawValue }
+  }
+
+  private static func range(_ next: inout Int, _ end: Int) -> Range<Int>? {
+    guard next < end else { return nil }
+    defer { next = min(next + batch, end) }
+    return next..<min(next + batch, end)
+  }
+
+  private func write(
+    _ numbers: Range<Int>, _ account: AccountRow, _ tokens: [TokenRow], _ store: Store
+  ) async throws {
+    var changes: [Change] = []
+    for number in numbers {
+      var copy = account
+      copy.id = Self.id(number)
+      copy.subject = "\(account.subject)-\(number)"
+      if number > own {
+        let uid = Self.others + UInt32(number / 10)
+        copy.owner = Owner(realm: account.owner.realm, uid: uid)
+      }
+      changes.append(.putAccount(copy))
+      for token in tokens {
+        var token = token
+        token.account = copy.id
+        changes.append(.putToken(token))
+      }
+    }
+    try await store.commit(changes)
+  }
+
+  /// As the daemon's are, in no order: 26 of Crockford's letters.
+  private static func id(_ number: Int) -> AccountID {
+    let alphabet = Array("0123456789abcdefghjkmnpqrstvwxyz")
+    let halves = [mixed(UInt64(number) &* 2), mixed(UInt64(number) &* 2 &+ 1)]
+    let letters = halves.flatMap { half in
+      (0..<13).map { alphabet[Int(half >> UInt64(5 * $0) & 31)] }
+    }
+    return AccountID("acc_\(String(letters))")
+  }
+
+  /// SplitMix64: neighbours become far apart, and no two the same.
+  private static func mixed(_ number: UInt64) -> UInt64 {
+    var z = number &* 0x9E37_79B9_7F4A_7C15
+    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+    return z ^ (z >> 31)
+  }
+
+  private static func masterKey(_ daemon: MeasuredDaemon) throws -> [UInt8] {
+    let path = "\(daemon.place)/state/master.key"
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    defer { close(descriptor) }
+    var bytes = [UInt8](repeating: 0, count: 33)
+    guard descriptor >= 0, read(descriptor, &bytes, bytes.count) == 32 else {
+      throw BenchTrouble("\(path) is no key")
+    }
+    return Array(bytes.prefix(32))
+  }
+}
+
+/// Of a database that is thrown away.
+private struct PlainKey: HeldKey {
+  let bytes: [UInt8]
+
+  func withUnsafeBytes<Value, Failure: Error>(
+    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Value
+  ) throws(Failure) -> Value {
+    let outcome = bytes.withUnsafeBytes { bytes in
+      Result { () throws(Failure) in try body(bytes) }
+    }
+    return try outcome.get()
+  }
+}

@@ -1,0 +1,107 @@
+import ArgumentParser
+import Glibc
+
+/// What many stored accounts cost a start, and what the first token of one costs.
+struct Accounts: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "A start with very many stored accounts, and the first tokens of some of them.",
+    discussion: """
+      One person is signed in at a usher-sandbox; that account is stored again and again under \
+      other names. Those that are asked for are this user's; the others belong to others, ten to \
+      a user. Beside the calls stands reading a row by its key, by the C library of SQLite alone.
+      """)
+
+  @Option(help: "The usherd to measure; without it, the one beside this program.")
+  var usherd: String?
+
+  @Option(help: "How many are stored.")
+  var stored = 1_000_000
+
+  @Option(help: "Of how many a token is asked for.")
+  var calls = 2000
+
+  @Option(help: "How often it is started with them.")
+  var rounds = 3
+
+  @Option(help: "Writes the numbers as JSON to this file.")
+  var json: String?
+
+  @Flag(help: "Ends with 1 where a goal is not reached: a release build's.")
+  var judges = false
+
+  func run() async throws {
+    let program = try usherd ?? MeasuredDaemon.besideThisProgram()
+    let signedIn = try SignedInDaemon(program)
+    let daemon = signedIn.daemon
+    let one = try starts(daemon, program)
+    daemon.stop()
+    let copying = BlockingClient.now()
+    let accounts = try await AccountCopies(stored: stored, own: calls).write(to: daemon)
+    let copied = Double(BlockingClient.now() - copying) / 1_000_000_000
+    let many = try starts(daemon, program)
+    let cold = try times(accounts, signedIn)
+    let warm = try times(accounts, signedIn)
+    let cost = try ProcessCost(of: daemon.pid)
+    let read = try readByKey(daemon)
+    var findings = Findings("accounts")
+    print("\(stored) accounts, stored within \(copied.short) s; \(calls) of them asked for")
+    findings.add("first token.get of an account, p99", cold.p99, "µs", goal: .atMost(2000))
+    findings.add("first token.get of an account, p50", cold.p50, "µs")
+    findings.add("the second, p50", warm.p50, "µs")
+    findings.add("the second, p99", warm.p99, "µs")
+    findings.add("SQLite's read by key, p50", read.p50, "µs")
+    findings.add("SQLite's read by key, p99", read.p99, "µs")
+    findings.add("first token.get / SQLite's read by key, p50", cold.p50 / read.p50, "×")
+    findings.add("exec to READY=1 with one account", one.times, "ms")
+    findings.add("exec to READY=1 with all", many.times, "ms")
+    findings.add("with all / with one", many.times.median / one.times.median, "×")
+    findings.add("VmRSS with one account", one.cost.resident / 1024, "MB")
+    findings.add("VmRSS with all", many.cost.resident / 1024, "MB")
+    findings.add("RssAnon with one account", one.cost.anonymous / 1024, "MB")
+    findings.add("RssAnon with all", many.cost.anonymous / 1024, "MB")
+    findings.add("RssAnon after the calls", cost.anonymous / 1024, "MB")
+    try findings.write(to: json)
+    if judges, findings.isMissed { throw ExitCode(1) }
+  }
+
+  /// - Returns: Milliseconds of each start, and what the last one costs.
+  private func starts(
+    _ daemon: MeasuredDaemon, _ program: String
+  ) throws -> (times: [Double], cost: ProcessCost) {
+    let times = try (0..<rounds).map { _ in
+      try daemon.restart(program, patience: 300).milliseconds
+    }
+    sleep(1)
+    return (times, try ProcessCost(of: daemon.pid))
+  }
+
+  private func times(
+    _ accounts: [String], _ signedIn: SignedInDaemon
+  ) throws -> (p50: Double, p99: Double) {
+    let client = try BlockingClient(signedIn.daemon.socketPath)
+    let times = try accounts.map { account in
+      let time = try client.time(Calls.line("token.get", #"{"account":"\#(account)"}"#))
+      guard client.reply.contains(signedIn.accessToken) else {
+        throw BenchTrouble("no token: \(client.reply)")
+      }
+      return time
+    }
+    return Self.percentiles(times)
+  }
+
+  /// Rows that nobody has asked for.
+  private func readByKey(_ daemon: MeasuredDaemon) throws -> (p50: Double, p99: Double) {
+    let reader = try StoreReader(daemon.databasePath)
+    let keys = try reader.texts(
+      "SELECT id FROM accounts WHERE uid >= \(AccountCopies.others) LIMIT \(calls)")
+    return Self.percentiles(
+      try reader.times("SELECT sealed FROM accounts WHERE id = ?", keys))
+  }
+
+  private static func percentiles(_ times: [UInt64]) -> (p50: Double, p99: Double) {
+    let timings = Timings(times)
+    return (
+      Double(timings.percentile(0.5)) / 1000, Double(timings.percentile(0.99)) / 1000
+    )
+  }
+}

@@ -1,0 +1,109 @@
+import ArgumentParser
+import Glibc
+
+/// Whether connections that come and go leave something behind.
+struct Churn: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Connections that come, call and go: memory and descriptors before and after.",
+    discussion: """
+      Of four, one calls once, one calls twice, one sends half a line, and one goes before it reads \
+      its reply; \(overlap) are open at a time. Ends with 1 where the daemon has more descriptors \
+      afterwards, or over 1 MB more of its own than after the first tenth.
+      """)
+
+  @Option(help: "The usherd to measure; without it, the one beside this program.")
+  var usherd: String?
+
+  @Option(help: "How many come and go.")
+  var connections = 10_000
+
+  @Option(help: "Writes the numbers as JSON to this file.")
+  var json: String?
+
+  /// How many are open at a time.
+  private static let overlap = 64
+
+  func run() throws {
+    raiseFileLimit()
+    let daemon = try MeasuredDaemon(
+      try usherd ?? MeasuredDaemon.besideThisProgram(), config: MeasuredDaemon.silentProvider)
+    sleep(1)
+    let before = try ProcessCost(of: daemon.pid)
+    let early = try comeAndGo(0..<connections / 10, daemon)
+    let late = try comeAndGo(connections / 10..<connections, daemon)
+    var findings = Findings("churn")
+    print("\(connections) connections")
+    findings.add(
+      "RssAnon more since the first tenth", late.anonymous - early.anonymous, "KiB",
+      goal: .atMost(1024))
+    findings.add(
+      "descriptors more than before", Double(late.descriptors - before.descriptors), "",
+      goal: .atMost(0))
+    findings.add(
+      "RssAnon after all / after the first tenth", late.anonymous / early.anonymous, "×")
+    for (name, cost) in [
+      ("before", before), ("after the first tenth", early), ("after all", late),
+    ] {
+      findings.add("VmRSS \(name)", cost.resident, "KiB")
+      findings.add("RssAnon \(name)", cost.anonymous, "KiB")
+      findings.add("descriptors \(name)", Double(cost.descriptors), "")
+    }
+    try findings.write(to: json)
+    if findings.isMissed { throw ExitCode(1) }
+  }
+
+  /// - Returns: What the daemon has when all have gone.
+  private func comeAndGo(_ numbers: Range<Int>, _ daemon: MeasuredDaemon) throws -> ProcessCost {
+    var open: [Visitor] = []
+    for number in numbers {
+      if open.count == Self.overlap { try open.removeFirst().go() }
+      open.append(try Visitor(number, daemon.socketPath))
+    }
+    for visitor in open { try visitor.go() }
+    sleep(1)
+    return try ProcessCost(of: daemon.pid)
+  }
+}
+
+/// One connection that comes, says something, and goes.
+private final class Visitor {
+  private let descriptor: CInt
+  private let manner: Int
+
+  init(_ number: Int, _ socket: String) throws {
+    descriptor = try BlockingClient.connected(socket)
+    manner = number % 4
+    try say(manner == 2 ? Array(Calls.accounts.dropLast(20)) : Calls.accounts)
+  }
+
+  deinit { close(descriptor) }
+
+  private func say(_ line: [UInt8]) throws {
+    guard send(descriptor, line, line.count, CInt(MSG_NOSIGNAL)) == line.count else {
+      throw BenchTrouble("the daemon closed a connection")
+    }
+  }
+
+  /// Hears what it asked for, as far as it wants to.
+  func go() throws {
+    switch manner {
+    case 0: try hear()
+    case 1:
+      try hear()
+      try say(Calls.unknownFlow)
+      try hear()
+    default: break
+    }
+  }
+
+  private func hear() throws {
+    var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+    var chunk = [UInt8](repeating: 0, count: 8192)
+    repeat {
+      guard poll(&poller, 1, 30_000) > 0 else { throw BenchTrouble("no reply within 30 s") }
+      let count = recv(descriptor, &chunk, chunk.count, 0)
+      guard count > 0 else { throw BenchTrouble("the daemon closed a connection") }
+      if chunk[count - 1] == UInt8(ascii: "\n") { return }
+    } while true
+  }
+}

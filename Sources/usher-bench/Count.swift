@@ -1,0 +1,142 @@
+import ArgumentParser
+import Glibc
+import JSONRPC
+
+/// How many instructions a call costs the daemon, counted by valgrind.
+struct Count: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "The instructions of one call, which repeat where times do not.",
+    discussion: """
+      Runs the daemon under callgrind once for each kind of call and once without: the difference, \
+      by the number of calls. With --against the numbers must be those of the file, within its \
+      tolerance; where there are fewer, the file is to be brought up to date with --write.
+      """)
+
+  @Option(help: "The usherd to measure; without it, the one beside this program.")
+  var usherd: String?
+
+  @Option(help: "Calls of each kind.")
+  var calls = 4096
+
+  @Option(help: "A file with what each kind may cost.")
+  var against: String?
+
+  @Option(help: "Writes what each kind costs to this file.")
+  var write: String?
+
+  /// What is called, and how many calls are under way at a time.
+  private struct Kind {
+    let name: String
+    let depth: Int
+    let isToken: Bool
+  }
+
+  private static let kinds = [
+    Kind(name: "token.get", depth: 1, isToken: true),
+    Kind(name: "token.get, 16 in the pipeline", depth: 16, isToken: true),
+    Kind(name: "system.status", depth: 1, isToken: false),
+  ]
+
+  /// Of each kind before anything is counted: what is made at the first calls is made.
+  private static let warming = 256
+  private static let tolerance = 10.0
+
+  func run() throws {
+    let program = try usherd ?? MeasuredDaemon.besideThisProgram()
+    guard access(Self.valgrind, X_OK) == 0 else {
+      throw BenchTrouble("there is no \(Self.valgrind)")
+    }
+    // Else each process hashes otherwise.
+    setenv("SWIFT_DETERMINISTIC_HASHING", "1", 1)
+    let signedIn = try SignedInDaemon(program)
+    let without = try instructions(nil, signedIn, program)
+    var counted: [String: Int] = [:]
+    print("instructions of a call, of \(calls) each")
+    for kind in Self.kinds {
+      let count = (try instructions(kind, signedIn, program) - without) / calls
+      counted[kind.name] = count
+      print("\(Double(count).short)  \(kind.name)")
+      fflush(nil)
+    }
+    if let write { try Self.write(counted, to: write) }
+    if let against { try Self.compare(counted, with: against) }
+  }
+}
+
+// MARK: - Counting
+
+extension Count {
+  private static let valgrind = "/usr/bin/valgrind"
+
+  /// - Returns: All that a daemon has executed that was warmed, and had these calls.
+  private func instructions(
+    _ kind: Kind?, _ signedIn: SignedInDaemon, _ program: String
+  ) throws -> Int {
+    let daemon = signedIn.daemon
+    let file = "\(daemon.place)/callgrind"
+    defer { unlink(file) }
+    try daemon.restart(
+      Self.valgrind, ["--tool=callgrind", "--callgrind-out-file=\(file)", "--quiet", program],
+      patience: 300)
+    let client = try BlockingClient(daemon.socketPath)
+    for kind in Self.kinds { try call(kind, Self.warming, client, signedIn) }
+    if let kind { try call(kind, calls, client, signedIn) }
+    daemon.stop()
+    // It stands in the head.
+    let lines = try wholeFile(file).split(separator: "\n")
+    let total = lines.first { $0.hasPrefix("summary:") }?.split(separator: " ").last
+    guard let count = total.flatMap({ Int($0) }) else { throw BenchTrouble("nothing was counted") }
+    return count
+  }
+
+  private func call(
+    _ kind: Kind, _ count: Int, _ client: BlockingClient, _ signedIn: SignedInDaemon
+  ) throws {
+    let line = kind.isToken ? signedIn.tokenCall() : Calls.status
+    let lines = (0..<kind.depth).flatMap { _ in line }
+    for _ in 0..<count / kind.depth { _ = try client.time(lines, replies: kind.depth) }
+    guard client.reply.contains(#""result""#) else {
+      throw BenchTrouble("the daemon refuses: \(client.reply)")
+    }
+  }
+}
+
+// MARK: - What they may be
+
+extension Count {
+  private static func write(_ counted: [String: Int], to file: String) throws {
+    let members = counted.mapValues { JSONValue.integer(Int64($0)) }
+    let json: JSONValue = [
+      "version": 1, "tolerancePercent": .integer(Int64(tolerance)),
+      "instructions": .object(members),
+    ]
+    unlink(file)
+    try MeasuredDaemon.write(String(decoding: json.encoded(), as: UTF8.self) + "\n", to: file)
+  }
+
+  private static func compare(_ counted: [String: Int], with file: String) throws {
+    let json = try JSONValue(parsing: Array(wholeFile(file).utf8))
+    guard let limits = json["instructions"]?.objectValue,
+      let percent = json["tolerancePercent"]?.integerValue
+    else { throw BenchTrouble("\(file) does not say what calls may cost") }
+    var isWrong = false
+    for (name, count) in counted.sorted(by: { $0.key < $1.key }) {
+      guard let limit = limits[name]?.integerValue, limit > 0 else {
+        throw BenchTrouble("\(file) does not say what \(name) may cost")
+      }
+      let change = (Double(count) / Double(limit) - 1) * 100
+      let verdict =
+        change > Double(percent)
+        ? "too many" : change < -Double(percent) ? "fewer: write the number down" : "as before"
+      print("\(change.signed) %  \(name): \(verdict), it was \(limit)")
+      if abs(change) > Double(percent) { isWrong = true }
+    }
+    if isWrong { throw ExitCode(1) }
+  }
+}
+
+extension Double {
+  fileprivate var signed: String {
+    self < 0 ? "-" + String((-self).short.dropFirst()) : short
+  }
+}

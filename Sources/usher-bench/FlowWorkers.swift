@@ -1,0 +1,155 @@
+import Glibc
+
+/// Programs that begin, move and end flows, each on a connection of its own and one call at a time.
+///
+/// The flows need nobody outside: the app itself gets the redirect, and its backend the code.
+final class FlowWorkers {
+  /// To whose wallet the flows lead; there is none anywhere.
+  static let provider = """
+    [[provider]]
+    name = "wallet"
+    type = "paysafe"
+    base_url = "http://127.0.0.1:1/paysafe"
+    brand_identity = "demo"
+    client_id = "usher"
+    exchange = "app"
+    digital_fingerprint = false
+
+    """
+
+  /// What each does with its flows.
+  enum Task {
+    /// Begins one, moves it on, cancels it: three transitions.
+    case rounds
+    /// Begins them, and leaves them as they are.
+    case starts(Int)
+  }
+
+  private enum Stage {
+    case starting, submitting, cancelling
+    /// It has nothing more to do.
+    case idle
+  }
+
+  private struct Worker {
+    let descriptor: CInt
+    var stage = Stage.idle
+    var reply: [UInt8] = []
+    var flow = ""
+  }
+
+  private var workers: [Worker]
+  private var chunk = [UInt8](repeating: 0, count: 65_536)
+
+  init(_ socket: String, count: Int) throws {
+    workers = try (0..<count).map { _ in
+      Worker(descriptor: try BlockingClient.connected(socket))
+    }
+  }
+
+  deinit { for worker in workers { close(worker.descriptor) } }
+
+  private static let redirect = "https://app.example/back"
+  private static let start = Calls.line(
+    "flow.start",
+    #"{"provider":"wallet","kind":"authorize","params":{"redirectURI":"\#(redirect)"}}"#)
+
+  /// - Parameter seconds: After so many nothing new is begun, and what is under way is awaited.
+  /// - Returns: How many transitions were answered, and in how many seconds.
+  func run(_ task: Task, for seconds: Double) throws -> (transitions: Int, seconds: Double) {
+    var starts: Int
+    switch task {
+    case .rounds: starts = .max
+    case .starts(let most): starts = most
+    }
+    let begun = BlockingClient.now()
+    let end = begun + UInt64(seconds * 1_000_000_000)
+    var transitions = 0
+    for place in workers.indices where starts > 0 {
+      starts -= 1
+      try send(Self.start, place, as: .starting)
+    }
+    var busy = workers.count { $0.stage != .idle }
+    while busy > 0 {
+      var states = workers.map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
+      guard poll(&states, nfds_t(states.count), 30_000) > 0 else {
+        throw BenchTrouble("no reply within 30 s")
+      }
+      for (place, state) in states.enumerated() where state.revents != 0 {
+        guard let isTaken = try hear(place, task) else { continue }
+        if isTaken { transitions += 1 } else { starts += 1 }
+        guard workers[place].stage == .idle else { continue }
+        if starts > 0, BlockingClient.now() < end {
+          starts -= 1
+          if !isTaken { usleep(20_000) }
+          try send(Self.start, place, as: .starting)
+        } else {
+          busy -= 1
+        }
+      }
+    }
+    return (transitions, Double(BlockingClient.now() - begun) / 1_000_000_000)
+  }
+
+  private func send(_ line: [UInt8], _ place: Int, as stage: Stage) throws {
+    workers[place].stage = stage
+    workers[place].reply.removeAll(keepingCapacity: true)
+    let count = Glibc.send(
+      workers[place].descriptor, line, line.count, CInt(MSG_NOSIGNAL))
+    guard count == line.count else { throw BenchTrouble("the daemon closed the connection") }
+  }
+
+  /// Takes in what came, and goes on with the flow where that is the whole reply.
+  ///
+  /// - Returns: Whether the call has moved a flow, or is to be made again later; nil: not all of the
+  ///   reply is there.
+  private func hear(_ place: Int, _ task: Task) throws -> Bool? {
+    let count = recv(workers[place].descriptor, &chunk, chunk.count, 0)
+    guard count > 0 else { throw BenchTrouble("the daemon closed the connection") }
+    workers[place].reply += chunk.prefix(count)
+    let reply = workers[place].reply
+    guard reply.last == UInt8(ascii: "\n") else { return nil }
+    guard reply.text(after: #""error":"#, upTo: 1) == nil else {
+      let isTooEarly = reply.text(after: "flow_starts_per_minute", upTo: 1) != nil
+      guard isTooEarly, case .starts = task else {
+        throw BenchTrouble("the daemon refuses: \(String(decoding: reply, as: UTF8.self))")
+      }
+      workers[place].stage = .idle
+      return false
+    }
+    try goOn(place, reply, task)
+    return true
+  }
+
+  private func goOn(_ place: Int, _ reply: [UInt8], _ task: Task) throws {
+    switch (workers[place].stage, task) {
+    case (.starting, .rounds):
+      guard let id = reply.text(after: "flw_", upTo: 26),
+        let state = reply.text(after: "state=", upTo: 32)
+      else { throw BenchTrouble("no flow: \(String(decoding: reply, as: UTF8.self))") }
+      workers[place].flow = "flw_\(id)"
+      let answer =
+        #"{"type":"openURL","redirectURL":"\#(Self.redirect)?code=abc&state=\#(state)"}"#
+      let params = #"{"flow":"flw_\#(id)","revision":1,"input":\#(answer)}"#
+      try send(Calls.line("flow.submit", params), place, as: .submitting)
+    case (.submitting, _):
+      let params = #"{"flow":"\#(workers[place].flow)"}"#
+      try send(Calls.line("flow.cancel", params), place, as: .cancelling)
+    case (.starting, .starts), (.cancelling, _), (.idle, _): workers[place].stage = .idle
+    }
+  }
+}
+
+extension [UInt8] {
+  /// What stands behind the first occurrence of a mark: so many bytes at most.
+  fileprivate func text(after mark: StaticString, upTo most: Int) -> String? {
+    let mark = UnsafeBufferPointer(start: mark.utf8Start, count: mark.utf8CodeUnitCount)
+    let start = withUnsafeBufferPointer { bytes -> Int? in
+      guard bytes.count >= mark.count else { return nil }
+      return (0...bytes.count - mark.count).first { place in
+        bytes[place] == mark[0] && bytes[place..<place + mark.count].elementsEqual(mark)
+      }
+    }
+    return start.map { String(decoding: self[($0 + mark.count)...].prefix(most), as: UTF8.self) }
+  }
+}

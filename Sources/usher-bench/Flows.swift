@@ -1,0 +1,153 @@
+import ArgumentParser
+import Glibc
+
+/// What flows cost: their transitions, which are on disk before they are answered, and their rest.
+struct Flows: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Transitions of flows against single commits; or many live flows, and a restart.",
+    discussion: """
+      Workers begin a flow, move it on and cancel it, each on a connection of its own; every \
+      transition is on disk before it is answered. In turn with them one program commits rows of \
+      the same size one after the other to a database of its own on the same file system.
+
+      With --live so many flows are begun and left alone instead: what memory each takes, and how \
+      long a start with all of them takes.
+      """)
+
+  @Option(help: "The usherd to measure; without it, the one beside this program.")
+  var usherd: String?
+
+  @Option(help: "How often both are measured, in turn.")
+  var rounds = 3
+
+  @Option(help: "Seconds of each measure.")
+  var seconds = 3.0
+
+  @Option(help: "Workers, each with one flow at a time.")
+  var workers = 50
+
+  @Option(help: "Flows that are begun and left alone.")
+  var live: Int?
+
+  @Option(help: "Writes the numbers as JSON to this file.")
+  var json: String?
+
+  @Flag(help: "Ends with 1 where a goal is not reached: a release build's.")
+  var judges = false
+
+  func run() throws {
+    raiseFileLimit()
+    let program = try usherd ?? MeasuredDaemon.besideThisProgram()
+    var findings = Findings("flows")
+    if let live {
+      try measure(live, program, &findings)
+    } else {
+      try compare(program, &findings)
+    }
+    try findings.write(to: json)
+    guard judges, findings.isMissed else { return }
+    throw ExitCode(1)
+  }
+
+  private func config(_ limits: String = "") -> String {
+    """
+    \(FlowWorkers.provider)
+    [limits]
+    flow_starts_per_minute = 100000
+    live_flows_per_user = 1000000
+    \(limits)
+    """
+  }
+}
+
+// MARK: - Transitions
+
+extension Flows {
+  private func compare(_ program: String, _ findings: inout Findings) throws {
+    let daemon = try MeasuredDaemon(program, config: config())
+    let workers = try FlowWorkers(daemon.socketPath, count: workers)
+    _ = try workers.run(.rounds, for: 0.5)
+    let store = try StoreReader(daemon.databasePath)
+    let sealedBytes = try Self.sealedBytes(in: store, daemon)
+    let commits = try SingleCommits(sealedBytes: sealedBytes)
+    _ = try commits.perSecond(for: 0.5)
+    var (theirs, ours, cost): ([Double], [Double], [Double]) = ([], [], [])
+    for _ in 0..<rounds {
+      theirs.append(try commits.perSecond(for: seconds))
+      let (before, spent) = (try Self.written(store), try ProcessCost(of: daemon.pid).seconds)
+      let run = try workers.run(.rounds, for: seconds)
+      let written = try Self.written(store) - before
+      guard Int(written) == run.transitions else {
+        throw BenchTrouble("\(run.transitions) transitions were answered, \(written) written")
+      }
+      ours.append(Double(run.transitions) / run.seconds)
+      let used = try ProcessCost(of: daemon.pid).seconds - spent
+      cost.append(used * 1_000_000 / Double(run.transitions))
+    }
+    print("durable transitions under \(self.workers) flows; \(sealedBytes) bytes sealed in a row")
+    findings.add(
+      "flow transitions / single SQLite commits", zip(ours, theirs).map { $0 / $1 }, "×",
+      goal: .atLeast(4))
+    findings.add("flow transitions a second", ours, "/s")
+    findings.add("single SQLite commits a second", theirs, "/s")
+    findings.add("of the daemon's processor time for each transition", cost, "µs")
+  }
+
+  private static func written(_ store: StoreReader) throws -> Int64 {
+    try store.number("SELECT max(sequence) FROM journal")
+  }
+
+  /// Of a flow that waits for its browser.
+  private static func sealedBytes(
+    in store: StoreReader, _ daemon: MeasuredDaemon
+  ) throws -> Int {
+    _ = try FlowWorkers(daemon.socketPath, count: 1).run(.starts(1), for: 5)
+    return Int(
+      try store.number("SELECT max(length(sealed)) FROM flows WHERE status = 'active'"))
+  }
+}
+
+// MARK: - Live flows
+
+extension Flows {
+  private func measure(
+    _ live: Int, _ program: String, _ findings: inout Findings
+  ) throws {
+    let daemon = try MeasuredDaemon(program, config: config())
+    sleep(1)
+    let before = try ProcessCost(of: daemon.pid)
+    let empty = try daemon.restart(program)
+    sleep(1)
+    let begun = try FlowWorkers(daemon.socketPath, count: workers)
+      .run(.starts(live), for: 600)
+    sleep(2)
+    let with = try ProcessCost(of: daemon.pid)
+    let full = try daemon.restart(program, patience: 120)
+    let ready = try ProcessCost(of: daemon.pid)
+    // What goes on by itself has gone on by then.
+    sleep(5)
+    let after = try ProcessCost(of: daemon.pid)
+    print("\(begun.transitions) live flows")
+    findings.add(
+      "RssAnon more with them", (with.anonymous - before.anonymous) / 1024, "MB",
+      goal: .atMost(100 * Double(live) / 100_000))
+    findings.add(
+      "RssAnon more after a start with them", (after.anonymous - before.anonymous) / 1024, "MB",
+      goal: .atMost(100 * Double(live) / 100_000))
+    findings.add(
+      "RssAnon of each, after its start",
+      (with.anonymous - before.anonymous) * 1024 / Double(live), "bytes")
+    findings.add(
+      "RssAnon of each, after a restart",
+      (after.anonymous - before.anonymous) * 1024 / Double(live), "bytes")
+    findings.add("VmRSS before them", before.resident / 1024, "MB")
+    findings.add("VmRSS with them", with.resident / 1024, "MB")
+    findings.add("VmRSS when it is ready again", ready.resident / 1024, "MB")
+    findings.add("VmRSS five seconds later", after.resident / 1024, "MB")
+    findings.add("exec to READY=1 without flows", empty.milliseconds, "ms")
+    findings.add("exec to READY=1 with them", full.milliseconds, "ms")
+    findings.add("times it asked for more time meanwhile", Double(full.extensions), "")
+    findings.add(
+      "flows begun a second", Double(begun.transitions) / begun.seconds, "/s")
+  }
+}

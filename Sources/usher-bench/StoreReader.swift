@@ -1,0 +1,64 @@
+import GRDBSQLite
+
+/// Looks into a database, also one that a daemon has open: it only reads.
+final class StoreReader {
+  private var database: OpaquePointer?
+
+  init(_ path: String) throws {
+    guard sqlite3_open_v2(path, &database, SQLITE_OPEN_READONLY, nil) == SQLITE_OK else {
+      throw BenchTrouble("\(path) cannot be read")
+    }
+    sqlite3_busy_timeout(database, 5000)
+  }
+
+  deinit { sqlite3_close(database) }
+
+  /// The one number that a query gives.
+  func number(_ sql: String) throws -> Int64 {
+    let statement = try prepare(sql)
+    defer { sqlite3_finalize(statement) }
+    guard sqlite3_step(statement) == SQLITE_ROW else { throw trouble }
+    return sqlite3_column_int64(statement, 0)
+  }
+
+  /// The first column of all rows.
+  func texts(_ sql: String) throws -> [String] {
+    let statement = try prepare(sql)
+    defer { sqlite3_finalize(statement) }
+    var texts: [String] = []
+    while sqlite3_step(statement) == SQLITE_ROW {
+      guard let text = sqlite3_column_text(statement, 0) else { throw trouble }
+      texts.append(String(cString: text))
+    }
+    return texts
+  }
+
+  /// How long reading one row by each of these keys takes, in nanoseconds.
+  ///
+  /// - Parameter sql: With one parameter, the key.
+  func times(_ sql: String, _ keys: [String]) throws -> [UInt64] {
+    let statement = try prepare(sql)
+    defer { sqlite3_finalize(statement) }
+    return try keys.map { key in
+      let start = BlockingClient.now()
+      // The key lives as long as this call, and so longer than it is needed.
+      let isThere = key.withCString { text in
+        sqlite3_bind_text(statement, 1, text, -1, nil) == SQLITE_OK
+          && sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_bytes(statement, 0) > 0
+      }
+      sqlite3_reset(statement)
+      guard isThere else { throw BenchTrouble("no row of \(key)") }
+      return BlockingClient.now() - start
+    }
+  }
+
+  private func prepare(_ sql: String) throws -> OpaquePointer? {
+    var statement: OpaquePointer?
+    guard sqlite3_prepare_v2(database, sql, -1, &statement, nil) == SQLITE_OK else { throw trouble }
+    return statement
+  }
+
+  private var trouble: BenchTrouble {
+    BenchTrouble("the daemon's database: \(String(cString: sqlite3_errmsg(database)))")
+  }
+}
