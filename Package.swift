@@ -190,7 +190,7 @@ let package = Package(
         "UsherCore", "JSONRPC", "UsherTestKit", logging,
         .product(name: "NIOEmbedded", package: "swift-nio"),
       ] + nio),
-    tests("UsherBenchTests", ["usher-bench", "CBench"]),
+    tests("UsherBenchTests", ["usher-bench", "CBench", "UsherTestKit"]),
     endToEndTests("BSA", ["UsherKit", crypto]),
     endToEndTests("FreedomID", ["UsherKit"]),
     endToEndTests("GoPay", ["UsherKit"]),

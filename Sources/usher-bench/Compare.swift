@@ -88,6 +88,7 @@ struct Compare: ParsableCommand {
         }
       } catch {
         print("\(name.rawValue): not measured: \(error)")
+        fflush(nil)
       }
     }
     return servers

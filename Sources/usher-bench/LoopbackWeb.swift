@@ -20,7 +20,6 @@ enum LoopbackWeb {
     try send("POST", url, type: "application/json", body: json)
   }
 
-  /// As HTTP/1.0, whose answers end with their connection and come in one piece.
   private static func send(
     _ method: String, _ url: String, type: String? = nil, body: String = ""
   ) throws -> Reply {
@@ -30,7 +29,8 @@ enum LoopbackWeb {
       throw BenchTrouble("not an address on 127.0.0.1: \(url)")
     }
     let path = url.dropFirst(scheme.count + digits.count)
-    var head = "\(method) \(path.isEmpty ? "/" : path) HTTP/1.0\r\nHost: 127.0.0.1:\(port)\r\n"
+    var head = "\(method) \(path.isEmpty ? "/" : path) HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\n"
+    head += "Connection: close\r\n"
     if let type { head += "Content-Type: \(type)\r\nContent-Length: \(body.utf8.count)\r\n" }
     return try reply(in: exchange(Array("\(head)\r\n\(body)".utf8), port))
   }
@@ -76,8 +76,23 @@ enum LoopbackWeb {
       let value = line[line.index(after: colon)...].drop { $0 == " " }
       headers[line[..<colon].lowercased()] = String(value)
     }
-    let body = String(decoding: bytes[(end + mark.count)...], as: UTF8.self)
-    return Reply(status: status, headers: headers, body: body)
+    var body = bytes[(end + mark.count)...]
+    if headers["transfer-encoding"] == "chunked" { body = joined(body)[...] }
+    return Reply(status: status, headers: headers, body: String(decoding: body, as: UTF8.self))
+  }
+
+  /// The chunks of a body (RFC 9112, 7.1), up to the last one that is whole.
+  private static func joined(_ chunks: ArraySlice<UInt8>) -> [UInt8] {
+    var (rest, body) = (chunks, [UInt8]())
+    while let end = rest.firstIndex(of: UInt8(ascii: "\r")),
+      let size = Int(String(decoding: rest[..<end], as: UTF8.self), radix: 16),
+      size > 0, rest.distance(from: end, to: rest.endIndex) >= size + 4
+    {
+      rest = rest[(end + 2)...]
+      body += rest.prefix(size)
+      rest = rest.dropFirst(size + 2)
+    }
+    return body
   }
 }
 

@@ -1,0 +1,116 @@
+import CBench
+import Glibc
+import Testing
+import UsherTestKit
+
+@testable import usher_bench
+
+@Suite("usher-bench, for real", .serialized, .timeLimit(.minutes(3)))
+struct CompareEndToEndTests {
+  private let bench = BuiltProduct.path("usher-bench")
+
+  @Test("a comparison with the echo has numbers under every load, as text, as JSON and drawn")
+  func compare() throws {
+    let place = try Workplace()
+    let end = try run(
+      bench,
+      [
+        "compare", "--usherd", BuiltProduct.path("usherd"), "--server", "echo", "--rounds", "2",
+        "--seconds", "0.1", "--warm", "0.05", "--json", place.file("c.json"),
+      ])
+    #expect(end.status == 0, "\(end.output)\(end.errors)")
+    #expect(end.output.contains("p99 / itself under 50x1"))
+    let comparison = try Comparison(json: Array(try wholeFile(place.file("c.json")).utf8))
+    #expect(comparison.rounds == 2)
+    #expect(comparison.results.count == 2 * LoadShape.allCases.count)
+    for result in comparison.results {
+      for measure in Comparison.Measure.allCases {
+        #expect(result[measure].count == 2)
+        #expect(result[measure].allSatisfy { $0 > 0 }, "\(result)")
+      }
+      #expect(zip(result.p50Microseconds, result.p99Microseconds).allSatisfy { $0 <= $1 })
+      #expect(result.rssKiB > 100)
+      #expect(0...1.01 ~= result.clientBusy)
+    }
+    let drawn = try run(bench, ["plot", place.file("c.json")])
+    #expect(drawn.status == 0)
+    #expect(drawn.output.contains("</svg>"))
+  }
+
+  @Test("what is no comparison is not drawn")
+  func noComparison() throws {
+    let place = try Workplace()
+    let end = try run(bench, ["plot", try place.write("{}", to: "c.json")])
+    #expect(end.status != 0)
+    #expect(end.output.isEmpty)
+    #expect(end.errors.contains("not what `usher-bench compare --json` writes"))
+  }
+
+  @Test("every reply of a load is counted, and an idle or half-spoken client is not in its way")
+  func counted() throws {
+    let echo = try Yardstick(bench, "e.sock") { ["echo", "--socket", $0.socketPath] + Self.size }
+    for (depth, idle) in [(1, 0), (16, 0), (3, 20)] {
+      let result = try Self.load(echo, depth: depth, idle: idle, replyBytes: 100)
+      #expect(result.replies > 10)
+      #expect(result.odd == 0)
+      #expect(result.closed == 0)
+      #expect(result.p50 <= result.p99)
+      #expect(result.p99 <= result.longest)
+      #expect(result.server_cpu_seconds > 0)
+    }
+  }
+
+  @Test("replies of another size are told")
+  func odd() throws {
+    let echo = try Yardstick(bench, "e.sock") { ["echo", "--socket", $0.socketPath] + Self.size }
+    let result = try Self.load(echo, depth: 1, idle: 0, replyBytes: 101)
+    #expect(result.odd >= result.replies)
+    #expect(result.replies > 0)
+  }
+
+  @Test("where nobody listens, and where more is asked than a connection has slots, it says so")
+  func refused() throws {
+    let echo = try Yardstick(bench, "e.sock") { ["echo", "--socket", $0.socketPath] + Self.size }
+    #expect(throws: BenchTrouble.self) {
+      try Self.load(echo, depth: 65, idle: 0, replyBytes: 100)
+    }
+    unlink(echo.socketPath)
+    #expect(throws: BenchTrouble.self) { try Self.load(echo, depth: 1, idle: 0, replyBytes: 100) }
+  }
+
+  private static let size = ["--reply-bytes", "100"]
+
+  private static func load(
+    _ echo: Yardstick, depth: Int, idle: Int, replyBytes: Int
+  ) throws -> bench_result {
+    let call = [UInt8](repeating: UInt8(ascii: "a"), count: 49) + [UInt8(ascii: "\n")]
+    var load = bench_load()
+    load.connections = 5
+    load.depth = CUnsignedInt(depth)
+    load.idle = CUnsignedInt(idle)
+    load.half_line = 1
+    load.cpu = -1
+    load.seconds = 0.1
+    var result = bench_result()
+    var trouble = [CChar](repeating: 0, count: Int(BENCH_TROUBLE))
+    let status = echo.socketPath.withCString { path in
+      call.withUnsafeBufferPointer { call in
+        var pid = echo.pid
+        return withUnsafePointer(to: &pid) { pid in
+          var server = bench_server()
+          server.path = path
+          server.framing = BENCH_LINE
+          server.request = call.baseAddress
+          server.request_bytes = call.count
+          server.requests = 1
+          server.reply_bytes = replyBytes
+          server.pids = pid
+          server.pid_count = 1
+          return bench_run(&server, &load, &result, &trouble)
+        }
+      }
+    }
+    guard status == 0 else { throw BenchTrouble("\(trouble)") }
+    return result
+  }
+}
