@@ -47,7 +47,8 @@ struct ReplayTests {
   private static func cold(_ line: [UInt8], _ stage: ConnectionStage) async throws -> [String] {
     let connection = try await stage.connect()
     #expect(try await connection.answers(0, to: []) == [])
-    let answers = try await connection.answers(RandomLines.replies(to: line), to: [line + [0x0A]])
+    let count = Scanner().scan(line).replyCount
+    let answers = try await connection.answers(count, to: [line + [0x0A]])
     try await connection.close()
     return answers
   }
@@ -123,15 +124,6 @@ struct RandomLines {
       rest = rest.dropFirst(piece.count)
     }
     return pieces
-  }
-
-  /// How many lines answer a line: one or none.
-  static func replies(to line: [UInt8]) -> Int {
-    switch Scanner().scan(line) {
-    case .call(let call): call.kind == .request ? 1 : 0
-    case .batch(let elements): BatchCollector(elements).expectsNothing ? 0 : 1
-    case .refused, .looksLikeHTTP: 1
-    }
   }
 
   private func line(_ random: inout SeededGenerator) -> [UInt8] {

@@ -17,16 +17,15 @@ struct WarmWireTests {
     try client.warm()
   }
 
-  /// The lines that answer one line, up to the answer to a call that is sent behind it.
+  /// The lines that answer one line, and no more: a call that is sent behind them is answered next.
   private func answers(to line: String, on client: RawClient) throws -> [String] {
     try client.send(line)
-    try client.send(#"{"jsonrpc":"2.0","id":"behind it","method":"system.status"}"#)
-    var answers: [String] = []
-    while true {
-      let answer = try client.nextLine()
-      if answer.contains(#""id":"behind it""#) { return answers }
-      answers.append(answer.replacing(/"correlationId":"cor_[^"]*"/, with: ""))
+    let answers = try (0..<Scanner().scan(Array(line.utf8)).replyCount).map { _ in
+      try client.nextLine().replacing(/"correlationId":"cor_[^"]*"/, with: "")
     }
+    let end = try client.lineAnswering(#"{"jsonrpc":"2.0","id":"end","method":"system.status"}"#)
+    #expect(end.contains(#""id":"end""#), "one answer more to \(line)")
+    return answers
   }
 
   private static let ids = [

@@ -1,0 +1,75 @@
+import Testing
+import UsherCore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+/// Calls that are counted where they were counted before, beside the same calls looked up each time.
+@Suite("Counting again and anew")
+struct AuditRepeatTests {
+  /// In any order: rows of one moment have none.
+  private func rows(_ tally: AuditTally) -> [String] {
+    tally.waiting.map { "\($0)" }.sorted()
+  }
+
+  @Test(
+    "any row of calls, denials, minutes, rests and full books leaves the same rows",
+    arguments: 0..<16)
+  func agreement(seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    var (anew, again) = (AuditTally(), AuditTally())
+    var now = FakeClock().now()
+    let keys = (0..<7).map { number in
+      (
+        AuditNote.token(account: "acc_\(number % 3)", scope: number > 3 ? "email" : "openid"),
+        number.isMultiple(of: 2) ? AuditedCaller.till : .bert
+      )
+    }
+    // One who repeats may have several connections, each with its own place.
+    var repeats = try (keys + keys).map { try #require(AuditRepeat($0, by: $1)) }
+    var counted = 0
+    for _ in 0..<5000 {
+      switch Int.random(in: 0..<1000, using: &random) {
+      case 0..<850:
+        let number = Int.random(in: 0..<repeats.count, using: &random)
+        let (note, caller) = keys[number % keys.count]
+        let isFull = anew.isFull
+        if !isFull { anew.note(note, by: caller, at: now) }
+        #expect((again.again(&repeats[number], at: now) == .refused) == isFull)
+        counted += 1
+      case 850..<930:
+        let (note, caller) = keys[Int.random(in: 0..<keys.count, using: &random)]
+        guard !anew.isFull else { continue }
+        anew.note(note, by: caller, at: now)
+        again.note(note, by: caller, at: now)
+      case 930..<950:
+        anew.note(.denied("flow.list"), by: .bert, at: now)
+        again.note(.denied("flow.list"), by: .bert, at: now)
+      case 950..<985: now = now + .milliseconds(Int64.random(in: -3000...20_000, using: &random))
+      case 985..<990:
+        anew.turn(at: now)
+        again.turn(at: now)
+      case 990..<993:
+        anew.close()
+        again.close()
+      case 993:
+        for user in 0..<70 {
+          let caller = AuditedCaller(client: "(user)", uid: UInt32(user), gid: 0, pid: 1)
+          for _ in 0..<60 {
+            anew.note(.denied("flow.list"), by: caller, at: now)
+            again.note(.denied("flow.list"), by: caller, at: now)
+          }
+        }
+      default:
+        #expect(rows(anew) == rows(again))
+        anew.drop(anew.waiting.count)
+        again.drop(again.waiting.count)
+      }
+      try #require(anew.unwritten == again.unwritten && anew.isCounting == again.isCounting)
+    }
+    anew.close()
+    again.close()
+    #expect(rows(anew) == rows(again))
+    #expect(counted > 4000)
+  }
+}
