@@ -32,11 +32,19 @@ final class ChildProcess {
     case .hidden: posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
     case .amongOutput: posix_spawn_file_actions_adddup2(&actions, 1, 2)
     }
+    // Of a thread of the task pool it would inherit that all signals wait, SIGTERM among them.
+    var attributes = posix_spawnattr_t()
+    posix_spawnattr_init(&attributes)
+    defer { posix_spawnattr_destroy(&attributes) }
+    var signals = sigset_t()
+    sigemptyset(&signals)
+    posix_spawnattr_setsigmask(&attributes, &signals)
+    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
     var words: [UnsafeMutablePointer<CChar>?] = ([path] + arguments).map { strdup($0) } + [nil]
     var variables = Self.variables(under: environment).map { strdup($0) } + [nil]
     defer { for word in words + variables { free(word) } }
     var child: pid_t = 0
-    let result = posix_spawn(&child, path, &actions, nil, &words, &variables)
+    let result = posix_spawn(&child, path, &actions, &attributes, &words, &variables)
     close(ends[1])
     guard result == 0 else {
       close(ends[0])
@@ -110,12 +118,16 @@ final class ChildProcess {
     hasEnded = true
   }
 
-  /// Asks it to end, and waits for it.
+  /// Asks it to end, and waits for it; after twenty seconds it is killed.
   func stop() {
-    guard !hasEnded else { return }
+    guard isRunning else { return }
     kill(pid, SIGTERM)
-    waitpid(pid, nil, 0)
-    hasEnded = true
+    for _ in 0..<20_000 {
+      guard isRunning else { return }
+      usleep(1000)
+    }
+    kill(pid, SIGKILL)
+    join()
   }
 
   var isRunning: Bool {
