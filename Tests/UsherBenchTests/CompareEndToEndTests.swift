@@ -51,7 +51,7 @@ struct CompareEndToEndTests {
     let echo = try Yardstick(bench, "e.sock") { ["echo", "--socket", $0.socketPath] + Self.size }
     for (depth, idle) in [(1, 0), (16, 0), (3, 20)] {
       let result = try Self.load(echo, depth: depth, idle: idle, replyBytes: 100)
-      #expect(result.replies > 10)
+      #expect(result.replies > 0)
       #expect(result.odd == 0)
       #expect(result.closed == 0)
       #expect(result.p50 <= result.p99)

@@ -55,7 +55,7 @@ typedef struct {
   int half_line;         // 1: and one that has sent the half of a request
   int cpu;               // the thread runs there meanwhile; -1: anywhere
   double warm_seconds;   // before the measured ones
-  double seconds;
+  double seconds;        // measured, and at most ten more until the first reply
 } bench_load;
 
 typedef struct {
