@@ -59,6 +59,9 @@ package struct Envelope: Sendable, Hashable {
     params.range.map { line.part($0) }
   }
 
+  /// Offsets of the id in its line; nil for a notification.
+  package var idRange: Range<Int>? { idToken?.range }
+
   /// The id's bytes to echo; nil for a notification.
   package func idBytes(in line: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
     idToken.map { line.part($0.range) }

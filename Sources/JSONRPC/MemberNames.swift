@@ -24,7 +24,8 @@ struct Text: Sendable, Hashable {
 struct MemberNames {
   private static let fewLimit = 16
   private var few = InlineArray<16, Text>(repeating: .empty)
-  private var many: Set<Key> = []
+  /// Nil while there are few.
+  private var many: Set<Key>?
   private(set) var count = 0
 
   /// - Returns: False if the name is there already.
@@ -35,10 +36,11 @@ struct MemberNames {
       few[count] = name
       return true
     }
-    if count == Self.fewLimit {
-      for index in 0..<count { many.insert(Key(bytes: bytes, name: few[index])) }
-    }
-    return many.insert(Key(bytes: bytes, name: name)).inserted
+    var all = many ?? Set((0..<count).map { Key(bytes: bytes, name: few[$0]) })
+    // One owner, or it is copied for each name.
+    many = nil
+    defer { many = all }
+    return all.insert(Key(bytes: bytes, name: name)).inserted
   }
 
   /// A name with the text it stands in; lives no longer than the reader.

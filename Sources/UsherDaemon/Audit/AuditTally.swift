@@ -28,8 +28,10 @@ struct AuditTally {
   private(set) var waiting: [Entry] = []
   /// Calls that succeed and repeat: where each is counted, in ``counts``.
   private var repeats: [Repeat: Int] = [:]
-  /// Those after the first of this minute; nil where there was but that one.
-  private var counts: [Entry?] = []
+  /// Those after the first of this minute, and the last of them. A call changes nothing else.
+  private var counts: [Count] = []
+  /// What the last of them was, where there was one.
+  private var counted: [Entry?] = []
   /// Another whenever ``counts`` begins anew.
   private var round = 0
   private var singles: [Single: Int] = [:]
@@ -37,6 +39,11 @@ struct AuditTally {
   private var surplus: [Surplus: Entry] = [:]
   /// Minutes since 1970.
   private var minute: Int64?
+
+  private struct Count {
+    var calls = 0
+    var at = Timestamp.earliest
+  }
 
   /// Where calls that are alike are counted, until the minute ends.
   struct Place: Sendable, Equatable {
@@ -54,7 +61,7 @@ struct AuditTally {
   }
 
   /// The rows that there are, and would be if the minute ended now.
-  var unwritten: Int { waiting.count + counts.count { $0 != nil } + surplus.count }
+  var unwritten: Int { waiting.count + counts.count { $0.calls > 0 } + surplus.count }
 
   var isFull: Bool { waiting.count >= Self.mostWaiting }
 
@@ -75,9 +82,9 @@ struct AuditTally {
   mutating func again(_ call: inout AuditRepeat, at now: Timestamp) -> OnRepeat {
     if isFull { return .refused }
     turn(at: now)
-    if let place = call.place, place.round == round, counts[place.index] != nil {
-      counts[place.index]?.count += 1
-      counts[place.index]?.at = now
+    if let place = call.place, place.round == round, counts[place.index].calls > 0 {
+      counts[place.index].calls += 1
+      counts[place.index].at = now
       return .counted
     }
     let known = repeats.count
@@ -97,10 +104,16 @@ struct AuditTally {
   mutating func close() {
     singles = [:]
     guard !isFull else { return }
-    let counted = counts.compactMap(\.self) + surplus.values
-    waiting += counted.sorted { $0.at < $1.at }
+    var rows = Array(surplus.values)
+    for (count, entry) in zip(counts, counted) {
+      guard var row = entry else { continue }
+      (row.count, row.at) = (count.calls, count.at)
+      rows.append(row)
+    }
+    waiting += rows.sorted { $0.at < $1.at }
     repeats = [:]
     counts = []
+    counted = []
     round += 1
     surplus = [:]
   }
@@ -113,13 +126,15 @@ struct AuditTally {
   ) -> Place {
     let key = Repeat(note: note, caller: caller)
     if let index = repeats[key] {
-      let count = (counts[index]?.count ?? 0) + 1
-      counts[index] = Entry(at: now, note: note, caller: caller, count: count)
+      counts[index].calls += 1
+      counts[index].at = now
+      counted[index] = Entry(at: now, note: note, caller: caller)
       return Place(round: round, index: index)
     }
     if repeats.count >= Self.mostKeys { close() }
     repeats[key] = counts.count
-    counts.append(nil)
+    counts.append(Count())
+    counted.append(nil)
     waiting.append(Entry(at: now, note: note, caller: caller))
     return Place(round: round, index: counts.count - 1)
   }

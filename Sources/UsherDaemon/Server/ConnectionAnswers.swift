@@ -16,10 +16,39 @@ struct ConnectionAnswers {
     let safe: Int
   }
 
-  private struct Answer {
+  private final class Answer {
     let params: [UInt8]
-    let epoch: Epoch
-    var standing: StandingReply
+    /// Of the line that it was last asked by; nil where there is none to go by.
+    var shape: LineShape?
+    let reply: [UInt8]
+    private let epoch: Epoch
+    private let moments: ClosedRange<Timestamp>
+    private let book: AccountBook
+    private let accounts: Int
+    private let audit: any Auditing
+    private var call: AuditRepeat
+
+    init(
+      _ standing: StandingReply, _ decision: StandingReply.Decision, to params: [UInt8],
+      in epoch: Epoch
+    ) {
+      self.params = params
+      self.epoch = epoch
+      reply = standing.reply
+      moments = standing.moments
+      book = standing.book
+      accounts = decision.accounts
+      audit = decision.audit
+      call = decision.call
+    }
+
+    /// Takes another call down, where the reply stands yet.
+    ///
+    /// - Returns: Whether it may be given.
+    func isGiven(in epoch: Epoch, at now: Timestamp) -> Bool {
+      epoch == self.epoch && moments.contains(now) && book.generation == accounts
+        && audit.again(&call, at: now)
+    }
   }
 
   private var answers: [Answer] = []
@@ -27,29 +56,51 @@ struct ConnectionAnswers {
 
   var isEmpty: Bool { answers.isEmpty }
 
-  /// The reply to a call with these params, which is noted as served; nil where it is to be decided.
+  /// The same for a line that is like one before but for its id, with that id as it stands there: such
+  /// a line is not read again.
   mutating func reply(
-    to params: UnsafeRawBufferPointer, in epoch: Epoch, at now: Timestamp
-  ) -> [UInt8]? {
-    guard let index = answers.firstIndex(where: { $0.params.isEqual(to: params) }) else {
-      return nil
+    toLine line: UnsafeRawBufferPointer, in epoch: Epoch, at now: @autoclosure () -> Timestamp
+  ) -> (result: [UInt8], id: UnsafeRawBufferPointer)? {
+    for index in answers.indices {
+      let answer = answers[index]
+      guard let id = answer.shape?.id(in: line) else { continue }
+      return give(index, in: epoch, at: now()).map { ($0, id) }
     }
-    guard answers[index].epoch == epoch, answers[index].standing.isGiven(at: now) else {
+    return nil
+  }
+
+  /// The reply to a call with these params, which is noted as served; nil where it is to be decided.
+  ///
+  /// - Parameter shape: Of the call's line.
+  mutating func reply(
+    to params: UnsafeRawBufferPointer, by shape: @autoclosure () -> LineShape? = nil,
+    in epoch: Epoch, at now: Timestamp
+  ) -> [UInt8]? {
+    for index in answers.indices where answers[index].params.isEqual(to: params) {
+      if let shape = shape() { answers[index].shape = shape }
+      return give(index, in: epoch, at: now)
+    }
+    return nil
+  }
+
+  private mutating func give(_ index: Int, in epoch: Epoch, at now: Timestamp) -> [UInt8]? {
+    let answer = answers[index]
+    guard answer.isGiven(in: epoch, at: now) else {
       answers.remove(at: index)
       return nil
     }
     isUsed = true
-    return answers[index].standing.reply
+    return answer.reply
   }
 
   /// - Parameter epoch: Of before the call was decided.
   mutating func remember(
     _ standing: StandingReply, to params: UnsafeRawBufferPointer, in epoch: Epoch
   ) {
-    guard standing.decision != nil, params.count <= Self.longest else { return }
+    guard let decision = standing.decision, params.count <= Self.longest else { return }
     answers.removeAll { $0.params.isEqual(to: params) }
     if answers.count == Self.most { answers.removeFirst() }
-    answers.append(Answer(params: Array(params), epoch: epoch, standing: standing))
+    answers.append(Answer(standing, decision, to: Array(params), in: epoch))
     isUsed = true
   }
 

@@ -18,25 +18,26 @@ extension ConnectionHandler {
   func write(_ line: [UInt8]) {
     guard takeRoom() else { return }
     replies.append(contentsOf: line)
-    endLine(line.count)
+    slice.spend(line.count)
+    endLine()
   }
 
   /// The reply of a call, put together where it leaves.
   func write(_ result: [UInt8], id: UnsafeRawBufferPointer) {
     guard takeRoom() else { return }
     result.withUnsafeBytes { replies.appendResult($0, id: id) }
-    endLine(result.count)
+    slice.spendLittle(result.count)
+    endLine()
   }
 
   private func takeRoom() -> Bool {
     guard context != nil, !isClosing else { return false }
-    if replies.isEmpty { replies = turns.takeRoom() }
+    if replies.isEmpty { replies = turns.desk.takeRoom() }
     return true
   }
 
-  private func endLine(_ count: Int) {
+  private func endLine() {
     replies.append(UInt8(ascii: "\n"))
-    slice.spend(count)
     if replies.count >= mostGathered { flush() }
   }
 
@@ -49,7 +50,7 @@ extension ConnectionHandler {
     let sent = queued == 0 && context.channel.isActive ? socket?.send(lines) ?? 0 : 0
     if sent < lines.count { queue(lines[sent...], context) }
     lines.wipe()
-    turns.giveRoom(lines)
+    turns.desk.giveRoom(lines)
   }
 
   private func queue(_ bytes: ArraySlice<UInt8>, _ context: ChannelHandlerContext) {

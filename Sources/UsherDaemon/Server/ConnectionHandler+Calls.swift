@@ -52,7 +52,20 @@ extension ConnectionHandler {
   /// The method whose answers are remembered.
   private static let remembered: StaticString = "token.get"
 
-  /// Answers a call like one that was answered before, where nothing has changed since.
+  /// Answers a line like one that was answered before, where nothing has changed since.
+  ///
+  /// - Returns: False where it has to be read.
+  func answerAgain(_ line: UnsafeRawBufferPointer) -> Bool {
+    guard !answers.isEmpty, inFlight.isEmpty else { return false }
+    if let other = standing.caller(otherThanAt: &generation) { caller = other }
+    guard let epoch,
+      let (result, id) = answers.reply(toLine: line, in: epoch, at: lookAtClock())
+    else { return false }
+    write(result, id: id)
+    return true
+  }
+
+  /// The same for a call that has been read.
   ///
   /// - Returns: False where it has to be decided.
   private func answerAgain(
@@ -61,7 +74,9 @@ extension ConnectionHandler {
     guard !answers.isEmpty, envelope.calls(Self.remembered, in: line),
       let id = envelope.idBytes(in: line), let params = envelope.paramsBytes(in: line),
       inFlight.isEmpty || envelope.id(in: line).map({ inFlight[$0] == nil }) ?? true,
-      let epoch, let result = answers.reply(to: params, in: epoch, at: service.now)
+      let epoch,
+      let result = answers.reply(
+        to: params, by: shape(envelope, line, origin), in: epoch, at: lookAtClock())
     else { return false }
     switch origin {
     case .line: write(result, id: id)
@@ -71,6 +86,23 @@ extension ConnectionHandler {
       send(reply, origin)
     }
     return true
+  }
+
+  /// Nil for a line that is more than one call.
+  private func shape(
+    _ envelope: Envelope, _ line: UnsafeRawBufferPointer, _ origin: Origin
+  ) -> LineShape? {
+    switch origin {
+    case .line: envelope.idRange.flatMap { LineShape(of: line, id: $0) }
+    case .batch: nil
+    }
+  }
+
+  /// A slice is short: one look does for all of it.
+  private func lookAtClock() -> Timestamp {
+    let now = moment ?? service.now
+    moment = now
+    return now
   }
 
   /// Of ``caller`` and the lock; nil where calls are refused.

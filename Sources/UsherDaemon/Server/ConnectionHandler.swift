@@ -49,6 +49,8 @@ final class ConnectionHandler: ChannelInboundHandler {
   /// What the channel was given to send and has not sent: behind that comes all else.
   var queued = 0
   var answers = ConnectionAnswers()
+  /// When what is read just now was first answered from them.
+  var moment: Timestamp?
   var ending = Ending.open
   /// Since the time for answers is over: what is left is refused, whoever's turn it is.
   var isRefusing = false
@@ -153,7 +155,9 @@ final class ConnectionHandler: ChannelInboundHandler {
     }
   }
 
-  func channelReadComplete(context: ChannelHandlerContext) { flush() }
+  func channelReadComplete(context: ChannelHandlerContext) {
+    if !replies.isEmpty { turns.desk.send(of: self) }
+  }
 
   /// Goes on with what it has read: its turn has come.
   func takeTurn() {
@@ -184,8 +188,8 @@ final class ConnectionHandler: ChannelInboundHandler {
     }
     slice = turns.slice(for: self)
     read(bytes, context)
-    // What is measured is the whole of it.
-    if slice.start != nil { flush() }
+    // What is measured is the whole of it, where somebody pays for it.
+    if slice.start != nil, turns.isShared { flush() }
     let rest: FairShare.Rest =
       backlog == nil || isClosing ? .nothing : hasRoom ? .bytes : .blocked
     listens = turns.worked(self, slice, leaving: rest)
@@ -220,6 +224,7 @@ final class ConnectionHandler: ChannelInboundHandler {
   /// - Returns: How many bytes were taken; they are wiped.
   private func answerLines(in bytes: UnsafeRawBufferPointer) -> Int {
     var used = 0
+    moment = nil
     while used < bytes.count, goesOn {
       let rest = UnsafeRawBufferPointer(rebasing: bytes[used...])
       let (piece, length) = splitter.next(rest)
@@ -247,6 +252,7 @@ final class ConnectionHandler: ChannelInboundHandler {
   }
 
   private func answer(_ line: UnsafeRawBufferPointer) {
+    if answerAgain(line) { return }
     defer { isFirstLine = false }
     switch scanner.scan(line) {
     case .call(let envelope): run(envelope, line, .line)

@@ -215,7 +215,7 @@ extension FairShare {
     }
     let hadItsTurn = user.listening == seat
     if hadItsTurn { user.listening = nil }
-    guard user.isPaced(now) || !user.line.isEmpty else { return true }
+    guard user.isPaced(now) || isShared && !user.line.isEmpty else { return true }
     if hadItsTurn, user.paidAt <= now { return true }
     user.line.insert(
       Place(seat: seat, hasBytes: true), at: hadItsTurn ? 0 : user.line.endIndex)

@@ -16,8 +16,9 @@ final class LoopTurns {
   private let loop: any EventLoop
   private var handlers: [FairShare.Seat: ConnectionHandler] = [:]
   private var nextSeat = 0
+  /// Where replies go.
+  let desk: ReplyDesk
   private var isSweeping = false
-  private var room: [UInt8] = []
   private var wake: (at: NIODeadline, timer: Scheduled<Void>)?
 
   init(_ settings: Settings, on loop: any EventLoop) {
@@ -26,6 +27,7 @@ final class LoopTurns {
     generation = inForce.generation
     share = FairShare(FairShare.Terms(inForce.config.limits))
     self.loop = loop
+    desk = ReplyDesk(on: loop)
   }
 
   /// Looks whether a reload has set other limits.
@@ -35,6 +37,9 @@ final class LoopTurns {
     generation = inForce.generation
     share.terms = FairShare.Terms(inForce.config.limits)
   }
+
+  /// Whether there is anybody to share the loop with.
+  var isShared: Bool { share.isShared }
 
   /// - Parameter begun: When letting it in began.
   func enter(_ handler: ConnectionHandler, since begun: NIODeadline) {
@@ -131,12 +136,10 @@ final class LoopTurns {
   }
 }
 
-// What the connections of a loop have in common.
+// What connections remember.
 extension LoopTurns {
   /// How long answers are remembered that are not asked for.
   private static let memory = TimeAmount.minutes(1)
-  /// Bytes of room that are kept.
-  private static let mostRoom = 262_144
 
   /// A connection remembers answers: it is asked after a while whether it needs them.
   func remember() {
@@ -147,22 +150,10 @@ extension LoopTurns {
 
   private func sweep() {
     isSweeping = false
+    desk.giveUpRooms()
     var isAnyLeft = false
     for handler in handlers.values where handler.answers.forgetUnused() { isAnyLeft = true }
     if isAnyLeft { remember() }
-  }
-
-  /// Where replies are put together: one at a time needs it, so there is one.
-  func takeRoom() -> [UInt8] {
-    var taken: [UInt8] = []
-    swap(&taken, &room)
-    taken.reserveCapacity(4096)
-    return taken
-  }
-
-  /// - Parameter used: Empty, and wiped.
-  func giveRoom(_ used: consuming [UInt8]) {
-    if room.capacity < used.capacity, used.capacity <= Self.mostRoom { room = used }
   }
 }
 
@@ -188,11 +179,16 @@ struct Slice {
   }
 
   /// So many bytes were read or written; looks at the clock after every few calls.
-  mutating func spend(_ bytes: Int) {
+  mutating func spend(_ bytes: Int) { spend(effort: bytes + 512) }
+
+  /// So many bytes were only copied.
+  mutating func spendLittle(_ bytes: Int) { spend(effort: bytes / 16) }
+
+  private mutating func spend(effort: Int) {
     guard let length else { return }
-    effort += bytes + 512
-    guard effort > 2048 else { return }
-    effort = 0
+    self.effort += effort
+    guard self.effort > 2048 else { return }
+    self.effort = 0
     let now = NIODeadline.now()
     if let start { isOver = now - start >= length } else { start = now }
   }

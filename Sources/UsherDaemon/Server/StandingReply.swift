@@ -18,20 +18,6 @@ struct StandingReply: Sendable {
     /// The book's generation before anything was read in it.
     let accounts: Int
     let audit: any Auditing
-    var call: AuditRepeat
+    let call: AuditRepeat
   }
-
-  /// Takes another call down, where the reply stands yet.
-  ///
-  /// - Returns: Whether it may be given.
-  mutating func isGiven(at now: Timestamp) -> Bool {
-    guard let decision, moments.contains(now), book.generation == decision.accounts else {
-      return false
-    }
-    return self.decision?.note(at: now) ?? false
-  }
-}
-
-extension StandingReply.Decision {
-  fileprivate mutating func note(at now: Timestamp) -> Bool { audit.again(&call, at: now) }
 }
