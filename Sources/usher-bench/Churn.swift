@@ -59,7 +59,7 @@ struct Churn: ParsableCommand {
       if open.count == Self.overlap { try open.removeFirst().go() }
       open.append(try Visitor(number, daemon.socketPath))
     }
-    for visitor in open { try visitor.go() }
+    while !open.isEmpty { try open.removeFirst().go() }
     sleep(1)
     return try ProcessCost(of: daemon.pid)
   }

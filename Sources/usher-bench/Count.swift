@@ -7,8 +7,8 @@ struct Count: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "The instructions of one call, which repeat where times do not.",
     discussion: """
-      Runs the daemon under callgrind once for each kind of call and once without: the difference, \
-      by the number of calls. With --against the numbers must be those of the file, within its \
+      Runs the daemon under callgrind, and has it count while calls of one kind are made on one \
+      connection. With --against the numbers must be those of the file, within its \
       tolerance; where there are fewer, the file is to be brought up to date with --write.
       """)
 
@@ -48,16 +48,9 @@ struct Count: ParsableCommand {
     }
     // Else each process hashes otherwise.
     setenv("SWIFT_DETERMINISTIC_HASHING", "1", 1)
-    let signedIn = try SignedInDaemon(program)
-    let without = try instructions(nil, signedIn, program)
-    var counted: [String: Int] = [:]
+    let counted = try instructions(try SignedInDaemon(program), program)
     print("instructions of a call, of \(calls) each")
-    for kind in Self.kinds {
-      let count = (try instructions(kind, signedIn, program) - without) / calls
-      counted[kind.name] = count
-      print("\(Double(count).short)  \(kind.name)")
-      fflush(nil)
-    }
+    for kind in Self.kinds { print("\(Double(counted[kind.name] ?? 0).short)  \(kind.name)") }
     if let write { try Self.write(counted, to: write) }
     if let against { try Self.compare(counted, with: against) }
   }
@@ -66,27 +59,43 @@ struct Count: ParsableCommand {
 // MARK: - Counting
 
 extension Count {
-  private static let valgrind = "/usr/bin/valgrind"
+  private static let (valgrind, control) = ("/usr/bin/valgrind", "/usr/bin/callgrind_control")
 
-  /// - Returns: All that a daemon has executed that was warmed, and had these calls.
+  /// - Returns: For each kind, what one call costs all of the daemon's threads.
   private func instructions(
-    _ kind: Kind?, _ signedIn: SignedInDaemon, _ program: String
-  ) throws -> Int {
+    _ signedIn: SignedInDaemon, _ program: String
+  ) throws -> [String: Int] {
     let daemon = signedIn.daemon
     let file = "\(daemon.place)/callgrind"
-    defer { unlink(file) }
     try daemon.restart(
       Self.valgrind, ["--tool=callgrind", "--callgrind-out-file=\(file)", "--quiet", program],
       patience: 300)
+    defer {
+      daemon.stop()
+      for name in [file] + Self.kinds.indices.map({ "\(file).\($0 + 1)" }) { unlink(name) }
+    }
     let client = try BlockingClient(daemon.socketPath)
-    for kind in Self.kinds { try call(kind, Self.warming, client, signedIn) }
-    if let kind { try call(kind, calls, client, signedIn) }
-    daemon.stop()
-    // It stands in the head.
-    let lines = try wholeFile(file).split(separator: "\n")
-    let total = lines.first { $0.hasPrefix("summary:") }?.split(separator: " ").last
-    guard let count = total.flatMap({ Int($0) }) else { throw BenchTrouble("nothing was counted") }
-    return count
+    var counted: [String: Int] = [:]
+    for (place, kind) in Self.kinds.enumerated() {
+      try call(kind, Self.warming, client, signedIn)
+      try tell("--zero", daemon)
+      try call(kind, calls, client, signedIn)
+      try tell("--dump", daemon)
+      // It stands in the head.
+      let lines = try wholeFile("\(file).\(place + 1)").split(separator: "\n")
+      let total = lines.first { $0.hasPrefix("summary:") }?.split(separator: " ").last
+      guard let count = total.flatMap({ Int($0) }) else {
+        throw BenchTrouble("nothing was counted")
+      }
+      counted[kind.name] = count / calls
+    }
+    return counted
+  }
+
+  private func tell(_ word: String, _ daemon: MeasuredDaemon) throws {
+    let control = try ChildProcess(Self.control, [word, "\(daemon.pid)"])
+    _ = control.allOutput()
+    control.join()
   }
 
   private func call(
