@@ -43,6 +43,8 @@ final class ConnectionHandler: ChannelInboundHandler {
   var hasRoom = true
   /// Replies that are written and not sent.
   var replies: [UInt8] = []
+  /// Whether they go out when all is read that is ready now.
+  var isPutOff = false
   /// Bytes of them that are sent at the latest.
   let mostGathered: Int
   var socket: DirectSocket?

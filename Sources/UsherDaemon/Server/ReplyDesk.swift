@@ -26,13 +26,18 @@ final class ReplyDesk {
   init(on loop: any EventLoop) { self.loop = loop }
 
   /// Has what a connection has written go out: at the latest when all is read that is ready now.
+  ///
+  /// Never at once where it has been put off: what comes next may be the end of what the other side
+  /// says, and a channel must not be closed by a failed write while it is told of that.
   func send(of connection: ConnectionHandler) {
+    guard !connection.isPutOff else { return }
     if connection.replies.count > Self.enough { return connection.flush() }
     if alone >= Self.loneliness {
       atOnce += 1
       guard atOnce >= Self.confidence else { return connection.flush() }
       atOnce = 0
     }
+    connection.isPutOff = true
     unsent.append(connection)
     guard unsent.count == 1 else { return }
     loop.assumeIsolated().execute { [self] in sendAll() }
@@ -42,7 +47,10 @@ final class ReplyDesk {
     let connections = unsent
     unsent.removeAll(keepingCapacity: true)
     alone = connections.count == 1 ? alone + 1 : 0
-    for connection in connections { connection.flush() }
+    for connection in connections {
+      connection.isPutOff = false
+      connection.flush()
+    }
   }
 
   /// Room for replies, empty.
