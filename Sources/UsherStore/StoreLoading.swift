@@ -2,40 +2,12 @@ import FoundationEssentials
 import GRDB
 package import UsherCore
 
-/// Reading, mostly at start-up: without isolation, which one statement on the one connection does not
-/// need, and which GRDB looks for in a connection that may be closed by now. These block, and return copies that hold secrets in the clear.
+/// Reading all of a table, at start-up and for a check: without isolation, which one statement on the
+/// one connection does not need, and which GRDB looks for in a connection that may be closed by now.
+/// These block, and return copies that hold secrets in the clear.
 ///
 /// All of them throw `storage_unavailable`; a row that does not open is named, and none is skipped.
 extension Store {
-  /// Every flow, in no particular order.
-  package func loadFlows() throws(UsherError) -> [FlowRow] {
-    try load(
-      """
-      SELECT id, realm, uid, client, provider, kind, status, revision, expires_at, sealed
-      FROM flows
-      """
-    ) { columns in
-      let row = FlowRow(
-        id: FlowID(try columns.next()), owner: try columns.owner(),
-        provider: ProviderName(try columns.next()), kind: try columns.next(),
-        status: try columns.next(), revision: try columns.next(), state: "",
-        createdAt: .never, updatedAt: .never, expiresAt: try columns.time(),
-        payload: SealedPayload([]))
-      return try self.sealer.open(columns.next(), into: row)
-    }
-  }
-
-  /// Every flow's transitions, each flow's in the order they were appended.
-  package func loadJournal() throws(UsherError) -> [JournalRow] {
-    try load(
-      "SELECT flow, revision, state, status, step_type, at FROM journal ORDER BY sequence"
-    ) { columns in
-      JournalRow(
-        flow: FlowID(try columns.next()), revision: try columns.next(), state: try columns.next(),
-        status: try columns.next(), stepType: try columns.nextOrNil(), at: try columns.time())
-    }
-  }
-
   /// The remembered requests, expired ones too.
   package func loadRequests() throws(UsherError) -> [RequestRow] {
     try load(
@@ -66,15 +38,13 @@ extension Store {
 
   package func loadAccounts() throws(UsherError) -> [AccountRow] {
     try load(
-      "SELECT id, realm, uid, client, provider, sealed, subject_tag FROM accounts"
+      "SELECT id, realm, uid, client, provider, wake_at, sealed, subject_tag FROM accounts"
     ) { columns in
       let clear = AccountRow(
         id: AccountID(try columns.next()), owner: try columns.owner(),
-        provider: ProviderName(try columns.next()), subject: "", payload: SealedPayload([]))
-      let row = try self.sealer.open(columns.next(), into: clear)
-      let tag = self.sealer.tag(ofSubject: row.subject, owner: row.owner, provider: row.provider)
-      guard try columns.next() == tag else { throw Sealer.refusal(row.identity) }
-      return row
+        provider: ProviderName(try columns.next()), subject: "", wakeAt: try columns.timeOrNil(),
+        payload: SealedPayload([]))
+      return try self.open(columns.next(), tagged: columns.next(), into: clear)
     }
   }
 
@@ -85,7 +55,7 @@ extension Store {
       let row = TokenRow(
         account: AccountID(try columns.next()), audience: try columns.next(),
         scope: try columns.next(),
-        expiresAt: try (columns.nextOrNil() as Int64?).map(Timestamp.init(milliseconds:)),
+        expiresAt: try columns.timeOrNil(),
         status: try columns.next(), payload: SealedPayload([]))
       return try self.sealer.open(columns.next(), into: row)
     }
@@ -138,14 +108,33 @@ extension Store {
     }.first
   }
 
+  /// Opens an account's row, and checks that it is found by its subject.
+  func open(
+    _ sealed: Data, tagged tag: Data, into clear: AccountRow
+  ) throws(UsherError) -> AccountRow {
+    let row = try sealer.open(sealed, into: clear)
+    guard tag == sealer.tag(ofSubject: row.subject, owner: row.owner, provider: row.provider)
+    else { throw Sealer.refusal(row.identity) }
+    return row
+  }
+
   private func load<Value>(
     _ sql: String, _ arguments: StatementArguments = [],
     _ read: (inout Columns) throws -> Value
   ) throws(UsherError) -> [Value] {
+    try load(sql, arguments, from: database, read)
+  }
+
+  /// - Parameter connection: Where a statement that is made again and again is kept.
+  func load<Value>(
+    _ sql: String, _ arguments: StatementArguments, from connection: DatabaseQueue,
+    _ read: (inout Columns) throws -> Value
+  ) throws(UsherError) -> [Value] {
     try checkOpen()
     do {
-      return try database.unsafeRead { db in
-        let rows = try Row.fetchCursor(db, sql: sql, arguments: arguments)
+      return try connection.unsafeRead { db in
+        let statement = try db.cachedStatement(sql: sql)
+        let rows = try Row.fetchCursor(statement, arguments: arguments)
         var values: [Value] = []
         while let row = try rows.next() {
           var columns = Columns(row)
@@ -180,6 +169,10 @@ struct Columns {
   }
 
   mutating func time() throws -> Timestamp { Timestamp(milliseconds: try next()) }
+
+  mutating func timeOrNil() throws -> Timestamp? {
+    (try nextOrNil() as Int64?).map(Timestamp.init(milliseconds:))
+  }
 
   mutating func owner() throws -> Owner {
     Owner(realm: try next(), uid: try next(), client: try next() as String)

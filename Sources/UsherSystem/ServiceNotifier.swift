@@ -52,8 +52,8 @@ package struct ServiceNotifier: Sendable {
     send("STOPPING=1\nSTATUS=\(Printable.line(status))")
   }
 
-  /// Stopping takes so long from now on; never less than the unit says (systemd.service(5),
-  /// `TimeoutStopSec=`).
+  /// Starting or stopping takes so long from now on; never less than the unit says
+  /// (systemd.service(5), `TimeoutStartSec=` and `TimeoutStopSec=`).
   package func extendTimeout(by time: Duration) {
     let (seconds, attoseconds) = time.components
     send("EXTEND_TIMEOUT_USEC=\(seconds * 1_000_000 + attoseconds / 1_000_000_000_000)")

@@ -150,7 +150,7 @@ struct LocalAuthFlowTests {
   @Test("is found again on disk, with its provider")
   func restored() async throws {
     let session = try await scanning()
-    let flow = try RestoredFlow(try stage.row(session))
+    let flow = try RestoredFlow(try stage.row(session), by: FlowCoder(nonce: "known_"))
     #expect(flow.machine?.provider == .local && flow.state == "scanning")
     #expect(await stage.cancel(session) == nil)
   }

@@ -114,7 +114,7 @@ final class EffectRunner: Sendable {
       }
       session.setListener(listener)?.close()
       if isStopped.withLock({ $0 }) { letGo(session) }
-      if session.standing.isFinished { stopListening(session) }
+      if session.isFinished { stopListening(session) }
       report(.listening(redirectURI: listener.redirectURI))
     } catch {
       report(.listenFailed("no listener for the redirect can be had on this machine"))

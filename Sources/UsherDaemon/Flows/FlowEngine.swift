@@ -1,4 +1,5 @@
 import JSONRPC
+import Synchronization
 import UsherAPI
 import UsherConfig
 import UsherCore
@@ -18,7 +19,9 @@ final class FlowEngine: Sendable {
   let events: EventBus
   let runner: FlowRunner
   private let starts = CallBudget()
-  private let index = FlowIndex()
+  /// Of what flows are begun with, each read once.
+  private let schemas = Mutex<[ObjectIdentifier: Schema]>([:])
+  var index: FlowIndex { runner.index }
 
   init(
     world: World, store: Store, providers: Providers, credentials: Credentials,
@@ -34,7 +37,7 @@ final class FlowEngine: Sendable {
   }
 
   func flow(_ id: FlowID, of owner: Owner) throws(UsherError) -> FlowSession {
-    guard let session = index.session(id), session.owner == owner else {
+    guard let session = index.session(id, of: owner) else {
       throw UsherError(.notFound, "there is no flow \(id)")
     }
     return session
@@ -48,8 +51,7 @@ final class FlowEngine: Sendable {
   }
 
   func liveCount(of owner: Owner?) -> Int {
-    let sessions = owner.map { index.sessions(of: $0) } ?? index.all
-    return sessions.count { !$0.standing.isFinished }
+    index.liveCount(of: owner)
   }
 
   /// Begins a flow: durable before it is answered, its first effects under way.
@@ -60,13 +62,12 @@ final class FlowEngine: Sendable {
     seeing isSeen: (AccountRecord) -> Bool = { _ in true }
   ) async throws(UsherError) -> FlowSession {
     defer { place.release() }
-    let seen = accounts.accounts(of: owner).filter(isSeen)
-    return try await begin(call, owner, client, seeing: seen, in: place)
+    return try await begin(call, owner, client, in: place, seeing: isSeen)
   }
 
   private func begin(
-    _ call: FlowStart, _ owner: Owner, _ client: FlowClient, seeing seen: [AccountRecord],
-    in place: FlowPlace
+    _ call: FlowStart, _ owner: Owner, _ client: FlowClient, in place: FlowPlace,
+    seeing isSeen: (AccountRecord) -> Bool
   ) async throws(UsherError) -> FlowSession {
     let provider = try providers.named(call.provider)
     guard let type = ProviderRegistry.flow(call.kind, of: provider.settings.variety) else {
@@ -75,8 +76,10 @@ final class FlowEngine: Sendable {
         detail: .init(field: "kind"))
     }
     try checkRequestID(call.requestId, judgedByFlow: type.judgesRequestID)
-    let record = try knownAccount(call, type, among: seen, for: client)
-    let known = seen.filter { $0.provider == provider.name }
+    let record = try knownAccount(call, type, of: owner, for: client, seeing: isSeen)
+    let known =
+      type.knowsAccounts
+      ? try accounts.accounts(of: owner, at: provider.name, where: isSeen) : []
     let moment = world.moment()
     let id = FlowID(world.identifier("flw_"))
     let origin = FlowOrigin(
@@ -103,7 +106,7 @@ final class FlowEngine: Sendable {
   private func keepsakes(
     _ provider: ProviderName, _ owner: Owner, _ client: FlowClient, at now: Timestamp
   ) -> [Keepsake] {
-    index.sessions(of: owner).compactMap { session in
+    index.keepers(of: owner).compactMap { session in
       guard session.provider == provider, session.client == client.name else { return nil }
       return session.standing.ending.keepsake.flatMap { $0.expiresAt > now ? $0 : nil }
     }
@@ -127,12 +130,21 @@ final class FlowEngine: Sendable {
   private func begin<Machine: FlowMachine>(
     _ type: Machine.Type, _ params: JSONValue, _ origin: FlowOrigin, _ moment: Moment
   ) throws(UsherError) -> (any AnyMachine, EngineAnswer) {
-    let schema = StrictDecoding.schema(of: Machine.Params.self)
     let decoded = try StrictDecoding.decode(
-      Machine.Params.self, from: params, schema: schema, prefix: "params")
+      Machine.Params.self, from: params, schema: schema(of: Machine.Params.self),
+      prefix: "params")
     var moment = moment
     let (machine, answer) = try Machine.begin(decoded, origin, at: &moment)
     return (MachineBox(machine: machine), MachineBox<Machine>.erased(answer))
+  }
+
+  private func schema(of type: any Decodable.Type) -> Schema {
+    schemas.withLock { known in
+      if let schema = known[ObjectIdentifier(type)] { return schema }
+      let schema = StrictDecoding.schema(of: type)
+      known[ObjectIdentifier(type)] = schema
+      return schema
+    }
   }
 
   private func newSession(
@@ -143,10 +155,11 @@ final class FlowEngine: Sendable {
     let requestID = call.requestId.flatMap { id in
       Self.isRequestID(id) && !id.allSatisfy(\.isWhitespace) ? id : nil
     }
+    let family = FlowFamily(
+      owner: owner, provider: call.provider, kind: call.kind, client: client.name,
+      uid: client.uid, credentials: credentials.tags(of: machine.provider))
     return FlowSession(
-      id: id, owner: owner, provider: call.provider, kind: call.kind, client: client.name,
-      uid: client.uid, credentials: credentials.tags(of: machine.provider),
-      requestID: requestID, createdAt: now,
+      id: id, family: runner.families.kept(family), requestID: requestID, createdAt: now,
       standing: .init(
         machine: machine, view: machine.view, ending: .active, revision: 1, updatedAt: now,
         expiresAt: end(of: now)),
@@ -191,18 +204,19 @@ final class FlowEngine: Sendable {
   }
 
   private func knownAccount(
-    _ call: FlowStart, _ type: any FlowMachine.Type, among seen: [AccountRecord],
-    for client: FlowClient
+    _ call: FlowStart, _ type: any FlowMachine.Type, of owner: Owner, for client: FlowClient,
+    seeing isSeen: (AccountRecord) -> Bool
   ) throws(UsherError) -> AccountRecord? {
-    let named = try namedAccount(call, among: seen)
+    let named = try namedAccount(call, of: owner, seeing: isSeen)
     guard type.needsAccount else { return named }
     let record =
       if let named {
         named
       } else {
         try accounts.onlyAccount(
-          among: seen.filter { $0.provider == call.provider }, at: call.provider,
-          field: "params.account")
+          among: accounts.accounts(
+            of: owner, at: call.provider, most: AccountBook.mostToChoose, where: isSeen),
+          at: call.provider, field: "params.account")
       }
     // It acts with the account's token: who may not have that may not have it used either.
     let mayAct =
@@ -221,12 +235,11 @@ final class FlowEngine: Sendable {
   }
 
   private func namedAccount(
-    _ call: FlowStart, among seen: [AccountRecord]
+    _ call: FlowStart, of owner: Owner, seeing isSeen: (AccountRecord) -> Bool
   ) throws(UsherError) -> AccountRecord? {
     guard let id = call.params["account"]?.stringValue else { return nil }
-    guard let record = seen.first(where: { $0.id.rawValue == id }) else {
-      throw AccountBook.notFound(AccountID(id))
-    }
+    let record = try accounts.account(AccountID(id), of: owner)
+    guard isSeen(record) else { throw AccountBook.notFound(AccountID(id)) }
     guard record.provider == call.provider else {
       throw UsherError(
         .invalidParams, "account \(id) is not of provider \(call.provider)",
@@ -278,9 +291,7 @@ extension FlowEngine {
 
   /// Whoever owns them: for a provider's call.
   func liveFlows(at provider: ProviderName, requestID: String) -> [FlowSession] {
-    index.all.filter {
-      $0.provider == provider && $0.requestID == requestID && !$0.standing.isFinished
-    }
+    index.live(at: provider, requestID: requestID)
   }
 
   /// Whether somebody has started a flow with this id.
@@ -296,73 +307,5 @@ extension FlowEngine {
       runner.deliver(mail { continuation.resume(returning: $0) }, to: session)
     }
     return try result.get()
-  }
-}
-
-// Life.
-extension FlowEngine {
-  /// Brings back what the store kept; nothing runs yet.
-  ///
-  /// A flow this version cannot read, of a kind it does not know, stays on the disk as it is: the
-  /// others go on, and a version that knows it will find it.
-  ///
-  /// - Returns: What could not be read, with the reason.
-  func restore() throws(UsherError) -> [(flow: FlowID, error: UsherError)] {
-    let journal = Dictionary(grouping: try store.loadJournal(), by: \.flow)
-    var unread: [(FlowID, UsherError)] = []
-    for row in try store.loadFlows() {
-      let transitions = (journal[row.id] ?? []).map {
-        Transition(revision: $0.revision, state: $0.state, at: $0.at)
-      }
-      do throws(UsherError) {
-        index.insert(session(row, try RestoredFlow(row), transitions))
-      } catch {
-        unread.append((row.id, error))
-      }
-    }
-    return unread
-  }
-
-  /// Sets every unfinished flow going again.
-  func resumeAll() {
-    for session in index.all where !session.standing.isFinished {
-      runner.resume(session)
-    }
-  }
-
-  /// Lets go of listeners and alarms; what is on disk goes on with the next start.
-  func pauseAll() {
-    runner.stop()
-    for session in index.all { runner.pause(session) }
-  }
-
-  /// Whether no flow is at its mail.
-  var isIdle: Bool { index.all.allSatisfy(\.isIdle) }
-
-  private func session(
-    _ row: FlowRow, _ flow: RestoredFlow, _ transitions: [Transition]
-  ) -> FlowSession {
-    FlowSession(
-      id: row.id, owner: row.owner, provider: row.provider, kind: row.kind, client: flow.client,
-      uid: flow.uid, credentials: flow.credentials ?? CredentialTags(), requestID: row.requestID,
-      createdAt: row.createdAt,
-      standing: .init(
-        machine: flow.machine,
-        view: flow.machine?.view ?? FlowView(state: flow.state, step: .wait(.init(for: ""))),
-        ending: flow.ending, revision: row.revision, updatedAt: row.updatedAt,
-        expiresAt: row.expiresAt),
-      transitions: transitions)
-  }
-
-  /// Forgets flows that ended long ago, and requestIds past their time.
-  func sweep() async throws(UsherError) {
-    let now = world.clock.now()
-    let keep = Duration.seconds(world.config.limits.finishedFlowHours * 3600)
-    let old = index.all.filter {
-      let standing = $0.standing
-      return standing.isFinished && standing.updatedAt + keep <= now
-    }
-    try await store.commit(old.map { .deleteFlow($0.id) } + [.forgetRequests(expiredBy: now)])
-    for session in old { index.remove(session) }
   }
 }

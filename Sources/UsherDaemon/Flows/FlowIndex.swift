@@ -2,49 +2,108 @@ import Synchronization
 import UsherCore
 import UsherStore
 
-/// The flows in memory, found by id and by owner.
+/// The flows in memory, found by id and owner together, and what is to be known of them without
+/// looking at each.
 final class FlowIndex: Sendable {
-  private struct State {
-    var byID: [FlowID: FlowSession] = [:]
-    var byOwner: [Owner: Set<FlowID>] = [:]
+  /// One owner's.
+  private struct Shelf {
+    var flows: [FlowID: FlowSession] = [:]
+    var live = 0
     /// Places of flows that are about to begin.
-    var reserved: [Owner: Int] = [:]
+    var reserved = 0
+    /// Those that have ended and left something to later ones.
+    var keepers: Set<FlowID> = []
+
+    var isEmpty: Bool { flows.isEmpty && reserved == 0 }
+  }
+
+  fileprivate struct Request: Hashable {
+    let provider: ProviderName
+    let id: String
+  }
+
+  private struct State {
+    var shelves: [Owner: Shelf] = [:]
+    var live = 0
+    /// Live flows by what their callers know them by.
+    var requests: [Request: [FlowSession]] = [:]
 
     mutating func insert(_ session: FlowSession) {
-      byID[session.id] = session
-      byOwner[session.owner, default: []].insert(session.id)
+      shelves[session.owner, default: Shelf()].flows[session.id] = session
+      guard !session.isFinished else { return noteKeepsake(session) }
+      shelves[session.owner]?.live += 1
+      live += 1
+      if let request = session.request { requests[request, default: []].append(session) }
+    }
+
+    mutating func end(_ session: FlowSession) {
+      guard shelves[session.owner]?.flows[session.id] === session else { return }
+      shelves[session.owner]?.live -= 1
+      live -= 1
+      noteKeepsake(session)
+      guard let request = session.request else { return }
+      requests[request]?.removeAll { $0 === session }
+      if requests[request]?.isEmpty == true { requests[request] = nil }
+    }
+
+    private mutating func noteKeepsake(_ session: FlowSession) {
+      guard session.standing.ending.keepsake != nil else { return }
+      shelves[session.owner]?.keepers.insert(session.id)
     }
 
     mutating func release(_ owner: Owner) {
-      reserved[owner, default: 1] -= 1
-      if reserved[owner] == 0 { reserved[owner] = nil }
+      shelves[owner]?.reserved -= 1
+      tidy(owner)
     }
 
-    func isLive(_ id: FlowID) -> Bool { byID[id]?.standing.isFinished == false }
+    mutating func tidy(_ owner: Owner) {
+      if shelves[owner]?.isEmpty == true { shelves[owner] = nil }
+    }
   }
 
   private let state = Mutex(State())
 
-  var all: [FlowSession] { state.withLock { Array($0.byID.values) } }
+  var all: [FlowSession] { state.withLock { $0.shelves.values.flatMap(\.flows.values) } }
 
-  func session(_ id: FlowID) -> FlowSession? { state.withLock { $0.byID[id] } }
+  func session(_ id: FlowID, of owner: Owner) -> FlowSession? {
+    state.withLock { $0.shelves[owner]?.flows[id] }
+  }
 
   func sessions(of owner: Owner) -> [FlowSession] {
+    state.withLock { $0.shelves[owner].map { Array($0.flows.values) } ?? [] }
+  }
+
+  /// Ended flows with something for later ones.
+  func keepers(of owner: Owner) -> [FlowSession] {
     state.withLock { state in
-      (state.byOwner[owner] ?? []).compactMap { state.byID[$0] }
+      guard let shelf = state.shelves[owner] else { return [] }
+      return shelf.keepers.compactMap { shelf.flows[$0] }
     }
   }
 
+  /// Whoever owns them.
+  func live(at provider: ProviderName, requestID: String) -> [FlowSession] {
+    state.withLock { $0.requests[Request(provider: provider, id: requestID)] ?? [] }
+  }
+
+  /// - Parameter owner: Nil: of all.
+  func liveCount(of owner: Owner?) -> Int {
+    state.withLock { state in owner.map { state.shelves[$0]?.live ?? 0 } ?? state.live }
+  }
+
   func insert(_ session: FlowSession) { state.withLock { $0.insert(session) } }
+
+  /// Notes that a flow has ended; where it is not here, nothing.
+  func ended(_ session: FlowSession) { state.withLock { $0.end(session) } }
 
   /// Keeps a place for a flow that is about to begin: ``occupy(_:)`` takes it, or ``release(_:)``.
   ///
   /// - Returns: False when the owner's live flows and places are that many already.
   func reserve(_ owner: Owner, atMost most: Int) -> Bool {
     state.withLock { state in
-      let live = (state.byOwner[owner] ?? []).count { state.isLive($0) }
-      guard live + state.reserved[owner, default: 0] < most else { return false }
-      state.reserved[owner, default: 0] += 1
+      let shelf = state.shelves[owner] ?? Shelf()
+      guard shelf.live + shelf.reserved < most else { return false }
+      state.shelves[owner, default: Shelf()].reserved += 1
       return true
     }
   }
@@ -59,12 +118,19 @@ final class FlowIndex: Sendable {
 
   func release(_ owner: Owner) { state.withLock { $0.release(owner) } }
 
+  /// Takes a flow out that has ended.
   func remove(_ session: FlowSession) {
     state.withLock { state in
-      state.byID[session.id] = nil
-      state.byOwner[session.owner]?.remove(session.id)
-      if state.byOwner[session.owner]?.isEmpty == true { state.byOwner[session.owner] = nil }
+      state.shelves[session.owner]?.flows[session.id] = nil
+      state.shelves[session.owner]?.keepers.remove(session.id)
+      state.tidy(session.owner)
     }
+  }
+}
+
+extension FlowSession {
+  fileprivate var request: FlowIndex.Request? {
+    requestID.map { FlowIndex.Request(provider: provider, id: $0) }
   }
 }
 

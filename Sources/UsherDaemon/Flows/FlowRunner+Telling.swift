@@ -24,6 +24,7 @@ extension FlowRunner {
   private func record(
     _ what: JournalMessage, _ sentence: Logger.Message, _ flow: Flow, _ session: FlowSession
   ) {
+    guard log.logLevel <= .info else { return }
     var metadata = session.metadata.merging(what.metadata) { $1 }
     metadata["kind"] = .string(flow.kind)
     metadata["state"] = .string(flow.state)

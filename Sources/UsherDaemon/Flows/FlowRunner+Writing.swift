@@ -21,6 +21,8 @@ extension FlowRunner {
   struct Plan {
     var changes: [Change]
     var account: AccountBook.Update?
+    /// The machine as it is written; nil where it is not, or not any more.
+    var packed: PackedMachine?
   }
 
   func apply(
@@ -38,10 +40,10 @@ extension FlowRunner {
   /// was forgotten does not come back, and what a consent opened is not told after its end.
   private func overtaking(
     _ answer: EngineAnswer, _ machine: any AnyMachine, _ session: FlowSession, at now: Timestamp
-  ) -> EngineAnswer? {
+  ) throws(UsherError) -> EngineAnswer? {
     guard let reliance = answer.grant?.reliance else { return nil }
     let client = session.client ?? CallerPolicy.ownPrograms
-    let record = try? accounts.account(reliance.account, of: session.owner)
+    let record = try accounts.find(reliance.account, of: [session.owner])
     let remembered = record?.consents.grants(of: client, at: now)
     guard let remembered, reliance.consents.isSubset(of: remembered) else {
       let failure = Failure(
@@ -77,6 +79,7 @@ extension FlowRunner {
       try await store.commit(plan.changes)
     }
     FailPoint.reach("flow.before-effects")
+    guard !(plan.isNothing && decision.isNothing) else { return }
     take(decision, plan, session)
     if decision.next.revision > before.revision {
       tell(decision.next.isFinished ? .finished : .moved, session, at: now)
@@ -115,22 +118,34 @@ extension FlowRunner {
     let isSame =
       next.revision == before.revision
       && next.machine.map { new in before.machine?.isSame(as: new) ?? false } ?? true
-    var changes: [Change] = isSame ? [] : [.putFlow(try row(session, next))]
-    if next.revision > before.revision { changes.append(.appendJournal(journal(session, next))) }
-    let account = try decision.grant.map { grant throws(UsherError) in
+    var plan = Plan(changes: [], account: nil, packed: nil)
+    if !isSame {
+      plan.packed = try packed(next)
+      plan.changes.append(.putFlow(try row(session, next, plan.packed)))
+    }
+    if next.revision > before.revision {
+      plan.changes.append(.appendJournal(journal(session, next)))
+    }
+    plan.account = try decision.grant.map { grant throws(UsherError) in
       try accounts.update(
         grant, owner: session.owner, provider: session.provider,
         client: session.client ?? CallerPolicy.ownPrograms, uid: session.uid,
         place: next.machine?.provider.tokenPlace, at: decision.at)
     }
-    guard let account else { return Plan(changes: changes, account: nil) }
-    guard next.isFinished else {
-      return Plan(changes: changes + account.changes, account: account)
+    guard let account = plan.account else { return plan }
+    if next.isFinished {
+      var finished = next
+      finished.ending = next.ending.naming(account.record.id)
+      plan.changes[0] = .putFlow(try row(session, finished, nil))
     }
-    var finished = next
-    finished.ending = next.ending.naming(account.record.id)
-    changes[0] = .putFlow(try row(session, finished))
-    return Plan(changes: changes + account.changes, account: account)
+    plan.changes += account.changes
+    return plan
+  }
+
+  /// Nil once the flow has ended.
+  func packed(_ standing: FlowSession.Standing) throws(UsherError) -> PackedMachine? {
+    guard !standing.isFinished, let machine = standing.machine else { return nil }
+    return try machine.packed(by: coder)
   }
 
   /// Takes over in memory what is on disk, and sets its effects going.
@@ -145,12 +160,16 @@ extension FlowRunner {
       next.machine = nil
       session.epilogue = machine?.epilogue
       session.setAlarm(nil)
-      session.setExpiry(nil)
+      deadlines.unwatch(session)
       effects.stopListening(session)
     }
-    session.install(next)
+    session.install(next, packed: plan.packed)
+    if next.isFinished { index.ended(session) }
     effects.releaseReader(session)
-    if !next.isFinished { watchDeadline(session) }
+    if !next.isFinished {
+      deadlines.watch(session)
+      rest.moved(session)
+    }
     guard let machine else { return }
     for call in decision.clearUp { effects.tidy(call, machine.provider, session) }
     for effect in decision.effects {
@@ -166,27 +185,24 @@ extension FlowRunner {
     }
   }
 
-  func watchDeadline(_ session: FlowSession) {
-    let left = session.standing.expiresAt - world.clock.now()
-    session.setExpiry(
-      world.alarms.after(left) { [weak self, weak session] in
-        guard let session else { return }
-        self?.deliver(.expire, to: session)
-      })
-  }
-
+  /// - Parameter packed: The machine; nil where the flow has ended.
   func row(
-    _ session: FlowSession, _ standing: FlowSession.Standing
+    _ session: FlowSession, _ standing: FlowSession.Standing, _ packed: PackedMachine?
   ) throws(UsherError) -> FlowRow {
     guard let machine = standing.machine else {
       throw UsherError(.internalError, "flow \(session.id) has no machine to store")
     }
+    let stored = StoredFlow(
+      type: machine.provider.settings.variety, client: session.client, uid: session.uid,
+      credentials: standing.isFinished ? nil : session.credentials, state: standing.view.state,
+      ending: standing.ending)
     return FlowRow(
       id: session.id, owner: session.owner, provider: session.provider, kind: session.kind,
       status: standing.ending.status.rawValue, revision: standing.revision,
       state: standing.view.state, createdAt: session.createdAt, updatedAt: standing.updatedAt,
       expiresAt: standing.expiresAt, requestID: session.requestID, key: standing.view.key,
-      payload: try machine.payload(standing.ending, of: session))
+      payload: try stored.payload(
+        with: packed.map { packed throws(UsherError) in try coder.whole(packed.bytes) }))
   }
 
   func journal(_ session: FlowSession, _ standing: FlowSession.Standing) -> JournalRow {
@@ -203,6 +219,16 @@ extension FlowRunner {
       owner: session.owner, provider: session.provider, requestID: id, flow: session.id,
       expiresAt: now + .seconds(world.config.limits.requestIdDays * 86_400))
   }
+}
+
+extension FlowRunner.Decision {
+  /// Whether it comes to nothing that is not written.
+  var isNothing: Bool { effects.isEmpty && clearUp.isEmpty }
+}
+
+extension FlowRunner.Plan {
+  /// Whether all is as it was.
+  var isNothing: Bool { changes.isEmpty && account == nil }
 }
 
 extension EngineAnswer {

@@ -18,7 +18,14 @@ final class FlowRunner: Sendable {
   let events: EventBus
   let effects: EffectRunner
   let log: Logger
+  let index = FlowIndex()
+  let coder: FlowCoder
+  let rest = FlowRest()
+  let families = FlowFamilies()
   private let isStopped = Mutex(false)
+  /// Flows that are at their mail.
+  private let busy = Atomic(0)
+  let deadlines: FlowDeadlines
 
   init(
     world: World, store: Store, accounts: AccountBook, events: EventBus, effects: EffectRunner,
@@ -30,6 +37,9 @@ final class FlowRunner: Sendable {
     self.events = events
     self.effects = effects
     self.log = log
+    coder = FlowCoder(nonce: world.identifier("provider_"))
+    deadlines = FlowDeadlines(world)
+    deadlines.tell { [weak self] in self?.deliver(.expire, to: $0) }
   }
 
   /// Hands mail to a flow, and sees to it that somebody reads it.
@@ -37,13 +47,22 @@ final class FlowRunner: Sendable {
     guard !isStopped.withLock({ $0 }) else {
       return refuse(mail, UsherError(.shuttingDown, "usherd is stopping"))
     }
-    guard session.post(mail) else { return }
-    Task {
-      while let letter = session.nextMail() {
-        await Cause.$correlation.withValue(letter.cause) { await read(letter.mail, session) }
-      }
-    }
+    busy.add(1, ordering: .relaxed)
+    guard session.post(mail) else { return doneWithMail() }
+    Task { await drain(session) }
   }
+
+  private func doneWithMail() { busy.subtract(1, ordering: .relaxed) }
+
+  private func drain(_ session: FlowSession) async {
+    while let letter = session.nextMail() {
+      await Cause.$correlation.withValue(letter.cause) { await read(letter.mail, session) }
+    }
+    doneWithMail()
+  }
+
+  /// Whether no flow is at its mail.
+  var isIdle: Bool { busy.load(ordering: .relaxed) == 0 }
 
   /// Writes a new flow, makes it known by `register`, and begins its first effects.
   func open(
@@ -53,11 +72,12 @@ final class FlowRunner: Sendable {
     guard let machine = before.machine else { return }
     try await inTurn(of: answer, session) { () throws(UsherError) in
       let decision = decide(answer, machine, before, at: moment.now)
-      let plan = try plan(decision, session, before)
+      var plan = try plan(decision, session, before)
+      plan.packed = try packed(decision.next)
       let request = session.requestID.map { requestRow(session, $0, at: moment.now) }
       let first: [Change] =
         (request.map { [.rememberRequest($0)] } ?? []) + [
-          .putFlow(try row(session, decision.next)),
+          .putFlow(try row(session, decision.next, plan.packed)),
           .appendJournal(journal(session, before)),
         ]
       // The row stands before its first journal line, the account before its tokens.
@@ -68,21 +88,31 @@ final class FlowRunner: Sendable {
     tell(.started, session, at: moment.now)
   }
 
-  /// Sets a flow going again after a restart.
+  /// Sets a flow going again.
   func resume(_ session: FlowSession) {
-    watchDeadline(session)
+    deadlines.watch(session)
     deliver(.event(.resumed), to: session)
+  }
+
+  /// Sets a flow going again that was read back from the store, unless mail for it has done so.
+  ///
+  /// - Returns: When that is done.
+  func resumeOnce(_ session: FlowSession) async {
+    guard !isStopped.withLock({ $0 }) else { return }
+    busy.add(1, ordering: .relaxed)
+    guard session.postResumption() else { return doneWithMail() }
+    await drain(session)
   }
 
   /// From now on nothing moves: what happens is taken up by `.resumed` at the next start.
   func stop() {
     isStopped.withLock { $0 = true }
+    deadlines.stop()
     effects.stop()
   }
 
   func pause(_ session: FlowSession) {
     session.setAlarm(nil)
-    session.setExpiry(nil)
     effects.letGo(session)
   }
 
@@ -243,10 +273,7 @@ extension FlowRunner {
   }
 
   private func expire(_ session: FlowSession) async {
-    guard session.standing.expiresAt <= world.clock.now() else {
-      watchDeadline(session)
-      return
-    }
+    guard session.expiresAt <= world.clock.now() else { return deadlines.watch(session) }
     await insist(session) { () throws(UsherError) in try await self.end(session, as: .expired) }
   }
 

@@ -9,36 +9,44 @@ import UsherStore
 ///
 /// Reading takes a lock and no task, so `flow.get` is answered on the event loop. Writing is the
 /// runner's alone: one piece of mail at a time, in the order it came.
+///
+/// A flow that has not moved for a while rests: of its machine there are packed bytes only, and how
+/// it stands is worked out of them each time somebody asks.
 final class FlowSession: Sendable {
   let id: FlowID
-  let owner: Owner
-  let provider: ProviderName
-  let kind: String
-  /// Whose steps these are: shown to this client only, and answered by it. Nil for a flow of before
-  /// flows had one: it is any client's of the owner.
-  let client: String?
-  /// Who runs that client: whose browser, passcode and fingers are meant.
-  let uid: UInt32
-  /// What it knows its credentials by, where its provider is another one meanwhile.
-  let credentials: CredentialTags
+  private let family: FlowFamily
   let requestID: String?
   let createdAt: Timestamp
+  let expiresAt: Timestamp
 
   private let current: Mutex<Current>
 
   /// What changes with each event, together with those who wait for the change.
-  private struct Current {
-    var standing: Standing
-    var transitions: [Transition]
+  fileprivate struct Current {
+    var form: Form
+    var status: FlowStatus
+    /// How it came to stand as it does.
+    var last: Transition
+    var earlier: [Transition]
     var mailbox: [Letter] = []
     var isDraining = false
-    var waiters: [Int: @Sendable (Standing) -> Bool] = [:]
-    var nextWaiter = 0
+    /// Whether it is yet to be told that the daemon was started again: before anything else.
+    var isToResume: Bool
+    var isWatched = false
+    /// How often it stands among those that moved last.
+    var moves: Int32 = 0
+    var nextWaiter: Int32 = 0
+    var waiters: [Int32: @Sendable (Standing) -> Bool] = [:]
     var alarm: Alarm?
-    var expiry: Alarm?
     var listener: RedirectListener?
     /// What is left of the machine once the flow has ended.
     var epilogue: Epilogue?
+  }
+
+  fileprivate enum Form {
+    /// With the same machine packed, where it was written down.
+    indirect case awake(Standing, PackedMachine?)
+    case resting(PackedMachine)
   }
 
   /// A flow between two events.
@@ -51,6 +59,11 @@ final class FlowSession: Sendable {
     var expiresAt: Timestamp
 
     var isFinished: Bool { ending.status.isFinished }
+
+    /// By which it came to stand so.
+    fileprivate var transition: Transition {
+      Transition(revision: revision, state: view.state, at: updatedAt)
+    }
   }
 
   /// What arrives for a flow.
@@ -72,28 +85,60 @@ final class FlowSession: Sendable {
   /// The journal is kept whole on disk; in memory the last ones, for `flow.wait`.
   private static let rememberedTransitions = 64
 
+  /// - Parameters:
+  ///   - transitions: Up to the standing's revision.
+  ///   - packed: Its machine; then it rests.
+  ///   - isToResume: Whether it was read back from the store.
   init(
-    id: FlowID, owner: Owner, provider: ProviderName, kind: String, client: String? = nil,
-    uid: UInt32? = nil, credentials: CredentialTags = CredentialTags(), requestID: String?,
-    createdAt: Timestamp, standing: Standing, transitions: [Transition]
+    id: FlowID, family: FlowFamily, requestID: String?, createdAt: Timestamp, standing: Standing,
+    transitions: [Transition], packed: PackedMachine? = nil, isToResume: Bool = false
   ) {
     self.id = id
-    self.owner = owner
-    self.provider = provider
-    self.kind = kind
-    self.client = client
-    self.uid = uid ?? owner.uid
-    self.credentials = credentials
+    self.family = family
     self.requestID = requestID
     self.createdAt = createdAt
+    expiresAt = standing.expiresAt
+    let earlier = transitions.filter { $0.revision < standing.revision }
     current = Mutex(
       Current(
-        standing: standing, transitions: transitions.suffix(FlowSession.rememberedTransitions)))
+        form: packed.map { .resting($0) } ?? .awake(standing, nil),
+        status: standing.ending.status, last: standing.transition,
+        earlier: earlier.suffix(FlowSession.rememberedTransitions - 1), isToResume: isToResume))
   }
+
+  var owner: Owner { family.owner }
+  var provider: ProviderName { family.provider }
+  var kind: String { family.kind }
+  var client: String? { family.client }
+  var uid: UInt32 { family.uid }
+  var credentials: CredentialTags { family.credentials }
 
   var person: LocalPerson { LocalPerson(realm: owner.realm, uid: uid) }
 
-  var standing: Standing { current.withLock { $0.standing } }
+  var isFinished: Bool { current.withLock { $0.status.isFinished } }
+
+  /// When it last moved.
+  var updatedAt: Timestamp { current.withLock { $0.last.at } }
+
+  var standing: Standing {
+    let (form, last) = current.withLock { ($0.form, $0.last) }
+    return standing(form, last)
+  }
+
+  private func standing(_ form: Form, _ last: Transition) -> Standing {
+    switch form {
+    case .awake(let standing, _): return standing
+    case .resting(let packed):
+      do throws(UsherError) {
+        let machine = try packed.opened()
+        return Standing(
+          machine: machine, view: machine.view, ending: .active, revision: last.revision,
+          updatedAt: last.at, expiresAt: expiresAt)
+      } catch {
+        fatalError("flow \(id) was packed so that it does not open: \(error.message)")
+      }
+    }
+  }
 
   var flow: Flow { flow(standing) }
 
@@ -111,24 +156,88 @@ final class FlowSession: Sendable {
   func isOpen(to client: String) -> Bool { self.client.map { $0 == client } ?? true }
 
   func transitions(since revision: Int) -> [Transition] {
-    current.withLock { $0.transitions.filter { $0.revision > revision } }
+    let all = current.withLock { $0.earlier + [$0.last] }
+    return all.filter { $0.revision > revision }
   }
 
   /// Takes the new standing over and tells those who wait. Called after it is on disk.
-  func install(_ standing: Standing) {
+  ///
+  /// - Parameter packed: The standing's machine as it is on disk; nil: as it was.
+  func install(_ standing: Standing, packed: PackedMachine? = nil) {
     let due = current.withLock { current in
-      if standing.revision > current.standing.revision {
-        let transition = Transition(
-          revision: standing.revision, state: standing.view.state, at: standing.updatedAt)
-        current.transitions.append(transition)
-        current.transitions = current.transitions.suffix(Self.rememberedTransitions)
+      if standing.revision > current.last.revision {
+        current.earlier.append(current.last)
+        current.earlier = current.earlier.suffix(Self.rememberedTransitions - 1)
+        current.last = standing.transition
       }
-      current.standing = standing
+      // Of one that has ended nothing is left that was secret.
+      let packed = standing.isFinished ? nil : packed ?? current.form.packed
+      current.form = .awake(standing, packed)
+      current.status = standing.ending.status
       return current.waiters
     }
     for (number, waiter) in due where waiter(standing) {
       current.withLock { _ = $0.waiters.removeValue(forKey: number) }
     }
+  }
+}
+
+extension FlowSession.Form {
+  fileprivate var packed: PackedMachine? {
+    switch self {
+    case .awake(_, let packed): packed
+    case .resting(let packed): packed
+    }
+  }
+}
+
+// Resting.
+extension FlowSession {
+  /// Notes that it stands once more among those that moved last.
+  func noteMove() { current.withLock { $0.moves += 1 } }
+
+  /// It stands there once less: where that was the last time, and nobody is at it, it rests.
+  func rest() {
+    let (standing, packed) = current.withLock { current -> (Standing?, PackedMachine?) in
+      current.moves -= 1
+      guard current.moves == 0, !current.isDraining, !current.status.isFinished,
+        case .awake(let standing, let packed) = current.form
+      else { return (nil, nil) }
+      return (standing, packed)
+    }
+    // What lives in memory only is not packed, and keeps a flow from resting.
+    guard let standing, let packed, let machine = standing.machine,
+      let opened = try? packed.opened(), opened.isSame(as: machine)
+    else { return }
+    current.withLock { current in
+      guard current.moves == 0, !current.isDraining, current.last.revision == standing.revision,
+        !current.status.isFinished
+      else { return }
+      current.form = .resting(packed)
+    }
+  }
+
+  var isResting: Bool {
+    current.withLock { if case .resting = $0.form { true } else { false } }
+  }
+
+  /// Whether its machine is there, packed.
+  var holdsPacked: Bool { current.withLock { $0.form.packed != nil } }
+
+  /// - Returns: False where somebody watches its deadline already.
+  func beginWatch() -> Bool { current.withLock { $0.isWatched.flips(to: true) } }
+
+  /// - Returns: False where nobody watched it.
+  func endWatch() -> Bool { current.withLock { $0.isWatched.flips(to: false) } }
+
+  var isWatched: Bool { current.withLock { $0.isWatched } }
+}
+
+extension Bool {
+  /// - Returns: Whether it was another one before.
+  fileprivate mutating func flips(to value: Bool) -> Bool {
+    defer { self = value }
+    return self != value
   }
 }
 
@@ -139,7 +248,19 @@ extension FlowSession {
     // What an effect brings is not done for the call that once set it going.
     let letter = Letter(mail: mail, cause: mail.isRequest ? Cause.correlation : nil)
     return current.withLock { current in
+      current.postResumption()
       current.mailbox.append(letter)
+      defer { current.isDraining = true }
+      return !current.isDraining
+    }
+  }
+
+  /// Tells it that the daemon was started again, unless it knows.
+  ///
+  /// - Returns: Whether the caller must start draining.
+  func postResumption() -> Bool {
+    current.withLock { current in
+      guard current.postResumption() else { return false }
       defer { current.isDraining = true }
       return !current.isDraining
     }
@@ -168,6 +289,16 @@ extension FlowSession {
   }
 }
 
+extension FlowSession.Current {
+  @discardableResult
+  fileprivate mutating func postResumption() -> Bool {
+    guard isToResume else { return false }
+    isToResume = false
+    mailbox.append(.init(mail: .event(.resumed), cause: nil))
+    return true
+  }
+}
+
 extension FlowSession.Mail {
   fileprivate var isRequest: Bool {
     switch self {
@@ -186,8 +317,6 @@ extension FlowSession {
     get { current.withLock { $0.epilogue } }
     set { current.withLock { $0.epilogue = newValue } }
   }
-
-  func setExpiry(_ alarm: Alarm?) { replace(\.expiry, by: alarm)?.cancel() }
 
   /// - Returns: The listener that was there, for the caller to close.
   func setListener(_ listener: RedirectListener?) -> RedirectListener? {
@@ -213,8 +342,8 @@ extension FlowSession {
     until isDue: @escaping @Sendable (Standing) -> Bool
   ) async -> Standing {
     let gate = Gate()
-    let number = current.withLock { current -> Int? in
-      guard !isDue(current.standing) else { return nil }
+    let number = current.withLock { current -> Int32? in
+      guard !isDue(standing(current.form, current.last)) else { return nil }
       current.nextWaiter += 1
       current.waiters[current.nextWaiter] = { standing in
         guard isDue(standing) else { return false }

@@ -2,7 +2,6 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 import UsherFlows
-import UsherStore
 
 /// A machine of any kind, as the engine holds it.
 protocol AnyMachine: Sendable {
@@ -18,16 +17,22 @@ protocol AnyMachine: Sendable {
   var isInTheDark: Bool { get }
   var epilogue: Epilogue { get }
   func isSame(as other: any AnyMachine) -> Bool
-  /// What is stored of the flow, to be sealed; without a machine once the flow has ended.
-  func payload(
-    _ ending: FlowEnding, of session: FlowSession
-  ) throws(UsherError) -> SealedPayload
+  func packed(by coder: FlowCoder) throws(UsherError) -> PackedMachine
+  init(packed: [UInt8], by coder: FlowCoder) throws(UsherError)
 }
 
 /// What a kind of flow still has to do after its end: take back what comes too late.
-struct Epilogue: Sendable {
+final class Epilogue: Sendable {
   let provider: ProviderConfig
   let clearUp: @Sendable (any ProviderCall, CallOutcome) -> [any ProviderCall]
+
+  init(
+    provider: ProviderConfig,
+    clearUp: @escaping @Sendable (any ProviderCall, CallOutcome) -> [any ProviderCall]
+  ) {
+    self.provider = provider
+    self.clearUp = clearUp
+  }
 }
 
 /// ``FlowEvent`` without the machine's own type of call.
@@ -72,6 +77,12 @@ enum EngineAnswer: Sendable {
 struct MachineBox<Machine: FlowMachine>: AnyMachine {
   var machine: Machine
 
+  init(machine: Machine) { self.machine = machine }
+
+  init(packed: [UInt8], by coder: FlowCoder) throws(UsherError) {
+    machine = try coder.unpack(Machine.self, packed)
+  }
+
   var view: FlowView { machine.view }
   var provider: ProviderConfig { machine.provider }
 
@@ -101,15 +112,8 @@ struct MachineBox<Machine: FlowMachine>: AnyMachine {
     (other as? MachineBox<Machine>)?.machine == machine
   }
 
-  func payload(
-    _ ending: FlowEnding, of session: FlowSession
-  ) throws(UsherError) -> SealedPayload {
-    let isOver = ending.status.isFinished
-    return try SealedPayload(
-      encoding: StoredFlow(
-        type: provider.settings.variety, client: session.client, uid: session.uid,
-        credentials: isOver ? nil : session.credentials, machine: isOver ? nil : machine,
-        state: view.state, ending: ending))
+  func packed(by coder: FlowCoder) throws(UsherError) -> PackedMachine {
+    PackedMachine(type: Self.self, bytes: try coder.pack(machine), coder: coder)
   }
 
   static func erased(_ answer: Answer<Machine.Call>) -> EngineAnswer {

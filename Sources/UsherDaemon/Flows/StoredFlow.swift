@@ -16,8 +16,8 @@ struct FlowEnding: Codable, Sendable, Equatable {
   static let active = FlowEnding(status: .active)
 }
 
-/// The sealed part of a flow's row.
-struct StoredFlow<Machine: Codable>: Codable {
+/// The sealed part of a flow's row beside its machine, which stands in it as the member `machine`.
+struct StoredFlow: Codable {
   /// The variety of the provider, which with the row's kind names the machine.
   var type: ProviderVariety
   /// Who started it; absent from flows of before this was kept.
@@ -26,25 +26,38 @@ struct StoredFlow<Machine: Codable>: Codable {
   var uid: UInt32?
   /// What it knows its credentials by; absent from flows of before this was kept, and from ended ones.
   var credentials: CredentialTags?
-  /// Nil once the flow has ended: verifier, tokens and all are wiped with it.
-  var machine: Machine?
   var state: String
   var ending: FlowEnding
-}
 
-/// What can be read of a stored flow before its machine's type is known.
-private struct StoredHead: Codable {
-  var type: ProviderVariety
-  var client: String?
-  var uid: UInt32?
-  var credentials: CredentialTags?
-  var state: String
-  var ending: FlowEnding
+  private static let machine = "machine"
+
+  /// - Parameter machine: Its JSON; nil once the flow has ended: verifier, tokens and all are wiped
+  ///   with it.
+  func payload(with machine: [UInt8]?) throws(UsherError) -> SealedPayload {
+    let head = try StoreCoder.encode(self)
+    guard let machine else { return SealedPayload(head) }
+    return SealedPayload(
+      head.dropLast() + Array(",\"\(Self.machine)\":".utf8) + machine + [UInt8(ascii: "}")])
+  }
+
+  /// - Returns: Also where the machine is in the payload's bytes.
+  static func reading(
+    _ payload: SealedPayload
+  ) throws(UsherError) -> (flow: StoredFlow, machine: Range<Int>?) {
+    let bytes = payload.bytes
+    guard let place = try ObjectMembers(ofStored: bytes)[machine] else {
+      return (try payload.decoded(), nil)
+    }
+    let head = bytes[..<place.lowerBound] + Array("null".utf8) + bytes[place.upperBound...]
+    return (try StoreCoder.decode(from: Array(head)), place)
+  }
 }
 
 /// A flow read back from the store.
 struct RestoredFlow {
   var machine: (any AnyMachine)?
+  /// The same.
+  var packed: PackedMachine?
   var client: String?
   var uid: UInt32?
   var credentials: CredentialTags?
@@ -52,24 +65,26 @@ struct RestoredFlow {
   var ending: FlowEnding
 
   /// - Throws: `storageUnavailable` when the row was sealed by us but makes no sense.
-  init(_ row: FlowRow) throws(UsherError) {
-    let head = try row.payload.decoded(as: StoredHead.self)
-    client = head.client
-    uid = head.uid
-    credentials = head.credentials
-    state = head.state
-    ending = head.ending
-    guard head.ending.status == .active else { return }
-    guard let type = ProviderRegistry.flow(row.kind, of: head.type) else {
+  init(_ row: FlowRow, by coder: FlowCoder) throws(UsherError) {
+    let (flow, place) = try StoredFlow.reading(row.payload)
+    client = flow.client
+    uid = flow.uid
+    credentials = flow.credentials
+    state = flow.state
+    ending = flow.ending
+    guard flow.ending.status == .active else { return }
+    guard let type = ProviderRegistry.flow(row.kind, of: flow.type) else {
       throw UsherError(
         .storageUnavailable, "flow \(row.id) is of a kind this version does not know")
     }
-    machine = try Self.machine(type, row.payload)
+    guard let place else { return }
+    let packed = PackedMachine(
+      type: Self.box(type), bytes: try coder.packed(row.payload.bytes, at: place), coder: coder)
+    machine = try packed.opened()
+    self.packed = packed
   }
 
-  private static func machine<Machine: FlowMachine>(
-    _ type: Machine.Type, _ payload: SealedPayload
-  ) throws(UsherError) -> (any AnyMachine)? {
-    try payload.decoded(as: StoredFlow<Machine>.self).machine.map { MachineBox(machine: $0) }
+  private static func box<Machine: FlowMachine>(_ type: Machine.Type) -> any AnyMachine.Type {
+    MachineBox<Machine>.self
   }
 }

@@ -1,0 +1,125 @@
+import JSONRPC
+import Synchronization
+import UsherConfig
+import UsherCore
+import UsherStore
+
+/// Writes machines down and reads them.
+///
+/// In memory a machine is packed: its JSON with a mark where its provider's configuration is, which
+/// many flows have alike. On disk the configuration stands in it, so that every row says all.
+final class FlowCoder: Sendable {
+  /// A mark and what it stands for.
+  private struct Known {
+    /// In quotes.
+    let mark: [UInt8]
+    let json: [UInt8]
+  }
+
+  private struct State {
+    var known: [Int: Known] = [:]
+    /// By what was read; an earlier version may have written the same otherwise.
+    var marks: [[UInt8]: [UInt8]] = [:]
+  }
+
+  private let providers: KnownProviders
+  private let quotedPrefix: [UInt8]
+  private let state = Mutex(State())
+
+  private static let member = "provider"
+
+  /// - Parameter nonce: What nobody can guess.
+  init(nonce: String) {
+    providers = KnownProviders(prefix: nonce)
+    quotedPrefix = Array("\"\(nonce)".utf8)
+  }
+
+  func pack(_ machine: some Encodable) throws(UsherError) -> [UInt8] {
+    try StoreCoder.encode(machine, userInfo: [.knownProviders: providers])
+  }
+
+  func unpack<Machine: Decodable>(
+    _ type: Machine.Type, _ packed: [UInt8]
+  ) throws(UsherError) -> Machine {
+    try StoreCoder.decode(Machine.self, from: packed, userInfo: [.knownProviders: providers])
+  }
+
+  /// The JSON that any reader understands, of a packed machine.
+  func whole(_ packed: [UInt8]) throws(UsherError) -> [UInt8] {
+    var whole: [UInt8] = []
+    var rest = packed[...]
+    while let start = rest.start(of: quotedPrefix) {
+      let digits = rest[(start + quotedPrefix.count)...].prefix { $0 != UInt8(ascii: "\"") }
+      guard let number = Int(String(decoding: digits, as: UTF8.self)) else {
+        whole += rest[..<digits.startIndex]
+        rest = rest[digits.startIndex...]
+        continue
+      }
+      whole += rest[..<start]
+      whole += try known(number).json
+      rest = rest[(digits.endIndex + 1)...]
+    }
+    return whole.isEmpty ? packed : whole + rest
+  }
+
+  /// A packed machine, of the JSON that any reader understands.
+  ///
+  /// - Parameter place: Where it is in the bytes.
+  func packed(_ bytes: [UInt8], at place: Range<Int>) throws(UsherError) -> [UInt8] {
+    let members = try ObjectMembers(ofStored: bytes, at: place)
+    guard let provider = members[Self.member] else { return Array(bytes[place]) }
+    return bytes[place.lowerBound..<provider.lowerBound] + (try mark(of: Array(bytes[provider])))
+      + bytes[provider.upperBound..<place.upperBound]
+  }
+
+  private func mark(of json: [UInt8]) throws(UsherError) -> [UInt8] {
+    if let mark = state.withLock({ $0.marks[json] }) { return mark }
+    let provider = try StoreCoder.decode(ProviderConfig.self, from: json)
+    let mark = try known(providers.number(of: provider)).mark
+    state.withLock { $0.marks[json] = mark }
+    return mark
+  }
+
+  private func known(_ number: Int) throws(UsherError) -> Known {
+    if let known = state.withLock({ $0.known[number] }) { return known }
+    let known = Known(
+      mark: Array("\"\(providers.mark(of: number))\"".utf8),
+      json: try StoreCoder.encode(providers.provider(number)))
+    state.withLock { $0.known[number] = known }
+    return known
+  }
+}
+
+extension ObjectMembers {
+  /// - Throws: `storageUnavailable` where it was sealed by us but is no JSON object.
+  init(ofStored bytes: [UInt8], at place: Range<Int>? = nil) throws(UsherError) {
+    do {
+      try self.init(of: bytes, at: place)
+    } catch {
+      throw UsherError(.storageUnavailable, "a stored flow makes no sense", cause: error)
+    }
+  }
+}
+
+extension ArraySlice<UInt8> {
+  /// Where a mark first occurs.
+  fileprivate func start(of mark: [UInt8]) -> Int? {
+    guard let first = mark.first, count >= mark.count else { return nil }
+    var from = startIndex
+    while let start = self[from...(endIndex - mark.count)].firstIndex(of: first) {
+      if self[start..<start + mark.count].elementsEqual(mark) { return start }
+      from = start + 1
+      if from > endIndex - mark.count { return nil }
+    }
+    return nil
+  }
+}
+
+/// A machine that rests: of a flow that has not moved for a while.
+struct PackedMachine: Sendable {
+  let type: any AnyMachine.Type
+  let bytes: [UInt8]
+  let coder: FlowCoder
+
+  func opened() throws(UsherError) -> any AnyMachine { try type.init(packed: bytes, by: coder) }
+}

@@ -1,0 +1,98 @@
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+
+// From a start to a stop, and what is forgotten meanwhile.
+extension FlowEngine {
+  /// Brings back what the store kept; nothing runs yet.
+  ///
+  /// A flow this version cannot read, of a kind it does not know, stays on the disk as it is: the
+  /// others go on, and a version that knows it will find it.
+  ///
+  /// - Parameter goesOn: Called now and then where there is very much.
+  /// - Returns: What could not be read, with the reason.
+  func restore(
+    _ goesOn: () -> Void = {}
+  ) throws(UsherError) -> [(flow: FlowID, error: UsherError)] {
+    var read = 0
+    func count() {
+      read += 1
+      if read.isMultiple(of: Self.stretch) { goesOn() }
+    }
+    var journal: [FlowID: [Transition]] = [:]
+    try store.readJournal { row in
+      let transition = Transition(revision: row.revision, state: row.state, at: row.at)
+      journal[row.flow, default: []].append(transition)
+      count()
+    }
+    var unread: [(FlowID, UsherError)] = []
+    try store.readFlows { row in
+      do throws(UsherError) {
+        let flow = try RestoredFlow(row, by: runner.coder)
+        index.insert(session(row, flow, journal.removeValue(forKey: row.id) ?? []))
+      } catch {
+        unread.append((row.id, error))
+      }
+      count()
+    }
+    return unread
+  }
+
+  /// Rows that are read before the one who waits is told that it goes on.
+  private static let stretch = 5000
+
+  /// Sets every unfinished flow going again; returns at once. A few at a time, or memory for all of
+  /// them would be taken at once; mail for one that has not had its turn sets it going first.
+  func resumeAll() {
+    let runner = runner
+    let sessions = index.all.filter { !$0.isFinished }
+    for session in sessions { runner.deadlines.watch(session) }
+    Task {
+      await withTaskGroup(of: Void.self) { group in
+        for (number, session) in sessions.enumerated() {
+          if number >= Self.mostResuming { _ = await group.next() }
+          group.addTask { await runner.resumeOnce(session) }
+        }
+      }
+    }
+  }
+
+  private static let mostResuming = 64
+
+  /// Lets go of listeners and alarms; what is on disk goes on with the next start.
+  func pauseAll() {
+    runner.stop()
+    for session in index.all { runner.pause(session) }
+  }
+
+  /// Whether no flow is at its mail.
+  var isIdle: Bool { runner.isIdle }
+
+  private func session(
+    _ row: FlowRow, _ flow: RestoredFlow, _ transitions: [Transition]
+  ) -> FlowSession {
+    let family = FlowFamily(
+      owner: row.owner, provider: row.provider, kind: row.kind, client: flow.client,
+      uid: flow.uid, credentials: flow.credentials)
+    return FlowSession(
+      id: row.id, family: runner.families.kept(family), requestID: row.requestID,
+      createdAt: row.createdAt,
+      standing: .init(
+        machine: flow.machine,
+        view: flow.machine?.view ?? FlowView(state: flow.state, step: .wait(.init(for: ""))),
+        ending: flow.ending, revision: row.revision, updatedAt: row.updatedAt,
+        expiresAt: row.expiresAt),
+      transitions: transitions, packed: flow.packed, isToResume: flow.machine != nil)
+  }
+
+  /// Forgets flows that ended long ago, and requestIds past their time.
+  func sweep() async throws(UsherError) {
+    let now = world.clock.now()
+    let keep = Duration.seconds(world.config.limits.finishedFlowHours * 3600)
+    let old = index.all.filter { $0.isFinished && $0.updatedAt + keep <= now }
+    try await store.commit(old.map { .deleteFlow($0.id) } + [.forgetRequests(expiredBy: now)])
+    for session in old { index.remove(session) }
+  }
+}

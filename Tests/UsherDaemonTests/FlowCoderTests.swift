@@ -1,0 +1,92 @@
+import JSONRPC
+import Testing
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+
+@testable import UsherDaemon
+
+@Suite("How a machine is written down")
+struct FlowCoderTests {
+  private let coder = FlowCoder(nonce: "known_")
+
+  private func machine(_ provider: ProviderConfig, _ state: String = "asking") -> StubMachine {
+    StubMachine(provider: provider, probe: "/nowhere", state: state)
+  }
+
+  private func other() throws -> ProviderConfig {
+    var provider = try ProviderConfig.sample()
+    provider.http.connectTimeoutSeconds = 7
+    return provider
+  }
+
+  @Test("packed it has a mark for its configuration; whole it is as it is without marks")
+  func whole() throws {
+    for provider in [try ProviderConfig.sample(), try other(), .local] {
+      let machine = machine(provider)
+      let packed = try coder.pack(machine)
+      let plain = try StoreCoder.encode(machine)
+      #expect(packed.count < plain.count)
+      #expect(try coder.whole(packed) == plain)
+      #expect(try coder.packed(plain, at: plain.indices) == packed)
+      #expect(try coder.unpack(StubMachine.self, packed) == machine)
+      #expect(try StoreCoder.decode(StubMachine.self, from: plain) == machine)
+    }
+  }
+
+  @Test("equal configurations have one mark, others another one")
+  func marks() throws {
+    let one = try coder.pack(machine(try .sample()))
+    #expect(try coder.pack(machine(try .sample())) == one)
+    #expect(try coder.pack(machine(try other())) != one)
+  }
+
+  @Test("what an earlier version wrote of a configuration is understood, and written as now")
+  func older() throws {
+    let plain = try StoreCoder.encode(machine(try .sample()))
+    var members = try #require(try JSONValue(parsing: plain).objectValue)
+    var provider = try #require(members["provider"]?.objectValue)
+    #expect(provider.removeValue(forKey: "request_timeout_seconds") != nil)
+    members["provider"] = .object(provider)
+    let older = JSONValue.object(members).encoded()
+    let packed = try coder.packed(older, at: older.indices)
+    #expect(try coder.unpack(StubMachine.self, packed) == machine(try .sample()))
+    #expect(try coder.whole(packed) == plain)
+  }
+
+  @Test("a text that looks like the beginning of a mark stays what it is")
+  func texts() throws {
+    for state in ["known", "known_", "\"known_0\"", "provider\":{}", "{\"provider\":{}}"] {
+      let machine = machine(try .sample(), state)
+      let packed = try coder.pack(machine)
+      #expect(try coder.unpack(StubMachine.self, packed) == machine)
+      let plain = try StoreCoder.encode(machine)
+      #expect(try coder.packed(plain, at: plain.indices) == packed)
+    }
+  }
+
+  @Test("a payload has the machine and all beside it; without a machine it has the rest")
+  func payload() throws {
+    let machine = machine(try .sample())
+    let stored = StoredFlow(
+      type: .oidc, client: "till", uid: 1000, state: "asking", ending: .active)
+    let payload = try stored.payload(with: coder.whole(coder.pack(machine)))
+    #expect(throws: Never.self) { try JSONValue(parsing: payload.bytes) }
+    let (read, place) = try StoredFlow.reading(payload)
+    #expect(read.client == "till" && read.uid == 1000 && read.ending == .active)
+    let bytes = Array(payload.bytes[try #require(place)])
+    #expect(try StoreCoder.decode(StubMachine.self, from: bytes) == machine)
+    #expect(try StoredFlow.reading(stored.payload(with: nil)).machine == nil)
+  }
+
+  @Test("a payload that is no object is refused")
+  func broken() {
+    for text in ["", "[]", "{\"machine\":}", "{\"type\":\"oidc\"} x"] {
+      let error = #expect(throws: UsherError.self) {
+        try StoredFlow.reading(SealedPayload(Array(text.utf8)))
+      }
+      #expect(error?.reason == .storageUnavailable)
+    }
+  }
+}

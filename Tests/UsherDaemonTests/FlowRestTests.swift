@@ -1,0 +1,200 @@
+import Foundation
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+@Suite("A flow that rests", .serialized)
+struct FlowRestTests {
+  private let stage: FlowStage
+
+  init() throws { stage = try FlowStage() }
+
+  @Test("is shown as it was, goes on as if it had not rested, and may rest again")
+  func resting() async throws {
+    let session = try await stage.open()
+    let (flow, machine) = (session.flow, try #require(session.standing.machine))
+    session.rest()
+    #expect(session.isResting)
+    #expect(session.flow == flow)
+    #expect(session.standing.machine?.isSame(as: machine) == true)
+    #expect(await stage.type("on", session) == nil)
+    #expect(!session.isResting && session.flow.state == "on" && session.flow.revision == 2)
+    #expect(session.transitions(since: 0).map(\.state) == ["asking", "on"])
+    session.rest()
+    #expect(session.isResting && session.flow.state == "on")
+    #expect(await stage.cancel(session) == nil)
+    #expect(session.flow.status == .cancelled && !session.isResting)
+    #expect(session.standing.machine == nil && !session.holdsPacked)
+    session.noteMove()
+    session.rest()
+    #expect(!session.isResting, "it has no machine any more")
+  }
+
+  @Test("who waits for a flow is told of its change though it rested")
+  func waiting() async throws {
+    let session = try await stage.open()
+    session.rest()
+    let (alarms, revision) = (stage.alarms, session.flow.revision)
+    let waiter = Task { await session.wait(.seconds(30), alarms) { $0.revision > revision } }
+    try await alarms.isSet(.seconds(30))
+    #expect(session.isResting)
+    await stage.type("on", session)
+    #expect(await waiter.value.view.state == "on")
+  }
+
+  @Test("what is in memory only keeps a flow from resting")
+  func memory() async throws {
+    let session = try await stage.open()
+    var standing = session.standing
+    standing.machine = MachineBox(
+      machine: StubMachine(
+        provider: try .sample(), probe: stage.place.path, secret: Sealed(Secret("unwritten"))))
+    session.install(standing)
+    session.rest()
+    #expect(!session.isResting)
+    #expect(session.standing.machine?.isSame(as: try #require(standing.machine)) == true)
+  }
+
+  @Test("those that moved last stay awake, as many as there may be")
+  func order() async throws {
+    let rest = FlowRest(most: 2)
+    var sessions: [FlowSession] = []
+    for number in 1...4 {
+      let session = try await stage.open(id: "flw_\(number)")
+      session.rest()
+      // Awake again, and not among those of the runner.
+      session.install(session.standing)
+      sessions.append(session)
+    }
+    #expect(sessions.map(\.isResting) == [false, false, false, false])
+    for place in [0, 1, 0, 2] { rest.moved(sessions[place]) }
+    #expect(sessions.map(\.isResting) == [false, true, false, false])
+    rest.moved(sessions[3])
+    #expect(sessions.map(\.isResting) == [true, true, false, false])
+    rest.moved(sessions[3])
+    rest.moved(sessions[3])
+    #expect(sessions.map(\.isResting) == [true, true, true, false])
+  }
+}
+
+@Suite("A flow that was read back from the store", .serialized)
+struct ResumedFlowTests {
+  private let stage: FlowStage
+
+  init() throws { stage = try FlowStage() }
+
+  /// As after a restart.
+  private func again(_ session: FlowSession) throws -> FlowSession {
+    let machine = try #require(session.standing.machine)
+    return FlowSession(
+      id: session.id, owner: session.owner, provider: session.provider, kind: session.kind,
+      requestID: nil, createdAt: session.createdAt, standing: session.standing,
+      transitions: session.transitions(since: 0),
+      packed: try machine.packed(by: stage.runner.coder), isToResume: true)
+  }
+
+  @Test("is told of the restart once, before mail that comes earlier")
+  func mailFirst() async throws {
+    let session = try again(try await stage.open())
+    #expect(session.isResting && session.flow.state == "asking")
+    #expect(await stage.type("on", session, revision: 1) == .conflict, "it has moved by then")
+    #expect(session.flow.state == "resumed" && session.flow.revision == 2)
+    await stage.runner.resumeOnce(session)
+    #expect(await stage.type("on", session) == nil)
+    #expect(stage.probe.seen.map(\.call) == ["again"])
+  }
+
+  @Test("is told of it where no mail comes")
+  func noMail() async throws {
+    let session = try again(try await stage.open())
+    await stage.runner.resumeOnce(session)
+    #expect(session.flow.state == "resumed")
+    #expect(try stage.row(session).state == "resumed")
+  }
+
+  @Test("is not told of it by a runner that is stopped")
+  func stopped() async throws {
+    let session = try again(try await stage.open())
+    stage.runner.stop()
+    await stage.runner.resumeOnce(session)
+    #expect(session.flow.state == "asking" && stage.runner.isIdle)
+  }
+}
+
+@Suite("Deadlines of flows", .serialized)
+struct FlowDeadlinesTests {
+  private let stage: FlowStage
+
+  init() throws { stage = try FlowStage() }
+
+  @Test("many have one alarm, at the next of them; each flow ends at its own")
+  func many() async throws {
+    let first = try await stage.open(id: "flw_1")
+    stage.alarms.advance(by: .seconds(100))
+    let second = try await stage.open(id: "flw_2")
+    stage.alarms.advance(by: .seconds(100))
+    let third = try await stage.open(id: "flw_3")
+    #expect(stage.alarms.pending == [.seconds(400)])
+    #expect(await stage.cancel(first) == nil)
+    stage.alarms.advance(by: .seconds(400))
+    #expect(stage.alarms.pending == [.seconds(100)], "the cancelled one is passed over")
+    #expect(second.flow.status == .active)
+    stage.alarms.advance(by: .seconds(100))
+    try await reached("the second ends") { second.flow.status == .expired }
+    #expect(third.flow.status == .active && stage.alarms.pending == [.seconds(100)])
+    stage.alarms.advance(by: .seconds(100))
+    try await reached("the third ends") { third.flow.status == .expired }
+    #expect(stage.alarms.pending.isEmpty)
+  }
+
+  @Test("an earlier one takes the alarm over")
+  func earlier() async throws {
+    let later = try await stage.open(id: "flw_1")
+    stage.clock.advance(by: .seconds(-200))
+    let earlier = try await stage.open(id: "flw_2")
+    #expect(stage.alarms.pending == [FlowStage.deadline])
+    stage.alarms.advance(by: FlowStage.deadline)
+    try await reached("the earlier one ends") { earlier.flow.status == .expired }
+    #expect(later.flow.status == .active && stage.alarms.pending == [.seconds(200)])
+  }
+
+  @Test("a stopped runner has no alarm, and sets none")
+  func stopping() async throws {
+    let session = try await stage.open()
+    stage.runner.stop()
+    #expect(stage.alarms.pending.isEmpty)
+    stage.runner.deadlines.watch(session)
+    #expect(stage.alarms.pending.isEmpty)
+  }
+}
+
+@Suite("What flows have alike")
+struct FlowFamiliesTests {
+  private func family(
+    _ owner: Owner = .anna, client: String? = "till", credentials: CredentialTags? = nil
+  ) -> FlowFamily {
+    FlowFamily(
+      owner: owner, provider: .work, kind: "stub", client: client, uid: nil,
+      credentials: credentials)
+  }
+
+  @Test("is kept once; what differs in anything is another family")
+  func once() {
+    let families = FlowFamilies()
+    let first = families.kept(family())
+    #expect(families.kept(family()) === first)
+    #expect(first.uid == Owner.anna.uid)
+    #expect(families.kept(family(.bert)) !== first)
+    #expect(families.kept(family(client: nil)) !== first)
+    let tags = CredentialTags(["secret": Secret("s")]) { _, _ in .init([1]) }
+    let others = families.kept(family(credentials: tags))
+    #expect(others !== first && others.credentials == tags)
+    #expect(families.kept(family(credentials: tags)) === others)
+  }
+}
