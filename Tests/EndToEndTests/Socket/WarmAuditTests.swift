@@ -140,11 +140,12 @@ struct WarmAuditTests {
     let flow = try client.startSilentFlow()
     try client.beginWaiting("clock", for: flow)
     let calls = Array((1...6000).map { WarmCall.line("\($0)") + "\n" }.joined().utf8)
-    var sent = 0
+    var (sent, stalls) = (0, 0)
     try eventually(within: 10, "the daemon reads no more") {
       let count = try reader.sendWhatFits(Array(calls[sent...]))
       sent += count
-      return count == 0
+      stalls = count == 0 ? stalls + 1 : 0
+      return stalls == 5
     }
     kill(daemon.pid, SIGTERM)
     // What waits is told so when the time for answers is over.

@@ -190,6 +190,39 @@ struct WarmWireTests {
     #expect(try client.next().replyLimit == "calls_in_flight")
   }
 
+  @Test("who reads only when nothing more can be sent gets each answer once, whole and in order")
+  func slowReader() throws {
+    let token = try client.warm()
+    let long = try client.lineAnswering(Self.discover("1"))
+    var calls: [UInt8] = []
+    let count = 6000
+    for number in 1...count {
+      let call = number % 97 == 0 ? Self.discover("\(number)") : WarmCall.line("\(number)")
+      calls += number % 11 == 0 ? Array("[\(call)]\n".utf8) : Array("\(call)\n".utf8)
+    }
+    var (sent, read) = (0, 0)
+    while read < count {
+      let most = calls[sent...].prefix(1 + (sent * 7919) % 40_000)
+      let taken = try client.sendWhatFits(Array(most))
+      sent += taken
+      guard taken == 0 else { continue }
+      for _ in 0..<min(1 + (read * 31) % 400, count - read) {
+        read += 1
+        let line = try client.receiveLine(within: 20)
+        let whole = try JSONValue(parsing: try #require(line))
+        let reply = try #require(read % 11 == 0 ? whole[0] : whole)
+        try #require(reply["id"] == .integer(Int64(read)))
+        let isLong = read % 97 == 0
+        #expect(isLong ? reply.text.utf8.count + 10 > long.utf8.count : reply["result"] == token)
+      }
+    }
+    #expect(try client.warm() == token)
+  }
+
+  private static func discover(_ id: String) -> String {
+    #"{"jsonrpc":"2.0","id":\#(id),"method":"rpc.discover"}"#
+  }
+
   @Test("many different calls on one connection are each answered with their own token")
   func several() throws {
     let others = ["second", "third"]
