@@ -124,23 +124,33 @@ package struct RequestRow: Sendable, Hashable {
   }
 }
 
-/// One account. On disk its subject is sealed; a keyed hash of it keeps it unique.
+/// One account. On disk its subject is sealed; a keyed hash of it keeps it unique. Id, owner, provider
+/// and when it wakes are in the clear, and authenticated.
 package struct AccountRow: Sendable, Hashable {
   package var id: AccountID
   package var owner: Owner
   package var provider: ProviderName
   /// Who it is at the provider; unique per owner and provider.
   package var subject: String
+  /// When the daemon has to look at it though nobody asks, at the earliest; nil: never.
+  ///
+  /// ``unknownWaking`` in a row that an older usherd wrote.
+  package var wakeAt: Timestamp?
   /// Label, attributes, profile, …
   package var payload: SealedPayload
 
+  /// When a row wakes of which that is not known: before anything else.
+  package static let unknownWaking = Timestamp(milliseconds: 0)
+
   package init(
-    id: AccountID, owner: Owner, provider: ProviderName, subject: String, payload: SealedPayload
+    id: AccountID, owner: Owner, provider: ProviderName, subject: String,
+    wakeAt: Timestamp? = nil, payload: SealedPayload
   ) {
     self.id = id
     self.owner = owner
     self.provider = provider
     self.subject = subject
+    self.wakeAt = wakeAt
     self.payload = payload
   }
 }

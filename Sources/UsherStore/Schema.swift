@@ -9,7 +9,7 @@ enum Schema {
   static var version: Int { migrations.count }
 
   /// The step from each version to the next. One that was released is never edited again.
-  private static let migrations = [first, second, third]
+  private static let migrations = [first, second, third, fourth]
   private static let firstWithAudit = 3
 
   /// Brings an older database, or an empty one, to ``version``: wholly or not at all.
@@ -134,5 +134,14 @@ enum Schema {
       sealed BLOB NOT NULL,
       PRIMARY KEY (realm, uid, client, question)
     ) STRICT;
+    """
+  /// By what accounts are found without opening them all. Of a row of before it is not known when it
+  /// wakes: 0, at once.
+  private static let fourth = """
+    ALTER TABLE accounts ADD COLUMN wake_at INTEGER DEFAULT 0;
+    CREATE INDEX accounts_by_waking ON accounts (wake_at) WHERE wake_at IS NOT NULL;
+    CREATE INDEX accounts_by_provider ON accounts (provider);
+    CREATE INDEX consents_by_expiry ON consents (expires_at);
+    CREATE INDEX requests_by_id ON requests (provider, request_id);
     """
 }

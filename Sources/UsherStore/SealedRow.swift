@@ -67,6 +67,8 @@ extension AccountRow: SealedRow {
     var identity = RowIdentity(table: "accounts", key: [id.rawValue])
     identity.bind(owner)
     identity.bind(provider.rawValue)
+    // Where it says nothing the row is as older ones are, which were sealed without it.
+    if let wakeAt, wakeAt != Self.unknownWaking { identity.bind(wakeAt.milliseconds) }
     return identity
   }
 

@@ -15,6 +15,8 @@ package final class Store: Sendable {
   /// that master key now.
   package let wasRecovered: Bool
   let database: DatabaseQueue
+  /// Reads what is needed while another connection writes.
+  let reader: DatabaseQueue
   let sealer: Sealer
   let file: StoreFile
   let writer: ChangeWriter
@@ -66,6 +68,7 @@ package final class Store: Sendable {
     self.file = file
     self.lock = lock
     database = opened.database
+    reader = opened.reader
     wasRecovered = opened.keys.isRecovered
     hasRecoverySlot = Mutex(opened.keys.hasRecoverySlot)
     self.writer = writer
@@ -117,8 +120,9 @@ package final class Store: Sendable {
 
   /// Empties the write-ahead log, so that nothing deleted lingers there, and lets others open.
   ///
-  /// Waits for the transaction being written; commits that have not begun then fail, and so does
-  /// a copy that is being made. Closing twice does nothing. The store is closed even when this throws.
+  /// Waits for the transaction being written and for what is being read; commits and reads that have
+  /// not begun then fail, and so does a copy that is being made. Closing twice does nothing. The store
+  /// is closed even when this throws.
   package func close() throws(UsherError) {
     let wasClosed = isClosed.withLock { isClosed in
       defer { isClosed = true }
@@ -127,10 +131,12 @@ package final class Store: Sendable {
     guard !wasClosed else { return }
     defer { lock.release() }
     copying.withLock { $0?.interrupt() }
+    let closed = Result { try reader.close() }
     let emptied = Result { try database.writeWithoutTransaction { try $0.checkpoint(.truncate) } }
     do {
       try database.close()
       _ = try emptied.get()
+      try closed.get()
     } catch {
       throw .storage(error)
     }

@@ -20,6 +20,8 @@ struct StoreOpening {
   struct Opened {
     /// The one connection that writes.
     let database: DatabaseQueue
+    /// One that only reads.
+    let reader: DatabaseQueue
     let keys: Keys
   }
 
@@ -41,7 +43,11 @@ struct StoreOpening {
       }
       let keys = try inspect(orBy: recoveryKey)
       try file.makePrivate()
-      return Opened(database: try connect(keys), keys: keys)
+      let database = try connect(keys)
+      // It finds the write-ahead log there, which it could not make.
+      let reader = try DatabaseQueue(
+        path: file.path, configuration: Self.configuration(readonly: true))
+      return Opened(database: database, reader: reader, keys: keys)
     } catch let error as DatabaseError {
       let reason = UsherError.storage(error)
       throw file.refusal("cannot be used: \(reason.message)", cause: reason.cause)

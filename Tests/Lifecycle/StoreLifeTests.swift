@@ -11,13 +11,13 @@ struct StoreLifeTests {
 
   init() throws { scene = try ServiceScene.here() }
 
-  @Test("the database of any released schema is brought to this one's", arguments: [1, 2, 3])
+  @Test("the database of any released schema is brought to this one's", arguments: [1, 2, 3, 4])
   func upgrade(_ schema: Int) throws {
     try begin(with: schema)
     #expect(try scene.client().call("system.status")["ready"] == true, "\(scene.journal)")
     let credentials = try scene.admin().call("credential.list")["credentials"]
     #expect(credentials?.text.contains("work-client-secret") == true)
-    #expect(try (schemaNow() ?? 0) >= 3)
+    #expect(try (schemaNow() ?? 0) >= 4)
     try scene.signIn(scene.client())
   }
 

@@ -98,7 +98,9 @@ struct SealingTests {
     "changed accounts, tokens, consents and credentials do not open",
     arguments: [
       "UPDATE accounts SET uid = 0", "UPDATE accounts SET subject_tag = zeroblob(32)",
-      "UPDATE tokens SET status = 'dead'", "UPDATE tokens SET expires_at = 1",
+      "UPDATE accounts SET wake_at = wake_at + 1", "UPDATE accounts SET wake_at = NULL",
+      "UPDATE accounts SET wake_at = 0", "UPDATE tokens SET status = 'dead'",
+      "UPDATE tokens SET expires_at = 1",
       "UPDATE tokens SET audience = 'api'", "UPDATE credentials SET name = 'other'",
       "UPDATE consents SET client = '(user)'", "UPDATE consents SET grant_name = 'read.email'",
       "UPDATE consents SET expires_at = expires_at + 1",
@@ -109,8 +111,10 @@ struct SealingTests {
       "UPDATE notes SET sealed = zeroblob(64) WHERE name = 'lock'",
     ])
   func changedOthers(_ sql: String) async throws {
+    var account = AccountRow.sample()
+    account.wakeAt = StoreFixture.now
     try await fixture.create([
-      .putAccount(.sample()), .putToken(.sample()), .putConsent(.sample()),
+      .putAccount(account), .putToken(.sample()), .putConsent(.sample()),
       .putLocalAuth(.sample()), .putCredential("name", Secret("value")),
       .putConfirmation(.sample()), .putNote(.sample()),
     ])
@@ -121,6 +125,7 @@ struct SealingTests {
       _ = (try store.loadConsents(), try store.loadLocalAuth())
       _ = (try store.loadConfirmations(), try store.loadNote("lock"))
     }
+    if !sql.contains("notes") { #expect(throws: UsherError.self) { try store.check() } }
   }
 
   @Test("the same row sealed twice is two different texts")
