@@ -43,6 +43,8 @@ package struct Limits: SettingsSection {
   package var forceRefreshSeconds = 10
   /// Events kept for a subscriber that does not read; then it has lost some, and is told so.
   package var eventQueue = 256
+  /// Accounts kept in memory; the others are read from the disk when they are asked for.
+  package var accountsInMemory = 10_000
   /// Days in which a request id cannot be used for another flow.
   package var requestIdDays = 30
   /// Hours a flow and its result are kept after its end.
@@ -75,6 +77,7 @@ package struct Limits: SettingsSection {
     table.setting(&drainSeconds, "drain_seconds", 1...300)
     table.setting(&forceRefreshSeconds, "force_refresh_seconds", 1...3600)
     table.setting(&eventQueue, "event_queue", 16...65_536)
+    table.setting(&accountsInMemory, "accounts_in_memory", 16...10_000_000)
     table.setting(&requestIdDays, "request_id_days", 1...365)
     table.setting(&finishedFlowHours, "finished_flow_hours", 1...720)
     if adminReserve >= connections {

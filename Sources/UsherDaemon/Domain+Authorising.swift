@@ -14,7 +14,7 @@ extension Domain {
     _ call: M, _ subject: Subject<M>, _ caller: Caller
   ) throws(UsherError) -> Proceeding {
     let accounts = book.generation
-    let request = request(call, subject, caller)
+    let request = try request(call, subject, caller)
     let permit: Permit
     switch caller.decide(request) {
     case .allowed(let allowed): permit = allowed
@@ -73,7 +73,7 @@ extension Domain {
   /// What the caller cannot see has neither here: the handler will not find it either.
   private func request<M: Method>(
     _ call: M, _ subject: Subject<M>, _ caller: Caller
-  ) -> PolicyRequest {
+  ) throws(UsherError) -> PolicyRequest {
     var request = PolicyRequest(method: M.name)
     request.moment = caller.policy.choosesHours ? LocalMoment(world.clock.now()) : nil
     switch subject {
@@ -86,11 +86,11 @@ extension Domain {
       request.operation = start.operation
       if let id = start.params["account"]?.stringValue {
         request.named = id
-        request.account = book.seen(AccountID(id), by: caller, M.name).map { .init($0) }
+        request.account = try book.seen(AccountID(id), by: caller, M.name).map { .init($0) }
       }
     case .account(let about):
       let (id, name) = about(call)
-      let record = book.meant(id, name, by: caller, M.name)
+      let record = try book.meant(id, name, by: caller, M.name)
       request.provider = (record?.provider ?? name)?.rawValue
       request.account = record.map { .init($0) }
       request.named = id?.rawValue
@@ -131,17 +131,11 @@ extension AccountBook {
   /// The account a call names, or the only one of its provider.
   fileprivate func meant(
     _ id: AccountID?, _ provider: ProviderName?, by caller: Caller, _ method: String
-  ) -> AccountRecord? {
-    if let id { return seen(id, by: caller, method) }
+  ) throws(UsherError) -> AccountRecord? {
+    if let id { return try seen(id, by: caller, method) }
     guard let provider else { return nil }
-    let records = accounts(for: caller, method, at: provider)
+    let records = try accounts(for: caller, method, at: provider, most: 1)
     return records.count == 1 ? records[0] : nil
-  }
-
-  fileprivate func seen(
-    _ id: AccountID, by caller: Caller, _ method: String
-  ) -> AccountRecord? {
-    record(id).flatMap { caller.sees($0, method) ? $0 : nil }
   }
 }
 

@@ -46,8 +46,9 @@ struct MethodTable: Sendable {
       try await credentials.delete(delete)
     }
 
-    add(AccountList.self, .provider(\.provider)) { list, call throws(UsherError) in
-      try .now(accounts.list(list.provider, call.caller))
+    // Of lists there may be much to read: not on the event loop.
+    wait(AccountList.self, .provider(\.provider)) { list, caller async throws(UsherError) in
+      try accounts.list(list.provider, caller)
     }
     add(AccountGet.self, .account { ($0.account, nil) }) { get, call throws(UsherError) in
       try .now(try accounts.get(get.account, call.caller))
@@ -60,8 +61,9 @@ struct MethodTable: Sendable {
     add(TokenGet.self, .account { ($0.account, $0.provider) }) { get, call throws(UsherError) in
       try tokens.get(get, call.caller, within: call.permit.scopes)
     }
-    add(TokenList.self, .account { ($0.account, $0.provider) }) { list, call throws(UsherError) in
-      try .now(try accounts.tokens(list, call.caller))
+    wait(TokenList.self, .account { ($0.account, $0.provider) }) {
+      list, caller async throws(UsherError) in
+      try accounts.tokens(list, caller)
     }
     wait(TokenRevoke.self, .account { ($0.account, $0.provider) }) {
       revoke, caller async throws(UsherError) in
@@ -71,12 +73,13 @@ struct MethodTable: Sendable {
     add(TOTPCode.self, .account { ($0.account, $0.provider) }) { code, call throws(UsherError) in
       try totp.code(code, call.caller)
     }
-    add(TOTPList.self, .provider(\.provider)) { list, call throws(UsherError) in
-      try .now(totp.list(list, call.caller))
+    wait(TOTPList.self, .provider(\.provider)) { list, caller async throws(UsherError) in
+      try totp.list(list, caller)
     }
 
-    add(ConsentList.self, .account { ($0.account, $0.provider) }) { list, call throws(UsherError) in
-      try .now(try consents.list(list, call.caller))
+    wait(ConsentList.self, .account { ($0.account, $0.provider) }) {
+      list, caller async throws(UsherError) in
+      try consents.list(list, caller)
     }
     wait(ConsentRevoke.self, .account { ($0.account, $0.provider) }) {
       revoke, caller async throws(UsherError) in
@@ -140,11 +143,11 @@ struct MethodTable: Sendable {
       .init(available: try await !registration.isTaken(question))
     }
 
-    add(EventsSubscribe.self) { subscribe, call throws(UsherError) in
-      try .now(try call.connection.subscribe(subscribe))
+    connect(EventsSubscribe.self) { subscribe, connection throws(UsherError) in
+      try .now(try connection.subscribe(subscribe))
     }
-    add(EventsUnsubscribe.self) { unsubscribe, call throws(UsherError) in
-      try call.connection.unsubscribe(unsubscribe.subscription)
+    connect(EventsUnsubscribe.self) { unsubscribe, connection throws(UsherError) in
+      try connection.unsubscribe(unsubscribe.subscription)
       return try .now(Done())
     }
   }
@@ -187,8 +190,8 @@ struct MethodTable: Sendable {
     admit: @escaping @Sendable (M, Caller) throws(UsherError) -> Admission,
     _ handler: @escaping @Sendable (M, Caller, Admission) async throws(UsherError) -> M.Reply
   ) {
-    enter(type, subject) { method, call, proceeding throws(UsherError) in
-      let caller = call.caller
+    enter(type, subject) { method, proceeding throws(UsherError) in
+      let caller = proceeding.caller
       let admission: Admission
       do throws(UsherError) {
         admission = try admit(method, caller)
@@ -206,27 +209,81 @@ struct MethodTable: Sendable {
 
   private mutating func add<M: Method>(
     _ type: M.Type, _ subject: Subject<M> = .method,
-    _ handler: @escaping @Sendable (M, Call) throws(UsherError) -> Response
+    _ handler: @escaping @Sendable (M, Proceeding) throws(UsherError) -> Response
   ) {
-    enter(type, subject) { method, call, proceeding throws(UsherError) in
-      try proceeding.follow { () throws(UsherError) in try handler(method, call) }
+    enter(type, subject) { method, proceeding throws(UsherError) in
+      try proceeding.follow { () throws(UsherError) in try handler(method, proceeding) }
+    }
+  }
+
+  /// A method that changes something about the connection it is called on.
+  private mutating func connect<M: Method>(
+    _ type: M.Type,
+    _ handler: @escaping @Sendable (M, any ConnectionLink) throws(UsherError) -> Response
+  ) {
+    let domain = domain
+    enter(type) { method, call throws(UsherError) in
+      try domain.authorise(method, .method, call.caller).follow { () throws(UsherError) in
+        try handler(method, call.connection)
+      }
+    }
+  }
+
+  /// Decides and answers a call; where that takes an account that is not in memory, when it has been
+  /// read.
+  private mutating func enter<M: Method>(
+    _ type: M.Type, _ subject: Subject<M>,
+    _ handler: @escaping @Sendable (M, Proceeding) throws(UsherError) -> Response
+  ) {
+    let domain = domain
+    enter(type) { method, call throws(UsherError) in
+      let caller = call.caller
+      guard let need = subject.need(of: method), !domain.book.holds(need, for: caller.owners),
+        let place = domain.book.waitingPlace()
+      else { return try handler(method, try domain.authorise(method, subject, caller)) }
+      return .later { () async throws(UsherError) in
+        defer { withExtendedLifetime(place) {} }
+        try domain.book.read(need, for: caller.owners)
+        if Task.isCancelled { throw UsherError(.cancelled, "the caller waits no more") }
+        let proceeding = try domain.authorise(method, subject, caller)
+        return try await handler(method, proceeding).result()
+      }
     }
   }
 
   private mutating func enter<M: Method>(
-    _ type: M.Type, _ subject: Subject<M>,
-    _ handler: @escaping @Sendable (M, Call, Proceeding) throws(UsherError) -> Response
+    _ type: M.Type, _ handler: @escaping @Sendable (M, Call) throws(UsherError) -> Response
   ) {
     let schema = Lazy { StrictDecoding.schema(of: type) }
     readings.append { _ = schema.value }
-    let domain = domain
-    entries[M.name] = MethodEntry(type: type) {
-      params, call throws(UsherError) in
-      let method = try StrictDecoding.decode(M.self, from: params, schema: schema.value)
-      let proceeding = try domain.authorise(method, subject, call.caller)
-      var call = call
-      call.permit = proceeding.permit
-      return try handler(method, call, proceeding)
+    entries[M.name] = MethodEntry(type: type) { params, call throws(UsherError) in
+      try handler(try StrictDecoding.decode(M.self, from: params, schema: schema.value), call)
+    }
+  }
+}
+
+extension Subject {
+  /// What has to be looked up of the accounts for the policy to be asked.
+  fileprivate func need(of method: M) -> AccountBook.Need? {
+    switch self {
+    case .method, .provider, .flow: nil
+    case .start(let about):
+      about(method).params["account"]?.stringValue.map { .account(AccountID($0)) }
+    case .account(let about):
+      switch about(method) {
+      case (let id?, _): .account(id)
+      case (nil, let provider): provider.map { .provider($0) }
+      }
+    }
+  }
+}
+
+extension Response {
+  fileprivate func result() async throws(UsherError) -> [UInt8] {
+    switch self {
+    case .now(let reply): reply
+    case .standing(let standing): standing.reply
+    case .later(let body): try await body()
     }
   }
 }

@@ -38,7 +38,7 @@ struct Parts {
       on: group, credentials: credentials, health: health, world: world, log: log)
     metadata = MetadataCache(http: http, clock: world.clock)
     let verifier = IDTokenVerifier(http: http, clock: world.clock)
-    book = AccountBook(world: world, events: events)
+    book = AccountBook(world: world, events: events, store: store)
     audit = life.audit
     self.store = store
     self.log = log
@@ -109,10 +109,12 @@ struct Parts {
   /// Brings back what the store kept; nothing runs yet.
   func restore() throws(UsherError) {
     takeCredentials()
-    try book.restore(from: store)
     try localAuth.restore()
     try domain.confirm.restore()
-    for (flow, error) in try domain.flows.engine.restore() {
+    // A start with very many takes its time, and the service manager is told so.
+    let notifier = domain.life.setting.notifier
+    let unread = try domain.flows.engine.restore { notifier.extendTimeout(by: .seconds(30)) }
+    for (flow, error) in unread {
       log.error(
         "a stored flow cannot be read and is left alone",
         metadata: ["flow": .string(flow.rawValue), "cause": .string(error.message)])
@@ -124,6 +126,10 @@ struct Parts {
     domain.flows.engine.resumeAll()
     watch.start()
     followUps.start()
+    Task { [watch, followUps] in
+      await watch.review()
+      await followUps.review()
+    }
   }
 
   /// Listens for the providers that call back.
@@ -147,8 +153,8 @@ struct Parts {
   /// Once a minute: old flows, expired consents and old rows of the audit are forgotten; tokens are
   /// looked at for a clock that was set.
   func sweep() async throws(UsherError) {
-    watch.review()
-    followUps.review()
+    await watch.review()
+    await followUps.review()
     try await domain.consents.sweep()
     try await domain.confirm.sweep()
     try await audit.trim()
@@ -224,8 +230,8 @@ extension Parts {
     await metadata.forget(changed)
     http.forget(changed)
     await refresher.forgetRefusals(of: changed)
-    watch.review(after: changed)
-    followUps.review(after: changed)
+    await watch.review(after: changed)
+    await followUps.review(after: changed)
     return changed
   }
 }

@@ -19,6 +19,9 @@ package protocol AccountInquiry: AccountFollowUp {
   /// event of topic `kyc`.
   var news: String { get }
 
+  /// Whether there is nothing more to ask, however long is asked.
+  var isOver: Bool { get }
+
   /// When to ask next; nil where there is nothing more to ask.
   func nextInquiry(after now: Timestamp) -> Timestamp?
 

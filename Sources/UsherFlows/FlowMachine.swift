@@ -24,6 +24,8 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
   /// Whether there is no such flow without an account: where `params.account` names none, the
   /// caller's only one at the provider is meant.
   static var needsAccount: Bool { get }
+  /// Whether it is told which accounts of the owner there are at the provider.
+  static var knowsAccounts: Bool { get }
   /// Whether a `requestId` that is missing or blank is the flow's own to judge: what the SDK would
   /// report of it is a flow that failed.
   static var judgesRequestID: Bool { get }
@@ -71,6 +73,7 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
 
 extension FlowMachine {
   package static var needsAccount: Bool { false }
+  package static var knowsAccounts: Bool { false }
   package static var judgesRequestID: Bool { false }
   package func judge(
     _ callback: ProviderCallback, token: (AccountID) -> Secret?

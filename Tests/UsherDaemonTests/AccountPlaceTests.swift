@@ -29,9 +29,8 @@ struct AccountPlaceTests {
     let update = try stage.book.update(
       .sample(), owner: .anna, provider: .work, place: place, at: stage.clock.now())
     try await stage.store.commit(update.changes)
-    let book = AccountBook(world: stage.world, events: stage.events)
-    try book.restore(from: stage.store)
-    return try #require(book.record(update.record.id))
+    let book = AccountBook(world: stage.world, events: stage.events, store: stage.store)
+    return try #require(try book.find(update.record.id))
   }
 
   @Test("it is kept, whatever the provider is at the next start")
@@ -47,16 +46,19 @@ struct AccountPlaceTests {
   }
 
   @Test("a new sign-in brings another; one that brings no tokens does not")
-  func anew() throws {
+  func anew() async throws {
     let book = stage.book
-    func signIn(_ grant: AccountGrant, at provider: ProviderConfig) throws -> AccountRecord {
+    func signIn(
+      _ grant: AccountGrant, at provider: ProviderConfig
+    ) async throws -> AccountRecord {
       let update = try book.update(
         grant, owner: .anna, provider: .work, place: provider.tokenPlace, at: stage.clock.now())
+      try await stage.store.commit(update.changes)
       book.install(update)
       return update.record
     }
-    #expect(try signIn(.sample(), at: provider).isOf(provider))
-    #expect(try signIn(.consented(["firstname": "Ada"]), at: other).isOf(provider))
-    #expect(try signIn(.sample(), at: other).isOf(other))
+    #expect(try await signIn(.sample(), at: provider).isOf(provider))
+    #expect(try await signIn(.consented(["firstname": "Ada"]), at: other).isOf(provider))
+    #expect(try await signIn(.sample(), at: other).isOf(other))
   }
 }

@@ -63,7 +63,7 @@ struct CallbackDeskTests {
     ])
     #expect(try await stage.call("shared-value", requestID: "cancelled") == .taken)
     #expect(try await stage.call("linking-token", requestID: "cancelled") == .unauthorized)
-    #expect(stage.stage.book.all.isEmpty)
+    #expect(try stage.stage.book.accounts(of: .bert).isEmpty)
   }
 
   @Test("two users with one requestId: only the one whose token it is hears of it")
@@ -118,6 +118,7 @@ struct FollowUpWatchTests {
     try await stage.submit()
     stage.stage.clock.advance(by: .seconds(12))
     stage.watch.start()
+    await stage.watch.review()
     #expect(stage.news.isEmpty)
     #expect(stage.stage.alarms.pending == [.seconds(8)])
   }
@@ -153,9 +154,9 @@ struct FollowUpWatchTests {
     let stage = try await VerdictStage()
     stage.watch.start()
     try await stage.submit()
-    stage.reload([])
+    await stage.reload([])
     #expect(stage.stage.alarms.pending.isEmpty)
-    stage.reload([stage.provider])
+    await stage.reload([stage.provider])
     #expect(stage.news == ["submitted"])
     #expect(stage.stage.alarms.pending == [.seconds(5)])
   }
@@ -164,9 +165,9 @@ struct FollowUpWatchTests {
   func providerBack() async throws {
     let stage = try await VerdictStage()
     try await stage.submit()
-    stage.reload([])
+    await stage.reload([])
     stage.watch.start()
-    stage.reload([stage.provider])
+    await stage.reload([stage.provider])
     #expect(stage.news.isEmpty)
     #expect(stage.stage.alarms.pending == [.seconds(5)])
   }

@@ -132,6 +132,8 @@ struct ConsentDeskTests {
   @Test("while the disk refuses, nothing is taken back and nothing is wiped")
   func failingDisk() async throws {
     let record = try await account()
+    // What is looked at afterwards is in memory.
+    _ = try stage.profile(record, to: "till")
     try stage.stage.store.close()
     let error = await #expect(throws: UsherError.self) {
       try await revoke(.init(account: record.id), .program())

@@ -90,16 +90,16 @@ final class ConsentStage: Sendable {
   ) throws -> [String: JSONValue]? {
     let caller = try Caller.program(client, of: record.owner, isAdmin: isAdmin)
     let profile = try accounts.get(record.id, caller).account.profile
-    let listed = accounts.list(nil, caller).accounts.first { $0.id == record.id }
+    let listed = try accounts.list(nil, caller).accounts.first { $0.id == record.id }
     guard listed?.profile == profile else { throw TestTrouble("list and get are not alike") }
     return profile
   }
 
   /// The account as a restarted daemon would find it.
   func stored(_ id: AccountID) throws -> AccountRecord? {
-    let book = AccountBook(world: stage.world, events: EventBus(remembered: 1))
-    try book.restore(from: stage.store)
-    return book.record(id)
+    let book = AccountBook(
+      world: stage.world, events: EventBus(remembered: 1), store: stage.store)
+    return try book.find(id)
   }
 
   /// A flow that stands at a step, without a word to the provider.

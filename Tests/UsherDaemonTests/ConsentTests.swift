@@ -23,7 +23,7 @@ struct ConsentTests {
     #expect(try stage.profile(record, to: "desk") == ["email": "ada@x.example"])
     for other in ["other", nil] { #expect(try stage.profile(record, to: other) == nil) }
     #expect(try stage.profile(record, to: nil, isAdmin: true) == nil)
-    #expect(stage.book.accounts(of: .anna).count == 1)
+    #expect(try stage.book.accounts(of: .anna).count == 1)
   }
 
   @Test("a person's own programs are one client among others")

@@ -146,7 +146,7 @@ struct FlowRunnerTests {
     #expect(await [one, two] == [nil, nil])
     #expect(try stage.store.loadAccounts().count == 1)
     #expect(flows[0].flow.result == flows[1].flow.result)
-    #expect(stage.book.accounts(of: .anna).count == 1)
+    #expect(try stage.book.accounts(of: .anna).count == 1)
   }
 
   @Test("after its end a flow keeps no secret, on disk or in memory, and takes no input")

@@ -36,7 +36,7 @@ final class FlowStage: Sendable {
     world = World.fake(clock, alarms, config: config)
     store = try place.store(clock)
     probe = CallProbe(place.path, store: store)
-    book = AccountBook(world: world, events: events)
+    book = AccountBook(world: world, events: events, store: store)
     let group = MultiThreadedEventLoopGroup.singleton
     let health = ProviderHealth { _, _ in }
     let http = ProviderHTTP(

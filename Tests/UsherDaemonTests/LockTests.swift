@@ -86,7 +86,7 @@ struct LockTests {
       try await safe.lock()
       try await safe.unlock()
       let domain = try safe.domain()
-      #expect(domain.book.accounts(of: .anna).map(\.subject) == ["usr_anna"])
+      #expect(try domain.book.accounts(of: .anna).map(\.subject) == ["usr_anna"])
       #expect(domain.flows.engine.liveCount(of: .anna) == 1)
     }
     await safe.end()

@@ -226,7 +226,7 @@ struct ReloadTests {
     _ = try await reload(safe)
     let error = #expect(throws: UsherError.self) { try domain.tokens.get(get, anna) }
     #expect(error?.reason == .notFound && error?.message == "there is no provider work")
-    #expect(domain.accounts.list(nil, anna).accounts.map(\.id) == [update.record.id])
+    #expect(try domain.accounts.list(nil, anna).accounts.map(\.id) == [update.record.id])
     try stage.files.change { $0.providers = work }
     _ = try await reload(safe)
     _ = try domain.tokens.get(get, anna)

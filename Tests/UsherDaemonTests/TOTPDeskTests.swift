@@ -85,6 +85,7 @@ struct TOTPDeskTests {
     let stage = try TOTPStage()
     let record = try await stage.keep()
     let other = try #require(try await stage.refusal(record.id, of: .bert))
+    try await stage.stage.store.commit([.deleteAccount(record.id)])
     stage.book.remove(record)
     let gone = try #require(try await stage.refusal(record.id, of: .bert))
     #expect(other.reason == .notFound && other.reason == gone.reason)

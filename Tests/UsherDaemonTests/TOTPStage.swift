@@ -40,8 +40,8 @@ final class TOTPStage: Sendable {
   /// The same accounts, as a restarted daemon finds them, and perhaps with other settings.
   func restarted(_ change: (inout TOTPSettings) -> Void) throws -> TOTPDesk {
     let world = World.fake(clock, stage.alarms, config: Self.config(change))
-    let book = AccountBook(world: world, events: EventBus(remembered: 1))
-    try book.restore(from: stage.store)
+    let book = AccountBook(
+      world: world, events: EventBus(remembered: 1), store: stage.store)
     return TOTPDesk(
       world: world, store: stage.store, book: book, providers: Providers(world.config))
   }

@@ -17,7 +17,10 @@ struct TokenPlanTests {
   ) throws -> AccountRecord {
     let clock = FakeClock(Self.issued)
     let world = World.fake(clock, FakeAlarms(clock))
-    let book = AccountBook(world: world, events: EventBus(remembered: 1))
+    let place = try Workplace()
+    defer { withExtendedLifetime(place) {} }
+    let book = AccountBook(
+      world: world, events: EventBus(remembered: 1), store: try place.store(clock))
     let tokens = TokenSet.sample(
       refreshToken: refreshToken, expiresAt: life.map { Self.issued + .seconds($0) },
       refreshExpiresAt: grantLife.map { Self.issued + .seconds($0) })

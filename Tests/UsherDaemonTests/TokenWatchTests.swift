@@ -44,7 +44,7 @@ struct TokenWatchTests {
     config.providers = [provider]
     world = World.fake(clock, alarms, config: config)
     store = try place.store(clock)
-    book = AccountBook(world: world, events: events)
+    book = AccountBook(world: world, events: events, store: store)
     let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     let health = ProviderHealth { _, _ in }
     let http = ProviderHTTP(
@@ -60,12 +60,14 @@ struct TokenWatchTests {
     _ = events.listen(since: nil) { [told] in told.hear($0) }
   }
 
-  /// A log-in with a token of 900 and a grant of 1800 seconds.
+  /// A log-in with a token of 900 seconds.
   @discardableResult
-  private func signIn(keepAlive: Bool) async throws -> AccountRecord {
+  private func signIn(
+    keepAlive: Bool, grantSeconds: Int = 1800
+  ) async throws -> AccountRecord {
     let now = clock.now()
     let tokens = TokenSet.sample(
-      expiresAt: now + .seconds(900), refreshExpiresAt: now + .seconds(1800))
+      expiresAt: now + .seconds(900), refreshExpiresAt: now + .seconds(grantSeconds))
     let update = try book.update(
       .sample(keepAlive: keepAlive, tokens: tokens), owner: .anna, provider: .work, at: now)
     try await store.commit(update.changes)
@@ -74,11 +76,11 @@ struct TokenWatchTests {
   }
 
   /// As a reload leaves it.
-  private func reload(_ providers: [ProviderConfig]) {
+  private func reload(_ providers: [ProviderConfig]) async {
     var config = world.config
     config.providers = providers
     world.settings.replace(by: config, world.settings.inForce.policy)
-    watch.review(after: [.work])
+    await watch.review(after: [.work])
   }
 
   @Test("an account whose provider is gone is left alone, and told of once when it is back")
@@ -88,9 +90,9 @@ struct TokenWatchTests {
     alarms.advance(by: .seconds(1500))
     #expect(told.all == ["expiring"])
     let providers = world.config.providers
-    reload([])
+    await reload([])
     #expect(alarms.pending.isEmpty)
-    reload(providers)
+    await reload(providers)
     #expect(told.all == ["expiring"])
     #expect(alarms.pending == [.seconds(300)])
   }
@@ -112,13 +114,45 @@ struct TokenWatchTests {
   func restart() async throws {
     try await signIn(keepAlive: false)
     watch.start()
+    await watch.review()
     #expect(alarms.pending == [.seconds(1500)])
     clock.advance(by: .seconds(1600))
-    watch.review()
+    await watch.review()
     #expect(told.all == ["expiring"])
-    watch.review()
+    await watch.review()
     #expect(told.all == ["expiring"])
     #expect(alarms.pending == [.seconds(200)])
+  }
+
+  @Test("an account that wakes later than within the hour is left on the disk until it does")
+  func later() async throws {
+    try await signIn(keepAlive: false, grantSeconds: 3 * 3600)
+    watch.start()
+    await watch.review()
+    try await signIn(keepAlive: false, grantSeconds: 3 * 3600)
+    #expect(alarms.pending.isEmpty)
+    clock.advance(by: .seconds(6000))
+    await watch.review()
+    #expect(alarms.pending.isEmpty)
+    clock.advance(by: .seconds(1200))
+    await watch.review()
+    #expect(alarms.pending == [.seconds(3300)])
+    alarms.advance(by: .seconds(3300))
+    #expect(told.all == ["expiring"])
+  }
+
+  @Test("one whose row does not open keeps nobody from looking after the others")
+  func damaged() async throws {
+    try await signIn(keepAlive: false)
+    let broken = try AccountRow(
+      id: AccountID("acc_0"), owner: .bert, provider: .work, subject: "broken",
+      wakeAt: clock.now(), payload: SealedPayload(encoding: ["no": "account"]))
+    try await store.commit([.putAccount(broken)])
+    watch.start()
+    for _ in 1...2 {
+      await watch.review()
+      #expect(alarms.pending == [.seconds(1500)])
+    }
   }
 
   @Test("a renewal that fails is tried again, while the grant lives")
@@ -145,7 +179,7 @@ struct TokenWatchTests {
     watch.stop()
     #expect(alarms.pending.isEmpty)
     try await signIn(keepAlive: true)
-    watch.review()
+    await watch.review()
     #expect(alarms.pending.isEmpty)
   }
 }

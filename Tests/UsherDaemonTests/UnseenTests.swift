@@ -81,7 +81,7 @@ struct UnseenTests {
       .sample(), owner: .anna, provider: .work, at: stage.clock.now())
     try await domain.store.commit(update.changes)
     domain.book.install(update)
-    let id = try #require(domain.book.accounts(of: .anna).first).id.rawValue
+    let id = try #require(try domain.book.accounts(of: .anna).first).id.rawValue
     let service = RPCService(safe)
     let methods = [
       "account.get", "account.forget", "token.get", "token.list", "token.revoke", "totp.code",

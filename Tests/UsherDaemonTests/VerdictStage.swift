@@ -81,11 +81,11 @@ final class VerdictStage: Sendable {
   }
 
   /// As a reload leaves it.
-  func reload(_ providers: [ProviderConfig]) {
+  func reload(_ providers: [ProviderConfig]) async {
     var config = Config()
     config.providers = providers
     settings.replace(by: config, settings.inForce.policy)
-    watch.review(after: [provider.name])
+    await watch.review(after: [provider.name])
   }
 
   /// The events of topic `kyc` so far.

@@ -1,4 +1,3 @@
-import JSONRPC
 import Synchronization
 import UsherAPI
 import UsherConfig
@@ -6,21 +5,22 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// All accounts with their tokens and consents, in memory; found by id and owner together.
+/// The accounts with their tokens and consents, found by id and owner together: those that were used
+/// lately from memory, the others from the disk (Speed.md § Accounts on disk).
 ///
-/// It plans changes and takes them over; writing them is the caller's, in between. So a lock is held
-/// for a look-up only, never while the disk works.
+/// A look-up that finds nothing in memory reads, and blocks meanwhile; it is right wherever it is
+/// made. What may not wait asks ``holds(_:for:)`` first. Changes are planned and taken over here;
+/// writing them is the caller's, in between. What was taken over is on disk: all that is in memory
+/// may go at any time.
 final class AccountBook: Sendable {
   /// A planned change: what to write, and what to take over once it is written.
   struct Update: Sendable {
     var record: AccountRecord
     var changes: [Change]
-    var isNew: Bool
-  }
+    /// Nil where there was none.
+    var before: AccountRecord?
 
-  private struct State {
-    var records: [AccountID: AccountRecord] = [:]
-    var byOwner: [Owner: Set<AccountID>] = [:]
+    var isNew: Bool { before == nil }
   }
 
   /// Whose accounts at which provider are changed: a log-in may yet find out which one.
@@ -29,31 +29,49 @@ final class AccountBook: Sendable {
     let provider: ProviderName
   }
 
+  /// All accounts of an owner, at one provider or at all of them.
+  fileprivate struct List: Hashable {
+    let owner: Owner
+    let provider: ProviderName?
+
+    func has(_ record: AccountRecord) -> Bool {
+      record.owner == owner && (provider == nil || record.provider == provider)
+    }
+  }
+
+  fileprivate struct State {
+    var records = RecentlyUsed<AccountID, AccountRecord>()
+    var lists = RecentlyUsed<List, Set<AccountID>>()
+    /// What has changed since each of the reads began that are under way: they may have missed it.
+    /// Nil is what is gone.
+    var reads: [Int: [AccountID: AccountRecord?]] = [:]
+    var nextRead = 0
+  }
+
+  typealias Follower = @Sendable (Update) -> Void
+
   /// Planning, writing and taking over a change happen in one turn, or a refresh that is being
   /// written brings a forgotten account back.
   let turns = Turns<Shelf>()
-  private let world: World
+  let world: World
+  let store: Store
   private let events: EventBus
+  /// Of the providers there were at the start.
+  private let places: [ProviderName: TokenPlace]
   private let state = Mutex(State())
   private let changes = Atomic<Int>(0)
+  /// One reads an account at a time: who wants the same one finds it then.
+  private let reading = Mutex(())
+  /// Calls that wait for the disk.
+  let waiting = WaitingCount()
+  private let followers = Mutex<[Follower]>([])
 
-  init(world: World, events: EventBus) {
+  init(world: World, events: EventBus, store: Store) {
     self.world = world
     self.events = events
-  }
-
-  func restore(from store: Store) throws(UsherError) {
-    let tokens = Dictionary(grouping: try store.loadTokens(), by: \.account)
-    let consents = Dictionary(grouping: try store.loadConsents(), by: \.account)
-    for row in try store.loadAccounts() {
-      var record = try AccountRecord(
-        row, tokens: tokens[row.id] ?? [], consents: consents[row.id] ?? [])
-      // Of before this was kept: it is written with what changes next.
-      if record.details.place == nil {
-        record.details.place = world.settings.inForce.provider(row.provider)?.tokenPlace
-      }
-      keep(record)
-    }
+    self.store = store
+    let providers = world.config.providers + [.local]
+    places = Dictionary(providers.map { ($0.name, $0.tokenPlace) }) { first, _ in first }
   }
 
   /// Another number whenever an account, a token or a consent has become another, or is gone. Costs
@@ -61,179 +79,256 @@ final class AccountBook: Sendable {
   /// before the accounts never keeps what was older.
   var generation: Int { changes.load(ordering: .acquiring) }
 
-  func account(_ id: AccountID, of owner: Owner) throws(UsherError) -> AccountRecord {
-    guard let record = record(id), record.owner == owner else { throw Self.notFound(id) }
-    return record
-  }
+  /// How many are in memory.
+  var count: Int { state.withLock { $0.records.count } }
+
+  private var room: Int { world.config.limits.accountsInMemory }
+
+  /// Of longer lists is not remembered that they are whole.
+  private var longestList: Int { min(max(room / 8, 1), 200) }
 
   static func notFound(_ id: AccountID) -> UsherError {
     UsherError(.notFound, "there is no account \(id)", detail: .init(field: "account"))
   }
+}
 
-  /// An account whoever owns it: for the daemon's own work.
-  func record(_ id: AccountID) -> AccountRecord? { state.withLock { $0.records[id] } }
+// MARK: - One account
 
-  var all: [AccountRecord] { state.withLock { Array($0.records.values) } }
+extension AccountBook {
+  func account(_ id: AccountID, of owner: Owner) throws(UsherError) -> AccountRecord {
+    guard let record = try find(id, of: [owner]) else { throw Self.notFound(id) }
+    return record
+  }
+
+  /// An account whoever owns it, for the daemon's own work; nil also where it cannot be read.
+  func record(_ id: AccountID) -> AccountRecord? { try? find(id) }
+
+  /// - Parameter owners: Nil: anybody. What is another's is looked for as what does not exist is.
+  /// - Throws: `storageUnavailable`, naming the row where it does not open.
+  func find(_ id: AccountID, of owners: [Owner]? = nil) throws(UsherError) -> AccountRecord? {
+    if let record = held(id, of: owners) { return record }
+    return try reading.withLock { _ throws(UsherError) -> AccountRecord? in
+      if let record = held(id, of: owners) { return record }
+      let read = beginRead()
+      defer { endRead(read) }
+      for owner in owners.map({ $0.map(Optional.some) }) ?? [nil] {
+        if let row = try store.accounts(.id(id, of: owner), atMost: 1).first {
+          return take(try opened(row), read)
+        }
+      }
+      return nil
+    }
+  }
+
+  private func held(_ id: AccountID, of owners: [Owner]?) -> AccountRecord? {
+    let room = room
+    let (record, _) = state.withLock { $0.records.use(id, room: room) }
+    guard let record, owners?.contains(record.owner) ?? true else { return nil }
+    return record
+  }
+
+  private func opened(_ row: SealedAccount) throws(UsherError) -> AccountRecord {
+    var record = try AccountRecord(try store.open(row))
+    // Of before this was kept: it is written with what changes next.
+    if record.details.place == nil { record.details.place = places[record.provider] }
+    return record
+  }
+}
+
+// MARK: - What a call is about
+
+extension AccountBook {
+  /// What a call is about, and cannot be decided without.
+  enum Need: Sendable {
+    case account(AccountID)
+    /// Those at a provider.
+    case provider(ProviderName)
+  }
+
+  /// Whether it can be looked up without the disk. What is not there, and what is another's, never
+  /// can.
+  func holds(_ need: Need, for owners: [Owner]) -> Bool {
+    switch need {
+    case .account(let id): held(id, of: owners) != nil
+    case .provider(let provider):
+      owners.allSatisfy { held(List(owner: $0, provider: provider)) != nil }
+    }
+  }
+
+  /// As ``holds(_:for:)``, whoever owns it.
+  func holds(_ id: AccountID) -> Bool { held(id, of: nil) != nil }
+
+  /// Reads it, so that it can. Blocks.
+  func read(_ need: Need, for owners: [Owner]) throws(UsherError) {
+    switch need {
+    case .account(let id): _ = try find(id, of: owners)
+    case .provider(let provider):
+      for owner in owners { _ = try accounts(of: owner, at: provider, most: Self.mostToChoose) }
+    }
+  }
+}
+
+// MARK: - Several accounts
+
+extension AccountBook {
+  /// As many are read at once: for about a millisecond nobody else reads.
+  private static let page = 32
 
   /// Oldest first.
-  func accounts(of owner: Owner, at provider: ProviderName? = nil) -> [AccountRecord] {
-    state.withLock { state in
-      (state.byOwner[owner] ?? []).compactMap { state.records[$0] }
-    }
-    .filter { provider == nil || $0.provider == provider }
-    .sorted { ($0.details.createdAt, $0.id.rawValue) < ($1.details.createdAt, $1.id.rawValue) }
-  }
-
-  /// The account a caller means who names none.
-  ///
-  /// - Parameter records: Those of the provider that it can be.
-  /// - Throws: `interactionRequired` where nobody has signed in, `invalidParams` for `field` where
-  ///   there are several.
-  func onlyAccount(
-    among records: [AccountRecord], at provider: ProviderName, field: String
-  ) throws(UsherError) -> AccountRecord {
-    guard let first = records.first else {
-      throw UsherError(
-        .interactionRequired, "nobody has signed in at provider \(provider)",
-        detail: .init(next: world.signIn(at: provider)))
-    }
-    guard records.count == 1 else {
-      throw UsherError(
-        .invalidParams, "there are \(records.count) accounts of provider \(provider): name one",
-        detail: .init(field: field))
-    }
-    return first
-  }
-
-  /// Plans what a log-in brings: a new account, or new tokens for the one there is.
   ///
   /// - Parameters:
-  ///   - client: Whose flow brings it; what was consented to is this client's.
-  ///   - uid: Who started that flow; nil: the owner.
-  ///   - place: Where the tokens that it brings are from.
-  func update(
-    _ grant: AccountGrant, owner: Owner, provider: ProviderName,
-    client: String = CallerPolicy.ownPrograms, uid: UInt32? = nil, place: TokenPlace? = nil,
-    at now: Timestamp
-  ) throws(UsherError) -> Update {
-    let existing = accounts(of: owner, at: provider).first { $0.subject == grant.subject }
-    let id = existing?.id ?? AccountID(world.identifier("acc_"))
-    // What brings no tokens says nothing of those there are.
-    let kept = grant.tokens == nil ? existing : nil
-    var tokens = kept?.tokens ?? [:]
-    if var main = grant.tokens {
-      main.refreshToken = nil
-      main.refreshExpiresAt = nil
-      main.attributes = nil
-      tokens[TokenKey(audience: "", scope: main.scope)] = try HeldToken(
-        StoredToken(set: main, issuedAt: now), account: id)
+  ///   - most: When there are more, any one more than so many.
+  ///   - isMeant: The others do not count.
+  func accounts(
+    of owner: Owner, at provider: ProviderName? = nil, most: Int = .max,
+    where isMeant: (AccountRecord) -> Bool = { _ in true }
+  ) throws(UsherError) -> [AccountRecord] {
+    let list = List(owner: owner, provider: provider)
+    let records: [AccountRecord]
+    if let held = held(list) {
+      records = held.filter(isMeant)
+    } else {
+      records = try read(list, most: most, where: isMeant)
     }
-    var record = AccountRecord(
-      id: id, owner: owner, provider: provider, subject: grant.subject,
-      details: details(grant, over: existing?.details, client: client, at: now),
-      consents: existing?.consents ?? AccountConsents(), tokens: tokens)
-    record.details.place = kept?.details.place ?? place
-    let granted = record.consents.remember(
-      grant.consents, of: client, grantedBy: uid ?? owner.uid, at: now)
-    record.minimise(at: now)
-    var changes: [Change] = [.deleteTokens(id)] + (try rows(of: record))
-    for key in granted {
-      if let row = try record.consents.row(key, of: id) { changes.append(.putConsent(row)) }
+    return records.sorted {
+      ($0.details.createdAt, $0.id.rawValue) < ($1.details.createdAt, $1.id.rawValue)
     }
-    return Update(record: record, changes: changes, isNew: existing == nil)
   }
 
-  private func details(
-    _ grant: AccountGrant, over existing: AccountDetails?, client: String, at now: Timestamp
-  ) -> AccountDetails {
-    let kept = grant.tokens == nil ? existing : nil
-    let isByConsent = grant.isByConsent || existing?.isByConsent ?? false
-    var profile = grant.profile
-    if isByConsent { profile = (existing?.profile ?? [:]).merging(grant.profile ?? [:]) { $1 } }
-    return AccountDetails(
-      label: grant.label,
-      attributes: (kept?.attributes ?? [:]).merging(grant.attributes) { $1 }
-        .filter { !$0.value.isNull },
-      profile: profile, keepAlive: grant.keepAlive, createdAt: existing?.createdAt ?? now,
-      isByConsent: isByConsent,
-      tokensAreInternal: grant.tokens == nil
-        ? existing?.tokensAreInternal ?? grant.tokensAreInternal : grant.tokensAreInternal,
-      broughtBy: existing == nil ? client : existing?.broughtBy,
-      authenticator: (existing?.authenticator).taking(grant.totpSecret),
-      grant: kept?.grant
-        ?? .init(
-          scope: grant.tokens?.scope ?? "", refreshToken: grant.tokens?.refreshToken,
-          refreshExpiresAt: grant.tokens?.refreshExpiresAt))
-  }
-
-  /// Plans what a refresh brought, a rotated refresh token with it.
+  /// Calls `body` with all accounts at a provider, one after the other; blocks.
   ///
-  /// - Parameter used: The refresh token that was sent.
-  /// - Returns: Nil when the account was forgotten meanwhile, or signed in anew.
-  func update(
-    _ id: AccountID, _ key: TokenKey, granted tokens: TokenSet, for used: Sealed<Secret>,
-    at now: Timestamp
-  ) throws(UsherError) -> Update? {
-    guard var record = record(id), record.details.grant.refreshToken == used else { return nil }
-    var access = tokens
-    access.refreshToken = nil
-    access.refreshExpiresAt = nil
-    access.attributes = nil
-    for (name, value) in tokens.attributes ?? [:] {
-      record.details.attributes[name] = .string(value)
-    }
-    if let rotated = tokens.refreshToken {
-      record.details.grant.refreshToken = rotated
-      record.details.grant.refreshExpiresAt = tokens.refreshExpiresAt
-    } else if let end = tokens.refreshExpiresAt {
-      record.details.grant.refreshExpiresAt = end
-    }
-    let token = try HeldToken(StoredToken(set: access, issuedAt: now), account: id)
-    record.tokens[key] = token
-    var changes: [Change] = [.putAccount(try record.row()), .putToken(try record.row(key, token))]
-    // Tokens of scopes that were asked for once do not pile up.
-    for (old, token) in record.tokens
-    where old != key && old != record.mainKey && !token.isAlive(at: now) {
-      record.tokens[old] = nil
-      changes.append(.deleteToken(id, audience: old.audience, scope: old.scope))
-    }
-    return Update(record: record, changes: changes, isNew: false)
+  /// - Parameter skipped: Told why one that cannot be read is left out.
+  func forEach(
+    at provider: ProviderName, _ body: (AccountRecord) async throws(UsherError) -> Void,
+    skipped: (UsherError) -> Void
+  ) async throws(UsherError) {
+    var last: SealedAccount?
+    repeat {
+      let page = try store.accounts(.provider(provider), after: last, atMost: Self.page)
+      for row in page {
+        let record: AccountRecord
+        do throws(UsherError) {
+          record = try current(row)
+        } catch {
+          skipped(error)
+          continue
+        }
+        try await body(record)
+      }
+      last = page.count == Self.page ? page.last : nil
+    } while last != nil
   }
 
-  /// Plans the end of a grant: its tokens stay as they are until they expire.
-  ///
-  /// - Returns: Nil when the account was forgotten meanwhile, or signed in anew.
-  func update(
-    _ id: AccountID, died word: ProviderWord, of used: Sealed<Secret>?
-  ) throws(UsherError) -> Update? {
-    guard var record = record(id), record.details.grant.refreshToken == used else { return nil }
-    record.details.grant.death = word
-    record.details.grant.refreshToken = nil
-    return Update(record: record, changes: [.putAccount(try record.row())], isNew: false)
+  /// Nil where they are not all in memory.
+  private func held(_ list: List) -> [AccountRecord]? {
+    let room = room
+    let (records, _, _) = state.withLock { state in
+      let (ids, gone) = state.lists.use(list, room: room)
+      var records: [AccountRecord]? = []
+      var others: [RecentlyUsed<AccountID, AccountRecord>.Gone] = []
+      for id in ids ?? [] {
+        let (record, gone) = state.records.use(id, room: room)
+        if !gone.isEmpty { others.append(gone) }
+        guard let record else {
+          records = nil
+          break
+        }
+        records?.append(record)
+      }
+      return (ids == nil ? nil : records, gone, others)
+    }
+    return records
   }
 
-  /// Plans what was learnt of an account since.
-  ///
-  /// - Returns: Nil when the account was forgotten meanwhile.
-  func update(
-    _ id: AccountID, attributes: [String: JSONValue]
-  ) throws(UsherError) -> Update? {
-    guard var record = record(id) else { return nil }
-    record.details.attributes = attributes
-    return Update(record: record, changes: [.putAccount(try record.row())], isNew: false)
+  private func read(
+    _ list: List, most: Int, where isMeant: (AccountRecord) -> Bool
+  ) throws(UsherError) -> [AccountRecord] {
+    let read = beginRead()
+    defer { endRead(read) }
+    var found: [AccountID: AccountRecord] = [:]
+    let longest = longestList
+    var (count, isWhole) = (0, true)
+    var last: SealedAccount?
+    repeat {
+      let page = try store.accounts(
+        .owner(list.owner, at: list.provider), after: last, atMost: Self.page)
+      for row in page {
+        let record = try current(row)
+        let isMeant = isMeant(record)
+        if isMeant { count += 1 }
+        // Of a long list only what is meant: there may be very many.
+        if isMeant || found.count < longest { found[row.id] = record } else { isWhole = false }
+      }
+      last = page.count == Self.page ? page.last : nil
+      if last != nil, count > most { return found.values.filter(isMeant) }
+    } while last != nil
+    return take(found, list, read, isWhole: isWhole).filter(isMeant)
   }
 
-  /// Plans dropping every token of an account that stays.
-  func update(dropping record: AccountRecord, word: ProviderWord) throws(UsherError) -> Update? {
-    let used = record.details.grant.refreshToken
-    guard var update = try update(record.id, died: word, of: used) else { return nil }
-    update.record.tokens = [:]
-    update.changes.append(.deleteTokens(record.id))
-    return update
+  /// From memory where it is there, which is no use of it; else opened.
+  private func current(_ row: SealedAccount) throws(UsherError) -> AccountRecord {
+    if let record = state.withLock({ $0.records.peek(row.id) }) { return record }
+    return try opened(row)
   }
+}
+
+// MARK: - What was read
+
+extension AccountBook {
+  private func beginRead() -> Int {
+    state.withLock { state in
+      state.nextRead += 1
+      state.reads[state.nextRead] = [:]
+      return state.nextRead
+    }
+  }
+
+  private func endRead(_ read: Int) { state.withLock { _ = $0.reads.removeValue(forKey: read) } }
+
+  /// - Returns: The account as it is by now.
+  private func take(_ record: AccountRecord, _ read: Int) -> AccountRecord? {
+    let room = room
+    let (record, _) = state.withLock { state in
+      if let changed = state.reads[read]?[record.id] { return (changed, [:]) }
+      return (record, state.records.keep(record, as: record.id, room: room))
+    }
+    return record
+  }
+
+  /// - Parameter isWhole: Whether those found are all of the list.
+  /// - Returns: Them as they are by now.
+  private func take(
+    _ found: [AccountID: AccountRecord], _ list: List, _ read: Int, isWhole: Bool
+  ) -> [AccountRecord] {
+    let (room, longest) = (room, longestList)
+    let (records, _, _) = state.withLock { state in
+      var found = found
+      for (id, changed) in state.reads[read] ?? [:] {
+        found[id] = changed.flatMap { list.has($0) ? $0 : nil }
+      }
+      var others: [RecentlyUsed<AccountID, AccountRecord>.Gone] = []
+      guard isWhole, found.count <= longest else {
+        return (found, RecentlyUsed<List, Set<AccountID>>.Gone(), others)
+      }
+      for record in found.values {
+        let gone = state.records.keep(record, as: record.id, room: room)
+        if !gone.isEmpty { others.append(gone) }
+      }
+      return (found, state.lists.keep(Set(found.keys), as: list, room: room), others)
+    }
+    return Array(records.values)
+  }
+}
+
+// MARK: - Changes
+
+extension AccountBook {
+  /// From now on `body` is told of each change but the silent ones, before events are.
+  func follow(_ body: @escaping Follower) { followers.withLock { $0.append(body) } }
 
   func install(_ update: Update) {
     keep(update.record)
+    for follower in followers.withLock({ $0 }) { follower(update) }
     let what = update.isNew ? "added" : "updated"
     events.publish(
       .account(what, update.record, at: world.clock.now()), of: update.record)
@@ -244,24 +339,47 @@ final class AccountBook: Sendable {
 
   func remove(_ record: AccountRecord) {
     state.withLock { state in
-      state.records[record.id] = nil
-      state.byOwner[record.owner]?.remove(record.id)
+      state.records.remove(record.id)
+      state.changeLists(of: record) { $0.remove(record.id) }
+      state.note(nil, as: record.id)
     }
     changes.add(1, ordering: .releasing)
     events.publish(.account("forgotten", record, at: world.clock.now()), of: record)
   }
 
   private func keep(_ record: AccountRecord) {
-    state.withLock { state in
-      state.records[record.id] = record
-      state.byOwner[record.owner, default: []].insert(record.id)
+    let (room, longest) = (room, longestList)
+    _ = state.withLock { state in
+      state.changeLists(of: record) { $0.insert(record.id) }
+      state.dropLists(of: record, longerThan: longest)
+      state.note(record, as: record.id)
+      return state.records.keep(record, as: record.id, room: room)
     }
     changes.add(1, ordering: .releasing)
   }
+}
 
-  private func rows(of record: AccountRecord) throws(UsherError) -> [Change] {
-    var changes: [Change] = [.putAccount(try record.row())]
-    for (key, token) in record.tokens { changes.append(.putToken(try record.row(key, token))) }
-    return changes
+extension AccountBook.State {
+  fileprivate mutating func changeLists(
+    of record: AccountRecord, _ body: (inout Set<AccountID>) -> Void
+  ) {
+    for list in Self.lists(with: record) { lists.change(list, body) }
+  }
+
+  fileprivate mutating func dropLists(of record: AccountRecord, longerThan longest: Int) {
+    for list in Self.lists(with: record) where lists.peek(list)?.count ?? 0 > longest {
+      lists.remove(list)
+    }
+  }
+
+  private static func lists(with record: AccountRecord) -> [AccountBook.List] {
+    [
+      .init(owner: record.owner, provider: record.provider),
+      .init(owner: record.owner, provider: nil),
+    ]
+  }
+
+  fileprivate mutating func note(_ record: AccountRecord?, as id: AccountID) {
+    for read in reads.keys { reads[read]?.updateValue(record, forKey: id) }
   }
 }

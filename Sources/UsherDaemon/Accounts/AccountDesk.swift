@@ -3,15 +3,18 @@ import UsherConfig
 import UsherCore
 import UsherStore
 
-/// `account.list`, `account.get` and `token.list`: all read from memory. Of a profile by consent a
+/// `account.list`, `account.get` and `token.list`. Of a profile by consent a
 /// client sees what it was granted, as it stands at the moment of the call.
 struct AccountDesk: Sendable {
   let book: AccountBook
   let clock: any Clock
 
-  func list(_ provider: ProviderName?, _ caller: Caller) -> AccountList.Reply {
+  /// Blocks where they are on the disk.
+  func list(
+    _ provider: ProviderName?, _ caller: Caller
+  ) throws(UsherError) -> AccountList.Reply {
     let now = clock.now()
-    let records = book.accounts(for: caller, AccountList.name, at: provider)
+    let records = try book.accounts(for: caller, AccountList.name, at: provider)
     return .init(accounts: records.map { $0.account(for: caller, AccountList.name, at: now) })
   }
 
@@ -31,18 +34,20 @@ struct AccountDesk: Sendable {
     at provider: ProviderName?, to caller: Caller
   ) -> [(account: AccountID, fields: [String])] {
     let now = clock.now()
-    return book.accounts(for: caller, AccountList.name, at: provider)
+    let records = try? book.accounts(for: caller, AccountList.name, at: provider)
+    return (records ?? [])
       .map { ($0.id, $0.members(for: caller, AccountList.name, at: now)) }
       .filter { !$0.1.isEmpty }
   }
 
+  /// Blocks where they are on the disk.
   func tokens(_ call: TokenList, _ caller: Caller) throws(UsherError) -> TokenList.Reply {
     let now = clock.now()
     let records: [AccountRecord]
     if let id = call.account {
       records = [try book.account(id, for: caller, TokenList.name)]
     } else {
-      records = book.accounts(for: caller, TokenList.name, at: call.provider)
+      records = try book.accounts(for: caller, TokenList.name, at: call.provider)
     }
     let entries = records.flatMap { record in
       record.summaries(at: now).map {

@@ -6,7 +6,7 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// An account in memory, with its tokens.
+/// An account in memory, with its tokens; all of it is on disk.
 struct AccountRecord: Sendable {
   let id: AccountID
   let owner: Owner
@@ -15,6 +15,8 @@ struct AccountRecord: Sendable {
   var details: AccountDetails
   var consents = AccountConsents()
   var tokens: [TokenKey: HeldToken]
+  /// As its row says it: see ``waking(at:for:)``.
+  var wakeAt: Timestamp?
 
   var shelf: AccountBook.Shelf { .init(owner: owner, provider: provider) }
 
@@ -171,6 +173,7 @@ extension AccountRecord {
     owner = row.owner
     provider = row.provider
     subject = row.subject
+    wakeAt = row.wakeAt
     details = try row.payload.decoded(as: AccountDetails.self)
     self.consents = try AccountConsents(consents)
     tokens = [:]
@@ -181,9 +184,13 @@ extension AccountRecord {
     }
   }
 
+  init(_ stored: StoredAccount) throws(UsherError) {
+    try self.init(stored.account, tokens: stored.tokens, consents: stored.consents)
+  }
+
   func row() throws(UsherError) -> AccountRow {
     AccountRow(
-      id: id, owner: owner, provider: provider, subject: subject,
+      id: id, owner: owner, provider: provider, subject: subject, wakeAt: wakeAt,
       payload: try SealedPayload(encoding: details))
   }
 

@@ -10,7 +10,8 @@ import UsherStore
 /// Learns what becomes of accounts after their flows have ended: asks the provider as each account's
 /// ``AccountFollowUp`` says, takes in what the provider's own calls tell, and tells owners.
 ///
-/// One alarm an account, and a look at all of them now and then, for a clock that was set.
+/// One alarm an account that wakes soon, and a look at all of these now and then, for a clock that was
+/// set. The others are on the disk until then (``WakingAccounts``).
 final class FollowUpWatch: Sendable {
   private let world: World
   private let store: Store
@@ -19,6 +20,7 @@ final class FollowUpWatch: Sendable {
   private let calls: AccountCalls
   private let events: EventBus
   private let log: Logger
+  private let waking: WakingAccounts
   private let state = Mutex(State())
 
   private struct State {
@@ -28,12 +30,15 @@ final class FollowUpWatch: Sendable {
   }
 
   private struct Entry {
+    let provider: ProviderName?
     var attributes: [String: JSONValue]
     var alarm: Alarm?
     /// A question is under way: its end looks for what comes next.
     var isAsking = false
     /// Until something else is known of the account, or a restart.
     var isHopeless = false
+    /// Its row does not open: nobody is told twice.
+    var isUnreadable = false
   }
 
   init(
@@ -47,33 +52,55 @@ final class FollowUpWatch: Sendable {
     self.calls = calls
     self.events = events
     self.log = log
+    waking = WakingAccounts(store: book.store, world: world, log: log)
   }
 
-  /// Begins with the accounts there are, of which nobody is told anew; from now on every change of
-  /// one is followed.
+  /// From now on every change of an account is followed; those there are will be found by
+  /// ``review()``, and nobody is told anew of them.
   func start() {
-    for record in book.all where isKnown(record) {
-      state.withLock { $0.entries[record.id] = Entry(attributes: record.details.attributes) }
-    }
+    waking.advance()
+    book.follow { [weak self] update in update.before.map { self?.recall($0) } }
     let listener = events.listen(since: nil) { [weak self] entry in
       guard entry.event.topic == .account, let account = entry.event.account else { return }
       self?.look(at: account)
     }.listener
     state.withLock { $0.listener = listener }
-    review()
   }
 
-  /// Looks at every account anew.
-  func review() { for record in book.all { look(at: record.id) } }
+  /// Looks anew at every account that it has in mind, and for those that wake soon by now.
+  func review() async {
+    for account in state.withLock({ Array($0.entries.keys) }) where !isFound(account) { return }
+    waking.advance()
+    await waking.search(isFound)
+  }
 
-  /// Looks at every account anew; at those of providers that have changed, as if asking had led
-  /// somewhere.
-  func review(after changed: Set<ProviderName>) {
-    for record in book.all {
-      if changed.contains(record.provider) {
-        state.withLock { $0.entries[record.id]?.isHopeless = false }
+  /// As ``review()``; at those of providers that have changed, as if asking had led somewhere.
+  func review(after changed: Set<ProviderName>) async {
+    state.withLock { state in
+      for (account, entry) in state.entries where entry.provider.map(changed.contains) ?? true {
+        state.entries[account]?.isHopeless = false
       }
-      look(at: record.id)
+    }
+    await review()
+    await waking.searchAgain(changed, isFound)
+  }
+
+  /// Of one that was there before nobody is told anew. False once it is stopped.
+  private func isFound(_ account: AccountID) -> Bool {
+    if let record = find(account) {
+      recall(record)
+      look(at: account)
+    }
+    return state.withLock { !$0.isStopped }
+  }
+
+  /// Has an account in mind as it was, unless it has that already.
+  private func recall(_ record: AccountRecord) {
+    guard isKnown(record) else { return }
+    state.withLock { state in
+      guard !state.isStopped, state.entries[record.id] == nil else { return }
+      state.entries[record.id] = Entry(
+        provider: record.provider, attributes: record.details.attributes)
     }
   }
 
@@ -106,14 +133,51 @@ final class FollowUpWatch: Sendable {
     followUp(of: record) as? any AccountInquiry
   }
 
+  /// Nil also where it cannot be read: then it is looked at again with the others.
+  private func find(_ account: AccountID) -> AccountRecord? {
+    do throws(UsherError) {
+      guard let record = try book.find(account) else {
+        forget(account)
+        return nil
+      }
+      if state.withLock({ $0.entries[account]?.isUnreadable ?? false }) { forget(account) }
+      return record
+    } catch {
+      missed(account, error)
+      return nil
+    }
+  }
+
+  private func missed(_ account: AccountID, _ error: UsherError) {
+    let isNew = state.withLock { state -> Bool in
+      guard !state.isStopped else { return false }
+      var entry = state.entries[account] ?? Entry(provider: nil, attributes: [:])
+      let isNew = !entry.isUnreadable
+      entry.isUnreadable = true
+      state.entries[account] = entry
+      return isNew
+    }
+    guard isNew else { return }
+    log.warning(
+      "an account cannot be followed up",
+      metadata: ["account": .string(account.rawValue), "cause": .string(error.message)])
+  }
+
+  /// An alarm has gone off, on the event loop: what is not in memory is not read there.
+  private func wake(_ account: AccountID) {
+    guard !book.holds(account) else { return ask(about: account) }
+    Task { [weak self] in self?.ask(about: account) }
+  }
+
   /// Tells what is new about an account, and asks what is due or sets its alarm for it.
   private func look(at account: AccountID) {
-    guard let record = book.record(account) else { return forget(account) }
-    guard let inquiry = inquiry(of: record) else { return pause(account) }
+    guard let record = find(account) else { return }
+    guard let inquiry = inquiry(of: record) else { return forget(account) }
     let attributes = record.details.attributes
     let (isNew, mayAsk) = state.withLock { state -> (Bool, Bool) in
       guard !state.isStopped else { return (false, false) }
-      var entry = state.entries[account] ?? Entry(attributes: [:])
+      var entry =
+        state.entries[account] ?? Entry(provider: record.provider, attributes: [:])
       let isNew = entry.attributes != attributes
       if isNew { entry.isHopeless = false }
       entry.attributes = attributes
@@ -131,6 +195,7 @@ final class FollowUpWatch: Sendable {
         ])
     }
     let due = record.tokens.isEmpty || !mayAsk ? nil : inquiry.nextInquiry(after: now)
+    if mayAsk, due == nil || !waking.haveFound(record) { return forget(account) }
     setAlarm(account, due.map { $0 - now })
   }
 
@@ -138,12 +203,9 @@ final class FollowUpWatch: Sendable {
     state.withLock { $0.entries.removeValue(forKey: account) }?.alarm?.cancel()
   }
 
-  /// What was told of it is remembered: its provider may come back.
-  private func pause(_ account: AccountID) { setAlarm(account, nil) }
-
   private func setAlarm(_ account: AccountID, _ delay: Duration?) {
     let alarm = delay.map { delay in
-      world.alarms.after(delay) { [weak self] in self?.ask(about: account) }
+      world.alarms.after(delay) { [weak self] in self?.wake(account) }
     }
     let old = state.withLock { state -> Alarm? in
       guard !state.isStopped, state.entries[account] != nil else { return alarm }
@@ -156,7 +218,7 @@ final class FollowUpWatch: Sendable {
   private func ask(about account: AccountID) {
     guard let record = book.record(account), let inquiry = inquiry(of: record),
       let provider = try? providers.named(record.provider)
-    else { return pause(account) }
+    else { return forget(account) }
     let isMine = state.withLock { state in
       guard !state.isStopped, state.entries[account]?.isAsking == false else { return false }
       state.entries[account]?.isAsking = true
@@ -198,9 +260,9 @@ final class FollowUpWatch: Sendable {
   func learn(
     about account: AccountID, _ lesson: @escaping @Sendable (any AccountFollowUp) -> Lesson
   ) async throws(UsherError) -> Lesson {
-    guard let record = book.record(account) else { return .nothing }
+    guard let record = try book.find(account) else { return .nothing }
     return try await book.turns.take(record.shelf) { () throws(UsherError) in
-      guard let record = book.record(account), let followUp = followUp(of: record) else {
+      guard let record = try book.find(account), let followUp = followUp(of: record) else {
         return .nothing
       }
       let learnt = lesson(followUp)

@@ -56,13 +56,14 @@ extension AccountBook {
     _ id: AccountID, at now: Timestamp,
     withdrawing isMeant: (AccountConsents.Key, AccountConsents.Consent) -> Bool
   ) throws(UsherError) -> (update: Update, withdrawn: Int)? {
-    guard var record = record(id) else { return nil }
+    guard let before = try find(id) else { return nil }
+    var record = before
     let profile = record.details.profile
     let gone = record.consents.remove(where: isMeant)
     guard !gone.isEmpty else { return nil }
     record.minimise(at: now)
     var changes = gone.map { Change.deleteConsent(id, client: $0.client, grant: $0.grant) }
-    if record.details.profile != profile { changes.append(.putAccount(try record.row())) }
-    return (Update(record: record, changes: changes, isNew: false), gone.count)
+    if record.details.profile != profile { changes.append(try put(&record)) }
+    return (Update(record: record, changes: changes, before: before), gone.count)
   }
 }

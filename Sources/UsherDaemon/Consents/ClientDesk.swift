@@ -13,19 +13,19 @@ struct ClientDesk: Sendable {
   func clear(_ call: ClientClear, _ caller: Caller) async throws(UsherError) -> ClientClear.Reply {
     let (owner, client) = (caller.owner, caller.client)
     let book = consents.book
-    if book.accounts(of: owner, at: call.provider).isEmpty {
+    if try !book.hasAccounts(of: owner, at: call.provider) {
       _ = try providers.named(call.provider)
     }
     var reply = ClientClear.Reply(cancelled: 0, forgotten: 0, kept: 0)
     let flows = engine.flows(of: owner) {
-      $0.provider == call.provider && $0.client == client && !$0.standing.isFinished
+      $0.provider == call.provider && $0.client == client && !$0.isFinished
     }
     for flow in flows {
       let ended = try await engine.cancel(flow.id, owner: owner)
       // It may have ended otherwise just before.
       if ended.standing.ending.status == .cancelled { reply.cancelled += 1 }
     }
-    let records = book.accounts(for: caller, ClientClear.name, at: call.provider)
+    let records = try book.accounts(for: caller, ClientClear.name, at: call.provider)
     for record in records where record.concerns(client) {
       let isGone = try await revoker.forget(record) { current in
         current.details.broughtBy == client

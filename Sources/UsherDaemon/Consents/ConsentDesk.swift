@@ -6,12 +6,15 @@ import UsherStore
 
 /// `consent.list` and `consent.revoke`, and the end of what has expired.
 struct ConsentDesk: Sendable {
+  private static let page = 256
+
   let store: Store
   let book: AccountBook
   let clock: any Clock
   /// Nil where every name may be a provider's.
   var providers: Providers?
 
+  /// Blocks where they are on the disk.
   func list(_ call: ConsentList, _ caller: Caller) throws(UsherError) -> ConsentList.Reply {
     let now = clock.now()
     let records = try records(call.account, call.provider, caller, ConsentList.name)
@@ -33,7 +36,7 @@ struct ConsentDesk: Sendable {
         .invalidParams, "account or provider must be given", detail: .init(field: "account"))
     }
     if let provider = call.provider, providers.map({ (try? $0.named(provider)) == nil }) ?? false,
-      book.accounts(of: caller.owner, at: provider).isEmpty
+      try !book.hasAccounts(of: caller.owner, at: provider)
     {
       throw UsherError(
         .notFound, "there is no provider \(provider)", detail: .init(field: "provider"))
@@ -57,9 +60,17 @@ struct ConsentDesk: Sendable {
 
   /// Once a minute: what has expired goes, and what it alone has opened.
   func sweep() async throws(UsherError) {
-    for record in book.all where record.consents.hasExpired(at: clock.now()) {
-      try await withdraw(from: record) { !$1.holds(at: clock.now()) }
-    }
+    var last: AccountID?
+    repeat {
+      let ids = try store.accountsWithConsents(
+        expiredBy: clock.now(), after: last, atMost: Self.page)
+      for id in ids {
+        // Of one that does not open nobody is told anything either.
+        guard let record = book.record(id) else { continue }
+        try await withdraw(from: record) { !$1.holds(at: clock.now()) }
+      }
+      last = ids.count == Self.page ? ids.last : nil
+    } while last != nil
   }
 
   /// - Returns: How many it were.
@@ -81,7 +92,7 @@ struct ConsentDesk: Sendable {
   private func records(
     _ account: AccountID?, _ provider: ProviderName?, _ caller: Caller, _ method: String
   ) throws(UsherError) -> [AccountRecord] {
-    guard let account else { return book.accounts(for: caller, method, at: provider) }
+    guard let account else { return try book.accounts(for: caller, method, at: provider) }
     let record = try book.account(account, for: caller, method)
     return provider == nil || provider == record.provider ? [record] : []
   }

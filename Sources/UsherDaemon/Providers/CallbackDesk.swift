@@ -63,8 +63,12 @@ struct CallbackDesk: Sendable {
         }
       }
       // A flow that ended just now has left its account behind.
-      for record in book.all where record.provider == provider.name {
+      try await book.forEach(at: provider.name) { record async throws(UsherError) in
         verdicts.append(try await offer(callback, to: record, provider))
+      } skipped: { error in
+        log.warning(
+          "an account was not asked whether a provider's call is its own",
+          metadata: ["cause": .string(error.message)])
       }
       if verdicts.contains(.mine) { return .taken }
       if verdicts.contains(.conflict) { return .conflict }

@@ -129,25 +129,3 @@ extension PolicyRequest {
     account = Account(record)
   }
 }
-
-extension AccountBook {
-  /// An account as a caller may have it: what he may not see is not found, by the same path as what
-  /// does not exist.
-  func account(
-    _ id: AccountID, for caller: Caller, _ method: String
-  ) throws(UsherError) -> AccountRecord {
-    guard let record = record(id), caller.sees(record, method) else { throw Self.notFound(id) }
-    return record
-  }
-
-  /// His own and those he may read, each oldest first.
-  func accounts(
-    for caller: Caller, _ method: String, at provider: ProviderName? = nil
-  ) -> [AccountRecord] {
-    var records = accounts(of: caller.owner, at: provider)
-    for lender in caller.lenders.sorted(by: { ($0.client ?? "") < ($1.client ?? "") }) {
-      records += accounts(of: lender, at: provider)
-    }
-    return records.filter { caller.sees($0, method) }
-  }
-}

@@ -21,8 +21,6 @@ enum Response: Sendable {
 struct Call {
   let caller: Caller
   let connection: any ConnectionLink
-  /// What the rules allow of it; set before a handler sees it.
-  var permit = Permit(rule: "")
 }
 
 /// What a handler may do to the connection it was called on; on its event loop only.

@@ -15,8 +15,10 @@ extension AccountBook {
   func update(
     _ record: AccountRecord, givenTo client: String, until end: Timestamp
   ) throws(UsherError) -> Update {
+    let before = record
     var record = record
     record.details.authenticator?.givenUntil[client] = end
-    return Update(record: record, changes: [.putAccount(try record.row())], isNew: false)
+    let change = try put(&record)
+    return Update(record: record, changes: [change], before: before)
   }
 }

@@ -31,12 +31,13 @@ struct TOTPDesk: Sendable {
     }
   }
 
-  func list(_ call: TOTPList, _ caller: Caller) -> TOTPList.Reply {
-    .init(
-      accounts: book.accounts(for: caller, TOTPList.name, at: call.provider).compactMap { record in
-        guard record.details.authenticator != nil, let settings = settings(of: record) else {
-          return nil
-        }
+  /// Blocks where they are on the disk.
+  func list(_ call: TOTPList, _ caller: Caller) throws(UsherError) -> TOTPList.Reply {
+    let records = try book.accounts(
+      for: caller, TOTPList.name, at: call.provider, where: \.hasCodes)
+    return .init(
+      accounts: records.compactMap { record in
+        guard let settings = settings(of: record) else { return nil }
         return .init(
           account: record.id, provider: record.provider, label: record.details.label,
           periodSeconds: settings.periodSeconds, digits: settings.digits)
@@ -125,11 +126,14 @@ extension TOTPDesk {
       throw UsherError(
         .invalidParams, "account or provider must be given", detail: .init(field: "account"))
     }
-    let records = book.accounts(for: caller, TOTPCode.name, at: provider)
-    if records.isEmpty { _ = try providers.named(provider) }
-    if let first = records.first, !records.contains(where: \.hasCodes) { throw noCodes(first) }
-    return try book.onlyAccount(
-      among: records.filter(\.hasCodes), at: provider, field: "account")
+    let records = try book.accounts(
+      for: caller, TOTPCode.name, at: provider, most: AccountBook.mostToChoose, where: \.hasCodes)
+    if records.isEmpty {
+      let others = try book.accounts(for: caller, TOTPCode.name, at: provider, most: 0)
+      if let first = others.first { throw noCodes(first) }
+      _ = try providers.named(provider)
+    }
+    return try book.onlyAccount(among: records, at: provider, field: "account")
   }
 
   /// As of `token.get`, for the whole of what was granted: a code is good for anything.

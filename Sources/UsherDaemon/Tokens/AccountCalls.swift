@@ -60,7 +60,7 @@ struct AccountCalls: Sendable {
   }
 
   private func record(_ account: AccountID) throws(UsherError) -> AccountRecord {
-    guard let record = book.record(account) else {
+    guard let record = try book.find(account) else {
       throw UsherError(.reauthenticationRequired, "the account has been forgotten")
     }
     return record

@@ -70,7 +70,7 @@ actor Refresher {
         guard current.key == key else { continue }
         return try reply(outcome, account, key, isForced: isForced)
       }
-      guard let record = book.record(account) else {
+      guard let record = try book.find(account) else {
         throw UsherError(.notFound, "there is no account \(account)")
       }
       if !mustRefresh, waiting(record) == nil, let token = record.tokens[key],
@@ -88,7 +88,7 @@ actor Refresher {
   /// be; whoever asked first has it refreshed, the others wait for that.
   func replace(_ refused: Secret, of account: AccountID) async throws(UsherError) {
     while let current = running[account] { _ = await current.task.value }
-    guard let record = book.record(account) else {
+    guard let record = try book.find(account) else {
       throw UsherError(.notFound, "there is no account \(account)")
     }
     let key = record.mainKey
@@ -155,7 +155,7 @@ actor Refresher {
     }
     if let saved { return saved }
     // Forgotten meanwhile: nobody will have these.
-    if book.record(record.id) == nil { await source.discard(tokens, of: record) }
+    if try book.find(record.id) == nil { await source.discard(tokens, of: record) }
     return try current(record.id, key)
   }
 
@@ -165,7 +165,7 @@ actor Refresher {
   ) async throws(UsherError) -> [UInt8]? {
     guard waiting(record) != nil else { return nil }
     return try await book.turns.take(record.shelf) { () throws(UsherError) -> [UInt8]? in
-      guard let record = book.record(record.id), let unsaved = waiting(record) else { return nil }
+      guard let record = try book.find(record.id), let unsaved = waiting(record) else { return nil }
       return try await save(unsaved, of: record.id, key)
     }
   }
@@ -198,7 +198,7 @@ actor Refresher {
   }
 
   private func current(_ account: AccountID, _ key: TokenKey) throws(UsherError) -> [UInt8] {
-    guard let token = book.record(account)?.tokens[key] else {
+    guard let token = try book.find(account)?.tokens[key] else {
       throw UsherError(.conflict, "the account changed meanwhile: ask again")
     }
     return token.reply

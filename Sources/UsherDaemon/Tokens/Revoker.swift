@@ -44,7 +44,7 @@ struct Revoker: Sendable {
     _ record: AccountRecord, if isMeant: (AccountRecord) -> Bool
   ) async throws(UsherError) -> Bool {
     let gone = try await book.turns.take(record.shelf) { () throws(UsherError) -> AccountRecord? in
-      guard let current = book.record(record.id) else { return record }
+      guard let current = try book.find(record.id) else { return record }
       guard isMeant(current) else { return nil }
       try await store.commit([.deleteAccount(current.id)])
       book.remove(current)

@@ -133,7 +133,8 @@ struct TokenDesk: Sendable {
       throw UsherError(
         .invalidParams, "account or provider must be given", detail: .init(field: "account"))
     }
-    let records = book.accounts(for: caller, method, at: provider)
+    let records = try book.accounts(
+      for: caller, method, at: provider, most: AccountBook.mostToChoose)
     if records.isEmpty { _ = try providers.named(provider) }
     return try book.onlyAccount(among: records, at: provider, field: "account")
   }

@@ -41,7 +41,8 @@ struct TokenPlan: Sendable, Equatable {
     return plans.min { ($0.at, $0.deed.order) < ($1.at, $1.deed.order) }
   }
 
-  private static func renewal(of record: AccountRecord, _ end: Timestamp?) -> Timestamp? {
+  /// When its main token is to be renewed, if it is; nil where it never ends.
+  static func renewal(of record: AccountRecord, _ end: Timestamp?) -> Timestamp? {
     guard let token = record.tokens[record.mainKey] else { return nil }
     let ends = [token.set.expiresAt, end].compactMap { end in
       end.map { $0 - lead(of: $0 - token.issuedAt) }

@@ -7,13 +7,15 @@ import UsherCore
 /// Looks after tokens though nobody asks: renews those of accounts marked `keepAlive` ahead of their
 /// end, and tells owners before a grant dies and when it has.
 ///
-/// One alarm an account, and a look at all of them now and then, for a clock that was set.
+/// One alarm an account that wakes soon, and a look at all of these now and then, for a clock that was
+/// set. The others are on the disk until then (``WakingAccounts``).
 final class TokenWatch: Sendable {
   private let world: World
   private let book: AccountBook
   private let refresher: Refresher
   private let events: EventBus
   private let log: Logger
+  private let waking: WakingAccounts
   private let state = Mutex(State())
 
   private struct State {
@@ -23,10 +25,16 @@ final class TokenWatch: Sendable {
   }
 
   private struct Entry {
+    let provider: ProviderName?
     var progress = TokenPlan.Progress()
     var alarm: Alarm?
     /// A renewal is under way: its end looks for what comes next.
     var isRenewing = false
+    /// Its row does not open: nobody is told twice.
+    var isUnreadable = false
+
+    /// Whether it knows nothing that the disk does not know.
+    var isBlank: Bool { progress == .init() && !isRenewing }
   }
 
   init(
@@ -37,29 +45,45 @@ final class TokenWatch: Sendable {
     self.refresher = refresher
     self.events = events
     self.log = log
+    waking = WakingAccounts(store: book.store, world: world, log: log)
   }
 
-  /// Begins with the accounts there are; from now on every change of one is followed.
+  /// From now on every change of an account is followed; those there are will be found by
+  /// ``review()``.
   func start() {
+    waking.advance(lead: warning)
     let listener = events.listen(since: nil) { [weak self] entry in
       guard entry.event.topic == .account, let account = entry.event.account else { return }
       self?.look(at: account)
     }.listener
     state.withLock { $0.listener = listener }
-    review()
   }
 
-  /// Looks at every account anew.
-  func review() { for record in book.all { look(at: record.id) } }
+  /// Looks anew at every account that it has in mind, and for those that wake soon by now.
+  func review() async {
+    for account in state.withLock({ Array($0.entries.keys) }) { look(at: account) }
+    waking.advance(lead: warning)
+    await waking.search(isLookedAt)
+  }
 
-  /// Looks at every account anew; at those of providers that have changed, as if nothing had failed.
-  func review(after changed: Set<ProviderName>) {
-    for record in book.all {
-      if changed.contains(record.provider) {
-        state.withLock { $0.entries[record.id]?.progress.forgetFailures() }
+  /// As ``review()``; at those of providers that have changed, as if nothing had failed.
+  func review(after changed: Set<ProviderName>) async {
+    state.withLock { state in
+      for (account, entry) in state.entries where entry.provider.map(changed.contains) ?? true {
+        state.entries[account]?.progress.forgetFailures()
       }
-      look(at: record.id)
     }
+    await review()
+    await waking.searchAgain(changed, isLookedAt)
+  }
+
+  /// How much earlier than a grant ends there is something to do.
+  private var warning: Duration { .seconds(world.config.token.grantWarningSeconds) }
+
+  /// False once it is stopped.
+  private func isLookedAt(_ account: AccountID) -> Bool {
+    look(at: account)
+    return state.withLock { !$0.isStopped }
   }
 
   /// Nothing begins any more.
@@ -71,6 +95,12 @@ final class TokenWatch: Sendable {
     }
     for entry in entries { entry.alarm?.cancel() }
     if let listener { events.stop(listener) }
+  }
+
+  /// An alarm has gone off, on the event loop: what is not in memory is not read there.
+  private func wake(_ account: AccountID) {
+    guard !book.holds(account) else { return look(at: account) }
+    Task { [weak self] in self?.look(at: account) }
   }
 
   /// Does what is due for an account, or sets its alarm for what comes next.
@@ -87,7 +117,13 @@ final class TokenWatch: Sendable {
 
   /// Nil where nothing comes next, or where a renewal will look for it.
   private func next(_ account: AccountID) -> TokenPlan? {
-    let record = book.record(account)
+    let record: AccountRecord?
+    do throws(UsherError) {
+      record = try book.find(account)
+    } catch {
+      missed(account, error)
+      return nil
+    }
     // Nothing can be done for one whose provider is gone, or another one, until that is back.
     let isServed =
       record.map { world.settings.inForce.provider($0.provider).map($0.isOf) ?? false } ?? false
@@ -96,23 +132,40 @@ final class TokenWatch: Sendable {
       guard !state.isStopped, let record else {
         return (nil, state.entries.removeValue(forKey: account)?.alarm)
       }
-      var entry = state.entries[account] ?? Entry()
+      var entry = state.entries[account] ?? Entry(provider: record.provider)
       let old = entry.alarm
       entry.alarm = nil
-      state.entries[account] = entry
-      guard isServed, !entry.isRenewing else { return (nil, old) }
-      let warning = Duration.seconds(world.config.token.grantWarningSeconds)
-      return (
-        TokenPlan.next(for: record, warning: warning, after: entry.progress, at: now), old
-      )
+      entry.isUnreadable = false
+      let plan =
+        isServed && !entry.isRenewing
+        ? TokenPlan.next(for: record, warning: warning, after: entry.progress, at: now) : nil
+      let isLeft = entry.isBlank && (plan == nil || !waking.haveFound(record))
+      state.entries[account] = isLeft ? nil : entry
+      return (isLeft ? nil : plan, old)
     }
     old?.cancel()
     return plan
   }
 
+  /// An account that cannot be read is looked at again with the others.
+  private func missed(_ account: AccountID, _ error: UsherError) {
+    let isNew = state.withLock { state -> Bool in
+      guard !state.isStopped else { return false }
+      var entry = state.entries[account] ?? Entry(provider: nil)
+      let isNew = !entry.isUnreadable
+      entry.isUnreadable = true
+      state.entries[account] = entry
+      return isNew
+    }
+    guard isNew else { return }
+    log.warning(
+      "the tokens of an account cannot be looked after",
+      metadata: ["account": .string(account.rawValue), "cause": .string(error.message)])
+  }
+
   private func setAlarm(_ account: AccountID, _ due: Timestamp) {
     let alarm = world.alarms.after(due - world.clock.now()) { [weak self] in
-      self?.look(at: account)
+      self?.wake(account)
     }
     let old = state.withLock { state -> Alarm? in
       guard !state.isStopped, let old = state.entries[account]?.alarm else {

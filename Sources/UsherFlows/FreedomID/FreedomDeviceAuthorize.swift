@@ -12,6 +12,8 @@ package struct FreedomDeviceAuthorize: FlowMachine {
   package static let kind = "authorize"
   package static let summary = "Give a client what a person agrees to of a Freedom ID profile."
 
+  package static let knowsAccounts = true
+
   package struct Params: Codable, Sendable, Equatable {
     /// Which fields: `read.firstname`, …
     package var grants: [String]

@@ -24,6 +24,8 @@ struct IdentityVerdict: AccountInquiry {
 
   var news: String { record.status.rawValue.lowercased() }
 
+  var isOver: Bool { record.status >= .error }
+
   func nextInquiry(after now: Timestamp) -> Timestamp? {
     let end = record.submittedAt + .seconds(days * 86_400)
     guard record.status < .error, now < end else { return nil }

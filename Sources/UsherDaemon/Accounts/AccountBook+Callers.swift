@@ -1,0 +1,103 @@
+import Synchronization
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherStore
+
+extension Caller {
+  /// Whose accounts it may have.
+  var owners: [Owner] {
+    [owner] + lenders.sorted { ($0.client ?? "") < ($1.client ?? "") }
+  }
+}
+
+extension AccountBook {
+  /// Among more than so many accounts nobody is told their number.
+  static let mostToChoose = 100
+  private static let mostWaiting = 16
+
+  /// Of those who wait for the disk; it is given back when nobody has it any more.
+  final class WaitingPlace: Sendable {
+    private let count: WaitingCount
+
+    fileprivate init(_ count: WaitingCount) {
+      self.count = count
+      count.waiting.add(1, ordering: .relaxed)
+    }
+
+    deinit { count.waiting.subtract(1, ordering: .relaxed) }
+  }
+
+  final class WaitingCount: Sendable {
+    fileprivate let waiting = Atomic<Int>(0)
+  }
+
+  /// An account as a caller may have it: what he may not see is not found, by the same path as what
+  /// does not exist.
+  func account(
+    _ id: AccountID, for caller: Caller, _ method: String
+  ) throws(UsherError) -> AccountRecord {
+    guard let record = try seen(id, by: caller, method) else { throw Self.notFound(id) }
+    return record
+  }
+
+  func seen(
+    _ id: AccountID, by caller: Caller, _ method: String
+  ) throws(UsherError) -> AccountRecord? {
+    try find(id, of: caller.owners).flatMap { caller.sees($0, method) ? $0 : nil }
+  }
+
+  /// His own and those he may read, each oldest first.
+  ///
+  /// - Parameters:
+  ///   - most: Where there are more, more than so many of them.
+  ///   - isMeant: The others do not count.
+  func accounts(
+    for caller: Caller, _ method: String, at provider: ProviderName? = nil, most: Int = .max,
+    where isMeant: (AccountRecord) -> Bool = { _ in true }
+  ) throws(UsherError) -> [AccountRecord] {
+    var records: [AccountRecord] = []
+    for owner in caller.owners {
+      records += try accounts(of: owner, at: provider, most: most) {
+        isMeant($0) && caller.sees($0, method)
+      }
+    }
+    return records
+  }
+
+  /// A place among the calls that wait for the disk; nil where there are so many that this one had
+  /// better be answered at once, though it reads: who makes many calls for an account in one go would
+  /// else have too many in flight, while the first that reads it spares the others that.
+  func waitingPlace() -> WaitingPlace? {
+    let most = min(Self.mostWaiting, world.config.limits.callsInFlight / 2)
+    let place = WaitingPlace(waiting)
+    return waiting.waiting.load(ordering: .relaxed) > most ? nil : place
+  }
+
+  func hasAccounts(of owner: Owner, at provider: ProviderName) throws(UsherError) -> Bool {
+    try !accounts(of: owner, at: provider, most: 0).isEmpty
+  }
+
+  /// The account a caller means who names none.
+  ///
+  /// - Parameter records: Those of the provider that it can be, or more than ``mostToChoose`` of them.
+  /// - Throws: `interactionRequired` where nobody has signed in, `invalidParams` for `field` where
+  ///   there are several.
+  func onlyAccount(
+    among records: [AccountRecord], at provider: ProviderName, field: String
+  ) throws(UsherError) -> AccountRecord {
+    guard let first = records.first else {
+      throw UsherError(
+        .interactionRequired, "nobody has signed in at provider \(provider)",
+        detail: .init(next: world.signIn(at: provider)))
+    }
+    guard records.count == 1 else {
+      let many = Self.mostToChoose
+      let count = records.count > many ? "more than \(many)" : "\(records.count)"
+      throw UsherError(
+        .invalidParams, "there are \(count) accounts of provider \(provider): name one",
+        detail: .init(field: field))
+    }
+    return first
+  }
+}

@@ -1,0 +1,154 @@
+import JSONRPC
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+
+// What becomes of an account: planned here, written by whoever asked, then taken over.
+extension AccountBook {
+  /// Plans what a log-in brings: a new account, or new tokens for the one there is.
+  ///
+  /// - Parameters:
+  ///   - client: Whose flow brings it; what was consented to is this client's.
+  ///   - uid: Who started that flow; nil: the owner.
+  ///   - place: Where the tokens that it brings are from.
+  func update(
+    _ grant: AccountGrant, owner: Owner, provider: ProviderName,
+    client: String = CallerPolicy.ownPrograms, uid: UInt32? = nil, place: TokenPlace? = nil,
+    at now: Timestamp
+  ) throws(UsherError) -> Update {
+    let existing = try store.account(ofSubject: grant.subject, owner: owner, provider: provider)
+      .flatMap { id throws(UsherError) in try find(id) }
+    let id = existing?.id ?? AccountID(world.identifier("acc_"))
+    // What brings no tokens says nothing of those there are.
+    let kept = grant.tokens == nil ? existing : nil
+    var tokens = kept?.tokens ?? [:]
+    if var main = grant.tokens {
+      main.refreshToken = nil
+      main.refreshExpiresAt = nil
+      main.attributes = nil
+      tokens[TokenKey(audience: "", scope: main.scope)] = try HeldToken(
+        StoredToken(set: main, issuedAt: now), account: id)
+    }
+    var record = AccountRecord(
+      id: id, owner: owner, provider: provider, subject: grant.subject,
+      details: details(grant, over: existing?.details, client: client, at: now),
+      consents: existing?.consents ?? AccountConsents(), tokens: tokens)
+    record.details.place = kept?.details.place ?? place
+    let granted = record.consents.remember(
+      grant.consents, of: client, grantedBy: uid ?? owner.uid, at: now)
+    record.minimise(at: now)
+    var changes: [Change] = [.deleteTokens(id)] + (try rows(of: &record))
+    for key in granted {
+      if let row = try record.consents.row(key, of: id) { changes.append(.putConsent(row)) }
+    }
+    return Update(record: record, changes: changes, before: existing)
+  }
+
+  private func details(
+    _ grant: AccountGrant, over existing: AccountDetails?, client: String, at now: Timestamp
+  ) -> AccountDetails {
+    let kept = grant.tokens == nil ? existing : nil
+    let isByConsent = grant.isByConsent || existing?.isByConsent ?? false
+    var profile = grant.profile
+    if isByConsent { profile = (existing?.profile ?? [:]).merging(grant.profile ?? [:]) { $1 } }
+    return AccountDetails(
+      label: grant.label,
+      attributes: (kept?.attributes ?? [:]).merging(grant.attributes) { $1 }
+        .filter { !$0.value.isNull },
+      profile: profile, keepAlive: grant.keepAlive, createdAt: existing?.createdAt ?? now,
+      isByConsent: isByConsent,
+      tokensAreInternal: grant.tokens == nil
+        ? existing?.tokensAreInternal ?? grant.tokensAreInternal : grant.tokensAreInternal,
+      broughtBy: existing == nil ? client : existing?.broughtBy,
+      authenticator: (existing?.authenticator).taking(grant.totpSecret),
+      grant: kept?.grant
+        ?? .init(
+          scope: grant.tokens?.scope ?? "", refreshToken: grant.tokens?.refreshToken,
+          refreshExpiresAt: grant.tokens?.refreshExpiresAt))
+  }
+
+  /// Plans what a refresh brought, a rotated refresh token with it.
+  ///
+  /// - Parameter used: The refresh token that was sent.
+  /// - Returns: Nil when the account was forgotten meanwhile, or signed in anew.
+  func update(
+    _ id: AccountID, _ key: TokenKey, granted tokens: TokenSet, for used: Sealed<Secret>,
+    at now: Timestamp
+  ) throws(UsherError) -> Update? {
+    guard let before = try find(id), before.details.grant.refreshToken == used else { return nil }
+    var record = before
+    var access = tokens
+    access.refreshToken = nil
+    access.refreshExpiresAt = nil
+    access.attributes = nil
+    for (name, value) in tokens.attributes ?? [:] {
+      record.details.attributes[name] = .string(value)
+    }
+    if let rotated = tokens.refreshToken {
+      record.details.grant.refreshToken = rotated
+      record.details.grant.refreshExpiresAt = tokens.refreshExpiresAt
+    } else if let end = tokens.refreshExpiresAt {
+      record.details.grant.refreshExpiresAt = end
+    }
+    let token = try HeldToken(StoredToken(set: access, issuedAt: now), account: id)
+    record.tokens[key] = token
+    var changes = [try put(&record), .putToken(try record.row(key, token))]
+    // Tokens of scopes that were asked for once do not pile up.
+    for (old, token) in record.tokens
+    where old != key && old != record.mainKey && !token.isAlive(at: now) {
+      record.tokens[old] = nil
+      changes.append(.deleteToken(id, audience: old.audience, scope: old.scope))
+    }
+    return Update(record: record, changes: changes, before: before)
+  }
+
+  /// Plans the end of a grant: its tokens stay as they are until they expire.
+  ///
+  /// - Returns: Nil when the account was forgotten meanwhile, or signed in anew.
+  func update(
+    _ id: AccountID, died word: ProviderWord, of used: Sealed<Secret>?
+  ) throws(UsherError) -> Update? {
+    guard let before = try find(id), before.details.grant.refreshToken == used else { return nil }
+    var record = before
+    record.details.grant.death = word
+    record.details.grant.refreshToken = nil
+    let change = try put(&record)
+    return Update(record: record, changes: [change], before: before)
+  }
+
+  /// Plans what was learnt of an account since.
+  ///
+  /// - Returns: Nil when the account was forgotten meanwhile.
+  func update(
+    _ id: AccountID, attributes: [String: JSONValue]
+  ) throws(UsherError) -> Update? {
+    guard let before = try find(id) else { return nil }
+    var record = before
+    record.details.attributes = attributes
+    let change = try put(&record)
+    return Update(record: record, changes: [change], before: before)
+  }
+
+  /// Plans dropping every token of an account that stays.
+  func update(dropping record: AccountRecord, word: ProviderWord) throws(UsherError) -> Update? {
+    let used = record.details.grant.refreshToken
+    guard var update = try update(record.id, died: word, of: used) else { return nil }
+    update.record.tokens = [:]
+    update.changes.append(.deleteTokens(record.id))
+    return update
+  }
+
+  /// Plans writing an account's row: when it wakes is worked out with it.
+  func put(_ record: inout AccountRecord) throws(UsherError) -> Change {
+    record.wakeAt = record.waking(
+      at: world.clock.now(), for: world.settings.inForce.provider(record.provider))
+    return .putAccount(try record.row())
+  }
+
+  private func rows(of record: inout AccountRecord) throws(UsherError) -> [Change] {
+    var changes = [try put(&record)]
+    for (key, token) in record.tokens { changes.append(.putToken(try record.row(key, token))) }
+    return changes
+  }
+}

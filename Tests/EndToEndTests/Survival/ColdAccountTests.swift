@@ -1,0 +1,121 @@
+import JSONRPC
+import Testing
+import UsherTestKit
+
+/// After a start no account is in memory.
+@Suite("accounts after a restart", .serialized, .timeLimit(.minutes(3)))
+struct ColdAccountTests {
+  private let sandbox: SandboxUnderTest
+  private let daemon: DaemonUnderTest
+
+  init() throws {
+    sandbox = try SandboxUnderTest()
+    daemon = try DaemonUnderTest(
+      config: """
+        [limits]
+        accounts_in_memory = 16
+
+        \(sandbox.provider())
+        """)
+  }
+
+  private func signedIn(_ user: String = "alice") throws -> JSONValue {
+    let end = try daemon.client().signIn(user: user)
+    guard let account = end["result"]?["account"] else { throw TestTrouble("no account") }
+    return ["account": account]
+  }
+
+  @Test("every method finds what was there, as it was")
+  func found() throws {
+    let account = try signedIn()
+    let calls: [(String, JSONValue?)] = [
+      ("token.get", account), ("token.get", ["provider": "demo"]), ("account.get", account),
+      ("account.list", [:]), ("account.list", ["provider": "demo"]), ("token.list", account),
+      ("token.list", ["provider": "demo"]), ("consent.list", account),
+    ]
+    let client = try daemon.client()
+    let before = try calls.map { try client.call($0, $1) }
+    for (index, call) in calls.enumerated() {
+      try daemon.restart()
+      let (method, params) = call
+      let client = try daemon.client()
+      // Cold, then warm.
+      for _ in 0..<2 { #expect(try client.call(method, params) == before[index], "\(method)") }
+    }
+  }
+
+  @Test("one is forgotten without having been asked for, and for good")
+  func forgotten() throws {
+    let (alice, bob) = (try signedIn(), try signedIn("bob"))
+    try daemon.restart()
+    _ = try daemon.client().call("account.forget", alice)
+    for _ in 0..<2 {
+      let client = try daemon.client()
+      #expect(try client.reason(of: "token.get", alice) == "not_found")
+      #expect(try client.call("token.get", bob)["accessToken"] != nil)
+      #expect(try client.call("account.list")["accounts"]?.arrayValue?.count == 1)
+      try daemon.restart()
+    }
+  }
+
+  @Test("a token that is over is refreshed once, however many ask for the account at once")
+  func refreshed() throws {
+    try sandbox.control("POST", "settings", ["accessTokenSeconds": 1])
+    let account = try signedIn()
+    try sandbox.control("POST", "settings", ["accessTokenSeconds": 300])
+    try eventually(within: 5, "the first token is over") {
+      let tokens = try daemon.client().call("token.list", account)["tokens"]?.arrayValue
+      return tokens?.first?["token"]?["status"] == "refreshable"
+    }
+    try daemon.restart()
+    let before = try sandbox.requests("token", grantType: "refresh_token")
+    let clients = try (0..<20).map { _ in try daemon.client() }
+    let tokens = try atOnce(0..<20) { try clients[$0].call("token.get", account)["accessToken"] }
+    #expect(Set(tokens.map { $0?.stringValue }).count == 1 && tokens.first != nil)
+    #expect(try sandbox.requests("token", grantType: "refresh_token") == before + 1)
+  }
+
+  @Test("a row that does not open keeps nobody from the others, and is named")
+  func damaged() throws {
+    let (alice, bob) = (try signedIn(), try signedIn("bob"))
+    let id = try #require(alice["account"]?.stringValue)
+    #expect(try daemon.stop() == 0)
+    let script = """
+      import sqlite3, sys
+      database = sqlite3.connect(sys.argv[1])
+      database.execute("UPDATE accounts SET sealed = zeroblob(64) WHERE id = ?", (sys.argv[2],))
+      database.commit()
+      """
+    let done = try run(
+      "/usr/bin/python3", ["-c", script, "\(daemon.statePath)/usherd.db", id])
+    #expect(done.status == 0, "\(done.errors)")
+    try daemon.start()
+    let client = try daemon.client()
+    #expect(try client.call("token.get", bob)["accessToken"] != nil)
+    let error = try client.error(of: "token.get", alice)
+    #expect(error["data"]?["reason"] == "storage_unavailable")
+    #expect(error["message"]?.stringValue?.contains("accounts/\(id)") == true)
+    #expect(daemon.log.contains("accounts/\(id)"))
+    #expect(try daemon.stop() == 0)
+    let command = daemon.commandLine + ["--check-store"]
+    let check = try run(command[0], Array(command.dropFirst()))
+    #expect(check.status == 1 && check.errors.contains("accounts/\(id)"), "\(check)")
+  }
+
+  @Test("a batch of calls for one is answered whole")
+  func batch() throws {
+    let account = try signedIn()
+    try daemon.restart()
+    let client = try daemon.client()
+    let calls = (1...64).map { number -> JSONValue in
+      [
+        "jsonrpc": "2.0", "id": .integer(Int64(number)), "method": "token.get", "params": account,
+      ]
+    }
+    try client.send(String(decoding: JSONValue.array(calls).encoded(), as: UTF8.self))
+    let replies = try #require(try client.receive()?.arrayValue)
+    #expect(replies.count == 64)
+    #expect(Set(replies.map { $0["result"]?["accessToken"]?.stringValue }).count == 1)
+    #expect(replies.first?["result"]?["accessToken"] != nil)
+  }
+}

@@ -1,0 +1,303 @@
+import JSONRPC
+import Testing
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+/// Accounts on disk, and books that have none of them in memory yet.
+private final class ColdStage: Sendable {
+  let place: Workplace
+  let store: Store
+  let clock = FakeClock()
+  private let world: World
+
+  init(room: Int = 16) throws {
+    place = try Workplace()
+    store = try place.store(clock)
+    var config = Config()
+    config.limits.accountsInMemory = room
+    config.providers = [try .sample()]
+    // Of more accounts than the fake chance has names for.
+    world = World(
+      settings: .fake(config), clock: clock, entropy: SystemEntropy(), alarms: FakeAlarms(clock))
+  }
+
+  func book(_ store: Store? = nil) -> AccountBook {
+    AccountBook(
+      world: world, events: EventBus(remembered: 10), store: store ?? self.store)
+  }
+
+  @discardableResult
+  func signIn(
+    _ subject: String, owner: Owner = .anna, provider: ProviderName = .work,
+    in book: AccountBook? = nil
+  ) async throws -> AccountRecord {
+    let book = book ?? self.book()
+    clock.advance(by: .seconds(1))
+    var grant = AccountGrant.sample(
+      subject, keepAlive: true,
+      tokens: .sample(
+        "access of \(subject)", expiresAt: clock.now() + .seconds(300), scope: "openid email"))
+    grant.attributes = ["mode": "oauth2"]
+    grant.profile = ["name": .string(subject)]
+    grant.totpSecret = Sealed(Secret("GEZDGNBV"))
+    grant.consents = [ConsentGrant(grant: "read.name", member: "name", expiresAt: .latest)]
+    let update = try book.update(
+      grant, owner: owner, provider: provider, client: "till",
+      place: try ProviderConfig.sample().tokenPlace, at: clock.now())
+    try await store.commit(update.changes)
+    book.install(update)
+    return update.record
+  }
+}
+
+extension AccountRecord {
+  fileprivate func isSame(as other: AccountRecord) -> Bool {
+    id == other.id && owner == other.owner && provider == other.provider
+      && subject == other.subject && details == other.details && consents == other.consents
+      && wakeAt == other.wakeAt && tokens.mapValues(\.reply) == other.tokens.mapValues(\.reply)
+      && tokens.mapValues(\.issuedAt) == other.tokens.mapValues(\.issuedAt)
+  }
+}
+
+@Suite("Accounts that are not in memory")
+struct AccountCacheTests {
+  @Test("one that has gone from memory comes back equal to what it was")
+  func again() async throws {
+    let stage = try ColdStage()
+    let book = stage.book()
+    let first = try await stage.signIn("usr_0", in: book)
+    for number in 1...40 { try await stage.signIn("usr_\(number)", owner: .bert, in: book) }
+    #expect(!book.holds(first.id) && book.count <= 16)
+    let back = try #require(try book.find(first.id))
+    #expect(back.isSame(as: first) && book.holds(first.id))
+    #expect(back.wakeAt != nil && back.tokens.count == 1 && !back.consents.entries.isEmpty)
+  }
+
+  @Test("a start has none in memory; each is read when it is asked for, and once")
+  func once() async throws {
+    let stage = try ColdStage()
+    let record = try await stage.signIn("usr_anna")
+    let book = stage.book()
+    #expect(book.count == 0)
+    #expect(try book.find(record.id)?.isSame(as: record) == true && book.count == 1)
+    // What is asked for now can only be in memory.
+    try stage.store.close()
+    #expect(try book.find(record.id)?.isSame(as: record) == true)
+  }
+
+  @Test("many who ask for one at a time get the same, and it is there once")
+  func together() async throws {
+    let stage = try ColdStage()
+    let record = try await stage.signIn("usr_anna")
+    let book = stage.book()
+    let found = try await withThrowingTaskGroup(of: AccountRecord?.self) { group in
+      for _ in 0..<50 { group.addTask { try book.find(record.id, of: [.anna]) } }
+      return try await group.reduce(into: [AccountRecord?]()) { $0.append($1) }
+    }
+    #expect(found.count == 50 && found.allSatisfy { $0?.isSame(as: record) == true })
+    #expect(book.count == 1)
+  }
+
+  @Test("another's is not found, in memory or not, and does not come into it by asking")
+  func others() async throws {
+    let stage = try ColdStage()
+    let record = try await stage.signIn("usr_anna")
+    let book = stage.book()
+    #expect(try book.find(record.id, of: [.bert]) == nil && book.count == 0)
+    #expect(try book.find(record.id) != nil)
+    #expect(try book.find(record.id, of: [.bert]) == nil)
+    #expect(!book.holds(.account(record.id), for: [.bert]))
+    #expect(!book.holds(.account(AccountID("acc_none")), for: [.bert]))
+  }
+
+  @Test("an owner's at a provider are known whole once they were read, also that there are none")
+  func lists() async throws {
+    let stage = try ColdStage(room: 64)
+    let one = try await stage.signIn("usr_1")
+    let two = try await stage.signIn("usr_2")
+    try await stage.signIn("usr_3", provider: ProviderName("home"))
+    try await stage.signIn("usr_4", owner: .bert)
+    let book = stage.book()
+    #expect(!book.holds(.provider(.work), for: [.anna]))
+    try book.read(.provider(.work), for: [.anna])
+    #expect(book.holds(.provider(.work), for: [.anna]))
+    #expect(!book.holds(.provider(.work), for: [.anna, .bert]))
+    let none = ProviderName("none")
+    #expect(try book.accounts(of: .anna, at: none).isEmpty)
+    #expect(book.holds(.provider(none), for: [.anna]))
+    let three = try await stage.signIn("usr_5", in: book)
+    book.remove(one)
+    try stage.store.close()
+    #expect(try book.accounts(of: .anna, at: .work).map(\.id) == [two.id, three.id])
+  }
+
+  @Test("of many all are listed, oldest first, and no more than there is room for stay")
+  func long() async throws {
+    let stage = try ColdStage()
+    var ids: [AccountID] = []
+    let maker = stage.book()
+    for number in 0..<90 { ids.append(try await stage.signIn("usr_\(number)", in: maker).id) }
+    let book = stage.book()
+    #expect(try book.accounts(of: .anna).map(\.id) == ids)
+    #expect(try book.accounts(of: .anna, at: .work).map(\.id) == ids && book.count <= 16)
+    let picked = try book.accounts(of: .anna) { $0.subject.hasSuffix("7") }
+    #expect(picked.map(\.id) == stride(from: 7, to: 90, by: 10).map { ids[$0] })
+    #expect(try book.accounts(of: .anna, most: 20).count > 20)
+    #expect(try book.hasAccounts(of: .anna, at: .work))
+    #expect(try !book.hasAccounts(of: .bert, at: .work))
+    var seen: [AccountID] = []
+    try await book.forEach(at: .work, { seen.append($0.id) }, skipped: { _ in seen = [] })
+    #expect(Set(seen) == Set(ids) && seen.count == 90)
+  }
+
+  @Test("whoever has more accounts than can be counted out is asked to name one all the same")
+  func ambiguous() async throws {
+    let stage = try ColdStage()
+    let maker = stage.book()
+    for number in 0...AccountBook.mostToChoose {
+      try await stage.signIn("usr_\(number)", in: maker)
+    }
+    let book = stage.book()
+    let caller = try Caller.program()
+    let records = try book.accounts(
+      for: caller, "token.get", at: .work, most: AccountBook.mostToChoose)
+    let error = #expect(throws: UsherError.self) {
+      try book.onlyAccount(among: records, at: .work, field: "account")
+    }
+    #expect(
+      error?.message == "there are more than 100 accounts of provider work: name one")
+  }
+
+  @Test("a new log-in of a person whose account is on disk is that account")
+  func signedInAgain() async throws {
+    let stage = try ColdStage()
+    let first = try await stage.signIn("usr_anna")
+    let second = try await stage.signIn("usr_anna")
+    #expect(second.id == first.id && second.details.createdAt == first.details.createdAt)
+    #expect(try stage.store.loadAccounts().count == 1)
+  }
+
+  @Test("what was forgotten does not come back from the disk, nor does a change get lost")
+  func changed() async throws {
+    let stage = try ColdStage()
+    let record = try await stage.signIn("usr_anna")
+    let book = stage.book()
+    let update = try #require(try book.update(record.id, attributes: ["mode": "other"]))
+    try await stage.store.commit(update.changes)
+    book.install(update)
+    #expect(try book.find(record.id)?.details.attributes == ["mode": "other"])
+    #expect(try stage.book().find(record.id)?.details.attributes == ["mode": "other"])
+    try await stage.store.commit([.deleteAccount(record.id)])
+    book.remove(record)
+    #expect(try book.find(record.id) == nil)
+    #expect(try book.accounts(of: .anna).isEmpty)
+  }
+
+  @Test("reading and forgetting change nothing that anybody remembers; changes do")
+  func generation() async throws {
+    let stage = try ColdStage()
+    let record = try await stage.signIn("usr_anna")
+    let book = stage.book()
+    let before = book.generation
+    _ = try book.find(record.id)
+    _ = try book.accounts(of: .anna)
+    #expect(book.generation == before)
+    book.remove(record)
+    #expect(book.generation != before)
+  }
+
+  @Test("a row that does not open is named to who asks for it, and spoils no other")
+  func damaged() async throws {
+    let stage = try ColdStage()
+    let good = try await stage.signIn("usr_good")
+    let bad = try await stage.signIn("usr_bad", owner: .bert)
+    try stage.store.close()
+    let damage = try run(
+      "/usr/bin/python3",
+      [
+        "-c",
+        """
+        import sqlite3, sys
+        database = sqlite3.connect(sys.argv[1])
+        database.execute("UPDATE accounts SET sealed = zeroblob(64) WHERE id = ?", (sys.argv[2],))
+        database.commit()
+        """, stage.store.status.path, bad.id.rawValue,
+      ])
+    #expect(damage.status == 0, "\(damage.errors)")
+    let store = try stage.place.store(stage.clock)
+    let book = stage.book(store)
+    #expect(try book.find(good.id)?.isSame(as: good) == true)
+    let error = #expect(throws: UsherError.self) { try book.find(bad.id, of: [.bert]) }
+    #expect(error?.reason == .storageUnavailable)
+    #expect(error?.message.contains("accounts/\(bad.id)") == true)
+    #expect(throws: UsherError.self) { try book.accounts(of: .bert) }
+    #expect(try book.find(bad.id, of: [.anna]) == nil)
+    var (seen, skipped) = ([AccountID](), 0)
+    try await book.forEach(at: .work, { seen.append($0.id) }, skipped: { _ in skipped += 1 })
+    #expect(seen == [good.id] && skipped == 1)
+  }
+}
+
+@Suite("When an account wakes")
+struct WakingTests {
+  private let stage: ColdStage
+  private let end: Timestamp
+
+  init() throws {
+    stage = try ColdStage()
+    end = stage.clock.now() + .seconds(10_000)
+  }
+
+  private func record(
+    keepAlive: Bool, expiresAt: Timestamp?, refreshExpiresAt: Timestamp?,
+    refreshToken: String? = "refresh"
+  ) throws -> AccountRecord {
+    try stage.book().update(
+      .sample(
+        keepAlive: keepAlive,
+        tokens: .sample(
+          refreshToken: refreshToken, expiresAt: expiresAt, refreshExpiresAt: refreshExpiresAt)),
+      owner: .anna, provider: .work, at: stage.clock.now()
+    ).record
+  }
+
+  @Test("when its grant ends; one that ends at no time, or cannot be renewed, sleeps")
+  func grant() throws {
+    let soon = stage.clock.now() + .seconds(900)
+    #expect(
+      try record(keepAlive: false, expiresAt: soon, refreshExpiresAt: end).wakeAt == end)
+    #expect(
+      try record(keepAlive: false, expiresAt: soon, refreshExpiresAt: nil).wakeAt == nil)
+    #expect(
+      try record(
+        keepAlive: true, expiresAt: soon, refreshExpiresAt: end, refreshToken: nil
+      ).wakeAt == nil)
+  }
+
+  @Test("when its token is to be renewed, where that is asked for")
+  func renewal() throws {
+    let soon = stage.clock.now() + .seconds(900)
+    #expect(
+      try record(keepAlive: true, expiresAt: soon, refreshExpiresAt: end).wakeAt
+        == soon - .seconds(60))
+    #expect(
+      try record(keepAlive: true, expiresAt: nil, refreshExpiresAt: nil).wakeAt == nil)
+  }
+
+  @Test("a dead grant sleeps")
+  func dead() async throws {
+    let record = try await stage.signIn("usr_anna")
+    #expect(record.wakeAt != nil)
+    let update = try #require(
+      try stage.book().update(
+        dropping: record, word: ProviderWord(name: .work, code: "revoked")))
+    #expect(update.record.wakeAt == nil)
+    try await stage.store.commit(update.changes)
+    #expect(try stage.store.wakingAccounts(until: .latest, atMost: 9).isEmpty)
+  }
+}

@@ -1,0 +1,147 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+/// A daemon that has begun with accounts of before, of which none is in memory.
+@Suite("A call about an account that is not in memory")
+struct ColdCallTests {
+  private final class NoConnection: ConnectionLink {
+    let limits = Limits()
+    func cancel(_ id: RequestID) {}
+    func subscribe(_ call: EventsSubscribe) throws(UsherError) -> EventsSubscribe.Reply {
+      throw UsherError(.internalError, "there is no connection")
+    }
+    func unsubscribe(_ subscription: String) throws(UsherError) {}
+  }
+
+  private let stage: SafeStage
+  private let safe: Safe
+  private let service: RPCService
+  private let account: AccountID
+
+  init() async throws {
+    stage = try SafeStage(holdsAlarms: true)
+    safe = try await stage.begun()
+    service = RPCService(safe)
+    let domain = try safe.domain()
+    let update = try domain.book.update(
+      .sample(), owner: .anna, provider: .work,
+      place: stage.world.settings.inForce.provider(.work)?.tokenPlace, at: stage.clock.now())
+    try await domain.store.commit(update.changes)
+    account = update.record.id
+    // What is in memory goes with the lock.
+    try await safe.lock()
+    try await safe.unlock()
+  }
+
+  private func respond(
+    _ method: String, _ params: JSONValue, as caller: Caller? = nil
+  ) throws -> Response {
+    let caller = try caller ?? .program()
+    return try params.encoded().withUnsafeBytes {
+      try service.respond(
+        to: method, params: $0, Call(caller: caller, connection: NoConnection()))
+    }
+  }
+
+  /// Nil where it is answered on the spot.
+  private func waited(_ response: Response) async throws -> String? {
+    guard case .later(let body) = response else { return nil }
+    return String(decoding: try await body(), as: UTF8.self)
+  }
+
+  private func audited(_ method: String) async throws -> [AuditList.Entry] {
+    let domain = try safe.domain()
+    let reply = try await domain.audits.list(.init(method: method, limit: AuditDesk.mostRows))
+    return reply.rows
+  }
+
+  @Test("waits for the disk the first time, and is answered on the spot from then on")
+  func first() async throws {
+    let byAccount: JSONValue = ["account": .string(account.rawValue)]
+    for params in [byAccount, ["provider": "work"]] {
+      #expect(
+        try await waited(try respond("token.get", params))?.contains("access-1") == true,
+        "\(params)")
+      #expect(try respond("token.get", params).atOnce != nil)
+    }
+    #expect(try respond("account.get", byAccount).atOnce != nil)
+  }
+
+  @Test("is decided and recorded once, as it stands when the account has been read")
+  func recorded() async throws {
+    let params: JSONValue = ["account": .string(account.rawValue)]
+    let response = try respond("token.get", params)
+    #expect(try await audited("token.get").isEmpty)
+    #expect(try await waited(response) != nil)
+    let rows = try await audited("token.get")
+    #expect(rows.map(\.count) == [1] && rows.map(\.account) == [account])
+  }
+
+  @Test("is answered locked when the lock comes before the account was read")
+  func locked() async throws {
+    guard case .later(let body) = try respond("token.get", ["provider": "work"]) else {
+      throw TestTrouble("it waits for nothing")
+    }
+    try await safe.lock()
+    let error = await #expect(throws: UsherError.self) { try await body() }
+    #expect(error?.reason == .locked)
+    try await safe.unlock()
+    #expect(try await waited(try respond("token.get", ["provider": "work"])) != nil)
+  }
+
+  @Test("many at once are each answered the same")
+  func together() async throws {
+    let params: JSONValue = ["account": .string(account.rawValue)]
+    let responses = try (0..<100).map { _ in try respond("token.get", params) }
+    let replies = try await withThrowingTaskGroup(of: String?.self) { group in
+      for response in responses {
+        group.addTask {
+          if let reply = response.atOnce { return String(decoding: reply, as: UTF8.self) }
+          return try await waited(response)
+        }
+      }
+      return try await group.reduce(into: [String?]()) { $0.append($1) }
+    }
+    #expect(Set(replies).count == 1 && replies.count == 100)
+    #expect(replies.first??.contains("access-1") == true)
+    // What comes in one go is no more calls in flight than a connection may have.
+    let most = stage.world.config.limits.callsInFlight
+    #expect(responses.count { $0.atOnce == nil } < most)
+    stage.alarms.advance(by: .seconds(60))
+    #expect(try await audited("token.get").map(\.count).reduce(0, +) == 100)
+    #expect(try safe.domain().book.count == 1)
+  }
+
+  @Test("lists it, forgets it, and does not find it again")
+  func forgotten() async throws {
+    let listed = try await waited(try respond("account.list", [:]))
+    #expect(listed?.contains(account.rawValue) == true)
+    try await safe.lock()
+    try await safe.unlock()
+    let params: JSONValue = ["account": .string(account.rawValue), "revoke": false]
+    #expect(try await waited(try respond("account.forget", params)) != nil)
+    let error = await #expect(throws: UsherError.self) {
+      try await waited(try respond("token.get", ["account": .string(account.rawValue)]))
+    }
+    #expect(error?.reason == .notFound)
+    #expect(try safe.domain().store.loadAccounts().isEmpty)
+  }
+
+  @Test("is refused as it is when the account is in memory, where a rule does not let it")
+  func refused() async throws {
+    let params: JSONValue = ["account": .string(account.rawValue)]
+    let error = await #expect(throws: UsherError.self) {
+      try await waited(try respond("token.get", params, as: .program(of: .bert)))
+    }
+    #expect(error?.reason == .notFound)
+    #expect(try safe.domain().book.count == 0)
+  }
+}
