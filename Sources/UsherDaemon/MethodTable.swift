@@ -46,8 +46,7 @@ struct MethodTable: Sendable {
       try await credentials.delete(delete)
     }
 
-    // Of lists there may be much to read: not on the event loop.
-    wait(AccountList.self, .provider(\.provider)) { list, caller async throws(UsherError) in
+    list(AccountList.self, .provider(\.provider)) { list, caller throws(UsherError) in
       try accounts.list(list.provider, caller)
     }
     add(AccountGet.self, .account { ($0.account, nil) }) { get, call throws(UsherError) in
@@ -61,8 +60,8 @@ struct MethodTable: Sendable {
     add(TokenGet.self, .account { ($0.account, $0.provider) }) { get, call throws(UsherError) in
       try tokens.get(get, call.caller, within: call.permit.scopes)
     }
-    wait(TokenList.self, .account { ($0.account, $0.provider) }) {
-      list, caller async throws(UsherError) in
+    list(TokenList.self, .account { ($0.account, $0.provider) }) {
+      list, caller throws(UsherError) in
       try accounts.tokens(list, caller)
     }
     wait(TokenRevoke.self, .account { ($0.account, $0.provider) }) {
@@ -73,12 +72,12 @@ struct MethodTable: Sendable {
     add(TOTPCode.self, .account { ($0.account, $0.provider) }) { code, call throws(UsherError) in
       try totp.code(code, call.caller)
     }
-    wait(TOTPList.self, .provider(\.provider)) { list, caller async throws(UsherError) in
+    list(TOTPList.self, .provider(\.provider)) { list, caller throws(UsherError) in
       try totp.list(list, caller)
     }
 
-    wait(ConsentList.self, .account { ($0.account, $0.provider) }) {
-      list, caller async throws(UsherError) in
+    list(ConsentList.self, .account { ($0.account, $0.provider) }) {
+      list, caller throws(UsherError) in
       try consents.list(list, caller)
     }
     wait(ConsentRevoke.self, .account { ($0.account, $0.provider) }) {
@@ -216,6 +215,18 @@ struct MethodTable: Sendable {
     }
   }
 
+  /// A method that tells of all accounts, or of those at a provider.
+  private mutating func list<M: Method>(
+    _ type: M.Type, _ subject: Subject<M>,
+    _ handler: @escaping @Sendable (M, Caller) throws(UsherError) -> M.Reply
+  ) {
+    enter(type, subject, isList: true) { method, proceeding throws(UsherError) in
+      try proceeding.follow { () throws(UsherError) in
+        try .now(try handler(method, proceeding.caller))
+      }
+    }
+  }
+
   /// A method that changes something about the connection it is called on.
   private mutating func connect<M: Method>(
     _ type: M.Type,
@@ -229,24 +240,22 @@ struct MethodTable: Sendable {
     }
   }
 
-  /// Decides and answers a call; where that takes an account that is not in memory, when it has been
-  /// read.
+  /// Decides and answers a call; where that takes accounts that are not in memory, off the event
+  /// loop.
   private mutating func enter<M: Method>(
-    _ type: M.Type, _ subject: Subject<M>,
+    _ type: M.Type, _ subject: Subject<M>, isList: Bool = false,
     _ handler: @escaping @Sendable (M, Proceeding) throws(UsherError) -> Response
   ) {
     let domain = domain
     enter(type) { method, call throws(UsherError) in
       let caller = call.caller
-      guard let need = subject.need(of: method), !domain.book.holds(need, for: caller.owners),
-        let place = domain.book.waitingPlace()
+      guard let need = subject.need(of: method, isList: isList),
+        !domain.book.holds(need, for: caller.owners)
       else { return try handler(method, try domain.authorise(method, subject, caller)) }
-      return .later { () async throws(UsherError) in
-        defer { withExtendedLifetime(place) {} }
+      return .cold { () async throws(UsherError) in
         try domain.book.read(need, for: caller.owners)
         if Task.isCancelled { throw UsherError(.cancelled, "the caller waits no more") }
-        let proceeding = try domain.authorise(method, subject, caller)
-        return try await handler(method, proceeding).result()
+        return try handler(method, try domain.authorise(method, subject, caller))
       }
     }
   }
@@ -263,27 +272,18 @@ struct MethodTable: Sendable {
 }
 
 extension Subject {
-  /// What has to be looked up of the accounts for the policy to be asked.
-  fileprivate func need(of method: M) -> AccountBook.Need? {
+  /// What has to be looked up of the accounts for the policy to be asked, and for a list to be told.
+  fileprivate func need(of method: M, isList: Bool) -> AccountBook.Need? {
     switch self {
-    case .method, .provider, .flow: nil
+    case .method, .flow: nil
+    case .provider(let provider): isList ? .list(provider(method)) : nil
     case .start(let about):
       about(method).params["account"]?.stringValue.map { .account(AccountID($0)) }
     case .account(let about):
       switch about(method) {
       case (let id?, _): .account(id)
-      case (nil, let provider): provider.map { .provider($0) }
+      case (nil, let provider): isList ? .list(provider) : provider.map { .provider($0) }
       }
-    }
-  }
-}
-
-extension Response {
-  fileprivate func result() async throws(UsherError) -> [UInt8] {
-    switch self {
-    case .now(let reply): reply
-    case .standing(let standing): standing.reply
-    case .later(let body): try await body()
     }
   }
 }

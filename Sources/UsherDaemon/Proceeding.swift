@@ -41,6 +41,8 @@ struct Proceeding: Sendable {
       throw failed(error)
     }
     switch response {
+    // Nothing is decided of what is on the disk.
+    case .cold: break
     case .now: succeeded()
     case .standing(var standing):
       succeeded()

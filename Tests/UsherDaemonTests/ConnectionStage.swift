@@ -82,6 +82,12 @@ final class ConnectionStage: Sendable {
     return update.record
   }
 
+  /// All that is in memory goes, as with every lock.
+  func chill() async throws {
+    try await safe.lock()
+    try await safe.unlock()
+  }
+
   func forget(_ record: AccountRecord) async throws {
     let domain = try safe.domain()
     try await domain.store.commit([.deleteAccount(record.id)])

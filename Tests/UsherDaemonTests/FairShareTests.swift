@@ -32,6 +32,8 @@ private final class Shares {
 
   func began(of party: Party, at now: NIODeadline) -> Bool { share.began(of: party, at: now) }
 
+  func reads(of party: Party, at now: NIODeadline) { share.reads(of: party, at: now) }
+
   func landed(of party: Party) { share.landed(of: party) }
 
   func knocked(_ cost: TimeAmount, _ party: Party, at now: NIODeadline) -> Bool {
@@ -285,6 +287,8 @@ final class FairShareTests {
   func flights() {
     enter(1..<2, anna)
     enter(10..<12, bert)
+    // Those that wait for the disk are none of them.
+    for _ in 0..<100 { share.reads(of: bert, at: now) }
     for _ in 0..<3 { #expect(share.began(of: bert, at: now)) }
     #expect(!share.began(of: bert, at: now))
     #expect(share.began(of: anna, at: now))

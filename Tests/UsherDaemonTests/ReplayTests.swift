@@ -20,21 +20,16 @@ struct ReplayTests {
     var cold: [[UInt8]: [String]] = [:]
     for _ in 0..<Self.rounds {
       let connection = try await stage.connect()
-      var sequence = lines.sequence(&random)
+      let sequence = lines.sequence(&random)
       for line in sequence where cold[line] == nil { cold[line] = try await Self.cold(line, stage) }
-      // Beside one that waits for the disk no other can have its id.
-      sequence.removeAll { line in line.first == 0x5B && Self.waits(cold[line] ?? []) }
-      for part in sequence.split(after: { Self.waits(cold[$0] ?? []) }) {
-        let expected = part.flatMap { cold[$0] ?? [] }
-        let pieces = lines.pieces(of: Array(part), &random)
-        let answers = try await connection.answers(expected.count, to: pieces)
-        if Self.inOrder(answers) != Self.inOrder(expected) || answers.sorted() != expected.sorted()
-        {
-          let sent = part.map { String(decoding: $0, as: UTF8.self) }
-          Issue.record(
-            "\(sent)\nin pieces of \(pieces.map(\.count)):\n\(answers)\nnot\n\(expected)")
-          return
-        }
+      let expected = sequence.flatMap { cold[$0] ?? [] }
+      let pieces = lines.pieces(of: sequence, &random)
+      let answers = try await connection.answers(expected.count, to: pieces)
+      if answers != expected {
+        let sent = sequence.map { String(decoding: $0, as: UTF8.self) }
+        Issue.record(
+          "\(sent)\nin pieces of \(pieces.map(\.count)):\n\(answers)\nnot\n\(expected)")
+        return
       }
       try await connection.close()
     }
@@ -51,15 +46,6 @@ struct ReplayTests {
     let answers = try await connection.answers(count, to: [line + [0x0A]])
     try await connection.close()
     return answers
-  }
-
-  /// Whether something was looked for that is not in memory: that may be answered after later calls.
-  private static func waits(_ answers: [String]) -> Bool {
-    answers.contains { $0.contains("not_found") || $0.contains("interaction_required") }
-  }
-
-  private static func inOrder(_ answers: [String]) -> [String] {
-    answers.filter { !waits([$0]) }
   }
 
   @Test("of lines in any pieces each call for a token is in the audit, once", arguments: 0..<4)
@@ -219,17 +205,4 @@ struct RandomLines {
     "{", "}", "[", "]", ",", ":", "\"", "\\", "\\u0061", "0", "1", ".", "e", "-", " ", "null",
     "\"id\":2,", "\u{FEFF}", "é", "\u{0}", "\"params\":{},",
   ]
-}
-
-extension Array {
-  /// The parts that end with an element for which it holds.
-  fileprivate func split(after isLast: (Element) -> Bool) -> [ArraySlice<Element>] {
-    var parts: [ArraySlice<Element>] = []
-    var start = startIndex
-    for index in indices where isLast(self[index]) || index == endIndex - 1 {
-      parts.append(self[start...index])
-      start = index + 1
-    }
-    return parts
-  }
 }

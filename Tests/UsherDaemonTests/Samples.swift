@@ -31,7 +31,17 @@ extension Response {
     switch self {
     case .now(let reply): reply
     case .standing(let standing): standing.reply
-    case .later: nil
+    case .later, .cold: nil
+    }
+  }
+
+  /// Whatever is waited for.
+  func reply() async throws -> [UInt8] {
+    switch self {
+    case .now(let reply): reply
+    case .standing(let standing): standing.reply
+    case .later(let body): try await body()
+    case .cold(let read): try await read().reply()
     }
   }
 }

@@ -68,12 +68,7 @@ final class TOTPStage: Sendable {
   ) async throws -> TOTPCode.Reply {
     let caller = try Caller.program(client, of: owner, isAdmin: isAdmin)
     let call = TOTPCode(account: account, provider: provider)
-    let bytes =
-      switch try (desk ?? self.desk).code(call, caller) {
-      case .now(let bytes): bytes
-      case .standing(let standing): standing.reply
-      case .later(let answer): try await answer()
-      }
+    let bytes = try await (desk ?? self.desk).code(call, caller).reply()
     let reply = try JSONValue(parsing: bytes)
     guard let code = reply["code"]?.stringValue, let end = reply["expiresAt"]?.stringValue,
       let expiresAt = Timestamp(rfc3339: end), let period = reply["periodSeconds"]?.integerValue

@@ -37,15 +37,9 @@ struct UnseenTests {
         try service.respond(
           to: method, params: $0, Call(caller: caller, connection: NoConnection()))
       }
-      switch response {
-      case .now(let reply):
-        return Said(isLater: false, text: String(decoding: reply, as: UTF8.self))
-      case .standing(let standing):
-        return Said(isLater: false, text: String(decoding: standing.reply, as: UTF8.self))
-      case .later(let body):
-        isLater = true
-        return Said(isLater: true, text: String(decoding: try await body(), as: UTF8.self))
-      }
+      isLater = response.atOnce == nil
+      let text = String(decoding: try await response.reply(), as: UTF8.self)
+      return Said(isLater: isLater, text: text)
     } catch let error as UsherError {
       let line = ReplyEncoder.error(error, id: RequestID(1), correlation: CorrelationID("same"))
       return Said(isLater: isLater, text: String(decoding: line, as: UTF8.self))

@@ -1,4 +1,3 @@
-import Synchronization
 import UsherAPI
 import UsherConfig
 import UsherCore
@@ -14,23 +13,6 @@ extension Caller {
 extension AccountBook {
   /// Among more than so many accounts nobody is told their number.
   static let mostToChoose = 100
-  private static let mostWaiting = 16
-
-  /// Of those who wait for the disk; it is given back when nobody has it any more.
-  final class WaitingPlace: Sendable {
-    private let count: WaitingCount
-
-    fileprivate init(_ count: WaitingCount) {
-      self.count = count
-      count.waiting.add(1, ordering: .relaxed)
-    }
-
-    deinit { count.waiting.subtract(1, ordering: .relaxed) }
-  }
-
-  final class WaitingCount: Sendable {
-    fileprivate let waiting = Atomic<Int>(0)
-  }
 
   /// An account as a caller may have it: what he may not see is not found, by the same path as what
   /// does not exist.
@@ -63,15 +45,6 @@ extension AccountBook {
       }
     }
     return records
-  }
-
-  /// A place among the calls that wait for the disk; nil where there are so many that this one had
-  /// better be answered at once, though it reads: who makes many calls for an account in one go would
-  /// else have too many in flight, while the first that reads it spares the others that.
-  func waitingPlace() -> WaitingPlace? {
-    let most = min(Self.mostWaiting, world.config.limits.callsInFlight / 2)
-    let place = WaitingPlace(waiting)
-    return waiting.waiting.load(ordering: .relaxed) > most ? nil : place
   }
 
   func hasAccounts(of owner: Owner, at provider: ProviderName) throws(UsherError) -> Bool {

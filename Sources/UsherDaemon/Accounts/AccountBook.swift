@@ -62,8 +62,6 @@ final class AccountBook: Sendable {
   private let changes = Atomic<Int>(0)
   /// One reads an account at a time: who wants the same one finds it then.
   private let reading = Mutex(())
-  /// Calls that wait for the disk.
-  let waiting = WaitingCount()
   private let followers = Mutex<[Follower]>([])
 
   init(world: World, events: EventBus, store: Store) {
@@ -143,27 +141,34 @@ extension AccountBook {
     case account(AccountID)
     /// Those at a provider.
     case provider(ProviderName)
+    /// All of them, to be told; nil: at all providers.
+    case list(ProviderName?)
   }
 
   /// Whether it can be looked up without the disk. What is not there, and what is another's, never
-  /// can.
+  /// can. Neither can a long list: to write it takes longer than to read an account.
   func holds(_ need: Need, for owners: [Owner]) -> Bool {
     switch need {
     case .account(let id): held(id, of: owners) != nil
     case .provider(let provider):
       owners.allSatisfy { held(List(owner: $0, provider: provider)) != nil }
+    case .list(let provider):
+      owners.allSatisfy {
+        held(List(owner: $0, provider: provider)).map { $0.count <= Self.page } ?? false
+      }
     }
   }
 
   /// As ``holds(_:for:)``, whoever owns it.
   func holds(_ id: AccountID) -> Bool { held(id, of: nil) != nil }
 
-  /// Reads it, so that it can. Blocks.
+  /// Reads it, so that it can; a list is read by who tells it. Blocks.
   func read(_ need: Need, for owners: [Owner]) throws(UsherError) {
     switch need {
     case .account(let id): _ = try find(id, of: owners)
     case .provider(let provider):
       for owner in owners { _ = try accounts(of: owner, at: provider, most: Self.mostToChoose) }
+    case .list: break
     }
   }
 }

@@ -3,7 +3,7 @@ import UsherCore
 
 /// The calls that wait: for the disk, a provider, a person. A lock answers them all at once.
 final class Flights: Sendable {
-  typealias Body = @Sendable () async throws(UsherError) -> [UInt8]
+  typealias Body<Reply> = @Sendable () async throws(UsherError) -> Reply
 
   private struct State {
     var isOver = false
@@ -12,7 +12,7 @@ final class Flights: Sendable {
   }
 
   private struct Flight {
-    let answer: Answer
+    let refuse: @Sendable () -> Void
     var task: Task<Void, Never>?
   }
 
@@ -21,12 +21,14 @@ final class Flights: Sendable {
   /// Runs a call to its answer, or to the lock if that comes first.
   ///
   /// - Throws: `locked` where the lock has come; what `body` throws.
-  func run(_ body: @escaping Body) async throws(UsherError) -> [UInt8] {
-    let answer = Answer()
+  func run<Reply: Sendable>(
+    _ body: @escaping Body<Reply>
+  ) async throws(UsherError) -> Reply {
+    let answer = Answer<Reply>()
     let number = state.withLock { state -> Int? in
       guard !state.isOver else { return nil }
       state.next += 1
-      state.running[state.next] = Flight(answer: answer)
+      state.running[state.next] = Flight { answer.give(.failure(.locked)) }
       return state.next
     }
     guard let number else { throw .locked }
@@ -43,6 +45,16 @@ final class Flights: Sendable {
     return try outcome.get()
   }
 
+  /// What waits of a call runs here.
+  func follow(_ response: Response) -> Response {
+    switch response {
+    case .now, .standing: response
+    case .later(let body): .later { () async throws(UsherError) in try await self.run(body) }
+    case .cold(let read):
+      .cold { () async throws(UsherError) in self.follow(try await self.run(read)) }
+    }
+  }
+
   /// The task may have ended before it is known here, or the lock have come.
   private func keep(_ task: Task<Void, Never>, _ number: Int) {
     let isOver = state.withLock { state in
@@ -52,7 +64,9 @@ final class Flights: Sendable {
     if isOver { task.cancel() }
   }
 
-  private static func outcome(of body: Body) async -> Result<[UInt8], UsherError> {
+  private static func outcome<Reply: Sendable>(
+    of body: Body<Reply>
+  ) async -> Result<Reply, UsherError> {
     do throws(UsherError) {
       return .success(try await body())
     } catch {
@@ -67,7 +81,7 @@ final class Flights: Sendable {
       return Array(state.running.values)
     }
     for flight in running {
-      flight.answer.give(.failure(.locked))
+      flight.refuse()
       flight.task?.cancel()
     }
   }
@@ -88,8 +102,8 @@ final class Flights: Sendable {
 }
 
 /// What a call is answered: the first that is given.
-private final class Answer: Sendable {
-  typealias Outcome = Result<[UInt8], UsherError>
+private final class Answer<Reply: Sendable>: Sendable {
+  typealias Outcome = Result<Reply, UsherError>
 
   private struct State {
     var outcome: Outcome?

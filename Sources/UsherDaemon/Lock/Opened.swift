@@ -33,13 +33,7 @@ final class Opened: Sendable {
   func run(
     _ entry: MethodEntry, _ params: JSONValue?, _ call: Call
   ) throws(UsherError) -> Response {
-    switch try entry.run(params, call) {
-    case .now(let reply): return .now(reply)
-    case .standing(let reply): return .standing(reply)
-    case .later(let body):
-      let flights = flights
-      return .later { () async throws(UsherError) in try await flights.run(body) }
-    }
+    flights.follow(try entry.run(params, call))
   }
 
   /// Ends in order: who waits is answered, what providers are answering just now is written, the

@@ -110,10 +110,10 @@ extension ConnectionHandler {
     }
   }
 
-  /// Lets the channel read while the other side reads its replies and its share has room.
+  /// Lets the channel read while it is free and its share has room.
   func adjustReading() {
     guard let context, !isClosing else { return }
-    let reads = (listens || isRefusing) && hasRoom
+    let reads = (listens || isRefusing) && isFree
     guard reads != readsByItself else { return }
     readsByItself = reads
     context.channel.syncOptions.map { try? $0.setOption(.autoRead, value: reads) }

@@ -23,29 +23,39 @@ extension ConnectionHandler {
     if let other = standing.caller(otherThanAt: &generation) { caller = other }
     if answerAgain(envelope, line, origin) { return }
     let id = envelope.id(in: line)
-    if let id, inFlight[id] != nil {
-      let error = UsherError(.invalidRequest, "id \(id) is still in use on this connection")
-      return send(service.errorReply(error, .null, caller), origin)
-    }
+    if isRefused(id, origin) { return }
     let epoch = epoch
     do throws(UsherError) {
       let response = try service.respond(
         to: envelope.method(in: line), params: envelope.paramsBytes(in: line),
         Call(caller: caller, connection: self))
-      switch response {
-      case .now(let result): succeed(id, result, origin)
-      case .standing(let standing):
-        if let epoch, envelope.calls(Self.remembered, in: line),
-          let params = envelope.paramsBytes(in: line)
-        {
-          answers.remember(standing, to: params, in: epoch)
-          turns.remember()
-        }
-        succeed(id, standing.reply, origin)
-      case .later(let body): try start(id, origin, body)
+      if case .standing(let standing) = response, let epoch,
+        envelope.calls(Self.remembered, in: line), let params = envelope.paramsBytes(in: line)
+      {
+        answers.remember(standing, to: params, in: epoch)
+        turns.remember()
       }
+      try follow(response, id, origin)
     } catch {
       fail(id, error, origin)
+    }
+  }
+
+  /// Two calls that wait cannot have one id: the second is refused, under none.
+  func isRefused(_ id: RequestID?, _ origin: Origin) -> Bool {
+    guard let id, inFlight[id] != nil else { return false }
+    let error = UsherError(.invalidRequest, "id \(id) is still in use on this connection")
+    send(service.errorReply(error, .null, caller), origin)
+    return true
+  }
+
+  func follow(_ response: Response, _ id: RequestID?, _ origin: Origin) throws(UsherError) {
+    switch response {
+    case .now(let result): succeed(id, result, origin)
+    case .standing(let standing): succeed(id, standing.reply, origin)
+    case .later(let body): try start(id, origin, body)
+    case .cold(let read):
+      wait(for: ColdCall(number: newNumber(), id: id, origin: origin, read: read))
     }
   }
 

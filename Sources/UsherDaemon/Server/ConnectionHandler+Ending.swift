@@ -32,7 +32,7 @@ extension ConnectionHandler {
   func dropUnread() {
     answers.forget()
     flush()
-    keepsNothing = !inFlight.isEmpty
+    keepsNothing = isAwaited
     guard let channel = context?.channel, let options = channel.syncOptions,
       let unread = try? options.getOption(.bufferedWritableBytes), unread > 0
     else { return }
@@ -43,9 +43,9 @@ extension ConnectionHandler {
     switch ending {
     case .open, .draining: return
     case .heardAll:
-      if inFlight.isEmpty, backlog == nil, subscriptions.isEmpty { close() }
+      if !isAwaited, backlog == nil, subscriptions.isEmpty { close() }
     case .answering:
-      if inFlight.isEmpty, backlog == nil { close() }
+      if !isAwaited, backlog == nil { close() }
     }
   }
 
@@ -90,6 +90,8 @@ extension ConnectionHandler {
       fail(id, .stopping, flight.origin)
     }
     inFlight = [:]
+    for call in cold { fail(call.id, .stopping, call.origin) }
+    dropCold()
   }
 }
 

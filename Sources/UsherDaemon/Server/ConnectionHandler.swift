@@ -26,7 +26,8 @@ final class ConnectionHandler: ChannelInboundHandler {
   private let begun: NIODeadline
   private let scanner: Scanner
   var splitter: LineSplitter
-  /// Read but not yet looked at, while replies are unread or others have their turn.
+  /// Read but not yet looked at, while replies are unread, a call waits for the disk or others have
+  /// their turn.
   var backlog: ByteBuffer?
   var lineTimer: Scheduled<Void>?
   var unreadTimer: Scheduled<Void>?
@@ -69,6 +70,12 @@ final class ConnectionHandler: ChannelInboundHandler {
   var batches: [Int: BatchCollector] = [:]
   var nextNumber = 0
   var subscriptions: [String: Subscription] = [:]
+  /// Calls that wait for the disk, one after the other.
+  var cold: [ColdCall] = [] {
+    didSet { if cold.isEmpty != oldValue.isEmpty { adjustReading() } }
+  }
+  /// Reads what the first of them is about.
+  var reading: Task<Void, Never>?
   var context: ChannelHandlerContext?
 
   /// A call that waits.
@@ -76,6 +83,14 @@ final class ConnectionHandler: ChannelInboundHandler {
     let number: Int
     let origin: Origin
     let task: Task<Void, Never>
+  }
+
+  /// A call about something that is on the disk.
+  struct ColdCall {
+    let number: Int
+    let id: RequestID?
+    let origin: Origin
+    let read: @Sendable () async throws(UsherError) -> Response
   }
 
   /// What is still to be done before the connection is closed.
@@ -132,6 +147,7 @@ final class ConnectionHandler: ChannelInboundHandler {
     for subscription in subscriptions.values { service.events.stop(subscription.listener) }
     inFlight = [:]
     silent = [:]
+    dropCold()
     subscriptions = [:]
     answers.forget()
     replies = []
@@ -163,8 +179,8 @@ final class ConnectionHandler: ChannelInboundHandler {
 
   /// Goes on with what it has read: its turn has come.
   func takeTurn() {
-    guard let context, !isClosing, hasRoom, let bytes = backlog else {
-      // It comes back when its replies are read.
+    guard let context, !isClosing, isFree, let bytes = backlog else {
+      // It comes back when its replies are read, or an account is.
       listens = true
       return
     }
@@ -174,7 +190,7 @@ final class ConnectionHandler: ChannelInboundHandler {
     closeWhenDone()
   }
 
-  /// Goes on after its replies were read.
+  /// Goes on after its replies were read, or an account was.
   func comeBack() {
     guard !isClosing, backlog != nil else { return }
     if mayWork { takeTurn() } else { listens = false }
@@ -193,11 +209,11 @@ final class ConnectionHandler: ChannelInboundHandler {
     // What is measured is the whole of it, where somebody pays for it.
     if slice.start != nil, turns.isShared { flush() }
     let rest: FairShare.Rest =
-      backlog == nil || isClosing ? .nothing : hasRoom ? .bytes : .blocked
+      backlog == nil || isClosing ? .nothing : isFree ? .bytes : .blocked
     listens = turns.worked(self, slice, leaving: rest)
   }
 
-  /// Takes lines from `bytes` for as long as the other side reads its replies, and for a slice.
+  /// Takes lines from `bytes` for as long as the connection is free, and for a slice.
   func read(_ bytes: ByteBuffer, _ context: ChannelHandlerContext) {
     let ended = splitter.endedLines
     var bytes = bytes
@@ -218,7 +234,14 @@ final class ConnectionHandler: ChannelInboundHandler {
     watchLine(hasNewLine: splitter.endedLines != ended, context)
   }
 
-  private var goesOn: Bool { !isClosing && !slice.isOver && hasRoom }
+  private var goesOn: Bool { !isClosing && !slice.isOver && isFree }
+
+  /// Whether the next call may be answered: the other side reads its replies, and none waits for the
+  /// disk.
+  var isFree: Bool { hasRoom && cold.isEmpty }
+
+  /// Whether a call waits.
+  var isAwaited: Bool { !inFlight.isEmpty || !cold.isEmpty }
 
   /// Answers lines where they lie. An answer may make the channel read again, or close, before it
   /// returns: whoever has the bytes must hold them, so that nothing else is read into them.

@@ -258,8 +258,13 @@ extension FairShare {
     guard case .user(let uid) = party, let user = users[uid] else { return true }
     guard user.flights < terms.flights else { return false }
     users[uid]?.flights += 1
-    if isShared { charge(terms.task, to: party, at: now) }
+    reads(of: party, at: now)
     return true
+  }
+
+  /// A call begins that waits for the disk: of a connection one at a time, which is no flight.
+  mutating func reads(of party: Party, at now: NIODeadline) {
+    if isShared { charge(terms.task, to: party, at: now) }
   }
 
   /// A call that waited has ended; also after its connection.

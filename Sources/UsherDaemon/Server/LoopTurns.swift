@@ -111,6 +111,9 @@ final class LoopTurns {
     return share.began(of: party, at: .now())
   }
 
+  /// A call begins that waits for the disk.
+  func reads(_ party: FairShare.Party) { share.reads(of: party, at: .now()) }
+
   func landed(_ party: FairShare.Party) { share.landed(of: party) }
 
   private func plan() {

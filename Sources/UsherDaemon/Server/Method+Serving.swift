@@ -11,6 +11,9 @@ enum Response: Sendable {
   case standing(StandingReply)
   /// For calls that really wait: for the disk, a provider, a person.
   case later(@Sendable () async throws(UsherError) -> [UInt8])
+  /// What it is about is on the disk: it is decided in a task of its own when that has been read, and
+  /// the connection answers nothing else until then. Never `cold` again.
+  case cold(@Sendable () async throws(UsherError) -> Response)
 
   static func now(_ reply: some Encodable) throws(UsherError) -> Response {
     .now(try ReplyEncoder.encode(reply))

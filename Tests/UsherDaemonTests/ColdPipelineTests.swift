@@ -1,0 +1,148 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherCore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+/// What is answered on a connection while accounts are on the disk.
+@Suite("Many calls in one go about what is not in memory", .timeLimit(.minutes(2)))
+struct ColdPipelineTests {
+  private let stage: ConnectionStage
+
+  init() async throws { stage = try await ConnectionStage() }
+
+  private static func call(_ method: String, _ params: String = "{}", id: Int = 1) -> String {
+    #"{"jsonrpc":"2.0","id":\#(id),"method":"\#(method)","params":\#(params)}"#
+  }
+
+  private func answers(to lines: [String]) async throws -> [String] {
+    let connection = try await stage.connect()
+    let bytes = lines.flatMap { Array("\($0)\n".utf8) }
+    defer { Task { try await connection.close() } }
+    return try await connection.answers(lines.count, to: [bytes])
+  }
+
+  private func id(_ reply: String) throws -> Int? {
+    try JSONValue(parsing: reply)["id"]?.integerValue.map(Int.init)
+  }
+
+  @Test(
+    "a pipeline of calls for one account is answered whole, in order, under ids of any kind",
+    arguments: ["account", "provider"])
+  func pipeline(named: String) async throws {
+    let record = try await stage.signIn()
+    try await stage.chill()
+    let name = named == "account" ? record.id.rawValue : "work"
+    let ids = (0..<1000).map { $0 % 7 }
+    let replies = try await answers(
+      to: ids.map { Self.call("token.get", #"{"\#(named)":"\#(name)"}"#, id: $0) })
+    #expect(try replies.map { try id($0) } == ids)
+    #expect(replies.allSatisfy { $0.contains("access-1") })
+    #expect(try await stage.audited() == 1000)
+    await stage.end()
+  }
+
+  @Test("a batch is answered whole, also where its calls have one id")
+  func batch() async throws {
+    let record = try await stage.signIn()
+    try await stage.chill()
+    let one = Self.call("token.get", #"{"account":"\#(record.id.rawValue)"}"#)
+    let batch = "[\(Array(repeating: one, count: 64).joined(separator: ","))]"
+    let replies = try await answers(to: [batch, one])
+    let elements = try #require(try JSONValue(parsing: replies[0]).arrayValue)
+    #expect(elements.count == 64)
+    #expect(elements.allSatisfy { $0["result"]?["accessToken"]?.stringValue == "access-1" })
+    #expect(replies[1].contains("access-1"))
+    #expect(try await stage.audited() == 65)
+    await stage.end()
+  }
+
+  @Test("what comes behind a call that reads is answered behind it, as if nothing had to be read")
+  func order() async throws {
+    let record = try await stage.signIn()
+    let account = #"{"account":"\#(record.id.rawValue)"}"#
+    let lines = [
+      Self.call("account.list"), Self.call("rpc.hello"), Self.call("token.list"),
+      Self.call("account.get", account), Self.call("account.get", #"{"account":"acc_none"}"#),
+      Self.call("token.get", #"{"provider":"work"}"#), Self.call("consent.list"), "{]",
+      Self.call("totp.list"), Self.call("account.list", #"{"provider":"work"}"#),
+      Self.call("token.get", #"{"provider":"none"}"#), Self.call("token.list", account),
+    ]
+    // Read once, so that all of it is in memory.
+    _ = try await answers(to: lines)
+    let warm = try await answers(to: lines)
+    for _ in 0..<2 {
+      try await stage.chill()
+      #expect(try await answers(to: lines) == warm)
+    }
+    // Two in each of four rounds.
+    #expect(try await stage.audited("account.get") == 8)
+    await stage.end()
+  }
+
+  @Test("what is known whole is listed at once; a long list off the event loop, and in its turn")
+  func lists() async throws {
+    for number in 0..<40 { try await stage.signIn(.sample("usr_\(number)")) }
+    let domain = try stage.safe.domain()
+    _ = try domain.book.accounts(of: .anna)
+    let none = ProviderName("none")
+    _ = try domain.book.accounts(of: .anna, at: none)
+    #expect(!domain.book.holds(.list(nil), for: [.anna]))
+    #expect(domain.book.holds(.list(none), for: [.anna]))
+    let replies = try await answers(
+      to: [Self.call("account.list", id: 1), Self.call("rpc.hello", id: 2)])
+    #expect(try replies.map { try id($0) } == [1, 2])
+    let listed = try JSONValue(parsing: replies[0])["result"]?["accounts"]?.arrayValue
+    #expect(listed?.count == 40)
+    await stage.end()
+  }
+
+  @Test("whose token is over is refreshed as one of the calls in flight: it holds up nothing")
+  func refreshing() async throws {
+    let record = try await stage.signIn()
+    try await stage.chill()
+    let params = #"{"account":"\#(record.id.rawValue)","forceRefresh":true}"#
+    let replies = try await answers(
+      to: [
+        Self.call("token.get", params, id: 5), Self.call("rpc.hello", id: 5),
+        Self.call("rpc.hello", id: 6),
+      ])
+    #expect(replies[0].contains("is still in use"))
+    #expect(replies[1].contains(#""id":6"#) && replies[1].contains("result"))
+    #expect(replies[2].contains(#""id":5"#))
+    await stage.end()
+  }
+
+  @Test("a lock answers what waits and what is behind it")
+  func locked() async throws {
+    let record = try await stage.signIn()
+    try await stage.chill()
+    let connection = try await stage.connect()
+    let line = Self.call("token.get", #"{"account":"\#(record.id.rawValue)"}"#)
+    try await connection.send(Array("\(line)\n\(line)\n".utf8))
+    try await stage.safe.lock()
+    try await connection.send(Array("\(line)\n".utf8))
+    var replies: [String] = []
+    for _ in 1...3 { replies.append(try await connection.line()) }
+    // The account may have been read before the lock came.
+    let given = replies.prefix { $0.contains("access-1") }
+    #expect(given.count < 3 && replies[given.count...].allSatisfy { $0.contains("locked") })
+    try await connection.close()
+    await stage.end()
+  }
+
+  @Test("whoever goes away while an account is read is given nothing")
+  func gone() async throws {
+    let record = try await stage.signIn()
+    try await stage.chill()
+    let connection = try await stage.connect()
+    let line = Self.call("token.get", #"{"account":"\#(record.id.rawValue)"}"#)
+    try await connection.send(Array(String(repeating: "\(line)\n", count: 100).utf8))
+    try await connection.close()
+    #expect(try await answers(to: [line]).first?.contains("access-1") == true)
+    #expect(try await stage.audited() <= 2)
+    await stage.end()
+  }
+}
