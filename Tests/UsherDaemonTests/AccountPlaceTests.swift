@@ -1,5 +1,6 @@
 import JSONRPC
 import Testing
+import UsherAPI
 import UsherConfig
 import UsherCore
 import UsherFlows
@@ -60,5 +61,67 @@ struct AccountPlaceTests {
     #expect(try await signIn(.sample(), at: provider).isOf(provider))
     #expect(try await signIn(.consented(["firstname": "Ada"]), at: other).isOf(provider))
     #expect(try await signIn(.sample(), at: other).isOf(other))
+  }
+}
+
+@Suite("An account whose provider's name means another provider")
+struct AccountElsewhereTests {
+  private static func other() throws -> ProviderConfig {
+    let issuer = try ProviderURL(setting: "https://other.example")
+    return ProviderConfig(
+      name: .work, settings: .oidc(OIDCSettings(issuer: issuer, clientID: "usher")))
+  }
+
+  @Test("gives no token from the next call on, and gives it again when its own is back")
+  func reloaded() async throws {
+    let stage = try SafeStage(holdsAlarms: true)
+    let safe = try await stage.begun()
+    let domain = try safe.domain()
+    let update = try domain.book.update(
+      .sample(), owner: .anna, provider: .work, place: try ProviderConfig.sample().tokenPlace,
+      at: stage.clock.now())
+    try await domain.store.commit(update.changes)
+    domain.book.install(update)
+    let caller = try Caller.program()
+    /// Why there is no token; nil: there is.
+    func reason() -> UsherError.Reason? {
+      do throws(UsherError) {
+        let response = try domain.tokens.get(.init(account: update.record.id), caller)
+        return response.atOnce == nil ? .internalError : nil
+      } catch {
+        return error.reason
+      }
+    }
+    func reload(_ providers: [ProviderConfig]) {
+      var config = stage.world.config
+      config.providers = providers
+      stage.world.settings.replace(by: config, stage.world.settings.inForce.policy)
+    }
+    #expect(reason() == nil)
+    reload([try Self.other()])
+    #expect(reason() == .reauthenticationRequired)
+    reload([])
+    #expect(reason() == .notFound)
+    reload([try .sample()])
+    #expect(reason() == nil)
+    await safe.end()
+  }
+
+  @Test("of each provider that is in force the place is known, and of no other")
+  func places() throws {
+    var config = Config()
+    config.providers = [try .sample()]
+    let settings = Settings.fake(config)
+    let providers = Providers(settings)
+    for provider in providers.offered {
+      #expect(try providers.tokenPlace(of: provider.name) == provider.tokenPlace)
+    }
+    let unknown = ProviderName("none")
+    let error = #expect(throws: UsherError.self) { try providers.tokenPlace(of: unknown) }
+    let same = #expect(throws: UsherError.self) { try providers.named(unknown) }
+    #expect(error?.reason == .notFound && error?.message == same?.message)
+    config.providers = [try Self.other()]
+    settings.replace(by: config, settings.inForce.policy)
+    #expect(try providers.tokenPlace(of: .work) == Self.other().tokenPlace)
   }
 }

@@ -3,9 +3,10 @@ import UsherCore
 
 extension AccountRecord {
   /// Whether its tokens are this provider's: another one may have come under the same name.
-  func isOf(_ provider: ProviderConfig) -> Bool {
-    details.place.map { $0 == provider.tokenPlace } ?? true
-  }
+  func isOf(_ provider: ProviderConfig) -> Bool { isFrom(provider.tokenPlace) }
+
+  /// The same of a provider whose place is known.
+  func isFrom(_ place: TokenPlace) -> Bool { details.place.map { $0 == place } ?? true }
 }
 
 extension World {

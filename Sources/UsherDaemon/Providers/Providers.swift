@@ -15,11 +15,19 @@ struct Providers: Sendable {
   var offered: [ProviderConfig] { all + [.local] }
 
   func named(_ name: ProviderName) throws(UsherError) -> ProviderConfig {
-    guard let provider = settings.inForce.provider(name) else {
-      throw UsherError(
-        .notFound, "there is no provider \(printable(name))", detail: .init(field: "provider"))
-    }
+    guard let provider = settings.inForce.provider(name) else { throw unknown(name) }
     return provider
+  }
+
+  /// Where the tokens of the provider are from that is called so just now.
+  func tokenPlace(of name: ProviderName) throws(UsherError) -> TokenPlace {
+    guard let place = settings.inForce.tokenPlace(of: name) else { throw unknown(name) }
+    return place
+  }
+
+  private func unknown(_ name: ProviderName) -> UsherError {
+    UsherError(
+      .notFound, "there is no provider \(printable(name))", detail: .init(field: "provider"))
   }
 
   /// What a caller wrote may be anything: only a possible name is repeated.

@@ -31,6 +31,7 @@ final class InForce: Sendable {
   let policy: Policy
   let generation: Int
   private let providers: [ProviderName: ProviderConfig]
+  private let tokenPlaces: [ProviderName: TokenPlace]
 
   fileprivate init(_ config: Config, _ policy: Policy, generation: Int) {
     self.config = config
@@ -38,8 +39,12 @@ final class InForce: Sendable {
     self.generation = generation
     providers = Dictionary((config.providers + [.local]).map { ($0.name, $0) }) { first, _ in first
     }
+    tokenPlaces = providers.mapValues(\.tokenPlace)
   }
 
   /// A configured one, or the daemon's own.
   func provider(_ name: ProviderName) -> ProviderConfig? { providers[name] }
+
+  /// The ``ProviderConfig/tokenPlace`` of ``provider(_:)``: worked out once, for every call looks at it.
+  func tokenPlace(of name: ProviderName) -> TokenPlace? { tokenPlaces[name] }
 }

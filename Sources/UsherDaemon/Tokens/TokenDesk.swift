@@ -31,7 +31,9 @@ struct TokenDesk: Sendable {
     }
     let record = try account(call.account, call.provider, for: caller, TokenGet.name)
     // What a provider gave that is gone is kept, and given out when the provider is back.
-    guard record.isOf(try providers.named(record.provider)) else { throw world.elsewhere(record) }
+    guard record.isFrom(try providers.tokenPlace(of: record.provider)) else {
+      throw world.elsewhere(record)
+    }
     let key = try key(for: call, record)
     if record.isGuarded || scopes != nil {
       return try guarded(call, record, key, seconds, caller, within: scopes)
@@ -146,7 +148,7 @@ struct TokenDesk: Sendable {
         detail: .init(field: "audience"))
     }
     guard let scope = call.scope else { return record.mainKey }
-    if let variety = world.settings.inForce.provider(record.provider)?.settings.variety,
+    if let variety = world.settings.inForce.tokenPlace(of: record.provider)?.variety,
       !ProviderRegistry.hasScopes(variety)
     {
       throw UsherError(
