@@ -45,6 +45,9 @@ package struct Limits: SettingsSection {
   package var eventQueue = 256
   /// Accounts kept in memory; the others are read from the disk when they are asked for.
   package var accountsInMemory = 10_000
+  /// Accounts that one list may tell of. `UsherClient` takes replies of 8 MiB, which 2000 accounts of
+  /// 4 KiB each are.
+  package var accountsInList = 2000
   /// Days in which a request id cannot be used for another flow.
   package var requestIdDays = 30
   /// Hours a flow and its result are kept after its end.
@@ -78,6 +81,7 @@ package struct Limits: SettingsSection {
     table.setting(&forceRefreshSeconds, "force_refresh_seconds", 1...3600)
     table.setting(&eventQueue, "event_queue", 16...65_536)
     table.setting(&accountsInMemory, "accounts_in_memory", 16...10_000_000)
+    table.setting(&accountsInList, "accounts_in_list", 1...100_000)
     table.setting(&requestIdDays, "request_id_days", 1...365)
     table.setting(&finishedFlowHours, "finished_flow_hours", 1...720)
     if adminReserve >= connections {

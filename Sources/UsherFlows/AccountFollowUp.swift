@@ -6,6 +6,10 @@ package import UsherCore
 /// It is a reading of the account's attributes, so it survives what they survive. It does no I/O;
 /// waiting and keeping is the daemon's.
 package protocol AccountFollowUp: Sendable {
+  /// What every call has as its ``CallbackDialect/callKey(of:)`` that may be judged to be its own: by
+  /// this the account is found.
+  var callKey: String { get }
+
   /// - Parameter token: The account's access token, where it has one.
   func judge(_ callback: ProviderCallback, token: Secret?) -> CallbackVerdict
 

@@ -47,6 +47,9 @@ package protocol CallbackDialect: Sendable {
     authorization: Secret?, body: [UInt8]
   ) throws(CallbackRefusal) -> ProviderCallback
 
+  /// The ``AccountFollowUp/callKey`` of the accounts that a call may be about.
+  func callKey(of callback: ProviderCallback) -> String
+
   func answer(_ outcome: CallbackOutcome) -> HTTPReply
 }
 

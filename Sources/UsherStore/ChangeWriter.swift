@@ -105,15 +105,18 @@ struct ChangeWriter: Sendable {
     let tag = sealer.tag(ofSubject: row.subject, owner: row.owner, provider: row.provider)
     let insert = run(
       """
-      INSERT INTO accounts (id, realm, uid, client, provider, subject_tag, wake_at, sealed)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+      INSERT INTO accounts
+        (id, realm, uid, client, provider, subject_tag, wake_at, call_tag, sealed)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
       ON CONFLICT (id) DO UPDATE SET realm = excluded.realm, uid = excluded.uid,
         client = excluded.client, provider = excluded.provider,
-        subject_tag = excluded.subject_tag, wake_at = excluded.wake_at, sealed = excluded.sealed
+        subject_tag = excluded.subject_tag, wake_at = excluded.wake_at,
+        call_tag = excluded.call_tag, sealed = excluded.sealed
       """,
       [
         row.id.rawValue, row.owner.realm, row.owner.uid, row.owner.client ?? "",
-        row.provider.rawValue, tag, row.wakeAt?.milliseconds, try sealer.seal(row),
+        row.provider.rawValue, tag, row.wakeAt?.milliseconds, row.callTag,
+        try sealer.seal(row),
       ])
     return { db in
       let other = try String.fetchOne(

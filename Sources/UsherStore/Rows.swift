@@ -1,3 +1,4 @@
+package import FoundationEssentials
 package import UsherCore
 
 /// Whose a thing is: a person on a host, or one client of theirs where a rule says so.
@@ -124,8 +125,8 @@ package struct RequestRow: Sendable, Hashable {
   }
 }
 
-/// One account. On disk its subject is sealed; a keyed hash of it keeps it unique. Id, owner, provider
-/// and when it wakes are in the clear, and authenticated.
+/// One account. On disk its subject is sealed; a keyed hash of it keeps it unique. Id, owner, provider,
+/// when it wakes and by what it is called are in the clear, and authenticated.
 package struct AccountRow: Sendable, Hashable {
   package var id: AccountID
   package var owner: Owner
@@ -136,21 +137,29 @@ package struct AccountRow: Sendable, Hashable {
   ///
   /// ``unknownWaking`` in a row that an older usherd wrote.
   package var wakeAt: Timestamp?
+  /// By what the calls of its provider find it: ``Store/tag(ofCallKey:at:)``; nil: none is about it.
+  ///
+  /// ``unknownCallTag`` where that is not known, and in a row that an older usherd wrote.
+  package var callTag: Data?
   /// Label, attributes, profile, …
   package var payload: SealedPayload
 
   /// When a row wakes of which that is not known: before anything else.
   package static let unknownWaking = Timestamp(milliseconds: 0)
 
+  /// Of a row that any call of its provider may be about.
+  package static let unknownCallTag = Data()
+
   package init(
     id: AccountID, owner: Owner, provider: ProviderName, subject: String,
-    wakeAt: Timestamp? = nil, payload: SealedPayload
+    wakeAt: Timestamp? = nil, callTag: Data? = nil, payload: SealedPayload
   ) {
     self.id = id
     self.owner = owner
     self.provider = provider
     self.subject = subject
     self.wakeAt = wakeAt
+    self.callTag = callTag
     self.payload = payload
   }
 }

@@ -135,12 +135,14 @@ enum Schema {
       PRIMARY KEY (realm, uid, client, question)
     ) STRICT;
     """
+
   /// By what accounts are found without opening them all. Of a row of before it is not known when it
-  /// wakes: 0, at once.
+  /// wakes: 0, at once; nor what a provider calls it by: an empty tag.
   private static let fourth = """
     ALTER TABLE accounts ADD COLUMN wake_at INTEGER DEFAULT 0;
     CREATE INDEX accounts_by_waking ON accounts (wake_at) WHERE wake_at IS NOT NULL;
-    CREATE INDEX accounts_by_provider ON accounts (provider);
+    ALTER TABLE accounts ADD COLUMN call_tag BLOB DEFAULT x'';
+    CREATE INDEX accounts_by_call ON accounts (provider, call_tag) WHERE call_tag IS NOT NULL;
     CREATE INDEX consents_by_expiry ON consents (expires_at);
     CREATE INDEX requests_by_id ON requests (provider, request_id);
     """

@@ -69,6 +69,7 @@ extension AccountRow: SealedRow {
     identity.bind(provider.rawValue)
     // Where it says nothing the row is as older ones are, which were sealed without it.
     if let wakeAt, wakeAt != Self.unknownWaking { identity.bind(wakeAt.milliseconds) }
+    if let callTag, callTag != Self.unknownCallTag { identity.bind([UInt8](callTag)) }
     return identity
   }
 

@@ -23,6 +23,7 @@ struct RowIdentity {
 
   mutating func bind(_ number: Int64) { authenticated.append(number) }
   mutating func bind(_ text: String) { authenticated.append(text) }
+  mutating func bind(_ bytes: [UInt8]) { authenticated.append(bytes) }
   mutating func bind(_ owner: Owner) {
     authenticated.append(owner.realm)
     authenticated.append(Int64(owner.uid))
@@ -93,6 +94,13 @@ struct Sealer: Sendable {
   func tag(ofCredential value: Secret, named name: String) -> Data {
     var row = RowIdentity(table: "credential tags", key: [name])
     row.bind(value.revealed())
+    return tag(of: row)
+  }
+
+  /// A keyed hash: equal for equal keys at one provider, and tells nothing else.
+  func tag(ofCallKey key: String, at provider: ProviderName) -> Data {
+    var row = RowIdentity(table: "call tags", key: [provider.rawValue])
+    row.bind(key)
     return tag(of: row)
   }
 

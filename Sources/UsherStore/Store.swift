@@ -97,6 +97,12 @@ package final class Store: Sendable {
     sealer.tag(ofCredential: value, named: name)
   }
 
+  /// By what the accounts are found that a provider's call may be about: HMAC-SHA256 of what the call
+  /// is known by, under a key of the database's own.
+  package func tag(ofCallKey key: String, at provider: ProviderName) -> Data {
+    sealer.tag(ofCallKey: key, at: provider)
+  }
+
   /// Writes the changes, all or none, in their order; returns once they are on disk.
   ///
   /// Changes of concurrent callers share a transaction and may be written in any order: await a

@@ -38,12 +38,12 @@ extension Store {
 
   package func loadAccounts() throws(UsherError) -> [AccountRow] {
     try load(
-      "SELECT id, realm, uid, client, provider, wake_at, sealed, subject_tag FROM accounts"
+      "SELECT id, realm, uid, client, provider, wake_at, call_tag, sealed, subject_tag FROM accounts"
     ) { columns in
       let clear = AccountRow(
         id: AccountID(try columns.next()), owner: try columns.owner(),
         provider: ProviderName(try columns.next()), subject: "", wakeAt: try columns.timeOrNil(),
-        payload: SealedPayload([]))
+        callTag: try columns.nextOrNil(), payload: SealedPayload([]))
       return try self.open(columns.next(), tagged: columns.next(), into: clear)
     }
   }

@@ -1,4 +1,4 @@
-import FoundationEssentials
+package import FoundationEssentials
 import GRDB
 package import UsherCore
 
@@ -44,8 +44,8 @@ extension Store {
     case id(AccountID, of: Owner?)
     /// Those of an owner, at one provider or at all of them.
     case owner(Owner, at: ProviderName?)
-    /// Those of all owners.
-    case provider(ProviderName)
+    /// Those of all owners that have this tag of a provider's calls.
+    case called(Data, at: ProviderName)
     case all
   }
 
@@ -140,14 +140,16 @@ extension Store {
   private static func withAll(_ chosen: String) -> String {
     """
     WITH chosen (id) AS MATERIALIZED (\(chosen))
-    SELECT 0, a.id, a.realm, a.uid, a.client, a.provider, a.wake_at, a.sealed, a.subject_tag,
-      a.rowid
+    SELECT 0, a.id, a.realm, a.uid, a.client, a.provider, a.wake_at, a.call_tag, a.sealed,
+      a.subject_tag, a.rowid
     FROM chosen CROSS JOIN accounts AS a ON a.id = chosen.id
     UNION ALL
-    SELECT 1, t.account, t.audience, t.scope, t.expires_at, t.status, t.sealed, NULL, NULL, NULL
+    SELECT 1, t.account, t.audience, t.scope, t.expires_at, t.status, t.sealed, NULL, NULL, NULL,
+      NULL
     FROM chosen CROSS JOIN tokens AS t ON t.account = chosen.id
     UNION ALL
-    SELECT 2, c.account, c.client, c.grant_name, c.expires_at, c.sealed, NULL, NULL, NULL, NULL
+    SELECT 2, c.account, c.client, c.grant_name, c.expires_at, c.sealed, NULL, NULL, NULL, NULL,
+      NULL
     FROM chosen CROSS JOIN consents AS c ON c.account = chosen.id
     """
   }
@@ -181,10 +183,12 @@ extension Store.AccountSelection {
         owner.columns
           + [last?.account.clear.provider.rawValue ?? "", last?.tag ?? Data(), count]
       )
-    case .provider(let provider):
+    case .called(let tag, let provider):
       return (
-        "SELECT id FROM accounts WHERE provider = ? AND rowid > ? ORDER BY rowid LIMIT ?",
-        [provider.rawValue, last?.place ?? .min, count]
+        """
+        SELECT id FROM accounts WHERE provider = ? AND call_tag = ? AND rowid > ?
+        ORDER BY rowid LIMIT ?
+        """, [provider.rawValue, tag, last?.place ?? .min, count]
       )
     case .all:
       return (
@@ -199,7 +203,8 @@ extension SealedAccount {
   fileprivate init(_ id: AccountID, _ columns: inout Columns) throws {
     let clear = AccountRow(
       id: id, owner: try columns.owner(), provider: ProviderName(try columns.next()), subject: "",
-      wakeAt: try columns.timeOrNil(), payload: SealedPayload([]))
+      wakeAt: try columns.timeOrNil(), callTag: try columns.nextOrNil(),
+      payload: SealedPayload([]))
     self.id = id
     account = (clear, try columns.next())
     tag = try columns.next()

@@ -37,10 +37,10 @@ final class VerdictStage: Sendable {
 
   /// - Parameter other: Nil for one of type `gopay`.
   init(_ other: ProviderConfig? = nil) async throws {
-    stage = try FlowStage()
     provider = try other ?? Self.gopay()
     var config = Config()
     config.providers = [provider]
+    stage = try FlowStage(config: config)
     settings = .fake(config)
     let providers = Providers(settings)
     let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
@@ -95,8 +95,9 @@ final class VerdictStage: Sendable {
   @discardableResult
   func submit(
     _ requestID: String = "req-1", submission: String = "sub-1", subject: String = "corr-1",
-    token: String? = "linking-token", owner: Owner = .anna
+    token: String? = "linking-token", owner: Owner = .anna, in book: AccountBook? = nil
   ) async throws -> AccountRecord {
+    let book = book ?? stage.book
     let now = stage.clock.now()
     let grant = AccountGrant(
       subject: subject, label: subject,
@@ -111,9 +112,9 @@ final class VerdictStage: Sendable {
         TokenSet(
           accessToken: Sealed(Secret($0)), tokenType: "Bearer", expiresAt: nil, scope: "")
       })
-    let update = try stage.book.update(grant, owner: owner, provider: Self.provider, at: now)
+    let update = try book.update(grant, owner: owner, provider: Self.provider, at: now)
     try await stage.store.commit(update.changes)
-    stage.book.install(update)
+    book.install(update)
     return update.record
   }
 

@@ -30,9 +30,12 @@ struct SchemaTests {
     #expect(try store.loadFlows() == [.sample()])
     #expect(try store.loadJournal() == [.sample(revision: 1), .sample()])
     #expect(try store.loadRequests() == [.sample()])
-    // Of a row that was written before it was kept, it is not known when it wakes.
+    // Of a row that was written before it was kept, it is not known when it wakes, nor what calls it.
     var account = AccountRow.sample()
-    if version < 4 { account.wakeAt = AccountRow.unknownWaking }
+    if version < 4 {
+      account.wakeAt = AccountRow.unknownWaking
+      account.callTag = AccountRow.unknownCallTag
+    }
     #expect(try store.loadAccounts() == [account])
     #expect(
       try store.wakingAccounts(until: StoreFixture.now, atMost: 9).map(\.id)

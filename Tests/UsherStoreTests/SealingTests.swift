@@ -99,7 +99,9 @@ struct SealingTests {
     arguments: [
       "UPDATE accounts SET uid = 0", "UPDATE accounts SET subject_tag = zeroblob(32)",
       "UPDATE accounts SET wake_at = wake_at + 1", "UPDATE accounts SET wake_at = NULL",
-      "UPDATE accounts SET wake_at = 0", "UPDATE tokens SET status = 'dead'",
+      "UPDATE accounts SET wake_at = 0", "UPDATE accounts SET call_tag = NULL",
+      "UPDATE accounts SET call_tag = x''", "UPDATE accounts SET call_tag = zeroblob(32)",
+      "UPDATE tokens SET status = 'dead'",
       "UPDATE tokens SET expires_at = 1",
       "UPDATE tokens SET audience = 'api'", "UPDATE credentials SET name = 'other'",
       "UPDATE consents SET client = '(user)'", "UPDATE consents SET grant_name = 'read.email'",
@@ -113,6 +115,7 @@ struct SealingTests {
   func changedOthers(_ sql: String) async throws {
     var account = AccountRow.sample()
     account.wakeAt = StoreFixture.now
+    account.callTag = Data([1, 2, 3])
     try await fixture.create([
       .putAccount(account), .putToken(.sample()), .putConsent(.sample()),
       .putLocalAuth(.sample()), .putCredential("name", Secret("value")),

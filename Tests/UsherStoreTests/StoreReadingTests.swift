@@ -1,3 +1,4 @@
+import FoundationEssentials
 import GRDB
 import Testing
 import UsherCore
@@ -16,11 +17,13 @@ struct StoreReadingTests {
   }
 
   private func account(
-    _ id: String, owner: Owner = .anna, provider: String = "work", wakeAt: Timestamp? = nil
+    _ id: String, owner: Owner = .anna, provider: String = "work", wakeAt: Timestamp? = nil,
+    callTag: Data? = nil
   ) -> Change {
     var row = AccountRow.sample(id, subject: "of \(id)", owner: owner)
     row.provider = ProviderName(provider)
     row.wakeAt = wakeAt
+    row.callTag = callTag
     return .putAccount(row)
   }
 
@@ -67,7 +70,7 @@ struct StoreReadingTests {
     #expect(try store.accounts(.id(AccountID("acc_1"), of: nil), atMost: 1).count == 1)
   }
 
-  @Test("an owner's, at one provider or all, and a provider's come page by page, each once")
+  @Test("an owner's, at one provider or all, and everybody's come page by page, each once")
   func pages() async throws {
     var changes: [Change] = []
     for number in 1...7 {
@@ -81,13 +84,37 @@ struct StoreReadingTests {
       #expect(Set(annas) == Set((1...7).map { "acc_\($0)" }) && annas.count == 7)
       let work = try ids(.owner(.anna, at: work), atMost: count)
       #expect(Set(work) == ["acc_1", "acc_3", "acc_5", "acc_7"] && work.count == 4)
-      let home = try ids(.provider(ProviderName("home")), atMost: count)
-      #expect(home == ["acc_2", "acc_4", "acc_6", "acc_9"])
       let everyone = try ids(.all, atMost: count)
       #expect(Set(everyone) == all && everyone.count == 9)
     }
     #expect(try ids(.owner(.till, at: nil)).sorted() == ["acc_8", "acc_9"])
     #expect(try ids(.owner(.till, at: ProviderName("none"))).isEmpty)
+  }
+
+  @Test("those that a provider's call is about are found by its tag, whoever owns them")
+  func called() async throws {
+    let home = ProviderName("home")
+    let tag = store.tag(ofCallKey: "req-1", at: work)
+    #expect(tag == store.tag(ofCallKey: "req-1", at: work) && tag.count == 32)
+    #expect(tag != store.tag(ofCallKey: "req-1", at: home))
+    #expect(tag != store.tag(ofCallKey: "req-2", at: work))
+    try await store.commit([
+      account("acc_1", callTag: tag), account("acc_2", owner: .till, callTag: tag),
+      account("acc_3"), account("acc_4", callTag: AccountRow.unknownCallTag),
+      account("acc_5", callTag: tag),
+      account("acc_6", callTag: store.tag(ofCallKey: "req-2", at: work)),
+      account("acc_7", provider: "home", callTag: tag),
+    ])
+    for count in [1, 2, 3, 9] {
+      #expect(try ids(.called(tag, at: work), atMost: count) == ["acc_1", "acc_2", "acc_5"])
+      #expect(try ids(.called(tag, at: home), atMost: count) == ["acc_7"])
+      #expect(
+        try ids(.called(AccountRow.unknownCallTag, at: work), atMost: count) == ["acc_4"])
+    }
+    let row = try #require(try store.accounts(.called(tag, at: home), atMost: 1).first)
+    #expect(try store.open(row).account.callTag == tag)
+    try await store.commit([account("acc_1"), account("acc_3", callTag: tag)])
+    #expect(try ids(.called(tag, at: work)) == ["acc_2", "acc_3", "acc_5"])
   }
 
   @Test("a person's account is found by its subject, of one owner at one provider")

@@ -139,10 +139,16 @@ extension AccountBook {
     return update
   }
 
-  /// Plans writing an account's row: when it wakes is worked out with it.
+  /// Plans writing an account's row: when it wakes is worked out with it, and what finds it.
   func put(_ record: inout AccountRecord) throws(UsherError) -> Change {
-    record.wakeAt = record.waking(
-      at: world.clock.now(), for: world.settings.inForce.provider(record.provider))
+    let provider = world.settings.inForce.provider(record.provider)
+    record.wakeAt = record.waking(at: world.clock.now(), for: provider)
+    record.callTag =
+      switch record.calling(for: provider) {
+      case .nobody: nil
+      case .unknown: AccountRow.unknownCallTag
+      case .key(let key): store.tag(ofCallKey: key, at: record.provider)
+      }
     return .putAccount(try record.row())
   }
 

@@ -53,6 +53,8 @@ final class AccountBook: Sendable {
   /// Planning, writing and taking over a change happen in one turn, or a refresh that is being
   /// written brings a forgotten account back.
   let turns = Turns<Shelf>()
+  /// A user's lists that take the disk are made one at a time: a long one keeps a thread for a while.
+  let lists = Turns<UInt32>()
   let world: World
   let store: Store
   private let events: EventBus
@@ -200,28 +202,33 @@ extension AccountBook {
     }
   }
 
-  /// Calls `body` with all accounts at a provider, one after the other; blocks.
+  /// Calls `body` with the accounts that a provider's call may be about, one after the other; blocks.
   ///
-  /// - Parameter skipped: Told why one that cannot be read is left out.
+  /// - Parameters:
+  ///   - key: What the call is known by (``CallbackDialect/callKey(of:)``). Accounts of which it is not
+  ///     known what they are called by are among them.
+  ///   - skipped: Told why one that cannot be read is left out.
   func forEach(
-    at provider: ProviderName, _ body: (AccountRecord) async throws(UsherError) -> Void,
-    skipped: (UsherError) -> Void
+    calledBy key: String, at provider: ProviderName,
+    _ body: (AccountRecord) async throws(UsherError) -> Void, skipped: (UsherError) -> Void
   ) async throws(UsherError) {
-    var last: SealedAccount?
-    repeat {
-      let page = try store.accounts(.provider(provider), after: last, atMost: Self.page)
-      for row in page {
-        let record: AccountRecord
-        do throws(UsherError) {
-          record = try current(row)
-        } catch {
-          skipped(error)
-          continue
+    for tag in [store.tag(ofCallKey: key, at: provider), AccountRow.unknownCallTag] {
+      var last: SealedAccount?
+      repeat {
+        let page = try store.accounts(.called(tag, at: provider), after: last, atMost: Self.page)
+        for row in page {
+          let record: AccountRecord
+          do throws(UsherError) {
+            record = try current(row)
+          } catch {
+            skipped(error)
+            continue
+          }
+          try await body(record)
         }
-        try await body(record)
-      }
-      last = page.count == Self.page ? page.last : nil
-    } while last != nil
+        last = page.count == Self.page ? page.last : nil
+      } while last != nil
+    }
   }
 
   /// Nil where they are not all in memory.

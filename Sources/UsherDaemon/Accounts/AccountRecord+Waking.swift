@@ -34,3 +34,24 @@ extension AccountRecord {
   /// After ``AccountRow/unknownWaking``.
   private static let first = AccountRow.unknownWaking + .milliseconds(1)
 }
+
+extension AccountRecord {
+  /// What its provider's calls are known by that may be about it.
+  enum Calling: Equatable {
+    case nobody
+    /// Any may be.
+    case unknown
+    case key(String)
+  }
+
+  /// It is written with the row, and depends on settings as little as ``waking(at:for:)``.
+  ///
+  /// - Parameter provider: Its own; nil where that is not there: then it is not known.
+  func calling(for provider: ProviderConfig?) -> Calling {
+    guard let provider, isOf(provider) else {
+      return details.attributes.isEmpty ? .nobody : .unknown
+    }
+    return ProviderRegistry.followUp(of: provider, attributes: details.attributes)
+      .map { .key($0.callKey) } ?? .nobody
+  }
+}

@@ -17,6 +17,8 @@ struct AccountRecord: Sendable {
   var tokens: [TokenKey: HeldToken]
   /// As its row says it: see ``waking(at:for:)``.
   var wakeAt: Timestamp?
+  /// As its row says it: see ``calling(for:)``.
+  var callTag: Data?
 
   var shelf: AccountBook.Shelf { .init(owner: owner, provider: provider) }
 
@@ -174,6 +176,7 @@ extension AccountRecord {
     provider = row.provider
     subject = row.subject
     wakeAt = row.wakeAt
+    callTag = row.callTag
     details = try row.payload.decoded(as: AccountDetails.self)
     self.consents = try AccountConsents(consents)
     tokens = [:]
@@ -191,7 +194,7 @@ extension AccountRecord {
   func row() throws(UsherError) -> AccountRow {
     AccountRow(
       id: id, owner: owner, provider: provider, subject: subject, wakeAt: wakeAt,
-      payload: try SealedPayload(encoding: details))
+      callTag: callTag, payload: try SealedPayload(encoding: details))
   }
 
   func row(_ key: TokenKey, _ token: HeldToken) throws(UsherError) -> TokenRow {

@@ -30,7 +30,7 @@ struct CallbackDesk: Sendable {
     do throws(CallbackRefusal) {
       var callback = try dialect.read(authorization: call.authorization, body: call.body)
       callback.isVouchedFor = isVouchedFor(callback, provider, dialect)
-      outcome = await route(callback, provider)
+      outcome = await route(callback, provider, dialect)
     } catch {
       outcome = .unreadable(error)
     }
@@ -53,7 +53,7 @@ struct CallbackDesk: Sendable {
   }
 
   private func route(
-    _ callback: ProviderCallback, _ provider: ProviderConfig
+    _ callback: ProviderCallback, _ provider: ProviderConfig, _ dialect: any CallbackDialect
   ) async -> CallbackOutcome {
     do throws(UsherError) {
       var verdicts: [CallbackVerdict] = []
@@ -63,7 +63,9 @@ struct CallbackDesk: Sendable {
         }
       }
       // A flow that ended just now has left its account behind.
-      try await book.forEach(at: provider.name) { record async throws(UsherError) in
+      let key = dialect.callKey(of: callback)
+      try await book.forEach(calledBy: key, at: provider.name) {
+        record async throws(UsherError) in
         verdicts.append(try await offer(callback, to: record, provider))
       } skipped: { error in
         log.warning(

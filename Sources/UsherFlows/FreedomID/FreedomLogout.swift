@@ -34,6 +34,10 @@ struct FreedomLogoutCallback: CallbackDialect {
     return ProviderCallback(requestID: nil, authorization: Secret(id), members: [:])
   }
 
+  func callKey(of callback: ProviderCallback) -> String {
+    FreedomTokenID.hash(of: callback.authorization.revealed())
+  }
+
   func answer(_ outcome: CallbackOutcome) -> HTTPReply {
     switch outcome {
     case .taken, .unauthorized, .unknown, .conflict: Self.reply(200, [:])
@@ -72,6 +76,8 @@ struct FreedomLogout: AccountFollowUp {
     self.provider = provider
     self.id = Secret(id)
   }
+
+  var callKey: String { id.revealed() }
 
   func judge(_ callback: ProviderCallback, token: Secret?) -> CallbackVerdict {
     Secret(FreedomTokenID.hash(of: callback.authorization.revealed())) == id ? .mine : .unauthorized

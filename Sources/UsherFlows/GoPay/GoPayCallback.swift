@@ -59,6 +59,8 @@ struct GoPayCallback: CallbackDialect {
     }
   }
 
+  func callKey(of callback: ProviderCallback) -> String { callback.requestID ?? "" }
+
   func answer(_ outcome: CallbackOutcome) -> HTTPReply {
     switch outcome {
     case .taken: Self.reply(200, ["success": true])

@@ -57,6 +57,8 @@ struct IdentityVerdict: AccountInquiry {
     }
   }
 
+  var callKey: String { record.requestID }
+
   func judge(_ callback: ProviderCallback, token: Secret?) -> CallbackVerdict {
     callback.judged(
       requestID: record.requestID, submissionID: record.submissionID, token: token)

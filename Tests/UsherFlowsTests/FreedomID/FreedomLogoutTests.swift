@@ -83,6 +83,8 @@ struct FreedomLogoutTests {
       ]))
     #expect(!(followUp is any AccountInquiry))
     let mine = try read("{\"id\": \"token-id-1\"}")
+    let dialect = try #require(try Self.dialect())
+    #expect(dialect.callKey(of: mine) == followUp.callKey)
     #expect(followUp.judge(mine, token: nil) == .mine)
     #expect(
       followUp.learn(mine, at: now)
@@ -91,6 +93,7 @@ struct FreedomLogoutTests {
             name: Freedom.name, code: "logged_out", message: "the person has logged out")))
     for id in ["token-id-2", "token-id-", "token-id-10"] {
       let other = try read("{\"id\": \"\(id)\"}")
+      #expect(dialect.callKey(of: other) != followUp.callKey)
       #expect(followUp.judge(other, token: nil) != .mine)
       #expect(followUp.learn(other, at: now) == .nothing)
     }

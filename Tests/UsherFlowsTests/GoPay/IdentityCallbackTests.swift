@@ -177,6 +177,16 @@ struct CallbackDialectTests {
     }
   }
 
+  @Test("is found by the id of the request, whoever sends it")
+  func key() throws {
+    let dialect = try dialect()
+    for authorization in [nil, Secret("t")] {
+      let callback = try dialect.read(
+        authorization: authorization, body: Self.good.encoded())
+      #expect(dialect.callKey(of: callback) == "req-1")
+    }
+  }
+
   @Test("is off unless there is an address")
   func off() throws {
     #expect(ProviderRegistry.callback(of: try gopay()) == nil)

@@ -226,6 +226,7 @@ struct IdentityVerdictTests {
     #expect(judged(vouched, token) == .mine && judged(vouched, nil) == .mine)
     let other = Self.callback("COMPLETED", "VALID", request: "req-2", vouched: true)
     #expect(judged(other, token) == .notMine)
+    #expect(verdict.callKey == "req-1")
     #expect(judged(Self.callback("ERROR", of: "sub-2"), token) == .conflict)
     #expect(judged(Self.callback("ERROR", of: "sub-2", shows: "x"), token) == .unauthorized)
   }

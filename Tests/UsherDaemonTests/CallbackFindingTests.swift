@@ -1,0 +1,115 @@
+import JSONRPC
+import Testing
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+@Suite("The accounts that a provider's call may be about", .serialized)
+struct CallbackFindingTests {
+  private let calls: VerdictStage
+  private var stage: FlowStage { calls.stage }
+
+  init() async throws { calls = try await VerdictStage() }
+
+  private struct Found: Equatable {
+    var ids: [AccountID] = []
+    var skipped = 0
+  }
+
+  /// As a daemon finds them that has none of them in memory.
+  private func found(_ key: String) async throws -> Found {
+    let book = AccountBook(world: stage.world, events: stage.events, store: stage.store)
+    var found = Found()
+    try await book.forEach(calledBy: key, at: VerdictStage.provider) {
+      found.ids.append($0.id)
+    } skipped: { _ in
+      found.skipped += 1
+    }
+    return found
+  }
+
+  /// Whether the provider is in force where accounts are written.
+  private func configure(_ providers: [ProviderConfig]) {
+    var config = stage.world.config
+    config.providers = providers
+    stage.world.settings.replace(by: config, stage.world.settings.inForce.policy)
+  }
+
+  @Test("are found by what the call is known by; no other is opened, however damaged it is")
+  func others() async throws {
+    let first = try await calls.submit("req-1", subject: "corr-1")
+    let second = try await calls.submit("req-2", subject: "corr-2")
+    #expect(try await found("req-2") == Found(ids: [second.id]))
+    let damage = try run(
+      "/usr/bin/python3",
+      [
+        "-c",
+        """
+        import sqlite3, sys
+        database = sqlite3.connect(sys.argv[1], isolation_level=None)
+        database.execute("UPDATE accounts SET sealed = zeroblob(64) WHERE id = ?", (sys.argv[2],))
+        """, stage.store.status.path, first.id.rawValue,
+      ])
+    #expect(damage.status == 0, "\(damage.errors)")
+    #expect(try await found("req-2") == Found(ids: [second.id]))
+    #expect(try await found("req-1") == Found(skipped: 1))
+    #expect(try await found("req-3") == Found())
+    #expect(try await calls.call("linking-token", requestID: "req-2") == .taken)
+    #expect(calls.kyc(second)?["status"] == "COMPLETED")
+  }
+
+  @Test("are all found where many have the same, of whatever owner, each once")
+  func pages() async throws {
+    // More than the fake chance has names for.
+    let world = World(
+      settings: stage.world.settings, clock: stage.clock, entropy: SystemEntropy(),
+      alarms: stage.alarms)
+    let book = AccountBook(world: world, events: stage.events, store: stage.store)
+    var ids: Set<AccountID> = []
+    for number in 0..<70 {
+      let owner = Owner(realm: "host", uid: 2000 + UInt32(number))
+      let record = try await calls.submit(
+        "req-1", subject: "corr-\(number)", owner: owner, in: book)
+      ids.insert(record.id)
+    }
+    let found = try await found("req-1")
+    #expect(found.ids.count == 70 && Set(found.ids) == ids && found.skipped == 0)
+  }
+
+  @Test("are those of the last submission")
+  func changed() async throws {
+    let record = try await calls.submit("req-1")
+    let again = try await calls.submit("req-2", submission: "sub-2")
+    #expect(again.id == record.id)
+    #expect(try await found("req-1") == Found())
+    #expect(try await found("req-2") == Found(ids: [record.id]))
+  }
+
+  @Test("are also those of which that is not known, until it is")
+  func unknown() async throws {
+    configure([])
+    let record = try await calls.submit("req-1")
+    #expect(record.callTag == AccountRow.unknownCallTag)
+    #expect(try await found("req-9") == Found(ids: [record.id]))
+    #expect(try await calls.call("linking-token", requestID: "req-9") == .unauthorized)
+    configure([calls.provider])
+    #expect(try await calls.call("linking-token") == .taken)
+    #expect(calls.kyc(record)?["status"] == "COMPLETED")
+    #expect(try await found("req-9") == Found())
+    #expect(try await found("req-1") == Found(ids: [record.id]))
+  }
+
+  @Test("are none that nothing can be told of")
+  func nothing() async throws {
+    let update = try stage.book.update(
+      .sample(), owner: .anna, provider: VerdictStage.provider, at: stage.clock.now())
+    try await stage.store.commit(update.changes)
+    stage.book.install(update)
+    #expect(update.record.callTag == nil)
+    #expect(try await found("") == Found())
+  }
+}
