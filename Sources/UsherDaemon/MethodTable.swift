@@ -252,10 +252,16 @@ struct MethodTable: Sendable {
       guard let need = subject.need(of: method, isList: isList),
         !domain.book.holds(need, for: caller.owners)
       else { return try handler(method, try domain.authorise(method, subject, caller)) }
-      return .cold { () async throws(UsherError) in
+      let decide = { @Sendable () throws(UsherError) -> Response in
         try domain.book.read(need, for: caller.owners)
         if Task.isCancelled { throw UsherError(.cancelled, "the caller waits no more") }
         return try handler(method, try domain.authorise(method, subject, caller))
+      }
+      guard isList else { return .cold { () async throws(UsherError) in try decide() } }
+      return .cold { () async throws(UsherError) in
+        try await domain.book.lists.take(caller.uid) { () async throws(UsherError) in
+          try decide()
+        }
       }
     }
   }

@@ -1,4 +1,5 @@
 import JSONRPC
+import Synchronization
 import Testing
 import UsherAPI
 import UsherConfig
@@ -19,6 +20,12 @@ struct ColdCallTests {
       throw UsherError(.internalError, "there is no connection")
     }
     func unsubscribe(_ subscription: String) throws(UsherError) {}
+  }
+
+  private final class Answered: Sendable {
+    private let state = Mutex(false)
+    var isThere: Bool { state.withLock { $0 } }
+    func note() { state.withLock { $0 = true } }
   }
 
   private let stage: SafeStage
@@ -113,6 +120,30 @@ struct ColdCallTests {
     stage.alarms.advance(by: .seconds(60))
     #expect(try await audited("token.get").map(\.count).reduce(0, +) == 100)
     #expect(try safe.domain().book.count == 1)
+  }
+
+  @Test("a user's lists wait for each other, and another user's for none of them")
+  func lists() async throws {
+    let bert = try Caller.program(of: .bert)
+    let answered = Answered()
+    let book = try safe.domain().book
+    let waiting = try respond("account.list", [:])
+    let task = try await book.lists.take(Owner.anna.uid) {
+      () async throws(UsherError) -> Task<Void, any Error> in
+      let task = Task {
+        _ = try await waiting.reply()
+        answered.note()
+      }
+      for _ in 0..<50 {
+        guard let response = try? respond("account.list", [:], as: bert),
+          (try? await response.reply()) != nil
+        else { throw UsherError(.internalError, "the other user's list did not come") }
+      }
+      #expect(!answered.isThere)
+      return task
+    }
+    try await task.value
+    #expect(answered.isThere)
   }
 
   @Test("lists it, forgets it, and does not find it again")

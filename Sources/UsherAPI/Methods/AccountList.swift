@@ -13,6 +13,8 @@ public struct AccountList: Method, Equatable {
   }
 
   public struct Reply: Codable, Sendable, Equatable {
+    /// All of them, each owner's oldest first. Where they are more than `limits.accounts_in_list`, the
+    /// call is refused with `message_too_large` instead: name a provider.
     public var accounts: [Account]
 
     public init(accounts: [Account]) {

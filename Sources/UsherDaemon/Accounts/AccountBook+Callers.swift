@@ -47,6 +47,25 @@ extension AccountBook {
     return records
   }
 
+  /// As ``accounts(for:_:at:most:where:)``, all of them, for one reply.
+  ///
+  /// - Throws: `messageTooLarge` naming the limit, where a reply cannot tell of so many.
+  func listed(
+    for caller: Caller, _ method: String, at provider: ProviderName?,
+    where isMeant: (AccountRecord) -> Bool = { _ in true }
+  ) throws(UsherError) -> [AccountRecord] {
+    let most = world.config.limits.accountsInList
+    let records = try accounts(for: caller, method, at: provider, most: most, where: isMeant)
+    guard records.count <= most else {
+      let advice = provider == nil ? "name a provider" : "ask for one by its id"
+      throw UsherError(
+        .messageTooLarge,
+        "these are more than the \(most) accounts that a list may have: \(advice)",
+        detail: .init(limit: "accounts_in_list"))
+    }
+    return records
+  }
+
   func hasAccounts(of owner: Owner, at provider: ProviderName) throws(UsherError) -> Bool {
     try !accounts(of: owner, at: provider, most: 0).isEmpty
   }

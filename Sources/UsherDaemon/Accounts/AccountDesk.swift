@@ -14,7 +14,7 @@ struct AccountDesk: Sendable {
     _ provider: ProviderName?, _ caller: Caller
   ) throws(UsherError) -> AccountList.Reply {
     let now = clock.now()
-    let records = try book.accounts(for: caller, AccountList.name, at: provider)
+    let records = try book.listed(for: caller, AccountList.name, at: provider)
     return .init(accounts: records.map { $0.account(for: caller, AccountList.name, at: now) })
   }
 
@@ -34,7 +34,7 @@ struct AccountDesk: Sendable {
     at provider: ProviderName?, to caller: Caller
   ) -> [(account: AccountID, fields: [String])] {
     let now = clock.now()
-    let records = try? book.accounts(for: caller, AccountList.name, at: provider)
+    let records = try? book.listed(for: caller, AccountList.name, at: provider)
     return (records ?? [])
       .map { ($0.id, $0.members(for: caller, AccountList.name, at: now)) }
       .filter { !$0.1.isEmpty }
@@ -47,7 +47,7 @@ struct AccountDesk: Sendable {
     if let id = call.account {
       records = [try book.account(id, for: caller, TokenList.name)]
     } else {
-      records = try book.accounts(for: caller, TokenList.name, at: call.provider)
+      records = try book.listed(for: caller, TokenList.name, at: call.provider)
     }
     let entries = records.flatMap { record in
       record.summaries(at: now).map {

@@ -17,7 +17,11 @@ struct ConsentDesk: Sendable {
   /// Blocks where they are on the disk.
   func list(_ call: ConsentList, _ caller: Caller) throws(UsherError) -> ConsentList.Reply {
     let now = clock.now()
-    let records = try records(call.account, call.provider, caller, ConsentList.name)
+    let records =
+      call.account == nil
+      ? try book.listed(for: caller, ConsentList.name, at: call.provider) {
+        !$0.consents.entries.isEmpty
+      } : try records(call.account, call.provider, caller, ConsentList.name)
     return .init(
       consents: records.flatMap { record in
         let seen = record.consents.entries.filter { key, consent in

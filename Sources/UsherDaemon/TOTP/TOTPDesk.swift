@@ -33,7 +33,7 @@ struct TOTPDesk: Sendable {
 
   /// Blocks where they are on the disk.
   func list(_ call: TOTPList, _ caller: Caller) throws(UsherError) -> TOTPList.Reply {
-    let records = try book.accounts(
+    let records = try book.listed(
       for: caller, TOTPList.name, at: call.provider, where: \.hasCodes)
     return .init(
       accounts: records.compactMap { record in

@@ -1,0 +1,76 @@
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherStore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+@Suite("A list of very many accounts")
+struct AccountListTests {
+  private let stage: ColdStage
+  private let home = ProviderName("home")
+
+  init() throws { stage = try ColdStage(listed: 3) }
+
+  private func refusal(_ body: () throws -> Void) -> UsherError? {
+    #expect(throws: UsherError.self) { try body() }
+  }
+
+  @Test("is refused, and the error names the limit; as many as may be are told")
+  func accounts() async throws {
+    let caller = try Caller.program()
+    var ids: [AccountID] = []
+    for number in 1...3 { ids.append(try await stage.signIn("usr_\(number)").id) }
+    let desk = AccountDesk(book: stage.book(), clock: stage.clock)
+    #expect(try desk.list(nil, caller).accounts.map(\.id) == ids)
+    #expect(try desk.tokens(.init(), caller).tokens.count == 3)
+    ids.append(try await stage.signIn("usr_4", provider: home, in: desk.book).id)
+    for body in [
+      { _ = try desk.list(nil, caller) }, { _ = try desk.tokens(.init(), caller) },
+    ] {
+      let error = refusal(body)
+      #expect(error?.reason == .messageTooLarge)
+      #expect(error?.detail.limit == "accounts_in_list")
+      #expect(
+        error?.message
+          == "these are more than the 3 accounts that a list may have: name a provider")
+    }
+    #expect(try desk.list(home, caller).accounts.map(\.id) == [ids[3]])
+    #expect(try desk.list(.work, caller).accounts.map(\.id) == Array(ids[..<3]))
+    #expect(try desk.tokens(.init(account: ids[0]), caller).tokens.count == 1)
+    try await stage.signIn("usr_5", in: desk.book)
+    #expect(
+      refusal { _ = try desk.list(.work, caller) }?.message.hasSuffix("ask for one by its id")
+        == true)
+    #expect(desk.shown(at: .work, to: caller).isEmpty)
+  }
+
+  @Test("is also one of consents, and of one-time codes; only accounts that have some count")
+  func others() async throws {
+    let caller = try Caller.program(isAdmin: true)
+    for number in 1...3 { try await stage.signIn("usr_\(number)") }
+    let book = stage.book()
+    let update = try book.update(
+      .sample("usr_bare"), owner: .anna, provider: .work, at: stage.clock.now())
+    try await stage.store.commit(update.changes)
+    book.install(update)
+    let desk = ConsentDesk(store: stage.store, book: book, clock: stage.clock)
+    #expect(try desk.list(.init(), caller).consents.count == 3)
+    let codes = TOTPDesk(
+      world: book.world, store: stage.store, book: book, providers: Providers(book.world.settings))
+    _ = try codes.list(.init(), caller)
+    try await stage.signIn("usr_4", in: book)
+    #expect(refusal { _ = try desk.list(.init(), caller) }?.reason == .messageTooLarge)
+    #expect(refusal { _ = try codes.list(.init(), caller) }?.reason == .messageTooLarge)
+  }
+
+  @Test("is not refused to another who has few")
+  func another() async throws {
+    for number in 1...9 { try await stage.signIn("usr_\(number)") }
+    let bert = try await stage.signIn("usr_bert", owner: .bert)
+    let desk = AccountDesk(book: stage.book(), clock: stage.clock)
+    #expect(try desk.list(nil, .program(of: .bert)).accounts.map(\.id) == [bert.id])
+  }
+}
