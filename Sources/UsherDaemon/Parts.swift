@@ -107,13 +107,13 @@ struct Parts {
   }
 
   /// Brings back what the store kept; nothing runs yet.
-  func restore() throws(UsherError) {
+  func restore() async throws(UsherError) {
     takeCredentials()
     try localAuth.restore()
     try domain.confirm.restore()
     // A start with very many takes its time, and the service manager is told so.
     let notifier = domain.life.setting.notifier
-    let unread = try domain.flows.engine.restore { notifier.extendTimeout(by: .seconds(30)) }
+    let unread = try await domain.flows.engine.restore { notifier.extendTimeout(by: .seconds(30)) }
     for (flow, error) in unread {
       log.error(
         "a stored flow cannot be read and is left alone",

@@ -1,26 +1,47 @@
+import FoundationEssentials
 import GRDB
 package import UsherCore
 
-/// Reading of flows: one row at a time, for there may be very many. As all that is read at start-up.
+/// A flow as it was written, not opened yet.
+package struct SealedFlow: Sendable {
+  package var id: FlowID { clear.id }
+  /// Where it stands in the table.
+  fileprivate let place: Int64
+  fileprivate let clear: FlowRow
+  fileprivate let sealed: Data
+}
+
+/// Reading of flows: a page at a time, for there may be very many. As all that is read at start-up.
 extension Store {
-  /// Hands over every flow, in no particular order.
+  /// The flows in the order of the table.
   ///
-  /// - Parameter take: Must not ask the store for anything.
-  package func readFlows(_ take: (FlowRow) -> Void) throws(UsherError) {
-    _ = try load(
+  /// - Parameters:
+  ///   - last: The last one of the page before; nil: from the first on.
+  ///   - count: How many at most; fewer are the last ones.
+  package func flows(
+    after last: SealedFlow? = nil, atMost count: Int
+  ) throws(UsherError) -> [SealedFlow] {
+    try load(
       """
-      SELECT id, realm, uid, client, provider, kind, status, revision, expires_at, sealed
-      FROM flows
-      """, [], from: database
+      SELECT rowid, id, realm, uid, client, provider, kind, status, revision, expires_at, sealed
+      FROM flows WHERE rowid > ? ORDER BY rowid LIMIT ?
+      """, [last?.place ?? .min, count], from: database
     ) { columns in
-      let row = FlowRow(
-        id: FlowID(try columns.next()), owner: try columns.owner(),
-        provider: ProviderName(try columns.next()), kind: try columns.next(),
-        status: try columns.next(), revision: try columns.next(), state: "",
-        createdAt: Timestamp(milliseconds: 0), updatedAt: Timestamp(milliseconds: 0),
-        expiresAt: try columns.time(), payload: SealedPayload([]))
-      take(try self.sealer.open(columns.next(), into: row))
+      SealedFlow(
+        place: try columns.next(),
+        clear: FlowRow(
+          id: FlowID(try columns.next()), owner: try columns.owner(),
+          provider: ProviderName(try columns.next()), kind: try columns.next(),
+          status: try columns.next(), revision: try columns.next(), state: "",
+          createdAt: Timestamp(milliseconds: 0), updatedAt: Timestamp(milliseconds: 0),
+          expiresAt: try columns.time(), payload: SealedPayload([])),
+        sealed: try columns.next())
     }
+  }
+
+  /// - Throws: The row that does not open is named.
+  package func open(_ flow: SealedFlow) throws(UsherError) -> FlowRow {
+    try sealer.open(flow.sealed, into: flow.clear)
   }
 
   /// Hands over every flow's transitions, each flow's in the order they were appended.
@@ -39,12 +60,19 @@ extension Store {
     }
   }
 
-  /// Every flow, in no particular order.
+  /// Every flow, in the order of the table.
   package func loadFlows() throws(UsherError) -> [FlowRow] {
     var rows: [FlowRow] = []
-    try readFlows { rows.append($0) }
+    var last: SealedFlow?
+    repeat {
+      let page = try flows(after: last, atMost: Self.page)
+      for flow in page { rows.append(try open(flow)) }
+      last = page.count == Self.page ? page.last : nil
+    } while last != nil
     return rows
   }
+
+  private static let page = 1024
 
   /// Every flow's transitions, each flow's in the order they were appended.
   package func loadJournal() throws(UsherError) -> [JournalRow] {

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import UsherAPI
 import UsherConfig
 import UsherCore
@@ -13,9 +14,10 @@ extension FlowEngine {
   ///
   /// - Parameter goesOn: Called now and then where there is very much.
   /// - Returns: What could not be read, with the reason.
+  /// - Throws: `storageUnavailable`, also where a row does not open.
   func restore(
     _ goesOn: () -> Void = {}
-  ) throws(UsherError) -> [(flow: FlowID, error: UsherError)] {
+  ) async throws(UsherError) -> [(flow: FlowID, error: UsherError)] {
     var read = 0
     func count() {
       read += 1
@@ -28,16 +30,60 @@ extension FlowEngine {
       count()
     }
     var unread: [(FlowID, UsherError)] = []
-    try store.readFlows { row in
-      do throws(UsherError) {
-        let flow = try RestoredFlow(row, by: runner.coder)
-        index.insert(session(row, flow, journal.removeValue(forKey: row.id) ?? []))
-      } catch {
-        unread.append((row.id, error))
+    var last: SealedFlow?
+    repeat {
+      let page = try store.flows(after: last, atMost: Self.page)
+      let kept = page.map { Kept(flow: $0, journal: journal.removeValue(forKey: $0.id) ?? []) }
+      for flow in try await restored(kept) {
+        switch flow {
+        case .session(let session): index.insert(session)
+        case .unread(let id, let error): unread.append((id, error))
+        }
+        count()
       }
-      count()
-    }
+      last = page.count == Self.page ? page.last : nil
+    } while last != nil
     return unread
+  }
+
+  /// A flow as the store has it.
+  private struct Kept: Sendable {
+    let flow: SealedFlow
+    let journal: [Transition]
+  }
+
+  private enum Restored: Sendable {
+    case session(FlowSession)
+    case unread(FlowID, UsherError)
+  }
+
+  /// Flows that are read at a time; of each its row and, for a moment, its machine is in memory.
+  private static let page = 1024
+
+  /// On all processors: to open and decode them is most of what a start with many flows takes.
+  private func restored(_ flows: [Kept]) async throws(UsherError) -> [Restored] {
+    let share = max(flows.count / ProcessInfo.processInfo.activeProcessorCount, 1)
+    let outcomes = await withTaskGroup(of: Result<[Restored], UsherError>.self) { group in
+      for start in stride(from: 0, to: flows.count, by: share) {
+        let part = flows[start..<min(start + share, flows.count)]
+        group.addTask { [self] in
+          Result { () throws(UsherError) in try part.map(read) }
+        }
+      }
+      return await group.reduce(into: []) { $0.append($1) }
+    }
+    var all: [Restored] = []
+    for outcome in outcomes { all += try outcome.get() }
+    return all
+  }
+
+  private func read(_ kept: Kept) throws(UsherError) -> Restored {
+    let row = try store.open(kept.flow)
+    do throws(UsherError) {
+      return .session(session(row, try RestoredFlow(row, by: runner.coder), kept.journal))
+    } catch {
+      return .unread(row.id, error)
+    }
   }
 
   /// Rows that are read before the one who waits is told that it goes on.

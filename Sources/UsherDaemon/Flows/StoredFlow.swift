@@ -54,7 +54,7 @@ struct StoredFlow: Codable {
 }
 
 /// A flow read back from the store.
-struct RestoredFlow {
+struct RestoredFlow: Sendable {
   var machine: (any AnyMachine)?
   /// The same.
   var packed: PackedMachine?

@@ -16,7 +16,7 @@ final class Opened: Sendable {
   /// - Throws: A sentence for the operator where a row cannot be read or an address not be had.
   static func take(_ vault: Vault, of life: Lifetime) async throws(UsherError) -> Opened {
     let parts = try Parts(life, vault)
-    try parts.restore()
+    try await parts.restore()
     try await parts.listen()
     return Opened(parts)
   }

@@ -1,0 +1,104 @@
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+@Suite("The flows that a start brings back", .serialized)
+struct FlowRestoreTests {
+  private let stage: SafeStage
+  private let safe: Safe
+
+  init() async throws {
+    stage = try SafeStage(holdsAlarms: true)
+    safe = try await stage.begun()
+  }
+
+  /// A flow that has ended, with its two transitions.
+  private func flow(_ number: Int, payload: SealedPayload? = nil) throws -> [Change] {
+    let id = FlowID("flw_\(number)")
+    let now = stage.clock.now()
+    let stored = StoredFlow(
+      type: .oidc, state: "ended \(number)", ending: FlowEnding(status: .succeeded))
+    let row = FlowRow(
+      id: id, owner: .anna, provider: .work, kind: "device", status: "succeeded", revision: 2,
+      state: "ended \(number)", createdAt: now, updatedAt: now, expiresAt: now + .seconds(600),
+      payload: try payload ?? stored.payload(with: nil))
+    let journal = ["begun", "ended"].enumerated().map { index, word in
+      JournalRow(
+        flow: id, revision: index + 1, state: "\(word) \(number)", status: "active",
+        stepType: nil, at: now)
+    }
+    return [.putFlow(row)] + journal.map { .appendJournal($0) }
+  }
+
+  private func write(_ changes: [Change]) async throws {
+    try await safe.domain().store.commit(changes)
+  }
+
+  private func restart() async throws -> FlowEngine {
+    try await safe.lock()
+    try await safe.unlock()
+    return try safe.domain().flows.engine
+  }
+
+  @Test("are all that there are, however many pages they take, each with its own story")
+  func many() async throws {
+    let count = 2500
+    try await write(try (0..<count).flatMap { try flow($0) })
+    let engine = try await restart()
+    #expect(engine.index.all.count == count)
+    for number in 0..<count {
+      let session = try engine.flow(FlowID("flw_\(number)"), of: .anna)
+      #expect(session.flow.state == "ended \(number)" && session.isFinished)
+      #expect(
+        session.transitions(since: 0).map(\.state) == ["begun \(number)", "ended \(number)"])
+    }
+    let another = FlowID("flw_0")
+    #expect(throws: UsherError.self) { try engine.flow(another, of: .bert) }
+  }
+
+  @Test("are not those that make no sense, which stay on the disk and spoil no other")
+  func senseless() async throws {
+    let payload = SealedPayload(Array("no flow".utf8))
+    try await write(
+      try (0..<20).flatMap { try flow($0, payload: $0 % 7 == 3 ? payload : nil) })
+    let engine = try await restart()
+    let all = Set(engine.index.all.map(\.id.rawValue))
+    #expect(all == Set((0..<20).filter { $0 % 7 != 3 }.map { "flw_\($0)" }))
+    let runner = FlowRunner(
+      world: stage.world, store: engine.store, accounts: engine.accounts,
+      events: engine.events, effects: engine.runner.effects, log: engine.runner.log)
+    let second = FlowEngine(
+      world: stage.world, store: engine.store, providers: engine.providers,
+      credentials: engine.credentials, accounts: engine.accounts, events: engine.events,
+      runner: runner)
+    let unread = try await second.restore()
+    #expect(Set(unread.map { $0.flow.rawValue }) == ["flw_3", "flw_10", "flw_17"])
+    #expect(try engine.store.loadFlows().count == 20)
+  }
+
+  @Test("are none where a row does not open: the start is refused, and names it")
+  func damaged() async throws {
+    try await write(try (0..<20).flatMap { try flow($0) })
+    try await safe.lock()
+    let damage = try run(
+      "/usr/bin/python3",
+      [
+        "-c",
+        """
+        import sqlite3, sys
+        database = sqlite3.connect(sys.argv[1], isolation_level=None)
+        database.execute("UPDATE flows SET sealed = zeroblob(64) WHERE id = 'flw_13'")
+        """, stage.databasePath,
+      ])
+    #expect(damage.status == 0, "\(damage.errors)")
+    let error = await #expect(throws: UsherError.self) { try await safe.unlock() }
+    #expect(error?.reason == .storageUnavailable)
+    #expect(error?.message.contains("flows/flw_13") == true)
+  }
+}
