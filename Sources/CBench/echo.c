@@ -4,11 +4,9 @@
 #include "sockets.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -57,7 +55,6 @@ static void serve(int loop, int listener, const uint8_t *replies, size_t size) {
 }
 
 int bench_echo(const char *path, const uint8_t *reply, size_t count) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
   struct sockaddr_un address;
   if (bench_address(path, &address) != 0) return errno;
   uint8_t *replies = malloc(REPLIES * count);

@@ -25,7 +25,7 @@ int bench_cpus(int *cpus, int capacity) {
 // those that were started by one not yet moved.
 static int pin_threads(const char *threads, const cpu_set_t *set) {
   DIR *directory = opendir(threads);
-  if (directory == NULL) return errno;
+  if (directory == NULL) return errno == ENOENT ? ESRCH : errno;
   int trouble = 0;
   for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
     const pid_t thread = (pid_t)atoi(entry->d_name);

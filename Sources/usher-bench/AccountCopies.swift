@@ -26,7 +26,7 @@ struct AccountCopies {
       throw BenchTrouble("there is no account to copy")
     }
     let tokens = try store.loadTokens().filter { $0.account == account.id }
-    // As many at a time as there are processors on most machines: sealing takes longer than writing.
+    // As many at a time as most machines have processors: sealing takes longer than writing.
     try await withThrowingTaskGroup(of: Void.self) { group in
       var next = 1
       for _ in 0..<4 {
@@ -89,7 +89,7 @@ struct AccountCopies {
   }
 
   private static func masterKey(_ daemon: MeasuredDaemon) throws -> [UInt8] {
-    let path = "\(daemon.place)/state/master.key"
+    let path = daemon.place.file("state/master.key")
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     defer { close(descriptor) }
     var bytes = [UInt8](repeating: 0, count: 33)

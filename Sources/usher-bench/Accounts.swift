@@ -11,8 +11,7 @@ struct Accounts: AsyncParsableCommand {
       a user. Beside the calls stands reading a row by its key, by the C library of SQLite alone.
       """)
 
-  @Option(help: "The usherd to measure; without it, the one beside this program.")
-  var usherd: String?
+  @OptionGroup var program: MeasuredProgram
 
   @Option(help: "How many are stored.")
   var stored = 1_000_000
@@ -23,14 +22,17 @@ struct Accounts: AsyncParsableCommand {
   @Option(help: "How often it is started with them.")
   var rounds = 3
 
-  @Option(help: "Writes the numbers as JSON to this file.")
-  var json: String?
+  @OptionGroup var outcome: Outcome
 
-  @Flag(help: "Ends with 1 where a goal is not reached: a release build's.")
-  var judges = false
+  func validate() throws {
+    guard rounds > 0, calls > 0, stored - 2 >= calls else {
+      throw ValidationError("rounds and calls are more than 0, and more are stored than are called")
+    }
+  }
 
   func run() async throws {
-    let program = try usherd ?? MeasuredDaemon.besideThisProgram()
+    let program = try program.path
+    var findings = try Findings("accounts", to: outcome.json)
     let signedIn = try SignedInDaemon(program)
     let daemon = signedIn.daemon
     let one = try starts(daemon, program)
@@ -43,7 +45,6 @@ struct Accounts: AsyncParsableCommand {
     let warm = try times(accounts, signedIn)
     let cost = try ProcessCost(of: daemon.pid)
     let read = try readByKey(daemon)
-    var findings = Findings("accounts")
     print("\(stored) accounts, stored within \(copied.short) s; \(calls) of them asked for")
     findings.add("first token.get of an account, p99", cold.p99, "µs", goal: .atMost(2000))
     findings.add("first token.get of an account, p50", cold.p50, "µs")
@@ -60,8 +61,8 @@ struct Accounts: AsyncParsableCommand {
     findings.add("RssAnon with one account", one.cost.anonymous / 1024, "MB")
     findings.add("RssAnon with all", many.cost.anonymous / 1024, "MB")
     findings.add("RssAnon after the calls", cost.anonymous / 1024, "MB")
-    try findings.write(to: json)
-    if judges, findings.isMissed { throw ExitCode(1) }
+    try findings.write()
+    if outcome.judges, findings.isMissed { throw ExitCode(1) }
   }
 
   /// - Returns: Milliseconds of each start, and what the last one costs.

@@ -17,16 +17,9 @@ final class BlockingClient {
 
   deinit { close(descriptor) }
 
-  static func connected(_ path: String, flags: CInt = 0) throws -> CInt {
-    let descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue) | flags, 0)
-    var address = sockaddr_un()
-    address.sun_family = sa_family_t(AF_UNIX)
-    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: Array(path.utf8) + [0]) }
-    let size = socklen_t(MemoryLayout<sockaddr_un>.size)
-    let result = withUnsafePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, size) }
-    }
-    guard result == 0 else {
+  static func connected(_ path: String) throws -> CInt {
+    let descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
+    guard withSocketAddress(path, { connect(descriptor, $0, $1) }) == 0 else {
       let reason = errno
       close(descriptor)
       throw BenchTrouble("cannot connect to \(path): \(String(cString: strerror(reason)))")
@@ -45,6 +38,7 @@ final class BlockingClient {
     var missing = replies
     while true {
       let count = recv(descriptor, &buffer, buffer.count, 0)
+      guard count != 0 else { throw BenchTrouble("the daemon closed the connection") }
       guard count > 0 else { throw BenchTrouble("no reply within 30 s") }
       if missing > 1 { missing -= buffer.prefix(count - 1).count { $0 == UInt8(ascii: "\n") } }
       guard buffer[count - 1] == UInt8(ascii: "\n") else { continue }
@@ -60,6 +54,26 @@ final class BlockingClient {
     var time = timespec()
     clock_gettime(CLOCK_MONOTONIC, &time)
     return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+  }
+}
+
+/// Does something with a Unix socket's address.
+///
+/// - Returns: What `body` does, or -1 with errno where the path is too long for an address.
+func withSocketAddress(
+  _ path: String, _ body: (UnsafePointer<sockaddr>, socklen_t) -> CInt
+) -> CInt {
+  var address = sockaddr_un()
+  address.sun_family = sa_family_t(AF_UNIX)
+  let name = Array(path.utf8) + [0]
+  guard name.count <= MemoryLayout.size(ofValue: address.sun_path) else {
+    errno = ENAMETOOLONG
+    return -1
+  }
+  withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: name) }
+  let size = socklen_t(MemoryLayout<sockaddr_un>.size)
+  return withUnsafePointer(to: &address) {
+    $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, size) }
   }
 }
 

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A program that runs beside this one; killed when it is let go of.
+/// A program that runs beside this one; killed when it is let go of, and at this one's end.
 final class ChildProcess {
   let pid: pid_t
   private let output: CInt
@@ -20,12 +20,15 @@ final class ChildProcess {
     _ path: String, _ arguments: [String], environment: [String: String] = [:],
     errors: Errors = .shown
   ) throws {
+    let group = try Belongings.ofThisProgram().group
     var ends: [CInt] = [-1, -1]
     guard pipe(&ends) == 0 else { throw BenchTrouble("no pipe") }
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
+    // Who is not a terminal's foreground is stopped when it reads there.
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
     posix_spawn_file_actions_adddup2(&actions, ends[1], 1)
     switch errors {
     case .shown: break
@@ -39,7 +42,9 @@ final class ChildProcess {
     var signals = sigset_t()
     sigemptyset(&signals)
     posix_spawnattr_setsigmask(&attributes, &signals)
-    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
+    posix_spawnattr_setpgroup(&attributes, group)
+    posix_spawnattr_setflags(
+      &attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP))
     var words: [UnsafeMutablePointer<CChar>?] = ([path] + arguments).map { strdup($0) } + [nil]
     var variables = Self.variables(under: environment).map { strdup($0) } + [nil]
     defer { for word in words + variables { free(word) } }

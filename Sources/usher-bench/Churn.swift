@@ -6,13 +6,12 @@ struct Churn: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Connections that come, call and go: memory and descriptors before and after.",
     discussion: """
-      Of four, one calls once, one calls twice, one sends half a line, and one goes before it reads \
-      its reply; \(overlap) are open at a time. Ends with 1 where the daemon has more descriptors \
-      afterwards, or over 1 MB more of its own than after the first tenth.
+      Of four, one calls once, one calls twice, one sends half a line, and one goes before it \
+      reads its reply; \(overlap) are open at a time. Ends with 1 where the daemon has more \
+      descriptors afterwards, or over 1 MB more of its own than after the first tenth.
       """)
 
-  @Option(help: "The usherd to measure; without it, the one beside this program.")
-  var usherd: String?
+  @OptionGroup var program: MeasuredProgram
 
   @Option(help: "How many come and go.")
   var connections = 10_000
@@ -23,15 +22,18 @@ struct Churn: ParsableCommand {
   /// How many are open at a time.
   private static let overlap = 64
 
+  func validate() throws {
+    guard connections > 0 else { throw ValidationError("connections are more than 0") }
+  }
+
   func run() throws {
     raiseFileLimit()
-    let daemon = try MeasuredDaemon(
-      try usherd ?? MeasuredDaemon.besideThisProgram(), config: MeasuredDaemon.silentProvider)
+    var findings = try Findings("churn", to: json)
+    let daemon = try MeasuredDaemon(try program.path, config: MeasuredDaemon.silentProvider)
     sleep(1)
     let before = try ProcessCost(of: daemon.pid)
     let early = try comeAndGo(0..<connections / 10, daemon)
     let late = try comeAndGo(connections / 10..<connections, daemon)
-    var findings = Findings("churn")
     print("\(connections) connections")
     findings.add(
       "RssAnon more since the first tenth", late.anonymous - early.anonymous, "KiB",
@@ -48,7 +50,7 @@ struct Churn: ParsableCommand {
       findings.add("RssAnon \(name)", cost.anonymous, "KiB")
       findings.add("descriptors \(name)", Double(cost.descriptors), "")
     }
-    try findings.write(to: json)
+    try findings.write()
     if findings.isMissed { throw ExitCode(1) }
   }
 

@@ -6,15 +6,14 @@ struct Compare: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Cached token.get against a C echo, Redis, ssh-agent and oidc-agent.",
     discussion: """
-      All are started here and called by the same C loop, in rounds one after the other, the client \
-      on one processor and the server on another one; a single connection on the same. Programs \
-      that are not installed are left out, which is said: `Packaging/install-dependencies bench` \
-      installs them. Ratios are those of the rounds, so that what else the machine does falls on \
-      both sides.
+      All are started here and called by the same C loop, in rounds one after the other, the \
+      client on one processor and the server on another one; a single connection on the same. \
+      Programs that are not installed are left out, which is said, unless --server names them: \
+      `Packaging/install-dependencies bench` installs them. Ratios are those of the rounds, so \
+      that what else the machine does falls on both sides.
       """)
 
-  @Option(help: "The usherd to measure; without it, the one beside this program.")
-  var usherd: String?
+  @OptionGroup var program: MeasuredProgram
 
   @Option(help: "How often all is measured.")
   var rounds = 3
@@ -38,43 +37,35 @@ struct Compare: ParsableCommand {
   @Option(help: "How many bytes the access token has.")
   var tokenBytes = 800
 
-  @Option(help: ArgumentHelp("Write what was found there, as JSON.", valueName: "file"))
-  var json: String?
-
   @Flag(help: "Nobody is kept on a processor.")
   var unpinned = false
 
-  @Flag(help: "Ends with 1 where a goal is not reached: a release build's.")
-  var judges = false
+  @OptionGroup var outcome: Outcome
 
   private static let others = ServerName.allCases.filter { $0 != .usherd }
 
   func validate() throws {
-    guard rounds > 0, seconds > 0, warm >= 0, 1...65_536 ~= tokenBytes else {
-      throw ValidationError("rounds, seconds and bytes are more than 0, and bytes at most 65536")
+    guard rounds > 0, seconds.isLength, warm == 0 || warm.isLength else {
+      throw ValidationError("rounds and seconds are more than 0, and seconds at most a day's")
     }
+    guard 1...65_536 ~= tokenBytes else { throw ValidationError("a token has 1 to 65536 bytes") }
   }
 
   func run() throws {
-    #if DEBUG
-      print("a debug build: its numbers mean nothing")
-    #endif
+    tellOfDebugBuild()
+    let report = try outcome.json.map { try ReportFile($0) }
     raiseFileLimit()
     let results = try measure(try servers())
     let comparison = Comparison(
       machine: .this, rounds: rounds, seconds: seconds, results: results)
     for line in ComparisonTable(comparison: comparison).lines { print(line) }
-    if let json {
-      unlink(json)
-      try MeasuredDaemon.write(String(decoding: comparison.json(), as: UTF8.self), to: json)
-    }
-    if judges, comparison.ratios.contains(where: { !$0.isReached }) { throw ExitCode(1) }
+    try report?.write(String(decoding: comparison.json(), as: UTF8.self))
+    if outcome.judges, comparison.ratios.contains(where: { !$0.isReached }) { throw ExitCode(1) }
   }
 
-  /// usherd, and those of the others that are installed.
+  /// usherd, and those of the others that are named; where none is, those that are installed.
   private func servers() throws -> [MeasuredServer] {
-    let signedIn = try SignedInDaemon(
-      try usherd ?? MeasuredDaemon.besideThisProgram(), tokenBytes: tokenBytes)
+    let signedIn = try SignedInDaemon(try program.path, tokenBytes: tokenBytes)
     let usherd = try MeasuredServer.usherd(signedIn)
     var servers = [usherd]
     for name in Self.others where server.isEmpty || server.contains(name) {
@@ -86,8 +77,8 @@ struct Compare: ParsableCommand {
         case .sshAgent: servers.append(try .sshAgent())
         case .oidcAgent: servers.append(try .oidcAgent(tokenBytes: tokenBytes))
         }
-      } catch {
-        print("\(name.rawValue): not measured: \(error)")
+      } catch let missing as NotInstalled where server.isEmpty {
+        print("\(name.rawValue): not measured: \(missing)")
         fflush(nil)
       }
     }

@@ -12,10 +12,9 @@ struct Count: ParsableCommand {
       tolerance; where there are fewer, the file is to be brought up to date with --write.
       """)
 
-  @Option(help: "The usherd to measure; without it, the one beside this program.")
-  var usherd: String?
+  @OptionGroup var program: MeasuredProgram
 
-  @Option(help: "Calls of each kind.")
+  @Option(help: "Calls of each kind, so many times 16.")
   var calls = 4096
 
   @Option(help: "A file with what each kind may cost.")
@@ -41,8 +40,17 @@ struct Count: ParsableCommand {
   private static let warming = 256
   private static let tolerance = 10.0
 
+  func validate() throws {
+    guard calls > 0, Self.kinds.allSatisfy({ calls % $0.depth == 0 }) else {
+      throw ValidationError("calls are more than 0, and so many times 16")
+    }
+  }
+
   func run() throws {
-    let program = try usherd ?? MeasuredDaemon.besideThisProgram()
+    let program = try program.path
+    let report = try write.map { try ReportFile($0) }
+    // What is written now is as it was.
+    let limits = try against.flatMap { $0 == write ? nil : try Limits(in: $0) }
     guard access(Self.valgrind, X_OK) == 0 else {
       throw BenchTrouble("there is no \(Self.valgrind)")
     }
@@ -51,8 +59,8 @@ struct Count: ParsableCommand {
     let counted = try instructions(try SignedInDaemon(program), program)
     print("instructions of a call, of \(calls) each")
     for kind in Self.kinds { print("\(Double(counted[kind.name] ?? 0).short)  \(kind.name)") }
-    if let write { try Self.write(counted, to: write) }
-    if let against { try Self.compare(counted, with: against) }
+    try report?.write(Self.json(counted))
+    if let limits, try limits.isWrong(counted) { throw ExitCode(1) }
   }
 }
 
@@ -66,14 +74,10 @@ extension Count {
     _ signedIn: SignedInDaemon, _ program: String
   ) throws -> [String: Int] {
     let daemon = signedIn.daemon
-    let file = "\(daemon.place)/callgrind"
+    let file = daemon.place.file("callgrind")
     try daemon.restart(
       Self.valgrind, ["--tool=callgrind", "--callgrind-out-file=\(file)", "--quiet", program],
       patience: 300)
-    defer {
-      daemon.stop()
-      for name in [file] + Self.kinds.indices.map({ "\(file).\($0 + 1)" }) { unlink(name) }
-    }
     let client = try BlockingClient(daemon.socketPath)
     var counted: [String: Int] = [:]
     for (place, kind) in Self.kinds.enumerated() {
@@ -113,39 +117,48 @@ extension Count {
 // MARK: - What they may be
 
 extension Count {
-  private static func write(_ counted: [String: Int], to file: String) throws {
-    let members = counted.mapValues { JSONValue.integer(Int64($0)) }
+  private static func json(_ counted: [String: Int]) -> String {
     let json: JSONValue = [
       "version": 1, "tolerancePercent": .integer(Int64(tolerance)),
-      "instructions": .object(members),
+      "instructions": .object(counted.mapValues { .integer(Int64($0)) }),
     ]
-    unlink(file)
-    try MeasuredDaemon.write(String(decoding: json.encoded(), as: UTF8.self) + "\n", to: file)
+    return String(decoding: json.encoded(), as: UTF8.self) + "\n"
   }
 
-  private static func compare(_ counted: [String: Int], with file: String) throws {
-    let json = try JSONValue(parsing: Array(wholeFile(file).utf8))
-    guard let limits = json["instructions"]?.objectValue,
-      let percent = json["tolerancePercent"]?.integerValue
-    else { throw BenchTrouble("\(file) does not say what calls may cost") }
-    var isWrong = false
-    for (name, count) in counted.sorted(by: { $0.key < $1.key }) {
-      guard let limit = limits[name]?.integerValue, limit > 0 else {
-        throw BenchTrouble("\(file) does not say what \(name) may cost")
-      }
-      let change = (Double(count) / Double(limit) - 1) * 100
-      let verdict =
-        change > Double(percent)
-        ? "too many" : change < -Double(percent) ? "fewer: write the number down" : "as before"
-      print("\(change.signed) %  \(name): \(verdict), it was \(limit)")
-      if abs(change) > Double(percent) { isWrong = true }
+  /// What a file says that calls may cost.
+  private struct Limits {
+    private let file: String
+    private let percent: Double
+    private let instructions: [String: JSONValue]
+
+    /// - Throws: `BenchTrouble` where it says nothing of the kind.
+    init(in file: String) throws {
+      let json = try? JSONValue(parsing: Array(wholeFile(file).utf8))
+      guard let instructions = json?["instructions"]?.objectValue,
+        let percent = json?["tolerancePercent"]?.integerValue
+      else { throw BenchTrouble("\(file) does not say what calls may cost") }
+      self.file = file
+      self.percent = Double(percent)
+      self.instructions = instructions
     }
-    if isWrong { throw ExitCode(1) }
-  }
-}
 
-extension Double {
-  fileprivate var signed: String {
-    self < 0 ? "-" + String((-self).short.dropFirst()) : short
+    /// Says of each kind how it has changed.
+    ///
+    /// - Returns: Whether one of them has by more than it may.
+    func isWrong(_ counted: [String: Int]) throws -> Bool {
+      var isWrong = false
+      for (name, count) in counted.sorted(by: { $0.key < $1.key }) {
+        guard let limit = instructions[name]?.integerValue, limit > 0 else {
+          throw BenchTrouble("\(file) does not say what \(name) may cost")
+        }
+        let change = (Double(count) / Double(limit) - 1) * 100
+        let verdict =
+          change > percent
+          ? "too many" : change < -percent ? "fewer: write the number down" : "as before"
+        print("\(change.short) %  \(name): \(verdict), it was \(limit)")
+        if change.magnitude > percent { isWrong = true }
+      }
+      return isWrong
+    }
   }
 }

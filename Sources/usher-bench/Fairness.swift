@@ -7,12 +7,11 @@ struct Fairness: ParsableCommand {
     abstract: "One user's calls while another one floods the daemon, against the same alone.",
     discussion: """
       Round by round, alone and then under each flood: the 50th and 99th of 100 calls, and the \
-      slowest, in microseconds; then the ratios of the medians over the rounds. As root the two are \
-      users of their own; else the flood is this user's, and the calls are the admin socket's.
+      slowest, in microseconds; then the ratios of the medians over the rounds. As root the two \
+      are users of their own; else the flood is this user's, and the calls are the admin socket's.
       """)
 
-  @Option(help: "The usherd to measure; without it, the one beside this program.")
-  var usherd: String?
+  @OptionGroup var program: MeasuredProgram
 
   @Option(help: "How often all is measured.")
   var rounds = 5
@@ -36,11 +35,17 @@ struct Fairness: ParsableCommand {
   ]
   private static let (working, flooding): (UInt32, UInt32) = (61_001, 61_002)
 
+  func validate() throws {
+    guard rounds > 0, calls > 0, connections > 0 else {
+      throw ValidationError("rounds, calls and connections are more than 0")
+    }
+  }
+
   func run() throws {
+    tellOfDebugBuild()
     let isRoot = getuid() == 0
     raiseFileLimit()
-    let daemon = try MeasuredDaemon(
-      try usherd ?? MeasuredDaemon.besideThisProgram(), config: config)
+    let daemon = try MeasuredDaemon(try program.path, config: config)
     let caller = Party(
       socket: isRoot ? daemon.socketPath : daemon.adminSocketPath,
       user: isRoot ? Self.working : getuid())
@@ -127,7 +132,7 @@ struct Fairness: ParsableCommand {
   private func judge(_ ratios: [String: [Double]]) throws {
     print("p99 under flood / p99 alone, median of \(rounds) rounds (limit \(limit)):")
     for (name, values) in ratios.sorted(by: { $0.key < $1.key }) {
-      print("  \(values.median.short)  \(name)")
+      print("  \(values.median.short)  \(name)\(values.median > limit ? "  MISSED" : "")")
     }
     let worst = ratios.values.map(\.median).max() ?? 0
     guard worst <= limit else { throw ExitCode(1) }

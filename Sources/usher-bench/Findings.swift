@@ -4,14 +4,16 @@ import JSONRPC
 /// What a measure found: told as it comes, and written as JSON where that is asked for.
 struct Findings {
   private let command: String
+  private let report: ReportFile?
   private var results: [JSONValue] = []
   private(set) var isMissed = false
 
-  init(_ command: String) {
+  /// - Parameter file: What ``write()`` writes; what is there is replaced. Nil: nothing.
+  /// - Throws: `BenchTrouble` where it cannot be written.
+  init(_ command: String, to file: String?) throws {
+    tellOfDebugBuild()
     self.command = command
-    #if DEBUG
-      print("a debug build: its numbers mean nothing")
-    #endif
+    report = try file.map { try ReportFile($0) }
   }
 
   /// What a number is to be.
@@ -43,13 +45,8 @@ struct Findings {
 
   /// - Parameter values: One each round; their median is what counts.
   mutating func add(_ name: String, _ values: [Double], _ unit: String, goal: Goal? = nil) {
-    let isReached = goal?.isReached(by: values.median) ?? true
-    if !isReached { isMissed = true }
-    var words = goal.map { ["(\($0.words)\(isReached ? "" : ", missed"))"] } ?? []
-    if values.count > 1 {
-      words.append("[\(values.map(\.plain).joined(separator: " "))]")
-    }
-    print("\(values.median.short) \(unit)  \(([name] + words).joined(separator: " "))")
+    if goal?.isReached(by: values.median) == false { isMissed = true }
+    print(Self.line(name, values, unit, goal: goal))
     fflush(nil)
     var result: [String: JSONValue] = [
       "name": .string(name), "unit": .string(unit),
@@ -59,22 +56,27 @@ struct Findings {
     results.append(.object(result))
   }
 
+  static func line(_ name: String, _ values: [Double], _ unit: String, goal: Goal?) -> String {
+    var words = [name]
+    if let goal {
+      words.append("(\(goal.words)\(goal.isReached(by: values.median) ? "" : ", MISSED"))")
+    }
+    if values.count > 5, let least = values.min(), let most = values.max() {
+      words.append("[\(least.fixed(1)) to \(most.fixed(1))]")
+    } else if values.count > 1 {
+      words.append("[\(values.map { $0.fixed(1) }.joined(separator: " "))]")
+    }
+    return "\(values.median.short) \(unit)  \(words.joined(separator: " "))"
+  }
+
   mutating func add(_ name: String, _ value: Double, _ unit: String, goal: Goal? = nil) {
     add(name, [value], unit, goal: goal)
   }
 
-  /// - Parameter file: What is there is replaced; nil: nothing is written.
-  func write(to file: String?) throws {
-    guard let file else { return }
+  func write() throws {
     let json: JSONValue = [
       "version": 1, "command": .string(command), "results": .array(results),
     ]
-    unlink(file)
-    try MeasuredDaemon.write(String(decoding: json.encoded(), as: UTF8.self) + "\n", to: file)
+    try report?.write(String(decoding: json.encoded(), as: UTF8.self) + "\n")
   }
-}
-
-extension Double {
-  /// One digit after the point.
-  fileprivate var plain: String { String(short.drop { $0 == " " }) }
 }

@@ -101,8 +101,8 @@ final class FlowWorkers {
 
   /// Takes in what came, and goes on with the flow where that is the whole reply.
   ///
-  /// - Returns: Whether the call has moved a flow, or is to be made again later; nil: not all of the
-  ///   reply is there.
+  /// - Returns: Whether the call has moved a flow, or is to be made again later; nil: not all of
+  ///   the reply is there.
   private func hear(_ place: Int, _ task: Task) throws -> Bool? {
     let count = recv(workers[place].descriptor, &chunk, chunk.count, 0)
     guard count > 0 else { throw BenchTrouble("the daemon closed the connection") }

@@ -14,8 +14,7 @@ struct Flows: ParsableCommand {
       long a start with all of them takes.
       """)
 
-  @Option(help: "The usherd to measure; without it, the one beside this program.")
-  var usherd: String?
+  @OptionGroup var program: MeasuredProgram
 
   @Option(help: "How often both are measured, in turn.")
   var rounds = 3
@@ -29,24 +28,25 @@ struct Flows: ParsableCommand {
   @Option(help: "Flows that are begun and left alone.")
   var live: Int?
 
-  @Option(help: "Writes the numbers as JSON to this file.")
-  var json: String?
+  @OptionGroup var outcome: Outcome
 
-  @Flag(help: "Ends with 1 where a goal is not reached: a release build's.")
-  var judges = false
+  func validate() throws {
+    guard rounds > 0, workers > 0, live ?? 1 > 0, seconds.isLength else {
+      throw ValidationError("all numbers are more than 0, and seconds at most a day's")
+    }
+  }
 
   func run() throws {
     raiseFileLimit()
-    let program = try usherd ?? MeasuredDaemon.besideThisProgram()
-    var findings = Findings("flows")
+    let program = try program.path
+    var findings = try Findings("flows", to: outcome.json)
     if let live {
       try measure(live, program, &findings)
     } else {
       try compare(program, &findings)
     }
-    try findings.write(to: json)
-    guard judges, findings.isMissed else { return }
-    throw ExitCode(1)
+    try findings.write()
+    if outcome.judges, findings.isMissed { throw ExitCode(1) }
   }
 
   private func config(_ limits: String = "") -> String {

@@ -25,6 +25,12 @@ struct Load: AsyncParsableCommand {
   @ArgumentParser.Option(help: "Seconds until the end, if SIGTERM does not come before.")
   var seconds = 60
 
+  func validate() throws {
+    guard clients > 0, seconds > 0 else {
+      throw ValidationError("clients and seconds are more than 0")
+    }
+  }
+
   func run() async throws {
     _ = isToEnd.load(ordering: .relaxed)
     signal(SIGTERM) { _ in isToEnd.store(true, ordering: .relaxed) }

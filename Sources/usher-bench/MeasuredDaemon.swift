@@ -2,11 +2,12 @@ import Glibc
 
 /// A usherd in a directory of its own, removed with it.
 final class MeasuredDaemon {
-  let place: String
+  let place: Scratch
   private var program: ChildProcess
 
-  var socketPath: String { "\(place)/u.sock" }
-  var adminSocketPath: String { "\(place)/a.sock" }
+  var socketPath: String { place.file("u.sock") }
+  var adminSocketPath: String { place.file("a.sock") }
+  var databasePath: String { place.file("state/usherd.db") }
 
   /// A provider to which flows lead without a server anywhere.
   static let silentProvider = """
@@ -31,27 +32,20 @@ final class MeasuredDaemon {
     return (own.lastIndex(of: "/").map { String(own[...$0]) } ?? "") + name
   }
 
-  /// A directory that ``remove(_:)`` takes away.
-  static func freshPlace() throws -> String {
-    var template = Array("/tmp/usher-bench-XXXXXX".utf8CString)
-    guard mkdtemp(&template) != nil else { throw BenchTrouble("no place in /tmp") }
-    return String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-  }
-
   /// The command line of a daemon whose everything is in a directory.
-  static func arguments(in place: String) -> [String] {
+  static func arguments(in place: Scratch) -> [String] {
     [
-      "--config", "\(place)/usherd.toml", "--state", "\(place)/state",
-      "--socket", "\(place)/u.sock", "--admin-socket", "\(place)/a.sock",
+      "--config", place.file("usherd.toml"), "--state", place.file("state"),
+      "--socket", place.file("u.sock"), "--admin-socket", place.file("a.sock"),
       "--log-level", "warning",
     ]
   }
 
   /// Starts it and waits until it answers.
   init(_ path: String, config: String) throws {
-    place = try Self.freshPlace()
-    chmod(place, 0o755)
-    try Self.write(config, to: "\(place)/usherd.toml")
+    place = try Scratch()
+    chmod(place.path, 0o755)
+    try place.write(config, to: "usherd.toml")
     program = try ChildProcess(path, Self.arguments(in: place))
     for _ in 0..<1000 {
       // The admin socket is opened after the other one.
@@ -59,18 +53,13 @@ final class MeasuredDaemon {
         _ = try client.time(Calls.status)
         return
       }
-      guard program.isRunning else { break }
+      guard program.isRunning else { throw BenchTrouble("\(path) ended before it answered") }
       usleep(10_000)
     }
-    throw BenchTrouble("\(path) does not answer")
+    throw BenchTrouble("\(path) does not answer within 10 s")
   }
 
-  deinit {
-    program.stop()
-    Self.remove(place)
-  }
-
-  var databasePath: String { "\(place)/state/usherd.db" }
+  deinit { program.stop() }
 
   /// Stops it; what it has stored stays.
   func stop() { program.stop() }
@@ -90,33 +79,6 @@ final class MeasuredDaemon {
       path, arguments + Self.arguments(in: place), patience: patience)
     program = ready.program
     return ready
-  }
-
-  static func remove(_ place: String) {
-    for name in ["usherd.toml", "u.sock", "a.sock", "notify"] { unlink("\(place)/\(name)") }
-    removeFiles(in: "\(place)/state")
-    rmdir("\(place)/state")
-    rmdir(place)
-  }
-
-  static func write(_ text: String, to file: String) throws {
-    let descriptor = open(file, O_WRONLY | O_CREAT | O_EXCL, 0o644)
-    defer { close(descriptor) }
-    let bytes = Array(text.utf8)
-    guard descriptor >= 0, Glibc.write(descriptor, bytes, bytes.count) == bytes.count else {
-      throw BenchTrouble("cannot write \(file)")
-    }
-  }
-
-  private static func removeFiles(in directory: String) {
-    guard let listing = opendir(directory) else { return }
-    defer { closedir(listing) }
-    while let entry = readdir(listing) {
-      let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
-        String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-      }
-      if name != ".", name != ".." { unlink("\(directory)/\(name)") }
-    }
   }
 }
 

@@ -89,7 +89,8 @@ struct LoadMeasure {
       for pid in server.pids {
         let reason = bench_pin(pid, CInt(place.server))
         guard reason == 0 else {
-          throw BenchTrouble("cannot move \(pid): \(String(cString: strerror(reason)))")
+          let words = String(cString: strerror(reason))
+          throw BenchTrouble("\(server.name.rawValue) cannot be kept on a processor: \(words)")
         }
       }
     }

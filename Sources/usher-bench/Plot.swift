@@ -10,8 +10,12 @@ struct Plot: ParsableCommand {
   var file: String
 
   func run() throws {
-    let comparison = try Comparison(json: Array(try wholeFile(file).utf8))
-    print(ComparisonPicture(comparison: comparison).svg)
+    let text = try wholeFile(file)
+    do {
+      print(ComparisonPicture(comparison: try Comparison(json: Array(text.utf8))).svg)
+    } catch let trouble as BenchTrouble {
+      throw BenchTrouble("\(file): \(trouble)")
+    }
   }
 }
 

@@ -5,19 +5,13 @@ final class ReadyListener {
   private let path: String
   private let descriptor: CInt
 
-  /// - Parameter place: A directory, in which it listens at `notify`.
-  init(in place: String) throws {
-    path = "\(place)/notify"
+  /// - Parameter place: Where it listens at `notify`.
+  init(in place: Scratch) throws {
+    path = place.file("notify")
     descriptor = socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
-    var address = sockaddr_un()
-    address.sun_family = sa_family_t(AF_UNIX)
-    let name = Array(path.utf8) + [0]
-    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: name) }
-    let size = socklen_t(MemoryLayout<sockaddr_un>.size)
-    let result = withUnsafePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(descriptor, $0, size) }
+    guard withSocketAddress(path, { bind(descriptor, $0, $1) }) == 0 else {
+      throw BenchTrouble("cannot bind \(path): \(String(cString: strerror(errno)))")
     }
-    guard result == 0 else { throw BenchTrouble("cannot bind \(path)") }
   }
 
   deinit {
@@ -38,12 +32,16 @@ final class ReadyListener {
   ///
   /// - Parameter patience: Seconds that it may be silent.
   func start(_ program: String, _ arguments: [String], patience: Int = 10) throws -> Ready {
-    setenv("NOTIFY_SOCKET", path, 1)
-    defer { unsetenv("NOTIFY_SOCKET") }
     let begun = BlockingClient.now()
-    let child = try ChildProcess(program, arguments)
-    var extensions = 0
-    while let message = hears(CInt(patience) * 1000) {
+    let child = try ChildProcess(program, arguments, environment: ["NOTIFY_SOCKET": path])
+    var (extensions, silent) = (0, 0)
+    while silent < patience * 10 {
+      guard let message = hears(100) else {
+        guard child.isRunning else { throw BenchTrouble("\(program) ended before it was ready") }
+        silent += 1
+        continue
+      }
+      silent = 0
       let lines = message.split(separator: "\n")
       extensions += lines.count { $0.hasPrefix("EXTEND_TIMEOUT_USEC=") }
       guard lines.contains("READY=1") else { continue }

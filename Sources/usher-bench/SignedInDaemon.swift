@@ -105,20 +105,21 @@ final class SandboxProvider {
   let base: String
   let accessToken: String
   private let program: ChildProcess
-  private let place: String
+  private let place: Scratch
 
   var issuer: String { "\(base)/oidc" }
 
   init(tokenBytes: Int) throws {
-    place = try MeasuredDaemon.freshPlace()
+    place = try Scratch()
     // Of the letters of a JSON web token.
     accessToken = String(
       decoding: "eyJhbGciOiJFUzI1NiJ9.".utf8
         + (0..<max(0, tokenBytes - 21)).map { Array("bench-Token_0123456789".utf8)[$0 % 22] },
       as: UTF8.self)
     let own = try MeasuredDaemon.besideThisProgram("usher-sandbox")
-    program = try ChildProcess(own, ["--port-file", "\(place)/port"])
-    base = "http://127.0.0.1:\(try Self.port(of: program, in: "\(place)/port"))"
+    program = try ChildProcess(own, ["--port-file", place.file("port")])
+    let port = try Self.port(of: program, in: place.file("port"))
+    base = "http://127.0.0.1:\(port)"
     // A token that the sandbox does not know itself is neither hashed in the ID token nor shown at
     // its userinfo endpoint.
     try control(
@@ -144,11 +145,7 @@ final class SandboxProvider {
       """)
   }
 
-  deinit {
-    program.stop()
-    unlink("\(place)/port")
-    rmdir(place)
-  }
+  deinit { program.stop() }
 
   /// Walks a person through the pages, as a browser does, to the end at the daemon's listener.
   func signIn(_ user: String, at page: String) throws {
@@ -180,7 +177,7 @@ final class SandboxProvider {
       if let text = try? wholeFile(file), let port = UInt16(text.prefix { $0.isNumber }) {
         return port
       }
-      guard program.isRunning else { break }
+      guard program.isRunning else { throw BenchTrouble("usher-sandbox ended at once") }
       usleep(10_000)
     }
     throw BenchTrouble("usher-sandbox does not listen")
@@ -197,6 +194,7 @@ func wholeFile(_ path: String) throws -> String {
   var (bytes, chunk) = ([UInt8](), [UInt8](repeating: 0, count: 65_536))
   while true {
     let count = read(descriptor, &chunk, chunk.count)
+    guard count >= 0 else { throw BenchTrouble("\(path): \(String(cString: strerror(errno)))") }
     guard count > 0 else { return String(decoding: bytes, as: UTF8.self) }
     bytes += chunk.prefix(count)
   }

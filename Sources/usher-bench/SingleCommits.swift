@@ -5,7 +5,7 @@ import Glibc
 /// other to a SQLite database of its own, set up as the daemon's is, by the C library alone.
 final class SingleCommits {
   private var database: OpaquePointer?
-  private let place: String
+  private let place: Scratch
   private let sealed: [UInt8]
   private var begin, put, append, commit: OpaquePointer?
   private var count: Int64 = 0
@@ -15,10 +15,10 @@ final class SingleCommits {
 
   /// - Parameter sealedBytes: How much is sealed in a flow's row.
   init(sealedBytes: Int) throws {
-    place = try MeasuredDaemon.freshPlace()
+    place = try Scratch()
     sealed = (0..<max(1, sealedBytes)).map { _ in UInt8.random(in: .min ... .max) }
-    guard sqlite3_open("\(place)/yardstick.db", &database) == SQLITE_OK else {
-      throw BenchTrouble("no database in \(place)")
+    guard sqlite3_open(place.file("yardstick.db"), &database) == SQLITE_OK else {
+      throw BenchTrouble("no database in \(place.path)")
     }
     try run(
       """
@@ -60,8 +60,6 @@ final class SingleCommits {
   deinit {
     for statement in [begin, put, append, commit] { sqlite3_finalize(statement) }
     sqlite3_close(database)
-    for suffix in ["", "-wal", "-shm"] { unlink("\(place)/yardstick.db\(suffix)") }
-    rmdir(place)
   }
 
   /// - Returns: Commits a second.

@@ -6,13 +6,13 @@ struct Start: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "From exec to READY=1, and the memory of a daemon that waits for calls.",
     discussion: """
-      Times are medians over the rounds, beside those of other programs from exec to their end, \
-      measured in turn with it. Memory is the kernel's account of it (/proc/PID/status): VmRSS \
-      counts pages of programs and libraries that others share, RssAnon is the daemon's own.
+      Times are medians over the rounds, beside those of Redis, where it is installed, from exec \
+      to READY=1, and of /bin/true from exec to its end, measured in turn with it. Memory is the \
+      kernel's account of it (/proc/PID/status): VmRSS counts pages of programs and libraries \
+      that others share, RssAnon is the daemon's own.
       """)
 
-  @Option(help: "The usherd to measure; without it, the one beside this program.")
-  var usherd: String?
+  @OptionGroup var program: MeasuredProgram
 
   @Option(help: "How often it is started.")
   var rounds = 30
@@ -20,82 +20,81 @@ struct Start: ParsableCommand {
   @Option(help: "Connections that are opened and left alone.")
   var connections = 1000
 
-  @Flag(help: "Ends with 1 where a goal is not reached: a release build's.")
-  var judges = false
+  @OptionGroup var outcome: Outcome
 
-  /// What an installed daemon is to keep to.
-  private static let goals = (
-    milliseconds: 25.0, anonymous: 6.0 * 1024, resident: 45.0 * 1024, connection: 8.0
-  )
+  func validate() throws {
+    guard rounds > 0, connections > 0 else {
+      throw ValidationError("rounds and connections are more than 0")
+    }
+  }
 
   func run() throws {
-    if Self.isYardstick { return }
-    let program = try usherd ?? MeasuredDaemon.besideThisProgram()
-    let times = try self.times(program)
-    let memory = try self.memory(program)
-    guard judges else { return }
-    guard times <= Self.goals.milliseconds, memory.before.anonymous <= Self.goals.anonymous,
-      memory.before.resident <= Self.goals.resident, memory.connection <= Self.goals.connection
-    else { throw ExitCode(1) }
+    let program = try program.path
+    var findings = try Findings("start", to: outcome.json)
+    try measureTime(program, &findings)
+    try measureMemory(program, &findings)
+    try findings.write()
+    if outcome.judges, findings.isMissed { throw ExitCode(1) }
   }
 }
 
 // MARK: - Time
 
 extension Start {
-  private static let yardstickMark = "USHER_BENCH_YARDSTICK"
-  private static var isYardstick: Bool { getenv(yardstickMark) != nil }
-
-  /// - Returns: Milliseconds of a start.
-  private func times(_ program: String) throws -> Double {
+  private func measureTime(_ program: String, _ findings: inout Findings) throws {
     let place = try StartPlace()
+    let redis = try? Yardstick.program("redis-server")
     let first = try place.start(program)
-    let own = try ChildProcess.own()
-    var (start, plain, swift): ([Double], [Double], [Double]) = ([], [], [])
+    var (own, theirs, smallest): ([Double], [Double], [Double]) = ([], [], [])
     for _ in 0..<rounds {
-      start.append(try place.start(program))
-      plain.append(try Self.wholeRun("/bin/true", []))
-      setenv(Self.yardstickMark, "1", 1)
-      swift.append(try Self.wholeRun(own, ["start"]))
-      unsetenv(Self.yardstickMark)
+      own.append(try place.start(program))
+      if let redis { theirs.append(try place.startRedis(redis)) }
+      smallest.append(try Self.wholeRun("/bin/true"))
     }
-    print("milliseconds, median of \(rounds)")
-    print(start.median.short, " usherd, exec to READY=1 (goal \(Self.goals.milliseconds))")
-    print(first.short, " usherd, its first start: it makes its key and its database")
-    print(plain.median.short, " /bin/true, exec to its end")
-    print(swift.median.short, " a Swift program that does nothing, exec to its end")
-    print("ratios")
-    print((start.median / plain.median).short, " usherd / /bin/true")
-    print((start.median / swift.median).short, " usherd / a Swift program that does nothing")
-    return start.median
+    findings.add("usherd, exec to READY=1", own, "ms", goal: .atMost(25))
+    findings.add("usherd, its first start: it makes its key and its database", first, "ms")
+    if redis == nil {
+      print("redis: not measured: \(NotInstalled(program: "redis-server"))")
+    } else {
+      findings.add("Redis, exec to READY=1", theirs, "ms")
+      findings.add("usherd / Redis", zip(own, theirs).map { $0 / $1 }, "×")
+    }
+    findings.add("/bin/true, exec to its end", smallest, "ms")
+    findings.add("usherd / /bin/true", zip(own, smallest).map { $0 / $1 }, "×")
   }
 
-  private static func wholeRun(_ path: String, _ arguments: [String]) throws -> Double {
+  private static func wholeRun(_ path: String) throws -> Double {
     let begun = BlockingClient.now()
-    let child = try ChildProcess(path, arguments)
-    child.join()
+    try ChildProcess(path, []).join()
     return Double(BlockingClient.now() - begun) / 1_000_000
   }
 }
 
-/// Where a daemon is started again and again on the same state.
+/// Where daemons are started again and again on the same state.
 private final class StartPlace {
-  private let path: String
+  private let place: Scratch
   private let listener: ReadyListener
 
   init() throws {
-    path = try MeasuredDaemon.freshPlace()
-    try MeasuredDaemon.write(MeasuredDaemon.silentProvider, to: "\(path)/usherd.toml")
-    listener = try ReadyListener(in: path)
+    place = try Scratch()
+    try place.write(MeasuredDaemon.silentProvider, to: "usherd.toml")
+    listener = try ReadyListener(in: place)
   }
 
-  deinit { MeasuredDaemon.remove(path) }
-
-  /// Starts it, waits until it is ready, and stops it.
-  ///
   /// - Returns: Milliseconds from exec to READY=1.
-  func start(_ program: String) throws -> Double {
-    let ready = try listener.start(program, MeasuredDaemon.arguments(in: path))
+  func start(_ usherd: String) throws -> Double {
+    try start(usherd, MeasuredDaemon.arguments(in: place))
+  }
+
+  /// The same of an empty one.
+  func startRedis(_ redis: String) throws -> Double {
+    let arguments = Yardstick.redis(in: place, place.file("redis.sock"))
+    return try start(redis, ["--supervised", "systemd"] + arguments)
+  }
+
+  /// Starts one, waits until it is ready, and stops it.
+  private func start(_ program: String, _ arguments: [String]) throws -> Double {
+    let ready = try listener.start(program, arguments)
     ready.program.stop()
     listener.drain()
     return ready.milliseconds
@@ -105,8 +104,7 @@ private final class StartPlace {
 // MARK: - Memory
 
 extension Start {
-  /// - Returns: What it has before anybody calls, and KiB of its own for each connection.
-  private func memory(_ program: String) throws -> (before: ProcessCost, connection: Double) {
+  private func measureMemory(_ program: String, _ findings: inout Findings) throws {
     raiseFileLimit()
     let daemon = try MeasuredDaemon(
       program,
@@ -128,13 +126,12 @@ extension Start {
     sleep(1)
     let after = try ProcessCost(of: daemon.pid)
     withExtendedLifetime(clients) {}
-    let each = (after.anonymous - before.anonymous) / Double(max(connections, 1))
-    print("KiB")
-    print(before.resident.short, " VmRSS, waiting for calls (goal \(Self.goals.resident))")
-    print(before.anonymous.short, " RssAnon, waiting for calls (goal \(Self.goals.anonymous))")
-    print(
-      each.short, " RssAnon for each of \(connections) connections that wait",
-      "(goal \(Self.goals.connection))")
-    return (before, each)
+    let each = (after.anonymous - before.anonymous) / Double(connections)
+    findings.add(
+      "VmRSS, waiting for calls", before.resident, "KiB", goal: .atMost(45 * 1024))
+    findings.add(
+      "RssAnon, waiting for calls", before.anonymous, "KiB", goal: .atMost(6 * 1024))
+    findings.add(
+      "RssAnon for each of \(connections) connections that wait", each, "KiB", goal: .atMost(8))
   }
 }

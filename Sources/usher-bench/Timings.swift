@@ -26,8 +26,7 @@ extension UInt64 {
 extension Double {
   /// One digit after the point, right-aligned in nine columns.
   var short: String {
-    let tenths = Int((self * 10).rounded())
-    let text = "\(tenths / 10).\(tenths % 10)"
+    let text = fixed(1)
     return String(repeating: " ", count: Swift.max(0, 9 - text.count)) + text
   }
 }

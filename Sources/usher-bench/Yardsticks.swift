@@ -33,12 +33,7 @@ extension MeasuredServer {
   /// `GET` of a value whose reply is as long as usherd's, under a key as a cache of tokens has it.
   static func redis(like usherd: MeasuredServer, key: String) throws -> MeasuredServer {
     let path = try Yardstick.program("redis-server")
-    let program = try Yardstick(path, "redis.sock") {
-      [
-        "--port", "0", "--unixsocket", $0.socketPath, "--save", "", "--appendonly", "no",
-        "--daemonize", "no", "--dir", $0.place, "--loglevel", "warning", "--logfile", "/dev/null",
-      ]
-    }
+    let program = try Yardstick(path, "redis.sock") { Yardstick.redis(in: $0.place, $0.socketPath) }
     // Around the value stand "$NNN\r\n" and "\r\n".
     let value = String(repeating: "v", count: max(1, usherd.replyBytes - 8))
     _ = try BlockingClient(program.socketPath).time(Self.command("SET", key, value))
@@ -59,7 +54,7 @@ extension MeasuredServer {
     let path = try Yardstick.program("ssh-agent")
     let (keygen, add) = (try Yardstick.program("ssh-keygen"), try Yardstick.program("ssh-add"))
     let program = try Yardstick(path, "agent.sock") { ["-D", "-a", $0.socketPath] }
-    let key = "\(program.place)/key"
+    let key = program.place.file("key")
     try ChildProcess.run(keygen, ["-q", "-t", "ed25519", "-N", "", "-C", "usher-bench", "-f", key])
     try ChildProcess.run(add, ["-q", key], environment: ["SSH_AUTH_SOCK": program.socketPath])
     return try MeasuredServer(
@@ -101,9 +96,9 @@ extension MeasuredServer {
   }
 }
 
-/// A program at a Unix socket in a directory of its own, removed with it.
+/// A program at a Unix socket in a directory of its own.
 final class Yardstick {
-  let place: String
+  let place: Scratch
   let socketPath: String
   private var program: ChildProcess?
 
@@ -111,7 +106,7 @@ final class Yardstick {
 
   /// Where a program that keeps things in its user's home finds one.
   var homeVariables: [String: String] {
-    ["HOME": place, "TMPDIR": place, "OIDC_CONFIG_DIR": "\(place)/config"]
+    ["HOME": place.path, "TMPDIR": place.path, "OIDC_CONFIG_DIR": place.file("config")]
   }
 
   /// Starts it and waits until it listens.
@@ -119,9 +114,9 @@ final class Yardstick {
     _ path: String, _ socket: String, home: Bool = false,
     _ arguments: (Yardstick) throws -> [String]
   ) throws {
-    place = try MeasuredDaemon.freshPlace()
-    socketPath = "\(place)/\(socket)"
-    if home { mkdir("\(place)/config", 0o700) }
+    place = try Scratch()
+    socketPath = place.file(socket)
+    if home { mkdir(place.file("config"), 0o700) }
     let program = try ChildProcess(
       path, try arguments(self), environment: home ? homeVariables : [:], errors: .hidden)
     self.program = program
@@ -130,16 +125,13 @@ final class Yardstick {
         close(descriptor)
         return
       }
-      guard program.isRunning else { break }
+      guard program.isRunning else { throw BenchTrouble("\(path) ended before it listened") }
       usleep(10_000)
     }
-    throw BenchTrouble("\(path) does not listen")
+    throw BenchTrouble("\(path) does not listen within 5 s")
   }
 
-  deinit {
-    program?.stop()
-    Self.removeAll(in: place)
-  }
+  deinit { program?.stop() }
 
   /// The processes that it has started.
   var children: [pid_t] {
@@ -147,28 +139,33 @@ final class Yardstick {
     return text.split(separator: " ").compactMap { pid_t($0) }
   }
 
+  /// The command line of a Redis that writes nothing to the disk.
+  static func redis(in place: Scratch, _ socketPath: String) -> [String] {
+    [
+      "--port", "0", "--unixsocket", socketPath, "--save", "", "--appendonly", "no",
+      "--daemonize", "no", "--dir", place.path, "--loglevel", "warning", "--logfile", "/dev/null",
+    ]
+  }
+
   /// A program on this user's path, or where a system's programs are.
+  ///
+  /// - Throws: `NotInstalled`.
   static func program(_ name: String) throws -> String {
     let path = getenv("PATH").map { String(cString: $0) } ?? ""
     let places = path.split(separator: ":").map(String.init) + ["/usr/bin", "/usr/sbin"]
     guard let place = places.first(where: { access("\($0)/\(name)", X_OK) == 0 }) else {
-      throw BenchTrouble("\(name) is not installed (Packaging/install-dependencies bench)")
+      throw NotInstalled(program: name)
     }
     return "\(place)/\(name)"
   }
+}
 
-  private static func removeAll(in directory: String) {
-    guard let listing = opendir(directory) else { return }
-    while let entry = readdir(listing) {
-      let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
-        String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-      }
-      guard name != ".", name != ".." else { continue }
-      let path = "\(directory)/\(name)"
-      if unlink(path) != 0 { removeAll(in: path) }
-    }
-    closedir(listing)
-    rmdir(directory)
+/// What is compared with is not on this machine.
+struct NotInstalled: Error, CustomStringConvertible {
+  let program: String
+
+  var description: String {
+    "\(program) is not installed (Packaging/install-dependencies bench)"
   }
 }
 

@@ -37,15 +37,6 @@ struct CompareEndToEndTests {
     #expect(drawn.output.contains("</svg>"))
   }
 
-  @Test("what is no comparison is not drawn")
-  func noComparison() throws {
-    let place = try Workplace()
-    let end = try run(bench, ["plot", try place.write("{}", to: "c.json")])
-    #expect(end.status != 0)
-    #expect(end.output.isEmpty)
-    #expect(end.errors.contains("not what `usher-bench compare --json` writes"))
-  }
-
   @Test("every reply of a load is counted, and an idle or half-spoken client is not in its way")
   func counted() throws {
     let echo = try Yardstick(bench, "e.sock") { ["echo", "--socket", $0.socketPath] + Self.size }

@@ -47,17 +47,39 @@ struct ComparisonTests {
     #expect(alone.ratios.isEmpty)
   }
 
-  @Test("its JSON is read back as it was written, and another version is refused")
+  @Test("its JSON is read back as it was written")
   func json() throws {
     let bytes = try Scene.comparison.json()
     #expect(try Comparison(json: bytes) == Scene.comparison)
     let text = String(decoding: bytes, as: UTF8.self)
     #expect(text.contains(#""server" : "usherd""#))
     #expect(text.contains(#""load" : "50x1+500idle+half""#))
-    let other = text.replacing(#""version" : 1"#, with: #""version" : 2"#)
-    #expect(other != text)
-    #expect(throws: BenchTrouble.self) { try Comparison(json: Array(other.utf8)) }
-    #expect(throws: BenchTrouble.self) { try Comparison(json: Array("{}".utf8)) }
+  }
+
+  @Test(
+    "JSON that is none of a comparison is refused, and it is said why",
+    arguments: [
+      (#""rounds""#, #""round""#, "this is not what `usher-bench compare --json` writes"),
+      (#""version" : 1"#, #""version" : 2"#, "version 2 of a comparison is not known here"),
+      (#""rounds" : 3"#, #""rounds" : 4"#, "this comparison has not the numbers of all its rounds"),
+    ])
+  func refused(_ mark: String, _ other: String, _ sentence: String) throws {
+    let text = String(decoding: try Scene.comparison.json(), as: UTF8.self)
+    let broken = text.replacing(mark, with: other)
+    #expect(broken != text)
+    let trouble = #expect(throws: BenchTrouble.self) { try Comparison(json: Array(broken.utf8)) }
+    #expect(trouble?.description == sentence)
+  }
+
+  @Test("a comparison without results, and one of another version and shape, are refused")
+  func empty() throws {
+    let empty = Comparison(machine: Scene.machine, rounds: 1, seconds: 1, results: [])
+    let none = #expect(throws: BenchTrouble.self) { try Comparison(json: try empty.json()) }
+    #expect(none?.description == "this comparison has no results")
+    let later = #expect(throws: BenchTrouble.self) {
+      try Comparison(json: Array(#"{"version": 7, "all": "else"}"#.utf8))
+    }
+    #expect(later?.description == "version 7 of a comparison is not known here")
   }
 
   @Test("its table says which goals are missed, above all other numbers")

@@ -1,5 +1,6 @@
 // What measures must not be slowed by: a client of many connections on one thread, the plainest of
-// servers, and a histogram of times. Times are nanoseconds of CLOCK_MONOTONIC.
+// servers, and a histogram of times. Times are nanoseconds of CLOCK_MONOTONIC. And what Swift cannot
+// do: a process that is not another program's.
 #pragma once
 
 #include <stddef.h>
@@ -81,8 +82,8 @@ ssize_t bench_ask(const bench_server *server, uint8_t *reply, size_t capacity);
 
 // MARK: The echo
 
-// Answers every line on a Unix socket with the same bytes, without looking at it. It ends with the
-// process that started it, and returns errno only where it cannot begin.
+// Answers every line on a Unix socket with the same bytes, without looking at it. Returns only where
+// it cannot begin: errno.
 int bench_echo(const char *path, const uint8_t *reply, size_t count);
 
 // MARK: Processors
@@ -92,3 +93,10 @@ int bench_cpus(int *cpus, int capacity);
 
 // Keeps all threads of a process on one. 0, or errno.
 int bench_pin(pid_t pid, int cpu);
+
+// MARK: The end
+
+// Once in a process: when that has ended, by whatever, SIGKILL too, the processes of a group are
+// killed, and then a directory is removed with all that is in it; exit(3) waits for that. The group,
+// which is empty but for its keeper, or -1 with errno.
+pid_t bench_keep(const char *directory);

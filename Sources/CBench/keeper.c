@@ -1,0 +1,86 @@
+#define _GNU_SOURCE
+
+#include "CBench.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+// The keeper sees the end of this socket when this process has ended.
+static int line = -1;
+static pid_t keeper = -1;
+
+static void end_keeper(void) {
+  close(line);
+  while (keeper > 0 && waitpid(keeper, NULL, 0) < 0 && errno == EINTR) {
+  }
+}
+
+// As long as it is there, the group is.
+static _Noreturn void hold(pid_t parent) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  while (getppid() == parent) pause();
+  _exit(0);
+}
+
+static void wait_for_end(void) {
+  char byte;
+  ssize_t count;
+  do count = read(STDIN_FILENO, &byte, 1);
+  while (count > 0 || (count < 0 && errno == EINTR));
+}
+
+// Has only what a signal handler may have: other threads had the rest when this process was made.
+static _Noreturn void keep(int life, const char *directory) {
+  // What is said to the others, by a terminal too, is not said to it.
+  sigset_t all;
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, NULL);
+  setpgid(0, 0);
+  prctl(PR_SET_NAME, "usher-bench-end");
+  // Who reads the errors to their end has waited for all to be gone.
+  dup2(life, STDIN_FILENO);
+  dup2(open("/dev/null", O_RDWR), STDOUT_FILENO);
+  close_range(STDERR_FILENO + 1, ~0U, 0);
+  const pid_t own = getpid();
+  const pid_t group = fork();
+  if (group == 0) hold(own);
+  if (group < 0 || setpgid(group, group) != 0 ||
+      send(STDIN_FILENO, &group, sizeof group, MSG_NOSIGNAL) != sizeof group) {
+    _exit(1);
+  }
+  wait_for_end();
+  kill(-group, SIGKILL);
+  waitpid(group, NULL, 0);
+  // They are init's by now, and are gone when it has looked; there are inits that never do.
+  for (int tries = 0; tries < 1000 && kill(-group, 0) == 0; tries++) usleep(1000);
+  execl("/bin/rm", "rm", "-rf", "--", directory, (char *)NULL);
+  _exit(1);
+}
+
+pid_t bench_keep(const char *directory) {
+  int ends[2];
+  if (keeper > 0) {
+    errno = EALREADY;
+    return -1;
+  }
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return -1;
+  keeper = fork();
+  if (keeper == 0) keep(ends[1], directory);
+  const int reason = keeper < 0 ? errno : EAGAIN;
+  close(ends[1]);
+  pid_t group = -1;
+  line = ends[0];
+  if (keeper > 0 && recv(line, &group, sizeof group, MSG_WAITALL) == sizeof group &&
+      atexit(end_keeper) == 0) {
+    return group;
+  }
+  end_keeper();
+  errno = reason;
+  return -1;
+}

@@ -1,0 +1,41 @@
+import Glibc
+
+/// A file for what a measure finds. Whether it can be written shows before the measure begins.
+final class ReportFile {
+  private let path: String
+  private let descriptor: CInt
+  /// Where nothing is written to it, it goes again.
+  private let isNew: Bool
+  private var isWritten = false
+
+  /// - Throws: `BenchTrouble` where it cannot be written.
+  init(_ path: String) throws {
+    self.path = path
+    isNew = access(path, F_OK) != 0
+    descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o644)
+    guard descriptor >= 0 else { throw Self.trouble(path) }
+  }
+
+  deinit {
+    guard descriptor >= 0 else { return }
+    close(descriptor)
+    if isNew, !isWritten { unlink(path) }
+  }
+
+  /// Replaces what was there.
+  func write(_ text: String) throws {
+    // A pipe has nothing to be replaced.
+    _ = ftruncate(descriptor, 0)
+    var rest = Array(text.utf8)[...]
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+      guard count > 0 else { throw Self.trouble(path) }
+      rest = rest.dropFirst(count)
+    }
+    isWritten = true
+  }
+
+  private static func trouble(_ path: String) -> BenchTrouble {
+    BenchTrouble("cannot write \(path): \(String(cString: strerror(errno)))")
+  }
+}

@@ -1,0 +1,88 @@
+import Foundation
+import Testing
+import UsherTestKit
+
+@testable import usher_bench
+
+@Suite("the end of usher-bench", .serialized, .timeLimit(.minutes(3)))
+struct EndTests {
+  private let bench = BuiltProduct.path("usher-bench")
+
+  @Test(
+    "what it started, and what that has started, is gone with it, however it ends; its files too",
+    arguments: [SIGINT, SIGTERM, SIGKILL])
+  func killed(_ signal: Int32) throws {
+    let stubborn = try StubbornDaemon(thenDoes: "exec sleep 1000")
+    // Who is started in the background may have been told not to hear SIGINT.
+    let program = try RunningProgram(
+      "/usr/bin/env", ["--default-signal", bench, "churn", "--usherd", stubborn.path],
+      log: stubborn.place.file("log"))
+    try eventually("its daemon runs: \(program.log)") { try stubborn.left != nil }
+    let left = try #require(try stubborn.left)
+    #expect(left.processes.allSatisfy { !Self.isGone($0) })
+    #expect(left.directory.hasPrefix("/tmp/usher-bench-"))
+    kill(program.pid, signal)
+    #expect(try program.exitStatus() == -signal)
+    try eventually("nothing is left of \(left)") {
+      left.processes.allSatisfy(Self.isGone) && !Self.exists(left.directory)
+    }
+  }
+
+  @Test("when it ends with an error nothing is left")
+  func fails() throws {
+    let stubborn = try StubbornDaemon(thenDoes: "exit 3")
+    let end = try run(bench, ["churn", "--usherd", stubborn.path])
+    #expect(end.status == 1)
+    #expect(end.errors == "Error: \(stubborn.path) ended before it answered\n")
+    let left = try #require(try stubborn.left)
+    #expect(left.processes.allSatisfy(Self.isGone))
+    #expect(!Self.exists(left.directory))
+  }
+
+  private static func exists(_ path: String) -> Bool {
+    FileManager.default.fileExists(atPath: path)
+  }
+
+  /// Also one whose new parent has not looked yet.
+  private static func isGone(_ process: Int32) -> Bool {
+    guard let status = try? wholeFile("/proc/\(process)/stat") else { return true }
+    return status.contains(") Z ")
+  }
+}
+
+/// Something in the daemon's place that hears no signal, and that has a child that does not either.
+private struct StubbornDaemon {
+  let place: Workplace
+  let path: String
+
+  struct Left {
+    let processes: [Int32]
+    let directory: String
+  }
+
+  init(thenDoes last: String) throws {
+    place = try Workplace()
+    path = try place.write(
+      """
+      #!/bin/sh
+      trap '' INT TERM HUP
+      sleep 1000 &
+      echo "$$ $! ${2%/*/*}" >\(place.file("new"))
+      mv \(place.file("new")) \(place.file("left"))
+      \(last)
+
+      """, to: "stubborn")
+    chmod(path, 0o755)
+  }
+
+  /// What is to be gone; nil: it has not begun.
+  var left: Left? {
+    get throws {
+      guard let text = try? wholeFile(place.file("left")) else { return nil }
+      let words = text.split(whereSeparator: \.isWhitespace)
+      let processes = words.dropLast().compactMap { Int32($0) }
+      guard processes.count == 2, let directory = words.last else { throw TestTrouble(text) }
+      return Left(processes: processes, directory: String(directory))
+    }
+  }
+}

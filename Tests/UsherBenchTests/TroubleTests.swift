@@ -1,0 +1,157 @@
+import CBench
+import Testing
+import UsherTestKit
+
+@testable import usher_bench
+
+@Suite("what goes wrong with a measure", .serialized, .timeLimit(.minutes(3)))
+struct TroubleTests {
+  @Test(
+    "a number that nothing can be measured with is refused",
+    arguments: [
+      "compare --seconds 0", "compare --seconds nan", "compare --seconds inf",
+      "compare --rounds 0", "compare --warm=-1", "compare --token-bytes 0", "flows --rounds 0",
+      "flows --seconds 0", "flows --workers 0", "flows --live 0", "accounts --rounds 0",
+      "accounts --stored 1", "accounts --stored 100 --calls 99", "accounts --calls 0",
+      "churn --connections 0", "count --calls 0", "count --calls 7", "fairness --rounds 0",
+      "fairness --calls 0", "start --rounds 0", "start --connections 0",
+      "load --provider p --clients 0", "load --provider p --seconds 0",
+    ])
+  func numbers(_ line: String) throws {
+    let end = try run(
+      BuiltProduct.path("usher-bench"), line.split(separator: " ").map(String.init))
+    #expect(end.status == 64)
+    #expect(end.output.isEmpty)
+    #expect(end.errors.hasPrefix("Error: "))
+    #expect(end.errors.contains("more than 0") || end.errors.contains("a token has 1 to"))
+  }
+
+  @Test(
+    "it is one sentence, and not success",
+    arguments: [
+      ("compare --seconds 0", "rounds and seconds are more than 0, and seconds at most a day's"),
+      (
+        "compare --usherd /no/such/usherd",
+        "cannot start /no/such/usherd: No such file or directory"
+      ),
+      ("compare --usherd /bin/false", "/bin/false ended before it answered"),
+      ("start --usherd /bin/false", "/bin/false ended before it was ready"),
+      // Before anything is measured.
+      (
+        "compare --usherd /bin/false --json /no/such/place/c.json",
+        "cannot write /no/such/place/c.json: No such file or directory"
+      ),
+      ("churn --usherd /bin/false --json /tmp", "cannot write /tmp: Is a directory"),
+      ("count --write /tmp", "cannot write /tmp: Is a directory"),
+      ("count --against /dev/null", "/dev/null does not say what calls may cost"),
+      ("plot /no/such/c.json", "/no/such/c.json: No such file or directory"),
+      ("plot /tmp", "/tmp: Is a directory"),
+      ("plot /dev/null", "/dev/null: this is not what `usher-bench compare --json` writes"),
+    ])
+  func sentence(_ line: String, _ sentence: String) throws {
+    let end = try run(
+      BuiltProduct.path("usher-bench"), line.split(separator: " ").map(String.init))
+    #expect(end.status != 0)
+    #expect(end.errors.split(separator: "\n").first ?? "" == "Error: \(sentence)")
+    #expect(end.output.isEmpty || end.output == "a debug build: its numbers mean nothing\n")
+  }
+
+  @Test("a program that is not installed is named")
+  func notInstalled() {
+    let trouble = #expect(throws: NotInstalled.self) { try Yardstick.program("no-such-program") }
+    #expect(trouble?.description.hasPrefix("no-such-program is not installed") == true)
+  }
+
+  @Test(
+    "a server that dies, closes, or answers something else under a load is told",
+    arguments: [
+      ("os._exit(0)", "echo: cannot connect to ", ": Connection refused"),
+      ("break", "echo under 1x1: ", " connections closed"),
+      (#"c.sendall(b"rr\n")"#, "echo under 1x1: ", ", 0 connections closed"),
+    ])
+  func server(_ deed: String, _ start: String, _ end: String) throws {
+    let program = try FickleServer.program(after: 5, deed)
+    let server = try FickleServer.server(program, reply: "r\n")
+    let trouble = #expect(throws: BenchTrouble.self) {
+      try LoadMeasure(server, .one, warm: 0, seconds: 0.3, at: nil)
+    }
+    let words = try #require(trouble).description
+    #expect(words.hasPrefix(start))
+    #expect(words.hasSuffix(end))
+    // One of the two is not 0.
+    #expect(!(words.contains(" 0 of another size") && words.contains(" 0 connections")))
+  }
+
+  @Test("a server whose first answer is not the right one is not measured")
+  func wrongReply() throws {
+    let program = try FickleServer.program(after: 5, "pass")
+    let trouble = #expect(throws: BenchTrouble.self) {
+      try FickleServer.server(program, reply: "another\n")
+    }
+    #expect(trouble?.description == "echo answers something else: r\n")
+  }
+
+  @Test("a report replaces what was there, is not made of nothing, and tells that a disk is full")
+  func report() throws {
+    let place = try Workplace()
+    let file = try place.write("what was there before", to: "c.json")
+    try ReportFile(file).write("{}\n")
+    #expect(try wholeFile(file) == "{}\n")
+    let other = place.file("other.json")
+    do { _ = try ReportFile(other) }
+    #expect(throws: BenchTrouble.self) { try wholeFile(other) }
+    let full = #expect(throws: BenchTrouble.self) { try ReportFile("/dev/full").write("{}\n") }
+    #expect(full?.description == "cannot write /dev/full: No space left on device")
+  }
+
+  @Test("a goal that is missed is marked, and no other")
+  func goals() throws {
+    #expect(
+      Findings.line("start", [1, 3, 2.5], "ms", goal: .atMost(2))
+        == "      2.5 ms  start (goal ≤ 2.0, MISSED) [1.0 3.0 2.5]")
+    #expect(
+      Findings.line("start", [2], "ms", goal: .atMost(2)) == "      2.0 ms  start (goal ≤ 2.0)")
+    #expect(
+      Findings.line("more", [2, 9, 3, 4, 5, 6], "×", goal: .atLeast(6))
+        == "      5.0 ×  more (goal ≥ 6.0, MISSED) [2.0 to 9.0]")
+    #expect(Findings.line("none", [.nan], "", goal: nil) == "        -   none")
+    var findings = try Findings("test", to: nil)
+    findings.add("reached", 6, "×", goal: .atLeast(6))
+    #expect(!findings.isMissed)
+    findings.add("missed", 5, "×", goal: .atLeast(6))
+    #expect(findings.isMissed)
+  }
+}
+
+/// A server that answers some lines well.
+private enum FickleServer {
+  /// - Parameter deed: What it does when it is asked more, in Python.
+  static func program(after replies: Int, _ deed: String) throws -> Yardstick {
+    let script = """
+      import os, socket, sys, threading
+      listener = socket.socket(socket.AF_UNIX)
+      listener.bind(sys.argv[1])
+      listener.listen(64)
+      left = \(replies)
+      def serve(c):
+          global left
+          while c.recv(4096):
+              left -= 1
+              if left < 0:
+                  \(deed)
+              else:
+                  c.sendall(b"r\\n")
+          c.close()
+      while True:
+          threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+      """
+    return try Yardstick("/usr/bin/python3", "fickle.sock") { ["-c", script, $0.socketPath] }
+  }
+
+  static func server(_ program: Yardstick, reply: String) throws -> MeasuredServer {
+    try MeasuredServer(
+      .echo, socketPath: program.socketPath, framing: BENCH_LINE, calls: [Array("call\n".utf8)],
+      pids: [program.pid], owner: program
+    ) { String(decoding: $0, as: UTF8.self) == reply }
+  }
+}
