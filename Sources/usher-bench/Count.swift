@@ -131,9 +131,10 @@ extension Count {
     private let percent: Double
     private let instructions: [String: JSONValue]
 
-    /// - Throws: `BenchTrouble` where it says nothing of the kind.
+    /// - Throws: `BenchTrouble` where it cannot be read, or says nothing of the kind.
     init(in file: String) throws {
-      let json = try? JSONValue(parsing: Array(wholeFile(file).utf8))
+      let text = try wholeFile(file)
+      let json = try? JSONValue(parsing: Array(text.utf8))
       guard let instructions = json?["instructions"]?.objectValue,
         let percent = json?["tolerancePercent"]?.integerValue
       else { throw BenchTrouble("\(file) does not say what calls may cost") }

@@ -44,6 +44,7 @@ struct TroubleTests {
       ("churn --usherd /bin/false --json /tmp", "cannot write /tmp: Is a directory"),
       ("count --write /tmp", "cannot write /tmp: Is a directory"),
       ("count --against /dev/null", "/dev/null does not say what calls may cost"),
+      ("count --against /no/such/i.json", "/no/such/i.json: No such file or directory"),
       ("plot /no/such/c.json", "/no/such/c.json: No such file or directory"),
       ("plot /tmp", "/tmp: Is a directory"),
       ("plot /dev/null", "/dev/null: this is not what `usher-bench compare --json` writes"),
