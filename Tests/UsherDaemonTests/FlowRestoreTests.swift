@@ -52,6 +52,7 @@ struct FlowRestoreTests {
     try await write(try (0..<count).flatMap { try flow($0) })
     let engine = try await restart()
     #expect(engine.index.all.count == count)
+    #expect(try engine.store.loadFlows().count == count)
     for number in 0..<count {
       let session = try engine.flow(FlowID("flw_\(number)"), of: .anna)
       #expect(session.flow.state == "ended \(number)" && session.isFinished)

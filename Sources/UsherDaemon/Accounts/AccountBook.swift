@@ -205,7 +205,7 @@ extension AccountBook {
   /// Calls `body` with the accounts that a provider's call may be about, one after the other; blocks.
   ///
   /// - Parameters:
-  ///   - key: What the call is known by (``CallbackDialect/callKey(of:)``). Accounts of which it is not
+  ///   - key: What the call is known by (`CallbackDialect.callKey(of:)`). Accounts of which it is not
   ///     known what they are called by are among them.
   ///   - skipped: Told why one that cannot be read is left out.
   func forEach(

@@ -45,6 +45,6 @@ final class InForce: Sendable {
   /// A configured one, or the daemon's own.
   func provider(_ name: ProviderName) -> ProviderConfig? { providers[name] }
 
-  /// The ``ProviderConfig/tokenPlace`` of ``provider(_:)``: worked out once, for every call looks at it.
+  /// The `tokenPlace` of ``provider(_:)``: worked out once, for every call looks at it.
   func tokenPlace(of name: ProviderName) -> TokenPlace? { tokenPlaces[name] }
 }
