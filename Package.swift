@@ -188,7 +188,6 @@ let package = Package(
       [
         "UsherDaemon", "UsherStore", "UsherSystem", "UsherFlows", "UsherConfig", "UsherAPI",
         "UsherCore", "JSONRPC", "UsherTestKit", logging,
-        .product(name: "NIOEmbedded", package: "swift-nio"),
       ] + nio),
     tests("UsherBenchTests", ["usher-bench", "CBench", "UsherTestKit"]),
     endToEndTests("BSA", ["UsherKit", crypto]),

@@ -17,7 +17,7 @@ package struct Daemon: ServiceLifecycle.Service {
   package init(_ setting: DaemonSetting) { self.setting = setting }
 
   package func run() async throws {
-    let sockets = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    let sockets = try SocketLoop()
     let outside = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     let result: Result<Void, any Error>
     do {
@@ -26,18 +26,18 @@ package struct Daemon: ServiceLifecycle.Service {
       result = .failure(error)
     }
     try await outside.shutdownGracefully()
-    try await sockets.shutdownGracefully()
+    await sockets.stop()
     try result.get()
   }
 
   private func serve(
-    on sockets: any EventLoopGroup, _ outside: any EventLoopGroup
+    on sockets: SocketLoop, _ outside: any EventLoopGroup
   ) async throws {
     let settings = Settings(setting.config, try setting.policy(of: setting.config))
     let world = World(
       settings: settings, clock: setting.clock, entropy: setting.entropy,
       alarms: EventLoopAlarms(on: outside.any()))
-    let life = Lifetime(setting, world, on: outside, serving: sockets.any(), log)
+    let life = Lifetime(setting, world, on: outside, serving: sockets, log)
     let safe = Safe(life)
     try await safe.begin()
     let service = RPCService(safe)
@@ -50,13 +50,13 @@ package struct Daemon: ServiceLifecycle.Service {
     Task.detached(priority: .background) { service.warm() }
     log.notice("ready", metadata: ["version": .string(Version.current)])
     let reloads = Task { await reload(safe) }
-    await upkeep(safe, world.alarms, watching: sockets.any())
+    await upkeep(safe, world.alarms, watching: sockets)
     reloads.cancel()
     await stop(listening, door, safe)
   }
 
   private func listen(
-    on group: any EventLoopGroup, _ door: Door
+    on loop: SocketLoop, _ door: Door
   ) async throws -> [SocketServer] {
     var servers: [SocketServer] = []
     for (name, path, mode, isAdmin) in [
@@ -67,7 +67,7 @@ package struct Daemon: ServiceLifecycle.Service {
       let descriptor = try passed ?? UnixListener.bind(path: path, mode: mode, creatingParent: true)
       servers.append(
         try await SocketServer.serve(
-          descriptor, path: passed == nil ? path : nil, isAdmin: isAdmin, on: group, door: door))
+          descriptor, path: passed == nil ? path : nil, isAdmin: isAdmin, on: loop, door: door))
     }
     return servers
   }
@@ -82,13 +82,11 @@ package struct Daemon: ServiceLifecycle.Service {
 
   /// Sweeps once a minute, and pings the watchdog from the loop that serves, until asked to stop.
   private func upkeep(
-    _ safe: Safe, _ alarms: any Alarms, watching loop: any EventLoop
+    _ safe: Safe, _ alarms: any Alarms, watching loop: SocketLoop
   ) async {
     let notifier = setting.notifier
     let ping = notifier.watchdogInterval.map { interval in
-      loop.scheduleRepeatedTask(initialDelay: .zero, delay: TimeAmount(interval)) { _ in
-        notifier.pingWatchdog()
-      }
+      loop.scheduleRepeatedTask(every: TimeAmount(interval)) { notifier.pingWatchdog() }
     }
     await cancelWhenGracefulShutdown {
       while !Task.isCancelled {

@@ -1,23 +1,31 @@
+import CSystemd
 import Glibc
 
 /// A thread for one piece of work that blocks, and no longer.
 enum OwnThread {
   /// Returns at once.
   ///
+  /// - Parameters:
+  ///   - name: As `ps` and a debugger show it, where it has one; at most 15 bytes.
+  ///   - stackSize: In bytes.
   /// - Throws: Where the system has no thread left; `body` is not called then.
-  static func start(_ body: @escaping @Sendable () -> Void) throws(Errno) {
+  static func start(
+    _ name: String? = nil, stackSize: Int = 256 << 10, _ body: @escaping @Sendable () -> Void
+  ) throws(Errno) {
     var attributes = pthread_attr_t()
     pthread_attr_init(&attributes)
     defer { pthread_attr_destroy(&attributes) }
     pthread_attr_setstacksize(&attributes, stackSize)
     pthread_attr_setdetachstate(&attributes, CInt(PTHREAD_CREATE_DETACHED))
-    let work = Unmanaged.passRetained(Work(body))
+    let work = Unmanaged.passRetained(Work(name, body))
     var thread = pthread_t()
     let result = pthread_create(
       &thread, &attributes,
       { raw in
         guard let raw else { return nil }
-        Unmanaged<Work>.fromOpaque(raw).takeRetainedValue().body()
+        let work = Unmanaged<Work>.fromOpaque(raw).takeRetainedValue()
+        if let name = work.name { _ = usher_name_thread(name) }
+        work.body()
         return nil
       }, work.toOpaque())
     guard result == 0 else {
@@ -27,10 +35,12 @@ enum OwnThread {
   }
 
   private final class Work: Sendable {
+    let name: String?
     let body: @Sendable () -> Void
 
-    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+    init(_ name: String?, _ body: @escaping @Sendable () -> Void) {
+      self.name = name
+      self.body = body
+    }
   }
-
-  private static let stackSize = 256 << 10
 }

@@ -54,7 +54,7 @@ struct DeathTests {
       _ = try client.call("system.status")
       try scene.system.run(
         "systemd-run", "--quiet", "--unit=holder.service",
-        "/usr/bin/python3", ServiceScene.tools + "stop_thread.py", process, "NIO-ELT-")
+        "/usr/bin/python3", ServiceScene.tools + "stop_thread.py", process, "usherd-sockets")
       try eventually("the thread is stopped: \(scene.system.journal(of: "holder.service"))") {
         scene.system.journal(of: "holder.service").contains("stopped")
       }

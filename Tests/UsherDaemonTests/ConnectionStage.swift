@@ -1,18 +1,18 @@
 import JSONRPC
 import NIOCore
-import NIOEmbedded
 import Synchronization
 import UsherAPI
 import UsherConfig
 import UsherCore
 import UsherFlows
 import UsherStore
+import UsherSystem
 import UsherTestKit
 
 @testable import UsherDaemon
 
-/// A daemon that has begun, on a clock of the test's, and connections to it without a socket: what is
-/// sent comes in the pieces in which it was sent.
+/// A daemon that has begun, on a clock of the test's, and connections to it on its own event loop: what
+/// is sent comes in the pieces in which it was sent.
 final class ConnectionStage: Sendable {
   /// Whose each connection is, in the group of those who may call.
   static let newcomer = Newcomer(
@@ -22,34 +22,35 @@ final class ConnectionStage: Sendable {
   let stage: SafeStage
   let safe: Safe
   let service: RPCService
-  private let loop: NIOAsyncTestingEventLoop
-  private let turns: NIOLoopBound<LoopTurns>
+  private let loop: SocketLoop
+  private let turns: OnLoop<LoopTurns>
 
   var clock: FakeClock { stage.clock }
   var settings: Settings { stage.world.settings }
   var book: AccountBook { get throws { try safe.domain().book } }
 
   init() async throws {
-    let loop = NIOAsyncTestingEventLoop()
     stage = try SafeStage(holdsAlarms: true)
     safe = try await stage.begun()
     service = RPCService(safe)
-    // What is planned is planned by the machine's own time.
-    await loop.advanceTime(to: .now())
-    turns = try await loop.executeInContext { [settings = stage.world.settings] in
-      NIOLoopBound(LoopTurns(settings, on: loop), eventLoop: loop)
+    let loop = try SocketLoop()
+    turns = try await loop.submit { [settings = stage.world.settings] in
+      OnLoop(LoopTurns(settings, on: loop), loop)
     }
     self.loop = loop
   }
 
   func connect() async throws -> StagedConnection {
-    let channel = NIOAsyncTestingChannel(loop: loop)
+    let (near, far) = try FarEnd.pair()
     let caller = CallerInForce(Self.newcomer, settings)
-    try await loop.executeInContext { [service, turns] in
-      try channel.pipeline.syncOperations.addHandler(
-        ConnectionHandler(caller: caller, service: service, turns: turns.value, since: .now()))
+    let handler = try await loop.submit { [loop, service, turns] in
+      let transport = Transport(near, on: loop, mostUnsent: service.limits.unreadReplyBytes)
+      let handler = ConnectionHandler(
+        caller: caller, service: service, turns: turns.value, through: transport)
+      handler.begin(since: .now())
+      return OnLoop(handler, loop)
     }
-    return StagedConnection(channel)
+    return StagedConnection(handler, far)
   }
 
   /// Brings another configuration into force, as a reload does once it has read it.
@@ -107,19 +108,28 @@ final class ConnectionStage: Sendable {
     return count
   }
 
-  func end() async { await safe.end() }
+  func end() async {
+    await safe.end()
+    await loop.stop()
+  }
 }
 
 /// One end of a connection; the daemon's handler has the other one.
 final class StagedConnection: Sendable {
-  private let channel: NIOAsyncTestingChannel
+  private let handler: OnLoop<ConnectionHandler>
+  private let far: FarEnd
   private let unread = Mutex<[UInt8]>([])
 
-  init(_ channel: NIOAsyncTestingChannel) { self.channel = channel }
+  init(_ handler: OnLoop<ConnectionHandler>, _ far: FarEnd) {
+    self.handler = handler
+    self.far = far
+  }
 
-  /// Sends one piece, as one read of a socket would bring it.
+  /// Sends one piece, as one read of a socket would bring it: a socket may bring two in one.
   func send(_ bytes: [UInt8]) async throws {
-    _ = try await channel.writeInbound(ByteBuffer(bytes: bytes))
+    try await handler.loop.submit { [handler] in
+      bytes.withUnsafeBytes { handler.value.received($0) }
+    }
   }
 
   /// The next line without its end; nil where there is none yet.
@@ -135,14 +145,11 @@ final class StagedConnection: Sendable {
   func line() async throws -> String {
     let limit = ContinuousClock.now + .seconds(90)
     while ContinuousClock.now < limit {
-      while let bytes = try await channel.readOutbound(as: ByteBuffer.self) {
-        unread.withLock { $0 += bytes.readableBytesView }
-      }
+      let bytes = far.receive() ?? []
+      unread.withLock { $0 += bytes }
       if let line = lineSoFar() {
         return line.replacing(/"correlationId":"cor_[^"]*"/, with: "")
       }
-      // Who has had its slice goes on a moment later.
-      await channel.testingEventLoop.advanceTime(to: .now() + .milliseconds(1))
       await Task.yield()
     }
     throw TestTrouble("no line")
@@ -165,7 +172,9 @@ final class StagedConnection: Sendable {
     return lines
   }
 
-  func close() async throws { try await channel.close() }
+  func close() async throws {
+    try await handler.loop.submit { [handler] in handler.value.transport.close() }
+  }
 
   private static let lastID = #""id":"the last of them""#
   private static let last = #"{"jsonrpc":"2.0","# + lastID + #","method":"rpc.hello"}"#

@@ -139,10 +139,10 @@ struct ReloadTests {
 
   @Test("happens between two calls, on the event loop of the sockets, locked or not")
   func betweenCalls() async throws {
-    let loop = MultiThreadedEventLoopGroup.singleton.next()
+    let loop = try SocketLoop()
     let places = Places()
     var setting = stage.setting
-    setting.follow = { _ in places.note(loop.inEventLoop) }
+    setting.follow = { _ in places.note(loop.isOnLoop) }
     let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     let safe = Safe(
       Lifetime(
@@ -153,6 +153,7 @@ struct ReloadTests {
     #expect(try await reload(safe).isEmpty)
     #expect(places.all == [true, true])
     await safe.end()
+    await loop.stop()
   }
 
   /// Where something happened.

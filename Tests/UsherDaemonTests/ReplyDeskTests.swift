@@ -1,11 +1,10 @@
-import NIOEmbedded
 import Testing
 
 @testable import UsherDaemon
 
 @Suite("Room for replies")
 struct ReplyDeskTests {
-  private let desk = ReplyDesk(on: EmbeddedEventLoop())
+  private let desk = ReplyDesk()
 
   private func room(of bytes: Int) -> [UInt8] {
     var room: [UInt8] = []

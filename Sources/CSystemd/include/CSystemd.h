@@ -96,3 +96,30 @@ int usher_message_read_strings(usher_message *message, char ***values);
 
 // eventfd(2) that can be read once somebody wrote to it: a descriptor the caller closes, or -errno.
 int usher_eventfd(void);
+
+// What a descriptor is ready for, as epoll(7) has it. The last two come unasked.
+enum { USHER_READABLE = 0x1, USHER_WRITABLE = 0x4, USHER_BROKEN = 0x8, USHER_HUNG_UP = 0x10 };
+
+// How many descriptors one wait tells of at most.
+enum { USHER_MOST_READY = 256 };
+
+// epoll_create1(2): a descriptor the caller closes, or -errno.
+int usher_epoll_create(void);
+
+// epoll_ctl(2), level triggered; `key` comes back with what is ready. 0 or -errno.
+int usher_epoll_add(int epoll, int fd, uint64_t key, uint32_t events);
+int usher_epoll_change(int epoll, int fd, uint64_t key, uint32_t events);
+int usher_epoll_remove(int epoll, int fd);
+
+// epoll_pwait2(2), for ever where `nanoseconds` is negative; to the millisecond where the kernel has
+// no better. How many keys and events were written, or -errno.
+int usher_epoll_wait(int epoll, uint64_t *keys, uint32_t *events, int most, int64_t nanoseconds);
+
+// Has the waits of this thread end when they are to, and not a little later. 0 or -errno.
+int usher_wait_exactly(void);
+
+// Names this thread, by at most 15 bytes. 0 or -errno.
+int usher_name_thread(const char *name);
+
+// accept4(2) of a descriptor that does not block and is closed on exec: the caller's, or -errno.
+int usher_accept(int listener);

@@ -10,7 +10,7 @@ struct Lifetime: Sendable {
   let world: World
   let events: EventBus
   let count: ConnectionCount
-  let connections = OpenChannels()
+  let connections = OpenConnections()
   /// Of calls that only wait for a person or an event.
   let waits: EndingAlarms
   let policies: PolicyDesk
@@ -22,7 +22,7 @@ struct Lifetime: Sendable {
   /// For what goes out to providers, and for what they and browsers come back to.
   let outside: any EventLoopGroup
   /// Of the sockets; nil where there are none.
-  private let serving: (any EventLoop)?
+  private let serving: SocketLoop?
   let log: Logger
   /// Changes with every start.
   let instanceID: String
@@ -30,7 +30,7 @@ struct Lifetime: Sendable {
 
   init(
     _ setting: DaemonSetting, _ world: World, on outside: any EventLoopGroup,
-    serving: (any EventLoop)? = nil, _ log: Logger
+    serving: SocketLoop? = nil, _ log: Logger
   ) {
     self.setting = setting
     self.world = world
@@ -51,7 +51,8 @@ struct Lifetime: Sendable {
   func betweenCalls<Value: Sendable>(_ change: @escaping @Sendable () -> Value) async -> Value {
     guard let serving else { return change() }
     return await withCheckedContinuation { continuation in
-      serving.execute { continuation.resume(returning: change()) }
+      let isTaken = serving.execute { continuation.resume(returning: change()) }
+      if !isTaken { continuation.resume(returning: change()) }
     }
   }
 }

@@ -31,7 +31,7 @@ extension ConnectionHandler {
   }
 
   private func takeRoom() -> Bool {
-    guard context != nil, !isClosing else { return false }
+    guard !isClosing else { return false }
     if replies.isEmpty { replies = turns.desk.takeRoom() }
     return true
   }
@@ -41,98 +41,78 @@ extension ConnectionHandler {
     if replies.count >= mostGathered { flush() }
   }
 
-  /// Sends what is written: at once what the kernel takes, the rest by the channel.
+  /// Sends what is written.
   func flush() {
-    guard !replies.isEmpty, let context else { return }
+    guard !replies.isEmpty else { return }
     // What is called from here may write, too.
     var lines: [UInt8] = []
     swap(&lines, &replies)
-    let sent = queued == 0 && context.channel.isActive ? socket?.send(lines) ?? 0 : 0
-    if sent < lines.count { queue(lines[sent...], context) }
+    transport.send(lines)
     lines.wipe()
     turns.desk.giveRoom(lines)
-  }
-
-  private func queue(_ bytes: ArraySlice<UInt8>, _ context: ChannelHandlerContext) {
-    let buffer = context.channel.allocator.buffer(bytes: bytes)
-    queued += 1
-    context.writeAndFlush(wrapOutboundOut(buffer)).assumeIsolated().whenComplete { [self] _ in
-      queued -= 1
-    }
   }
 
   /// Closes once what was written has gone out, or could not within the time for unread replies.
   func close() {
     flush()
-    guard let context, !isClosing else { return }
+    guard !isClosing else { return }
     isClosing = true
-    backlog = nil
-    let channel = context.channel
-    closeAtLast(context)
-    context.writeAndFlush(wrapOutboundOut(ByteBuffer())).assumeIsolated().whenComplete { _ in
-      channel.close(promise: nil)
-    }
+    backlog.removeAll()
+    closeAtLast()
+    transport.closeWhenSent()
   }
 
   /// Whatever has gone out by then.
-  func closeAtLast(_ context: ChannelHandlerContext) {
-    let channel = context.channel
-    let timer = context.eventLoop.scheduleTask(in: .seconds(Int64(lastReplySeconds))) {
-      channel.close(promise: nil)
-    }
-    channel.closeFuture.whenComplete { _ in timer.cancel() }
+  func closeAtLast() {
+    let deadline = NIODeadline.now() + .seconds(Int64(lastReplySeconds))
+    if let closeTimer, closeTimer.deadline <= deadline { return }
+    closeTimer?.cancel()
+    closeTimer = transport.loop.scheduleTask(deadline: deadline) { [self] in transport.close() }
   }
 
-  func channelWritabilityChanged(context: ChannelHandlerContext) {
-    hasRoom = context.channel.isWritable
-    if hasRoom {
+  func adjustToRoom() {
+    if transport.hasRoom {
       unreadTimer?.cancel()
       unreadTimer = nil
       for name in subscriptions.keys.sorted() { drain(name) }
       flush()
       adjustReading()
-      // Not from inside the write that made the channel writable.
-      if backlog != nil { context.eventLoop.assumeIsolated().execute { [self] in comeBack() } }
+      comeBack()
     } else {
       adjustReading()
-      watchUnread(context)
+      watchUnread()
     }
-    context.fireChannelWritabilityChanged()
   }
 
-  private func watchUnread(_ context: ChannelHandlerContext) {
-    guard !hasRoom, unreadTimer == nil, !isClosing else { return }
-    unreadTimer = context.eventLoop.assumeIsolated().scheduleTask(
-      in: .seconds(Int64(limits.unreadReplySeconds))
-    ) { [self] in
+  private func watchUnread() {
+    guard unreadTimer == nil, !isClosing else { return }
+    unreadTimer = transport.loop.scheduleTask(in: .seconds(Int64(limits.unreadReplySeconds))) {
+      [self] in
       service.noteSlowReader(caller)
-      context.close(promise: nil)
+      transport.close()
     }
   }
 
-  /// Lets the channel read while it is free and its share has room.
+  /// Lets the transport read while the connection is free and its share has room.
   func adjustReading() {
-    guard let context, !isClosing else { return }
+    guard !isClosing else { return }
     let reads = (listens || isRefusing) && isFree
-    guard reads != readsByItself else { return }
-    readsByItself = reads
-    context.channel.syncOptions.map { try? $0.setOption(.autoRead, value: reads) }
-    watchLine(hasNewLine: reads, context)
+    guard reads != transport.reads else { return }
+    transport.reads = reads
+    watchLine(hasNewLine: reads)
   }
 
   /// A line has so long from its first byte to its end. Not where we do not read: then it starts
   /// anew.
-  func watchLine(hasNewLine: Bool, _ context: ChannelHandlerContext) {
-    guard splitter.hasPartialLine, backlog == nil, ending == .open, readsByItself else {
+  func watchLine(hasNewLine: Bool) {
+    guard splitter.hasPartialLine, backlog.isEmpty, ending == .open, transport.reads else {
       lineTimer?.cancel()
       lineTimer = nil
       return
     }
     guard hasNewLine || lineTimer == nil else { return }
     lineTimer?.cancel()
-    lineTimer = context.eventLoop.assumeIsolated().scheduleTask(
-      in: .seconds(Int64(limits.lineSeconds))
-    ) { [self] in
+    lineTimer = transport.loop.scheduleTask(in: .seconds(Int64(limits.lineSeconds))) { [self] in
       refuse(
         .null,
         UsherError(

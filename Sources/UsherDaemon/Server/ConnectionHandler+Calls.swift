@@ -1,5 +1,4 @@
 import JSONRPC
-import NIOCore
 import UsherConfig
 import UsherCore
 
@@ -129,7 +128,6 @@ extension ConnectionHandler {
         .overloaded, "this connection has \(limits.callsInFlight) calls in flight",
         detail: .init(limit: "calls_in_flight"))
     }
-    guard let context else { return }
     guard turns.began(party) else {
       throw UsherError(
         .overloaded, "this user has \(service.limits.callsInFlightPerUser) calls in flight",
@@ -137,8 +135,8 @@ extension ConnectionHandler {
     }
     flights += 1
     let number = newNumber()
-    let loop = context.eventLoop
-    let handler = NIOLoopBound(self, eventLoop: loop)
+    let loop = transport.loop
+    let handler = OnLoop(self, loop)
     let task = Task {
       let outcome: Result<[UInt8], UsherError>
       do throws(UsherError) {

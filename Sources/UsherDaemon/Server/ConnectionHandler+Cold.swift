@@ -1,4 +1,3 @@
-import NIOCore
 import UsherCore
 
 // Calls about what is on the disk. Until it has been read no other line is: so calls are answered in
@@ -10,10 +9,10 @@ extension ConnectionHandler {
   }
 
   private func readNext() {
-    guard let context, let call = cold.first else { return }
+    guard let call = cold.first else { return }
     turns.reads(party)
-    let loop = context.eventLoop
-    let handler = NIOLoopBound(self, eventLoop: loop)
+    let loop = transport.loop
+    let handler = OnLoop(self, loop)
     let (number, read) = (call.number, call.read)
     reading = Task {
       let outcome: Result<Response, UsherError>

@@ -1,5 +1,4 @@
 import JSONRPC
-import NIOCore
 import UsherAPI
 import UsherConfig
 import UsherCore
@@ -15,15 +14,15 @@ extension ConnectionHandler: ConnectionLink {
   }
 
   func subscribe(_ call: EventsSubscribe) throws(UsherError) -> EventsSubscribe.Reply {
-    guard let context else { throw UsherError(.shuttingDown, "the connection is closing") }
+    guard transport.isOpen else { throw UsherError(.shuttingDown, "the connection is closing") }
     guard subscriptions.count < Subscription.most else {
       throw UsherError(
         .overloaded, "this connection has \(Subscription.most) subscriptions",
         detail: .init(limit: "subscriptions"))
     }
     let name = "sub_\(newNumber())"
-    let loop = context.eventLoop
-    let handler = NIOLoopBound(self, eventLoop: loop)
+    let loop = transport.loop
+    let handler = OnLoop(self, loop)
     let (topics, standing, service) = (Set(call.topics), standing, service)
     let generation = standing.current.generation
     let (listener, cursor, hasGap) = service.events.listen(since: call.since) { entry in
@@ -70,7 +69,7 @@ extension ConnectionHandler: ConnectionLink {
   }
 
   func drain(_ name: String) {
-    while hasRoom, let message = subscriptions[name]?.next(name) {
+    while transport.hasRoom, let message = subscriptions[name]?.next(name) {
       write(message.line)
       guard message.isLast, let ended = subscriptions.removeValue(forKey: name) else { continue }
       service.events.stop(ended.listener)

@@ -10,10 +10,7 @@ import UsherCore
 /// Cheap calls are answered where they are read; only a call that waits gets a task. Reading stops
 /// while the other side does not read its replies, so nobody can make the daemon keep them, and while
 /// its user has had its share of the loop (``FairShare``).
-final class ConnectionHandler: ChannelInboundHandler {
-  typealias InboundIn = ByteBuffer
-  typealias OutboundOut = ByteBuffer
-
+final class ConnectionHandler: TransportUser {
   /// Who calls, under the rules that were in force when the last call began.
   var caller: Caller
   let standing: CallerInForce
@@ -22,35 +19,29 @@ final class ConnectionHandler: ChannelInboundHandler {
   /// Those with which it began.
   let limits: Limits
   let turns: LoopTurns
-  /// When the connection was accepted.
-  private let begun: NIODeadline
+  let transport: Transport
+  private let onClose: (ConnectionHandler) -> Void
   private let scanner: Scanner
   var splitter: LineSplitter
   /// Read but not yet looked at, while replies are unread, a call waits for the disk or others have
   /// their turn.
-  var backlog: ByteBuffer?
-  var lineTimer: Scheduled<Void>?
-  var unreadTimer: Scheduled<Void>?
+  var backlog = ByteQueue()
+  var lineTimer: LoopTimer?
+  var unreadTimer: LoopTimer?
+  /// Of the very end.
+  var closeTimer: LoopTimer?
   private var isFirstLine = true
-  private var isReading = false
   var isClosing = false
   var seat: FairShare.Seat = 0
   var slice = Slice.endless
   /// Whether its share lets it hear more.
   var listens = true { didSet { if listens != oldValue { adjustReading() } } }
-  /// As the channel has been told.
-  var readsByItself = true
-  /// Whether the other side reads its replies: the channel keeps no more of them than it may.
-  var hasRoom = true
   /// Replies that are written and not sent.
   var replies: [UInt8] = []
   /// Whether they go out when all is read that is ready now.
   var isPutOff = false
   /// Bytes of them that are sent at the latest.
   let mostGathered: Int
-  var socket: DirectSocket?
-  /// What the channel was given to send and has not sent: behind that comes all else.
-  var queued = 0
   var answers = ConnectionAnswers()
   /// When what is read just now was first answered from them.
   var moment: Timestamp?
@@ -76,7 +67,6 @@ final class ConnectionHandler: ChannelInboundHandler {
   }
   /// Reads what the first of them is about.
   var reading: Task<Void, Never>?
-  var context: ChannelHandlerContext?
 
   /// A call that waits.
   struct Flight {
@@ -110,13 +100,18 @@ final class ConnectionHandler: ChannelInboundHandler {
     case batch(Int, Int)
   }
 
-  init(caller: CallerInForce, service: RPCService, turns: LoopTurns, since begun: NIODeadline) {
+  /// - Parameter onClose: Told once, at the end.
+  init(
+    caller: CallerInForce, service: RPCService, turns: LoopTurns, through transport: Transport,
+    onClose: @escaping (ConnectionHandler) -> Void = { _ in }
+  ) {
     generation = service.settings.generation
     standing = caller
     self.caller = caller.caller
     self.service = service
     self.turns = turns
-    self.begun = begun
+    self.transport = transport
+    self.onClose = onClose
     limits = service.limits
     lastReplySeconds = limits.unreadReplySeconds
     let json = JSONLimits(
@@ -128,21 +123,19 @@ final class ConnectionHandler: ChannelInboundHandler {
 
   var party: FairShare.Party { caller.isAdmin ? .admin : .user(caller.uid) }
 
-  func handlerAdded(context: ChannelHandlerContext) {
-    self.context = context
-    socket = DirectSocket(of: context)
+  /// Watches the connection, where the kernel can; else it is closed.
+  ///
+  /// - Parameter begun: When it was accepted.
+  func begin(since begun: NIODeadline) {
     turns.enter(self, since: begun)
+    try? transport.begin(for: self)
   }
 
-  func handlerRemoved(context: ChannelHandlerContext) {
-    turns.leave(self)
-    self.context = nil
-  }
-
-  func channelInactive(context: ChannelHandlerContext) {
+  override func closed() {
     isClosing = true
     lineTimer?.cancel()
     unreadTimer?.cancel()
+    closeTimer?.cancel()
     for task in inFlight.values.map(\.task) + silent.values { task.cancel() }
     for subscription in subscriptions.values { service.events.stop(subscription.listener) }
     inFlight = [:]
@@ -151,102 +144,84 @@ final class ConnectionHandler: ChannelInboundHandler {
     subscriptions = [:]
     answers.forget()
     replies = []
-    context.fireChannelInactive()
+    backlog.removeAll()
+    turns.leave(self)
+    onClose(self)
   }
 
-  func errorCaught(context: ChannelHandlerContext, error: any Error) {
-    context.close(promise: nil)
-  }
+  override func heardAll() { hearNoMore() }
 
-  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+  override func roomChanged() { adjustToRoom() }
+
+  override func received(_ bytes: UnsafeRawBufferPointer) {
     guard !isClosing else { return }
-    var bytes = unwrapInboundIn(data)
-    if backlog != nil {
-      backlog?.writeBuffer(&bytes)
-    } else if isReading {
-      backlog = bytes
+    if !backlog.isEmpty {
+      backlog.append(bytes)
     } else if mayWork {
-      work(on: bytes, context)
+      work {
+        let used = answerLines(in: bytes)
+        if used < bytes.count, !isClosing {
+          backlog.append(UnsafeRawBufferPointer(rebasing: bytes[used...]))
+        }
+      }
     } else {
-      backlog = bytes
+      backlog.append(bytes)
       listens = false
     }
-  }
-
-  func channelReadComplete(context: ChannelHandlerContext) {
     if !replies.isEmpty { turns.desk.send(of: self) }
   }
 
   /// Goes on with what it has read: its turn has come.
   func takeTurn() {
-    guard let context, !isClosing, isFree, let bytes = backlog else {
+    guard !isClosing, isFree, !backlog.isEmpty else {
       // It comes back when its replies are read, or an account is.
       listens = true
       return
     }
-    backlog = nil
-    work(on: bytes, context)
+    work {
+      var bytes = ByteQueue()
+      swap(&bytes, &backlog)
+      bytes.removeFirst(bytes.withUnsafeBytes { answerLines(in: $0) })
+      if isClosing { bytes.removeAll() } else { swap(&bytes, &backlog) }
+    }
     flush()
     closeWhenDone()
   }
 
   /// Goes on after its replies were read, or an account was.
   func comeBack() {
-    guard !isClosing, backlog != nil else { return }
+    guard !isClosing, !backlog.isEmpty else { return }
     if mayWork { takeTurn() } else { listens = false }
   }
 
   private var mayWork: Bool { isRefusing || turns.mayWork(self) }
 
-  /// Works for a slice.
-  private func work(on bytes: ByteBuffer, _ context: ChannelHandlerContext) {
-    guard !isRefusing else {
-      slice = .endless
-      return read(bytes, context)
-    }
-    slice = turns.slice(for: self)
-    read(bytes, context)
+  /// Works for a slice, and leaves the rest in the backlog.
+  private func work(_ answer: () -> Void) {
+    slice = isRefusing ? .endless : turns.slice(for: self)
+    let ended = splitter.endedLines
+    answer()
+    if !isClosing { watchLine(hasNewLine: splitter.endedLines != ended) }
+    guard !isRefusing else { return }
     // What is measured is the whole of it, where somebody pays for it.
     if slice.start != nil, turns.isShared { flush() }
     let rest: FairShare.Rest =
-      backlog == nil || isClosing ? .nothing : isFree ? .bytes : .blocked
+      backlog.isEmpty || isClosing ? .nothing : isFree ? .bytes : .blocked
     listens = turns.worked(self, slice, leaving: rest)
-  }
-
-  /// Takes lines from `bytes` for as long as the connection is free, and for a slice.
-  func read(_ bytes: ByteBuffer, _ context: ChannelHandlerContext) {
-    let ended = splitter.endedLines
-    var bytes = bytes
-    isReading = true
-    while true {
-      let used = bytes.withUnsafeReadableBytes { answerLines(in: $0) }
-      bytes.moveReaderIndex(forwardBy: used)
-      guard goesOn, let more = backlog else { break }
-      backlog = nil
-      bytes = more
-    }
-    isReading = false
-    guard !isClosing else { return }
-    if bytes.readableBytes > 0 {
-      if var more = backlog { bytes.writeBuffer(&more) }
-      backlog = bytes
-    }
-    watchLine(hasNewLine: splitter.endedLines != ended, context)
   }
 
   private var goesOn: Bool { !isClosing && !slice.isOver && isFree }
 
   /// Whether the next call may be answered: the other side reads its replies, and none waits for the
   /// disk.
-  var isFree: Bool { hasRoom && cold.isEmpty }
+  var isFree: Bool { transport.hasRoom && cold.isEmpty }
 
   /// Whether a call waits.
   var isAwaited: Bool { !inFlight.isEmpty || !cold.isEmpty }
 
-  /// Answers lines where they lie. An answer may make the channel read again, or close, before it
-  /// returns: whoever has the bytes must hold them, so that nothing else is read into them.
+  /// Answers lines where they lie.
   ///
-  /// - Returns: How many bytes were taken; they are wiped.
+  /// - Returns: How many bytes were taken. Whoever has them wipes them: they may have been a secret.
   private func answerLines(in bytes: UnsafeRawBufferPointer) -> Int {
     var used = 0
     moment = nil
@@ -262,9 +237,6 @@ final class ConnectionHandler: ChannelInboundHandler {
       case .nothing: break
       }
     }
-    // The channel keeps its buffers for what it reads next, for as long as it is open: what was
-    // read may have been a secret.
-    UnsafeRawBufferPointer(rebasing: bytes[..<used]).wipe()
     return used
   }
 

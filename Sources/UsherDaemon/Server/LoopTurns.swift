@@ -13,21 +13,22 @@ final class LoopTurns {
   private let settings: Settings
   /// Of the settings that ``share`` has its terms of.
   private var generation: Int
-  private let loop: any EventLoop
+  private let loop: SocketLoop
   private var handlers: [FairShare.Seat: ConnectionHandler] = [:]
   private var nextSeat = 0
   /// Where replies go.
-  let desk: ReplyDesk
+  let desk = ReplyDesk()
   private var isSweeping = false
-  private var wake: (at: NIODeadline, timer: Scheduled<Void>)?
+  private var wake: (at: NIODeadline, timer: LoopTimer)?
 
-  init(_ settings: Settings, on loop: any EventLoop) {
+  /// On the loop.
+  init(_ settings: Settings, on loop: SocketLoop) {
     self.settings = settings
     let inForce = settings.inForce
     generation = inForce.generation
     share = FairShare(FairShare.Terms(inForce.config.limits))
     self.loop = loop
-    desk = ReplyDesk(on: loop)
+    loop.atEachTurnsEnd { [desk] in desk.sendAll() }
   }
 
   /// Looks whether a reload has set other limits.
@@ -123,7 +124,7 @@ final class LoopTurns {
       guard at < wake.at else { return }
       wake.timer.cancel()
     }
-    wake = (at, loop.assumeIsolated().scheduleTask(deadline: at) { [self] in turnCame() })
+    wake = (at, loop.scheduleTask(deadline: at) { [self] in turnCame() })
   }
 
   private func turnCame() {
@@ -148,7 +149,7 @@ extension LoopTurns {
   func remember() {
     guard !isSweeping else { return }
     isSweeping = true
-    _ = loop.assumeIsolated().scheduleTask(in: Self.memory) { [self] in sweep() }
+    _ = loop.scheduleTask(in: Self.memory) { [self] in sweep() }
   }
 
   private func sweep() {

@@ -1,7 +1,7 @@
 import NIOCore
 import Synchronization
 
-/// The connections of a listener, so that they can be told something, and closed with it.
+/// The connections of a listener, so that they can be closed with it.
 final class OpenChannels: Sendable {
   private struct State {
     var isClosed = false
@@ -21,19 +21,6 @@ final class OpenChannels: Sendable {
     channel.closeFuture.whenComplete { [self] _ in
       state.withLock { _ = $0.channels.removeValue(forKey: key) }
     }
-  }
-
-  var all: [any Channel] { state.withLock { Array($0.channels.values) } }
-
-  /// Has each that keeps replies which the other side has not read closed, replies and all; returns
-  /// when that is done.
-  func dropUnread() async {
-    let told = all.map { channel in
-      channel.eventLoop.submit {
-        channel.pipeline.fireUserInboundEventTriggered(DropUnreadReplies())
-      }
-    }
-    for one in told { try? await one.get() }
   }
 
   /// Closes them all, and each that comes later.

@@ -103,6 +103,11 @@ final class RPCService: Sendable {
     return correlation
   }
 
+  /// - Parameter cause: In the kernel's words.
+  func noteFullHouse(_ cause: String) {
+    logger.warning("nobody can be let in for now", metadata: ["cause": .string(cause)])
+  }
+
   func noteSlowReader(_ caller: Caller) {
     logger.notice(
       "a client did not read its replies and was disconnected",

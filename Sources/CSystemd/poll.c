@@ -1,0 +1,65 @@
+#define _GNU_SOURCE
+#include "CSystemd.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <time.h>
+
+_Static_assert(USHER_READABLE == (int)EPOLLIN && USHER_WRITABLE == (int)EPOLLOUT, "the kernel's");
+_Static_assert(USHER_BROKEN == (int)EPOLLERR && USHER_HUNG_UP == (int)EPOLLHUP, "the kernel's");
+
+int usher_epoll_create(void) {
+  int epoll = epoll_create1(EPOLL_CLOEXEC);
+  return epoll < 0 ? -errno : epoll;
+}
+
+static int control(int epoll, int operation, int fd, uint64_t key, uint32_t events) {
+  struct epoll_event event = {.events = events, .data.u64 = key};
+  return epoll_ctl(epoll, operation, fd, &event) < 0 ? -errno : 0;
+}
+
+int usher_epoll_add(int epoll, int fd, uint64_t key, uint32_t events) {
+  return control(epoll, EPOLL_CTL_ADD, fd, key, events);
+}
+
+int usher_epoll_change(int epoll, int fd, uint64_t key, uint32_t events) {
+  return control(epoll, EPOLL_CTL_MOD, fd, key, events);
+}
+
+int usher_epoll_remove(int epoll, int fd) { return control(epoll, EPOLL_CTL_DEL, fd, 0, 0); }
+
+static int wait_for(int epoll, struct epoll_event *events, int most, int64_t nanoseconds) {
+  struct timespec time = {nanoseconds / 1000000000, nanoseconds % 1000000000};
+  int count = epoll_pwait2(epoll, events, most, nanoseconds < 0 ? NULL : &time, NULL);
+  if (count >= 0 || (errno != ENOSYS && errno != EPERM)) return count;
+  // Before Linux 5.11, or under a filter that does not know it: never before its time.
+  int64_t milliseconds = nanoseconds / 1000000 + (nanoseconds % 1000000 > 0);
+  if (milliseconds > 60000) milliseconds = 60000;
+  return epoll_wait(epoll, events, most, nanoseconds < 0 ? -1 : (int)milliseconds);
+}
+
+int usher_epoll_wait(int epoll, uint64_t *keys, uint32_t *events, int most, int64_t nanoseconds) {
+  struct epoll_event ready[USHER_MOST_READY];
+  if (most > USHER_MOST_READY) most = USHER_MOST_READY;
+  int count = wait_for(epoll, ready, most, nanoseconds);
+  if (count < 0) return -errno;
+  for (int index = 0; index < count; index++) {
+    keys[index] = ready[index].data.u64;
+    events[index] = ready[index].events;
+  }
+  return count;
+}
+
+int usher_wait_exactly(void) { return prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0) < 0 ? -errno : 0; }
+
+int usher_name_thread(const char *name) {
+  return prctl(PR_SET_NAME, name, 0, 0, 0) < 0 ? -errno : 0;
+}
+
+int usher_accept(int listener) {
+  int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  return fd < 0 ? -errno : fd;
+}

@@ -1,0 +1,132 @@
+import NIOCore
+import Testing
+import UsherCore
+import UsherSystem
+import UsherTestKit
+
+@testable import UsherDaemon
+
+@Suite("Those who come to a socket", .timeLimit(.minutes(2)))
+struct ListenerTests {
+  /// Says back what it hears, and closes when it has heard a 0.
+  private final class Echo: TransportUser {
+    let transport: Transport
+    private let counts: Counts
+
+    init(_ transport: Transport, _ counts: Counts) {
+      self.transport = transport
+      self.counts = counts
+    }
+
+    override func received(_ bytes: UnsafeRawBufferPointer) {
+      transport.send(Array(bytes))
+      if bytes.contains(0) { transport.closeWhenSent() }
+    }
+
+    override func heardAll() { transport.closeWhenSent() }
+
+    override func closed() { counts.closed += 1 }
+  }
+
+  private final class Counts {
+    var asked = 0
+    var come = 0
+    var closed = 0
+    var told: [String] = []
+    /// The next answers instead of letting somebody in.
+    var troubles: [DirectSocket.Accepted] = []
+    var listener: Listener?
+  }
+
+  private let loop: SocketLoop
+  private let place: Workplace
+  private let path: String
+  private let counts: OnLoop<Counts>
+
+  init() async throws {
+    let place = try Workplace()
+    let path = place.file("l.sock")
+    let loop = try SocketLoop()
+    (self.place, self.path, self.loop) = (place, path, loop)
+    counts = try await loop.submit {
+      let counts = Counts()
+      let listener = Listener(
+        DirectSocket(try UnixListener.bind(path: path, mode: 0o600)), on: loop,
+        accept: { socket in
+          counts.asked += 1
+          return counts.troubles.isEmpty ? socket.accept() : counts.troubles.removeFirst()
+        },
+        welcome: { newcomer in
+          counts.come += 1
+          let echo = Echo(Transport(newcomer, on: loop, mostUnsent: 1000), counts)
+          try? echo.transport.begin(for: echo)
+        },
+        tell: { counts.told.append($0) })
+      try listener.begin(.readable)
+      counts.listener = listener
+      return OnLoop(counts, loop)
+    }
+  }
+
+  private func ask<Answer: Sendable>(
+    _ question: @escaping @Sendable (Counts) -> Answer
+  ) async throws -> Answer {
+    try await loop.submit { [counts] in question(counts.value) }
+  }
+
+  @Test("a thousand come, are answered and go, and nothing of them is left")
+  func thousand() async throws {
+    for round in 0..<20 {
+      let clients = try (0..<50).map { _ in try FarEnd.connected(to: path) }
+      // Half of them go, the others are sent away.
+      let word: UInt8 = round % 2 == 0 ? 1 : 0
+      for client in clients { #expect(client.send([word]) == 1) }
+      for client in clients {
+        var answer: [UInt8] = []
+        try await until("an answer") {
+          answer += client.receive(atMost: 1) ?? []
+          return answer == [word]
+        }
+        if word == 1 { client.finish() }
+        #expect(try await client.receiveAll().isEmpty)
+      }
+    }
+    let (come, closed) = try await ask { ($0.come, $0.closed) }
+    #expect(come == 1000 && closed == 1000)
+    await loop.stop()
+  }
+
+  @Test("where nobody can be let in it waits, says so once, and does not ask in the meantime")
+  func exhausted() async throws {
+    try await ask { counts in
+      counts.troubles = [
+        .impossible("Too many open files"), .nobody, .impossible("Cannot allocate memory"),
+      ]
+    }
+    let begun = NIODeadline.now()
+    let client = try FarEnd.connected(to: path)
+    try await until("it is let in") { try await ask { $0.come == 1 } }
+    #expect(NIODeadline.now() - begun >= Listener.rest * 2)
+    let (asked, told) = try await ask { ($0.asked, $0.told) }
+    #expect(asked == 4 && told == ["Too many open files"])
+    _ = client
+    await loop.stop()
+  }
+
+  @Test("from its close on nobody comes, and who waits is sent away; those who are in stay")
+  func closed() async throws {
+    let guest = try FarEnd.connected(to: path)
+    try await until("it is in") { try await ask { $0.come == 1 } }
+    try await ask { $0.troubles = [.impossible("none")] }
+    let waiting = try FarEnd.connected(to: path)
+    try await until("it has been asked for") { try await ask { $0.told.count == 1 } }
+    try await ask { $0.listener?.close() }
+    #expect(try await waiting.receiveAll().isEmpty)
+    #expect(throws: TestTrouble.self) { try FarEnd.connected(to: path) }
+    #expect(guest.send([7]) == 1)
+    try await until("an answer") { guest.receive() == [7] }
+    let (come, asked) = try await ask { ($0.come, $0.asked) }
+    #expect(come == 1 && asked == 2)
+    await loop.stop()
+  }
+}

@@ -1,0 +1,159 @@
+import Dispatch
+import NIOCore
+import Synchronization
+import Testing
+import UsherCore
+import UsherSystem
+import UsherTestKit
+
+@testable import UsherDaemon
+
+@Suite("The loop of the sockets", .timeLimit(.minutes(2)))
+struct SocketLoopTests {
+  /// Noted on a loop, in its order.
+  private final class Log {
+    var entries: [String] = []
+  }
+
+  private let loop: SocketLoop
+  private let log: OnLoop<Log>
+
+  init() throws {
+    loop = try SocketLoop()
+    log = OnLoop(Log(), loop)
+  }
+
+  private func noted() async throws -> [String] {
+    try await loop.submit { [log] in log.value.entries }
+  }
+
+  @Test("what other threads give it is done on it, all of it, and each one's in its order")
+  func execute() async throws {
+    await withCheckedContinuation { continuation in
+      DispatchQueue.global().async { [loop, log] in
+        DispatchQueue.concurrentPerform(iterations: 8) { thread in
+          for number in 0..<2000 {
+            loop.execute { log.value.entries.append("\(thread) \(number)") }
+          }
+        }
+        continuation.resume()
+      }
+    }
+    let entries = try await noted()
+    #expect(entries.count == 16_000)
+    for thread in 0..<8 {
+      let own = entries.filter { $0.hasPrefix("\(thread) ") }
+      #expect(own == (0..<2000).map { "\(thread) \($0)" })
+    }
+    await loop.stop()
+  }
+
+  @Test("a turn is what is ready, then what it was given, then the turn's end, then timers")
+  func turn() async throws {
+    let (near, far) = try FarEnd.pair()
+    try await loop.submit { [loop, log] in
+      let log = log.value
+      let transport = Transport(near, on: loop, mostUnsent: 100)
+      let user = Noting { log.entries.append("ready") }
+      try transport.begin(for: user)
+      // All of it is there when the next turn begins.
+      _ = far.send([1])
+      loop.atEachTurnsEnd { log.entries.append("end") }
+      _ = loop.scheduleTask(deadline: .now()) {
+        log.entries.append("timer")
+        _ = loop.scheduleTask(in: .nanoseconds(0)) { log.entries.append("next timer") }
+      }
+      loop.execute { [held = OnLoop(log, loop)] in held.value.entries.append("job") }
+    }
+    try await until("timers") { try await noted().contains("next timer") }
+    let entries = try await noted()
+    let order = ["end", "timer", "ready", "job", "end", "next timer"]
+    #expect(entries.starts(with: order), "\(entries)")
+    await loop.stop()
+    _ = far
+  }
+
+  private final class Noting: TransportUser {
+    private let note: () -> Void
+
+    init(_ note: @escaping () -> Void) { self.note = note }
+
+    override func received(_ bytes: UnsafeRawBufferPointer) { note() }
+  }
+
+  @Test("timers go off in their order, and not before their time")
+  func timers() async throws {
+    let begun = NIODeadline.now()
+    let (first, second) = await withCheckedContinuation { continuation in
+      loop.execute { [loop, log] in
+        var first: NIODeadline?
+        _ = loop.scheduleTask(in: .milliseconds(30)) {
+          log.value.entries.append("second")
+          continuation.resume(returning: (first, NIODeadline.now()))
+        }
+        _ = loop.scheduleTask(in: .microseconds(1500)) { first = .now() }
+        loop.scheduleTask(in: .milliseconds(5)) { log.value.entries.append("none") }.cancel()
+      }
+    }
+    #expect(try #require(first) - begun >= .microseconds(1500))
+    #expect(second - begun >= .milliseconds(30))
+    #expect(try await noted() == ["second"])
+    await loop.stop()
+  }
+
+  @Test("a repeated task comes at once and again, until it is cancelled")
+  func repeated() async throws {
+    let task = loop.scheduleRepeatedTask(every: .milliseconds(1)) { [log] in
+      log.value.entries.append("ping")
+    }
+    try await until("five pings") { try await noted().count >= 5 }
+    task.cancel()
+    let count = try await noted().count
+    await withCheckedContinuation { continuation in
+      loop.execute { [loop] in
+        _ = loop.scheduleTask(in: .milliseconds(20)) { continuation.resume() }
+      }
+    }
+    #expect(try await noted().count == count)
+    await loop.stop()
+  }
+
+  @Test("stopping does what was given before, closes what is open, and nothing is done after")
+  func stop() async throws {
+    let (near, far) = try FarEnd.pair()
+    let done = Mutex(0)
+    try await loop.submit { [loop] in
+      try Transport(near, on: loop, mostUnsent: 100).begin(for: TransportUser())
+      _ = loop.scheduleTask(in: .hours(1)) { done.withLock { $0 = 1000 } }
+    }
+    for _ in 0..<100 { loop.execute { done.withLock { $0 += 1 } } }
+    await loop.stop()
+    #expect(done.withLock { $0 } == 100)
+    #expect(far.receive() == nil)
+    #expect(!loop.execute { done.withLock { $0 += 1 } })
+    await #expect(throws: UsherError.self) { try await loop.submit { 1 } }
+    await loop.stop()
+    #expect(done.withLock { $0 } == 100)
+  }
+
+  @Test("a key is not used twice, though its place is")
+  func keys() async throws {
+    let loop = loop
+    try await loop.submit {
+      var table = SourceTable()
+      let sources = (0..<3).map { _ in LoopSource(DirectSocket(-1), on: loop) }
+      let keys = sources.map { table.add($0) }
+      #expect(Set(keys).count == 3)
+      table.remove(keys[1])
+      table.remove(keys[1])
+      #expect(table[keys[1]] == nil && table.all.count == 2)
+      let newcomer = LoopSource(DirectSocket(-1), on: loop)
+      let key = table.add(newcomer)
+      #expect(!keys.contains(key))
+      #expect(table[keys[1]] == nil && table[key] === newcomer && table[keys[2]] === sources[2])
+      for key in [keys[0], key, keys[2]] { table.remove(key) }
+      #expect(table.isEmpty && table[key] == nil && table[Poller.bell] == nil)
+    }
+    await loop.stop()
+  }
+}

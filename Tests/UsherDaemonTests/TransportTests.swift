@@ -1,0 +1,297 @@
+import JSONRPC
+import Synchronization
+import Testing
+import UsherCore
+import UsherSystem
+import UsherTestKit
+
+@testable import UsherDaemon
+
+/// Notes what it is told, and does with it what the test wants.
+private final class Hearer: TransportUser {
+  let transport: Transport
+  var heard: [UInt8] = []
+  var rooms: [Bool] = []
+  var ends = 0
+  var closings = 0
+  var onBytes: (Hearer, UnsafeRawBufferPointer) -> Void = { _, _ in }
+  var onRoom: (Hearer) -> Void = { _ in }
+
+  init(_ transport: Transport) { self.transport = transport }
+
+  override func received(_ bytes: UnsafeRawBufferPointer) {
+    heard += bytes
+    onBytes(self, bytes)
+  }
+
+  override func heardAll() { ends += 1 }
+
+  override func roomChanged() {
+    rooms.append(transport.hasRoom)
+    onRoom(self)
+  }
+
+  override func closed() { closings += 1 }
+}
+
+@Suite("A connection on the loop of the sockets", .timeLimit(.minutes(2)))
+struct TransportTests {
+  private let loop: SocketLoop
+
+  init() throws { loop = try SocketLoop() }
+
+  private func connect(
+    mostUnsent: Int = 65_536, _ prepare: @escaping @Sendable (Hearer) -> Void = { _ in }
+  ) async throws -> (hearer: OnLoop<Hearer>, far: FarEnd) {
+    let (near, far) = try FarEnd.pair()
+    let hearer = try await loop.submit { [loop] in
+      let hearer = Hearer(Transport(near, on: loop, mostUnsent: mostUnsent))
+      prepare(hearer)
+      try hearer.transport.begin(for: hearer)
+      return OnLoop(hearer, loop)
+    }
+    return (hearer, far)
+  }
+
+  private func ask<Answer: Sendable>(
+    _ hearer: OnLoop<Hearer>, _ question: @escaping @Sendable (Hearer) -> Answer
+  ) async throws -> Answer {
+    try await loop.submit { question(hearer.value) }
+  }
+
+  private static func bytes(_ count: Int) -> [UInt8] {
+    (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 8) }
+  }
+
+  @Test("one who has said all it will is told of once, and is answered yet")
+  func halfClosed() async throws {
+    let (hearer, far) = try await connect()
+    _ = far.send([1, 2, 3])
+    far.finish()
+    try await until("the end") { try await ask(hearer) { $0.ends == 1 } }
+    #expect(try await ask(hearer) { $0.heard } == [1, 2, 3])
+    try await ask(hearer) { $0.transport.send([4, 5]) }
+    var answer: [UInt8] = []
+    try await until("an answer") {
+      answer += far.receive() ?? []
+      return answer.count == 2
+    }
+    #expect(answer == [4, 5])
+    let (ends, closings) = try await ask(hearer) { ($0.ends, $0.closings) }
+    #expect(ends == 1 && closings == 0)
+    try await ask(hearer) { $0.transport.closeWhenSent() }
+    #expect(try await far.receiveAll().isEmpty)
+    #expect(try await ask(hearer) { $0.closings } == 1)
+    await loop.stop()
+  }
+
+  @Test("what one said before it went away is heard, also where reading was paused")
+  func gone() async throws {
+    let sent = Self.bytes(40_000)
+    for isPaused in [false, true] {
+      let near = try leftBehind(sent)
+      let hearer = try await loop.submit { [loop] in
+        let hearer = Hearer(Transport(near, on: loop, mostUnsent: 100))
+        hearer.transport.reads = !isPaused
+        try hearer.transport.begin(for: hearer)
+        return OnLoop(hearer, loop)
+      }
+      try await until("it is closed") { try await ask(hearer) { $0.closings == 1 } }
+      #expect(try await ask(hearer) { $0.heard } == sent)
+    }
+    await loop.stop()
+  }
+
+  /// Of a connection whose other end is gone.
+  private func leftBehind(_ sent: [UInt8]) throws -> DirectSocket {
+    let (near, far) = try FarEnd.pair()
+    #expect(far.send(sent) == sent.count)
+    return near
+  }
+
+  @Test("what is paused is not read, and after that it is, from where it was")
+  func paused() async throws {
+    let (hearer, far) = try await connect { $0.transport.reads = false }
+    var rest = Self.bytes(1_000_000)[...]
+    try await until("the kernel takes no more") {
+      let taken = try #require(far.send(rest))
+      rest = rest.dropFirst(taken)
+      return taken == 0
+    }
+    #expect(!rest.isEmpty)
+    #expect(try await ask(hearer) { $0.heard.count } == 0)
+    try await ask(hearer) { $0.transport.reads = true }
+    try await until("all is sent") {
+      rest = rest.dropFirst(try #require(far.send(rest)))
+      return rest.isEmpty
+    }
+    try await until("all is heard") { try await ask(hearer) { $0.heard.count } == 1_000_000 }
+    #expect(try await ask(hearer) { $0.heard } == Self.bytes(1_000_000))
+    await loop.stop()
+  }
+
+  @Test("one who does not read has no room left, until it has read enough; and nothing is lost")
+  func unread() async throws {
+    let (hearer, far) = try await connect(mostUnsent: 100_000)
+    let piece = Self.bytes(30_000)
+    let pieces = try await ask(hearer) { hearer in
+      var pieces = 0
+      while hearer.transport.hasRoom {
+        hearer.transport.send(piece)
+        pieces += 1
+      }
+      return pieces
+    }
+    let unsent = try await ask(hearer) { $0.transport.unsent }
+    #expect(unsent > 100_000 && unsent <= 130_000)
+    #expect(try await ask(hearer) { $0.rooms } == [false])
+    var received: [UInt8] = []
+    try await until("all is received") {
+      received += far.receive(atMost: 10_000) ?? []
+      return received.count == pieces * piece.count
+    }
+    #expect(received == (0..<pieces).flatMap { _ in piece })
+    try await until("there is room") { try await ask(hearer) { $0.rooms } == [false, true] }
+    #expect(try await ask(hearer) { $0.transport.unsent } == 0)
+    await loop.stop()
+  }
+
+  @Test("closing when all is sent sends all; closing at once does not wait; each is told once")
+  func closing() async throws {
+    let sent = Self.bytes(1_000_000)
+    let (patient, near) = try await connect()
+    try await ask(patient) { hearer in
+      hearer.transport.send(sent)
+      hearer.transport.closeWhenSent()
+      hearer.transport.send([1, 2, 3])
+      hearer.transport.closeWhenSent()
+    }
+    #expect(try await ask(patient) { $0.closings } == 0)
+    #expect(try await near.receiveAll() == sent)
+    #expect(try await ask(patient) { $0.closings } == 1)
+    let (hasty, far) = try await connect()
+    try await ask(hasty) { hearer in
+      hearer.transport.send(sent)
+      hearer.transport.close()
+      hearer.transport.close()
+      hearer.transport.send([1, 2, 3])
+    }
+    #expect(try await ask(hasty) { $0.closings } == 1)
+    let part = try await far.receiveAll()
+    #expect(!part.isEmpty && part.count < sent.count && sent.starts(with: part))
+    await loop.stop()
+  }
+
+  @Test("who sends to one that is gone closes, and is told of it once")
+  func broken() async throws {
+    let (hearer, _) = try await connect { $0.transport.reads = false }
+    try await ask(hearer) { hearer in
+      for _ in 0..<3 { hearer.transport.send([1]) }
+    }
+    try await until("it is closed") { try await ask(hearer) { $0.closings > 0 } }
+    let (closings, isOpen) = try await ask(hearer) { ($0.closings, $0.transport.isOpen) }
+    #expect(closings == 1 && !isOpen)
+    await loop.stop()
+  }
+
+  @Test("who comes in the place of one that was closed in the same turn hears nothing of it")
+  func reused() async throws {
+    for _ in 0..<200 {
+      let newcomers = try await loop.submit { [loop] in OnLoop(Newcomers(loop), loop) }
+      let prepare: @Sendable (Hearer) -> Void = { hearer in
+        newcomers.value.add(hearer)
+        hearer.onBytes = { one, _ in newcomers.value.replaceOther(than: one) }
+      }
+      let (first, one) = try await connect(prepare)
+      let (second, two) = try await connect(prepare)
+      // Both are ready when the next turn begins.
+      try await loop.submit {
+        _ = one.send([1])
+        _ = two.send([2])
+      }
+      let (heard, closings) = try await loop.submit {
+        (first.value.heard + second.value.heard, first.value.closings + second.value.closings)
+      }
+      #expect(heard.count == 1 && closings == 1, "one has heard, and closed the other")
+      let answer = try await loop.submit { newcomers.value.finish() }
+      #expect(answer == [], "what was said to one that is closed was heard")
+    }
+    await loop.stop()
+  }
+
+  /// Of two connections, the one that hears first has the other one's place taken by a third.
+  private final class Newcomers {
+    private let loop: SocketLoop
+    private var pair: [Hearer] = []
+    private var third: Hearer?
+    private var far: FarEnd?
+
+    init(_ loop: SocketLoop) { self.loop = loop }
+
+    func add(_ hearer: Hearer) { pair.append(hearer) }
+
+    func replaceOther(than one: Hearer) {
+      for other in pair where other !== one { other.transport.close() }
+      guard let (near, far) = try? FarEnd.pair() else { return }
+      let third = Hearer(Transport(near, on: loop, mostUnsent: 100))
+      try? third.transport.begin(for: third)
+      (self.third, self.far) = (third, far)
+    }
+
+    /// What the third has heard, and of its end; nil where there is none.
+    func finish() -> [UInt8]? {
+      defer { for hearer in pair + [third].compactMap({ $0 }) { hearer.transport.close() } }
+      guard let third, third.ends == 0, third.closings == 0 else { return nil }
+      return third.heard
+    }
+  }
+
+  @Test("ten thousand pieces, with pauses, are the same lines", arguments: 0..<3)
+  func pieces(seed: UInt64) async throws {
+    let (_, far) = try await connect(mostUnsent: 5000) { hearer in
+      var random = SeededGenerator(seed: seed)
+      hearer.onBytes = { one, bytes in
+        one.transport.send(Array(bytes))
+        one.transport.reads = one.transport.hasRoom
+        guard one.transport.hasRoom, Int.random(in: 0..<8, using: &random) == 0 else { return }
+        one.transport.reads = false
+        one.transport.loop.execute { [held = OnLoop(one, one.transport.loop)] in
+          held.value.transport.reads = held.value.transport.hasRoom
+        }
+      }
+      hearer.onRoom = { one in if one.transport.hasRoom { one.transport.reads = true } }
+    }
+    var random = SeededGenerator(seed: seed &+ 100)
+    var lines: [[UInt8]] = []
+    var (received, splitter) = ([[UInt8]](), LineSplitter())
+    func take() {
+      let bytes = far.receive(atMost: Int.random(in: 1..<9000, using: &random)) ?? []
+      splitter.feed(bytes) { event in
+        if case .line(let line) = event { received.append(Array(line)) }
+      }
+    }
+    var unsent: [UInt8] = []
+    for piece in 0..<10_000 {
+      if unsent.isEmpty {
+        let length = Int.random(in: 0..<(piece % 50 == 0 ? 40_000 : 300), using: &random)
+        let line = (0..<length).map { UInt8(truncatingIfNeeded: 0x20 + ($0 + piece) % 90) }
+        lines.append(line)
+        unsent = line + [0x0A]
+      }
+      let most = Int.random(in: 1..<(piece % 3 == 0 ? 5000 : 50), using: &random)
+      unsent.removeFirst(try #require(far.send(unsent.prefix(most))))
+      if piece % 2 == 0 { take() }
+    }
+    try await until("the last is sent") {
+      take()
+      unsent.removeFirst(try #require(far.send(unsent)))
+      return unsent.isEmpty
+    }
+    try await until("all come back") {
+      take()
+      return received.count == lines.count
+    }
+    #expect(received == lines)
+    await loop.stop()
+  }
+}
