@@ -2,6 +2,7 @@
 #include "CSystemd.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stddef.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
@@ -35,10 +36,11 @@ static int wait_for(int epoll, struct epoll_event *events, int most, int64_t nan
   struct timespec time = {nanoseconds / 1000000000, nanoseconds % 1000000000};
   int count = epoll_pwait2(epoll, events, most, nanoseconds < 0 ? NULL : &time, NULL);
   if (count >= 0 || (errno != ENOSYS && errno != EPERM)) return count;
-  // Before Linux 5.11, or under a filter that does not know it: never before its time.
-  int64_t milliseconds = nanoseconds / 1000000 + (nanoseconds % 1000000 > 0);
-  if (milliseconds > 60000) milliseconds = 60000;
-  return epoll_wait(epoll, events, most, nanoseconds < 0 ? -1 : (int)milliseconds);
+  // Before Linux 5.11, or under a filter that does not know it: epoll_wait counts milliseconds, and a
+  // turn is waited for in microseconds.
+  struct pollfd any = {.fd = epoll, .events = POLLIN};
+  if (ppoll(&any, 1, nanoseconds < 0 ? NULL : &time, NULL) < 0) return -1;
+  return epoll_wait(epoll, events, most, 0);
 }
 
 int usher_epoll_wait(int epoll, uint64_t *keys, uint32_t *events, int most, int64_t nanoseconds) {

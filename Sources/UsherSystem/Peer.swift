@@ -1,6 +1,6 @@
 import CSystemd
 import Glibc
-import UsherCore
+package import UsherCore
 
 /// Who is at the other end of a Unix socket, as the kernel says when he is let in: never by what he
 /// writes.
@@ -66,14 +66,14 @@ extension Peer {
   /// - Parameter fd: A connected Unix socket; it stays the caller's.
   /// - Throws: `internalError` where the kernel does not say who it is, also for want of
   ///   descriptors: whom we cannot tell, we do not serve.
-  package static func read(fd: CInt) throws -> Peer {
+  package static func read(fd: CInt) throws(UsherError) -> Peer {
     try read(fd: fd, kernel: Kernel())
   }
 
   /// The user who connected, and nothing else: to refuse him before more is asked.
   ///
   /// - Throws: As ``read(fd:)``.
-  package static func user(fd: CInt) throws -> UInt32 { try credentials(fd: fd).uid }
+  package static func user(fd: CInt) throws(UsherError) -> UInt32 { try credentials(fd: fd).uid }
 
   private static func credentials(
     fd: CInt

@@ -156,6 +156,20 @@ struct TransportTests {
     await loop.stop()
   }
 
+  @Test("one that is to close when all is sent reads no more, and all is sent")
+  func deafEnd() async throws {
+    let sent = Self.bytes(1_000_000)
+    let (hearer, far) = try await connect()
+    try await ask(hearer) { hearer in
+      hearer.transport.send(sent)
+      hearer.transport.closeWhenSent()
+    }
+    #expect(far.send([1, 2, 3]) == 3)
+    #expect(try await far.receiveAll() == sent)
+    #expect(try await ask(hearer) { $0.heard }.isEmpty)
+    await loop.stop()
+  }
+
   @Test("closing when all is sent sends all; closing at once does not wait; each is told once")
   func closing() async throws {
     let sent = Self.bytes(1_000_000)

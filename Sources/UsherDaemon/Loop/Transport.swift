@@ -77,7 +77,8 @@ final class Transport: LoopSource {
   /// Closes it when all has gone out; nothing more is sent.
   func closeWhenSent() {
     closesWhenSent = true
-    if queue.isEmpty { close() }
+    // Else it would go on reading what nobody looks at.
+    if queue.isEmpty { close() } else { reads = false }
   }
 
   /// What the other side sends from now on is refused; what it has sent is read, to its end.
@@ -125,7 +126,7 @@ final class Transport: LoopSource {
     return false
   }
 
-  /// Nobody is there to be answered: but what was asked for, is.
+  /// Nobody is there to be answered: but what was asked for is done, until the first reply fails.
   private func hearOut() {
     while !hasHeardAll, hear() {}
     close()

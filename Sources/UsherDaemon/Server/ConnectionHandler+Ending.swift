@@ -64,6 +64,7 @@ extension ConnectionHandler {
     guard !isClosing, !isRefusing else { return }
     isRefusing = true
     refuseInFlight()
+    guard !isClosing else { return }
     closeAtLast()
     adjustReading()
     comeBack()

@@ -105,7 +105,7 @@ final class RPCService: Sendable {
 
   /// - Parameter cause: In the kernel's words.
   func noteFullHouse(_ cause: String) {
-    logger.warning("nobody can be let in for now", metadata: ["cause": .string(cause)])
+    logger.warning("who comes is not let in for now", metadata: ["cause": .string(cause)])
   }
 
   func noteSlowReader(_ caller: Caller) {

@@ -88,28 +88,43 @@ final class Door: Sendable {
   }
 
   /// On the loop. Whoever is not let in is closed when it returns.
-  func admit(_ socket: DirectSocket, on loop: SocketLoop, isAdmin: Bool) {
+  ///
+  /// - Returns: Why it cannot be told who came.
+  func admit(_ socket: DirectSocket, on loop: SocketLoop, isAdmin: Bool) -> String? {
     let begun = NIODeadline.now()
     let turns = turns(on: loop)
-    guard let uid = try? Peer.user(fd: socket.raw) else { return socket.close() }
+    let uid: UInt32
+    do throws(UsherError) {
+      uid = try Peer.user(fd: socket.raw)
+    } catch {
+      socket.close()
+      return error.message
+    }
     // Before more is asked of who it is: being refused must not cost the daemon more than it must.
     let party = isAdmin ? FairShare.Party.admin : .user(uid)
     do throws(UsherError) {
       switch turns.comes(party, at: begun) {
       case .turnedAway:
         socket.close()
-        return turns.refused(party, since: begun)
+        turns.refused(party, since: begun)
+        return nil
       case .refused: throw Self.comesTooOften
       case .comesIn: try count.enter(uid, isAdmin: isAdmin)
       }
     } catch {
       refuse(socket, refusal(error, uid, at: begun))
-      return turns.refused(party, since: begun)
+      turns.refused(party, since: begun)
+      return nil
     }
-    // Whom we cannot tell, we do not serve.
-    guard let peer = try? Peer.read(fd: socket.raw) else {
+    let peer: Peer
+    do throws(UsherError) {
+      peer = try Peer.read(fd: socket.raw)
+    } catch {
+      // Whom we cannot tell, we do not serve.
       count.leave(uid)
-      return socket.close()
+      socket.close()
+      turns.refused(party, since: begun)
+      return error.message
     }
     let caller = CallerInForce(Newcomer(peer, isAdmin: isAdmin, realm: realm), service.settings)
     let transport = Transport(socket, on: loop, mostUnsent: service.limits.unreadReplyBytes)
@@ -121,6 +136,7 @@ final class Door: Sendable {
     }
     open.add(handler, on: loop)
     handler.begin(since: begun)
+    return nil
   }
 
   /// Says one line, which there is room for where nothing was said before, and closes.
