@@ -26,7 +26,8 @@ struct ConnectionAnswers {
     private let book: AccountBook
     private let accounts: Int
     private let audit: any Auditing
-    private var call: AuditRepeat
+    // As what a connection has of every call.
+    @exclusivity(unchecked) private var call: AuditRepeat
 
     init(
       _ standing: StandingReply, _ decision: StandingReply.Decision, to params: [UInt8],

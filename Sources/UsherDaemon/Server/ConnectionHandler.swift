@@ -14,7 +14,6 @@ final class ConnectionHandler: TransportUser {
   /// Who calls, under the rules that were in force when the last call began.
   var caller: Caller
   let standing: CallerInForce
-  var generation: Int
   let service: RPCService
   /// Those with which it began.
   let limits: Limits
@@ -22,7 +21,6 @@ final class ConnectionHandler: TransportUser {
   let transport: Transport
   private let onClose: (ConnectionHandler) -> Void
   private let scanner: Scanner
-  var splitter: LineSplitter
   /// Read but not yet looked at, while replies are unread, a call waits for the disk or others have
   /// their turn.
   var backlog = ByteQueue()
@@ -30,21 +28,28 @@ final class ConnectionHandler: TransportUser {
   var unreadTimer: LoopTimer?
   /// Of the very end.
   var closeTimer: LoopTimer?
+
+  // What every call touches. Nothing that these are lent to calls back here, so two never touch one
+  // at once, and the runtime does not have to watch that: it would cost more than the rest of ours.
+  /// Of the rules that ``caller`` is under.
+  @exclusivity(unchecked) var generation: Int
+  @exclusivity(unchecked) var splitter: LineSplitter
+  @exclusivity(unchecked) var slice = Slice.endless
+  @exclusivity(unchecked) var answers = ConnectionAnswers()
+  /// When what is read just now was first answered from them.
+  @exclusivity(unchecked) var moment: Timestamp?
+  /// Replies that are written and not sent.
+  @exclusivity(unchecked) var replies: [UInt8] = []
+
   private var isFirstLine = true
   var isClosing = false
   var seat: FairShare.Seat = 0
-  var slice = Slice.endless
   /// Whether its share lets it hear more.
   var listens = true { didSet { if listens != oldValue { adjustReading() } } }
-  /// Replies that are written and not sent.
-  var replies: [UInt8] = []
   /// Whether they go out when all is read that is ready now.
   var isPutOff = false
   /// Bytes of them that are sent at the latest.
   let mostGathered: Int
-  var answers = ConnectionAnswers()
-  /// When what is read just now was first answered from them.
-  var moment: Timestamp?
   var ending = Ending.open
   /// Since the time for answers is over: what is left is refused, whoever's turn it is.
   var isRefusing = false
