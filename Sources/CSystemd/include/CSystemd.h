@@ -111,8 +111,8 @@ int usher_epoll_add(int epoll, int fd, uint64_t key, uint32_t events);
 int usher_epoll_change(int epoll, int fd, uint64_t key, uint32_t events);
 int usher_epoll_remove(int epoll, int fd);
 
-// epoll_pwait2(2), for ever where `nanoseconds` is negative; to the millisecond where the kernel has
-// no better. How many keys and events were written, or -errno.
+// epoll_pwait2(2), for ever where `nanoseconds` is negative. How many keys and events were written, or
+// -errno.
 int usher_epoll_wait(int epoll, uint64_t *keys, uint32_t *events, int most, int64_t nanoseconds);
 
 // Has the waits of this thread end when they are to, and not a little later. 0 or -errno.
