@@ -106,7 +106,6 @@ struct Fairness: ParsableCommand {
       [
         "flooder", "--socket", party.socket, "--user", "\(party.user)",
         "--connections", "\(connections)", "--depth", "\(flood.depth)",
-        "--calls", flood.depth == 0 ? "100000" : "3000",
       ])
     try child.firstByte()
     return child

@@ -12,8 +12,8 @@ struct Flooder: ParsableCommand {
   @Option var connections: Int
   /// Calls sent before the first reply is awaited; 0: as many as fit.
   @Option var depth: Int
-  /// A line on standard output tells when so many have been sent, or a hundredth of them where each
-  /// waits for the one before, a hundred answered, and two seconds over.
+  /// A line on standard output tells when two seconds are over, a hundred answered, be it by a refusal,
+  /// and so many sent; these are not asked for where each waits for the one before.
   @Option var calls = 100_000
 
   private static let chunk = 65_536
@@ -35,7 +35,7 @@ struct Flooder: ParsableCommand {
     var connections = try (0..<self.connections).map { _ in try open() }
     var buffer = [UInt8](repeating: 0, count: Self.chunk)
     var (answered, sentBefore, hasTold) = (0, 0, false)
-    let enough = depth == 0 ? calls : calls / 100
+    let enough = depth == 0 ? calls : 0
     let begin = ContinuousClock.now
     let interest = Int16(POLLIN | (depth == 0 ? POLLOUT : 0))
     while true {
