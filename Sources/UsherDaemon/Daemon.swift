@@ -93,6 +93,8 @@ package struct Daemon: ServiceLifecycle.Service {
         do throws(UsherError) {
           try await safe.sweep()
         } catch {
+          // A stop ends a sweep; the next start makes it.
+          guard !Task.isCancelled else { break }
           log.warning("what is over could not be removed", metadata: ["cause": "\(error.message)"])
         }
         await alarms.pause(.seconds(60))

@@ -47,7 +47,7 @@ final class ConnectionStage: Sendable {
       let transport = Transport(near, on: loop, mostUnsent: service.limits.unreadReplyBytes)
       let handler = ConnectionHandler(
         caller: caller, service: service, turns: turns.value, through: transport)
-      handler.begin(since: .now())
+      try handler.begin(since: .now())
       return OnLoop(handler, loop)
     }
     return StagedConnection(handler, far)

@@ -128,12 +128,13 @@ final class ConnectionHandler: TransportUser {
 
   var party: FairShare.Party { caller.isAdmin ? .admin : .user(caller.uid) }
 
-  /// Watches the connection, where the kernel can; else it is closed.
+  /// Watches the connection.
   ///
   /// - Parameter begun: When it was accepted.
-  func begin(since begun: NIODeadline) {
+  /// - Throws: `internalError` where the kernel cannot watch it; it is closed then.
+  func begin(since begun: NIODeadline) throws(UsherError) {
     turns.enter(self, since: begun)
-    try? transport.begin(for: self)
+    try transport.begin(for: self)
   }
 
   override func closed() {

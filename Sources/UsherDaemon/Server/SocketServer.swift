@@ -89,7 +89,7 @@ final class Door: Sendable {
 
   /// On the loop. Whoever is not let in is closed when it returns.
   ///
-  /// - Returns: Why it cannot be told who came.
+  /// - Returns: Why it cannot be told who came, or he cannot be heard.
   func admit(_ socket: DirectSocket, on loop: SocketLoop, isAdmin: Bool) -> String? {
     let begun = NIODeadline.now()
     let turns = turns(on: loop)
@@ -135,7 +135,11 @@ final class Door: Sendable {
       count.leave(uid)
     }
     open.add(handler, on: loop)
-    handler.begin(since: begun)
+    do throws(UsherError) {
+      try handler.begin(since: begun)
+    } catch {
+      return error.message
+    }
     return nil
   }
 
