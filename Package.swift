@@ -190,6 +190,10 @@ let package = Package(
         "UsherCore", "JSONRPC", "UsherTestKit", logging,
       ] + nio),
     tests("UsherBenchTests", ["usher-bench", "CBench", "UsherTestKit"]),
+    // Programs that try to break a promise of the threat model.
+    .testTarget(
+      name: "EndToEndAttackTests", dependencies: ["JSONRPC", "UsherTestKit"],
+      path: "Tests/Attacks", exclude: ["README.md", "scripts"], swiftSettings: strict),
     endToEndTests("BSA", ["UsherKit", crypto]),
     endToEndTests("FreedomID", ["UsherKit"]),
     endToEndTests("GoPay", ["UsherKit"]),

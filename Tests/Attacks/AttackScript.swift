@@ -1,0 +1,37 @@
+import Foundation
+import Testing
+import UsherTestKit
+
+/// One program of `Tests/Attacks/scripts`, which tries to break a promise of the threat model.
+///
+/// Its exit status is the verdict: 0 refused, 1 succeeded, 77 cannot be tried on this machine.
+struct AttackScript {
+  let path: String
+
+  /// - Parameter name: The file's name, such as `stall.py`.
+  init(_ name: String) {
+    path =
+      URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+      .appendingPathComponent("scripts/\(name)").path
+  }
+
+  /// Runs the attack and expects it to be refused.
+  ///
+  /// - Parameters:
+  ///   - launcher: A program that becomes the attacker, such as `["/usr/bin/setpriv", "--reuid=65000"]`.
+  ///   - seconds: The attack is killed, and has failed as a test, after this time.
+  func expectRefused(
+    _ arguments: String..., launcher: [String] = [], within seconds: Double = 60,
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) throws {
+    let command = launcher + ["/usr/bin/python3", path] + arguments
+    let ended = try run(command[0], Array(command.dropFirst()), within: seconds)
+    if ended.status == 77 {
+      print("skipped: the attack \(path) cannot be tried here: \(ended.output)")
+      return
+    }
+    #expect(
+      ended.status == 0, "the attack succeeded: \(ended.output)\(ended.errors)",
+      sourceLocation: sourceLocation)
+  }
+}

@@ -1,0 +1,55 @@
+"""What every attack needs: a connection to the socket, and its verdict."""
+
+import json
+import socket
+import sys
+
+
+class Connection:
+    """One connection to usherd's socket, with one reply read for each line sent."""
+
+    def __init__(self, path, timeout=30):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(timeout)
+        self.socket.connect(path)
+        self.file = self.socket.makefile("rb")
+        self.last_id = 0
+
+    def send_line(self, line):
+        self.socket.sendall(line + b"\n")
+
+    def receive(self):
+        """The next message; None where the daemon closed the connection."""
+        line = self.file.readline()
+        return json.loads(line) if line else None
+
+    def reply(self, method, params=None):
+        """Makes one call and returns its whole reply; notifications in between are dropped."""
+        self.last_id += 1
+        call = {"jsonrpc": "2.0", "id": self.last_id, "method": method}
+        if params is not None:
+            call["params"] = params
+        self.send_line(json.dumps(call).encode())
+        while (message := self.receive()) is not None:
+            if message.get("id") == self.last_id:
+                return message
+        raise ConnectionError("the daemon closed the connection instead of answering " + method)
+
+    def close(self):
+        self.file.close()
+        self.socket.close()
+
+
+def refused(why):
+    print("refused:", why)
+    sys.exit(0)
+
+
+def succeeded(what):
+    print("succeeded:", what)
+    sys.exit(1)
+
+
+def impossible(why):
+    print("cannot be tried:", why)
+    sys.exit(77)
