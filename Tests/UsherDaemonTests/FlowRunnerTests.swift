@@ -1,4 +1,5 @@
 import JSONRPC
+import Synchronization
 import Testing
 import UsherAPI
 import UsherCore
@@ -242,6 +243,25 @@ struct FlowRunnerTests {
     #expect(await stage.type("more", session) == .shuttingDown)
     #expect(await stage.cancel(session) == .shuttingDown)
     #expect(try stage.row(session).state == "resumed")
+  }
+
+  @Test("a secret for later flows can be found as soon as a caller learns that its flow has ended")
+  func secretForLaterFlows() async throws {
+    let session = try await stage.open()
+    let (alarms, index) = (stage.alarms, stage.runner.index)
+    index.insert(session)
+    let found = Mutex<Int?>(nil)
+    let ended = Task {
+      await session.wait(.seconds(30), alarms) { standing in
+        guard standing.isFinished else { return false }
+        found.withLock { $0 = index.keepers(of: .anna).count }
+        return true
+      }
+    }
+    try await alarms.isSet(.seconds(30))
+    await stage.type("hand on", session)
+    #expect(await ended.value.isFinished)
+    #expect(found.withLock { $0 } == 1)
   }
 
   @Test("a waiter is told of the change, of the time-out, or that he gave up")

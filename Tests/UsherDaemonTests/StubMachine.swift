@@ -88,6 +88,12 @@ struct StubMachine: FlowMachine {
     case "done":
       state = "done"
       return .finish(Completion(grant: .sample(), result: ["word": "well"]))
+    case "hand on":
+      state = "done"
+      let secret = Keepsake(
+        handle: "handle", purpose: "later flows", secret: Sealed(Secret("handed on")),
+        expiresAt: .latest)
+      return .finish(Completion(grant: nil, keepsake: secret))
     case "fail":
       state = "failed"
       return .fail(.rejected("no"), clearUp: [call("undo")])
