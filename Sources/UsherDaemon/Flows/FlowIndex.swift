@@ -30,24 +30,26 @@ final class FlowIndex: Sendable {
 
     mutating func insert(_ session: FlowSession) {
       shelves[session.owner, default: Shelf()].flows[session.id] = session
-      guard !session.isFinished else { return noteKeepsake(session) }
+      guard !session.isFinished else {
+        if session.standing.ending.keepsake != nil { noteKeepsake(of: session) }
+        return
+      }
       shelves[session.owner]?.live += 1
       live += 1
       if let request = session.request { requests[request, default: []].append(session) }
     }
 
-    mutating func end(_ session: FlowSession) {
+    mutating func end(_ session: FlowSession, handsOnSecret: Bool) {
       guard shelves[session.owner]?.flows[session.id] === session else { return }
       shelves[session.owner]?.live -= 1
       live -= 1
-      noteKeepsake(session)
+      if handsOnSecret { noteKeepsake(of: session) }
       guard let request = session.request else { return }
       requests[request]?.removeAll { $0 === session }
       if requests[request]?.isEmpty == true { requests[request] = nil }
     }
 
-    private mutating func noteKeepsake(_ session: FlowSession) {
-      guard session.standing.ending.keepsake != nil else { return }
+    private mutating func noteKeepsake(of session: FlowSession) {
       shelves[session.owner]?.keepers.insert(session.id)
     }
 
@@ -93,8 +95,12 @@ final class FlowIndex: Sendable {
 
   func insert(_ session: FlowSession) { state.withLock { $0.insert(session) } }
 
-  /// Notes that a flow has ended; where it is not here, nothing.
-  func ended(_ session: FlowSession) { state.withLock { $0.end(session) } }
+  /// Records that a flow is about to be seen as ended; does nothing for a flow that is not in the index.
+  ///
+  /// - Parameter handsOnSecret: Whether its ending has a secret for later flows of the same client.
+  func ended(_ session: FlowSession, handsOnSecret: Bool) {
+    state.withLock { $0.end(session, handsOnSecret: handsOnSecret) }
+  }
 
   /// Keeps a place for a flow that is about to begin: ``occupy(_:)`` takes it, or ``release(_:)``.
   ///

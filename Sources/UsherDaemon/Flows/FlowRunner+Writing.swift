@@ -163,8 +163,9 @@ extension FlowRunner {
       deadlines.unwatch(session)
       effects.stopListening(session)
     }
+    // Before callers learn of the end: a caller may start at once the flow that needs the secret.
+    if next.isFinished { index.ended(session, handsOnSecret: next.ending.keepsake != nil) }
     session.install(next, packed: plan.packed)
-    if next.isFinished { index.ended(session) }
     effects.releaseReader(session)
     if !next.isFinished {
       deadlines.watch(session)
