@@ -5,7 +5,7 @@ import UsherTestKit
 
 @Suite(
   "a daemon that dies or hangs, under systemd", .serialized, .whereSystemsBoot, .ownSystem(),
-  .timeLimit(.minutes(4)))
+  .timeLimit(.minutes(10)))
 struct DeathTests {
   enum End: String, CaseIterable, CustomTestStringConvertible {
     case crash = "a crash"

@@ -5,7 +5,7 @@ import UsherTestKit
 
 @Suite(
   "flows under systemd", .serialized, .whereSystemsBoot,
-  .ownSystem(config: "[log]\nlevel = \"trace\"\n"), .timeLimit(.minutes(4)))
+  .ownSystem(config: "[log]\nlevel = \"trace\"\n"), .timeLimit(.minutes(10)))
 struct FlowLifeTests {
   enum Interruption: String, CaseIterable, CustomTestStringConvertible {
     case restart = "a restart"

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 @Suite(
-  "the sandbox of the unit", .serialized, .whereSystemsBoot, .ownSystem(), .timeLimit(.minutes(4)))
+  "the sandbox of the unit", .serialized, .whereSystemsBoot, .ownSystem(), .timeLimit(.minutes(10)))
 struct HardeningTests {
   private let scene: ServiceScene
 

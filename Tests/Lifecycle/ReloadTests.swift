@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 @Suite(
-  "reloading under systemd", .serialized, .whereSystemsBoot, .ownSystem(), .timeLimit(.minutes(4)))
+  "reloading under systemd", .serialized, .whereSystemsBoot, .ownSystem(), .timeLimit(.minutes(10)))
 struct ReloadTests {
   private let scene: ServiceScene
 

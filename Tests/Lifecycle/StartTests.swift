@@ -5,7 +5,7 @@ import UsherTestKit
 
 @Suite(
   "starting and stopping under systemd", .serialized, .whereSystemsBoot, .ownSystem(),
-  .timeLimit(.minutes(4)))
+  .timeLimit(.minutes(10)))
 struct StartTests {
   private let scene: ServiceScene
 

@@ -5,7 +5,7 @@ import UsherTestKit
 
 @Suite(
   "the state of another release", .serialized, .whereSystemsBoot, .ownSystem(),
-  .timeLimit(.minutes(4)))
+  .timeLimit(.minutes(10)))
 struct StoreLifeTests {
   private let scene: ServiceScene
 

@@ -3,7 +3,7 @@ import Testing
 import UsherTestKit
 
 @Suite(
-  "a user's own daemon", .serialized, .whereSystemsBoot, .ownSystem(), .timeLimit(.minutes(4)))
+  "a user's own daemon", .serialized, .whereSystemsBoot, .ownSystem(), .timeLimit(.minutes(10)))
 struct UserServiceTests {
   private static let runtime = "/run/user/4001"
 

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// The numbers that prove a contact, and what is wrong with them.
-@Suite("BSA: numbers that people read", .serialized, .timeLimit(.minutes(2)))
+@Suite("BSA: numbers that people read", .serialized, .timeLimit(.minutes(10)))
 struct BSAContactTests {
   private let scene: BSAScene
 
@@ -118,7 +118,7 @@ struct BSAContactTests {
 }
 
 /// Addresses, numbers and keys that cannot be.
-@Suite("BSA: the shapes of contacts", .serialized, .timeLimit(.minutes(2)))
+@Suite("BSA: the shapes of contacts", .serialized, .timeLimit(.minutes(10)))
 struct BSAContactShapeTests {
   static let noEmail = [
     "", "alice", "@example.com", "alice@", "a@b@c", "a lice@example.com", "alice@exa\nmple.com",

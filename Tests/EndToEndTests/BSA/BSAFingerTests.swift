@@ -11,7 +11,7 @@ let noFprintd: Comment = """
 /// A registration by finger, at the real fprintd with libfprint's virtual reader.
 @Suite(
   "BSA and the fingerprint reader", .enabled(if: FprintdUnderTest.isPossible, noFprintd),
-  .serialized, .timeLimit(.minutes(3)))
+  .serialized, .timeLimit(.minutes(10)))
 struct BSAFingerTests {
   private static let (finger, second, stranger) = ("right-index", "second", "stranger")
 
@@ -215,7 +215,7 @@ struct BSAFingerTests {
 /// Machines on which no finger can be asked for.
 @Suite(
   "BSA without a finger", .enabled(if: FprintdUnderTest.isPossible, noFprintd), .serialized,
-  .timeLimit(.minutes(3)))
+  .timeLimit(.minutes(10)))
 struct BSANoFingerTests {
   private func registering(_ fprintd: FprintdUnderTest) async throws -> JSONValue {
     try await unblocking {

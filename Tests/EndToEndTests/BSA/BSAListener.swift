@@ -3,7 +3,7 @@ import Testing
 import UsherKit
 
 /// What is configured is one for the whole process: these tests take turns.
-@Suite("BSA by UsherKit, end to end", .serialized, .timeLimit(.minutes(3)))
+@Suite("BSA by UsherKit, end to end", .serialized, .timeLimit(.minutes(10)))
 enum BSAKitEndToEndTests {}
 
 /// A person who is asked for a passcode.

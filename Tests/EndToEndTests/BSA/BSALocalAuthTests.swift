@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// Local authentication comes before the sign-up, by the same program, and is not old.
-@Suite("BSA: local authentication before the sign-up", .serialized, .timeLimit(.minutes(2)))
+@Suite("BSA: local authentication before the sign-up", .serialized, .timeLimit(.minutes(10)))
 struct BSALocalAuthTests {
   private let scene: BSAScene
 

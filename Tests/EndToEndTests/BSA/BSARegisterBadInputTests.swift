@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// A registration that is refused: by the daemon before anything is asked, or by the provider.
-@Suite("BSA: registrations that fail", .serialized, .timeLimit(.minutes(2)))
+@Suite("BSA: registrations that fail", .serialized, .timeLimit(.minutes(10)))
 struct BSARegisterBadInputTests {
   private let scene: BSAScene
   private let alice = BSAPerson.alice

@@ -199,7 +199,7 @@ extension BSAScene {
 
   /// Answers the step, and returns the flow at the next step that is not `wait`, or its end.
   func submit(_ input: JSONValue, to flow: JSONValue, waitMs: Int64 = 30_000) throws -> JSONValue {
-    try app.flow(in: app.call("flow.submit", submission(input, to: flow, waitMs), within: 40))
+    try app.flow(in: app.call("flow.submit", submission(input, to: flow, waitMs), within: 120))
   }
 
   /// The reason of the refusal, and the field.

@@ -3,7 +3,7 @@ import Testing
 import UsherTestKit
 
 /// The flow `authenticate` with a provider that fails.
-@Suite("BSA: a provider that fails while somebody signs in", .serialized, .timeLimit(.minutes(4)))
+@Suite("BSA: a provider that fails while somebody signs in", .serialized, .timeLimit(.minutes(10)))
 struct FaultSignInTests {
   private let scene: BSAScene
 

@@ -73,7 +73,7 @@ extension BSAScene {
 
 /// The flow `verifyContact` with a provider that fails.
 @Suite(
-  "BSA: a provider that fails while a contact is verified", .serialized, .timeLimit(.minutes(3)))
+  "BSA: a provider that fails while a contact is verified", .serialized, .timeLimit(.minutes(10)))
 struct FaultContactTests {
   private let scene: BSAScene
 
@@ -174,7 +174,7 @@ struct FaultContactTests {
 }
 
 /// The flows `register` and `reregisterDevice`.
-@Suite("BSA: a provider that fails while somebody registers", .serialized, .timeLimit(.minutes(3)))
+@Suite("BSA: a provider that fails while somebody registers", .serialized, .timeLimit(.minutes(10)))
 struct FaultRegistrationTests {
   private let scene: BSAScene
 

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// What a look into the daemon's memory finds, before and after it is locked.
-@Suite("What root finds in the daemon's memory", .serialized, .timeLimit(.minutes(4)))
+@Suite("What root finds in the daemon's memory", .serialized, .timeLimit(.minutes(10)))
 struct MemoryTests {
   private static let refreshToken = "canary-refresh-token-41d9e6b013"
   private static let totpSecret = "CANARYSECRET2345CANARYSECRET2345"

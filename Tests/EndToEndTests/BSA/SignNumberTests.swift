@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// A number that the person types at a site: of the provider's, or of the account's TOTP secret.
-@Suite("BSA: sign-in by a number", .serialized, .timeLimit(.minutes(4)))
+@Suite("BSA: sign-in by a number", .serialized, .timeLimit(.minutes(10)))
 struct SignNumberTests {
   /// A sign-in where it shows its number.
   private func shown(_ scene: BSAScene, _ way: String) throws -> JSONValue {

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// A site asks, the person proves to be there, the site's token is the account's.
-@Suite("BSA: sign-in by push", .serialized, .timeLimit(.minutes(3)))
+@Suite("BSA: sign-in by push", .serialized, .timeLimit(.minutes(10)))
 struct SignPushTests {
   @Test("a site begins, the person proves to be there, and the token is the site's")
   func wholeWay() throws {
@@ -208,7 +208,7 @@ struct SignPushTests {
 }
 
 /// Whoever ends a flow ends the sign-in that it has in hand.
-@Suite("BSA: a sign-in that is given up", .serialized, .timeLimit(.minutes(3)))
+@Suite("BSA: a sign-in that is given up", .serialized, .timeLimit(.minutes(10)))
 struct SignAbandonedTests {
   @Test("while a site is waited for there is nothing to cancel")
   func pending() throws {

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// `kill -9` in each state of a sign-in: it is finished afterwards.
-@Suite("BSA: a sign-in and kill -9", .serialized, .timeLimit(.minutes(4)))
+@Suite("BSA: a sign-in and kill -9", .serialized, .timeLimit(.minutes(10)))
 struct SignSurvivalTests {
   private func scene() throws -> BSAScene {
     let scene = try BSAScene()
@@ -135,7 +135,7 @@ struct SignSurvivalTests {
 }
 
 /// The daemon dies at every place where something is half done, and comes back.
-@Suite("BSA and a daemon that dies by itself", .timeLimit(.minutes(4)))
+@Suite("BSA and a daemon that dies by itself", .timeLimit(.minutes(10)))
 struct SignFailPointTests {
   @Test(
     "wherever it dies in a sign-in, nothing that was told is lost and the person gets in",

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// Codes of the secret that a registration brought.
-@Suite("BSA: totp.code", .serialized, .timeLimit(.minutes(4)))
+@Suite("BSA: totp.code", .serialized, .timeLimit(.minutes(10)))
 struct TotpCodeTests {
   @Test("it is what the provider computes, with its minute; the site takes it")
   func right() throws {
@@ -150,7 +150,7 @@ struct TotpCodeTests {
 }
 
 /// `single_use`: a code of one step once for a client.
-@Suite("BSA: a code that is given once", .serialized, .timeLimit(.minutes(4)))
+@Suite("BSA: a code that is given once", .serialized, .timeLimit(.minutes(10)))
 struct TotpSingleUseTests {
   private static let tables = "[provider.totp]\nperiod_seconds = 30\nsingle_use = true\n"
 
@@ -295,7 +295,7 @@ struct TotpSingleUseTests {
 
 /// Whose codes they are.
 @Suite(
-  "BSA: codes of two users of one machine", .serialized, .timeLimit(.minutes(2)),
+  "BSA: codes of two users of one machine", .serialized, .timeLimit(.minutes(10)),
   .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can be two users; run this as root"))
 struct TotpOwnerTests {
   @Test("another user gets no code of mine, and sees no account that has any")

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// `require_local_auth_seconds`: tokens and codes for programs whose person was there a while ago.
-@Suite("BSA: a rule that wants a local authentication", .serialized, .timeLimit(.minutes(4)))
+@Suite("BSA: a rule that wants a local authentication", .serialized, .timeLimit(.minutes(10)))
 struct TotpConditionTests {
   /// A registered person with a token, and two programs under such rules.
   private struct Shop {

@@ -5,7 +5,7 @@ import UsherKit
 import UsherTestKit
 
 /// The SDK's words for what went wrong, each produced by what the page FreedomID says.
-@Suite("Freedom ID's words", .serialized, .timeLimit(.minutes(4)))
+@Suite("Freedom ID's words", .serialized, .timeLimit(.minutes(10)))
 struct FreedomWordTests {
   @Test("is what the flow ends with", arguments: FreedomWord.all)
   func word(word: FreedomWord) throws {

@@ -73,7 +73,7 @@ struct GoPayEnd: Sendable, CustomTestStringConvertible {
   }
 }
 
-@Suite("GoPay's error codes: tokens, log-in and capture", .serialized, .timeLimit(.minutes(2)))
+@Suite("GoPay's error codes: tokens, log-in and capture", .serialized, .timeLimit(.minutes(10)))
 struct GoPayErrorTests {
   private let scene: GoPayScene
 
@@ -243,7 +243,7 @@ struct GoPayErrorTests {
   }
 }
 
-@Suite("GoPay's error codes: answers that are none", .serialized, .timeLimit(.minutes(2)))
+@Suite("GoPay's error codes: answers that are none", .serialized, .timeLimit(.minutes(10)))
 struct GoPayGarbageTests {
   private typealias Mode = GoPayScene.Mode
 
@@ -340,7 +340,7 @@ struct GoPayGarbageTests {
 
 }
 
-@Suite("GoPay's error codes: a server that is away", .timeLimit(.minutes(2)))
+@Suite("GoPay's error codes: a server that is away", .timeLimit(.minutes(10)))
 struct GoPayAwayTests {
   @Test("a server that stays away ends it: no answer is 2203, HTTP 5xx is 2215")
   func forGood() async throws {

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// The step that hands an auth code out: who may answer it, when and how.
-@Suite("The exchange of GoPay's credential", .serialized, .timeLimit(.minutes(2)))
+@Suite("The exchange of GoPay's credential", .serialized, .timeLimit(.minutes(10)))
 struct GoPayExchangeTests {
   private let scene: GoPayScene
 
@@ -192,7 +192,7 @@ struct GoPayExchangeTests {
 /// Whose step it is.
 @Suite(
   "The exchange of GoPay's credential: two users of one machine", .serialized,
-  .timeLimit(.minutes(2)),
+  .timeLimit(.minutes(10)),
   .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can be two users; run this as root"))
 struct GoPayOwnerTests {
   private static let access = """

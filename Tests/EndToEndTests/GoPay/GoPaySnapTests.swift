@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// The binding by SNAP: credentials, signatures, the client token, and the refusals of its table.
-@Suite("GoPay by SNAP", .serialized, .timeLimit(.minutes(2)))
+@Suite("GoPay by SNAP", .serialized, .timeLimit(.minutes(10)))
 struct GoPaySnapTests {
   private let scene: GoPayScene
 

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// The verdict by the provider's callback.
-@Suite("GoPay's verdict, brought by a callback", .serialized, .timeLimit(.minutes(2)))
+@Suite("GoPay's verdict, brought by a callback", .serialized, .timeLimit(.minutes(10)))
 struct GoPayCallbackTests {
   private let scene: GoPayScene
 
@@ -244,7 +244,7 @@ struct GoPayCallbackTests {
 }
 
 @Suite(
-  "GoPay's verdict: two users with the same requestId", .serialized, .timeLimit(.minutes(2)),
+  "GoPay's verdict: two users with the same requestId", .serialized, .timeLimit(.minutes(10)),
   .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can be two users; run this as root"))
 struct GoPayTwoUsersTests {
   @Test("each one's linking token is for his own; the other hears and learns nothing")
@@ -274,7 +274,7 @@ struct GoPayTwoUsersTests {
 }
 
 /// The verdict by asking for it, in real time: first after five seconds.
-@Suite("GoPay's verdict, asked for", .timeLimit(.minutes(2)))
+@Suite("GoPay's verdict, asked for", .timeLimit(.minutes(10)))
 struct GoPayPullTests {
   @Test("it is asked for after 5 s and then after 10 s; each change is told, documents are dropped")
   func pull() async throws {

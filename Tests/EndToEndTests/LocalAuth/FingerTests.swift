@@ -5,7 +5,7 @@ import UsherTestKit
 
 @Suite(
   "Fingers at the real fprintd", .enabled(if: FprintdUnderTest.isPossible, noFprintd),
-  .timeLimit(.minutes(3)), .serialized)
+  .timeLimit(.minutes(10)), .serialized)
 struct FingerTests {
   @Test("a match is the end, and tells when it was")
   func match() async throws {

@@ -3,7 +3,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("Passcodes at the real daemon", .timeLimit(.minutes(3)), .serialized)
+@Suite("Passcodes at the real daemon", .timeLimit(.minutes(10)), .serialized)
 struct PasscodeTests {
   private static let wrong = "canary-wrong-0000"
 

@@ -3,7 +3,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("ID tokens that must not be believed", .oneScene, .serialized, .timeLimit(.minutes(2)))
+@Suite("ID tokens that must not be believed", .oneScene, .serialized, .timeLimit(.minutes(10)))
 struct BadIDTokenTests {
   let scene: Scene
 
@@ -90,7 +90,7 @@ struct BadIDTokenTests {
   }
 }
 
-@Suite("keys that ID tokens are signed with", .serialized, .timeLimit(.minutes(2)))
+@Suite("keys that ID tokens are signed with", .serialized, .timeLimit(.minutes(10)))
 struct SigningKeyTests {
   let scene: Scene
 

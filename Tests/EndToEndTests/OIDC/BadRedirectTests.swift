@@ -38,7 +38,7 @@ private enum FormText {
   }
 }
 
-@Suite("redirects that are not the answer", .oneScene, .serialized, .timeLimit(.minutes(2)))
+@Suite("redirects that are not the answer", .oneScene, .serialized, .timeLimit(.minutes(10)))
 struct BadRedirectTests {
   let scene: Scene
 
@@ -139,7 +139,7 @@ struct BadRedirectTests {
   }
 }
 
-@Suite("redirects with bad news", .oneScene, .serialized, .timeLimit(.minutes(2)))
+@Suite("redirects with bad news", .oneScene, .serialized, .timeLimit(.minutes(10)))
 struct FailingRedirectTests {
   let scene: Scene
 

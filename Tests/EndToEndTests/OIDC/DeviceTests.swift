@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("signing in on another device", .oneScene, .serialized, .timeLimit(.minutes(2)))
+@Suite("signing in on another device", .oneScene, .serialized, .timeLimit(.minutes(10)))
 struct DeviceTests {
   let scene: Scene
 

@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("calls about a flow", .oneScene, .serialized, .timeLimit(.minutes(2)))
+@Suite("calls about a flow", .oneScene, .serialized, .timeLimit(.minutes(10)))
 struct FlowCallTests {
   let scene: Scene
 

@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("a provider that fails while somebody signs in", .serialized, .timeLimit(.minutes(2)))
+@Suite("a provider that fails while somebody signs in", .serialized, .timeLimit(.minutes(10)))
 struct ProviderFaultTests {
   let scene: Scene
 

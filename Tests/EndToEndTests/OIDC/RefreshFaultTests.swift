@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("tokens are renewed by a provider that fails", .serialized, .timeLimit(.minutes(2)))
+@Suite("tokens are renewed by a provider that fails", .serialized, .timeLimit(.minutes(10)))
 struct RefreshFaultTests {
   let scene: Scene
 

@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("signing in with a browser", .oneScene, .serialized, .timeLimit(.minutes(2)))
+@Suite("signing in with a browser", .oneScene, .serialized, .timeLimit(.minutes(10)))
 struct SignInTests {
   let scene: Scene
 

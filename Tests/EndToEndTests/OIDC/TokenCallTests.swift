@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("asking for a token", .oneScene, .serialized, .timeLimit(.minutes(2)))
+@Suite("asking for a token", .oneScene, .serialized, .timeLimit(.minutes(10)))
 struct TokenCallTests {
   let scene: Scene
 

@@ -3,7 +3,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("a person agrees", .serialized, .timeLimit(.minutes(4)))
+@Suite("a person agrees", .serialized, .timeLimit(.minutes(10)))
 struct ConfirmTests {
   private static let calls: [(String, JSONValue)] = [
     ("token.get", [:]), ("token.revoke", [:]), ("totp.code", [:]), ("account.get", [:]),
@@ -193,7 +193,7 @@ struct ConfirmTests {
   }
 }
 
-@Suite("a person agrees: who may answer", .serialized, .timeLimit(.minutes(4)))
+@Suite("a person agrees: who may answer", .serialized, .timeLimit(.minutes(10)))
 struct ConfirmAnswererTests {
   @Test("a client whose rule says so answers that client's questions, and no others freely")
   func confirms() throws {

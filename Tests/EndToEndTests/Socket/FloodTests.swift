@@ -60,7 +60,7 @@ struct FloodTests {
 
   @Test(
     "of 100,000 calls over 300 connections, and flow starts, another user and the admin see nothing",
-    .enabled(if: OtherUser.isPossible, noRoot), .timeLimit(.minutes(4)))
+    .enabled(if: OtherUser.isPossible, noRoot), .timeLimit(.minutes(10)))
   func flood() throws {
     let daemon = try daemon()
     let other = try OtherUser(Self.working, groups: "\(Self.working)", at: daemon)
@@ -85,7 +85,7 @@ struct FloodTests {
 
   @Test(
     "who is over its share is answered all the same, also what it sent before it stopped sending",
-    .enabled(if: OtherUser.isPossible, noRoot), .timeLimit(.minutes(2)))
+    .enabled(if: OtherUser.isPossible, noRoot), .timeLimit(.minutes(10)))
   func paced() throws {
     // A line's time would be over long before its turn.
     let daemon = try daemon("user_share_percent = 10\nline_seconds = 1")

@@ -4,7 +4,7 @@ import UsherTestKit
 
 /// As ``NextRequestTests``, where it is the account, its token, its provider or the daemon that has
 /// become another.
-@Suite("The next call for a token, of another account", .serialized, .timeLimit(.minutes(3)))
+@Suite("The next call for a token, of another account", .serialized, .timeLimit(.minutes(10)))
 struct NextAccountTests {
   private static let demo: JSONValue = ["provider": "demo"]
 

@@ -4,7 +4,7 @@ import UsherTestKit
 
 /// An open connection that has just been answered the same call again and again: what others change
 /// holds for its very next one.
-@Suite("The next call for a token, under other rules", .serialized, .timeLimit(.minutes(3)))
+@Suite("The next call for a token, under other rules", .serialized, .timeLimit(.minutes(10)))
 struct NextRequestTests {
   private static let demo: JSONValue = ["provider": "demo"]
 

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// A token that is given from memory is given on the record.
-@Suite("The audit of calls that are made again and again", .serialized, .timeLimit(.minutes(3)))
+@Suite("The audit of calls that are made again and again", .serialized, .timeLimit(.minutes(10)))
 struct WarmAuditTests {
   private let sandbox: SandboxUnderTest
 

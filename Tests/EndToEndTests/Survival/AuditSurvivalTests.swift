@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// Rows and head fit together whenever the daemon dies, and nothing is handed out unrecorded.
-@Suite("the audit and a daemon that dies", .serialized, .timeLimit(.minutes(3)))
+@Suite("the audit and a daemon that dies", .serialized, .timeLimit(.minutes(10)))
 struct AuditSurvivalTests {
   private let rule = """
     [[client]]

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// The safe is closed and opened again under everything that runs.
-@Suite("locking", .serialized, .timeLimit(.minutes(4)))
+@Suite("locking", .serialized, .timeLimit(.minutes(10)))
 struct LockTests {
   private static let passcode = "canary-passcode-4711"
   /// What is answered though the daemon is locked.
