@@ -8,12 +8,16 @@ extension TokenLedger {
     var parent: String?
     /// Presenting it again is reuse.
     var superseded = false
+    /// What it is good for; nil: all that its grant covers.
+    var scope: [String]?
   }
 
-  mutating func addRefreshToken(to grant: String, parent: String?, now: Date) -> String {
+  mutating func addRefreshToken(
+    to grant: String, parent: String?, scope: [String]? = nil, now: Date
+  ) -> String {
     let token = mint.token("rt")
     refreshTokens.insert(
-      RefreshToken(grant: grant, parent: parent), for: token,
+      RefreshToken(grant: grant, parent: parent, scope: scope), for: token,
       until: now.addingTimeInterval(Double(terms.refreshTokenSeconds)), now: now)
     return token
   }
@@ -39,14 +43,15 @@ extension TokenLedger {
       revokeGrant(known.grant)
       throw Refusal("invalid_grant", "a superseded refresh token came back; the grant is revoked")
     }
-    let granted = grant.authorization.scope
+    let granted = known.scope ?? grant.authorization.scope
     let asked = scope ?? granted
     guard asked.allSatisfy(granted.contains) else {
       throw Refusal("invalid_scope", "the scope is wider than what was granted")
     }
     settle(token, known)
     var tokens = accessTokens(for: known.grant, grant.authorization, scope: asked, now: now)
-    tokens.refreshToken = successor(of: token, in: known.grant, now: now)
+    tokens.refreshToken = successor(
+      of: token, in: known.grant, scope: terms.bindsRefreshScope ? asked : nil, now: now)
     return tokens
   }
 
@@ -59,12 +64,14 @@ extension TokenLedger {
     refreshTokens.update(token) { $0.superseded = false }
   }
 
-  private mutating func successor(of token: String, in grant: String, now: Date) -> String? {
+  private mutating func successor(
+    of token: String, in grant: String, scope: [String]?, now: Date
+  ) -> String? {
     switch terms.rotation {
     case .off: return nil
     case .graceful: break
     case .strict: refreshTokens.update(token) { $0.superseded = true }
     }
-    return addRefreshToken(to: grant, parent: token, now: now)
+    return addRefreshToken(to: grant, parent: token, scope: scope, now: now)
   }
 }

@@ -45,6 +45,8 @@ package struct TokenTerms: Sendable, Hashable {
   package var codeSeconds: Int
   package var rotation = Rotation.strict
   package var refreshTokens = RefreshTokens.always
+  /// Whether a rotated refresh token is good only for the scope that its predecessor was used with.
+  package var bindsRefreshScope = false
 }
 
 /// Codes, grants and tokens, as one value: all that has to be right about OAuth's secrets.

@@ -13,6 +13,8 @@ package struct OIDCSettings: BackendSettings, Hashable {
   package var refreshRotation = TokenTerms.Rotation.strict
   /// Off: `offline_access` brings no refresh token.
   package var refreshTokens = true
+  /// Whether a rotated refresh token is good only for the scope of the refresh that brought it.
+  package var bindRefreshScope = false
   /// Whether a refresh brings a new ID token (OIDC Core §12.2).
   package var idTokenOnRefresh = true
   /// Seconds the sandbox's clock is ahead of the machine's.
@@ -31,7 +33,8 @@ package struct OIDCSettings: BackendSettings, Hashable {
     TokenTerms(
       accessTokenSeconds: accessTokenSeconds, refreshTokenSeconds: refreshTokenSeconds,
       codeSeconds: codeSeconds, rotation: refreshRotation,
-      refreshTokens: refreshTokens ? .withScope("offline_access") : .never)
+      refreshTokens: refreshTokens ? .withScope("offline_access") : .never,
+      bindsRefreshScope: bindRefreshScope)
   }
 
   package func objection(to changes: [String: JSON]) -> String? {

@@ -89,6 +89,19 @@ struct RefreshTests {
     #expect(try app.call("token.get", ["account": account])["account"] == account)
   }
 
+  @Test("a call for a narrower scope never narrows what other programs get")
+  func boundScope() throws {
+    try scene.set(["bindRefreshScope": true])
+    try scene.app.signIn()
+    let whole = try scene.token()
+    let error = try scene.app.error(of: "token.get", ["provider": "demo", "scope": "openid"])
+    #expect(error.data["reason"] == "invalid_params", "\(error.text)")
+    #expect(error.data["field"] == "scope")
+    let next = try scene.token(["provider": "demo", "forceRefresh": true])
+    #expect(next["scope"] == whole["scope"])
+    #expect(try scene.userinfo(next["accessToken"]).text.contains("name"))
+  }
+
   @Test("an expired token that came without a refresh token needs a new log-in")
   func noRefreshToken() throws {
     try scene.set(["refreshTokens": false])

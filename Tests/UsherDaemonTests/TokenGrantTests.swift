@@ -1,0 +1,139 @@
+import Logging
+import NIOPosix
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+/// A signed-in account of an OpenID provider at which nobody answers: a call that would be sent ends as
+/// `provider_unreachable`.
+final class TokenFixture: Sendable {
+  let stage: FlowStage
+  let tokens: TokenDesk
+  let accounts: AccountDesk
+  private let http: ProviderHTTP
+
+  var clock: FakeClock { stage.clock }
+  var book: AccountBook { stage.book }
+
+  init(_ change: (inout OIDCSettings) -> Void = { _ in }) throws {
+    // Port 9 of the loopback: nobody is there.
+    var settings = OIDCSettings(
+      issuer: try ProviderURL(setting: "http://127.0.0.1:9"), clientID: "usher")
+    change(&settings)
+    var config = Config()
+    config.providers = [ProviderConfig(name: .work, settings: .oidc(settings))]
+    stage = try FlowStage(config: config)
+    let (world, store, book) = (stage.world, stage.store, stage.book)
+    let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    let health = ProviderHealth { _, _ in }
+    http = ProviderHTTP(
+      on: MultiThreadedEventLoopGroup.singleton,
+      credentials: try Credentials(store: store, handed: nil, world: world), health: health,
+      world: world, log: log)
+    let source = TokenSource(
+      world: world, providers: Providers(config), http: http,
+      metadata: MetadataCache(http: http, clock: stage.clock), health: health)
+    tokens = TokenDesk(
+      world: world, book: book, providers: Providers(config),
+      refresher: Refresher(
+        world: world, store: store, book: book, source: source, events: stage.events, log: log),
+      revoker: Revoker(world: world, store: store, book: book, source: source))
+    accounts = AccountDesk(book: book, clock: stage.clock)
+  }
+
+  /// A log-in whose token lives for that many seconds.
+  @discardableResult
+  func signIn(
+    _ accessToken: String = "access-1", scope: String = "openid profile", seconds: Int = 300
+  ) async throws -> AccountRecord {
+    let now = clock.now()
+    let update = try book.update(
+      .sample(
+        tokens: .sample(accessToken, expiresAt: now + .seconds(seconds), scope: scope)),
+      owner: .anna, provider: .work,
+      place: stage.world.settings.inForce.provider(.work)?.tokenPlace, at: now)
+    try await install(update)
+    return update.record
+  }
+
+  func install(_ update: AccountBook.Update?) async throws {
+    guard let update else { throw TestTrouble("nothing is to be changed") }
+    try await stage.store.commit(update.changes)
+    book.install(update)
+  }
+
+  /// The provider's answer to a refresh of the whole grant arrives.
+  func refreshed(_ record: AccountRecord, _ tokens: TokenSet) async throws {
+    let used = try #require(book.record(record.id)?.details.grant.refreshToken)
+    try await install(
+      book.update(record.id, record.mainKey, granted: tokens, for: used, at: clock.now()))
+  }
+
+  /// The access token that `token.get` hands out, or the error's reason.
+  func outcome(_ call: TokenGet) async -> String {
+    do {
+      let reply = try await tokens.get(call, .program()).reply()
+      return String(decoding: reply, as: UTF8.self)
+        .split(separator: "\"accessToken\":\"").last.map { String($0.prefix { $0 != "\"" }) } ?? ""
+    } catch {
+      return (error as? UsherError)?.reason.rawValue ?? "\(error)"
+    }
+  }
+
+  func refusal(_ call: TokenGet) async throws -> UsherError? {
+    await #expect(throws: UsherError.self) { try await self.tokens.get(call, .program()).reply() }
+  }
+
+  func status(of record: AccountRecord) throws -> [TokenSummary.Status] {
+    try accounts.get(record.id, .program()).account.tokens.map(\.status)
+  }
+
+  func close() async { await http.shutdown() }
+}
+
+@Suite("token.get and the grant that all programs share")
+struct TokenGrantTests {
+  @Test("a call for a narrower scope is refused before it could narrow the grant")
+  func narrower() async throws {
+    let fixture = try TokenFixture()
+    let record = try await fixture.signIn()
+    for isForced in [false, true] {
+      let error = try await fixture.refusal(
+        TokenGet(account: record.id, scope: "openid", forceRefresh: isForced))
+      #expect(error?.reason == .invalidParams)
+      #expect(error?.detail.field == "scope")
+    }
+    #expect(await fixture.outcome(TokenGet(account: record.id)) == "access-1")
+    await fixture.close()
+  }
+
+  @Test("a refresh that returns a narrower scope does not replace what the grant is good for")
+  func narrowedByProvider() async throws {
+    let fixture = try TokenFixture()
+    let record = try await fixture.signIn()
+    try await fixture.refreshed(
+      record,
+      .sample(
+        "access-2", refreshToken: "refresh-2", expiresAt: fixture.clock.now() + .seconds(900),
+        scope: "openid"))
+    // The token with the whole scope serves while it lives.
+    #expect(await fixture.outcome(TokenGet(account: record.id)) == "access-1")
+    fixture.clock.advance(by: .seconds(301))
+    let error = try await fixture.refusal(TokenGet(account: record.id))
+    #expect(error?.reason == .consentRequired)
+    #expect(error?.detail.next?.account == record.id)
+    #expect(fixture.book.record(record.id)?.details.grant.scope == "openid profile")
+    #expect(
+      fixture.book.record(record.id)?.details.grant.refreshToken == Sealed(Secret("refresh-2")))
+    #expect(await fixture.outcome(TokenGet(account: record.id, scope: "openid")) == "access-2")
+    try await fixture.signIn("access-3")
+    #expect(await fixture.outcome(TokenGet(account: record.id)) == "access-3")
+    await fixture.close()
+  }
+}
