@@ -136,4 +136,27 @@ struct TokenGrantTests {
     #expect(await fixture.outcome(TokenGet(account: record.id)) == "access-3")
     await fixture.close()
   }
+
+  @Test("a grant that the provider has refused serves no cached token, and forcing says the same")
+  func dead() async throws {
+    let fixture = try TokenFixture()
+    let record = try await fixture.signIn()
+    #expect(await fixture.outcome(TokenGet(account: record.id)) == "access-1")
+    let generation = fixture.book.generation
+    let word = ProviderWord(name: .work, code: "invalid_grant")
+    try await fixture.install(
+      fixture.book.update(record.id, died: word, of: record.details.grant.refreshToken))
+    #expect(fixture.book.generation != generation, "remembered replies go on being given")
+    for isForced in [false, true, true] {
+      let error = try await fixture.refusal(
+        TokenGet(account: record.id, forceRefresh: isForced))
+      #expect(error?.reason == .reauthenticationRequired)
+      #expect(error?.detail.next?.account == record.id)
+    }
+    #expect(try fixture.status(of: record) == [.dead])
+    try await fixture.signIn("access-2")
+    #expect(await fixture.outcome(TokenGet(account: record.id)) == "access-2")
+    #expect(try fixture.status(of: record) == [.valid])
+    await fixture.close()
+  }
 }

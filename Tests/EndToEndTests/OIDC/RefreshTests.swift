@@ -89,6 +89,26 @@ struct RefreshTests {
     #expect(try app.call("token.get", ["account": account])["account"] == account)
   }
 
+  @Test(
+    "a grant that the provider took back is dead for every call, though its token has not expired")
+  func deadWhileCached() throws {
+    try scene.app.signIn()
+    _ = try scene.token()
+    try scene.sandbox.control("POST", "revokeAll")
+    let calls: [JSONValue] = [
+      ["provider": "demo", "forceRefresh": true], ["provider": "demo"],
+      ["provider": "demo", "forceRefresh": true], ["provider": "demo"],
+    ]
+    for call in calls {
+      let error = try scene.app.error(of: "token.get", call)
+      #expect(error["code"] == 1102, "\(error.text)")
+      #expect(error.data["next"]?["method"] == "flow.start")
+    }
+    #expect(try scene.refreshes == 1)
+    let list = try scene.app.call("token.list", [:])["tokens"]
+    #expect(list?[0]?["token"]?["status"] == "dead")
+  }
+
   @Test("a call for a narrower scope never narrows what other programs get")
   func boundScope() throws {
     try scene.set(["bindRefreshScope": true])
