@@ -159,4 +159,16 @@ struct TokenGrantTests {
     #expect(try fixture.status(of: record) == [.valid])
     await fixture.close()
   }
+
+  @Test("minValidSeconds is honoured in full where the token lives longer than that")
+  func minValidSeconds() async throws {
+    let fixture = try TokenFixture()
+    let record = try await fixture.signIn(seconds: 300)
+    let call = TokenGet(account: record.id, minValidSeconds: 200)
+    fixture.clock.advance(by: .seconds(100))
+    #expect(try fixture.tokens.get(call, .program()).atOnce != nil)
+    fixture.clock.advance(by: .milliseconds(1))
+    #expect(try fixture.tokens.get(call, .program()).atOnce == nil, "no refresh is begun")
+    await fixture.close()
+  }
 }
