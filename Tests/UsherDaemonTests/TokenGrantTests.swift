@@ -171,4 +171,18 @@ struct TokenGrantTests {
     #expect(try fixture.tokens.get(call, .program()).atOnce == nil, "no refresh is begun")
     await fixture.close()
   }
+
+  @Test("a token that was issued while the clock was ahead is not handed out once it is right")
+  func clockAhead() async throws {
+    let fixture = try TokenFixture()
+    fixture.clock.advance(by: .seconds(3600 * 24 * 365))
+    let record = try await fixture.signIn(seconds: 300)
+    let call = TokenGet(account: record.id)
+    #expect(try fixture.tokens.get(call, .program()).atOnce != nil)
+    fixture.clock.advance(by: .seconds(-3600 * 24 * 365))
+    #expect(try fixture.tokens.get(call, .program()).atOnce == nil, "no refresh is begun")
+    #expect(await fixture.outcome(call) == "provider_unreachable")
+    #expect(try fixture.status(of: record) == [.refreshable])
+    await fixture.close()
+  }
 }
