@@ -129,16 +129,19 @@ final class FlowStage: Sendable {
   func journal() throws -> [String] { try store.loadJournal().map(\.state) }
 }
 
-/// Makes every write of a flow fail as a failing disk does: another program takes the table away.
+/// Makes every write of a flow, or of another table, fail as a failing disk does: another program
+/// takes the table away.
 struct FailingDisk {
   private let stage: FlowStage
+  private let table: String
 
-  init(_ stage: FlowStage) throws {
+  init(_ stage: FlowStage, table: String = "flows") throws {
     self.stage = stage
-    try rename("flows", to: "flows_away")
+    self.table = table
+    try rename(table, to: table + "_away")
   }
 
-  func mend() throws { try rename("flows_away", to: "flows") }
+  func mend() throws { try rename(table + "_away", to: table) }
 
   private func rename(_ table: String, to name: String) throws {
     // The rows that refer to the table go on meaning it, wherever it is.

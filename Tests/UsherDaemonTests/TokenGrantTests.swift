@@ -185,4 +185,16 @@ struct TokenGrantTests {
     #expect(try fixture.status(of: record) == [.refreshable])
     await fixture.close()
   }
+
+  @Test("no refresh is sent while the store refuses to write")
+  func storeRefuses() async throws {
+    let fixture = try TokenFixture()
+    let record = try await fixture.signIn(seconds: 300)
+    fixture.clock.advance(by: .seconds(301))
+    let disk = try FailingDisk(fixture.stage, table: "accounts")
+    #expect(await fixture.outcome(TokenGet(account: record.id)) == "storage_unavailable")
+    try disk.mend()
+    #expect(await fixture.outcome(TokenGet(account: record.id)) == "provider_unreachable")
+    await fixture.close()
+  }
 }

@@ -107,6 +107,19 @@ struct FullDiskTests {
     #expect(try sandbox.honours(try #require(next["accessToken"]?.stringValue)))
   }
 
+  @Test("a forced refresh on a full disk, and a death, do not lose the log-in")
+  func deathOnFullDisk() throws {
+    try client.signIn()
+    try disk.fill()
+    let force: JSONValue = ["provider": "demo", "forceRefresh": true]
+    #expect(try client.reason(of: "token.get", force) == "storage_unavailable")
+    daemon.killAtOnce()
+    try disk.empty()
+    try daemon.start()
+    let token = try daemon.client().call("token.get", force)
+    #expect(try sandbox.honours(try #require(token["accessToken"]?.stringValue)))
+  }
+
   @Test("a new log-in wins over a refreshed token that waits for room")
   func signInMeanwhile() throws {
     try signInBriefly()
