@@ -16,6 +16,9 @@ package struct OIDCSettings: SettingsSection {
   package var extraAuthorize: [String: String] = [:]
   /// Seconds by which the provider's clock may differ from this machine's.
   package var clockSkewSeconds = 60
+  /// Whether a refresh may ask for a part of the granted scope. Only where the provider never binds the
+  /// rotated refresh token to that part: RFC 6749 §6 lets it, and all other programs would lose the rest.
+  package var narrowRefresh = false
   /// How a token endpoint is written to: no setting, but what a type of provider is known for.
   package var tokenRequest = OIDCTokenRequest.form
   /// Whether a code is bound to its flow by PKCE: likewise.
@@ -39,6 +42,7 @@ package struct OIDCSettings: SettingsSection {
     table.setting(&redirect, "redirect")
     table.setting(&audience, "audience", complaint: Self.visible)
     table.setting(&clockSkewSeconds, "clock_skew_seconds", 0...300)
+    table.setting(&narrowRefresh, "narrow_refresh")
     table.table(&endpoints, "endpoints")
     table.setting(&extraAuthorize, "extra_authorize", complaint: Self.complaint(extra:))
     if let message = clientAuth.complaint(hasCredential: clientCredential != nil) {
@@ -125,5 +129,12 @@ package struct OIDCEndpoints: SettingsSection {
     table.setting(&revocation, "revocation")
     table.setting(&jwks, "jwks")
     table.setting(&deviceAuthorization, "device_authorization")
+  }
+}
+
+extension ProviderConfig {
+  /// Whether a refresh for a part of the granted scope leaves the grant as it is.
+  package var mayNarrowRefresh: Bool {
+    if case .oidc(let settings) = settings { settings.narrowRefresh } else { false }
   }
 }

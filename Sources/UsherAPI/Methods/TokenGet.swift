@@ -11,7 +11,8 @@ public struct TokenGet: Method, Equatable {
   /// Instead of ``account``, where the caller has one account of it; several give `invalid_params`
   /// with field `account`.
   public var provider: ProviderName?
-  /// Within the granted scope; default: all of it.
+  /// Within the granted scope; default: all of it. A part of it only where the provider is configured
+  /// with `narrow_refresh`, else `invalid_params` with field `scope`: the grant is shared.
   public var scope: String?
   public var audience: String?
   /// How long the token must still be good; default 60, at most 86400.

@@ -70,6 +70,9 @@ extension AccountBook {
 
   /// Plans what a refresh brought, a rotated refresh token with it.
   ///
+  /// A token with less than was granted does not replace the one with all of it: it is stored by its own
+  /// scope, and the grant records that it was narrowed.
+  ///
   /// - Parameter used: The refresh token that was sent.
   /// - Returns: Nil when the account was forgotten meanwhile, or signed in anew.
   func update(
@@ -90,6 +93,12 @@ extension AccountBook {
       record.details.grant.refreshExpiresAt = tokens.refreshExpiresAt
     } else if let end = tokens.refreshExpiresAt {
       record.details.grant.refreshExpiresAt = end
+    }
+    var key = key
+    if key == record.mainKey {
+      let isWhole = record.details.grant.isCovered(by: tokens.scope)
+      record.details.grant.narrowedTo = isWhole ? nil : tokens.scope
+      if !isWhole { key = TokenKey(partOfScope: tokens.scope) }
     }
     let token = try HeldToken(StoredToken(set: access, issuedAt: now), account: id)
     record.tokens[key] = token

@@ -34,6 +34,14 @@ struct TokenKey: Hashable, Sendable {
   var scope: String
 }
 
+extension TokenKey {
+  /// The key of tokens with a part of the granted scope, however its words are ordered.
+  init(partOfScope scope: String) {
+    let words = Set(scope.split(separator: " ")).sorted()
+    self.init(audience: "", scope: words.joined(separator: " "))
+  }
+}
+
 /// The sealed part of an account's row.
 struct AccountDetails: Codable, Sendable, Equatable {
   var label: String
@@ -71,10 +79,21 @@ struct AccountDetails: Codable, Sendable, Equatable {
     var refreshExpiresAt: Timestamp?
     /// What the provider said when it refused to refresh; nothing but a new log-in helps.
     var death: ProviderWord?
+    /// The scope of the last refresh, where it was less than was granted; a new log-in helps.
+    var narrowedTo: String?
 
     /// Whether a new access token can still be had.
     func isAlive(at now: Timestamp) -> Bool {
       death == nil && refreshToken != nil && refreshExpiresAt.map { $0 > now } ?? true
+    }
+
+    /// Whether a token with that scope gives access to all that was granted.
+    ///
+    /// `offline_access` is left out: it is about the refresh token (OIDC Core §11), and some providers
+    /// do not name it in the reply to a refresh.
+    func isCovered(by scope: String) -> Bool {
+      let granted = Set(self.scope.split(separator: " ")).subtracting(["offline_access"])
+      return granted.isSubset(of: scope.split(separator: " "))
     }
   }
 }

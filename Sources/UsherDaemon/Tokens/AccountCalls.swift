@@ -71,7 +71,8 @@ extension CallOutcome {
   /// What it means for a call that there is no token: a new log-in, or that nothing was sent yet.
   fileprivate init(withoutToken error: UsherError) {
     switch error.reason {
-    case .reauthenticationRequired, .notFound, .providerRejected, .providerProtocolError:
+    case .reauthenticationRequired, .consentRequired, .notFound, .providerRejected,
+      .providerProtocolError:
       self = .noToken(message: error.message)
     default:
       self = .unreachable(message: error.message, sent: false)

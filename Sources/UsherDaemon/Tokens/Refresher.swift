@@ -78,6 +78,7 @@ actor Refresher {
       {
         return token.reply
       }
+      try checkScope(record, key, isForced: mustRefresh)
       if mustRefresh { try spend(account) }
       mustRefresh = false
       begin(record, key)
@@ -92,6 +93,7 @@ actor Refresher {
       throw UsherError(.notFound, "there is no account \(account)")
     }
     let key = record.mainKey
+    try checkScope(record, key, isForced: false)
     guard waiting(record) != nil || record.tokens[key]?.set.accessToken.unsealed() == refused
     else { return }
     begin(record, key)
@@ -192,16 +194,48 @@ actor Refresher {
     unsaved[account] = nil
     FailPoint.reach("refresh.after-commit")
     book.install(update)
+    noteNarrowing(update)
     events.publish(
       .token("refreshed", update.record, at: world.clock.now()), of: update.record)
     return try current(update.record.id, key)
   }
 
-  private func current(_ account: AccountID, _ key: TokenKey) throws(UsherError) -> [UInt8] {
-    guard let token = try book.find(account)?.tokens[key] else {
-      throw UsherError(.conflict, "the account changed meanwhile: ask again")
+  private func noteNarrowing(_ update: AccountBook.Update) {
+    let grant = update.record.details.grant
+    guard let scope = grant.narrowedTo, update.before?.details.grant.narrowedTo != scope else {
+      return
     }
+    log.warning(
+      "a refresh returned less than was granted: a new log-in is needed for the rest",
+      metadata: [
+        "provider": .string(update.record.provider.rawValue),
+        "account": .string(update.record.id.rawValue), "granted": .string(grant.scope),
+        "returned": .string(scope),
+      ])
+  }
+
+  private func current(_ account: AccountID, _ key: TokenKey) throws(UsherError) -> [UInt8] {
+    guard let record = try book.find(account) else { throw Self.changedMeanwhile }
+    if key == record.mainKey, let error = record.narrowing(world) { throw error }
+    guard let token = record.tokens[key] else { throw Self.changedMeanwhile }
     return token.reply
+  }
+
+  private static let changedMeanwhile = UsherError(
+    .conflict, "the account changed meanwhile: ask again")
+
+  /// No caller may reduce what another gets: the grant is refreshed as a whole, and a part of it is
+  /// asked for only where the provider is configured not to narrow the grant by that.
+  private func checkScope(
+    _ record: AccountRecord, _ key: TokenKey, isForced: Bool
+  ) throws(UsherError) {
+    guard waiting(record) == nil else { return }
+    if key == record.mainKey {
+      // Without force the provider is not asked again: it has said what it grants.
+      if !isForced, let error = record.narrowing(world) { throw error }
+    } else if world.settings.inForce.provider(record.provider)?.mayNarrowRefresh != true {
+      throw record.partRefused
+    }
   }
 
   /// The provider took the grant back: remembered, so that it is not asked again.

@@ -166,7 +166,7 @@ struct TokenDesk: Sendable {
           next: world.signIn(at: record.provider, account: record.id, scope: scope)))
     }
     guard asked != granted else { return record.mainKey }
-    return TokenKey(audience: "", scope: asked.sorted().joined(separator: " "))
+    return TokenKey(partOfScope: scope)
   }
 }
 

@@ -35,7 +35,9 @@ struct TokenPlan: Sendable, Equatable {
       plans.append(TokenPlan(deed: .end, at: end))
       if progress.warnedOf != end { plans.append(TokenPlan(deed: .warn, at: end - warning)) }
     }
-    if record.details.keepAlive, grant.isAlive(at: now), let due = renewal(of: record, end) {
+    if record.details.keepAlive, grant.isAlive(at: now), grant.narrowedTo == nil,
+      let due = renewal(of: record, end)
+    {
       plans.append(TokenPlan(deed: .renew, at: max(due, progress.retryAt ?? due)))
     }
     return plans.min { ($0.at, $0.deed.order) < ($1.at, $1.deed.order) }

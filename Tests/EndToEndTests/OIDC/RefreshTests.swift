@@ -151,6 +151,7 @@ struct RefreshTests {
 
   @Test("a part of the scope gives a token for no more than that")
   func narrower() throws {
+    let scene = try Scene(provider: "narrow_refresh = true")
     try scene.app.signIn()
     let whole = try scene.token()
     let narrow = try scene.token(["provider": "demo", "scope": "openid"])

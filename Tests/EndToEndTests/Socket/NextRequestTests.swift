@@ -8,17 +8,22 @@ import UsherTestKit
 struct NextRequestTests {
   private static let demo: JSONValue = ["provider": "demo"]
 
+  /// The sandbox leaves the refresh token good for the whole scope.
+  private static let more = "narrow_refresh = true"
+
   private let sandbox: SandboxUnderTest
   private let daemon: DaemonUnderTest
   private let client: RawClient
 
   init() throws {
     sandbox = try SandboxUnderTest()
-    daemon = try DaemonUnderTest(config: OwnRule.text() + sandbox.provider())
+    daemon = try DaemonUnderTest(config: OwnRule.text() + sandbox.provider(more: Self.more))
     client = try daemon.client()
   }
 
-  private func reload(_ rules: String) throws { try daemon.reload(rules + sandbox.provider()) }
+  private func reload(_ rules: String) throws {
+    try daemon.reload(rules + sandbox.provider(more: Self.more))
+  }
 
   /// Rules that do not give what is asked for, and what is said then.
   private static let refusing: [(rule: String, reason: String)] = [
