@@ -112,7 +112,7 @@ extension AccountBook {
     return Update(record: record, changes: changes, before: before)
   }
 
-  /// Plans the end of a grant: its tokens stay as they are until they expire.
+  /// Plans the end of a grant. Its tokens stay, so that lists show them as dead, and are not handed out.
   ///
   /// - Returns: Nil when the account was forgotten meanwhile, or signed in anew.
   func update(

@@ -25,6 +25,12 @@ struct AccountRecord: Sendable {
   /// The token a caller gets who asks for no scope.
   var mainKey: TokenKey { TokenKey(audience: "", scope: details.grant.scope) }
 
+  /// The access token to hand out; nil also where the provider has refused the grant: the token may
+  /// be worth nothing then, though it has not expired.
+  func usableToken(_ key: TokenKey) -> HeldToken? {
+    details.grant.death == nil ? tokens[key] : nil
+  }
+
   var mainToken: Secret? { tokens[mainKey]?.set.accessToken.unsealed() }
 }
 
@@ -180,6 +186,7 @@ extension AccountRecord {
   }
 
   private func status(of token: HeldToken, at now: Timestamp) -> TokenSummary.Status {
+    if details.grant.death != nil { return .dead }
     if token.isAlive(at: now) { return .valid }
     return details.grant.isAlive(at: now) ? .refreshable : .dead
   }

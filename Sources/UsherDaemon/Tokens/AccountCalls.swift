@@ -45,7 +45,7 @@ struct AccountCalls: Sendable {
   ) async throws(UsherError) -> Secret {
     let record = try record(account)
     guard record.isOf(provider) else { throw world.elsewhere(record) }
-    if let held = record.tokens[record.mainKey],
+    if let held = record.usableToken(record.mainKey),
       held.isValid(for: Self.validity, at: world.clock.now())
     {
       return held.set.accessToken.unsealed()
@@ -53,7 +53,7 @@ struct AccountCalls: Sendable {
     _ = try await refresher.token(
       account, record.mainKey, validFor: Self.validity, isForced: false)
     let renewed = try self.record(account)
-    guard renewed.isOf(provider), let held = renewed.tokens[record.mainKey] else {
+    guard renewed.isOf(provider), let held = renewed.usableToken(record.mainKey) else {
       throw UsherError(.conflict, "the account changed meanwhile: ask again")
     }
     return held.set.accessToken.unsealed()

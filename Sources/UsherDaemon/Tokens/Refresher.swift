@@ -73,13 +73,18 @@ actor Refresher {
       guard let record = try book.find(account) else {
         throw UsherError(.notFound, "there is no account \(account)")
       }
-      if !mustRefresh, waiting(record) == nil, let token = record.tokens[key],
+      if !mustRefresh, waiting(record) == nil, let token = record.usableToken(key),
         token.isValid(for: seconds, at: world.clock.now())
       {
         return token.reply
       }
       try checkScope(record, key, isForced: mustRefresh)
-      if mustRefresh { try spend(account) }
+      if mustRefresh {
+        // A dead grant is no reason to wait: only a new log-in helps.
+        guard waiting(record) != nil || record.details.grant.isAlive(at: world.clock.now())
+        else { throw deadGrant(record) }
+        try spend(account)
+      }
       mustRefresh = false
       begin(record, key)
     }
@@ -217,7 +222,7 @@ actor Refresher {
   private func current(_ account: AccountID, _ key: TokenKey) throws(UsherError) -> [UInt8] {
     guard let record = try book.find(account) else { throw Self.changedMeanwhile }
     if key == record.mainKey, let error = record.narrowing(world) { throw error }
-    guard let token = record.tokens[key] else { throw Self.changedMeanwhile }
+    guard let token = record.usableToken(key) else { throw Self.changedMeanwhile }
     return token.reply
   }
 
@@ -269,7 +274,7 @@ actor Refresher {
     switch outcome {
     case .success(let reply): return reply
     case .failure(let error):
-      guard !isForced, let token = book.record(account)?.tokens[key],
+      guard !isForced, let token = book.record(account)?.usableToken(key),
         token.isAlive(at: world.clock.now())
       else { throw error }
       return token.reply

@@ -40,7 +40,7 @@ struct TokenDesk: Sendable {
     }
     let isForced = call.forceRefresh ?? false
     let now = world.clock.now()
-    if !isForced, let token = record.tokens[key], token.isValid(for: seconds, at: now) {
+    if !isForced, let token = record.usableToken(key), token.isValid(for: seconds, at: now) {
       return .standing(standing(token, for: seconds, since: now))
     }
     let refresher = refresher
@@ -65,7 +65,7 @@ struct TokenDesk: Sendable {
     try check(record, key, caller, within: scopes)
     let isForced = call.forceRefresh ?? false
     let now = world.clock.now()
-    if !isForced, let token = record.tokens[key], token.isValid(for: seconds, at: now) {
+    if !isForced, let token = record.usableToken(key), token.isValid(for: seconds, at: now) {
       // Consents end by themselves.
       if record.isGuarded { return .now(token.reply) }
       return .standing(standing(token, for: seconds, since: now))
