@@ -19,7 +19,7 @@ struct HeldTokenTests {
   }
 
   @Test(
-    "it is valid while it lasts as long as asked, or half of its life",
+    "it is valid while it lasts as long as asked, or as long as any token of this provider can",
     arguments: [
       // life, asked for, age, valid
       (300, 60, 0, true), (300, 60, 239, true), (300, 60, 240, true), (300, 60, 241, false),
@@ -28,6 +28,10 @@ struct HeldTokenTests {
       (300, 86_400, 0, true), (300, 86_400, 150, true), (300, 86_400, 151, false),
       (30, 60, 0, true), (30, 60, 15, true), (30, 60, 16, false), (30, 60, 31, false),
       (0, 60, 0, true), (0, 60, 1, false),
+      // In full, also where that is more than half of it.
+      (300, 200, 100, true), (300, 200, 101, false), (90, 60, 30, true), (90, 60, 31, false),
+      // It has just been fetched: another one would not be of more use.
+      (300, 299, 10, true), (300, 299, 11, false), (62, 60, 6, true), (62, 60, 7, false),
     ])
   func validity(life: Int, asked: Int, age: Int, isValid: Bool) throws {
     let token = try token(lasting: life)

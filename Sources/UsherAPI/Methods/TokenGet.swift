@@ -15,7 +15,9 @@ public struct TokenGet: Method, Equatable {
   /// with `narrow_refresh`, else `invalid_params` with field `scope`: the grant is shared.
   public var scope: String?
   public var audience: String?
-  /// How long the token must still be good; default 60, at most 86400.
+  /// How long the token must still be good; default 60, at most 86400. Where the provider's tokens do
+  /// not live longer than that, one that is in the first half of its life is handed out; one that was
+  /// fetched within the last tenth of its life, at most 10 seconds ago, always is.
   public var minValidSeconds: Int?
   /// Refresh though the token is valid; at most once in `forceRefreshSeconds` per account.
   public var forceRefresh: Bool?

@@ -141,14 +141,18 @@ struct HeldToken: Sendable {
   /// Whether it is good for that long; one without an expiry always is.
   func isValid(for seconds: Int, at now: Timestamp) -> Bool { now <= lastMoment(for: seconds) }
 
-  /// Up to when it is good for that long.
+  /// The last moment at which it is good for that long.
   ///
-  /// A provider whose tokens live shorter than what is asked for would be asked at every call:
-  /// half the token's life is as much as can be had.
+  /// Two exceptions keep a provider from being asked at every call. No refresh brings what a token never
+  /// had: where its whole life is not longer than what is asked for, half of its life is enough. A
+  /// token that has just been fetched is handed out: for a tenth of its life, at most 10 seconds.
   func lastMoment(for seconds: Int) -> Timestamp {
     guard let expiresAt = set.expiresAt else { return .latest }
-    let half = Duration.milliseconds((expiresAt - issuedAt).milliseconds / 2)
-    return expiresAt - min(.seconds(seconds), half)
+    let life = expiresAt - issuedAt
+    guard life > .seconds(seconds) else {
+      return expiresAt - .milliseconds(life.milliseconds / 2)
+    }
+    return max(expiresAt - .seconds(seconds), issuedAt + min(life / 10, .seconds(10)))
   }
 
   func isAlive(at now: Timestamp) -> Bool { set.expiresAt.map { $0 > now } ?? true }
