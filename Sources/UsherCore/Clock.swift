@@ -4,6 +4,31 @@ import Glibc
 public protocol Clock: Sendable {
   /// The UTC wall clock: what providers, tokens and stored deadlines speak of.
   func now() -> Timestamp
+
+  /// A clock that nobody sets, beside it; nil where there is none.
+  func bootTime() -> BootTime?
+}
+
+extension Clock {
+  public func bootTime() -> BootTime? { nil }
+}
+
+/// A moment on the clock that counts from the start of the machine, with the time it was suspended
+/// (`CLOCK_BOOTTIME`). Setting the wall clock does not move it.
+public struct BootTime: Sendable, Equatable, Codable {
+  /// Which start of the machine it counts from.
+  public var boot: String
+  public var milliseconds: Int64
+
+  public init(boot: String, milliseconds: Int64) {
+    self.boot = boot
+    self.milliseconds = milliseconds
+  }
+
+  /// The time since another moment; nil where that was of another start of the machine.
+  public func elapsed(since earlier: BootTime) -> Duration? {
+    boot == earlier.boot ? .milliseconds(milliseconds - earlier.milliseconds) : nil
+  }
 }
 
 /// Fresh random bytes from a source fit for keys.
@@ -20,6 +45,24 @@ public struct SystemClock: Clock {
     clock_gettime(CLOCK_REALTIME, &time)
     return Timestamp(milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
   }
+
+  public func bootTime() -> BootTime? {
+    guard let boot = Self.boot else { return nil }
+    var time = timespec()
+    guard clock_gettime(CLOCK_BOOTTIME, &time) == 0 else { return nil }
+    return BootTime(
+      boot: boot, milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
+  }
+
+  /// random(4): another one after each start of the machine.
+  private static let boot: String? = {
+    let file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else { return nil }
+    defer { close(file) }
+    var bytes = [UInt8](repeating: 0, count: 36)
+    guard read(file, &bytes, bytes.count) == bytes.count else { return nil }
+    return String(decoding: bytes, as: UTF8.self)
+  }()
 }
 
 /// The kernel's generator: getrandom(2), one call for up to 256 bytes.

@@ -186,6 +186,40 @@ struct TokenGrantTests {
     await fixture.close()
   }
 
+  @Test("a token ends by the clock that nobody sets, however the wall clock was set meanwhile")
+  func bootTime() async throws {
+    let fixture = try TokenFixture()
+    fixture.clock.setBootTime(BootTime(boot: "a", milliseconds: 1000))
+    // Ten minutes ahead.
+    fixture.clock.advance(by: .seconds(600))
+    let record = try await fixture.signIn(seconds: 300)
+    let call = TokenGet(account: record.id, minValidSeconds: 0)
+    // Set right, and eleven minutes later: by the wall clock the token is a minute old.
+    fixture.clock.advance(by: .seconds(-600 + 660))
+    fixture.clock.setBootTime(BootTime(boot: "a", milliseconds: 661_000))
+    #expect(try fixture.tokens.get(call, .program()).atOnce == nil, "no refresh is begun")
+    // 100 seconds of it are over by the one clock, 60 by the other: the reply stands for 200.
+    fixture.clock.setBootTime(BootTime(boot: "a", milliseconds: 101_000))
+    guard case .standing(let reply) = try fixture.tokens.get(call, .program()) else {
+      Issue.record("a token that lives is not handed out")
+      return
+    }
+    #expect(reply.moments.upperBound - fixture.clock.now() == .seconds(200))
+    // Before the machine was started anew only the wall clock counts; before its issue nothing does.
+    fixture.clock.setBootTime(BootTime(boot: "b", milliseconds: 661_000))
+    #expect(try fixture.tokens.get(call, .program()).atOnce != nil)
+    fixture.clock.setBootTime(BootTime(boot: "a", milliseconds: 999))
+    #expect(try fixture.tokens.get(call, .program()).atOnce == nil)
+    // It is kept with the token.
+    let book = AccountBook(
+      world: fixture.stage.world, events: EventBus(remembered: 1), store: fixture.stage.store)
+    let stored = try book.find(record.id)
+    #expect(
+      stored?.tokens[record.mainKey]?.issuedAtBootTime
+        == BootTime(boot: "a", milliseconds: 1000))
+    await fixture.close()
+  }
+
   @Test("no refresh is sent while the store refuses to write")
   func storeRefuses() async throws {
     let fixture = try TokenFixture()

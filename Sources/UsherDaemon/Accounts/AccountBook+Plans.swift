@@ -28,7 +28,8 @@ extension AccountBook {
       main.refreshExpiresAt = nil
       main.attributes = nil
       tokens[TokenKey(audience: "", scope: main.scope)] = try HeldToken(
-        StoredToken(set: main, issuedAt: now), account: id)
+        StoredToken(set: main, issuedAt: now, issuedAtBootTime: world.clock.bootTime()),
+        account: id)
     }
     var record = AccountRecord(
       id: id, owner: owner, provider: provider, subject: grant.subject,
@@ -73,11 +74,14 @@ extension AccountBook {
   /// A token with less than was granted does not replace the one with all of it: it is stored by its own
   /// scope, and the grant records that it was narrowed.
   ///
-  /// - Parameter used: The refresh token that was sent.
+  /// - Parameters:
+  ///   - used: The refresh token that was sent.
+  ///   - now: When the tokens came.
+  ///   - bootTime: The same moment on the clock that nobody sets.
   /// - Returns: Nil when the account was forgotten meanwhile, or signed in anew.
   func update(
     _ id: AccountID, _ key: TokenKey, granted tokens: TokenSet, for used: Sealed<Secret>,
-    at now: Timestamp
+    at now: Timestamp, _ bootTime: BootTime? = nil
   ) throws(UsherError) -> Update? {
     guard let before = try find(id), before.details.grant.refreshToken == used else { return nil }
     var record = before
@@ -100,7 +104,8 @@ extension AccountBook {
       record.details.grant.narrowedTo = isWhole ? nil : tokens.scope
       if !isWhole { key = TokenKey(partOfScope: tokens.scope) }
     }
-    let token = try HeldToken(StoredToken(set: access, issuedAt: now), account: id)
+    let token = try HeldToken(
+      StoredToken(set: access, issuedAt: now, issuedAtBootTime: bootTime), account: id)
     record.tokens[key] = token
     var changes = [try put(&record), .putToken(try record.row(key, token))]
     // Tokens of scopes that were asked for once do not pile up.

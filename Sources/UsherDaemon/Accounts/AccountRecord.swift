@@ -126,20 +126,43 @@ extension AccountDetails {
 struct HeldToken: Sendable {
   let set: TokenSet
   let issuedAt: Timestamp
+  /// When that was on a clock that nobody sets; nil for a token of before this was kept.
+  let issuedAtBootTime: BootTime?
   /// The encoded result; made when the token changes, not when it is asked for.
   let reply: [UInt8]
 
   init(_ stored: StoredToken, account: AccountID) throws(UsherError) {
     set = stored.set
     issuedAt = stored.issuedAt
+    issuedAtBootTime = stored.issuedAtBootTime
     reply = try ReplyEncoder.encode(
       TokenGet.Reply(
         accessToken: WireSecret(set.accessToken.unsealed()), tokenType: set.tokenType,
         expiresAt: set.expiresAt, scope: set.scope, account: account))
   }
 
-  /// Whether it is good for that long; one without an expiry always is.
-  func isValid(for seconds: Int, at now: Timestamp) -> Bool { now <= lastMoment(for: seconds) }
+  /// Whether it is good for that long; one without an expiry is from its issue on.
+  func isValid(for seconds: Int, at now: Timestamp, _ bootTime: BootTime? = nil) -> Bool {
+    validUntil(for: seconds, at: now, bootTime) != nil
+  }
+
+  /// Up to when it may be handed out to who wants it good for that long; nil where it may not.
+  ///
+  /// The wall clock may have been wrong when it was issued: a token from the future is not good, and
+  /// within one start of the machine the clock that nobody sets counts too.
+  func validUntil(
+    for seconds: Int, at now: Timestamp, _ bootTime: BootTime?
+  ) -> Timestamp? {
+    guard issuedAt <= now else { return nil }
+    var end = lastMoment(for: seconds)
+    if set.expiresAt != nil, let issuedAtBootTime,
+      let elapsed = bootTime?.elapsed(since: issuedAtBootTime)
+    {
+      guard elapsed >= .zero else { return nil }
+      end = min(end, now + (end - issuedAt - elapsed))
+    }
+    return now <= end ? end : nil
+  }
 
   /// The last moment at which it is good for that long.
   ///
@@ -162,6 +185,7 @@ struct HeldToken: Sendable {
 struct StoredToken: Codable, Sendable {
   var set: TokenSet
   var issuedAt: Timestamp
+  var issuedAtBootTime: BootTime?
 }
 
 extension AccountRecord {
@@ -191,7 +215,7 @@ extension AccountRecord {
 
   private func status(of token: HeldToken, at now: Timestamp) -> TokenSummary.Status {
     if details.grant.death != nil { return .dead }
-    if token.isAlive(at: now) { return .valid }
+    if token.isAlive(at: now), token.issuedAt <= now { return .valid }
     return details.grant.isAlive(at: now) ? .refreshable : .dead
   }
 }
@@ -232,6 +256,7 @@ extension AccountRecord {
       account: id, audience: key.audience, scope: key.scope, expiresAt: token.set.expiresAt,
       status: "held",
       payload: try SealedPayload(
-        encoding: StoredToken(set: token.set, issuedAt: token.issuedAt)))
+        encoding: StoredToken(
+          set: token.set, issuedAt: token.issuedAt, issuedAtBootTime: token.issuedAtBootTime)))
   }
 }

@@ -46,7 +46,7 @@ struct AccountCalls: Sendable {
     let record = try record(account)
     guard record.isOf(provider) else { throw world.elsewhere(record) }
     if let held = record.usableToken(record.mainKey),
-      held.isValid(for: Self.validity, at: world.clock.now())
+      held.isValid(for: Self.validity, at: world.clock.now(), world.clock.bootTime())
     {
       return held.set.accessToken.unsealed()
     }

@@ -31,6 +31,7 @@ actor Refresher {
     /// The refresh token that was sent for it.
     let used: Sealed<Secret>
     let at: Timestamp
+    let bootTime: BootTime?
   }
   private var refusals: [AccountID: Refusal] = [:]
 
@@ -74,7 +75,7 @@ actor Refresher {
         throw UsherError(.notFound, "there is no account \(account)")
       }
       if !mustRefresh, waiting(record) == nil, let token = record.usableToken(key),
-        token.isValid(for: seconds, at: world.clock.now())
+        token.isValid(for: seconds, at: world.clock.now(), world.clock.bootTime())
       {
         return token.reply
       }
@@ -157,7 +158,9 @@ actor Refresher {
     _ tokens: TokenSet, for refreshToken: Sealed<Secret>, _ record: AccountRecord, _ key: TokenKey
   ) async throws(UsherError) -> [UInt8] {
     let saved = try await book.turns.take(record.shelf) { () throws(UsherError) -> [UInt8]? in
-      let brought = Unsaved(key: key, tokens: tokens, used: refreshToken, at: world.clock.now())
+      let brought = Unsaved(
+        key: key, tokens: tokens, used: refreshToken, at: world.clock.now(),
+        bootTime: world.clock.bootTime())
       return try await save(brought, of: record.id, key)
     }
     if let saved { return saved }
@@ -192,7 +195,8 @@ actor Refresher {
     unsaved[account] = nil
     guard
       let update = try book.update(
-        account, waiting.key, granted: waiting.tokens, for: waiting.used, at: waiting.at)
+        account, waiting.key, granted: waiting.tokens, for: waiting.used, at: waiting.at,
+        waiting.bootTime)
     else { return nil }
     unsaved[account] = waiting
     try await store.commit(update.changes)
@@ -275,7 +279,8 @@ actor Refresher {
     case .success(let reply): return reply
     case .failure(let error):
       guard !isForced, let token = book.record(account)?.usableToken(key),
-        token.isAlive(at: world.clock.now())
+        token.isAlive(at: world.clock.now()),
+        token.isValid(for: 0, at: world.clock.now(), world.clock.bootTime())
       else { throw error }
       return token.reply
     }

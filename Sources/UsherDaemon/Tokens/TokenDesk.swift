@@ -40,8 +40,8 @@ struct TokenDesk: Sendable {
     }
     let isForced = call.forceRefresh ?? false
     let now = world.clock.now()
-    if !isForced, let token = record.usableToken(key), token.isValid(for: seconds, at: now) {
-      return .standing(standing(token, for: seconds, since: now))
+    if !isForced, let token = record.usableToken(key), let end = end(of: token, seconds, now) {
+      return .standing(StandingReply(reply: token.reply, moments: now...end, book: book))
     }
     let refresher = refresher
     return .later { () async throws(UsherError) -> [UInt8] in
@@ -49,11 +49,9 @@ struct TokenDesk: Sendable {
     }
   }
 
-  /// - Parameter token: Good for that long.
-  private func standing(
-    _ token: HeldToken, for seconds: Int, since now: Timestamp
-  ) -> StandingReply {
-    StandingReply(reply: token.reply, moments: now...token.lastMoment(for: seconds), book: book)
+  /// Up to when it is good for that long; nil where it is not.
+  private func end(of token: HeldToken, _ seconds: Int, _ now: Timestamp) -> Timestamp? {
+    token.validUntil(for: seconds, at: now, world.clock.bootTime())
   }
 
   /// As ``get(_:_:within:)`` for tokens that not every client may have: who may not learns so before
@@ -65,10 +63,10 @@ struct TokenDesk: Sendable {
     try check(record, key, caller, within: scopes)
     let isForced = call.forceRefresh ?? false
     let now = world.clock.now()
-    if !isForced, let token = record.usableToken(key), token.isValid(for: seconds, at: now) {
+    if !isForced, let token = record.usableToken(key), let end = end(of: token, seconds, now) {
       // Consents end by themselves.
       if record.isGuarded { return .now(token.reply) }
-      return .standing(standing(token, for: seconds, since: now))
+      return .standing(StandingReply(reply: token.reply, moments: now...end, book: book))
     }
     return .later { [self] () async throws(UsherError) -> [UInt8] in
       let reply = try await refresher.token(record.id, key, validFor: seconds, isForced: isForced)

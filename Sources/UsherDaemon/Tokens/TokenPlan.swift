@@ -36,8 +36,10 @@ struct TokenPlan: Sendable, Equatable {
       if progress.warnedOf != end { plans.append(TokenPlan(deed: .warn, at: end - warning)) }
     }
     if record.details.keepAlive, grant.isAlive(at: now), grant.narrowedTo == nil,
-      let due = renewal(of: record, end)
+      var due = renewal(of: record, end)
     {
+      // Issued while the clock was ahead: how long it lives is not known.
+      if record.tokens[record.mainKey].map({ $0.issuedAt > now }) == true { due = now }
       plans.append(TokenPlan(deed: .renew, at: max(due, progress.retryAt ?? due)))
     }
     return plans.min { ($0.at, $0.deed.order) < ($1.at, $1.deed.order) }
