@@ -21,6 +21,7 @@ package final class Store: Sendable {
   let file: StoreFile
   let writer: ChangeWriter
   let commits: GroupCommit
+  let reserve: SpaceReserve
   let hasRecoverySlot: Mutex<Bool>
   /// What a copy is being made through.
   let copying = Mutex<DatabaseQueue?>(nil)
@@ -74,6 +75,7 @@ package final class Store: Sendable {
     self.writer = writer
     sealer = writer.sealer
     commits = GroupCommit(database)
+    reserve = SpaceReserve(of: file)
     do {
       audit = try AuditLog(database, sealer: sealer, commits: commits, at: writer.clock.now())
     } catch {
@@ -122,6 +124,25 @@ package final class Store: Sendable {
       throw .storage(error)
     }
     try await commits.commit(unit)
+  }
+
+  /// Reserves disk space for ``commitFromReserve(_:)``. Blocks a moment when it is not reserved yet.
+  ///
+  /// - Throws: `storage_unavailable` where there is no room.
+  package func holdReserve() throws(UsherError) {
+    try checkOpen()
+    try reserve.hold()
+  }
+
+  /// As ``commit(_:)``, for what must not be lost: where the disk is full, the space that was reserved
+  /// is given up for it.
+  package func commitFromReserve(_ changes: [Change]) async throws(UsherError) {
+    do throws(UsherError) {
+      try await commit(changes)
+    } catch {
+      guard error.reason == .storageUnavailable, reserve.release() else { throw error }
+      try await commit(changes)
+    }
   }
 
   /// Empties the write-ahead log, so that nothing deleted lingers there, and lets others open.

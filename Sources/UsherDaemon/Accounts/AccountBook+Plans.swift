@@ -69,6 +69,21 @@ extension AccountBook {
           refreshExpiresAt: grant.tokens?.refreshExpiresAt))
   }
 
+  /// Plans writing, as they are, the rows that a refresh will change: a store that takes them will take
+  /// what it brings.
+  ///
+  /// - Returns: Nil when the account was forgotten meanwhile, or signed in anew.
+  func rehearsal(
+    of id: AccountID, _ key: TokenKey, with refreshToken: Sealed<Secret>
+  ) throws(UsherError) -> [Change]? {
+    guard let record = try find(id), record.details.grant.refreshToken == refreshToken else {
+      return nil
+    }
+    var changes = [Change.putAccount(try record.row())]
+    if let token = record.tokens[key] { changes.append(.putToken(try record.row(key, token))) }
+    return changes
+  }
+
   /// Plans what a refresh brought, a rotated refresh token with it.
   ///
   /// A token with less than was granted does not replace the one with all of it: it is stored by its own

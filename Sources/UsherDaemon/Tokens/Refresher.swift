@@ -7,8 +7,10 @@ import UsherStore
 
 /// Renews access tokens: one refresh for an account at a time, however many ask.
 ///
-/// A rotated refresh token is on disk before anybody sees the access token that came with it. While
-/// the disk refuses, the grant is kept in memory and written first thing at the next call.
+/// No refresh is sent unless the store has just taken a write of the same rows, and has space in reserve
+/// for the result. A rotated refresh token is on disk before a caller gets the access token that came
+/// with it. If the disk refuses all the same, the grant is kept in memory and written first thing at
+/// the next call.
 actor Refresher {
   private typealias Outcome = Result<[UInt8], UsherError>
 
@@ -135,6 +137,9 @@ actor Refresher {
       let refreshToken = record.details.grant.refreshToken
     else { throw deadGrant(record) }
     if let error = refusal(of: record.id, key, refreshToken) { throw error }
+    guard try await storeTakes(record, key, refreshToken) else {
+      return try current(record.id, key)
+    }
     FailPoint.reach("refresh.before-send")
     let asked = await source.refresh(record, refreshToken.unsealed(), scope: key.scope)
     FailPoint.reach("refresh.after-reply")
@@ -151,6 +156,24 @@ actor Refresher {
       // Only what the provider itself said: a missing credential is looked for each time.
       if error.detail.provider != nil { remember(error, record.id, key, refreshToken) }
       throw error
+    }
+  }
+
+  /// Makes sure that what the refresh brings can be stored: the provider spends the refresh token, and a
+  /// successor that only memory has is lost with the process.
+  ///
+  /// - Returns: False when the account was forgotten meanwhile, or signed in anew.
+  /// - Throws: `storage_unavailable`; then nothing may be sent.
+  private func storeTakes(
+    _ record: AccountRecord, _ key: TokenKey, _ refreshToken: Sealed<Secret>
+  ) async throws(UsherError) -> Bool {
+    try store.holdReserve()
+    return try await book.turns.take(record.shelf) { () throws(UsherError) -> Bool in
+      guard let changes = try book.rehearsal(of: record.id, key, with: refreshToken) else {
+        return false
+      }
+      try await store.commit(changes)
+      return true
     }
   }
 
@@ -199,7 +222,7 @@ actor Refresher {
         waiting.bootTime)
     else { return nil }
     unsaved[account] = waiting
-    try await store.commit(update.changes)
+    try await store.commitFromReserve(update.changes)
     unsaved[account] = nil
     FailPoint.reach("refresh.after-commit")
     book.install(update)
