@@ -36,7 +36,7 @@ package struct Daemon: ServiceLifecycle.Service {
     let settings = Settings(setting.config, try setting.policy(of: setting.config))
     let world = World(
       settings: settings, clock: setting.clock, entropy: setting.entropy,
-      alarms: EventLoopAlarms(on: outside.any()))
+      alarms: EventLoopAlarms(on: outside.any()), descriptors: .ofProcess())
     let life = Lifetime(setting, world, on: outside, serving: sockets, log)
     let safe = Safe(life)
     try await safe.begin()

@@ -61,7 +61,8 @@ struct Parts {
     let effects = EffectRunner(
       world: world, http: http, bearer: calls,
       metadata: metadata, verifier: verifier,
-      listeners: RedirectListeners(group: group, uid: LoopbackPeer.uid, log: log),
+      listeners: RedirectListeners(
+        group: group, uid: LoopbackPeer.uid, log: log, descriptors: world.descriptors),
       answers: DaemonAnswers(
         accounts: book, localAuth: LocalAuthAnswers(desk: localAuth), totp: totp,
         clock: world.clock))

@@ -2,6 +2,7 @@ import Glibc
 import UsherConfig
 import UsherCore
 import UsherFlows
+import UsherSystem
 
 /// What comes from outside: time, chance, settings. Only ``Daemon`` picks the real ones.
 struct World: Sendable {
@@ -9,6 +10,8 @@ struct World: Sendable {
   let clock: any Clock
   let entropy: any Entropy
   let alarms: any Alarms
+  /// How many connections and listeners there may be before the last descriptors are used.
+  var descriptors = DescriptorBudget.unlimited
 
   /// As it is in force just now.
   var config: Config { settings.inForce.config }

@@ -4,6 +4,7 @@ import Synchronization
 import Testing
 import UsherCore
 import UsherFlows
+import UsherSystem
 import UsherTestKit
 
 @testable import UsherDaemon
@@ -43,6 +44,20 @@ struct RedirectListenerTests {
         try Web.send(request.method, base + request.target, headers: request.headers))
     }
     return (replies, answers.all)
+  }
+
+  @Test("a listener that would use the last descriptors is refused, naming the limit")
+  func noDescriptors() async throws {
+    let listeners = RedirectListeners(
+      group: MultiThreadedEventLoopGroup.singleton, uid: { _, _ in 1000 },
+      log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+      descriptors: DescriptorBudget(limit: 0))
+    let expectation = RedirectExpectation(
+      host: "127.0.0.1", port: nil, path: "/callback", state: Secret("our-state"), form: .oauth)
+    let error = await #expect(throws: UsherError.self) {
+      try await listeners.open(expectation, for: 1000) { _ in }
+    }
+    #expect(error?.reason == .overloaded && error?.detail.limit == "LimitNOFILE")
   }
 
   @Test("the right answer arrives with its code and issuer, and the page can be closed")

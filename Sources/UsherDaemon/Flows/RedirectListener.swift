@@ -12,15 +12,19 @@ struct RedirectListeners: Sendable {
   /// The uid behind a loopback connection's other end, as the kernel says.
   let uid: @Sendable (_ client: LoopbackPeer.Endpoint, _ server: LoopbackPeer.Endpoint) -> UInt32?
   let log: Logger
+  var descriptors = DescriptorBudget.unlimited
 
   /// - Parameters:
   ///   - owner: Only a browser of this user may answer: else one user could finish another's log-in
   ///     in his own name.
   ///   - onAnswer: Gets the one answer whose state is right.
+  /// - Throws: `overloaded` where a listener would use the last descriptors; the kernel's words where
+  ///   it cannot listen.
   func open(
     _ expectation: RedirectExpectation, for owner: UInt32,
     onAnswer: @escaping @Sendable (RedirectAnswer) -> Void
   ) async throws -> RedirectListener {
+    guard descriptors.hasRoom(for: .provider) else { throw DescriptorBudget.exhausted }
     let judge = RedirectJudge(
       expectation: expectation, owner: owner, uid: uid, log: log, onAnswer: onAnswer)
     let connections = OpenChannels()
@@ -28,7 +32,8 @@ struct RedirectListeners: Sendable {
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       .serverChannelOption(.backlog, value: 16)
       .childChannelOption(.maxMessagesPerRead, value: 1)
-      .childChannelInitializer { channel in
+      .childChannelInitializer { [descriptors] channel in
+        guard descriptors.hasRoom(for: .caller) else { return channel.close() }
         connections.add(channel)
         return channel.eventLoop.makeCompletedFuture {
           try channel.pipeline.syncOperations.configureHTTPServerPipeline(

@@ -1,0 +1,46 @@
+import Glibc
+import Testing
+import UsherCore
+
+@testable import UsherSystem
+
+@Suite("The reserve of descriptors")
+struct DescriptorBudgetTests {
+  @Test("each use ends before the one that matters more, and all end before the limit")
+  func order() {
+    for limit in [64, 1024, 8192, 65_536] {
+      let budget = DescriptorBudget(limit: limit)
+      let ends = DescriptorBudget.Use.allCases.map { use in
+        (0..<CInt(limit)).first { !budget.allows($0, for: use) } ?? CInt(limit)
+      }
+      #expect(ends == ends.sorted() && Set(ends).count == ends.count)
+      #expect(ends.allSatisfy { $0 < limit && $0 >= limit * 3 / 4 })
+    }
+  }
+
+  @Test("callers that take all they may leave descriptors for the administrator and for libraries")
+  func reserve() async {
+    await #expect(processExitsWith: .success) {
+      var files = rlimit(rlim_cur: 128, rlim_max: 128)
+      #expect(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &files) == 0)
+      let budget = DescriptorBudget.ofProcess()
+      for use in DescriptorBudget.Use.allCases {
+        var count = 0
+        while budget.hasRoom(for: use) {
+          let descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC)
+          #expect(budget.allows(descriptor, for: use))
+          count += 1
+        }
+        #expect(count >= 8)
+      }
+      #expect((0..<8).allSatisfy { _ in open("/dev/null", O_RDONLY | O_CLOEXEC) >= 0 })
+    }
+  }
+
+  @Test("the error names the limit and says that trying again may help")
+  func error() {
+    let error = DescriptorBudget.exhausted
+    #expect(error.reason == .overloaded && error.isRetryable)
+    #expect(error.detail.limit == "LimitNOFILE" && error.detail.retryAfterMs != nil)
+  }
+}
