@@ -1,0 +1,26 @@
+"""Connects with 65,535 supplementary groups, which the daemon would look through at each accept. Run it as
+root, or by `unshare --user --map-auto --map-root-user` (package uidmap).
+
+groups.py SOCKET
+"""
+
+import os
+import sys
+
+import attack
+
+try:
+    os.setgroups(list(range(1, 65_536)))
+except OSError as error:
+    attack.impossible(f"so many groups cannot be had: {error}")
+for _ in range(50):
+    connection = attack.Connection(sys.argv[1])
+    try:
+        connection.send_line(b'{"jsonrpc":"2.0","id":1,"method":"system.status"}')
+    except OSError:
+        pass
+    answer = connection.receive()
+    if answer is None or "result" in answer:
+        attack.succeeded(f"a process with 65,535 groups gets {answer}")
+    connection.close()
+attack.refused(answer["error"]["message"])
