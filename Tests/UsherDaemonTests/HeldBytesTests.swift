@@ -1,0 +1,85 @@
+import JSONRPC
+import Testing
+import UsherConfig
+import UsherCore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+@Suite("The bytes that a connection makes the daemon hold", .timeLimit(.minutes(2)))
+struct HeldBytesTests {
+  private let stage: ConnectionStage
+
+  init() async throws { stage = try await ConnectionStage() }
+
+  private static func call(_ method: String, _ params: String = "{}") -> String {
+    #"{"jsonrpc":"2.0","id":1,"method":"\#(method)","params":\#(params)}"#
+  }
+
+  private static let discover = call("rpc.discover")
+
+  /// The replies to one batch, and how many bytes their line has.
+  private func batch(
+    _ calls: [String], on connection: StagedConnection
+  ) async throws -> (replies: [JSONValue], bytes: Int) {
+    let line = try await connection.answer("[\(calls.joined(separator: ","))]")
+    // The correlation ids, which come first in an error's data, are cut out.
+    let whole = line.replacing("{,", with: "{")
+    return (try #require(try JSONValue(parsing: whole).arrayValue), line.utf8.count)
+  }
+
+  private func expectFull(
+    _ replies: [JSONValue], isRetryable: Bool, at location: SourceLocation = #_sourceLocation
+  ) {
+    let errors = replies.compactMap { $0["error"]?["data"] }
+    #expect(!errors.isEmpty, sourceLocation: location)
+    for error in errors {
+      #expect(error["reason"] == "overloaded", sourceLocation: location)
+      #expect(error["limit"] == "unread_reply_bytes", sourceLocation: location)
+      #expect(error["retryable"] == .bool(isRetryable), sourceLocation: location)
+    }
+  }
+
+  @Test("a batch stops to be answered at unread_reply_bytes, and the connection goes on")
+  func batch() async throws {
+    let connection = try await stage.connect()
+    let (replies, bytes) = try await batch(
+      Array(repeating: Self.discover, count: 64), on: connection)
+    #expect(replies.count == 64)
+    // One reply begins below the limit.
+    #expect(bytes < 1_048_576 + 128_000)
+    #expect(replies.count { $0["result"] != nil } > 8)
+    expectFull(replies, isRetryable: true)
+    #expect(try await connection.answer(Self.discover).contains("openrpc"))
+    await stage.end()
+  }
+
+  @Test("the filled places of a batch count while one of its calls waits")
+  func waitingBatch() async throws {
+    let record = try await stage.signIn()
+    try await stage.chill()
+    let connection = try await stage.connect()
+    let waits = Self.call("token.get", #"{"account":"\#(record.id.rawValue)"}"#)
+    let (replies, bytes) = try await batch(
+      [waits] + Array(repeating: Self.discover, count: 63), on: connection)
+    #expect(replies.first?["result"]?["accessToken"] == "access-1")
+    #expect(bytes < 1_048_576 + 128_000)
+    expectFull(replies, isRetryable: true)
+    await stage.end()
+  }
+
+  @Test("a long reply that comes when too much is held is dropped, and the error says that")
+  func lateReplies() async throws {
+    for number in 0..<40 { try await stage.signIn(.sample("usr_\(number)")) }
+    try await stage.chill()
+    try stage.reload { $0.limits.unreadReplyBytes = 8192 }
+    let connection = try await stage.connect()
+    let (replies, bytes) = try await batch(
+      Array(repeating: Self.call("account.list"), count: 8), on: connection)
+    #expect(replies.count { $0["result"] != nil } == 1)
+    #expect(bytes < 8192 + 40_000)
+    // The calls were made: nobody is to make them again without thinking.
+    expectFull(replies, isRetryable: false)
+    await stage.end()
+  }
+}
