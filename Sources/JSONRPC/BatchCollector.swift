@@ -13,6 +13,8 @@
 package struct BatchCollector: Sendable {
   private var slots: [Slot]
   private var open: Int
+  /// Bytes of the replies that came so far.
+  package private(set) var filledBytes = 0
 
   private enum Slot: Sendable {
     case notification
@@ -47,6 +49,7 @@ package struct BatchCollector: Sendable {
   package mutating func fill(_ index: Int, with reply: [UInt8]) -> OnReply {
     guard slots.indices.contains(index), case .waiting = slots[index] else { return .ignore }
     slots[index] = .filled(reply)
+    filledBytes += reply.count
     open -= 1
     return open == 0 ? .complete(line()) : .waiting
   }

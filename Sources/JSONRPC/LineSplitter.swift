@@ -57,6 +57,16 @@ package struct LineSplitter: Sendable {
     }
   }
 
+  /// Bytes that are kept of a line that has not ended.
+  package var partialBytes: Int { buffer.count }
+
+  /// Throws away the line that has begun, up to its newline.
+  package mutating func discardLine() {
+    guard state == .insideLine else { return }
+    state = .discarding
+    buffer = []
+  }
+
   /// Takes in a whole chunk. `body` must not touch this splitter.
   ///
   /// A line that lies in the chunk as a whole is handed out where it lies, uncopied.

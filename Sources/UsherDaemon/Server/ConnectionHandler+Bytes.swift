@@ -9,9 +9,15 @@ extension ConnectionHandler {
     switch origin {
     case .line: write(reply)
     case .batch(let batch, let index):
-      guard case .complete(let line)? = batches[batch]?.fill(index, with: reply) else { return }
-      batches[batch] = nil
-      write(line)
+      let before = batches[batch]?.filledBytes ?? 0
+      switch batches[batch]?.fill(index, with: reply) {
+      case .waiting: batchedBytes += reply.count
+      case .complete(let line):
+        batches[batch] = nil
+        batchedBytes -= before
+        write(line)
+      case .ignore, nil: break
+      }
     }
   }
 

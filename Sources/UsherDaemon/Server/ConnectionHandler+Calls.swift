@@ -10,7 +10,9 @@ extension ConnectionHandler {
     if !collector.expectsNothing { batches[batch] = collector }
     for (index, element) in elements.enumerated() {
       switch element {
-      case .call(let envelope): run(envelope, line, .batch(batch, index))
+      case .call(let envelope):
+        let origin = Origin.batch(batch, index)
+        if !isRefusedAsFull(envelope, line, origin) { run(envelope, line, origin) }
       case .refused(let refusal):
         let error = service.errorReply(UsherError(refusal), refusal.id(in: line), caller)
         send(error, .batch(batch, index))
@@ -168,9 +170,12 @@ extension ConnectionHandler {
       return
     }
     inFlight[id] = nil
-    switch outcome {
-    case .success(let result): succeed(id, result, flight.origin)
-    case .failure(let error): fail(id, error, flight.origin)
+    do throws(UsherError) {
+      let result = try outcome.get()
+      try checkRoom(for: result)
+      succeed(id, result, flight.origin)
+    } catch {
+      fail(id, error, flight.origin)
     }
     flush()
   }

@@ -43,6 +43,7 @@ extension ConnectionHandler {
       let response = try outcome.get()
       // Another call of its batch may wait under its id by now.
       if case .later = response, isRefused(call.id, call.origin) { return }
+      if case .now(let result) = response { try checkRoom(for: result) }
       try follow(response, call.id, call.origin)
     } catch {
       fail(call.id, error, call.origin)

@@ -68,6 +68,8 @@ final class ConnectionHandler: TransportUser {
   var subscriptions: [String: Subscription] = [:]
   /// Calls that wait for the disk, one after the other.
   var cold: [ColdCall] = [] {
+  /// Bytes of the replies that wait in ``batches`` for others of their batch.
+  var batchedBytes = 0
     didSet { if cold.isEmpty != oldValue.isEmpty { adjustReading() } }
   }
   /// Reads what the first of them is about.
@@ -149,6 +151,8 @@ final class ConnectionHandler: TransportUser {
     dropCold()
     subscriptions = [:]
     answers.forget()
+    batches = [:]
+    batchedBytes = 0
     replies = []
     backlog.removeAll()
     turns.leave(self)
@@ -240,7 +244,7 @@ final class ConnectionHandler: TransportUser {
       case .line(let range): answer(UnsafeRawBufferPointer(rebasing: rest[range]))
       case .gathered(let line): line.withUnsafeBytes { answer($0) }
       case .tooLong: refuseTooLong()
-      case .nothing: break
+      case .nothing: if batchedBytes > 0 { boundLine() }
       }
     }
     return used
