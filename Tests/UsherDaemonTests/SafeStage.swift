@@ -38,7 +38,7 @@ final class SafeStage: Sendable {
 
   /// - Parameter holdsAlarms: Whether alarms go off only when the test says so; else in their time,
   ///   whatever the clock shows.
-  init(holdsAlarms: Bool = false) throws {
+  init(holdsAlarms: Bool = false, descriptors: DescriptorBudget = .unlimited) throws {
     place = try Workplace()
     alarms = FakeAlarms(clock)
     var config = Config()
@@ -58,7 +58,7 @@ final class SafeStage: Sendable {
     let loop = MultiThreadedEventLoopGroup.singleton.any()
     world = World(
       settings: .fake(config), clock: clock, entropy: SystemEntropy(),
-      alarms: holdsAlarms ? alarms : EventLoopAlarms(on: loop))
+      alarms: holdsAlarms ? alarms : EventLoopAlarms(on: loop), descriptors: descriptors)
   }
 
   /// A daemon that has begun, as after a start.
