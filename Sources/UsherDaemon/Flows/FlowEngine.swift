@@ -5,6 +5,7 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 import UsherStore
+import UsherSystem
 
 /// All flows, and what callers may do with them.
 ///
@@ -174,8 +175,9 @@ final class FlowEngine: Sendable {
   /// Keeps a place for a flow, so that starting many at once is no way past the limit: quickly, for
   /// one that is refused is so on the event loop, before anything is done for it.
   ///
-  /// - Throws: `rateLimited` naming the limit.
+  /// - Throws: `rateLimited` naming the limit; `overloaded` where no listener could be opened for it.
   func admit(_ owner: Owner) throws(UsherError) -> FlowPlace {
+    guard world.descriptors.hasRoom(for: .caller) else { throw DescriptorBudget.exhausted }
     let limits = world.config.limits
     let wait = starts.take(
       owner, at: world.clock.now(), perMinute: limits.flowStartsPerMinute)

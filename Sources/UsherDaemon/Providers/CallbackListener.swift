@@ -6,6 +6,7 @@ import Synchronization
 import UsherConfig
 import UsherCore
 import UsherFlows
+import UsherSystem
 
 /// Listens at one address of the loopback for a provider's calls: one request a connection, small and soon over.
 final class CallbackListener: Sendable {
@@ -44,7 +45,8 @@ final class CallbackListener: Sendable {
       .serverChannelOption(.backlog, value: 16)
       .serverChannelOption(.autoRead, value: false)
       .childChannelInitializer { channel in
-        guard let post = posting.post, cap.enter() else { return channel.close() }
+        guard let post = posting.post, desk.world.descriptors.hasRoom(for: .caller), cap.enter()
+        else { return channel.close() }
         channel.closeFuture.whenComplete { _ in cap.leave() }
         connections.add(channel)
         return channel.eventLoop.makeCompletedFuture {

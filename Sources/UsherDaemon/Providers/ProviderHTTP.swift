@@ -9,6 +9,7 @@ import Synchronization
 import UsherConfig
 import UsherCore
 import UsherFlows
+import UsherSystem
 
 /// Sends calls to providers: time-outs, proxy and private CA as configured, no redirects followed,
 /// replies of at most 1 MiB.
@@ -103,6 +104,7 @@ final class ProviderHTTP: Sendable {
     let provider = asker.provider
     let outcome: CallOutcome
     do throws(UsherError) {
+      guard world.descriptors.hasRoom(for: .provider) else { throw DescriptorBudget.exhausted }
       outcome = await attempt(try render(call, asker, accessToken, clientToken), provider)
       if !outcome.concernsOneAccount(call) {
         health.note(outcome, of: provider, at: world.clock.now())

@@ -5,6 +5,7 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
+import UsherSystem
 /// What every connection shares: the methods, the limits, the last word on errors.
 final class RPCService: Sendable {
   let settings: Settings
@@ -29,6 +30,9 @@ final class RPCService: Sendable {
 
   /// Makes what would else be made at the first calls.
   func warm() {
+  /// What asks before it takes one of the process's last descriptors.
+  var descriptors: DescriptorBudget { world.descriptors }
+
     frontDesk.warm()
     safe.opened?.table.warm()
   }

@@ -109,7 +109,14 @@ final class Door: Sendable {
         turns.refused(party, since: begun)
         return nil
       case .refused: throw Self.comesTooOften
-      case .comesIn: try count.enter(uid, isAdmin: isAdmin)
+      case .comesIn:
+        let use: DescriptorBudget.Use = isAdmin ? .administrator : .caller
+        guard service.descriptors.allows(socket.raw, for: use) else {
+          refuse(socket, refusal(DescriptorBudget.exhausted, uid, at: begun))
+          turns.refused(party, since: begun)
+          return DescriptorBudget.exhausted.message
+        }
+        try count.enter(uid, isAdmin: isAdmin)
       }
     } catch {
       refuse(socket, refusal(error, uid, at: begun))
