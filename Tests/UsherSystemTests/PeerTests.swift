@@ -149,6 +149,17 @@ struct PeerTests {
     }
   }
 
+  @Test(
+    "a caller with more supplementary groups than anybody needs is refused",
+    .enabled(if: isRoot, needsRoot))
+  func tooManyGroups() throws {
+    let groups = (1000..<3000).map { gid_t($0) }
+    try withCall(Caller.other(uid: 65534, groups: groups, Caller.unix(path))) { child, connection in
+      let words = refusal { _ = try Peer.read(fd: connection) }
+      #expect(words?.contains("at most 1024 supplementary groups") == true)
+    }
+  }
+
   @Test("another user is another uid, with all his groups", .enabled(if: isRoot, needsRoot))
   func otherUser() throws {
     let groups = (1000..<1100).map { gid_t($0) }
