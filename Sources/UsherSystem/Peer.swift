@@ -125,7 +125,7 @@ extension Peer {
       }
     }
     return Peer(
-      uid: uid, gid: gid, groups: groups(fd: fd), pid: pid, origin: origin,
+      uid: uid, gid: gid, groups: try groups(fd: fd), pid: pid, origin: origin,
       identity: identity ?? Identity())
   }
 
@@ -143,10 +143,16 @@ extension Peer {
     return pid > 0 ? (.number, try ProcessDescriptor(process: pid)) : (.none, nil)
   }
 
+  /// The most supplementary groups that a caller may have. The kernel allows 65,536, which a user with
+  /// subordinate ids can have: to copy and look through them would cost each accept too much.
+  package static let mostGroups = 1024
+
   /// None where the kernel has no SO_PEERGROUPS (before 4.13): who has fewer groups may do less.
-  private static func groups(fd: CInt) -> [UInt32] {
+  ///
+  /// - Throws: `permissionDenied` for more than ``mostGroups``.
+  private static func groups(fd: CInt) throws(UsherError) -> [UInt32] {
     var room = 32
-    // The kernel says how many there are; 65,536 is its limit, so the second try fits.
+    // The kernel says how many there are, so the second try fits.
     for _ in 0..<3 {
       var count = room
       var result: CInt = 0
@@ -156,6 +162,12 @@ extension Peer {
       }
       if result == 0 { return groups }
       guard result == -ERANGE, count > room else { return [] }
+      guard count <= mostGroups else {
+        throw UsherError(
+          .permissionDenied,
+          "this process has \(count) groups: usherd serves those with at most \(mostGroups) "
+            + "supplementary groups")
+      }
       room = count
     }
     return []

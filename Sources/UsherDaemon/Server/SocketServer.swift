@@ -129,7 +129,7 @@ final class Door: Sendable {
     } catch {
       // Whom we cannot tell, we do not serve.
       count.leave(uid)
-      socket.close()
+      refuse(socket, refusal(error, uid, at: begun))
       turns.refused(party, since: begun)
       return error.message
     }
@@ -145,7 +145,8 @@ final class Door: Sendable {
     do throws(UsherError) {
       try handler.begin(since: begun)
     } catch {
-      return error.message
+      // What anybody can cause at will is not for the journal.
+      return error.reason == .permissionDenied ? nil : error.message
     }
     return nil
   }
