@@ -156,6 +156,12 @@ final class StagedConnection: Sendable {
   }
 
   /// What a line is answered with; it has to be a call that is answered.
+  /// All lines that come until the daemon closes the connection.
+  func linesUntilClosed() async throws -> [String] {
+    let bytes = try await far.receiveAll()
+    return String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
+  }
+
   func answer(_ line: String) async throws -> String {
     try await send(Array(line.utf8) + [0x0A])
     return try await self.line()

@@ -1,0 +1,48 @@
+import Testing
+import UsherConfig
+import UsherTestKit
+
+@testable import UsherDaemon
+
+@Suite("A peer that does not speak JSON", .timeLimit(.minutes(2)))
+struct FirstLineTests {
+  private static let hello = #"{"jsonrpc":"2.0","id":1,"method":"rpc.hello"}"#
+
+  @Test(
+    "a first line that is not JSON gets one error, and the connection is closed",
+    arguments: [
+      "PROPFIND / HTTP/1.1", "GET / HTTP/1.1", "EHLO localhost", "*1", "", "{",
+    ])
+  func otherProtocol(line: String) async throws {
+    let stage = try await ConnectionStage()
+    let connection = try await stage.connect()
+    try await connection.send(Array("\(line)\r\nHost: localhost\r\n\r\n\(Self.hello)\n".utf8))
+    let replies = try await connection.linesUntilClosed()
+    #expect(replies.count == 1)
+    #expect(replies.first?.contains(#""error""#) == true)
+    await stage.end()
+  }
+
+  @Test("a first line that is too long is no JSON: what follows it is not, either")
+  func tooLong() async throws {
+    let stage = try await ConnectionStage()
+    try stage.reload { $0.limits.maxLineBytes = 4096 }
+    let connection = try await stage.connect()
+    let long = [UInt8](repeating: UInt8(ascii: "x"), count: 5000)
+    try await connection.send(long + Array("\nHost: localhost\n\(Self.hello)\n".utf8))
+    let replies = try await connection.linesUntilClosed()
+    #expect(replies.count == 2)
+    #expect(replies.allSatisfy { $0.contains(#""error""#) })
+    await stage.end()
+  }
+
+  @Test("after a line of JSON a wrong one is answered, and the connection goes on")
+  func later() async throws {
+    let stage = try await ConnectionStage()
+    let connection = try await stage.connect()
+    #expect(try await connection.answer("1").contains("invalid_request"))
+    #expect(try await connection.answer("PROPFIND / HTTP/1.1").contains("parse_error"))
+    #expect(try await connection.answer(Self.hello).contains("result"))
+    await stage.end()
+  }
+}
