@@ -41,7 +41,9 @@ final class ConnectionHandler: TransportUser {
   /// Replies that are written and not sent.
   @exclusivity(unchecked) var replies: [UInt8] = []
 
-  private var isFirstLine = true
+  /// Whether a line of JSON has come. What does not speak JSON is not listened to: a service that can
+  /// be made to send a request of its own to this socket must not reach a call in the body.
+  private var hasHeardJSON = false
   var isClosing = false
   var seat: FairShare.Seat = 0
   /// Whether its share lets it hear more.
@@ -260,15 +262,22 @@ final class ConnectionHandler: TransportUser {
 
   private func answer(_ line: UnsafeRawBufferPointer) {
     if answerAgain(line) { return }
-    defer { isFirstLine = false }
     switch scanner.scan(line) {
-    case .call(let envelope): run(envelope, line, .line)
-    case .batch(let elements): run(elements, line)
-    case .refused(let refusal): refuse(refusal.id(in: line), UsherError(refusal))
+    case .call(let envelope):
+      hasHeardJSON = true
+      run(envelope, line, .line)
+    case .batch(let elements):
+      hasHeardJSON = true
+      run(elements, line)
+    case .refused(let refusal):
+      let error = UsherError(refusal)
+      hasHeardJSON = hasHeardJSON || error.reason != .parseError
+      refuse(refusal.id(in: line), error)
+      if !hasHeardJSON { close() }
     case .looksLikeHTTP:
       let sentence = "this is JSON-RPC over a Unix socket, not HTTP"
-      refuse(.null, UsherError(isFirstLine ? .invalidRequest : .parseError, sentence))
-      if isFirstLine { close() }
+      refuse(.null, UsherError(hasHeardJSON ? .parseError : .invalidRequest, sentence))
+      if !hasHeardJSON { close() }
     }
   }
 }
