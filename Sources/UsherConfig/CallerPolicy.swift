@@ -21,6 +21,13 @@ package struct CallerPolicy: Sendable {
   /// What stands for the callers that no rule matches: a person's own programs. No rule is called so.
   package static let ownPrograms = "(user)"
 
+  /// Whether nothing gives the caller a right: no rule matches it, and it is neither root, the daemon's
+  /// user nor a member of `access.group`.
+  package var hasNoRights: Bool {
+    guard rules.isEmpty, case .nobody = otherwise else { return false }
+    return true
+  }
+
   /// Which client the caller is: the name of the first rule that matches it.
   package var clientName: String { rules.first?.name ?? Self.ownPrograms }
 

@@ -18,6 +18,8 @@ package struct Limits: SettingsSection {
   package var connectionsPerUser = 256
   /// Connections of all users.
   package var connections = 2048
+  /// Connections of all callers together that nothing gives a right: one user can be many of them.
+  package var unauthorizedConnections = 64
   /// How many of all connections only the admin socket may use.
   package var adminReserve = 8
   /// Percent of the event loop's time that one user's calls may take while others call.
@@ -66,6 +68,7 @@ package struct Limits: SettingsSection {
     table.setting(&callsInFlightPerUser, "calls_in_flight_per_user", 1...65_536)
     table.setting(&connectionsPerUser, "connections_per_user", 1...65_536)
     table.setting(&connections, "connections", 16...65_536)
+    table.setting(&unauthorizedConnections, "unauthorized_connections", 1...65_536)
     table.setting(&adminReserve, "admin_reserve", 1...1024)
     table.setting(&userSharePercent, "user_share_percent", 1...100)
     table.setting(&liveFlowsPerUser, "live_flows_per_user", 1...1_000_000)

@@ -50,7 +50,7 @@ package struct Daemon: ServiceLifecycle.Service {
     Task.detached(priority: .background) { service.warm() }
     log.notice("ready", metadata: ["version": .string(Version.current)])
     let reloads = Task { await reload(safe) }
-    await upkeep(safe, world.alarms, watching: sockets)
+    await upkeep(safe, world.alarms, door, watching: sockets)
     reloads.cancel()
     await stop(listening, door, safe)
   }
@@ -82,7 +82,7 @@ package struct Daemon: ServiceLifecycle.Service {
 
   /// Sweeps once a minute, and pings the watchdog from the loop that serves, until asked to stop.
   private func upkeep(
-    _ safe: Safe, _ alarms: any Alarms, watching loop: SocketLoop
+    _ safe: Safe, _ alarms: any Alarms, _ door: Door, watching loop: SocketLoop
   ) async {
     let notifier = setting.notifier
     let ping = notifier.watchdogInterval.map { interval in
@@ -90,6 +90,7 @@ package struct Daemon: ServiceLifecycle.Service {
     }
     await cancelWhenGracefulShutdown {
       while !Task.isCancelled {
+        door.apply(await Aside.run { SubordinateUsers.ofSystem() })
         do throws(UsherError) {
           try await safe.sweep()
         } catch {

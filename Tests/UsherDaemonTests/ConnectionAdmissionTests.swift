@@ -1,3 +1,4 @@
+import Glibc
 import JSONRPC
 import Logging
 import NIOPosix
@@ -56,6 +57,62 @@ struct ConnectionAdmissionTests {
     if limit * 3 / 4 < next {
       let program = try await admitted(isAdmin: false, descriptors: limit)
       #expect(program.lines.contains("LimitNOFILE"))
+    }
+  }
+
+  @Test("a user's subordinate ids count as that user's connections")
+  func subordinateUsers() async throws {
+    let stage = try SafeStage()
+    let safe = try await stage.begun()
+    let loop = try SocketLoop()
+    let count = safe.life.count
+    let door = Door(
+      service: RPCService(safe), realm: DaemonSetting.realm, count: count,
+      open: safe.life.connections)
+    door.apply(SubordinateUsers("4000:\(getuid()):1"))
+    let (near, far) = try FarEnd.pair()
+    #expect(try await loop.submit { door.admit(near, on: loop, isAdmin: false) } == nil)
+    #expect(count.count(of: 4000) == 1)
+    #expect(count.count(of: getuid()) == 0)
+    far.finish()
+    _ = try await far.receiveAll()
+    #expect(count.count(of: 4000) == 0)
+    await safe.end()
+    await loop.stop()
+  }
+
+  @Test("callers without rights have a few connections together, and others have theirs")
+  func unauthorized() throws {
+    var config = Config()
+    config.limits.unauthorizedConnections = 2
+    let count = ConnectionCount(.fake(config))
+    for _ in 0..<2 { try count.enterUnauthorized() }
+    let error = #expect(throws: UsherError.self) { try count.enterUnauthorized() }
+    #expect(error?.reason == .overloaded)
+    #expect(error?.detail.limit == "unauthorized_connections")
+    count.leaveUnauthorized()
+    try count.enterUnauthorized()
+    for _ in 0..<5 { try count.enter(1000, isAdmin: false) }
+  }
+
+  @Test("a caller without rights has short lines and no batches; a member has what is configured")
+  func limits() throws {
+    let limits = Limits()
+    let names = PrincipalResolver(user: { _ in 1000 }, group: { _ in 50 })
+    let policy = try Policy(Config(), daemonUser: 990, names: names)
+    func caller(_ uid: UInt32, _ groups: [UInt32], isAdmin: Bool = false) -> Caller {
+      Caller(
+        Newcomer(
+          CallerIdentity(uid: uid, gid: uid, groups: groups), isAdmin: isAdmin, realm: "system"),
+        policy: policy)
+    }
+    let stranger = limits.allowed(for: caller(1234, []))
+    #expect(stranger.maxLineBytes == 4096 && stranger.batch == 1)
+    for known in [
+      caller(1234, [50]), caller(0, []), caller(990, []), caller(1234, [], isAdmin: true),
+    ] {
+      #expect(!known.isUnauthorized)
+      #expect(limits.allowed(for: known).maxLineBytes == limits.maxLineBytes)
     }
   }
 

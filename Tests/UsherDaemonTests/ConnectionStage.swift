@@ -46,7 +46,8 @@ final class ConnectionStage: Sendable {
     let handler = try await loop.submit { [loop, service, turns] in
       let transport = Transport(near, on: loop, mostUnsent: service.limits.unreadReplyBytes)
       let handler = ConnectionHandler(
-        caller: caller, service: service, turns: turns.value, through: transport)
+        caller: caller, service: service, turns: turns.value, through: transport,
+        party: .user(Self.newcomer.identity.uid))
       try handler.begin(since: .now())
       return OnLoop(handler, loop)
     }
@@ -155,13 +156,13 @@ final class StagedConnection: Sendable {
     throw TestTrouble("no line")
   }
 
-  /// What a line is answered with; it has to be a call that is answered.
   /// All lines that come until the daemon closes the connection.
   func linesUntilClosed() async throws -> [String] {
     let bytes = try await far.receiveAll()
     return String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
   }
 
+  /// What a line is answered with; it has to be a call that is answered.
   func answer(_ line: String) async throws -> String {
     try await send(Array(line.utf8) + [0x0A])
     return try await self.line()

@@ -35,6 +35,9 @@ struct Caller: Sendable {
   /// The user the process runs as.
   var uid: UInt32 { audited.uid }
 
+  /// Whether nothing gives it a right: all such callers share a few connections, and small lines.
+  var isUnauthorized: Bool { !isAdmin && policy.hasNoRights }
+
   /// Whose passcode and fingers are meant.
   var person: LocalPerson { LocalPerson(realm: owner.realm, uid: uid) }
 

@@ -7,6 +7,7 @@ final class ConnectionCount: Sendable {
   private struct State {
     var all = 0
     var byUser: [UInt32: Int] = [:]
+    var unauthorized = 0
   }
 
   private let settings: Settings
@@ -33,6 +34,26 @@ final class ConnectionCount: Sendable {
     throw UsherError(
       .overloaded, "there are too many connections: \(reached)", detail: .init(limit: reached))
   }
+
+  /// Counts a connection that is counted in among those of callers without rights, too.
+  ///
+  /// One such caller can be many users (subordinate ids), so these have a limit together.
+  ///
+  /// - Throws: `overloaded` naming the limit; then it is not counted.
+  func enterUnauthorized() throws(UsherError) {
+    let most = settings.inForce.config.limits.unauthorizedConnections
+    let isIn = state.withLock { state in
+      guard state.unauthorized < most else { return false }
+      state.unauthorized += 1
+      return true
+    }
+    guard !isIn else { return }
+    throw UsherError(
+      .overloaded, "callers without any right have \(most) connections already",
+      detail: .init(limit: "unauthorized_connections"))
+  }
+
+  func leaveUnauthorized() { state.withLock { $0.unauthorized -= 1 } }
 
   func leave(_ uid: UInt32) {
     state.withLock { state in

@@ -56,3 +56,14 @@ extension ConnectionHandler {
         detail: .init(limit: "unread_reply_bytes")))
   }
 }
+
+extension Limits {
+  /// What a connection of a caller may do: without any right there is nothing to say at length.
+  func allowed(for caller: Caller) -> Limits {
+    guard caller.isUnauthorized else { return self }
+    var limits = self
+    limits.maxLineBytes = min(maxLineBytes, 4096)
+    limits.batch = 1
+    return limits
+  }
+}

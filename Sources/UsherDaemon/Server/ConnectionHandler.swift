@@ -19,6 +19,8 @@ final class ConnectionHandler: TransportUser {
   let limits: Limits
   let turns: LoopTurns
   let transport: Transport
+  /// Whose share of the loop it takes.
+  let party: FairShare.Party
   private let onClose: (ConnectionHandler) -> Void
   private let scanner: Scanner
   /// Read but not yet looked at, while replies are unread, a call waits for the disk or others have
@@ -66,12 +68,12 @@ final class ConnectionHandler: TransportUser {
   var silent: [Int: Task<Void, Never>] = [:]
   var flights = 0
   var batches: [Int: BatchCollector] = [:]
+  /// Bytes of the replies that wait in ``batches`` for others of their batch.
+  var batchedBytes = 0
   var nextNumber = 0
   var subscriptions: [String: Subscription] = [:]
   /// Calls that wait for the disk, one after the other.
   var cold: [ColdCall] = [] {
-  /// Bytes of the replies that wait in ``batches`` for others of their batch.
-  var batchedBytes = 0
     didSet { if cold.isEmpty != oldValue.isEmpty { adjustReading() } }
   }
   /// Reads what the first of them is about.
@@ -112,7 +114,7 @@ final class ConnectionHandler: TransportUser {
   /// - Parameter onClose: Told once, at the end.
   init(
     caller: CallerInForce, service: RPCService, turns: LoopTurns, through transport: Transport,
-    onClose: @escaping (ConnectionHandler) -> Void = { _ in }
+    party: FairShare.Party, onClose: @escaping (ConnectionHandler) -> Void = { _ in }
   ) {
     generation = service.settings.generation
     standing = caller
@@ -120,8 +122,9 @@ final class ConnectionHandler: TransportUser {
     self.service = service
     self.turns = turns
     self.transport = transport
+    self.party = party
     self.onClose = onClose
-    limits = service.limits
+    limits = service.limits.allowed(for: self.caller)
     lastReplySeconds = limits.unreadReplySeconds
     let json = JSONLimits(
       lineBytes: limits.maxLineBytes, nesting: limits.nesting, batch: limits.batch)
@@ -129,8 +132,6 @@ final class ConnectionHandler: TransportUser {
     scanner = Scanner(limits: json)
     splitter = LineSplitter(maxLineBytes: limits.maxLineBytes)
   }
-
-  var party: FairShare.Party { caller.isAdmin ? .admin : .user(caller.uid) }
 
   /// Watches the connection.
   ///
@@ -150,11 +151,11 @@ final class ConnectionHandler: TransportUser {
     for subscription in subscriptions.values { service.events.stop(subscription.listener) }
     inFlight = [:]
     silent = [:]
+    batches = [:]
+    batchedBytes = 0
     dropCold()
     subscriptions = [:]
     answers.forget()
-    batches = [:]
-    batchedBytes = 0
     replies = []
     backlog.removeAll()
     turns.leave(self)

@@ -56,6 +56,7 @@ final class Door: Sendable {
   private let turns = Mutex<OnLoop<LoopTurns>?>(nil)
   /// The last refusal: who comes a thousand times in a second is told the same.
   private let lastRefusal = Mutex<Refused?>(nil)
+  private let subordinates = Mutex(SubordinateUsers())
 
   private struct Refused {
     let uid: UInt32
@@ -75,6 +76,11 @@ final class Door: Sendable {
 
   /// Has every connection answer what it has heard, and close; returns when all are closed.
   ///
+  /// From now on the limits of a user count for its subordinate ids, too, as these say.
+  func apply(_ subordinates: SubordinateUsers) {
+    self.subordinates.withLock { $0 = subordinates }
+  }
+
   /// - Parameter limits: What is not answered within their `drain_seconds` gets `shutting_down`; who
   ///   does not read that within their `unread_reply_seconds` loses it.
   func drain(within limits: Limits, _ alarms: any Alarms) async {
@@ -95,9 +101,11 @@ final class Door: Sendable {
     let turns = turns(on: loop)
     let uid: UInt32
     do throws(UsherError) {
-      uid = try Peer.user(fd: socket.raw)
+      let own = try Peer.user(fd: socket.raw)
+      uid = subordinates.withLock { $0.owner(of: own) }
     } catch {
       socket.close()
+    /// Whose limits count.
       return error.message
     }
     // Before more is asked of who it is: being refused must not cost the daemon more than it must.
@@ -136,15 +144,27 @@ final class Door: Sendable {
     let caller = CallerInForce(Newcomer(peer, isAdmin: isAdmin, realm: realm), service.settings)
     let transport = Transport(socket, on: loop, mostUnsent: service.limits.unreadReplyBytes)
     let handler = ConnectionHandler(
-      caller: caller, service: service, turns: turns, through: transport
+      caller: caller, service: service, turns: turns, through: transport, party: party
     ) { [open, count] handler in
       open.remove(handler)
       count.leave(uid)
+    let isUnauthorized = caller.caller.isUnauthorized
+    if isUnauthorized {
+      do throws(UsherError) {
+        try count.enterUnauthorized()
+      } catch {
+        count.leave(uid)
+        refuse(socket, refusal(error, uid, at: begun))
+        turns.refused(party, since: begun)
+        return nil
+      }
+    }
     }
     open.add(handler, on: loop)
     do throws(UsherError) {
       try handler.begin(since: begun)
     } catch {
+      if isUnauthorized { count.leaveUnauthorized() }
       // What anybody can cause at will is not for the journal.
       return error.reason == .permissionDenied ? nil : error.message
     }
