@@ -104,6 +104,21 @@ struct ListenerTests {
     await loop.stop()
   }
 
+  @Test("those who wait are let in together, not one in each turn of the loop")
+  func eager() async throws {
+    final class Turns { var count = 0 }
+    let turns = try await loop.submit { [loop, path] in
+      let turns = Turns()
+      loop.atEachTurnsEnd { turns.count += 1 }
+      // The loop does not turn meanwhile.
+      let clients = try (0..<100).map { _ in try FarEnd.connected(to: path) }
+      return OnLoop((turns, clients), loop)
+    }
+    try await until("all are in") { try await ask { $0.come == 100 } }
+    #expect(try await loop.submit { turns.value.0.count } < 50)
+    await loop.stop()
+  }
+
   @Test("where nobody can be let in it waits, says so once, and does not ask in the meantime")
   func exhausted() async throws {
     try await ask { counts in
