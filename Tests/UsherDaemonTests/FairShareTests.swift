@@ -40,8 +40,10 @@ private final class Shares {
     share.knocked(cost, party, at: now)
   }
 
-  func comes(_ party: Party, at now: NIODeadline) -> FairShare.Welcome {
-    share.comes(party, at: now)
+  func comes(
+    _ party: Party, isCrowded: Bool = false, at now: NIODeadline
+  ) -> FairShare.Welcome {
+    share.comes(party, isCrowded: isCrowded, at: now)
   }
 
   func nextTurn() -> NIODeadline? { share.nextTurn() }
@@ -237,6 +239,18 @@ final class FairShareTests {
     #expect(!share.called(10, of: bert, at: now))
     let turn = try #require(share.nextTurn())
     #expect(turn > now && turn <= now + .milliseconds(100))
+  }
+
+  @Test(
+    "while the queue is crowded a user that comes too often is refused, though nobody else calls")
+  func crowded() {
+    let welcomes = (0..<100).map { _ in share.comes(bert, isCrowded: true, at: now) }
+    #expect(welcomes.prefix(5).allSatisfy { $0 == .comesIn })
+    #expect(welcomes.dropFirst(5).prefix(64).allSatisfy { $0 == .refused })
+    #expect(welcomes.dropFirst(69).allSatisfy { $0 == .turnedAway })
+    #expect(share.comes(anna, isCrowded: true, at: now) == .comesIn)
+    now = now + .seconds(1)
+    #expect(share.comes(bert, isCrowded: true, at: now) == .comesIn)
   }
 
   @Test("who is over its share and comes again and again is refused, then not even told")

@@ -2,27 +2,37 @@ import NIOCore
 import UsherCore
 import UsherSystem
 
-/// A listening socket. One who comes is let in between two looks at the others.
+/// A listening socket. Accepts all who wait, for at most ``slice`` between two looks at the other
+/// sockets: a full queue would make connects fail that do not block.
 final class Listener: LoopSource {
   /// How long nobody is let in where that could not be.
   static let rest = TimeAmount.milliseconds(100)
   /// How often that is told at most.
   private static let silence = TimeAmount.minutes(1)
 
+  /// How long it accepts in one turn of the loop.
+  private static let slice = TimeAmount.microseconds(100)
+  /// So many in a row, and the queue is not empty: it is crowded.
+  private static let crowd = 32
+
   private let accept: (DirectSocket) -> DirectSocket.Accepted
-  private let welcome: (DirectSocket) -> String?
+  private let welcome: (DirectSocket, _ isCrowded: Bool) -> String?
   private let tell: (String) -> Void
   private var told: NIODeadline?
   private var timer: LoopTimer?
+  /// Accepted since the queue was last seen empty.
+  private var inARow = 0
 
   /// - Parameters:
   ///   - accept: How one is let in.
-  ///   - welcome: Gets one who has come, to close; answers why where it cannot let him in.
+  ///   - welcome: Gets one who has come, to close, and whether more wait than are accepted; answers why
+  ///     where it cannot let him in.
   ///   - tell: Told why somebody cannot be let in, or nobody.
   init(
     _ socket: DirectSocket, on loop: SocketLoop,
     accept: @escaping (DirectSocket) -> DirectSocket.Accepted = { $0.accept() },
-    welcome: @escaping (DirectSocket) -> String?, tell: @escaping (String) -> Void
+    welcome: @escaping (DirectSocket, _ isCrowded: Bool) -> String?,
+    tell: @escaping (String) -> Void
   ) {
     self.accept = accept
     self.welcome = welcome
@@ -37,11 +47,18 @@ final class Listener: LoopSource {
       tell("the socket was shut down from outside")
       return close()
     }
-    switch accept(socket) {
-    case .newcomer(let newcomer): welcome(newcomer).map(tellSeldom)
-    case .nobody: break
-    case .impossible(let words): pause(words)
-    }
+    let begun = NIODeadline.now()
+    repeat {
+      switch accept(socket) {
+      case .newcomer(let newcomer):
+        inARow += 1
+        welcome(newcomer, inARow > Self.crowd).map(tellSeldom)
+      case .nobody:
+        inARow = 0
+        return
+      case .impossible(let words): return pause(words)
+      }
+    } while isOpen && NIODeadline.now() - begun < Self.slice
   }
 
   override func close() {

@@ -132,7 +132,12 @@ struct FairShare {
 extension FairShare {
   /// Somebody comes, and nothing else is known yet. All come through one queue: whoever comes too
   /// often must be out of the others' way at once.
-  mutating func comes(_ party: Party, at now: NIODeadline) -> Welcome {
+  ///
+  /// - Parameter isCrowded: Whether more wait in that queue than are accepted: then a user who comes too
+  ///   often is refused also where nobody else calls, for who waits may be another one.
+  mutating func comes(
+    _ party: Party, isCrowded: Bool = false, at now: NIODeadline
+  ) -> Welcome {
     guard case .user(let uid) = party else { return .comesIn }
     var user = users[uid] ?? .newcomer(at: now)
     defer { users[uid] = user }
@@ -141,7 +146,7 @@ extension FairShare {
       user.knocks = 0
     }
     user.knocks += 1
-    guard user.isPaced(now), user.knocks > terms.knocks else { return .comesIn }
+    guard isCrowded || user.isPaced(now), user.knocks > terms.knocks else { return .comesIn }
     return user.knocks > terms.knocks + terms.toldKnocks ? .turnedAway : .refused
   }
 

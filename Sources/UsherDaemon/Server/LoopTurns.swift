@@ -54,9 +54,11 @@ final class LoopTurns {
   }
 
   /// Whether somebody who comes is let in.
-  func comes(_ party: FairShare.Party, at now: NIODeadline) -> FairShare.Welcome {
+  func comes(
+    _ party: FairShare.Party, isCrowded: Bool, at now: NIODeadline
+  ) -> FairShare.Welcome {
     follow()
-    return share.comes(party, at: now)
+    return share.comes(party, isCrowded: isCrowded, at: now)
   }
 
   /// Somebody came, and was refused.

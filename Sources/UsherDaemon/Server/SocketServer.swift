@@ -7,9 +7,10 @@ import UsherSystem
 
 /// Serves one listening Unix socket. Transport only: bytes in, bytes out, caller, close.
 final class SocketServer: Sendable {
-  /// How many may wait to be let in. One that comes again and again fills any queue: who comes then is
-  /// behind all of it, so it must not be longer.
-  private static let queue = 128
+  /// How many may wait to be accepted; the kernel makes it `net.core.somaxconn`, usually 4096, where
+  /// that is less. A connect that does not block fails where the queue is full, whoever filled it, so
+  /// the queue is long; it is short-lived, because ``Listener`` accepts whoever waits.
+  private static let queue = 65_535
 
   private let loop: SocketLoop
   private let listener: OnLoop<Listener>
@@ -26,7 +27,8 @@ final class SocketServer: Sendable {
     try socket.listen(waiting: queue)
     let listener = try await loop.submit {
       let listener = Listener(
-        socket, on: loop, welcome: { door.admit($0, on: loop, isAdmin: isAdmin) },
+        socket, on: loop,
+        welcome: { door.admit($0, on: loop, isAdmin: isAdmin, isCrowded: $1) },
         tell: { door.service.noteFullHouse($0) })
       try listener.begin(.readable)
       return OnLoop(listener, loop)
@@ -54,9 +56,9 @@ final class Door: Sendable {
   private let count: ConnectionCount
   private let open: OpenConnections
   private let turns = Mutex<OnLoop<LoopTurns>?>(nil)
+  private let subordinates = Mutex(SubordinateUsers())
   /// The last refusal: who comes a thousand times in a second is told the same.
   private let lastRefusal = Mutex<Refused?>(nil)
-  private let subordinates = Mutex(SubordinateUsers())
 
   private struct Refused {
     let uid: UInt32
@@ -74,13 +76,13 @@ final class Door: Sendable {
     self.open = open
   }
 
-  /// Has every connection answer what it has heard, and close; returns when all are closed.
-  ///
   /// From now on the limits of a user count for its subordinate ids, too, as these say.
   func apply(_ subordinates: SubordinateUsers) {
     self.subordinates.withLock { $0 = subordinates }
   }
 
+  /// Has every connection answer what it has heard, and close; returns when all are closed.
+  ///
   /// - Parameter limits: What is not answered within their `drain_seconds` gets `shutting_down`; who
   ///   does not read that within their `unread_reply_seconds` loses it.
   func drain(within limits: Limits, _ alarms: any Alarms) async {
@@ -95,23 +97,26 @@ final class Door: Sendable {
 
   /// On the loop. Whoever is not let in is closed when it returns.
   ///
+  /// - Parameter isCrowded: Whether more wait than are accepted.
   /// - Returns: Why it cannot be told who came, or he cannot be heard.
-  func admit(_ socket: DirectSocket, on loop: SocketLoop, isAdmin: Bool) -> String? {
+  func admit(
+    _ socket: DirectSocket, on loop: SocketLoop, isAdmin: Bool, isCrowded: Bool = false
+  ) -> String? {
     let begun = NIODeadline.now()
     let turns = turns(on: loop)
+    /// Whose limits count.
     let uid: UInt32
     do throws(UsherError) {
       let own = try Peer.user(fd: socket.raw)
       uid = subordinates.withLock { $0.owner(of: own) }
     } catch {
       socket.close()
-    /// Whose limits count.
       return error.message
     }
     // Before more is asked of who it is: being refused must not cost the daemon more than it must.
     let party = isAdmin ? FairShare.Party.admin : .user(uid)
     do throws(UsherError) {
-      switch turns.comes(party, at: begun) {
+      switch turns.comes(party, isCrowded: isCrowded, at: begun) {
       case .turnedAway:
         socket.close()
         turns.refused(party, since: begun)
@@ -139,15 +144,10 @@ final class Door: Sendable {
       count.leave(uid)
       refuse(socket, refusal(error, uid, at: begun))
       turns.refused(party, since: begun)
-      return error.message
+      // What anybody can cause at will is not for the journal.
+      return error.reason == .permissionDenied ? nil : error.message
     }
     let caller = CallerInForce(Newcomer(peer, isAdmin: isAdmin, realm: realm), service.settings)
-    let transport = Transport(socket, on: loop, mostUnsent: service.limits.unreadReplyBytes)
-    let handler = ConnectionHandler(
-      caller: caller, service: service, turns: turns, through: transport, party: party
-    ) { [open, count] handler in
-      open.remove(handler)
-      count.leave(uid)
     let isUnauthorized = caller.caller.isUnauthorized
     if isUnauthorized {
       do throws(UsherError) {
@@ -159,14 +159,19 @@ final class Door: Sendable {
         return nil
       }
     }
+    let transport = Transport(socket, on: loop, mostUnsent: service.limits.unreadReplyBytes)
+    let handler = ConnectionHandler(
+      caller: caller, service: service, turns: turns, through: transport, party: party
+    ) { [open, count] handler in
+      open.remove(handler)
+      if isUnauthorized { count.leaveUnauthorized() }
+      count.leave(uid)
     }
     open.add(handler, on: loop)
     do throws(UsherError) {
       try handler.begin(since: begun)
     } catch {
-      if isUnauthorized { count.leaveUnauthorized() }
-      // What anybody can cause at will is not for the journal.
-      return error.reason == .permissionDenied ? nil : error.message
+      return error.message
     }
     return nil
   }
