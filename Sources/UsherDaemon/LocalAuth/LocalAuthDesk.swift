@@ -1,5 +1,7 @@
 import Dispatch
 import Logging
+import NIOCore
+import Synchronization
 import UsherCore
 import UsherFlows
 import UsherStore
@@ -20,6 +22,8 @@ final class LocalAuthDesk: Sendable {
   private let log: Logger
   private let memory = LocalAuthMemory()
   private let rounds: Int
+  /// Each `localAuth.status` looks for the reader: a caller must not fill the journal by it.
+  private let readerNotices = Mutex(NoticeLimiter())
   /// One hash at a time: each takes 32 MiB.
   private let hashing = DispatchQueue(label: "usherd.passcodes")
   /// Looks at the users' database, which may be far away.
@@ -130,9 +134,12 @@ extension LocalAuthDesk {
     case .unplugged: cause = "it went away"
     case .noReader, .notEnrolled, .inUse, .cancelled, .timedOut: return
     }
+    guard let count = readerNotices.withLock({ $0.record(at: .now()) }) else { return }
     log.notice(
       "the fingerprint reader cannot be used",
-      metadata: ["client": .string("uid \(person.uid)"), "cause": .string(cause)])
+      metadata: [
+        "client": .string("uid \(person.uid)"), "cause": .string(cause), "count": "\(count)",
+      ])
   }
 
   private func matched(_ person: LocalPerson, _ user: String) async -> ScanOutcome {

@@ -1,11 +1,12 @@
 import JSONRPC
 import Logging
+import NIOCore
 import Synchronization
 import UsherAPI
 import UsherConfig
 import UsherCore
-
 import UsherSystem
+
 /// What every connection shares: the methods, the limits, the last word on errors.
 final class RPCService: Sendable {
   let settings: Settings
@@ -15,6 +16,7 @@ final class RPCService: Sendable {
   private let world: World
   private let logger: Logger
   private let isDraining = Atomic<Bool>(false)
+  private let slowReaders = Mutex(NoticeLimiter())
 
   init(_ safe: Safe) {
     self.safe = safe
@@ -28,11 +30,11 @@ final class RPCService: Sendable {
   /// As they are in force just now.
   var limits: Limits { settings.inForce.config.limits }
 
-  /// Makes what would else be made at the first calls.
-  func warm() {
   /// What asks before it takes one of the process's last descriptors.
   var descriptors: DescriptorBudget { world.descriptors }
 
+  /// Makes what would else be made at the first calls.
+  func warm() {
     frontDesk.warm()
     safe.opened?.table.warm()
   }
@@ -112,10 +114,12 @@ final class RPCService: Sendable {
     logger.warning("who comes is not let in for now", metadata: ["cause": .string(cause)])
   }
 
-  func noteSlowReader(_ caller: Caller) {
+  /// Anybody can cause it at will: the journal tells of it once a minute, with how many there were.
+  func noteSlowReader(_ caller: Caller, at now: NIODeadline = .now()) {
+    guard let count = slowReaders.withLock({ $0.record(at: now) }) else { return }
     logger.notice(
       "a client did not read its replies and was disconnected",
-      metadata: ["client": .string(caller.label)])
+      metadata: ["client": .string(caller.label), "count": "\(count)"])
   }
 }
 
