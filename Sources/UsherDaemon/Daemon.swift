@@ -80,7 +80,7 @@ package struct Daemon: ServiceLifecycle.Service {
     }
   }
 
-  /// Sweeps once a minute, and pings the watchdog from the loop that serves, until asked to stop.
+  /// Sweeps and gives memory back once a minute, and pings the watchdog from the loop that serves, until asked to stop.
   private func upkeep(
     _ safe: Safe, _ alarms: any Alarms, _ door: Door, watching loop: SocketLoop
   ) async {
@@ -98,6 +98,7 @@ package struct Daemon: ServiceLifecycle.Service {
           guard !Task.isCancelled else { break }
           log.warning("what is over could not be removed", metadata: ["cause": "\(error.message)"])
         }
+        await Aside.run { FreeMemory.release() }
         await alarms.pause(.seconds(60))
       }
     }
