@@ -33,6 +33,8 @@ struct Fairness: ParsableCommand {
   private static let floods = [
     Flood(name: "as many calls as fit", depth: 0), Flood(name: "a call at a time", depth: 1),
   ]
+  /// What is measured; the last one is a new connection with its first call.
+  private static let rows = Caller.kinds.map(\.0) + ["connect"]
   private static let (working, flooding): (UInt32, UInt32) = (61_001, 61_002)
 
   func validate() throws {
@@ -62,10 +64,10 @@ struct Fairness: ParsableCommand {
         let under = try measure(caller)
         report("round \(round), \(flood.name)", under)
         slowestAdmin = max(slowestAdmin, try admin(daemon))
-        for (place, kind) in Caller.kinds.enumerated() {
+        for (place, kind) in Self.rows.enumerated() {
           let ratio =
             Double(under[place].percentile(0.99)) / Double(max(alone[place].percentile(0.99), 1))
-          ratios["\(kind.0), \(flood.name)", default: []].append(ratio)
+          ratios["\(kind), \(flood.name)", default: []].append(ratio)
         }
       }
     }
@@ -119,7 +121,7 @@ struct Fairness: ParsableCommand {
 
   private func report(_ title: String, _ timings: [Timings]) {
     print(title)
-    for (kind, times) in zip(Caller.kinds.map(\.0) + ["connect"], timings) {
+    for (kind, times) in zip(Self.rows, timings) {
       let name = kind + String(repeating: " ", count: max(0, 14 - kind.count))
       print(
         "  \(name) p50\(times.percentile(0.5).microseconds)"
