@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 _Static_assert(USHER_READABLE == (int)EPOLLIN && USHER_WRITABLE == (int)EPOLLOUT, "the kernel's");
 _Static_assert(USHER_BROKEN == (int)EPOLLERR && USHER_HUNG_UP == (int)EPOLLHUP, "the kernel's");
@@ -64,4 +65,22 @@ int usher_name_thread(const char *name) {
 int usher_accept(int listener) {
   int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
   return fd < 0 ? -errno : fd;
+}
+
+static int is_of(int fd, const uint32_t *uids, size_t count) {
+  struct ucred peer;
+  socklen_t size = sizeof peer;
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0) return 0;
+  for (size_t index = 0; index < count; index++)
+    if (uids[index] == peer.uid) return 1;
+  return 0;
+}
+
+int usher_accept_others(int listener, const uint32_t *uids, size_t count, int most, int *closed) {
+  for (*closed = 0; *closed < most; ++*closed) {
+    int fd = usher_accept(listener);
+    if (fd < 0 || !is_of(fd, uids, count)) return fd;
+    close(fd);
+  }
+  return -EBUSY;
 }

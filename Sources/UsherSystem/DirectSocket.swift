@@ -16,6 +16,8 @@ package struct DirectSocket: Sendable {
     case newcomer(DirectSocket)
     /// None waits, or one who waited has gone.
     case nobody
+    /// So many were closed at once, and more may wait.
+    case closed(Int)
     /// Somebody waits and cannot be let in: there are no descriptors left, or no memory. In the
     /// kernel's words.
     case impossible(String)
@@ -48,6 +50,23 @@ package struct DirectSocket: Sendable {
     case EAGAIN, EINTR, ECONNABORTED: return .nobody
     default: return .impossible(Errno(-result).words)
     }
+  }
+
+  /// Accepts one who has none of these uids, and closes those who have: as fast as that can be done,
+  /// for whoever connects again and again fills the queue of all.
+  ///
+  /// - Returns: Also how many were closed.
+  package func accept(closing uids: [UInt32]) -> (accepted: Accepted, closed: Int) {
+    var closed: CInt = 0
+    let result = usher_accept_others(raw, uids, uids.count, 64, &closed)
+    let accepted: Accepted =
+      switch -result {
+      case ...0: .newcomer(DirectSocket(result))
+      case EBUSY: .closed(Int(closed))
+      case EAGAIN, EINTR, ECONNABORTED: .nobody
+      default: .impossible(Errno(-result).words)
+      }
+    return (accepted, Int(closed))
   }
 
   package func receive(into room: UnsafeMutableRawBufferPointer) -> Received {

@@ -53,6 +53,7 @@ final class Listener: LoopSource {
       case .newcomer(let newcomer):
         inARow += 1
         welcome(newcomer, inARow > Self.crowd).map(tellSeldom)
+      case .closed(let count): inARow += count
       case .nobody:
         inARow = 0
         return

@@ -28,6 +28,7 @@ final class SocketServer: Sendable {
     let listener = try await loop.submit {
       let listener = Listener(
         socket, on: loop,
+        accept: { isAdmin ? $0.accept() : door.accept(from: $0, on: loop) },
         welcome: { door.admit($0, on: loop, isAdmin: isAdmin, isCrowded: $1) },
         tell: { door.service.noteFullHouse($0) })
       try listener.begin(.readable)
@@ -57,8 +58,18 @@ final class Door: Sendable {
   private let open: OpenConnections
   private let turns = Mutex<OnLoop<LoopTurns>?>(nil)
   private let subordinates = Mutex(SubordinateUsers())
+  /// Users that came so often that they were not even told: who they are is all that is looked at.
+  private let turnedAway = Mutex(TurnedAway())
   /// The last refusal: who comes a thousand times in a second is told the same.
   private let lastRefusal = Mutex<Refused?>(nil)
+
+  private struct TurnedAway {
+    static let most = 16
+    var uids: [UInt32] = []
+    /// Of the first of them, to whom what it costs is charged.
+    var party = FairShare.Party.admin
+    var until = NIODeadline.distantPast
+  }
 
   private struct Refused {
     let uid: UInt32
@@ -95,6 +106,30 @@ final class Door: Sendable {
     alarm.cancel()
   }
 
+  /// Accepts one who waits, on the loop. Whoever was turned away just now is closed at once: in a flood
+  /// of connects the queue is emptied faster than one user fills it.
+  func accept(from listener: DirectSocket, on loop: SocketLoop) -> DirectSocket.Accepted {
+    let begun = NIODeadline.now()
+    let (uids, party) = turnedAway.withLock { turnedAway in
+      if turnedAway.until <= begun { turnedAway.uids = [] }
+      return (turnedAway.uids, turnedAway.party)
+    }
+    guard !uids.isEmpty else { return listener.accept() }
+    let (accepted, closed) = listener.accept(closing: uids)
+    if closed > 0 { turns(on: loop).refused(party, since: begun) }
+    return accepted
+  }
+
+  private func turnAway(_ uid: UInt32, _ party: FairShare.Party, at now: NIODeadline) {
+    turnedAway.withLock { turnedAway in
+      if turnedAway.uids.isEmpty {
+        turnedAway.party = party
+        turnedAway.until = now + .milliseconds(100)
+      }
+      if turnedAway.uids.count < TurnedAway.most { turnedAway.uids.append(uid) }
+    }
+  }
+
   /// On the loop. Whoever is not let in is closed when it returns.
   ///
   /// - Parameter isCrowded: Whether more wait than are accepted.
@@ -104,21 +139,22 @@ final class Door: Sendable {
   ) -> String? {
     let begun = NIODeadline.now()
     let turns = turns(on: loop)
-    /// Whose limits count.
-    let uid: UInt32
+    let own: UInt32
     do throws(UsherError) {
-      let own = try Peer.user(fd: socket.raw)
-      uid = subordinates.withLock { $0.owner(of: own) }
+      own = try Peer.user(fd: socket.raw)
     } catch {
       socket.close()
       return error.message
     }
+    /// Whose limits count.
+    let uid = subordinates.withLock { $0.owner(of: own) }
     // Before more is asked of who it is: being refused must not cost the daemon more than it must.
     let party = isAdmin ? FairShare.Party.admin : .user(uid)
     do throws(UsherError) {
       switch turns.comes(party, isCrowded: isCrowded, at: begun) {
       case .turnedAway:
         socket.close()
+        turnAway(own, party, at: begun)
         turns.refused(party, since: begun)
         return nil
       case .refused: throw Self.comesTooOften
