@@ -228,6 +228,22 @@ final class FairShareTests {
     #expect(try #require(share.nextTurn()) > now)
   }
 
+  @Test("who connects, calls and leaves, one connection after the other, does not wait")
+  func oneAfterTheOther() {
+    enter(1..<2, anna)
+    for seat in 100..<300 {
+      #expect(call(1, anna, 1))
+      now = now + .microseconds(150)
+      #expect(share.enter(seat, of: bert, cost: .microseconds(130), at: now))
+      now = now + .microseconds(50)
+      #expect(share.called(seat, of: bert, at: now))
+      now = now + .microseconds(50)
+      let start = now - .microseconds(50)
+      #expect(share.worked(seat, of: bert, since: start, leaving: .nothing, at: now))
+      share.leave(seat, of: bert, at: now)
+    }
+  }
+
   @Test("connections cost their user time too, and a debt is no longer than a tenth of a second")
   func connecting() throws {
     enter(1..<2, anna)
