@@ -60,8 +60,6 @@ struct FairShare {
     var credit = TimeAmount.milliseconds(1)
     /// Calls of one user that come on two connections within this time are made at once.
     var atOnce = TimeAmount.milliseconds(1)
-    /// And so is what comes on connections that begin within this time.
-    var knocking = TimeAmount.milliseconds(10)
     /// How often a user that is paced comes in within a second.
     var knocks: Int
     /// How many of those beyond are told why they do not.
@@ -178,6 +176,8 @@ extension FairShare {
       user.seats -= 1
       user.line.removeAll { $0.seat == seat }
       if user.listening == seat { user.listening = nil }
+      // The next connection's call is not made at once with one of a connection that is gone.
+      if user.lastCall?.seat == seat { user.lastCall = nil }
     }
     if users[uid]?.seats == 0 { usersWithSeats -= 1 }
     forgetIdle(at: now)
@@ -313,7 +313,9 @@ extension FairShare {
   /// - Returns: Whether the user is paced now.
   mutating func knocked(_ cost: TimeAmount, _ party: Party, at now: NIODeadline) -> Bool {
     guard case .user(let uid) = party, var user = users[uid] else { return false }
-    if let last = user.lastKnock, last + terms.knocking > now {
+    // It waited while the one before was let in. Who connects, calls and leaves, again and again, holds
+    // nobody up for longer than that.
+    if let last = user.lastKnock, now - cost <= last {
       user.crowdUntil = now + terms.memory
     }
     user.lastKnock = now
