@@ -1,0 +1,53 @@
+"""M1: a configuration in the home directory of the daemon's user replaces the one of root.
+
+    config_home.py USHERD UNIT
+
+Starts USHERD as the system manager does, as a user that may write its own home directory.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+from attack import Connection, impossible, refused, succeeded
+
+NOBODY = 65534
+program, unit = sys.argv[1:3]
+if os.getuid() != 0:
+    impossible("it takes root to become the daemon's user")
+with open(unit) as file:
+    starts = [line.strip() for line in file if line.startswith("ExecStart=")]
+if not any("--config /etc/" in line for line in starts):
+    succeeded("the unit names no configuration: " + " ".join(starts))
+with tempfile.TemporaryDirectory() as home:
+    folder = home + "/.config/usherd"
+    os.makedirs(folder)
+    with open(folder + "/usherd.toml", "w") as file:
+        file.write("[limits]\nconnections = 99\n")
+    for path in (home, home + "/.config", folder):
+        os.chown(path, NOBODY, NOBODY)
+    daemon = subprocess.Popen(
+        [program, "--socket", home + "/u.sock", "--admin-socket", home + "/a.sock"],
+        user=NOBODY, group=NOBODY, extra_groups=[],
+        env={"HOME": home, "STATE_DIRECTORY": home, "INVOCATION_ID": "0123"})
+    try:
+        for _ in range(200):
+            if daemon.poll() is not None:
+                impossible("the daemon ended with status %d" % daemon.returncode)
+            try:
+                caller = Connection(home + "/u.sock")
+                break
+            except OSError:
+                time.sleep(0.05)
+        else:
+            impossible("the daemon does not listen")
+        limits = caller.reply(
+            "rpc.hello", {"client": {"name": "x", "version": "1"}})["result"]["limits"]
+    finally:
+        daemon.kill()
+        daemon.wait()
+if limits["connections"] == 99:
+    succeeded("the file in the daemon's own home directory is in force")
+refused("the file in the daemon's own home directory is not read")

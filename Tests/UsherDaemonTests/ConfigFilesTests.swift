@@ -1,0 +1,82 @@
+import FoundationEssentials
+import Glibc
+import Testing
+import UsherConfig
+import UsherTestKit
+
+@testable import UsherDaemon
+
+@Suite("Configuration files")
+struct ConfigFilesTests {
+  private static let nobody: UInt32 = 65534
+  private let place: Workplace
+
+  init() throws {
+    place = try Workplace()
+    try place.write("[limits]\nconnections = 99\n", to: "usherd.toml")
+    #expect(chmod(place.file("usherd.toml"), 0o644) == 0)
+  }
+
+  private var main: String { place.file("usherd.toml") }
+
+  private func load() throws -> Config { try ConfigFiles.load(main, environment: [:]) }
+
+  private func refusal() -> String {
+    do {
+      _ = try load()
+      return "it was read"
+    } catch {
+      return "\(error)"
+    }
+  }
+
+  @Test(
+    "a daemon of the system manager never looks for its configuration in its own home directory",
+    arguments: [["STATE_DIRECTORY": "/var/lib/usherd"], ["INVOCATION_ID": "0123"]])
+  func home(_ service: [String: String]) async throws {
+    let home = place.file("home")
+    try FileManager.default.createDirectory(
+      atPath: "\(home)/.config/usherd", withIntermediateDirectories: true)
+    try place.write("[limits]\nconnections = 99\n", to: "home/.config/usherd/usherd.toml")
+    for path in [place.path, home, "\(home)/.config", "\(home)/.config/usherd"] {
+      #expect(chmod(path, 0o755) == 0)
+    }
+    let named = (service.first?.key ?? "", service.first?.value ?? "")
+    await #expect(processExitsWith: .success) {
+      [home = home as String, key = named.0 as String, value = named.1 as String] in
+      if getuid() == 0 { try #require(setuid(65534) == 0) }
+      let config = try ConfigFiles.load(nil, environment: ["HOME": home, key: value])
+      #expect(config.limits.connections != 99)
+    }
+  }
+
+  @Test("a configuration file that a group or every user may write is refused with the command")
+  func writable() throws {
+    #expect(chmod(main, 0o646) == 0)
+    #expect(refusal().contains("run: chmod o-w \(main)"))
+    #expect(chmod(main, 0o664) == 0 && chown(main, getuid(), 4711) == 0)
+    #expect(refusal().contains("run: chmod g-w \(main)"))
+    #expect(chown(main, getuid(), 0) == 0)
+    #expect(try load().limits.connections == 99)
+  }
+
+  @Test("a configuration file of another user than root is refused", .enabled(if: getuid() == 0))
+  func foreign() throws {
+    #expect(chown(main, Self.nobody, 0) == 0)
+    #expect(refusal().contains("run: chown root \(main)"))
+  }
+
+  @Test("a directory in which others may put files that are laid over the configuration is refused")
+  func overlays() throws {
+    let folder = place.file("conf.d")
+    #expect(mkdir(folder, 0o755) == 0 && chmod(folder, 0o757) == 0)
+    #expect(refusal().contains("run: chmod o-w \(folder)"))
+    #expect(chmod(folder, 0o755) == 0)
+    try place.write("[limits]\nconnections = 98\n", to: "conf.d/50.toml")
+    #expect(try load().limits.connections == 98)
+    #expect(chmod("\(folder)/50.toml", 0o666) == 0)
+    #expect(refusal().contains("run: chmod o-w \(folder)/50.toml"))
+    #expect(chmod("\(folder)/50.toml", 0o644) == 0 && chmod(place.path, 0o757) == 0)
+    #expect(refusal().contains("run: chmod o-w \(place.path)"))
+  }
+}
