@@ -131,6 +131,27 @@ struct LockTests {
     }
   }
 
+  @Test("a locked daemon does not start unlocked when the notes of its lock are deleted")
+  func notesDeleted() async throws {
+    let safe = try await stage.begun()
+    try await safe.lock()
+    await safe.end()
+    try execute("DELETE FROM notes WHERE name = 'lock'")
+    let second = try await stage.begun()
+    #expect(second.opened == nil)
+    await second.end()
+    try execute("DELETE FROM notes WHERE name <> 'audit.head'")
+    let error = await #expect(throws: UsherError.self) { try await stage.begun() }
+    #expect(error?.message.contains("usherctl recover --accept-changes") == true)
+  }
+
+  private func execute(_ sql: String) throws {
+    let script =
+      "import sqlite3, sys; d = sqlite3.connect(sys.argv[1]); d.executescript(sys.argv[2])"
+    let outcome = try run("/usr/bin/python3", ["-c", script, stage.databasePath, sql])
+    guard outcome.status == 0 else { throw TestTrouble(outcome.errors) }
+  }
+
   @Test("one that cannot be remembered is refused, and nothing has changed")
   func unremembered() async throws {
     let safe = try await stage.begun()

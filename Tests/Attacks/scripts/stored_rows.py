@@ -1,0 +1,86 @@
+"""M7: whoever writes the state directory of a stopped daemon unlocks it, and undoes what was revoked.
+
+    stored_rows.py USHERD
+
+Starts USHERD on a state directory of its own, and changes the database in between.
+"""
+
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+
+from attack import Connection, impossible, refused, succeeded
+
+program = sys.argv[1]
+
+
+class Daemon:
+    """A daemon on the state directory; `caller` is its admin socket, None where it did not start."""
+
+    def __init__(self, place):
+        self.process = subprocess.Popen(
+            [program, "--config", place + "/usherd.toml", "--state", place + "/state",
+             "--socket", place + "/u.sock", "--admin-socket", place + "/a.sock"],
+            stderr=subprocess.PIPE, text=True)
+        self.caller = None
+        self.words = ""
+        for _ in range(200):
+            if self.process.poll() is not None:
+                self.words = self.process.stderr.read()
+                return
+            try:
+                self.caller = Connection(place + "/a.sock")
+                return
+            except OSError:
+                time.sleep(0.05)
+
+    def is_locked(self):
+        return self.caller.reply("system.status")["result"].get("locked", False)
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(20)
+
+
+def tamper(place, sql):
+    database = sqlite3.connect(place + "/state/usherd.db")
+    database.executescript(sql)
+    database.close()
+
+
+def attempt(place, sql):
+    """Changes the database; exits where the daemon then starts unlocked."""
+    tamper(place, sql)
+    daemon = Daemon(place)
+    if daemon.caller is not None:
+        locked = daemon.is_locked()
+        daemon.stop()
+        if not locked:
+            succeeded("the daemon is unlocked after " + sql)
+        return "it is still locked"
+    if "usherctl restore" not in daemon.words:
+        succeeded("the daemon does not say what to do: " + daemon.words)
+    return daemon.words.strip()
+
+
+with tempfile.TemporaryDirectory() as place:
+    with open(place + "/usherd.toml", "w"):
+        pass
+    first = Daemon(place)
+    if first.caller is None:
+        impossible("the daemon does not start: " + first.words)
+    first.caller.reply("system.lock")
+    first.stop()
+    attempt(place, "DELETE FROM notes WHERE name = 'lock'")
+    attempt(place, "DELETE FROM notes WHERE name <> 'audit.head'")
+with tempfile.TemporaryDirectory() as place:
+    with open(place + "/usherd.toml", "w"):
+        pass
+    first = Daemon(place)
+    first.stop()
+    words = attempt(
+        place, "CREATE TRIGGER k BEFORE DELETE ON consents BEGIN SELECT RAISE(IGNORE); END")
+refused(words)

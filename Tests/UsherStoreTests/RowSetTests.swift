@@ -1,0 +1,138 @@
+import FoundationEssentials
+import GRDB
+import Testing
+import UsherCore
+
+@testable import UsherStore
+
+@Suite("authenticated row sets")
+struct RowSetTests {
+  let fixture: StoreFixture
+  init() throws { fixture = try StoreFixture() }
+
+  private static let content: [Change] = [
+    .putAccount(.sample()), .putConsent(.sample()), .putConsent(.sample(grant: "read.email")),
+    .putLocalAuth(.sample()), .putLocalAuth(.sample(uid: 1001)),
+    .putCredential("work-client-secret", Secret("s3cr3t")), .putConfirmation(.sample()),
+    .putNote(.sample("other")),
+  ]
+
+  private func refusal() throws -> UsherError? {
+    do throws(UsherError) {
+      try fixture.open().close()
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  @Test(
+    "a row that was deleted from a small table keeps the database from opening",
+    arguments: [
+      ("DELETE FROM consents WHERE grant_name = 'read.email'", "consents"),
+      ("DELETE FROM local_auth", "local_auth"), ("DELETE FROM credentials", "credentials"),
+      ("DELETE FROM confirmations", "confirmations"),
+      ("DELETE FROM key_slots WHERE kind = 'recovery'", "key_slots"),
+      ("DELETE FROM notes WHERE name = 'other'", "notes"), ("DELETE FROM notes", "notes"),
+    ])
+  func deleted(_ sql: String, table: String) async throws {
+    let store = try fixture.open()
+    try await store.commit(Self.content)
+    try await store.setRecoveryKey(RecoveryKey([UInt8](repeating: 3, count: 32)), replacing: false)
+    try store.close()
+    try fixture.tamper(sql)
+    let before = fixture.bytes()
+    let error = try #require(try refusal())
+    #expect(error.reason == .storageUnavailable && error.message.contains(table))
+    #expect(error.message.contains("usherctl restore"), "\(error.message)")
+    #expect(error.message.contains("usherctl recover --accept-changes"), "\(error.message)")
+    let isUntouched = fixture.bytes() == before
+    #expect(isUntouched)
+  }
+
+  @Test(
+    "an older row that is put back keeps the database from opening",
+    arguments: ["consents", "local_auth", "credentials", "confirmations", "key_slots"])
+  func older(_ table: String) async throws {
+    let key = RecoveryKey([UInt8](repeating: 3, count: 32))
+    let store = try fixture.open()
+    try await store.commit(Self.content)
+    try await store.setRecoveryKey(key, replacing: false)
+    let other = fixture.path + ".other"
+    try fixture.tamper("ATTACH '\(other)' AS o; CREATE TABLE o.kept AS SELECT * FROM \(table)")
+    try await store.commit(Self.content + [.putConsent(.sample(payload: "withdrawn"))])
+    try await store.setRecoveryKey(key, replacing: true)
+    try store.close()
+    try fixture.tamper(
+      """
+      ATTACH '\(other)' AS o;
+      INSERT OR REPLACE INTO \(table) SELECT * FROM o.kept
+        WHERE \(table == "key_slots" ? "kind = 'recovery'" : "1")
+      """)
+    #expect(try refusal()?.message.contains(table) == true)
+  }
+
+  @Test("every kind of change keeps the database as it has to be")
+  func kept() async throws {
+    var random = SystemRandomNumberGenerator()
+    for round in 0..<8 {
+      let store = try fixture.open()
+      for _ in 0..<20 {
+        let one = UInt32.random(in: 1000...1003, using: &random)
+        let name = "client\(one)"
+        let changes: [[Change]] = [
+          [.putAccount(.sample("acc_\(one)", subject: name)), .putConsent(.sample("acc_\(one)"))],
+          [.deleteAccount(AccountID("acc_\(one)"))],
+          [.deleteConsent(AccountID("acc_\(one)"), client: "till", grant: "read.firstname")],
+          [.putLocalAuth(.sample(uid: one))], [.deleteLocalAuth(realm: "host", uid: one)],
+          [.putCredential(name, Secret(name))], [.deleteCredential(name)],
+          [.putConfirmation(.sample(client: name, expiresAt: Timestamp(seconds: Double(one))))],
+          [
+            .deleteConfirmation(
+              realm: "host", uid: 1000, client: name, question: "token.get work")
+          ],
+          [.forgetConfirmations(expiredBy: Timestamp(seconds: Double(one)))],
+          [.putNote(.sample(name))], [.deleteNote(name)], [.putFlow(.sample(name))],
+        ]
+        try await store.commit(changes.randomElement(using: &random) ?? [])
+      }
+      // One that fails changes nothing, and spares its neighbours.
+      let failing = Task {
+        try await store.commit([.putLocalAuth(.sample(uid: 7)), .putConsent(.sample("acc_none"))])
+      }
+      try await store.commit([.putNote(.sample("neighbour \(round)"))])
+      await #expect(throws: UsherError.self) { try await failing.value }
+      try await store.audit.append([AuditEntry.sample(Int64(round))])
+      try store.close()
+    }
+    #expect(try refusal() == nil)
+  }
+
+  @Test(
+    "a database with a foreign trigger, view, table, index or column is refused, which is named",
+    arguments: [
+      (
+        "CREATE TRIGGER k BEFORE DELETE ON consents BEGIN SELECT RAISE(IGNORE); END",
+        "the trigger \"k\""
+      ),
+      ("CREATE VIEW v AS SELECT * FROM notes", "the view \"v\""),
+      ("CREATE TABLE t (a)", "the table \"t\""),
+      ("CREATE INDEX i ON notes (name)", "the index \"i\""),
+      ("ALTER TABLE notes ADD COLUMN c TEXT", "the table \"notes\""),
+      ("DROP INDEX requests_by_expiry", "the index \"requests_by_expiry\""),
+    ])
+  func foreignSchema(_ sql: String, named name: String) async throws {
+    try await fixture.create(Self.content)
+    try fixture.tamper(sql)
+    let error = try #require(try refusal())
+    #expect(error.message.contains(name), "\(error.message)")
+    #expect(error.message.contains("usherctl restore"))
+  }
+
+  @Test("a schema that was set back does not make an old database of a new one")
+  func setBack() async throws {
+    try await fixture.create(Self.content)
+    try fixture.tamper("DELETE FROM notes; DELETE FROM local_auth; PRAGMA user_version = 4")
+    #expect(try refusal()?.message.contains("set back") == true)
+  }
+}
