@@ -1,0 +1,65 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherCore
+import UsherStore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+@Suite("Event cursors")
+struct EventCursorTests {
+  private let stage: ConnectionStage
+
+  init() async throws { stage = try await ConnectionStage() }
+
+  private func publish(_ count: Int = 1, for owner: Owner) {
+    for _ in 0..<count {
+      stage.service.events.publish(
+        Event(topic: .token, what: "refreshed", at: stage.clock.now()), owner: owner)
+    }
+  }
+
+  private func subscribe(
+    _ connection: StagedConnection, since: Int? = nil
+  ) async throws -> Int {
+    let since = since.map { #","since":\#($0)"# } ?? ""
+    let reply = try JSONValue(
+      parsing: try await connection.answer(
+        #"{"jsonrpc":"2.0","id":1,"method":"events.subscribe","params":{"topics":["token"]\#(since)}}"#
+      ))
+    return Int(try #require(reply["result"]?["cursor"]?.integerValue, "\(reply)"))
+  }
+
+  private func next(_ connection: StagedConnection) async throws -> JSONValue {
+    try JSONValue(parsing: try await connection.line())
+  }
+
+  @Test("another user's events do not move a caller's cursor")
+  func others() async throws {
+    let connection = try await stage.connect()
+    let before = try await subscribe(connection)
+    publish(3, for: .bert)
+    #expect(try await subscribe(connection) == before)
+    publish(for: .anna)
+    let event = try await next(connection)
+    let after = try #require(event["params"]?["cursor"]?.integerValue)
+    #expect(after > before)
+    #expect(try await subscribe(connection) == after)
+    await stage.end()
+  }
+
+  @Test("another user's events do not push a caller's own out of what is remembered")
+  func pushedOut() async throws {
+    let connection = try await stage.connect()
+    let before = try await subscribe(connection)
+    publish(for: .anna)
+    #expect(try await next(connection)["method"] == "events.notify")
+    publish(3000, for: .bert)
+    let again = try await stage.connect()
+    _ = try await subscribe(again, since: before)
+    let event = try await next(again)
+    #expect(event["method"] == "events.notify" && event["params"]?["event"]?["what"] == "refreshed")
+    await stage.end()
+  }
+}
