@@ -165,7 +165,7 @@ extension Config {
     guard problems.isEmpty else {
       throw ConfigError(problems.inOrder(of: contents.map(\.path)))
     }
-    config.sources = ConfigSources(reading.positions)
+    config.sources = ConfigSources(reading.positions, files: contents.map(\.path))
     return config
   }
 
@@ -184,11 +184,16 @@ extension Config {
 ///
 /// All are equal: where something was written is not part of what it says.
 package struct ConfigSources: Sendable, Equatable {
+  /// The files that were read, in the order in which they are laid over each other.
+  package let files: [String]
   private let positions: [String: SourcePosition]
 
-  package init() { positions = [:] }
+  package init() { self.init([:], files: []) }
 
-  init(_ positions: [String: SourcePosition]) { self.positions = positions }
+  init(_ positions: [String: SourcePosition], files: [String]) {
+    self.positions = positions
+    self.files = files
+  }
 
   /// Nil where the default holds.
   package subscript(key: String) -> SourcePosition? { positions[key] }

@@ -9,21 +9,39 @@ enum ConfigFiles {
 
   /// - Parameter file: Nil for the place where it usually is; there it may be missing.
   ///
-  /// - Throws: The first file that cannot be read; else every problem of them all.
+  /// - Throws: The first file that cannot be read, or that others than root and, in a user's own
+  ///   instance, that user may write; else every problem of them all.
   static func load(
     _ file: String?, environment: [String: String]
   ) throws(ConfigError) -> Config {
     let main = file ?? usualPlace(environment)
+    let trust = trust(environment)
     var contents: [(path: String, bytes: [UInt8])] = []
-    if let bytes = try read(main) {
+    if let bytes = try read(main, trust) {
       contents.append((main, bytes))
     } else if file != nil {
       throw ConfigError([problem(main, "there is no such file")])
     }
-    for path in try overlays(beside: main) {
-      if let bytes = try read(path) { contents.append((path, bytes)) }
+    for path in try overlays(beside: main, trust) {
+      if let bytes = try read(path, trust) { contents.append((path, bytes)) }
     }
     return try Config.load(contents: contents)
+  }
+
+  /// Whether the system manager started this process, and not a person or a person's own manager.
+  ///
+  /// systemd.exec(5): the user manager sets `$MANAGERPID`; `$XDG_RUNTIME_DIR` is set in sessions and
+  /// user services, and on a console a login may inherit `$INVOCATION_ID` from getty's service.
+  private static func isSystemService(_ environment: [String: String]) -> Bool {
+    guard environment["MANAGERPID"] == nil, environment["XDG_RUNTIME_DIR"] == nil else {
+      return false
+    }
+    return environment["STATE_DIRECTORY"] != nil || environment["INVOCATION_ID"] != nil
+  }
+
+  /// The system's daemon may not write its own configuration; a user's own daemon is the user's.
+  private static func trust(_ environment: [String: String]) -> FileTrust {
+    FileTrust(user: getuid() == 0 || isSystemService(environment) ? nil : getuid())
   }
 
   /// The file that ``load(_:environment:)`` would begin with, where it is there: once it was, it may
@@ -34,22 +52,36 @@ enum ConfigFiles {
   }
 
   private static func usualPlace(_ environment: [String: String]) -> String {
-    if getuid() == 0 || environment["HOME"] == nil { return "/etc/usherd/usherd.toml" }
+    // The home directory of the system's daemon is its state directory, which it may write.
+    if getuid() == 0 || isSystemService(environment) || environment["HOME"] == nil {
+      return "/etc/usherd/usherd.toml"
+    }
     let home = environment["XDG_CONFIG_HOME"] ?? environment["HOME"].map { "\($0)/.config" } ?? ""
     let own = "\(home)/usherd/usherd.toml"
     return access(own, F_OK) == 0 ? own : "/etc/usherd/usherd.toml"
   }
 
   /// `conf.d/*.toml` beside the main file, in the order of their names.
-  private static func overlays(beside main: String) throws(ConfigError) -> [String] {
-    let parent = main.lastIndex(of: "/").map { String(main[..<$0]) } ?? "."
-    guard let directory = opendir("\(parent)/conf.d") else {
+  ///
+  /// - Throws: Also for a directory in which others could put or replace such a file.
+  private static func overlays(
+    beside main: String, _ trust: FileTrust
+  ) throws(ConfigError) -> [String] {
+    let parent = main.lastIndex(of: "/").map { $0 == main.startIndex ? "/" : String(main[..<$0]) }
+    let folder = "\(parent ?? ".")/conf.d"
+    var status = stat()
+    if stat(parent ?? ".", &status) == 0 {
+      try check(status, at: parent ?? ".", trust, isShared: true)
+    }
+    guard let directory = opendir(folder) else {
       if errno == ENOENT { return [] }
-      throw ConfigError([
-        problem("\(parent)/conf.d", "cannot be read: \(String(cString: strerror(errno)))")
-      ])
+      throw ConfigError([problem(folder, "cannot be read: \(String(cString: strerror(errno)))")])
     }
     defer { closedir(directory) }
+    guard fstat(dirfd(directory), &status) == 0 else {
+      throw ConfigError([problem(folder, "cannot be read: \(String(cString: strerror(errno)))")])
+    }
+    try check(status, at: folder, trust)
     var names: [String] = []
     while let entry = readdir(directory) {
       let name = withUnsafePointer(to: &entry.pointee.d_name) {
@@ -57,11 +89,13 @@ enum ConfigFiles {
       }
       if name.hasSuffix(".toml"), !name.hasPrefix(".") { names.append(name) }
     }
-    return names.sorted().map { "\(parent)/conf.d/\($0)" }
+    return names.sorted().map { "\(folder)/\($0)" }
   }
 
   /// Nil where there is no such file. It waits for nobody: what is no file is not read.
-  private static func read(_ path: String) throws(ConfigError) -> [UInt8]? {
+  private static func read(
+    _ path: String, _ trust: FileTrust
+  ) throws(ConfigError) -> [UInt8]? {
     let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else {
       if errno == ENOENT { return nil }
@@ -72,6 +106,7 @@ enum ConfigFiles {
     guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
       throw ConfigError([problem(path, "is not a regular file")])
     }
+    try check(status, at: path, trust)
     var bytes = [UInt8](repeating: 0, count: sizeLimit + 1)
     var count = 0
     while count < bytes.count {
@@ -86,6 +121,15 @@ enum ConfigFiles {
       count += got
     }
     throw ConfigError([problem(path, "is larger than 1 MiB")])
+  }
+
+  private static func check(
+    _ status: stat, at path: String, _ trust: FileTrust, isShared: Bool = false
+  ) throws(ConfigError) {
+    let status = FileTrust.Status(
+      owner: status.st_uid, group: status.st_gid, mode: status.st_mode & 0o7777)
+    guard let problem = trust.problem(with: status, at: path, isShared: isShared) else { return }
+    throw ConfigError([self.problem(path, problem)])
   }
 
   private static func problem(_ path: String, _ message: String) -> ConfigProblem {

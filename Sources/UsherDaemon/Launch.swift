@@ -41,6 +41,7 @@ package struct Launch: Sendable {
       setting.follow = { if let level = try? level($0) { threshold.level = level } }
       setting.hangUps = hangUps
       let log = Logger(label: "usherd")
+      log.notice("configured", metadata: setting.config.places)
       raiseFileLimit()
       for weakness in ProcessHardening.apply() { log.warning("\(weakness)") }
       if !wipesFreedMemory { log.warning("freed memory is not wiped: another free is in use") }

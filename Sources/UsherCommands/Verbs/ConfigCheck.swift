@@ -13,6 +13,9 @@ struct ConfigCheckVerb: Verb {
     guard !paths.isEmpty else {
       throw Failure("there is no configuration in \(desk.world.configFolder)")
     }
+    if files.files.isEmpty {
+      try Files.checkTrust(of: paths, in: desk.world.configFolder, as: desk.world.userID)
+    }
     let providers = config.providers.count == 1 ? "provider" : "providers"
     let clients = config.clients.count == 1 ? "client rule" : "client rules"
     desk.console.say(

@@ -63,10 +63,10 @@ struct Reload: Sendable {
     }
     life.log.notice(
       "reloaded",
-      metadata: [
+      metadata: config.places.merging([
         "providers": "\(config.providers.count)", "clients": "\(config.clients.count)",
         "providersChanged": "\(changed.count)",
-      ])
+      ]) { $1 })
   }
 
   private func read() async -> Result<Found, ConfigError> {
@@ -132,6 +132,12 @@ extension DaemonSetting {
 }
 
 extension Config {
+  /// The files that are in force, for the journal.
+  var places: Logger.Metadata {
+    let files = sources.files.joined(separator: " ")
+    return ["files": .string(files.isEmpty ? "none: the defaults hold" : files)]
+  }
+
   /// Those that are only here, only there, or not the same in both.
   fileprivate func providers(otherThanIn before: Config) -> Set<ProviderName> {
     let (old, new) = (before.byName, byName)
