@@ -72,6 +72,7 @@ let package = Package(
   targets: [
     // C libraries from Debian, with shims for what Swift cannot call.
     .target(name: "CSystemd", linkerSettings: [.linkedLibrary("systemd")]),
+    .target(name: "CSQLite"),
     .target(name: "CToml"),
     // What a program gives back is wiped; only for the daemon, whose memory has secrets in it.
     .target(name: "CWipe"),
@@ -94,7 +95,7 @@ let package = Package(
     // The deeds.
     module(
       "UsherStore",
-      ["UsherCore", crypto, .product(name: "GRDB", package: "GRDB.swift")]),
+      ["UsherCore", "CSQLite", crypto, .product(name: "GRDB", package: "GRDB.swift")]),
     module("UsherSystem", ["UsherCore", "CSystemd", logging]),
     module(
       "UsherDaemon",

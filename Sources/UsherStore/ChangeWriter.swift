@@ -9,7 +9,14 @@ struct ChangeWriter: Sendable {
   let sealer: Sealer
   let clock: any UsherCore.Clock
 
+  /// - Returns: What writes the change, and with it the sets of rows that it changes.
   func operation(for change: Change) throws -> Operation {
+    let write = try plainOperation(for: change)
+    guard let rows = change.guardedRows else { return write }
+    return RowSets.guarding(rows, by: sealer, write)
+  }
+
+  private func plainOperation(for change: Change) throws -> Operation {
     switch change {
     case .putFlow(let row): try put(row)
     case .appendJournal(let row): append(row)
@@ -202,5 +209,52 @@ struct ChangeWriter: Sendable {
       ON CONFLICT (name) DO UPDATE SET sealed = excluded.sealed
       """,
       [row.name, try sealer.seal(row)])
+  }
+}
+
+extension Change {
+  /// The rows of a guarded table that are there before the change or after it, and not both alike.
+  fileprivate var guardedRows: GuardedRows? {
+    switch self {
+    case .putFlow, .appendJournal, .deleteFlow, .rememberRequest, .forgetRequests, .putAccount,
+      .putToken, .deleteToken, .deleteTokens:
+      nil
+    case .deleteAccount(let id): GuardedRows(.consents, "account = ?", [id.rawValue])
+    case .putConsent(let row): .consent(row.account, row.client, row.grant)
+    case .deleteConsent(let account, let client, let grant): .consent(account, client, grant)
+    case .putLocalAuth(let row): .localAuth(row.realm, row.uid)
+    case .deleteLocalAuth(let realm, let uid): .localAuth(realm, uid)
+    case .putCredential(let name, _), .deleteCredential(let name):
+      GuardedRows(.credentials, "name = ?", [name])
+    case .putConfirmation(let row): .confirmation(row.realm, row.uid, row.client, row.question)
+    case .deleteConfirmation(let realm, let uid, let client, let question):
+      .confirmation(realm, uid, client, question)
+    case .forgetConfirmations(let time):
+      GuardedRows(.confirmations, "expires_at <= ?", [time.milliseconds])
+    case .putNote(let row): GuardedRows(.notes, "name = ?", [row.name])
+    case .deleteNote(let name): GuardedRows(.notes, "name = ?", [name])
+    }
+  }
+}
+
+extension GuardedRows {
+  fileprivate static func consent(
+    _ account: AccountID, _ client: String, _ grant: String
+  ) -> GuardedRows {
+    GuardedRows(
+      .consents, "account = ? AND client = ? AND grant_name = ?",
+      [account.rawValue, client, grant])
+  }
+
+  fileprivate static func localAuth(_ realm: String, _ uid: UInt32) -> GuardedRows {
+    GuardedRows(.localAuth, "realm = ? AND uid = ?", [realm, uid])
+  }
+
+  fileprivate static func confirmation(
+    _ realm: String, _ uid: UInt32, _ client: String, _ question: String
+  ) -> GuardedRows {
+    GuardedRows(
+      .confirmations, "realm = ? AND uid = ? AND client = ? AND question = ?",
+      [realm, uid, client, question])
   }
 }

@@ -5,10 +5,15 @@ import UsherCore
 
 /// The data key, wrapped so that one other key opens it.
 ///
-/// A wrapped key is: form (1 byte, here 1), salt (32), nonce (12), ciphertext (32), tag (16), by
-/// AES-256-GCM under HKDF-SHA256 of the other key. Kind and host of the slot are authenticated.
+/// A wrapped key is: form (1 byte), salt (32), nonce (12), ciphertext (32), tag (16), by
+/// AES-256-GCM under HKDF-SHA256 of the other key. Kind and host of the slot are authenticated, and
+/// from form 2 on the form, which says that the sets of rows are authenticated (``RowSets``).
 struct KeySlot {
-  private static let form: UInt8 = 1
+  /// Whether a database with a slot that opens must have authenticated sets of rows.
+  typealias Opened = (dataKey: SymmetricKey, hasRowSets: Bool)
+
+  private static let form: UInt8 = 2
+  private static let firstForm: UInt8 = 1
   private static let saltCount = 32
 
   let kind: String
@@ -24,7 +29,12 @@ struct KeySlot {
       arguments: [kind, host]) ?? false
   }
 
+  /// The row of the slot.
+  var row: GuardedRows { GuardedRows(.keySlots, "kind = ? AND host = ?", [kind, host]) }
+
   /// Wraps the data key by another one; what was in the slot is gone then.
+  ///
+  /// The caller sees to the sets of rows.
   func put(
     _ dataKey: SymmetricKey, under key: SymmetricKey, at now: Timestamp, entropy: any Entropy,
     into db: Database
@@ -32,8 +42,8 @@ struct KeySlot {
     let salt = entropy.bytes(Self.saltCount)
     let box = try dataKey.withUnsafeBytes { bytes in
       try AES.GCM.seal(
-        bytes.bindMemory(to: UInt8.self), using: wrappingKey(key, salt: salt),
-        nonce: AES.GCM.Nonce(data: entropy.bytes(12)), authenticating: authenticated)
+        bytes.bindMemory(to: UInt8.self), using: wrappingKey(key, salt: salt, Self.form),
+        nonce: AES.GCM.Nonce(data: entropy.bytes(12)), authenticating: authenticated(Self.form))
     }
     let wrapped = Data([Self.form]) + salt + box.nonce + box.ciphertext + box.tag
     try db.execute(
@@ -46,7 +56,7 @@ struct KeySlot {
 
   /// - Returns: The data key, or nil when the slot does not open with this key.
   /// - Throws: `storage_unavailable` when there is no such slot.
-  func open(with key: SymmetricKey, in db: Database) throws -> SymmetricKey? {
+  func open(with key: SymmetricKey, in db: Database) throws -> Opened? {
     let wrapped = try Data.fetchOne(
       db, sql: "SELECT wrapped FROM key_slots WHERE kind = ? AND host = ?", arguments: [kind, host])
     guard let wrapped else {
@@ -54,23 +64,27 @@ struct KeySlot {
     }
     let bytes = [UInt8](wrapped)
     let start = 1 + Self.saltCount
-    guard bytes.first == Self.form, bytes.count == start + 60 else { return nil }
+    guard let form = bytes.first, form == Self.form || form == Self.firstForm,
+      bytes.count == start + 60
+    else { return nil }
     let opened = try? AES.GCM.open(
       AES.GCM.SealedBox(combined: bytes[start...]),
-      using: wrappingKey(key, salt: Array(bytes[1..<start])), authenticating: authenticated)
-    return opened.map { SymmetricKey(data: $0) }
+      using: wrappingKey(key, salt: Array(bytes[1..<start]), form),
+      authenticating: authenticated(form))
+    return opened.map { (SymmetricKey(data: $0), form > Self.firstForm) }
   }
 
-  private var authenticated: [UInt8] {
+  private func authenticated(_ form: UInt8) -> [UInt8] {
     var writer = ByteWriter()
     writer.append("usherd key slot")
     writer.append(kind)
     writer.append(host)
+    if form > Self.firstForm { writer.append(Int64(form)) }
     return writer.bytes
   }
 
-  private func wrappingKey(_ key: SymmetricKey, salt: [UInt8]) -> SymmetricKey {
+  private func wrappingKey(_ key: SymmetricKey, salt: [UInt8], _ form: UInt8) -> SymmetricKey {
     HKDF<SHA256>.deriveKey(
-      inputKeyMaterial: key, salt: salt, info: authenticated, outputByteCount: 32)
+      inputKeyMaterial: key, salt: salt, info: authenticated(form), outputByteCount: 32)
   }
 }

@@ -9,21 +9,30 @@ enum Schema {
   static var version: Int { migrations.count }
 
   /// The step from each version to the next. One that was released is never edited again.
-  private static let migrations = [first, second, third, fourth]
-  private static let firstWithAudit = 3
+  private static let migrations = [first, second, third, fourth, fifth]
+  static let firstWithAudit = 3
+  /// From this version on the sets of rows are authenticated (``RowSets``).
+  static let firstWithRowSets = 5
 
   /// Brings an older database, or an empty one, to ``version``: wholly or not at all.
   ///
-  /// - Parameter begin: Begins the audit, where its tables are new.
-  static func migrate(_ db: Database, begin: (Database) throws -> Void) throws {
+  /// - Parameter complete: Writes what SQL alone cannot; gets the version from which it comes.
+  static func migrate(
+    _ db: Database, complete: (Database, _ earlier: Int) throws -> Void
+  ) throws {
     let present = try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0
     guard present < version else { return }
     try db.inTransaction(.immediate) {
       for step in migrations[present...] { try db.execute(sql: step) }
-      if present < firstWithAudit { try begin(db) }
+      try complete(db, present)
       try db.execute(sql: "PRAGMA user_version = \(version)")
       return .commit
     }
+  }
+
+  /// Makes the tables of a version, with nothing in them.
+  static func create(_ version: Int, in db: Database) throws {
+    for step in migrations.prefix(version) { try db.execute(sql: step) }
   }
 
   /// Times are milliseconds since 1970. An absent client is an empty text, because SQL's NULLs
@@ -146,4 +155,7 @@ enum Schema {
     CREATE INDEX consents_by_expiry ON consents (expires_at);
     CREATE INDEX requests_by_id ON requests (provider, request_id);
     """
+
+  /// No table is another; the notes tell the sets of rows and that the daemon is not locked.
+  private static let fifth = ""
 }

@@ -104,7 +104,7 @@ struct Sealer: Sendable {
     return tag(of: row)
   }
 
-  private func tag(of row: RowIdentity) -> Data {
+  func tag(of row: RowIdentity) -> Data {
     Data(
       HMAC<SHA256>.authenticationCode(
         for: row.authenticated.bytes, using: SymmetricKey(blindingKey)))

@@ -14,6 +14,8 @@ package final class Store: Sendable {
   /// Whether the master key did not open it and the recovery key did: the data key is wrapped by
   /// that master key now.
   package let wasRecovered: Bool
+  /// The tables that something other than usherd had changed, and that were accepted as they are.
+  package let acceptedTables: [String]
   let database: DatabaseQueue
   /// Reads what is needed while another connection writes.
   let reader: DatabaseQueue
@@ -35,14 +37,18 @@ package final class Store: Sendable {
   ///   - masterKey: At least 32 bytes that cannot be guessed. Not kept.
   ///   - recoveryKey: Asked only where there is a database that the master key does not open. It
   ///     then opens it, and the data key is wrapped by the master key; nothing else changes.
+  ///   - acceptsChanges: Whether tables that something other than usherd changed are taken as they
+  ///     are; the daemon is locked then.
   ///   - keep: Where the data key and what is derived from it for good are kept.
   /// - Throws: `storage_unavailable` with a sentence that names the file, which is then as it was:
-  ///   damaged, another program's, of a newer schema, under another key, in use, not permitted.
+  ///   damaged, another program's, of a newer schema, changed by something other than usherd, under
+  ///   another key, in use, not permitted.
   ///   What `recoveryKey` throws.
   package static func open(
     path: String, masterKey: some ContiguousBytes,
     recoveryKey: () throws(UsherError) -> RecoveryKey? = { () throws(UsherError) in nil },
-    keep: @escaping KeyKeeper, clock: any UsherCore.Clock, entropy: any Entropy
+    acceptsChanges: Bool = false, keep: @escaping KeyKeeper, clock: any UsherCore.Clock,
+    entropy: any Entropy
   ) throws(UsherError) -> Store {
     let key = SymmetricKey(data: masterKey)
     guard key.bitCount >= 256 else {
@@ -51,7 +57,8 @@ package final class Store: Sendable {
     }
     let file = StoreFile(path: path)
     let lock = try StoreLock(of: file)
-    let opening = StoreOpening(file: file, masterKey: key, clock: clock, entropy: entropy)
+    let opening = StoreOpening(
+      file: file, masterKey: key, acceptsChanges: acceptsChanges, clock: clock, entropy: entropy)
     let opened = try opening.open(orBy: recoveryKey)
     let sealer: Sealer
     do {
@@ -71,6 +78,7 @@ package final class Store: Sendable {
     database = opened.database
     reader = opened.reader
     wasRecovered = opened.keys.isRecovered
+    acceptedTables = opened.keys.changedTables
     hasRecoverySlot = Mutex(opened.keys.hasRecoverySlot)
     self.writer = writer
     sealer = writer.sealer

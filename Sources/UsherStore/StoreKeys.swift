@@ -25,7 +25,7 @@ extension Store {
       }
       try sealer.wrap(into: .recovery, by: SymmetricKey(data: key.bytes), at: now, in: db)
     }
-    try await commits.commit([put])
+    try await commits.commit([RowSets.guarding(KeySlot.recovery.row, by: sealer, put)])
     hasRecoverySlot.withLock { $0 = true }
   }
 

@@ -1,3 +1,4 @@
+import CSQLite
 import Crypto
 import FoundationEssentials
 import GRDB
@@ -14,6 +15,8 @@ struct StoreOpening {
 
   let file: StoreFile
   let masterKey: SymmetricKey
+  /// Whether a database whose sets of rows were changed by something else is taken as it is.
+  let acceptsChanges: Bool
   let clock: any UsherCore.Clock
   let entropy: any Entropy
 
@@ -30,6 +33,8 @@ struct StoreOpening {
     /// Whether it was the recovery key that opened its slot.
     let isRecovered: Bool
     let hasRecoverySlot: Bool
+    /// The tables whose sets of rows were changed by something else, and are taken as they are.
+    let changedTables: [String]
   }
 
   typealias RecoveryKeySource = () throws(UsherError) -> RecoveryKey?
@@ -79,18 +84,31 @@ struct StoreOpening {
     try database.writeWithoutTransaction { db in
       try db.execute(sql: "PRAGMA application_id = \(Schema.applicationID)")
       let dataKey = SymmetricKey(data: entropy.bytes(32))
-      try Schema.migrate(db) { try beginAudit(in: $0, dataKey) }
-      try KeySlot.master.put(
-        dataKey, under: masterKey, at: clock.now(), entropy: entropy, into: db)
+      try Schema.migrate(db) { try complete($0, from: $1, dataKey) }
       try db.execute(sql: "PRAGMA journal_mode = WAL")
     }
     try database.close()
   }
 
-  private func beginAudit(in db: Database, _ dataKey: SymmetricKey) throws {
-    let sealer = try Sealer(
+  /// Writes what a database of an earlier schema, or a new one, does not have.
+  private func complete(
+    _ db: Database, from earlier: Int, _ dataKey: SymmetricKey
+  ) throws {
+    let sealer = try sealer(dataKey)
+    if earlier < Schema.firstWithAudit {
+      try AuditHead(begunAt: clock.now()).write(by: sealer)(db)
+    }
+    guard earlier < Schema.firstWithRowSets else { return }
+    try Store.beginUnlocked(in: db, by: sealer, at: clock.now())
+    // Its form says that there are sets of rows: an older schema is not believed from then on.
+    try KeySlot.master.put(
+      dataKey, under: masterKey, at: clock.now(), entropy: entropy, into: db)
+    try RowSets(of: db, by: sealer).write(to: db, by: sealer)
+  }
+
+  private func sealer(_ dataKey: SymmetricKey) throws -> Sealer {
+    try Sealer(
       dataKey: dataKey, keep: { PassingKey(key: SymmetricKey(data: $0)) }, entropy: entropy)
-    try AuditHead(begunAt: clock.now()).write(by: sealer)(db)
   }
 
   private func removeDraft(_ draft: String) {
@@ -103,7 +121,8 @@ struct StoreOpening {
       path: file.path, configuration: Self.configuration(readonly: true))
     defer { try? database.close() }
     return try database.read { db in
-      try file.checkVersion(Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0)
+      let version = try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0
+      try file.checkVersion(version)
       if file.size <= Self.largestChecked {
         let finding = try String.fetchOne(db, sql: "PRAGMA quick_check(1)")
         guard finding == "ok" else {
@@ -111,13 +130,52 @@ struct StoreOpening {
             "is damaged; it was left as it is", cause: SQLiteFault(code: 11, message: finding))
         }
       }
+      try checkSchema(of: db, version)
       let hasRecoverySlot = try KeySlot.recovery.exists(in: db)
-      if let dataKey = try KeySlot.master.open(with: masterKey, in: db) {
-        return Keys(dataKey: dataKey, isRecovered: false, hasRecoverySlot: hasRecoverySlot)
+      if let (dataKey, hasRowSets) = try KeySlot.master.open(with: masterKey, in: db) {
+        guard version >= Schema.firstWithRowSets || !hasRowSets else {
+          throw file.refusal(
+            "says that its schema is \(version), and it was newer: it was set back by something "
+              + "other than usherd; restore a backup: usherctl restore")
+        }
+        return Keys(
+          dataKey: dataKey, isRecovered: false, hasRecoverySlot: hasRecoverySlot,
+          changedTables: try changedTables(in: db, version, dataKey))
       }
       let dataKey = try recover(by: recoveryKey, hasSlot: hasRecoverySlot, in: db)
-      return Keys(dataKey: dataKey, isRecovered: true, hasRecoverySlot: true)
+      return Keys(
+        dataKey: dataKey, isRecovered: true, hasRecoverySlot: true,
+        changedTables: try changedTables(in: db, version, dataKey))
     }
+  }
+
+  private func checkSchema(of db: Database, _ version: Int) throws {
+    guard let object = try Schema.foreignObject(in: db, version: version) else { return }
+    throw file.refusal(
+      "was changed by something other than usherd: the \(object.type) \"\(object.name)\" is not as "
+        + "usherd makes it; restore a backup: usherctl restore")
+  }
+
+  /// The tables in which something other than usherd deleted rows or put older ones back.
+  ///
+  /// - Throws: `storage_unavailable` naming them, unless they are to be accepted.
+  private func changedTables(
+    in db: Database, _ version: Int, _ dataKey: SymmetricKey
+  ) throws -> [String] {
+    guard version >= Schema.firstWithRowSets else { return [] }
+    let sealer = try sealer(dataKey)
+    let written = try? RowSets.stored(in: db, by: sealer)
+    let found = try RowSets(of: db, by: sealer)
+    let tables = found.tables(otherThanIn: written ?? RowSets())
+    guard !acceptsChanges else { return tables }
+    guard written != nil, tables.isEmpty else {
+      let names = written == nil ? "notes" : tables.joined(separator: ", ")
+      throw file.refusal(
+        "was changed by something other than usherd: rows of \(names) are missing, older or not "
+          + "usherd's; it was left as it is; restore a backup (usherctl restore), or look at the "
+          + "file and accept it as it is (usherctl recover --accept-changes)")
+    }
+    return []
   }
 
   private func recover(
@@ -131,15 +189,15 @@ struct StoreOpening {
       throw file.refusal(
         "\(foreign); it was left as it is; by its recovery key it opens: usherctl recover")
     }
-    guard let dataKey = try KeySlot.recovery.open(with: SymmetricKey(data: key.bytes), in: db)
+    guard let opened = try KeySlot.recovery.open(with: SymmetricKey(data: key.bytes), in: db)
     else { throw file.refusal("\(foreign) and another recovery key; it was left as it is") }
-    return dataKey
+    return opened.dataKey
   }
 
   private func connect(_ keys: Keys) throws -> DatabaseQueue {
     let database = try DatabaseQueue(path: file.path, configuration: Self.configuration())
     try database.writeWithoutTransaction { db in
-      try Schema.migrate(db) { try beginAudit(in: $0, keys.dataKey) }
+      try Schema.migrate(db) { try complete($0, from: $1, keys.dataKey) }
       let mode = try String.fetchOne(db, sql: "PRAGMA journal_mode = WAL")
       // Last, and read back: GRDB lowers it wherever GRDB itself turns the write-ahead log on.
       try db.execute(sql: "PRAGMA synchronous = FULL")
@@ -147,10 +205,16 @@ struct StoreOpening {
       guard mode == "wal", synchronous == 2 else {
         throw file.refusal("does not promise durable writes on this file system")
       }
-      guard keys.isRecovered else { return }
+      guard keys.isRecovered || !keys.changedTables.isEmpty else { return }
       try db.inTransaction(.immediate) {
-        try KeySlot.master.put(
-          keys.dataKey, under: masterKey, at: clock.now(), entropy: entropy, into: db)
+        if keys.isRecovered {
+          try KeySlot.master.put(
+            keys.dataKey, under: masterKey, at: clock.now(), entropy: entropy, into: db)
+        }
+        // What was accepted may be anybody's: the operator unlocks it.
+        if !keys.changedTables.isEmpty { try Store.beginLocked(in: db) }
+        let sealer = try sealer(keys.dataKey)
+        try RowSets(of: db, by: sealer).write(to: db, by: sealer)
         return .commit
       }
     }
@@ -163,6 +227,8 @@ struct StoreOpening {
     configuration.readonly = readonly
     configuration.busyMode = .timeout(5)
     configuration.prepareDatabase { db in
+      let result = usher_sqlite_harden(db.sqliteConnection.map(UnsafeMutableRawPointer.init))
+      guard result == 0 else { throw DatabaseError(resultCode: ResultCode(rawValue: result)) }
       try db.execute(
         sql: """
           PRAGMA secure_delete = ON;

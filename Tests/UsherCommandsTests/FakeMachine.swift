@@ -26,6 +26,8 @@ final class FakeMachine: Tools {
     var isLying = false
     /// The recovery key that usherd was handed when it started last.
     var handed: String?
+    /// Whether usherd was told, when it started last, to accept changes by something else.
+    var isAccepting = false
     /// What happens on the machine just before a program runs.
     var before: @Sendable (String) -> Void = { _ in }
   }
@@ -108,7 +110,7 @@ final class FakeMachine: Tools {
     case "systemctl": return systemctl(arguments.filter { $0 != "--user" })
     case "env":
       let folder = arguments[0].split(separator: "=").last.map(String.init) ?? ""
-      return open(handed: arguments.count == 5 ? folder + "/usherd.recovery-key" : nil)
+      return open(handed: arguments.count == 5 ? folder : nil)
     default: return ToolEnding(status: 127)
     }
   }
@@ -139,7 +141,7 @@ final class FakeMachine: Tools {
     case "start", "restart":
       guard arguments.contains("usherd.service") else { return ToolEnding(status: 0) }
       if arguments[0] == "start", state.withLock({ $0.isActive }) { return ToolEnding(status: 0) }
-      let ending = open(handed: places.passing + "/usherd.recovery-key")
+      let ending = open(handed: places.passing)
       state.withLock { $0.isActive = ending.status == 0 }
       return ToolEnding(status: ending.status, errors: "Job for usherd.service failed.\n")
     case "show":
@@ -157,9 +159,12 @@ final class FakeMachine: Tools {
     }
   }
 
-  private func open(handed path: String?) -> ToolEnding {
-    state.withLock { state in
-      state.handed = path.flatMap(read).map { String(decoding: $0, as: UTF8.self) }
+  private func open(handed folder: String?) -> ToolEnding {
+    let key = folder.flatMap { read($0 + "/usherd.recovery-key") }
+    let acceptance = folder.flatMap { read($0 + "/usherd.accept-changes") }
+    return state.withLock { state in
+      state.handed = key.map { String(decoding: $0, as: UTF8.self) }
+      if acceptance != nil { state.isAccepting = true }
       if state.isCredentialClosed { return ToolEnding(status: 1) }
       let refusal = state.refusal()
       return ToolEnding(status: refusal == nil ? 0 : 1, errors: "usherd: \(refusal ?? "")\n")

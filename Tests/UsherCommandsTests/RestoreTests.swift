@@ -248,6 +248,20 @@ struct RestoreTests {
     #expect(machine.read(database) == old)
   }
 
+  @Test("a database that was changed is accepted for one start, and nothing of that stays")
+  func accepted() async throws {
+    for arguments in [[], byHand] {
+      machine.state.withLock { ($0.isAccepting, $0.isActive) = (false, false) }
+      let done = try await machine.usherctl(["recover", "--accept-changes"] + arguments)
+      #expect(done.status == 0 && done.error.contains("usherctl unlock --admin"), "\(done)")
+      #expect(machine.state.withLock { $0.isAccepting && $0.handed == nil })
+      #expect(machine.names(machine.folder).filter { $0.hasPrefix("usherctl-") } == [])
+      #expect(machine.read(database) == old)
+    }
+    #expect(machine.names(machine.places.passing) == [])
+    #expect(machine.runs.contains("systemctl restart usherd.service"))
+  }
+
   @Test("with the wrong recovery key it says so, and leaves none in memory")
   func wrongKey() async throws {
     refuse(old, "the database was sealed under another master key and another recovery key")

@@ -162,7 +162,7 @@ struct AuditTamperTests {
     let store = try fixture.open()
     try await store.audit.append(.samples(1...3))
     try store.close()
-    try fixture.tamper("DELETE FROM audit; DELETE FROM notes")
+    try fixture.tamper("DELETE FROM audit; DELETE FROM notes WHERE name = 'audit.head'")
     let again = try fixture.open()
     try await again.audit.append(.samples(1...1))
     let report = try await again.audit.verify()
@@ -178,9 +178,13 @@ struct AuditTamperTests {
   func olderHead() async throws {
     let store = try fixture.open()
     try await store.audit.append(.samples(1...3))
-    try fixture.tamper("CREATE TABLE kept AS SELECT * FROM notes")
+    let other = "ATTACH '\(fixture.path).other' AS o;"
+    try fixture.tamper("\(other) CREATE TABLE o.kept AS SELECT * FROM notes")
     try await store.audit.append(.samples(4...6))
-    try fixture.tamper("UPDATE notes SET sealed = (SELECT sealed FROM kept)")
+    try fixture.tamper(
+      """
+      \(other) INSERT OR REPLACE INTO notes SELECT * FROM o.kept WHERE name = 'audit.head'
+      """)
     #expect(
       try await store.audit.verify().findings
         == [AuditFinding(nil, "the head is not the one that was written last")])
@@ -236,7 +240,7 @@ struct AuditTamperTests {
     try store.close()
     try fixture.tamper(
       """
-      DELETE FROM notes;
+      DELETE FROM notes WHERE name = 'audit.head';
       WITH RECURSIVE numbers (n) AS
         (SELECT 100 UNION ALL SELECT n + 1 FROM numbers WHERE n < 3000)
       INSERT INTO audit SELECT n, 1, zeroblob(64), zeroblob(32) FROM numbers;

@@ -135,4 +135,38 @@ struct RowSetTests {
     try fixture.tamper("DELETE FROM notes; DELETE FROM local_auth; PRAGMA user_version = 4")
     #expect(try refusal()?.message.contains("set back") == true)
   }
+
+  @Test("a database that was changed opens where that is accepted; it is locked then")
+  func accepted() async throws {
+    try await fixture.create(Self.content)
+    #expect(try fixture.open(acceptsChanges: true).acceptedTables == [])
+    try fixture.tamper("DELETE FROM local_auth; DELETE FROM consents")
+    let store = try fixture.open(acceptsChanges: true)
+    #expect(store.acceptedTables == ["consents", "local_auth"])
+    #expect(try store.isLocked && store.loadCredentials().count == 1)
+    try await store.setLocked(false)
+    try store.close()
+    #expect(try !fixture.open().isLocked)
+  }
+
+  @Test("a database without its digests opens where that is accepted; one with a trigger does not")
+  func acceptedWithout() async throws {
+    try await fixture.create(Self.content)
+    try fixture.tamper("DELETE FROM notes")
+    #expect(try fixture.open(acceptsChanges: true).isLocked)
+    #expect(try refusal() == nil)
+    try fixture.tamper(
+      "CREATE TRIGGER k BEFORE DELETE ON consents BEGIN SELECT RAISE(IGNORE); END")
+    #expect(throws: UsherError.self) { try fixture.open(acceptsChanges: true) }
+  }
+
+  @Test("a database is locked by a note that is missing")
+  func locked() async throws {
+    let store = try fixture.open()
+    #expect(try !store.isLocked)
+    try await store.setLocked(true)
+    #expect(try store.isLocked)
+    try await store.setLocked(false)
+    #expect(try !store.isLocked)
+  }
 }

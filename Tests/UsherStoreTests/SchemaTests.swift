@@ -21,7 +21,7 @@ struct SchemaTests {
     .putNote(.sample()),
   ]
 
-  @Test("a database of each released schema opens with all that is in it", arguments: [1, 2, 3, 4])
+  @Test("a database of each released schema opens with all that is in it", arguments: 1...5)
   func released(_ version: Int) async throws {
     let fixture = try StoreFixture()
     try fixture.write(
@@ -49,6 +49,8 @@ struct SchemaTests {
     // The third schema's.
     #expect(try store.loadConfirmations() == (version > 2 ? [.sample()] : []))
     #expect(try store.loadNote("lock") == (version > 2 ? .sample() : nil))
+    // Before the fifth schema this note said that the daemon was locked.
+    #expect(try store.isLocked == (version == 3 || version == 4))
     try await store.commit([
       .putFlow(.sample("flw_2")), .putConsent(.sample(grant: "read.lastname")),
       .putLocalAuth(.sample(uid: 1001)), .putConfirmation(.sample(client: "kiosk")),
@@ -62,6 +64,8 @@ struct SchemaTests {
       try Int.fetchOne($0, sql: "PRAGMA user_version")
     }
     #expect(present == Schema.version)
+    try store.close()
+    try fixture.open().close()
   }
 
   @Test("the tables of the present schema are those of its fixture")

@@ -23,18 +23,20 @@ final class StoreFixture: Sendable {
   deinit { try? FileManager.default.removeItem(atPath: directory) }
 
   func open(
-    masterKey: [UInt8] = masterKey, recoveryKey: RecoveryKey? = nil, at now: Timestamp = now
+    masterKey: [UInt8] = masterKey, recoveryKey: RecoveryKey? = nil, acceptsChanges: Bool = false,
+    at now: Timestamp = now
   ) throws(UsherError) -> Store {
-    try Self.open(path, masterKey: masterKey, recoveryKey: recoveryKey, at: now)
+    try Self.open(
+      path, masterKey: masterKey, recoveryKey: recoveryKey, acceptsChanges: acceptsChanges, at: now)
   }
 
   static func open(
     _ path: String, masterKey: [UInt8] = masterKey, recoveryKey: RecoveryKey? = nil,
-    at now: Timestamp = now
+    acceptsChanges: Bool = false, at now: Timestamp = now
   ) throws(UsherError) -> Store {
     try Store.open(
       path: path, masterKey: masterKey,
-      recoveryKey: { () throws(UsherError) in recoveryKey },
+      recoveryKey: { () throws(UsherError) in recoveryKey }, acceptsChanges: acceptsChanges,
       keep: { PlainKey(bytes: Array($0)) }, clock: FixedClock(time: now), entropy: SystemEntropy())
   }
 

@@ -183,7 +183,7 @@ struct StoreRoundTripTests {
     let store = try fixture.open()
     try await store.commit([.putFlow(.sample())])
     #expect(store.status.path == fixture.path)
-    #expect(store.status.schemaVersion == 4)
+    #expect(store.status.schemaVersion == 5)
     #expect(store.status.sizeBytes == Int64(fixture.bytes().count + fixture.bytes("-wal").count))
   }
 }

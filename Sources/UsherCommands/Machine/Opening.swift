@@ -2,9 +2,31 @@ import Glibc
 import Synchronization
 import UsherCore
 
-/// Stops a daemon, and has it open its database again: with the recovery key, where that is given.
+/// Stops a daemon, and has it open its database again: with the recovery key, or with the word that
+/// changes by something else are accepted, where that is given.
 final class Opening: Sendable {
-  static let credential = "usherd.recovery-key"
+  /// What the daemon is handed for the one start in which it opens the database.
+  enum Handed {
+    case recoveryKey(RecoveryKey)
+    case acceptance
+
+    static let credentials = ["usherd.recovery-key", "usherd.accept-changes"]
+
+    var credential: String {
+      switch self {
+      case .recoveryKey: Self.credentials[0]
+      case .acceptance: Self.credentials[1]
+      }
+    }
+
+    var text: Secret {
+      switch self {
+      case .recoveryKey(let key): key.text
+      case .acceptance: Secret("yes")
+      }
+    }
+  }
+
   /// Migrating and checking a large database take their time.
   private static let limit = Duration.seconds(600)
 
@@ -22,21 +44,23 @@ final class Opening: Sendable {
 
   private var world: World { desk.world }
 
-  private var passing: String { Self.passing(world) }
-
   /// Where the recovery key is for the system's daemon while that starts.
-  static func passing(_ world: World) -> String { "\(world.places.passing)/\(credential)" }
+  static func passing(_ world: World) -> String { passing(Handed.credentials[0], world) }
 
-  /// Removes the recovery key that somebody left who was killed.
+  private static func passing(_ credential: String, _ world: World) -> String {
+    "\(world.places.passing)/\(credential)"
+  }
+
+  /// Removes what somebody handed over who was killed.
   func sweep() throws {
     guard instance == .system else { return try folder.remove() }
-    for file in [passing, Durable.draft(of: passing)] { try Durable.remove(file) }
+    for file in Handed.credentials.map({ Self.passing($0, world) }) {
+      for file in [file, Durable.draft(of: file)] { try Durable.remove(file) }
+    }
   }
 
   private var folder: PassingFolder {
-    get throws {
-      try PassingFolder(in: world.places.memory, for: instance.state(world), Self.credential)
-    }
+    get throws { try PassingFolder(in: world.places.memory, for: instance.state(world)) }
   }
 
   /// - Throws: ``Failure`` where it cannot be stopped.
@@ -54,24 +78,25 @@ final class Opening: Sendable {
 
   /// Has the daemon open the database; it runs then, unless it is run by hand.
   ///
-  /// The recovery key is in memory for so long and removed however it ends.
+  /// What is handed over is in memory for so long and removed however it ends.
   ///
   /// - Throws: ``Failure`` with the daemon's words where it does not open; `CancellationError`.
-  func open(_ key: RecoveryKey?) async throws {
+  func open(_ handed: Handed?) async throws {
     switch instance {
-    case .system: try await openSystem(key)
+    case .system: try await openSystem(handed)
     case .user, .byHand:
-      try await check(key)
+      try await check(handed)
       await goOn()
     }
   }
 
-  private func openSystem(_ key: RecoveryKey?) async throws {
+  private func openSystem(_ handed: Handed?) async throws {
     let units = Units(world: world)
-    guard let key else { return try await units.start() }
+    guard let handed else { return try await units.start() }
+    let passing = Self.passing(handed.credential, world)
     try Durable.makeDirectory(world.places.passing)
     do {
-      try Durable.write(Array(key.text.revealed().utf8), to: passing)
+      try Durable.write(Array(handed.text.revealed().utf8), to: passing)
       try await units.start()
     } catch {
       unlink(passing)
@@ -83,11 +108,11 @@ final class Opening: Sendable {
   }
 
   /// Has a daemon open and close it that serves nobody.
-  private func check(_ key: RecoveryKey?) async throws {
+  private func check(_ handed: Handed?) async throws {
     let folder = try folder
     defer { folder.remove() }
-    if let key { try folder.put(key.text) }
-    let environment = key == nil ? [] : ["CREDENTIALS_DIRECTORY=\(folder.path)"]
+    if let handed { try folder.put(handed) }
+    let environment = handed == nil ? [] : ["CREDENTIALS_DIRECTORY=\(folder.path)"]
     let state = ["--state", instance.state(world), "--check-store"]
     let ending = try await world.tools.run(
       world.tools.find("env"), environment + [try world.tools.find("usherd")] + state,
@@ -120,24 +145,23 @@ final class Opening: Sendable {
 /// killed left there, the next one finds and removes.
 private struct PassingFolder {
   let path: String
-  private let file: String
 
-  init(in memory: String, for state: String, _ name: String) throws {
+  init(in memory: String, for state: String) throws {
     let inode = try Durable.status(state)?.st_ino ?? 0
     path = "\(memory)/usherctl-\(geteuid())-\(inode)"
-    file = "\(path)/\(name)"
   }
 
   /// - Throws: ``Failure`` where somebody else has a folder of that name.
-  func put(_ value: Secret) throws {
+  func put(_ handed: Opening.Handed) throws {
     try Durable.makeDirectory(path)
     guard isOurs else { throw Failure("\(path) is not yours alone") }
-    try Durable.createdAnew(file).write(Array(value.revealed().utf8))
+    try Durable.createdAnew("\(path)/\(handed.credential)")
+      .write(Array(handed.text.revealed().utf8))
   }
 
   func remove() {
     guard isOurs else { return }
-    unlink(file)
+    for name in Opening.Handed.credentials { unlink("\(path)/\(name)") }
     rmdir(path)
   }
 

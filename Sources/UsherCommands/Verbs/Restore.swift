@@ -54,7 +54,7 @@ struct RestoreVerb: Verb {
       throw error
     }
     do {
-      try await opening.open(key)
+      try await opening.open(key.map { .recoveryKey($0) })
     } catch {
       try await putBack(aside, files, opening, because: error)
     }

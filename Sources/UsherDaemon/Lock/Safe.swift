@@ -69,6 +69,11 @@ final class Safe: Sendable {
     if vault.store.wasRecovered {
       life.log.notice("opened by the recovery key; the master key opens it again from now on")
     }
+    if !vault.store.acceptedTables.isEmpty {
+      life.log.warning(
+        "accepted a database that was changed by something other than usherd; locked by it",
+        metadata: ["tables": .string(vault.store.acceptedTables.joined(separator: " "))])
+    }
     life.audit.open(vault.store.audit)
     return vault
   }
@@ -121,7 +126,7 @@ final class Safe: Sendable {
   /// What was open goes with this function's frame.
   private func close(_ tell: () -> Void) async throws(UsherError) {
     guard let opened else { return }
-    try await Vault.lock(opened.parts.domain.store, at: life.world.clock.now())
+    try await opened.parts.domain.store.setLocked(true)
     FailPoint.reach("lock.after-marker")
     become(.locked)
     tell()
@@ -160,7 +165,7 @@ final class Safe: Sendable {
   private func open(_ vault: Vault) async throws(UsherError) {
     let opened = try await take(vault)
     do throws(UsherError) {
-      try await Vault.unlock(vault.store)
+      try await vault.store.setLocked(false)
     } catch {
       await opened.end(within: .zero)
       throw error

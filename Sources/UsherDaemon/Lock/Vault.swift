@@ -4,12 +4,8 @@ import UsherSystem
 
 /// The store, open, with nothing taken out of it yet.
 struct Vault {
-  /// In the store: whether the daemon is locked.
-  private struct Marker: Codable {
-    var lockedAt: Timestamp
-  }
-
-  private static let note = "lock"
+  /// The credential by which `usherctl recover --accept-changes` has a changed database accepted.
+  static let acceptingChanges = "usherd.accept-changes"
 
   let store: Store
   let keyOrigin: MasterKey.Origin
@@ -40,7 +36,8 @@ struct Vault {
       store = try key.bytes.withUnsafeBytes { bytes throws(UsherError) in
         try Store.open(
           path: setting.databasePath, masterKey: bytes, recoveryKey: recovery.load,
-          keep: LockedBytes.keep, clock: setting.clock, entropy: setting.entropy)
+          acceptsChanges: try Self.acceptsChanges(setting), keep: LockedBytes.keep,
+          clock: setting.clock, entropy: setting.entropy)
       }
     } catch let error as UsherError {
       throw error
@@ -57,17 +54,18 @@ struct Vault {
     return try Store.isOpened(at: database, by: key)
   }
 
+  private static func acceptsChanges(
+    _ setting: DaemonSetting
+  ) throws(UsherError) -> Bool {
+    do {
+      return try setting.credentials?.secret(named: acceptingChanges) != nil
+    } catch {
+      throw UsherError(
+        .storageUnavailable, "the credential \(acceptingChanges) cannot be read", cause: error)
+    }
+  }
+
   var isLocked: Bool {
-    get throws(UsherError) { try store.loadNote(Self.note) != nil }
-  }
-
-  /// Returns when it is on disk.
-  static func lock(_ store: Store, at now: Timestamp) async throws(UsherError) {
-    let marker = try SealedPayload(encoding: Marker(lockedAt: now))
-    try await store.commit([.putNote(NoteRow(name: note, payload: marker))])
-  }
-
-  static func unlock(_ store: Store) async throws(UsherError) {
-    try await store.commit([.deleteNote(note)])
+    get throws(UsherError) { try store.isLocked }
   }
 }

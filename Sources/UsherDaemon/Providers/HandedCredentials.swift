@@ -5,7 +5,7 @@ import UsherSystem
 /// The credentials that systemd handed over, as they were at one moment. Never the store's keys, which
 /// are nobody's but the store's.
 struct HandedCredentials: Sendable {
-  private static let keys = ["usherd.master-key", "usherd.recovery-key"]
+  private static let keys = ["usherd.master-key", "usherd.recovery-key", "usherd.accept-changes"]
 
   private var values: [String: Secret] = [:]
   /// Why one cannot be read, by its name.
