@@ -6,7 +6,7 @@ public struct EventsSubscribe: Method, Equatable {
     "Be told of what happens, by `events.notify`, until unsubscribed or overrun."
 
   public var topics: [EventTopic]
-  /// A cursor: what came after it comes first. One that is no longer remembered, or of before the
+  /// A cursor, which is opaque and the caller's own: what came after it comes first. One that is no longer remembered, or of before the
   /// daemon's start, ends the subscription at once by `events.lost`.
   public var since: Int?
 

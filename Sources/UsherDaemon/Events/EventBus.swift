@@ -9,7 +9,18 @@ import UsherStore
 ///
 /// Publishing never waits: a subscriber that does not read loses its subscription, nothing else. All
 /// hear in the order of the cursors: a client that comes back with one has heard what was before.
+///
+/// A cursor is the moment of an event, so it does not count the events that a caller may not see, and
+/// each audience has a memory of its own, so none pushes another's events out.
 final class EventBus: Sendable {
+  /// Who may see an event, as far as its subject tells.
+  enum Audience: Hashable {
+    case everybody
+    case owner(Owner)
+    /// Those who may answer a question of one client about one person.
+    case question(LocalPerson, client: String)
+  }
+
   /// What happened, and whose it is; nil is everybody's.
   struct Entry: Sendable {
     var cursor: Int
@@ -19,11 +30,33 @@ final class EventBus: Sendable {
     var account: PolicyRequest.Account?
     /// The question it is about: for who may answer that, and nobody else.
     var question: OpenQuestion?
+
+    var audience: Audience {
+      if let question { return .question(question.person, client: question.call.client) }
+      return owner.map { .owner($0) } ?? .everybody
+    }
+  }
+
+  /// The last events of one audience.
+  private struct Memory {
+    var past: [Entry] = []
+    /// The cursor of the newest event that is forgotten.
+    var forgotten: Int
+    /// The cursor of the newest event.
+    var newest: Int
+
+    mutating func forget(_ count: Int) {
+      guard count > 0 else { return }
+      forgotten = past[count - 1].cursor
+      past.removeFirst(count)
+    }
   }
 
   private struct State {
-    var cursor = 0
-    var past: [Entry] = []
+    var cursor: Int
+    var memories: [Audience: Memory] = [:]
+    /// Events in all memories.
+    var total = 0
     var listeners: [Int: Listener] = [:]
     var nextListener = 0
     /// What is published and not delivered yet, each with who listened then.
@@ -34,14 +67,24 @@ final class EventBus: Sendable {
   private typealias Listener = @Sendable (Entry) -> Void
 
   private let remembered: Int
+  private let beginning: Int
+  private let moment: @Sendable () -> Int
   private let state: Mutex<State>
 
+  /// Events that are kept for all audiences together, as a multiple of those for one.
+  private static let audiencesInFull = 16
+
   /// - Parameters:
-  ///   - remembered: How many events are kept for `since`.
-  ///   - cursor: Where counting begins; past every cursor of an earlier start, so that a client that
+  ///   - remembered: How many events are kept for `since`, for each audience.
+  ///   - cursor: Where cursors begin; past every cursor of an earlier start, so that a client that
   ///     comes back with one of those is told of the gap.
-  init(remembered: Int, startingAt cursor: Int = 0) {
+  ///   - moment: The present as a cursor. Where it does not go on, cursors count.
+  init(
+    remembered: Int, startingAt cursor: Int = 0, moment: @escaping @Sendable () -> Int = { 0 }
+  ) {
     self.remembered = remembered
+    self.moment = moment
+    beginning = cursor
     state = Mutex(State(cursor: cursor))
   }
 
@@ -61,14 +104,10 @@ final class EventBus: Sendable {
     question: OpenQuestion? = nil
   ) {
     let isMine = state.withLock { state in
-      state.cursor += 1
+      state.cursor = max(state.cursor + 1, moment())
       let entry = Entry(
         cursor: state.cursor, event: event, owner: owner, account: account, question: question)
-      state.past.append(entry)
-      // Not one by one: each time all the others move.
-      if state.past.count >= 2 * remembered {
-        state.past.removeFirst(state.past.count - remembered)
-      }
+      remember(entry, in: &state)
       state.waiting.append((entry, Array(state.listeners.values)))
       defer { state.isDelivering = true }
       return !state.isDelivering
@@ -81,6 +120,26 @@ final class EventBus: Sendable {
     }
   }
 
+  private func remember(_ entry: Entry, in state: inout State) {
+    var memory =
+      state.memories.removeValue(forKey: entry.audience)
+      ?? Memory(forgotten: beginning, newest: beginning)
+    let before = memory.past.count
+    memory.past.append(entry)
+    memory.newest = entry.cursor
+    // Not one by one: each time all the others move.
+    if memory.past.count >= 2 * remembered { memory.forget(memory.past.count - remembered) }
+    state.total += memory.past.count - before
+    state.memories[entry.audience] = memory
+    guard state.total > 2 * remembered * Self.audiencesInFull,
+      let longest = state.memories.max(by: { $0.value.past.count < $1.value.past.count })?.key
+    else { return }
+    // Who has the most loses the most.
+    let count = (state.memories[longest]?.past.count ?? 0) / 2
+    state.memories[longest]?.forget(count)
+    state.total -= count
+  }
+
   private func nextDelivery() -> (entry: Entry, listeners: [Listener])? {
     state.withLock { state in
       guard state.waiting.isEmpty else { return state.waiting.removeFirst() }
@@ -91,26 +150,48 @@ final class EventBus: Sendable {
 
   /// Begins listening: past events after `since` are delivered before this returns.
   ///
+  /// - Parameters:
+  ///   - sees: Which audiences the listener belongs to. What others do has no part in what is
+  ///     returned. The listener itself decides about each event.
   /// - Returns: A number to stop by, the cursor of the newest event there is, and whether some of
   ///   what came after `since` is not remembered any more.
   func listen(
-    since: Int?, _ body: @escaping @Sendable (Entry) -> Void
+    since: Int?, seeing sees: (Audience) -> Bool = { _ in true },
+    _ body: @escaping @Sendable (Entry) -> Void
   ) -> (listener: Int, cursor: Int, hasGap: Bool) {
     let (number, cursor, hasGap, past) = state.withLock { state in
       state.nextListener += 1
       state.listeners[state.nextListener] = body
-      let remembered = state.past.suffix(remembered)
-      let past = since.map { since in remembered.filter { $0.cursor > since } } ?? []
-      let known = (state.cursor - remembered.count)...state.cursor
-      let hasGap = since.map { !known.contains($0) } ?? false
-      return (state.nextListener, state.cursor, hasGap, past)
+      let seen = state.memories.filter { sees($0.key) }.values
+      let newest = seen.map(\.newest).max() ?? beginning
+      guard let since else { return (state.nextListener, newest, false, [Entry]()) }
+      let oldest =
+        seen.map { memory in
+          // More may be kept than is promised: that depends on what else happened.
+          memory.past.count > remembered
+            ? memory.past[memory.past.count - remembered - 1].cursor : memory.forgotten
+        }.max() ?? beginning
+      let hasGap = !(oldest...newest).contains(since)
+      let past = hasGap ? [] : seen.flatMap { $0.past.filter { $0.cursor > since } }
+      return (state.nextListener, newest, hasGap, past.sorted { $0.cursor < $1.cursor })
     }
-    if !hasGap { for entry in past { body(entry) } }
+    for entry in past { body(entry) }
     return (number, cursor, hasGap)
   }
 
   func stop(_ listener: Int) {
     state.withLock { _ = $0.listeners.removeValue(forKey: listener) }
+  }
+}
+
+extension EventBus {
+  /// One whose cursors are microseconds since 1970, by a clock that nobody sets.
+  static func of(_ startedAt: Timestamp) -> EventBus {
+    let (beginning, start) = (Int(startedAt.milliseconds) * 1000, ContinuousClock.now)
+    return EventBus(remembered: 1024, startingAt: beginning) {
+      let (seconds, attoseconds) = (ContinuousClock.now - start).components
+      return beginning + Int(seconds) * 1_000_000 + Int(attoseconds / 1_000_000_000_000)
+    }
   }
 }
 

@@ -40,7 +40,7 @@ struct Lifetime: Sendable {
     waits = EndingAlarms(world.alarms)
     startedAt = world.clock.now()
     instanceID = world.identifier("ins_")
-    events = EventBus(remembered: 1024, startingAt: Int(startedAt.milliseconds))
+    events = .of(startedAt)
     count = ConnectionCount(world.settings)
     policies = PolicyDesk(world: world)
     audit = AuditBook(world: world, log: log)

@@ -110,6 +110,17 @@ extension Caller {
 }
 
 extension Caller {
+  /// Whether events for an audience may be for it; ``hears(_:)`` decides about each of them.
+  func sees(_ audience: EventBus.Audience) -> Bool {
+    guard !isAdmin else { return true }
+    return switch audience {
+    case .everybody: true
+    case .owner(let owner): owner == self.owner
+    case .question(let person, let asker):
+      person == self.person || (asker != client && policy.confirms.contains(asker))
+    }
+  }
+
   /// Whether its rules are about the account of an event, where there is one; of a question, whether
   /// it may answer that.
   func hears(_ entry: EventBus.Entry) -> Bool {

@@ -25,7 +25,9 @@ extension ConnectionHandler: ConnectionLink {
     let handler = OnLoop(self, loop)
     let (topics, standing, service) = (Set(call.topics), standing, service)
     let generation = standing.current.generation
-    let (listener, cursor, hasGap) = service.events.listen(since: call.since) { entry in
+    let sees = standing.current.caller.sees
+    let (listener, cursor, hasGap) = service.events.listen(since: call.since, seeing: sees) {
+      entry in
       guard topics.contains(entry.event.topic) else { return }
       let (caller, current) = standing.current
       guard entry.owner == nil || entry.owner == caller.owner || caller.isAdmin,
