@@ -1,0 +1,94 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherSystem
+import UsherTestKit
+
+@testable import UsherDaemon
+
+@Suite("The fingers that an asker knows")
+struct DomainStateTests {
+  private let stage: FlowStage
+
+  init() throws { stage = try FlowStage() }
+
+  private func begin(
+    _ id: String, client: String, provider: ProviderName = ProviderConfig.local.name,
+    checks: Bool, orPasscode: Bool = false
+  ) async throws -> FlowSession {
+    var params = LocalAuthenticate.Params(localAuthType: .biometric, reason: "open the till")
+    params.checkDomainStateChanged = checks
+    params.usePasscodeWhenFailed = orPasscode
+    var moment = stage.world.moment()
+    let (flow, answer) = try LocalAuthenticate.begin(
+      params, FlowOrigin(provider: .local, requestID: id), at: &moment)
+    let machine = MachineBox(machine: flow)
+    let session = FlowSession(
+      id: FlowID(id), owner: .anna, provider: provider, kind: LocalAuthenticate.kind,
+      client: client, requestID: nil, createdAt: moment.now,
+      standing: .init(
+        machine: machine, view: machine.view, ending: .active, revision: 1,
+        updatedAt: moment.now, expiresAt: moment.now + FlowStage.deadline),
+      transitions: [])
+    try await stage.runner.open(
+      session, with: MachineBox<LocalAuthenticate>.erased(answer), at: moment
+    ) {}
+    return session
+  }
+
+  /// The word with which the flow ends; nil where a finger is accepted.
+  private func authenticate(
+    _ id: String, client: String, provider: ProviderName = ProviderConfig.local.name,
+    checks: Bool = true
+  ) async throws -> String? {
+    let session = try await begin(id, client: client, provider: provider, checks: checks)
+    try await reached("a scan or the end") {
+      session.standing.isFinished || stage.reader.waiting == 1
+    }
+    if stage.reader.waiting == 1 { try await stage.reader.answer(.success(.match)) }
+    try await reached("the end") { session.standing.isFinished }
+    return session.flow.failure?.provider?.code
+  }
+
+  @Test("a success of another client does not hide that other fingers are enrolled")
+  func otherClient() async throws {
+    stage.reader.enrol("left-thumb")
+    #expect(try await authenticate("flw_1", client: "till", checks: false) == nil)
+    stage.reader.enrol("left-thumb", "right-thumb")
+    #expect(try await authenticate("flw_2", client: "desk", checks: false) == nil)
+    #expect(try await authenticate("flw_3", client: "till") == "DOMAIN_STATE_CHANGED")
+    #expect(try await authenticate("flw_4", client: "till", checks: false) == nil)
+    #expect(try await authenticate("flw_5", client: "till") == nil)
+  }
+
+  @Test("a success for another purpose does not hide that other fingers are enrolled")
+  func otherPurpose() async throws {
+    stage.reader.enrol("left-thumb")
+    #expect(try await authenticate("flw_1", client: "till", provider: .work) == nil)
+    stage.reader.enrol("left-thumb", "right-thumb")
+    #expect(try await authenticate("flw_2", client: "till", checks: false) == nil)
+    #expect(
+      try await authenticate("flw_3", client: "till", provider: .work) == "DOMAIN_STATE_CHANGED")
+  }
+
+  @Test("a locked reader does not hide that other fingers are enrolled")
+  func lockedOut() async throws {
+    stage.reader.enrol("left-thumb")
+    _ = try await stage.localAuth.setPasscode(
+      Secret("till-4711"), old: nil, isReset: true, of: .anna)
+    #expect(try await authenticate("flw_1", client: "till", checks: false) == nil)
+    stage.reader.enrol("left-thumb", "right-thumb")
+    for _ in 1...5 {
+      async let outcome = stage.localAuth.scan(.anna) { _ in }
+      try await stage.reader.answer(.success(.noMatch))
+      _ = await outcome
+    }
+    let session = try await begin("flw_2", client: "till", checks: true, orPasscode: true)
+    try await reached("the look") { session.standing.view.state != "looking" }
+    #expect(session.flow.failure?.provider?.code == "DOMAIN_STATE_CHANGED")
+  }
+}
