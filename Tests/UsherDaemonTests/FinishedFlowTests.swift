@@ -1,0 +1,79 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+@Suite("Finished flows, and clocks that jump")
+struct FinishedFlowTests {
+  private let stage: ConnectionStage
+
+  init() async throws { stage = try await ConnectionStage() }
+
+  private func call(
+    _ method: String, _ params: String, _ connection: StagedConnection
+  ) async throws -> JSONValue {
+    let line = #"{"jsonrpc":"2.0","id":1,"method":"\#(method)","params":\#(params)}"#
+    let reply = try JSONValue(parsing: try await connection.answer(line))
+    return try #require(reply["result"], "\(reply)")
+  }
+
+  /// A flow that ends at once, because there is no passcode, or waits for it.
+  private func start(_ connection: StagedConnection) async throws -> String {
+    let params = """
+      {"provider":"local","kind":"authenticate","waitMs":10000,
+       "params":{"localAuthType":"passcode","reason":"open the till"}}
+      """
+    let line = params.split(separator: "\n").joined()
+    let reply = try await call("flow.start", line, connection)
+    return try #require(reply["flow"]?["id"]?.stringValue, "\(reply)")
+  }
+
+  @Test("the oldest finished flows beyond a user's limit are forgotten")
+  func bounded() async throws {
+    let text = "[limits]\nfinished_flows_per_user = 3\nflow_starts_per_minute = 1000\n"
+    let limits = try Config.load(files: [("u.toml", text)]).limits
+    try stage.reload { $0.limits = limits }
+    let connection = try await stage.connect()
+    var flows: [String] = []
+    for _ in 1...5 {
+      flows.append(try await start(connection))
+      stage.clock.advance(by: .seconds(1))
+    }
+    try await stage.safe.sweep()
+    let listed = try await call("flow.list", "{}", connection)["flows"]?.arrayValue ?? []
+    let ids = Set(listed.compactMap { $0["id"]?.stringValue })
+    #expect(ids == Set(flows.suffix(3)))
+    await stage.end()
+  }
+
+  @Test("a live flow expires within a minute when the clock jumps past its end")
+  func jump() async throws {
+    let domain = try stage.safe.domain()
+    try await stage.stage.setPasscode(domain.store)
+    try domain.localAuth.desk.restore()
+    let connection = try await stage.connect()
+    let flow = try await start(connection)
+    let session = try domain.flows.engine.flow(FlowID(flow), of: .anna)
+    #expect(!session.standing.isFinished)
+    stage.clock.advance(by: .seconds(86_400))
+    try await stage.safe.sweep()
+    try await reached("the end") { session.standing.isFinished }
+    #expect(session.standing.ending.status == .expired)
+    await stage.end()
+  }
+
+  @Test("the uptime is never negative, whatever the clock shows")
+  func uptime() async throws {
+    let connection = try await stage.connect()
+    stage.clock.advance(by: .seconds(-86_400))
+    let uptime = try await call("system.status", "{}", connection)["uptimeSeconds"]?.integerValue
+    #expect(try #require(uptime) >= 0)
+    await stage.end()
+  }
+}
