@@ -1,0 +1,45 @@
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+@Suite("Users that systemd makes for a while")
+struct TransientUserTests {
+  private let stage: SafeStage
+
+  init() throws { stage = try SafeStage() }
+
+  private func refusal(_ owner: Owner, at provider: ProviderName) async throws -> UsherError? {
+    let safe = try await stage.begun()
+    let (flows, caller) = (try safe.domain().flows, try Caller.program(of: owner))
+    var refusal: UsherError?
+    do throws(UsherError) {
+      let call = FlowStart(provider: provider, kind: "authorize", params: [:], waitMs: 0)
+      _ = try await flows.start(call, caller)
+    } catch {
+      refusal = error
+    }
+    await safe.end()
+    return refusal
+  }
+
+  @Test(
+    "a service whose uid another one gets later starts no flow that makes an account its uid's",
+    arguments: [61_184, 65_519])
+  func refused(uid: UInt32) async throws {
+    let error = try await refusal(Owner(realm: "host", uid: uid), at: .work)
+    #expect(error?.reason == .permissionDenied)
+    #expect(error?.message.contains("owner = \"client\"") == true, "\(error?.message ?? "")")
+  }
+
+  @Test("a client that owns its accounts itself starts flows whatever its uid")
+  func owning() async throws {
+    let owner = Owner(realm: "host", uid: Owner.anyUser, client: "till")
+    #expect(try await refusal(owner, at: .work)?.reason != .permissionDenied)
+  }
+}
