@@ -27,10 +27,11 @@ final class LocalAuthAnswers: Sendable {
   ) {
     let person = session.person
     let client = session.client
+    let asker = LocalAuthAsker(client: client, purpose: session.provider)
     switch question {
     case .standing:
       Task {
-        var standing = await desk.standing(of: person).0
+        var standing = await desk.standing(of: person, for: asker).0
         standing.latest = latest(person, client)
         report(.standing(standing))
       }
@@ -43,6 +44,7 @@ final class LocalAuthAnswers: Sendable {
     case .check(let passcode):
       Task { report(.checked(await desk.check(passcode, of: person, for: client))) }
     case .scan: scan(person, for: session, report)
+    case .saveFingers: Task { await desk.saveFingers(of: person, for: asker) }
     }
   }
 
@@ -68,7 +70,7 @@ final class LocalAuthAnswers: Sendable {
     _ person: LocalPerson, for session: FlowSession,
     _ report: @escaping @Sendable (LocalAuthNews) -> Void
   ) {
-    let (flow, client) = (session.id, session.client)
+    let (flow, client, provider) = (session.id, session.client, session.provider)
     state.withLock { state in
       let before = state.scans[flow]?.task
       let number = state.next
@@ -76,7 +78,7 @@ final class LocalAuthAnswers: Sendable {
       let task = Task { [desk] in
         await before?.value
         if !Task.isCancelled {
-          let outcome = await desk.scan(person, for: client) { report(.hint($0)) }
+          let outcome = await desk.scan(person, for: client, at: provider) { report(.hint($0)) }
           if let outcome, !Task.isCancelled { report(.scanned(outcome)) }
         }
         forget(flow, number)

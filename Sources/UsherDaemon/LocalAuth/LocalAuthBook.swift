@@ -1,5 +1,6 @@
 import Crypto
 import Synchronization
+import UsherConfig
 import UsherCore
 import UsherFlows
 import UsherStore
@@ -15,8 +16,36 @@ struct LocalAuthRecord: Codable, Sendable, Equatable {
   var passcode: PasscodeHash?
   var passcodes = AttemptCount()
   var fingers = AttemptCount()
-  /// Of the fingers that were enrolled at the last success with one; nil before the first.
-  var domainState: DomainState?
+  /// Of the fingers that were enrolled at the last success with one, before each asker saved its own;
+  /// nil where there was none.
+  private(set) var domainState: DomainState?
+  /// What each asker saved.
+  private var saved: [String: DomainState]?
+
+  /// The fingers that an asker compares with; nil where it has saved none.
+  func domainState(of asker: LocalAuthAsker) -> DomainState? { saved?[asker.key] ?? domainState }
+
+  mutating func save(_ state: DomainState, for asker: LocalAuthAsker) {
+    saved = (saved ?? [:]).merging([asker.key: state]) { $1 }
+  }
+}
+
+/// Who asks for a finger, and for what: the fingers that one asker saved are no other's.
+struct LocalAuthAsker: Sendable {
+  /// Nil for the daemon itself, and for a flow that has no client.
+  let client: String?
+  /// The provider of the flow.
+  let purpose: ProviderName
+
+  init(client: String? = nil, purpose: ProviderName = ProviderConfig.local.name) {
+    self.client = client
+    self.purpose = purpose
+  }
+
+  /// Whether each success saves the fingers: a provider's flow says itself when it saves.
+  var savesEachSuccess: Bool { purpose == ProviderConfig.local.name }
+
+  fileprivate var key: String { "\(purpose.rawValue) \(client ?? "")" }
 }
 
 /// A hash of the names of the enrolled fingers: fprintd tells no more of them.

@@ -2,6 +2,7 @@ import Dispatch
 import Logging
 import NIOCore
 import Synchronization
+import UsherConfig
 import UsherCore
 import UsherFlows
 import UsherStore
@@ -65,10 +66,15 @@ final class LocalAuthDesk: Sendable {
 
 extension LocalAuthDesk {
   /// What there is for a person, without a scan.
-  func standing(of person: LocalPerson) async -> (LocalAuthStanding, fingers: Int?) {
+  ///
+  /// - Parameter asker: Whose saved fingers the present ones are compared with.
+  func standing(
+    of person: LocalPerson, for asker: LocalAuthAsker = .init()
+  ) async -> (LocalAuthStanding, fingers: Int?) {
     let fingers = await fingers(of: person)
     let now = world.clock.now()
     var record = book.record(of: person, at: now)
+    let hasChanged = hasChanged(try? fingers.get(), record, asker)
     let biometric: LocalAuthStanding.Biometric =
       switch fingers {
       case .failure(let obstacle): .init(obstacle)
@@ -78,11 +84,30 @@ extension LocalAuthDesk {
         } else if let until = record.fingers.lockedUntil(at: now) {
           .lockedOut(until: until)
         } else {
-          .ready(hasChanged: record.domainState.map { $0 != DomainState(fingers: names) } ?? false)
+          .ready(hasChanged: hasChanged)
         }
       }
     let count = (try? fingers.get())?.count
-    return (LocalAuthStanding(biometric: biometric, passcode: passcode(of: person)), count)
+    var standing = LocalAuthStanding(biometric: biometric, passcode: passcode(of: person))
+    standing.hasChangedFingers = hasChanged
+    return (standing, count)
+  }
+
+  private func hasChanged(
+    _ names: [String]?, _ record: LocalAuthRecord, _ asker: LocalAuthAsker
+  ) -> Bool {
+    guard let names, !names.isEmpty, let saved = record.domainState(of: asker) else { return false }
+    return saved != DomainState(fingers: names)
+  }
+
+  /// Saves the fingers that are enrolled now, for what an asker compares with later.
+  func saveFingers(of person: LocalPerson, for asker: LocalAuthAsker) async {
+    guard let names = try? await fingers(of: person).get() else { return }
+    let trouble = await changing(person, orElse: Optional.some) { record -> String? in
+      record.save(DomainState(fingers: names), for: asker)
+      return nil
+    }
+    if let trouble { log.warning("the enrolled fingers are not saved: \(trouble)") }
   }
 
   private func fingers(of person: LocalPerson) async -> Result<[String], ReaderObstacle> {
@@ -97,10 +122,13 @@ extension LocalAuthDesk {
 
   /// One scan of any of the person's fingers.
   ///
-  /// - Parameter client: Whose flow wants it, to be remembered for; nil: for nobody.
+  /// - Parameters:
+  ///   - client: Whose flow wants it, to be remembered for; nil: for nobody.
+  ///   - provider: Of that flow.
   /// - Returns: Nil where the task was cancelled before there was a verdict.
   func scan(
     _ person: LocalPerson, for client: String? = nil,
+    at provider: ProviderName = ProviderConfig.local.name,
     onHint: @escaping @Sendable (String) -> Void
   ) async -> ScanOutcome? {
     let now = world.clock.now()
@@ -113,7 +141,8 @@ extension LocalAuthDesk {
       }
       switch verdict {
       case .match:
-        let outcome = await matched(person, user)
+        let asker = LocalAuthAsker(client: client, purpose: provider)
+        let outcome = await matched(person, user, asker)
         // Nobody is told of it then.
         if outcome == .matched, !Task.isCancelled { remember(.biometric, person, client) }
         return outcome
@@ -142,11 +171,15 @@ extension LocalAuthDesk {
       ])
   }
 
-  private func matched(_ person: LocalPerson, _ user: String) async -> ScanOutcome {
+  private func matched(
+    _ person: LocalPerson, _ user: String, _ asker: LocalAuthAsker
+  ) async -> ScanOutcome {
     let fingers = try? await reader.enrolledFingers(of: user)
     return await changing(person, orElse: ScanOutcome.unavailable) { record in
       record.fingers = AttemptCount()
-      if let fingers { record.domainState = DomainState(fingers: fingers) }
+      if let fingers, asker.savesEachSuccess || record.domainState(of: asker) == nil {
+        record.save(DomainState(fingers: fingers), for: asker)
+      }
       return .matched
     }
   }

@@ -168,7 +168,10 @@ extension BSARegistration {
       stage = .proving(disposeToken, authentication)
       return .asking(questions)
     case .authenticated(let proof):
-      return signUp(SigningUp(disposeToken: disposeToken, proof: proof))
+      let answer = signUp(SigningUp(disposeToken: disposeToken, proof: proof))
+      guard proof.method == .biometric, case .proceed(let effects) = answer else { return answer }
+      // The seed: what the sign-up saves is what each later sign-in compares with.
+      return .proceed([.ask(.localAuth(.saveFingers))] + effects)
     case .failed(let word, let message): return fail(.notIdentified(word, message, provider.name))
     case .refuse(let field, let message): return .refuse(field: field, message: message)
     case .ignore: return .ignore

@@ -14,6 +14,9 @@ package enum LocalAuthQuestion: Sendable, Equatable {
   case scan
   /// Answered by ``LocalAuthNews/checked(_:)``.
   case check(passcode: Secret)
+  /// Saves the fingers that are enrolled now: a later look by the same client at the same provider
+  /// compares with them. Not answered.
+  case saveFingers
 }
 
 /// What the local authenticator tells a flow.
@@ -32,9 +35,12 @@ package struct LocalAuthStanding: Sendable, Equatable {
   /// The last success of the flow's client in each way, of any flow, as far as the daemon remembers:
   /// not beyond its own end.
   package var latest: [LocalAuthProof]
+  /// Whether other fingers are enrolled than those that the asker saved, also while the reader is
+  /// locked.
+  package var hasChangedFingers = false
 
   package enum Biometric: Sendable, Equatable {
-    /// - Parameter hasChanged: Whether other fingers are enrolled than at the last success.
+    /// - Parameter hasChanged: Whether other fingers are enrolled than those that the asker saved.
     case ready(hasChanged: Bool)
     case noReader
     case notEnrolled
@@ -48,6 +54,9 @@ package struct LocalAuthStanding: Sendable, Equatable {
     case notEnrolled
     case lockedOut(until: Timestamp)
   }
+
+  /// Whether a flow that checks it has to end.
+  var hasChanged: Bool { hasChangedFingers || biometric == .ready(hasChanged: true) }
 
   package init(biometric: Biometric, passcode: Passcode, latest: [LocalAuthProof] = []) {
     self.biometric = biometric

@@ -213,6 +213,9 @@ extension LocalAuthentication {
   private mutating func stand(
     _ standing: LocalAuthStanding, _ plan: Plan, _ now: Timestamp
   ) -> Course {
+    if request.localAuthType == .biometric, request.checkDomainStateChanged, standing.hasChanged {
+      return fail(.domainStateChanged, "other fingers are enrolled than those that were saved")
+    }
     if let proof = earlierProof(standing, now) {
       stage = .done
       problem = nil
@@ -222,9 +225,6 @@ extension LocalAuthentication {
     let hasPasscode = mayUsePasscode && standing.passcode != .notEnrolled
     guard request.localAuthType == .biometric, plan.wantsFinger else {
       return askForPasscode(hasPasscode, standing.passcode, problem, now)
-    }
-    if case .ready(hasChanged: true) = standing.biometric, request.checkDomainStateChanged {
-      return fail(.domainStateChanged, "other fingers are enrolled than at the last success")
     }
     if let obstacle = Obstacle(standing.biometric, now) {
       guard request.usePasscodeWhenFailed else { return fail(obstacle.word, obstacle.message) }
