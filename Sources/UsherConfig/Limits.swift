@@ -54,6 +54,8 @@ package struct Limits: SettingsSection {
   package var requestIdDays = 30
   /// Hours a flow and its result are kept after its end.
   package var finishedFlowHours = 24
+  /// Flows of one user that have ended and are kept; beyond it the oldest are forgotten.
+  package var finishedFlowsPerUser = 1000
 
   package init() {}
 
@@ -87,6 +89,7 @@ package struct Limits: SettingsSection {
     table.setting(&accountsInList, "accounts_in_list", 1...100_000)
     table.setting(&requestIdDays, "request_id_days", 1...365)
     table.setting(&finishedFlowHours, "finished_flow_hours", 1...720)
+    table.setting(&finishedFlowsPerUser, "finished_flows_per_user", 1...100_000)
     if adminReserve >= connections {
       table.complain("admin_reserve", "must be less than connections, which is \(connections)")
     }

@@ -22,6 +22,7 @@ struct SettingsTests {
     #expect([limits.unreadReplyBytes, limits.unreadReplySeconds] == [1 << 20, 5])
     #expect([limits.forceRefreshSeconds, limits.eventQueue] == [10, 256])
     #expect([limits.requestIdDays, limits.finishedFlowHours] == [30, 24])
+    #expect(limits.finishedFlowsPerUser == 1000)
     #expect([limits.accountsInMemory, limits.accountsInList] == [10_000, 2000])
   }
 

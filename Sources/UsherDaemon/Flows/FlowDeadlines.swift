@@ -56,6 +56,18 @@ final class FlowDeadlines: Sendable {
     alarm?.cancel()
   }
 
+  /// Tells of flows whose time is over by the clock though no alarm has gone off: it was set forward.
+  func review() {
+    let now = world.clock.now()
+    let (isOver, alarm) = state.withLock { state -> (Bool, Alarm?) in
+      guard let first = state.sessions.first, first.expiresAt <= now else { return (false, nil) }
+      return (true, state.alarm?.alarm)
+    }
+    guard isOver else { return }
+    alarm?.cancel()
+    ring()
+  }
+
   private func setAlarm() {
     let (next, old) = state.withLock { state -> (Timestamp?, Alarm?) in
       let old = state.alarm?.alarm

@@ -133,11 +133,20 @@ extension FlowEngine {
       transitions: transitions, packed: flow.packed, isToResume: flow.machine != nil)
   }
 
-  /// Forgets flows that ended long ago, and requestIds past their time.
+  /// Forgets flows that ended long ago, those beyond a user's limit, and requestIds past their time;
+  /// ends flows whose time is over since the clock was set.
   func sweep() async throws(UsherError) {
+    runner.deadlines.review()
     let now = world.clock.now()
-    let keep = Duration.seconds(world.config.limits.finishedFlowHours * 3600)
-    let old = index.all.filter { $0.isFinished && $0.updatedAt + keep <= now }
+    let limits = world.config.limits
+    let keep = Duration.seconds(limits.finishedFlowHours * 3600)
+    let finished = index.all.filter(\.isFinished)
+    var old = finished.filter { $0.updatedAt + keep <= now }
+    for (_, flows) in Dictionary(grouping: finished, by: \.owner)
+    where flows.count > limits.finishedFlowsPerUser {
+      let newest = flows.sorted { $0.updatedAt > $1.updatedAt }
+      old += newest.dropFirst(limits.finishedFlowsPerUser).filter { $0.updatedAt + keep > now }
+    }
     try await store.commit(old.map { .deleteFlow($0.id) } + [.forgetRequests(expiredBy: now)])
     for session in old { index.remove(session) }
   }

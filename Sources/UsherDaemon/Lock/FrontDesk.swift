@@ -105,7 +105,7 @@ extension Lifetime {
       peerIdentity: caller.isAdmin ? peerIdentity : nil)
   }
 
-  var uptimeSeconds: Int { Int((world.clock.now() - startedAt).milliseconds / 1000) }
+  var uptimeSeconds: Int { Int((ContinuousClock.now - started).components.seconds) }
 
   /// How the processes behind connections are known.
   var peerIdentity: String { Peer.kernelHandsOutPidfds ? "pidfd" : "pid" }

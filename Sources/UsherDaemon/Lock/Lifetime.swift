@@ -27,6 +27,8 @@ struct Lifetime: Sendable {
   /// Changes with every start.
   let instanceID: String
   let startedAt: Timestamp
+  /// By a clock that nobody sets.
+  let started = ContinuousClock.now
 
   init(
     _ setting: DaemonSetting, _ world: World, on outside: any EventLoopGroup,
