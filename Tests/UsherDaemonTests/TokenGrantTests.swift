@@ -231,4 +231,16 @@ struct TokenGrantTests {
     #expect(await fixture.outcome(TokenGet(account: record.id)) == "provider_unreachable")
     await fixture.close()
   }
+
+  @Test("a provider that is in its pause after a failure costs no write of the store")
+  func pausedProvider() async throws {
+    let fixture = try TokenFixture()
+    let record = try await fixture.signIn(seconds: 300)
+    fixture.clock.advance(by: .seconds(301))
+    #expect(await fixture.outcome(TokenGet(account: record.id)) == "provider_unreachable")
+    let disk = try FailingDisk(fixture.stage, table: "accounts")
+    #expect(await fixture.outcome(TokenGet(account: record.id)) == "provider_unreachable")
+    try disk.mend()
+    await fixture.close()
+  }
 }
