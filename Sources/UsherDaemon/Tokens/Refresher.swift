@@ -81,7 +81,9 @@ actor Refresher {
       {
         return token.reply
       }
-      try checkScope(record, key, isForced: mustRefresh)
+      if let error = scopeProblem(record, key, isForced: mustRefresh) {
+        return try reply(.failure(error), account, key, isForced: isForced)
+      }
       if mustRefresh {
         // A dead grant is no reason to wait: only a new log-in helps.
         guard waiting(record) != nil || record.details.grant.isAlive(at: world.clock.now())
@@ -101,7 +103,7 @@ actor Refresher {
       throw UsherError(.notFound, "there is no account \(account)")
     }
     let key = record.mainKey
-    try checkScope(record, key, isForced: false)
+    if let error = scopeProblem(record, key, isForced: false) { throw error }
     guard waiting(record) != nil || record.tokens[key]?.set.accessToken.unsealed() == refused
     else { return }
     begin(record, key)
@@ -137,6 +139,8 @@ actor Refresher {
       let refreshToken = record.details.grant.refreshToken
     else { throw deadGrant(record) }
     if let error = refusal(of: record.id, key, refreshToken) { throw error }
+    // A caller of a provider that is down causes no writes.
+    if let error = source.obstacle(to: record) { throw error }
     guard try await storeTakes(record, key, refreshToken) else {
       return try current(record.id, key)
     }
@@ -258,16 +262,16 @@ actor Refresher {
 
   /// No caller may reduce what another gets: the grant is refreshed as a whole, and a part of it is
   /// asked for only where the provider is configured not to narrow the grant by that.
-  private func checkScope(
+  private func scopeProblem(
     _ record: AccountRecord, _ key: TokenKey, isForced: Bool
-  ) throws(UsherError) {
-    guard waiting(record) == nil else { return }
+  ) -> UsherError? {
+    guard waiting(record) == nil, record.details.grant.death == nil else { return nil }
     if key == record.mainKey {
       // Without force the provider is not asked again: it has said what it grants.
-      if !isForced, let error = record.narrowing(world) { throw error }
-    } else if world.settings.inForce.provider(record.provider)?.mayNarrowRefresh != true {
-      throw record.partRefused
+      return isForced ? nil : record.narrowing(world)
     }
+    let isSafe = world.settings.inForce.provider(record.provider)?.mayNarrowRefresh == true
+    return isSafe ? nil : record.partRefused
   }
 
   /// The provider took the grant back: remembered, so that it is not asked again.

@@ -24,17 +24,28 @@ struct TokenSource: Sendable {
   /// What an owner is called at a provider, where that is to be told.
   var installation: @Sendable (Owner, ProviderName) -> String? = { _, _ in nil }
 
+  /// Why no refresh can be sent now; nil where nothing stands in the way.
+  func obstacle(to record: AccountRecord) -> UsherError? {
+    if let pause = health.pause(for: record.provider, at: world.clock.now()) {
+      return unreachable(record, "the provider did not answer just now", after: pause)
+    }
+    do throws(UsherError) {
+      let provider = try providers.named(record.provider)
+      guard record.isOf(provider) else { return world.elsewhere(record) }
+      try http.checkCredential(of: provider)
+      return nil
+    } catch {
+      return error
+    }
+  }
+
   func refresh(
     _ record: AccountRecord, _ refreshToken: Secret, scope: String
   ) async -> Refreshed {
-    if let pause = health.pause(for: record.provider, at: world.clock.now()) {
-      return .failed(unreachable(record, "the provider did not answer just now", after: pause))
-    }
+    if let error = obstacle(to: record) { return .failed(error) }
     let provider: ProviderConfig
     do throws(UsherError) {
       provider = try providers.named(record.provider)
-      guard record.isOf(provider) else { throw world.elsewhere(record) }
-      try http.checkCredential(of: provider)
     } catch {
       return .failed(error)
     }
