@@ -80,6 +80,16 @@ struct ForgetTests {
     try expectGone(account, scene.app)
   }
 
+  @Test("a revocation that the provider puts off is sent again")
+  func putOff() throws {
+    let account = try scene.app.signIn()["result"]?["account"] ?? .null
+    let token = try scene.token()
+    try scene.spoil("revocation", ["status": 503], times: 2)
+    let reply = try scene.app.call("account.forget", ["account": account], within: 6)
+    #expect(reply == ["account": account, "revoked": "done"])
+    #expect(try scene.userinfo(token["accessToken"]).status == 401)
+  }
+
   @Test("nor does one that is gone")
   func gone() throws {
     let account = try scene.app.signIn()["result"]?["account"] ?? .null
