@@ -148,7 +148,7 @@ extension TokenSource {
     guard let provider = try? providers.named(record.provider), record.isOf(provider),
       case .success(let dialect) = await dialect(of: provider, record)
     else { return .failed }
-    let office = Office(http: http, dialect: dialect, provider: provider)
+    let office = Office(http: http, world: world, dialect: dialect, provider: provider)
     guard office.isOpen else { return .skipped }
     var living = record.accessTokens(at: world.clock.now())
     guard var refreshToken = record.details.grant.refreshToken?.unsealed() else {
@@ -187,6 +187,7 @@ private struct Office {
   }
 
   let http: ProviderHTTP
+  let world: World
   let dialect: any TokenDialect
   let provider: ProviderConfig
 
@@ -210,10 +211,25 @@ private struct Office {
     return await send(dialect.revocation(token, kind, bearer: bearer))
   }
 
+  /// Sends it again, with growing pauses, while the provider puts it off: then the token still lives (RFC
+  /// 7009 §2.2.1). The time for one request is the time for all of it.
   private func send(_ call: (any ProviderCall)?) async -> Taken {
-    guard let call, case .reply(let reply) = await http.send(call, for: provider),
-      reply.status < 500
-    else { return .unanswered }
-    return dialect.hasTakenBack(reply) ? .done : .refused
+    guard let call else { return .unanswered }
+    let deadline = world.clock.now() + .seconds(provider.http.requestTimeoutSeconds)
+    var pause = Duration.milliseconds(250)
+    while true {
+      guard case .reply(let reply) = await http.send(call, for: provider) else {
+        return .unanswered
+      }
+      guard reply.status >= 500 || reply.status == 429 else {
+        return dialect.hasTakenBack(reply) ? .done : .refused
+      }
+      let wait = max(pause, reply.retryAfter ?? .zero)
+      guard world.clock.now() + wait <= deadline else { return .unanswered }
+      await withCheckedContinuation { woken in
+        _ = world.alarms.after(wait) { woken.resume() }
+      }
+      pause = pause * 2
+    }
   }
 }
