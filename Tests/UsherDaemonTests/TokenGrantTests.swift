@@ -137,6 +137,22 @@ struct TokenGrantTests {
     await fixture.close()
   }
 
+  @Test("a second log-in with a part of the scope leaves the wider grant to the other programs")
+  func narrowerLogIn() async throws {
+    let fixture = try TokenFixture()
+    let record = try await fixture.signIn()
+    try await fixture.signIn("access-2", scope: "openid")
+    #expect(await fixture.outcome(TokenGet(account: record.id)) == "access-1")
+    #expect(fixture.book.record(record.id)?.details.grant.scope == "openid profile")
+    // A grant that is dead is replaced by whatever comes.
+    let used = fixture.book.record(record.id)?.details.grant.refreshToken
+    let word = ProviderWord(name: .work, code: "invalid_grant")
+    try await fixture.install(fixture.book.update(record.id, died: word, of: used))
+    try await fixture.signIn("access-3", scope: "openid")
+    #expect(await fixture.outcome(TokenGet(account: record.id)) == "access-3")
+    await fixture.close()
+  }
+
   @Test("a grant that the provider has refused serves no cached token, and forcing says the same")
   func dead() async throws {
     let fixture = try TokenFixture()

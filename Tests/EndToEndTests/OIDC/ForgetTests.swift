@@ -47,6 +47,17 @@ struct ForgetTests {
     #expect(try app.error(of: "token.get", ["provider": "demo"])["code"] == 1101)
   }
 
+  @Test("a second log-in of the same person revokes the refresh token that it replaces")
+  func replaced() throws {
+    try scene.app.signIn()
+    let first = try scene.token()
+    try scene.app.signIn()
+    try eventually("the replaced grant is revoked") {
+      try scene.userinfo(first["accessToken"]).status == 401
+    }
+    #expect(try scene.userinfo(scene.token()["accessToken"]).status == 200)
+  }
+
   @Test("revoke: false wipes without a word to the provider")
   func withoutRevoking() throws {
     let account = try scene.app.signIn()["result"]?["account"] ?? .null
