@@ -19,6 +19,9 @@ package struct OIDCSettings: SettingsSection {
   /// Whether a refresh may ask for a part of the granted scope. Only where the provider never binds the
   /// rotated refresh token to that part: RFC 6749 §6 lets it, and all other programs would lose the rest.
   package var narrowRefresh = false
+  /// Whether a refresh token that a new log-in replaces is revoked. Not where the provider ends all of a
+  /// person's grants with one token: the new log-in would be over with the old one.
+  package var revokeReplaced = true
   /// How a token endpoint is written to: no setting, but what a type of provider is known for.
   package var tokenRequest = OIDCTokenRequest.form
   /// Whether a code is bound to its flow by PKCE: likewise.
@@ -43,6 +46,7 @@ package struct OIDCSettings: SettingsSection {
     table.setting(&audience, "audience", complaint: Self.visible)
     table.setting(&clockSkewSeconds, "clock_skew_seconds", 0...300)
     table.setting(&narrowRefresh, "narrow_refresh")
+    table.setting(&revokeReplaced, "revoke_replaced")
     table.table(&endpoints, "endpoints")
     table.setting(&extraAuthorize, "extra_authorize", complaint: Self.complaint(extra:))
     if let message = clientAuth.complaint(hasCredential: clientCredential != nil) {
@@ -136,5 +140,11 @@ extension ProviderConfig {
   /// Whether a refresh for a part of the granted scope leaves the grant as it is.
   package var mayNarrowRefresh: Bool {
     if case .oidc(let settings) = settings { settings.narrowRefresh } else { false }
+  }
+
+  /// Whether a refresh token that nobody will use any more is revoked. Elsewhere than at OpenID providers
+  /// a revocation may end more than its token: a binding, or a device.
+  package var revokesReplaced: Bool {
+    if case .oidc(let settings) = settings { settings.revokeReplaced } else { false }
   }
 }

@@ -77,6 +77,12 @@ struct Parts {
         credentials: credentials, engine: engine, book: book, watch: followUps, world: world,
         log: log))
 
+    book.follow { [source, world] update in
+      guard let superseded = update.superseded,
+        world.settings.inForce.provider(update.record.provider)?.revokesReplaced == true
+      else { return }
+      Task { await source.discard(superseded, of: update.record) }
+    }
     let revoker = Revoker(world: world, store: store, book: book, source: source)
     let consents = ConsentDesk(
       store: store, book: book, clock: world.clock, providers: providers)

@@ -228,6 +228,7 @@ struct ProviderTests {
     arguments: [
       ("clock_skew_seconds = 0", true), ("clock_skew_seconds = 300", true),
       ("narrow_refresh = true", true), ("narrow_refresh = 1", false),
+      ("revoke_replaced = false", true), ("revoke_replaced = 0", false),
       ("clock_skew_seconds = 301", false), ("clock_skew_seconds = -1", false),
       ("connect_timeout_seconds = 120", true), ("connect_timeout_seconds = 0", false),
       ("request_timeout_seconds = 1", true), ("request_timeout_seconds = 121", false),

@@ -8,6 +8,9 @@ import UsherStore
 extension AccountBook {
   /// Plans what a log-in brings: a new account, or new tokens for the one there is.
   ///
+  /// All programs of an owner share the grant: a log-in with only a part of its scope leaves it as it is
+  /// while it lives. To replace it by less, its tokens are revoked first.
+  ///
   /// - Parameters:
   ///   - client: Whose flow brings it; what was consented to is this client's.
   ///   - uid: Who started that flow; nil: the owner.
@@ -20,6 +23,11 @@ extension AccountBook {
     let existing = try store.account(ofSubject: grant.subject, owner: owner, provider: provider)
       .flatMap { id throws(UsherError) in try find(id) }
     let id = existing?.id ?? AccountID(world.identifier("acc_"))
+    let superseded = superseded(by: grant, existing, place: place, at: now)
+    var grant = grant
+    if let existing, existing.keepsGrant(over: grant, place: place, at: now) {
+      grant.join(existing.details)
+    }
     // What brings no tokens says nothing of those there are.
     let kept = grant.tokens == nil ? existing : nil
     var tokens = kept?.tokens ?? [:]
@@ -43,7 +51,21 @@ extension AccountBook {
     for key in granted {
       if let row = try record.consents.row(key, of: id) { changes.append(.putConsent(row)) }
     }
-    return Update(record: record, changes: changes, before: existing)
+    return Update(record: record, changes: changes, before: existing, superseded: superseded)
+  }
+
+  /// The tokens of the two grants that nobody will use, where the provider gave both.
+  private func superseded(
+    by grant: AccountGrant, _ existing: AccountRecord?, place: TokenPlace?, at now: Timestamp
+  ) -> TokenSet? {
+    guard let existing, let brought = grant.tokens, existing.details.place == place,
+      let used = existing.details.grant.refreshToken, used != brought.refreshToken
+    else { return nil }
+    if existing.keepsGrant(over: grant, place: place, at: now) { return brought }
+    guard existing.details.grant.isAlive(at: now) else { return nil }
+    return TokenSet(
+      accessToken: used, tokenType: "Bearer", expiresAt: nil, scope: existing.details.grant.scope,
+      refreshToken: used)
   }
 
   private func details(

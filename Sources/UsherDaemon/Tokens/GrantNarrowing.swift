@@ -1,5 +1,6 @@
 import UsherConfig
 import UsherCore
+import UsherFlows
 
 extension AccountRecord {
   /// Why there is no token with all that was granted; nil where the provider has not narrowed the grant.
@@ -22,5 +23,27 @@ extension AccountRecord {
       "provider \(provider) may narrow the grant for all programs when a part of its scope is asked "
         + "for: \(advice)",
       detail: .init(field: "scope"))
+  }
+
+  /// Whether a log-in brings only a part of what other programs have by the grant, which still lives.
+  ///
+  /// By consent it is otherwise: there the person decides each time what is granted.
+  func keepsGrant(over grant: AccountGrant, place: TokenPlace?, at now: Timestamp) -> Bool {
+    guard let brought = grant.tokens, !isGuarded, !grant.isByConsent, !grant.tokensAreInternal,
+      details.place == place, details.grant.isAlive(at: now), details.grant.narrowedTo == nil
+    else { return false }
+    let scope = Set(brought.scope.split(separator: " "))
+    // One that names no scope may be good for anything.
+    return !scope.isEmpty && scope.isStrictSubset(of: details.grant.scope.split(separator: " "))
+  }
+}
+
+extension AccountGrant {
+  /// Brings no tokens, and takes nothing away from what the account has.
+  mutating func join(_ details: AccountDetails) {
+    tokens = nil
+    label = details.label
+    keepAlive = keepAlive || details.keepAlive
+    profile = (details.profile ?? [:]).merging(profile ?? [:]) { $1 }
   }
 }

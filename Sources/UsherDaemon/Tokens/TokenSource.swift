@@ -137,7 +137,8 @@ extension TokenSource {
     guard let provider = try? providers.named(record.provider), record.isOf(provider),
       case .success(let dialect) = await dialect(of: provider, record)
     else { return }
-    for call in dialect.revoking(tokens) { _ = await http.send(call, for: provider) }
+    let office = Office(http: http, world: world, dialect: dialect, provider: provider)
+    for call in dialect.revoking(tokens) { _ = await office.send(call) }
   }
 
   /// Takes back the refresh token, and the access tokens that live: not every provider ends those
@@ -213,7 +214,7 @@ private struct Office {
 
   /// Sends it again, with growing pauses, while the provider puts it off: then the token still lives (RFC
   /// 7009 §2.2.1). The time for one request is the time for all of it.
-  private func send(_ call: (any ProviderCall)?) async -> Taken {
+  func send(_ call: (any ProviderCall)?) async -> Taken {
     guard let call else { return .unanswered }
     let deadline = world.clock.now() + .seconds(provider.http.requestTimeoutSeconds)
     var pause = Duration.milliseconds(250)
