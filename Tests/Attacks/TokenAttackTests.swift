@@ -1,0 +1,28 @@
+import JSONRPC
+import Testing
+import UsherTestKit
+
+@Suite("attacks on a grant that programs share", .serialized)
+struct TokenAttackTests {
+  private let sandbox: SandboxUnderTest
+  private let daemon: DaemonUnderTest
+
+  init() throws {
+    sandbox = try SandboxUnderTest()
+    daemon = try DaemonUnderTest(config: sandbox.provider())
+  }
+
+  @Test("one program's call for a narrower scope does not narrow what another program gets")
+  func narrowScope() throws {
+    try sandbox.control("POST", "settings", ["bindRefreshScope": true])
+    try daemon.client().signIn()
+    try AttackScript("narrow_scope.py").expectRefused(daemon.socketPath, "demo")
+  }
+
+  @Test("a grant that the provider took back gives no token to any call")
+  func deadGrant() throws {
+    try daemon.client().signIn()
+    try sandbox.control("POST", "revokeAll")
+    try AttackScript("dead_grant.py").expectRefused(daemon.socketPath, "demo")
+  }
+}

@@ -1,0 +1,22 @@
+"""Asks for tokens of a grant that the provider has taken back, by force and from the cache.
+
+Usage: dead_grant.py SOCKET PROVIDER. Somebody has signed in, and the provider has revoked the grant.
+"""
+
+import sys
+
+from attack import Connection, refused, succeeded
+
+path, provider = sys.argv[1:3]
+connection = Connection(path)
+for force in [True, False, True, False]:
+    answer = connection.reply("token.get", {"provider": provider, "forceRefresh": force})
+    if "result" in answer:
+        succeeded(f"a token of a dead grant was handed out, forceRefresh {force}")
+    code = answer["error"]["code"]
+    if code != 1102:
+        succeeded(f"a dead grant is answered with {code} in place of 1102, forceRefresh {force}")
+for entry in connection.reply("token.list", {"provider": provider})["result"]["tokens"]:
+    if entry["token"]["status"] != "dead":
+        succeeded(f"a token of a dead grant is listed as {entry['token']['status']}")
+refused("1102 for every call, and the list says dead")

@@ -1,0 +1,22 @@
+"""Asks for a part of the scope, and sees whether other programs still get all of it.
+
+Usage: narrow_scope.py SOCKET PROVIDER. Somebody has signed in; the provider binds a rotated refresh token
+to the scope of the refresh that brought it.
+"""
+
+import sys
+
+from attack import Connection, refused, succeeded
+
+path, provider = sys.argv[1:3]
+attacker, victim = Connection(path), Connection(path)
+whole = victim.reply("token.get", {"provider": provider})["result"]["scope"]
+part = whole.split()[0]
+answer = attacker.reply("token.get", {"provider": provider, "scope": part})
+after = victim.reply("token.get", {"provider": provider, "forceRefresh": True})
+if after.get("result", {}).get("scope") != whole:
+    succeeded(f"another program gets {after} in place of a token for {whole}")
+if "result" in answer:
+    succeeded("a token for a part of the scope was fetched from a provider that binds it")
+data = answer["error"]["data"]
+refused(f"{data['reason']}, field {data.get('field')}")
