@@ -1,0 +1,51 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+
+@testable import UsherFlows
+
+/// BSA says that it has signed the person up; only its TOTP secret is of no use.
+@Suite("A registration whose TOTP secret cannot be used")
+struct KeptRegistrationTests {
+  private static let answers: [JSONValue?] = [
+    nil, "text", [:], ["secretKey": nil], ["secretKey": 7], ["secretKey": ""],
+    // 72 bits.
+    ["secretKey": "GEZDGNBVGY3TQOI"], ["secretKey": "no Base32, is it?"],
+  ]
+
+  @Test(
+    "a secret of 80 bits and more is taken",
+    arguments: ["GEZDGNBVGY3TQOJQ", "gezd gnbv gy3t qojq", "GEZDGNBVGY3TQOJQGEZDGNBV"])
+  func shortSecret(text: String) throws {
+    var driven = try DrivenRegister.signingUp()
+    driven.said(["secretKey": .string(text)])
+    #expect(driven.completion?.grant?.totpSecret == Sealed(Secret(text)))
+    #expect(TOTPKey(base32: Secret(text)) != nil)
+  }
+
+  @Test("a registration without a usable secret is kept, and the result says what is missing")
+  func register() throws {
+    for data in Self.answers {
+      var driven = try DrivenRegister.signingUp()
+      driven.said(data)
+      #expect(driven.failure == nil, "\(String(describing: data))")
+      let completion = try #require(driven.completion, "\(String(describing: data))")
+      #expect(completion.grant?.subject == "ada.1815" && completion.grant?.totpSecret == nil)
+      #expect(completion.grant?.attributes["localAuthType"] == "PASSCODE")
+      let problem = completion.result["totpProblem"]?.stringValue ?? ""
+      #expect(problem.contains("data.secretKey") && problem.contains("reregisterDevice"))
+      #expect(!problem.contains("GEZDG"))
+    }
+  }
+
+  @Test("a replaced device without a usable secret is kept")
+  func reregister() throws {
+    var driven = try DrivenReregister.replacing()
+    driven.said(["secretKey": "GEZD"])
+    #expect(driven.failure == nil)
+    #expect(driven.completion?.grant?.attributes["localAuthType"] == "PASSCODE")
+    #expect(driven.completion?.result["totpProblem"] != nil)
+  }
+}
