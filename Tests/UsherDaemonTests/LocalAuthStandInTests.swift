@@ -1,0 +1,80 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+private let right = Secret("till-4711")
+
+/// The seed's order: `startSimpleAuth` succeeds, then `requestSignUp`.
+@Suite("A passcode that was taken in place of a finger")
+struct LocalAuthStandInTests {
+  private let stage: FlowStage
+  private let answers: LocalAuthAnswers
+
+  init() throws {
+    stage = try FlowStage()
+    answers = LocalAuthAnswers(desk: stage.localAuth)
+  }
+
+  private func ask(
+    _ question: LocalAuthQuestion, _ session: FlowSession
+  ) async -> LocalAuthNews {
+    await withCheckedContinuation { continuation in
+      answers.answer(question, session) { continuation.resume(returning: $0) }
+    }
+  }
+
+  /// Authenticates by the passcode, as this request has it; no finger is enrolled.
+  private func authenticate(
+    _ request: LocalAuthRequest, _ session: FlowSession
+  ) async throws -> LocalAuthProof {
+    var authentication = LocalAuthentication(request)
+    let event = FlowEvent<NoCall>.told(
+      .localAuth(await ask(try #require(authentication.begin().first), session)))
+    guard case .ask = authentication.receive(event, at: stage.clock.now()),
+      case .ask(let questions) = authentication.receive(
+        FlowEvent<NoCall>.input(.passcode(right)), at: stage.clock.now())
+    else { throw TestTrouble("no passcode is asked for") }
+    let checked = FlowEvent<NoCall>.told(
+      .localAuth(await ask(try #require(questions.first), session)))
+    guard case .authenticated(let proof) = authentication.receive(checked, at: stage.clock.now())
+    else { throw TestTrouble("the passcode is not taken") }
+    return proof
+  }
+
+  /// Whether a sign-up by a finger goes through without another question.
+  private func isProof(_ session: FlowSession) async throws -> Bool {
+    var authentication = LocalAuthentication(
+      LocalAuthRequest(.biometric, reason: "register", goodForSeconds: 300))
+    let event = FlowEvent<NoCall>.told(
+      .localAuth(await ask(try #require(authentication.begin().first), session)))
+    if case .authenticated = authentication.receive(event, at: stage.clock.now()) { return true }
+    return false
+  }
+
+  @Test("is proof for a sign-up by a finger that follows")
+  func standIn() async throws {
+    _ = try await stage.localAuth.setPasscode(right, old: nil, isReset: true, of: .anna)
+    let session = try await stage.open(id: "flw_1", client: "till")
+    let other = try await stage.open(id: "flw_2", client: "desk")
+    let proof = try await authenticate(
+      LocalAuthRequest(.biometric, reason: "you", usePasscodeWhenFailed: true), session)
+    #expect(proof.method == .passcode)
+    #expect(try await isProof(session))
+    #expect(try await !isProof(other), "another client")
+  }
+
+  @Test("is none where a passcode was wanted from the beginning")
+  func passcode() async throws {
+    _ = try await stage.localAuth.setPasscode(right, old: nil, isReset: true, of: .anna)
+    let session = try await stage.open(id: "flw_1", client: "till")
+    _ = try await authenticate(LocalAuthRequest(.passcode, reason: "you"), session)
+    #expect(try await !isProof(session))
+  }
+}
