@@ -1,0 +1,56 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+
+@testable import UsherFlows
+
+private typealias Driven = DrivenSignIn
+
+/// A site that begins a sign-in while a number is shown may be any site.
+@Suite("A site's wish for a sign-in")
+struct SiteApprovalTests {
+  private func reason(_ driven: Driven) -> String? {
+    if case .localAuth(let step) = driven.step { step.reason } else { nil }
+  }
+
+  @Test("each site is named to the person and asked about, however fresh the proof for the number")
+  func named() throws {
+    for way in [BSAAuthenticate.Way.otp, .totp] {
+      var driven = try Driven.showing(way)
+      driven.said(Driven.wish)
+      #expect(driven.state == "localAuth", "\(way)")
+      #expect(driven.calls.isEmpty, "\(way): nothing goes to the site before the person says so")
+      driven.look()
+      #expect(
+        reason(driven) == "sign in to https://shop.example.com by bsa as ada.1815", "\(way)")
+      driven.say(.passcode(Secret("1234-passcode")))
+      driven.tell(.checked(.accepted))
+      #expect(driven.calls == [.start(Driven.visit(way), userKey: BSAParts.userKey)])
+    }
+  }
+
+  @Test("a site that the person does not want is cancelled")
+  func denied() throws {
+    for way in [BSAAuthenticate.Way.otp, .totp] {
+      var driven = try Driven.showing(way)
+      driven.said(Driven.wish)
+      driven.look()
+      driven.say(.cancelLocalAuth)
+      #expect(driven.failure?.reason == .cancelled)
+      #expect(driven.cleared == [.cancel(Driven.visit(way))])
+    }
+  }
+
+  @Test("a site that gives no address is said to give none")
+  func nameless() throws {
+    for url: JSONValue in [nil, "", "\u{1B}", 7] {
+      var driven = try Driven(.push)
+      driven.said(["isExist": true, "clientKey": "site-key-secret", "siteURL": url])
+      driven.look()
+      #expect(
+        reason(driven) == "sign in to a site that gives no address by bsa as ada.1815")
+    }
+  }
+}
