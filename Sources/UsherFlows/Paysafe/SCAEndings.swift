@@ -74,6 +74,17 @@ extension Problem {
       retryAfterMs: time.map { Int($0.milliseconds) }, provider: word)
   }
 
+  /// Another challenge could not be sent, and the one before stays.
+  ///
+  /// - Parameter failure: Why; without a challenge before it would be the end.
+  static func notSentAgain(_ failure: Failure) -> Problem {
+    Problem(
+      reason: failure.reason.rawValue, title: "Not sent again",
+      message: "another one could not be sent (\(failure.message)); "
+        + "the one that was sent before may still be good",
+      provider: failure.provider)
+  }
+
   static let challengeExpired = Problem(
     reason: "challenge_expired", title: "Too late",
     message: "the time for this is over; ask for another one")

@@ -60,11 +60,14 @@ extension SCAProcess {
       return open(sending.option, reply.news, problem: nil, now)
     case .refused(let refusal): return refused(refusal, sending, now)
     case .lost(let message, let after):
-      return lost(sending, retrying, .unreachable(message), after)
-    case .unreadable(let message): return lost(sending, retrying, .protocolError(message), nil)
+      return lost(sending, retrying, .unreachable(message), after, now)
+    case .unreadable(let message):
+      return lost(sending, retrying, .protocolError(message), nil, now)
     case .unsent(let message):
       var retrying = retrying
-      guard let pause = retrying.failed() else { return .fail(.unreachable(message)) }
+      guard let pause = retrying.failed() else {
+        return keepPrevious(of: sending, .unreachable(message), now)
+      }
       state = .challenging(sending, retrying)
       problem = .unreachable(message)
       return .proceed([.wake(after: pause)])
@@ -76,10 +79,11 @@ extension SCAProcess {
   ///
   /// - Parameter failure: The end, where there was too much of this.
   private mutating func lost(
-    _ sending: Sending, _ retrying: Retrying, _ failure: Failure, _ after: Duration?
+    _ sending: Sending, _ retrying: Retrying, _ failure: Failure, _ after: Duration?,
+    _ now: Timestamp
   ) -> Answer {
     var retrying = retrying
-    guard let pause = retrying.failed() else { return .fail(failure) }
+    guard let pause = retrying.failed() else { return keepPrevious(of: sending, failure, now) }
     state = .inquiring(.challenge(sending), retrying)
     problem = .unreachable(failure.message)
     return .proceed([.wake(after: Retrying.pause(pause, asked: after))])
@@ -97,8 +101,20 @@ extension SCAProcess {
       coolDown = CoolDown(until: now + pause, word: refusal.word)
       return goBack(from: sending, .rateLimited(refusal.word, for: pause), refusal.failure, now)
     case .completed: return inquire(.completion)
-    case .noChallenge, .expired, .exhausted, .other: return .fail(refusal.failure)
+    case .noChallenge, .other: return keepPrevious(of: sending, refusal.failure, now)
+    case .expired, .exhausted: return .fail(refusal.failure)
     }
+  }
+
+  /// Returns to the challenge that this one was to replace: its code may still be good, and in the
+  /// person's hand.
+  ///
+  /// - Parameter failure: The end, where there was no challenge before.
+  mutating func keepPrevious(
+    of sending: Sending, _ failure: Failure, _ now: Timestamp
+  ) -> Answer {
+    guard let previous = sending.previous else { return .fail(failure) }
+    return show(previous, .notSentAgain(failure), now)
   }
 
   /// Where the server does not say how long.

@@ -37,23 +37,44 @@ extension SCAProcess {
       let before = counters
       return settled(standing, now) ?? resolved(doubt, standing, before, retrying, now)
     case .refused(let refusal):
-      guard case .tooMany(let after) = refusal.kind else { return .fail(refusal.failure) }
-      return inquireLater(doubt, retrying, .unreachable(refusal.failure.message), after)
+      return refused(refusal, doubt, retrying, now)
     case .lost(let message, let after):
-      return inquireLater(doubt, retrying, .unreachable(message), after)
-    case .unsent(let message): return inquireLater(doubt, retrying, .unreachable(message), nil)
+      return inquireLater(doubt, retrying, .unreachable(message), after, now)
+    case .unsent(let message):
+      return inquireLater(doubt, retrying, .unreachable(message), nil, now)
     case .unreadable(let message):
-      return inquireLater(doubt, retrying, .protocolError(message), nil)
+      return inquireLater(doubt, retrying, .protocolError(message), nil, now)
     case .noToken(let message): return .fail(.newLogInNeeded(message))
     }
   }
 
+  private mutating func refused(
+    _ refusal: SCARefusal, _ doubt: Doubt, _ retrying: Retrying, _ now: Timestamp
+  ) -> Answer {
+    switch refusal.kind {
+    case .tooMany(let after):
+      return inquireLater(doubt, retrying, .unreachable(refusal.failure.message), after, now)
+    case .expired, .exhausted: return .fail(refusal.failure)
+    case .unavailable, .noChallenge, .completed, .other:
+      return giveUp(doubt, refusal.failure, now)
+    }
+  }
+
+  /// Nobody says how the event stands. A challenge that was sent before stays good.
+  private mutating func giveUp(
+    _ doubt: Doubt, _ failure: Failure, _ now: Timestamp
+  ) -> Answer {
+    guard case .challenge(let sending) = doubt else { return .fail(failure) }
+    return keepPrevious(of: sending, failure, now)
+  }
+
   /// - Parameter failure: The end, where there was too much of this.
   private mutating func inquireLater(
-    _ doubt: Doubt, _ retrying: Retrying, _ failure: Failure, _ after: Duration?
+    _ doubt: Doubt, _ retrying: Retrying, _ failure: Failure, _ after: Duration?,
+    _ now: Timestamp
   ) -> Answer {
     var retrying = retrying
-    guard let pause = retrying.failed() else { return .fail(failure) }
+    guard let pause = retrying.failed() else { return giveUp(doubt, failure, now) }
     state = .inquiring(doubt, retrying)
     problem = .unreachable(failure.message)
     return .proceed([.wake(after: Retrying.pause(pause, asked: after))])
@@ -72,7 +93,7 @@ extension SCAProcess {
     case .attempt(let challenge): return show(challenge, .answerLost, now)
     case .completion:
       let message = "the provider says that the event is settled, and that it is not"
-      return inquireLater(doubt, retrying, .protocolError(message), nil)
+      return inquireLater(doubt, retrying, .protocolError(message), nil, now)
     }
   }
 }
