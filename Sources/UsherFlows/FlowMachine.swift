@@ -327,12 +327,15 @@ package struct Keepsake: Codable, Sendable, Equatable {
 package struct AccountGrant: Sendable, Equatable {
   package var subject: String
   package var label: String
-  /// Laid over those there are where ``tokens`` is nil; `null` takes one away.
+  /// Laid over those there are where ``tokens`` is nil or ``isPartial``; `null` takes one away.
   package var attributes: [String: JSONValue]
   package var profile: [String: JSONValue]?
   package var keepAlive: Bool
   /// Nil where the provider gave the daemon none: then the account is only known.
   package var tokens: TokenSet?
+  /// Whether it tells only a part of what is known of the account: attributes, and a profile that is
+  /// nil with its label, stay as they are also where tokens are brought.
+  package var isPartial = false
   /// Whether a member of the profile leaves only to a client that was granted it. An account that was
   /// once so stays so. The profile is laid over the one that is there, and nil leaves that as it is;
   /// what no consent opens is not kept.

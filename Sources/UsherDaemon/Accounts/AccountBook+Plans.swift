@@ -73,11 +73,13 @@ extension AccountBook {
   ) -> AccountDetails {
     let kept = grant.tokens == nil ? existing : nil
     let isByConsent = grant.isByConsent || existing?.isByConsent ?? false
-    var profile = grant.profile
+    var profile = grant.isPartial ? grant.profile ?? existing?.profile : grant.profile
+    let isLabelKept = grant.isPartial && grant.profile == nil
+    let attributes = grant.isPartial ? existing?.attributes : kept?.attributes
     if isByConsent { profile = (existing?.profile ?? [:]).merging(grant.profile ?? [:]) { $1 } }
     return AccountDetails(
-      label: grant.label,
-      attributes: (kept?.attributes ?? [:]).merging(grant.attributes) { $1 }
+      label: isLabelKept ? existing?.label ?? grant.label : grant.label,
+      attributes: (attributes ?? [:]).merging(grant.attributes) { $1 }
         .filter { !$0.value.isNull },
       profile: profile, keepAlive: grant.keepAlive, createdAt: existing?.createdAt ?? now,
       isByConsent: isByConsent,

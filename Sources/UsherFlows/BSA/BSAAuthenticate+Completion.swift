@@ -156,8 +156,10 @@ extension BSAAuthenticate {
 
   private func completion(_ token: Sealed<Secret>) -> Completion {
     var grant = AccountGrant(
-      subject: order.account.subject, label: order.account.subject, attributes: order.attributes,
+      subject: order.account.subject, label: order.account.subject,
       tokens: TokenSet(accessToken: token, tokenType: "raw", expiresAt: nil, scope: ""))
+    // The device may have been registered anew since the flow began.
+    grant.isPartial = true
     // One that was forgotten in the meantime does not come back.
     grant.reliance = .init(account: order.account.id, consents: [])
     return Completion(grant: grant)

@@ -50,8 +50,6 @@ package struct BSAAuthenticate: FlowMachine {
   struct Order: Codable, Sendable, Equatable {
     let way: Way
     let account: KnownAccount
-    /// The account's, as they stay.
-    let attributes: [String: JSONValue]
     let device: String
     let authType: BSAAuthType
     /// Whether the QR id stood in the parameters: then nobody can type a better one.
@@ -120,7 +118,7 @@ package struct BSAAuthenticate: FlowMachine {
       BSAAuthType(sdkWord: $0)
     }
     let order = Order(
-      way: way, account: account, attributes: origin.attributes,
+      way: way, account: account,
       device: origin.attributes["deviceId"]?.stringValue
         ?? BSADevice.id(account.subject, at: origin.installationID),
       authType: known ?? .passcode, hasQRID: params.qrId != nil)

@@ -1,0 +1,51 @@
+import JSONRPC
+import Testing
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+@Suite("A grant that tells a part of what is known of an account")
+struct PartialGrantTests {
+  private let stage: FlowStage
+
+  init() throws { stage = try FlowStage() }
+
+  private func keep(_ grant: AccountGrant) async throws -> AccountRecord {
+    let update = try stage.book.update(
+      grant, owner: .anna, provider: .work, at: stage.clock.now())
+    try await stage.store.commit(update.changes)
+    stage.book.install(update)
+    return update.record
+  }
+
+  private func known() -> AccountGrant {
+    var grant = AccountGrant(
+      subject: "ada", label: "Ada", attributes: ["localAuthType": "PASSCODE", "pushToken": "new"],
+      profile: ["name": "Ada"], tokens: .sample())
+    grant.totpSecret = Sealed(Secret("GEZDGNBVGY3TQOJQ"))
+    return grant
+  }
+
+  @Test("tokens of a partial grant leave attributes, profile, label and TOTP secret as they are")
+  func partial() async throws {
+    _ = try await keep(known())
+    var grant = AccountGrant(subject: "ada", label: "•••", tokens: .sample())
+    grant.isPartial = true
+    let record = try await keep(grant)
+    #expect(record.details.attributes == ["localAuthType": "PASSCODE", "pushToken": "new"])
+    #expect(record.details.profile == ["name": "Ada"] && record.details.label == "Ada")
+    #expect(record.details.authenticator != nil && record.tokens.count == 1)
+  }
+
+  @Test("a whole grant replaces them")
+  func whole() async throws {
+    _ = try await keep(known())
+    let record = try await keep(
+      AccountGrant(subject: "ada", label: "A.", attributes: ["a": 1], tokens: .sample()))
+    #expect(record.details.attributes == ["a": 1])
+    #expect(record.details.profile == nil && record.details.label == "A.")
+  }
+}
