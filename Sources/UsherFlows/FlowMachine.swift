@@ -349,6 +349,8 @@ package struct AccountGrant: Sendable, Equatable {
   /// The secret of the account's authenticator, in Base32 as the provider gave it; nil leaves the one
   /// that is there.
   package var totpSecret: Sealed<Secret>?
+  /// Whether the secret that is there is good for nothing any more.
+  package var dropsTOTPSecret = false
 
   /// What a flow has built on, and others can take away while it is under way.
   package struct Reliance: Sendable, Equatable {

@@ -48,4 +48,13 @@ struct PartialGrantTests {
     #expect(record.details.attributes == ["a": 1])
     #expect(record.details.profile == nil && record.details.label == "A.")
   }
+
+  @Test("a registration without a usable TOTP secret drops the one of before")
+  func secret() async throws {
+    _ = try await keep(known())
+    var grant = AccountGrant(subject: "ada", label: "Ada", tokens: nil)
+    grant.dropsTOTPSecret = true
+    let record = try await keep(grant)
+    #expect(record.details.authenticator == nil && record.tokens.count == 1)
+  }
 }

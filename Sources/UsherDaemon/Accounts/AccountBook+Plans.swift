@@ -86,7 +86,8 @@ extension AccountBook {
       tokensAreInternal: grant.tokens == nil
         ? existing?.tokensAreInternal ?? grant.tokensAreInternal : grant.tokensAreInternal,
       broughtBy: existing == nil ? client : existing?.broughtBy,
-      authenticator: (existing?.authenticator).taking(grant.totpSecret),
+      authenticator: grant.dropsTOTPSecret
+        ? nil : (existing?.authenticator).taking(grant.totpSecret),
       grant: kept?.grant
         ?? .init(
           scope: grant.tokens?.scope ?? "", refreshToken: grant.tokens?.refreshToken,

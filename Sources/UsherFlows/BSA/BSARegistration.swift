@@ -234,10 +234,8 @@ extension BSARegistration {
   ) -> Answer<BSACall> {
     switch reply {
     case .said(let data):
-      guard let text = data.objectValue?["secretKey"]?.stringValue,
-        TOTPKey(base32: Secret(text)) != nil
-      else { return fail(.unusableRegistration(.lacking("data.secretKey"))) }
-      return .finish(completion(Sealed(Secret(text))))
+      let secret = data.objectValue?["secretKey"]?.stringValue.map { Secret($0) }
+      return .finish(completion(secret.flatMap { TOTPKey(base32: $0) == nil ? nil : $0 }))
     case .refused(.invalid) where work.isLost: return fail(.mayBeReplaced(provider.name))
     case .refused(let code): return fail(.refused(code, provider.name))
     case .trouble(let trouble) where trouble.mayBeDone && purpose == .signUp:
@@ -254,7 +252,8 @@ extension BSARegistration {
     }
   }
 
-  private func completion(_ secret: Sealed<Secret>) -> Completion {
+  /// - Parameter secret: Nil where the provider's is of no use. The person is registered all the same.
+  private func completion(_ secret: Secret?) -> Completion {
     var attributes: [String: JSONValue] = [
       "userKey": .string(enrolment.userKey), "deviceId": .string(enrolment.device),
       "localAuthType": .string(enrolment.authType.sdkWord),
@@ -263,13 +262,19 @@ extension BSARegistration {
     attributes["pushToken"] = enrolment.pushToken.map { .string($0) } ?? .null
     var grant = AccountGrant(
       subject: enrolment.userKey, label: enrolment.userKey, attributes: attributes, tokens: nil)
-    grant.totpSecret = secret
-    return Completion(
-      grant: grant,
-      result: [
-        "userKey": .string(enrolment.userKey), "deviceId": .string(enrolment.device),
-      ])
+    grant.totpSecret = secret.map { Sealed($0) }
+    // One of an earlier registration means nothing to the provider any more.
+    grant.dropsTOTPSecret = secret == nil
+    var result: [String: JSONValue] = [
+      "userKey": .string(enrolment.userKey), "deviceId": .string(enrolment.device),
+    ]
+    if secret == nil { result["totpProblem"] = .string(Self.noSecret) }
+    return Completion(grant: grant, result: result)
   }
+
+  private static let noSecret =
+    "the provider's answer has no data.secretKey that can be used: the person is registered, but there "
+    + "are no one-time codes; run reregisterDevice for another secret"
 }
 
 extension Failure {

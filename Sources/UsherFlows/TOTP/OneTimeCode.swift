@@ -50,9 +50,10 @@ package struct TOTPKey: Sendable, Equatable {
   package init(bytes: [UInt8]) { key = SymmetricKey(data: bytes) }
 
   /// - Parameter text: Base32 (RFC 4648 §6), in any case, with blanks and padding or without.
-  /// - Returns: Nil for what is not Base32, or has under 128 bits (RFC 4226 §4, R6).
+  /// - Returns: Nil for what is not Base32, or has under 80 bits. RFC 4226 §4 (R6) asks issuers for 128
+  ///   bits; many issue 80, and the vendor publishes no length.
   package init?(base32 text: Secret) {
-    guard let bytes = Base32.decode(text.revealed()), bytes.count >= 16 else { return nil }
+    guard let bytes = Base32.decode(text.revealed()), bytes.count >= 10 else { return nil }
     self.init(bytes: bytes)
   }
 

@@ -13,6 +13,8 @@ struct KeptRegistrationTests {
     nil, "text", [:], ["secretKey": nil], ["secretKey": 7], ["secretKey": ""],
     // 72 bits.
     ["secretKey": "GEZDGNBVGY3TQOI"], ["secretKey": "no Base32, is it?"],
+    ["secretKey": "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJ1"],
+    ["secretkey": .string(BSAParts.secretKey)],
   ]
 
   @Test(
@@ -47,5 +49,6 @@ struct KeptRegistrationTests {
     #expect(driven.failure == nil)
     #expect(driven.completion?.grant?.attributes["localAuthType"] == "PASSCODE")
     #expect(driven.completion?.result["totpProblem"] != nil)
+    #expect(driven.completion?.grant?.dropsTOTPSecret == true, "the old secret is void")
   }
 }

@@ -248,14 +248,11 @@ struct ReplacementTests {
     #expect(driven.state == "localAuth" && driven.calls.isEmpty)
   }
 
-  @Test("that is refused, or gets no secret, has failed")
+  @Test("that is refused, or answered unreadably, has failed")
   func refused() throws {
     var driven = try DrivenReregister.replacing()
     driven.refused(3006)
     #expect(driven.end == End(.providerRejected, "3006"))
-    driven = try .replacing()
-    driven.said(["secretKey": "GEZD"])
-    #expect(driven.end == End(.providerProtocolError))
     driven = try .replacing()
     driven.answered(BSAParts.failing(404))
     #expect(driven.end == End(.providerProtocolError))

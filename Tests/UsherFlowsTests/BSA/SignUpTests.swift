@@ -73,24 +73,6 @@ struct SignUpTests {
     #expect(driven.completion?.grant?.totpSecret == Sealed(Secret(text)))
   }
 
-  @Test("whose secret is none has failed")
-  func noSecret() throws {
-    let answers: [JSONValue?] = [
-      nil, "text", [:], ["secretKey": nil], ["secretKey": 7], ["secretKey": ""],
-      // 120 bits.
-      ["secretKey": "GEZDGNBVGY3TQOJQGEZDGNBV"],
-      ["secretKey": "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJ1"], ["secretKey": "no Base32, is it?"],
-      ["secretkey": .string(BSAParts.secretKey)],
-    ]
-    for data in answers {
-      var driven = try DrivenRegister.signingUp()
-      driven.said(data)
-      #expect(driven.end == End(.providerProtocolError))
-      #expect(driven.failure?.message.contains("data.secretKey") == true)
-      #expect(driven.failure?.message.contains("GEZDG") == false)
-    }
-  }
-
   @Test("that is refused has failed, whatever the code, and is not repeated")
   func refused() throws {
     for entry in RTCode.table where entry.code != .done {
