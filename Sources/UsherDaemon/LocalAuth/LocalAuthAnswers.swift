@@ -41,8 +41,11 @@ final class LocalAuthAnswers: Sendable {
           .init(
             biometric: .unavailable("nobody has asked"), passcode: desk.passcode(of: person),
             latest: latest(person, client))))
-    case .check(let passcode):
-      Task { report(.checked(await desk.check(passcode, of: person, for: client))) }
+    case .check(let passcode, let wanted):
+      Task {
+        report(
+          .checked(await desk.check(passcode, of: person, for: client, insteadOf: wanted)))
+      }
     case .scan: scan(person, for: session, report)
     case .saveFingers: Task { await desk.saveFingers(of: person, for: asker) }
     }

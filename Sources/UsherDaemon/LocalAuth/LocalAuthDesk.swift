@@ -52,9 +52,13 @@ final class LocalAuthDesk: Sendable {
     memory.proofs(of: person, to: client)
   }
 
-  private func remember(_ method: LocalAuthType, _ person: LocalPerson, _ client: String?) {
+  private func remember(
+    _ method: LocalAuthType, insteadOf wanted: LocalAuthType? = nil, _ person: LocalPerson,
+    _ client: String?
+  ) {
     guard let client else { return }
-    memory.remember(LocalAuthProof(method: method, at: world.clock.now()), of: person, to: client)
+    let proof = LocalAuthProof(method: method, at: world.clock.now(), insteadOf: wanted)
+    memory.remember(proof, of: person, to: client)
   }
 
   private func name(of uid: UInt32) async -> String? {
@@ -224,15 +228,18 @@ extension LocalAuthDesk {
 
   /// One guess. Those of a person are looked at one after the other.
   ///
-  /// - Parameter client: As of ``scan(_:for:onHint:)``.
+  /// - Parameters:
+  ///   - client: As of ``scan(_:for:onHint:)``.
+  ///   - wanted: What the passcode is taken in place of; nil where a passcode is wanted.
   func check(
-    _ passcode: Secret, of person: LocalPerson, for client: String? = nil
+    _ passcode: Secret, of person: LocalPerson, for client: String? = nil,
+    insteadOf wanted: LocalAuthType? = nil
   ) async -> PasscodeOutcome {
     do throws(UsherError) {
       return try await book.turns.take(person) { () throws(UsherError) in
         let outcome = try await guess(passcode, of: person)
         // Within the turn: once another passcode is set, this one has proved nothing.
-        if outcome == .accepted { remember(.passcode, person, client) }
+        if outcome == .accepted { remember(.passcode, insteadOf: wanted, person, client) }
         return outcome
       }
     } catch {

@@ -13,12 +13,14 @@ final class LocalAuthMemory: Sendable {
     let person: LocalPerson
     let client: String
     let method: LocalAuthType
+    let insteadOf: LocalAuthType?
   }
 
   private let latest = Mutex<[Key: Timestamp]>([:])
 
   func remember(_ proof: LocalAuthProof, of person: LocalPerson, to client: String) {
-    let key = Key(person: person, client: client, method: proof.method)
+    let key = Key(
+      person: person, client: client, method: proof.method, insteadOf: proof.insteadOf)
     latest.withLock { latest in
       latest[key] = proof.at
       guard latest.count > Self.limit, let oldest = latest.min(by: { $0.value < $1.value }) else {
@@ -28,13 +30,16 @@ final class LocalAuthMemory: Sendable {
     }
   }
 
+  /// A finger never takes a passcode's place.
+  private static let kinds: [(LocalAuthType, insteadOf: LocalAuthType?)] =
+    LocalAuthType.allCases.map { ($0, nil) } + [(.passcode, .biometric)]
+
   /// The last in each way, in any flow of that client.
   func proofs(of person: LocalPerson, to client: String) -> [LocalAuthProof] {
     latest.withLock { latest in
-      LocalAuthType.allCases.compactMap { method in
-        latest[Key(person: person, client: client, method: method)].map {
-          LocalAuthProof(method: method, at: $0)
-        }
+      Self.kinds.compactMap { method, insteadOf in
+        let key = Key(person: person, client: client, method: method, insteadOf: insteadOf)
+        return latest[key].map { LocalAuthProof(method: method, at: $0, insteadOf: insteadOf) }
       }
     }
   }

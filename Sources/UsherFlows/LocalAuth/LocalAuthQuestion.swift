@@ -13,7 +13,9 @@ package enum LocalAuthQuestion: Sendable, Equatable {
   /// `scanning`.
   case scan
   /// Answered by ``LocalAuthNews/checked(_:)``.
-  case check(passcode: Secret)
+  ///
+  /// - Parameter insteadOf: What the passcode is taken in place of; nil where a passcode is wanted.
+  case check(passcode: Secret, insteadOf: LocalAuthType? = nil)
   /// Saves the fingers that are enrolled now: a later look by the same client at the same provider
   /// compares with them. Not answered.
   case saveFingers

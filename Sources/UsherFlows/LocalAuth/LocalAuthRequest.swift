@@ -35,11 +35,19 @@ package enum LocalAuthType: String, Codable, Sendable, CaseIterable {
 package struct LocalAuthProof: Codable, Sendable, Equatable {
   package var method: LocalAuthType
   package var at: Timestamp
+  /// What the method was taken in place of, by a request that allows it (the seed's
+  /// `usePasscodeWhenFailed`); nil where it was the one wanted.
+  package var insteadOf: LocalAuthType?
 
-  package init(method: LocalAuthType, at: Timestamp) {
+  package init(method: LocalAuthType, at: Timestamp, insteadOf: LocalAuthType? = nil) {
     self.method = method
     self.at = at
+    self.insteadOf = insteadOf
   }
+
+  /// Whether it will do where this method is wanted: after a `startSimpleAuth` that has succeeded, the
+  /// seed lets `requestSignUp` follow, also where the passcode took the finger's place.
+  package func serves(_ wanted: LocalAuthType) -> Bool { method == wanted || insteadOf == wanted }
 
   /// Whether it is at most that old. One from the future is none.
   package func isGood(for age: Duration, at now: Timestamp) -> Bool { at <= now && now <= at + age }

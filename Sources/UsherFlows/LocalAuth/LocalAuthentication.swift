@@ -137,7 +137,13 @@ package struct LocalAuthentication: Codable, Sendable, Equatable {
   private mutating func succeed(by method: LocalAuthType, at now: Timestamp) -> Course {
     stage = .done
     problem = nil
-    return .authenticated(LocalAuthProof(method: method, at: now))
+    let proof = LocalAuthProof(method: method, at: now, insteadOf: replaced(by: method))
+    return .authenticated(proof)
+  }
+
+  /// What was wanted where it is not this.
+  private func replaced(by method: LocalAuthType) -> LocalAuthType? {
+    request.localAuthType == method ? nil : request.localAuthType
   }
 }
 
@@ -167,7 +173,7 @@ extension LocalAuthentication {
     }
     stage = .checking(means)
     problem = nil
-    return .ask([.check(passcode: passcode)])
+    return .ask([.check(passcode: passcode, insteadOf: replaced(by: .passcode))])
   }
 
   private mutating func scan(_ means: Means, _ problem: Problem?) -> Course {
@@ -242,7 +248,7 @@ extension LocalAuthentication {
   ) -> LocalAuthProof? {
     guard let seconds = request.goodForSeconds else { return nil }
     return standing.latest.first {
-      $0.method == request.localAuthType && $0.isGood(for: .seconds(seconds), at: now)
+      $0.serves(request.localAuthType) && $0.isGood(for: .seconds(seconds), at: now)
     }
   }
 

@@ -167,7 +167,10 @@ struct DeviceHomeTests {
       #expect(driven.refusedField == "input.passcode")
       driven.say(.passcode(Secret("1234-passcode")))
       #expect(
-        driven.last == .proceed([.ask(.localAuth(.check(passcode: Secret("1234-passcode"))))]))
+        driven.last
+          == .proceed([
+            .ask(.localAuth(.check(passcode: Secret("1234-passcode"), insteadOf: .biometric)))
+          ]))
       #expect(try !stored(driven.flow).contains("1234-passcode"))
       driven.tell(.checked(.accepted))
       #expect(driven.last == .proceed([.ask(.consents(of: AccountID("acc_1")))]))

@@ -63,10 +63,12 @@ struct LocalAuthContractTests {
       .standing(.init(biometric: .noReader, passcode: .ready)))
     #expect(step.receive(FlowEvent<OIDCCall>.told(news), at: now) == .ask([]))
     let input = FlowEvent<OIDCCall>.input(.passcode(passcode))
-    #expect(step.receive(input, at: now) == .ask([.check(passcode: passcode)]))
+    #expect(
+      step.receive(input, at: now) == .ask([.check(passcode: passcode, insteadOf: .biometric)]))
     let yes = FlowEvent<OIDCCall>.told(.localAuth(.checked(.accepted)))
     #expect(
-      step.receive(yes, at: soon) == .authenticated(.init(method: .passcode, at: soon)))
+      step.receive(yes, at: soon)
+        == .authenticated(.init(method: .passcode, at: soon, insteadOf: .biometric)))
     #expect(step.receive(yes, at: soon) == .ignore, "once")
   }
 

@@ -153,7 +153,7 @@ struct LocalAuthenticationTests {
   func passcodeWhileScanning() throws {
     var driven = try DrivenAuthentication.scanning(orPasscode: true)
     driven.say(.passcode(passcode))
-    #expect(driven.asked == [.check(passcode: passcode)])
+    #expect(driven.asked == [.check(passcode: passcode, insteadOf: .biometric)])
     driven.hear(.checked(.wrong(attemptsLeft: 4)))
     #expect(driven.step?.methods == [.biometric, .passcode] && driven.step?.scanning == false)
 
