@@ -276,16 +276,18 @@ extension BSAAuthenticate {
     }
   }
 
-  /// As the account is registered to be known; once a flow, for a while.
+  /// Has the person prove to be there, as the account is registered to be known. A proof of this flow
+  /// will do for a number that is shown; each site's wish is asked about anew, for anybody may begin a
+  /// sign-in for this person just then.
   ///
-  /// - Parameter site: Who wants the sign-in, as the provider says.
+  /// - Parameter site: Where the person is signed in, as the provider says.
   mutating func prove(
     _ visit: BSAVisit, for site: String? = nil, at now: Timestamp
   ) -> Answer<BSACall> {
     problem = nil
     let age = Duration.seconds(provider.bsa.localAuthSeconds)
-    if let proof, proof.isGood(for: age, at: now) { return goOn(visit) }
-    let place = site.map { "to \($0) by" } ?? "to"
+    if visit.site == nil, let proof, proof.isGood(for: age, at: now) { return goOn(visit) }
+    let place = visit.site == nil ? "to" : "to \(site ?? Self.namelessSite) by"
     guard let type = order.authType.localAuthType else { return goOn(visit) }
     var authentication = LocalAuthentication(
       LocalAuthRequest(
@@ -295,6 +297,8 @@ extension BSAAuthenticate {
     state = .proving(visit, authentication)
     return .asking(questions)
   }
+
+  private static let namelessSite = "a site that gives no address"
 
   private mutating func proving(
     _ event: FlowEvent<BSACall>, _ visit: BSAVisit, _ authentication: LocalAuthentication,

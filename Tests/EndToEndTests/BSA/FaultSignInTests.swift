@@ -54,7 +54,7 @@ struct FaultSignInTests {
     let shown = try scene.asked(troubled, for: "displayCode")
     #expect((shown["problem"] ?? .null) == .null, "\(shown.text)")
     _ = try scene.visit("otp", number: shown.shown)
-    try expectSignedIn(shown)
+    try expectSignedIn(scene.approved(shown))
   }
 
   /// A sign-in that ends at this call, by whatever goes wrong there.

@@ -31,11 +31,13 @@ struct SignNumberTests {
       #expect((150...181).contains(end.timeIntervalSinceNow))
     }
     let visit = try scene.visit(way, number: flow.shown)
-    let done = try scene.app.finished(flow)
+    let wanted = try scene.asked(flow)
+    #expect(wanted.text.contains("sign in to http"), "the site is named: \(wanted.text)")
+    let done = try scene.app.finished(scene.prove(wanted))
     #expect(done["status"] == "succeeded" && done.account == account, "\(done.text)")
     #expect(
       try scene.states(of: done)
-        == ["localAuth", "generating", "pending", "starting", "completing"])
+        == ["localAuth", "generating", "pending", "localAuth", "starting", "completing"])
     let seen = try scene.atSite(visit)
     #expect(seen["state"] == "completed" && seen["localAuth"] == true, "\(seen.text)")
     let token = try scene.token(of: account)["accessToken"]?.stringValue ?? ""
@@ -52,7 +54,7 @@ struct SignNumberTests {
     #expect(try scene.refusalAtSite("otp", number: wrong) == "3005")
     #expect(try scene.flow(flow)["status"] == "active")
     _ = try scene.visit("otp", number: flow.shown)
-    #expect(try scene.app.finished(flow)["status"] == "succeeded")
+    #expect(try scene.app.finished(scene.approved(flow))["status"] == "succeeded")
   }
 
   /// The flow with the next number, after the one that it shows.
@@ -80,7 +82,7 @@ struct SignNumberTests {
     let second = try next(scene, after: first)
     #expect(second.shown == (try scene.numberOfSecret()))
     _ = try scene.visit("totp", number: second.shown)
-    #expect(try scene.app.finished(second)["status"] == "succeeded")
+    #expect(try scene.app.finished(scene.approved(second))["status"] == "succeeded")
   }
 
   @Test("when the time of an OTP number is over another is asked for, and the first is void")
@@ -94,7 +96,7 @@ struct SignNumberTests {
     #expect(try scene.requests("otpGenerate") == 2)
     #expect(try scene.refusalAtSite("otp", number: first.shown) == "3005")
     _ = try scene.visit("otp", number: second.shown)
-    #expect(try scene.app.finished(second)["status"] == "succeeded")
+    #expect(try scene.app.finished(scene.approved(second))["status"] == "succeeded")
   }
 
   @Test("a client that was given this step's code waits for the next one, where each is given once")
@@ -135,7 +137,7 @@ struct SignNumberTests {
     let flow = try shown(scene, way)
     try scene.answers("auth", ["rtCode": 5011])
     _ = try scene.visit(way, number: flow.shown)
-    let end = try scene.app.finished(flow)
+    let end = try scene.app.finished(scene.approved(flow))
     #expect(end.failure == ["denied", "5011", nil], "\(end.text)")
     let asked = try scene.asked(scene.authenticate("otp"))
     try scene.makePerson("suspended")

@@ -94,6 +94,9 @@ extension BSAScene {
     try moved(flow, "asks for \(type)") { $0.stepType == type }
   }
 
+  /// The person says yes to the site that wants a sign-in while a number is shown.
+  func approved(_ flow: JSONValue) throws -> JSONValue { try prove(asked(flow)) }
+
   /// A sign-in that a site has begun, where the person is to prove to be there.
   func pushed() throws -> (flow: JSONValue, visit: String) {
     let flow = try standing(authenticate("push"), at: "pending")

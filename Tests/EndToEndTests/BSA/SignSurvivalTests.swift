@@ -51,7 +51,7 @@ struct SignSurvivalTests {
       try scene.prove(asked, waitMs: 0)
     }
     let after = try scene.restarted()
-    try expectSignedIn(after, after.flow(flow))
+    try expectSignedIn(after, after.approved(after.flow(flow)))
     let seen = try after.atSite(visit)
     #expect(seen["state"] == "completed" && seen["collected"] == true, "\(seen.text)")
     #expect(try after.requests(endpoint) == 2)
@@ -80,7 +80,7 @@ struct SignSurvivalTests {
     let after = try scene.restarted()
     let shown = try after.asked(after.flow(flow), for: "displayCode")
     _ = try after.visit("otp", number: shown.shown)
-    try expectSignedIn(after, shown)
+    try expectSignedIn(after, after.approved(shown))
   }
 
   @Test("a number that is shown stays as it is", arguments: ["otp", "totp"])

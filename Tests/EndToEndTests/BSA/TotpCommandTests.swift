@@ -84,6 +84,9 @@ struct TotpCommandTests {
     let number = try scene.numberOfSecret()
     try program.shows("enter the code \(number) at")
     _ = try scene.visit("totp", number: number)
+    try program.shows("by bsa as alice.01")
+    try eventually("it is not shown") { !program.echoes }
+    try program.type("\(BSAScene.passcode)\r")
     #expect(try program.exitStatus() == 0, "\(program.text)")
     #expect(program.text.contains("succeeded") && !program.text.contains(BSAScene.passcode))
     let token = try usherctl(scene, "token get bsa")

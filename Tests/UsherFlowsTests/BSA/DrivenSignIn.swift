@@ -65,6 +65,7 @@ extension DrivenBSA where Machine == BSAAuthenticate {
       driven.tell(.given(shown, until: now + .seconds(40)))
       driven.said(wish)
     }
+    if isProved, way == .otp || way == .totp { driven.prove() }
     return driven
   }
 
