@@ -120,6 +120,8 @@ package struct FlowOrigin: Sendable {
   package var credential: CredentialCheck
   /// The owner's accounts at the provider, oldest first.
   package var accounts: [NamedAccount]
+  /// Of ``accounts``.
+  package var accountAttributes: [AccountID: [String: JSONValue]] = [:]
   /// Who has started it, for people: the `[[client]]` that matches the caller, or the user's name.
   package var client: String
   /// Of ``account``; empty without one.

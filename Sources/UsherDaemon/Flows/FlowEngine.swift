@@ -83,7 +83,7 @@ final class FlowEngine: Sendable {
       ? try accounts.accounts(of: owner, at: provider.name, where: isSeen) : []
     let moment = world.moment()
     let id = FlowID(world.identifier("flw_"))
-    let origin = FlowOrigin(
+    var origin = FlowOrigin(
       provider: provider, account: record.map { KnownAccount($0) },
       requestID: call.requestId ?? id.rawValue,
       statedRequestID: call.requestId, endsAt: end(of: moment.now),
@@ -95,6 +95,7 @@ final class FlowEngine: Sendable {
         NamedAccount(id: $0.id, subject: $0.subject, label: $0.details.label)
       }, client: client.title, attributes: record?.details.attributes ?? [:],
       keepsakes: keepsakes(call.provider, owner, client, at: moment.now))
+    for record in known { origin.accountAttributes[record.id] = record.details.attributes }
     let (machine, answer) = try begin(type, call.params, origin, moment)
     let session = newSession(
       id, call, owner: owner, client: client, machine: machine, at: moment.now)

@@ -7,15 +7,23 @@ import UsherCore
 ///
 /// The token is validated where that is configured, the name written, the profile read. All of it is
 /// safe to repeat, so a restart loses nothing; whatever speaks of another number ends it.
+///
+/// The number is verified once the token is good. Where the name or the profile fails after that, the
+/// account is kept with its token before the flow fails, and a later flow reads the profile.
 struct PhoneAdmission: Codable, Sendable, Equatable {
   private let number: PhoneNumber
-  private let token: Sealed<Secret>
+  /// Nil where the token is that of ``account``.
+  private let token: Sealed<Secret>?
+  /// The account that an earlier flow has kept without a profile.
+  private var account: AccountID?
   /// Nil where nobody was asked for one.
   private let name: TruecallerName?
   private let isVerifiedBefore: Bool
   private var phase: Phase
   private var retrying = Retrying()
   private var problem: Problem?
+  /// Whether the token of ``account`` is known to be good.
+  private var isConfirmed: Bool?
 
   private enum Phase: Codable, Sendable, Equatable {
     /// → updating, reading, or the end
@@ -26,7 +34,12 @@ struct PhoneAdmission: Codable, Sendable, Equatable {
     case reading
     /// The profile came signed. → the end
     case checking(SignedProfile)
+    /// There is no profile: the account is kept, then the flow fails. → the end
+    case keeping(Failure)
   }
+
+  /// The attribute of an account that was kept without a profile.
+  static let pending = "profilePending"
 
   /// - Parameter isVerifiedBefore: Whether the token came without a code. A name may have been typed
   ///   all the same, with a code of which nobody knows what became.
@@ -41,6 +54,16 @@ struct PhoneAdmission: Codable, Sendable, Equatable {
     phase = validation == .none ? Self.afterValidation(claim.name) : .validating
   }
 
+  /// Reads the profile of an account that was kept without one.
+  init(_ number: PhoneNumber, of account: AccountID) {
+    self.number = number
+    self.account = account
+    name = nil
+    token = nil
+    isVerifiedBefore = true
+    phase = .reading
+  }
+
   private static func afterValidation(_ name: TruecallerName?) -> Phase {
     name.map { .updating($0) } ?? .reading
   }
@@ -48,10 +71,14 @@ struct PhoneAdmission: Codable, Sendable, Equatable {
   /// The same for all of a state: what is done within it is nobody's business, and each state is seen
   /// once.
   var view: FlowView {
+    if account != nil, isConfirmed != true {
+      return waiting("creating", for: "the provider's profile")
+    }
     if isVerifiedBefore { return waiting("verifiedBefore", for: "the provider's profile") }
     return switch phase {
     case .validating, .updating: waiting("otpReceived", for: "the code's verification")
-    case .reading, .checking: waiting("verificationComplete", for: "the provider's profile")
+    case .reading, .checking, .keeping:
+      waiting("verificationComplete", for: "the provider's profile")
     }
   }
 
@@ -63,23 +90,32 @@ struct PhoneAdmission: Codable, Sendable, Equatable {
     switch phase {
     case .validating, .updating, .reading: call.map { [.call($0)] } ?? []
     case .checking(let profile): [.verifySignature(profile.text)]
+    case .keeping: [.keep(grant(nil))]
     }
   }
 
   private var call: TruecallerCall? {
-    let token = token.unsealed()
+    if let account { return phase == .reading ? .keptProfile(number, account) : nil }
+    guard let token = token?.unsealed() else { return nil }
     return switch phase {
     case .validating: .validate(accessToken: token)
     case .updating(let name): .update(name, number, accessToken: token)
     case .reading: .profile(number, accessToken: token)
-    case .checking: nil
+    case .checking, .keeping: nil
     }
   }
 
+  /// - Returns: Nil where the token of an account that was kept is of no use any more.
   mutating func receive(
     _ event: FlowEvent<TruecallerCall>, _ provider: ProviderConfig
-  ) -> Answer<TruecallerCall> {
+  ) -> Answer<TruecallerCall>? {
     switch event {
+    case .told(.kept):
+      guard case .keeping(let failure) = phase else { return .ignore }
+      return .fail(failure)
+    case .called(.keptProfile, let outcome)
+    where phase == .reading && account != nil && !retrying.isPaused && outcome.saysTokenIsGone:
+      return nil
     case .called(let call, let outcome) where call == self.call && !retrying.isPaused:
       return answered(outcome, provider)
     case .idTokenVerified(let verdict):
@@ -105,10 +141,32 @@ struct PhoneAdmission: Codable, Sendable, Equatable {
     _ trouble: TruecallerTrouble, _ provider: ProviderName
   ) -> Answer<TruecallerCall> {
     guard let pause = retrying.failed() else {
-      return .fail(.unreachable(trouble.message, trouble.word(provider)))
+      return endWithoutProfile(.unreachable(trouble.message, trouble.word(provider)))
     }
     problem = .unreachable(trouble, provider)
     return .proceed([.wake(after: Retrying.pause(pause, asked: trouble.retryAfter))])
+  }
+
+  /// Ends the flow, and keeps the token that the person has earned.
+  private mutating func endWithoutProfile(_ failure: Failure) -> Answer<TruecallerCall> {
+    if case .validating = phase { return .fail(failure) }
+    isConfirmed = true
+    var failure = failure
+    failure.message += "; the number is verified and its token is kept: "
+    failure.message += "verifyPhone once more reads the profile, without another code"
+    // The account that was kept is there already.
+    guard account == nil else { return .fail(failure) }
+    return go(to: .keeping(failure))
+  }
+}
+
+extension CallOutcome {
+  fileprivate var saysTokenIsGone: Bool {
+    switch self {
+    case .noToken: true
+    case .reply(let reply): reply.status == 401
+    case .unreachable, .unreadable: false
+    }
   }
 }
 
@@ -122,9 +180,13 @@ extension PhoneAdmission {
     let needsBody = needsBody(settings)
     switch TruecallerReply(outcome, hiding: typed(settings), needsBody: needsBody) {
     case .said(let members): return said(members, provider)
-    case .refused(let refusal): return .fail(.refused(error(refusal), refusal, provider.name))
+    case .refused(let refusal):
+      let failure = Failure.refused(error(refusal), refusal, provider.name)
+      // Then it is the token itself that is refused.
+      return refusal.status == 401 ? .fail(failure) : endWithoutProfile(failure)
     case .trouble(let trouble): return tryLater(trouble, provider.name)
-    case .unreadable(let message): return .fail(.unusable(message, unreadable, provider.name))
+    case .unreadable(let message):
+      return endWithoutProfile(.unusable(message, unreadable, provider.name))
     }
   }
 
@@ -138,7 +200,7 @@ extension PhoneAdmission {
     switch phase {
     case .updating: false
     case .validating: settings.validation != .legacy
-    case .reading, .checking: true
+    case .reading, .checking, .keeping: true
     }
   }
 
@@ -159,7 +221,7 @@ extension PhoneAdmission {
       } catch {
         return .fail(.badSignature(error.message, provider.name))
       }
-    case .checking: return .ignore
+    case .checking, .keeping: return .ignore
     }
   }
 
@@ -187,14 +249,14 @@ extension PhoneAdmission {
       default: refusal.isUnauthorized ? .unauthorizedDeveloper : .internal
       }
     case .updating: refusal.isUnauthorized ? .unauthorizedUser : .userProfileContentNotValid
-    case .reading, .checking: refusal.isUnauthorized ? .unauthorizedUser : .internal
+    case .reading, .checking, .keeping: refusal.isUnauthorized ? .unauthorizedUser : .internal
     }
   }
 
   private var unreadable: TCError {
     switch phase {
     case .validating, .updating: .internal
-    case .reading, .checking: .userProfileContentNotValid
+    case .reading, .checking, .keeping: .userProfileContentNotValid
     }
   }
 
@@ -206,11 +268,12 @@ extension PhoneAdmission {
     case .genuine:
       guard let members = profile.members else {
         let message = "what the provider has signed is no profile"
-        return .fail(.unusable(message, .userProfileContentNotValid, provider))
+        return endWithoutProfile(.unusable(message, .userProfileContentNotValid, provider))
       }
       return finish(members, provider)
     case .refused(let message): return .fail(.badSignature(message, provider))
-    case .keyless(let message): return .fail(.unusable(message, .internal, provider))
+    case .keyless(let message):
+      return endWithoutProfile(.unusable(message, .internal, provider))
     case .unreachable(let message, let reply):
       let trouble = reply.map {
         TruecallerTrouble(busy: $0, hiding: typed(config.truecaller))
@@ -219,7 +282,7 @@ extension PhoneAdmission {
     }
   }
 
-  private func finish(
+  private mutating func finish(
     _ members: [String: JSONValue], _ provider: ProviderName
   ) -> Answer<TruecallerCall> {
     // An empty one is none.
@@ -228,16 +291,31 @@ extension PhoneAdmission {
     {
       return .fail(.otherNumber(provider))
     }
+    isConfirmed = true
     let profile = TrueProfile(members)
-    let tokens = TokenSet(accessToken: token, tokenType: "Bearer", expiresAt: nil, scope: "")
     return .finish(
-      Completion(
-        grant: AccountGrant(
-          subject: number.e164, label: profile.name ?? number.masked,
-          attributes: [
-            "countryCode": .string(number.country), "verifiedBefore": .bool(isVerifiedBefore),
-          ],
-          profile: profile.members, tokens: tokens),
-        result: ["profile": .object(profile.members)]))
+      Completion(grant: grant(profile), result: ["profile": .object(profile.members)]))
+  }
+
+  /// - Parameter profile: Nil where it is still to be read.
+  private func grant(_ profile: TrueProfile?) -> AccountGrant {
+    var grant = AccountGrant(
+      subject: number.e164, label: profile?.name ?? number.masked,
+      attributes: ["countryCode": .string(number.country)], profile: profile?.members,
+      tokens: token.map {
+        TokenSet(accessToken: $0, tokenType: "Bearer", expiresAt: nil, scope: "")
+      })
+    if let account {
+      grant.attributes[Self.pending] = .null
+      // One that was forgotten in the meantime does not come back.
+      grant.reliance = .init(account: account, consents: [])
+    } else {
+      grant.attributes["verifiedBefore"] = .bool(isVerifiedBefore)
+    }
+    if profile == nil {
+      grant.attributes[Self.pending] = true
+      grant.isPartial = true
+    }
+    return grant
   }
 }

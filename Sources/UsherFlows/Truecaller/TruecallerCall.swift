@@ -16,6 +16,8 @@ package enum TruecallerCall: ProviderCall {
   /// Writes the name.
   case update(TruecallerName, PhoneNumber, accessToken: Secret)
   case profile(PhoneNumber, accessToken: Secret)
+  /// Reads the profile with the token of an account that was kept without one.
+  case keptProfile(PhoneNumber, AccountID)
   /// The keys that profiles are signed with.
   case keys
 
@@ -25,9 +27,13 @@ package enum TruecallerCall: ProviderCall {
     case .verify: "verify"
     case .validate: "validate"
     case .update: "profile_update"
-    case .profile: "profile"
+    case .profile, .keptProfile: "profile"
     case .keys: "key"
     }
+  }
+
+  package var account: AccountID? {
+    if case .keptProfile(_, let account) = self { account } else { nil }
   }
 }
 

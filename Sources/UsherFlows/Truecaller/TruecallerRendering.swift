@@ -27,12 +27,23 @@ extension TruecallerCall {
       ]
       return .json(
         .post, settings.profileURL(number), body, [.bearer(token)] + (try Self.headers(context)))
-    case .profile(let number, let token):
-      return .json(
-        .get, settings.profileURL(number), nil, [.bearer(token)] + (try Self.headers(context)))
+    case .profile(let number, let token): return try Self.profile(of: number, token, context)
+    case .keptProfile(let number, let account):
+      guard let token = context.accessToken else {
+        throw UsherError(.internalError, "account \(account) has no access token")
+      }
+      return try Self.profile(of: number, token, context)
     case .keys:
       return .json(.get, settings.keysURL, nil, [])
     }
+  }
+
+  private static func profile(
+    of number: PhoneNumber, _ token: Secret, _ context: RenderContext
+  ) throws(UsherError) -> HTTPRequest {
+    .json(
+      .get, context.provider.truecaller.profileURL(number), nil,
+      [.bearer(token)] + (try headers(context)))
   }
 
   private static func validation(

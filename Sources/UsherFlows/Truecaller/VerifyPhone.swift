@@ -1,3 +1,4 @@
+import JSONRPC
 package import UsherAPI
 package import UsherConfig
 package import UsherCore
@@ -7,6 +8,7 @@ package import UsherCore
 package struct VerifyPhone: FlowMachine {
   package static let kind = "verifyPhone"
   package static let summary = "Verify a phone number by a code in an SMS."
+  package static let knowsAccounts = true
 
   package struct Params: Codable, Sendable, Equatable {
     /// The national number: ten digits for India.
@@ -39,6 +41,8 @@ package struct VerifyPhone: FlowMachine {
     case otpReceived(PhoneClaim, PhoneChallenge, CodeCheck)
     /// There is an access token. → the end
     case admitting(PhoneAdmission)
+    /// An earlier flow has kept the number's account without a profile. → creating, or the end
+    case completing(PhoneClaim, PhoneAdmission)
   }
 
   /// A code that the server is asked to send.
@@ -67,6 +71,11 @@ package struct VerifyPhone: FlowMachine {
     do throws(ImpossibleNumber) {
       let number = try PhoneNumber(params.phoneNumber, country: params.countryCode)
       let claim = PhoneClaim(number: number, installation: origin.installationID)
+      if let account = origin.pendingAccount(of: number) {
+        let admission = PhoneAdmission(number, of: account)
+        let flow = VerifyPhone(provider: provider, state: .completing(claim, admission))
+        return (flow, .proceed(admission.effects))
+      }
       let flow = VerifyPhone(provider: provider, state: .creating(claim, CodeRequest()))
       return (flow, .proceed([.call(claim.create)]))
     } catch {
@@ -95,7 +104,7 @@ package struct VerifyPhone: FlowMachine {
       FlowView(
         state: "otpReceived", step: .wait(.init(for: "the code's verification")),
         problem: problem)
-    case .admitting(let admission): admission.view
+    case .admitting(let admission), .completing(_, let admission): admission.view
     }
   }
 
@@ -112,6 +121,13 @@ package struct VerifyPhone: FlowMachine {
     case .admitting(var admission):
       let answer = admission.receive(event, provider)
       state = .admitting(admission)
+      return answer ?? .ignore
+    case .completing(let claim, var admission):
+      // The token that was kept is of no use any more: the number is verified anew.
+      guard let answer = admission.receive(event, provider) else {
+        return create(claim, CodeRequest())
+      }
+      state = .completing(claim, admission)
       return answer
     }
   }
@@ -126,6 +142,16 @@ package struct VerifyPhone: FlowMachine {
       .localAuthFailed:
       nil
     }
+  }
+}
+
+extension FlowOrigin {
+  /// The account of a number that was verified, and whose profile is still to be read.
+  fileprivate func pendingAccount(of number: PhoneNumber) -> AccountID? {
+    accounts.first {
+      $0.subject == number.e164
+        && accountAttributes[$0.id]?[PhoneAdmission.pending] == .bool(true)
+    }?.id
   }
 }
 

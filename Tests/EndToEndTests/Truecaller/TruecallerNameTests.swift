@@ -82,7 +82,9 @@ struct TruecallerNameTests {
     #expect(inside.failure == ["provider_rejected", "13", "4221"], "\(inside.text)")
     #expect(inside["failure"]?["provider"]?["message"] == "the name is refused")
     #expect(try scene.requests("profile") == 0)
-    #expect(try scene.app.call("account.list")["accounts"] == [])
+    // Both numbers are verified: their tokens stay.
+    let kept = try scene.app.call("account.list")["accounts"]?.arrayValue ?? []
+    #expect(kept.map { $0["attributes"]?["profilePending"] } == [true, true], "\(kept)")
   }
 
   @Test("half an answer to the update is no yes: what is cut off may be a refusal")

@@ -38,6 +38,21 @@ struct TruecallerProfileTests {
     #expect(try end().failure == ["provider_rejected", "11", "4011"])
   }
 
+  @Test("a profile that cannot be read leaves the token, and the next flow needs no code")
+  func kept() throws {
+    try scene.spoil("profile", ["status": 404, "body": ["code": 8]], times: 1)
+    #expect(try end().failure == ["provider_rejected", "10", "8"])
+    let token = try scene.app.call("token.get", ["provider": "truecaller"])
+    #expect(token["accessToken"]?.stringValue?.isEmpty == false)
+    let next = try scene.app.finished(scene.verify())
+    #expect(next["status"] == "succeeded" && next["state"] == "verifiedBefore", "\(next.text)")
+    #expect(next["result"]?["profile"]?["firstName"] == "Asha")
+    #expect(try scene.requests("create") == 1)
+    #expect(try scene.app.call("token.get", ["provider": "truecaller"]) == token)
+    let accounts = try scene.app.call("account.list")["accounts"]?.arrayValue ?? []
+    #expect(accounts.count == 1 && accounts.first?["attributes"]?["profilePending"] == nil)
+  }
+
   @Test("a profile that gets no answer is told while verificationComplete, and tried again")
   func inTrouble() throws {
     let listener = try Listener(scene.daemon)
@@ -126,13 +141,15 @@ struct TruecallerProfileTests {
     #expect(try scene.app.finished(told)["status"] == "succeeded")
     // Another key, so that it must be asked for.
     try scene.sandbox.control("POST", "truecaller/keys/rotate", [:])
-    for fault: JSONValue in [
+    let faults: [JSONValue] = [
       ["status": 404], ["status": 302, "headers": ["Location": "http://127.0.0.1:1/"]],
       ["status": 200, "body": []], ["brokenJSON": true], ["hugeBody": 2_000_000],
-    ] {
+    ]
+    // Another number each time: the token of the one before is kept.
+    for (number, fault) in zip(9_876_543_211..., faults) {
       try scene.spoil("key", fault, times: 1)
       #expect(
-        try end("9876543211").failure == ["provider_protocol_error", "10", nil], "\(fault.text)")
+        try end(String(number)).failure == ["provider_protocol_error", "10", nil], "\(fault.text)")
       try scene.sandbox.control("DELETE", "truecaller/verified")
     }
   }

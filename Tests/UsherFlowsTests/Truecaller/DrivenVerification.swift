@@ -28,17 +28,22 @@ func phone(_ text: String = "9876543210", _ country: String = "IN") throws -> Ph
 struct DrivenVerification {
   var flow: VerifyPhone
   private(set) var last: Answer<TruecallerCall>
+  /// Whether an account that is to be kept is told as kept at once.
+  var keeps = true
 
   init(
     _ number: String = "9876543210", _ country: String = "IN",
-    provider: ProviderConfig = truecaller(), _ params: (inout VerifyPhone.Params) -> Void = { _ in }
+    provider: ProviderConfig = truecaller(),
+    origin change: (inout FlowOrigin) -> Void = { _ in },
+    _ params: (inout VerifyPhone.Params) -> Void = { _ in }
   ) throws {
     var asked = VerifyPhone.Params(phoneNumber: number, countryCode: country)
     params(&asked)
     var moment = UsherFlowsTests.moment()
-    let origin = FlowOrigin(
+    var origin = FlowOrigin(
       provider: provider, requestID: "req-1", installationID: installation,
       credential: CredentialCheck(appKey))
+    change(&origin)
     (flow, last) = try VerifyPhone.begin(asked, origin, at: &moment)
   }
 
@@ -48,6 +53,7 @@ struct DrivenVerification {
   ) -> Answer<TruecallerCall> {
     var moment = UsherFlowsTests.moment(time)
     last = flow.receive(event, at: &moment)
+    if keeps, kept != nil { last = flow.receive(.told(.kept(AccountID("acc_1"))), at: &moment) }
     return last
   }
 
@@ -119,6 +125,12 @@ struct DrivenVerification {
   var calls: [TruecallerCall] {
     guard case .proceed(let effects) = last else { return [] }
     return effects.compactMap { if case .call(let call) = $0 { call } else { nil } }
+  }
+
+  /// The account that is to be kept before the flow's end.
+  var kept: AccountGrant? {
+    guard case .proceed(let effects) = last else { return nil }
+    return effects.compactMap { if case .keep(let grant) = $0 { grant } else { nil } }.first
   }
 
   var failure: Failure? {

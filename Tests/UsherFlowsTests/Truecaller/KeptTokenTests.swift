@@ -9,23 +9,24 @@ import UsherFlows
 /// The number is verified; what comes after it fails.
 @Suite("A token whose profile fails")
 struct KeptTokenTests {
-  private func kept(_ driven: DrivenVerification) -> AccountGrant? {
-    guard case .proceed(let effects) = driven.last else { return nil }
-    return effects.compactMap { if case .keep(let grant) = $0 { grant } else { nil } }.first
+  private func standing(at stage: Stage) throws -> DrivenVerification {
+    var driven = try stage.driven()
+    driven.keeps = false
+    return driven
   }
 
   /// The account is kept, and then the flow fails with this TCError.
   private func expectKept(_ driven: DrivenVerification, _ code: String, _ comment: Comment) throws {
     var driven = driven
     #expect(driven.failure == nil, comment)
-    let grant = try #require(kept(driven), comment)
+    let grant = try #require(driven.kept, comment)
     #expect(grant.subject == "+919876543210" && grant.label == "+91 ••• 210", comment)
     #expect(grant.tokens?.accessToken.unsealed() == otpToken, comment)
     #expect(grant.profile == nil, comment)
     #expect(driven.state == "verificationComplete", comment)
     // The daemon may die before it is told.
     try driven.restart()
-    #expect(kept(driven) == grant, comment)
+    #expect(driven.kept == grant, comment)
     driven.receive(.told(.kept(AccountID("acc_1"))))
     #expect(driven.failure?.provider?.code == code, comment)
   }
@@ -37,7 +38,7 @@ struct KeptTokenTests {
       (.reply(reply(["code": 8], status: 403)), "11"), (.reply(reply(text: "<html>")), "13"),
       (.unreadable(message: "too long"), "13"),
     ] as [(CallOutcome, String)] {
-      var driven = try Stage.profile.driven()
+      var driven = try standing(at: .profile)
       driven.answered(outcome)
       try expectKept(driven, code, "\(outcome)")
     }
@@ -49,7 +50,7 @@ struct KeptTokenTests {
       (.reply(reply(["code": 4221], status: 422)), "13"), (.reply(reply(["code": 4221])), "13"),
       (.reply(reply(text: "{\"code\":4221")), "10"),
     ] as [(CallOutcome, String)] {
-      var driven = try Stage.update.driven()
+      var driven = try standing(at: .update)
       driven.answered(outcome)
       try expectKept(driven, code, "\(outcome)")
     }
@@ -57,7 +58,7 @@ struct KeptTokenTests {
 
   @Test("is kept where the provider is away for too long", arguments: [Stage.update, .profile])
   func away(stage: Stage) throws {
-    var driven = try stage.driven()
+    var driven = try standing(at: stage)
     for _ in 0..<5 {
       driven.answered(.unreachable(message: "gone", sent: true))
       driven.receive(.woken)
@@ -68,7 +69,7 @@ struct KeptTokenTests {
 
   @Test("is kept where nobody can say whether the profile's signature is right")
   func keyless() throws {
-    var driven = try Stage.profile.driven()
+    var driven = try standing(at: .profile)
     let payload = Data(DrivenVerification.profile.encoded()).base64EncodedString()
     driven.answered(["payload": .string(payload), "signature": "AA=="])
     driven.receive(.idTokenVerified(.keyless(message: "no key")))
@@ -77,17 +78,97 @@ struct KeptTokenTests {
 
   @Test("is not kept where it is not validated, refused, or speaks of somebody else")
   func dropped() throws {
-    var validated = try Stage.validate.driven()
+    var validated = try standing(at: .validate)
     validated.answered(["code": 404], status: 404)
-    var refused = try Stage.profile.driven()
+    var refused = try standing(at: .profile)
     refused.answered(["code": 4011], status: 401)
-    var other = try Stage.profile.driven()
+    var other = try standing(at: .profile)
     other.answered(["phoneNumber": "919876543211"])
-    var forged = try Stage.profile.driven()
+    var forged = try standing(at: .profile)
     forged.answered(["payload": "eA==", "signature": "AA=="])
     forged.receive(.idTokenVerified(.refused(message: "wrong")))
     for driven in [validated, refused, other, forged] {
-      #expect(driven.failure != nil && kept(driven) == nil)
+      #expect(driven.failure != nil && driven.kept == nil)
+    }
+  }
+
+  @Test("is kept with a failure that says how to get the profile")
+  func message() throws {
+    var driven = try Stage.profile.driven()
+    driven.answered(["code": 8, "message": "not now"], status: 404)
+    #expect(driven.failure?.message.hasPrefix("not now; the number is verified") == true)
+  }
+}
+
+@Suite("A number whose profile is still to be read")
+struct PendingProfileTests {
+  private let account = AccountID("acc_7")
+
+  private func begun(
+    subject: String = "+919876543210", attributes: [String: JSONValue] = ["profilePending": true]
+  ) throws -> DrivenVerification {
+    try DrivenVerification(origin: {
+      $0.accounts = [NamedAccount(id: account, subject: subject, label: "+91 ••• 210")]
+      $0.accountAttributes = [account: attributes]
+    })
+  }
+
+  @Test("is asked for its profile, not for a code")
+  func profile() throws {
+    var driven = try begun()
+    #expect(driven.last == .proceed([.call(.keptProfile(try phone(), account))]))
+    #expect(driven.calls.first?.account == account && driven.state == "creating")
+    try driven.restart()
+    driven.answered(DrivenVerification.profile)
+    #expect(driven.state == "verifiedBefore")
+    let completion = try #require(driven.completion)
+    #expect(completion.result["profile"]?["firstName"] == "Asha")
+    #expect(completion.grant?.tokens == nil && completion.grant?.label == "Asha Rao")
+    #expect(completion.grant?.attributes["profilePending"] == .some(.null))
+    #expect(completion.grant?.reliance == .init(account: account, consents: []))
+  }
+
+  @Test("is verified by a code where the token is of no use any more")
+  func gone() throws {
+    for outcome in [
+      CallOutcome.noToken(message: "dead"), .reply(reply(["code": 4011], status: 401)),
+    ] {
+      var driven = try begun()
+      driven.answered(outcome)
+      #expect(driven.calls == [.create(try phone(), installation: installation)])
+      driven.toCode()
+      #expect(driven.state == "otpInitiated")
+    }
+  }
+
+  @Test("keeps its token where the profile fails once more, and no code is asked for")
+  func again() throws {
+    for isAway in [true, false] {
+      var driven = try begun()
+      for _ in 0..<6 where driven.failure == nil {
+        if driven.calls.isEmpty { driven.receive(.woken) }
+        driven.answered(
+          isAway ? .unreachable(message: "gone", sent: true) : .reply(reply([:], status: 404)))
+      }
+      #expect(driven.failure?.provider?.code == (isAway ? "9" : "10"))
+      #expect(driven.kept == nil && driven.state == "verifiedBefore")
+    }
+  }
+
+  @Test("whose profile names another number ends the flow")
+  func other() throws {
+    var driven = try begun()
+    driven.answered(["phoneNumber": "919876543211"])
+    #expect(driven.failure?.provider?.code == "15")
+  }
+
+  @Test("is this one only, and only while the profile is to be read")
+  func others() throws {
+    for driven in [
+      try begun(subject: "+919876543211"), try begun(attributes: [:]),
+      try begun(attributes: ["profilePending": false]),
+    ] {
+      #expect(driven.calls == [.create(try phone(), installation: installation)])
     }
   }
 }

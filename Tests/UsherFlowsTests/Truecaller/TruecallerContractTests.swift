@@ -74,6 +74,11 @@ struct TruecallerContractTests {
     flows.append(.init("checking", driven.flow, strays: always + inputs + [early, late, .woken]))
     #expect(driven.state == "verificationComplete")
 
+    var failing = try Stage.profile.driven()
+    failing.keeps = false
+    failing.answered(["code": 8], status: 404)
+    flows.append(.init("keeping", failing.flow, strays: busy + [early, .woken]))
+
     var before = try DrivenVerification()
     before.answered(["accessToken": "otp-access-secret", "status": 1])
     flows.append(.init("verifiedBefore", before.flow, strays: busy + [early, .woken]))

@@ -55,7 +55,7 @@ struct VerifyRefusalTests {
       driven.failure?.provider
         == ProviderWord(
           name: phones, code: String(error), error: String(code), message: "no such thing"))
-    #expect(driven.failure?.message == "no such thing")
+    #expect(driven.failure?.message.hasPrefix("no such thing") == true)
   }
 
   @Test(
