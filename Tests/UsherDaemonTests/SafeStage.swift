@@ -36,13 +36,20 @@ final class SafeStage: Sendable {
     func hear(_ message: String) { messages.withLock { $0.append(message) } }
   }
 
-  /// - Parameter holdsAlarms: Whether alarms go off only when the test says so; else in their time,
-  ///   whatever the clock shows.
-  init(holdsAlarms: Bool = false, descriptors: DescriptorBudget = .unlimited) throws {
+  /// - Parameters:
+  ///   - holdsAlarms: Whether alarms go off only when the test says so; else in their time,
+  ///     whatever the clock shows.
+  ///   - descriptors: What the daemon asks before it takes one of the process's last descriptors.
+  ///   - configure: Changes the configuration that the daemon starts with.
+  init(
+    holdsAlarms: Bool = false, descriptors: DescriptorBudget = .unlimited,
+    _ configure: (inout Config) throws -> Void = { _ in }
+  ) throws {
     place = try Workplace()
     alarms = FakeAlarms(clock)
     var config = Config()
     config.providers = [try .sample()]
+    try configure(&config)
     var setting = DaemonSetting(
       config: config, stateDirectory: place.path, socketPath: place.file("u.sock"),
       adminSocketPath: place.file("a.sock"))

@@ -1,0 +1,181 @@
+import JSONRPC
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+/// A whole daemon without its sockets, and calls through its method table by a client with rules.
+final class ImplicitAccountStage: Sendable {
+  static let wallet = ProviderName("wallet")
+  static let bsa = ProviderName("bsa")
+  static let freedom = ProviderName("freedom")
+
+  /// How a call ended.
+  enum Outcome: Equatable {
+    /// A flow began, and acts with this account.
+    case flow(with: AccountID?)
+    case reply
+    case refused(UsherError.Reason, ConfirmationID? = nil)
+
+    var isAsked: Bool {
+      if case .refused(.interactionRequired, .some) = self { return true }
+      return false
+    }
+
+    var isFlow: Bool {
+      if case .flow = self { return true }
+      return false
+    }
+  }
+
+  private final class NoConnection: ConnectionLink {
+    let limits = Limits()
+    func cancel(_ id: RequestID) {}
+    func subscribe(_ call: EventsSubscribe) throws(UsherError) -> EventsSubscribe.Reply {
+      throw UsherError(.internalError, "there is no connection")
+    }
+    func unsubscribe(_ subscription: String) throws(UsherError) {}
+  }
+
+  let stage: SafeStage
+  let safe: Safe
+  let service: RPCService
+
+  init() async throws {
+    stage = try SafeStage(holdsAlarms: true) { config in
+      // Port 9 of the loopback: no server listens there.
+      let nobody = try ProviderURL(setting: "http://127.0.0.1:9")
+      var freedom = FreedomIDSettings(mode: .device)
+      freedom.baseURL = nobody
+      let bsa = BSASettings(
+        clientKeyCredential: "bsa-client-key", appPackage: "com.example.app", appVersion: "1.0.0")
+      config.providers = [
+        ProviderConfig(
+          name: Self.wallet,
+          settings: .paysafe(PaysafeSettings(baseURL: nobody, clientID: "acme"))),
+        ProviderConfig(name: Self.bsa, settings: .bsa(bsa)),
+        ProviderConfig(name: Self.freedom, settings: .freedomid(freedom)),
+      ]
+      config.limits.flowStartsPerMinute = 100_000
+      config.limits.openConfirmationsPerUser = 1000
+    }
+    safe = try await stage.begun()
+    service = RPCService(safe)
+  }
+
+  // MARK: Rules and accounts
+
+  static func rule(
+    _ name: String, allow: String, accounts subjects: [String]? = nil,
+    _ edit: (inout ClientRule) throws -> Void = { _ in }
+  ) throws -> ClientRule {
+    var rule = ClientRule(
+      name: name, match: ClientMatch(unit: "till.service"),
+      allow: [try AccessPattern(setting: allow)])
+    rule.accounts = try subjects.map { subjects in
+      try subjects.map { try AccountSelector(setting: "subject:\($0)") }
+    }
+    try edit(&rule)
+    return rule
+  }
+
+  /// A program of Anna's that all of the rules match.
+  static func caller(_ rules: [ClientRule]) throws -> Caller {
+    let policy = try Policy(
+      rules: rules, access: AccessSettings(), daemonUser: 990,
+      names: PrincipalResolver(user: { _ in nil }, group: { _ in 50 }))
+    return Caller(
+      Newcomer(
+        CallerIdentity(uid: 1000, gid: 1000, groups: [50], unit: "till.service"), isAdmin: false,
+        realm: "host"),
+      policy: policy)
+  }
+
+  @discardableResult
+  func keep(
+    _ subject: String, at provider: ProviderName = wallet, totp secret: String? = nil,
+    hasTokens: Bool = true
+  ) async throws -> AccountID {
+    let domain = try safe.domain()
+    var grant = AccountGrant(
+      subject: subject, label: "label-\(subject)", tokens: hasTokens ? .sample() : nil)
+    grant.totpSecret = secret.map { Sealed(Secret($0)) }
+    let update = try domain.book.update(
+      grant, owner: .anna, provider: provider, client: "till",
+      place: stage.world.settings.inForce.provider(provider)?.tokenPlace, at: stage.clock.now())
+    try await domain.store.commit(update.changes)
+    domain.book.install(update)
+    return update.record.id
+  }
+
+  func forget(_ id: AccountID) async throws {
+    let admin = try Caller.program(isAdmin: true)
+    _ = try await respond(
+      "account.forget", ["account": .string(id.rawValue), "revoke": false], as: admin
+    ).reply()
+  }
+
+  // MARK: Calls
+
+  func respond(_ method: String, _ params: JSONValue, as caller: Caller) throws -> Response {
+    try params.encoded().withUnsafeBytes {
+      try service.respond(
+        to: method, params: $0, Call(caller: caller, connection: NoConnection()))
+    }
+  }
+
+  /// Makes a call and tells how it ended.
+  func outcome(_ method: String, _ params: JSONValue, as caller: Caller) async throws -> Outcome {
+    do {
+      return try await outcome(of: try respond(method, params, as: caller))
+    } catch let error as UsherError {
+      return .refused(error.reason, error.detail.confirmation)
+    }
+  }
+
+  func outcome(of response: Response) async throws -> Outcome {
+    do {
+      let reply = try JSONValue(parsing: try await response.reply())
+      guard let id = reply["flow"]?["id"]?.stringValue else { return .reply }
+      return .flow(with: try account(of: FlowID(id)))
+    } catch let error as UsherError {
+      return .refused(error.reason, error.detail.confirmation)
+    }
+  }
+
+  func error(_ method: String, _ params: JSONValue, as caller: Caller) async -> UsherError? {
+    do {
+      _ = try await respond(method, params, as: caller).reply()
+      return nil
+    } catch {
+      return error as? UsherError
+    }
+  }
+
+  /// A flow that stands at a step without a word to the provider.
+  static func sca(_ account: AccountID? = nil) -> JSONValue {
+    var params: JSONValue = [
+      "eventId": "evt-1", "walletOperationId": "op-1",
+      "availableVerifications": [["method": "OTP", "channel": "SMS"], ["method": "PIN"]],
+    ]
+    if let account { params["account"] = .string(account.rawValue) }
+    return ["provider": "wallet", "kind": "sca", "params": params]
+  }
+
+  // MARK: What a flow is about
+
+  func machine(of id: FlowID) throws -> String {
+    let session = try safe.domain().flows.engine.flow(id, of: .anna)
+    return session.standing.machine.map { "\($0)" } ?? ""
+  }
+
+  private func account(of id: FlowID) throws -> AccountID? {
+    let text = try machine(of: id)
+    let accounts = try safe.domain().book.accounts(of: .anna).map(\.id)
+    return accounts.first { text.contains($0.rawValue) }
+  }
+}
