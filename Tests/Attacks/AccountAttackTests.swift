@@ -1,0 +1,63 @@
+import Foundation
+import JSONRPC
+import Testing
+import UsherTestKit
+
+/// Programs that want to use an account which their rule excludes.
+@Suite("Attacks on the rules about accounts")
+struct AccountAttackTests {
+  @Test("an account that the rule excludes is not used by a call that names none")
+  func unnamed() throws {
+    let sandbox = try SandboxUnderTest()
+    let daemon = try DaemonUnderTest(
+      config: """
+        [[provider]]
+        name = "wallet"
+        type = "paysafe"
+        base_url = "\(sandbox.base)/paysafe"
+        brand_identity = "acme"
+        client_id = "acme-wallet"
+        client_credential = "wallet-secret"
+        operations = ["*:/wallets/*"]
+
+        [[client]]
+        name = "till"
+        match = { user = "\(getuid())" }
+        allow = ["account.*", "flow.start wallet/authorize", "flow.start wallet/operation", "token.*"]
+        accounts = ["subject:nobody"]
+        """)
+    let secret = try daemon.usherctl(["credential", "set", "wallet-secret"], input: "s3cret:+/%")
+    try #require(secret.status == 0, "\(secret.errors)")
+    let app = try daemon.client()
+    let flow = try app.startFlow("wallet")
+    let url = try #require(flow["step"]?["url"]?.stringValue)
+    try Self.signIn(at: url)
+    let end = try app.finished(flow)
+    try #require(end["status"] == "succeeded")
+    try AttackScript("unnamed_account.py").expectRefused(daemon.socketPath, "wallet")
+    let performed = try sandbox.control("GET", "paysafe/operations")["operations"]
+    #expect(performed?.arrayValue?.isEmpty == true)
+  }
+
+  /// Signs alice in at the sandbox's brand, without a browser.
+  private static func signIn(at url: String) throws {
+    let page = try Web.get(url)
+    var form = ["username": "alice", "action": "login"]
+    if page.text.contains("name=\"pin\"") {
+      form["pin"] = "2468"
+    } else {
+      form["password"] = "alice-password"
+    }
+    for match in page.text.matches(of: /name="(transaction|csrf)" value="([^"]*)"/) {
+      form[String(match.1)] = String(match.2)
+    }
+    guard let parts = URLComponents(string: url), let port = parts.port else {
+      throw TestTrouble("not a page of the sandbox: \(url)")
+    }
+    let path = parts.path.replacing(/authorize$/, with: "login")
+    guard let back = try Web.post("http://127.0.0.1:\(port)\(path)", form: form).location else {
+      throw TestTrouble("the provider did not redirect")
+    }
+    _ = try Web.get(back)
+  }
+}
