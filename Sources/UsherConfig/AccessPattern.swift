@@ -76,6 +76,9 @@ package struct PolicyRequest: Sendable, Hashable {
   package var operation: String?
   /// The account where the call is about one that the caller has.
   package var account: Account?
+  /// Whether the call acts on one account and it is not known which: such a call is refused later, and
+  /// a rule that is about some accounts does not allow it.
+  package var lacksAccount = false
   /// Whether what it names is not there for this caller, so that its provider and kind cannot be told:
   /// then the method alone decides, and the answer is that it is not found.
   package var isUnknown = false

@@ -47,10 +47,11 @@ final class PolicyRule: Sendable {
 
   /// Why a call that is listed is not allowed.
   private func objection(to request: PolicyRequest) -> Denial.Cause? {
-    if let account = request.account, let accounts = setting.accounts,
-      !accounts.contains(where: { $0.selects(account) })
-    {
-      return .account
+    if let accounts = setting.accounts {
+      let isOther = request.account.map { account in
+        !accounts.contains { $0.selects(account) }
+      }
+      if isOther ?? request.lacksAccount { return .account }
     }
     if let scopes = setting.scopes, let asked = request.scopes,
       !asked.allSatisfy(scopes.contains)

@@ -10,17 +10,20 @@ extension Domain {
   /// long as the connection; proofs and answers are looked up at each call.
   ///
   /// What is decided is told to the audit: a denial now, the rest when the call has ended.
+  ///
+  /// - Parameter call: Names the account that it acts on when this returns, where it acts on one.
   func authorise<M: Method>(
-    _ call: M, _ subject: Subject<M>, _ caller: Caller
+    _ call: inout M, _ subject: Subject<M>, _ caller: Caller
   ) throws(UsherError) -> Proceeding {
     let accounts = book.generation
-    let request = try request(call, subject, caller)
+    let (request, obstacle) = try request(&call, subject, caller)
     let permit: Permit
     switch caller.decide(request) {
     case .allowed(let allowed): permit = allowed
     case .denied(let denial):
       throw denied(
-        denial.error(request), request, caller, rule: denial.rule, unmet: denial.cause.unmet)
+        denial.error(request, obstacle), request, caller, rule: denial.rule,
+        unmet: denial.cause.unmet)
     }
     let isAudited = AuditedMethods.contains(M.name)
     if isAudited { try audit.admit() }
@@ -28,15 +31,18 @@ extension Domain {
       guard let seconds = permit.localAuthSeconds, !request.isUnknown else { return }
       try localAuth.check(within: seconds, of: caller)
     }
-    // Last: an answer that was given for once is used up.
-    try meet(.confirm, of: permit, request, caller) { () throws(UsherError) in
-      try confirm.check(permit, request, of: caller)
-    }
-    return Proceeding(
+    let proceeding = Proceeding(
       request: request, caller: caller, permit: permit,
       given: isAudited ? given(call, request, caller) : nil, accounts: accounts,
       audit: isAudited ? audit : nil,
       correlation: { [world] in world.correlationID() })
+    // A person is not asked about a call that cannot be carried out.
+    if let obstacle { throw proceeding.failed(obstacle) }
+    // Last: an answer that was given for once is used up.
+    try meet(.confirm, of: permit, request, caller) { () throws(UsherError) in
+      try confirm.check(permit, request, of: caller)
+    }
+    return proceeding
   }
 
   private func meet(
@@ -70,23 +76,30 @@ extension Domain {
 
   /// What the rules may look at: the provider, kind and account of what the call is about.
   ///
-  /// What the caller cannot see has neither here: the handler will not find it either.
+  /// What the caller cannot see has neither here: the handler will not find it either. The account that
+  /// a call acts on is resolved here and nowhere else, and written into the call.
+  ///
+  /// - Returns: Also why it cannot be told which account the call acts on.
   private func request<M: Method>(
-    _ call: M, _ subject: Subject<M>, _ caller: Caller
-  ) throws(UsherError) -> PolicyRequest {
+    _ call: inout M, _ subject: Subject<M>, _ caller: Caller
+  ) throws(UsherError) -> (PolicyRequest, obstacle: UsherError?) {
     var request = PolicyRequest(method: M.name)
-    request.moment = caller.policy.choosesHours ? LocalMoment(world.clock.now()) : nil
+    var obstacle: UsherError?
     switch subject {
     case .method: break
     case .provider(let provider): request.provider = provider(call)?.rawValue
-    case .start(let about):
+    case .start(let about, let name):
       let start = about(call)
-      request.provider = start.provider.rawValue
-      request.kind = start.kind
-      request.operation = start.operation
-      if let id = start.params["account"]?.stringValue {
-        request.named = id
-        request.account = try book.seen(AccountID(id), by: caller, M.name).map { .init($0) }
+      request = PolicyRequest(start)
+      request.named = start.params["account"]?.stringValue
+      do throws(UsherError) {
+        if let record = try flows.account(of: start, for: caller) {
+          request.account = .init(record)
+          name(&call, record.id)
+        }
+      } catch {
+        obstacle = error
+        request.lacksAccount = flows.needsAccount(start)
       }
     case .account(let about):
       let (id, name) = about(call)
@@ -95,14 +108,35 @@ extension Domain {
       request.account = record.map { .init($0) }
       request.named = id?.rawValue
       request.isUnknown = id != nil && record == nil
-      request.scopes = scopes(call, record)
+    case .oneAccount(let one): obstacle = resolve(one, in: &call, &request, caller)
     case .flow(let id):
       let owned = try? flows.engine.flow(id(call), of: caller.owner)
       request.provider = owned?.provider.rawValue
       request.kind = owned?.kind
       request.isUnknown = owned == nil
     }
-    return request
+    request.moment = caller.policy.choosesHours ? LocalMoment(world.clock.now()) : nil
+    return (request, obstacle)
+  }
+
+  private func resolve<M: Method>(
+    _ one: OneAccount<M>, in call: inout M, _ request: inout PolicyRequest, _ caller: Caller
+  ) -> UsherError? {
+    let (id, provider) = one.named(call)
+    request.provider = provider?.rawValue
+    request.named = id?.rawValue
+    do throws(UsherError) {
+      let record = try one.find(call, caller)
+      request.provider = record.provider.rawValue
+      request.account = .init(record)
+      request.scopes = scopes(call, record)
+      one.name(&call, record.id)
+      return nil
+    } catch {
+      request.isUnknown = id != nil && error.reason == .notFound
+      request.lacksAccount = !request.isUnknown
+      return error
+    }
   }
 
   /// What a token is asked to be good for; without a word, all that was granted.
@@ -128,7 +162,7 @@ extension Domain {
 }
 
 extension AccountBook {
-  /// The account a call names, or the only one of its provider.
+  /// The account that a call names; without one, the only one of its provider.
   fileprivate func meant(
     _ id: AccountID?, _ provider: ProviderName?, by caller: Caller, _ method: String
   ) throws(UsherError) -> AccountRecord? {
@@ -147,10 +181,14 @@ extension PolicyRequest.Account {
 
 extension Denial {
   /// As the caller is told.
-  fileprivate func error(_ request: PolicyRequest) -> UsherError {
+  ///
+  /// - Parameter obstacle: Why it cannot be told which account the call acts on.
+  fileprivate func error(_ request: PolicyRequest, _ obstacle: UsherError?) -> UsherError {
     switch cause {
     case .account where request.account != nil:
       return AccountBook.notFound(AccountID(request.account?.id ?? ""))
+    case .account where request.lacksAccount && obstacle != nil:
+      return obstacle ?? AccountBook.notFound(AccountID(""))
     case .notListed, .account:
       let what = [request.provider, request.kind].compactMap { $0 }.joined(separator: "/")
       let call = what.isEmpty ? request.method : "\(request.method) on \(what)"

@@ -52,24 +52,24 @@ struct MethodTable: Sendable {
     add(AccountGet.self, .account { ($0.account, nil) }) { get, call throws(UsherError) in
       try .now(try accounts.get(get.account, call.caller))
     }
-    wait(AccountForget.self, .account { ($0.account, $0.provider) }) {
+    wait(AccountForget.self, .one(by: tokens.account)) {
       forget, caller async throws(UsherError) in
       try await tokens.forget(forget, caller)
     }
 
-    add(TokenGet.self, .account { ($0.account, $0.provider) }) { get, call throws(UsherError) in
+    add(TokenGet.self, .one(by: tokens.account)) { get, call throws(UsherError) in
       try tokens.get(get, call.caller, within: call.permit.scopes)
     }
     list(TokenList.self, .account { ($0.account, $0.provider) }) {
       list, caller throws(UsherError) in
       try accounts.tokens(list, caller)
     }
-    wait(TokenRevoke.self, .account { ($0.account, $0.provider) }) {
+    wait(TokenRevoke.self, .one(by: tokens.account)) {
       revoke, caller async throws(UsherError) in
       try await tokens.revoke(revoke, caller)
     }
 
-    add(TOTPCode.self, .account { ($0.account, $0.provider) }) { code, call throws(UsherError) in
+    add(TOTPCode.self, .one(by: totp.account)) { code, call throws(UsherError) in
       try totp.code(code, call.caller)
     }
     list(TOTPList.self, .provider(\.provider)) { list, caller throws(UsherError) in
@@ -80,12 +80,13 @@ struct MethodTable: Sendable {
       list, caller throws(UsherError) in
       try consents.list(list, caller)
     }
-    wait(ConsentRevoke.self, .account { ($0.account, $0.provider) }) {
-      revoke, caller async throws(UsherError) in
-      try await consents.revoke(revoke, caller)
+    wait(ConsentRevoke.self, .account { ($0.account, $0.provider) }, admit: Self.admitAll) {
+      revoke, call, _ async throws(UsherError) in
+      try await consents.revoke(revoke, call.caller, where: call.covers)
     }
-    wait(ClientClear.self, .provider(\.provider)) { clear, caller async throws(UsherError) in
-      try await clients.clear(clear, caller)
+    wait(ClientClear.self, .provider(\.provider), admit: Self.admitAll) {
+      clear, call, _ async throws(UsherError) in
+      try await clients.clear(clear, call.caller, where: call.covers)
     }
 
     // Users' names may be far away.
@@ -97,9 +98,9 @@ struct MethodTable: Sendable {
       try await confirm.forget(forget, caller)
     }
 
-    wait(FlowStart.self, .start { $0 }, admit: flows.admit) {
-      start, caller, place async throws(UsherError) in
-      try await flows.start(start, caller, in: place)
+    wait(FlowStart.self, .flowStart, admit: flows.admit) {
+      start, call, place async throws(UsherError) in
+      try await flows.start(start, call.caller, in: place, offering: call.covers)
     }
     add(FlowGet.self, .flow(\.flow)) { get, call throws(UsherError) in
       try .now(try flows.get(get, call.caller))
@@ -177,29 +178,30 @@ struct MethodTable: Sendable {
     _ handler: @escaping @Sendable (M, Caller) async throws(UsherError) -> M.Reply
   ) {
     let admit: @Sendable (M, Caller) throws(UsherError) -> Void = { _, _ in }
-    wait(type, subject, admit: admit) { method, caller, _ async throws(UsherError) in
-      try await handler(method, caller)
+    wait(type, subject, admit: admit) { method, call, _ async throws(UsherError) in
+      try await handler(method, call.caller)
     }
   }
+
+  private static func admitAll<M: Method>(_ call: M, _ caller: Caller) {}
 
   /// - Parameter admit: What is to be had first, and refused on the event loop where it is not to be
   ///   had, so that a flood of such calls costs no task.
   private mutating func wait<M: Method, Admission: Sendable>(
     _ type: M.Type, _ subject: Subject<M>,
     admit: @escaping @Sendable (M, Caller) throws(UsherError) -> Admission,
-    _ handler: @escaping @Sendable (M, Caller, Admission) async throws(UsherError) -> M.Reply
+    _ handler: @escaping @Sendable (M, Proceeding, Admission) async throws(UsherError) -> M.Reply
   ) {
     enter(type, subject) { method, proceeding throws(UsherError) in
-      let caller = proceeding.caller
       let admission: Admission
       do throws(UsherError) {
-        admission = try admit(method, caller)
+        admission = try admit(method, proceeding.caller)
       } catch {
         throw proceeding.failed(error)
       }
       return .later { () async throws(UsherError) in
         try await proceeding.run { () async throws(UsherError) in
-          let reply = try await handler(method, caller, admission)
+          let reply = try await handler(method, proceeding, admission)
           return (try ReplyEncoder.encode(reply), (reply as? FlowStart.Reply)?.flow.id)
         }
       }
@@ -234,9 +236,9 @@ struct MethodTable: Sendable {
   ) {
     let domain = domain
     enter(type) { method, call throws(UsherError) in
-      try domain.authorise(method, .method, call.caller).follow { () throws(UsherError) in
-        try handler(method, call.connection)
-      }
+      var method = method
+      let proceeding = try domain.authorise(&method, .method, call.caller)
+      return try proceeding.follow { () throws(UsherError) in try handler(method, call.connection) }
     }
   }
 
@@ -249,13 +251,19 @@ struct MethodTable: Sendable {
     let domain = domain
     enter(type) { method, call throws(UsherError) in
       let caller = call.caller
-      guard let need = subject.need(of: method, isList: isList),
+      guard let need = subject.need(of: method, isList: isList, flows: domain.flows),
         !domain.book.holds(need, for: caller.owners)
-      else { return try handler(method, try domain.authorise(method, subject, caller)) }
+      else {
+        var method = method
+        let proceeding = try domain.authorise(&method, subject, caller)
+        return try handler(method, proceeding)
+      }
       let decide = { @Sendable () throws(UsherError) -> Response in
         try domain.book.read(need, for: caller.owners)
         if Task.isCancelled { throw UsherError(.cancelled, "the caller waits no more") }
-        return try handler(method, try domain.authorise(method, subject, caller))
+        var method = method
+        let proceeding = try domain.authorise(&method, subject, caller)
+        return try handler(method, proceeding)
       }
       guard isList else { return .cold { () async throws(UsherError) in try decide() } }
       return .cold { () async throws(UsherError) in
@@ -279,18 +287,21 @@ struct MethodTable: Sendable {
 
 extension Subject {
   /// What has to be looked up of the accounts for the policy to be asked, and for a list to be told.
-  fileprivate func need(of method: M, isList: Bool) -> AccountBook.Need? {
+  fileprivate func need(of method: M, isList: Bool, flows: FlowDesk) -> AccountBook.Need? {
     switch self {
-    case .method, .flow: nil
-    case .provider(let provider): isList ? .list(provider(method)) : nil
-    case .start(let about):
-      about(method).params["account"]?.stringValue.map { .account(AccountID($0)) }
-    case .account(let about):
-      switch about(method) {
-      case (let id?, _): .account(id)
-      case (nil, let provider): isList ? .list(provider) : provider.map { .provider($0) }
-      }
+    case .method, .flow: return nil
+    case .provider(let provider): return isList ? .list(provider(method)) : nil
+    case .start(let about, _): return flows.need(of: about(method))
+    case .account(let about): return need(about(method), isList: isList)
+    case .oneAccount(let one): return need(one.named(method), isList: false)
     }
+  }
+
+  private func need(
+    _ named: (account: AccountID?, provider: ProviderName?), isList: Bool
+  ) -> AccountBook.Need? {
+    if let account = named.account { return .account(account) }
+    return isList ? .list(named.provider) : named.provider.map { .provider($0) }
   }
 }
 

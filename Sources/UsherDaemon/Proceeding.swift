@@ -32,6 +32,17 @@ struct Proceeding: Sendable {
     case profiles(@Sendable () -> [(account: AccountID, fields: [String])])
   }
 
+  /// Returns whether the permit is good for an account that the call does not name: a call that names
+  /// it is allowed as well, and no more is asked of it.
+  func covers(_ record: AccountRecord) -> Bool {
+    let named = request.about(record)
+    guard caller.sees(record, named), case .allowed(let other) = caller.decide(named) else {
+      return false
+    }
+    return (permit.needsConfirmation || !other.needsConfirmation)
+      && (permit.localAuthSeconds ?? .max) <= (other.localAuthSeconds ?? .max)
+  }
+
   /// Runs the call to its end, and tells the audit of it.
   func follow(_ body: () throws(UsherError) -> Response) throws(UsherError) -> Response {
     let response: Response
@@ -141,6 +152,7 @@ struct Proceeding: Sendable {
     var conditions = permit.conditions
     // Of what is not there for the caller nobody is asked.
     if request.isUnknown { conditions.subtract([.confirm, .localAuth]) }
+    if request.lacksAccount { conditions.subtract(.confirm) }
     return AuditNote(request, decision, rule: permit.rule, conditions: conditions)
   }
 }

@@ -10,7 +10,11 @@ struct ClientDesk: Sendable {
   let consents: ConsentDesk
   let revoker: Revoker
 
-  func clear(_ call: ClientClear, _ caller: Caller) async throws(UsherError) -> ClientClear.Reply {
+  /// - Parameter isCovered: Whether the rule that lets the call is good for an account.
+  func clear(
+    _ call: ClientClear, _ caller: Caller,
+    where isCovered: (AccountRecord) -> Bool = { _ in true }
+  ) async throws(UsherError) -> ClientClear.Reply {
     let (owner, client) = (caller.owner, caller.client)
     let book = consents.book
     if try !book.hasAccounts(of: owner, at: call.provider) {
@@ -26,7 +30,7 @@ struct ClientDesk: Sendable {
       if ended.standing.ending.status == .cancelled { reply.cancelled += 1 }
     }
     let records = try book.accounts(for: caller, ClientClear.name, at: call.provider)
-    for record in records where record.concerns(client) {
+    for record in records where record.concerns(client) && isCovered(record) {
       let isGone = try await revoker.forget(record) { current in
         current.details.broughtBy == client
           && !current.consents.concernOthers(than: client, at: consents.clock.now())

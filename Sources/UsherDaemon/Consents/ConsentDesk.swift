@@ -32,8 +32,11 @@ struct ConsentDesk: Sendable {
       })
   }
 
+  /// - Parameter isCovered: Whether the rule that lets the call is good for an account that it does
+  ///   not name.
   func revoke(
-    _ call: ConsentRevoke, _ caller: Caller
+    _ call: ConsentRevoke, _ caller: Caller,
+    where isCovered: (AccountRecord) -> Bool = { _ in true }
   ) async throws(UsherError) -> ConsentRevoke.Reply {
     guard call.account != nil || call.provider != nil else {
       throw UsherError(
@@ -46,7 +49,8 @@ struct ConsentDesk: Sendable {
         .notFound, "there is no provider \(provider)", detail: .init(field: "provider"))
     }
     var revoked = 0
-    for record in try records(call.account, call.provider, caller, ConsentRevoke.name) {
+    for record in try records(call.account, call.provider, caller, ConsentRevoke.name)
+    where isCovered(record) {
       revoked += try await withdraw(from: record) { key, consent in
         consent.holds(at: clock.now()) && caller.maySpeak(for: key.client)
           && call.client.map { $0 == key.client } ?? true

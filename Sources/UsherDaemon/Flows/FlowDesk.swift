@@ -1,3 +1,4 @@
+import JSONRPC
 import UsherAPI
 import UsherConfig
 import UsherCore
@@ -24,15 +25,30 @@ struct FlowDesk: Sendable {
     return try engine.admit(caller.owner)
   }
 
-  /// - Parameter place: From ``admit(_:_:)``; nil asks for one.
+  /// Begins a flow with the account that the call names; without one, with the only one it can be.
+  ///
+  /// - Parameters:
+  ///   - place: From ``admit(_:_:)``; nil asks for one.
+  ///   - isOffered: Whether a person may choose an account in the flow.
   func start(
-    _ call: FlowStart, _ caller: Caller, in place: FlowPlace? = nil
+    _ call: FlowStart, _ caller: Caller, in place: FlowPlace? = nil,
+    offering isOffered: (@Sendable (AccountRecord) -> Bool)? = nil
   ) async throws(UsherError) -> FlowStart.Reply {
     try checkOwner(of: call, caller)
     let place = if let place { place } else { try admit(call, caller) }
+    var call = call
+    do throws(UsherError) {
+      if let record = try account(of: call, for: caller) {
+        call.params["account"] = .string(record.id.rawValue)
+      }
+    } catch {
+      place.release()
+      throw error
+    }
+    let request = PolicyRequest(call)
     let session = try await engine.start(
       call, owner: caller.owner, client: await caller.flowClient(), in: place,
-      seeing: { caller.sees($0, FlowStart.name) })
+      seeing: isOffered ?? { caller.sees($0, request) })
     return .init(flow: await settled(session, call.waitMs))
   }
 

@@ -57,7 +57,10 @@ final class FlowEngine: Sendable {
 
   /// Begins a flow: durable before it is answered, its first effects under way.
   ///
-  /// - Parameter place: From ``admit(_:)``.
+  /// - Parameters:
+  ///   - call: Names the account that it acts on: the engine chooses none.
+  ///   - place: From ``admit(_:)``.
+  ///   - isSeen: Whether a person may choose an account in the flow.
   func start(
     _ call: FlowStart, owner: Owner, client: FlowClient, in place: FlowPlace,
     seeing isSeen: (AccountRecord) -> Bool = { _ in true }
@@ -77,7 +80,7 @@ final class FlowEngine: Sendable {
         detail: .init(field: "kind"))
     }
     try checkRequestID(call.requestId, judgedByFlow: type.judgesRequestID)
-    let record = try knownAccount(call, type, of: owner, for: client, seeing: isSeen)
+    let record = try knownAccount(call, type, of: owner, for: client)
     let known =
       type.knowsAccounts
       ? try accounts.accounts(of: owner, at: provider.name, where: isSeen) : []
@@ -207,20 +210,14 @@ final class FlowEngine: Sendable {
   }
 
   private func knownAccount(
-    _ call: FlowStart, _ type: any FlowMachine.Type, of owner: Owner, for client: FlowClient,
-    seeing isSeen: (AccountRecord) -> Bool
+    _ call: FlowStart, _ type: any FlowMachine.Type, of owner: Owner, for client: FlowClient
   ) throws(UsherError) -> AccountRecord? {
-    let named = try namedAccount(call, of: owner, seeing: isSeen)
+    let named = try namedAccount(call, of: owner)
     guard type.needsAccount else { return named }
-    let record =
-      if let named {
-        named
-      } else {
-        try accounts.onlyAccount(
-          among: accounts.accounts(
-            of: owner, at: call.provider, most: AccountBook.mostToChoose, where: isSeen),
-          at: call.provider, field: "params.account")
-      }
+    guard let record = named else {
+      throw UsherError(
+        .invalidParams, "params.account is missing", detail: .init(field: "params.account"))
+    }
     // It acts with the account's token: who may not have that may not have it used either.
     let mayAct =
       !record.isGuarded
@@ -238,11 +235,10 @@ final class FlowEngine: Sendable {
   }
 
   private func namedAccount(
-    _ call: FlowStart, of owner: Owner, seeing isSeen: (AccountRecord) -> Bool
+    _ call: FlowStart, of owner: Owner
   ) throws(UsherError) -> AccountRecord? {
     guard let id = call.params["account"]?.stringValue else { return nil }
     let record = try accounts.account(AccountID(id), of: owner)
-    guard isSeen(record) else { throw AccountBook.notFound(AccountID(id)) }
     guard record.provider == call.provider else {
       throw UsherError(
         .invalidParams, "account \(id) is not of provider \(call.provider)",

@@ -88,14 +88,22 @@ extension Caller {
   /// Whether there is such an account for the caller: its own, or one it may read, that its rules are
   /// about.
   func sees(_ record: AccountRecord, _ method: String) -> Bool {
-    guard record.owner == owner || lenders.contains(record.owner) && Self.isReading(method) else {
+    sees(record, PolicyRequest(method: method))
+  }
+
+  /// Returns whether there is such an account for a call.
+  ///
+  /// - Parameter request: The call with all that a rule may list it by: a rule that lists one kind of
+  ///   flow says nothing of a request without a kind.
+  func sees(_ record: AccountRecord, _ request: PolicyRequest) -> Bool {
+    guard
+      record.owner == owner || lenders.contains(record.owner) && Self.isReading(request.method)
+    else {
       return false
     }
     let isLent = record.owner != owner
     guard policy.choosesAccounts || isLent, !isAdmin else { return true }
-    guard case .denied(let denial) = decide(PolicyRequest(method, about: record)) else {
-      return true
-    }
+    guard case .denied(let denial) = decide(request.about(record)) else { return true }
     // That another client has an account at a provider of which no rule of his speaks is not told.
     return denial.cause != .account && !(isLent && denial.cause == .notListed)
   }
@@ -139,7 +147,15 @@ extension Caller {
 
 extension PolicyRequest {
   init(_ method: String, about record: AccountRecord) {
-    self.init(method: method, provider: record.provider.rawValue)
-    account = Account(record)
+    self = PolicyRequest(method: method).about(record)
+  }
+
+  /// Returns the same request about an account.
+  func about(_ record: AccountRecord) -> PolicyRequest {
+    var request = self
+    request.provider = record.provider.rawValue
+    request.account = Account(record)
+    request.lacksAccount = false
+    return request
   }
 }

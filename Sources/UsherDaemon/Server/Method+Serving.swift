@@ -39,9 +39,56 @@ protocol ConnectionLink: AnyObject {
 enum Subject<M: Method>: Sendable {
   case method
   case provider(@Sendable (M) -> ProviderName?)
-  case start(@Sendable (M) -> FlowStart)
+  case start(@Sendable (M) -> FlowStart, name: @Sendable (inout M, AccountID) -> Void)
+  /// An account that is named, or all accounts of a provider.
   case account(@Sendable (M) -> (AccountID?, ProviderName?))
+  case oneAccount(OneAccount<M>)
   case flow(@Sendable (M) -> FlowID)
+}
+
+/// How a method finds the one account that it acts on, which a call need not name.
+///
+/// The account is found once, before the policy is asked, and written into the call: what was decided
+/// about is what the handler acts on.
+struct OneAccount<M: Method>: Sendable {
+  let named: @Sendable (M) -> (AccountID?, ProviderName?)
+  /// Throws where the account is not there for the caller, or it cannot be told which one is meant.
+  let find: @Sendable (M, Caller) throws(UsherError) -> AccountRecord
+  let name: @Sendable (inout M, AccountID) -> Void
+}
+
+/// A call about one account, by its id or as the only one of a provider.
+protocol OneAccountCall: Method {
+  var account: AccountID? { get set }
+  var provider: ProviderName? { get }
+}
+
+extension TokenGet: OneAccountCall {}
+extension TokenRevoke: OneAccountCall {}
+extension AccountForget: OneAccountCall {}
+extension TOTPCode: OneAccountCall {}
+
+extension Subject where M: OneAccountCall {
+  /// - Parameter find: Given what the call names, for whom, and the method's name.
+  static func one(
+    by find:
+      @escaping @Sendable (AccountID?, ProviderName?, Caller, String) throws(UsherError)
+      -> AccountRecord
+  ) -> Subject {
+    .oneAccount(
+      OneAccount(
+        named: { ($0.account, $0.provider) },
+        find: { call, caller throws(UsherError) in
+          try find(call.account, call.provider, caller, M.name)
+        },
+        name: { $0.account = $1 }))
+  }
+}
+
+extension Subject where M == FlowStart {
+  static var flowStart: Subject {
+    .start({ $0 }, name: { $0.params["account"] = .string($1.rawValue) })
+  }
 }
 
 /// One line of the method table.

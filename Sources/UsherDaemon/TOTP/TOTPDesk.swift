@@ -15,7 +15,7 @@ struct TOTPDesk: Sendable {
   let providers: Providers
 
   func code(_ call: TOTPCode, _ caller: Caller) throws(UsherError) -> Response {
-    let record = try account(call.account, call.provider, for: caller)
+    let record = try account(call.account, call.provider, for: caller, TOTPCode.name)
     try check(record, caller)
     let codes = try codes(of: record)
     let now = world.clock.now()
@@ -110,11 +110,11 @@ extension TOTPDesk {
 
 extension TOTPDesk {
   /// The account a caller means, by its id or as the only one of a provider that has codes.
-  private func account(
-    _ id: AccountID?, _ provider: ProviderName?, for caller: Caller
+  func account(
+    _ id: AccountID?, _ provider: ProviderName?, for caller: Caller, _ method: String
   ) throws(UsherError) -> AccountRecord {
     if let id {
-      let record = try book.account(id, for: caller, TOTPCode.name)
+      let record = try book.account(id, for: caller, method)
       guard provider == nil || provider == record.provider else {
         throw UsherError(
           .invalidParams, "account \(id) is not of that provider",
@@ -127,9 +127,9 @@ extension TOTPDesk {
         .invalidParams, "account or provider must be given", detail: .init(field: "account"))
     }
     let records = try book.accounts(
-      for: caller, TOTPCode.name, at: provider, most: AccountBook.mostToChoose, where: \.hasCodes)
+      for: caller, method, at: provider, most: AccountBook.mostToChoose, where: \.hasCodes)
     if records.isEmpty {
-      let others = try book.accounts(for: caller, TOTPCode.name, at: provider, most: 0)
+      let others = try book.accounts(for: caller, method, at: provider, most: 0)
       if let first = others.first { throw noCodes(first) }
       _ = try providers.named(provider)
     }

@@ -117,7 +117,7 @@ struct TokenDesk: Sendable {
   }
 
   /// The account a caller means, by its id or as the only one of a provider.
-  private func account(
+  func account(
     _ id: AccountID?, _ provider: ProviderName?, for caller: Caller, _ method: String
   ) throws(UsherError) -> AccountRecord {
     if let id {
