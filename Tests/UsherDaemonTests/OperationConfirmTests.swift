@@ -1,0 +1,129 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherStore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+/// What a person agrees to when a flow is to make a call of the provider's API.
+@Suite("A confirmation of an operation")
+struct OperationConfirmTests {
+  private typealias Stage = ImplicitAccountStage
+
+  private let stage: ImplicitAccountStage
+  private let till: Caller
+  private let admin: Caller
+
+  init() async throws {
+    stage = try await ImplicitAccountStage()
+    try await stage.keep("one")
+    till = try Stage.caller([
+      Stage.rule("till", allow: "flow.start wallet/operation") { $0.confirm = true }
+    ])
+    admin = try .program(of: Owner(realm: "host", uid: 0), isAdmin: true)
+  }
+
+  private static func transfer(
+    _ change: (inout JSONValue) -> Void = { _ in }
+  ) -> JSONValue {
+    var params: JSONValue = [
+      "method": "POST", "path": "/transfers?draft=0", "body": ["amount": 2000, "to": "shop"],
+      "operation": ["summary": "Pay", "amount": "20.00 EUR", "payee": "Shop"],
+    ]
+    change(&params)
+    return ["provider": "wallet", "kind": "operation", "params": params]
+  }
+
+  private func question(_ call: JSONValue) async throws -> ConfirmationID {
+    let error = try #require(await stage.error("flow.start", call, as: till))
+    #expect(error.reason == .interactionRequired)
+    return try #require(error.detail.confirmation)
+  }
+
+  private func answer(
+    _ id: ConfirmationID, _ remember: JSONValue? = nil
+  ) async throws -> UsherError? {
+    var call: JSONValue = ["confirmation": .string(id.rawValue), "allow": true]
+    if let remember { call["remember"] = remember }
+    return await stage.error("confirm.answer", call, as: admin)
+  }
+
+  private static let others: [@Sendable (inout JSONValue) -> Void] = [
+    { $0["body"]?["amount"] = 2_000_000 },
+    { $0["body"]?["to"] = "thief" },
+    { $0["body"] = nil },
+    { $0["path"] = "/transfers?draft=1" },
+    { $0["path"] = "/transfers" },
+    { $0["method"] = "PUT" },
+    { $0["operation"]?["amount"] = "2.00 EUR" },
+    { $0["operation"]?["payee"] = "Bakery" },
+    { $0["operation"] = nil },
+  ]
+
+  @Test("the same operation is the same question; any other body, path, amount or payee is another")
+  func exact() async throws {
+    let first = try await question(Self.transfer())
+    #expect(try await question(Self.transfer()) == first)
+    for (place, change) in Self.others.enumerated() {
+      #expect(try await question(Self.transfer(change)) != first, "change \(place)")
+    }
+  }
+
+  @Test("a yes to one operation lets no other one go")
+  func covers() async throws {
+    #expect(try await answer(try await question(Self.transfer())) == nil)
+    for (place, change) in Self.others.enumerated() {
+      let error = await stage.error("flow.start", Self.transfer(change), as: till)
+      #expect(error?.detail.confirmation != nil, "change \(place)")
+    }
+    // The engine is reached: this provider's configuration lists no operation.
+    let error = await stage.error("flow.start", Self.transfer(), as: till)
+    #expect(error?.detail.confirmation == nil && error?.reason == .permissionDenied)
+  }
+
+  @Test("an answer about an operation is not remembered", arguments: ["session", "3600"])
+  func once(remember: String) async throws {
+    let id = try await question(Self.transfer())
+    let span = Int64(remember).map { JSONValue.integer($0) } ?? JSONValue.string(remember)
+    let error = try await answer(id, span)
+    #expect(error?.reason == .invalidParams && error?.detail.field == "remember")
+    #expect(try await question(Self.transfer()) == id)
+    #expect(try await answer(id, "once") == nil)
+  }
+
+  @Test("the person is shown the whole path, amount, payee and the digest of the body")
+  func shown() async throws {
+    _ = try await question(Self.transfer())
+    let reply = try JSONValue(
+      parsing: try await stage.respond("confirm.list", [:], as: admin).reply())
+    let about = try #require(reply["questions"]?[0]?["about"])
+    #expect(about["operation"] == "POST:/transfers?draft=0")
+    #expect(about["summary"] == "Pay")
+    #expect(about["amount"] == "20.00 EUR")
+    #expect(about["payee"] == "Shop")
+    // printf '%s' '{"amount":2000,"to":"shop"}' | sha256sum
+    #expect(
+      about["bodyDigest"]?.stringValue
+        == "7770a313fdfe2dceb3cb8202d46c701a9872021c8c74e1c4e2fe7b84952466c8")
+  }
+
+  @Test(
+    "a flow that acts on an account asks for the person where the rule asks for it",
+    arguments: ["operation", "sca"])
+  func localAuth(kind: String) async throws {
+    let strict = try Stage.caller([
+      Stage.rule("till", allow: "flow.start wallet") { $0.requireLocalAuthSeconds = 300 }
+    ])
+    let call = kind == "sca" ? Stage.sca() : Self.transfer()
+    let error = await stage.error("flow.start", call, as: strict)
+    #expect(error?.reason == .interactionRequired)
+    #expect(error?.detail.next?.kind == "authenticate")
+    // Signing in acts on no account.
+    let signIn: JSONValue = ["provider": "wallet", "kind": "authorize", "params": [:]]
+    let other = await stage.error("flow.start", signIn, as: strict)
+    #expect(other?.reason != .interactionRequired)
+  }
+}
