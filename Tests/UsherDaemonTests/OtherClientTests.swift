@@ -1,0 +1,46 @@
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+/// What one client of an owner may learn of, and do to, what is another's.
+@Suite("What is another client's")
+struct OtherClientTests {
+  @Test("a flow is cancelled by the client that started it and the person's own programs only")
+  func cancelled() async throws {
+    let stage = try ConsentStage()
+    let account = try await stage.keep(.sample(), for: "(user)")
+    let flow = try await stage.start("till", of: account)
+    let error = await #expect(throws: UsherError.self) {
+      try await stage.flows.cancel(FlowCancel(flow: flow.id), .program("desk"))
+    }
+    #expect(error?.reason == .permissionDenied)
+    #expect(error?.detail.flow == flow.id)
+    #expect(try stage.flows.get(FlowGet(flow: flow.id), .program("till")).flow.status == .active)
+    for canceller in ["till", nil] {
+      let flow = try await stage.start("till", of: account)
+      let ended = try await stage.flows.cancel(FlowCancel(flow: flow.id), .program(canceller)).flow
+      #expect(ended.status == .cancelled)
+    }
+    let admin = try Caller.program("desk", isAdmin: true)
+    #expect(
+      try await stage.flows.cancel(FlowCancel(flow: flow.id), admin).flow.status == .cancelled)
+  }
+
+  @Test("an event about a provider is heard by those who may see that provider")
+  func providers() throws {
+    let event = Event(
+      topic: .provider, what: "unreachable", at: Timestamp(seconds: 0), provider: .work)
+    let entry = EventBus.Entry(cursor: 1, event: event, owner: nil)
+    for (allowed, hears) in [
+      (["events.subscribe"], false), (["events.subscribe", "provider.get home"], false),
+      (["events.subscribe", "provider.get work"], true), (["*"], true),
+    ] {
+      #expect(try Caller.client("till", allow: allowed).hears(entry) == hears, "\(allowed)")
+    }
+    #expect(try Caller.program(isAdmin: true).hears(entry))
+  }
+}
