@@ -1,0 +1,54 @@
+import Foundation
+import JSONRPC
+import Testing
+import UsherTestKit
+
+/// Programs that want to be taken for another caller than they are.
+@Suite("Attacks on the identity of callers", .serialized)
+struct IdentityAttackTests {
+  private static let nobody = [
+    "/usr/bin/setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+  ]
+
+  @Test("a process that ends before it is accepted does not escape a rule by unit")
+  func escape() throws {
+    let daemon = try DaemonUnderTest(
+      config: """
+        [[client]]
+        name = "till"
+        match = { unit = "till.service", user = "\(getuid())" }
+        allow = ["account.list"]
+        """)
+    try AttackScript("escape.py").expectRefused(daemon.socketPath, "\(daemon.pid)")
+    // The rule is for other callers: this test's own process is in no such unit.
+    _ = try daemon.client().call("flow.list")
+  }
+
+  @Test(
+    "a process that leaves its groups does not escape a rule by group",
+    .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can leave groups"))
+  func groups() throws {
+    // root is of group root, by the user database.
+    let daemon = try DaemonUnderTest(
+      config: """
+        [[client]]
+        name = "clerks"
+        match = { group = "root" }
+        allow = ["account.list"]
+        """)
+    try AttackScript("drop_groups.py").expectRefused(
+      daemon.socketPath,
+      launcher: ["/usr/bin/setpriv", "--regid=65534", "--groups=0"])
+  }
+
+  @Test(
+    "another user at an admin socket of a wrong mode is refused with a sentence",
+    .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can be another user"))
+  func admin() throws {
+    let daemon = try DaemonUnderTest(config: "")
+    try #require(chmod(daemon.adminSocketPath, 0o666) == 0)
+    try AttackScript("admin_socket.py").expectRefused(
+      daemon.adminSocketPath, launcher: Self.nobody)
+    _ = try daemon.admin().call("credential.list")
+  }
+}

