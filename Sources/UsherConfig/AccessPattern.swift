@@ -76,6 +76,8 @@ package struct PolicyRequest: Sendable, Hashable {
   package var operation: String?
   /// The account where the call is about one that the caller has.
   package var account: Account?
+  /// Whether the call starts a flow that acts with the token of an account.
+  package var usesAccount = false
   /// Whether the call acts on one account and it is not known which: such a call is refused later, and
   /// a rule that is about some accounts does not allow it.
   package var lacksAccount = false

@@ -9,11 +9,14 @@ extension Policy {
   ///   - config: What the policy was made of.
   ///   - now: Of the machine; counts where the question names no other moment.
   ///   - names: May be far away: not to be called where nothing may wait.
+  ///   - usesAccount: Whether the call starts a flow that acts with the token of an account.
   /// - Throws: `invalidParams` with the field that names what there is not, or is not well formed.
   package func answer(
-    _ check: PolicyCheck, of config: Config, at now: LocalMoment, names: PrincipalResolver
+    _ check: PolicyCheck, of config: Config, at now: LocalMoment, names: PrincipalResolver,
+    usesAccount: Bool = false
   ) throws(UsherError) -> PolicyCheck.Reply {
-    let request = try check.request(of: config, at: now)
+    var request = try check.request(of: config, at: now)
+    request.usesAccount = usesAccount
     return caller(try check.caller(of: config, names)).explain(request)
   }
 }

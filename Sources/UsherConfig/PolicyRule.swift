@@ -72,7 +72,7 @@ final class PolicyRule: Sendable {
   private func permit(for request: PolicyRequest) -> Permit {
     var permit = Permit(
       rule: name,
-      localAuthSeconds: request.handsOutSecret ? setting.requireLocalAuthSeconds : nil)
+      localAuthSeconds: request.actsAsPerson ? setting.requireLocalAuthSeconds : nil)
     permit.needsConfirmation = setting.confirm && request.canBeConfirmed
     permit.scopes = setting.scopes
     // Of a list nobody is asked: it has nothing that a person would have to agree to.
@@ -82,8 +82,10 @@ final class PolicyRule: Sendable {
 }
 
 extension PolicyRequest {
-  /// Whether its reply is good for acting as the person.
-  fileprivate var handsOutSecret: Bool { ["token.get", "totp.code"].contains(method) }
+  /// Whether the call acts as the person, or its reply is good for that.
+  fileprivate var actsAsPerson: Bool {
+    usesAccount || ["token.get", "totp.code"].contains(method)
+  }
 
   /// Whether a person can be asked about it first. Not about proving to be there: that is how some
   /// questions are answered.

@@ -40,7 +40,7 @@ extension Domain {
     if let obstacle { throw proceeding.failed(obstacle) }
     // Last: an answer that was given for once is used up.
     try meet(.confirm, of: permit, request, caller) { () throws(UsherError) in
-      try confirm.check(permit, request, of: caller)
+      try confirm.check(permit, request, call as? FlowStart, of: caller)
     }
     return proceeding
   }
@@ -91,6 +91,7 @@ extension Domain {
     case .start(let about, let name):
       let start = about(call)
       request = PolicyRequest(start)
+      request.usesAccount = flows.needsAccount(start)
       request.named = start.params["account"]?.stringValue
       do throws(UsherError) {
         if let record = try flows.account(of: start, for: caller) {
@@ -99,7 +100,7 @@ extension Domain {
         }
       } catch {
         obstacle = error
-        request.lacksAccount = flows.needsAccount(start)
+        request.lacksAccount = request.usesAccount
       }
     case .account(let about):
       let (id, name) = about(call)

@@ -2,7 +2,7 @@ public import UsherCore
 
 /// A question to a person: whether a client may make a call (Access, "A person agrees"). It never has
 /// a secret in it, and of what a flow is started with nothing but its provider and kind, and which
-/// call of the provider's API it is to make.
+/// call of the provider's API it is to make, with what is shown of that call.
 public struct Confirmation: Codable, Sendable, Equatable {
   public var id: ConfirmationID
   public var asker: Confirmation.Asker
@@ -57,13 +57,24 @@ public struct Confirmation: Codable, Sendable, Equatable {
     public var label: String?
     /// What a token is to be good for.
     public var scope: String?
-    /// `METHOD:/path`: the call of the provider's API that the flow is to make.
+    /// `METHOD:/path?query`: the call of the provider's API that the flow is to make. An answer about it
+    /// holds once, for exactly this call with this body.
     public var operation: String?
+    /// SHA-256 of the operation's body as compact JSON with sorted members, in hexadecimal digits;
+    /// absent without a body.
+    public var bodyDigest: String?
+    /// What the client says that the operation is for.
+    public var summary: String?
+    /// The amount that the client says it is about.
+    public var amount: String?
+    /// Who the client says is paid.
+    public var payee: String?
 
     public init(
       method: String, provider: ProviderName? = nil, kind: String? = nil,
       account: AccountID? = nil, label: String? = nil, scope: String? = nil,
-      operation: String? = nil
+      operation: String? = nil, bodyDigest: String? = nil, summary: String? = nil,
+      amount: String? = nil, payee: String? = nil
     ) {
       self.method = method
       self.provider = provider
@@ -72,6 +83,10 @@ public struct Confirmation: Codable, Sendable, Equatable {
       self.label = label
       self.scope = scope
       self.operation = operation
+      self.bodyDigest = bodyDigest
+      self.summary = summary
+      self.amount = amount
+      self.payee = payee
     }
   }
 

@@ -63,6 +63,8 @@ extension Desk {
     console.facts([
       ("question", question.id.rawValue), ("user", asker.userText), ("unit", asker.unit),
       ("program", asker.executable), ("account", about.accountText), ("scope", about.scope),
+      ("summary", about.summary), ("amount", about.amount), ("payee", about.payee),
+      ("body", about.bodyDigest.map { "SHA-256 \($0)" }),
       ("open for", max(question.expiresAt - world.clock.now(), .zero).words),
     ])
   }

@@ -45,7 +45,9 @@ extension Confirmation.About {
   /// `flow.start wallet/operation GET:/wallets`
   var callText: String {
     let place = [provider?.rawValue, kind].compactMap(\.self).joined(separator: "/")
-    return [method, place, operation ?? ""].filter { !$0.isEmpty }.joined(separator: " ")
+    let shown = [amount, payee.map { "to \($0)" }].compactMap(\.self)
+    return ([method, place, operation ?? ""] + shown).filter { !$0.isEmpty }
+      .joined(separator: " ")
   }
 
   /// `Ada (acc_1)`

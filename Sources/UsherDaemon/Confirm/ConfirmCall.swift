@@ -1,4 +1,5 @@
 import Crypto
+import JSONRPC
 import UsherAPI
 import UsherConfig
 import UsherCore
@@ -6,7 +7,8 @@ import UsherStore
 
 /// A client's call as far as a person is asked about it: equal where the question is the same.
 ///
-/// The operation belongs to it: who agreed that a flow reads has not agreed that it pays.
+/// The operation belongs to it, with its body and what is shown of it: agreeing that a flow reads is
+/// not agreeing that it pays, and agreeing to one payment is not agreeing to another.
 struct ConfirmCall: Codable, Hashable, Sendable {
   /// Bytes of all its texts; more is nothing that a person could judge.
   static let longest = 4096
@@ -18,29 +20,62 @@ struct ConfirmCall: Codable, Hashable, Sendable {
   let account: String?
   /// The words in a fixed order: a scope is a set of them.
   let scope: String?
+  /// `METHOD:/path`, with its query.
   let operation: String?
+  /// SHA-256 of the body that the operation sends, in hexadecimal digits; nil without a body.
+  let bodyDigest: String?
+  // What the flow shows the person who approves the operation.
+  let summary: String?
+  let amount: String?
+  let payee: String?
 
-  init(_ request: PolicyRequest, of client: String) {
+  /// - Parameter start: The flow that the call starts; nil for any other call.
+  init(_ request: PolicyRequest, _ start: FlowStart? = nil, of client: String) {
     self.client = client
     method = request.method
     provider = request.provider
     kind = request.kind
     account = request.account?.id
     scope = request.scopes.map { Set($0).sorted().joined(separator: " ") }
-    operation = request.operation
+    operation = start?.wholeOperation ?? request.operation
+    let params = operation == nil ? nil : start?.params
+    bodyDigest = params?["body"].flatMap { body in
+      body.isNull ? nil : SHA256.hash(data: body.encoded()).hexDigits
+    }
+    let shown = params?["operation"]
+    summary = shown?["summary"]?.stringValue
+    amount = shown?["amount"]?.stringValue
+    payee = shown?["payee"]?.stringValue
   }
 
   var isTooLong: Bool {
-    let texts = [client, method, provider, kind, account, scope, operation]
+    let texts = [
+      client, method, provider, kind, account, scope, operation, summary, amount, payee,
+    ]
     return texts.reduce(0) { $0 + ($1?.utf8.count ?? 0) } > Self.longest
   }
 
   /// The same text for the same call, and for no other: the name of what is stored about it.
   func fingerprint() throws(UsherError) -> String {
+    SHA256.hash(data: try StoreCoder.encode(self)).hexDigits
+  }
+}
+
+extension SHA256Digest {
+  fileprivate var hexDigits: String {
     let digits = Array("0123456789abcdef".utf8)
-    let digest = SHA256.hash(data: try StoreCoder.encode(self))
     return String(
-      decoding: digest.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+      decoding: flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+  }
+}
+
+extension FlowStart {
+  /// `METHOD:/path` of the call of the provider's API that the flow is to make, with its query.
+  fileprivate var wholeOperation: String? {
+    guard operation != nil, let method = params["method"]?.stringValue,
+      let path = params["path"]?.stringValue
+    else { return nil }
+    return "\(method):\(path)"
   }
 }
 

@@ -48,6 +48,8 @@ final class ConfirmDesk: Sendable {
   func restore() throws(UsherError) {
     for row in try store.loadConfirmations() {
       let answer = try GivenAnswer(row)
+      // Versions before 0.1.1 remembered answers about operations, whatever the body was.
+      guard answer.question.call.operation == nil else { continue }
       state.withLock { $0.book.restore(answer) }
     }
   }
@@ -70,13 +72,14 @@ extension ConfirmDesk {
   /// It is to be asked last: an answer that was given for once is used up by the call that is let
   /// through, whatever becomes of it.
   ///
+  /// - Parameter start: The flow that the call starts; nil for any other call.
   /// - Throws: `permissionDenied` where a person has refused; `interactionRequired` with the question
   ///   where nobody has answered; `rateLimited` where too many questions of the caller's user are open.
   func check(
-    _ permit: Permit, _ request: PolicyRequest, of caller: Caller
+    _ permit: Permit, _ request: PolicyRequest, _ start: FlowStart? = nil, of caller: Caller
   ) throws(UsherError) {
     guard permit.needsConfirmation, !request.isUnknown else { return }
-    let call = ConfirmCall(request, of: caller.client)
+    let call = ConfirmCall(request, start, of: caller.client)
     guard !call.isTooLong else {
       throw UsherError(.invalidParams, "this is too long for a person to be asked about it")
     }
@@ -196,11 +199,17 @@ extension ConfirmDesk {
 
   func answer(_ call: ConfirmAnswer, _ caller: Caller) async throws(UsherError) -> Done {
     let question = try open(call.confirmation, caller)
+    let remember = call.remember ?? .once
+    guard question.call.operation == nil || remember == .once else {
+      throw UsherError(
+        .invalidParams, "remember must be \"once\": the question is about one operation",
+        detail: .init(field: "remember"))
+    }
     return try await turns.take(question.person) { () throws(UsherError) in
       // Somebody else may have answered meanwhile.
       let question = try open(call.confirmation, caller)
       let answer = GivenAnswer(
-        question: question, allow: call.allow, remember: call.remember ?? .once,
+        question: question, allow: call.allow, remember: remember,
         at: world.clock.now(), client: caller.isAdmin ? "(admin)" : caller.client,
         uid: caller.uid)
       let before = try room(for: answer)
@@ -299,7 +308,8 @@ extension ConfirmDesk {
     return .init(
       method: call.method, provider: call.provider.map { ProviderName($0) }, kind: call.kind,
       account: account, label: account.flatMap { accounts.record($0)?.details.label },
-      scope: call.scope, operation: call.operation)
+      scope: call.scope, operation: call.operation, bodyDigest: call.bodyDigest,
+      summary: call.summary, amount: call.amount, payee: call.payee)
   }
 
   private func names(of questions: [OpenQuestion]) async -> [UInt32: String] {

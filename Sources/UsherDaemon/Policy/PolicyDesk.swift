@@ -1,6 +1,7 @@
 import UsherAPI
 import UsherConfig
 import UsherCore
+import UsherFlows
 import UsherSystem
 
 /// `policy.check` and `policy.list`: the rules the daemon runs with, and why they say what they say.
@@ -19,13 +20,24 @@ struct PolicyDesk: Sendable {
     // Looks at the users' database, which may be far away.
     let result = await Aside.run { [names] in
       Result { () throws(UsherError) in
-        try inForce.policy.answer(check, of: inForce.config, at: now, names: names)
+        try inForce.policy.answer(
+          check, of: inForce.config, at: now, names: names,
+          usesAccount: inForce.startsFlowWithAccount(check))
       }
     }
     return try result.get()
   }
 
   func list() -> PolicyList.Reply { world.config.policyList() }
+}
+
+extension InForce {
+  fileprivate func startsFlowWithAccount(_ check: PolicyCheck) -> Bool {
+    guard check.method == FlowStart.name, let kind = check.kind,
+      let provider = check.provider.flatMap({ self.provider($0) })
+    else { return false }
+    return ProviderRegistry.flow(kind, of: provider.settings.variety)?.needsAccount ?? false
+  }
 }
 
 extension PrincipalResolver {
