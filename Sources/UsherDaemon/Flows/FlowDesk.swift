@@ -100,6 +100,13 @@ struct FlowDesk: Sendable {
   }
 
   func cancel(_ call: FlowCancel, _ caller: Caller) async throws(UsherError) -> FlowCancel.Reply {
+    let flow = try engine.flow(call.flow, of: caller.owner)
+    guard flow.isOpen(to: caller.client) || caller.speaksForAllClients else {
+      throw UsherError(
+        .permissionDenied,
+        "flow \(flow.id) is cancelled by the client that started it, and you are another one",
+        detail: .init(flow: flow.id))
+    }
     let session = try await engine.cancel(call.flow, owner: caller.owner)
     return .init(flow: shown(session.flow, of: session, to: caller))
   }

@@ -129,12 +129,15 @@ extension Caller {
     }
   }
 
-  /// Whether its rules are about the account of an event, where there is one; of a question, whether
-  /// it may answer that.
+  /// Returns whether the caller is told of an event: of an account, where its rules are about it; of a
+  /// provider, where it may see that; of a question, where it may answer that.
   func hears(_ entry: EventBus.Entry) -> Bool {
     if let question = entry.question {
       let mayAnswer = decide(PolicyRequest(method: ConfirmAnswer.name)).isAllowed
       return right(over: question) != nil && (mayAnswer || question.call.client == client)
+    }
+    if entry.event.topic == .provider, let provider = entry.event.provider {
+      return may(ProviderGet.name, provider: provider)
     }
     guard let account = entry.account, policy.choosesAccounts, !isAdmin else { return true }
     var request = PolicyRequest(

@@ -103,9 +103,11 @@ extension Wallet.AuthenticationService {
       let choice = FlowInput.choice(request.verification.optionID)
       return try await session.answer(choice, to: seen, until: \.isChallenged)
     case .enterCode, .choose, .enterPassword, .openURL, .wait, .displayCode, .fillForm, .consent,
-      .exchangeCredential, .localAuth, nil:
+      .exchangeCredential, .localAuth:
       try await session.cancel()
       return nil
+    // It has ended, or is another client's, to which alone its step is shown.
+    case nil: return nil
     }
   }
 }
