@@ -164,8 +164,15 @@ extension Store.AccountSelection {
     switch self {
     case .id(let id, nil): return ("SELECT id FROM accounts WHERE id = ?", [id.rawValue])
     case .id(let id, let owner?):
+      // The row with the next id is read where there is none with this one: time does not tell an id
+      // that another owner has from one that nobody has. The plus keeps the index out of the second
+      // look.
       return (
-        "SELECT id FROM accounts WHERE id = ? AND \(isOwners)", [id.rawValue] + owner.columns
+        """
+        SELECT id FROM accounts
+        WHERE rowid = (SELECT rowid FROM accounts WHERE id >= ? ORDER BY id LIMIT 1)
+          AND +id = ? AND \(isOwners)
+        """, [id.rawValue, id.rawValue] + owner.columns
       )
     case .owner(let owner, let provider?):
       return (

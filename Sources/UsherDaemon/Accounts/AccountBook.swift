@@ -123,9 +123,12 @@ extension AccountBook {
   }
 
   private func held(_ id: AccountID, of owners: [Owner]?) -> AccountRecord? {
-    let room = room
-    let (record, _) = state.withLock { $0.records.use(id, room: room) }
-    guard let record, owners?.contains(record.owner) ?? true else { return nil }
+    let room = room  // Looking for another owner's account is no use of it, nor does it cost more.
+    let (record, _) = state.withLock { state -> (AccountRecord?, [AccountID: AccountRecord]) in
+      let isTheirs = state.records.peek(id).map { owners?.contains($0.owner) ?? true }
+      guard isTheirs == true else { return (nil, [:]) }
+      return state.records.use(id, room: room)
+    }
     return record
   }
 
