@@ -9,7 +9,7 @@ struct Caller: Sendable {
   /// Whose its accounts and flows are.
   let owner: Owner
   let policy: CallerPolicy
-  /// The admin socket's mode lets only its owner in.
+  /// Whether it came by the admin socket, which is for root and the daemon's own user.
   let isAdmin: Bool
   /// For the journal: `uid 1000`, `till.service`.
   let label: String

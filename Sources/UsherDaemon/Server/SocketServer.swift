@@ -1,3 +1,4 @@
+import Glibc
 import JSONRPC
 import NIOCore
 import Synchronization
@@ -56,6 +57,8 @@ final class Door: Sendable {
   private let realm: String
   private let count: ConnectionCount
   private let open: OpenConnections
+  /// Who may use the admin socket.
+  private let admins: Set<UInt32> = [0, geteuid()]
   private let turns = Mutex<OnLoop<LoopTurns>?>(nil)
   private let subordinates = Mutex(SubordinateUsers())
   /// Users that came so often that they were not even told: who they are is all that is looked at.
@@ -148,6 +151,11 @@ final class Door: Sendable {
     }
     /// Whose limits count.
     let uid = subordinates.withLock { $0.owner(of: own) }
+    // The socket's mode is one lock, this is the other: a mode can be slipped.
+    guard !isAdmin || admins.contains(own) else {
+      refuse(socket, refusal(Self.notAdmin, uid, at: begun))
+      return nil
+    }
     // Before more is asked of who it is: being refused must not cost the daemon more than it must.
     let party = isAdmin ? FairShare.Party.admin : .user(uid)
     do throws(UsherError) {
@@ -217,6 +225,10 @@ final class Door: Sendable {
     _ = line.withUnsafeBytes { socket.send($0) }
     socket.close()
   }
+
+  private static let notAdmin = UsherError(
+    .permissionDenied,
+    "the admin socket is for root and the daemon's own user; use the other socket")
 
   private static let comesTooOften = UsherError(
     .overloaded, "this user connects too often",
