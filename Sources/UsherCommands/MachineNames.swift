@@ -13,6 +13,15 @@ extension PrincipalResolver {
       var groups = [gid_t](repeating: 0, count: Int(count))
       getgrouplist(name, entry.pw_gid, &groups, &count)
       return Array(groups.prefix(Int(count)))
+    },
+    members: { group in
+      var names: [String] = []
+      var member = getgrgid(group)?.pointee.gr_mem
+      while let name = member?.pointee {
+        names.append(String(cString: name))
+        member = member?.successor()
+      }
+      return names.compactMap { getpwnam($0)?.pointee.pw_uid }
     })
 }
 

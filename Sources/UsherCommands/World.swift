@@ -43,6 +43,11 @@ package struct World: Sendable {
   }
 }
 
+extension World {
+  /// The user that a daemon of this machine runs as: its unit's; without one, whoever runs it by hand.
+  var daemonUser: UInt32 { names.user("usherd") ?? userID }
+}
+
 /// Standard input, output and error.
 package protocol Terminal: Sendable {
   func write(_ text: String, to stream: TerminalStream)

@@ -8,15 +8,22 @@ package struct CallerIdentity: Sendable, Hashable {
   package var unit: String?
   /// Nil where the kernel does not let the daemon read it.
   package var executable: String?
+  /// False where the kernel does not tell the unit: it may be any.
+  package var isUnitTold: Bool
+  /// False where the kernel does not tell the program: it may be any.
+  package var isExecutableTold: Bool
 
   package init(
-    uid: UInt32, gid: UInt32, groups: [UInt32] = [], unit: String? = nil, executable: String? = nil
+    uid: UInt32, gid: UInt32, groups: [UInt32] = [], unit: String? = nil, executable: String? = nil,
+    isUnitTold: Bool = true, isExecutableTold: Bool = true
   ) {
     self.uid = uid
     self.gid = gid
     self.groups = groups
     self.unit = unit
     self.executable = executable
+    self.isUnitTold = isUnitTold
+    self.isExecutableTold = isExecutableTold
   }
 
   func isMember(of group: UInt32) -> Bool { gid == group || groups.contains(group) }
@@ -29,13 +36,17 @@ package struct PrincipalResolver: Sendable {
   package var group: @Sendable (String) -> UInt32?
   /// All groups of a user, the primary one first; none for a user the machine does not know.
   package var groups: @Sendable (UInt32) -> [UInt32]
+  /// All users that the user database has in a group.
+  package var members: @Sendable (UInt32) -> [UInt32]
 
   package init(
     user: @escaping @Sendable (String) -> UInt32?, group: @escaping @Sendable (String) -> UInt32?,
-    groups: @escaping @Sendable (UInt32) -> [UInt32] = { _ in [] }
+    groups: @escaping @Sendable (UInt32) -> [UInt32] = { _ in [] },
+    members: @escaping @Sendable (UInt32) -> [UInt32] = { _ in [] }
   ) {
     self.user = user
     self.group = group
     self.groups = groups
+    self.members = members
   }
 }

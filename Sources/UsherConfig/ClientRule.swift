@@ -90,7 +90,8 @@ package struct ClientMatch: SettingsSection {
   package var user: Principal?
   /// The primary or a supplementary group.
   package var group: Principal?
-  /// The absolute path of the program, known only where the kernel lets the daemon read it.
+  /// The absolute path of the program. The kernel tells a daemon that is not root the programs of its
+  /// own user's processes only; callers whose program it does not tell have no right.
   package var executable: String?
 
   package init(

@@ -9,19 +9,24 @@
 ///    is not decided here.
 /// 3. Where no rule matches, root and the daemon's own user may do everything, members of
 ///    `access.group` everything but locking, others nothing.
+/// 4. A caller whose unit or program cannot be told, where a rule asks for that and its other
+///    conditions hold, has only what is everybody's: no rule and no standing gives it more.
 package struct Policy: Sendable {
-  private let rules: RuleIndex
+  let rules: RuleIndex
   /// By the name of a client, the clients that share with it, in the order of their rules.
   private let lenders: [String: [String]]
-  private let daemonUser: UInt32
+  let daemonUser: UInt32
   private let memberGroup: UInt32?
   private let memberRule: String
 
-  /// - Throws: A problem for each name nobody has. The default of `access.group` may be missing on
+  /// - Throws: A problem for each name nobody has, and for each rule by a program that the kernel does
+  ///   not tell the daemon. The default of `access.group` may be missing on
   ///   this machine: then it has no members.
   package init(
     _ config: Config, daemonUser: UInt32, names: PrincipalResolver
   ) throws(ConfigError) {
+    let problems = config.executableProblems(daemonUser: daemonUser, names: names)
+    guard problems.isEmpty else { throw ConfigError(problems) }
     try self.init(
       rules: config.clients, access: config.access, sources: config.sources,
       daemonUser: daemonUser, names: names)
@@ -35,9 +40,10 @@ package struct Policy: Sendable {
     self.rules = RuleIndex(
       rules.enumerated().map { place, rule in
         let key = "client[\(place)]"
+        let user = book.user(rule.match.user, "\(key).match.user")
+        let group = book.group(rule.match.group, "\(key).match.group")
         return PolicyRule(
-          rule, at: sources[key], user: book.user(rule.match.user, "\(key).match.user"),
-          group: book.group(rule.match.group, "\(key).match.group"))
+          rule, at: sources[key], user: user, group: group, members: book.members(of: group))
       })
     var lenders: [String: [String]] = [:]
     for rule in rules {
@@ -56,6 +62,9 @@ package struct Policy: Sendable {
   ///
   /// The time it takes grows with the rules that match him, not with all that there are.
   package func caller(_ caller: CallerIdentity) -> CallerPolicy {
+    if let rule = rules.firstUndecided(caller) {
+      return CallerPolicy(rules: [], otherwise: .unidentified(rule: rule.name), lenders: [])
+    }
     let matching = rules.matching(caller)
     return CallerPolicy(
       rules: matching, otherwise: standing(of: caller),
@@ -74,17 +83,50 @@ package struct Policy: Sendable {
   }
 }
 
+extension ClientMatch {
+  /// Why the executable can never match, or nil.
+  ///
+  /// - Parameter user: The number of ``user``.
+  fileprivate func executableFlaw(user: UInt32?, daemonUser: UInt32) -> String? {
+    guard executable != nil, let user, daemonUser != 0, user != daemonUser else { return nil }
+    return "can never match: the daemon runs as uid \(daemonUser), and the kernel does not tell it "
+      + "which program a process of uid \(user) runs; match by unit instead"
+  }
+}
+
+extension Config {
+  /// The rules that ask for the program of another user's process.
+  package func executableProblems(
+    daemonUser: UInt32, names: PrincipalResolver
+  ) -> [ConfigProblem] {
+    clients.enumerated().compactMap { place, rule in
+      let user: UInt32? =
+        switch rule.match.user {
+        case nil: nil
+        case .id(let id): id
+        case .name(let name): names.user(name)
+        }
+      let key = "client[\(place)].match.executable"
+      return rule.match.executableFlaw(user: user, daemonUser: daemonUser).map {
+        ConfigProblem(sources[key], key: key, $0)
+      }
+    }
+  }
+}
+
 /// What somebody may do whom no rule matches.
 enum Standing: Sendable {
   case everything(rule: String)
   case member(rule: String)
   case nobody
+  /// Its process cannot be told, and this rule may be about it.
+  case unidentified(rule: String)
 
   func decide(_ request: PolicyRequest) -> Decision {
     switch self {
     case .everything(let rule): .allow(rule: rule)
     case .member(let rule): request.isOperators ? .deny(rule: rule) : .allow(rule: rule)
-    case .nobody: .deny(rule: "(no rule)")
+    case .nobody, .unidentified: .deny(rule: "(no rule)")
     }
   }
 }
@@ -95,6 +137,7 @@ private struct NameBook {
   private let sources: ConfigSources
   private var users: [String: UInt32?] = [:]
   private var groups: [String: UInt32?] = [:]
+  private var membersOfGroups: [UInt32: Set<UInt32>] = [:]
   var unknown: [ConfigProblem] = []
 
   init(_ names: PrincipalResolver, _ sources: ConfigSources) {
@@ -105,6 +148,15 @@ private struct NameBook {
   /// - Parameter key: Where the name stands, for a problem.
   mutating func user(_ principal: Principal?, _ key: String) -> UInt32? {
     id(principal, key, "user", \.users, names.user)
+  }
+
+  /// The users that the user database has in a group.
+  mutating func members(of group: UInt32?) -> Set<UInt32> {
+    guard let group else { return [] }
+    if let known = membersOfGroups[group] { return known }
+    let members = Set(names.members(group))
+    membersOfGroups[group] = members
+    return members
   }
 
   mutating func group(_ principal: Principal?, _ key: String) -> UInt32? {

@@ -46,6 +46,8 @@ extension Standing {
       case .member where decision.isAllowed: "\(who) may use what they own"
       case .member: "\(who) may neither lock nor unlock"
       case .nobody: "it is no member of access.group"
+      case .unidentified(let rule):
+        "rule \(rule) may be about it: the kernel does not tell its unit or its program"
       }
     return "no rule matches the caller, and \(may)"
   }

@@ -17,7 +17,16 @@ extension Policy {
   ) throws(UsherError) -> PolicyCheck.Reply {
     var request = try check.request(of: config, at: now)
     request.usesAccount = usesAccount
-    return caller(try check.caller(of: config, names)).explain(request)
+    var caller = try check.caller(of: config, names)
+    // The kernel tells the daemon the programs of its own user's processes, and root all of them.
+    if daemonUser != 0, daemonUser != caller.uid, caller.uid != PolicyCheck.nobody {
+      caller.isExecutableTold = false
+    }
+    var reply = self.caller(caller).explain(request)
+    caller.isUnitTold = false
+    caller.isExecutableTold = false
+    reply.unidentified = rules.firstUndecided(caller)?.name
+    return reply
   }
 }
 
@@ -38,7 +47,7 @@ extension Config {
 
 extension PolicyCheck {
   /// Nobody can be it: (uid_t)-1 is no user's.
-  private static let nobody = UInt32.max
+  fileprivate static let nobody = UInt32.max
 
   fileprivate func caller(
     of config: Config, _ names: PrincipalResolver

@@ -5,14 +5,21 @@ final class PolicyRule: Sendable {
   let position: SourcePosition?
   let user: UInt32?
   let group: UInt32?
+  /// The users that are in the group by the user database: a process can drop a group, and is not to
+  /// escape the rule by that.
+  let members: Set<UInt32>
   /// What `allow` lists; who answers questions of others may do that besides.
   private let listed: [AccessPattern]
 
-  init(_ setting: ClientRule, at position: SourcePosition?, user: UInt32?, group: UInt32?) {
+  init(
+    _ setting: ClientRule, at position: SourcePosition?, user: UInt32?, group: UInt32?,
+    members: Set<UInt32> = []
+  ) {
     self.setting = setting
     self.position = position
     self.user = user
     self.group = group
+    self.members = members
     listed = setting.allow + (setting.confirms.isEmpty ? [] : [.confirmations])
   }
 
@@ -32,8 +39,26 @@ final class PolicyRule: Sendable {
     guard match != .blank else { return false }
     return (match.unit == nil || match.unit == caller.unit)
       && (match.executable == nil || match.executable == caller.executable)
-      && (match.user == nil || user == caller.uid)
-      && (match.group == nil || group.map(caller.isMember) ?? false)
+      && isAbout(caller)
+  }
+
+  /// Whether the rule may be about a caller of whose process something cannot be told that it asks for.
+  func mayMatch(_ caller: CallerIdentity) -> Bool {
+    let match = setting.match
+    let isUnitOpen = match.unit != nil && !caller.isUnitTold
+    let isExecutableOpen = match.executable != nil && !caller.isExecutableTold
+    return (isUnitOpen || isExecutableOpen)
+      && (isUnitOpen || match.unit == nil || match.unit == caller.unit)
+      && (isExecutableOpen || match.executable == nil || match.executable == caller.executable)
+      && isAbout(caller)
+  }
+
+  /// Whether user and group are as it asks.
+  private func isAbout(_ caller: CallerIdentity) -> Bool {
+    let match = setting.match
+    return (match.user == nil || user == caller.uid)
+      && (match.group == nil || members.contains(caller.uid)
+        || group.map(caller.isMember) ?? false)
   }
 
   func judge(_ request: PolicyRequest) -> Verdict {

@@ -12,6 +12,8 @@ struct RuleIndex: Sendable {
   private let rules: [PolicyRule]
   /// Places in ``rules``, each in one of the lists.
   private let places: [Key: [Int]]
+  /// Those that ask for a unit or a program.
+  private let byProcess: [PolicyRule]
 
   /// - Parameter rules: In the order in which they are tried.
   init(_ rules: [PolicyRule]) {
@@ -24,13 +26,23 @@ struct RuleIndex: Sendable {
     for (place, rule) in rules.enumerated() {
       let rarest = rule.keys.min { counts[$0, default: 0] < counts[$1, default: 0] }
       if let rarest { places[rarest, default: []].append(place) }
+      if case .group? = rarest {
+        for member in rule.members { places[.user(member), default: []].append(place) }
+      }
     }
     self.places = places
+    byProcess = rules.filter { $0.setting.match.unit != nil || $0.setting.match.executable != nil }
+  }
+
+  /// The first that may match by what the kernel does not tell of the caller's process.
+  func firstUndecided(_ caller: CallerIdentity) -> PolicyRule? {
+    if caller.isUnitTold, caller.isExecutableTold { return nil }
+    return byProcess.first { $0.mayMatch(caller) }
   }
 
   /// Those that match, in their order.
   func matching(_ caller: CallerIdentity) -> [PolicyRule] {
-    let found = caller.keys.flatMap { places[$0] ?? [] }
+    let found = Set(caller.keys.flatMap { places[$0] ?? [] })
     return found.sorted().map { rules[$0] }.filter { $0.matches(caller) }
   }
 }

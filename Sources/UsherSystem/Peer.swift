@@ -17,6 +17,17 @@ package struct Peer: Sendable, Equatable {
   package let pid: Int32
   package let origin: Origin
   package let identity: Identity
+  /// What of ``identity`` the kernel does not tell: nil there is not the same as none.
+  package let unknown: Unknown
+
+  package struct Unknown: OptionSet, Sendable {
+    package let rawValue: UInt8
+
+    package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    package static let unit = Unknown(rawValue: 1 << 0)
+    package static let executable = Unknown(rawValue: 1 << 1)
+  }
 
   /// How sure we were which process it is.
   package enum Origin: Sendable {
@@ -104,19 +115,19 @@ extension Peer {
   static func read(fd: CInt, kernel: Kernel) throws(UsherError) -> Peer {
     let (pid, uid, gid) = try credentials(fd: fd)
     var origin = Origin.none
-    var identity: Identity?
+    var found: (identity: Identity, unknown: Unknown)?
     do throws(Errno) {
       let accepted = kernel.accepted ?? .now()
-      let found = try descriptor(fd: fd, pid: pid, kernel)
-      origin = found.origin
-      if let pidfd = found.pidfd, pid > 0 {
+      let handle = try descriptor(fd: fd, pid: pid, kernel)
+      origin = handle.origin
+      if let pidfd = handle.pidfd, pid > 0 {
         let process = try ProcessDirectory(pid, proc: kernel.proc)
         // The order matters. While the pidfd's process runs, its number is its own: so the directory,
         // which was opened before, is that process's.
-        let isHis = found.origin == .socket ? true : try process.isOf(uid, begunBy: accepted)
+        let isHis = handle.origin == .socket ? true : try process.isOf(uid, begunBy: accepted)
         if isHis {
           let seen = try process.identity(units: kernel.units)
-          identity = pidfd.isRunning ? seen : nil
+          found = pidfd.isRunning ? seen : nil
         }
       }
     } catch {
@@ -126,7 +137,7 @@ extension Peer {
     }
     return Peer(
       uid: uid, gid: gid, groups: try groups(fd: fd), pid: pid, origin: origin,
-      identity: identity ?? Identity())
+      identity: found?.identity ?? Identity(), unknown: found?.unknown ?? [.unit, .executable])
   }
 
   private static func descriptor(
@@ -147,7 +158,8 @@ extension Peer {
   /// subordinate ids can have: to copy and look through them would cost each accept too much.
   package static let mostGroups = 1024
 
-  /// None where the kernel has no SO_PEERGROUPS (before 4.13): who has fewer groups may do less.
+  /// None where the kernel has no SO_PEERGROUPS (before 4.13). A process can also drop groups: a rule
+  /// by group holds by the user database as well.
   ///
   /// - Throws: `permissionDenied` for more than ``mostGroups``.
   private static func groups(fd: CInt) throws(UsherError) -> [UInt32] {

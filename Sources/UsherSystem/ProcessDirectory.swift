@@ -20,14 +20,22 @@ struct ProcessDirectory: ~Copyable {
   }
 
   /// - Parameter units: Where the system's manager says which start of a unit runs.
-  func identity(units: String) throws(Errno) -> Peer.Identity {
+  /// - Returns: Also what of it cannot be told, which is not the same as being none.
+  func identity(
+    units: String
+  ) throws(Errno) -> (identity: Peer.Identity, unknown: Peer.Unknown) {
     let group = try controlGroup()
     let unit = group.flatMap { ControlGroup.systemUnit(path: $0[...]) }
-    var identity = Peer.Identity(unit: unit, controlGroup: group, executable: executable)
+    let program = program
+    var identity = Peer.Identity(unit: unit, controlGroup: group, executable: program.path)
     if let unit, let invocation = invocation(of: unit, in: units), try controlGroup() == group {
       identity.invocation = invocation
     }
-    return identity
+    var unknown: Peer.Unknown = []
+    // A path that leads out of the daemon's own control group namespace tells no unit.
+    if group.map({ $0.hasPrefix("/..") }) ?? true { unknown.insert(.unit) }
+    if !program.isTold { unknown.insert(.executable) }
+    return (identity, unknown)
   }
 
   private func controlGroup() throws(Errno) -> String? {
@@ -43,14 +51,19 @@ struct ProcessDirectory: ~Copyable {
 
   /// A process in a mount namespace of its own can put any file at any path: so the path must lead
   /// to the running file in our own view.
-  private var executable: String? {
+  ///
+  /// The program cannot be told where the kernel does not let the daemon look, and where its file was
+  /// deleted, as when a package is upgraded: then no path leads to it any more.
+  private var program: (path: String?, isTold: Bool) {
     var running = stat()
     var named = stat()
-    guard let path = linkTarget(directory.raw, "exe"), path.hasPrefix("/"),
-      fstatat(directory.raw, "exe", &running, 0) == 0, lstat(path, &named) == 0,
+    guard let path = linkTarget(directory.raw, "exe"),
+      fstatat(directory.raw, "exe", &running, 0) == 0, running.st_nlink > 0
+    else { return (nil, false) }
+    guard path.hasPrefix("/"), lstat(path, &named) == 0,
       running.st_dev == named.st_dev, running.st_ino == named.st_ino
-    else { return nil }
-    return path
+    else { return (nil, true) }
+    return (path, true)
   }
 
   private func invocation(of unit: String, in units: String) -> String? {

@@ -13,6 +13,22 @@ package enum SystemUsers {
     }
   }
 
+  /// The names that the user database lists in a group.
+  static func memberNames(of gid: UInt32) -> [String] {
+    let names = lookUp { (entry: UnsafeMutablePointer<group>, buffer, size, found) in
+      getgrgid_r(gid, entry, buffer, size, found)
+    } read: { entry in
+      var names: [String] = []
+      var member = entry.gr_mem
+      while let name = member?.pointee {
+        names.append(String(cString: name))
+        member = member?.successor()
+      }
+      return names
+    }
+    return names ?? []
+  }
+
   /// Nil where there is no user of that name.
   package static func userID(named name: String) -> UInt32? {
     lookUp { (entry: UnsafeMutablePointer<passwd>, buffer, size, found) in

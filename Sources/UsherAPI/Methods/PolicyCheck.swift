@@ -82,11 +82,15 @@ public struct PolicyCheck: Method, Equatable {
     /// The rules that match the caller, in order, up to the one that decides; none for what is
     /// everybody's.
     public var considered: [PolicyCheck.Verdict]
+    /// The rule for which a caller like this has no right when the kernel does not tell its unit or
+    /// program, as when its process has ended; absent where there is none.
+    public var unidentified: String?
 
     public init(
       allowed: Bool, rule: String, why: String, reason: String? = nil, retryAfterMs: Int? = nil,
       conditions: PolicyCheck.Conditions? = nil, client: String, owner: Ownership = .user,
-      lenders: [String] = [], confirms: [String] = [], considered: [PolicyCheck.Verdict] = []
+      lenders: [String] = [], confirms: [String] = [], considered: [PolicyCheck.Verdict] = [],
+      unidentified: String? = nil
     ) {
       self.allowed = allowed
       self.rule = rule
@@ -99,6 +103,7 @@ public struct PolicyCheck: Method, Equatable {
       self.lenders = lenders
       self.confirms = confirms
       self.considered = considered
+      self.unidentified = unidentified
     }
   }
 

@@ -89,9 +89,7 @@ struct PolicyCheckVerb: Verb {
 
   /// As a daemon with these files would answer on this machine.
   private func answer(_ config: Config, _ world: World) throws -> PolicyCheck.Reply {
-    // Its unit's user; where there is none it is run by hand.
-    let daemonUser = world.names.user("usherd") ?? world.userID
-    return try Policy(config, daemonUser: daemonUser, names: world.names)
+    try Policy(config, daemonUser: world.daemonUser, names: world.names)
       .answer(question, of: config, at: LocalMoment(world.clock.now()), names: world.names)
   }
 }
@@ -107,6 +105,10 @@ extension PolicyCheck.Reply {
         ("  accounts are", owner == .client ? "the client's" : "the user's"),
         ("  may read those of", lenders.isEmpty ? nil : lenders.listed),
         ("  answers questions of", confirms.isEmpty ? nil : confirms.listed),
+        (
+          "  if its process cannot be told",
+          unidentified.map { "it has no right: rule \($0) may be about it" }
+        ),
       ])
     if !considered.isEmpty { console.say("") }
     console.table(

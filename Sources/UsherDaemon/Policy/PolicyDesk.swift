@@ -44,5 +44,5 @@ extension PrincipalResolver {
   /// As this machine knows them.
   static let system = PrincipalResolver(
     user: { SystemUsers.userID(named: $0) }, group: { SystemUsers.groupID(named: $0) },
-    groups: { SystemUsers.groupIDs(of: $0) })
+    groups: { SystemUsers.groupIDs(of: $0) }, members: { SystemUsers.memberIDs(of: $0) })
 }

@@ -19,7 +19,8 @@ struct Newcomer: Sendable {
     self.init(
       CallerIdentity(
         uid: peer.uid, gid: peer.gid, groups: peer.groups, unit: known.unit,
-        executable: known.executable),
+        executable: known.executable, isUnitTold: !peer.unknown.contains(.unit),
+        isExecutableTold: !peer.unknown.contains(.executable)),
       pid: peer.pid, invocation: known.invocation, isAdmin: isAdmin, realm: realm)
   }
 
