@@ -189,6 +189,7 @@ let package = Package(
       [
         "UsherDaemon", "UsherStore", "UsherSystem", "UsherFlows", "UsherConfig", "UsherAPI",
         "UsherCore", "JSONRPC", "UsherTestKit", logging,
+        .product(name: "NIOSSL", package: "swift-nio-ssl"),
       ] + nio),
     tests("UsherBenchTests", ["usher-bench", "CBench", "UsherTestKit"]),
     // Programs that try to break a promise of the threat model.

@@ -1,0 +1,92 @@
+import Logging
+import NIOCore
+import NIOPosix
+import NIOSSL
+import Testing
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherTestKit
+
+@testable import UsherDaemon
+
+/// A ``ProviderHTTP`` that calls a ``TLSServer`` once.
+struct TLSExchange {
+  let server: TLSServer
+  let health = ProviderHealth { _, _ in }
+  let stage: FlowStage
+
+  init(
+    _ answer: TLSServer.Answer, _ change: @Sendable (inout TLSConfiguration) -> Void = { _ in }
+  ) async throws {
+    server = try await TLSServer(answer, change)
+    stage = try FlowStage()
+  }
+
+  /// - Parameters:
+  ///   - isTrusted: Whether the client trusts the server's certificate.
+  ///   - call: Every endpoint of the metadata is the server.
+  func outcome(
+    isTrusted: Bool = true, of call: (OIDCMetadata) -> OIDCCall = Self.redemption
+  ) async throws -> CallOutcome {
+    let http = ProviderHTTP(
+      on: MultiThreadedEventLoopGroup.singleton,
+      credentials: try Credentials(store: stage.store, handed: nil, world: stage.world),
+      health: health, world: stage.world,
+      log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    var provider = try ProviderConfig.sample()
+    provider.http.requestTimeoutSeconds = 10
+    if isTrusted {
+      provider.http.caFile = try stage.place.write(TLSServer.certificate, to: "ca.pem")
+    }
+    var metadata = OIDCMetadata(issuer: "https://id.example")
+    metadata.tokenEndpoint = server.url
+    metadata.deviceAuthorizationEndpoint = server.url
+    metadata.userinfoEndpoint = server.url
+    let outcome = await http.send(call(metadata), for: provider)
+    await http.shutdown()
+    try await server.close()
+    return outcome
+  }
+
+  static func redemption(_ metadata: OIDCMetadata) -> OIDCCall {
+    .exchange(
+      .init(
+        code: Secret("code-secret"), verifier: Secret("verifier-secret"),
+        redirectURI: "http://127.0.0.1:1/callback"), metadata)
+  }
+}
+
+extension CallOutcome {
+  /// Whether the provider may have seen the call; nil where it answered.
+  var mayBeSeen: Bool? {
+    if case .unreachable(_, let sent) = self { sent } else { nil }
+  }
+}
+
+@Suite("The outcome of a call whose connection fails")
+struct ProviderHTTPOutcomeTests {
+  @Test(
+    "is unknown once the request has gone out, and the call is made once",
+    arguments: [
+      TLSServer.Answer.reset(""), .cut(""), .reset("HTTP/1.1 200 O"), .cut("HTTP/1.1 200 O"),
+      .reset("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"),
+      .cut("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"),
+      .cut("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n"),
+      .cut("HTTP/1.1 200 OK\r\n\r\nhalf"), .reset("HTTP/1.1 200 OK\r\n\r\nhalf"),
+      .brokenRecord, .cut("no HTTP at all\r\n\r\n"),
+    ])
+  func unknown(answer: TLSServer.Answer) async throws {
+    let exchange = try await TLSExchange(answer)
+    let outcome = try await exchange.outcome()
+    #expect(outcome.mayBeSeen == true, "\(outcome)")
+    #expect(exchange.server.requests == 1)
+  }
+
+  @Test("is known where no TLS connection comes about: nothing was sent")
+  func untrusted() async throws {
+    let exchange = try await TLSExchange(.whole("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))
+    #expect(try await exchange.outcome(isTrusted: false).mayBeSeen == false)
+    #expect(exchange.server.requests == 0)
+  }
+}
