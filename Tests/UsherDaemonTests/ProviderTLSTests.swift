@@ -1,0 +1,49 @@
+import NIOSSL
+import Testing
+import UsherCore
+import UsherFlows
+
+@testable import UsherDaemon
+
+@Suite("The TLS of a call")
+struct ProviderTLSTests {
+  private static let answer = TLSServer.Answer.whole(
+    "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+
+  @Test(
+    "a server that speaks at most TLS 1.0 or 1.1 gets no request",
+    arguments: [
+      TLSVersion.tlsv1, .tlsv11,
+    ])
+  func old(version: TLSVersion) async throws {
+    let exchange = try await TLSExchange(Self.answer) { configuration in
+      configuration.minimumTLSVersion = .tlsv1
+      configuration.maximumTLSVersion = version
+      configuration.cipherSuiteValues = [.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA]
+    }
+    let outcome = try await exchange.outcome()
+    #expect(outcome.mayBeSeen == false, "\(outcome)")
+    #expect(exchange.server.requests == 0)
+  }
+
+  @Test("a server that has only CBC ciphers gets no request")
+  func blockCiphers() async throws {
+    let exchange = try await TLSExchange(Self.answer) { configuration in
+      configuration.maximumTLSVersion = .tlsv12
+      configuration.cipherSuiteValues = [.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA]
+    }
+    let outcome = try await exchange.outcome()
+    #expect(outcome.mayBeSeen == false, "\(outcome)")
+    #expect(exchange.server.requests == 0)
+  }
+
+  @Test("TLS 1.2 and 1.3 are spoken", arguments: [TLSVersion.tlsv12, .tlsv13])
+  func current(version: TLSVersion) async throws {
+    let exchange = try await TLSExchange(Self.answer) { $0.maximumTLSVersion = version }
+    guard case .reply(let reply) = try await exchange.outcome() else {
+      Issue.record("no answer")
+      return
+    }
+    #expect(reply.status == 200)
+  }
+}
