@@ -1,0 +1,42 @@
+import Testing
+import UsherCore
+import UsherFlows
+import UsherTestKit
+
+@testable import UsherDaemon
+
+@Suite("A pause after a failed call")
+struct ProviderPauseTests {
+  private func pause(
+    after answer: String, to call: (OIDCMetadata) -> OIDCCall
+  ) async throws -> Duration? {
+    let exchange = try await TLSExchange(.whole(answer))
+    _ = try await exchange.outcome(of: call)
+    #expect(exchange.server.requests == 1)
+    return exchange.health.pause(for: .work, at: exchange.stage.clock.now())
+  }
+
+  @Test(
+    "of one person's call to another endpoint holds nobody's refresh up",
+    arguments: [
+      "429 Too Many Requests\r\nRetry-After: 3600", "500 Internal Server Error",
+      "503 Service Unavailable\r\nRetry-After: 3600", "302 Found\r\nLocation: /",
+      "200 OK\r\nContent-Length: 2000000",
+    ])
+  func otherEndpoints(answer: String) async throws {
+    let length = answer.contains("Content-Length") ? "" : "\r\nContent-Length: 0"
+    let text = "HTTP/1.1 \(answer)\(length)\r\n\r\n"
+    #expect(try await pause(after: text) { .deviceAuthorization(scope: "openid", $0) } == nil)
+    #expect(
+      try await pause(after: text) { .userinfo(accessToken: Secret("access"), $0) } == nil)
+  }
+
+  @Test("of one person's call to the token endpoint holds the others up for seconds only")
+  func tokenEndpoint() async throws {
+    for status in ["429 Too Many Requests", "503 Service Unavailable"] {
+      let text = "HTTP/1.1 \(status)\r\nRetry-After: 3600\r\nContent-Length: 0\r\n\r\n"
+      let pause = try await pause(after: text, to: TLSExchange.redemption)
+      #expect(pause.map { $0 <= .seconds(5) } ?? true, "\(pause ?? .zero)")
+    }
+  }
+}
