@@ -41,6 +41,28 @@ struct AuthorizeExchangeTests {
     #expect(driven.failure?.reason == .providerUnreachable)
   }
 
+  @Test(
+    "waits for a provider that says when it can redeem it; the browser is not opened again",
+    arguments: [(503, "30", 30), (429, "7", 7), (503, "0", 1), (503, "9999", 120)])
+  func postponed(status: Int, asked: String, seconds: Int) throws {
+    var driven = try driven()
+    let call = try #require(driven.calls.first)
+    for _ in 1...5 {
+      let later = reply(text: "", status: status, headers: ["retry-after": asked])
+      try answer(&driven, .reply(later))
+      guard case .proceed(let effects) = driven.last, case .wake(let pause)? = effects.first else {
+        Issue.record("it does not wait: \(driven.last)")
+        return
+      }
+      #expect(effects.count == 1 && pause >= .seconds(seconds))
+      #expect(driven.flow.view.state == "exchanging")
+      #expect(driven.flow.view.problem?.reason == "provider_unreachable")
+      #expect(driven.receive(.woken) == .proceed([.call(call)]))
+    }
+    driven.receive(.called(call, .reply(tokenReply())))
+    #expect(driven.flow.view.state == "verifying")
+  }
+
   @Test("may be spent when the connection broke: a fresh round, three at most")
   func lost() throws {
     for outcome in [

@@ -144,6 +144,16 @@ struct PaysafeExchangeTests {
     #expect(driven.failure?.reason == .providerUnreachable)
   }
 
+  @Test("waits for a provider that says when it can redeem it", arguments: [429, 503])
+  func postponed(status: Int) throws {
+    var driven = try driven()
+    let call = try #require(driven.calls.first)
+    try answer(&driven, .reply(reply(text: "", status: status, headers: ["retry-after": "30"])))
+    #expect(driven.last == .proceed([.wake(after: .seconds(30))]))
+    #expect(driven.flow.view.state == "exchanging")
+    #expect(driven.receive(.woken) == .proceed([.call(call)]))
+  }
+
   @Test("may be spent when the answer was lost: a fresh round, three at most")
   func lost() throws {
     for outcome in [
