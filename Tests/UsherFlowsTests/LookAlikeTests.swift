@@ -1,0 +1,83 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+/// U+212A KELVIN SIGN equals K in Swift, and is another string to everybody else.
+private let kelvin = "\u{212A}"
+
+@Suite("A look-alike of what is expected")
+struct LookAlikeTests {
+  private func rule(_ changes: [String: JSONValue?]) -> IDTokenClaims.Rule? {
+    let good: [String: JSONValue?] = ["iss": "https://id.example/K", "aud": "K", "sub": "K"]
+    let payload = claims(nonce: nil, good.merging(changes) { $1 }).encoded()
+    let expected = IDTokenClaims.Expectation(
+      issuer: "https://id.example/K", clientID: "K", nonce: nil, now: now, skew: .seconds(60),
+      accessToken: nil, algorithm: .rs256)
+    switch IDTokenClaims.check(payload: payload, expected) {
+    case .success: return nil
+    case .failure(let rule): return rule
+    }
+  }
+
+  @Test("is refused in an ID token's iss, aud and azp")
+  func idToken() {
+    #expect(rule([:]) == nil)
+    #expect(rule(["iss": .string("https://id.example/" + kelvin)]) == .issuer)
+    #expect(rule(["aud": .string(kelvin)]) == .audience)
+    #expect(rule(["aud": ["K", .string(kelvin)], "azp": "K"]) == .otherAudience)
+    #expect(rule(["azp": .string(kelvin)]) == .authorizedParty)
+  }
+
+  @Test("is refused in the ID token of a refresh")
+  func refreshed() {
+    for (name, found) in [
+      ("iss", "https://id.example/" + kelvin), ("aud", kelvin), ("sub", kelvin),
+    ] {
+      var said: [String: JSONValue] = ["iss": "https://id.example/K", "aud": "K", "sub": "K"]
+      said[name] = .string(found)
+      let token = Secret("e30.\(Base64URL.encode(JSONValue.object(said).encoded())).sig")
+      let flaw = IDTokenClaims.flaw(
+        refreshed: token, issuer: "https://id.example/K", clientID: "K", subject: "K")
+      #expect(flaw != nil, "\(name)")
+    }
+  }
+
+  @Test("is another key's id")
+  func keyID() {
+    let coordinate = JSONValue.string(Base64URL.encode([UInt8](repeating: 3, count: 32)))
+    let key: JSONValue = [
+      "kty": "EC", "crv": "P-256", "kid": "K", "x": coordinate, "y": coordinate,
+    ]
+    let picked = SigningKey(
+      for: signed(["alg": "ES256", "kid": .string(kelvin)]), in: ["keys": [key]],
+      metadata: metadata { $0.idTokenAlgorithms = ["ES256"] })
+    #expect(picked == .unknownKey)
+  }
+
+  @Test("is another person's subject at userinfo")
+  func userinfo() {
+    let person = reply(["sub": .string(kelvin)])
+    #expect(UserinfoReply(person, subject: "K") == .otherSubject)
+  }
+
+  @Test("is another issuer in metadata and in a redirect")
+  func issuers() throws {
+    let settings = OIDCSettings(
+      issuer: try ProviderURL(setting: "https://id.example/K"), clientID: "usher")
+    let document: JSONValue = [
+      "issuer": .string("https://id.example/" + kelvin), "token_endpoint": "https://id.example/t",
+    ]
+    guard case .unusable = OIDCMetadata.read(documents: [document], settings: settings) else {
+      Issue.record("it is used")
+      return
+    }
+    var driven = try DrivenAuthorize()
+    driven.toBrowser(metadata { $0.issuer = "https://id.example/K" })
+    driven.receive(
+      .redirected(RedirectAnswer(code: Secret("c"), iss: "https://id.example/" + kelvin)))
+    #expect(driven.failure?.reason == .providerProtocolError)
+  }
+}
