@@ -184,20 +184,20 @@ final class ProviderHTTP: Sendable {
   }
 
   private func attempt(_ request: HTTPRequest, _ provider: ProviderConfig) async -> CallOutcome {
-    let key = provider.http.key
+    let client: HTTPClient
     do {
-      let client = try client(for: provider.http)
-      defer { giveBack(key) }
-      return try await exchange(request, client, provider.http)
+      client = try self.client(for: provider.http)
     } catch {
-      let trouble = Trouble(error: error)
-      return .unreachable(message: trouble.sentence, sent: !trouble.isBeforeSending)
+      return .unreachable(message: Trouble(error: error).sentence, sent: false)
     }
+    defer { giveBack(provider.http.key) }
+    return await exchange(request, client, provider.http)
   }
 
+  /// Sends the request once: neither this nor the client repeats it.
   private func exchange(
     _ request: HTTPRequest, _ client: HTTPClient, _ settings: HTTPSettings
-  ) async throws -> CallOutcome {
+  ) async -> CallOutcome {
     var message = HTTPClientRequest(url: request.url)
     message.method = HTTPMethod(rawValue: request.method.rawValue)
     for header in request.headers {
@@ -205,8 +205,15 @@ final class ProviderHTTP: Sendable {
     }
     if let body = request.body { message.body = .bytes(ByteBuffer(string: body.revealed())) }
     let deadline = ContinuousClock.now + .seconds(settings.requestTimeoutSeconds)
-    let response = try await client.execute(
-      message, deadline: .now() + .seconds(Int64(settings.requestTimeoutSeconds)))
+    let response: HTTPClientResponse
+    do {
+      response = try await client.execute(
+        message, deadline: .now() + .seconds(Int64(settings.requestTimeoutSeconds)))
+    } catch {
+      let trouble = Trouble(error: error)
+      return .unreachable(message: trouble.sentence, sent: !trouble.isBeforeRequest)
+    }
+    // The head of an answer is here: whatever fails from now on, the request was sent.
     if (300..<400).contains(response.status.code) {
       return .unreadable(message: "the provider answered with a redirect, which is not followed")
     }
@@ -219,6 +226,8 @@ final class ProviderHTTP: Sendable {
       return .reply(reply.withoutEchoes(of: request))
     } catch is NIOTooManyBytesError {
       return .unreadable(message: "the provider's answer is larger than 1 MiB")
+    } catch {
+      return .unreachable(message: Trouble(error: error).sentence, sent: true)
     }
   }
 
@@ -319,27 +328,41 @@ extension CallOutcome {
   }
 }
 
-/// What went wrong between us and a provider.
+/// Why a call has no answer.
 private struct Trouble {
   let error: any Error
 
-  /// Whether it is certain that the provider saw nothing of the request.
-  var isBeforeSending: Bool {
-    if let error = error as? HTTPClientError {
-      return [
+  /// Whether the error can only occur before a connection is handed to the request; then the provider
+  /// saw nothing of it. Any error that is not named here leaves that unknown.
+  ///
+  /// What the list rests on, in async-http-client 1.37.0 and swift-nio-ssl 2.37.6: a request is written
+  /// after `HTTPConnectionPool+Factory` has connected, passed the proxy and completed the handshake.
+  /// `handshakeFailed` is made in NIOSSLHandler's handshaking states only, and the four errors about
+  /// the server's name while it is checked, which ends the handshake. A raw BoringSSLError and any
+  /// other error of NIOSSL may come later: a broken record, a fatal alert, an answer that ends
+  /// without close_notify.
+  var isBeforeRequest: Bool {
+    switch error {
+    case let error as HTTPClientError:
+      [
         .connectTimeout, .tlsHandshakeTimeout, .httpProxyHandshakeTimeout,
         .getConnectionFromPoolTimeout, .proxyAuthenticationRequired, .invalidProxyResponse,
         .invalidURL, .emptyHost,
       ].contains(error)
     }
-    return error is NIOConnectionError || error is NIOSSLError || error is BoringSSLError
-      || error is NIOSSLExtraError || isRefusal
   }
 
   /// Where the address is a number there is no search for one, and the refusal comes as it is.
   private var isRefusal: Bool { (error as? IOError)?.errnoCode == ECONNREFUSED }
 
   /// A sentence for people; the libraries' own texts may repeat a URL with its query.
+    case let error as NIOSSLExtraError:
+      [
+        .failedToValidateHostname, .serverHostnameImpossibleToMatch, .cannotUseIPAddressInSNI,
+        .invalidSNIHostname,
+      ].contains(error)
+    case NIOSSLError.handshakeFailed, is NIOConnectionError: true
+    default: isRefusal
   var sentence: String {
     switch error {
     case let error as HTTPClientError where error == .deadlineExceeded || error == .readTimeout:
@@ -350,7 +373,7 @@ private struct Trouble {
       "the provider closed the connection before it answered"
     case is NIOConnectionError: "the provider refuses connections or its name is unknown"
     case is IOError where isRefusal: "the provider refuses connections"
-    case is NIOSSLError, is BoringSSLError, is NIOSSLExtraError:
+    case is NIOSSLError where isBeforeRequest, is NIOSSLExtraError where isBeforeRequest:
       "no trusted TLS connection to the provider"
     case is CancellationError: "the call was given up"
     default: "the exchange with the provider broke off"
