@@ -83,6 +83,13 @@ extension Failure {
   /// The SDK's onError: it has no code.
   static func unreachable(_ trouble: BSATrouble) -> Failure { .unreachable(trouble.message) }
 
+  /// A number may have gone out: only a person may ask for another.
+  static func unknownSending(_ cause: String) -> Failure {
+    var failure = Failure.unreachable("\(cause); whether a number was sent is not known")
+    failure.retryable = false
+    return failure
+  }
+
   static func lacking(_ member: String) -> Failure {
     .protocolError("the provider's answer has no \(member) that can be used")
   }

@@ -38,8 +38,6 @@ struct ContactVerification: Codable, Sendable, Equatable {
   /// A number that the provider is asked to send.
   private struct Sending: Codable, Sendable, Equatable {
     var retrying = Retrying()
-    /// One may have been sent, and nobody knows.
-    var isLost = false
     /// The number before, which is good as long as its time is.
     var previous: Challenge?
   }
@@ -148,9 +146,8 @@ extension ContactVerification {
     case .woken where sending.retrying.isPaused: return .proceed(send(sending))
     case .resumed where sending.retrying.isPaused: return .proceed(send(sending))
     case .resumed:
-      let trouble = BSATrouble(
-        message: "the daemon was restarted before the provider answered", mayBeDone: true)
-      return sendLater(trouble, sending)
+      return mayHaveSent(
+        "the daemon was restarted before the provider answered", sending, provider, now)
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
       .calledBack, .told, .woken:
       return .ignore
@@ -172,11 +169,9 @@ extension ContactVerification {
       }
       sent += 1
       return show(challenge(provider.bsa, now), nil)
-    // A lost answer's number is on its way, and no second is sent so soon.
-    case .refused(.invalid) where sending.isLost && sending.previous == nil && member == nil:
-      sent += 1
-      return show(challenge(provider.bsa, now), .mayHaveBeenSent)
     case .refused(let code): return notSent(.notSent(code, provider.name), sending)
+    case .trouble(let trouble) where trouble.mayBeDone:
+      return mayHaveSent(trouble.message, sending, provider, now)
     case .trouble(let trouble): return sendLater(trouble, sending)
     case .unreadable(let message): return notSent(.protocolError(message), sending)
     }
@@ -194,17 +189,27 @@ extension ContactVerification {
     return show(previous, .notSent(failure))
   }
 
-  /// Each time somebody's telephone may ring: of what may have been done there is one repetition.
+  /// Only what was certainly not sent is sent again: each time somebody's telephone may ring.
   private mutating func sendLater(_ trouble: BSATrouble, _ sending: Sending) -> Course {
     var sending = sending
-    let isSecondLoss = sending.isLost && trouble.mayBeDone
-    guard !isSecondLoss, let pause = sending.retrying.failed() else {
+    guard let pause = sending.retrying.failed() else {
       return notSent(.unreachable(trouble), sending)
     }
-    sending.isLost = sending.isLost || trouble.mayBeDone
     stage = .sending(sending)
     problem = .unreachable(trouble.message)
     return .proceed([.wake(after: Retrying.pause(pause, asked: trouble.retryAfter))])
+  }
+
+  /// A number may have gone out: the person types it where it comes, and decides on another.
+  ///
+  /// - Parameter cause: A sentence for people.
+  private mutating func mayHaveSent(
+    _ cause: String, _ sending: Sending, _ provider: ProviderConfig, _ now: Timestamp
+  ) -> Course {
+    // How a member is registered stands in the answer that is lost.
+    guard member == nil || sending.previous != nil else { return fail(.unknownSending(cause)) }
+    sent += 1
+    return show(challenge(provider.bsa, now), .mayHaveBeenSent)
   }
 }
 

@@ -65,6 +65,13 @@ extension Failure {
       retryable: true, provider: TCError.internal.word(provider, refusal))
   }
 
+  /// A code may have been sent, and the token it goes with is lost: only a person may ask for another.
+  static func unknownSending(_ cause: String, _ word: ProviderWord) -> Failure {
+    var failure = Failure.unreachable("\(cause); whether a code was sent is not known", word)
+    failure.retryable = false
+    return failure
+  }
+
   static func otherNumber(_ provider: ProviderName) -> Failure {
     Failure(
       reason: .providerRejected, title: "Another phone number",

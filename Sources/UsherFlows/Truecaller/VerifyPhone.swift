@@ -48,8 +48,6 @@ package struct VerifyPhone: FlowMachine {
   /// A code that the server is asked to send.
   private struct CodeRequest: Codable, Sendable, Equatable {
     var retrying = Retrying()
-    /// The server may have sent one already, and its answer is lost.
-    var isLost = false
   }
 
   /// A code on its way. It is held only between two tries, and only in memory.
@@ -176,7 +174,8 @@ extension VerifyPhone {
       return created(read(outcome, claim), claim, request, now)
     case .woken where !request.retrying.isPaused: return .ignore
     case .resumed where !request.retrying.isPaused:
-      return createAfterRestart(claim, request)
+      let message = "the daemon was restarted before the provider answered"
+      return .fail(.unknownSending(message, TCError.network.word(provider.name)))
     case .woken, .resumed: return create(claim, request)
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
       .calledBack, .told:
@@ -209,33 +208,21 @@ extension VerifyPhone {
     }
   }
 
-  /// Without the answer nobody can use a code that was sent, so another is asked for; but each time
-  /// somebody's telephone may ring, so of what may have been done there is one repetition.
+  /// Each request may make somebody's telephone ring: only one that the server has certainly not
+  /// acted on is repeated.
   private mutating func createLater(
     _ trouble: TruecallerTrouble, _ claim: PhoneClaim, _ request: CodeRequest
   ) -> Answer<TruecallerCall> {
     var request = request
-    let isSecondLoss = request.isLost && trouble.mayBeDone
-    guard !isSecondLoss, let pause = request.retrying.failed() else {
+    guard !trouble.mayBeDone else {
+      return .fail(.unknownSending(trouble.message, trouble.word(provider.name)))
+    }
+    guard let pause = request.retrying.failed() else {
       return .fail(.unreachable(trouble.message, trouble.word(provider.name)))
     }
-    request.isLost = request.isLost || trouble.mayBeDone
     state = .creating(claim, request)
     problem = .unreachable(trouble, provider.name)
     return .proceed([.wake(after: Retrying.pause(pause, asked: trouble.retryAfter))])
-  }
-
-  /// What was under way counts as lost.
-  private mutating func createAfterRestart(
-    _ claim: PhoneClaim, _ request: CodeRequest
-  ) -> Answer<TruecallerCall> {
-    guard !request.isLost else {
-      let message = "the daemon was restarted before the provider answered"
-      return .fail(.unreachable(message, TCError.network.word(provider.name)))
-    }
-    var request = request
-    request.isLost = true
-    return create(claim, request)
   }
 
   private mutating func show(

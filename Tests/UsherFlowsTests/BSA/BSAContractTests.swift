@@ -35,7 +35,7 @@ extension Standing where Machine == BSAVerifyContact {
       Self(
         "refused",
         try .init(.init(sendType: .email, sendTarget: "ada"), BSAParts.origin()), ["resumed"]),
-      sending, sending.after("gone", BSAParts.gone), sending.after("lost", BSAParts.lost),
+      sending, sending.after("gone", BSAParts.gone),
       Self("otpSent", try .sent(), ["code", "resend", "back"]),
       verifying, verifying.after("gone", BSAParts.gone),
     ]
@@ -77,7 +77,7 @@ extension Standing where Machine == BSAReregisterDevice {
     let replacing = Self("signingUp", try .replacing(), ["replace", "resumed"])
     return [
       Self("refused", try .init { $0.userKey = "" }, ["resumed"]),
-      sending, sending.after("lost", BSAParts.lost),
+      sending, sending.after("gone", BSAParts.gone),
       Self("otpSent", try .sent(), ["code", "resend", "back"]),
       replacing, replacing.after("lost", BSAParts.lost),
     ]

@@ -38,18 +38,6 @@ struct ResendTests {
     #expect(driven.state == "otpSent" && driven.problem?.reason == "not_sent")
   }
 
-  @Test("because the answer to the first was lost may be too early: it may have come")
-  func perhapsSent() throws {
-    var driven = try DrivenContact()
-    driven.answered(BSAParts.lost)
-    driven.receive(.woken)
-    driven.refused(3006)
-    #expect(driven.state == "otpSent" && driven.problem?.reason == "may_have_been_sent")
-    driven.type()
-    driven.verified()
-    #expect(driven.completion != nil)
-  }
-
   @Test("without one before is the end, in the state in which it ends")
   func firstNotSent() throws {
     var driven = try DrivenContact()

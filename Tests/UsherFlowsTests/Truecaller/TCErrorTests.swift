@@ -36,7 +36,7 @@ struct TCErrorTests {
     case 3: return VerifyPhone.word(for: .cancelled, provider: phones)
     case 9:
       var driven = try DrivenVerification()
-      driven.answered(.unreachable(message: "gone", sent: true))
+      driven.answered(.unreachable(message: "gone", sent: false))
       return driven.problem?.provider
     case 10: return try brought(by: [:], at: .create)
     case 11: return try refused(.profile, 401, 4011)

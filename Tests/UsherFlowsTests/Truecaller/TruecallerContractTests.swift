@@ -42,7 +42,7 @@ struct TruecallerContractTests {
 
     var driven = try DrivenVerification(provider: truecaller { $0.validation = .sdk28 })
     flows.append(.init("creating", driven.flow, strays: busy + [.woken]))
-    driven.answered(.unreachable(message: "gone", sent: true))
+    driven.answered(.unreachable(message: "gone", sent: false))
     flows.append(.init("creation paused", driven.flow, strays: busy + [early]))
     driven.receive(.woken)
     driven.toCode()

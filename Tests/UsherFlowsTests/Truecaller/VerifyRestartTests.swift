@@ -7,13 +7,11 @@ import UsherFlows
 
 @Suite("A verification after a restart")
 struct VerifyRestartTests {
-  @Test("asks for a code again, once, where no answer came: nobody could use the first")
+  @Test("asks for a code again where none was asked for, and never where one may have been sent")
   func creating() throws {
     var driven = try DrivenVerification()
     let request = driven.last
     driven.answered(.unreachable(message: "gone", sent: false))
-    try driven.restart()
-    #expect(driven.last == request)
     try driven.restart()
     #expect(driven.last == request)
     try driven.restart()
