@@ -301,16 +301,25 @@ extension HTTPSettings {
     configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 64
     configuration.decompression = .disabled
     configuration.httpVersion = .http1Only
-    if let caFile {
-      var tls = TLSConfiguration.makeClientConfiguration()
-      tls.trustRoots = .file(caFile)
-      configuration.tlsConfiguration = tls
-    }
+    var tls = TLSConfiguration.makeClientConfiguration()
+    // RFC 9325 §3.1.1, §4.2: the library's own default begins with TLS 1.0 and CBC ciphers.
+    tls.minimumTLSVersion = .tlsv12
+    tls.cipherSuiteValues = Self.ciphers
+    if let caFile { tls.trustRoots = .file(caFile) }
+    configuration.tlsConfiguration = tls
     if let proxy {
       configuration.proxy = .server(host: proxy.host, port: proxy.port)
     }
     return configuration
   }
+
+  /// AEAD with forward secrecy; those of TLS 1.3 are all of that kind.
+  private static let ciphers: [NIOTLSCipher] = [
+    .TLS_AES_128_GCM_SHA256, .TLS_AES_256_GCM_SHA384, .TLS_CHACHA20_POLY1305_SHA256,
+    .TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, .TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
+    .TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, .TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+    .TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384, .TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+  ]
 }
 
 extension CallOutcome {
