@@ -8,6 +8,9 @@ package protocol ProviderCall: Sendable, Equatable {
   /// A short name for logs and errors: `token`, `userinfo`, `jwks`.
   var name: String { get }
 
+  /// What kind of endpoint the call goes to.
+  var endpoint: ProviderEndpoint { get }
+
   /// The account whose access token the call carries; nil where it carries none. The engine sees to
   /// it that the token is good, and renews it.
   var account: AccountID? { get }
@@ -30,7 +33,16 @@ package protocol ProviderCall: Sendable, Equatable {
   func render(_ context: RenderContext) throws(UsherError) -> HTTPRequest
 }
 
+/// An endpoint of a provider, as far as its failures concern others than the caller.
+package enum ProviderEndpoint: Sendable, Hashable {
+  /// Where tokens are renewed: nobody's token can be renewed while it is down.
+  case token
+  /// Any other: its failures concern the flow or account that made the call.
+  case other
+}
+
 extension ProviderCall {
+  package var endpoint: ProviderEndpoint { .other }
   package var account: AccountID? { nil }
   package var clientToken: (any ClientTokenCall)? { nil }
   package func refusesClientToken(_ reply: HTTPReply) -> Bool { false }

@@ -8,6 +8,8 @@ import UsherFlows
 @testable import UsherDaemon
 
 private let now = Timestamp(seconds: 1_800_000_000)
+private let anna = AccountID("acc_anna")
+private let bert = AccountID("acc_bert")
 
 extension CallOutcome {
   fileprivate static let fine = CallOutcome.reply(HTTPReply(status: 200))
@@ -60,16 +62,60 @@ struct ProviderHealthTests {
   }
 
   @Test(
-    "what the provider asks for counts, within reason",
+    "what the provider asks for counts, within reason: in full for who was asked, seconds for others",
     arguments: [
-      ("7", 7), ("0", 1), ("-5", 1), ("99999", 3600), ("soon", 1),
+      ("4", 4), ("7", 7), ("0", 1), ("-5", 1), ("99999", 3600), ("soon", 1),
       ("Sun, 06 Nov 1994 08:49:37 GMT", 1),
     ])
   func retryAfter(asked: String, seconds: Int) {
     for status in [429, 503] {
-      let health = health(after: [.status(status, retryAfter: asked)])
-      #expect(health.pause(for: .work, at: now) == .seconds(seconds))
+      let outcome = CallOutcome.status(status, retryAfter: asked)
+      let health = health(after: [outcome])
+      health.note(outcome, ofRefresh: anna, of: work, at: now)
+      #expect(health.pause(for: .work, anna, at: now) == .seconds(seconds))
+      #expect(health.pause(for: .work, bert, at: now) == .seconds(min(seconds, 5)))
     }
+  }
+
+  @Test("another endpoint's failures pause nobody, and are told all the same")
+  func otherEndpoint() {
+    let health = ProviderHealth { _, _ in }
+    for outcome: CallOutcome in [
+      .gone, .status(429, retryAfter: "60"), .status(500), .unreadable(message: "a redirect"),
+    ] {
+      health.note(outcome, of: work, by: .other, at: now)
+      #expect(health.pause(for: .work, anna, at: now) == nil)
+    }
+    #expect(health.health(of: .work) == .failing)
+    health.note(.gone, of: work, by: .token, at: now)
+    health.note(.fine, of: work, by: .other, at: now)
+    #expect(health.pause(for: .work, at: now) == .seconds(1), "of another endpoint")
+  }
+
+  @Test("an account is held up by others once; then its refresh goes, whatever happens to them")
+  func heldOnce() {
+    let health = health(after: [.gone, .gone, .gone])
+    #expect(health.pause(for: .work, anna, at: now) == .seconds(4))
+    for second in 1...10 {
+      health.note(.gone, of: work, at: now + .seconds(second))
+    }
+    #expect(health.pause(for: .work, anna, at: now + .seconds(3)) == .seconds(1))
+    #expect(health.pause(for: .work, anna, at: now + .seconds(4)) == nil)
+    #expect(health.pause(for: .work, bert, at: now + .seconds(11)) != nil)
+  }
+
+  @Test("an account's own failures double its own pause; its own success ends it")
+  func ownBackOff() {
+    let health = ProviderHealth { _, _ in }
+    for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {
+      health.note(.status(500), ofRefresh: anna, of: work, at: now)
+      #expect(health.pause(for: .work, anna, at: now) == .seconds(seconds))
+    }
+    #expect(health.pause(for: .work, bert, at: now) == nil)
+    health.note(.fine, of: work, at: now)
+    #expect(health.pause(for: .work, anna, at: now) == .seconds(60), "another account's success")
+    health.note(.fine, ofRefresh: anna, of: work, at: now)
+    #expect(health.pause(for: .work, anna, at: now) == nil)
   }
 
   @Test("an answer is an answer, also one that refuses; a server in trouble is not")

@@ -107,7 +107,7 @@ final class ProviderHTTP: Sendable {
       guard world.descriptors.hasRoom(for: .provider) else { throw DescriptorBudget.exhausted }
       outcome = await attempt(try render(call, asker, accessToken, clientToken), provider)
       if !outcome.concernsOneAccount(call) {
-        health.note(outcome, of: provider, at: world.clock.now())
+        health.note(outcome, of: provider, by: call.endpoint, at: world.clock.now())
       }
     } catch {
       // Nothing was sent: it says nothing of the provider.
@@ -358,13 +358,6 @@ private struct Trouble {
         .getConnectionFromPoolTimeout, .proxyAuthenticationRequired, .invalidProxyResponse,
         .invalidURL, .emptyHost,
       ].contains(error)
-    }
-  }
-
-  /// Where the address is a number there is no search for one, and the refusal comes as it is.
-  private var isRefusal: Bool { (error as? IOError)?.errnoCode == ECONNREFUSED }
-
-  /// A sentence for people; the libraries' own texts may repeat a URL with its query.
     case let error as NIOSSLExtraError:
       [
         .failedToValidateHostname, .serverHostnameImpossibleToMatch, .cannotUseIPAddressInSNI,
@@ -372,6 +365,13 @@ private struct Trouble {
       ].contains(error)
     case NIOSSLError.handshakeFailed, is NIOConnectionError: true
     default: isRefusal
+    }
+  }
+
+  /// Where the address is a number there is no search for one, and the refusal comes as it is.
+  private var isRefusal: Bool { (error as? IOError)?.errnoCode == ECONNREFUSED }
+
+  /// A sentence for people; the libraries' own texts may repeat a URL with its query.
   var sentence: String {
     switch error {
     case let error as HTTPClientError where error == .deadlineExceeded || error == .readTimeout:

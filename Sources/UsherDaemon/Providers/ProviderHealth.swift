@@ -4,23 +4,43 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// How the providers answered last, and how long to leave one alone that does not answer.
+/// How the providers answered last, and how long refreshes hold off after failures.
+///
+/// Refreshes hold off only for what their token endpoint did. An account whose own refresh has failed
+/// goes by its own back-off, whatever happens to others. Every other account is held up once: while
+/// nobody can reach the endpoint, or for seconds after an answer that some other account got.
 final class ProviderHealth: Sendable {
-  private struct Record {
-    var failures = 0
-    var notBefore: Timestamp?
+  fileprivate struct Pause {
+    var failures: Int
+    let notBefore: Timestamp
 
-    var health: SystemStatus.Health { failures == 0 ? .ok : .failing }
+    /// What is left of it; nil where it is over.
+    func rest(at now: Timestamp) -> Duration? {
+      // A clock that was set back must not make an hour of a day.
+      guard notBefore > now, notBefore - now <= ProviderHealth.longestPause else { return nil }
+      return notBefore - now
+    }
+  }
+
+  fileprivate struct Record {
+    var health: SystemStatus.Health?
+    /// Of the token endpoint, for accounts without a pause of their own.
+    var shared: Pause?
+    var own: [AccountID: Pause] = [:]
   }
 
   /// The most a provider may ask for.
   fileprivate static let longestPause = Duration.seconds(3600)
+  /// The most that the answer to one account's call holds other accounts up.
+  private static let longestSharedAnswer = Duration.seconds(5)
+  /// Accounts of a provider whose pauses are kept; beyond it those that are over go.
+  fileprivate static let keptPauses = 4096
 
   private let records = Mutex<[ProviderName: Record]>([:])
   private let settings: Settings?
   private let onChange: @Sendable (ProviderName, SystemStatus.Health) -> Void
 
-  /// - Parameter settings: What they are configured by; nil: whoever is heard of counts.
+  /// - Parameter settings: The configuration in force; nil: outcomes of any provider count.
   init(
     _ settings: Settings? = nil,
     onChange: @escaping @Sendable (ProviderName, SystemStatus.Health) -> Void
@@ -38,40 +58,93 @@ final class ProviderHealth: Sendable {
     records.withLock { records in for provider in providers { records[provider] = nil } }
   }
 
-  /// How long calls that nobody waits at a page for should hold off; nil when they may go.
+  /// How long a refresh should hold off that has no back-off of its own; nil when it may go.
   func pause(for provider: ProviderName, at now: Timestamp) -> Duration? {
-    guard let notBefore = records.withLock({ $0[provider]?.notBefore }), notBefore > now else {
-      return nil
-    }
-    let pause = notBefore - now
-    // A clock that was set back must not make an hour of a day.
-    return pause <= Self.longestPause ? pause : nil
+    records.withLock { $0[provider]?.shared?.rest(at: now) }
   }
 
-  /// One, two, four … up to sixty seconds, or what the provider asked for. What is heard of another
-  /// one that had the name before says nothing of this one.
-  func note(_ outcome: CallOutcome, of provider: ProviderConfig, at now: Timestamp) {
+  /// How long the account's refresh should hold off; nil when it may go.
+  ///
+  /// Being held up by others becomes the account's own pause. Once that is over its refresh goes,
+  /// however often the refreshes of others have failed meanwhile.
+  func pause(
+    for provider: ProviderName, _ account: AccountID, at now: Timestamp
+  ) -> Duration? {
+    records.withLock { records in
+      guard let record = records[provider] else { return nil }
+      if let own = record.own[account] { return own.rest(at: now) }
+      guard let shared = record.shared, let rest = shared.rest(at: now) else { return nil }
+      records[provider]?.keep(Pause(failures: 0, notBefore: shared.notBefore), account, now)
+      return rest
+    }
+  }
+
+  /// Records the outcome of an account's refresh for the account alone.
+  func note(
+    _ outcome: CallOutcome, ofRefresh account: AccountID, of provider: ProviderConfig,
+    at now: Timestamp
+  ) {
+    records.withLock { records in
+      guard isInForce(provider) else { return }
+      let failures = records[provider.name]?.own[account]?.failures ?? 0
+      let pause = outcome.pauseAsked(after: failures).map {
+        Pause(failures: min(failures + 1, 16), notBefore: now + $0)
+      }
+      records[provider.name, default: Record()].keep(pause, account, now)
+    }
+  }
+
+  /// Records a call's outcome for all accounts. The outcome of a call to another provider that had the
+  /// name before is ignored.
+  func note(
+    _ outcome: CallOutcome, of provider: ProviderConfig, by endpoint: ProviderEndpoint = .token,
+    at now: Timestamp
+  ) {
     let (before, after) = records.withLock { records in
       let before = records[provider.name]?.health
       // Here, so that a reload that comes now forgets it afterwards.
-      if let settings, settings.inForce.provider(provider.name) != provider {
-        return (before, before)
-      }
+      guard isInForce(provider) else { return (before, before) }
       var record = records[provider.name] ?? Record()
-      if let delay = outcome.pauseAsked(after: record.failures) {
-        record.failures = min(record.failures + 1, 16)
-        record.notBefore = now + delay
-      } else {
-        record = Record()
-      }
+      record.health = outcome.pauseAsked(after: 0) == nil ? .ok : .failing
+      if endpoint == .token { record.shared = Self.shared(record.shared, outcome, now) }
       records[provider.name] = record
       return (before, record.health)
     }
     if let after, after != before { onChange(provider.name, after) }
   }
+
+  /// One, two, four … up to sixty seconds while the endpoint cannot be reached.
+  private static func shared(
+    _ before: Pause?, _ outcome: CallOutcome, _ now: Timestamp
+  ) -> Pause? {
+    let failures = before?.failures ?? 0
+    guard let asked = outcome.pauseAsked(after: failures) else { return nil }
+    let pause = outcome.isAnswer ? min(asked, longestSharedAnswer) : asked
+    return Pause(failures: min(failures + 1, 16), notBefore: now + pause)
+  }
+
+  private func isInForce(_ provider: ProviderConfig) -> Bool {
+    settings.map { $0.inForce.provider(provider.name) == provider } ?? true
+  }
+}
+
+extension ProviderHealth.Record {
+  fileprivate mutating func keep(
+    _ pause: ProviderHealth.Pause?, _ account: AccountID, _ now: Timestamp
+  ) {
+    if own.count >= ProviderHealth.keptPauses { own = own.filter { $0.value.notBefore > now } }
+    own[account] = pause
+  }
 }
 
 extension CallOutcome {
+  fileprivate var isAnswer: Bool {
+    switch self {
+    case .reply, .unreadable: true
+    case .unreachable, .noToken: false
+    }
+  }
+
   fileprivate func pauseAsked(after failures: Int) -> Duration? {
     let backOff = Duration.seconds(min(60, 1 << min(failures, 6)))
     switch self {

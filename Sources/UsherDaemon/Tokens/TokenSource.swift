@@ -26,7 +26,7 @@ struct TokenSource: Sendable {
 
   /// Why no refresh can be sent now; nil where nothing stands in the way.
   func obstacle(to record: AccountRecord) -> UsherError? {
-    if let pause = health.pause(for: record.provider, at: world.clock.now()) {
+    if let pause = health.pause(for: record.provider, record.id, at: world.clock.now()) {
       return unreachable(record, "the provider did not answer just now", after: pause)
     }
     do throws(UsherError) {
@@ -52,7 +52,12 @@ struct TokenSource: Sendable {
     let dialect: any TokenDialect
     switch await self.dialect(of: provider, record) {
     case .success(let found): dialect = found
-    case .failure(let error): return .failed(error)
+    case .failure(let error):
+      if error.reason == .providerUnreachable {
+        let outcome = CallOutcome.unreachable(message: error.message, sent: false)
+        health.note(outcome, ofRefresh: record.id, of: provider, at: world.clock.now())
+      }
+      return .failed(error)
     }
     let isWhole = scope == record.details.grant.scope
     guard let call = dialect.renewal(refreshToken, scope: isWhole ? nil : scope) else {
@@ -61,7 +66,9 @@ struct TokenSource: Sendable {
           name: record.provider, code: "no_renewal",
           message: "tokens of this provider are not renewed"))
     }
-    let refreshed = read(await http.send(call, for: provider), dialect, record, scope)
+    let outcome = await http.send(call, for: provider)
+    health.note(outcome, ofRefresh: record.id, of: provider, at: world.clock.now())
+    let refreshed = read(outcome, dialect, record, scope)
     guard case .granted(let tokens) = refreshed,
       let flaw = dialect.flaw(in: tokens, of: record.subject)
     else { return refreshed }
@@ -119,7 +126,7 @@ struct TokenSource: Sendable {
     _ record: AccountRecord, _ message: String, after: Duration?
   ) -> UsherError {
     let now = world.clock.now()
-    let pause = after ?? health.pause(for: record.provider, at: now) ?? .seconds(1)
+    let pause = after ?? health.pause(for: record.provider, record.id, at: now) ?? .seconds(1)
     return UsherError(
       .providerUnreachable, message, detail: .init(retryAfterMs: Int(pause.milliseconds)))
   }

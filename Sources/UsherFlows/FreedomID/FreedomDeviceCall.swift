@@ -34,6 +34,13 @@ package enum FreedomDeviceCall: ProviderCall {
     }
   }
 
+  package var endpoint: ProviderEndpoint {
+    switch self {
+    case .renewal: .token
+    case .accounts, .otp, .otpCheck, .password, .twoFactor, .resend, .consent, .untying: .other
+    }
+  }
+
   package var account: AccountID? {
     switch self {
     case .consent(let account, _, request: _, device: _): account

@@ -31,6 +31,13 @@ package enum FreedomPartnerCall: ProviderCall {
     }
   }
 
+  package var endpoint: ProviderEndpoint {
+    switch self {
+    case .exchange, .renewal: .token
+    case .link, .user, .profile, .profileStatus, .create, .update: .other
+    }
+  }
+
   package var account: AccountID? {
     switch self {
     case .profile(let account, _), .profileStatus(let account, request: _), .create(let account, _),

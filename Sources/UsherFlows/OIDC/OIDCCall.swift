@@ -60,6 +60,13 @@ package enum OIDCCall: ProviderCall {
     }
   }
 
+  package var endpoint: ProviderEndpoint {
+    switch self {
+    case .exchange, .refresh, .devicePoll: .token
+    case .discovery, .jwks, .revoke, .userinfo, .deviceAuthorization: .other
+    }
+  }
+
   /// What takes back a grant nobody will use: its refresh token where it has one (RFC 7009 §2.1 lets
   /// that end the whole grant). Empty where the provider has no revocation endpoint.
   package static func revoking(_ tokens: TokenSet, _ metadata: OIDCMetadata) -> [OIDCCall] {

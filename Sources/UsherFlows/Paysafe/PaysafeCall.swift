@@ -100,6 +100,13 @@ package enum PaysafeCall: ProviderCall {
     }
   }
 
+  package var endpoint: ProviderEndpoint {
+    switch self {
+    case .configToken, .exchange, .refresh: .token
+    case .challenge, .attempt, .event, .operation: .other
+    }
+  }
+
   package var account: AccountID? {
     switch self {
     case .configToken, .exchange, .refresh: nil
