@@ -1,6 +1,6 @@
 /// An address of a provider: https, or http on this machine's loopback only.
 ///
-/// The same rule holds for endpoints a provider's own metadata names.
+/// What a provider's own metadata names must also keep to ``OIDCSettings/flaw(ofDiscovered:)``.
 package struct ProviderURL: CodedAsText, Hashable, Sendable {
   /// As it was written; it is never normalised.
   package let text: String
@@ -23,6 +23,8 @@ package struct ProviderURL: CodedAsText, Hashable, Sendable {
   }
 
   package var settingText: String { text }
+
+  package var reach: HostReach { HostReach(host: host) }
 
   /// `https://`, a host that is known to be one, and a path that begins with a slash or is empty.
   init(host: String, path: String = "") {

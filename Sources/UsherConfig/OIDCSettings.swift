@@ -10,6 +10,8 @@ package struct OIDCSettings: SettingsSection {
   package var redirect = Redirect.loopback
   /// Endpoints that are not to be taken from discovery.
   package var endpoints = OIDCEndpoints()
+  /// Whether discovery may name hosts of a private network though the issuer is none.
+  package var allowPrivateEndpoints = false
   /// The `audience` parameter some providers want; absent: not sent.
   package var audience: String?
   /// More parameters of the authorization request.
@@ -43,6 +45,7 @@ package struct OIDCSettings: SettingsSection {
     table.setting(&clientAuth, "client_auth")
     table.setting(&scopes, "scopes", complaint: Self.complaint(scopes:))
     table.setting(&redirect, "redirect")
+    table.setting(&allowPrivateEndpoints, "allow_private_endpoints")
     table.setting(&audience, "audience", complaint: Self.visible)
     table.setting(&clockSkewSeconds, "clock_skew_seconds", 0...300)
     table.setting(&narrowRefresh, "narrow_refresh")
@@ -51,6 +54,26 @@ package struct OIDCSettings: SettingsSection {
     table.setting(&extraAuthorize, "extra_authorize", complaint: Self.complaint(extra:))
     if let message = clientAuth.complaint(hasCredential: clientCredential != nil) {
       table.complain("client_auth", message)
+    }
+  }
+
+  /// Why an address that discovery names must not be called; nil where it may.
+  ///
+  /// The daemon sends credentials and tokens there, from where local networks and this machine's own
+  /// services can be reached. So an issuer may name public hosts and hosts of its own kind.
+  package func flaw(ofDiscovered url: ProviderURL) -> String? {
+    if issuer.isSecure, !url.isSecure { return "is not https though the issuer is" }
+    let remedy = "if it is meant, name it in [provider.endpoints]"
+    switch url.reach {
+    case .global: return nil
+    case issuer.reach where url.reach != .special: return nil
+    case .privateUse:
+      return allowPrivateEndpoints
+        ? nil
+        : "names \(url.host), a host of a private network, and the issuer is none: \(remedy), "
+          + "or set allow_private_endpoints"
+    case .loopback: return "names \(url.host), which is this machine: \(remedy)"
+    case .special: return "names \(url.host), which no provider may be called at: \(remedy)"
     }
   }
 

@@ -6,8 +6,11 @@ import UsherFlows
 @Suite("An address that metadata names")
 struct MetadataAddressTests {
   /// Whether metadata of this issuer may name the address as its token endpoint.
-  private func isUsable(_ address: String, of issuer: String) throws -> Bool {
-    let settings = OIDCSettings(issuer: try ProviderURL(setting: issuer), clientID: "usher")
+  private func isUsable(
+    _ address: String, of issuer: String, _ change: (inout OIDCSettings) -> Void = { _ in }
+  ) throws -> Bool {
+    var settings = OIDCSettings(issuer: try ProviderURL(setting: issuer), clientID: "usher")
+    change(&settings)
     let document: JSONValue = [
       "issuer": .string(issuer), "authorization_endpoint": .string(issuer + "/authorize"),
       "token_endpoint": .string(address), "jwks_uri": .string(issuer + "/jwks"),
@@ -79,6 +82,21 @@ struct MetadataAddressTests {
     ])
   func otherKind(issuer: String, address: String) throws {
     #expect(try !isUsable(address, of: issuer))
+  }
+
+  @Test("allow_private_endpoints lets a public issuer name private hosts, and no others")
+  func privateEndpoints() throws {
+    for (address, isTaken) in [
+      ("https://10.0.0.1/x", true), ("https://db.internal/x", true),
+      ("https://[fd12:3456::1]/x", true), ("https://127.0.0.1/x", false),
+      ("https://169.254.169.254/x", false), ("https://[::ffff:127.0.0.1]/x", false),
+      ("http://127.0.0.1/x", false),
+    ] {
+      let isUsable = try isUsable(address, of: "https://id.example.com") {
+        $0.allowPrivateEndpoints = true
+      }
+      #expect(isUsable == isTaken, "\(address)")
+    }
   }
 
   @Test("is taken whatever it is where the configuration names it")

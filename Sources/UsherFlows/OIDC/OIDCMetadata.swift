@@ -1,7 +1,8 @@
 /// What a provider says of itself (OIDC Discovery §3, RFC 8414 §2), as far as it is needed, with the
 /// configuration's endpoints laid over it.
 ///
-/// Every address in it is https, or http on the loopback.
+/// Every address in it is https, or http on the loopback; what discovery named also keeps to
+/// `OIDCSettings.flaw(ofDiscovered:)`.
 package struct OIDCMetadata: Codable, Sendable, Equatable {
   package var issuer: String
   package var authorizationEndpoint: String?

@@ -29,7 +29,7 @@ extension OIDCMetadata {
       return .unusable(message: "the provider has no metadata")
     }
     do {
-      return .found(try OIDCMetadata(MetadataReader(documents: ours), settings))
+      return .found(try OIDCMetadata(MetadataReader(documents: ours, settings: settings), settings))
     } catch {
       return .unusable(message: error.message)
     }
@@ -54,7 +54,7 @@ extension OIDCMetadata {
 }
 
 private struct MetadataFlaw: Error {
-  /// A sentence; it names the member and quotes nothing.
+  /// A sentence; it names the member, and of its value the host at most.
   let message: String
 }
 
@@ -63,7 +63,9 @@ private struct MetadataReader {
 
   func url(_ name: String, or override: ProviderURL?) throws(MetadataFlaw) -> String? {
     if let override { return override.text }
+  let settings: OIDCSettings
     guard let value = first(name) else { return nil }
+  /// - Throws: Where the address must not be called. What the configuration names is not judged.
     guard let text = value.stringValue else {
       throw MetadataFlaw(message: "the metadata's \(name) is not a string")
     }
@@ -73,6 +75,9 @@ private struct MetadataReader {
     return url.text
   }
 
+    if let flaw = settings.flaw(ofDiscovered: url) {
+      throw MetadataFlaw(message: "the metadata's \(name) \(flaw)")
+    }
   func texts(_ name: String) -> [String]? {
     first(name)?.arrayValue?.compactMap(\.stringValue)
   }
