@@ -101,6 +101,12 @@ extension HTTPReply {
     do { return try JSONValue(parsing: body).objectValue } catch { return nil }
   }
 
+  /// When the provider wants the same request again: it says that it has not handled this one (RFC 6585
+  /// §4, RFC 9110 §15.6.4). Nil for any other answer.
+  package var postponement: Duration? {
+    [429, 503].contains(status) ? retryAfter : nil
+  }
+
   /// `Retry-After` in seconds (RFC 9110 §10.2.3), at most an hour. The form with a date is read as
   /// nothing: our clock need not be theirs.
   package var retryAfter: Duration? {

@@ -249,11 +249,12 @@ extension OIDCAuthorize {
     switch event {
     case .called(.exchange(let exchange, _), .unreachable(let message, sent: false))
     where exchange.verifier == attempt.verifier.unsealed():
-      guard let pause = retrying.failed() else { return .fail(.unreachable(message)) }
-      let code = Fleeting(exchange.code)
-      state = .exchanging(attempt, redirectURI: redirectURI, code, retrying)
-      problem = .unreachable(message)
-      return .proceed([.wake(after: pause)])
+      return redeemLater(exchange.code, message, nil, attempt, redirectURI, retrying)
+    case .called(.exchange(let exchange, _), .reply(let reply))
+    where exchange.verifier == attempt.verifier.unsealed() && reply.postponement != nil:
+      let message = "the provider answers HTTP \(reply.status)"
+      return redeemLater(
+        exchange.code, message, reply.postponement, attempt, redirectURI, retrying)
     case .called(.exchange(let exchange, _), let outcome)
     where exchange.verifier == attempt.verifier.unsealed():
       return exchanged(outcome, attempt, &moment)
@@ -268,6 +269,22 @@ extension OIDCAuthorize {
       .calledBack, .told:
       return .ignore
     }
+  }
+
+  /// The provider has certainly not redeemed the code.
+  ///
+  /// - Parameter asked: The pause that the provider asks for.
+  private mutating func redeemLater(
+    _ code: Secret, _ message: String, _ asked: Duration?, _ attempt: OIDCAttempt,
+    _ redirectURI: String, _ retrying: Retrying
+  ) -> Answer<OIDCCall> {
+    var retrying = retrying
+    guard let pause = retrying.failed() else { return .fail(.unreachable(message)) }
+    let wait = Retrying.pause(pause, asked: asked)
+    state = .exchanging(attempt, redirectURI: redirectURI, Fleeting(code), retrying)
+    problem = .unreachable(message)
+    if asked != nil { problem?.retryAfterMs = Int(wait.milliseconds) }
+    return .proceed([.wake(after: wait)])
   }
 
   private mutating func exchanged(

@@ -268,11 +268,11 @@ extension PaysafeAuthorize {
     switch event {
     case .called(.exchange(let exchange), .unreachable(let message, sent: false))
     where exchange.verifier == redemption.verifier.unsealed():
-      guard let pause = redemption.retrying.failed() else { return .fail(.unreachable(message)) }
-      redemption.code = Fleeting(exchange.code)
-      state = .redeeming(redemption)
-      problem = .unreachable(message)
-      return .proceed([.wake(after: pause)])
+      return redeemLater(exchange.code, message, nil, redemption)
+    case .called(.exchange(let exchange), .reply(let reply))
+    where exchange.verifier == redemption.verifier.unsealed() && reply.postponement != nil:
+      let message = "the provider answers HTTP \(reply.status)"
+      return redeemLater(exchange.code, message, reply.postponement, redemption)
     case .called(.exchange(let exchange), let outcome)
     where exchange.verifier == redemption.verifier.unsealed():
       return redeemed(outcome, redemption.attempt, &moment)
@@ -289,6 +289,22 @@ extension PaysafeAuthorize {
       .calledBack, .told:
       return .ignore
     }
+  }
+
+  /// The provider has certainly not redeemed the code.
+  ///
+  /// - Parameter asked: The pause that the provider asks for.
+  private mutating func redeemLater(
+    _ code: Secret, _ message: String, _ asked: Duration?, _ redemption: Redemption
+  ) -> Answer<PaysafeCall> {
+    var redemption = redemption
+    guard let pause = redemption.retrying.failed() else { return .fail(.unreachable(message)) }
+    let wait = Retrying.pause(pause, asked: asked)
+    redemption.code = Fleeting(code)
+    state = .redeeming(redemption)
+    problem = .unreachable(message)
+    if asked != nil { problem?.retryAfterMs = Int(wait.milliseconds) }
+    return .proceed([.wake(after: wait)])
   }
 
   private mutating func redeemed(
