@@ -1,3 +1,5 @@
+import UsherCore
+
 /// `acc_…` or `subject:…`: one account a rule is about.
 package enum AccountSelector: CodedAsText, Hashable, Sendable {
   private static let subjectPrefix = "subject:"
@@ -27,7 +29,7 @@ package enum AccountSelector: CodedAsText, Hashable, Sendable {
   package func selects(_ account: PolicyRequest.Account) -> Bool {
     switch self {
     case .id(let id): id == account.id
-    case .subject(let subject): subject == account.subject
+    case .subject(let subject): subject.hasSameBytes(as: account.subject)
     }
   }
 }

@@ -70,7 +70,7 @@ extension IDTokenClaims {
       guard let claims = HTTPReply(status: 200, body: payload).jsonObject else {
         throw .unreadable
       }
-      guard claims["iss"]?.stringValue == expected.issuer else { throw .issuer }
+      guard claims.has("iss", expected.issuer) else { throw .issuer }
       try checkAudience(claims, expected)
       guard let person = PersonClaims(claims) else { throw .subject }
       var result = try checkTimes(claims, person, expected)
@@ -91,10 +91,10 @@ extension IDTokenClaims {
     refreshed token: Secret, issuer: String, clientID: String, subject: String
   ) -> Rule? {
     guard let claims = JSONWebToken.claims(of: token) else { return nil }
-    guard claims["iss"]?.stringValue == issuer else { return .issuer }
+    guard claims.has("iss", issuer) else { return .issuer }
     let audience = claims["aud"]?.arrayValue ?? [claims["aud"] ?? .null]
-    guard audience.contains(.string(clientID)) else { return .audience }
-    return claims["sub"]?.stringValue == subject ? nil : .otherSubject
+    guard audience.contains(where: { $0.isText(clientID) }) else { return .audience }
+    return claims.has("sub", subject) ? nil : .otherSubject
   }
 
   /// Items 3 to 5. No audience beside us is trusted.
@@ -107,12 +107,12 @@ extension IDTokenClaims {
       case .string(let one)?: [.string(one)]
       default: []
       }
-    let ours = JSONValue.string(expected.clientID)
-    guard audience.contains(ours) else { throw .audience }
+    let isOurs: (JSONValue) -> Bool = { $0.isText(expected.clientID) }
+    guard audience.contains(where: isOurs) else { throw .audience }
     if audience.count > 1 || claims["azp"] != nil {
-      guard claims["azp"] == ours else { throw .authorizedParty }
+      guard claims.has("azp", expected.clientID) else { throw .authorizedParty }
     }
-    guard audience.allSatisfy({ $0 == ours }) else { throw .otherAudience }
+    guard audience.allSatisfy(isOurs) else { throw .otherAudience }
   }
 
   /// Items 9 and 10.
@@ -172,7 +172,16 @@ extension SigningAlgorithm {
   }
 }
 
+extension [String: JSONValue] {
+  /// Whether the claim is this text, byte by byte.
+  fileprivate func has(_ claim: String, _ text: String) -> Bool {
+    self[claim]?.isText(text) ?? false
+  }
+}
+
 extension JSONValue {
+  fileprivate func isText(_ text: String) -> Bool { stringValue?.hasSameBytes(as: text) ?? false }
+
   /// Seconds since 1970 (RFC 7519 §2), with or without a fraction; a string is none.
   fileprivate var numericDate: Timestamp? { numberValue.map { Timestamp(seconds: $0) } }
 }

@@ -170,7 +170,7 @@ struct OIDCSignIn: Codable, Sendable, Equatable {
   }
 
   private func isWanted(_ person: PersonClaims) -> Bool {
-    terms.account.map { $0.subject == person.subject } ?? true
+    terms.account.map { $0.subject.hasSameBytes(as: person.subject) } ?? true
   }
 
   private func refuse(_ failure: Failure) -> Answer<OIDCCall> {

@@ -30,7 +30,9 @@ extension SigningKey {
       return
     }
     let fitting = keys.lazy
-      .filter { header.kid == nil || $0["kid"]?.stringValue == header.kid }
+      .filter { key in
+        header.kid.map { key["kid"]?.stringValue?.hasSameBytes(as: $0) ?? false } ?? true
+      }
       .compactMap { header.algorithm.publicKey($0) }
     switch fitting.prefix(2).count {
     case 0: self = .unknownKey

@@ -1,4 +1,5 @@
 import JSONRPC
+import UsherCore
 
 /// What the userinfo endpoint answered (OIDC Core §5.3).
 package enum UserinfoReply: Sendable, Equatable {
@@ -28,6 +29,7 @@ package enum UserinfoReply: Sendable, Equatable {
       self = .unusable(message: "the userinfo endpoint's answer has no sub")
       return
     }
-    self = subject == nil || subject == claims.subject ? .claims(claims) : .otherSubject
+    let isMeant = subject.map { $0.hasSameBytes(as: claims.subject) } ?? true
+    self = isMeant ? .claims(claims) : .otherSubject
   }
 }

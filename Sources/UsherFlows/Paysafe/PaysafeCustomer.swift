@@ -15,7 +15,7 @@ extension PersonClaims {
     let owner = Self.customer(tokens.accessToken.unsealed())
     switch (told, owner) {
     case (let told?, let owner?):
-      guard told.subject == owner.subject else {
+      guard told.subject.hasSameBytes(as: owner.subject) else {
         throw UnusableReply("the provider's ID token and access token speak of different people")
       }
       self = owner.merging(told)
@@ -43,7 +43,7 @@ extension PaysafeLogin {
   }
 
   func finish(_ tokens: TokenSet, _ customer: PersonClaims) -> Answer<PaysafeCall> {
-    guard account.map({ $0.subject == customer.subject }) ?? true else {
+    guard account.map({ $0.subject.hasSameBytes(as: customer.subject) }) ?? true else {
       return .fail(.otherPerson)
     }
     return .finish(

@@ -23,7 +23,8 @@ struct PaysafeTokens: TokenDialect {
   func flaw(in tokens: TokenSet, of subject: String) -> String? {
     do throws(UnusableReply) {
       guard let customer = try PersonClaims(customerOf: tokens) else { return nil }
-      return customer.subject == subject ? nil : "the provider's tokens are another customer's"
+      return customer.subject.hasSameBytes(as: subject)
+        ? nil : "the provider's tokens are another customer's"
     } catch {
       return error.message
     }
