@@ -32,7 +32,11 @@ extension FlowRunner {
     metadata["revision"] = .stringConvertible(flow.revision)
     if let step = flow.step { metadata["step"] = .string(step.kind.rawValue) }
     if let problem = flow.problem { metadata["problem"] = .string(problem.reason) }
-    if let failure = flow.failure { metadata["reason"] = .string(failure.reason.rawValue) }
+    if let failure = flow.failure {
+      metadata["reason"] = .string(failure.reason.rawValue)
+      // The rule of the protocol that was broken. Other messages may be a provider's own words.
+      if failure.reason == .providerProtocolError { metadata["cause"] = .string(failure.message) }
+    }
     log.info(sentence, metadata: metadata)
   }
 }

@@ -43,7 +43,10 @@ package struct JOSEHeader: Sendable, Equatable {
     }
     guard let algorithm = SigningAlgorithm(rawValue: name), accepted.contains(algorithm) else {
       let shown = ProviderText.clean(name, limit: 20)
-      throw UnusableReply("the ID token's alg \(shown) is not accepted")
+      let names = accepted.map(\.rawValue).sorted().joined(separator: ", ")
+      throw UnusableReply(
+        "the ID token's alg \(shown) is not accepted: expected "
+          + (names.isEmpty ? "none, for the metadata lists no algorithm that may be used" : names))
     }
     guard header["crit"] == nil else {
       throw UnusableReply("the ID token's header has crit, which is not understood")

@@ -328,9 +328,11 @@ extension RedirectAnswer {
   /// Why nothing in it may be believed (RFC 9207 §2.4); nil where it may.
   fileprivate func flaw(_ metadata: OIDCMetadata) -> String? {
     if let iss {
-      return iss == metadata.issuer ? nil : "the answer comes from another issuer"
+      guard !iss.hasSameBytes(as: metadata.issuer) else { return nil }
+      return "the redirect comes from another issuer: expected \(metadata.issuer), "
+        + "found \(ProviderText.found(iss))"
     }
     return metadata.namesIssuerInRedirect
-      ? "the answer does not say which issuer it comes from" : nil
+      ? "the redirect does not say which issuer it comes from: expected \(metadata.issuer)" : nil
   }
 }

@@ -1,5 +1,6 @@
 package import JSONRPC
 package import UsherConfig
+import UsherCore
 
 extension OIDCMetadata {
   /// Whether a provider can be used without its documents: the configuration names all that a flow
@@ -21,9 +22,11 @@ extension OIDCMetadata {
   /// - Returns: `.found` or `.unusable`. Which endpoints a flow needs is the flow's to check.
   package static func read(documents: [JSONValue], settings: OIDCSettings) -> Discovery {
     let issuer = settings.issuer.text
-    let ours = documents.filter { $0["issuer"]?.stringValue == issuer }
-    if ours.isEmpty, !documents.isEmpty {
-      return .unusable(message: "the metadata is of another issuer than the configured one")
+    let ours = documents.filter { $0["issuer"]?.stringValue?.hasSameBytes(as: issuer) ?? false }
+    if ours.isEmpty, let other = documents.first {
+      return .unusable(
+        message: "the metadata is of another issuer than the configured one: expected \(issuer), "
+          + "found \(ProviderText.found(other["issuer"]))")
     }
     if ours.isEmpty, !needsNoDocuments(settings) {
       return .unusable(message: "the provider has no metadata")
@@ -60,24 +63,24 @@ private struct MetadataFlaw: Error {
 
 private struct MetadataReader {
   let documents: [JSONValue]
+  let settings: OIDCSettings
 
+  /// - Throws: Where the address must not be called. What the configuration names is not judged.
   func url(_ name: String, or override: ProviderURL?) throws(MetadataFlaw) -> String? {
     if let override { return override.text }
-  let settings: OIDCSettings
     guard let value = first(name) else { return nil }
-  /// - Throws: Where the address must not be called. What the configuration names is not judged.
     guard let text = value.stringValue else {
       throw MetadataFlaw(message: "the metadata's \(name) is not a string")
     }
     guard let url = ProviderURL(usable: text) else {
       throw MetadataFlaw(message: "the metadata's \(name) is not https, or http on the loopback")
     }
-    return url.text
-  }
-
     if let flaw = settings.flaw(ofDiscovered: url) {
       throw MetadataFlaw(message: "the metadata's \(name) \(flaw)")
     }
+    return url.text
+  }
+
   func texts(_ name: String) -> [String]? {
     first(name)?.arrayValue?.compactMap(\.stringValue)
   }

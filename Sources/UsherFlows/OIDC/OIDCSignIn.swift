@@ -117,7 +117,12 @@ struct OIDCSignIn: Codable, Sendable, Equatable {
       now: now, skew: .seconds(settings.clockSkewSeconds),
       accessToken: tokens.accessToken.unsealed(), algorithm: algorithm, maxAge: terms.maxAge)
     switch IDTokenClaims.check(payload: payload, expected) {
-    case .failure(let rule): return refuse(.protocolError(rule.message))
+    case .failure(let rule):
+      let claims = HTTPReply(status: 200, body: payload).jsonObject ?? [:]
+      return refuse(
+        .protocolError(
+          rule.explanation(
+            about: claims, issuer: expected.issuer, clientID: expected.clientID, now: now)))
     case .success(let claims):
       guard isWanted(claims.person) else { return refuse(.otherPerson) }
       guard metadata.userinfoEndpoint != nil else { return finish(claims.person) }

@@ -15,9 +15,12 @@ struct OIDCTokens: TokenDialect {
   /// OIDC Core §12.2.
   func flaw(in tokens: TokenSet, of subject: String) -> String? {
     guard let token = tokens.idToken?.unsealed() else { return nil }
+    let clientID = provider.oidc.clientID
     return IDTokenClaims.flaw(
-      refreshed: token, issuer: metadata.issuer, clientID: provider.oidc.clientID,
-      subject: subject)?.message
+      refreshed: token, issuer: metadata.issuer, clientID: clientID, subject: subject)?
+      .explanation(
+        about: JSONWebToken.claims(of: token) ?? [:], issuer: metadata.issuer, clientID: clientID,
+        now: nil)
   }
 
   func revocation(_ token: Secret, _ kind: TokenKind, bearer: Secret?) -> (any ProviderCall)? {

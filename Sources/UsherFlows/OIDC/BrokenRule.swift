@@ -1,0 +1,39 @@
+import JSONRPC
+import UsherCore
+
+extension ProviderText {
+  /// A value that a provider sent in place of another, for a message: cleaned, and cut to 200
+  /// characters.
+  static func found(_ value: JSONValue?) -> String {
+    guard let value else { return "nothing" }
+    let text = value.stringValue ?? String(decoding: value.encoded(), as: UTF8.self)
+    let shown = clean(text, limit: 200)
+    return shown.isEmpty ? "nothing" : shown
+  }
+
+  static func found(_ text: String) -> String { found(.string(text)) }
+}
+
+extension IDTokenClaims.Rule {
+  /// The sentence with what was expected and what was found.
+  ///
+  /// Nonces and hashes are secrets, and a subject is a person's: neither is repeated.
+  ///
+  /// - Parameter now: Nil where times were not looked at.
+  func explanation(
+    about claims: [String: JSONValue], issuer: String, clientID: String, now: Timestamp?
+  ) -> String {
+    let found: (String) -> String = { "found \($0) \(ProviderText.found(claims[$0]))" }
+    let time = now.map { "; the time is \($0.milliseconds / 1000), " } ?? "; "
+    return switch self {
+    case .issuer: "\(message): expected \(issuer), \(found("iss"))"
+    case .audience, .otherAudience: "\(message): expected \(clientID), \(found("aud"))"
+    case .authorizedParty: "\(message): expected \(clientID), \(found("azp"))"
+    case .expiry: message + time + found("exp")
+    case .issuedInFuture, .issuedLongAgo: message + time + found("iat")
+    case .notYetValid: message + time + found("nbf")
+    case .authTime: message + time + found("auth_time")
+    case .unreadable, .subject, .nonce, .accessTokenHash, .otherSubject: message
+    }
+  }
+}
