@@ -1,0 +1,118 @@
+import Dispatch
+import Foundation
+import Logging
+import NIOCore
+import NIOPosix
+import Synchronization
+import Testing
+import UsherCore
+import UsherFlows
+import UsherTestKit
+
+@testable import UsherDaemon
+
+/// What another user of the machine can do to a redirect listener without knowing a flow's state.
+@Suite("A flood at a redirect listener", .timeLimit(.minutes(1)))
+struct RedirectFloodTests {
+  private let fixture = RedirectListenerFixture()
+
+  @Test("a request without the flow's state is refused before the kernel is asked for its user")
+  func stateFirst() async throws {
+    let listener = try await fixture.open()
+    defer { listener.close() }
+    for query in ["", "?state=", "?code=abc&state=another", "?code=abc&state=our-stat"] {
+      let reply = try await RedirectListenerFixture.get(listener.redirectURI + query)
+      #expect(reply.status == 400)
+    }
+    #expect(fixture.lookups.withLock { $0 } == 0)
+    let good = try await RedirectListenerFixture.get(
+      listener.redirectURI + "?code=abc&state=our-state")
+    #expect(good.status == 200)
+    #expect(fixture.lookups.withLock { $0 } == 1)
+    #expect(fixture.answers == [RedirectAnswer(code: Secret("abc"))])
+  }
+
+  @Test("the lookup of a browser's user does not hold up the listener's event loop")
+  func lookupOffTheLoop() async throws {
+    let loop = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    let isLoopFree = DispatchSemaphore(value: 0)
+    let listeners = RedirectListeners(
+      group: loop,
+      uid: { _, _ in
+        loop.next().execute { isLoopFree.signal() }
+        return isLoopFree.wait(timeout: .now() + 2) == .success ? 1000 : nil
+      },
+      log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    let expectation = RedirectExpectation(
+      host: "127.0.0.1", port: nil, path: "/callback", state: Secret("our-state"))
+    let listener = try await listeners.open(expectation, for: 1000) { _ in }
+    let reply = try await RedirectListenerFixture.get(
+      listener.redirectURI + "?code=abc&state=our-state")
+    #expect(reply.status == 200, "the loop stood still while the user was looked up")
+    listener.closeAll()
+    try await loop.shutdownGracefully()
+  }
+
+  @Test("silent connections beyond 64 are closed, and a browser is still answered at once")
+  func connections() async throws {
+    let listener = try await fixture.open()
+    defer { listener.closeAll() }
+    let port = try #require(URLComponents(string: listener.redirectURI)?.port)
+    let flood = SilentConnections(200, port: UInt16(port))
+    let reply = try await RedirectListenerFixture.get(
+      listener.redirectURI + "?code=abc&state=our-state")
+    #expect(reply.status == 200)
+    let open = try await RedirectListenerFixture.offPool { flood.open(afterClosed: 136, within: 5) }
+    #expect(open <= 64, "\(open) silent connections are held")
+  }
+
+  @Test("requests of another user are written to the journal once a minute, with their number")
+  func journal() async throws {
+    let listener = try await fixture.open()
+    defer { listener.close() }
+    fixture.browserUser.withLock { $0 = 1001 }
+    for _ in 0..<20 {
+      let reply = try await RedirectListenerFixture.get(
+        listener.redirectURI + "?code=abc&state=our-state")
+      #expect(reply.status == 403 || reply.status == 503)
+    }
+    #expect(fixture.log.all.count == 1, "\(fixture.log.all)")
+    #expect(fixture.answers.isEmpty)
+  }
+}
+
+/// Connections that send nothing.
+private final class SilentConnections: Sendable {
+  private let descriptors: [Int32]
+
+  init(_ count: Int, port: UInt16) {
+    descriptors = (0..<count).map { _ in
+      let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+      var address = sockaddr_in()
+      address.sin_family = sa_family_t(AF_INET)
+      address.sin_port = port.bigEndian
+      inet_pton(AF_INET, "127.0.0.1", &address.sin_addr)
+      let size = socklen_t(MemoryLayout<sockaddr_in>.size)
+      _ = withUnsafePointer(to: &address) {
+        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, size) }
+      }
+      return descriptor
+    }
+  }
+
+  deinit { for descriptor in descriptors { close(descriptor) } }
+
+  /// Waits until that many have been closed by the listener, or the time is over.
+  ///
+  /// - Returns: How many are open then.
+  func open(afterClosed wanted: Int, within seconds: Double) -> Int {
+    let deadline = Date(timeIntervalSinceNow: seconds)
+    while true {
+      let left = max(0, deadline.timeIntervalSinceNow)
+      var polls = descriptors.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+      _ = poll(&polls, nfds_t(polls.count), 50)
+      let closed = polls.filter { $0.revents != 0 }.count
+      if closed >= wanted || left == 0 { return descriptors.count - closed }
+    }
+  }
+}

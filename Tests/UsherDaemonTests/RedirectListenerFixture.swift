@@ -1,0 +1,94 @@
+import Dispatch
+import Logging
+import NIOPosix
+import Synchronization
+import UsherCore
+import UsherFlows
+import UsherTestKit
+
+@testable import UsherDaemon
+
+/// Redirect listeners on real loopback ports, with the kernel's word about a browser's user replaced.
+final class RedirectListenerFixture: Sendable {
+  /// The user every browser belongs to; nil where it cannot be told.
+  let browserUser = Mutex<UInt32?>(1000)
+  /// How often the kernel was asked for a browser's user.
+  let lookups = Mutex(0)
+  let clock = FakeClock()
+  let log = LoggedLines()
+  private let received = Mutex<[RedirectAnswer]>([])
+  let listeners: RedirectListeners
+
+  init() {
+    let box = LookupBox()
+    let log = log
+    listeners = RedirectListeners(
+      group: MultiThreadedEventLoopGroup.singleton, uid: { _, _ in box.body.withLock { $0 }() },
+      log: Logger(label: "test") { _ in log })
+    box.body.withLock { body in
+      body = { [weak self] in self?.lookUp() }
+    }
+  }
+
+  var answers: [RedirectAnswer] { received.withLock { $0 } }
+
+  /// Listens for the flow of a user.
+  func open(
+    _ state: String = "our-state", port: Int? = nil, path: String = "/callback",
+    for owner: UInt32 = 1000
+  ) async throws -> RedirectListener {
+    let expectation = RedirectExpectation(
+      host: "127.0.0.1", port: port, path: path, state: Secret(state))
+    return try await listeners.open(expectation, for: owner) { [weak self] answer in
+      self?.received.withLock { $0.append(answer) }
+    }
+  }
+
+  /// Opens a page, away from the threads that tasks run on.
+  static func get(_ url: String) async throws -> Web.Reply {
+    try await offPool { try Web.get(url) }
+  }
+
+  static func offPool<Value: Sendable>(
+    _ body: @escaping @Sendable () throws -> Value
+  ) async throws -> Value {
+    try await withCheckedThrowingContinuation { continuation in
+      DispatchQueue.global().async { continuation.resume(with: Result { try body() }) }
+    }
+  }
+
+  private func lookUp() -> UInt32? {
+    lookups.withLock { $0 += 1 }
+    return browserUser.withLock { $0 }
+  }
+}
+
+/// Holds what the fixture answers, which is made before the fixture is.
+private final class LookupBox: Sendable {
+  let body = Mutex<@Sendable () -> UInt32?>({ nil })
+}
+
+/// Remembers what was logged, with the count of what was left out.
+final class LoggedLines: LogHandler, Sendable {
+  private let lines = Mutex<[String]>([])
+
+  var all: [String] { lines.withLock { $0 } }
+  var metadata: Logger.Metadata {
+    get { [:] }
+    set {}
+  }
+  var logLevel: Logger.Level {
+    get { .trace }
+    set {}
+  }
+
+  subscript(metadataKey _: String) -> Logger.Metadata.Value? {
+    get { nil }
+    set {}
+  }
+
+  func log(event: LogEvent) {
+    let count = event.metadata?["count"].map { ", count \($0)" } ?? ""
+    lines.withLock { $0.append("\(event.level): \(event.message)\(count)") }
+  }
+}
