@@ -1,0 +1,105 @@
+import Foundation
+import JSONRPC
+import Testing
+import UsherTestKit
+
+/// What another user of the machine tries on a person's way back from the browser.
+@Suite(
+  "Attacks on the browser's way back", .serialized, .timeLimit(.minutes(2)),
+  .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can be two users; run this as root"))
+struct RedirectAttackTests {
+  private let sandbox: SandboxUnderTest
+
+  init() throws { sandbox = try SandboxUnderTest() }
+
+  private func daemon(_ providers: String) throws -> DaemonUnderTest {
+    try DaemonUnderTest(config: "[access]\ngroup = \"4242\"\n\n" + providers)
+  }
+
+  @Test("a user who takes the redirect port of a provider without PKCE gets nobody's account")
+  func squattedPort() throws {
+    let port = try HeldPort.free()
+    let daemon = try daemon(
+      """
+      [[provider]]
+      name = "freedom"
+      type = "freedomid"
+      mode = "oauth2"
+      base_url = "\(sandbox.base)/freedomid"
+      api_base_url = "\(sandbox.base)/freedomid"
+      client_id = "acme"
+      client_credential = "freedom-secret"
+      redirect = "http://127.0.0.1:\(port)/callback"
+      """)
+    let set = try daemon.usherctl(
+      ["credential", "set", "freedom-secret"], input: "s3cret:freedom/client+=")
+    try #require(set.status == 0, "\(set.errors)")
+    try AttackScript("squat_redirect_port.py").expectRefused(
+      daemon.socketPath, "\(port)", "\(sandbox.base)/freedomid")
+    #expect(daemon.log.contains("another user holds the redirect port"))
+  }
+
+  @Test("with PKCE the flow goes on where another user holds the redirect port, and says who does")
+  func squattedPortWithPKCE() throws {
+    let port = try HeldPort.free()
+    let squatter = try HeldPort(port, uid: 4002)
+    let daemon = try daemon(
+      sandbox.provider(more: "redirect = \"http://127.0.0.1:\(port)/callback\""))
+    let user = try OtherUser(4001, groups: "4242", at: daemon)
+    let flow = try user.client().startFlow()
+    #expect(flow["step"]?["completes"] == "submit", "\(flow)")
+    #expect(flow["problem"]?["reason"] == "no_listener", "\(flow)")
+    #expect(flow["problem"]?["message"]?.stringValue?.contains("4002") == true, "\(flow)")
+    withExtendedLifetime((squatter, user)) {}
+  }
+
+  @Test("a flood at the listener of a sign-in is bounded, and the sign-in succeeds meanwhile")
+  func flood() throws {
+    let daemon = try daemon(sandbox.provider())
+    let client = try daemon.client()
+    let flow = try client.startFlow()
+    let uri = try #require(flow["step"]?["redirectURI"]?.stringValue)
+    try AttackScript("flood_redirect_listener.py").expectRefused(
+      uri, launcher: ["/usr/bin/setpriv", "--reuid=65000", "--regid=65000", "--clear-groups"])
+    try Person.signIn(at: try #require(flow["step"]?["url"]?.stringValue))
+    #expect(try client.finished(flow)["status"] == "succeeded")
+  }
+}
+
+/// A port of the loopback that another user listens at while this lives.
+private final class HeldPort {
+  private let place: Workplace
+  private let program: RunningProgram
+
+  init(_ port: UInt16, uid: UInt32) throws {
+    place = try Workplace()
+    let listen = """
+      import socket, time
+      s = socket.socket()
+      s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+      s.bind(("127.0.0.1", \(port)))
+      s.listen()
+      print("held", flush=True)
+      time.sleep(60)
+      """
+    program = try RunningProgram(
+      "/usr/bin/setpriv",
+      ["--reuid=\(uid)", "--regid=\(uid)", "--clear-groups", "/usr/bin/python3", "-c", listen],
+      log: place.file("log"))
+    try eventually("the port is held: \(program.log)") { [program] in
+      program.log.contains("held")
+    }
+  }
+
+  /// One that nobody listens at now.
+  static func free() throws -> UInt16 {
+    let found = try run(
+      "/usr/bin/python3",
+      [
+        "-c",
+        "import socket; s = socket.socket(); s.bind(('127.0.0.1', 0)); print(s.getsockname()[1])",
+      ])
+    let text = found.output.trimmingCharacters(in: .whitespacesAndNewlines)
+    return try #require(UInt16(text))
+  }
+}
