@@ -215,6 +215,17 @@ struct BrowserCodeTests {
     #expect(try scene.accounts().isEmpty)
   }
 
+  @Test("the browser's page says that the sign-in failed when the provider refuses the code")
+  func pageOfFailure() throws {
+    try scene.set(["wayBack": ["code": "spent-or-guessed"]])
+    let flow = try scene.authorize(["read.firstname"])
+    let page = try scene.visit(flow)
+    #expect(!page.text.contains("Signed in"), "\(page.text)")
+    #expect(page.text.contains("Not signed in"))
+    #expect(!page.text.contains("spent-or-guessed"))
+    #expect(try scene.app.finished(flow)["status"] == "failed")
+  }
+
   @Test(
     "the answer is lost: the person is sent to the browser again, at another path",
     arguments: [["reset": true, "processed": true], ["status": 503]] as [JSONValue])
