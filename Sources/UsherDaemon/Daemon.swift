@@ -19,25 +19,28 @@ package struct Daemon: ServiceLifecycle.Service {
   package func run() async throws {
     let sockets = try SocketLoop()
     let outside = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    let browsers = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     let result: Result<Void, any Error>
     do {
-      result = .success(try await serve(on: sockets, outside))
+      result = .success(try await serve(on: sockets, outside, browsers))
     } catch {
       result = .failure(error)
     }
+    try await browsers.shutdownGracefully()
     try await outside.shutdownGracefully()
     await sockets.stop()
     try result.get()
   }
 
   private func serve(
-    on sockets: SocketLoop, _ outside: any EventLoopGroup
+    on sockets: SocketLoop, _ outside: any EventLoopGroup, _ browsers: any EventLoopGroup
   ) async throws {
     let settings = Settings(setting.config, try setting.policy(of: setting.config))
     let world = World(
       settings: settings, clock: setting.clock, entropy: setting.entropy,
       alarms: EventLoopAlarms(on: outside.any()), descriptors: .ofProcess())
-    let life = Lifetime(setting, world, on: outside, serving: sockets, log)
+    let life = Lifetime(
+      setting, world, on: outside, browsers: browsers, serving: sockets, log)
     let safe = Safe(life)
     try await safe.begin()
     let service = RPCService(safe)

@@ -62,7 +62,8 @@ struct Parts {
       world: world, http: http, bearer: calls,
       metadata: metadata, verifier: verifier,
       listeners: RedirectListeners(
-        group: group, uid: LoopbackPeer.uid, log: log, descriptors: world.descriptors),
+        group: life.browsers, uid: LoopbackPeer.uid, clock: world.clock, log: log,
+        descriptors: world.descriptors),
       answers: DaemonAnswers(
         accounts: book, localAuth: LocalAuthAnswers(desk: localAuth), totp: totp,
         clock: world.clock))

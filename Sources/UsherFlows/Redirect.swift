@@ -89,6 +89,15 @@ extension RedirectReading {
   /// Longer queries and URLs are refused.
   package static let maxLength = 32 * 1024
 
+  /// The state that a query carries: it tells which flow the answer is for.
+  ///
+  /// - Returns: Nil where the query has no state or more than one, is too long or is no form.
+  package static func state(in query: String) -> Secret? {
+    guard query.utf8.count <= maxLength, let fields = FormEncoding.decode(query) else { return nil }
+    let states = fields.filter { $0.name == "state" }
+    return states.count == 1 && !states[0].value.isEmpty ? Secret(states[0].value) : nil
+  }
+
   /// Reads the query of a request to the redirect URI, without its `?`. Where an answer is known by its
   /// path, that has been compared.
   package init(query: String, state: Secret, form: RedirectForm = .oauth) {

@@ -27,6 +27,19 @@ enum ConnectionTable {
     return nil
   }
 
+  /// The uids in the lines of sockets that listen at `server`, or at all addresses with its port.
+  static func listeners(in text: String, at server: LoopbackPeer.Endpoint) -> Set<UInt32> {
+    var users: Set<UInt32> = []
+    for line in text.split(separator: "\n").dropFirst() {
+      let columns = line.split(separator: " ", maxSplits: 10)
+      guard columns.count > 9, columns[3] == listening, let place = endpoint(columns[1]),
+        place.port == server.port, place == server || place.isWildcard
+      else { continue }
+      if let user = UInt32(columns[7]) { users.insert(user) }
+    }
+    return users
+  }
+
   private static let listening = "0A"
   private static let timeWait = "06"
 

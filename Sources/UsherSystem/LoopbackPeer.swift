@@ -29,6 +29,12 @@ package enum LoopbackPeer {
         ? address[12] == 127 : address.dropLast().allSatisfy { $0 == 0 } && address[15] == 1
     }
 
+    /// Whether it stands for every address of the machine.
+    var isWildcard: Bool {
+      (address.starts(with: Self.mapped) ? address.dropFirst(12) : address[...])
+        .allSatisfy { $0 == 0 }
+    }
+
     private static let mapped: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff]
   }
 
@@ -44,6 +50,20 @@ package enum LoopbackPeer {
     guard client.isLoopback, server.isLoopback else { return nil }
     return uidByNetlink(client: client, server: server)
       ?? uidByProc(client: client, server: server)
+  }
+
+  /// The users who listen at an address of the loopback, or at all addresses with its port.
+  ///
+  /// Reads `/proc`, which takes long where there are many sockets. Empty where nobody listens there;
+  /// a socket that is bound and does not listen is not seen.
+  ///
+  /// - Returns: Nil where the kernel's list cannot be read.
+  package static func listeners(at server: Endpoint) -> Set<UInt32>? {
+    let tables = ["/proc/self/net/tcp", "/proc/self/net/tcp6"].compactMap(ConnectionTable.text)
+    guard !tables.isEmpty else { return nil }
+    return tables.reduce(into: []) { users, text in
+      users.formUnion(ConnectionTable.listeners(in: text, at: server))
+    }
   }
 
   static func uidByNetlink(client: Endpoint, server: Endpoint) -> UInt32? {

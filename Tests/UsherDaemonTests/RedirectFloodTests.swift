@@ -45,7 +45,7 @@ struct RedirectFloodTests {
       log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     let expectation = RedirectExpectation(
       host: "127.0.0.1", port: nil, path: "/callback", state: Secret("our-state"))
-    let listener = try await listeners.open(expectation, for: 1000) { _ in }
+    let listener = try await listeners.open(expectation, for: 1000) { _ in nil }
     let reply = try await RedirectListenerFixture.get(
       listener.redirectURI + "?code=abc&state=our-state")
     #expect(reply.status == 200, "the loop stood still while the user was looked up")

@@ -8,12 +8,14 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// Redirect listeners on real loopback ports, with the kernel's word about a browser's user replaced.
+/// Redirect listeners on real loopback ports; the test says which user a browser belongs to.
 final class RedirectListenerFixture: Sendable {
   /// The user every browser belongs to; nil where it cannot be told.
   let browserUser = Mutex<UInt32?>(1000)
   /// How often the kernel was asked for a browser's user.
   let lookups = Mutex(0)
+  /// What the flow says became of its answer.
+  let page = Mutex<RedirectPage?>(nil)
   let clock = FakeClock()
   let log = LoggedLines()
   private let received = Mutex<[RedirectAnswer]>([])
@@ -24,7 +26,7 @@ final class RedirectListenerFixture: Sendable {
     let log = log
     listeners = RedirectListeners(
       group: MultiThreadedEventLoopGroup.singleton, uid: { _, _ in box.body.withLock { $0 }() },
-      log: Logger(label: "test") { _ in log })
+      clock: clock, log: Logger(label: "test") { _ in log })
     box.body.withLock { body in
       body = { [weak self] in self?.lookUp() }
     }
@@ -41,6 +43,7 @@ final class RedirectListenerFixture: Sendable {
       host: "127.0.0.1", port: port, path: path, state: Secret(state))
     return try await listeners.open(expectation, for: owner) { [weak self] answer in
       self?.received.withLock { $0.append(answer) }
+      return self?.page.withLock { $0 }
     }
   }
 

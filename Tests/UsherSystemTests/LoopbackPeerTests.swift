@@ -160,6 +160,30 @@ struct LoopbackPeerTests {
     #expect(Endpoint(address: text, port: 1) == nil)
   }
 
+  @Test("the users who listen at a port are found, and nobody at a port that is free")
+  func listeners() throws {
+    let connection = try Connection()
+    let here = try #require(Endpoint(address: "127.0.0.1", port: connection.port))
+    let elsewhere = try #require(Endpoint(address: "127.0.0.2", port: connection.port))
+    #expect(LoopbackPeer.listeners(at: here) == [geteuid()])
+    #expect(LoopbackPeer.listeners(at: elsewhere) == [])
+  }
+
+  @Test("who listens at all addresses of a port listens at each of them")
+  func wildcards() throws {
+    let text = """
+        sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+         0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 77 1
+         1: 00000000:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1001        0 78 1
+         2: 0100007F:1F91 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1002        0 79 1
+         3: 0100007F:1F90 0100007F:9C40 01 00000000:00000000 00:00000000 00000000  1003        0 80 1
+         4: 00000000000000000000000000000000:1F90 00000000000000000000000000000000:0000 0A \
+      00000000:00000000 00:00000000 00000000  1004        0 81 1
+      """
+    let server = try #require(Endpoint(address: "127.0.0.1", port: 8080))
+    #expect(ConnectionTable.listeners(in: text, at: server) == [1000, 1001, 1004])
+  }
+
   @Test("the kernel's table is read line by line, and odd lines are passed over")
   func table() throws {
     let text = """

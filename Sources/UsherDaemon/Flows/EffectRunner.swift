@@ -111,6 +111,7 @@ final class EffectRunner: Sendable {
     do {
       let listener = try await listeners.open(expectation, for: session.uid) { answer in
         report(.redirected(answer))
+        return nil
       }
       session.setListener(listener)?.close()
       if isStopped.withLock({ $0 }) { letGo(session) }

@@ -19,8 +19,11 @@ struct Lifetime: Sendable {
   let reloads = Turns<Reload.Turn>()
   /// What it is told while the daemon is locked is written when there is a store again.
   let audit: AuditBook
-  /// For what goes out to providers, and for what they and browsers come back to.
+  /// For what goes out to providers and the calls that they make, and for alarms.
   let outside: any EventLoopGroup
+  /// For the listeners that browsers come back to. Any user can reach them, so nothing else runs on
+  /// this loop.
+  let browsers: any EventLoopGroup
   /// Of the sockets; nil where there are none.
   private let serving: SocketLoop?
   let log: Logger
@@ -32,11 +35,12 @@ struct Lifetime: Sendable {
 
   init(
     _ setting: DaemonSetting, _ world: World, on outside: any EventLoopGroup,
-    serving: SocketLoop? = nil, _ log: Logger
+    browsers: (any EventLoopGroup)? = nil, serving: SocketLoop? = nil, _ log: Logger
   ) {
     self.setting = setting
     self.world = world
     self.outside = outside
+    self.browsers = browsers ?? outside
     self.serving = serving
     self.log = log
     waits = EndingAlarms(world.alarms)

@@ -1,0 +1,67 @@
+import NIOCore
+import Synchronization
+
+/// The connections to all redirect listeners: bounded, because any user of the machine can open them.
+///
+/// Where there are too many, the oldest one without a good answer is closed. A browser sends its
+/// request at once, so holding connections keeps nobody out.
+final class RedirectConnections: Sendable {
+  static let mostPerListener = 64
+  static let mostInAll = 256
+
+  /// One connection.
+  final class Place: Sendable {
+    fileprivate let number: UInt64
+    fileprivate let channel: any Channel
+    fileprivate let port: RedirectPort
+    /// Whether a page is being waited for, for the flow's own user.
+    private let holds = Mutex(false)
+
+    fileprivate init(_ number: UInt64, _ channel: any Channel, _ port: RedirectPort) {
+      self.number = number
+      self.channel = channel
+      self.port = port
+    }
+
+    fileprivate var isHeld: Bool { holds.withLock { $0 } }
+
+    /// From now on it is not closed in favour of another one.
+    func hold() { holds.withLock { $0 = true } }
+  }
+
+  private struct State {
+    var next: UInt64 = 0
+    var places: [UInt64: Place] = [:]
+  }
+
+  private let state = Mutex(State())
+
+  /// - Returns: Nil where it must be closed: the answers of all others are being waited for.
+  func admit(_ channel: any Channel, to port: RedirectPort) -> Place? {
+    let (place, surplus) = state.withLock { state -> (Place?, Place?) in
+      let here = state.places.values.filter { $0.port === port }
+      var surplus: Place?
+      if here.count >= Self.mostPerListener || state.places.count >= Self.mostInAll {
+        let candidates = here.count >= Self.mostPerListener ? here : Array(state.places.values)
+        surplus = candidates.filter { !$0.isHeld }.min { $0.number < $1.number }
+        guard let surplus else { return (nil, nil) }
+        state.places[surplus.number] = nil
+      }
+      state.next += 1
+      let place = Place(state.next, channel, port)
+      state.places[place.number] = place
+      return (place, surplus)
+    }
+    surplus?.channel.close(promise: nil)
+    guard let place else { return nil }
+    channel.closeFuture.whenComplete { [weak self] _ in
+      self?.state.withLock { _ = $0.places.removeValue(forKey: place.number) }
+    }
+    return place
+  }
+
+  func closeAll(of port: RedirectPort) {
+    let places = state.withLock { state in state.places.values.filter { $0.port === port } }
+    for place in places { place.channel.close(promise: nil) }
+  }
+}

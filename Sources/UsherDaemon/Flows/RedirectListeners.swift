@@ -1,0 +1,283 @@
+import Glibc
+import Logging
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import Synchronization
+import UsherCore
+import UsherFlows
+import UsherSystem
+
+/// Opens the loopback listeners a browser comes back to (RFC 8252 §7.3, §8.3).
+///
+/// One listener at an address and port serves all flows that wait there, of any user and provider.
+/// An answer finds its flow by path and state. The port is free again when no flow needs it.
+final class RedirectListeners: Sendable {
+  /// Upper bound of open listeners. Beyond it, a flow without a fixed port shares an open one.
+  static let mostListeners = 256
+
+  private let group: any EventLoopGroup
+  private let judge: RedirectJudge
+  private let connections = RedirectConnections()
+  private let ports = Mutex<[SocketAddress: RedirectPort]>([:])
+  private let turns = Turns<SocketAddress>()
+  private let holders: @Sendable (LoopbackPeer.Endpoint) -> Set<UInt32>?
+  private let log: Logger
+  private let descriptors: DescriptorBudget
+  private let takenPorts: RepeatedNotice
+
+  /// - Parameters:
+  ///   - group: The loop of the listeners. What is slow elsewhere should not run on it.
+  ///   - uid: The uid behind a loopback connection's other end, as the kernel says. It may block.
+  ///   - holders: The users who listen at an address, as the kernel says. It may block.
+  init(
+    group: any EventLoopGroup,
+    uid: @escaping @Sendable (LoopbackPeer.Endpoint, LoopbackPeer.Endpoint) -> UInt32?,
+    holders: @escaping @Sendable (LoopbackPeer.Endpoint) -> Set<UInt32>? = LoopbackPeer.listeners,
+    clock: any Clock = SystemClock(), log: Logger,
+    descriptors: DescriptorBudget = .unlimited
+  ) {
+    self.group = group
+    self.holders = holders
+    self.log = log
+    self.descriptors = descriptors
+    judge = RedirectJudge(uid: uid, strangers: RepeatedNotice(clock), log: log)
+    takenPorts = RepeatedNotice(clock)
+  }
+
+  /// Listens for the answer to one flow.
+  ///
+  /// - Parameters:
+  ///   - owner: Only a browser of this user may answer: else one user could finish another's log-in
+  ///     in his own name.
+  ///   - onAnswer: Gets each answer that has the flow's path and state and comes from the owner's
+  ///     browser, and returns the page that tells what became of it; nil where that is not known.
+  func open(
+    _ expectation: RedirectExpectation, for owner: UInt32,
+    onAnswer: @escaping @Sendable (RedirectAnswer) async -> RedirectPage?
+  ) async throws(RedirectListenError) -> RedirectListener {
+    let route = RedirectRoute(expectation: expectation, owner: owner, onAnswer: onAnswer)
+    guard
+      let address = try? SocketAddress(
+        ipAddress: expectation.host, port: expectation.port ?? 0)
+    else { throw .failed }
+    if expectation.port == nil {
+      if let port = shared(route) { return listener(port, route) }
+      return listener(try await bind(address, route), route)
+    }
+    let result = try? await turns.take(address) { () throws(UsherError) in
+      await self.result { () throws(RedirectListenError) in
+        try await self.join(address, route)
+      }
+    }
+    guard let result else { throw .failed }
+    return listener(try result.get(), route)
+  }
+
+  private func result<Value>(
+    _ body: () async throws(RedirectListenError) -> Value
+  ) async -> Result<Value, RedirectListenError> {
+    do throws(RedirectListenError) {
+      return .success(try await body())
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  private func join(
+    _ address: SocketAddress, _ route: RedirectRoute
+  ) async throws(RedirectListenError) -> RedirectPort {
+    guard let port = ports.withLock({ $0[address] }) else { return try await bind(address, route) }
+    if port.add(route) { return port }
+    // It is being closed just now.
+    try? await port.closed()
+    return try await bind(address, route)
+  }
+
+  /// An open port of the same host, where there are too many.
+  private func shared(_ route: RedirectRoute) -> RedirectPort? {
+    let open = ports.withLock { $0.count < Self.mostListeners ? [] : Array($0) }
+    return open.first { $0.key.ipAddress == route.expectation.host && $0.value.add(route) }?.value
+  }
+
+  private func listener(_ port: RedirectPort, _ route: RedirectRoute) -> RedirectListener {
+    RedirectListener(port, route) { [connections] in connections.closeAll(of: port) }
+  }
+
+  private func bind(
+    _ address: SocketAddress, _ route: RedirectRoute
+  ) async throws(RedirectListenError) -> RedirectPort {
+    guard descriptors.hasRoom(for: .provider) else {
+      throw .noDescriptors(DescriptorBudget.exhausted)
+    }
+    let port = RedirectPort(route)
+    do {
+      let channel = try await bootstrap(port).bind(to: address).get()
+      keep(port, at: channel.localAddress ?? address, channel)
+      return port
+    } catch {
+      guard let error = error as? IOError, error.errnoCode == EADDRINUSE else { throw .failed }
+      throw await taken(address, route.owner)
+    }
+  }
+
+  private func bootstrap(_ port: RedirectPort) -> ServerBootstrap {
+    ServerBootstrap(group: group)
+      .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+      .serverChannelOption(.backlog, value: 64)
+      .serverChannelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture {
+          try channel.pipeline.syncOperations.addHandler(AcceptPause())
+        }
+      }
+      .childChannelOption(.maxMessagesPerRead, value: 1)
+      .childChannelInitializer { [connections, judge, descriptors] channel in
+        guard descriptors.hasRoom(for: .caller), let place = connections.admit(channel, to: port)
+        else {
+          return channel.close()
+        }
+        return channel.eventLoop.makeCompletedFuture {
+          try channel.pipeline.syncOperations.configureHTTPServerPipeline(withErrorHandling: true)
+          try channel.pipeline.syncOperations.addHandler(RedirectHandler(judge, port, place))
+        }
+      }
+  }
+
+  private func keep(_ port: RedirectPort, at address: SocketAddress, _ channel: any Channel) {
+    ports.withLock { $0[address] = port }
+    channel.closeFuture.whenComplete { [weak self] _ in
+      self?.ports.withLock { ports in
+        if ports[address] === port { ports[address] = nil }
+      }
+    }
+    port.opened(channel)
+  }
+
+  private func taken(_ address: SocketAddress, _ owner: UInt32) async -> RedirectListenError {
+    let port = address.port ?? 0
+    let (users, names) = await Aside.run { [holders] in
+      let users = address.endpoint.flatMap(holders) ?? []
+      return (users, users.sorted().map { SystemUsers.userName(of: $0) ?? "\($0)" })
+    }
+    // A socket that is bound and does not listen yet is nobody's to see: it may be another user's.
+    let isAnothers = users != [owner]
+    let holder =
+      names.isEmpty ? "a user that cannot be told" : "user \(names.joined(separator: " and "))"
+    if isAnothers, let count = takenPorts.due() {
+      log.warning(
+        "another user holds the redirect port of a sign-in",
+        metadata: [
+          "port": .stringConvertible(port), "holder": .string(holder),
+          "count": .stringConvertible(count),
+        ])
+    }
+    return .taken("port \(port) of the redirect is taken by \(holder)", byAnother: isAnothers)
+  }
+}
+
+/// Why there is no listener for a browser to come back to.
+enum RedirectListenError: Error {
+  /// The port is taken.
+  ///
+  /// - Parameter byAnother: Whether a user other than the flow's holds it, or may hold it.
+  case taken(String, byAnother: Bool)
+  /// A listener would use the last descriptors.
+  case noDescriptors(UsherError)
+  case failed
+}
+
+/// One flow's place at a listener.
+final class RedirectListener: Sendable {
+  let redirectURI: String
+  private let port: RedirectPort
+  private let route: RedirectRoute
+  private let closeConnections: @Sendable () -> Void
+
+  fileprivate init(
+    _ port: RedirectPort, _ route: RedirectRoute, closeConnections: @escaping @Sendable () -> Void
+  ) {
+    self.port = port
+    self.route = route
+    self.closeConnections = closeConnections
+    redirectURI = route.expectation.uri(port: port.number ?? route.expectation.port ?? 0)
+  }
+
+  /// Stops listening for this flow. A browser that waits for its page still gets it.
+  func close() { _ = port.remove(route) }
+
+  /// Stops listening for this flow, and closes the connections where no other flow waits here.
+  func closeAll() {
+    if port.remove(route) { closeConnections() }
+  }
+}
+
+/// One listening socket, with the flows that wait at it. It closes with the last of them.
+final class RedirectPort: Sendable {
+  private struct State {
+    var routes: RedirectRoutes
+    var channel: (any Channel)?
+    var isClosed = false
+  }
+
+  private let state: Mutex<State>
+
+  init(_ first: RedirectRoute) {
+    var routes = RedirectRoutes()
+    routes.insert(first)
+    state = Mutex(State(routes: routes))
+  }
+
+  /// Nil before it is open.
+  var number: Int? { state.withLock { $0.channel?.localAddress?.port } }
+
+  /// - Returns: False where it is closed, or being closed.
+  func add(_ route: RedirectRoute) -> Bool {
+    state.withLock { state in
+      guard !state.isClosed else { return false }
+      state.routes.insert(route)
+      return true
+    }
+  }
+
+  /// - Returns: Whether no flow waits here any more.
+  func remove(_ route: RedirectRoute) -> Bool {
+    let (isLast, channel) = state.withLock { state in
+      state.routes.remove(route)
+      guard state.routes.isEmpty else { return (false, nil as (any Channel)?) }
+      state.isClosed = true
+      return (true, state.channel)
+    }
+    channel?.close(promise: nil)
+    return isLast
+  }
+
+  func find(path: Secret, query: String) -> RedirectRoutes.Finding {
+    state.withLock { $0.routes.find(path: path, query: query) }
+  }
+
+  func opened(_ channel: any Channel) {
+    let isClosed = state.withLock { state in
+      state.channel = channel
+      return state.isClosed
+    }
+    if isClosed { channel.close(promise: nil) }
+  }
+
+  /// Waits until the port is free.
+  func closed() async throws {
+    try await state.withLock { $0.channel }?.closeFuture.get()
+  }
+}
+
+/// Stops accepting for a moment where descriptors have run out, instead of failing again at once.
+private final class AcceptPause: ChannelInboundHandler {
+  typealias InboundIn = any Channel
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    let channel = context.channel
+    channel.setOption(.autoRead, value: false).whenComplete { _ in }
+    context.eventLoop.scheduleTask(in: .milliseconds(100)) {
+      channel.setOption(.autoRead, value: true).whenComplete { _ in }
+    }
+  }
+}

@@ -1,0 +1,93 @@
+import UsherAPI
+import UsherFlows
+
+/// What the browser shows when it has come back.
+enum RedirectPage: Sendable, Equatable {
+  /// The sign-in has succeeded: the code is redeemed, and the account is stored.
+  case signedIn
+  /// Why it has failed, as a sentence without a full stop; nil where that is not known.
+  case notSignedIn(String?)
+  /// The person has to do it once more; why, as a sentence without a full stop.
+  case again(String)
+  /// How it ends is not known yet, or the program goes on with something else.
+  case pending
+  /// No flow waits for this answer. Whether one did, or whose it is, is not told.
+  case notOurs
+  case otherUser, onlyGET, unknown, busy
+
+  var status: Int {
+    switch self {
+    case .signedIn, .notSignedIn, .again, .pending: 200
+    case .notOurs: 400
+    case .otherUser: 403
+    case .unknown: 404
+    case .onlyGET: 405
+    case .busy: 503
+    }
+  }
+
+  private static let nothingWaits = """
+    It may be finished, cancelled or out of time: your terminal or program says how it ended. \
+    If it is still open there, start again from there.
+    """
+
+  private var text: (title: String, sentence: String) {
+    switch self {
+    case .signedIn: ("Signed in", "You may close this tab.")
+    case .notSignedIn(nil):
+      ("Not signed in", "The provider did not sign you in. You may close this tab.")
+    case .notSignedIn(let reason?):
+      ("Not signed in", "The sign-in failed: \(reason). You may close this tab.")
+    case .again(let reason):
+      ("Once more", "The sign-in is not finished: \(reason). Go back to your terminal or program.")
+    case .pending:
+      ("Almost done", "Go back to your terminal or program: the sign-in is being finished there.")
+    case .notOurs:
+      ("No such sign-in", "This answer belongs to no sign-in that waits here. " + Self.nothingWaits)
+    case .otherUser: ("Not yours", "This sign-in was started by another user of this machine.")
+    case .onlyGET: ("Not so", "Only a browser's GET is answered here.")
+    case .unknown: ("No such sign-in", "No sign-in waits at this address. " + Self.nothingWaits)
+    case .busy: ("Too many answers", "Too many answers came at once. Reload this page.")
+    }
+  }
+
+  private var color: String {
+    switch self {
+    case .signedIn, .pending: "#15803d"
+    case .notSignedIn, .again, .notOurs, .otherUser, .onlyGET, .unknown, .busy: "#b45309"
+    }
+  }
+
+  var html: String {
+    """
+    <!doctype html><html lang="en"><meta charset="utf-8"><title>\(text.title)</title>
+    <meta name="viewport" content="width=device-width">
+    <style>
+    :root{color-scheme:light dark}
+    body{font:1.1rem/1.5 system-ui,sans-serif;margin:20vh auto;max-width:32rem;padding:0 1rem}
+    main{border-left:.4rem solid \(color);padding:.1rem 1.5rem}
+    footer{margin-top:2rem;font-size:.9rem;opacity:.7}
+    </style><main><h1>\(text.title)</h1><p>\(text.sentence.escapedForHTML)</p></main>
+    <footer>This page comes from usherd, on this machine.</footer></html>
+
+    """
+  }
+}
+
+extension String {
+  /// A provider may have had a say in it.
+  fileprivate var escapedForHTML: String {
+    var escaped = ""
+    for character in unicodeScalars {
+      switch character {
+      case "&": escaped += "&amp;"
+      case "<": escaped += "&lt;"
+      case ">": escaped += "&gt;"
+      case "\"": escaped += "&quot;"
+      case "'": escaped += "&#39;"
+      default: escaped.unicodeScalars.append(character)
+      }
+    }
+    return escaped
+  }
+}

@@ -1,0 +1,83 @@
+import UsherCore
+import UsherFlows
+
+/// What one flow waits for, and who hears of it.
+final class RedirectRoute: Sendable {
+  let expectation: RedirectExpectation
+  /// The user whose browser may answer.
+  let owner: UInt32
+  let onAnswer: @Sendable (RedirectAnswer) async -> RedirectPage?
+
+  init(
+    expectation: RedirectExpectation, owner: UInt32,
+    onAnswer: @escaping @Sendable (RedirectAnswer) async -> RedirectPage?
+  ) {
+    self.expectation = expectation
+    self.owner = owner
+    self.onAnswer = onAnswer
+  }
+}
+
+/// The flows that wait at one listener, found by path and state at the cost of one lookup.
+///
+/// Which bucket a lookup looks at depends on a hash with a random seed, and what it finds there is
+/// compared in constant time: neither tells how near a guess is.
+struct RedirectRoutes {
+  fileprivate struct Key: Hashable {
+    let path: Secret
+    /// Nil where the path itself is the secret.
+    let state: Secret?
+  }
+
+  enum Finding {
+    case route(RedirectRoute)
+    /// A flow waits at this path, for another state.
+    case otherState
+    case otherPath
+  }
+
+  private var routes: [Key: RedirectRoute] = [:]
+  /// How many routes each path has.
+  private var paths: [Secret: Int] = [:]
+
+  var isEmpty: Bool { routes.isEmpty }
+
+  mutating func insert(_ route: RedirectRoute) {
+    if routes.updateValue(route, forKey: route.key) == nil {
+      paths[route.key.path, default: 0] += 1
+    }
+  }
+
+  mutating func remove(_ route: RedirectRoute) {
+    guard routes[route.key] === route else { return }
+    routes[route.key] = nil
+    let left = (paths[route.key.path] ?? 1) - 1
+    paths[route.key.path] = left > 0 ? left : nil
+  }
+
+  /// - Parameter query: Without its `?`.
+  func find(path: Secret, query: String) -> Finding {
+    guard paths[path] != nil else { return .otherPath }
+    if let route = routes[Key(path: path, state: nil)] { return .route(route) }
+    guard let state = RedirectReading.state(in: query),
+      let route = routes[Key(path: path, state: state)]
+    else { return .otherState }
+    return .route(route)
+  }
+}
+
+extension RedirectRoute {
+  fileprivate var key: RedirectRoutes.Key {
+    RedirectRoutes.Key(
+      path: Secret(expectation.path),
+      state: expectation.form.isKnownByPath ? nil : expectation.state)
+  }
+}
+
+extension RedirectExpectation {
+  func uri(port: Int) -> String { "http://\(authority(port: port))\(path)" }
+
+  func authority(port: Int) -> String {
+    host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+  }
+}

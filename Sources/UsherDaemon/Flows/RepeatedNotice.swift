@@ -1,0 +1,34 @@
+import Synchronization
+import UsherCore
+
+/// Allows one journal line a minute, however often its cause happens: another user must not be able
+/// to fill the journal.
+final class RepeatedNotice: Sendable {
+  private struct State {
+    var last: Timestamp?
+    /// How often it happened since the last line.
+    var count = 0
+  }
+
+  private static let interval = Duration.seconds(60)
+
+  private let clock: any Clock
+  private let state = Mutex(State())
+
+  init(_ clock: any Clock) { self.clock = clock }
+
+  /// Notes that it happened once more.
+  ///
+  /// - Returns: How often it happened since the last line; nil where no line is due.
+  func due() -> Int? {
+    let now = clock.now()
+    return state.withLock { state in
+      state.count += 1
+      // A clock that was set back does not silence it.
+      if let last = state.last, last <= now, now - last < Self.interval { return nil }
+      state.last = now
+      defer { state.count = 0 }
+      return state.count
+    }
+  }
+}

@@ -1,0 +1,62 @@
+import Synchronization
+import Testing
+import UsherCore
+import UsherFlows
+import UsherTestKit
+
+@testable import UsherDaemon
+
+/// What the browser shows when it has come back.
+@Suite("The page a browser gets for its answer")
+struct RedirectPageTests {
+  private let fixture = RedirectListenerFixture()
+
+  @Test("the page says what the flow says became of the answer")
+  func outcome() async throws {
+    let listener = try await fixture.open()
+    defer { listener.close() }
+    for (page, words) in [
+      (RedirectPage.signedIn, "<h1>Signed in"), (.notSignedIn("the code is spent"), "the code is"),
+      (.again("the provider was away"), "the provider was away"), (.pending, "terminal"),
+    ] {
+      fixture.page.withLock { $0 = page }
+      let reply = try await RedirectListenerFixture.get(
+        listener.redirectURI + "?code=abc&state=our-state")
+      #expect(reply.status == 200)
+      #expect(reply.text.contains(words), "\(reply.text)")
+      #expect(reply.text.contains("<h1>Signed in") == (page == .signedIn))
+    }
+  }
+
+  @Test("what a provider said of a failure is text on the page, not markup")
+  func escaped() {
+    let page = RedirectPage.notSignedIn("<script>alert('&\"')</script>")
+    #expect(!page.html.contains("<script>"))
+    #expect(page.html.contains("&lt;script&gt;alert(&#39;&amp;&quot;&#39;)&lt;/script&gt;"))
+  }
+
+  @Test("a notice comes once a minute with the number of times since the last one")
+  func notices() {
+    let notice = RepeatedNotice(fixture.clock)
+    #expect([notice.due(), notice.due(), notice.due()] == [1, nil, nil])
+    fixture.clock.advance(by: .seconds(60))
+    #expect([notice.due(), notice.due()] == [3, nil])
+    fixture.clock.advance(by: .seconds(-3600))
+    #expect(notice.due() == 2)
+  }
+
+  @Test("flows beyond the limit of listeners share an open one")
+  func sharedPorts() async throws {
+    var listeners: [RedirectListener] = []
+    for number in 0..<(RedirectListeners.mostListeners + 8) {
+      listeners.append(try await fixture.open("state-\(number)"))
+    }
+    #expect(Set(listeners.map(\.redirectURI)).count == RedirectListeners.mostListeners)
+    let last = try #require(listeners.last)
+    let number = RedirectListeners.mostListeners + 7
+    let reply = try await RedirectListenerFixture.get(
+      last.redirectURI + "?code=abc&state=state-\(number)")
+    #expect(reply.status == 200)
+    for listener in listeners { listener.closeAll() }
+  }
+}
