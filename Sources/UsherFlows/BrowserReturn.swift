@@ -27,6 +27,8 @@ struct BrowserReturn: Equatable {
   let state: Secret
   /// Where the daemon listens; nil where it never does.
   let redirect: Redirect?
+  /// Whether a code is worthless to another user who gets it (RFC 7636).
+  let hasPKCE: Bool
   var form = RedirectForm.oauth
 
   /// What an event means to a flow whose person is in the browser.
@@ -34,7 +36,8 @@ struct BrowserReturn: Equatable {
     case cameBack(RedirectAnswer)
     /// A restart closed the listener: its place is asked for again.
     case listenAgain(RedirectExpectation)
-    case listener(ListenerState)
+    case listener(ListenerState, Problem?)
+    case failed(Failure)
     /// The old port is not to be had: the open page leads nowhere.
     case stranded
     case refused(field: String, message: String)
@@ -50,8 +53,12 @@ struct BrowserReturn: Equatable {
       guard let redirect else { return .nothing }
       return .listenAgain(redirect.expectation(state: state, earlier: redirectURI, form: form))
     case .listening(let uri) where listener == .restoring:
-      return uri == redirectURI || isFixed ? .listener(.up) : .stranded
-    case .listenFailed where listener == .restoring: return isFixed ? .listener(.none) : .stranded
+      return uri == redirectURI || isFixed ? .listener(.up, nil) : .stranded
+    // The page that is open in the browser leads to the other user's program.
+    case .listenFailed(let message, mayReachAnother: true) where listener == .restoring && !hasPKCE:
+      return .failed(.unsafeReturn(message))
+    case .listenFailed(let message, let isAnothers) where listener == .restoring:
+      return isFixed ? .listener(.none, isAnothers ? .noListener(message) : nil) : .stranded
     case .input, .listening, .listenFailed, .called, .discovered, .idTokenVerified, .calledBack,
       .told,
       .woken:
@@ -75,21 +82,27 @@ struct BrowserReturn: Equatable {
 extension Redirect {
   /// What an event means to a flow that waits for its listener.
   enum Opening: Equatable {
-    case open(redirectURI: String, ListenerState)
+    case open(redirectURI: String, ListenerState, Problem?)
     case listenAgain(RedirectExpectation)
     case failed(Failure)
     case nothing
   }
 
+  /// Decides how a flow goes on that waits for its listener.
+  ///
+  /// - Parameter hasPKCE: Whether a code is worthless to another user who gets it (RFC 7636). If it
+  ///   is not, nobody is sent to the provider while another user holds the port.
   func opening<Call>(
-    _ event: FlowEvent<Call>, state: Secret, form: RedirectForm = .oauth
+    _ event: FlowEvent<Call>, state: Secret, hasPKCE: Bool, form: RedirectForm = .oauth
   ) -> Opening {
     switch event {
     case .listening(let redirectURI):
-      return .open(redirectURI: fixedURI(state, form) ?? redirectURI, .up)
-    case .listenFailed(let message):
-      return fixedURI(state, form).map { .open(redirectURI: $0, .none) }
-        ?? .failed(.noListener(message))
+      return .open(redirectURI: fixedURI(state, form) ?? redirectURI, .up, nil)
+    case .listenFailed(let message, let isAnothers):
+      guard let redirectURI = fixedURI(state, form) else { return .failed(.noListener(message)) }
+      guard hasPKCE || !isAnothers else { return .failed(.unsafeReturn(message)) }
+      return .open(
+        redirectURI: redirectURI, .none, isAnothers ? .noListener(message) : nil)
     case .resumed: return .listenAgain(expectation(state: state, form: form))
     case .input, .redirected, .called, .discovered, .idTokenVerified, .calledBack, .told, .woken:
       return .nothing
@@ -144,7 +157,26 @@ extension RedirectAnswer {
   }
 }
 
+extension Problem {
+  /// - Parameter message: Why, and which user holds the port as far as is known.
+  fileprivate static func noListener(_ message: String) -> Problem {
+    Problem(
+      reason: "no_listener", title: "No way back from the browser",
+      message: "\(message); paste the address that the browser ends at")
+  }
+}
+
 extension Failure {
+  /// - Parameter message: Why, and which user holds the port as far as is known.
+  fileprivate static func unsafeReturn(_ message: String) -> Failure {
+    Failure(
+      reason: .invalidRequest, title: "No safe way back from the browser",
+      message:
+        "\(message), so that another user may get the provider's answer: do not sign in at a page "
+        + "that is still open; free the port or change the provider's redirect, then start again",
+      retryable: true)
+  }
+
   static let neitherCodeNorError = Failure.protocolError(
     "the provider's answer has neither a code nor an error")
 

@@ -228,8 +228,11 @@ package enum FlowEvent<Call: ProviderCall>: Sendable, Equatable {
   case redirected(RedirectAnswer)
   /// The listener is up; the redirect URI to tell the provider.
   case listening(redirectURI: String)
-  /// No listener can be had: a fixed port is taken.
-  case listenFailed(String)
+  /// No listener can be had: a port is taken, for example.
+  ///
+  /// - Parameter mayReachAnother: Whether the provider's answer may go to another user, who holds
+  ///   the port or may hold it.
+  case listenFailed(String, mayReachAnother: Bool = false)
   /// What became of `Effect.call`.
   case called(Call, CallOutcome)
   /// What became of `Effect.discover`.

@@ -108,7 +108,7 @@ final class EffectRunner: Sendable {
     _ report: @escaping @Sendable (EngineEvent) -> Void
   ) async {
     session.setListener(nil)?.close()
-    do {
+    do throws(RedirectListenError) {
       let listener = try await listeners.open(expectation, for: session.uid) { answer in
         report(.redirected(answer))
         return nil
@@ -118,7 +118,16 @@ final class EffectRunner: Sendable {
       if session.isFinished { stopListening(session) }
       report(.listening(redirectURI: listener.redirectURI))
     } catch {
-      report(.listenFailed("no listener for the redirect can be had on this machine"))
+      switch error {
+      case .taken(let message, let isAnothers):
+        report(.listenFailed(message, mayReachAnother: isAnothers))
+      case .noDescriptors(let error):
+        report(.listenFailed(error.message, mayReachAnother: true))
+      case .failed:
+        report(
+          .listenFailed(
+            "no listener for the redirect can be had on this machine", mayReachAnother: true))
+      }
     }
   }
 }

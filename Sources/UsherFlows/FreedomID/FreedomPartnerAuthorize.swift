@@ -119,8 +119,11 @@ extension FreedomPartnerAuthorize {
     _ event: FlowEvent<FreedomPartnerCall>, _ secret: Sealed<Secret>
   ) -> Answer<FreedomPartnerCall> {
     let redirect = provider.freedomid.redirect
-    switch redirect.opening(event, state: secret.unsealed(), form: .freedom) {
-    case .open(let redirectURI, let listener):
+    let opening = redirect.opening(
+      event, state: secret.unsealed(), hasPKCE: false, form: .freedom)
+    switch opening {
+    case .open(let redirectURI, let listener, let problem):
+      self.problem = problem ?? self.problem
       return ask(
         FreedomVisit(
           secret: secret, redirectURI: Sealed(Secret(redirectURI)), listener: listener))
@@ -221,10 +224,14 @@ extension FreedomPartnerAuthorize {
       }
       state = .visiting(visit)
       return .proceed([.listen(expectation), .wake(after: link.endsAt - moment.now)])
-    case .listener(let listener):
+    case .listener(let listener, let problem):
+      self.problem = problem ?? self.problem
       visit.listener = listener
       state = .visiting(visit)
       return .proceed([])
+    case .failed(var failure):
+      failure.provider = FreedomIDWord.configurationError.word(provider.name)
+      return .fail(failure)
     case .stranded: return listen(.interrupted, &moment)
     case .refused(let field, let message): return .refuse(field: field, message: message)
     case .nothing: return .ignore

@@ -24,7 +24,7 @@ struct FreedomVisit: Codable, Sendable, Equatable {
   func wayBack(_ redirect: Redirect) -> BrowserReturn {
     BrowserReturn(
       redirectURI: redirectURI.unsealed().revealed(), listener: listener,
-      state: secret.unsealed(), redirect: redirect, form: .freedom)
+      state: secret.unsealed(), redirect: redirect, hasPKCE: false, form: .freedom)
   }
 
   func call(_ grants: [PartnerGrant]) -> FreedomPartnerCall {

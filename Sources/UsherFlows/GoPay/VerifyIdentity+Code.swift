@@ -78,8 +78,11 @@ extension VerifyIdentity {
     _ event: FlowEvent<GoPayCall>, _ login: LinkLogin
   ) -> Answer<GoPayCall> {
     let redirect = provider.gopay.redirect
-    switch redirect.opening(event, state: login.state.unsealed(), form: .gopay) {
-    case .open(let redirectURI, let listener):
+    let opening = redirect.opening(
+      event, state: login.state.unsealed(), hasPKCE: false, form: .gopay)
+    switch opening {
+    case .open(let redirectURI, let listener, let problem):
+      self.problem = problem ?? self.problem
       state = .login(login, redirectURI: redirectURI, listener)
       return .proceed([])
     case .listenAgain(let expectation): return .proceed([.listen(expectation)])
@@ -96,15 +99,20 @@ extension VerifyIdentity {
   ) -> Answer<GoPayCall> {
     let wayBack = BrowserReturn(
       redirectURI: redirectURI, listener: listener, state: login.state.unsealed(),
-      redirect: order.redirectURI == nil ? provider.gopay.redirect : nil, form: .gopay)
+      redirect: order.redirectURI == nil ? provider.gopay.redirect : nil, hasPKCE: false,
+      form: .gopay)
     switch wayBack.news(event) {
     case .cameBack(let answer): return cameBack(answer, &moment)
     case .listenAgain(let expectation):
       state = .login(login, redirectURI: redirectURI, .restoring)
       return .proceed([.listen(expectation)])
-    case .listener(let listener):
+    case .listener(let listener, let problem):
+      self.problem = problem ?? self.problem
       state = .login(login, redirectURI: redirectURI, listener)
       return .proceed([])
+    case .failed(var failure):
+      failure.provider = GPError.unknown.word(provider.name)
+      return .fail(failure)
     case .stranded: return logIn(&moment, problem: .interrupted)
     case .refused(let field, let message): return .refuse(field: field, message: message)
     case .nothing: return .ignore

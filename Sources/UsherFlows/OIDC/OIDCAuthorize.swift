@@ -174,8 +174,11 @@ extension OIDCAuthorize {
   private mutating func preparing(
     _ event: FlowEvent<OIDCCall>, _ attempt: OIDCAttempt
   ) -> Answer<OIDCCall> {
-    switch provider.oidc.redirect.opening(event, state: attempt.state.unsealed()) {
-    case .open(let redirectURI, let listener):
+    let opening = provider.oidc.redirect.opening(
+      event, state: attempt.state.unsealed(), hasPKCE: provider.oidc.pkce)
+    switch opening {
+    case .open(let redirectURI, let listener, let problem):
+      self.problem = problem ?? self.problem
       state = .authorizing(attempt, redirectURI: redirectURI, listener)
       return .proceed([])
     case .listenAgain(let expectation): return .proceed([.listen(expectation)])
@@ -194,15 +197,17 @@ extension OIDCAuthorize {
   ) -> Answer<OIDCCall> {
     let wayBack = BrowserReturn(
       redirectURI: redirectURI, listener: listener, state: attempt.state.unsealed(),
-      redirect: provider.oidc.redirect)
+      redirect: provider.oidc.redirect, hasPKCE: provider.oidc.pkce)
     switch wayBack.news(event) {
     case .cameBack(let answer): return cameBack(answer, attempt, redirectURI)
     case .listenAgain(let expectation):
       state = .authorizing(attempt, redirectURI: redirectURI, .restoring)
       return .proceed([.listen(expectation)])
-    case .listener(let listener):
+    case .listener(let listener, let problem):
+      self.problem = problem ?? self.problem
       state = .authorizing(attempt, redirectURI: redirectURI, listener)
       return .proceed([])
+    case .failed(let failure): return .fail(failure)
     case .stranded: return renew(attempt, .interrupted, &moment)
     case .refused(let field, let message): return .refuse(field: field, message: message)
     case .nothing: return .ignore

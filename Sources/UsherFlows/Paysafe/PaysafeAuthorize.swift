@@ -187,8 +187,9 @@ extension PaysafeAuthorize {
     _ event: FlowEvent<PaysafeCall>, _ attempt: PaysafeAttempt
   ) -> Answer<PaysafeCall> {
     let redirect = provider.paysafe.redirect
-    switch redirect.opening(event, state: attempt.state.unsealed()) {
-    case .open(let redirectURI, let listener):
+    switch redirect.opening(event, state: attempt.state.unsealed(), hasPKCE: true) {
+    case .open(let redirectURI, let listener, let problem):
+      self.problem = problem ?? self.problem
       state = .authorizing(attempt, redirectURI: redirectURI, listener)
       return .proceed([])
     case .listenAgain(let expectation): return .proceed([.listen(expectation)])
@@ -207,15 +208,17 @@ extension PaysafeAuthorize {
   ) -> Answer<PaysafeCall> {
     let wayBack = BrowserReturn(
       redirectURI: redirectURI, listener: listener, state: attempt.state.unsealed(),
-      redirect: login.redirectURI == nil ? provider.paysafe.redirect : nil)
+      redirect: login.redirectURI == nil ? provider.paysafe.redirect : nil, hasPKCE: true)
     switch wayBack.news(event) {
     case .cameBack(let answer): return cameBack(answer, attempt, redirectURI, moment.now)
     case .listenAgain(let expectation):
       state = .authorizing(attempt, redirectURI: redirectURI, .restoring)
       return .proceed([.listen(expectation)])
-    case .listener(let listener):
+    case .listener(let listener, let problem):
+      self.problem = problem ?? self.problem
       state = .authorizing(attempt, redirectURI: redirectURI, listener)
       return .proceed([])
+    case .failed(let failure): return .fail(failure)
     case .stranded: return renew(attempt, .interrupted, &moment)
     case .refused(let field, let message): return .refuse(field: field, message: message)
     case .nothing: return .ignore

@@ -51,6 +51,23 @@ struct FreedomBrowserTests {
     #expect(driven.step?.completes == .submit)
   }
 
+  @Test(
+    "a fixed port that another user holds ends the flow: there is no PKCE",
+    arguments: [false, true])
+  func takenByAnother(afterRestart: Bool) throws {
+    var driven = try PartnerAuthorize {
+      $0.redirect = try Redirect(setting: "http://127.0.0.1:8768/cb")
+    }
+    if afterRestart {
+      driven.toBrowser()
+      try driven.restart()
+    }
+    driven.receive(.listenFailed("port 8768 is taken by user ben", mayReachAnother: true))
+    #expect(driven.failure?.reason == .invalidRequest)
+    #expect(driven.failure?.message.contains("taken by user ben") == true)
+    #expect(driven.word == "configurationError")
+  }
+
   @Test("without any port there is no way back")
   func noListener() throws {
     var driven = try PartnerAuthorize()

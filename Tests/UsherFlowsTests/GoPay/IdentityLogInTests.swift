@@ -140,6 +140,24 @@ struct IdentityLogInTests {
     #expect(driven.failure?.reason == .invalidRequest && driven.failure?.retryable == true)
   }
 
+  @Test(
+    "a fixed port that another user holds ends the flow: there is no PKCE",
+    arguments: [false, true])
+  func takenByAnother(afterRestart: Bool) throws {
+    let provider = try gopay {
+      $0.redirect = try Redirect(setting: "http://127.0.0.1:8767/callback")
+    }
+    var driven = try Driven(provider: provider)
+    if afterRestart {
+      driven.toBrowser()
+      try driven.restart()
+    }
+    driven.receive(.listenFailed("port 8767 is taken by user ben", mayReachAnother: true))
+    #expect(driven.failure?.reason == .invalidRequest)
+    #expect(driven.failure?.message.contains("taken by user ben") == true)
+    #expect(driven.code == "GPE-2205")
+  }
+
   @Test("a fixed port that is taken leaves pasting the URL")
   func fixedPort() throws {
     let provider = try gopay {

@@ -1,0 +1,62 @@
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+/// A redirect port that another user of the machine holds gets that user the provider's answer.
+@Suite("a redirect port that another user holds")
+struct TakenPortTests {
+  private static let fixed = "http://127.0.0.1:8765/cb"
+  private static let taken = "port 8765 of the redirect is taken by user ben"
+
+  @Test("a flow with PKCE goes on by pasting, and says whose the port is")
+  func withPKCE() throws {
+    var driven = try DrivenAuthorize(redirect: Self.fixed)
+    driven.receive(.discovered(.found(metadata())))
+    driven.receive(.listenFailed(Self.taken, mayReachAnother: true))
+    #expect(driven.step?.completes == .submit)
+    #expect(driven.flow.view.problem?.reason == "no_listener")
+    #expect(driven.flow.view.problem?.message.contains(Self.taken) == true)
+  }
+
+  @Test("a flow without PKCE ends before anybody is sent to the provider")
+  func withoutPKCE() throws {
+    var driven = try DrivenAuthorize(redirect: Self.fixed) { $0.pkce = false }
+    driven.receive(.discovered(.found(metadata())))
+    let last = driven.receive(.listenFailed(Self.taken, mayReachAnother: true))
+    guard case .fail(let failure, _) = last else {
+      Issue.record("the flow goes on: \(last)")
+      return
+    }
+    #expect(failure.reason == .invalidRequest && failure.retryable)
+    #expect(failure.message.contains(Self.taken))
+  }
+
+  @Test("a port of the person's own program leaves pasting, with or without PKCE")
+  func ownProgram() throws {
+    for pkce in [true, false] {
+      var driven = try DrivenAuthorize(redirect: Self.fixed) { $0.pkce = pkce }
+      driven.receive(.discovered(.found(metadata())))
+      driven.receive(.listenFailed(Self.taken))
+      #expect(driven.step?.completes == .submit && driven.flow.view.problem == nil)
+    }
+  }
+
+  @Test("after a restart a flow without PKCE ends where another user has the old port")
+  func restarted() throws {
+    for (pkce, redirect) in [(true, Self.fixed), (false, Self.fixed), (false, "loopback")] {
+      var driven = try DrivenAuthorize(redirect: redirect) { $0.pkce = pkce }
+      driven.toBrowser()
+      driven.flow = try storedAndRead(driven.flow)
+      driven.receive(.resumed)
+      let last = driven.receive(.listenFailed(Self.taken, mayReachAnother: true))
+      if case .fail = last {
+        #expect(!pkce)
+      } else {
+        #expect(pkce)
+        #expect(driven.flow.view.problem?.reason == "no_listener")
+      }
+    }
+  }
+}
