@@ -1,5 +1,6 @@
 import Logging
 import Synchronization
+import UsherAPI
 import UsherConfig
 import UsherCore
 import UsherFlows
@@ -109,9 +110,11 @@ final class EffectRunner: Sendable {
   ) async {
     session.setListener(nil)?.close()
     do throws(RedirectListenError) {
-      let listener = try await listeners.open(expectation, for: session.uid) { answer in
+      let listener = try await listeners.open(expectation, for: session.uid) {
+        [weak session, alarms = world.alarms] answer in
+        let revision = session?.standing.revision ?? 0
         report(.redirected(answer))
-        return nil
+        return await session?.page(after: revision, alarms)
       }
       session.setListener(listener)?.close()
       if isStopped.withLock({ $0 }) { letGo(session) }
@@ -129,5 +132,18 @@ final class EffectRunner: Sendable {
             "no listener for the redirect can be had on this machine", mayReachAnother: true))
       }
     }
+  }
+}
+
+extension FlowSession {
+  /// Longer than a browser waits.
+  private static let longestPage = Duration.seconds(10)
+
+  /// What a browser shows whose answer the flow got at this revision: waits for what becomes of it.
+  fileprivate func page(after revision: Int, _ alarms: any Alarms) async -> RedirectPage {
+    let standing = await wait(Self.longestPage, alarms) { standing in
+      standing.isFinished || standing.revision > revision && standing.view.step.kind != .wait
+    }
+    return RedirectPage(standing)
   }
 }

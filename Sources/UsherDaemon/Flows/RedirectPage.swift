@@ -15,6 +15,20 @@ enum RedirectPage: Sendable, Equatable {
   case notOurs
   case otherUser, onlyGET, unknown, busy
 
+  /// What became of a flow after an answer.
+  init(_ standing: FlowSession.Standing) {
+    switch standing.ending.status {
+    case .succeeded: self = .signedIn
+    case .failed, .cancelled, .expired: self = .notSignedIn(standing.ending.failure?.message)
+    case .active:
+      guard case .openURL = standing.view.step, let problem = standing.view.problem else {
+        self = .pending
+        return
+      }
+      self = .again(problem.message)
+    }
+  }
+
   var status: Int {
     switch self {
     case .signedIn, .notSignedIn, .again, .pending: 200
