@@ -1,0 +1,187 @@
+import Dispatch
+import Glibc
+
+/// An address on this machine that leads one user's browser to a page, once and for half a minute.
+///
+/// Who knows the address and is another user gets nothing, and does not use it up.
+final class PageHandoff: Sendable {
+  /// How long a browser may take to start.
+  private static let seconds = 30
+
+  let url: String
+  private let page: String
+  private let user: UInt32
+  private let listener: CInt
+  private let port: UInt16
+  /// The first line of the request and the host that the browser must name (DNS rebinding).
+  private let path: String
+
+  /// Nil where the page's address cannot stand in a header, or no port can be had.
+  init?(to page: String, for user: UInt32) {
+    guard page.utf8.allSatisfy({ (0x21...0x7e).contains($0) }),
+      let listener = Self.listen(), let port = Self.port(of: listener)
+    else { return nil }
+    var random = SystemRandomNumberGenerator()
+    let name = (0..<2).map { _ in String(random.next() as UInt64, radix: 36) }.joined()
+    self.page = page
+    self.user = user
+    self.listener = listener
+    self.port = port
+    path = "/\(name)"
+    url = "http://127.0.0.1:\(port)/\(name)"
+  }
+
+  /// Begins to answer; it ends by itself.
+  func serve() {
+    DispatchQueue(label: "usherctl.page").async {
+      var server = HandoffServer(listener: self.listener)
+      server.run(within: Self.seconds) { self.reply(to: $0, from: $1) }
+    }
+  }
+
+  /// - Returns: The reply, and whether it has led the browser to the page.
+  private func reply(to request: [Substring], from client: UInt16) -> (text: String, isLast: Bool) {
+    guard request.first == "GET \(path) HTTP/1.1",
+      request.contains(where: { $0.lowercased() == "host: 127.0.0.1:\(port)" })
+    else { return (Self.response("404 Not Found"), false) }
+    guard TCPTable.owner(ofClientAt: client, ofServerAt: port) == user else {
+      return (Self.response("403 Forbidden"), false)
+    }
+    return (Self.response("302 Found", "Location: \(page)\r\n"), true)
+  }
+
+  private static func response(_ status: String, _ more: String = "") -> String {
+    "HTTP/1.1 \(status)\r\n\(more)Cache-Control: no-store\r\nReferrer-Policy: no-referrer\r\n"
+      + "Content-Length: 0\r\nConnection: close\r\n\r\n"
+  }
+
+  private static func listen() -> CInt? {
+    let kind = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
+    let descriptor = socket(AF_INET, kind | CInt(SOCK_NONBLOCK.rawValue), 0)
+    guard descriptor >= 0 else { return nil }
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+    let size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let isBound = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(descriptor, $0, size) == 0 }
+    }
+    guard isBound, Glibc.listen(descriptor, 16) == 0 else {
+      close(descriptor)
+      return nil
+    }
+    return descriptor
+  }
+
+  private static func port(of descriptor: CInt) -> UInt16? {
+    var address = sockaddr_in()
+    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let result = withUnsafeMutablePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &size) }
+    }
+    return result == 0 ? UInt16(bigEndian: address.sin_port) : nil
+  }
+}
+
+/// Reads the heads of a few requests at a time, and closes each connection after its reply.
+private struct HandoffServer {
+  private static let mostConnections = 32
+  private static let longestHead = 16 * 1024
+
+  private struct Connection {
+    let descriptor: CInt
+    /// The client's port.
+    let client: UInt16
+    var head: [UInt8] = []
+  }
+
+  let listener: CInt
+  private var connections: [Connection] = []
+
+  init(listener: CInt) { self.listener = listener }
+
+  /// Runs until a reply was the last one, or the time is over; then everything is closed.
+  mutating func run(
+    within seconds: Int, _ reply: ([Substring], UInt16) -> (text: String, isLast: Bool)
+  ) {
+    defer {
+      for connection in connections { close(connection.descriptor) }
+      close(listener)
+    }
+    let end = ContinuousClock.now + .seconds(seconds)
+    while ContinuousClock.now < end {
+      var waiting = ([listener] + connections.map(\.descriptor))
+        .map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+      _ = poll(&waiting, nfds_t(waiting.count), 500)
+      for ready in waiting.dropFirst() where ready.revents != 0 {
+        if read(from: ready.fd, reply) { return }
+      }
+      if waiting[0].revents != 0 { accept() }
+    }
+  }
+
+  private mutating func accept() {
+    var address = sockaddr_in()
+    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let flags = CInt(SOCK_CLOEXEC.rawValue) | CInt(SOCK_NONBLOCK.rawValue)
+    let descriptor = withUnsafeMutablePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        accept4(listener, $0, &size, flags)
+      }
+    }
+    guard descriptor >= 0 else { return }
+    // A browser sends its request at once: the oldest one is nobody's that matters.
+    if connections.count >= Self.mostConnections { close(connections.removeFirst().descriptor) }
+    connections.append(
+      Connection(descriptor: descriptor, client: UInt16(bigEndian: address.sin_port)))
+  }
+
+  /// - Returns: Whether that was the last reply.
+  private mutating func read(
+    from descriptor: CInt, _ reply: ([Substring], UInt16) -> (text: String, isLast: Bool)
+  ) -> Bool {
+    guard let place = connections.firstIndex(where: { $0.descriptor == descriptor }) else {
+      return false
+    }
+    var chunk = [UInt8](repeating: 0, count: 4096)
+    let count = recv(descriptor, &chunk, chunk.count, 0)
+    if count < 0, errno == EAGAIN { return false }
+    connections[place].head += chunk.prefix(max(count, 0))
+    let head = String(decoding: connections[place].head, as: UTF8.self)
+    let isWhole = head.contains("\r\n\r\n")
+    guard isWhole || count <= 0 || head.utf8.count > Self.longestHead else { return false }
+    let connection = connections.remove(at: place)
+    defer { close(descriptor) }
+    guard isWhole else { return false }
+    let answer = reply(head.split(separator: "\r\n"), connection.client)
+    let bytes = Array(answer.text.utf8)
+    return send(descriptor, bytes, bytes.count, CInt(MSG_NOSIGNAL)) == bytes.count && answer.isLast
+  }
+}
+
+/// The kernel's list of TCP sockets, `/proc/net/tcp` (proc(5)): TCP knows no peer credentials.
+private enum TCPTable {
+  /// The uid of the process at the other end of a connection on 127.0.0.1; nil where
+  /// it cannot be told.
+  static func owner(ofClientAt client: UInt16, ofServerAt server: UInt16) -> UInt32? {
+    guard let file = fopen("/proc/self/net/tcp", "re") else { return nil }
+    defer { fclose(file) }
+    let (client, server) = ("0100007F:\(hexadecimal(client))", "0100007F:\(hexadecimal(server))")
+    var line: UnsafeMutablePointer<CChar>?
+    var room = 0
+    defer { free(line) }
+    while getline(&line, &room, file) > 0, let line {
+      let columns = String(cString: line).split(separator: " ", maxSplits: 10)
+      // Inode 0 belongs to no process any more.
+      guard columns.count > 9, columns[1] == client, columns[2] == server, columns[9] != "0"
+      else { continue }
+      return UInt32(columns[7])
+    }
+    return nil
+  }
+
+  private static func hexadecimal(_ port: UInt16) -> String {
+    let digits = String(port, radix: 16, uppercase: true)
+    return String(repeating: "0", count: 4 - digits.count) + digits
+  }
+}
