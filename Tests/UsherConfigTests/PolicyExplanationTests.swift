@@ -60,7 +60,7 @@ struct PolicyExplanationTests {
             .init(
               rule: "till", file: "usherd.toml", line: 15, allows: true,
               why: "lists it as \"token.get work\""),
-          ]))
+          ], unidentified: "till"))
   }
 
   @Test("rules after the one that decides are not looked at")

@@ -155,8 +155,7 @@ struct ConfirmListTests {
     let now = stage.clock.now()
     let update = try stage.stage.book.update(.sample(), owner: .anna, provider: .work, at: now)
     stage.stage.book.install(update)
-    var request = PolicyRequest(
-      method: "flow.start", provider: "work", kind: "operation", operation: "GET:/wallets")
+    var request = PolicyRequest(method: "flow.start", provider: "work", kind: "sca")
     request.account = .init(id: update.record.id.rawValue, subject: "usr_anna")
     request.scopes = ["openid"]
     let id = try stage.question(request, kiosk)
@@ -164,8 +163,8 @@ struct ConfirmListTests {
       client: "kiosk", uid: 1000, user: "anna", unit: "kiosk.service",
       executable: "/usr/bin/kiosk")
     let about = Confirmation.About(
-      method: "flow.start", provider: .work, kind: "operation", account: update.record.id,
-      label: "anna@example.com", scope: "openid", operation: "GET:/wallets")
+      method: "flow.start", provider: .work, kind: "sca", account: update.record.id,
+      label: "anna@example.com", scope: "openid")
     #expect(
       await stage.desk.list(admin)
         == .init(
