@@ -22,10 +22,13 @@ package struct CallerPolicy: Sendable {
   package static let ownPrograms = "(user)"
 
   /// Whether nothing gives the caller a right: no rule matches it, and it is neither root, the daemon's
-  /// user nor a member of `access.group`.
+  /// user nor a member of `access.group`; or it cannot be told whether a rule matches it.
   package var hasNoRights: Bool {
-    guard rules.isEmpty, case .nobody = otherwise else { return false }
-    return true
+    guard rules.isEmpty else { return false }
+    switch otherwise {
+    case .nobody, .unidentified: return true
+    case .everything, .member: return false
+    }
   }
 
   /// Which client the caller is: the name of the first rule that matches it.

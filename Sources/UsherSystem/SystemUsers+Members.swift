@@ -19,7 +19,8 @@ extension SystemUsers {
     // A longer line is no user's.
     let size = 64 << 10
     withUnsafeTemporaryAllocation(of: CChar.self, capacity: size) { buffer in
-      while fgetpwent_r(file, &entry, buffer.baseAddress, size, &found) == 0 {
+      guard let text = buffer.baseAddress else { return }
+      while fgetpwent_r(file, &entry, text, size, &found) == 0 {
         if entry.pw_gid == gid { ids.append(entry.pw_uid) }
       }
     }
