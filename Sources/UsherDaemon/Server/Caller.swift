@@ -119,7 +119,7 @@ extension Caller {
 
 extension Caller {
   /// Whether events for an audience may be for it; ``hears(_:)`` decides about each of them.
-  func sees(_ audience: EventBus.Audience) -> Bool {
+  func belongs(to audience: EventBus.Audience) -> Bool {
     guard !isAdmin else { return true }
     return switch audience {
     case .everybody: true

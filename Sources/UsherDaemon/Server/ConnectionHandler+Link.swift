@@ -25,8 +25,9 @@ extension ConnectionHandler: ConnectionLink {
     let handler = OnLoop(self, loop)
     let (topics, standing, service) = (Set(call.topics), standing, service)
     let generation = standing.current.generation
-    let sees = standing.current.caller.sees
-    let (listener, cursor, hasGap) = service.events.listen(since: call.since, seeing: sees) {
+    let caller = standing.current.caller
+    let belongs = { (audience: EventBus.Audience) in caller.belongs(to: audience) }
+    let (listener, cursor, hasGap) = service.events.listen(since: call.since, seeing: belongs) {
       entry in
       guard topics.contains(entry.event.topic) else { return }
       let (caller, current) = standing.current
