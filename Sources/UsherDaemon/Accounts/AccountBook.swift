@@ -124,12 +124,10 @@ extension AccountBook {
 
   private func held(_ id: AccountID, of owners: [Owner]?) -> AccountRecord? {
     let room = room  // Looking for another owner's account is no use of it, nor does it cost more.
-    let (record, _) = state.withLock { state -> (AccountRecord?, [AccountID: AccountRecord]) in
-      let isTheirs = state.records.peek(id).map { owners?.contains($0.owner) ?? true }
-      guard isTheirs == true else { return (nil, [:]) }
-      return state.records.use(id, room: room)
-    }
-    return record
+    return state.withLock { state -> (value: AccountRecord?, gone: [AccountID: AccountRecord]) in
+      let isTheirs = state.records.peek(id).map { owners?.contains($0.owner) ?? true } ?? false
+      return isTheirs ? state.records.use(id, room: room) : (value: nil, gone: [:])
+    }.value
   }
 
   private func opened(_ row: SealedAccount) throws(UsherError) -> AccountRecord {
