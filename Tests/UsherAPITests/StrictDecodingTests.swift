@@ -150,6 +150,38 @@ struct StrictDecodingTests {
     #expect(strictly(RPCCancel.self, ["id": 1.5]) == nil)
   }
 
+  @Test(
+    "that are no integer of their type are refused with the field at fault",
+    arguments: [
+      (#"{"name":"a","count":-9223372036854775809}"#, "count"),
+      (#"{"name":"a","small":256}"#, "small"), (#"{"name":"a","small":-1}"#, "small"),
+      (#"{"name":"a","small":255.5}"#, "small"), (#"{"name":"a","small":1e300}"#, "small"),
+    ])
+  func integerField(text: String, field: String) {
+    let error = #expect(throws: UsherError.self) { try decode(text) }
+    #expect(error?.reason == .invalidParams)
+    #expect(error?.detail.field == field)
+    #expect(error?.message.hasPrefix("\(field) must be an integer") == true, "\(text)")
+  }
+
+  @Test("that do not fit a user's id are refused with the field at fault")
+  func userID() {
+    for uid in [4_294_967_296, -1] as [JSONValue] {
+      let error = strictly(LocalAuthSetPasscode.self, ["new": "4711", "uid": uid])
+      #expect(error?.reason == .invalidParams)
+      #expect(error?.detail.field == "uid")
+    }
+  }
+
+  @Test("have names that are compared by their bytes, not by what looks the same")
+  func lookAlike() {
+    let kelvin = "user\u{212A}ey"
+    let error = strictly(
+      RegistrationCheckUserKey.self, .object(["provider": "work", kelvin: "anna"]))
+    #expect(error?.reason == .invalidParams)
+    #expect(error?.message == "\(kelvin) is not a parameter")
+  }
+
   private func strictly<M: Method>(_ method: M.Type, _ params: JSONValue?) -> UsherError? {
     do throws(UsherError) {
       let schema = StrictDecoding.schema(of: method)
