@@ -1,7 +1,12 @@
 extension JSONValue: Codable {
   /// Works with any coder that describes itself, as JSON does. Bool is tried before numbers, and
-  /// integers before others; a coder may hand 1.0 over as an integer (Foundation's does).
+  /// integers before others; a coder may hand 1.0 over as an integer (Foundation's does). A
+  /// ``JSONValueDecoder`` has the value already.
   public init(from decoder: any Decoder) throws {
+    if let decoder = decoder as? JSONValueDecoder {
+      self = decoder.value
+      return
+    }
     let container = try decoder.singleValueContainer()
     if container.decodeNil() {
       self = .null

@@ -106,7 +106,7 @@ struct StrictDecodingTests {
   func smallInteger(number: String) {
     let error = #expect(throws: UsherError.self) { try decode(#"{"name":"a","small":\#(number)}"#) }
     #expect(error?.reason == .invalidParams)
-    #expect(error?.message == "params has a value that is not allowed")
+    #expect(error?.message == "small must be an integer from 0 to 255")
   }
 
   @Test("that are integers may be written with a fraction of zero")

@@ -45,20 +45,27 @@ extension Schema {
   /// The first misfit in the order of names; nil when there is none.
   ///
   /// It finds what a decoder does not notice, or not the place of: stray members, and numbers that
-  /// are no Int64. What is of another type is left to the decoder.
+  /// are no Int64. What is of another type is left to the decoder. Names are compared by their bytes:
+  /// to Swift's strings U+212A (KELVIN SIGN) is a K.
   func misfit(in value: JSONValue) -> Misfit? {
     switch self {
     case .anything, .string, .number, .boolean: return nil
     case .integer:
-      guard case .number(let number) = value, Int64(exactly: number) == nil else { return nil }
+      // A `number` of -2^63 is the rounded value of an integer that Int64 does not hold.
+      guard case .number(let number) = value,
+        Int64(exactly: number) == nil || number == -0x1p63
+      else { return nil }
       return Misfit(path: [], what: "must be an integer of 64 bits")
     case .nullable(let form): return form.misfit(in: value)
     case .either(let forms):
       let misfits = forms.map { $0.misfit(in: value) }
       return misfits.contains(nil) ? nil : misfits.first ?? nil
-    case .map(let form): return Schema.misfit(in: value) { _ in form }
-    case .object(let known):
-      return Schema.misfit(in: value) { name in known.first { $0.name == name }?.schema }
+    case .map(let form):
+      for (name, member) in (value.objectValue ?? [:]).sorted(by: { $0.key < $1.key }) {
+        if let misfit = form.misfit(in: member) { return misfit.under(name) }
+      }
+      return nil
+    case .object(let known): return Schema.misfit(in: value.objectValue ?? [:], of: known)
     case .tagged(name: _, let variants):
       let variant = variants.first { value["type"] == .string($0.type) }
       return variant.flatMap { Schema.object($0.allMembers).misfit(in: value) }
@@ -70,12 +77,19 @@ extension Schema {
     }
   }
 
-  private static func misfit(in value: JSONValue, knowing form: (String) -> Schema?) -> Misfit? {
-    for (name, member) in (value.objectValue ?? [:]).sorted(by: { $0.key < $1.key }) {
-      guard let form = form(name) else { return Misfit(path: [name], what: "is not a parameter") }
-      if let misfit = form.misfit(in: member) { return misfit.under(name) }
+  /// A caller may send thousands of stray members: they are not sorted.
+  private static func misfit(
+    in members: [String: JSONValue], of known: [Member]
+  ) -> Misfit? {
+    let stray = members.keys.lazy.filter { name in
+      !known.contains { $0.name.utf8.elementsEqual(name.utf8) }
+    }.min { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    for member in known.sorted(by: { $0.name < $1.name }) {
+      if let stray, stray.utf8.lexicographicallyPrecedes(member.name.utf8) { break }
+      guard let value = members[member.name] else { continue }
+      if let misfit = member.schema.misfit(in: value) { return misfit.under(member.name) }
     }
-    return nil
+    return stray.map { Misfit(path: [$0], what: "is not a parameter") }
   }
 }
 

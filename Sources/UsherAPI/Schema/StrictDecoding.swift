@@ -1,4 +1,3 @@
-import FoundationEssentials
 public import JSONRPC
 public import UsherCore
 
@@ -18,7 +17,7 @@ public enum StrictDecoding {
     }
     if let misfit = schema.misfit(in: value) { throw wrong(prefix, misfit.path, misfit.what) }
     do {
-      return try JSONDecoder().decode(type, from: Data(value.encoded()))
+      return try JSONValueDecoder.decode(type, from: value)
     } catch let error as DecodingError {
       throw mistake(error, prefix)
     } catch {
@@ -52,12 +51,16 @@ public enum StrictDecoding {
     switch type {
     case is String.Type: "a string"
     case is Bool.Type: "true or false"
-    case is any FixedWidthInteger.Type: "an integer"
+    case let integer as any FixedWidthInteger.Type: word(forInteger: integer)
     case is Double.Type: "a number"
     case is [Any].Type: "an array"
     case is [String: Any].Type: "an object"
     default: "of another type"
     }
+  }
+
+  private static func word<I: FixedWidthInteger>(forInteger type: I.Type) -> String {
+    I.bitWidth < 64 ? "an integer from \(I.min) to \(I.max)" : "an integer"
   }
 
   private static func wrong(_ prefix: String, _ path: [String], _ what: String) -> UsherError {
