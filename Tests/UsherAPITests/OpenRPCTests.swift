@@ -66,6 +66,13 @@ struct OpenRPCTests {
     check(try #require(result["schema"]), "\(type.name) →")
   }
 
+  @Test("has the required parameters of a method before the optional ones", arguments: allMethods)
+  func parameterOrder(type: any Method.Type) throws {
+    let params = try #require(method(type.name, in: document)?["params"]?.arrayValue)
+    let required = params.map { $0["required"] == true }
+    #expect(required == required.sorted { $0 && !$1 }, "\(type.name)")
+  }
+
   @Test("has every step's form, by reference")
   func steps() throws {
     let schemas = try #require(document["components"]?["schemas"]?.objectValue)
