@@ -25,7 +25,9 @@ public enum OpenRPC {
 
   private static func params(of schema: Schema) -> [JSONValue] {
     guard case .object(let members) = schema else { return [] }
-    return members.map { member in
+    // OpenRPC: "all optional params MUST be positioned after all required params".
+    let ordered = members.filter(\.isRequired) + members.filter { !$0.isRequired }
+    return ordered.map { member in
       [
         "name": .string(member.name), "required": .bool(member.isRequired),
         "schema": member.schema.json,
