@@ -329,4 +329,56 @@ final class FairShareTests {
     share.landed(of: bert)
     #expect(share.began(of: bert, at: now))
   }
+
+  @Test("a call that costs more than a slice is paid in full, however long that takes")
+  func fullPrice() throws {
+    enter(1..<2, anna)
+    enter(10..<12, bert)
+    #expect(call(1, anna, 10))
+    call(10, bert, 2_000_000)
+    let end = now
+    #expect(call(1, anna, 10))
+    #expect(!share.called(10, of: bert, at: now))
+    let turn = try #require(share.nextTurn())
+    #expect(turn >= end + .seconds(7) && turn <= end + .seconds(9), "a quarter of the time")
+    // What costs little makes the debt no smaller.
+    _ = share.knocked(.microseconds(50), bert, at: now)
+    share.reads(of: bert, at: now)
+    #expect(try #require(share.nextTurn()) >= turn)
+    now = now + .seconds(3)
+    #expect(call(1, anna, 10))
+    #expect(!share.called(11, of: bert, at: now), "a second later it still owes")
+  }
+
+  @Test("a caller of one call after the other is held to its share once a call took a millisecond")
+  func serial() throws {
+    enter(1..<2, anna)
+    enter(10..<11, bert)
+    let begin = now
+    var worked = 0
+    while now < begin + .seconds(2) {
+      #expect(call(1, anna, 10))
+      if share.called(10, of: bert, at: now) {
+        work(10, bert, 2000, leaving: .nothing)
+        worked += 1
+      } else {
+        let turn = try #require(share.nextTurn())
+        now = max(now, turn)
+        #expect(share.next(at: now) == .work(10))
+        work(10, bert, 2000, leaving: .nothing)
+        worked += 1
+      }
+    }
+    #expect(worked <= 270, "of 2 s it has half a second, in calls of 2 ms; it had \(worked)")
+  }
+
+  @Test("a caller of one short call after the other is not held up")
+  func serialShort() {
+    enter(1..<2, anna)
+    enter(10..<11, bert)
+    for _ in 0..<5000 {
+      #expect(call(1, anna, 10))
+      #expect(call(10, bert, 200))
+    }
+  }
 }
