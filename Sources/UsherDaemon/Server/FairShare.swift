@@ -8,14 +8,14 @@ import UsherCore
 /// A user's calls cost the time they take. While others call too, a user that has used up its share
 /// is *paced*: its connections work one after the other, a slice at a time, and between two slices
 /// the loop is the others'. Of its connections that have nothing left to do only one listens at a
-/// time, so that hundreds of them cannot be heard at once. Who makes one call after the other, on one
-/// connection, is not paced: that holds nobody up for longer than a call. The admin socket is neither
-/// charged nor held up; its calls count as another's.
+/// time, so that hundreds of them cannot be heard at once. A user that makes one call after the other,
+/// on one connection, is not paced as long as its calls are short: nobody waits longer than for one of
+/// them. The admin socket is neither charged nor held up; its calls count as another's.
 struct FairShare {
   /// One connection; numbers are not used twice.
   typealias Seat = Int
 
-  enum Party: Hashable {
+  enum Party: Hashable, Sendable {
     case admin
     case user(UInt32)
   }
@@ -66,8 +66,11 @@ struct FairShare {
     var toldKnocks = 64
     /// How long it is paced after it last used more than its share, or made calls at once.
     var memory = TimeAmount.seconds(1)
-    /// However much it has used, it waits no longer than this for its next turn.
+    /// However often it has used a little, it waits no longer than this for its next turn. What one
+    /// call costs is paid in full.
     var longestWait = TimeAmount.milliseconds(100)
+    /// A user whose call takes longer than this is paced like one that makes calls at once.
+    var longCall = TimeAmount.milliseconds(1)
     /// What it costs to listen to the next connection.
     var listening = TimeAmount.microseconds(10)
     /// What a call that waits costs, beside what it does on the loop.
@@ -236,7 +239,7 @@ extension FairShare {
   ) -> Bool {
     guard case .user(let uid) = party else { return true }
     if rest == .bytes { users[uid]?.crowdUntil = now + terms.memory }
-    charge(now - start, to: party, at: now)
+    spent(now - start, by: party, at: now)
     guard var user = users[uid] else { return true }
     defer { keep(user, uid) }
     if user.listening == seat { user.listening = nil }
@@ -254,6 +257,14 @@ extension FairShare {
       user.line.append(Place(seat: seat, hasBytes: false))
       return false
     }
+  }
+
+  /// Work was done for a user's calls, on the event loop or beside it.
+  mutating func spent(_ cost: TimeAmount, by party: Party, at now: NIODeadline) {
+    if case .user(let uid) = party, cost > terms.longCall {
+      users[uid]?.crowdUntil = now + terms.memory
+    }
+    charge(cost, to: party, at: now)
   }
 
   /// A call begins that waits: what it does elsewhere is paid here.
@@ -333,8 +344,12 @@ extension FairShare {
     let price = othersCall ? cost * 100 / terms.percent : cost
     // What was not used long ago is not saved up, and by a user that is paced not at all.
     let saved = user.isPaced(now) ? cost : terms.credit * 100 / terms.percent
-    user.paidAt = min(max(user.paidAt, now - saved) + price, now + terms.longestWait)
-    if othersCall, user.paidAt > now, user.crowdUntil > now { user.pacedUntil = now + terms.memory }
+    let end = now + max(price, terms.longestWait)
+    user.paidAt = max(user.paidAt, min(max(user.paidAt, now - saved) + price, end))
+    if othersCall, user.paidAt > now, user.crowdUntil > now {
+      // For as long as it owes, too.
+      user.pacedUntil = max(now + terms.memory, user.paidAt)
+    }
     users[uid] = user
     return user.isPaced(now)
   }

@@ -117,6 +117,11 @@ final class LoopTurns {
   /// A call begins that waits for the disk.
   func reads(_ party: FairShare.Party) { share.reads(of: party, at: .now()) }
 
+  /// Work was done for a user's calls that no slice has measured.
+  func spent(_ cost: TimeAmount, by party: FairShare.Party) {
+    share.spent(cost, by: party, at: .now())
+  }
+
   func landed(_ party: FairShare.Party) { share.landed(of: party) }
 
   private func plan() {
