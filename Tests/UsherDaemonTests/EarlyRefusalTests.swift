@@ -1,0 +1,133 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherStore
+
+@testable import UsherDaemon
+
+/// What a caller may not call costs it nothing but its name: the parameters are not decoded.
+@Suite("Rights are checked before parameters are decoded")
+struct EarlyRefusalTests {
+  private final class NoConnection: ConnectionLink {
+    let limits = Limits()
+    func cancel(_ id: RequestID) {}
+    func subscribe(_ call: EventsSubscribe) throws(UsherError) -> EventsSubscribe.Reply {
+      throw UsherError(.internalError, "there is no connection")
+    }
+    func unsubscribe(_ subscription: String) throws(UsherError) {}
+  }
+
+  private let safe: Safe
+  private let service: RPCService
+
+  init() async throws {
+    safe = try await SafeStage(holdsAlarms: true).begun()
+    service = RPCService(safe)
+  }
+
+  /// A caller that is in no group, with one rule that allows this; without any rule where it is nil.
+  private func caller(allow: [String]? = nil) throws -> Caller {
+    let owner = Owner(realm: "host", uid: 1234)
+    let rules = try allow.map { patterns in
+      [
+        ClientRule(
+          name: "till", match: ClientMatch(user: .id(owner.uid)),
+          allow: try patterns.map { try AccessPattern(setting: $0) })
+      ]
+    }
+    let policy = try Policy(
+      rules: rules ?? [], access: AccessSettings(), daemonUser: 990,
+      names: PrincipalResolver(user: { _ in nil }, group: { _ in 50 }))
+    return Caller(
+      owner: owner,
+      policy: policy.caller(CallerIdentity(uid: owner.uid, gid: owner.uid, groups: [])),
+      isAdmin: false, label: "uid 1234")
+  }
+
+  private func error(_ method: String, _ params: String, as caller: Caller) -> UsherError? {
+    do {
+      _ = try Array(params.utf8).withUnsafeBytes {
+        try service.respond(
+          to: method, params: $0, Call(caller: caller, connection: NoConnection()))
+      }
+      return nil
+    } catch {
+      return error as? UsherError
+    }
+  }
+
+  @Test(
+    "a caller without rights is refused by the method's name, whatever its parameters are",
+    arguments: [
+      "token.get", "flow.start", "flow.submit", "flow.wait", "flow.list", "account.list",
+      "account.forget", "consent.revoke", "confirm.answer", "localAuth.setPasscode",
+      "events.subscribe", "provider.get", "registration.checkUserKey", "totp.code",
+    ])
+  func nobody(method: String) throws {
+    for params in [#"{"stray":[[],{}]}"#, "{}", "[1]", #"{"provider":7,"kind":[],"params":1}"#] {
+      let error = try error(method, params, as: caller())
+      #expect(error?.reason == .permissionDenied, "\(params): \(String(describing: error))")
+    }
+  }
+
+  @Test(
+    "a call that no rule lists is refused by what it names before its other parameters are decoded",
+    arguments: [
+      (["token.get home"], "token.get", #"{"provider":"work","stray":1}"#),
+      (["token.get home"], "token.get", #"{"stray":1,"pr\u006fvider":"w\u006frk"}"#),
+      (["provider.get home"], "provider.get", #"{"provider":"work","stray":1}"#),
+      (["flow.start home"], "flow.start", #"{"provider":"work","stray":1}"#),
+      (["flow.start work/login"], "flow.start", #"{"provider":"work","kind":"sca","stray":1}"#),
+      (
+        ["flow.start work/operation GET:/a"], "flow.start",
+        #"{"provider":"work","kind":"operation","params":{"method":"GET","path":"/b"},"stray":1}"#
+      ),
+    ])
+  func listed(allow: [String], method: String, params: String) throws {
+    let error = try error(method, params, as: caller(allow: allow))
+    #expect(error?.reason == .permissionDenied, "\(String(describing: error))")
+  }
+
+  @Test(
+    "a call that a rule may list is decoded, and refused for its parameters",
+    arguments: [
+      (["token.get work"], "token.get", #"{"provider":"work","stray":1}"#),
+      (["token.get home"], "token.get", #"{"account":"acc_1","provider":"work","stray":1}"#),
+      (["token.get home"], "token.get", #"{"stray":1}"#),
+      (["flow.start work/*"], "flow.submit", #"{"flow":"flw_1","stray":1}"#),
+      (
+        ["flow.start work/operation GET:/a"], "flow.start",
+        #"{"provider":"work","kind":"operation","params":{"method":"GET","path":"/a"},"stray":1}"#
+      ),
+    ])
+  func decoded(allow: [String], method: String, params: String) throws {
+    let error = try error(method, params, as: caller(allow: allow))
+    #expect(error?.reason == .invalidParams, "\(String(describing: error))")
+    #expect(error?.detail.field == "stray")
+  }
+
+  @Test("an early refusal is recorded with what the call names")
+  func recorded() async throws {
+    let before = try await safe.domain().audits.list(.init(limit: AuditDesk.mostRows)).rows.count
+    _ = try error(
+      "token.get", #"{"provider":"work","stray":1}"#, as: caller(allow: ["token.get home"]))
+    _ = try error("token.get", #"{"account":"acc_9","stray":1}"#, as: caller())
+    let rows = try await safe.domain().audits.list(.init(limit: AuditDesk.mostRows)).rows
+    #expect(rows.count == before + 2)
+    let denied = rows.filter { $0.decision == .denied }
+    #expect(Set(denied.map(\.rule)) == ["till", "(no rule)"])
+    #expect(denied.contains { $0.provider == .work })
+    #expect(denied.contains { $0.account == AccountID("acc_9") })
+  }
+
+  @Test("a method's name is compared by its bytes, not by what looks the same")
+  func lookAlike() throws {
+    let member = try Caller.program()
+    let kelvin = "registration.checkUser\u{212A}ey"
+    #expect(
+      error(kelvin, #"{"provider":"work","userKey":"x"}"#, as: member)?.reason == .methodNotFound)
+    #expect(error("rpc.hell\u{6F}", "{}", as: member) == nil)
+  }
+}
