@@ -1,0 +1,31 @@
+import JSONRPC
+
+/// Lines of calls, and what they are answered with.
+enum CallLine {
+  static func call(_ method: String, _ params: String, id: String = "1") -> [UInt8] {
+    Array(#"{"jsonrpc":"2.0","id":\#(id),"method":"\#(method)","params":\#(params)}"#.utf8) + [0x0A]
+  }
+
+  /// `rpc.hello` with so many bytes of parameters.
+  static func hello(_ bytes: Int, id: String = "1") -> [UInt8] {
+    let (head, tail) = (#"{"client":{"name":""#, #"","version":"1"}}"#)
+    let name = String(repeating: "a", count: bytes - head.utf8.count - tail.utf8.count)
+    return call("rpc.hello", head + name + tail, id: id)
+  }
+
+  /// A reply from which ``StagedConnection/line()`` has cut the correlation id.
+  static func parse(_ reply: String) throws -> JSONValue {
+    try JSONValue(parsing: reply.replacing("{,", with: "{"))
+  }
+}
+
+extension ConnectionStage {
+  /// The error that a line is answered with, on a connection of its own.
+  func error(of line: [UInt8]) async throws -> JSONValue? {
+    let connection = try await connect()
+    try await connection.send(line)
+    let reply = try CallLine.parse(try await connection.line())
+    try await connection.close()
+    return reply["error"]
+  }
+}
