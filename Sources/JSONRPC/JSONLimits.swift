@@ -8,11 +8,16 @@ public struct JSONLimits: Sendable, Hashable {
   public var nesting = 32
   /// Calls in one batch.
   public var batch = 64
+  /// Values in a ``JSONValue`` that is parsed: objects and arrays, and each value in them.
+  public var values = Int.max
 
-  public init(lineBytes: Int = 1 << 20, nesting: Int = 32, batch: Int = 64) {
+  public init(
+    lineBytes: Int = 1 << 20, nesting: Int = 32, batch: Int = 64, values: Int = .max
+  ) {
     self.lineBytes = lineBytes
     self.nesting = nesting
     self.batch = batch
+    self.values = values
   }
 
   /// The limits as errors name them.
@@ -20,5 +25,6 @@ public struct JSONLimits: Sendable, Hashable {
     case line
     case nesting
     case batch
+    case values
   }
 }

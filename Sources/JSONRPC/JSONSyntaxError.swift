@@ -27,6 +27,8 @@ public struct JSONSyntaxError: Error, Sendable, Hashable, CustomStringConvertibl
     /// Two members of one object with the same unescaped name.
     case duplicateMember
     case tooDeep
+    /// Only ``JSONValue`` refuses this: the scanner keeps no values.
+    case tooManyValues
     case trailingBytes
     /// More than 2 GiB: far above every line limit.
     case tooLong
@@ -59,6 +61,7 @@ extension JSONSyntaxError.Problem {
     case .byteOrderMark: "the text begins with a byte order mark"
     case .duplicateMember: "a member occurs twice"
     case .tooDeep: "the nesting is too deep"
+    case .tooManyValues: "there are too many values"
     case .trailingBytes: "something follows the value"
     case .tooLong: "the text is too long"
     }
@@ -68,6 +71,7 @@ extension JSONSyntaxError.Problem {
   var limit: JSONLimits.Name? {
     switch self {
     case .tooDeep: .nesting
+    case .tooManyValues: .values
     case .tooLong: .line
     case .blank, .unexpectedEnd, .notAValue, .notAName, .noColon, .noComma, .malformedNumber,
       .numberOutOfRange, .controlCharacter, .malformedEscape, .loneSurrogate, .invalidUTF8,

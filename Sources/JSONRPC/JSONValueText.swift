@@ -5,12 +5,13 @@ extension JSONValue {
   /// two names in one object that Swift's strings take for the same (`é` precomposed and not).
   /// Integers beyond Int64 become the nearest Double.
   ///
-  /// - Parameter limits: Of these only the nesting counts here.
+  /// - Parameter limits: Of these only the nesting and the number of values count here.
   public init(
     parsing bytes: UnsafeRawBufferPointer, limits: JSONLimits = JSONLimits()
   ) throws(JSONSyntaxError) {
     var reader = try Reader(bytes, nesting: limits.nesting)
-    self = try reader.jsonValue()
+    var left = limits.values
+    self = try reader.jsonValue(&left)
     try reader.finish()
   }
 
@@ -74,10 +75,14 @@ extension [UInt8] {
 
 extension Reader {
   /// Reads the value here, as ``value()`` does, and keeps it.
-  mutating func jsonValue() throws(JSONSyntaxError) -> JSONValue {
+  ///
+  /// - Parameter left: How many values may still be read.
+  mutating func jsonValue(_ left: inout Int) throws(JSONSyntaxError) -> JSONValue {
+    guard left > 0 else { throw JSONSyntaxError(.tooManyValues, at: at) }
+    left -= 1
     switch current {
-    case UInt8(ascii: "{"): return .object(try jsonMembers())
-    case UInt8(ascii: "["): return .array(try jsonElements())
+    case UInt8(ascii: "{"): return .object(try jsonMembers(&left))
+    case UInt8(ascii: "["): return .array(try jsonElements(&left))
     default: break
     }
     let token = try value()
@@ -100,22 +105,26 @@ extension Reader {
     return .number(value)
   }
 
-  private mutating func jsonElements() throws(JSONSyntaxError) -> [JSONValue] {
+  private mutating func jsonElements(
+    _ left: inout Int
+  ) throws(JSONSyntaxError) -> [JSONValue] {
     try enter()
     var elements: [JSONValue] = []
     var isFirst = true
-    while try nextElement(&isFirst) { elements.append(try jsonValue()) }
+    while try nextElement(&isFirst) { elements.append(try jsonValue(&left)) }
     return elements
   }
 
-  private mutating func jsonMembers() throws(JSONSyntaxError) -> [String: JSONValue] {
+  private mutating func jsonMembers(
+    _ left: inout Int
+  ) throws(JSONSyntaxError) -> [String: JSONValue] {
     try enter()
     var members: [String: JSONValue] = [:]
     var names = MemberNames()
     while let name = try nextMember(&names) {
       let start = name.range.lowerBound
       let key = bytes.string(name)
-      guard members.updateValue(try jsonValue(), forKey: key) == nil else {
+      guard members.updateValue(try jsonValue(&left), forKey: key) == nil else {
         throw JSONSyntaxError(.duplicateMember, at: start)
       }
     }

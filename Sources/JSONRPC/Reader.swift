@@ -159,11 +159,24 @@ extension Reader {
     guard current == UInt8(ascii: "\"") else { throw refusal(.notAName) }
     let name = try string()
     guard names.insert(name, in: bytes) else { throw JSONSyntaxError(.duplicateMember, at: start) }
+    try colon()
+    return name
+  }
+
+  /// The same for an object that has been scanned: that no name occurs twice is known.
+  mutating func nextScannedMember(isFirst: Bool) throws(JSONSyntaxError) -> Text? {
+    guard try nextItem(isFirst: isFirst, closing: UInt8(ascii: "}")) else { return nil }
+    guard current == UInt8(ascii: "\"") else { throw refusal(.notAName) }
+    let name = try string()
+    try colon()
+    return name
+  }
+
+  private mutating func colon() throws(JSONSyntaxError) {
     skipSpace()
     guard current == UInt8(ascii: ":") else { throw refusal(.noColon) }
     at += 1
     skipSpace()
-    return name
   }
 
   /// Steps to the next element; false when the array has ended.

@@ -13,6 +13,14 @@ public protocol Method: Codable, Sendable {
 
   /// One sentence for the OpenRPC document.
   static var summary: String { get }
+
+  /// Bytes of parameters that a caller of the app socket may send even where `params_bytes` allows
+  /// fewer. Default: none beyond that limit.
+  static var ownParamsBytes: Int { get }
+}
+
+extension Method {
+  public static var ownParamsBytes: Int { 0 }
 }
 
 /// On which socket a method exists; what a caller may do with it there is the policy's to say.

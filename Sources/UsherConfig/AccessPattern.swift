@@ -65,6 +65,20 @@ package struct AccessPattern: CodedAsText, Hashable, Sendable {
   }
 }
 
+extension AccessPattern {
+  /// Whether it may allow a call of which only a part is known: what the request does not have counts
+  /// as matching.
+  func mayAllow(partial request: PolicyRequest) -> Bool {
+    let isListed =
+      method.matches(request.method)
+      && (operation == nil || request.operation == nil
+        || operation?.holds(request.operation) == true)
+    return (isListed || request.isAboutOwnFlow && method.matches("flow.start"))
+      && request.provider.map(provider.matches) ?? true
+      && request.kind.map(kind.matches) ?? true
+  }
+}
+
 /// What a caller asks, as far as the policy cares.
 package struct PolicyRequest: Sendable, Hashable {
   package var method: String

@@ -47,6 +47,26 @@ package struct CallerPolicy: Sendable {
 
   package func decide(_ request: PolicyRequest) -> Decision { decide(request) { _ in } }
 
+  /// Whether what the caller may do depends on more of a call than its method.
+  package var choosesCalls: Bool { !rules.isEmpty }
+
+  /// Decides by the part of a call that is known before its parameters are decoded.
+  ///
+  /// It refuses only what ``decide(_:)`` refuses too, whatever else the call turns out to have; what it
+  /// does not refuse is not allowed yet.
+  ///
+  /// - Parameter request: What it does not have is not known: only the method is needed.
+  /// - Returns: Nil where the whole call must be looked at.
+  package func denial(partial request: PolicyRequest) -> Denial? {
+    if request.isEverybodys { return nil }
+    guard let first = rules.first else {
+      guard case .denied(let denial) = otherwise.decide(request) else { return nil }
+      return denial
+    }
+    if rules.contains(where: { $0.mayAllow(partial: request) }) { return nil }
+    return Denial(rule: first.name, cause: .notListed)
+  }
+
   /// - Parameter consider: Is told what each rule says, up to the one that decides.
   func decide(_ request: PolicyRequest, consider: (PolicyRule.Verdict) -> Void) -> Decision {
     if request.isEverybodys { return .allow(rule: "(everybody)") }

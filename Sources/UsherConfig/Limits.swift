@@ -6,6 +6,10 @@ package struct Limits: SettingsSection {
   package var maxLineBytes = 1_048_576
   /// How deep arrays and objects may stand inside each other in a message.
   package var nesting = 32
+  /// Bytes of a call's parameters from the app socket; some methods take more.
+  package var paramsBytes = 65_536
+  /// Values in a call's parameters from the app socket: objects and arrays, and each value in them.
+  package var paramsValues = 4096
   /// Seconds from a line's first byte to its end.
   package var lineSeconds = 10
   /// Calls in one batch.
@@ -64,6 +68,8 @@ package struct Limits: SettingsSection {
   package mutating func bind(_ table: SettingsTable) {
     table.setting(&maxLineBytes, "max_line_bytes", 4096...67_108_864)
     table.setting(&nesting, "nesting", 4...256)
+    table.setting(&paramsBytes, "params_bytes", 4096...67_108_864)
+    table.setting(&paramsValues, "params_values", 64...10_000_000)
     table.setting(&lineSeconds, "line_seconds", 1...300)
     table.setting(&batch, "batch", 1...1024)
     table.setting(&callsInFlight, "calls_in_flight", 1...4096)

@@ -61,6 +61,10 @@ final class PolicyRule: Sendable {
         || group.map(caller.isMember) ?? false)
   }
 
+  func mayAllow(partial request: PolicyRequest) -> Bool {
+    listed.contains { $0.mayAllow(partial: request) }
+  }
+
   func judge(_ request: PolicyRequest) -> Verdict {
     guard let pattern = listed.first(where: { $0.allows(request) }) else {
       return Verdict(rule: self, pattern: nil, decision: .deny(rule: name))

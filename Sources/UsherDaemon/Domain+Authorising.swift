@@ -59,7 +59,7 @@ extension Domain {
   }
 
   /// - Returns: The error under the correlation id that the audit has.
-  private func denied(
+  func denied(
     _ error: UsherError, _ request: PolicyRequest, _ caller: Caller, rule: String,
     conditions: AuditConditions = [], unmet: AuditConditions
   ) -> UsherError {
@@ -184,7 +184,7 @@ extension Denial {
   /// As the caller is told.
   ///
   /// - Parameter obstacle: Why it cannot be told which account the call acts on.
-  fileprivate func error(_ request: PolicyRequest, _ obstacle: UsherError?) -> UsherError {
+  func error(_ request: PolicyRequest, _ obstacle: UsherError? = nil) -> UsherError {
     switch cause {
     case .account where request.account != nil:
       return AccountBook.notFound(AccountID(request.account?.id ?? ""))

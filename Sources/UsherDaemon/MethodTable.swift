@@ -157,7 +157,7 @@ struct MethodTable: Sendable {
 
   /// - Returns: Nil where the method does not exist on this socket.
   func entry(_ name: String, isAdmin: Bool) -> MethodEntry? {
-    entries[name].flatMap { $0.type.access.exists(forAdmin: isAdmin) ? $0 : nil }
+    entries.method(name, isAdmin: isAdmin)
   }
 
   /// What methods there are, told without what they do.
@@ -166,7 +166,9 @@ struct MethodTable: Sendable {
 
     /// Whether there is such a method on this socket.
     func has(_ name: String, isAdmin: Bool) -> Bool {
-      types.contains { $0.name == name && $0.access.exists(forAdmin: isAdmin) }
+      types.contains {
+        $0.name.utf8.elementsEqual(name.utf8) && $0.access.exists(forAdmin: isAdmin)
+      }
     }
   }
 
@@ -235,7 +237,7 @@ struct MethodTable: Sendable {
     _ handler: @escaping @Sendable (M, any ConnectionLink) throws(UsherError) -> Response
   ) {
     let domain = domain
-    enter(type) { method, call throws(UsherError) in
+    enterUndecided(type, .method) { method, call throws(UsherError) in
       var method = method
       let proceeding = try domain.authorise(&method, .method, call.caller)
       return try proceeding.follow { () throws(UsherError) in try handler(method, call.connection) }
@@ -249,7 +251,7 @@ struct MethodTable: Sendable {
     _ handler: @escaping @Sendable (M, Proceeding) throws(UsherError) -> Response
   ) {
     let domain = domain
-    enter(type) { method, call throws(UsherError) in
+    enterUndecided(type, subject) { method, call throws(UsherError) in
       let caller = call.caller
       guard let need = subject.need(of: method, isList: isList, flows: domain.flows),
         !domain.book.holds(need, for: caller.owners)
@@ -274,14 +276,35 @@ struct MethodTable: Sendable {
     }
   }
 
-  private mutating func enter<M: Method>(
-    _ type: M.Type, _ handler: @escaping @Sendable (M, Call) throws(UsherError) -> Response
+  private mutating func enterUndecided<M: Method>(
+    _ type: M.Type, _ subject: Subject<M>,
+    _ handler: @escaping @Sendable (M, Call) throws(UsherError) -> Response
   ) {
     let schema = Lazy { StrictDecoding.schema(of: type) }
     readings.append { _ = schema.value }
-    entries[M.name] = MethodEntry(type: type) { params, call throws(UsherError) in
-      try handler(try StrictDecoding.decode(M.self, from: params, schema: schema.value), call)
-    }
+    let domain = domain
+    entries[M.name] = MethodEntry(
+      type, schema: schema,
+      refuse: { params, caller throws(UsherError) in
+        try domain.refuseEarly(type, subject, params, caller)
+      }, run: handler)
+  }
+}
+
+extension [String: MethodEntry] {
+  /// The longest method's name, and more.
+  private static var longestName: Int { 64 }
+
+  /// Names are compared by their bytes: to Swift's strings U+212A (KELVIN SIGN) is a K. A name that is
+  /// too long for a method is not hashed.
+  ///
+  /// - Returns: Nil where the method does not exist on this socket.
+  func method(_ name: String, isAdmin: Bool) -> MethodEntry? {
+    guard name.utf8.count <= Self.longestName, let entry = self[name],
+      entry.type.name.utf8.elementsEqual(name.utf8),
+      entry.type.access.exists(forAdmin: isAdmin)
+    else { return nil }
+    return entry
   }
 }
 

@@ -43,6 +43,10 @@ extension FlowStart {
     guard let method = params["method"]?.stringValue, let path = params["path"]?.stringValue else {
       return nil
     }
-    return "\(method):\(path.prefix { $0 != "?" })"
+    return Self.operation(method: method, path: path)
+  }
+
+  package static func operation(method: String, path: String) -> String {
+    "\(method):\(path.prefix { $0 != "?" })"
   }
 }

@@ -6,6 +6,8 @@ public struct FlowSubmit: Method, Equatable {
   public static let name = "flow.submit"
   public static let access = Access.app
   public static let summary = "Answer a flow's step."
+  /// An access, a refresh and an ID token of 64 KiB each.
+  public static let ownParamsBytes = 262_144
 
   public var flow: FlowID
   /// The revision it answers; another one gives `conflict` and changes nothing.

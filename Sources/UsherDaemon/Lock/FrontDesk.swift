@@ -66,7 +66,7 @@ struct FrontDesk: Sendable {
 
   /// - Returns: Nil where the method is not among them, or not on this socket.
   func entry(_ name: String, isAdmin: Bool) -> MethodEntry? {
-    entries[name].flatMap { $0.type.access.exists(forAdmin: isAdmin) ? $0 : nil }
+    entries.method(name, isAdmin: isAdmin)
   }
 
   /// Makes what would else be made at the first calls.
@@ -76,9 +76,7 @@ struct FrontDesk: Sendable {
     _ type: M.Type, _ handler: @escaping @Sendable (M, Call) throws(UsherError) -> Response
   ) {
     let schema = Lazy { StrictDecoding.schema(of: type) }
-    entries[M.name] = MethodEntry(type: type) { params, call throws(UsherError) in
-      try handler(try StrictDecoding.decode(M.self, from: params, schema: schema.value), call)
-    }
+    entries[M.name] = MethodEntry(type, schema: schema, refuse: { _, _ in }, run: handler)
   }
 }
 

@@ -31,7 +31,7 @@ final class Opened: Sendable {
 
   /// - Throws: What the method throws; `locked` for a call that waits when the lock comes.
   func run(
-    _ entry: MethodEntry, _ params: JSONValue?, _ call: Call
+    _ entry: MethodEntry, _ params: DecodedParams, _ call: Call
   ) throws(UsherError) -> Response {
     flights.follow(try entry.run(params, call))
   }

@@ -94,5 +94,35 @@ extension Subject where M == FlowStart {
 /// One line of the method table.
 struct MethodEntry: Sendable {
   let type: any Method.Type
-  let run: @Sendable (JSONValue?, Call) throws(UsherError) -> Response
+  /// Refuses a caller that may not make such a call, before its parameters are decoded.
+  let refuse: @Sendable (UnsafeRawBufferPointer?, Caller) throws(UsherError) -> Void
+  /// Decodes the parameters; on any thread.
+  let decode: @Sendable (UnsafeRawBufferPointer?, ParamsLimit) throws(UsherError) -> DecodedParams
+  /// Decides and answers the call; on the event loop.
+  let run: @Sendable (DecodedParams, Call) throws(UsherError) -> Response
+}
+
+/// The parameters of a call as its method's type.
+typealias DecodedParams = any Sendable
+
+extension MethodEntry {
+  /// - Parameter schema: Of the method's type.
+  init<M: Method>(
+    _ type: M.Type, schema: Lazy<Schema>,
+    refuse: @escaping @Sendable (UnsafeRawBufferPointer?, Caller) throws(UsherError) -> Void,
+    run: @escaping @Sendable (M, Call) throws(UsherError) -> Response
+  ) {
+    self.type = type
+    self.refuse = refuse
+    decode = { params, limit throws(UsherError) in
+      let value = try limit.allowing(bytes: M.ownParamsBytes).value(params)
+      return try StrictDecoding.decode(M.self, from: value, schema: schema.value)
+    }
+    self.run = { params, call throws(UsherError) in
+      guard let params = params as? M else {
+        throw UsherError(.internalError, "the parameters of \(M.name) are another method's")
+      }
+      return try run(params, call)
+    }
+  }
 }

@@ -47,36 +47,72 @@ final class RPCService: Sendable {
 
   var now: Timestamp { world.clock.now() }
 
+  /// Answers a call whose parameters stand in its line.
   func respond(
     to method: String, params: UnsafeRawBufferPointer?, _ call: Call
   ) throws(UsherError) -> Response {
-    if isDraining.load(ordering: .acquiring) { throw .stopping }
-    let isAdmin = call.caller.isAdmin
-    if let entry = frontDesk.entry(method, isAdmin: isAdmin) {
-      return try entry.run(try value(params), call)
+    let found = try find(method, call.caller)
+    return try run(found, try decode(params, of: found.entry, call.caller), call)
+  }
+
+  /// Decodes the parameters of a call, for ``respond(to:decoded:_:)``; on any thread.
+  ///
+  /// - Throws: What the call is to be answered with, also where the caller may not make it.
+  func decode(
+    _ params: UnsafeRawBufferPointer?, of method: String, _ caller: Caller
+  ) throws(UsherError) -> DecodedParams {
+    try decode(params, of: try find(method, caller).entry, caller)
+  }
+
+  /// Answers a call whose parameters have been decoded.
+  func respond(
+    to method: String, decoded params: DecodedParams, _ call: Call
+  ) throws(UsherError) -> Response {
+    try run(try find(method, call.caller), params, call)
+  }
+
+  private enum Found {
+    /// Answered whether the daemon is locked or not.
+    case ungated(MethodEntry)
+    case gated(MethodEntry, Opened)
+
+    var entry: MethodEntry {
+      switch self {
+      case .ungated(let entry), .gated(let entry, _): entry
+      }
     }
+  }
+
+  private func find(_ method: String, _ caller: Caller) throws(UsherError) -> Found {
+    if isDraining.load(ordering: .acquiring) { throw .stopping }
+    let isAdmin = caller.isAdmin
+    if let entry = frontDesk.entry(method, isAdmin: isAdmin) { return .ungated(entry) }
     guard let opened = safe.opened else {
       throw safe.hasMethod(method, isAdmin: isAdmin) ? .locked : Self.noSuchMethod
     }
     guard let entry = opened.table.entry(method, isAdmin: isAdmin) else { throw Self.noSuchMethod }
-    return try opened.run(entry, try value(params), call)
+    return .gated(entry, opened)
   }
 
-  /// The most that a connection may be allowed.
-  private static let mostNesting = 256
+  /// Rights come first: what a caller may not do is not decoded.
+  private func decode(
+    _ params: UnsafeRawBufferPointer?, of entry: MethodEntry, _ caller: Caller
+  ) throws(UsherError) -> DecodedParams {
+    try entry.refuse(params, caller)
+    return try entry.decode(params, caller.isAdmin ? .none : ParamsLimit(limits))
+  }
+
+  private func run(
+    _ found: Found, _ params: DecodedParams, _ call: Call
+  ) throws(UsherError) -> Response {
+    switch found {
+    case .ungated(let entry): try entry.run(params, call)
+    case .gated(let entry, let opened): try opened.run(entry, params, call)
+    }
+  }
 
   private static let noSuchMethod = UsherError(
     .methodNotFound, "there is no such method on this socket")
-
-  private func value(_ params: UnsafeRawBufferPointer?) throws(UsherError) -> JSONValue? {
-    guard let params else { return nil }
-    do {
-      // How deep it is was looked at with the whole line.
-      return try JSONValue(parsing: params, limits: JSONLimits(nesting: Self.mostNesting))
-    } catch {
-      throw UsherError(.invalidParams, "params: \(error)")
-    }
-  }
 
   /// Whether the rules let a caller subscribe that has subscribed under others.
   func mayListen(_ caller: Caller) -> Bool {

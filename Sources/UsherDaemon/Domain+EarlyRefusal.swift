@@ -1,0 +1,64 @@
+import JSONRPC
+import UsherAPI
+import UsherConfig
+import UsherCore
+
+// Rights, before a call's parameters are decoded.
+extension Domain {
+  /// Refuses a call that the rules refuse by its method, or by the provider, kind and operation that
+  /// stand in its parameters. What it does not refuse is decided by ``authorise(_:_:_:)``.
+  ///
+  /// - Parameter params: As they stand in the line; nil where the call has none.
+  func refuseEarly<M: Method>(
+    _ call: M.Type, _ subject: Subject<M>, _ params: UnsafeRawBufferPointer?, _ caller: Caller
+  ) throws(UsherError) {
+    if caller.isAdmin { return }
+    let named = PolicyRequest(method: M.name)
+    var denial = caller.policy.denial(partial: named)
+    if denial == nil, !caller.policy.choosesCalls { return }
+    let request = params.map { subject.request(in: $0) } ?? named
+    if denial == nil { denial = caller.policy.denial(partial: request) }
+    guard let denial else { return }
+    throw denied(
+      denial.error(request), request, caller, rule: denial.rule, unmet: denial.cause.unmet)
+  }
+}
+
+extension Subject {
+  /// What the rules may look at, as far as it stands in the parameters. A member that cannot be read
+  /// is left out: decoding refuses it.
+  fileprivate func request(in params: UnsafeRawBufferPointer) -> PolicyRequest {
+    var request = PolicyRequest(method: M.name)
+    switch self {
+    case .method, .flow: break
+    case .provider:
+      request.provider = MemberSearch.find(["provider"], in: params)[0]?.text
+    case .account, .oneAccount:
+      let found = MemberSearch.find(["account", "provider"], in: params)
+      request.named = found[0]?.text
+      // The account says at which provider it is.
+      if found[0] == nil { request.provider = found[1]?.text }
+    case .start:
+      let found = MemberSearch.find(["provider", "kind", "params"], in: params)
+      request.provider = found[0]?.text
+      request.kind = found[1]?.text
+      guard case .other(let place)? = found[2] else { break }
+      let inner = MemberSearch.find(
+        ["account", "method", "path"], in: UnsafeRawBufferPointer(rebasing: params[place]))
+      request.named = inner[0]?.text
+      if let method = inner[1]?.text, let path = inner[2]?.text {
+        request.operation = FlowStart.operation(method: method, path: path)
+      }
+    }
+    return request
+  }
+}
+
+extension MemberSearch.Found {
+  fileprivate var text: String? {
+    switch self {
+    case .text(let text): text
+    case .other: nil
+    }
+  }
+}

@@ -1,0 +1,110 @@
+import Testing
+import UsherConfig
+
+/// Repeatable randomness (SplitMix64).
+private struct Chance: RandomNumberGenerator {
+  var state: UInt64
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var mixed = state
+    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+    return mixed ^ (mixed >> 31)
+  }
+
+  mutating func pick<Element>(_ list: [Element]) -> Element {
+    list[Int.random(in: 0..<list.count, using: &self)]
+  }
+}
+
+@Suite("What is decided before a call's parameters are decoded")
+struct EarlyDenialTests {
+  private static let patterns = [
+    "*", "token.get", "token.get work", "token.* home", "flow.start", "flow.start work/login",
+    "flow.start */operation GET:/a", "flow.start work/operation *:/b*", "flow.* home", "account.*",
+    "system.*", "confirm.*", "flow.submit work", "provider.get work",
+  ]
+  private static let methods = [
+    "token.get", "flow.start", "flow.submit", "flow.wait", "account.list", "account.get",
+    "system.lock", "system.status", "confirm.answer", "provider.get", "no.such",
+  ]
+
+  private func policy(_ chance: inout Chance) throws -> Policy {
+    let rules = try (0..<Int.random(in: 0...3, using: &chance)).map { number in
+      var rule = ClientRule(
+        name: "r\(number)", match: ClientMatch(user: .id(1000)),
+        allow: try (0..<Int.random(in: 0...3, using: &chance)).map { _ in
+          try AccessPattern(setting: chance.pick(Self.patterns))
+        })
+      if chance.pick([true, false, false]) { rule.accounts = [] }
+      if chance.pick([true, false, false]) { rule.scopes = ["openid"] }
+      if chance.pick([true, false, false]) { rule.confirms = ["other"] }
+      return rule
+    }
+    return try Policy(
+      rules: rules, access: AccessSettings(), daemonUser: 990,
+      names: PrincipalResolver(user: { _ in nil }, group: { _ in 50 }))
+  }
+
+  private func request(_ chance: inout Chance) -> PolicyRequest {
+    var request = PolicyRequest(
+      method: chance.pick(Self.methods), provider: chance.pick([nil, "work", "home"]),
+      kind: chance.pick([nil, "login", "operation"]),
+      operation: chance.pick([nil, "GET:/a", "POST:/bc"]))
+    request.isUnknown = chance.pick([true, false, false])
+    if chance.pick([true, false]) {
+      request.account = .init(id: "acc_1", subject: "anna")
+    }
+    request.scopes = chance.pick([nil, ["openid"], ["email"]])
+    return request
+  }
+
+  /// The same call with less of it known.
+  private func part(of request: PolicyRequest, _ chance: inout Chance) -> PolicyRequest {
+    var part = PolicyRequest(method: request.method)
+    // What names nothing that the caller has is decided by the method alone.
+    guard !request.isUnknown else { return part }
+    if chance.pick([true, false]) { part.provider = request.provider }
+    if chance.pick([true, false]) { part.kind = request.kind }
+    if chance.pick([true, false]) { part.operation = request.operation }
+    return part
+  }
+
+  @Test("is a denial only where the whole call is denied, and by the same rule", arguments: 0..<20)
+  func never(seed: UInt64) throws {
+    var chance = Chance(state: seed)
+    var denials = 0
+    for _ in 0..<1000 {
+      let groups: [UInt32] = chance.pick([[], [50]])
+      let caller = try policy(&chance).caller(
+        CallerIdentity(uid: chance.pick([1000, 1001]), gid: 1000, groups: groups))
+      let request = request(&chance)
+      let part = part(of: request, &chance)
+      guard let denial = caller.denial(partial: part) else { continue }
+      denials += 1
+      #expect(caller.decide(request) == .denied(denial), "\(request) by \(part)")
+    }
+    #expect(denials > 50)
+  }
+
+  @Test("is a denial by the method alone where no rule has it, and where there is no rule")
+  func method() throws {
+    for (rules, groups, method, rule) in [
+      ([], [], "token.get", "(no rule)"), (["account.*"], [50], "token.get", "r"),
+      ([], [50], "system.lock", "(members of usher)"), ([], [50], "token.get", nil),
+      (["token.get home"], [], "token.get", nil), ([], [], "rpc.cancel", nil),
+      (["flow.start work"], [], "flow.submit", nil),
+    ] as [([String], [UInt32], String, String?)] {
+      let rules = try rules.map {
+        ClientRule(
+          name: "r", match: ClientMatch(user: .id(1000)), allow: [try AccessPattern(setting: $0)])
+      }
+      let policy = try Policy(
+        rules: rules, access: AccessSettings(), daemonUser: 990,
+        names: PrincipalResolver(user: { _ in nil }, group: { _ in 50 }))
+      let caller = policy.caller(CallerIdentity(uid: 1000, gid: 1000, groups: groups))
+      #expect(caller.denial(partial: PolicyRequest(method: method))?.rule == rule, "\(method)")
+    }
+  }
+}
