@@ -54,3 +54,43 @@ struct MemberSearchTests {
     #expect(error?.problem == .tooManyValues)
   }
 }
+
+@Suite("Ids as rpc.cancel names them")
+struct NamedIDTests {
+  private func id(_ text: String) -> RequestID? { within(text) { RequestID(value: $0) } }
+
+  @Test(
+    "numbers of one value are one id, however they are written",
+    arguments: [
+      ["5", "5.0", "5.00", "0.5e1", "50e-1", "500E-02"], ["0", "-0", "0.0", "-0e9", "0e-5"],
+      ["100", "1e2", "1E+2", "100.0"], ["-2.5", "-25e-1", "-0.25e1"],
+      ["12345678901234567890123", "1234567890123456789012.3e1"], ["1e400", "10e399"],
+    ])
+  func same(spellings: [String]) throws {
+    for one in spellings {
+      for other in spellings {
+        #expect(try #require(id(one)).hasValue(of: #require(id(other))), "\(one) \(other)")
+      }
+    }
+  }
+
+  @Test(
+    "different values are different ids",
+    arguments: [
+      ("5", "50"), ("5", "-5"), ("5", "0.5"), ("9007199254740993", "9007199254740992"),
+      ("1e400", "1e401"), ("0", "null"), ("5", #""5""#), ("0", #""""#), (#""a""#, #""b""#),
+      ("1e99999999999999999999", "1e99999999999999999998"),
+    ])
+  func different(one: String, other: String) throws {
+    #expect(try !#require(id(one)).hasValue(of: #require(id(other))))
+    #expect(try !#require(id(other)).hasValue(of: #require(id(one))))
+  }
+
+  @Test("what is no id, or is longer than 256 bytes, is none")
+  func none() {
+    for text in ["true", "[]", "{}", "", "\"\(String(repeating: "x", count: 255))\""] {
+      #expect(id(text) == nil, "\(text)")
+    }
+    #expect(id("\"\(String(repeating: "x", count: 254))\"") != nil)
+  }
+}

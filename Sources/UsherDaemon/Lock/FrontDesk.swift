@@ -33,11 +33,7 @@ struct FrontDesk: Sendable {
       try .now(try life.hello(hello, on: call.connection))
     }
     add(RPCDiscover.self) { _, _ throws(UsherError) in .now(try document.value.get()) }
-    add(RPCCancel.self) { cancel, call throws(UsherError) in
-      guard let id = RequestID(cancel.id) else { throw .wrongType("id", "a string or a number") }
-      call.connection.cancel(id)
-      return try .now(Done())
-    }
+    entries[RPCCancel.name] = .cancel
     add(SystemStatus.self) { _, call throws(UsherError) in
       let status = safe.opened?.parts.domain.status(call.caller)
       return try .now(status ?? life.lockedStatus(call.caller))

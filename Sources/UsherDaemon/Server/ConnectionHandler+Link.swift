@@ -5,12 +5,21 @@ import UsherCore
 
 // What handlers may do to their connection.
 extension ConnectionHandler: ConnectionLink {
-  /// The call gets its one reply now; what becomes of it is dropped.
+  /// The call gets its one reply now, under the id as it wrote it; what becomes of it is dropped.
   func cancel(_ id: RequestID) {
-    guard let flight = inFlight.removeValue(forKey: id) else { return }
+    guard let place = place(ofCall: id) else { return }
+    let (id, flight) = inFlight.remove(at: place)
     flight.task.cancel()
     let error = UsherError(.cancelled, "the call was cancelled")
     send(service.errorReply(error, id, caller), flight.origin)
+  }
+
+  /// Of the call in flight with this id; where none has it as it is written, of the first whose id is
+  /// the same number.
+  private func place(ofCall id: RequestID) -> Dictionary<RequestID, Flight>.Index? {
+    if let place = inFlight.index(forKey: id) { return place }
+    return inFlight.indices.filter { inFlight[$0].key.hasValue(of: id) }
+      .min { inFlight[$0].value.number < inFlight[$1].value.number }
   }
 
   func subscribe(_ call: EventsSubscribe) throws(UsherError) -> EventsSubscribe.Reply {

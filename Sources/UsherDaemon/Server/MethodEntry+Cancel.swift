@@ -1,0 +1,46 @@
+import JSONRPC
+import UsherAPI
+import UsherCore
+
+extension MethodEntry {
+  /// `rpc.cancel`: everybody may call it, so its parameter is taken as it stands, and never decoded.
+  static let cancel = MethodEntry(
+    type: RPCCancel.self, refuse: { _, _ in },
+    decode: { params, _ throws(UsherError) in try RequestID(cancelled: params) },
+    run: { params, call throws(UsherError) in
+      guard let id = params as? RequestID else {
+        throw UsherError(.internalError, "the parameters of rpc.cancel are another method's")
+      }
+      call.connection.cancel(id)
+      return try .now(Done())
+    })
+}
+
+extension RequestID {
+  /// The id in the parameters of `rpc.cancel`.
+  ///
+  /// - Throws: `invalidParams` with the field at fault, as for any method.
+  fileprivate init(cancelled params: UnsafeRawBufferPointer?) throws(UsherError) {
+    let place: Range<Int>
+    switch params.map({ MemberSearch.only("id", in: $0) }) ?? .missing {
+    case .found(let range): place = range
+    case .missing: throw Self.wrong("id", "is missing")
+    case .stray(let name): throw Self.wrong(name, "is not a parameter")
+    case .notAnObject:
+      throw UsherError(
+        .invalidParams, "params must be an object: parameters travel by name")
+    }
+    guard place.count <= RequestID.longestNamed else {
+      throw Self.wrong("id", "must be shorter: up to \(RequestID.longestNamed) bytes are looked at")
+    }
+    guard let params, let id = RequestID(value: UnsafeRawBufferPointer(rebasing: params[place]))
+    else {
+      throw .wrongType("id", "a string or a number")
+    }
+    self = id
+  }
+
+  private static func wrong(_ field: String, _ what: String) -> UsherError {
+    UsherError(.invalidParams, "\(field) \(what)", detail: .init(field: field))
+  }
+}
