@@ -117,7 +117,7 @@ final class ConnectionStage: Sendable {
 
 /// One end of a connection; the daemon's handler has the other one.
 final class StagedConnection: Sendable {
-  private let handler: OnLoop<ConnectionHandler>
+  let handler: OnLoop<ConnectionHandler>
   private let far: FarEnd
   private let unread = Mutex<[UInt8]>([])
 

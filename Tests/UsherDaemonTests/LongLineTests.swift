@@ -1,0 +1,53 @@
+import JSONRPC
+import Testing
+import UsherCore
+
+@testable import UsherDaemon
+
+@Suite("Long lines", .timeLimit(.minutes(2)))
+struct LongLineTests {
+  private let stage: ConnectionStage
+
+  init() async throws { stage = try await ConnectionStage() }
+
+  @Test("a line above 16 KiB is not read on the event loop; a shorter one is")
+  func offTheLoop() async throws {
+    let connection = try await stage.connect()
+    for (bytes, isFree) in [(1000, true), (15_000, true), (17_000, false), (60_000, false)] {
+      let after = try await connection.handler.loop.submit { [handler = connection.handler] in
+        CallLine.hello(bytes).withUnsafeBytes { handler.value.received($0) }
+        return handler.value.isFree
+      }
+      #expect(after == isFree, "\(bytes)")
+      #expect(try await connection.line().contains("instanceId"))
+    }
+    await stage.end()
+  }
+
+  @Test("long and short lines, batches and broken ones among them, are answered in their order")
+  func order() async throws {
+    let long = String(repeating: " ", count: 20_000)
+    let batch =
+      #"[{"jsonrpc":"2.0","id":5,"method":"rpc.hello"},\#(long)7,"#
+      + #"{"jsonrpc":"2.0","id":6,"method":"no.such"}]"#
+    let notification = #"{"jsonrpc":"2.0",\#(long)"method":"rpc.hello"}"#
+    let lines: [[UInt8]] = [
+      CallLine.hello(20_000, id: "1"), CallLine.hello(100, id: "2"),
+      CallLine.hello(30_000, id: "3"),
+      Array("{]\(long)\n".utf8), CallLine.hello(100, id: "4"), Array("\(batch)\n".utf8),
+      Array("\(notification)\n".utf8), CallLine.call("rpc.hello", "{}", id: #""a\u0062""#),
+      CallLine.call("no.such", #"{"a":"\#(long)"}"#, id: "8"),
+    ]
+    let connection = try await stage.connect()
+    let replies = try await connection.answers(8, to: [lines.flatMap { $0 }]).map {
+      try CallLine.parse($0)
+    }
+    #expect(replies.map { $0["id"] ?? "batch" } == [1, 2, 3, .null, 4, "batch", "ab", 8])
+    #expect(replies[3]["error"]?["code"] == -32700)
+    let elements = replies[5].arrayValue ?? []
+    #expect(elements.map { $0["id"] } == [5, .null, 6])
+    #expect(elements.map { $0["error"]?["code"] } == [nil, -32600, -32601])
+    #expect(replies[7]["error"]?["code"] == -32601)
+    await stage.end()
+  }
+}
