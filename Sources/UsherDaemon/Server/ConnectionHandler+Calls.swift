@@ -4,7 +4,9 @@ import UsherCore
 
 // Calls.
 extension ConnectionHandler {
-  func run(_ elements: [Scanned.Element], _ line: UnsafeRawBufferPointer) {
+  func run(
+    _ elements: [Scanned.Element], _ line: UnsafeRawBufferPointer, _ decoded: [DecodedCall] = []
+  ) {
     let batch = newNumber()
     let collector = BatchCollector(elements)
     if !collector.expectsNothing { batches[batch] = collector }
@@ -12,7 +14,8 @@ extension ConnectionHandler {
       switch element {
       case .call(let envelope):
         let origin = Origin.batch(batch, index)
-        if !isRefusedAsFull(envelope, line, origin) { run(envelope, line, origin) }
+        guard !isRefusedAsFull(envelope, line, origin) else { continue }
+        run(envelope, line, origin, decoded.isEmpty ? nil : decoded[index])
       case .refused(let refusal):
         let error = service.errorReply(UsherError(refusal), refusal.id(in: line), caller)
         send(error, .batch(batch, index))
@@ -20,16 +23,18 @@ extension ConnectionHandler {
     }
   }
 
-  func run(_ envelope: Envelope, _ line: UnsafeRawBufferPointer, _ origin: Origin) {
-    if let other = standing.caller(otherThanAt: &generation) { caller = other }
+  /// - Parameter decoded: Nil where the parameters are still to be decoded.
+  func run(
+    _ envelope: Envelope, _ line: UnsafeRawBufferPointer, _ origin: Origin,
+    _ decoded: DecodedCall? = nil
+  ) {
+    followRules()
     if answerAgain(envelope, line, origin) { return }
     let id = envelope.id(in: line)
     if isRefused(id, origin) { return }
     let epoch = epoch
     do throws(UsherError) {
-      let response = try service.respond(
-        to: envelope.method(in: line), params: envelope.paramsBytes(in: line),
-        Call(caller: caller, connection: self))
+      let response = try respond(to: envelope, line, decoded)
       if case .standing(let standing) = response, let epoch,
         envelope.calls(Self.remembered, in: line), let params = envelope.paramsBytes(in: line)
       {
@@ -42,10 +47,27 @@ extension ConnectionHandler {
     }
   }
 
+  private func respond(
+    to envelope: Envelope, _ line: UnsafeRawBufferPointer, _ decoded: DecodedCall?
+  ) throws(UsherError) -> Response {
+    let params = try decoded?.params.get()
+    let (method, call) = (envelope.method(in: line), Call(caller: caller, connection: self))
+    guard let params else {
+      return try service.respond(to: method, params: envelope.paramsBytes(in: line), call)
+    }
+    return try service.respond(to: method, decoded: params, call)
+  }
+
+  /// Takes the caller as the rules in force see it.
+  func followRules() {
+    if let other = standing.caller(otherThanAt: &generation) { caller = other }
+  }
+
   /// Two calls that wait cannot have one id: the second is refused, under none.
   func isRefused(_ id: RequestID?, _ origin: Origin) -> Bool {
     guard let id, inFlight[id] != nil else { return false }
-    let error = UsherError(.invalidRequest, "id \(id) is still in use on this connection")
+    let name = id.raw.count > RequestID.longestNamed ? "this id" : "id \(id)"
+    let error = UsherError(.invalidRequest, "\(name) is still in use on this connection")
     send(service.errorReply(error, .null, caller), origin)
     return true
   }

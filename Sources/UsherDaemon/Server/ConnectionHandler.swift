@@ -22,7 +22,7 @@ final class ConnectionHandler: TransportUser {
   /// Whose share of the loop it takes.
   let party: FairShare.Party
   private let onClose: (ConnectionHandler) -> Void
-  private let scanner: Scanner
+  let scanner: Scanner
   /// Read but not yet looked at, while replies are unread, a call waits for the disk or others have
   /// their turn.
   var backlog = ByteQueue()
@@ -78,6 +78,10 @@ final class ConnectionHandler: TransportUser {
   }
   /// Reads what the first of them is about.
   var reading: Task<Void, Never>?
+  /// The long line that is read beside the event loop.
+  var readingLine: ReadingLine? {
+    didSet { if (readingLine == nil) != (oldValue == nil) { adjustReading() } }
+  }
 
   /// A call that waits.
   struct Flight {
@@ -154,6 +158,7 @@ final class ConnectionHandler: TransportUser {
     batches = [:]
     batchedBytes = 0
     dropCold()
+    dropLongLine()
     subscriptions = [:]
     answers.forget()
     replies = []
@@ -225,12 +230,12 @@ final class ConnectionHandler: TransportUser {
 
   private var goesOn: Bool { !isClosing && !slice.isOver && isFree }
 
-  /// Whether the next call may be answered: the other side reads its replies, and none waits for the
-  /// disk.
-  var isFree: Bool { transport.hasRoom && cold.isEmpty }
+  /// Whether the next call may be answered: the other side reads its replies, no call waits for the
+  /// disk, and no long line is being read.
+  var isFree: Bool { transport.hasRoom && cold.isEmpty && readingLine == nil }
 
   /// Whether a call waits.
-  var isAwaited: Bool { !inFlight.isEmpty || !cold.isEmpty }
+  var isAwaited: Bool { !inFlight.isEmpty || !cold.isEmpty || readingLine != nil }
 
   /// Answers lines where they lie.
   ///
@@ -263,13 +268,21 @@ final class ConnectionHandler: TransportUser {
 
   private func answer(_ line: UnsafeRawBufferPointer) {
     if answerAgain(line) { return }
-    switch scanner.scan(line) {
+    if line.count > LongLine.longestOnLoop, !isRefusing { return read(long: line) }
+    answer(line, scanner.scan(line))
+  }
+
+  /// - Parameter decoded: Its calls in their order, where their parameters have been decoded.
+  func answer(
+    _ line: UnsafeRawBufferPointer, _ scanned: Scanned, _ decoded: [DecodedCall] = []
+  ) {
+    switch scanned {
     case .call(let envelope):
       hasHeardJSON = true
-      run(envelope, line, .line)
+      run(envelope, line, .line, decoded.first)
     case .batch(let elements):
       hasHeardJSON = true
-      run(elements, line)
+      run(elements, line, decoded)
     case .refused(let refusal):
       let error = UsherError(refusal)
       hasHeardJSON = hasHeardJSON || error.reason != .parseError

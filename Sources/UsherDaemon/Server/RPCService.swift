@@ -15,6 +15,8 @@ final class RPCService: Sendable {
   private let safe: Safe
   private let world: World
   private let logger: Logger
+  /// Of each user one long line is read at a time.
+  let longLines = Turns<FairShare.Party>()
   private let isDraining = Atomic<Bool>(false)
   private let slowReaders = Mutex(NoticeLimiter())
 

@@ -1,0 +1,53 @@
+import JSONRPC
+import NIOCore
+import UsherCore
+
+// Long lines are read beside the event loop, one at a time of each user. Until one has been read no
+// other line of its connection is: so calls are answered in their order.
+extension ConnectionHandler {
+  /// A long line, and what reads it.
+  struct ReadingLine {
+    let line: LongLine
+    let task: Task<Void, Never>
+  }
+
+  func read(long bytes: UnsafeRawBufferPointer) {
+    followRules()
+    let line = LongLine(bytes)
+    let (service, scanner, caller, party) = (service, scanner, caller, party)
+    let loop = transport.loop
+    let handler = OnLoop(self, loop)
+    let task = Task {
+      let content = try? await service.longLines.take(party) { () async throws(UsherError) in
+        if Task.isCancelled { throw UsherError(.cancelled, "the connection is closed") }
+        return line.read(scanner, service, caller)
+      }
+      loop.execute { handler.value.hasRead(line, content) }
+    }
+    readingLine = ReadingLine(line: line, task: task)
+  }
+
+  private func hasRead(_ line: LongLine, _ content: LongLine.Content?) {
+    guard let content, let readingLine, readingLine.line === line else { return }
+    let begun = NIODeadline.now()
+    self.readingLine = nil
+    line.bytes.withUnsafeBytes { answer($0, content.scanned, content.calls) }
+    turns.spent(content.cost + (NIODeadline.now() - begun), by: party)
+    if keepsNothing { dropUnread() }
+    comeBack()
+    flush()
+    closeWhenDone()
+  }
+
+  func dropLongLine() {
+    readingLine?.task.cancel()
+    readingLine = nil
+  }
+
+  /// The daemon stops: the calls of a long line are refused here, each under its id.
+  func refuseLongLine() {
+    guard let line = readingLine?.line else { return }
+    dropLongLine()
+    line.bytes.withUnsafeBytes { answer($0, scanner.scan($0)) }
+  }
+}
