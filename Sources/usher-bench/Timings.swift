@@ -2,6 +2,9 @@
 struct Timings {
   private let sorted: [UInt64]
 
+  /// All of them, the shortest first.
+  var all: [UInt64] { sorted }
+
   init(_ times: [UInt64]) { sorted = times.sorted() }
 
   var count: Int { sorted.count }

@@ -14,7 +14,8 @@ struct TroubleTests {
       "flows --seconds 0", "flows --workers 0", "flows --live 0", "accounts --rounds 0",
       "accounts --stored 1", "accounts --stored 100 --calls 99", "accounts --calls 0",
       "churn --connections 0", "count --calls 0", "count --calls 7", "fairness --rounds 0",
-      "fairness --calls 0", "start --rounds 0", "start --connections 0",
+      "fairness --calls 0", "stall --seconds 0", "stall --calls 0", "stall --connections 0",
+      "start --rounds 0", "start --connections 0",
       "load --provider p --clients 0", "load --provider p --seconds 0",
     ])
   func numbers(_ line: String) throws {

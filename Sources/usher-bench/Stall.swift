@@ -1,0 +1,103 @@
+import ArgumentParser
+import Glibc
+
+/// Whether one caller's slow lines stop another caller's calls.
+struct Stall: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "One user's calls while another one sends the slowest lines it can find.",
+    discussion: """
+      The attacker has no rights. It tries lines of all shapes and sizes, and more like those that \
+      were slow. Printed are the 50th and 99th of 100 calls of the other user, alone and under \
+      attack, in microseconds, and their ratio. As root the two are users of their own; else the \
+      attacker is this user, and the calls are the admin socket's.
+      """)
+
+  @OptionGroup var program: MeasuredProgram
+
+  @Option(help: "Seconds of the attack.")
+  var seconds = 30.0
+
+  @Option(help: "Calls of each kind that are measured at a time.")
+  var calls = 1000
+
+  @Option(help: "Connections of the attacker; each sends one line after the other.")
+  var connections = 8
+
+  @Option(help: "Of the attacker's chance; the same seed tries the same lines first.")
+  var seed: UInt64 = 1
+
+  @Option(
+    help: "The highest ratio of the 99th of 100 calls under attack to that alone; over it: 1.")
+  var limit = 3.0
+
+  @Option(help: "The most milliseconds of the 99th of 100 calls under attack; over it: 1.")
+  var milliseconds = 5.0
+
+  private static let (working, attacking): (UInt32, UInt32) = (61_001, 61_003)
+
+  func validate() throws {
+    guard calls > 0, connections > 0, seconds.isLength else {
+      throw ValidationError("seconds, calls and connections are more than 0")
+    }
+  }
+
+  func run() throws {
+    tellOfDebugBuild()
+    let isRoot = getuid() == 0
+    let daemon = try MeasuredDaemon(try program.path, config: config)
+    let socket = isRoot ? daemon.socketPath : daemon.adminSocketPath
+    let user = isRoot ? Self.working : getuid()
+    let alone = try measure(socket, user)
+    let attacker = try ChildProcess(
+      try ChildProcess.own(),
+      [
+        "staller", "--socket", daemon.socketPath,
+        "--user", "\(isRoot ? Self.attacking : getuid())", "--connections", "\(connections)",
+        "--seconds", "\(seconds)", "--seed", "\(seed)",
+      ])
+    try attacker.firstByte()
+    let end = BlockingClient.now() + UInt64(seconds * 1e9)
+    var under = try measure(socket, user)
+    while BlockingClient.now() < end {
+      under = zip(under, try measure(socket, user)).map { $0 + $1 }
+    }
+    print(String(decoding: attacker.allOutput(), as: UTF8.self), terminator: "")
+    attacker.join()
+    try judge(alone, under)
+  }
+
+  private var config: String {
+    """
+    \(MeasuredDaemon.silentProvider)
+    [[client]]
+    name = "working"
+    match = { user = \(Self.working) }
+    allow = ["*"]
+
+    """
+  }
+
+  private func measure(_ socket: String, _ user: UInt32) throws -> [[UInt64]] {
+    let child = try ChildProcess(
+      try ChildProcess.own(),
+      ["caller", "--socket", socket, "--user", "\(user)", "--calls", "\(calls)"])
+    return try Caller.read(child.allOutput(), calls: calls).map(\.all)
+  }
+
+  private func judge(_ alone: [[UInt64]], _ under: [[UInt64]]) throws {
+    print("another user's calls, alone and under attack; microseconds:")
+    var isMissed = false
+    for (place, kind) in (Caller.kinds.map(\.0) + ["connect"]).enumerated() {
+      let (alone, under) = (Timings(alone[place]), Timings(under[place]))
+      let ratio =
+        Double(under.percentile(0.99)) / Double(max(alone.percentile(0.99), 1))
+      let isOver = ratio > limit || Double(under.percentile(0.99)) > milliseconds * 1e6
+      isMissed = isMissed || isOver
+      print(
+        "  \(kind): p50\(alone.percentile(0.5).microseconds)\(under.percentile(0.5).microseconds)"
+          + "  p99\(alone.percentile(0.99).microseconds)\(under.percentile(0.99).microseconds)"
+          + "  max\(under.max.microseconds)  p99 ratio\(ratio.short)\(isOver ? "  MISSED" : "")")
+    }
+    if isMissed { throw ExitCode(1) }
+  }
+}

@@ -1,0 +1,109 @@
+import ArgumentParser
+import Glibc
+
+/// A helper process: one user's slow lines, one after the other on each connection, until its time is
+/// over. At the end it writes which were the slowest.
+struct Staller: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "staller", abstract: "Sends the lines that are slow to read.",
+    shouldDisplay: false)
+
+  @Option var socket: String
+  @Option var user: UInt32
+  @Option var connections: Int
+  @Option var seconds: Double
+  @Option var seed: UInt64
+
+  private struct Connection {
+    var descriptor: CInt
+    var shape: StallLines.Shape
+    var line: [UInt8]
+    var sent = 0
+    var begun = BlockingClient.now()
+  }
+
+  func run() throws {
+    // Whose turn it is on a processor is the kernel's to say, and not what is measured.
+    _ = nice(19)
+    try become(user)
+    var lines = StallLines(seed: seed)
+    var connections = try (0..<self.connections).map { _ in
+      try connection(to: BlockingClient.connected(socket), &lines)
+    }
+    var buffer = [UInt8](repeating: 0, count: 65_536)
+    let end = BlockingClient.now() + UInt64(seconds * 1e9)
+    // The first line has been sent by then.
+    write(1, "\n", 1)
+    var answered = 0
+    while BlockingClient.now() < end {
+      var states = connections.map {
+        pollfd(
+          fd: $0.descriptor, events: Int16($0.sent < $0.line.count ? POLLIN | POLLOUT : POLLIN),
+          revents: 0)
+      }
+      poll(&states, nfds_t(states.count), 100)
+      for (place, state) in states.enumerated() where state.revents != 0 {
+        send(&connections[place])
+        switch receive(connections[place].descriptor, &buffer) {
+        case .nothing: break
+        case .reply:
+          answered += 1
+          lines.record(connections[place].shape, BlockingClient.now() - connections[place].begun)
+          connections[place] = connection(to: connections[place].descriptor, &lines)
+        case .closed:
+          close(connections[place].descriptor)
+          connections[place] = connection(to: try BlockingClient.connected(socket), &lines)
+        }
+      }
+    }
+    report(lines, answered)
+  }
+
+  private func connection(to descriptor: CInt, _ lines: inout StallLines) -> Connection {
+    let shape = lines.next()
+    var connection = Connection(
+      descriptor: descriptor, shape: shape, line: StallLines.line(shape))
+    send(&connection)
+    return connection
+  }
+
+  private func send(_ connection: inout Connection) {
+    while connection.sent < connection.line.count {
+      let count = connection.line.withUnsafeBytes {
+        Glibc.send(
+          connection.descriptor, $0.baseAddress.map { $0 + connection.sent },
+          $0.count - connection.sent, CInt(MSG_DONTWAIT) | CInt(MSG_NOSIGNAL))
+      }
+      guard count > 0 else { return }
+      connection.sent += count
+    }
+  }
+
+  private enum Received {
+    case nothing
+    case reply
+    case closed
+  }
+
+  private func receive(_ descriptor: CInt, _ buffer: inout [UInt8]) -> Received {
+    var hasReply = false
+    while true {
+      let count = recv(descriptor, &buffer, buffer.count, CInt(MSG_DONTWAIT))
+      if count < 0, errno == EAGAIN { return hasReply ? .reply : .nothing }
+      guard count > 0 else { return .closed }
+      if buffer[..<count].contains(UInt8(ascii: "\n")) { hasReply = true }
+    }
+  }
+
+  private func report(_ lines: StallLines, _ answered: Int) {
+    print("the attacker's lines answered: \(answered); the slowest of them:")
+    for (shape, nanoseconds) in lines.slowest {
+      let (name, element) = (
+        StallLines.methods[shape.method].name, StallLines.elements[shape.element]
+      )
+      print(
+        "  \(nanoseconds.microseconds) us  \(shape.bytes) bytes of \(element) in \(shape.place)"
+          + " of \(name), depth \(shape.depth)")
+    }
+  }
+}
