@@ -123,13 +123,12 @@ private struct HandoffServer {
   private mutating func accept() {
     var address = sockaddr_in()
     var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let flags = CInt(SOCK_CLOEXEC.rawValue) | CInt(SOCK_NONBLOCK.rawValue)
     let descriptor = withUnsafeMutablePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        accept4(listener, $0, &size, flags)
-      }
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { Glibc.accept(listener, $0, &size) }
     }
     guard descriptor >= 0 else { return }
+    _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+    _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
     // A browser sends its request at once: the oldest one is nobody's that matters.
     if connections.count >= Self.mostConnections { close(connections.removeFirst().descriptor) }
     connections.append(
