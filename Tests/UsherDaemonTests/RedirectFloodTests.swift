@@ -42,7 +42,7 @@ struct RedirectFloodTests {
         loop.next().execute { isLoopFree.signal() }
         return isLoopFree.wait(timeout: .now() + 2) == .success ? 1000 : nil
       },
-      log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+      log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, times: .patient)
     let expectation = RedirectExpectation(
       host: "127.0.0.1", port: nil, path: "/callback", state: Secret("our-state"))
     let listener = try await listeners.open(expectation, for: 1000) { _ in nil }

@@ -1,5 +1,6 @@
 import Dispatch
 import Logging
+import NIOCore
 import NIOPosix
 import Synchronization
 import UsherCore
@@ -12,6 +13,8 @@ import UsherTestKit
 final class RedirectListenerFixture: Sendable {
   /// The user every browser belongs to; nil where it cannot be told.
   let browserUser = Mutex<UInt32?>(1000)
+  /// Holds up each lookup of a browser's user until it is signalled; nil where none is held up.
+  let lookupGate = Mutex<DispatchSemaphore?>(nil)
   /// How often the kernel was asked for a browser's user.
   let lookups = Mutex(0)
   /// What the flow says became of its answer.
@@ -21,12 +24,12 @@ final class RedirectListenerFixture: Sendable {
   private let received = Mutex<[RedirectAnswer]>([])
   let listeners: RedirectListeners
 
-  init() {
+  init(times: RedirectTimes = .patient) {
     let box = LookupBox()
     let log = log
     listeners = RedirectListeners(
       group: MultiThreadedEventLoopGroup.singleton, uid: { _, _ in box.body.withLock { $0 }() },
-      clock: clock, log: Logger(label: "test") { _ in log })
+      clock: clock, log: Logger(label: "test") { _ in log }, times: times)
     box.body.withLock { body in
       body = { [weak self] in self?.lookUp() }
     }
@@ -49,7 +52,7 @@ final class RedirectListenerFixture: Sendable {
 
   /// Opens a page, away from the threads that tasks run on.
   static func get(_ url: String) async throws -> Web.Reply {
-    try await offPool { try Web.get(url) }
+    try await offPool { try Web.send("GET", url, within: 60) }
   }
 
   static func offPool<Value: Sendable>(
@@ -62,8 +65,14 @@ final class RedirectListenerFixture: Sendable {
 
   private func lookUp() -> UInt32? {
     lookups.withLock { $0 += 1 }
+    lookupGate.withLock { $0 }?.wait()
     return browserUser.withLock { $0 }
   }
+}
+
+extension RedirectTimes {
+  /// Long enough for a machine whose threads are all held by other tests.
+  static let patient = RedirectTimes(lookup: .seconds(60), outcome: .seconds(60))
 }
 
 /// Holds what the fixture answers, which is made before the fixture is.

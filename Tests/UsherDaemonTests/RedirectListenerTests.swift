@@ -32,7 +32,7 @@ struct RedirectListenerTests {
     let answers = Answers()
     let listeners = RedirectListeners(
       group: MultiThreadedEventLoopGroup.singleton, uid: { _, _ in uid },
-      log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+      log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, times: .patient)
     let expectation = RedirectExpectation(
       host: "127.0.0.1", port: nil, path: path, state: Secret("our-state"), form: form)
     let listener = try await listeners.open(expectation, for: 1000) { answer in
@@ -45,7 +45,8 @@ struct RedirectListenerTests {
     for request in requests {
       replies.append(
         try await RedirectListenerFixture.offPool {
-          try Web.send(request.method, base + request.target, headers: request.headers)
+          try Web.send(
+            request.method, base + request.target, headers: request.headers, within: 60)
         })
     }
     return (replies, answers.all)

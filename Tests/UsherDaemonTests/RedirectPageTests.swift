@@ -1,3 +1,5 @@
+import Dispatch
+import NIOCore
 import Synchronization
 import Testing
 import UsherCore
@@ -26,6 +28,23 @@ struct RedirectPageTests {
       #expect(reply.text.contains(words), "\(reply.text)")
       #expect(reply.text.contains("<h1>Signed in") == (page == .signedIn))
     }
+  }
+
+  @Test("a browser whose user is not known in time is told to reload, and its answer is dropped")
+  func slowLookup() async throws {
+    let fixture = RedirectListenerFixture(times: RedirectTimes(lookup: .milliseconds(50)))
+    let gate = DispatchSemaphore(value: 0)
+    fixture.lookupGate.withLock { $0 = gate }
+    let listener = try await fixture.open()
+    defer { listener.close() }
+    let reply = try await RedirectListenerFixture.get(
+      listener.redirectURI + "?code=abc&state=our-state")
+    gate.signal()
+    #expect(reply.status == 503)
+    #expect(reply.text.contains("Reload"), "\(reply.text)")
+    // The lookup ends only now, and finds that the owner sent the answer.
+    try await Task.sleep(for: .milliseconds(100))
+    #expect(fixture.answers.isEmpty)
   }
 
   @Test("what a provider said of a failure is text on the page, not markup")

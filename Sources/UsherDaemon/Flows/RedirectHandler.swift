@@ -51,12 +51,12 @@ final class RedirectJudge: Sendable {
     return .answer(answer, route)
   }
 
-  /// Hands an answer to its flow if the flow's owner sent it.
+  /// Asks the kernel whether a connection belongs to the flow's owner.
   ///
-  /// - Returns: What the browser shows.
-  func deliver(
-    _ answer: RedirectAnswer, _ route: RedirectRoute, client: SocketAddress?, server: SocketAddress?
-  ) async -> RedirectPage {
+  /// - Returns: The page that refuses the browser; nil if the owner sent the request.
+  func refusal(
+    _ route: RedirectRoute, client: SocketAddress?, server: SocketAddress?
+  ) async -> RedirectPage? {
     guard mayLookUp(for: route.owner) else { return .busy }
     guard await isOwners(route.owner, client, server) else {
       if let count = strangers.due() {
@@ -66,6 +66,13 @@ final class RedirectJudge: Sendable {
       }
       return .otherUser
     }
+    return nil
+  }
+
+  /// Hands an answer of the flow's owner to the flow.
+  ///
+  /// - Returns: What the browser shows.
+  func deliver(_ answer: RedirectAnswer, _ route: RedirectRoute) async -> RedirectPage {
     if let page = await route.onAnswer(answer) { return page }
     return answer.error == nil && answer.code != nil ? .pending : .notSignedIn(nil)
   }
@@ -95,26 +102,39 @@ extension SocketAddress {
   }
 }
 
+/// Upper bounds of the parts of a browser's visit.
+struct RedirectTimes: Sendable {
+  /// From the connection to its request: any user of the machine can connect and send nothing.
+  var request = TimeAmount.seconds(10)
+  /// From the request until the browser's user is known.
+  var lookup = TimeAmount.seconds(5)
+  /// How long the owner's browser waits for its sign-in to end before it gets a page that says so.
+  var outcome = TimeAmount.seconds(5)
+
+  /// From a request with the flow's state until its connection is closed.
+  fileprivate var answer: TimeAmount { lookup + outcome + request }
+}
+
 /// Answers one request and closes.
 final class RedirectHandler: ChannelInboundHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart
 
-  /// Upper bound of a connection's life: anybody on this machine can open one and say nothing.
-  private static let longest = TimeAmount.seconds(10)
-  /// How long a browser waits for its sign-in to end before it gets a page that says so.
-  private static let patience = TimeAmount.seconds(5)
-
   private let judge: RedirectJudge
   private let port: RedirectPort
   private let place: RedirectConnections.Place
+  private let times: RedirectTimes
   private var isAnswered = false
   private var deadline: Scheduled<Void>?
 
-  init(_ judge: RedirectJudge, _ port: RedirectPort, _ place: RedirectConnections.Place) {
+  init(
+    _ judge: RedirectJudge, _ port: RedirectPort, _ place: RedirectConnections.Place,
+    _ times: RedirectTimes
+  ) {
     self.judge = judge
     self.port = port
     self.place = place
+    self.times = times
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -125,7 +145,8 @@ final class RedirectHandler: ChannelInboundHandler {
     case .page(let page): reply.write(page)
     case .answer(let answer, let route):
       place.hold()
-      context.eventLoop.scheduleTask(in: Self.patience) { reply.write(.pending) }
+      closeConnection(of: context, in: times.answer)
+      context.eventLoop.scheduleTask(in: times.lookup) { reply.writeUnlessDelivering(.busy) }
       deliver(answer, route, reply, client: context.remoteAddress, server: context.localAddress)
     }
   }
@@ -134,14 +155,25 @@ final class RedirectHandler: ChannelInboundHandler {
     _ answer: RedirectAnswer, _ route: RedirectRoute, _ reply: RedirectReply,
     client: SocketAddress?, server: SocketAddress?
   ) {
-    Task { [judge] in
-      reply.write(await judge.deliver(answer, route, client: client, server: server))
+    Task { [judge, times] in
+      if let page = await judge.refusal(route, client: client, server: server) {
+        reply.write(page)
+        return
+      }
+      // A page that asks to reload may have been sent meanwhile: the answer comes again then.
+      guard reply.beginDelivery(pendingAfter: times.outcome) else { return }
+      reply.write(await judge.deliver(answer, route))
     }
   }
 
-  func channelActive(context: ChannelHandlerContext) {
+  private func closeConnection(of context: ChannelHandlerContext, in time: TimeAmount) {
     let channel = context.channel
-    deadline = context.eventLoop.scheduleTask(in: Self.longest) { channel.close(promise: nil) }
+    deadline?.cancel()
+    deadline = context.eventLoop.scheduleTask(in: time) { channel.close(promise: nil) }
+  }
+
+  func channelActive(context: ChannelHandlerContext) {
+    closeConnection(of: context, in: times.request)
     context.fireChannelActive()
   }
 
@@ -157,17 +189,53 @@ final class RedirectHandler: ChannelInboundHandler {
 
 /// The one reply of a connection: the first page that is written is the one the browser gets.
 private final class RedirectReply: Sendable {
+  private enum Phase {
+    /// The browser's user is not known yet.
+    case undecided
+    /// The flow has the answer.
+    case delivering
+    case written
+  }
+
   private let channel: any Channel
-  private let isWritten = Mutex(false)
+  private let phase = Mutex(Phase.undecided)
 
   init(_ channel: any Channel) { self.channel = channel }
 
+  /// Records that the flow gets the answer now. Only from then on may a page tell of the sign-in:
+  /// before, the browser may be another user's.
+  ///
+  /// - Parameter patience: When the browser is told that the sign-in is still pending.
+  /// - Returns: False if a page is written already; the flow must not get the answer then.
+  func beginDelivery(pendingAfter patience: TimeAmount) -> Bool {
+    guard advance(to: .delivering) else { return false }
+    channel.eventLoop.scheduleTask(in: patience) { self.write(.pending) }
+    return true
+  }
+
   func write(_ page: RedirectPage) {
-    let isFirst = isWritten.withLock { isWritten in
-      defer { isWritten = true }
-      return !isWritten
+    let isFirst = phase.withLock { phase in
+      defer { phase = .written }
+      return phase != .written
     }
-    guard isFirst else { return }
+    if isFirst { send(page) }
+  }
+
+  /// Writes a page only while the flow does not have the answer.
+  func writeUnlessDelivering(_ page: RedirectPage) {
+    if advance(to: .written) { send(page) }
+  }
+
+  /// - Returns: False if the phase is no longer `undecided`.
+  private func advance(to next: Phase) -> Bool {
+    phase.withLock { phase in
+      guard phase == .undecided else { return false }
+      phase = next
+      return true
+    }
+  }
+
+  private func send(_ page: RedirectPage) {
     channel.eventLoop.execute { [channel] in Self.write(page, to: channel) }
   }
 

@@ -25,6 +25,7 @@ final class RedirectListeners: Sendable {
   private let log: Logger
   private let descriptors: DescriptorBudget
   private let takenPorts: RepeatedNotice
+  private let times: RedirectTimes
 
   /// - Parameters:
   ///   - group: The loop of the listeners. What is slow elsewhere should not run on it.
@@ -35,12 +36,13 @@ final class RedirectListeners: Sendable {
     uid: @escaping @Sendable (LoopbackPeer.Endpoint, LoopbackPeer.Endpoint) -> UInt32?,
     holders: @escaping @Sendable (LoopbackPeer.Endpoint) -> Set<UInt32>? = LoopbackPeer.listeners,
     clock: any Clock = SystemClock(), log: Logger,
-    descriptors: DescriptorBudget = .unlimited
+    descriptors: DescriptorBudget = .unlimited, times: RedirectTimes = RedirectTimes()
   ) {
     self.group = group
     self.holders = holders
     self.log = log
     self.descriptors = descriptors
+    self.times = times
     judge = RedirectJudge(uid: uid, strangers: RepeatedNotice(clock), log: log)
     takenPorts = RepeatedNotice(clock)
   }
@@ -131,14 +133,14 @@ final class RedirectListeners: Sendable {
         }
       }
       .childChannelOption(.maxMessagesPerRead, value: 1)
-      .childChannelInitializer { [connections, judge, descriptors] channel in
+      .childChannelInitializer { [connections, judge, descriptors, times] channel in
         guard descriptors.hasRoom(for: .caller), let place = connections.admit(channel, to: port)
         else {
           return channel.close()
         }
         return channel.eventLoop.makeCompletedFuture {
           try channel.pipeline.syncOperations.configureHTTPServerPipeline(withErrorHandling: true)
-          try channel.pipeline.syncOperations.addHandler(RedirectHandler(judge, port, place))
+          try channel.pipeline.syncOperations.addHandler(RedirectHandler(judge, port, place, times))
         }
       }
   }

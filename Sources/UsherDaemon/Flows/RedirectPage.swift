@@ -61,7 +61,7 @@ enum RedirectPage: Sendable, Equatable {
     case .otherUser: ("Not yours", "This sign-in was started by another user of this machine.")
     case .onlyGET: ("Not so", "Only a browser's GET is answered here.")
     case .unknown: ("No such sign-in", "No sign-in waits at this address. " + Self.nothingWaits)
-    case .busy: ("Too many answers", "Too many answers came at once. Reload this page.")
+    case .busy: ("Busy", "This answer could not be checked just now. Reload this page.")
     }
   }
 
