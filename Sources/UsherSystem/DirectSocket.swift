@@ -69,6 +69,12 @@ package struct DirectSocket: Sendable {
     return (accepted, Int(closed))
   }
 
+  /// Whether a connect waits to be accepted, on a listening socket. Never waits.
+  package var hasWaiting: Bool {
+    var request = pollfd(fd: raw, events: Int16(POLLIN), revents: 0)
+    return poll(&request, 1, 0) > 0
+  }
+
   package func receive(into room: UnsafeMutableRawBufferPointer) -> Received {
     while true {
       let count = recv(raw, room.baseAddress, room.count, 0)

@@ -32,12 +32,16 @@ struct ListenerTests {
   private final class Counts {
     var asked = 0
     var come = 0
+    /// Of those, how many came while more waited than were accepted.
+    var crowded = 0
     var closed = 0
     var told: [String] = []
     /// The next answers instead of letting somebody in.
     var troubles: [DirectSocket.Accepted] = []
     /// Why nobody is welcome; nil where all are.
     var unwelcome: String?
+    /// How long letting one in takes.
+    var effort: useconds_t = 0
     var listener: Listener?
   }
 
@@ -59,8 +63,10 @@ struct ListenerTests {
           counts.asked += 1
           return counts.troubles.isEmpty ? socket.accept() : counts.troubles.removeFirst()
         },
-        welcome: { newcomer, _ in
+        welcome: { newcomer, isCrowded in
           counts.come += 1
+          if isCrowded { counts.crowded += 1 }
+          if counts.effort > 0 { usleep(counts.effort) }
           if let words = counts.unwelcome {
             newcomer.close()
             return words
@@ -116,6 +122,22 @@ struct ListenerTests {
     }
     try await until("all are in") { try await ask { $0.come == 100 } }
     #expect(try await loop.submit { turns.value.0.count } < 50)
+    // From the 33rd on more wait than were accepted.
+    #expect(try await ask { $0.crowded } == 68)
+    await loop.stop()
+  }
+
+  @Test("connects that come one after the other are no crowd, however long each takes to be let in")
+  func slow() async throws {
+    // Longer than the listener accepts in one turn of the loop.
+    try await ask { $0.effort = 300 }
+    for _ in 0..<100 {
+      let client = try FarEnd.connected(to: path)
+      #expect(client.send([0]) == 1)
+      #expect(try await client.receiveAll() == [0])
+    }
+    let (come, crowded) = try await ask { ($0.come, $0.crowded) }
+    #expect(come == 100 && crowded == 0)
     await loop.stop()
   }
 

@@ -60,6 +60,9 @@ final class Listener: LoopSource {
       case .impossible(let words): return pause(words)
       }
     } while isOpen && NIODeadline.now() - begun < Self.slice
+    // On a slow machine one connect takes a whole slice: without this look, connects that come one
+    // after the other would count as a crowd.
+    if isOpen, !socket.hasWaiting { inARow = 0 }
   }
 
   override func close() {

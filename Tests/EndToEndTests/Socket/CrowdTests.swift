@@ -20,7 +20,7 @@ struct CrowdTests {
       config: """
         [limits]
         connections_per_user = 600
-        line_seconds = 120
+        line_seconds = 300
 
         \(sandbox.provider())
         """, logLevel: "info")
