@@ -68,6 +68,21 @@ struct HeldBytesTests {
     await stage.end()
   }
 
+  @Test("batches of a caller that reads late are answered in full")
+  func lateReader() async throws {
+    try stage.reload { $0.limits.unreadReplyBytes = 100_000 }
+    let connection = try await stage.connect()
+    // The replies to a few of them are all that the kernel and the limit have room for.
+    let batch = "[\(Self.discover),\(Self.discover)]\n"
+    try await connection.send(Array(String(repeating: batch, count: 30).utf8))
+    for _ in 0..<30 {
+      let line = try await connection.line().replacing("{,", with: "{")
+      let replies = try #require(try JSONValue(parsing: line).arrayValue)
+      #expect(replies.count == 2 && replies.allSatisfy { $0["result"] != nil })
+    }
+    await stage.end()
+  }
+
   @Test("a long reply that comes when too much is held is dropped, and the error says that")
   func lateReplies() async throws {
     for number in 0..<40 { try await stage.signIn(.sample("usr_\(number)")) }

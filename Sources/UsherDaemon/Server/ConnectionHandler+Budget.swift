@@ -16,13 +16,18 @@ extension ConnectionHandler {
 
   private var isFull: Bool { heldBytes >= limits.unreadReplyBytes }
 
-  /// Refuses a call of a batch before it is made, where the connection holds too much.
+  /// Refuses a call of a batch before it is made, where batches that wait hold too much.
+  ///
+  /// Replies that are written do not count here: a connection whose caller reads slowly is not read
+  /// while it has no room, so its next batch waits like any other line.
   ///
   /// - Returns: Whether it was refused. A notification has no reply to keep.
   func isRefusedAsFull(
     _ envelope: Envelope, _ line: UnsafeRawBufferPointer, _ origin: Origin
   ) -> Bool {
-    guard isFull, let id = envelope.id(in: line) else { return false }
+    guard batchedBytes >= limits.unreadReplyBytes, let id = envelope.id(in: line) else {
+      return false
+    }
     fail(
       id,
       UsherError(
@@ -46,7 +51,9 @@ extension ConnectionHandler {
 
   /// Drops the line that has begun, where it has no room beside the replies of batches that wait.
   func boundLine() {
-    guard isFull, splitter.partialBytes > Self.shortReply else { return }
+    guard batchedBytes + splitter.partialBytes >= limits.unreadReplyBytes,
+      splitter.partialBytes > Self.shortReply
+    else { return }
     splitter.discardLine()
     refuse(
       .null,

@@ -43,7 +43,10 @@ extension ConnectionHandler {
       let response = try outcome.get()
       // Another call of its batch may wait under its id by now.
       if case .later = response, isRefused(call.id, call.origin) { return }
-      if case .now(let result) = response { try checkRoom(for: result) }
+      // A line of its own is read only where there is room, so its reply is never dropped.
+      if case .now(let result) = response, case .batch = call.origin {
+        try checkRoom(for: result)
+      }
       try follow(response, call.id, call.origin)
     } catch {
       fail(call.id, error, call.origin)
