@@ -169,7 +169,7 @@ extension BSARegistration {
       return .asking(questions)
     case .authenticated(let proof):
       let answer = signUp(SigningUp(disposeToken: disposeToken, proof: proof))
-      guard proof.method == .biometric, case .proceed(let effects) = answer else { return answer }
+      guard proof.serves(.biometric), case .proceed(let effects) = answer else { return answer }
       // The seed: what the sign-up saves is what each later sign-in compares with.
       return .proceed([.ask(.localAuth(.saveFingers))] + effects)
     case .failed(let word, let message): return fail(.notIdentified(word, message, provider.name))

@@ -62,6 +62,26 @@ struct RegisterProofTests {
     #expect(driven.state == "signingUp")
   }
 
+  @Test("a sign-up by a finger, or by the passcode in its place, saves the enrolled fingers")
+  func savesFingers() throws {
+    var scanned = try begun(.biometric)
+    scanned.tell(.standing(.init(biometric: .ready(hasChanged: false), passcode: .ready)))
+    scanned.tell(.scanned(.matched))
+    var replaced = try begun(.biometric)
+    replaced.look([.init(method: .passcode, at: now, insteadOf: .biometric)])
+    for driven in [scanned, replaced] {
+      #expect(driven.state == "signingUp" && driven.calls.map(\.name) == ["users"])
+      #expect(driven.questions == [.localAuth(.saveFingers)])
+    }
+  }
+
+  @Test("a sign-up by a passcode leaves the saved fingers as they are")
+  func savesNone() throws {
+    var driven = try begun(.passcode)
+    driven.prove()
+    #expect(driven.state == "signingUp" && driven.questions.isEmpty)
+  }
+
   /// Ways to an end, with the word and the code that are told.
   private static let ends: [(LocalAuthWord, String?, LocalAuthStanding, [FlowEvent<BSACall>])] = [
     (
