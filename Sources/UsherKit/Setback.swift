@@ -164,7 +164,7 @@ extension Setback.Kind {
   fileprivate init(problem reason: String) {
     self =
       switch reason {
-      case "interrupted", "provider_unreachable": .unavailable
+      case "interrupted", "may_have_been_sent", "provider_unreachable": .unavailable
       case "rate_limited": .rateLimited
       case "challenge_expired": .expired
       case "verification_unavailable": .invalidRequest

@@ -86,7 +86,10 @@ extension BSAService {
         throw BSAError.failed(
           rtCode: BSACode.localAuthFailed, message: "local authentication must come first")
       case .some: throw Setback(.unexpected, "usherd asks for something else than the SDK knows")
-      case nil: known = try BSA.Registration(try flow.unfailed(), data)
+      case nil:
+        known = try BSA.Registration(try flow.unfailed(), data)
+        // The person is registered, and has no one-time codes.
+        if let problem = flow.result?["totpProblem"]?.stringValue { log(problem) }
       }
     }
   }

@@ -166,7 +166,8 @@ extension BSAError {
   fileprivate init(_ problem: Problem) {
     let nearest = problem.reason == "code_expired" ? BSACode.invalid : BSACode.api
     switch problem.reason {
-    case "interrupted", "provider_unreachable": self = .unreachable(message: problem.message)
+    case "interrupted", "may_have_been_sent", "provider_unreachable":
+      self = .unreachable(message: problem.message)
     default:
       self = .failed(
         rtCode: problem.provider.flatMap { Int($0.code) } ?? nearest,

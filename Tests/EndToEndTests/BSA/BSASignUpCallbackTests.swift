@@ -199,16 +199,18 @@ extension BSAKitEndToEndTests {
       #expect(!listener.log.contains { $0.contains(data.disposeToken) || $0.contains("alice@") })
     }
 
-    @Test("requestSignUp: onError for an answer without a secret")
+    @Test("requestSignUp: onSuccess for an answer without a secret, and there are no codes")
     func withoutSecret() async throws {
       let data = alice.userData(try await disposeToken())
       try await authenticate()
       try scene.answers("users", ["data": ["secretKey": .null]])
-      let news = await heard { $0.signUp(data) }
-      guard case .error(.notUnderstood)? = news.first, news.last == .completed else {
-        Issue.record("\(news)")
-        return
-      }
+      let listener = BSAListener()
+      listener.signUp(data)
+      #expect(await listener.all() == [.answer("onSuccess"), .completed])
+      #expect(listener.log.contains { $0.contains("are no one-time codes") })
+      #expect(BSA.loadUserKey() == "alice.01")
+      await #expect(throws: BSAError.self) { try await BSA.totpCode() }
+      #expect(try scene.app.call("totp.list")["accounts"] == [])
     }
   }
 }

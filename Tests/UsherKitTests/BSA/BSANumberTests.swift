@@ -55,6 +55,10 @@ extension BSAKitTests {
           .unreachable(message: "what went wrong")
         ),
         (
+          .otpSent.with(problem: "may_have_been_sent"),
+          .unreachable(message: "what went wrong")
+        ),
+        (
           .passcode, .notUnderstood(message: "usherd asks for something else than a number")
         ),
       ])
