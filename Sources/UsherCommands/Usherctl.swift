@@ -3,7 +3,7 @@ import UsherCore
 
 /// The command line of usherd.
 package struct Usherctl {
-  package static let version = "0.1.0"
+  package static let version = "0.1.1"
 
   /// Parses and runs one command line; everything it says goes to the world's terminal.
   ///

@@ -1,4 +1,4 @@
 /// What `rpc.hello`, `usherd --version` and the OpenRPC document say.
 package enum Version {
-  package static let current = "0.1.0"
+  package static let current = "0.1.1"
 }
