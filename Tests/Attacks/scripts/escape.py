@@ -12,18 +12,33 @@ import os
 import signal
 import socket
 import sys
+import time
 
-from attack import refused, succeeded
+from attack import impossible, refused, succeeded
 
 path = sys.argv[1]
 daemon = int(sys.argv[2]) if len(sys.argv) > 2 else None
+
+
+def stop(process):
+    """Stops a process, and returns when none of its threads runs any more."""
+    os.kill(process, signal.SIGSTOP)
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        states = []
+        for thread in os.listdir(f"/proc/{process}/task"):
+            with open(f"/proc/{process}/task/{thread}/stat") as file:
+                states.append(file.read().rpartition(")")[2].split()[0])
+        if all(state == "T" for state in states):
+            return
+    impossible("the daemon does not stop")
 
 
 def left_connection():
     shared = socket.socket(socket.AF_UNIX)
     shared.settimeout(10)
     if daemon:
-        os.kill(daemon, signal.SIGSTOP)
+        stop(daemon)
     try:
         child = os.fork()
         if child == 0:
