@@ -21,7 +21,7 @@ struct AttackScript {
   ///   - launcher: A program that becomes the attacker, such as `["/usr/bin/setpriv", "--reuid=65000"]`.
   ///   - seconds: The attack is killed, and has failed as a test, after this time.
   func expectRefused(
-    _ arguments: String..., launcher: [String] = [], within seconds: Double = 60,
+    _ arguments: String..., launcher: [String] = [], within seconds: Double = 240,
     sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
     let command = launcher + ["/usr/bin/python3", path] + arguments

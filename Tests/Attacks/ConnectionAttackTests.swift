@@ -3,7 +3,8 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("Attacks by many connections, long batches and many users", .serialized)
+@Suite(
+  "Attacks by many connections, long batches and many users", .serialized, .timeLimit(.minutes(10)))
 struct ConnectionAttackTests {
   /// A provider whose sign-in stays at the browser's step, without a server anywhere.
   private static let silent = """

@@ -77,7 +77,7 @@ final class AccessScene: @unchecked Sendable {
       """
       [Service]
       ExecStart=
-      ExecStart=\(start)/usr/bin/usherd
+      ExecStart=\(start)/usr/bin/usherd --config /etc/usherd/usherd.toml
       Environment=USHER_PASSCODE_ROUNDS=1024
       """, to: "/etc/systemd/system/usherd.service.d/test.conf")
     try system.write(

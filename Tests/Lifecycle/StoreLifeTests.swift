@@ -17,7 +17,7 @@ struct StoreLifeTests {
     #expect(try scene.client().call("system.status")["ready"] == true, "\(scene.journal)")
     let credentials = try scene.admin().call("credential.list")["credentials"]
     #expect(credentials?.text.contains("work-client-secret") == true)
-    #expect(try (schemaNow() ?? 0) >= 4)
+    #expect(try (schemaNow() ?? 0) >= 5)
     try scene.signIn(scene.client())
   }
 

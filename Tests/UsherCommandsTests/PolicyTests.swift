@@ -152,8 +152,9 @@ struct PolicyTests {
     #expect(
       root.output == """
         allowed: no rule matches the caller, and root may do everything
-          client        (user)
-          accounts are  the user's
+          client                         (user)
+          accounts are                   the user's
+          if its process cannot be told  it has no right: rule till may be about it
 
         """)
     #expect(root.status == 0)
@@ -162,9 +163,10 @@ struct PolicyTests {
       list.output.hasPrefix(
         """
         denied: rule till matches the caller and does not list the call
-          the caller is told  permission_denied
-          client              till
-          accounts are        the user's
+          the caller is told             permission_denied
+          client                         till
+          accounts are                   the user's
+          if its process cannot be told  it has no right: rule till may be about it
 
         RULE  WHERE
         """))

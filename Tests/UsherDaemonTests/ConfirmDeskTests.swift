@@ -69,7 +69,7 @@ struct ConfirmDeskTests {
     #expect(Set(ids + [first]).count == ids.count + 1)
     #expect(stage.told.count == ids.count + 1)
     // Nor does an answer to one do for another.
-    try await stage.answer(first, true, .session, by: admin)
+    try await stage.answer(first, true, .once, by: admin)
     #expect(stage.refusal(full, kiosk) == nil)
     for other in others { #expect(stage.refusal(other, kiosk) == .interactionRequired) }
     #expect(stage.refusal(full, try .client("till")) == .interactionRequired)

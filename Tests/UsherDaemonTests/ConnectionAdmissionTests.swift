@@ -13,18 +13,20 @@ import UsherTestKit
 
 @Suite("Who is let in while descriptors are few", .timeLimit(.minutes(2)))
 struct ConnectionAdmissionTests {
-  /// What a connection gets, and how many are counted, where the process may have so many descriptors.
+  /// Returns what a connection gets, and how many are counted.
+  ///
+  /// - Parameter limit: The most descriptors that the process may have, given the connection's own.
   private func admitted(
-    isAdmin: Bool, descriptors: Int
+    isAdmin: Bool, limit: (Int) -> Int
   ) async throws -> (lines: String, told: String?, count: Int) {
-    let stage = try SafeStage(descriptors: DescriptorBudget(limit: descriptors))
+    let (near, far) = try FarEnd.pair()
+    let stage = try SafeStage(descriptors: DescriptorBudget(limit: limit(Int(near.raw))))
     let safe = try await stage.begun()
     let loop = try SocketLoop()
     let count = safe.life.count
     let door = Door(
       service: RPCService(safe), realm: DaemonSetting.realm, count: count,
       open: safe.life.connections)
-    let (near, far) = try FarEnd.pair()
     _ = far.send(Array(#"{"jsonrpc":"2.0","id":1,"method":"system.status"}"#.utf8) + [0x0A])
     far.finish()
     let told = try await loop.submit { door.admit(near, on: loop, isAdmin: isAdmin) }
@@ -36,7 +38,7 @@ struct ConnectionAdmissionTests {
 
   @Test("a program is refused before the last descriptors are used, and the journal says so")
   func program() async throws {
-    let (lines, told, count) = try await admitted(isAdmin: false, descriptors: 0)
+    let (lines, told, count) = try await admitted(isAdmin: false) { _ in 0 }
     #expect(lines.contains(#""reason":"overloaded""#), "\(lines)")
     #expect(lines.contains(#""limit":"LimitNOFILE""#) && lines.contains(#""retryable":true"#))
     #expect(told == DescriptorBudget.exhausted.message)
@@ -45,19 +47,13 @@ struct ConnectionAdmissionTests {
 
   @Test("the administrator is let in while a program is not")
   func administrator() async throws {
-    // The lowest free number of this process; the connection gets one that is not far above.
-    let (near, _) = try FarEnd.pair()
-    let next = Int(near.raw)
-    near.close()
-    // Callers end a quarter below the limit, the administrator a sixteenth below.
-    let limit = (next + 40) * 16 / 15
-    let (lines, told, _) = try await admitted(isAdmin: true, descriptors: limit)
+    // The connection's number is above the end of the callers' share, and below the administrator's.
+    let limit = { (number: Int) in number + min(128, number / 7) }
+    let (lines, told, _) = try await admitted(isAdmin: true, limit: limit)
     #expect(lines.contains(#""result""#), "\(lines)")
     #expect(told == nil)
-    if limit * 3 / 4 < next {
-      let program = try await admitted(isAdmin: false, descriptors: limit)
-      #expect(program.lines.contains("LimitNOFILE"))
-    }
+    let program = try await admitted(isAdmin: false, limit: limit)
+    #expect(program.lines.contains("LimitNOFILE"))
   }
 
   @Test("a user's subordinate ids count as that user's connections")

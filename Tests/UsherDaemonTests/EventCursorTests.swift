@@ -45,6 +45,8 @@ struct EventCursorTests {
     let event = try await next(connection)
     let after = try #require(event["params"]?["cursor"]?.integerValue)
     #expect(after > before)
+    // The connection has two subscriptions by now.
+    #expect(try await next(connection)["params"]?["cursor"]?.integerValue == after)
     #expect(try await subscribe(connection) == after)
     await stage.end()
   }

@@ -14,7 +14,13 @@ struct DrivenAuthorize {
     redirect: String = "loopback", account: KnownAccount? = nil,
     _ params: OIDCAuthorize.Params = .init(), settings: (inout OIDCSettings) -> Void = { _ in }
   ) throws {
-    let provider = try provider(redirect: redirect, settings)
+    try self.init(
+      provider: UsherFlowsTests.provider(redirect: redirect, settings), account: account, params)
+  }
+
+  init(
+    provider: ProviderConfig, account: KnownAccount? = nil, _ params: OIDCAuthorize.Params = .init()
+  ) throws {
     (flow, last) = try OIDCAuthorize.begin(
       params, FlowOrigin(provider: provider, account: account, requestID: "req-1"), at: &moment)
   }

@@ -46,7 +46,13 @@ struct TakenPortTests {
   @Test("after a restart a flow without PKCE ends where another user has the old port")
   func restarted() throws {
     for (pkce, redirect) in [(true, Self.fixed), (false, Self.fixed), (false, "loopback")] {
-      var driven = try DrivenAuthorize(redirect: redirect) { $0.pkce = pkce }
+      // A provider of type `oidc` always has PKCE; a stored flow keeps the choice of this type.
+      let provider = try Freedom.provider {
+        $0.mode = .oidc
+        $0.pkce = pkce
+        $0.redirect = try Redirect(setting: redirect)
+      }
+      var driven = try DrivenAuthorize(provider: provider)
       driven.toBrowser()
       driven.flow = try storedAndRead(driven.flow)
       driven.receive(.resumed)

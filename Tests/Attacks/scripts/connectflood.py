@@ -16,6 +16,9 @@ import attack
 path, seconds, processes = sys.argv[1], float(sys.argv[2]), int(sys.argv[3])
 FLOODING = 200_100
 TRIES = 60
+# The queue of 4,096 is full after some 40 ms in which a busy machine does not run the daemon. When each
+# connect of the flood was let in, all 60 failed.
+FAILURES = 5
 
 
 def flood():
@@ -69,9 +72,10 @@ try:
         children.append(child)
     time.sleep(0.5)
     failures, slowest = asyncio.run(calls())
-    if failures:
+    if len(failures) > FAILURES:
         attack.succeeded(f"{len(failures)} of {TRIES} fail: {failures[0]}")
-    attack.refused(f"{TRIES} of {TRIES} are served, the slowest after {slowest * 1000:.0f} ms")
+    served = TRIES - len(failures)
+    attack.refused(f"{served} of {TRIES} are served, the slowest after {slowest * 1000:.0f} ms")
 finally:
     for child in children:
         os.kill(child, signal.SIGKILL)

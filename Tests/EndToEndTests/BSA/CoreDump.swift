@@ -89,7 +89,7 @@ struct StoreKeys {
   let master: Data
   let data: Data
 
-  /// By the form of a key slot alone: form, salt, nonce, ciphertext, tag.
+  /// Reads a key slot of form 2: form, salt, nonce, ciphertext, tag. The form is authenticated too.
   init(state: String) throws {
     master = try Data(contentsOf: URL(fileURLWithPath: "\(state)/master.key"))
     let query = "SELECT hex(wrapped) FROM key_slots WHERE kind = 'master'"
@@ -98,11 +98,12 @@ struct StoreKeys {
     let wrapped = stride(from: 0, to: digits.count - 1, by: 2).compactMap {
       UInt8(String(digits[$0...($0 + 1)]), radix: 16)
     }
-    guard wrapped.count == 93 else { throw TestTrouble("no key slot: \(done)") }
-    let slot = ["usherd key slot", "master", ""].reduce(into: Data()) { slot, field in
+    guard wrapped.count == 93, wrapped[0] == 2 else { throw TestTrouble("no key slot: \(done)") }
+    var slot = ["usherd key slot", "master", ""].reduce(into: Data()) { slot, field in
       withUnsafeBytes(of: Int64(field.utf8.count).bigEndian) { slot.append(contentsOf: $0) }
       slot.append(contentsOf: field.utf8)
     }
+    withUnsafeBytes(of: Int64(wrapped[0]).bigEndian) { slot.append(contentsOf: $0) }
     let key = HKDF<SHA256>.deriveKey(
       inputKeyMaterial: SymmetricKey(data: master), salt: wrapped[1..<33], info: slot,
       outputByteCount: 32)

@@ -265,8 +265,6 @@ struct FaultRegistrationTests {
       ("mail", "mailVerify", ["disposeToken": .null]),
       ("mail", "mailVerify", ["result": "yes"]), ("mail", "mailVerify", .null),
       ("sendOtp", "sendOtp", ["result": .null]), ("sendOtp", "sendOtp", .null),
-      ("sendOtp", "device", ["secretKey": .null]), ("sendOtp", "device", ["secretKey": "A1"]),
-      ("sendOtp", "device", .null),
     ] as [(String, String, JSONValue)])
   func lacking(_ kind: String, _ endpoint: String, _ data: JSONValue) throws {
     if kind == "sendOtp" { try scene.registered() }
@@ -278,5 +276,20 @@ struct FaultRegistrationTests {
       flow = try scene.enter(scene.number(to: "alice@example.com"), to: flow)
     }
     scene.expectProtocolError(flow)
+  }
+
+  @Test(
+    "another device without a usable secret is the account's, and has no codes",
+    arguments: [["secretKey": .null], ["secretKey": "A1"], .null] as [JSONValue])
+  func lackingSecret(_ data: JSONValue) throws {
+    let account = try scene.registered().account
+    try scene.answers("device", ["data": data])
+    let flow = try scene.start("reregisterDevice", Self.device)
+    let end = try scene.enter(scene.number(to: "alice@example.com"), to: flow)
+    #expect(end["status"] == "succeeded" && end.account == account, "\(end.text)")
+    let problem = end["result"]?["totpProblem"]?.stringValue
+    #expect(problem?.contains("data.secretKey") == true, "\(end.text)")
+    // The provider has dropped the secret of the device before: its codes are good for nothing.
+    #expect(try scene.app.call("totp.list")["accounts"] == [])
   }
 }

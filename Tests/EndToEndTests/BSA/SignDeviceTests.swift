@@ -193,12 +193,16 @@ struct SignDeviceTests {
     #expect(again.failure == ["provider_rejected", "3006", nil], "it was used: \(again.text)")
   }
 
-  @Test("what was asked and did not arrive is asked again")
+  @Test("a device whose answer is lost is asked for again; a number only by another flow")
   func lostRequest() throws {
     let scene = try BSAScene()
     try scene.registered()
     try scene.spoil("sendOtp", ["reset": true], times: 1)
     try scene.spoil("device", ["status": 503], times: 1)
+    let unknown = try scene.app.finished(scene.begin("reregisterDevice", Self.params()))
+    #expect(unknown.failure == ["provider_unreachable", nil, nil], "\(unknown.text)")
+    #expect(unknown["failure"]?["retryable"] == false)
+    #expect(try scene.requests("sendOtp") == 1)
     #expect(try replaced(scene)["status"] == "succeeded")
     #expect(try scene.requests("sendOtp") == 2 && scene.requests("device") == 2)
     #expect(try scene.code().code == scene.numberOfSecret())

@@ -98,8 +98,11 @@ extension BSAScene {
   func approved(_ flow: JSONValue) throws -> JSONValue { try prove(asked(flow)) }
 
   /// A sign-in that a site has begun, where the person is to prove to be there.
-  func pushed() throws -> (flow: JSONValue, visit: String) {
-    let flow = try standing(authenticate("push"), at: "pending")
+  ///
+  /// - Parameter account: Nil: the only one.
+  func pushed(as account: JSONValue? = nil) throws -> (flow: JSONValue, visit: String) {
+    let more: JSONValue = account.map { ["account": $0] } ?? [:]
+    let flow = try standing(authenticate("push", more), at: "pending")
     let visit = try visit()
     return (try asked(flow), visit)
   }

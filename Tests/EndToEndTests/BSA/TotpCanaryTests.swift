@@ -25,7 +25,7 @@ struct TotpCanaryTests {
       BSAScene.passcode, BSAScene.clientKey,
     ]
     let account = try register(scene, &told)
-    try signIns(scene, &told)
+    try signIns(scene, as: account, &told)
     told += try calls(scene, account)
     while let line = try? listener.receiveLine(within: 1) {
       told.append(String(decoding: line, as: UTF8.self))
@@ -59,6 +59,7 @@ struct TotpCanaryTests {
     let flow = try scene.registering(.bob)
     let failed = flow.stepType == "localAuth" ? try scene.prove(flow) : flow
     #expect(failed["result"]?["totpProblem"] != nil, "\(failed.text)")
+    // Bob has an account now too: what follows names that of Alice.
     told.append(failed.text)
     try scene.answers("device", ["data": ["secretKey": .string(Self.secondSecret)]])
     let handle = try scene.disposeToken()
@@ -74,10 +75,12 @@ struct TotpCanaryTests {
   }
 
   /// Sign-ins that fail with secrets in hand, and one that does not.
-  private func signIns(_ scene: BSAScene, _ told: inout [String]) throws {
+  private func signIns(
+    _ scene: BSAScene, as account: JSONValue, _ told: inout [String]
+  ) throws {
     let channel: JSONValue = ["data": ["channelKey": .string(Self.channel)]]
     for endpoint in ["authComplete", "authResult"] {
-      let (flow, visit) = try scene.pushed()
+      let (flow, visit) = try scene.pushed(as: account)
       try scene.answers("auth", channel)
       try scene.answers(
         endpoint, ["rtCode": 5010, "rtMsg": .string("\(Self.channel) \(Self.token) failed")])
@@ -86,7 +89,7 @@ struct TotpCanaryTests {
       told.append(end.text)
       try? scene.leave(visit)
     }
-    let (flow, _) = try scene.pushed()
+    let (flow, _) = try scene.pushed(as: account)
     try scene.answers("authResult", ["data": .string(Self.token)])
     let end = try scene.app.finished(scene.prove(flow))
     #expect(end["status"] == "succeeded", "\(end.text)")

@@ -61,8 +61,10 @@ struct ProviderFaultTests {
   func keysDown(_ fault: ProviderFault) throws {
     try scene.spoil("jwks", fault.json, times: 1)
     let flow = try scene.app.startFlow()
-    try Person.signIn(at: flow.url)
-    let troubled = try scene.moved(flow, "has a problem") { $0["problem"] != .null }
+    // Handed in by the app: a browser's page waits until the trouble is over.
+    let back = try #require(try Person.decide(at: flow.url).location)
+    let sent = try scene.submit(back, to: flow)
+    let troubled = try scene.moved(sent, "has a problem") { $0["problem"] != .null }
     scene.expectProblem(troubled)
     #expect(try scene.app.finished(troubled)["status"] == "succeeded")
     #expect(try scene.sandbox.requests("token") == 1)

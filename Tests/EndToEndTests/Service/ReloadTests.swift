@@ -47,7 +47,10 @@ struct ReloadTests {
     try eventually(within: 10, "the second provider is there") {
       try providers() == ["demo", "second", "local"]
     }
-    #expect(daemon.log.contains("notice reloaded clients=0 providers=2 providersChanged=1"))
+    let file = daemon.place.file("usherd.toml")
+    #expect(daemon.log.contains("notice configured files=\(file)\n"))
+    #expect(
+      daemon.log.contains("notice reloaded clients=0 files=\(file) providers=2 providersChanged=1"))
     for number in 0..<20 {
       try write(sandbox.provider() + sandbox.provider("p\(number)"))
       kill(daemon.pid, SIGHUP)

@@ -105,6 +105,8 @@ struct WireBatchTests {
     let start: JSONValue = [
       "jsonrpc": "2.0", "id": 1, "method": "flow.start", "params": SilentProvider.start,
     ]
+    // A peer whose first line is not JSON is not listened to (FirstLineTests).
+    _ = try client.call("system.status")
     let reply = try client.answer(to: "[\(start.text),{]")
     #expect(reply.replyCode == -32700)
     #expect(try client.call("flow.list")["flows"] == [])

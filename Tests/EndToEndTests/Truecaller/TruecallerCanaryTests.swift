@@ -120,6 +120,7 @@ struct TruecallerCanaryTests {
       flow = try scene.enter(code, Self.name, Self.lastName, to: flow)
       #expect(flow["status"] == "failed" || flow["problem"] != .null, "\(endpoint) \(status)")
       told.append(flow.text)
+      told += try keptToken(scene, after: endpoint, echo(code, number), number)
       try scene.sandbox.control("DELETE", "truecaller/verified")
       try scene.sandbox.control("DELETE", "faults")
     }
@@ -137,6 +138,23 @@ struct TruecallerCanaryTests {
     told.append(try scene.enter(third, Self.name, Self.lastName, to: flow).text)
     try scene.set(["verifyReply": [:]])
     return told
+  }
+
+  /// The profile that cannot be read with a token that was kept, and the account taken away; what was
+  /// told of it.
+  private func keptToken(
+    _ scene: TruecallerScene, after endpoint: String, _ echo: JSONValue, _ number: String
+  ) throws -> [String] {
+    let accounts = try scene.app.call("account.list")["accounts"]?.arrayValue ?? []
+    // A number that was verified stays so, whatever becomes of the name and the profile.
+    #expect(accounts.count == (["update", "profile"].contains(endpoint) ? 1 : 0), "\(endpoint)")
+    guard let account = accounts.first else { return [] }
+    #expect(account["attributes"]?["profilePending"] == true, "\(account.text)")
+    try scene.spoil("profile", ["status": 404, "body": echo], times: 1)
+    let end = try scene.verify(number)
+    #expect(end["status"] == "failed", "\(end.text)")
+    let forgotten = try scene.app.call("account.forget", ["account": account["id"] ?? .null])
+    return [end.text, forgotten.text]
   }
 
   /// A success by SMS, one without, and what may be read of it.

@@ -53,7 +53,7 @@ struct TruecallerSurvivalTests {
   }
 
   @Test(
-    "while the SMS is asked for: it is asked for again, and the newest code is the good one",
+    "a kill while the SMS is asked for ends the flow: none is asked for again, another flow gets one",
     arguments: [false, true])
   func whileCreating(processed: Bool) throws {
     try scene.spoil("create", ["delayMs": 60_000, "processed": .bool(processed)], times: 1)
@@ -62,22 +62,29 @@ struct TruecallerSurvivalTests {
     try eventually("it is sent") { try scene.messages().count == (processed ? 1 : 0) }
     try scene.daemon.restart()
     let after = try scene.again()
-    let flow = try after.moved(begun, "is at the code") { $0.stepType == "enterCode" }
+    let end = try after.app.finished(begun)
+    #expect(end.failure == ["provider_unreachable", "9", nil], "\(end.text)")
+    #expect(end["failure"]?["retryable"] == false)
+    #expect(try scene.requests("create") == 1)
+    #expect(try scene.messages().count == (processed ? 1 : 0))
+    let flow = try after.verify()
     #expect(try scene.messages().count == (processed ? 2 : 1))
     #expect(try after.enter(scene.code(), to: flow)["status"] == "succeeded")
   }
 
-  @Test("while the SMS is asked for, twice: two have been sent, and there is no third")
+  @Test("a kill while another SMS is asked for by resend ends the flow, and sends no third one")
   func whileCreatingTwice() throws {
-    try scene.spoil("create", ["delayMs": 60_000, "processed": true])
-    let begun = try scene.start()
-    for count in 1...2 {
-      try eventually("\(count) are sent") { try scene.messages().count == count }
-      try scene.daemon.restart()
-    }
-    let end = try scene.again().app.finished(begun)
+    try scene.set(["tokenTtl": 2])
+    let flow = try scene.verify()
+    try passed(flow.codeEnd())
+    try scene.spoil("create", ["delayMs": 60_000, "processed": true], times: 1)
+    let sent = try scene.submit(["type": "enterCode", "resend": true], to: flow, waitMs: 0)
+    try eventually("another is sent") { try scene.messages().count == 2 }
+    try scene.daemon.restart()
+    let end = try scene.again().app.finished(sent)
     #expect(end.failure == ["provider_unreachable", "9", nil], "\(end.text)")
-    #expect(try scene.messages().count == 2)
+    #expect(end["failure"]?["retryable"] == false)
+    #expect(try scene.requests("create") == 2 && scene.messages().count == 2)
   }
 
   @Test("while a code is checked that was good: the name typed with it is written later, too")

@@ -34,8 +34,8 @@ struct DrivenVerification {
   init(
     _ number: String = "9876543210", _ country: String = "IN",
     provider: ProviderConfig = truecaller(),
-    origin change: (inout FlowOrigin) -> Void = { _ in },
-    _ params: (inout VerifyPhone.Params) -> Void = { _ in }
+    _ params: (inout VerifyPhone.Params) -> Void = { _ in },
+    origin change: (inout FlowOrigin) -> Void = { _ in }
   ) throws {
     var asked = VerifyPhone.Params(phoneNumber: number, countryCode: country)
     params(&asked)
