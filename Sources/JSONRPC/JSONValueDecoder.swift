@@ -38,7 +38,7 @@ package struct JSONValueDecoder: Decoder {
   }
 }
 
-/// Where a value stands; becomes an array only for an error.
+/// A coding path as a linked list. It is turned into an array only when an error is reported.
 private indirect enum Path {
   case root
   case below(Path, any CodingKey)

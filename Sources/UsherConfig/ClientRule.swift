@@ -6,8 +6,8 @@ package struct ClientRule: SettingsSection {
   /// What is allowed; an empty list forbids everything.
   package var allow: [AccessPattern]
   /// Seconds within which the client's person must have been authenticated on this machine for the
-  /// rule to hand out a token or a one-time code, or to start a flow that acts with an account's token;
-  /// nil: that is not asked.
+  /// rule to hand out a token or a one-time code, or to start a flow that uses an account's token
+  /// (`operation` is one); nil: that is not asked.
   package var requireLocalAuthSeconds: Int?
   /// Which accounts it is about; nil: all that the caller has.
   package var accounts: [AccountSelector]?

@@ -1,7 +1,7 @@
 /// Judges whether only trusted users may change a configuration file or the directory it is in.
 ///
-/// Whoever writes the configuration decides who gets which token, so it is read only where nobody
-/// but root, and in a user's own instance that user, may write it.
+/// The configuration decides which caller gets which token. It is read only if nobody but root may
+/// write it, or in a per-user instance that user.
 package struct FileTrust: Sendable {
   /// What `stat(2)` says of a file.
   package struct Status: Sendable {

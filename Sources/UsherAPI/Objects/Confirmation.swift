@@ -67,7 +67,7 @@ public struct Confirmation: Codable, Sendable, Equatable {
     public var summary: String?
     /// The amount that the client says it is about.
     public var amount: String?
-    /// Who the client says is paid.
+    /// The payee that the client named. It is not verified.
     public var payee: String?
 
     public init(

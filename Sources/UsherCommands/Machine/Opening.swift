@@ -76,9 +76,9 @@ final class Opening: Sendable {
     }
   }
 
-  /// Has the daemon open the database; it runs then, unless it is run by hand.
+  /// Makes the daemon open the database. A service runs afterwards; one started by hand does not.
   ///
-  /// What is handed over is in memory for so long and removed however it ends.
+  /// The key that is handed over lies in a file in memory, and is removed on every way out.
   ///
   /// - Throws: ``Failure`` with the daemon's words where it does not open; `CancellationError`.
   func open(_ handed: Handed?) async throws {

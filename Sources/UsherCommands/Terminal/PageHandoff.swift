@@ -3,7 +3,7 @@ import Glibc
 
 /// An address on this machine that leads one user's browser to a page, once and for half a minute.
 ///
-/// Who knows the address and is another user gets nothing, and does not use it up.
+/// A request by another user is refused, and does not use the address up.
 final class PageHandoff: Sendable {
   /// How long a browser may take to start.
   private static let seconds = 30

@@ -13,7 +13,7 @@ import UsherStore
 /// A cursor is the moment of an event, so it does not count the events that a caller may not see, and
 /// each audience has a memory of its own, so none pushes another's events out.
 final class EventBus: Sendable {
-  /// Who may see an event, as far as its subject tells.
+  /// The callers that may see an event: everybody, or the owner of the event's subject.
   enum Audience: Hashable {
     case everybody
     case owner(Owner)
@@ -134,7 +134,7 @@ final class EventBus: Sendable {
     guard state.total > 2 * remembered * Self.audiencesInFull,
       let longest = state.memories.max(by: { $0.value.past.count < $1.value.past.count })?.key
     else { return }
-    // Who has the most loses the most.
+    // The owner with the most remembered events gives up the older half of them.
     let count = (state.memories[longest]?.past.count ?? 0) / 2
     state.memories[longest]?.forget(count)
     state.total -= count

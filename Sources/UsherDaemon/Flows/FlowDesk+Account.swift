@@ -42,7 +42,7 @@ extension FlowDesk {
   /// Whether the flow acts on an account, named or not.
   func needsAccount(_ call: FlowStart) -> Bool { type(of: call)?.needsAccount ?? false }
 
-  /// What has to be in memory of the accounts before the policy is asked.
+  /// The accounts that must be loaded from the store before the policy is evaluated.
   func need(of call: FlowStart) -> AccountBook.Need? {
     if let id = call.namedAccount?.stringValue { return .account(AccountID(id)) }
     guard let type = type(of: call), type.needsAccount || type.knowsAccounts else { return nil }

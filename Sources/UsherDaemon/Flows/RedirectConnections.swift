@@ -3,8 +3,8 @@ import Synchronization
 
 /// The connections to all redirect listeners: bounded, because any user of the machine can open them.
 ///
-/// Where there are too many, the oldest one without a good answer is closed. A browser sends its
-/// request at once, so holding connections keeps nobody out.
+/// Above the limit the oldest connection without a valid request is closed. A browser sends its
+/// request at once, so idle connections cannot keep a browser out.
 final class RedirectConnections: Sendable {
   static let mostPerListener = 64
   static let mostInAll = 256

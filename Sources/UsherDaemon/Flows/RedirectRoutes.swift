@@ -1,7 +1,7 @@
 import UsherCore
 import UsherFlows
 
-/// What one flow waits for, and who hears of it.
+/// The redirect that one flow expects, and the closure that receives it.
 final class RedirectRoute: Sendable {
   let expectation: RedirectExpectation
   /// The user whose browser may answer.

@@ -16,10 +16,10 @@ struct LocalAuthRecord: Codable, Sendable, Equatable {
   var passcode: PasscodeHash?
   var passcodes = AttemptCount()
   var fingers = AttemptCount()
-  /// Of the fingers that were enrolled at the last success with one, before each asker saved its own;
-  /// nil where there was none.
+  /// The fingers that were enrolled at the last success with a finger, nil without such a success.
+  /// Databases of 0.1.0 have this one value for all askers.
   private(set) var domainState: DomainState?
-  /// What each asker saved.
+  /// The state that each asker saved.
   private var saved: [String: DomainState]?
 
   /// The fingers that an asker compares with; nil where it has saved none.
@@ -30,7 +30,7 @@ struct LocalAuthRecord: Codable, Sendable, Equatable {
   }
 }
 
-/// Who asks for a finger, and for what: the fingers that one asker saved are no other's.
+/// The program and purpose of a local authentication. Each asker has a domain state of its own.
 struct LocalAuthAsker: Sendable {
   /// Nil for the daemon itself, and for a flow that has no client.
   let client: String?
