@@ -34,7 +34,7 @@ struct CallbackReloadTests {
 
   @Test("a new one is had, one that nobody needs is given up")
   func moved() async throws {
-    let (first, second) = (try LoopbackSocket.freePort(), try LoopbackSocket.freePort())
+    let (first, second) = (UInt16(try LoopbackPort.unused()), UInt16(try LoopbackPort.unused()))
     let safe = try await begun([try gopay(at: first)])
     #expect(try LoopbackSocket(connectedTo: first).answer(to: "GET / HTTP/1.1\r\n\r\n") != "")
     #expect(try await reload(safe, [try gopay(at: second)]).isEmpty)
@@ -47,7 +47,7 @@ struct CallbackReloadTests {
 
   @Test("one that stays keeps its socket and who is on it, also for another provider")
   func kept() async throws {
-    let port = try LoopbackSocket.freePort()
+    let port = UInt16(try LoopbackPort.unused())
     let safe = try await begun([try gopay(at: port)])
     let caller = try LoopbackSocket(connectedTo: port)
     try caller.send("GET / HTTP/1.1\r\n")
@@ -62,7 +62,7 @@ struct CallbackReloadTests {
   @Test("one that cannot be had fails the whole, and none of the others is taken or given up")
   func taken() async throws {
     let squatter = try LoopbackSocket(listening: 0)
-    let (first, second) = (try LoopbackSocket.freePort(), try LoopbackSocket.freePort())
+    let (first, second) = (UInt16(try LoopbackPort.unused()), UInt16(try LoopbackPort.unused()))
     let safe = try await begun([try gopay(at: first)])
     let problems = try await reload(
       safe, [try gopay(at: second), try gopay(at: squatter.port, "third")])
@@ -80,7 +80,7 @@ struct CallbackReloadTests {
 
   @Test("two providers cannot have the same")
   func twins() async throws {
-    let port = try LoopbackSocket.freePort()
+    let port = UInt16(try LoopbackPort.unused())
     let safe = try await begun([])
     let problems = try await reload(safe, [try gopay(at: port, "a"), try gopay(at: port, "b")])
     #expect(
@@ -94,9 +94,6 @@ struct CallbackReloadTests {
 private final class LoopbackSocket {
   private let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
   private(set) var port: UInt16 = 0
-
-  /// One that nobody listens at now.
-  static func freePort() throws -> UInt16 { try LoopbackSocket(bound: 0).port }
 
   private init(bound port: UInt16) throws {
     try use(port) { descriptor, address, size in Glibc.bind(descriptor, address, size) == 0 }

@@ -19,7 +19,7 @@ struct SharedRedirectTests {
 
   @Test("flows of two users at one fixed port are both answered, each by its own state")
   func twoUsers() async throws {
-    let port = try freePort()
+    let port = try LoopbackPort.unused()
     let anna = try await fixture.open("anna", port: port, for: 1000)
     let ben = try await fixture.open("ben", port: port, path: "/other", for: 1001)
     let more = try await fixture.open("carl", port: port, for: 1002)
@@ -36,7 +36,7 @@ struct SharedRedirectTests {
 
   @Test("a flow that ends leaves the fixed port to the others, and the last one gives it back")
   func ends() async throws {
-    let port = try freePort()
+    let port = try LoopbackPort.unused()
     let first = try await fixture.open("first", port: port)
     let second = try await fixture.open("second", port: port)
     first.close()
@@ -49,7 +49,7 @@ struct SharedRedirectTests {
 
   @Test("an answer for a flow that has ended looks like one for no flow, and names the terminal")
   func finished() async throws {
-    let port = try freePort()
+    let port = try LoopbackPort.unused()
     let ended = try await fixture.open("ended", port: port)
     let open = try await fixture.open("open", port: port)
     ended.close()
@@ -61,22 +61,5 @@ struct SharedRedirectTests {
     #expect(Set(replies.map(\.text)).count == 1)
     #expect(fixture.answers.isEmpty)
     open.close()
-  }
-
-  /// One that nobody listens at now.
-  private func freePort() throws -> Int {
-    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    defer { close(descriptor) }
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    inet_pton(AF_INET, "127.0.0.1", &address.sin_addr)
-    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let isBound = withUnsafeMutablePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        bind(descriptor, $0, size) == 0 && getsockname(descriptor, $0, &size) == 0
-      }
-    }
-    try #require(isBound)
-    return Int(UInt16(bigEndian: address.sin_port))
   }
 }

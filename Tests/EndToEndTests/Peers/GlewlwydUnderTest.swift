@@ -13,9 +13,9 @@ final class GlewlwydUnderTest: Sendable {
 
   init() throws {
     place = try Workplace()
-    let port = try Peers.freePort()
+    let port = try LoopbackPort.unused()
     api = "http://127.0.0.1:\(port)/api"
-    redirect = "http://127.0.0.1:\(try Peers.freePort())/callback"
+    redirect = "http://127.0.0.1:\(try LoopbackPort.unused())/callback"
     try Self.script(["prepare", place.path, "\(port)"])
     program = try RunningProgram(
       "/usr/bin/glewlwyd", ["--config-file=\(place.file("glewlwyd.conf"))"],

@@ -21,15 +21,6 @@ enum Peers {
   static func script(_ name: String) -> String {
     URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent(name).path
   }
-
-  /// A port on the loopback that nobody listens at, below those that the kernel hands out itself.
-  static func freePort() throws -> Int {
-    for _ in 0..<100 {
-      let port = Int.random(in: 10_000..<30_000)
-      if isFree(port) { return port }
-    }
-    throw TestTrouble("no free port")
-  }
 }
 
 extension Peers {
@@ -63,18 +54,5 @@ extension Peers {
 
   private static func complain(_ text: String) {
     FileHandle.standardError.write(Data("\(text)\n".utf8))
-  }
-
-  private static func isFree(_ port: Int) -> Bool {
-    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    defer { close(descriptor) }
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = UInt16(port).bigEndian
-    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-    let size = socklen_t(MemoryLayout<sockaddr_in>.size)
-    return withUnsafePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(descriptor, $0, size) }
-    } == 0
   }
 }

@@ -1,0 +1,34 @@
+import Glibc
+import Synchronization
+
+/// TCP ports of 127.0.0.1 that a test may listen at.
+package enum LoopbackPort {
+  private static let handedOut = Mutex<Set<Int>>([])
+
+  /// Returns a port at which nobody listens, a different one at each call.
+  ///
+  /// The port is below the range from which the kernel takes ports for connections and for listeners
+  /// without a port of their own, so no other test gets it before the caller listens there.
+  ///
+  /// - Throws: ``TestTrouble`` where 100 random ports are all in use.
+  package static func unused() throws -> Int {
+    for _ in 0..<100 {
+      let port = Int.random(in: 10_000..<30_000)
+      if isUnused(port), handedOut.withLock({ $0.insert(port).inserted }) { return port }
+    }
+    throw TestTrouble("no TCP port of 127.0.0.1 is unused")
+  }
+
+  private static func isUnused(_ port: Int) -> Bool {
+    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    defer { close(descriptor) }
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = UInt16(port).bigEndian
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    let size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    return withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(descriptor, $0, size) }
+    } == 0
+  }
+}
