@@ -26,7 +26,7 @@ extension ServiceScene {
 
   /// The browser goes there; a moment after a restart nobody may listen yet.
   func comeBack(to url: String) throws {
-    try eventually(within: 20, "the browser is answered") {
+    try eventually("the browser is answered") {
       (try? system.inNetwork { try Web.get(url) })?.status == 200
     }
   }

@@ -25,7 +25,7 @@ struct LostCallerTests {
     defer { close(connection) }
     let peer = try Peer.read(fd: connection)
     // Whoever keeps the connection ends when its other end is closed.
-    try eventually(within: 5, "the connection is kept") {
+    try eventually("the connection is kept") {
       (try? RawClient(place.file("left.sock"))) != nil
     }
     return peer

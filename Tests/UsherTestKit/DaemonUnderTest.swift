@@ -45,7 +45,7 @@ package final class DaemonUnderTest: @unchecked Sendable {
     program = try RunningProgram(
       command[0], Array(command.dropFirst()),
       environment: ["USHER_PASSCODE_ROUNDS": "1024"].merging(self.environment) { $1 }, log: logPath)
-    try eventually(within: 20, "usherd answers; its log: \(log)") {
+    try eventually("usherd answers; its log: \(log)") {
       guard program?.isRunning == true else { throw TestTrouble("usherd ended: \(log)") }
       // The admin socket is opened after the other one.
       return (try? client().call("system.status", within: 2)) != nil && (try? admin()) != nil
@@ -104,7 +104,7 @@ package final class SandboxUnderTest: Sendable {
       BuiltProduct.path("usher-sandbox"), ["--port-file", place.file("port")] + arguments,
       log: place.file("sandbox.log"))
     var port = ""
-    try eventually(within: 20, "the sandbox listens: \(program.log)") { [place] in
+    try eventually("the sandbox listens: \(program.log)") { [place] in
       port =
         FileManager.default.contents(atPath: place.file("port"))
         .map { String(decoding: $0, as: UTF8.self) }?

@@ -19,7 +19,7 @@ package final class OtherUser {
       identity + [
         "/usr/bin/python3", place.file("as_user.py"), "relay", place.file("s"), daemon.socketPath,
       ], log: place.file("relay.log"))
-    try eventually(within: 10, "uid \(uid) has a relay") { [relay] in
+    try eventually("uid \(uid) has a relay") { [relay] in
       guard relay.isRunning else { throw TestTrouble("no relay: \(relay.log)") }
       return relay.log.contains("relaying")
     }

@@ -71,7 +71,7 @@ package final class ProgramAtTerminal {
   }
 
   package func exitStatus() throws -> Int32 {
-    try eventually(within: 20, "it has ended: \(text)") {
+    try eventually("it has ended: \(text)") {
       _ = text
       return !process.isRunning
     }

@@ -55,14 +55,14 @@ package final class RawClient: @unchecked Sendable {
   /// The next line, parsed.
   ///
   /// - Throws: When none comes in time; nil when the daemon closed the connection.
-  package func receive(within seconds: Double = 10) throws -> JSONValue? {
+  package func receive(within seconds: Double = 60) throws -> JSONValue? {
     try receiveLine(within: seconds).map { try JSONValue(parsing: $0) }
   }
 
   /// The next line as it came, without its end.
   ///
   /// - Throws: When none comes in time; nil when the daemon closed the connection.
-  package func receiveLine(within seconds: Double = 10) throws -> [UInt8]? {
+  package func receiveLine(within seconds: Double = 60) throws -> [UInt8]? {
     let deadline = Date(timeIntervalSinceNow: seconds)
     while true {
       if let end = unread.firstIndex(of: 0x0A) {
@@ -82,7 +82,7 @@ package final class RawClient: @unchecked Sendable {
 
   /// One call and its whole reply object; notifications that come between are dropped.
   package func reply(
-    to method: String, _ params: JSONValue? = nil, within seconds: Double = 20
+    to method: String, _ params: JSONValue? = nil, within seconds: Double = 60
   ) throws -> JSONValue {
     nextID += 1
     var request: JSONValue = [
@@ -98,7 +98,7 @@ package final class RawClient: @unchecked Sendable {
 
   /// The result of a call that must succeed.
   package func call(
-    _ method: String, _ params: JSONValue? = nil, within seconds: Double = 20
+    _ method: String, _ params: JSONValue? = nil, within seconds: Double = 60
   ) throws -> JSONValue {
     let reply = try reply(to: method, params, within: seconds)
     guard let result = reply["result"] else {
@@ -109,7 +109,7 @@ package final class RawClient: @unchecked Sendable {
 
   /// The error of a call that must fail.
   package func error(
-    of method: String, _ params: JSONValue? = nil, within seconds: Double = 20
+    of method: String, _ params: JSONValue? = nil, within seconds: Double = 60
   ) throws -> JSONValue {
     let reply = try reply(to: method, params, within: seconds)
     guard let error = reply["error"] else { throw TestTrouble("\(method) succeeded") }

@@ -50,12 +50,12 @@ package final class RunningProgram: @unchecked Sendable {
   ///
   /// - Returns: The exit status; for a signal its negative number.
   @discardableResult
-  package func stop(within seconds: Double = 10) throws -> Int32 {
+  package func stop(within seconds: Double = 60) throws -> Int32 {
     if process.isRunning { kill(pid, SIGTERM) }
     return try exitStatus(within: seconds)
   }
 
-  package func exitStatus(within seconds: Double = 10) throws -> Int32 {
+  package func exitStatus(within seconds: Double = 60) throws -> Int32 {
     try eventually(within: seconds, "the program has ended") { !process.isRunning }
     return process.terminationReason == .uncaughtSignal
       ? -process.terminationStatus : process.terminationStatus
@@ -97,7 +97,7 @@ package func run(
 
 /// Looks again and again until it holds; for what another process does and cannot tell us.
 package func eventually(
-  within seconds: Double = 10, _ what: String, _ holds: () throws -> Bool
+  within seconds: Double = 60, _ what: String, _ holds: () throws -> Bool
 ) throws {
   let deadline = Date(timeIntervalSinceNow: seconds)
   while try !holds() {

@@ -26,7 +26,7 @@ package enum Web {
   /// - Parameter extra: More headers; `Host` replaces the right one.
   package static func send(
     _ method: String, _ url: String, body: [UInt8]? = nil, type: String = "text/plain",
-    headers extra: [String: String] = [:], within seconds: Int = 20
+    headers extra: [String: String] = [:], within seconds: Int = 60
   ) throws -> Reply {
     guard let parts = URLComponents(string: url), let host = parts.host, let port = parts.port
     else { throw TestTrouble("not a loopback URL: \(url)") }

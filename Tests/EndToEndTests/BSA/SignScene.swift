@@ -136,7 +136,7 @@ extension BSAScene {
     let before = try requests(endpoint)
     try spoil(endpoint, ["delayMs": 60_000, "processed": .bool(processed)], times: 1)
     let value = try start()
-    try eventually(within: 15, "\(endpoint) is called") { try requests(endpoint) > before }
+    try eventually("\(endpoint) is called") { try requests(endpoint) > before }
     return value
   }
 }

@@ -25,7 +25,7 @@ struct FreedomCommandTests {
 
     /// Waits for words after those that were waited for before.
     func shows(_ words: String) throws {
-      try eventually(within: 20, "the screen shows \(words): \(text)") {
+      try eventually("the screen shows \(words): \(text)") {
         let screen = text
         guard let place = screen.dropFirst(read).range(of: words) else { return false }
         read = screen.distance(from: screen.startIndex, to: place.upperBound)

@@ -144,7 +144,7 @@ struct FreedomSeedTests {
     example(presenter).authorize()
     // The calls need the threads that tests share.
     try await unblocking { [scene] in
-      try eventually(within: 20, "the profile is asked for") {
+      try eventually("the profile is asked for") {
         try scene.requests("consent") == 1
       }
       try scene.daemon.restart()

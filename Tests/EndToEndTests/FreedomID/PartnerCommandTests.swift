@@ -14,7 +14,7 @@ struct PartnerCommandTests {
       ["login", "freedom", "--no-browser", "--socket", scene.daemon.socketPath]
         + grants.flatMap { ["--grant", $0] }, log: scene.daemon.place.file("login.log"))
     var page: String?
-    try eventually(within: 20, "it shows a page") {
+    try eventually("it shows a page") {
       page = program.log.firstMatch(of: /http:\S+/).map { String($0.0) }
       guard page != nil || program.isRunning else { throw TestTrouble(program.log) }
       return page != nil

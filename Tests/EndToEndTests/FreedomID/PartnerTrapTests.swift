@@ -64,7 +64,7 @@ struct PartnerTrapTests {
     #expect(request.credential.hasPrefix("Bearer ") && request.credential.count == 7 + 128)
     #expect(request.credential != "Bearer \(access)", "it is the refresh token")
     // The next renewal goes with what this one has brought.
-    _ = try eventually(within: 15, "it may be forced again") {
+    _ = try eventually("it may be forced again") {
       try scene.app.reply(
         to: "token.get", ["provider": "freedom", "forceRefresh": true])["result"] != nil
         && wire.requests("PATCH", "/oauth/token").count == 2

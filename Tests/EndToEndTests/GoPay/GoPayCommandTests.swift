@@ -32,7 +32,7 @@ struct GoPayCommandTests {
   /// The page that a program shows, by what stands in its address.
   private func page(_ program: CommandInPipe, _ part: String) throws -> String {
     var found = ""
-    try eventually(within: 20, "it shows a page: \(program.log)") {
+    try eventually("it shows a page: \(program.log)") {
       guard program.isRunning else { throw TestTrouble("it ended: \(program.log)") }
       found =
         program.log.split(whereSeparator: \.isWhitespace).map(String.init)
@@ -76,13 +76,13 @@ struct GoPayCommandTests {
   func byPrompt() throws {
     let program = try start("exchange", nil, "--json")
     try GoPayPerson.logIn(at: page(program, "/get-auth-code"), scene.sandbox)
-    try eventually(within: 20, "it asks: \(program.log)") {
+    try eventually("it asks: \(program.log)") {
       program.log.contains("the backend's answer as a JSON object")
     }
     let code = try #require(program.log.firstMatch(of: /gac_[A-Za-z0-9_\-]+/)?.0)
     _ = try scene.redeem(String(code))
     try program.type("that is no JSON")
-    try eventually(within: 20, "it asks again: \(program.log)") {
+    try eventually("it asks again: \(program.log)") {
       program.log.contains("that cannot be the answer")
     }
     try program.type(#"{"userCorrelationId": "corr-5678"}"#)
@@ -133,7 +133,7 @@ struct GoPayCommandTests {
   @Test("a prompt that is answered with 'failed REASON' is GPE-2208; so is a command that fails")
   func exchangeFails() throws {
     let program = try start("exchange", "alice-short-term")
-    try eventually(within: 20, "it asks: \(program.log)") {
+    try eventually("it asks: \(program.log)") {
       program.log.contains("the backend's answer as a JSON object")
     }
     try program.type("failed no such customer")
@@ -210,7 +210,7 @@ private final class CommandInPipe {
   }
 
   func exitStatus() throws -> Int32 {
-    try eventually(within: 20, "it has ended: \(log)") { !process.isRunning }
+    try eventually("it has ended: \(log)") { !process.isRunning }
     return process.terminationStatus
   }
 }

@@ -249,6 +249,6 @@ struct GoPaySeedEndToEndTests {
 
   /// Looks again and again, and leaves the main actor to others meanwhile.
   private func until(_ holds: @escaping @Sendable () -> Bool) async throws {
-    try await aside { try eventually(within: 20, "it comes to that") { holds() } }
+    try await aside { try eventually("it comes to that") { holds() } }
   }
 }

@@ -17,7 +17,7 @@ struct GoPaySurvivalTests {
     try scene.spoil(endpoint, ["delayMs": 60_000, "processed": .bool(processed)], times: 1)
     let token = more["account"] == nil ? "alice-long-term" : nil
     let flow = try scene.verify(receiver, token: token, more: more, waitMs: 0)
-    try eventually(within: 10, "\(endpoint) is called") {
+    try eventually("\(endpoint) is called") {
       try scene.requests(endpoint) == before + 1
     }
     return flow
@@ -31,7 +31,7 @@ struct GoPaySurvivalTests {
     try scene.daemon.restart()
     let after = try scene.again()
     #expect(try after.flow(flow)["step"]?["url"] == flow["step"]?["url"])
-    try eventually(within: 5, "the browser is answered") { (try? Web.get(back))?.status == 200 }
+    try eventually("the browser is answered") { (try? Web.get(back))?.status == 200 }
     let asked = try after.moved(flow, "wants an exchange") { $0.stepType == "exchangeCredential" }
     let link = try scene.redeem(asked.authCode)
     let page = try after.submit(GoPayScene.exchanged(token: link), to: asked)

@@ -310,7 +310,7 @@ struct GoPayPullTests {
       try scene.daemon.restart()
       let after = try scene.again()
       let listener = try GoPayListener(after.app, topics: ["kyc"])
-      try eventually(within: 15, "it is asked for") {
+      try eventually("it is asked for") {
         try scene.requests("currentSubmission") == 1
       }
       try scene.set(["currentReply": [:]])
@@ -329,7 +329,7 @@ struct GoPayPullTests {
       let link = try scene.redeem(asked.authCode)
       let end = try scene.handIn(scene.submit(GoPayScene.exchanged(), to: asked))
       let other = try scene.verified("bob-long-term", person: "corr-bob")
-      try eventually(within: 15, "the other one is asked about") {
+      try eventually("the other one is asked about") {
         try scene.requests("currentSubmission") == 1
       }
       try scene.decide(end.submissionID, "COMPLETED", "VALID", push: false)

@@ -196,7 +196,7 @@ struct FailingRedirectTests {
     #expect(!end.hasSecret)
     #expect(try scene.sandbox.requests("token") == 0)
     #expect(try scene.accounts.isEmpty)
-    try eventually(within: 5, "nobody listens any more") {
+    try eventually("nobody listens any more") {
       (try? Web.get(flow.redirectURI)) == nil
     }
   }

@@ -20,7 +20,7 @@ struct PaysafeSurvivalTests {
     let back = try #require(try Customer.decide(at: flow.url).location)
     try scene.daemon.restart()
     let after = try scene.again()
-    try eventually(within: 5, "the browser is answered") { (try? Web.get(back))?.status == 200 }
+    try eventually("the browser is answered") { (try? Web.get(back))?.status == 200 }
     #expect(try after.app.finished(flow)["status"] == "succeeded")
   }
 
@@ -69,7 +69,7 @@ struct PaysafeSurvivalTests {
     let event = try scene.event()
     try scene.spoil("challenge", ["delayMs": 60_000, "processed": true], times: 1)
     let flow = try scene.start("sca", event, Self.sms)
-    try eventually(within: 10, "the SMS goes out") { try scene.messages("sms") == 1 }
+    try eventually("the SMS goes out") { try scene.messages("sms") == 1 }
     try scene.daemon.restart()
     let after = try scene.again()
     let there = try after.moved(flow, "asks for the code") { $0.stepType == "enterCode" }
@@ -86,7 +86,7 @@ struct PaysafeSurvivalTests {
     try scene.spoil("attempt", ["delayMs": 60_000, "processed": true], times: 1)
     let code = try scene.code()
     let sent = try scene.submit(["type": "enterCode", "code": .string(code)], to: flow, waitMs: 0)
-    try eventually(within: 10, "the backend has verified") {
+    try eventually("the backend has verified") {
       try scene.event(event.id)["status"] == "VERIFIED"
     }
     try scene.daemon.restart()
@@ -103,7 +103,7 @@ struct PaysafeSurvivalTests {
     try scene.spoil("attempt", ["delayMs": 60_000], times: 1)
     let code = try scene.code()
     _ = try scene.submit(["type": "enterCode", "code": .string(code)], to: flow, waitMs: 0)
-    try eventually(within: 10, "the attempt is on its way") { try scene.requests("attempt") == 1 }
+    try eventually("the attempt is on its way") { try scene.requests("attempt") == 1 }
     try scene.daemon.restart()
     let after = try scene.again()
     let asked = try after.moved(flow, "asks again") { $0.problem == "interrupted" }
@@ -118,7 +118,7 @@ struct PaysafeSurvivalTests {
     let code = try scene.code()
     try scene.spoil("payment", ["delayMs": 60_000, "processed": true], times: 1)
     let dark = try scene.pay("20.00", waitMs: 0)
-    try eventually(within: 10, "it is performed") { try scene.performed("POST").count == 1 }
+    try eventually("it is performed") { try scene.performed("POST").count == 1 }
     try scene.daemon.restart()
     let after = try scene.again()
     let lost = try after.app.finished(dark)

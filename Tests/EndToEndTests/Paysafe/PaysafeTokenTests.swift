@@ -23,7 +23,7 @@ struct PaysafeTokenTests {
     let scene = try PaysafeScene()
     try scene.set(["accessTokenSeconds": 1, "refreshTokenSeconds": 2])
     try scene.signIn()
-    try eventually(within: 10, "the grant dies") {
+    try eventually("the grant dies") {
       let accounts = try scene.app.call("account.list")["accounts"]?.arrayValue
       return accounts?.first?["tokens"]?[0]?["status"] == "dead"
     }
@@ -50,7 +50,7 @@ struct PaysafeTokenTests {
     let scene = try PaysafeScene()
     try scene.set(["accessTokenSeconds": 3, "refreshTokenSeconds": 60])
     try scene.signIn(params: ["keepAlive": true])
-    try eventually(within: 15, "it is renewed twice") {
+    try eventually("it is renewed twice") {
       try scene.requests("token", grantType: "refresh_token") >= 2
     }
     // An orderly stop waits for the answer to a refresh. A kill between the refresh and its answer
@@ -58,7 +58,7 @@ struct PaysafeTokenTests {
     #expect(try scene.daemon.stop() == 0)
     try scene.daemon.start()
     let before = try scene.requests("token", grantType: "refresh_token")
-    try eventually(within: 15, "it is renewed again") {
+    try eventually("it is renewed again") {
       try scene.requests("token", grantType: "refresh_token") > before
     }
     let token = try scene.daemon.client().call(
@@ -71,7 +71,7 @@ struct PaysafeTokenTests {
     let scene = try PaysafeScene()
     try scene.set(["accessTokenSeconds": 2, "refreshTokenSeconds": 60])
     try scene.signIn()
-    try eventually(within: 10, "the access token dies") {
+    try eventually("the access token dies") {
       let accounts = try scene.app.call("account.list")["accounts"]?.arrayValue
       return accounts?.first?["tokens"]?[0]?["status"] == "refreshable"
     }

@@ -74,7 +74,7 @@ struct SCALimitTests {
     let flow = try scene.sca(event, Self.sms)
     var seen = try scene.resend(flow)
     #expect(seen.problem == "rate_limited")
-    try eventually(within: 10, "another code is sent: \(seen.text)") {
+    try eventually("another code is sent: \(seen.text)") {
       seen = try scene.resend(seen)
       return seen["problem"] == .null
     }

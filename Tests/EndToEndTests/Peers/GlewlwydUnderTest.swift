@@ -20,7 +20,7 @@ final class GlewlwydUnderTest: Sendable {
     program = try RunningProgram(
       "/usr/bin/glewlwyd", ["--config-file=\(place.file("glewlwyd.conf"))"],
       log: place.file("out"))
-    try eventually(within: 20, "glewlwyd listens: \(program.log)") { [program] in
+    try eventually("glewlwyd listens: \(program.log)") { [program] in
       guard program.isRunning else { throw TestTrouble("glewlwyd ended: \(program.log)") }
       return (try? Web.get("http://127.0.0.1:\(port)/config"))?.status == 200
     }

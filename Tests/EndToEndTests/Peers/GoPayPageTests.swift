@@ -60,7 +60,7 @@ struct GoPayPageTests {
   private func atCapture(_ flow: JSONValue) throws -> JSONValue {
     var flow = flow
     let client = try daemon.client()
-    try eventually(within: 20, "it is at the capture page") {
+    try eventually("it is at the capture page") {
       flow = try client.flow(in: client.call("flow.get", ["flow": flow["id"] ?? .null]))
       return flow["state"] == "kyc" && flow["step"]?["type"] == "openURL"
     }

@@ -22,7 +22,7 @@ struct ReloadLifeTests {
     bell.cancel()
     #expect(daemon.isRunning)
     _ = try daemon.client().call("system.status")
-    try eventually(within: 10, "it was asked to reload") { daemon.log.contains("notice reloaded") }
+    try eventually("it was asked to reload") { daemon.log.contains("notice reloaded") }
   }
 
   @Test("the log level follows the configuration, but for one of the command line")
@@ -41,7 +41,7 @@ struct ReloadLifeTests {
     try daemon.place.write("", to: "usherd.toml")
     let path = daemon.place.file("second.log")
     let program = try RunningProgram(command[0], Array(command.dropFirst()), log: path)
-    try eventually(within: 20, "it answers") {
+    try eventually("it answers") {
       (try? daemon.admin().call("system.status", within: 2)) != nil
     }
     #expect(try !isLogged("a.b") { program.log })

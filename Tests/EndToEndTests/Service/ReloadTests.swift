@@ -44,7 +44,7 @@ struct ReloadTests {
   func hangUp() throws {
     try write(sandbox.provider() + sandbox.provider("second"))
     kill(daemon.pid, SIGHUP)
-    try eventually(within: 10, "the second provider is there") {
+    try eventually("the second provider is there") {
       try providers() == ["demo", "second", "local"]
     }
     let file = daemon.place.file("usherd.toml")
@@ -55,7 +55,7 @@ struct ReloadTests {
       try write(sandbox.provider() + sandbox.provider("p\(number)"))
       kill(daemon.pid, SIGHUP)
     }
-    try eventually(within: 10, "the last one is in force") {
+    try eventually("the last one is in force") {
       try providers() == ["demo", "p19", "local"]
     }
   }
@@ -232,7 +232,7 @@ struct ReloadTests {
     try client.send(
       #"{"jsonrpc":"2.0","id":"t","method":"token.get","params":"#
         + #"{"provider":"demo","forceRefresh":true}}"#)
-    try eventually(within: 5, "the refresh is under way") {
+    try eventually("the refresh is under way") {
       try sandbox.requests("token", grantType: "refresh_token") == 1
     }
     try reload("")
@@ -281,11 +281,11 @@ struct ReloadTests {
       guard number % 10 > 7 else { continue }
       // By a client of its own: the other provider is reached in another way.
       #expect(try daemon.admin().call("provider.check", check)["healthy"] == true)
-      try eventually(within: 10, "calls come between") { callers.count > number * 5 }
+      try eventually("calls come between") { callers.count > number * 5 }
     }
     let (calls, failures) = callers.finish()
     #expect(failures == [] && calls > 900)
-    try eventually(within: 10, "no more descriptors are open than before") {
+    try eventually("no more descriptors are open than before") {
       try daemon.descriptors() <= before
     }
   }

@@ -159,7 +159,7 @@ struct BackupTests {
     #expect(try app.call("system.status")["hasRecoveryKey"] == nil)
     // It is told that it was asked for, and not what it is.
     var rows: [JSONValue] = []
-    try eventually(within: 5, "three calls are in the audit") {
+    try eventually("three calls are in the audit") {
       rows = try admin.call("audit.list")["rows"]?.arrayValue ?? []
       return rows.filter { $0["method"] == "key.createRecovery" }.count == 3
     }
@@ -255,7 +255,7 @@ struct BackupTests {
       let names = try FileManager.default.contentsOfDirectory(atPath: daemon.place.path)
       return names.contains { $0.hasPrefix("usherctl-") }
     }
-    try eventually(within: 10, "the recovery key is in memory") { try isThere() }
+    try eventually("the recovery key is in memory") { try isThere() }
     #expect(kill(usherctl.pid, signal) == 0)
     #expect(try usherctl.exitStatus() == 130, "\(usherctl.log)")
     #expect(try !isThere())

@@ -63,7 +63,7 @@ struct ColdAccountTests {
     try sandbox.control("POST", "settings", ["accessTokenSeconds": 1])
     let account = try signedIn()
     try sandbox.control("POST", "settings", ["accessTokenSeconds": 300])
-    try eventually(within: 5, "the first token is over") {
+    try eventually("the first token is over") {
       let tokens = try daemon.client().call("token.list", account)["tokens"]?.arrayValue
       return tokens?.first?["token"]?["status"] == "refreshable"
     }

@@ -15,7 +15,7 @@ final class FakeProvider {
     program = try RunningProgram(
       "/usr/bin/python3", ["-u", script, mark], log: place.file("provider.log"))
     var port: Substring?
-    try eventually(within: 20, "the fake provider listens") { [program] in
+    try eventually("the fake provider listens") { [program] in
       try must(program.isRunning, "no fake provider: \(program.log)")
       port = program.log.firstMatch(of: /port (\d+)/)?.1
       return port != nil

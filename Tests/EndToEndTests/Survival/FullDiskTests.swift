@@ -141,7 +141,7 @@ struct FullDiskTests {
   private func signInBriefly() throws {
     try sandbox.control("POST", "settings", ["accessTokenSeconds": 1])
     try client.signIn()
-    try eventually(within: 5, "the first token is over") {
+    try eventually("the first token is over") {
       let tokens = try client.call("token.list")["tokens"]?.arrayValue
       return tokens?.first?["token"]?["status"] == "refreshable"
     }

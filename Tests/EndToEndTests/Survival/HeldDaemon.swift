@@ -20,7 +20,7 @@ final class HeldDaemon: @unchecked Sendable {
         "-u", script, place.file("u"), place.file("a"), BuiltProduct.path("usherd"), "--config",
         place.file("usherd.toml"), "--state", place.file("state"), "--log-level", "info",
       ], log: place.file("log"))
-    try eventually(within: 20, "usherd answers") {
+    try eventually("usherd answers") {
       (try? client().call("system.status", within: 2)) != nil
     }
   }

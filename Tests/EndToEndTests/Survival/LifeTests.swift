@@ -44,7 +44,7 @@ struct LifeTests {
     try client.send(
       #"{"jsonrpc":"2.0","id":"t","method":"token.get","params":"#
         + #"{"provider":"demo","forceRefresh":true}}"#)
-    try eventually(within: 5, "the refresh is under way") {
+    try eventually("the refresh is under way") {
       try sandbox.requests("token", grantType: "refresh_token") == 1
     }
     #expect(try daemon.stop() == 0)
@@ -65,7 +65,7 @@ struct LifeTests {
     try client.send(
       #"{"jsonrpc":"2.0","id":"c","method":"flow.start","params":"#
         + #"{"provider":"demo","kind":"authorize","params":{},"waitMs":60000}}"#)
-    try eventually(within: 5, "discovery is under way") { try sandbox.requests("discovery") == 1 }
+    try eventually("discovery is under way") { try sandbox.requests("discovery") == 1 }
     #expect(try daemon.stop() == 0)
     let flow = try #require(try client.receive()?["result"]?["flow"])
     #expect(flow["status"] == "active")
@@ -147,7 +147,7 @@ struct LifeTests {
 
   private func connect(_ path: String) throws -> RawClient {
     var client: RawClient?
-    try eventually(within: 10, "somebody listens at \(path)") {
+    try eventually("somebody listens at \(path)") {
       client = try? RawClient(path)
       return client != nil
     }

@@ -109,13 +109,13 @@ struct RestartTests {
       ["--socket", daemon.socketPath, "flow", "run", "demo", "authorize"],
       environment: ["DISPLAY": "", "WAYLAND_DISPLAY": ""], log: place.file("log"))
     var page: Substring?
-    try eventually(within: 10, "it shows the page: \(command.log)") {
+    try eventually("it shows the page: \(command.log)") {
       page = command.log.firstMatch(of: /http:\/\/127\.0\.0\.1:\S+/)?.0
       return page != nil
     }
     try daemon.restart()
     let back = try #require(try UsherTestKit.Person.decide(at: String(page ?? "")).location)
-    try eventually(within: 5, "the browser is answered") { (try? Web.get(back))?.status == 200 }
+    try eventually("the browser is answered") { (try? Web.get(back))?.status == 200 }
     #expect(try command.exitStatus() == 0, "\(command.log)")
     try daemon.stop()
   }

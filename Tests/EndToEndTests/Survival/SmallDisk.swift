@@ -19,7 +19,7 @@ final class SmallDisk {
         "mount -t tmpfs -o size=\(megabytes)m,mode=700 tmpfs \"$0\" && echo mounted && exec sleep 3600",
         mountPoint,
       ], log: place.file("disk.log"))
-    try eventually(within: 10, "a small disk is mounted (user namespaces are needed)") { [keeper] in
+    try eventually("a small disk is mounted (user namespaces are needed)") { [keeper] in
       try must(keeper.isRunning, "no small disk can be had: \(keeper.log)")
       return keeper.log.contains("mounted")
     }

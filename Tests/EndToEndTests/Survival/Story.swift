@@ -35,7 +35,7 @@ extension SandboxUnderTest {
 extension DaemonUnderTest {
   /// The browser comes back; a moment after a restart nobody may listen yet.
   func comeBack(to url: String) throws {
-    try eventually(within: 5, "the browser is answered") {
+    try eventually("the browser is answered") {
       try must(isRunning, "usherd has ended")
       return (try? Web.get(url))?.status == 200
     }

@@ -147,7 +147,7 @@ struct TruecallerTerminalTests {
 
     try scene.set(["tokenTtl": 50])
     try program.type("r\r")
-    try eventually(within: 20, "its time is told: \(program.text)") {
+    try eventually("its time is told: \(program.text)") {
       seconds(program.text).contains { $0 > 4 }
     }
     #expect(try scene.messages().count == 2)
@@ -262,7 +262,7 @@ private final class PipedProgram {
   func finishTyping() throws { try input.fileHandleForWriting.close() }
 
   func exitStatus() throws -> Int32 {
-    try eventually(within: 20, "it has ended: \(log)") { !process.isRunning }
+    try eventually("it has ended: \(log)") { !process.isRunning }
     return process.terminationStatus
   }
 }

@@ -319,5 +319,5 @@ extension JSONValue {
 
 /// Waits until a moment is over, by the clock that the daemon goes by too.
 func passed(_ moment: Date) throws {
-  try eventually(within: 20, "\(moment) is over") { Date() > moment }
+  try eventually("\(moment) is over") { Date() > moment }
 }
