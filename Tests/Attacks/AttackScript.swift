@@ -15,6 +15,14 @@ struct AttackScript {
       .appendingPathComponent("scripts/\(name)").path
   }
 
+  /// Runs an attack that prepares its victim by itself, from the programs of this build.
+  static func expectRefused(
+    _ name: String, sourceLocation: SourceLocation = #_sourceLocation
+  ) throws {
+    let programs = URL(fileURLWithPath: BuiltProduct.path("usherd")).deletingLastPathComponent()
+    try AttackScript(name).expectRefused(programs.path, sourceLocation: sourceLocation)
+  }
+
   /// Runs the attack and expects it to be refused.
   ///
   /// - Parameters:

@@ -4,6 +4,8 @@ import Foundation
 package enum TestScript {
   /// See as_user.py.
   package static let asUser = path("as_user.py")
+  /// See movable_clock.c, which is compiled.
+  static let movableClock = path("movable_clock.c")
   /// See take_number.py.
   package static let takeNumber = path("take_number.py")
 

@@ -1,0 +1,15 @@
+import Testing
+import UsherTestKit
+
+/// Attacks that start a daemon, and a provider where they need one, by themselves (`harness.py`).
+@Suite("Attacks that prepare their victim", .serialized, .timeLimit(.minutes(10)))
+struct PreparedAttackTests {
+  @Test(
+    "each is refused",
+    arguments: [
+      "broken_rule.py", "clock.py", "contract.py", "disk.py", "event_cursor.py", "namespaces.py",
+      "retry_after.py", "rotated_key.py", "shared_redirect.py", "unread_batches.py",
+      "userinfo_429.py",
+    ])
+  func refused(_ name: String) throws { try AttackScript.expectRefused(name) }
+}

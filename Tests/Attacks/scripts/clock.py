@@ -1,0 +1,61 @@
+"""Gets tokens that are dead since the clock was ahead once, or that end sooner than asked for.
+
+Findings: L.7, L.8
+
+    clock.py PROGRAMS
+"""
+
+import datetime
+import sys
+
+from attack import impossible, refused, succeeded
+from harness import Clock, Daemon, Place, Sandbox, must_sign_in
+
+TEN_YEARS = 3650 * 86_400
+
+
+def token(caller, **more):
+    reply = caller.reply("token.get", {"provider": "demo"} | more)
+    if "error" in reply:
+        impossible(f"no token: {reply['error']['message']}")
+    return reply["result"]
+
+
+def days_until(moment):
+    end = datetime.datetime.fromisoformat(moment.replace("Z", "+00:00"))
+    return (end - datetime.datetime.now(datetime.timezone.utc)).days
+
+
+with Place() as place:
+    clock = Clock(place)
+    sandbox = Sandbox(place, sys.argv[1])
+    sandbox.control(
+        "POST", "settings", {"idTokenOnRefresh": False, "accessTokenSeconds": 300})
+    config = "[limits]\nforce_refresh_seconds = 1\n" + sandbox.provider()
+    daemon = Daemon(place, sys.argv[1], config, env=clock.environment)
+    must_sign_in(daemon.connect())
+
+    # The minutes that are asked for are there, or a new token is.
+    clock.set(140)
+    first = token(daemon.connect())
+    if token(daemon.connect(), minValidSeconds=200)["accessToken"] == first["accessToken"]:
+        succeeded("a token with 160 s left is handed out where 200 s are asked for")
+
+    clock.set(TEN_YEARS)
+    ahead = token(daemon.connect(), forceRefresh=True)
+    if days_until(ahead["expiresAt"]) < 3000:
+        impossible("the daemon's clock does not move")
+    clock.set(0)
+    if daemon.connect().reply("system.status")["result"]["uptimeSeconds"] < 0:
+        succeeded("the uptime is negative")
+    for when in ["the clock is set right", "a restart"]:
+        now = token(daemon.connect())
+        if now["accessToken"] == ahead["accessToken"] or days_until(now["expiresAt"]) > 1:
+            succeeded(f"after {when} a token that ended long ago is valid until {now['expiresAt']}")
+        if when != "a restart":
+            clock.set(2 * TEN_YEARS)
+            ahead = token(daemon.connect(), forceRefresh=True)
+            daemon.kill()
+            clock.set(0)
+            daemon.start()
+    refused("tokens from the future are fetched anew, before and after a restart")

@@ -1,0 +1,81 @@
+"""Loses a log-in by a disk that fills up before or during a refresh, and a kill -9 before there is room.
+
+Findings: L.6
+
+    disk.py PROGRAMS
+
+The state directory is a small tmpfs in a mount namespace of the script's own.
+"""
+
+import os
+import subprocess
+import sys
+import threading
+
+from attack import impossible, refused, succeeded
+from harness import Daemon, Place, Sandbox, must_sign_in
+
+if "inside" not in sys.argv:
+    names = [] if os.getuid() == 0 else ["--user", "--map-root-user"]
+    inside = ["/usr/bin/unshare", "--mount", "--propagation", "private", *names]
+    os.execv(inside[0], [*inside, sys.executable, "-B", *sys.argv, "inside"])
+
+
+def refresh(caller):
+    return caller.reply("token.get", {"provider": "demo", "forceRefresh": True})
+
+
+def fill(path):
+    with open(path, "ab", buffering=0) as file:
+        try:
+            while file.write(b"\xba" * 4096):
+                pass
+        except OSError:
+            pass
+
+
+def lives_after_kill(daemon, ballast, when):
+    """Kills the daemon, makes room, and refreshes again: the log-in must still be there."""
+    daemon.kill()
+    os.unlink(ballast)
+    daemon.start()
+    reply = refresh(daemon.connect())
+    if "error" in reply:
+        succeeded(f"the log-in is lost where the disk is full {when}: {reply['error']['message']}")
+
+
+with Place() as place:
+    state = place.file("state")
+    ballast = state + "/ballast"
+    os.mkdir(state)
+    mount = ["/usr/bin/mount", "-t", "tmpfs", "-o", "size=8m,mode=700", "tmpfs", state]
+    if subprocess.run(mount, check=False).returncode != 0:
+        impossible("no small disk can be mounted")
+    sandbox = Sandbox(place, sys.argv[1])
+    config = "[limits]\nforce_refresh_seconds = 1\n" + sandbox.provider()
+    daemon = Daemon(place, sys.argv[1], config)
+    must_sign_in(daemon.connect())
+
+    fill(ballast)
+    before = sandbox.requests("token", "refresh_token")
+    reason = refresh(daemon.connect()).get("error", {}).get("data", {}).get("reason")
+    sent = sandbox.requests("token", "refresh_token") - before
+    lives_after_kill(daemon, ballast, "before a refresh")
+    if sent:
+        succeeded(f"a refresh is sent though its result cannot be stored: {reason}")
+
+    sandbox.fault("token", {"delayMs": 1000}, "refresh_token")
+    caller, answers = daemon.connect(), []
+    asking = threading.Thread(target=lambda: answers.append(refresh(caller)))
+    daemon.kill()
+    daemon.start()  # So that this refresh is not too soon after the last.
+    caller = daemon.connect()
+    asking.start()
+    asking.join(0.5)
+    fill(ballast)
+    asking.join()
+    during = answers[0].get("error", {}).get("data", {}).get("reason", "a token")
+    lives_after_kill(daemon, ballast, "during a refresh")
+    daemon.kill()
+    subprocess.run(["/usr/bin/umount", "--lazy", state], check=False)
+    refused(f"before a refresh by {reason}; during one its result ({during}) is stored all the same")

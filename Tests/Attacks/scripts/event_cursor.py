@@ -1,0 +1,38 @@
+"""Learns from the cursor of events.subscribe when another user signs in.
+
+Findings: L.4
+
+    event_cursor.py PROGRAMS, as root
+"""
+
+import sys
+
+from attack import impossible, refused, succeeded
+from harness import GROUP, SILENT, Daemon, Place, as_user, need_root, start_flow
+
+need_root("be two users")
+
+
+def cursor():
+    reply = daemon.connect().reply("events.subscribe", {"topics": ["flow", "account", "token"]})
+    return reply["result"]["cursor"]
+
+
+def victim():
+    """Starts a sign-in and gives it up."""
+    caller = daemon.connect()
+    flow = start_flow(caller, "silent")
+    return caller.reply("flow.cancel", {"flow": flow["id"]})["result"]["flow"]["status"]
+
+
+with Place() as place:
+    daemon = Daemon(place, sys.argv[1], f'[access]\ngroup = "{GROUP}"\n{SILENT}')
+    as_user(54_001, victim)  # How the provider fares is told to all; by now it is known.
+    seen = [as_user(54_002, cursor)]
+    for _ in range(3):
+        if as_user(54_001, victim) != "cancelled":
+            impossible("the victim has no flow")
+        seen.append(as_user(54_002, cursor))
+    if len(set(seen)) > 1:
+        succeeded(f"the cursor moves by what another user does: {seen}")
+    refused("the cursor stands still while another user starts and cancels three flows")

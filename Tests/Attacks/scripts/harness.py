@@ -1,0 +1,274 @@
+"""A daemon and a sandbox of an attack's own, in a folder of its own, for scripts that prepare their victim.
+
+Everything that is started ends with the script, however that ends.
+"""
+
+import ctypes
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+
+from attack import Connection, impossible
+
+PR_SET_PDEATHSIG = 1
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+# A group of users who may use what they own; nobody else of this machine is in it.
+GROUP = 54_242
+
+# A provider whose sign-in stays at the browser's step, without a server anywhere.
+SILENT = """
+[[provider]]
+name = "silent"
+type = "oidc"
+issuer = "http://127.0.0.1:1/oidc"
+client_id = "usher"
+
+[provider.endpoints]
+authorization = "http://127.0.0.1:1/authorize"
+token = "http://127.0.0.1:1/token"
+jwks = "http://127.0.0.1:1/jwks"
+"""
+
+
+def need_root(why):
+    if os.getuid() != 0:
+        impossible("only root can " + why)
+
+
+def die_with_parent():
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+class Place:
+    """A folder that every user may enter, and the processes that were started in it."""
+
+    def __enter__(self):
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
+        self.path = tempfile.mkdtemp(prefix="usher-attack.")
+        os.chmod(self.path, 0o755)
+        self.started = []
+        return self
+
+    def __exit__(self, *_):
+        for process in self.started:
+            process.kill()
+            process.wait()
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def file(self, name):
+        return os.path.join(self.path, name)
+
+    def start(self, log, *command, env=None):
+        with open(self.file(log), "a") as output:
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                env=os.environ | (env or {}), preexec_fn=die_with_parent)
+        self.started.append(process)
+        return process
+
+
+def eventually(what, holds, seconds=30):
+    """Looks again and again until it holds, and returns what it then gives."""
+    end = time.monotonic() + seconds
+    while not (found := holds()):
+        if time.monotonic() > end:
+            raise TimeoutError(f"not within {seconds} s: {what}")
+        time.sleep(0.02)
+    return found
+
+
+class Daemon:
+    """usherd of the folder of programs; started, killed and started again on the same state."""
+
+    def __init__(self, place, programs, config="", launcher=(), env=None, level="info"):
+        self.place, self.launcher, self.env = place, list(launcher), env
+        self.socket, self.admin_socket = place.file("u.sock"), place.file("a.sock")
+        self.command = [
+            os.path.join(programs, "usherd"), "--config", place.file("usherd.toml"),
+            "--state", place.file("state"), "--socket", self.socket,
+            "--admin-socket", self.admin_socket, "--log-level", level]
+        with open(place.file("usherd.toml"), "w") as file:
+            file.write(config)
+        self.start()
+
+    def start(self):
+        self.process = self.place.start(
+            "usherd.log", *self.launcher, *self.command, env=self.env)
+        eventually("usherd answers", self.is_ready)
+
+    def is_ready(self):
+        if self.process.poll() is not None:
+            impossible("usherd ended: " + self.log()[-500:])
+        try:
+            return "result" in self.admin().reply("system.status")
+        except (OSError, ConnectionError):
+            return False
+
+    def is_running(self):
+        return self.process.poll() is None
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def log(self):
+        with open(self.place.file("usherd.log")) as file:
+            return file.read()
+
+    def connect(self, timeout=30):
+        return Connection(self.socket, timeout)
+
+    def admin(self, timeout=30):
+        return Connection(self.admin_socket, timeout)
+
+
+class Clock:
+    """A time of day that is moved while a program of `environment` runs; its waits go on as they are."""
+
+    SOURCE = os.path.join(
+        os.path.dirname(os.path.abspath(__file__)), "../../UsherTestKit/movable_clock.c")
+
+    def __init__(self, place):
+        library, self.ahead = place.file("clock.so"), place.file("ahead")
+        self.set(0)
+        compiler = shutil.which("clang") or shutil.which("cc")
+        if compiler is None:
+            impossible("a clock that can be moved needs a C compiler")
+        subprocess.run(
+            [compiler, "-shared", "-fPIC", "-o", library, self.SOURCE], check=True)
+        self.environment = {"LD_PRELOAD": library, "USHER_TEST_AHEAD": self.ahead}
+
+    def set(self, seconds):
+        # In place: the program has the file mapped.
+        with open(self.ahead, "r+b" if os.path.exists(self.ahead) else "wb") as file:
+            file.write(seconds.to_bytes(8, sys.byteorder, signed=True))
+
+
+class Sandbox:
+    """usher-sandbox on a free port."""
+
+    def __init__(self, place, programs):
+        port = place.file("port")
+        place.start(
+            "sandbox.log", os.path.join(programs, "usher-sandbox"), "--port-file", port)
+        eventually("the sandbox listens", lambda: os.path.exists(port) and os.path.getsize(port))
+        with open(port) as file:
+            self.base = "http://127.0.0.1:" + file.read().strip()
+
+    def provider(self, name="demo", more=""):
+        return (f'[[provider]]\nname = "{name}"\ntype = "oidc"\nissuer = "{self.base}/oidc"\n'
+                f'client_id = "usher"\n{more}\n')
+
+    def control(self, method, path, body=None):
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"Content-Type": "application/json"}
+        request = urllib.request.Request(
+            f"{self.base}/_control/{path}", data, headers, method=method)
+        with browser().open(request, timeout=10) as reply:
+            return json.loads(reply.read() or b"null")
+
+    def requests(self, endpoint, grant=None):
+        """How many requests of an endpoint, and of a grant type, the provider has seen."""
+        more = f"&grantType={grant}" if grant else ""
+        return self.control("GET", f"requests?endpoint={endpoint}{more}")["count"]
+
+    def fault(self, endpoint, fault, grant=None, times=1):
+        rule = {"endpoint": endpoint, "fault": fault}
+        if times:
+            rule["times"] = times
+        if grant:
+            rule["grantType"] = grant
+        self.control("POST", "faults", rule)
+
+
+def browser():
+    return urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+def page(url, form=None):
+    """What a browser gets that follows redirects: the page, whatever its status."""
+    data = urllib.parse.urlencode(form).encode() if form else None
+    try:
+        with browser().open(url, data, timeout=30) as reply:
+            return reply.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.read().decode(errors="replace")
+
+
+def at_browser(url, user="alice"):
+    """Signs a person in at the sandbox's pages, and returns the last page of the way back."""
+    base = urllib.parse.urljoin(url, "/oidc")
+    hidden = re.compile(r'name="(transaction|csrf)" value="([^"]*)"')
+    form = dict(hidden.findall(page(url)))
+    form |= {"username": user, "password": user + "-password", "action": "login"}
+    form = dict(hidden.findall(page(base + "/login", form)))
+    return page(base + "/consent", form | {"decision": "allow"})
+
+
+def start_flow(connection, provider="demo"):
+    """Starts a sign-in, and returns it at its first step that is not wait."""
+    call = {"provider": provider, "kind": "authorize", "params": {}, "waitMs": 15000}
+    reply = connection.reply("flow.start", call)
+    if "error" in reply:
+        raise ConnectionError(f"no flow: {reply['error']}")
+    return reply["result"]["flow"]
+
+
+def await_flow(connection, flow, holds=lambda flow: flow["status"] != "active", seconds=30):
+    """Waits until the flow is as it is to be, and returns it."""
+    end = time.monotonic() + seconds
+    while not holds(flow) and time.monotonic() < end:
+        call = {"flow": flow["id"], "revision": flow["revision"], "timeoutMs": 1000}
+        flow = connection.reply("flow.wait", call)["result"]["flow"]
+    return flow
+
+
+def sign_in(connection, provider="demo", user="alice"):
+    """Signs a person in from flow.start to the end, and returns the finished flow and the last page."""
+    flow = start_flow(connection, provider)
+    if flow["status"] != "active" or not flow["step"]:
+        return flow, ""
+    last = at_browser(flow["step"]["url"], user)
+    return await_flow(connection, flow), last
+
+
+def must_sign_in(connection, provider="demo", user="alice"):
+    flow, _ = sign_in(connection, provider, user)
+    if flow["status"] != "succeeded":
+        impossible(f"{user} cannot sign in: {flow.get('failure')}")
+
+
+def as_user(uid, act, groups=(GROUP,), gid=None):
+    """Runs act in a process of another user, and returns what it returns, through JSON."""
+    heard, told = os.pipe()
+    child = os.fork()
+    if child == 0:
+        answer = {"trouble": "it did not end"}
+        try:
+            os.close(heard)
+            os.setgroups(list(groups))
+            os.setgid(uid if gid is None else gid)
+            os.setuid(uid)
+            answer = {"value": act()}
+        except BaseException as error:
+            answer = {"trouble": repr(error)}
+        finally:
+            os.write(told, json.dumps(answer).encode())
+            os._exit(0)
+    os.close(told)
+    with os.fdopen(heard) as file:
+        answer = json.loads(file.read() or '{"trouble": "it said nothing"}')
+    os.waitpid(child, 0)
+    if "trouble" in answer:
+        raise ConnectionError(f"uid {uid}: {answer['trouble']}")
+    return answer["value"]

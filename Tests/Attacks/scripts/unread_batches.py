@@ -1,0 +1,43 @@
+"""Makes the daemon hold the replies of batches that nobody reads.
+
+Findings: A.8, M5
+
+    unread_batches.py PROGRAMS
+"""
+
+import json
+import sys
+import time
+
+from attack import refused, succeeded
+from harness import Daemon, Place
+
+CONNECTIONS = 60
+LIMIT = 1 << 16
+# For each connection the limit and one reply above it, and as much again for what the allocator keeps.
+ALLOWED = CONNECTIONS * 4 * LIMIT + (16 << 20)
+
+
+def memory(process):
+    with open(f"/proc/{process.pid}/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("RssAnon")) * 1024
+
+
+with Place() as place:
+    daemon = Daemon(place, sys.argv[1], f"[limits]\nunread_reply_bytes = {LIMIT}\n")
+    admin = daemon.admin()
+    admin.reply("rpc.discover")
+    calls = [{"jsonrpc": "2.0", "id": n, "method": "rpc.discover"} for n in range(64)]
+    line = json.dumps(calls).encode()
+    start, most, held = memory(daemon.process), 0, []
+    for _ in range(CONNECTIONS):
+        held.append(daemon.connect())
+        held[-1].send_line(line)
+        most = max(most, memory(daemon.process) - start)
+    for _ in range(10):
+        admin.reply("system.status")
+        most = max(most, memory(daemon.process) - start)
+        time.sleep(0.1)
+    if not daemon.is_running() or most > ALLOWED:
+        succeeded(f"{CONNECTIONS} connections made the daemon hold {most >> 20} MiB")
+    refused(f"unread_reply_bytes: {CONNECTIONS} connections keep {most >> 20} MiB")
