@@ -27,6 +27,12 @@ struct Stall: ParsableCommand {
   var seed: UInt64 = 1
 
   @Option(
+    help: ArgumentHelp(
+      "Lines to send in place of such that are made by chance, as fuzz.py of Tests/Attacks keeps.",
+      valueName: "file"))
+  var lines: String?
+
+  @Option(
     help: "The highest ratio of the 99th of 100 calls under attack to that alone; over it: 1.")
   var limit = 3.0
 
@@ -54,7 +60,7 @@ struct Stall: ParsableCommand {
         "staller", "--socket", daemon.socketPath,
         "--user", "\(isRoot ? Self.attacking : getuid())", "--connections", "\(connections)",
         "--seconds", "\(seconds)", "--seed", "\(seed)",
-      ])
+      ] + (lines.map { ["--lines", $0] } ?? []))
     try attacker.firstByte()
     let end = BlockingClient.now() + UInt64(seconds * 1e9)
     var under = try measure(socket, user)

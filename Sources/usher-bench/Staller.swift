@@ -1,4 +1,5 @@
 import ArgumentParser
+import FoundationEssentials
 import Glibc
 
 /// A helper process: one user's slow lines, one after the other on each connection, until its time is
@@ -13,22 +14,53 @@ struct Staller: ParsableCommand {
   @Option var connections: Int
   @Option var seconds: Double
   @Option var seed: UInt64
+  @Option var lines: String?
+
+  /// What is sent: lines made by chance, or those of a file, again and again.
+  private struct Source {
+    var chance: StallLines
+    let given: [[UInt8]]
+    private var turn = 0
+
+    init(seed: UInt64, file: String?) throws {
+      chance = StallLines(seed: seed)
+      // Lines need not be calls that are answered: a call that is stands behind each.
+      let answered = Array("\n\(#"{"jsonrpc":"2.0","id":"end","method":"system.status"}"#)\n".utf8)
+      given =
+        try file.map { path in
+          try Data(contentsOf: URL(filePath: path)).split(separator: UInt8(ascii: "\n"))
+            .map { [UInt8]($0) + answered }
+        } ?? []
+      guard file == nil || !given.isEmpty else { throw BenchTrouble("\(file ?? "") has no lines") }
+    }
+
+    /// - Returns: A line, and its shape where it was made by chance.
+    mutating func next() -> (shape: StallLines.Shape?, line: [UInt8]) {
+      guard !given.isEmpty else {
+        let shape = chance.next()
+        return (shape, StallLines.line(shape))
+      }
+      defer { turn += 1 }
+      return (nil, given[turn % given.count])
+    }
+  }
 
   private struct Connection {
     var descriptor: CInt
-    var shape: StallLines.Shape
+    var shape: StallLines.Shape?
     var line: [UInt8]
     var sent = 0
     var begun = BlockingClient.now()
   }
 
   func run() throws {
+    // Before this is another user, who may not read it.
+    var source = try Source(seed: seed, file: lines)
     // Whose turn it is on a processor is the kernel's to say, and not what is measured.
     _ = nice(19)
     try become(user)
-    var lines = StallLines(seed: seed)
     var connections = try (0..<self.connections).map { _ in
-      try connection(to: BlockingClient.connected(socket), &lines)
+      try connection(to: BlockingClient.connected(socket), &source)
     }
     var buffer = [UInt8](repeating: 0, count: 65_536)
     let end = BlockingClient.now() + UInt64(seconds * 1e9)
@@ -48,21 +80,22 @@ struct Staller: ParsableCommand {
         case .nothing: break
         case .reply:
           answered += 1
-          lines.record(connections[place].shape, BlockingClient.now() - connections[place].begun)
-          connections[place] = connection(to: connections[place].descriptor, &lines)
+          if let shape = connections[place].shape {
+            source.chance.record(shape, BlockingClient.now() - connections[place].begun)
+          }
+          connections[place] = connection(to: connections[place].descriptor, &source)
         case .closed:
           close(connections[place].descriptor)
-          connections[place] = connection(to: try BlockingClient.connected(socket), &lines)
+          connections[place] = connection(to: try BlockingClient.connected(socket), &source)
         }
       }
     }
-    report(lines, answered)
+    report(source.chance, answered)
   }
 
-  private func connection(to descriptor: CInt, _ lines: inout StallLines) -> Connection {
-    let shape = lines.next()
-    var connection = Connection(
-      descriptor: descriptor, shape: shape, line: StallLines.line(shape))
+  private func connection(to descriptor: CInt, _ source: inout Source) -> Connection {
+    let (shape, line) = source.next()
+    var connection = Connection(descriptor: descriptor, shape: shape, line: line)
     send(&connection)
     return connection
   }
@@ -96,7 +129,8 @@ struct Staller: ParsableCommand {
   }
 
   private func report(_ lines: StallLines, _ answered: Int) {
-    print("the attacker's lines answered: \(answered); the slowest of them:")
+    let more = lines.slowest.isEmpty ? "" : "; the slowest of them:"
+    print("the attacker's lines answered: \(answered)\(more)")
     for (shape, nanoseconds) in lines.slowest {
       let (name, element) = (
         StallLines.methods[shape.method].name, StallLines.elements[shape.element]

@@ -40,6 +40,23 @@ struct StallTests {
     #expect(!end.output.contains("MISSED"))
   }
 
+  @Test("it sends the lines of a file, and lines that are no calls do not hold it up")
+  func given() throws {
+    let place = try Workplace()
+    try place.write("{}\n[1,2]\n\"x\n", to: "lines")
+    let end = try run(
+      BuiltProduct.path("usher-bench"),
+      [
+        "stall", "--usherd", BuiltProduct.path("usherd"), "--seconds", "0.2", "--calls", "10",
+        "--connections", "1", "--limit", "1000000", "--milliseconds", "1000000",
+        "--lines", place.file("lines"),
+      ])
+    #expect(end.status == 0, "\(end.output)\(end.errors)")
+    let answered = end.output.firstMatch(of: /answered: ([0-9]+)\n/).flatMap { Int($0.1) }
+    #expect(try #require(answered) > 3)
+    #expect(!end.output.contains("bytes of "))
+  }
+
   @Test("it ends with 1 where a limit is passed")
   func missed() throws {
     let end = try run(
