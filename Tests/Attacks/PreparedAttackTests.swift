@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 import UsherTestKit
 
@@ -12,4 +13,13 @@ struct PreparedAttackTests {
       "userinfo_429.py",
     ])
   func refused(_ name: String) throws { try AttackScript.expectRefused(name) }
+
+  @Test("each finding of the reviews has a script")
+  func everyFinding() throws {
+    let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+      .deletingLastPathComponent().deletingLastPathComponent()
+    let listed = try run(
+      root.appendingPathComponent("Packaging/attack").path, ["--list"])
+    #expect(listed.status == 0, "\(listed.output)\(listed.errors)")
+  }
 }

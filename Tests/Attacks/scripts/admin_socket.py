@@ -1,5 +1,7 @@
 """Uses the admin socket as another user, where its mode was opened by mistake.
 
+Findings: L4
+
     admin_socket.py ADMIN-SOCKET
 """
 

@@ -1,6 +1,8 @@
 """Makes the daemon keep the replies of batches that wait: one call of each batch waits, the others have
 long replies (JSON-RPC 2.0, section 6: a batch is answered whole).
 
+Findings: L.2
+
 batches.py SOCKET PID FLOW CONNECTIONS BATCHES
 """
 

@@ -1,5 +1,7 @@
 """M1: a configuration in the home directory of the daemon's user replaces the one of root.
 
+Findings: A.3, M1
+
     config_home.py USHERD UNIT
 
 Starts USHERD as the system manager does, as a user that may write its own home directory.

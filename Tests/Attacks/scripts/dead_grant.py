@@ -1,5 +1,7 @@
 """Asks for tokens of a grant that the provider has taken back, by force and from the cache.
 
+Findings: O.2
+
 Usage: dead_grant.py SOCKET PROVIDER. Somebody has signed in, and the provider has revoked the grant.
 """
 

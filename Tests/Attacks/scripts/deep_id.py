@@ -1,5 +1,7 @@
 """Holds the event loop for seconds with one deeply nested id in rpc.cancel (attack-report § 4.1).
 
+Findings: L.3, H2
+
 Usage: deep_id.py ATTACKED_SOCKET VICTIM_SOCKET
 
 Any user may call rpc.cancel. The line was answered after 7 s, and nobody else was served meanwhile.

@@ -2,6 +2,8 @@
 port of an open redirect listener. The daemon must live on, say which limit is reached, and answer the
 administrator.
 
+Findings: L.1
+
 descriptors.py SOCKET ADMIN_SOCKET PORT COUNT
 """
 

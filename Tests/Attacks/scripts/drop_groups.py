@@ -1,5 +1,7 @@
 """Escapes a rule that restricts a group, by leaving the group in a user namespace.
 
+Findings: A.7, L3
+
     drop_groups.py SOCKET
 
 The rule of the caller's group does not allow `flow.list`; without the rule the caller may call it.

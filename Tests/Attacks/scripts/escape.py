@@ -1,5 +1,7 @@
 """Escapes a rule that restricts a service, by a connection whose process has ended.
 
+Findings: A.2, H3
+
     escape.py SOCKET [DAEMON]
 
 A child connects with a socket that it shares with its parent, and ends before the daemon looks at

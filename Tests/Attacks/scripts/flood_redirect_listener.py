@@ -1,5 +1,7 @@
 """Security review A.5 and attack report 4.2: a user without rights floods the listener of a sign-in.
 
+Findings: A.5, M4
+
     flood_redirect_listener.py REDIRECT_URI
 
 Holds 400 silent connections to the listener, and sends requests without the flow's state for three

@@ -1,6 +1,8 @@
 """Connects with 65,535 supplementary groups, which the daemon would look through at each accept. Run it as
 root, or by `unshare --user --map-auto --map-root-user` (package uidmap).
 
+Findings: A.7, M5
+
 groups.py SOCKET
 """
 

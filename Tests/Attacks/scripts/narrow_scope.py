@@ -1,5 +1,7 @@
 """Asks for a part of the scope, and sees whether other programs still get all of it.
 
+Findings: O.1
+
 Usage: narrow_scope.py SOCKET PROVIDER. Somebody has signed in; the provider binds a rotated refresh token
 to the scope of the refresh that brought it.
 """

@@ -1,5 +1,7 @@
 """Security review A.4: takes a provider's fixed redirect port and signs in as the person who comes there.
 
+Findings: A.4, M2
+
     squat_redirect_port.py SOCKET PORT FREEDOM
 
 SOCKET is the daemon's app socket, PORT the fixed redirect port of its provider "freedom" (type freedomid,

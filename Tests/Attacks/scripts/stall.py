@@ -1,5 +1,7 @@
 """Stops everybody's calls with lines that are slow to read (security-review H2 and appendix A.1).
 
+Findings: A.1, H2
+
 Usage: stall.py ATTACKED_SOCKET VICTIM_SOCKET
 
 One connection to the attacked socket sends lines of nearly 1 MiB, one after the other, in shapes that

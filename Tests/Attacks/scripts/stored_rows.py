@@ -1,5 +1,7 @@
 """M7: whoever writes the state directory of a stopped daemon unlocks it, and undoes what was revoked.
 
+Findings: A.10, M7
+
     stored_rows.py USHERD
 
 Starts USHERD on a state directory of its own, and changes the database in between.

@@ -1,6 +1,8 @@
 """Takes all connections as eight users without rights, as one user with subordinate ids can. Run it as
 root, or by `unshare --user --map-auto --map-root-user` (package uidmap).
 
+Findings: A.6, M5
+
 subuids.py SOCKET
 """
 

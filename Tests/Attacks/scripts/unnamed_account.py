@@ -1,5 +1,7 @@
 """Uses an account that the caller's rule excludes, by not naming it.
 
+Findings: H1
+
     unnamed_account.py SOCKET PROVIDER
 
 The provider is a wallet that a person has signed in to. The caller's rule has `accounts = [...]`

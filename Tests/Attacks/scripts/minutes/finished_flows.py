@@ -1,0 +1,38 @@
+"""Fills the daemon's memory with flows that have ended, more than are kept of one user.
+
+Findings: L.8
+
+    finished_flows.py PROGRAMS
+"""
+
+import os
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from attack import impossible, refused, succeeded  # noqa: E402
+from harness import SILENT, Daemon, Place, start_flow  # noqa: E402
+
+FLOWS, KEPT = 3000, 1000
+SWEEP_SECONDS = 90  # The daemon looks once a minute.
+
+
+def finished(caller):
+    return len(caller.reply("flow.list")["result"]["flows"])
+
+
+with Place() as place:
+    daemon = Daemon(place, sys.argv[1], "[limits]\nflow_starts_per_minute = 100000\n" + SILENT)
+    caller = daemon.connect()
+    for _ in range(FLOWS):
+        flow = start_flow(caller, "silent")
+        caller.reply("flow.cancel", {"flow": flow["id"]})
+    if finished(caller) == 0:
+        impossible("no flow is kept")
+    end = time.monotonic() + SWEEP_SECONDS
+    while (kept := finished(caller)) > KEPT:
+        if time.monotonic() > end:
+            succeeded(f"{kept} finished flows of one user are kept")
+        time.sleep(2)
+    refused(f"finished_flows_per_user: {kept} of {FLOWS} are kept")
