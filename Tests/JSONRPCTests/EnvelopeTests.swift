@@ -35,6 +35,28 @@ struct EnvelopeTests {
     }
   }
 
+  @Test("an id of 256 bytes is echoed; a longer one is refused, and null stands in its place")
+  func longIDs() throws {
+    let texts = { (bytes: Int) in
+      [
+        "\"\(String(repeating: "x", count: bytes - 2))\"",
+        "1\(String(repeating: "0", count: bytes - 1))",
+      ]
+    }
+    for id in texts(256) {
+      let line = #"{"jsonrpc":"2.0","method":"m","id":\#(id)}"#
+      let call = try #require(scanner.scan(line).call)
+      within(line) { #expect(call.idBytes(in: $0).map(Array.init)?.text == id) }
+    }
+    // Also where something else is wrong with the call.
+    for (id, version) in (texts(257) + texts(1_000_000)).flatMap({ [($0, "2.0"), ($0, "1.0")] }) {
+      let line = #"{"jsonrpc":"\#(version)","method":"m","id":\#(id)}"#
+      let refusal = try #require(scanner.scan(line).refusal)
+      #expect(refusal.code == -32600)
+      within(line) { #expect(Array(refusal.idBytes(in: $0)).text == "null") }
+    }
+  }
+
   @Test("without an id it is a notification")
   func notification() throws {
     let line = #"{"jsonrpc":"2.0","method":"rpc.cancel","params":[]}"#
