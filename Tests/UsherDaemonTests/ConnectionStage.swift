@@ -43,14 +43,15 @@ final class ConnectionStage: Sendable {
     try reload { $0.limits.unreadReplySeconds = 300 }
   }
 
-  func connect() async throws -> StagedConnection {
+  /// - Parameter user: Whose share of the event loop the connection takes.
+  func connect(as user: UInt32 = newcomer.identity.uid) async throws -> StagedConnection {
     let (near, far) = try FarEnd.pair()
     let caller = CallerInForce(Self.newcomer, settings)
     let handler = try await loop.submit { [loop, service, turns] in
       let transport = Transport(near, on: loop, mostUnsent: service.limits.unreadReplyBytes)
       let handler = ConnectionHandler(
         caller: caller, service: service, turns: turns.value, through: transport,
-        party: .user(Self.newcomer.identity.uid))
+        party: .user(user))
       try handler.begin(since: .now())
       return OnLoop(handler, loop)
     }

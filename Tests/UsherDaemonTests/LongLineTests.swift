@@ -24,6 +24,27 @@ struct LongLineTests {
     await stage.end()
   }
 
+  @Test(
+    "the calls of a batch are made a slice at a time, and answered together and in their order",
+    arguments: [100, 20_000])
+  func batch(length: Int) async throws {
+    let connection = try await stage.connect()
+    let other = try await stage.connect(as: 2000)
+    let calls = (0..<64).map { #"{"jsonrpc":"2.0","id":\#($0),"method":"system.status"}"# }
+    let batch = "[\(calls.joined(separator: ","))]"
+    let space = String(repeating: " ", count: max(0, length - batch.utf8.count))
+    let lines = Array("\(batch)\(space)\n".utf8) + CallLine.hello(100, id: "100")
+    let turns = try await connection.countTurnsWithBatch()
+    try await connection.send(lines)
+    let replies = try CallLine.parse(try await connection.line()).arrayValue ?? []
+    #expect(replies.count == 64 && replies.allSatisfy { $0["result"] != nil })
+    #expect(replies.map { $0["id"] } == (Int64(0)..<64).map { JSONValue.integer($0) })
+    #expect(try CallLine.parse(try await connection.line())["id"] == 100)
+    #expect(try await turns.loop.submit { turns.value.count } > 0)
+    try await other.close()
+    await stage.end()
+  }
+
   @Test("long and short lines, batches and broken ones among them, are answered in their order")
   func order() async throws {
     let long = String(repeating: " ", count: 20_000)
@@ -49,5 +70,22 @@ struct LongLineTests {
     #expect(elements.map { $0["error"]?["code"] } == [nil, -32600, -32601])
     #expect(replies[7]["error"]?["code"] == -32601)
     await stage.end()
+  }
+}
+
+private final class TurnCount {
+  var count = 0
+}
+
+extension StagedConnection {
+  /// Counts the turns of the loop from now on at whose end calls of a batch have not been made.
+  fileprivate func countTurnsWithBatch() async throws -> OnLoop<TurnCount> {
+    try await handler.loop.submit { [handler] in
+      let turns = TurnCount()
+      handler.loop.atEachTurnsEnd { [weak handler = handler.value] in
+        if handler?.batches.isEmpty == false { turns.count += 1 }
+      }
+      return OnLoop(turns, handler.loop)
+    }
   }
 }
