@@ -59,9 +59,9 @@ struct MessageMembers {
     }
   }
 
-  /// The id to echo in a refusal: absent if it has a type that no id has.
+  /// The id to echo in a refusal: absent if it has a type that no id has, or is too long to be echoed.
   var readableID: Token? {
-    guard let id else { return nil }
+    guard let id, id.range.count <= RequestID.longest else { return nil }
     switch id.kind {
     case .string, .number, .null: return id
     case .bool, .object, .array: return nil
@@ -75,7 +75,9 @@ struct MessageMembers {
   }
 
   func checkID() throws(Refusal) {
-    if id != nil && readableID == nil { throw refusal(.idOfWrongType, at: id) }
+    guard let id, readableID == nil else { return }
+    let isTooLong = id.range.count > RequestID.longest
+    throw refusal(isTooLong ? .idTooLong : .idOfWrongType, at: id)
   }
 
   func refusal(_ reason: Refusal.Reason, at token: Token?) -> Refusal {

@@ -20,6 +20,8 @@ package struct Refusal: Error, Sendable, Hashable {
     case methodNotAString
     case paramsNotStructured
     case idOfWrongType
+    /// The id has more than ``RequestID/longest`` bytes.
+    case idTooLong
     /// In a server's message: not exactly one of `result` and `error`, or no id beside it.
     case notAResponse
     /// In a server's message: an `error` without an integer `code` and a string `message`.
@@ -39,7 +41,7 @@ package struct Refusal: Error, Sendable, Hashable {
     switch reason {
     case .syntax: -32700
     case .notAMessage, .emptyBatch, .batchTooLarge, .version, .noMethod, .methodNotAString,
-      .paramsNotStructured, .idOfWrongType, .notAResponse, .malformedError:
+      .paramsNotStructured, .idOfWrongType, .idTooLong, .notAResponse, .malformedError:
       -32600
     }
   }
@@ -50,7 +52,7 @@ package struct Refusal: Error, Sendable, Hashable {
     case .syntax(let problem): problem.limit
     case .batchTooLarge: .batch
     case .notAMessage, .emptyBatch, .version, .noMethod, .methodNotAString, .paramsNotStructured,
-      .idOfWrongType, .notAResponse, .malformedError:
+      .idOfWrongType, .idTooLong, .notAResponse, .malformedError:
       nil
     }
   }
@@ -82,6 +84,7 @@ extension Refusal.Reason {
     case .methodNotAString: "the method is not a string"
     case .paramsNotStructured: "params is neither an object nor an array"
     case .idOfWrongType: "the id is neither a string nor a number nor null"
+    case .idTooLong: "the id has more than \(RequestID.longest) bytes"
     case .notAResponse: "a response has an id and either a result or an error"
     case .malformedError: "an error has an integer code and a string message"
     }

@@ -1,14 +1,11 @@
 // Ids by what they mean, for `rpc.cancel`.
 extension RequestID {
-  /// Bytes of the longest id that can be named: a longer one is not looked at.
-  package static let longestNamed = 256
-
   /// The id that stands in a call's parameters, as it is written there.
   ///
   /// - Parameter bytes: A value of a line that the scanner has accepted.
   /// - Returns: Nil for a value that cannot be an id.
   package init?(value bytes: UnsafeRawBufferPointer) {
-    guard bytes.count <= Self.longestNamed, var reader = try? Reader(bytes, nesting: 1),
+    guard bytes.count <= Self.longest, var reader = try? Reader(bytes, nesting: 1),
       let token = try? reader.value()
     else { return nil }
     switch token.kind {
@@ -35,7 +32,7 @@ private struct DecimalNumber: Equatable {
   /// Nil for what is no number, is too long, or has an exponent that no Int32 holds.
   init?(_ json: [UInt8]) {
     guard let first = json.first, first == UInt8(ascii: "-") || first &- 0x30 < 10,
-      json.count <= RequestID.longestNamed
+      json.count <= RequestID.longest
     else { return nil }
     isNegative = first == UInt8(ascii: "-")
     let parts = json.drop { $0 == UInt8(ascii: "-") }

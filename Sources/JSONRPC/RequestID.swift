@@ -3,6 +3,10 @@
 /// Two ids are equal if they are the same JSON value: strings by their characters however escaped,
 /// numbers by their spelling (`1` and `1.0` are two ids, and 9007199254740993 is itself).
 package struct RequestID: Sendable, Hashable {
+  /// Bytes of the longest id, a string's quotes included: a call with a longer one is refused before the
+  /// id is copied.
+  package static let longest = 256
+
   /// As it was written: the bytes to echo.
   package let raw: [UInt8]
   /// The same with escapes resolved as far as JSON allows.

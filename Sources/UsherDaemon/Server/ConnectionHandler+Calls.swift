@@ -66,8 +66,7 @@ extension ConnectionHandler {
   /// Two calls that wait cannot have one id: the second is refused, under none.
   func isRefused(_ id: RequestID?, _ origin: Origin) -> Bool {
     guard let id, inFlight[id] != nil else { return false }
-    let name = id.raw.count > RequestID.longestNamed ? "this id" : "id \(id)"
-    let error = UsherError(.invalidRequest, "\(name) is still in use on this connection")
+    let error = UsherError(.invalidRequest, "id \(id) is still in use on this connection")
     send(service.errorReply(error, .null, caller), origin)
     return true
   }

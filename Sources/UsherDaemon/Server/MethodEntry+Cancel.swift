@@ -30,8 +30,8 @@ extension RequestID {
       throw UsherError(
         .invalidParams, "params must be an object: parameters travel by name")
     }
-    guard place.count <= RequestID.longestNamed else {
-      throw Self.wrong("id", "must be shorter: up to \(RequestID.longestNamed) bytes are looked at")
+    guard place.count <= RequestID.longest else {
+      throw Self.wrong("id", "must be shorter: up to \(RequestID.longest) bytes are looked at")
     }
     guard let params, let id = RequestID(value: UnsafeRawBufferPointer(rebasing: params[place]))
     else {
