@@ -12,6 +12,7 @@ extension ConnectionHandler {
   /// Replies that wait or were not read, and what was read of calls that are not answered.
   var heldBytes: Int {
     transport.unsent + replies.count + batchedBytes + backlog.count + splitter.partialBytes
+      + (unfinished?.bytes ?? 0)
   }
 
   private var isFull: Bool { heldBytes >= limits.unreadReplyBytes }

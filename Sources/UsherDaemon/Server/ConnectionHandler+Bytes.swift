@@ -64,6 +64,7 @@ extension ConnectionHandler {
     guard !isClosing else { return }
     isClosing = true
     backlog.removeAll()
+    unfinished = nil
     closeAtLast()
     transport.closeWhenSent()
   }
@@ -102,7 +103,7 @@ extension ConnectionHandler {
   /// Lets the transport read while the connection is free and its share has room.
   func adjustReading() {
     guard !isClosing else { return }
-    let reads = (listens || isRefusing) && isFree
+    let reads = (listens || isRefusing) && isFree && unfinished == nil
     guard reads != transport.reads else { return }
     transport.reads = reads
     watchLine(hasNewLine: reads)

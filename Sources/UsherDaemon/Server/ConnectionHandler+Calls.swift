@@ -4,25 +4,6 @@ import UsherCore
 
 // Calls.
 extension ConnectionHandler {
-  func run(
-    _ elements: [Scanned.Element], _ line: UnsafeRawBufferPointer, _ decoded: [DecodedCall] = []
-  ) {
-    let batch = newNumber()
-    let collector = BatchCollector(elements)
-    if !collector.expectsNothing { batches[batch] = collector }
-    for (index, element) in elements.enumerated() {
-      switch element {
-      case .call(let envelope):
-        let origin = Origin.batch(batch, index)
-        guard !isRefusedAsFull(envelope, line, origin) else { continue }
-        run(envelope, line, origin, decoded.isEmpty ? nil : decoded[index])
-      case .refused(let refusal):
-        let error = service.errorReply(UsherError(refusal), refusal.id(in: line), caller)
-        send(error, .batch(batch, index))
-      }
-    }
-  }
-
   /// - Parameter decoded: Nil where the parameters are still to be decoded.
   func run(
     _ envelope: Envelope, _ line: UnsafeRawBufferPointer, _ origin: Origin,

@@ -80,6 +80,7 @@ extension ConnectionHandler {
     inFlight = [:]
     for call in cold { fail(call.id, .stopping, call.origin) }
     dropCold()
+    refuseBatch()
     refuseLongLine()
   }
 }

@@ -31,7 +31,8 @@ extension ConnectionHandler {
     guard let content, let readingLine, readingLine.line === line else { return }
     let begun = NIODeadline.now()
     self.readingLine = nil
-    line.bytes.withUnsafeBytes { answer($0, content.scanned, content.calls) }
+    slice = isRefusing ? .endless : turns.slice(for: self)
+    line.bytes.withUnsafeBytes { answer($0, content.scanned, content.calls, kept: line) }
     turns.spent(content.cost + (NIODeadline.now() - begun), by: party)
     if keepsNothing { dropUnread() }
     comeBack()
@@ -48,6 +49,7 @@ extension ConnectionHandler {
   func refuseLongLine() {
     guard let line = readingLine?.line else { return }
     dropLongLine()
+    slice = .endless
     line.bytes.withUnsafeBytes { answer($0, scanner.scan($0)) }
   }
 }

@@ -83,6 +83,11 @@ final class ConnectionHandler: TransportUser {
     didSet { if (readingLine == nil) != (oldValue == nil) { adjustReading() } }
   }
 
+  /// The batch of which not all calls have been made.
+  var unfinished: UnfinishedBatch? {
+    didSet { if (unfinished == nil) != (oldValue == nil) { adjustReading() } }
+  }
+
   /// A call that waits.
   struct Flight {
     let number: Int
@@ -159,6 +164,7 @@ final class ConnectionHandler: TransportUser {
     batchedBytes = 0
     dropCold()
     dropLongLine()
+    unfinished = nil
     subscriptions = [:]
     answers.forget()
     replies = []
@@ -191,24 +197,26 @@ final class ConnectionHandler: TransportUser {
 
   /// Goes on with what it has read: its turn has come.
   func takeTurn() {
-    guard !isClosing, isFree, !backlog.isEmpty else {
+    guard !isClosing, isFree, hasWork else {
       // It comes back when its replies are read, or an account is.
       listens = true
       return
     }
     work {
+      goOnWithBatch()
       var bytes = ByteQueue()
       swap(&bytes, &backlog)
       bytes.removeFirst(bytes.withUnsafeBytes { answerLines(in: $0) })
       if isClosing { bytes.removeAll() } else { swap(&bytes, &backlog) }
     }
+    if keepsNothing { dropUnread() }
     flush()
     closeWhenDone()
   }
 
   /// Goes on after its replies were read, or an account was.
   func comeBack() {
-    guard !isClosing, !backlog.isEmpty else { return }
+    guard !isClosing, hasWork else { return }
     if mayWork { takeTurn() } else { listens = false }
   }
 
@@ -224,18 +232,23 @@ final class ConnectionHandler: TransportUser {
     // What is measured is the whole of it, where somebody pays for it.
     if slice.start != nil, turns.isShared { flush() }
     let rest: FairShare.Rest =
-      backlog.isEmpty || isClosing ? .nothing : isFree ? .bytes : .blocked
+      !hasWork || isClosing ? .nothing : isFree ? .bytes : .blocked
     listens = turns.worked(self, slice, leaving: rest)
   }
 
-  private var goesOn: Bool { !isClosing && !slice.isOver && isFree }
+  private var goesOn: Bool { !isClosing && !slice.isOver && isFree && unfinished == nil }
+
+  /// Whether it has heard what it has not worked on.
+  private var hasWork: Bool { unfinished != nil || !backlog.isEmpty }
 
   /// Whether the next call may be answered: the other side reads its replies, no call waits for the
   /// disk, and no long line is being read.
   var isFree: Bool { transport.hasRoom && cold.isEmpty && readingLine == nil }
 
   /// Whether a call waits.
-  var isAwaited: Bool { !inFlight.isEmpty || !cold.isEmpty || readingLine != nil }
+  var isAwaited: Bool {
+    !inFlight.isEmpty || !cold.isEmpty || readingLine != nil || unfinished != nil
+  }
 
   /// Answers lines where they lie.
   ///
@@ -272,9 +285,12 @@ final class ConnectionHandler: TransportUser {
     answer(line, scanner.scan(line))
   }
 
-  /// - Parameter decoded: Its calls in their order, where their parameters have been decoded.
+  /// - Parameters:
+  ///   - decoded: Its calls in their order, where their parameters have been decoded.
+  ///   - kept: The line, where it is kept already.
   func answer(
-    _ line: UnsafeRawBufferPointer, _ scanned: Scanned, _ decoded: [DecodedCall] = []
+    _ line: UnsafeRawBufferPointer, _ scanned: Scanned, _ decoded: [DecodedCall] = [],
+    kept: LongLine? = nil
   ) {
     switch scanned {
     case .call(let envelope):
@@ -282,7 +298,7 @@ final class ConnectionHandler: TransportUser {
       run(envelope, line, .line, decoded.first)
     case .batch(let elements):
       hasHeardJSON = true
-      run(elements, line, decoded)
+      run(elements, line, decoded, kept: kept)
     case .refused(let refusal):
       let error = UsherError(refusal)
       hasHeardJSON = hasHeardJSON || error.reason != .parseError

@@ -3,7 +3,8 @@ import JSONRPC
 import NIOCore
 import UsherCore
 
-/// A line that is too long to be read on the event loop.
+/// A line that is kept beyond the slice in which it came: it is too long to be read on the event loop, or
+/// has many calls.
 final class LongLine: Sendable {
   /// A line of up to so many bytes is read on the event loop, in well under a millisecond.
   static let longestOnLoop = 16_384

@@ -192,6 +192,9 @@ struct Slice {
   /// So many bytes were read or written; looks at the clock after every few calls.
   mutating func spend(_ bytes: Int) { spend(effort: bytes + 512) }
 
+  /// A call of a batch was made; looks at the clock.
+  mutating func spendCall() { spend(effort: 2049) }
+
   /// So many bytes were only copied.
   mutating func spendLittle(_ bytes: Int) { spend(effort: bytes / 16) }
 

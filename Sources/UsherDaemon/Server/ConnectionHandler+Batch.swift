@@ -1,0 +1,89 @@
+import JSONRPC
+import UsherCore
+
+// The calls of a batch are made one after the other. Those that its slice has no time for are made in the
+// next turns of its connection, before the lines that follow.
+extension ConnectionHandler {
+  /// A batch of which not all calls have been made.
+  struct UnfinishedBatch {
+    fileprivate let number: Int
+    fileprivate let elements: [Scanned.Element]
+    fileprivate let decoded: [DecodedCall]
+    fileprivate let line: LongLine
+    /// The index of the next call.
+    fileprivate var next: Int
+
+    /// Bytes of its line.
+    var bytes: Int { line.bytes.count }
+  }
+
+  /// - Parameters:
+  ///   - decoded: Its calls in their order, where their parameters have been decoded.
+  ///   - kept: The line, where it is kept already.
+  func run(
+    _ elements: [Scanned.Element], _ line: UnsafeRawBufferPointer, _ decoded: [DecodedCall],
+    kept: LongLine?
+  ) {
+    let number = newNumber()
+    let collector = BatchCollector(elements)
+    if !collector.expectsNothing { batches[number] = collector }
+    for index in elements.indices {
+      run(elements[index], decoded.isEmpty ? nil : decoded[index], line, number, index)
+      let next = index + 1
+      guard isSliceOver(), next < elements.count else { continue }
+      unfinished = UnfinishedBatch(
+        number: number, elements: elements, decoded: decoded, line: kept ?? LongLine(line),
+        next: next)
+      return
+    }
+  }
+
+  /// Makes the calls that are left, for a slice.
+  func goOnWithBatch() {
+    guard var batch = unfinished else { return }
+    batch.line.bytes.withUnsafeBytes { line in
+      repeat {
+        let index = batch.next
+        run(
+          batch.elements[index], batch.decoded.isEmpty ? nil : batch.decoded[index], line,
+          batch.number, index)
+        batch.next += 1
+      } while batch.next < batch.elements.count && !isSliceOver()
+    }
+    unfinished = batch.next < batch.elements.count && !isClosing ? batch : nil
+  }
+
+  private func isSliceOver() -> Bool {
+    slice.spendCall()
+    return slice.isOver
+  }
+
+  private func run(
+    _ element: Scanned.Element, _ decoded: DecodedCall?, _ line: UnsafeRawBufferPointer,
+    _ batch: Int, _ index: Int
+  ) {
+    let origin = Origin.batch(batch, index)
+    switch element {
+    case .call(let envelope):
+      if isRefusedAsFull(envelope, line, origin) { return }
+      run(envelope, line, origin, decoded)
+    case .refused(let refusal):
+      send(service.errorReply(UsherError(refusal), refusal.id(in: line), caller), origin)
+    }
+  }
+
+  /// The daemon stops: the calls that are left are refused here, each under its id.
+  func refuseBatch() {
+    guard let batch = unfinished else { return }
+    unfinished = nil
+    batch.line.bytes.withUnsafeBytes { line in
+      for index in batch.next..<batch.elements.count {
+        let origin = Origin.batch(batch.number, index)
+        switch batch.elements[index] {
+        case .call(let envelope): fail(envelope.id(in: line), .stopping, origin)
+        case .refused: run(batch.elements[index], nil, line, batch.number, index)
+        }
+      }
+    }
+  }
+}
