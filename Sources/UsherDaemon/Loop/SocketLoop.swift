@@ -33,6 +33,10 @@ final class SocketLoop: @unchecked Sendable {
   private let timers = LoopTimers()
   private var turnsEnds: [() -> Void] = []
   private var isStopping = false
+  /// Whether ``processorTimeBefore`` is looked at in each turn.
+  var measuresTurns = false
+  /// The processor time that the thread had had when the turn under way began, or before.
+  private(set) var processorTimeBefore = TimeAmount.zero
   /// What is read lies here while it is looked at.
   private let room: UnsafeMutableRawBufferPointer
 
@@ -184,6 +188,7 @@ extension SocketLoop {
   /// - Returns: The same.
   private func turn(since now: NIODeadline?) -> NIODeadline? {
     poller.wait(&ready, nanoseconds: patience(now))
+    if measuresTurns { processorTimeBefore = ProcessorTime.ofThread() }
     for index in 0..<ready.count {
       let (key, events) = ready[index]
       if key == Poller.bell { poller.silence() } else { sources[key]?.ready(events) }

@@ -33,7 +33,7 @@ extension ConnectionHandler {
     self.readingLine = nil
     slice = isRefusing ? .endless : turns.slice(for: self)
     line.bytes.withUnsafeBytes { answer($0, content.scanned, content.calls, kept: line) }
-    turns.spent(content.cost + (NIODeadline.now() - begun), by: party)
+    turns.spent(content.cost, since: begun, by: party)
     if keepsNothing { dropUnread() }
     comeBack()
     flush()

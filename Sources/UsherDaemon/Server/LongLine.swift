@@ -1,4 +1,3 @@
-import Glibc
 import JSONRPC
 import NIOCore
 import UsherCore
@@ -27,19 +26,13 @@ final class LongLine: Sendable {
 
   /// Scans the line and decodes the parameters of its calls; on any thread.
   func read(_ scanner: Scanner, _ service: RPCService, _ caller: Caller) -> Content {
-    let begun = Self.processorTime()
+    let begun = ProcessorTime.ofThread()
     let (scanned, calls) = bytes.withUnsafeBytes { line in
       let scanned = scanner.scan(line)
       return (scanned, scanned.elements.map { DecodedCall($0, line, service, caller) })
     }
     return Content(
-      scanned: scanned, calls: calls, cost: .nanoseconds(Self.processorTime() - begun))
-  }
-
-  private static func processorTime() -> Int64 {
-    var time = timespec()
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-    return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+      scanned: scanned, calls: calls, cost: ProcessorTime.ofThread() - begun)
   }
 }
 

@@ -46,10 +46,11 @@ final class LoopTurns {
   func enter(_ handler: ConnectionHandler, since begun: NIODeadline) {
     nextSeat += 1
     let now = NIODeadline.now()
-    let cost = now - begun + Self.acceptance
+    let cost = cost(since: begun, at: now) + Self.acceptance
     handler.seat = nextSeat
     handlers[nextSeat] = handler
     handler.listens = share.enter(nextSeat, of: handler.party, cost: cost, at: now)
+    loop.measuresTurns = share.isShared
     plan()
   }
 
@@ -64,7 +65,7 @@ final class LoopTurns {
   /// Somebody came, and was refused.
   func refused(_ party: FairShare.Party, since begun: NIODeadline) {
     let now = NIODeadline.now()
-    _ = share.knocked(now - begun + Self.acceptance, party, at: now)
+    _ = share.knocked(cost(since: begun, at: now) + Self.acceptance, party, at: now)
   }
 
   /// What a connection costs beside what is measured: to accept, to register, to close.
@@ -73,6 +74,7 @@ final class LoopTurns {
   func leave(_ handler: ConnectionHandler) {
     guard handlers.removeValue(forKey: handler.seat) != nil else { return }
     share.leave(handler.seat, of: handler.party, at: .now())
+    loop.measuresTurns = share.isShared
   }
 
   /// Whether a connection on which calls have come works on them at once.
@@ -92,6 +94,17 @@ final class LoopTurns {
     }
   }
 
+  /// What was done since `start` in this turn of the loop: the time, or less where the loop's thread waited
+  /// for a processor meanwhile. A user that pays for what other processes do is paced for nothing.
+  private func cost(since start: NIODeadline, at now: NIODeadline) -> TimeAmount {
+    let time = now - start
+    guard time > Self.likelyWaited, loop.measuresTurns else { return time }
+    return min(time, ProcessorTime.ofThread() - loop.processorTimeBefore)
+  }
+
+  /// A shorter time is taken as it is.
+  private static let likelyWaited = TimeAmount.microseconds(100)
+
   /// - Returns: Whether the connection listens.
   func worked(_ handler: ConnectionHandler, _ slice: Slice, leaving rest: FairShare.Rest) -> Bool {
     let now: NIODeadline
@@ -103,7 +116,8 @@ final class LoopTurns {
     guard handlers[handler.seat] != nil else { return true }
     defer { plan() }
     return share.worked(
-      handler.seat, of: handler.party, since: slice.start ?? now, leaving: rest, at: now)
+      handler.seat, of: handler.party, since: now - cost(since: slice.start ?? now, at: now),
+      leaving: rest, at: now)
   }
 
   /// A call begins that waits.
@@ -117,9 +131,10 @@ final class LoopTurns {
   /// A call begins that waits for the disk.
   func reads(_ party: FairShare.Party) { share.reads(of: party, at: .now()) }
 
-  /// Work was done for a user's calls that no slice has measured.
-  func spent(_ cost: TimeAmount, by party: FairShare.Party) {
-    share.spent(cost, by: party, at: .now())
+  /// Work was done for a user's calls that no slice has measured: beside the loop, and on it since `begun`.
+  func spent(_ cost: TimeAmount, since begun: NIODeadline, by party: FairShare.Party) {
+    let now = NIODeadline.now()
+    share.spent(cost + self.cost(since: begun, at: now), by: party, at: now)
   }
 
   func landed(_ party: FairShare.Party) { share.landed(of: party) }
