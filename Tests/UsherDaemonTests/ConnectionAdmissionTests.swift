@@ -112,6 +112,22 @@ struct ConnectionAdmissionTests {
     }
   }
 
+  @Test("callers without rights share one part of the event loop; others have one for each user")
+  func shares() throws {
+    let names = PrincipalResolver(user: { _ in 1000 }, group: { _ in 50 })
+    let policy = try Policy(Config(), daemonUser: 990, names: names)
+    func party(_ uid: UInt32, _ groups: [UInt32], isAdmin: Bool = false) -> FairShare.Party {
+      let caller = Caller(
+        Newcomer(
+          CallerIdentity(uid: uid, gid: uid, groups: groups), isAdmin: isAdmin, realm: "system"),
+        policy: policy)
+      return FairShare.Party(caller, user: uid)
+    }
+    #expect(party(1234, []) == party(1235, []))
+    #expect(party(1234, [50]) == .user(1234) && party(1235, [50]) == .user(1235))
+    #expect(party(0, []) == .user(0) && party(0, [], isAdmin: true) == .admin)
+  }
+
   @Test("a flow is refused as overloaded before it begins, and takes nothing of the user's rate")
   func flow() async throws {
     let stage = try SafeStage(descriptors: DescriptorBudget(limit: 0))

@@ -203,9 +203,12 @@ final class Door: Sendable {
         return nil
       }
     }
+    let share = FairShare.Party(caller.caller, user: uid)
+    // The user pays for the connection, too: one that comes too often is refused.
+    if share != party { turns.refused(party, since: begun) }
     let transport = Transport(socket, on: loop, mostUnsent: service.limits.unreadReplyBytes)
     let handler = ConnectionHandler(
-      caller: caller, service: service, turns: turns, through: transport, party: party
+      caller: caller, service: service, turns: turns, through: transport, party: share
     ) { [open, count] handler in
       open.remove(handler)
       if isUnauthorized { count.leaveUnauthorized() }
