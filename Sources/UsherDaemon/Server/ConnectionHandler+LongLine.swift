@@ -2,7 +2,7 @@ import JSONRPC
 import NIOCore
 import UsherCore
 
-// Long lines are read beside the event loop, one at a time of each user. Until one has been read no
+// Long lines are read beside the event loop, one at a time. Until one has been read no
 // other line of its connection is: so calls are answered in their order.
 extension ConnectionHandler {
   /// A long line, and what reads it.
@@ -11,14 +11,13 @@ extension ConnectionHandler {
     let task: Task<Void, Never>
   }
 
-  func read(long bytes: UnsafeRawBufferPointer) {
+  func read(_ line: LongLine) {
     followRules()
-    let line = LongLine(bytes)
     let (service, scanner, caller, party) = (service, scanner, caller, party)
     let loop = transport.loop
     let handler = OnLoop(self, loop)
     let task = Task {
-      let content = try? await service.longLines.take(party) { () async throws(UsherError) in
+      let content = try? await service.readLongLine(of: party) { () throws(UsherError) in
         if Task.isCancelled { throw UsherError(.cancelled, "the connection is closed") }
         return line.read(scanner, service, caller)
       }

@@ -263,7 +263,7 @@ final class ConnectionHandler: TransportUser {
       slice.spend(length)
       switch piece {
       case .line(let range): answer(UnsafeRawBufferPointer(rebasing: rest[range]))
-      case .gathered(let line): line.withUnsafeBytes { answer($0) }
+      case .gathered(let line): answer(line)
       case .tooLong: refuseTooLong()
       case .nothing: if batchedBytes > 0 { boundLine() }
       }
@@ -279,11 +279,18 @@ final class ConnectionHandler: TransportUser {
         detail: .init(limit: "max_line_bytes")))
   }
 
+  private func answer(_ line: [UInt8]) {
+    if isLong(line.count) { return read(LongLine(line)) }
+    line.withUnsafeBytes { answer($0) }
+  }
+
   private func answer(_ line: UnsafeRawBufferPointer) {
     if answerAgain(line) { return }
-    if line.count > LongLine.longestOnLoop, !isRefusing { return read(long: line) }
+    if isLong(line.count) { return read(LongLine(line)) }
     answer(line, scanner.scan(line))
   }
+
+  private func isLong(_ bytes: Int) -> Bool { bytes > LongLine.longestOnLoop && !isRefusing }
 
   /// - Parameters:
   ///   - decoded: Its calls in their order, where their parameters have been decoded.

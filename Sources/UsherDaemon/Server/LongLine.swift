@@ -12,6 +12,9 @@ final class LongLine: Sendable {
 
   init(_ line: UnsafeRawBufferPointer) { bytes = Array(line) }
 
+  /// - Parameter line: No one else's: it is overwritten at the end.
+  init(_ line: [UInt8]) { bytes = line }
+
   // It may have had a secret in it.
   deinit { bytes.withUnsafeBytes { $0.wipe() } }
 

@@ -15,8 +15,8 @@ final class RPCService: Sendable {
   private let safe: Safe
   private let world: World
   private let logger: Logger
-  /// Of each user one long line is read at a time.
-  let longLines = Turns<FairShare.Party>()
+  private let longLinesOfUser = Turns<FairShare.Party>()
+  private let longLinesOfAll = Turns<LongLines>()
   private let isDraining = Atomic<Bool>(false)
   private let slowReaders = Mutex(NoticeLimiter())
 
@@ -39,6 +39,19 @@ final class RPCService: Sendable {
   func warm() {
     frontDesk.warm()
     safe.opened?.table.warm()
+  }
+
+  private enum LongLines { case ofUsers }
+
+  /// Reads a long line when those that came before are read: of each user one at a time, and of all users
+  /// together one, for other calls need the same few threads. The admin socket waits for nobody.
+  func readLongLine<Value: Sendable>(
+    of party: FairShare.Party, _ read: @Sendable () throws(UsherError) -> Value
+  ) async throws(UsherError) -> Value {
+    try await longLinesOfUser.take(party) { () async throws(UsherError) in
+      if party == .admin { return try read() }
+      return try await longLinesOfAll.take(.ofUsers) { () async throws(UsherError) in try read() }
+    }
   }
 
   /// From now on calls are refused with `shuttingDown`.
