@@ -167,6 +167,36 @@ struct VerbTests {
     #expect(forgotten.status == 0)
   }
 
+  @Test("account forget says which tokens still live, why, and what to do")
+  func living() async throws {
+    let refresh = #"{"token":"refresh_token","scope":"openid mail","why":"unreachable"}"#
+    let access = """
+      {"token":"access_token","scope":"openid","expiresAt":"2030-01-01T00:00:00Z","why":"refused"}
+      """
+    let outcome = try await usherctl(
+      "account forget --account acc_1",
+      asking: [
+        .ask(
+          "account.forget", ["account": "acc_1"],
+          """
+          {"account":"acc_1","revoked":"failed","living":[\(refresh),\(access)],\
+          "retriedUntil":"2030-01-02T00:00:00Z"}
+          """)
+      ])
+    #expect(outcome.output == "forgot acc_1\n")
+    #expect(
+      outcome.error == """
+        warning: the refresh token for "openid mail" still lives: the provider cannot be reached, or \
+        puts the revocation off
+        warning: the access token for "openid" still lives, until 2030-01-01T00:00:00Z: the provider \
+        refused to revoke it
+        usherd goes on asking the provider until 2030-01-02T00:00:00Z; usherctl audit has the result
+        to end them now, remove this application where the provider lists the apps of the account
+
+        """)
+    #expect(outcome.status == 0)
+  }
+
   @Test("account list and show")
   func accounts() async throws {
     let list = try await usherctl(
