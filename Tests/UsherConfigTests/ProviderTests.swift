@@ -213,6 +213,12 @@ struct ProviderTests {
     #expect(try oidc(good).extraAuthorize == ["prompt": "consent", "hd": ""])
   }
 
+  @Test("a replaced refresh token is revoked only where the configuration says so")
+  func revokeReplaced() throws {
+    #expect(try !oidc(load(provider)).revokeReplaced)
+    #expect(try oidc(load(provider + "revoke_replaced = true\n")).revokeReplaced)
+  }
+
   @Test(
     "extra parameters are strings without control characters",
     arguments: [
