@@ -31,6 +31,26 @@ struct FreedomExchangeTests {
     }
   }
 
+  @Test("that the provider puts off by 429 or 503 and Retry-After is sent again when it asks")
+  func putOff() throws {
+    let headers = ["retry-after": "7"]
+    let busy: JSONValue = ["error": ["message": "busy", "code": 100999]]
+    for answer in [
+      reply([:], status: 503, headers: headers), reply([:], status: 429, headers: headers),
+      reply(busy, status: 429, headers: headers), reply(busy, status: 503, headers: headers),
+    ] {
+      var driven = try PartnerAuthorize()
+      driven.toExchange()
+      driven.answered(.reply(answer))
+      #expect(driven.alarm == .seconds(7), "\(answer)")
+      #expect(driven.state == "exchanging")
+      #expect(driven.flow.view.problem?.reason == "provider_unreachable")
+      #expect(driven.flow.view.problem?.retryAfterMs == 7000)
+      driven.receive(.woken)
+      #expect(driven.calls == [.exchange(code: Secret("code-secret"))])
+    }
+  }
+
   @Test("that may be spent is not sent again: the person goes to the browser, to another path")
   func lost() throws {
     for outcome in [Freedom.lost, .reply(reply([:], status: 502))] {
