@@ -80,4 +80,21 @@ struct LookAlikeTests {
       .redirected(RedirectAnswer(code: Secret("c"), iss: "https://id.example/" + kelvin)))
     #expect(driven.failure?.reason == .providerProtocolError)
   }
+  @Test("is another account at Freedom ID")
+  func freedom() throws {
+    let account = NamedAccount(id: AccountID("acc_1"), subject: "K", label: "K")
+    let other = NamedAccount(id: AccountID("acc_1"), subject: kelvin, label: "K")
+    // The account is not tied to the device.
+    var driven = try DeviceDriven(accounts: [account])
+    driven.answered(DeviceDriven.list([other]))
+    #expect(driven.state == "authentication")
+    // The profile is not the account's.
+    driven = try DeviceDriven.home([account])
+    driven.say(.choice("acc_1"))
+    driven.prove()
+    driven.receive(.told(.consents([])))
+    driven.say(.granted(["read.firstname", "read.phone"]))
+    driven.answered(DeviceDriven.profile(["id": .string(kelvin)]))
+    #expect(driven.completion == nil && driven.failure?.reason == .providerProtocolError)
+  }
 }
