@@ -6,6 +6,7 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 import UsherStore
+import UsherSystem
 import UsherTestKit
 
 @testable import UsherDaemon
@@ -29,7 +30,8 @@ final class FlowStage: Sendable {
 
   init(
     config: Config = Config(),
-    log: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    log: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+    descriptors: DescriptorBudget = .unlimited
   ) throws {
     place = try Workplace()
     alarms = FakeAlarms(clock)
@@ -55,7 +57,8 @@ final class FlowStage: Sendable {
       world: world, http: http,
       bearer: AccountCalls(world: world, http: http, book: book, refresher: refresher),
       metadata: metadata, verifier: IDTokenVerifier(http: http, clock: clock),
-      listeners: RedirectListeners(group: group, uid: { _, _ in nil }, log: log),
+      listeners: RedirectListeners(
+        group: group, uid: { _, _ in nil }, log: log, descriptors: descriptors),
       answers: DaemonAnswers(
         accounts: book, localAuth: LocalAuthAnswers(desk: localAuth), totp: totp, clock: clock))
     runner = FlowRunner(

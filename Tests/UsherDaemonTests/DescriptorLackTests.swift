@@ -1,0 +1,62 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherSystem
+import UsherTestKit
+
+@testable import UsherDaemon
+
+@Suite("A sign-in while file descriptors are missing")
+struct DescriptorLackTests {
+  private let stage: FlowStage
+
+  init() throws { stage = try FlowStage(descriptors: DescriptorBudget(limit: 0)) }
+
+  /// A sign-in that waits for its listener, or whose person is in the browser.
+  private func session(isInBrowser: Bool) async throws -> FlowSession {
+    let provider = try ProviderConfig.sample()
+    let read = OIDCMetadata.read(
+      documents: [
+        [
+          "issuer": "https://id.example", "authorization_endpoint": "https://id.example/authorize",
+          "token_endpoint": "https://id.example/token", "jwks_uri": "https://id.example/keys",
+        ]
+      ], settings: provider.oidc)
+    var moment = stage.world.moment()
+    var (flow, _) = try OIDCAuthorize.begin(
+      .init(), FlowOrigin(provider: provider, requestID: "r"), at: &moment)
+    _ = flow.receive(.discovered(read), at: &moment)
+    if isInBrowser {
+      _ = flow.receive(.listening(redirectURI: "http://127.0.0.1:40001/callback"), at: &moment)
+    }
+    let machine = MachineBox(machine: flow)
+    let session = FlowSession(
+      id: FlowID("flw_\(isInBrowser)"), owner: .anna, provider: .work, kind: OIDCAuthorize.kind,
+      client: nil, requestID: nil, createdAt: moment.now,
+      standing: .init(
+        machine: machine, view: machine.view, ending: .active, revision: 1,
+        updatedAt: moment.now, expiresAt: moment.now + FlowStage.deadline),
+      transitions: [])
+    try await stage.runner.open(session, with: .proceed([]), at: moment) {}
+    return session
+  }
+
+  @Test(
+    "that is resumed ends with what is missing, not as an invalid request",
+    arguments: [true, false])
+  func resumed(isInBrowser: Bool) async throws {
+    let session = try await session(isInBrowser: isInBrowser)
+    stage.runner.resume(session)
+    try await reached("it ends: \(session.flow.state)") {
+      stage.alarms.advance(by: .milliseconds(500))
+      return session.flow.status.isFinished
+    }
+    #expect(session.flow.status == .failed)
+    #expect(session.flow.failure?.reason.rawValue == "overloaded")
+    #expect(session.flow.failure?.retryable == true)
+    #expect(session.flow.failure?.message.contains("file descriptor") == true)
+  }
+}
