@@ -68,6 +68,25 @@ struct FinishedFlowTests {
     await stage.end()
   }
 
+  @Test("a clock that is set ahead gives nobody more flow starts")
+  func starts() async throws {
+    let text = "[limits]\nflow_starts_per_minute = 2\n"
+    let limits = try Config.load(files: [("u.toml", text)]).limits
+    try stage.reload { $0.limits = limits }
+    stage.clock.setBootTime(BootTime(boot: "a", milliseconds: 0))
+    let connection = try await stage.connect()
+    for _ in 1...2 { _ = try await start(connection) }
+    stage.clock.advance(by: .seconds(3600))
+    let line = """
+      {"jsonrpc":"2.0","id":1,"method":"flow.start","params":{"provider":"local",\
+      "kind":"authenticate","waitMs":10000,\
+      "params":{"localAuthType":"passcode","reason":"open the till"}}}
+      """
+    let reply = try JSONValue(parsing: try await connection.answer(line))
+    #expect(reply["error"]?["data"]?["reason"] == "rate_limited", "\(reply)")
+    await stage.end()
+  }
+
   @Test("the uptime is never negative, whatever the clock shows")
   func uptime() async throws {
     let connection = try await stage.connect()

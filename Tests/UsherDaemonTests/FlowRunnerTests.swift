@@ -233,6 +233,16 @@ struct FlowRunnerTests {
     #expect(other.flow.status == .active)
   }
 
+  @Test("a clock that was set back by hours does not make a flow live longer")
+  func clockSetFarBack() async throws {
+    stage.clock.setBootTime(BootTime(boot: "a", milliseconds: 0))
+    let session = try await stage.open()
+    stage.clock.advance(by: .seconds(-7200))
+    stage.clock.setBootTime(BootTime(boot: "a", milliseconds: 600_000))
+    stage.runner.deadlines.review()
+    try await reached("it expires", within: .seconds(10)) { session.flow.status == .expired }
+  }
+
   @Test("a resumed flow asks again; a stopped runner moves nothing")
   func resuming() async throws {
     let session = try await stage.open()

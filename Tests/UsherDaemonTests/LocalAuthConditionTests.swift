@@ -82,6 +82,16 @@ struct LocalAuthConditionTests {
     #expect(try refusal() == nil)
   }
 
+  @Test("a clock that is set back after it does not make it younger")
+  func setBackAfter() async throws {
+    stage.clock.setBootTime(BootTime(boot: "a", milliseconds: 0))
+    try await prove(to: "till")
+    // 400 seconds pass, then the clock is set back by 300.
+    stage.clock.setBootTime(BootTime(boot: "a", milliseconds: 400_000))
+    stage.clock.advance(by: .seconds(100))
+    #expect(try refusal()?.reason == .interactionRequired)
+  }
+
   @Test("a caller is told whether it matters by the rule that lets it, the admin's never")
   func caller() throws {
     let pattern = try AccessPattern(setting: "*")

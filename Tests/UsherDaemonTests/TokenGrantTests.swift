@@ -236,6 +236,18 @@ struct TokenGrantTests {
     await fixture.close()
   }
 
+  @Test("a clock that is set ahead allows no other refresh by force")
+  func forcedAgain() async throws {
+    let fixture = try TokenFixture()
+    fixture.clock.setBootTime(BootTime(boot: "a", milliseconds: 0))
+    let record = try await fixture.signIn()
+    let call = TokenGet(account: record.id, forceRefresh: true)
+    #expect(await fixture.outcome(call) == "provider_unreachable")
+    fixture.clock.advance(by: .seconds(3600))
+    #expect(await fixture.outcome(call) == "rate_limited")
+    await fixture.close()
+  }
+
   @Test("no refresh is sent while the store refuses to write")
   func storeRefuses() async throws {
     let fixture = try TokenFixture()
