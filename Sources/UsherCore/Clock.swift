@@ -7,10 +7,21 @@ public protocol Clock: Sendable {
 
   /// A clock that nobody sets, beside it; nil where there is none.
   func bootTime() -> BootTime?
+
+  /// A clock that nobody sets, for durations in memory: limits, back-off, time-outs.
+  ///
+  /// It counts from the start of the machine, with the time it was suspended. What it shows is compared
+  /// only with what it has shown before: it is never stored or told to anybody.
+  func monotonicNow() -> Timestamp
 }
 
 extension Clock {
   public func bootTime() -> BootTime? { nil }
+
+  /// The wall clock where there is no other one.
+  public func monotonicNow() -> Timestamp {
+    bootTime().map { Timestamp(milliseconds: $0.milliseconds) } ?? now()
+  }
 }
 
 /// A moment on the clock that counts from the start of the machine, with the time it was suspended
@@ -48,10 +59,13 @@ public struct SystemClock: Clock {
 
   public func bootTime() -> BootTime? {
     guard let boot = Self.boot else { return nil }
+    return BootTime(boot: boot, milliseconds: monotonicNow().milliseconds)
+  }
+
+  public func monotonicNow() -> Timestamp {
     var time = timespec()
-    guard clock_gettime(CLOCK_BOOTTIME, &time) == 0 else { return nil }
-    return BootTime(
-      boot: boot, milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
+    clock_gettime(CLOCK_BOOTTIME, &time)
+    return Timestamp(milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
   }
 
   /// random(4): another one after each start of the machine.

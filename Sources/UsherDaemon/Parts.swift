@@ -17,6 +17,7 @@ struct Parts {
   private let watch: TokenWatch
   private let followUps: FollowUpWatch
   private let refresher: Refresher
+  private let revocations: RevocationQueue
   private let metadata: MetadataCache
   let callbacks: CallbackPosts
   private let reader = FingerprintReader()
@@ -78,13 +79,13 @@ struct Parts {
         credentials: credentials, engine: engine, book: book, watch: followUps, world: world,
         log: log))
 
-    book.follow { [source, world] update in
-      guard let superseded = update.superseded,
-        world.settings.inForce.provider(update.record.provider)?.revokesReplaced == true
-      else { return }
-      Task { await source.discard(superseded, of: update.record) }
+    revocations = RevocationQueue(
+      world: world, store: store, source: source, audit: life.audit, log: log)
+    book.follow { [revocations] update in
+      guard let superseded = update.superseded else { return }
+      Task { await revocations.pursue(superseded) }
     }
-    let revoker = Revoker(world: world, store: store, book: book, source: source)
+    let revoker = Revoker(world: world, store: store, book: book, queue: revocations)
     let consents = ConsentDesk(
       store: store, book: book, clock: world.clock, providers: providers)
     let methods = LocalAuthMethods(desk: localAuth, clock: world.clock)
@@ -119,6 +120,7 @@ struct Parts {
     takeCredentials()
     try localAuth.restore()
     try domain.confirm.restore()
+    try await revocations.restore()
     // A start with very many takes its time, and the service manager is told so.
     let notifier = domain.life.setting.notifier
     let unread = try await domain.flows.engine.restore { notifier.extendTimeout(by: .seconds(30)) }
@@ -134,7 +136,8 @@ struct Parts {
     domain.flows.engine.resumeAll()
     watch.start()
     followUps.start()
-    Task { [watch, followUps] in
+    Task { [watch, followUps, revocations] in
+      await revocations.resume()
       await watch.review()
       await followUps.review()
     }
@@ -173,6 +176,7 @@ struct Parts {
   func stop(within limit: Duration) async {
     watch.stop()
     followUps.stop()
+    await revocations.stop()
     let deadline = ContinuousClock.now + limit
     while ContinuousClock.now < deadline, !(http.isIdle && domain.flows.engine.isIdle) {
       await domain.world.alarms.pause(.milliseconds(20))

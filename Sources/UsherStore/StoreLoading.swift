@@ -108,6 +108,17 @@ extension Store {
     }.first
   }
 
+  /// The notes whose names begin with a text in ASCII, in the order of their names.
+  package func loadNotes(named prefix: String) throws(UsherError) -> [NoteRow] {
+    try load(
+      "SELECT name, sealed FROM notes WHERE substr(name, 1, ?) = ? ORDER BY name",
+      [prefix.utf8.count, prefix]
+    ) { columns in
+      let row = NoteRow(name: try columns.next(), payload: SealedPayload([]))
+      return try self.sealer.open(columns.next(), into: row)
+    }
+  }
+
   /// Opens an account's row, and checks that it is found by its subject.
   func open(
     _ sealed: Data, tagged tag: Data, into clear: AccountRow

@@ -24,6 +24,22 @@ struct AccountMethodTests {
       AccountForget(provider: work, revoke: false), #"{"provider":"work","revoke":false}"#)
     checkWire(
       AccountForget.Reply(account: ada, revoked: .done), #"{"account":"acc_1","revoked":"done"}"#)
+    checkWire(
+      AccountForget.Reply(
+        account: ada, revoked: .failed,
+        living: [
+          .init(token: .refreshToken, scope: "openid", expiresAt: nil, why: .unreachable),
+          .init(token: .accessToken, scope: "", expiresAt: later, why: .notAsked),
+        ], retriedUntil: started),
+      """
+      {"account":"acc_1","revoked":"failed","living":[
+        {"token":"refresh_token","scope":"openid","why":"unreachable"},
+        {"token":"access_token","scope":"","expiresAt":"\(laterJSON)","why":"not_asked"}],
+       "retriedUntil":"\(startedJSON)"}
+      """)
+    checkWire(
+      LivingToken.Reason.allCases,
+      #"["not_asked","unsupported","refused","unreachable","not_configured"]"#)
     checkWire(AccountForget.Revocation.allCases, #"["done","skipped","failed"]"#)
   }
 

@@ -44,7 +44,9 @@ final class ConsentStage: Sendable {
     let source = TokenSource(
       world: world, providers: providers, http: http,
       metadata: MetadataCache(http: http, clock: stage.clock), health: health)
-    let revoker = Revoker(world: world, store: store, book: book, source: source)
+    let revoker = Revoker(
+      world: world, store: store, book: book,
+      queue: RevocationQueue(world: world, store: store, source: source, log: log))
     engine = FlowEngine(
       world: world, store: store, providers: providers, credentials: credentials,
       accounts: book, events: stage.events, runner: stage.runner)

@@ -14,6 +14,7 @@ import UsherTestKit
 /// `provider_unreachable`.
 final class TokenFixture: Sendable {
   let stage: FlowStage
+  let source: TokenSource
   let tokens: TokenDesk
   let accounts: AccountDesk
   private let http: ProviderHTTP
@@ -36,14 +37,16 @@ final class TokenFixture: Sendable {
       on: MultiThreadedEventLoopGroup.singleton,
       credentials: try Credentials(store: store, handed: nil, world: world), health: health,
       world: world, log: log)
-    let source = TokenSource(
+    source = TokenSource(
       world: world, providers: Providers(config), http: http,
       metadata: MetadataCache(http: http, clock: stage.clock), health: health)
     tokens = TokenDesk(
       world: world, book: book, providers: Providers(config),
       refresher: Refresher(
         world: world, store: store, book: book, source: source, events: stage.events, log: log),
-      revoker: Revoker(world: world, store: store, book: book, source: source))
+      revoker: Revoker(
+        world: world, store: store, book: book,
+        queue: RevocationQueue(world: world, store: store, source: source, log: log)))
     accounts = AccountDesk(book: book, clock: stage.clock)
   }
 

@@ -23,11 +23,22 @@ public struct AccountForget: Method, Equatable {
 
   public struct Reply: Codable, Sendable, Equatable {
     public var account: AccountID
+    /// What became of the refresh token; where there is none, of the access tokens.
     public var revoked: Revocation
+    /// The tokens that may still be good at the provider; nil where there are none.
+    public var living: [LivingToken]?
+    /// Until when the provider is asked again in the background, also after a restart of the daemon;
+    /// nil where it is not.
+    public var retriedUntil: Timestamp?
 
-    public init(account: AccountID, revoked: Revocation) {
+    public init(
+      account: AccountID, revoked: Revocation, living: [LivingToken]? = nil,
+      retriedUntil: Timestamp? = nil
+    ) {
       self.account = account
       self.revoked = revoked
+      self.living = living
+      self.retriedUntil = retriedUntil
     }
   }
 
@@ -36,7 +47,8 @@ public struct AccountForget: Method, Equatable {
     case done
     /// The provider has no revocation endpoint, or the caller did not want it.
     case skipped
-    /// The provider did not take them back; they are wiped here all the same.
+    /// The provider has not revoked them so far; they are wiped here all the same. ``Reply/living`` says
+    /// why, ``Reply/retriedUntil`` whether the provider is asked again.
     case failed
   }
 }

@@ -20,11 +20,22 @@ public struct TokenRevoke: Method, Equatable {
 
   public struct Reply: Codable, Sendable, Equatable {
     public var account: AccountID
+    /// What became of the refresh token; where there is none, of the access tokens.
     public var revoked: AccountForget.Revocation
+    /// The tokens that may still be good at the provider; nil where there are none.
+    public var living: [LivingToken]?
+    /// Until when the provider is asked again in the background, also after a restart of the daemon;
+    /// nil where it is not.
+    public var retriedUntil: Timestamp?
 
-    public init(account: AccountID, revoked: AccountForget.Revocation) {
+    public init(
+      account: AccountID, revoked: AccountForget.Revocation, living: [LivingToken]? = nil,
+      retriedUntil: Timestamp? = nil
+    ) {
       self.account = account
       self.revoked = revoked
+      self.living = living
+      self.retriedUntil = retriedUntil
     }
   }
 }

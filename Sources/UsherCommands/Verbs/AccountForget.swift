@@ -18,7 +18,9 @@ struct AccountForgetVerb: Verb {
       account: account, provider: provider, revoke: noRevoke ? false : nil)
     try await desk.show(method) { reply in
       desk.console.say("forgot \(reply.account)")
-      desk.console.note(reply.revoked.words)
+      for line in RevocationWords(reply.revoked, reply.living, reply.retriedUntil).lines {
+        desk.console.note(line)
+      }
     }
   }
 }

@@ -13,17 +13,9 @@ struct TokenRevokeVerb: Verb {
     let (account, provider) = which.names
     try await desk.show(TokenRevoke(account: account, provider: provider)) { reply in
       desk.console.say("dropped the tokens of \(reply.account)")
-      desk.console.note(reply.revoked.words)
-    }
-  }
-}
-
-extension AccountForget.Revocation {
-  var words: String {
-    switch self {
-    case .done: "the provider has revoked them"
-    case .skipped: "the provider was not asked to revoke them"
-    case .failed: "warning: the provider did not revoke them"
+      for line in RevocationWords(reply.revoked, reply.living, reply.retriedUntil).lines {
+        desk.console.note(line)
+      }
     }
   }
 }

@@ -1,4 +1,5 @@
 import JSONRPC
+import UsherAPI
 import UsherConfig
 import UsherCore
 import UsherFlows
@@ -51,21 +52,34 @@ extension AccountBook {
     for key in granted {
       if let row = try record.consents.row(key, of: id) { changes.append(.putConsent(row)) }
     }
-    return Update(record: record, changes: changes, before: existing, superseded: superseded)
+    var update = Update(record: record, changes: changes, before: existing)
+    if let existing, let superseded {
+      let uid = uid ?? owner.uid
+      let revocation = Revocation(
+        of: existing, [superseded], by: .init(client: client, uid: uid, gid: uid), world)
+      update.changes.append(.putNote(try revocation.row()))
+      update.superseded = revocation
+    }
+    return update
   }
 
-  /// The tokens of the two grants that nobody will use, where the provider gave both.
+  /// The token that ends the one of the two grants that nobody will use, where the provider gave both;
+  /// nil where it is not to be revoked.
   private func superseded(
     by grant: AccountGrant, _ existing: AccountRecord?, place: TokenPlace?, at now: Timestamp
-  ) -> TokenSet? {
+  ) -> Revocation.Token? {
     guard let existing, let brought = grant.tokens, existing.details.place == place,
-      let used = existing.details.grant.refreshToken, used != brought.refreshToken
+      let used = existing.details.grant.refreshToken, used != brought.refreshToken,
+      world.settings.inForce.provider(existing.provider)?.revokesReplaced == true
     else { return nil }
-    if existing.keepsGrant(over: grant, place: place, at: now) { return brought }
+    if existing.keepsGrant(over: grant, place: place, at: now) {
+      return .init(
+        kind: brought.refreshToken == nil ? .accessToken : .refreshToken,
+        secret: brought.refreshToken ?? brought.accessToken, scope: brought.scope,
+        expiresAt: brought.refreshToken == nil ? brought.expiresAt : brought.refreshExpiresAt)
+    }
     guard existing.details.grant.isAlive(at: now) else { return nil }
-    return TokenSet(
-      accessToken: used, tokenType: "Bearer", expiresAt: nil, scope: existing.details.grant.scope,
-      refreshToken: used)
+    return existing.revocable(at: now).first { $0.kind == .refreshToken }
   }
 
   private func details(

@@ -19,8 +19,8 @@ final class AccountBook: Sendable {
     var changes: [Change]
     /// Nil where there was none.
     var before: AccountRecord?
-    /// Tokens that nobody will use any more, from the same place as the account's.
-    var superseded: TokenSet?
+    /// The revocation of tokens that nobody will use any more; it is among the changes.
+    var superseded: Revocation?
 
     var isNew: Bool { before == nil }
   }

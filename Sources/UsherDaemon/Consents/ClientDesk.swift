@@ -31,7 +31,7 @@ struct ClientDesk: Sendable {
     }
     let records = try book.accounts(for: caller, ClientClear.name, at: call.provider)
     for record in records where record.concerns(client) && isCovered(record) {
-      let isGone = try await revoker.forget(record) { current in
+      let isGone = try await revoker.forget(record, by: .init(caller)) { current in
         current.details.broughtBy == client
           && !current.consents.concernOthers(than: client, at: consents.clock.now())
       }

@@ -3,60 +3,92 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// Gives tokens back: revoked at the provider where it can be done, then wiped here.
+/// Wipes tokens here, and has them revoked at the provider where it can be done.
+///
+/// What is to be revoked is written in the commit that wipes it: nobody gets the tokens any more, and no
+/// end of the daemon leaves them alive (``RevocationQueue``).
 struct Revoker: Sendable {
   let world: World
   let store: Store
   let book: AccountBook
-  let source: TokenSource
+  let queue: RevocationQueue
 
-  /// Revokes and wipes the tokens; the account stays, in need of a new log-in.
-  func drop(_ record: AccountRecord) async throws(UsherError) -> AccountForget.Revocation {
-    let revoked = await takeBack(record)
+  /// Wipes and revokes the tokens; the account stays, in need of a new log-in.
+  func drop(
+    _ record: AccountRecord, by asker: Revocation.Asker
+  ) async throws(UsherError) -> RevocationResult {
     let word = ProviderWord(name: record.provider, code: "revoked")
-    try await book.turns.take(record.shelf) { () throws(UsherError) in
-      guard let update = try book.update(dropping: record, word: word) else {
-        throw UsherError(.conflict, "the account changed meanwhile: ask again")
-      }
-      try await store.commit(update.changes)
+    let revocation = try await book.turns.take(record.shelf) {
+      () throws(UsherError) -> Revocation in
+      guard let current = try book.find(record.id),
+        let update = try book.update(dropping: current, word: word)
+      else { throw UsherError(.conflict, "the account changed meanwhile: ask again") }
+      let revocation = Revocation(of: current, by: asker, world)
+      try await store.commit(update.changes + revocation.changes())
       book.install(update)
+      return revocation
     }
-    return revoked
+    return await revoke(revocation)
   }
 
-  /// Revokes if asked to, and wipes the account whatever the provider said.
+  /// Wipes the account, and revokes its tokens if asked to.
   func forget(
-    _ record: AccountRecord, revoke: Bool
-  ) async throws(UsherError) -> AccountForget.Revocation {
-    let revoked = revoke ? await takeBack(record) : .skipped
-    try await book.turns.take(record.shelf) { () throws(UsherError) in
-      try await store.commit([.deleteAccount(record.id)])
-      book.remove(record)
+    _ record: AccountRecord, revoke isRevoked: Bool, by asker: Revocation.Asker
+  ) async throws(UsherError) -> RevocationResult {
+    let revocation = try await book.turns.take(record.shelf) {
+      () throws(UsherError) -> Revocation in
+      let current = try book.find(record.id) ?? record
+      let revocation = Revocation(of: current, by: asker, world)
+      let changes = isRevoked ? try revocation.changes() : []
+      try await store.commit([.deleteAccount(current.id)] + changes)
+      book.remove(current)
+      return revocation
     }
-    return revoked
+    guard isRevoked else {
+      let living = revocation.tokens.map { $0.living(.notAsked) }
+      return RevocationResult(revoked: .skipped, living: living)
+    }
+    return await revoke(revocation)
   }
 
   /// Wipes the account if it is as it should be, and then revokes its tokens: of one that stays nothing
-  /// is revoked. When the daemon dies in between, the tokens live until they expire.
+  /// is revoked.
   ///
   /// - Returns: Whether it is gone.
   func forget(
-    _ record: AccountRecord, if isMeant: (AccountRecord) -> Bool
+    _ record: AccountRecord, by asker: Revocation.Asker, if isMeant: (AccountRecord) -> Bool
   ) async throws(UsherError) -> Bool {
-    let gone = try await book.turns.take(record.shelf) { () throws(UsherError) -> AccountRecord? in
-      guard let current = try book.find(record.id) else { return record }
+    let revocation = try await book.turns.take(record.shelf) {
+      () throws(UsherError) -> Revocation? in
+      guard let current = try book.find(record.id) else {
+        return Revocation(of: record, [], by: asker, world)
+      }
       guard isMeant(current) else { return nil }
-      try await store.commit([.deleteAccount(current.id)])
+      let revocation = Revocation(of: current, by: asker, world)
+      try await store.commit([.deleteAccount(current.id)] + revocation.changes())
       book.remove(current)
-      return current
+      return revocation
     }
-    guard let gone else { return false }
-    _ = await takeBack(gone)
+    guard let revocation else { return false }
+    _ = await revoke(revocation)
     return true
   }
 
-  /// In a task of its own: a caller who leaves in the middle must not leave the tokens alive.
-  private func takeBack(_ record: AccountRecord) async -> AccountForget.Revocation {
-    await Task { await source.revoke(record) }.value
+  private func revoke(_ revocation: Revocation) async -> RevocationResult {
+    guard !revocation.tokens.isEmpty else { return RevocationResult(revoked: .skipped, living: []) }
+    return await queue.revoke(revocation)
+  }
+}
+
+extension Revocation {
+  /// Nothing where there is nothing to revoke.
+  fileprivate func changes() throws(UsherError) -> [Change] {
+    tokens.isEmpty ? [] : [.putNote(try row())]
+  }
+}
+
+extension Revocation.Asker {
+  init(_ caller: Caller) {
+    self.init(client: caller.client, uid: caller.uid, gid: caller.audited.gid)
   }
 }

@@ -104,16 +104,21 @@ struct TokenDesk: Sendable {
     _ call: TokenRevoke, _ caller: Caller
   ) async throws(UsherError) -> TokenRevoke.Reply {
     let record = try account(call.account, call.provider, for: caller, TokenRevoke.name)
-    let revoked = try await revoker.drop(record)
-    return .init(account: record.id, revoked: revoked)
+    let result = try await revoker.drop(record, by: .init(caller))
+    return .init(
+      account: record.id, revoked: result.revoked,
+      living: result.living.isEmpty ? nil : result.living, retriedUntil: result.retriedUntil)
   }
 
   func forget(
     _ call: AccountForget, _ caller: Caller
   ) async throws(UsherError) -> AccountForget.Reply {
     let record = try account(call.account, call.provider, for: caller, AccountForget.name)
-    let revoked = try await revoker.forget(record, revoke: call.revoke ?? true)
-    return .init(account: record.id, revoked: revoked)
+    let result = try await revoker.forget(
+      record, revoke: call.revoke ?? true, by: .init(caller))
+    return .init(
+      account: record.id, revoked: result.revoked,
+      living: result.living.isEmpty ? nil : result.living, retriedUntil: result.retriedUntil)
   }
 
   /// The account a caller means, by its id or as the only one of a provider.

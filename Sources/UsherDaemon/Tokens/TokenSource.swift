@@ -4,7 +4,7 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// Asks a provider for new tokens, or to take tokens back.
+/// Asks a provider for new tokens, or to revoke tokens.
 struct TokenSource: Sendable {
   /// What came of a refresh.
   enum Refreshed: Sendable {
@@ -26,7 +26,7 @@ struct TokenSource: Sendable {
 
   /// Why no refresh can be sent now; nil where nothing stands in the way.
   func obstacle(to record: AccountRecord) -> UsherError? {
-    if let pause = health.pause(for: record.provider, record.id, at: world.clock.now()) {
+    if let pause = health.pause(for: record.provider, record.id, at: world.clock.monotonicNow()) {
       return unreachable(record, "the provider did not answer just now", after: pause)
     }
     do throws(UsherError) {
@@ -55,7 +55,7 @@ struct TokenSource: Sendable {
     case .failure(let error):
       if error.reason == .providerUnreachable {
         let outcome = CallOutcome.unreachable(message: error.message, sent: false)
-        health.note(outcome, ofRefresh: record.id, of: provider, at: world.clock.now())
+        health.note(outcome, ofRefresh: record.id, of: provider, at: world.clock.monotonicNow())
       }
       return .failed(error)
     }
@@ -67,7 +67,7 @@ struct TokenSource: Sendable {
           message: "tokens of this provider are not renewed"))
     }
     let outcome = await http.send(call, for: provider)
-    health.note(outcome, ofRefresh: record.id, of: provider, at: world.clock.now())
+    health.note(outcome, ofRefresh: record.id, of: provider, at: world.clock.monotonicNow())
     let refreshed = read(outcome, dialect, record, scope)
     guard case .granted(let tokens) = refreshed,
       let flaw = dialect.flaw(in: tokens, of: record.subject)
@@ -77,7 +77,7 @@ struct TokenSource: Sendable {
   }
 
   /// How this account's tokens are handled, by what the provider says of itself where that matters.
-  private func dialect(
+  func dialect(
     of provider: ProviderConfig, _ record: AccountRecord
   ) async -> Result<any TokenDialect, UsherError> {
     let handling = ProviderRegistry.tokens(
@@ -125,7 +125,7 @@ struct TokenSource: Sendable {
   private func unreachable(
     _ record: AccountRecord, _ message: String, after: Duration?
   ) -> UsherError {
-    let now = world.clock.now()
+    let now = world.clock.monotonicNow()
     let pause = after ?? health.pause(for: record.provider, record.id, at: now) ?? .seconds(1)
     return UsherError(
       .providerUnreachable, message, detail: .init(retryAfterMs: Int(pause.milliseconds)))
@@ -135,109 +135,4 @@ struct TokenSource: Sendable {
 extension HTTPReply {
   /// Some servers refuse a dead refresh token with a status and nothing else.
   fileprivate var isSilentRefusal: Bool { [400, 401, 403].contains(status) && body.isEmpty }
-}
-
-// Taking back (RFC 7009).
-extension TokenSource {
-  /// Takes back what a refresh brought that nobody will have.
-  func discard(_ tokens: TokenSet, of record: AccountRecord) async {
-    guard let provider = try? providers.named(record.provider), record.isOf(provider),
-      case .success(let dialect) = await dialect(of: provider, record)
-    else { return }
-    let office = Office(http: http, world: world, dialect: dialect, provider: provider)
-    for call in dialect.revoking(tokens) { _ = await office.send(call) }
-  }
-
-  /// Takes back the refresh token, and the access tokens that live: not every provider ends those
-  /// with it (§2.1 only says it should).
-  ///
-  /// - Returns: What became of the refresh token; where there is none, of the access tokens.
-  func revoke(_ record: AccountRecord) async -> AccountForget.Revocation {
-    guard let provider = try? providers.named(record.provider), record.isOf(provider),
-      case .success(let dialect) = await dialect(of: provider, record)
-    else { return .failed }
-    let office = Office(http: http, world: world, dialect: dialect, provider: provider)
-    guard office.isOpen else { return .skipped }
-    var living = record.accessTokens(at: world.clock.now())
-    guard var refreshToken = record.details.grant.refreshToken?.unsealed() else {
-      return living.isEmpty ? .skipped : await office.take(back: living).revocation
-    }
-    var taken = await office.take(back: refreshToken, .refreshToken, bearer: living.last)
-    // Where only an access token opens the door, the last one may have expired.
-    if taken == .refused, dialect.isPublicClient,
-      case .granted(let fresh) = await refresh(
-        record, refreshToken, scope: record.details.grant.scope)
-    {
-      living = [fresh.accessToken.unsealed()]
-      refreshToken = fresh.refreshToken?.unsealed() ?? refreshToken
-      taken = await office.take(back: refreshToken, .refreshToken, bearer: living.last)
-    }
-    if taken != .unanswered { _ = await office.take(back: living) }
-    return taken.revocation
-  }
-}
-
-extension AccountRecord {
-  /// Those that have not expired; last the one with the whole scope.
-  fileprivate func accessTokens(at now: Timestamp) -> [Secret] {
-    let narrow = tokens.filter { $0.key != mainKey }.map(\.value)
-    return (narrow + [tokens[mainKey]].compactMap(\.self)).filter { $0.isAlive(at: now) }
-      .map { $0.set.accessToken.unsealed() }
-  }
-}
-
-/// Where a provider takes tokens back.
-private struct Office {
-  enum Taken {
-    case done, refused, unanswered
-
-    var revocation: AccountForget.Revocation { self == .done ? .done : .failed }
-  }
-
-  let http: ProviderHTTP
-  let world: World
-  let dialect: any TokenDialect
-  let provider: ProviderConfig
-
-  /// Whether there is anything to be done at all.
-  var isOpen: Bool { dialect.revocation(Secret(""), .accessToken, bearer: nil) != nil }
-
-  /// - Parameter tokens: The last one opens the door for the others and goes last.
-  func take(back tokens: [Secret]) async -> Taken {
-    var worst = Taken.done
-    for token in tokens where worst != .unanswered {
-      let taken = await take(back: token, .accessToken, bearer: tokens.last)
-      if taken != .done { worst = taken }
-    }
-    return worst
-  }
-
-  func take(back token: Secret, _ kind: TokenKind, bearer: Secret?) async -> Taken {
-    let taken = await send(dialect.revocation(token, kind, bearer: nil))
-    // Some servers want a public client's own access token instead.
-    guard taken == .refused, dialect.isPublicClient, let bearer else { return taken }
-    return await send(dialect.revocation(token, kind, bearer: bearer))
-  }
-
-  /// Sends it again, with growing pauses, while the provider puts it off: then the token still lives (RFC
-  /// 7009 §2.2.1). The time for one request is the time for all of it.
-  func send(_ call: (any ProviderCall)?) async -> Taken {
-    guard let call else { return .unanswered }
-    let deadline = world.clock.now() + .seconds(provider.http.requestTimeoutSeconds)
-    var pause = Duration.milliseconds(250)
-    while true {
-      guard case .reply(let reply) = await http.send(call, for: provider) else {
-        return .unanswered
-      }
-      guard reply.status >= 500 || reply.status == 429 else {
-        return dialect.hasTakenBack(reply) ? .done : .refused
-      }
-      let wait = max(pause, reply.retryAfter ?? .zero)
-      guard world.clock.now() + wait <= deadline else { return .unanswered }
-      await withCheckedContinuation { woken in
-        _ = world.alarms.after(wait) { woken.resume() }
-      }
-      pause = pause * 2
-    }
-  }
 }

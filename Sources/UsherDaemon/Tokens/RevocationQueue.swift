@@ -1,0 +1,204 @@
+import Logging
+import UsherAPI
+import UsherCore
+import UsherStore
+
+/// Revokes tokens that are wiped here, and asks the provider again in the background while it cannot
+/// be reached.
+///
+/// What is asked again is on disk as a note (``Revocation``) and goes on at the next start, until the
+/// provider has answered or ``Revocation/patience`` is over. The audit records how it ended.
+actor RevocationQueue {
+  /// Revocations of one owner that are asked again; beyond it the owner is told that they are not.
+  static let mostPerOwner = 64
+
+  /// The pauses in the background: 2, 4, 8, … seconds, at most this. The provider may ask for longer.
+  static let longestPause = Duration.seconds(900)
+  private static let firstPause = Duration.seconds(2)
+
+  private let world: World
+  private let store: Store
+  private let source: TokenSource
+  private let audit: (any Auditing)?
+  private let log: Logger
+
+  /// The owners of what is asked again, with the tasks that do so.
+  private var running: [String: (owner: Owner, task: Task<Void, Never>)] = [:]
+  /// What the store kept, before it goes on.
+  private var kept: [Revocation] = []
+  private var isStopped = false
+
+  /// - Parameter audit: Nil: no end is recorded.
+  init(
+    world: World, store: Store, source: TokenSource, audit: (any Auditing)? = nil, log: Logger
+  ) {
+    self.world = world
+    self.store = store
+    self.source = source
+    self.audit = audit
+    self.log = log
+  }
+
+  /// Asks the provider, and goes on in the background where it cannot be reached.
+  ///
+  /// In a task of its own: a caller who leaves in the middle must not leave the tokens alive.
+  ///
+  /// - Parameter revocation: Its note is on disk.
+  func revoke(_ revocation: Revocation) async -> RevocationResult {
+    await Task { await begin(revocation) }.value
+  }
+
+  /// Revokes in the background; nobody waits for the result.
+  ///
+  /// - Parameter revocation: Its note is on disk.
+  func pursue(_ revocation: Revocation) async {
+    guard mayGoOn(revocation) else { return await end(revocation, as: .rateLimited) }
+    goOn(with: revocation, after: .zero, next: Self.firstPause)
+  }
+
+  /// Takes up what the store kept; nothing is asked yet.
+  func restore() async throws(UsherError) {
+    for note in try store.loadNotes(named: Revocation.notePrefix) {
+      var revocation = try note.payload.decoded(as: Revocation.self)
+      if revocation.distrustFuture(at: world.clock.now(), world.clock.bootTime()) {
+        await keep(revocation)
+      }
+      kept.append(revocation)
+    }
+  }
+
+  /// Goes on with what was taken up.
+  func resume() {
+    for revocation in kept { goOn(with: revocation, after: .zero, next: Self.firstPause) }
+    kept = []
+  }
+
+  /// Nothing is asked any more; what is on disk goes on with the next start.
+  func stop() {
+    isStopped = true
+    for entry in running.values { entry.task.cancel() }
+    (running, kept) = ([:], [])
+  }
+
+  private func mayGoOn(_ revocation: Revocation) -> Bool {
+    running.values.count { $0.owner == revocation.owner } < Self.mostPerOwner
+  }
+
+  private func begin(_ revocation: Revocation) async -> RevocationResult {
+    let attempt = await source.revoke(revocation, insisting: true)
+    var result = RevocationResult(revoked: attempt.outcome, living: attempt.living)
+    let rest = revocation.keeping(attempt.unanswered)
+    let left = timeLeft(of: rest)
+    guard left > .zero else {
+      await forget(revocation)
+      return result
+    }
+    result.retriedUntil = world.clock.now() + left
+    // What was being asked when the daemon stopped goes on from its note.
+    guard !isStopped else { return result }
+    guard mayGoOn(revocation) else {
+      result.retriedUntil = nil
+      await end(rest, as: .rateLimited)
+      return result
+    }
+    if rest != revocation { await keep(rest) }
+    goOn(
+      with: rest, after: max(Self.firstPause, attempt.retryAfter ?? .zero),
+      next: Self.firstPause * 2)
+    return result
+  }
+
+  private func goOn(
+    with revocation: Revocation, after pause: Duration, next: Duration
+  ) {
+    guard !isStopped else { return }
+    let deadline = world.clock.monotonicNow() + timeLeft(of: revocation)
+    let task = Task { await insist(revocation, until: deadline, pause, next) }
+    running[revocation.id] = (revocation.owner, task)
+  }
+
+  private func timeLeft(of revocation: Revocation) -> Duration {
+    let now = world.clock.now()
+    return min(
+      revocation.timeLeft(at: now, world.clock.bootTime()), revocation.life(at: now))
+  }
+
+  private func insist(
+    _ first: Revocation, until deadline: Timestamp, _ firstPause: Duration, _ secondPause: Duration
+  ) async {
+    var revocation = first
+    var pause = firstPause
+    var next = secondPause
+    while true {
+      let left = min(
+        deadline - world.clock.monotonicNow(), revocation.life(at: world.clock.now()))
+      guard pause < left else {
+        await world.alarms.pause(left)
+        guard !Task.isCancelled else { return }
+        return await end(revocation, as: .deadlineExceeded)
+      }
+      await world.alarms.pause(pause)
+      guard !Task.isCancelled else { return }
+      let attempt = await source.revoke(revocation, insisting: false)
+      guard !Task.isCancelled else { return }
+      let rest = revocation.keeping(attempt.unanswered)
+      guard !rest.tokens.isEmpty else {
+        return await end(revocation, as: attempt.failure)
+      }
+      if rest != revocation { await keep(rest) }
+      revocation = rest
+      pause = max(next, attempt.retryAfter ?? .zero)
+      next = min(next * 2, Self.longestPause)
+    }
+  }
+
+  /// - Parameter failure: Nil where the provider has revoked the tokens.
+  private func end(_ revocation: Revocation, as failure: UsherError.Reason?) async {
+    running[revocation.id] = nil
+    audit?.note(
+      AuditNote(
+        method: "token.revocation", provider: revocation.provider, account: revocation.account,
+        decision: .allowed, rule: "(usherd)", failure: failure, correlationID: ""),
+      by: revocation.asker.audited)
+    let metadata: Logger.Metadata = [
+      "provider": .string(revocation.provider.rawValue),
+      "account": .string(revocation.account.rawValue),
+    ]
+    if let failure {
+      log.warning(
+        "tokens that were wiped may still live: the provider did not revoke them",
+        metadata: metadata.merging(["reason": .string(failure.rawValue)]) { $1 })
+    } else {
+      log.notice("the provider has revoked the tokens that were wiped before", metadata: metadata)
+    }
+    await forget(revocation)
+  }
+
+  /// A failure leaves the note as it was: the next start asks the provider once more, which changes
+  /// nothing at tokens that are revoked (RFC 7009 §2.2).
+  private func forget(_ revocation: Revocation) async {
+    try? await store.commit([.deleteNote(revocation.noteName)])
+  }
+
+  private func keep(_ revocation: Revocation) async {
+    guard let row = try? revocation.row() else { return }
+    try? await store.commit([.putNote(row)])
+  }
+}
+
+extension Revocation {
+  fileprivate func keeping(_ tokens: [Token]) -> Revocation {
+    var rest = self
+    rest.tokens = tokens
+    return rest
+  }
+}
+
+extension RevocationAttempt {
+  /// Why not all tokens are revoked, as the audit says it; nil where they are.
+  fileprivate var failure: UsherError.Reason? {
+    let reasons = living.map(\.why)
+    if reasons.isEmpty { return nil }
+    return reasons.contains(.notConfigured) ? .notFound : .providerRejected
+  }
+}

@@ -1,0 +1,157 @@
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+// Revocation (RFC 7009).
+extension TokenSource {
+  /// Revokes what a refresh brought that nobody will have.
+  func discard(_ tokens: TokenSet, of record: AccountRecord) async {
+    guard let provider = try? providers.named(record.provider), record.isOf(provider),
+      case .success(let dialect) = await dialect(of: provider, record)
+    else { return }
+    let office = Office(self, dialect, provider, insisting: true)
+    for call in dialect.revoking(tokens) { _ = await office.send(call) }
+  }
+
+  /// Revokes the refresh token, and the access tokens that live: not every provider ends those
+  /// with it (§2.1 only says it should).
+  ///
+  /// - Parameter isInsisting: Whether a provider that puts it off is asked again, until the time for
+  ///   one request is over.
+  func revoke(_ revocation: Revocation, insisting isInsisting: Bool) async -> RevocationAttempt {
+    let tokens = revocation.tokens.filter { $0.isAlive(at: world.clock.now()) }
+    let record = revocation.record
+    guard let provider = try? providers.named(revocation.provider), record.isOf(provider) else {
+      return RevocationAttempt(tokens, living: .notConfigured)
+    }
+    guard case .success(let dialect) = await dialect(of: provider, record) else {
+      return RevocationAttempt(tokens, living: .unreachable)
+    }
+    let office = Office(self, dialect, provider, insisting: isInsisting)
+    guard office.isOpen else { return RevocationAttempt(tokens, living: .unsupported) }
+    var attempt = RevocationAttempt()
+    var living = tokens.filter { $0.kind == .accessToken }
+    if let refreshToken = tokens.first(where: { $0.kind == .refreshToken }) {
+      var taken = await office.take(back: refreshToken, bearer: living.last)
+      var last = refreshToken
+      // Where only an access token opens the door, the last one may have expired.
+      if taken == .refused, dialect.isPublicClient,
+        case .granted(let fresh) = await refresh(
+          record, refreshToken.secret.unsealed(), scope: record.details.grant.scope)
+      {
+        living = [fresh.token]
+        last = fresh.rotated(from: refreshToken)
+        taken = await office.take(back: last, bearer: living.last)
+      }
+      attempt.note(taken, last)
+    }
+    // The last one opens the door for the others and goes last.
+    let bearer = living.last
+    for token in living {
+      let taken: Office.Taken =
+        if attempt.unanswered.isEmpty {
+          await office.take(back: token, bearer: bearer)
+        } else {
+          .unanswered(after: nil)
+        }
+      attempt.note(taken, token)
+    }
+    return attempt
+  }
+}
+
+extension RevocationAttempt {
+  fileprivate mutating func note(_ taken: Office.Taken, _ token: Revocation.Token) {
+    switch taken {
+    case .done: verdicts.append((token, .revoked))
+    case .refused: verdicts.append((token, .living(.refused)))
+    case .unanswered(let after):
+      verdicts.append((token, .living(.unreachable)))
+      retryAfter = after ?? retryAfter
+    }
+  }
+}
+
+extension TokenSet {
+  fileprivate var token: Revocation.Token {
+    .init(kind: .accessToken, secret: accessToken, scope: scope, expiresAt: expiresAt)
+  }
+
+  fileprivate func rotated(from earlier: Revocation.Token) -> Revocation.Token {
+    guard let refreshToken else { return earlier }
+    return .init(
+      kind: .refreshToken, secret: refreshToken, scope: earlier.scope, expiresAt: refreshExpiresAt)
+  }
+}
+
+/// Where a provider revokes tokens.
+private struct Office {
+  enum Taken: Equatable {
+    case done, refused
+    /// - Parameter after: When the provider wants to be asked again.
+    case unanswered(after: Duration?)
+  }
+
+  let http: ProviderHTTP
+  let world: World
+  let dialect: any TokenDialect
+  let provider: ProviderConfig
+  let isInsisting: Bool
+
+  init(
+    _ source: TokenSource, _ dialect: any TokenDialect, _ provider: ProviderConfig,
+    insisting isInsisting: Bool
+  ) {
+    http = source.http
+    world = source.world
+    self.dialect = dialect
+    self.provider = provider
+    self.isInsisting = isInsisting
+  }
+
+  /// Whether there is anything to be done at all.
+  var isOpen: Bool { dialect.revocation(Secret(""), .accessToken, bearer: nil) != nil }
+
+  func take(back token: Revocation.Token, bearer: Revocation.Token?) async -> Taken {
+    let (secret, kind) = (token.secret.unsealed(), TokenKind(token.kind))
+    let taken = await send(dialect.revocation(secret, kind, bearer: nil))
+    // Some servers want a public client's own access token instead.
+    guard taken == .refused, dialect.isPublicClient, let bearer else { return taken }
+    return await send(dialect.revocation(secret, kind, bearer: bearer.secret.unsealed()))
+  }
+
+  /// Sends it again, with growing pauses, while the provider puts it off: then the token still lives (RFC
+  /// 7009 §2.2.1). The time for one request is the time for all of it.
+  func send(_ call: (any ProviderCall)?) async -> Taken {
+    guard let call else { return .unanswered(after: nil) }
+    let deadline = world.clock.monotonicNow() + .seconds(provider.http.requestTimeoutSeconds)
+    var pause = Duration.milliseconds(250)
+    while true {
+      guard case .reply(let reply) = await http.send(call, for: provider) else {
+        return .unanswered(after: nil)
+      }
+      guard reply.status >= 500 || reply.status == 429 else {
+        return dialect.hasTakenBack(reply) ? .done : .refused
+      }
+      let wait = max(pause, reply.retryAfter ?? .zero)
+      guard isInsisting, world.clock.monotonicNow() + wait <= deadline else {
+        return .unanswered(after: reply.retryAfter)
+      }
+      await withCheckedContinuation { woken in
+        _ = world.alarms.after(wait) { woken.resume() }
+      }
+      pause = pause * 2
+    }
+  }
+}
+
+extension TokenKind {
+  fileprivate init(_ kind: LivingToken.Kind) {
+    self =
+      switch kind {
+      case .refreshToken: .refreshToken
+      case .accessToken: .accessToken
+      }
+  }
+}

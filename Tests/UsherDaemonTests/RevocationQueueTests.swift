@@ -1,0 +1,119 @@
+import Logging
+import Synchronization
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+/// Keeps what the audit is told.
+private final class RecordedAudit: Auditing {
+  private let notes = Mutex<[AuditNote]>([])
+
+  var outcomes: [String] {
+    notes.withLock { $0.map { "\($0.method) \($0.failure?.rawValue ?? "ok")" } }
+  }
+
+  func admit() throws(UsherError) {}
+  func note(_ note: AuditNote, by caller: AuditedCaller) { notes.withLock { $0.append(note) } }
+  func again(_ call: inout AuditRepeat, at now: Timestamp) -> Bool { true }
+}
+
+/// The provider of the fixture cannot be reached.
+@Suite("A revocation that goes on in the background")
+struct RevocationQueueTests {
+  private let fixture: TokenFixture
+  private let audit = RecordedAudit()
+  private let asker = Revocation.Asker(client: "till", uid: 1000, gid: 1000)
+
+  init() throws { fixture = try TokenFixture() }
+
+  private func queue() -> RevocationQueue {
+    RevocationQueue(
+      world: fixture.stage.world, store: fixture.stage.store, source: fixture.source, audit: audit,
+      log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+  }
+
+  private var notes: Int {
+    get throws { try fixture.stage.store.loadNotes(named: Revocation.notePrefix).count }
+  }
+
+  private func revocation() async throws -> Revocation {
+    let record = try await fixture.signIn()
+    let revocation = Revocation(of: record, by: asker, fixture.stage.world)
+    try await fixture.stage.store.commit([.putNote(try revocation.row())])
+    return revocation
+  }
+
+  @Test("ends after its time, also across restarts, and the audit has the end")
+  func deadline() async throws {
+    let begun = fixture.clock.now()
+    let first = queue()
+    await first.pursue(try await revocation())
+    while fixture.clock.now() - begun < Revocation.patience / 2 {
+      fixture.stage.alarms.advance(by: RevocationQueue.longestPause)
+    }
+    await first.stop()
+    #expect(try notes == 1 && audit.outcomes.isEmpty)
+    let second = queue()
+    try await second.restore()
+    await second.resume()
+    try await reached("the end: \(audit.outcomes)") {
+      fixture.stage.alarms.advance(by: RevocationQueue.longestPause)
+      return try notes == 0
+    }
+    #expect(audit.outcomes == ["token.revocation deadline_exceeded"])
+    #expect(fixture.clock.now() - begun >= Revocation.patience)
+    await fixture.close()
+  }
+
+  @Test("is one of 64 of its owner at most; of the next one the audit has that nobody goes on")
+  func bounded() async throws {
+    let queue = queue()
+    let record = try await fixture.signIn()
+    for _ in 0..<RevocationQueue.mostPerOwner {
+      await queue.pursue(Revocation(of: record, by: asker, fixture.stage.world))
+    }
+    #expect(audit.outcomes.isEmpty)
+    await queue.pursue(Revocation(of: record, by: asker, fixture.stage.world))
+    #expect(audit.outcomes == ["token.revocation rate_limited"])
+    await queue.stop()
+    await fixture.close()
+  }
+
+  @Test("has its time by the clock that nobody sets")
+  func clocks() async throws {
+    fixture.clock.setBootTime(BootTime(boot: "a", milliseconds: 1000))
+    let begun = fixture.clock.now()
+    var revocation = try await revocation()
+    revocation.tokens.removeAll { $0.kind == .accessToken }
+    func left(after seconds: Int, _ boot: String, _ milliseconds: Int64) -> Duration {
+      revocation.timeLeft(
+        at: begun + .seconds(seconds), BootTime(boot: boot, milliseconds: milliseconds))
+    }
+    #expect(left(after: 0, "a", 3_601_000) == Revocation.patience - .seconds(3600))
+    #expect(left(after: -86_400, "a", 86_401_000) == .zero)
+    #expect(left(after: 900_000, "a", 1000) == Revocation.patience)
+    // After another start of the machine there is the wall clock only.
+    #expect(left(after: 3600, "b", 5) == Revocation.patience - .seconds(3600))
+    #expect(left(after: -3600, "b", 5) == Revocation.patience)
+    // A start in the future is distrusted once, from then on.
+    #expect(revocation.distrustFuture(at: begun - .seconds(3600), nil))
+    #expect(!revocation.distrustFuture(at: begun - .seconds(3600), nil))
+    #expect(
+      revocation.timeLeft(at: begun, nil) == Revocation.patience - .seconds(3600))
+    await fixture.close()
+  }
+
+  @Test("ends when the tokens have expired")
+  func expired() async throws {
+    var revocation = try await revocation()
+    revocation.tokens.removeAll { $0.kind == .refreshToken }
+    #expect(revocation.life(at: fixture.clock.now()) == .seconds(300))
+    await fixture.close()
+  }
+}
