@@ -21,9 +21,9 @@ package struct OIDCSettings: SettingsSection {
   /// Whether a refresh may ask for a part of the granted scope. Only where the provider never binds the
   /// rotated refresh token to that part: RFC 6749 §6 lets it, and all other programs would lose the rest.
   package var narrowRefresh = false
-  /// Whether a refresh token that a new log-in replaces is revoked. Not where the provider ends all of a
-  /// person's grants with one token: the new log-in would be over with the old one.
-  package var revokeReplaced = true
+  /// Whether a refresh token that a new log-in replaces is revoked. RFC 7009 §2.1 lets a provider end the
+  /// whole grant with one token, and the new log-in with it: only an operator knows that it does not.
+  package var revokeReplaced = false
   /// How a token endpoint is written to: no setting, but what a type of provider is known for.
   package var tokenRequest = OIDCTokenRequest.form
   /// Whether a code is bound to its flow by PKCE: likewise.

@@ -6,7 +6,9 @@ import UsherTestKit
 struct ForgetTests {
   let scene: Scene
 
-  init() throws { scene = try Scene(provider: "request_timeout_seconds = 1") }
+  init() throws {
+    scene = try Scene(provider: "request_timeout_seconds = 1\nrevoke_replaced = true")
+  }
 
   @Test("token.revoke ends the tokens here and at the provider; the account stays")
   func revoke() throws {
