@@ -107,6 +107,9 @@ struct FreedomIDRefusal: Equatable {
     }
   }
 
+  /// As ``HTTPReply/postponement``.
+  var postponement: Duration? { [429, 503].contains(status) ? retryAfter : nil }
+
   var isLocked: Bool { code == "100204" }
   var saysWrongCredentials: Bool { code == "100201" }
   var saysWrongCode: Bool { code == "100202" }

@@ -287,20 +287,29 @@ extension FreedomPartnerAuthorize {
       } catch {
         return .fail(.unusable(error.message, .parsingError, provider.name))
       }
+    case .refused(let refusal) where refusal.postponement != nil:
+      return redeemLater(code, .server(refusal), retrying)
     case .refused(let refusal):
       return .fail(.refused(refusal, as: refusal.clientWord, provider.name))
-    case .trouble(let trouble):
-      guard !trouble.mayBeDone else { return lost(trouble, &moment) }
-      var retrying = retrying
-      guard let pause = retrying.failed() else {
-        return .fail(.unreachable(trouble, provider.name))
-      }
-      state = .exchanging(Fleeting(code), retrying)
-      problem = .unreachable(trouble, provider.name)
-      return .proceed([.wake(after: Retrying.pause(pause, asked: trouble.retryAfter))])
+    case .trouble(let trouble) where trouble.mayBeDone && trouble.refusal?.postponement == nil:
+      return lost(trouble, &moment)
+    case .trouble(let trouble): return redeemLater(code, trouble, retrying)
     case .unreadable(let word, let message): return .fail(.unusable(message, word, provider.name))
     case .noToken(let message): return .fail(.noToken(message, provider.name))
     }
+  }
+
+  /// The provider has certainly not redeemed the code.
+  private mutating func redeemLater(
+    _ code: Secret, _ trouble: FreedomIDTrouble, _ retrying: Retrying
+  ) -> Answer<FreedomPartnerCall> {
+    var retrying = retrying
+    guard let pause = retrying.failed() else { return .fail(.unreachable(trouble, provider.name)) }
+    let wait = Retrying.pause(pause, asked: trouble.retryAfter)
+    state = .exchanging(Fleeting(code), retrying)
+    problem = .unreachable(trouble, provider.name)
+    if trouble.retryAfter != nil { problem?.retryAfterMs = Int(wait.milliseconds) }
+    return .proceed([.wake(after: wait)])
   }
 
   private mutating func lost(
@@ -375,19 +384,4 @@ extension FreedomPartnerAuthorize {
 
 extension FreedomVisit {
   fileprivate var isAwaitingLink: Bool { asking.map { !$0.isPaused } ?? false }
-}
-
-extension Failure {
-  /// - Parameter code: The `error_code` of the redirect. Of one it is known that it is the person's no.
-  fileprivate static func redirected(_ code: String, _ provider: ProviderName) -> Failure {
-    guard code == "100102" else {
-      let sentence = "the provider answers \(code.isEmpty ? "with an error" : code)"
-      var failure = Failure.rejected(sentence, says: nil, provider)
-      failure.provider?.error = code
-      return failure
-    }
-    var failure = Failure.denied("the person did not agree", provider)
-    failure.provider?.error = code
-    return failure
-  }
 }

@@ -47,3 +47,18 @@ extension Failure {
       message: sentence.isEmpty ? message : sentence, retryable: false, provider: word)
   }
 }
+
+extension Failure {
+  /// - Parameter code: The `error_code` of the redirect. Of one it is known that it is the person's no.
+  static func redirected(_ code: String, _ provider: ProviderName) -> Failure {
+    guard code == "100102" else {
+      let sentence = "the provider answers \(code.isEmpty ? "with an error" : code)"
+      var failure = Failure.rejected(sentence, says: nil, provider)
+      failure.provider?.error = code
+      return failure
+    }
+    var failure = Failure.denied("the person did not agree", provider)
+    failure.provider?.error = code
+    return failure
+  }
+}
