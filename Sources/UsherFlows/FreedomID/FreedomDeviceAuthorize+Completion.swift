@@ -100,7 +100,7 @@ extension FreedomDeviceAuthorize {
         .unusable(
           "the provider's answer has no id, granted or profile", .parsingError, provider.name))
     }
-    guard id == completion.account.subject else {
+    guard id.hasSameBytes(as: completion.account.subject) else {
       return .fail(.contradiction("the provider's answer is about another account", provider.name))
     }
     let named = texts.map { DataGrant(either: $0) }

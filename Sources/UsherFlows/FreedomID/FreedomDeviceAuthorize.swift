@@ -180,10 +180,11 @@ extension FreedomDeviceAuthorize {
         return .fail(
           .unusable("the provider's answer has no accounts", .parsingError, provider.name))
       }
-      let ids = Set(accounts.compactMap { $0["id"]?.stringValue })
+      let ids = Set(accounts.compactMap { $0["id"]?.stringValue.map { Array($0.utf8) } })
       problem = nil
       tied = order.accounts.filter { account in
-        ids.contains(account.subject) && order.account.map { $0.id == account.id } ?? true
+        ids.contains(Array(account.subject.utf8))
+          && order.account.map { $0.id == account.id } ?? true
       }
       return goHome(nil)
     case .refused(let refusal): return .fail(.refused(refusal, provider.name))
@@ -227,7 +228,7 @@ extension FreedomDeviceAuthorize {
   }
 
   private mutating func signedIn(_ person: SignedIn) -> Answer<FreedomDeviceCall> {
-    if let account = order.account, account.subject != person.subject {
+    if let account = order.account, !account.subject.hasSameBytes(as: person.subject) {
       return .fail(.otherPerson(provider.name), clearUp: [person.untying(from: order.device)])
     }
     state = .keeping(person)
@@ -240,7 +241,7 @@ extension FreedomDeviceAuthorize {
   ) -> Answer<FreedomDeviceCall> {
     switch event {
     case .told(.kept(let id)):
-      tied.removeAll { $0.subject == person.subject }
+      tied.removeAll { $0.subject.hasSameBytes(as: person.subject) }
       tied.append(NamedAccount(id: id, subject: person.subject, label: person.label))
       return goHome(nil)
     // It may be kept already: to keep it once more changes nothing.
@@ -253,7 +254,9 @@ extension FreedomDeviceAuthorize {
 
   /// To the account that was named, else to the choice, else to a log-in.
   private mutating func goHome(_ problem: Problem?) -> Answer<FreedomDeviceCall> {
-    if let named = order.account, let account = tied.first(where: { $0.subject == named.subject }) {
+    if let named = order.account,
+      let account = tied.first(where: { $0.subject.hasSameBytes(as: named.subject) })
+    {
       return prove(account)
     }
     guard order.account == nil, !tied.isEmpty else { return signIn(problem) }

@@ -356,7 +356,7 @@ extension FreedomPartnerAuthorize {
     case .said(let members):
       do throws(UnusableReply) {
         let person = try FreedomPerson(members, asked: grants.compactMap(\.data))
-        guard account.map({ $0.subject == person.id }) ?? true else {
+        guard account.map({ $0.subject.hasSameBytes(as: person.id) }) ?? true else {
           return .fail(.otherPerson(provider.name))
         }
         guard let end = person.end(grants, tokens, provider.freedomid.consentDays, now) else {

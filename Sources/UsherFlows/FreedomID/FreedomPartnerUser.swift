@@ -157,7 +157,7 @@ struct FreedomUserErrand: Codable, Sendable, Equatable {
       let message = Failure.inTheDark("the provider's answer has no freedom_id")
       return .fail(.unusable(message, .parsingError, provider))
     }
-    guard id.map({ $0 == done }) ?? true else {
+    guard id.map({ $0.hasSameBytes(as: done) }) ?? true else {
       return .fail(.contradiction("the provider's answer is about another user", provider))
     }
     return .finish(Completion(grant: nil, result: ["freedomId": .string(done)]))

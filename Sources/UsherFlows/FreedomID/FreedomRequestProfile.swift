@@ -47,7 +47,7 @@ package struct FreedomRequestProfile: FlowMachine {
     /// Whether an answer is about this request; one need not say.
     func isMeant(by members: [String: JSONValue]) -> Bool {
       guard let id = members["request_id"], !id.isNull else { return true }
-      return id.stringValue?.lowercased() == request.id
+      return id.stringValue?.lowercased().hasSameBytes(as: request.id) ?? false
     }
   }
 
