@@ -54,10 +54,14 @@ struct BrowserReturn: Equatable {
       return .listenAgain(redirect.expectation(state: state, earlier: redirectURI, form: form))
     case .listening(let uri) where listener == .restoring:
       return uri == redirectURI || isFixed ? .listener(.up, nil) : .stranded
+    case .listenFailed(let message, _, isBusy: true)
+    where listener == .restoring && !(isFixed && hasPKCE):
+      return .failed(.busy(message))
     // The page that is open in the browser leads to the other user's program.
-    case .listenFailed(let message, mayReachAnother: true) where listener == .restoring && !hasPKCE:
+    case .listenFailed(let message, mayReachAnother: true, _)
+    where listener == .restoring && !hasPKCE:
       return .failed(.unsafeReturn(message))
-    case .listenFailed(let message, let isAnothers) where listener == .restoring:
+    case .listenFailed(let message, let isAnothers, _) where listener == .restoring:
       return isFixed ? .listener(.none, isAnothers ? .noListener(message) : nil) : .stranded
     case .input, .listening, .listenFailed, .called, .discovered, .idTokenVerified, .calledBack,
       .told,
@@ -98,9 +102,13 @@ extension Redirect {
     switch event {
     case .listening(let redirectURI):
       return .open(redirectURI: fixedURI(state, form) ?? redirectURI, .up, nil)
-    case .listenFailed(let message, let isAnothers):
-      guard let redirectURI = fixedURI(state, form) else { return .failed(.noListener(message)) }
-      guard hasPKCE || !isAnothers else { return .failed(.unsafeReturn(message)) }
+    case .listenFailed(let message, let isAnothers, let isBusy):
+      guard let redirectURI = fixedURI(state, form) else {
+        return .failed(isBusy ? .busy(message) : .noListener(message))
+      }
+      guard hasPKCE || !isAnothers else {
+        return .failed(isBusy ? .busy(message) : .unsafeReturn(message))
+      }
       return .open(
         redirectURI: redirectURI, .none, isAnothers ? .noListener(message) : nil)
     case .resumed: return .listenAgain(expectation(state: state, form: form))
@@ -179,6 +187,14 @@ extension Failure {
 
   static let neitherCodeNorError = Failure.protocolError(
     "the provider's answer has neither a code nor an error")
+
+  /// - Parameter message: What the daemon lacks, and what helps.
+  fileprivate static func busy(_ message: String) -> Failure {
+    Failure(
+      reason: .overloaded, title: "Too busy for the way back from the browser",
+      message: "\(message); close a page of this sign-in that is still open, then start again",
+      retryable: true)
+  }
 
   fileprivate static func noListener(_ message: String) -> Failure {
     Failure(

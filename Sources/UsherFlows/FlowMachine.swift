@@ -230,9 +230,11 @@ package enum FlowEvent<Call: ProviderCall>: Sendable, Equatable {
   case listening(redirectURI: String)
   /// No listener can be had: a port is taken, for example.
   ///
-  /// - Parameter mayReachAnother: Whether the provider's answer may go to another user, who holds
-  ///   the port or may hold it.
-  case listenFailed(String, mayReachAnother: Bool = false)
+  /// - Parameters:
+  ///   - mayReachAnother: Whether the provider's answer may go to another user, who holds the port or
+  ///     may hold it.
+  ///   - isBusy: Whether the daemon itself is short of file descriptors.
+  case listenFailed(String, mayReachAnother: Bool = false, isBusy: Bool = false)
   /// What became of `Effect.call`.
   case called(Call, CallOutcome)
   /// What became of `Effect.discover`.

@@ -154,7 +154,7 @@ extension Setback.Kind {
       case .denied, .localAuthFailed: .denied
       case .invalidRequest: .invalidRequest
       case .providerRejected, .exchangeFailed: .rejected
-      case .providerUnreachable: .unavailable
+      case .providerUnreachable, .overloaded: .unavailable
       case .providerProtocolError: .unexpected
       case .attemptsExhausted: .attemptsExhausted
       }

@@ -63,7 +63,7 @@ struct ObjectTests {
       """
       ["cancelled","expired","denied","invalid_request","provider_rejected",
        "provider_unreachable","provider_protocol_error","attempts_exhausted","exchange_failed",
-       "exchange_timed_out","local_auth_failed"]
+       "exchange_timed_out","local_auth_failed","overloaded"]
       """)
     checkWire(TokenSummary.Status.allCases, #"["valid","refreshable","dead"]"#)
   }

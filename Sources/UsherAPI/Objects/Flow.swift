@@ -94,6 +94,8 @@ public struct Failure: Codable, Sendable, Equatable {
     case exchangeFailed = "exchange_failed"
     case exchangeTimedOut = "exchange_timed_out"
     case localAuthFailed = "local_auth_failed"
+    /// The daemon lacks file descriptors.
+    case overloaded
   }
 
   public init(

@@ -110,12 +110,7 @@ final class EffectRunner: Sendable {
   ) async {
     session.setListener(nil)?.close()
     do throws(RedirectListenError) {
-      let listener = try await listeners.open(expectation, for: session.uid) {
-        [weak session, alarms = world.alarms] answer in
-        let revision = session?.standing.revision ?? 0
-        report(.redirected(answer))
-        return await session?.page(after: revision, alarms)
-      }
+      let listener = try await open(expectation, session, report)
       session.setListener(listener)?.close()
       if isStopped.withLock({ $0 }) { letGo(session) }
       if session.isFinished { stopListening(session) }
@@ -123,13 +118,41 @@ final class EffectRunner: Sendable {
     } catch {
       switch error {
       case .taken(let message, let isAnothers):
-        report(.listenFailed(message, mayReachAnother: isAnothers))
+        report(.listenFailed(message, mayReachAnother: isAnothers, isBusy: false))
       case .noDescriptors(let error):
-        report(.listenFailed(error.message, mayReachAnother: true))
+        report(.listenFailed(error.message, mayReachAnother: true, isBusy: true))
       case .failed:
         report(
           .listenFailed(
-            "no listener for the redirect can be had on this machine", mayReachAnother: true))
+            "no listener for the redirect can be had on this machine", mayReachAnother: true,
+            isBusy: false))
+      }
+    }
+  }
+
+  /// Seconds for which a flow waits for a file descriptor.
+  private static let descriptorPatience = 30
+
+  /// Waits a while where the process is short of descriptors: what holds them may soon be gone.
+  private func open(
+    _ expectation: RedirectExpectation, _ session: FlowSession,
+    _ report: @escaping @Sendable (EngineEvent) -> Void
+  ) async throws(RedirectListenError) -> RedirectListener {
+    var left = Self.descriptorPatience
+    while true {
+      do throws(RedirectListenError) {
+        return try await listeners.open(expectation, for: session.uid) {
+          [weak session, alarms = world.alarms] answer in
+          let revision = session?.standing.revision ?? 0
+          report(.redirected(answer))
+          return await session?.page(after: revision, alarms)
+        }
+      } catch {
+        guard case .noDescriptors = error, left > 0, !session.isFinished,
+          !isStopped.withLock({ $0 })
+        else { throw error }
+        left -= 1
+        await world.alarms.pause(.seconds(1))
       }
     }
   }

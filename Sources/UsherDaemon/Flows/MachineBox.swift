@@ -40,7 +40,7 @@ enum EngineEvent: Sendable {
   case input(FlowInput)
   case redirected(RedirectAnswer)
   case listening(redirectURI: String)
-  case listenFailed(String, mayReachAnother: Bool)
+  case listenFailed(String, mayReachAnother: Bool, isBusy: Bool)
   case called(any ProviderCall, CallOutcome)
   /// Nothing was sent, and nothing will be: the credential is another provider's now.
   case overtaken(UsherError)
@@ -145,8 +145,8 @@ struct MachineBox<Machine: FlowMachine>: AnyMachine {
     case .input(let input): .input(input)
     case .redirected(let answer): .redirected(answer)
     case .listening(let uri): .listening(redirectURI: uri)
-    case .listenFailed(let message, let isAnothers):
-      .listenFailed(message, mayReachAnother: isAnothers)
+    case .listenFailed(let message, let isAnothers, let isBusy):
+      .listenFailed(message, mayReachAnother: isAnothers, isBusy: isBusy)
     case .called(let call, let outcome):
       (call as? Machine.Call).map { .called($0, outcome) }
     case .discovered(let discovery): .discovered(discovery)

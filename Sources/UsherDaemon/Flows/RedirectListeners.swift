@@ -118,8 +118,11 @@ final class RedirectListeners: Sendable {
       keep(port, at: channel.localAddress ?? address, channel)
       return port
     } catch {
-      guard let error = error as? IOError, error.errnoCode == EADDRINUSE else { throw .failed }
-      throw await taken(address, route.owner)
+      switch (error as? IOError)?.errnoCode {
+      case EADDRINUSE: throw await taken(address, route.owner)
+      case EMFILE, ENFILE: throw .noDescriptors(DescriptorBudget.exhausted)
+      default: throw .failed
+      }
     }
   }
 

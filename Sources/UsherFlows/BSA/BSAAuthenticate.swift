@@ -235,7 +235,7 @@ package struct BSAAuthenticate: FlowMachine {
     case .expired: RTCode.authTimeout.word(provider)
     case .denied, .invalidRequest, .providerRejected, .providerUnreachable,
       .providerProtocolError, .attemptsExhausted, .exchangeFailed, .exchangeTimedOut,
-      .localAuthFailed:
+      .localAuthFailed, .overloaded:
       nil
     }
   }

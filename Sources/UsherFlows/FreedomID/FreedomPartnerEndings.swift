@@ -22,7 +22,7 @@ extension FreedomIDWord {
     case .providerRejected: configurationError.word(provider)
     case .denied: accessDenied.word(provider)
     case .invalidRequest, .providerUnreachable, .providerProtocolError,
-      .attemptsExhausted, .exchangeFailed, .exchangeTimedOut, .localAuthFailed:
+      .attemptsExhausted, .exchangeFailed, .exchangeTimedOut, .localAuthFailed, .overloaded:
       nil
     }
   }

@@ -195,7 +195,7 @@ extension VerifyIdentity {
     case .cancelled, .expired: GPError.cancelled.word(provider)
     case .denied, .invalidRequest, .providerRejected, .providerUnreachable,
       .providerProtocolError, .attemptsExhausted, .exchangeFailed, .exchangeTimedOut,
-      .localAuthFailed:
+      .localAuthFailed, .overloaded:
       nil
     }
   }

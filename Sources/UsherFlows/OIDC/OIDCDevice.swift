@@ -131,7 +131,7 @@ package struct OIDCDevice: FlowMachine {
     case .expired: ProviderWord(name: provider, code: "expired_token")
     case .denied, .invalidRequest, .providerRejected, .providerUnreachable,
       .providerProtocolError, .attemptsExhausted, .exchangeFailed, .exchangeTimedOut,
-      .localAuthFailed:
+      .localAuthFailed, .overloaded:
       nil
     }
   }

@@ -137,7 +137,7 @@ package struct VerifyPhone: FlowMachine {
     case .cancelled, .expired: TCError.userCancelled.word(provider)
     case .denied, .invalidRequest, .providerRejected, .providerUnreachable,
       .providerProtocolError, .attemptsExhausted, .exchangeFailed, .exchangeTimedOut,
-      .localAuthFailed:
+      .localAuthFailed, .overloaded:
       nil
     }
   }
