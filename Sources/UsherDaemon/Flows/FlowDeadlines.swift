@@ -2,10 +2,13 @@ import Synchronization
 import UsherCore
 
 /// Tells when a flow's time is over: one alarm for all of them, at the next deadline.
+///
+/// While it is watched a flow's time passes by the clock that nobody sets: a wall clock that is set back
+/// does not make it live longer. Where the wall clock is set ahead, ``review()`` ends what expires by it.
 final class FlowDeadlines: Sendable {
   fileprivate struct State {
     /// A heap: who is next stands first. Flows that have ended stay until they are next, or too many.
-    var sessions: [FlowSession] = []
+    var sessions: [WatchedFlow] = []
     var watched = 0
     var alarm: (at: Timestamp, alarm: Alarm?)?
     var isStopped = false
@@ -25,11 +28,15 @@ final class FlowDeadlines: Sendable {
   /// Watching twice is watching once.
   func watch(_ session: FlowSession) {
     guard session.beginWatch() else { return }
+    // A flow that begins in the future was stored before the clock was set back.
+    let left = min(
+      session.expiresAt - world.clock.now(), session.expiresAt - session.createdAt)
+    let flow = WatchedFlow(session: session, end: world.clock.monotonicNow() + left)
     let isNext = state.withLock { state in
       guard !state.isStopped else { return false }
-      state.sessions.push(session)
+      state.sessions.push(flow)
       state.watched += 1
-      return state.alarm.map { session.expiresAt < $0.at } ?? true
+      return state.alarm.map { flow.end < $0.at } ?? true
     }
     if isNext { setAlarm() }
   }
@@ -40,7 +47,7 @@ final class FlowDeadlines: Sendable {
       state.watched -= 1
       guard state.watched > 0 else { return state.clear() }
       if state.sessions.count > 2 * state.watched + 64 {
-        state.sessions = state.sessions.filter(\.isWatched).heap
+        state.sessions = state.sessions.filter(\.session.isWatched).heap
       }
       return nil
     }
@@ -56,28 +63,36 @@ final class FlowDeadlines: Sendable {
     alarm?.cancel()
   }
 
-  /// Tells of flows whose time is over by the clock though no alarm has gone off: it was set forward.
+  /// Tells of flows whose time is over though no alarm has gone off: the wall clock was set ahead, or the
+  /// machine was suspended.
   func review() {
-    let now = world.clock.now()
-    let (isOver, alarm) = state.withLock { state -> (Bool, Alarm?) in
-      guard let first = state.sessions.first, first.expiresAt <= now else { return (false, nil) }
-      return (true, state.alarm?.alarm)
+    let (now, monotonic) = (world.clock.now(), world.clock.monotonicNow())
+    let (over, onEnd) = state.withLock { state in
+      let over = state.sessions.filter { $0.end <= monotonic || $0.session.expiresAt <= now }
+      if !over.isEmpty {
+        state.sessions =
+          state.sessions.filter { $0.end > monotonic && $0.session.expiresAt > now }.heap
+      }
+      let ended = over.map(\.session).filter { $0.endWatch() }
+      state.watched -= ended.count
+      return (ended, state.onEnd)
     }
-    guard isOver else { return }
-    alarm?.cancel()
-    ring()
+    guard !over.isEmpty else { return }
+    for session in over { onEnd(session) }
+    setAlarm()
   }
 
   private func setAlarm() {
     let (next, old) = state.withLock { state -> (Timestamp?, Alarm?) in
       let old = state.alarm?.alarm
-      let next = state.sessions.first?.expiresAt
+      let next = state.sessions.first?.end
       state.alarm = next.map { ($0, nil) }
       return (next, old)
     }
     old?.cancel()
     guard let next else { return }
-    let alarm = world.alarms.after(next - world.clock.now()) { [weak self] in self?.ring() }
+    let alarm = world.alarms.after(next - world.clock.monotonicNow()) { [weak self] in self?.ring()
+    }
     // It may have rung by now, or another one been set.
     let isWanted = state.withLock { state in
       guard state.alarm?.at == next, state.alarm?.alarm == nil else { return false }
@@ -88,15 +103,15 @@ final class FlowDeadlines: Sendable {
   }
 
   private func ring() {
-    let now = world.clock.now()
+    let now = world.clock.monotonicNow()
     let (over, onEnd) = state.withLock { state in
       state.alarm = nil
       var over: [FlowSession] = []
-      while let first = state.sessions.first, first.expiresAt <= now {
+      while let first = state.sessions.first, first.end <= now {
         state.sessions.popFirst()
-        guard first.endWatch() else { continue }
+        guard first.session.endWatch() else { continue }
         state.watched -= 1
-        over.append(first)
+        over.append(first.session)
       }
       return (over, state.onEnd)
     }
@@ -107,21 +122,27 @@ final class FlowDeadlines: Sendable {
 
 extension FlowDeadlines.State {
   fileprivate mutating func clear() -> Alarm? {
-    for session in sessions { _ = session.endWatch() }
+    for flow in sessions { _ = flow.session.endWatch() }
     (sessions, watched) = ([], 0)
     defer { alarm = nil }
     return alarm?.alarm
   }
 }
 
-/// A binary heap by when they expire.
-extension [FlowSession] {
-  fileprivate var heap: [FlowSession] { sorted { $0.expiresAt < $1.expiresAt } }
+/// A flow, and when its time is over on the clock that nobody sets.
+private struct WatchedFlow {
+  let session: FlowSession
+  let end: Timestamp
+}
 
-  fileprivate mutating func push(_ session: FlowSession) {
-    append(session)
+/// A binary heap by when they end.
+extension [WatchedFlow] {
+  fileprivate var heap: [WatchedFlow] { sorted { $0.end < $1.end } }
+
+  fileprivate mutating func push(_ flow: WatchedFlow) {
+    append(flow)
     var place = count - 1
-    while place > 0, self[place].expiresAt < self[(place - 1) / 2].expiresAt {
+    while place > 0, self[place].end < self[(place - 1) / 2].end {
       swapAt(place, (place - 1) / 2)
       place = (place - 1) / 2
     }
@@ -132,8 +153,7 @@ extension [FlowSession] {
     removeLast()
     var place = 0
     while let next = [2 * place + 1, 2 * place + 2].filter({ $0 < count })
-      .min(by: { self[$0].expiresAt < self[$1].expiresAt }),
-      self[next].expiresAt < self[place].expiresAt
+      .min(by: { self[$0].end < self[$1].end }), self[next].end < self[place].end
     {
       swapAt(place, next)
       place = next

@@ -184,7 +184,7 @@ final class FlowEngine: Sendable {
     guard world.descriptors.hasRoom(for: .caller) else { throw DescriptorBudget.exhausted }
     let limits = world.config.limits
     let wait = starts.take(
-      owner, at: world.clock.now(), perMinute: limits.flowStartsPerMinute)
+      owner, at: world.clock.monotonicNow(), perMinute: limits.flowStartsPerMinute)
     if let wait {
       throw UsherError(
         .rateLimited, "this user has started \(limits.flowStartsPerMinute) flows within a minute",

@@ -273,7 +273,6 @@ extension FlowRunner {
   }
 
   private func expire(_ session: FlowSession) async {
-    guard session.expiresAt <= world.clock.now() else { return deadlines.watch(session) }
     await insist(session) { () throws(UsherError) in try await self.end(session, as: .expired) }
   }
 

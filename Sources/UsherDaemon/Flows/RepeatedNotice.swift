@@ -21,11 +21,10 @@ final class RepeatedNotice: Sendable {
   ///
   /// - Returns: How often it happened since the last line; nil where no line is due.
   func due() -> Int? {
-    let now = clock.now()
+    let now = clock.monotonicNow()
     return state.withLock { state in
       state.count += 1
-      // A clock that was set back does not silence it.
-      if let last = state.last, last <= now, now - last < Self.interval { return nil }
+      if let last = state.last, now - last < Self.interval { return nil }
       state.last = now
       defer { state.count = 0 }
       return state.count

@@ -49,7 +49,11 @@ final class LocalAuthDesk: Sendable {
 
   /// The last successes in flows of a client, as far as this daemon has seen them.
   func proofs(of person: LocalPerson, to client: String) -> [LocalAuthProof] {
-    memory.proofs(of: person, to: client)
+    let (now, monotonic) = (world.clock.now(), world.clock.monotonicNow())
+    return memory.proofs(of: person, to: client).map { proof in
+      LocalAuthProof(
+        method: proof.method, at: now - (monotonic - proof.at), insteadOf: proof.insteadOf)
+    }
   }
 
   private func remember(
@@ -57,7 +61,8 @@ final class LocalAuthDesk: Sendable {
     _ client: String?
   ) {
     guard let client else { return }
-    let proof = LocalAuthProof(method: method, at: world.clock.now(), insteadOf: wanted)
+    let proof = LocalAuthProof(
+      method: method, at: world.clock.monotonicNow(), insteadOf: wanted)
     memory.remember(proof, of: person, to: client)
   }
 

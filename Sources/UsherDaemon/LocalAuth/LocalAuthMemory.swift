@@ -4,7 +4,8 @@ import UsherFlows
 
 /// Who has proved to be at this machine, in which way, when, and in whose flow.
 ///
-/// In memory only: whoever ends the daemon is asked anew.
+/// In memory only: whoever ends the daemon is asked anew. Times are those of the clock that nobody sets
+/// (``Clock/monotonicNow()``): no setting of the wall clock makes a proof younger.
 final class LocalAuthMemory: Sendable {
   /// How many are remembered; then the oldest is forgotten.
   static let limit = 1024

@@ -61,7 +61,7 @@ final class ClientTokens: Sendable {
     let way: Way = state.withLock { state in
       let place = state.place(of: provider)
       let holder = state.holders[provider.name, default: []][place]
-      if let held = holder.held, held.goodUntil > clock.now(), held.token != refused {
+      if let held = holder.held, held.goodUntil > clock.monotonicNow(), held.token != refused {
         return .held(held.token)
       }
       if let task = holder.asking { return .asking(task) }
@@ -94,7 +94,7 @@ final class ClientTokens: Sendable {
       state.holders[provider]?[place].held =
         switch result {
         case .success(let (token, lifetime)):
-          Held(token: token, goodUntil: clock.now() + lifetime - Self.validity)
+          Held(token: token, goodUntil: clock.monotonicNow() + lifetime - Self.validity)
         case .failure: nil
         }
     }

@@ -40,21 +40,21 @@ actor IDTokenVerifier {
     var searchedAt: Timestamp?
     if let known = keySets[provider.name], known.url == url,
       known.fetchedAt.isWithin(
-        MetadataCache.lifetime, of: clock.now())
+        MetadataCache.lifetime, of: clock.monotonicNow())
     {
       let (verdict, mayBeNewKey) = await check(token, with: known.keys, metadata)
       // Looked at after the check: another verification may have begun a search meanwhile.
       let last = keySets[provider.name]?.searchedAt
-      let isTooSoon = last?.isWithin(Self.searchInterval, of: clock.now()) ?? false
+      let isTooSoon = last?.isWithin(Self.searchInterval, of: clock.monotonicNow()) ?? false
       guard mayBeNewKey, !isTooSoon else { return verdict }
-      searchedAt = clock.now()
+      searchedAt = clock.monotonicNow()
       keySets[provider.name]?.searchedAt = searchedAt
     }
     switch await keySet(at: url, of: provider) {
     case .failure(let trouble): return trouble.verdict
     case .success(let keys):
       keySets[provider.name] = KeySet(
-        url: url, keys: keys, fetchedAt: clock.now(),
+        url: url, keys: keys, fetchedAt: clock.monotonicNow(),
         searchedAt: searchedAt ?? keySets[provider.name]?.searchedAt)
       return await check(token, with: keys, metadata).verdict
     }

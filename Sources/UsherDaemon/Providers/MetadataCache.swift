@@ -27,7 +27,7 @@ actor MetadataCache {
   func discovery(of provider: ProviderConfig) async -> Discovery {
     let settings = provider.oidc
     if let entry = entries[provider.name], entry.settings == settings,
-      (.zero..<Self.lifetime).contains(clock.now() - entry.fetchedAt)
+      (.zero..<Self.lifetime).contains(clock.monotonicNow() - entry.fetchedAt)
     {
       return .found(entry.metadata)
     }
@@ -38,7 +38,7 @@ actor MetadataCache {
       let (discovery, isWhole) = await fetchDocuments(provider)
       if isWhole, case .found(let metadata) = discovery {
         entries[provider.name] = Entry(
-          settings: settings, metadata: metadata, fetchedAt: clock.now())
+          settings: settings, metadata: metadata, fetchedAt: clock.monotonicNow())
       }
       fetching[provider.name] = nil
       return discovery

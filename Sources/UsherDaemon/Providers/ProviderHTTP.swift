@@ -107,7 +107,7 @@ final class ProviderHTTP: Sendable {
       guard world.descriptors.hasRoom(for: .provider) else { throw DescriptorBudget.exhausted }
       outcome = await attempt(try render(call, asker, accessToken, clientToken), provider)
       if !outcome.concernsOneAccount(call) {
-        health.note(outcome, of: provider, by: call.endpoint, at: world.clock.now())
+        health.note(outcome, of: provider, by: call.endpoint, at: world.clock.monotonicNow())
       }
     } catch {
       // Nothing was sent: it says nothing of the provider.

@@ -24,14 +24,14 @@ actor SignatureVerifier {
   func verify(_ signed: SignedText, provider: ProviderConfig) async -> IDTokenVerdict {
     let place = provider.truecaller.keysURL
     if let (key, fetchedAt) = keys[place],
-      (.zero..<MetadataCache.lifetime).contains(clock.now() - fetchedAt),
+      (.zero..<MetadataCache.lifetime).contains(clock.monotonicNow() - fetchedAt),
       await signed.isSigned(by: key)
     {
       return .genuine(payload: Array(signed.text.utf8))
     }
     switch TruecallerKeys(await fetchKeys(provider)) {
     case .key(let key):
-      keys[place] = (key, clock.now())
+      keys[place] = (key, clock.monotonicNow())
       return await signed.isSigned(by: key)
         ? .genuine(payload: Array(signed.text.utf8))
         : .refused(message: "the profile's signature is wrong")

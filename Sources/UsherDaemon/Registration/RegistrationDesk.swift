@@ -81,7 +81,7 @@ struct RegistrationDesk: Sendable {
 
   private func spend(_ caller: Caller) throws(UsherError) {
     let perMinute = world.config.limits.registrationChecksPerMinute
-    let wait = budget.take(caller.owner, at: world.clock.now(), perMinute: perMinute)
+    let wait = budget.take(caller.owner, at: world.clock.monotonicNow(), perMinute: perMinute)
     guard let wait else { return }
     throw UsherError(
       .rateLimited, "this user has asked \(perMinute) times within a minute who is registered",

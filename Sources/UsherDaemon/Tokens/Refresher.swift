@@ -44,7 +44,7 @@ actor Refresher {
     let error: UsherError
     let until: Timestamp
 
-    /// Never longer than it was meant to be, also where the clock was set back.
+    /// Never longer than the setting says, also where that has changed.
     func isInForce(at now: Timestamp, for seconds: Int) -> Bool {
       until > now && until - now <= .seconds(seconds)
     }
@@ -344,7 +344,7 @@ actor Refresher {
   private func remember(
     _ error: UsherError, _ account: AccountID, _ key: TokenKey, _ refreshToken: Sealed<Secret>
   ) -> UsherError {
-    let now = world.clock.now()
+    let now = world.clock.monotonicNow()
     refusals = refusals.filter { $0.value.until > now }
     let until = now + .seconds(world.config.limits.forceRefreshSeconds)
     refusals[account] = Refusal(
@@ -368,17 +368,17 @@ actor Refresher {
   ) -> UsherError? {
     guard let refusal = refusals[account], refusal.key == key,
       refusal.refreshToken == refreshToken,
-      refusal.isInForce(at: world.clock.now(), for: world.config.limits.forceRefreshSeconds)
+      refusal.isInForce(
+        at: world.clock.monotonicNow(), for: world.config.limits.forceRefreshSeconds)
     else { return nil }
     return refusal.error
   }
 
   /// `forceRefresh` costs the provider a call each time: only so often.
   private func spend(_ account: AccountID) throws(UsherError) {
-    let now = world.clock.now()
+    let now = world.clock.monotonicNow()
     let rest = Duration.seconds(world.config.limits.forceRefreshSeconds)
-    // A time to come is of before the clock was set back.
-    forcedAt = forcedAt.filter { $0.value + rest > now && $0.value <= now }
+    forcedAt = forcedAt.filter { $0.value + rest > now }
     if let last = forcedAt[account] {
       throw UsherError(
         .rateLimited, "this account was refreshed by force less than \(rest) ago",
