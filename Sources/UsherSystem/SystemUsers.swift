@@ -40,10 +40,24 @@ package enum SystemUsers {
 
   /// Nil where the number has no name.
   package static func userName(of uid: UInt32) -> String? {
-    lookUp { (entry: UnsafeMutablePointer<passwd>, buffer, size, found) in
+    switch user(of: uid) {
+    case .named(let name): name
+    case .nameless, .failed: nil
+    }
+  }
+
+  /// Tells a number without a name apart from a look-up that failed, as far as the C library does: a
+  /// directory that cannot be reached may count as one that does not know the number.
+  package static func user(of uid: UInt32) -> UserLookup {
+    let found = attempt { (entry: UnsafeMutablePointer<passwd>, buffer, size, found) in
       getpwuid_r(uid, entry, buffer, size, found)
     } read: {
       $0.pw_name.map { String(cString: $0) }
+    }
+    return switch found {
+    case .found(let name): .named(name)
+    case .nothing: .nameless
+    case .failed: .failed
     }
   }
 
@@ -69,9 +83,9 @@ package enum SystemUsers {
 
   /// The `…_r` calls want a buffer of a size nobody knows: it is doubled until it does, up to 1
   /// MiB.
-  private static func lookUp<Entry, Value>(
+  private static func attempt<Entry, Value>(
     _ call: Call<Entry>, read: (Entry) -> Value?
-  ) -> Value? {
+  ) -> Attempt<Value> {
     let entry = UnsafeMutablePointer<Entry>.allocate(capacity: 1)
     defer { entry.deallocate() }
     var size = 1024
@@ -80,12 +94,33 @@ package enum SystemUsers {
       defer { buffer.deallocate() }
       var found: UnsafeMutablePointer<Entry>?
       switch call(entry, buffer, size, &found) {
-      case 0: return found.flatMap { read($0.pointee) }
+      case 0: return found.flatMap { read($0.pointee) }.map { .found($0) } ?? .nothing
+      case ENOENT, ESRCH: return .nothing
       case EINTR: continue
       case ERANGE: size *= 2
-      default: return nil
+      default: return .failed
       }
     }
-    return nil
+    return .failed
   }
+
+  private enum Attempt<Value> {
+    case found(Value)
+    case nothing
+    case failed
+  }
+
+  private static func lookUp<Entry, Value>(
+    _ call: Call<Entry>, read: (Entry) -> Value?
+  ) -> Value? {
+    if case .found(let value) = attempt(call, read: read) { value } else { nil }
+  }
+}
+
+/// What the user database says of a uid.
+package enum UserLookup: Sendable, Equatable {
+  case named(String)
+  case nameless
+  /// It did not answer.
+  case failed
 }
