@@ -13,6 +13,8 @@ package enum Change: Sendable {
   case rememberRequest(RequestRow)
   /// Forgets the requests that expired at this moment or before.
   case forgetRequests(expiredBy: Timestamp)
+  /// Forgets the requests of an owner, expired or not.
+  case forgetAllRequests(of: Owner)
   /// Fails with ``Conflict/account(_:)`` when another account has this owner, provider, subject.
   case putAccount(AccountRow)
   /// Deletes the tokens and the consents of the account too.

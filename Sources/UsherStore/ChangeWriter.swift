@@ -24,6 +24,10 @@ struct ChangeWriter: Sendable {
     case .rememberRequest(let row): remember(row)
     case .forgetRequests(let time):
       run("DELETE FROM requests WHERE expires_at <= ?", [time.milliseconds])
+    case .forgetAllRequests(let owner):
+      run(
+        "DELETE FROM requests WHERE realm = ? AND uid = ? AND client = ?",
+        [owner.realm, owner.uid, owner.client ?? ""])
     case .putAccount(let row): try put(row)
     case .deleteAccount(let id): run("DELETE FROM accounts WHERE id = ?", [id.rawValue])
     case .putToken(let row): try put(row)
@@ -216,7 +220,8 @@ extension Change {
   /// The rows of a guarded table that are there before the change or after it, and not both alike.
   fileprivate var guardedRows: GuardedRows? {
     switch self {
-    case .putFlow, .appendJournal, .deleteFlow, .rememberRequest, .forgetRequests, .putAccount,
+    case .putFlow, .appendJournal, .deleteFlow, .rememberRequest, .forgetRequests,
+      .forgetAllRequests, .putAccount,
       .putToken, .deleteToken, .deleteTokens:
       nil
     case .deleteAccount(let id): GuardedRows(.consents, "account = ?", [id.rawValue])

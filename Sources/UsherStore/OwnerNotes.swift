@@ -1,0 +1,76 @@
+import FoundationEssentials
+import GRDB
+package import UsherCore
+
+/// Who a uid was when it first came to own something. It is kept as a note, so that its deletion or
+/// an older one in its place is noticed (``RowSets``).
+package struct OwnerNote: Sendable, Hashable {
+  package var realm: String
+  package var uid: UInt32
+  package var payload: SealedPayload
+
+  package init(realm: String, uid: UInt32, payload: SealedPayload) {
+    self.realm = realm
+    self.uid = uid
+    self.payload = payload
+  }
+
+  private static let prefix = "owner."
+
+  /// `owner.1000.host`
+  fileprivate static func name(realm: String, uid: UInt32) -> String { "\(prefix)\(uid).\(realm)" }
+
+  fileprivate init?(_ row: NoteRow) {
+    let parts = row.name.split(separator: ".", maxSplits: 2, omittingEmptySubsequences: false)
+    guard parts.count == 3, let uid = UInt32(parts[1]) else { return nil }
+    self.init(realm: String(parts[2]), uid: uid, payload: row.payload)
+  }
+
+  /// All names with the prefix: "/" follows ".".
+  fileprivate static let names: StatementArguments = ["owner.", "owner/"]
+}
+
+extension Change {
+  package static func putOwner(_ owner: OwnerNote) -> Change {
+    let name = OwnerNote.name(realm: owner.realm, uid: owner.uid)
+    return .putNote(NoteRow(name: name, payload: owner.payload))
+  }
+
+  package static func deleteOwner(realm: String, uid: UInt32) -> Change {
+    .deleteNote(OwnerNote.name(realm: realm, uid: uid))
+  }
+}
+
+/// All of these throw `storage_unavailable`, and block.
+extension Store {
+  package func loadOwners() throws(UsherError) -> [OwnerNote] {
+    try load(
+      "SELECT name, sealed FROM notes WHERE name > ? AND name < ?", OwnerNote.names, from: reader
+    ) { columns in
+      let row = NoteRow(name: try columns.next(), payload: SealedPayload([]))
+      return OwnerNote(try self.sealer.open(columns.next(), into: row))
+    }.compactMap(\.self)
+  }
+
+  /// Whether an account of the user, or something that the user proves to be there by, is stored.
+  package func hasPossessions(ofUser uid: UInt32, realm: String) throws(UsherError) -> Bool {
+    try load(
+      """
+      SELECT EXISTS (SELECT 1 FROM accounts WHERE realm = ?1 AND uid = ?2 AND client = '')
+        OR EXISTS (SELECT 1 FROM local_auth WHERE realm = ?1 AND uid = ?2)
+        OR EXISTS (SELECT 1 FROM confirmations WHERE realm = ?1 AND uid = ?2)
+      """, [realm, uid], from: reader
+    ) { try $0.next() as Bool }.first ?? false
+  }
+
+  /// The users of whom ``hasPossessions(ofUser:realm:)`` is true.
+  package func usersWithPossessions() throws(UsherError) -> [(realm: String, uid: UInt32)] {
+    try load(
+      """
+      SELECT realm, uid FROM accounts WHERE client = ''
+      UNION SELECT realm, uid FROM local_auth
+      UNION SELECT realm, uid FROM confirmations
+      """, [], from: reader
+    ) { (realm: try $0.next(), uid: try $0.next()) }
+  }
+}
