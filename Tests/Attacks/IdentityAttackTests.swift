@@ -42,6 +42,31 @@ struct IdentityAttackTests {
   }
 
   @Test(
+    "another person with the uid of a removed user gets nothing that was stored for it",
+    .enabled(if: OtherUser.isPossible, "NOT TESTED: only root has a user database of its own"))
+  func reusedUID() throws {
+    let place = try Workplace()
+    let passwd = place.file("passwd")
+    try place.write(
+      "root:x:0:0::/root:/bin/sh\nanna:x:5123:5123::/nonexistent:/bin/sh\n", to: "passwd")
+    let daemon = try DaemonUnderTest(
+      config: """
+        [[client]]
+        name = "person"
+        match = { user = "5123" }
+        allow = ["*"]
+        """,
+      launcher: [
+        "/usr/bin/unshare", "--mount", "--propagation", "private", "/bin/sh", "-c",
+        "mount --bind '\(passwd)' /etc/passwd && exec \"$@\"", "sh",
+      ])
+    try AttackScript("reused_uid.py").expectRefused(daemon.socketPath, passwd)
+    let owners = try daemon.admin().call("owner.list")["owners"]?.arrayValue ?? []
+    let owner = owners.first { $0["uid"] == 5123 }
+    #expect(owner?["user"] == "anna" && owner?["now"] == "ben", "\(owners)")
+  }
+
+  @Test(
     "another user at an admin socket of a wrong mode is refused with a sentence",
     .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can be another user"))
   func admin() throws {

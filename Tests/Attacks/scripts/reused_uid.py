@@ -1,0 +1,46 @@
+"""Takes over what is stored for a uid, as another person to whom the uid was given.
+
+    reused_uid.py SOCKET PASSWD
+
+PASSWD is the password file that the daemon sees; anna has the uid 5123 there. She sets a passcode.
+Then the uid is ben's, who asks for it.
+"""
+
+import json
+import os
+import sys
+
+from attack import Connection, impossible, refused, succeeded
+
+path, passwd = sys.argv[1:]
+UID = 5123
+
+
+def call(method, params):
+    """The reply to a process with the uid."""
+    reader, writer = os.pipe()
+    if os.fork() == 0:
+        os.setgroups([])
+        os.setgid(UID)
+        os.setuid(UID)
+        os.write(writer, json.dumps(Connection(path).reply(method, params)).encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as file:
+        return json.load(file)
+
+
+first = call("localAuth.setPasscode", {"new": "annas-4711"})
+if "result" not in first:
+    impossible(f"anna cannot set a passcode: {first['error']['message']}")
+with open(passwd) as file:
+    users = file.read()
+with open(passwd, "w") as file:
+    file.write(users.replace("anna:", "ben:"))
+reply = call("localAuth.setPasscode", {"old": "annas-4711", "new": "bens-4711"})
+if "result" in reply:
+    succeeded("ben changed anna's passcode")
+reply = call("localAuth.status", {})
+if "result" in reply:
+    succeeded("ben is told of anna's passcode")
+refused(reply["error"]["message"])
