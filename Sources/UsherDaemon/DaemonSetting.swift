@@ -26,6 +26,7 @@ package struct DaemonSetting: Sendable {
   package var notifier = ServiceNotifier(watchdogInterval: nil) { _ in }
   package var clock: any Clock = SystemClock()
   package var entropy: any Entropy = SystemEntropy()
+  package var users = UserDatabase.system
 
   package init(
     config: Config, stateDirectory: String, socketPath: String, adminSocketPath: String

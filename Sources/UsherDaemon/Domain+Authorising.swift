@@ -157,6 +157,8 @@ extension Domain {
       return .profiles { [accounts] in accounts.shown(of: call.account, to: caller) }
     case let call as AccountList:
       return .profiles { [accounts] in accounts.shown(at: call.provider, to: caller) }
+    case let call as OwnerAccept: return .possessions(of: call.uid)
+    case let call as OwnerForget: return .possessions(of: call.uid)
     default: return nil
     }
   }

@@ -28,6 +28,8 @@ struct Domain: Sendable {
   let registration: RegistrationDesk
   let audit: any Auditing
   let audits: AuditDesk
+  let owners: OwnerRegistry
+  let ownerService: OwnerService
 
   func status(_ caller: Caller) -> SystemStatus.Reply {
     let stored = store.status
@@ -38,7 +40,8 @@ struct Domain: Sendable {
       providers: seen.map {
         .init(name: $0.name, type: $0.type, health: health.health(of: $0.name))
       },
-      flows: flows.engine.liveCount(of: isAdmin ? nil : caller.owner),
+      flows: !isAdmin && owners.isWithheld(caller.owner)
+        ? 0 : flows.engine.liveCount(of: isAdmin ? nil : caller.owner),
       connections: life.count.count(of: isAdmin ? nil : caller.uid),
       store: isAdmin
         ? .init(

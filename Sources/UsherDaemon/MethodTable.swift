@@ -119,6 +119,15 @@ struct MethodTable: Sendable {
       try await flows.wait(wait, caller)
     }
 
+    let owners = domain.ownerService
+    wait(OwnerList.self) { _, _ async throws(UsherError) in try await owners.list() }
+    wait(OwnerAccept.self) { accept, _ async throws(UsherError) in
+      try await owners.accept(accept)
+    }
+    wait(OwnerForget.self) { forget, caller async throws(UsherError) in
+      try await owners.forget(forget, caller)
+    }
+
     wait(SystemBackup.self) { _, _ async throws(UsherError) in try await domain.backUp() }
     wait(KeyCreateRecovery.self) { create, _ async throws(UsherError) in
       try await domain.createRecoveryKey(create)

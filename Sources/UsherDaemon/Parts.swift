@@ -49,12 +49,7 @@ struct Parts {
       installation: store.installationID(of:provider:))
     refresher = Refresher(
       world: world, store: store, book: book, source: source, events: events, log: log)
-    watch = TokenWatch(
-      world: world, book: book, refresher: refresher, events: events, log: log)
     let calls = AccountCalls(world: world, http: http, book: book, refresher: refresher)
-    followUps = FollowUpWatch(
-      world: world, store: store, book: book, providers: providers, calls: calls, events: events,
-      log: log)
     localAuth = LocalAuthDesk(
       world: world, book: LocalAuthBook(store: store), reader: reader,
       userName: SystemUsers.userName(of:), log: log, rounds: PasscodeCost.rounds)
@@ -73,6 +68,17 @@ struct Parts {
     let engine = FlowEngine(
       world: world, store: store, providers: providers, credentials: credentials,
       accounts: book, events: events, runner: runner)
+    let owners = OwnerRegistry(
+      world: world, store: store, users: life.setting.users, log: log,
+      hasFlows: { [index = engine.index] in !index.sessions(of: $0).isEmpty })
+    // Weak: the registry tells them of changes.
+    let isWithheld = { @Sendable [weak owners] (owner: Owner) in owners?.isWithheld(owner) ?? true }
+    watch = TokenWatch(
+      world: world, book: book, refresher: refresher, events: events, log: log,
+      isWithheld: isWithheld)
+    followUps = FollowUpWatch(
+      world: world, store: store, book: book, providers: providers, calls: calls, events: events,
+      log: log, isWithheld: isWithheld)
     callbacks = CallbackPosts(
       on: group,
       CallbackDesk(
@@ -89,6 +95,13 @@ struct Parts {
     let consents = ConsentDesk(
       store: store, book: book, clock: world.clock, providers: providers)
     let methods = LocalAuthMethods(desk: localAuth, clock: world.clock)
+    let confirm = ConfirmDesk(
+      world: world, store: store, events: events, accounts: book, localAuth: methods,
+      userName: SystemUsers.userName(of:))
+    let follower = OwnerFollower(
+      engine: engine, book: book, localAuth: localAuth, confirm: confirm, watch: watch,
+      followUps: followUps, events: events)
+    owners.follow { await follower.follow($0, of: $1) }
     domain = Domain(
       world: world, life: life, store: store, masterKeyOrigin: vault.keyOrigin.sentence,
       health: health,
@@ -104,20 +117,22 @@ struct Parts {
         verifier: verifier, clock: world.clock),
       credentials: credentials,
       localAuth: methods,
-      confirm: ConfirmDesk(
-        world: world, store: store, events: events, accounts: book, localAuth: methods,
-        userName: SystemUsers.userName(of:)),
+      confirm: confirm,
       registration: RegistrationDesk(world: world, providers: providers) {
         [http] call, provider async throws(UsherError) in
         try http.checkCredential(of: provider)
         return await http.send(call, for: provider)
       },
-      audit: audit, audits: AuditDesk(log: store.audit, book: audit))
+      audit: audit, audits: AuditDesk(log: store.audit, book: audit), owners: owners,
+      ownerService: OwnerService(
+        registry: owners, engine: engine, book: book, revoker: revoker, localAuth: localAuth,
+        confirm: confirm, audit: audit))
   }
 
   /// Brings back what the store kept; nothing runs yet.
   func restore() async throws(UsherError) {
     takeCredentials()
+    try domain.owners.restore()
     try localAuth.restore()
     try domain.confirm.restore()
     try await revocations.restore()
@@ -133,7 +148,10 @@ struct Parts {
 
   /// Sets going what goes on by itself.
   func resume() {
-    domain.flows.engine.resumeAll()
+    let owners = domain.owners
+    domain.flows.engine.resumeAll { owners.isWithheld($0) }
+    // Users' names may be far away: nothing waits for them.
+    Task { try? await owners.review() }
     watch.start()
     followUps.start()
     Task { [watch, followUps, revocations] in
@@ -169,6 +187,8 @@ struct Parts {
     try await domain.consents.sweep()
     try await domain.confirm.sweep()
     try await audit.trim()
+    // What was under way when it was noticed may have set an alarm.
+    for person in domain.owners.withheld { domain.flows.engine.pause(person.owner) }
     try await domain.flows.engine.sweep()
   }
 

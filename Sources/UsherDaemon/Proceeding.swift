@@ -30,6 +30,8 @@ struct Proceeding: Sendable {
   enum Given: Sendable {
     case token(scope: String?)
     case profiles(@Sendable () -> [(account: AccountID, fields: [String])])
+    /// To or from this user.
+    case possessions(of: UInt32)
   }
 
   /// Returns whether the permit is good for an account that the call does not name: a call that names
@@ -52,8 +54,8 @@ struct Proceeding: Sendable {
       throw failed(error)
     }
     switch response {
-    // Nothing is decided of what is on the disk.
-    case .cold: break
+    // Nothing is decided of what is on the disk, or not made yet.
+    case .cold, .resumed: break
     case .now: succeeded()
     case .standing(var standing):
       succeeded()
@@ -124,6 +126,9 @@ struct Proceeding: Sendable {
     case nil: audit.note(note, by: caller.audited)
     case .token(let scope):
       note.scope = scope
+      audit.note(note, by: caller.audited)
+    case .possessions(of: let uid):
+      note.owner = uid
       audit.note(note, by: caller.audited)
     case .profiles(let profiles):
       for (account, fields) in profiles() {

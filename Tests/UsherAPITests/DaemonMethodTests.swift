@@ -203,6 +203,31 @@ struct DaemonMethodTests {
       """)
   }
 
+  @Test("owner.list, owner.accept and owner.forget")
+  func owners() {
+    checkWire(OwnerList(), "{}")
+    checkWire(
+      OwnerList.Reply(owners: [
+        OwnerList.Entry(
+          uid: 1000, user: "anna", recordedAt: started, state: .changed, now: "ben",
+          changedAt: later),
+        OwnerList.Entry(uid: 1001, user: nil, recordedAt: started, state: .same),
+      ]),
+      """
+      {"owners":[
+       {"uid":1000,"user":"anna","recordedAt":"\(startedJSON)","state":"changed","now":"ben",
+        "changedAt":"\(laterJSON)"},
+       {"uid":1001,"user":null,"recordedAt":"\(startedJSON)","state":"same"}]}
+      """)
+    checkWire(OwnerList.Entry.State.allCases, #"["same","changed","gone","unconfirmed"]"#)
+    checkWire(OwnerAccept(uid: 1000), #"{"uid":1000}"#)
+    checkWire(OwnerAccept.Reply(uid: 1000, user: nil), #"{"uid":1000,"user":null}"#)
+    checkWire(OwnerForget(uid: 1000), #"{"uid":1000}"#)
+    checkWire(
+      OwnerForget.Reply(uid: 1000, accounts: 2, notRevoked: 1, flows: 3),
+      #"{"uid":1000,"accounts":2,"notRevoked":1,"flows":3}"#)
+  }
+
   @Test("events.subscribe, events.unsubscribe")
   func events() {
     checkWire(EventsSubscribe(topics: []), #"{"topics":[]}"#)
@@ -224,8 +249,8 @@ struct DaemonMethodTests {
         "consent.revoke", "credential.delete", "credential.list", "credential.set",
         "events.subscribe", "events.unsubscribe", "flow.cancel", "flow.get", "flow.list",
         "flow.start", "flow.submit", "flow.wait", "key.createRecovery", "localAuth.setPasscode",
-        "localAuth.status", "policy.check", "policy.list", "provider.check", "provider.get",
-        "provider.list",
+        "localAuth.status", "owner.accept", "owner.forget", "owner.list", "policy.check",
+        "policy.list", "provider.check", "provider.get", "provider.list",
         "registration.checkDuplicate", "registration.checkUserKey", "rpc.cancel", "rpc.discover",
         "rpc.hello", "system.backup", "system.lock", "system.reload", "system.status",
         "system.unlock", "token.get", "token.list", "token.revoke", "totp.code", "totp.list",
@@ -233,8 +258,8 @@ struct DaemonMethodTests {
     #expect(
       allMethods.filter { $0.access == .admin }.map { $0.name } == [
         "audit.list", "audit.verify", "credential.delete", "credential.list", "credential.set",
-        "key.createRecovery", "policy.check", "policy.list", "provider.check", "system.backup",
-        "system.reload",
+        "key.createRecovery", "owner.accept", "owner.forget", "owner.list", "policy.check",
+        "policy.list", "provider.check", "system.backup", "system.reload",
       ])
     for method in allMethods {
       #expect(method.summary.first?.isUppercase == true && method.summary.hasSuffix("."))

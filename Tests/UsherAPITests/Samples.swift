@@ -12,6 +12,7 @@ let allMethods: [any Method.Type] = [
   EventsSubscribe.self, EventsUnsubscribe.self,
   FlowCancel.self, FlowGet.self, FlowList.self, FlowStart.self, FlowSubmit.self, FlowWait.self,
   KeyCreateRecovery.self, LocalAuthSetPasscode.self, LocalAuthStatus.self,
+  OwnerAccept.self, OwnerForget.self, OwnerList.self,
   PolicyCheck.self, PolicyList.self,
   ProviderCheck.self, ProviderGet.self, ProviderList.self,
   RegistrationCheckDuplicate.self, RegistrationCheckUserKey.self, RPCCancel.self, RPCDiscover.self,

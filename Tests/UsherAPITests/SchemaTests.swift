@@ -140,6 +140,9 @@ struct SchemaTests {
         "key.createRecovery": ["replace?"],
         "localAuth.setPasscode": ["old?", "new", "uid?"],
         "localAuth.status": [],
+        "owner.accept": ["uid"],
+        "owner.forget": ["uid"],
+        "owner.list": [],
         "policy.check": [
           "client?", "user?", "groups?", "unit?", "executable?", "method", "provider?", "kind?",
           "operation?", "account?", "subject?", "scope?", "at?",

@@ -40,9 +40,11 @@ final class SafeStage: Sendable {
   ///   - holdsAlarms: Whether alarms go off only when the test says so; else in their time,
   ///     whatever the clock shows.
   ///   - descriptors: What the daemon asks before it takes one of the process's last descriptors.
+  ///   - users: The machine's; one that does not answer, as a rule.
   ///   - configure: Changes the configuration that the daemon starts with.
   init(
     holdsAlarms: Bool = false, descriptors: DescriptorBudget = .unlimited,
+    users: UserDatabase = UserDatabase(user: { _ in .failed }),
     _ configure: (inout Config) throws -> Void = { _ in }
   ) throws {
     place = try Workplace()
@@ -54,6 +56,7 @@ final class SafeStage: Sendable {
       config: config, stateDirectory: place.path, socketPath: place.file("u.sock"),
       adminSocketPath: place.file("a.sock"))
     setting.clock = clock
+    setting.users = users
     setting.notifier = ServiceNotifier(watchdogInterval: nil) { [told] in told.hear($0) }
     try FileManager.default.createDirectory(
       atPath: place.file("credentials"), withIntermediateDirectories: false)

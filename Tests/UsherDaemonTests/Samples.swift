@@ -31,7 +31,7 @@ extension Response {
     switch self {
     case .now(let reply): reply
     case .standing(let standing): standing.reply
-    case .later, .cold: nil
+    case .later, .cold, .resumed: nil
     }
   }
 
@@ -42,6 +42,7 @@ extension Response {
     case .standing(let standing): standing.reply
     case .later(let body): try await body()
     case .cold(let read): try await read().reply()
+    case .resumed: throw TestTrouble("there is no connection to make the call on")
     }
   }
 }

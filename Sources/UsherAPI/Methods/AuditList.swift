@@ -85,6 +85,8 @@ public struct AuditList: Method, Equatable {
     public var invocation: String?
     public var executable: String?
     public var flow: FlowID?
+    /// The uid whose things an operator accepted or forgot.
+    public var owner: UInt32?
     /// As in the error's data and the journal; of several calls, the last one's.
     public var correlationId: CorrelationID?
     /// How many calls it stands for.
@@ -98,7 +100,7 @@ public struct AuditList: Method, Equatable {
       decision: Decision, rule: String, conditions: [String: Bool]? = nil, outcome: String,
       client: String, uid: UInt32, gid: UInt32, pid: Int, unit: String? = nil,
       invocation: String? = nil, executable: String? = nil, flow: FlowID? = nil,
-      correlationId: CorrelationID? = nil, count: Int = 1
+      owner: UInt32? = nil, correlationId: CorrelationID? = nil, count: Int = 1
     ) {
       self.n = n
       self.at = at
@@ -120,6 +122,7 @@ public struct AuditList: Method, Equatable {
       self.invocation = invocation
       self.executable = executable
       self.flow = flow
+      self.owner = owner
       self.correlationId = correlationId
       self.count = count
     }

@@ -90,8 +90,9 @@ extension AuditList.Entry {
   /// `work/authorize acc_1`
   fileprivate var about: String {
     let place = [provider?.rawValue, kind].compactMap(\.self).joined(separator: "/")
-    return [place, account?.rawValue ?? "", flow?.rawValue ?? ""].filter { !$0.isEmpty }
-      .joined(separator: " ")
+    let owner = owner.map { "uid \($0)" }
+    return [place, account?.rawValue ?? "", flow?.rawValue ?? "", owner ?? ""]
+      .filter { !$0.isEmpty }.joined(separator: " ")
   }
 
   fileprivate var given: String { scope ?? (fields ?? []).joined(separator: ",") }

@@ -63,7 +63,7 @@ final class AccountBook: Sendable {
   /// Of the providers there were at the start.
   private let places: [ProviderName: TokenPlace]
   private let state = Mutex(State())
-  private let changes = Atomic<Int>(0)
+  let changes = Atomic<Int>(0)
   /// One reads an account at a time: who wants the same one finds it then.
   private let reading = Mutex(())
   private let followers = Mutex<[Follower]>([])

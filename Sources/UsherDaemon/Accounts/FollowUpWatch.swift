@@ -20,6 +20,7 @@ final class FollowUpWatch: Sendable {
   private let calls: AccountCalls
   private let events: EventBus
   private let log: Logger
+  private let isWithheld: @Sendable (Owner) -> Bool
   private let waking: WakingAccounts
   private let state = Mutex(State())
 
@@ -41,9 +42,11 @@ final class FollowUpWatch: Sendable {
     var isUnreadable = false
   }
 
+  /// - Parameter isWithheld: Whether nothing of an owner's may be used: nothing is asked about it.
   init(
     world: World, store: Store, book: AccountBook, providers: Providers, calls: AccountCalls,
-    events: EventBus, log: Logger
+    events: EventBus, log: Logger,
+    isWithheld: @escaping @Sendable (Owner) -> Bool = { _ in false }
   ) {
     self.world = world
     self.store = store
@@ -52,6 +55,7 @@ final class FollowUpWatch: Sendable {
     self.calls = calls
     self.events = events
     self.log = log
+    self.isWithheld = isWithheld
     waking = WakingAccounts(store: book.store, world: world, log: log)
   }
 
@@ -84,6 +88,9 @@ final class FollowUpWatch: Sendable {
     await review()
     await waking.searchAgain(changed, isFound)
   }
+
+  /// Looks anew at accounts that may be withheld no more, or from now on.
+  func review(_ accounts: [AccountID]) { for account in accounts { _ = isFound(account) } }
 
   /// Of one that was there before nobody is told anew. False once it is stopped.
   private func isFound(_ account: AccountID) -> Bool {
@@ -130,7 +137,7 @@ final class FollowUpWatch: Sendable {
 
   /// Where there is something to ask for, and to tell of.
   private func inquiry(of record: AccountRecord) -> (any AccountInquiry)? {
-    followUp(of: record) as? any AccountInquiry
+    isWithheld(record.owner) ? nil : followUp(of: record) as? any AccountInquiry
   }
 
   /// Nil also where it cannot be read: then it is looked at again with the others.

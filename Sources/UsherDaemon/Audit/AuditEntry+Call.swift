@@ -29,6 +29,7 @@ extension AuditList.Entry {
       outcome: note.failure?.rawValue ?? "ok", client: caller.client, uid: caller.uid,
       gid: caller.gid, pid: Int(caller.pid), unit: caller.unit, invocation: caller.invocation,
       executable: caller.executable, flow: note.flow,
+      owner: note.owner,
       correlationId: note.correlationID.isEmpty ? nil : CorrelationID(note.correlationID),
       count: entry.count)
   }

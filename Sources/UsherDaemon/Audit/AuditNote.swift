@@ -22,6 +22,8 @@ struct AuditNote: Sendable, Equatable {
   /// Why nothing was given, also where the call was allowed; nil where it succeeded.
   var failure: UsherError.Reason?
   var flow: FlowID?
+  /// The user whose things an operator accepted or forgot.
+  var owner: UInt32?
   /// The same as in the error's data and the journal; of a row for many calls, the last one's.
   var correlationID: String
 
@@ -114,7 +116,7 @@ enum AuditedMethods {
     "flow.start", "consent.revoke", "client.clear", "confirm.answer", "confirm.forget",
     "localAuth.setPasscode",
     "credential.set", "credential.delete", "system.lock", "system.unlock", "system.reload",
-    "system.backup", "key.createRecovery",
+    "system.backup", "key.createRecovery", "owner.accept", "owner.forget",
   ]
 
   /// Whether every decision on the method is recorded, and it is refused while the audit is full;

@@ -115,6 +115,14 @@ struct ConfirmBook: Sendable {
     return true
   }
 
+  /// Removes all questions and answers of a user.
+  ///
+  /// - Returns: The questions that were open, and the answers that are stored.
+  mutating func forget(_ person: LocalPerson) -> (open: [OpenQuestion], stored: [GivenAnswer]) {
+    let shelf = shelves.removeValue(forKey: person) ?? Shelf()
+    return (Array(shelf.questions.values), shelf.answers.values.filter(\.isStored))
+  }
+
   /// Removes a question that was not answered in time.
   ///
   /// - Returns: Nil where it is open no more.

@@ -236,6 +236,17 @@ extension ConfirmDesk {
     }
   }
 
+  /// Forgets the questions and answers of a user.
+  func forget(_ person: LocalPerson) async throws(UsherError) {
+    try await turns.take(person) { () throws(UsherError) in
+      let (open, stored) = state.withLock { $0.book.forget(person) }
+      for question in open { drop(question) }
+      var changes: [Change] = []
+      for answer in stored { changes.append(try answer.deletion()) }
+      try await store.commit(changes)
+    }
+  }
+
   /// - Returns: The answer in whose place it comes.
   private func room(for answer: GivenAnswer) throws(UsherError) -> GivenAnswer? {
     prune(at: answer.at)

@@ -179,6 +179,20 @@ final class EventBus: Sendable {
     return (number, cursor, hasGap)
   }
 
+  /// Forgets the past events of an owner, and of the questions about its user.
+  func forget(_ owner: Owner) {
+    let person = LocalPerson(realm: owner.realm, uid: owner.uid)
+    state.withLock { state in
+      for audience in state.memories.keys {
+        switch audience {
+        case .owner(owner), .question(person, client: _):
+          state.total -= state.memories.removeValue(forKey: audience)?.past.count ?? 0
+        case .everybody, .owner, .question: break
+        }
+      }
+    }
+  }
+
   func stop(_ listener: Int) {
     state.withLock { _ = $0.listeners.removeValue(forKey: listener) }
   }

@@ -34,7 +34,7 @@ struct FlowDesk: Sendable {
     _ call: FlowStart, _ caller: Caller, in place: FlowPlace? = nil,
     offering isOffered: (@Sendable (AccountRecord) -> Bool)? = nil
   ) async throws(UsherError) -> FlowStart.Reply {
-    try checkOwner(of: call, caller)
+    if call.provider != ProviderConfig.local.name { try caller.owner.checkMayHaveAccounts() }
     let place = if let place { place } else { try admit(call, caller) }
     var call = call
     do throws(UsherError) {
@@ -50,21 +50,6 @@ struct FlowDesk: Sendable {
       call, owner: caller.owner, client: await caller.flowClient(), in: place,
       seeing: isOffered ?? { caller.sees($0, request) })
     return .init(flow: await settled(session, call.waitMs))
-  }
-
-  /// systemd gives these uids to services with `DynamicUser=`, and each to another one later (Users,
-  /// Groups, UIDs and GIDs on systemd systems).
-  private static let transientUsers = UInt32(61_184)...65_519
-
-  /// An account must not become that of a uid which another service gets later.
-  private func checkOwner(of call: FlowStart, _ caller: Caller) throws(UsherError) {
-    guard call.provider != ProviderConfig.local.name, caller.owner.client == nil,
-      Self.transientUsers.contains(caller.owner.uid)
-    else { return }
-    throw UsherError(
-      .permissionDenied,
-      "user \(caller.owner.uid) is one that systemd made for a while, and its accounts would be "
-        + "another service's later: give this program a [[client]] rule with owner = \"client\"")
   }
 
   func get(_ call: FlowGet, _ caller: Caller) throws(UsherError) -> FlowGet.Reply {

@@ -91,10 +91,13 @@ extension FlowEngine {
 
   /// Sets every unfinished flow going again; returns at once. A few at a time, or memory for all of
   /// them would be taken at once; mail for one that has not had its turn sets it going first.
-  func resumeAll() {
+  ///
+  /// - Parameter isLeftAlone: Whether an owner's flows only wait for their end.
+  func resumeAll(except isLeftAlone: @escaping @Sendable (Owner) -> Bool = { _ in false }) {
     let runner = runner
-    let sessions = index.all.filter { !$0.isFinished }
-    for session in sessions { runner.deadlines.watch(session) }
+    let unfinished = index.all.filter { !$0.isFinished }
+    for session in unfinished { runner.deadlines.watch(session) }
+    let sessions = unfinished.filter { !isLeftAlone($0.owner) }
     Task {
       await withTaskGroup(of: Void.self) { group in
         for (number, session) in sessions.enumerated() {
@@ -111,6 +114,31 @@ extension FlowEngine {
   func pauseAll() {
     runner.stop()
     for session in index.all { runner.pause(session) }
+  }
+
+  /// Lets go of the listeners and alarms of one owner.
+  func pause(_ owner: Owner) {
+    for session in index.sessions(of: owner) where !session.isFinished { runner.pause(session) }
+  }
+
+  /// Sets the flows of one owner going again, as after a start.
+  func resume(_ owner: Owner) async {
+    for session in index.sessions(of: owner) where !session.isFinished {
+      if session.isToResume { await runner.resumeOnce(session) } else { runner.resume(session) }
+    }
+  }
+
+  /// Cancels the flows of one owner, and forgets them and the requestIds.
+  ///
+  /// - Returns: How many there were.
+  func forget(_ owner: Owner) async throws(UsherError) -> Int {
+    let sessions = index.sessions(of: owner)
+    for session in sessions where !session.isFinished {
+      _ = try await cancel(session.id, owner: owner)
+    }
+    try await store.commit(sessions.map { .deleteFlow($0.id) } + [.forgetAllRequests(of: owner)])
+    for session in sessions { index.remove(session) }
+    return sessions.count
   }
 
   /// Whether no flow is at its mail.

@@ -268,6 +268,9 @@ extension FlowSession {
 
   var isIdle: Bool { current.withLock { !$0.isDraining } }
 
+  /// Whether it was read back from the store and has not gone on.
+  var isToResume: Bool { current.withLock { $0.isToResume } }
+
   /// The next piece of mail; nil ends the draining.
   func nextMail() -> Letter? {
     current.withLock { current in

@@ -93,4 +93,11 @@ final class LocalAuthBook: Sendable {
     try await store.commit([.putLocalAuth(row)])
     records.withLock { $0[person] = record }
   }
+
+  func forget(_ person: LocalPerson) async throws(UsherError) {
+    try await turns.take(person) { () throws(UsherError) in
+      try await store.commit([.deleteLocalAuth(realm: person.realm, uid: person.uid)])
+      records.withLock { $0[person] = nil }
+    }
+  }
 }

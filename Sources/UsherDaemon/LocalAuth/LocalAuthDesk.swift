@@ -56,6 +56,12 @@ final class LocalAuthDesk: Sendable {
     }
   }
 
+  /// Forgets the passcode, the attempts, the saved fingers and what was proved.
+  func forget(_ person: LocalPerson) async throws(UsherError) {
+    try await book.forget(person)
+    memory.forget(person)
+  }
+
   private func remember(
     _ method: LocalAuthType, insteadOf wanted: LocalAuthType? = nil, _ person: LocalPerson,
     _ client: String?

@@ -52,6 +52,11 @@ final class Flights: Sendable {
     case .later(let body): .later { () async throws(UsherError) in try await self.run(body) }
     case .cold(let read):
       .cold { () async throws(UsherError) in self.follow(try await self.run(read)) }
+    case .resumed(let body):
+      .resumed { call throws(UsherError) in
+        if self.state.withLock({ $0.isOver }) { throw .locked }
+        return self.follow(try body(call))
+      }
     }
   }
 

@@ -69,6 +69,10 @@ struct LockDesk: Sendable {
     _ passcode: Secret, _ caller: Caller, in store: Store
   ) async throws(UsherError) {
     let world = life.world
+    let owners = OwnerRegistry(
+      world: world, store: store, users: life.setting.users, log: life.log)
+    try owners.restore()
+    try await owners.verify(caller)
     let desk = LocalAuthDesk(
       world: world, book: LocalAuthBook(store: store), reader: FingerprintReader(),
       userName: SystemUsers.userName(of:), log: life.log, rounds: PasscodeCost.rounds)

@@ -1,5 +1,6 @@
 import JSONRPC
 import UsherAPI
+import UsherConfig
 import UsherCore
 import UsherStore
 import UsherSystem
@@ -33,7 +34,23 @@ final class Opened: Sendable {
   func run(
     _ entry: MethodEntry, _ params: DecodedParams, _ call: Call
   ) throws(UsherError) -> Response {
-    flights.follow(try entry.run(params, call))
+    let (caller, domain) = (call.caller, parts.domain)
+    let isAdmitted: Bool
+    do throws(UsherError) {
+      isAdmitted = try domain.owners.admits(caller)
+    } catch {
+      throw domain.withheld(error, entry.type.name, caller)
+    }
+    if isAdmitted { return flights.follow(try entry.run(params, call)) }
+    return flights.follow(
+      .cold { () async throws(UsherError) in
+        do throws(UsherError) {
+          try await domain.owners.verify(caller)
+        } catch {
+          throw domain.withheld(error, entry.type.name, caller)
+        }
+        return .resumed { call throws(UsherError) in try entry.run(params, call) }
+      })
   }
 
   /// Ends in order: who waits is answered, what providers are answering just now is written, the
@@ -46,5 +63,13 @@ final class Opened: Sendable {
     await parts.stop(within: limit)
     await flights.settle(within: max(limit, .seconds(1)), parts.domain.world.alarms)
     await parts.close()
+  }
+}
+
+extension Domain {
+  /// Tells the audit that a caller's uid is not the one of whom things are stored.
+  fileprivate func withheld(_ error: UsherError, _ method: String, _ caller: Caller) -> UsherError {
+    guard error.reason == .permissionDenied else { return error }
+    return denied(error, PolicyRequest(method: method), caller, rule: "(owner)", unmet: [])
   }
 }

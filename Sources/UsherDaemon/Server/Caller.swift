@@ -17,11 +17,13 @@ struct Caller: Sendable {
   let audited: AuditedCaller
   /// Whose accounts it may read beside its own.
   let lenders: Set<Owner>
+  /// When its connection was accepted; nil for a caller without one.
+  let connectedAt: ContinuousClock.Instant?
 
   /// - Parameter audited: Nil: a process of the owner's user of which nothing else is known.
   init(
     owner: Owner, policy: CallerPolicy, isAdmin: Bool, label: String,
-    audited: AuditedCaller? = nil
+    audited: AuditedCaller? = nil, connectedAt: ContinuousClock.Instant? = nil
   ) {
     self.owner = owner
     self.policy = policy
@@ -29,6 +31,7 @@ struct Caller: Sendable {
     self.label = label
     self.audited =
       audited ?? AuditedCaller(client: policy.clientName, uid: owner.uid, gid: owner.uid, pid: 0)
+    self.connectedAt = connectedAt
     lenders = Set(policy.lenders.map { Owner(realm: owner.realm, client: $0) })
   }
 
@@ -71,7 +74,8 @@ extension Caller {
       label: identity.unit ?? "uid \(identity.uid)",
       audited: AuditedCaller(
         client: policy.clientName, uid: identity.uid, gid: identity.gid, pid: newcomer.pid,
-        unit: identity.unit, invocation: newcomer.invocation, executable: identity.executable))
+        unit: identity.unit, invocation: newcomer.invocation, executable: identity.executable),
+      connectedAt: newcomer.connectedAt)
   }
 }
 

@@ -13,6 +13,8 @@ struct Newcomer: Sendable {
   let invocation: String?
   let isAdmin: Bool
   let realm: String
+  /// When the connection was accepted; nil where there is none.
+  let connectedAt: ContinuousClock.Instant?
 
   init(_ peer: Peer, isAdmin: Bool, realm: String) {
     let known = peer.identity
@@ -21,18 +23,20 @@ struct Newcomer: Sendable {
         uid: peer.uid, gid: peer.gid, groups: peer.groups, unit: known.unit,
         executable: known.executable, isUnitTold: !peer.unknown.contains(.unit),
         isExecutableTold: !peer.unknown.contains(.executable)),
-      pid: peer.pid, invocation: known.invocation, isAdmin: isAdmin, realm: realm)
+      pid: peer.pid, invocation: known.invocation, isAdmin: isAdmin, realm: realm,
+      connectedAt: .now)
   }
 
   init(
     _ identity: CallerIdentity, pid: Int32 = 0, invocation: String? = nil, isAdmin: Bool,
-    realm: String
+    realm: String, connectedAt: ContinuousClock.Instant? = nil
   ) {
     self.identity = identity
     self.pid = pid
     self.invocation = invocation
     self.isAdmin = isAdmin
     self.realm = realm
+    self.connectedAt = connectedAt
   }
 }
 

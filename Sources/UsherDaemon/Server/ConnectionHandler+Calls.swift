@@ -59,7 +59,14 @@ extension ConnectionHandler {
     case .later(let body): try start(id, origin, body)
     case .cold(let read):
       wait(for: ColdCall(number: newNumber(), id: id, origin: origin, read: read))
+    case .resumed: try follow(try resumed(response), id, origin)
     }
+  }
+
+  /// Makes a call that waited to be made.
+  func resumed(_ response: Response) throws(UsherError) -> Response {
+    guard case .resumed(let body) = response else { return response }
+    return try body(Call(caller: caller, connection: self))
   }
 
   /// The method whose answers are remembered.

@@ -40,7 +40,7 @@ extension ConnectionHandler {
 
   private func take(_ outcome: Result<Response, UsherError>, of call: ColdCall) {
     do throws(UsherError) {
-      let response = try outcome.get()
+      let response = try resumed(try outcome.get())
       // Another call of its batch may wait under its id by now.
       if case .later = response, isRefused(call.id, call.origin) { return }
       // A line of its own is read only where there is room, so its reply is never dropped.

@@ -14,6 +14,8 @@ enum Response: Sendable {
   /// What it is about is on the disk: it is decided in a task of its own when that has been read, and
   /// the connection answers nothing else until then. Never `cold` again.
   case cold(@Sendable () async throws(UsherError) -> Response)
+  /// After `cold` only: the call is made now, on the event loop of its connection.
+  case resumed(@Sendable (Call) throws(UsherError) -> Response)
 
   static func now(_ reply: some Encodable) throws(UsherError) -> Response {
     .now(try ReplyEncoder.encode(reply))

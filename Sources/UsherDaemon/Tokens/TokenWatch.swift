@@ -3,6 +3,7 @@ import Synchronization
 import UsherAPI
 import UsherConfig
 import UsherCore
+import UsherStore
 
 /// Looks after tokens though nobody asks: renews those of accounts marked `keepAlive` ahead of their
 /// end, and tells owners before a grant dies and when it has.
@@ -15,6 +16,7 @@ final class TokenWatch: Sendable {
   private let refresher: Refresher
   private let events: EventBus
   private let log: Logger
+  private let isWithheld: @Sendable (Owner) -> Bool
   private let waking: WakingAccounts
   private let state = Mutex(State())
 
@@ -37,14 +39,17 @@ final class TokenWatch: Sendable {
     var isBlank: Bool { progress == .init() && !isRenewing }
   }
 
+  /// - Parameter isWithheld: Whether nothing of an owner's may be used: its accounts are left alone.
   init(
-    world: World, book: AccountBook, refresher: Refresher, events: EventBus, log: Logger
+    world: World, book: AccountBook, refresher: Refresher, events: EventBus, log: Logger,
+    isWithheld: @escaping @Sendable (Owner) -> Bool = { _ in false }
   ) {
     self.world = world
     self.book = book
     self.refresher = refresher
     self.events = events
     self.log = log
+    self.isWithheld = isWithheld
     waking = WakingAccounts(store: book.store, world: world, log: log)
   }
 
@@ -76,6 +81,9 @@ final class TokenWatch: Sendable {
     await review()
     await waking.searchAgain(changed, isLookedAt)
   }
+
+  /// Looks anew at accounts that may be withheld no more, or from now on.
+  func review(_ accounts: [AccountID]) { for account in accounts { look(at: account) } }
 
   /// How much earlier than a grant ends there is something to do.
   private var warning: Duration { .seconds(world.config.token.grantWarningSeconds) }
@@ -126,7 +134,10 @@ final class TokenWatch: Sendable {
     }
     // Nothing can be done for one whose provider is gone, or another one, until that is back.
     let isServed =
-      record.map { world.settings.inForce.provider($0.provider).map($0.isOf) ?? false } ?? false
+      record.map { record in
+        !isWithheld(record.owner)
+          && world.settings.inForce.provider(record.provider).map(record.isOf) ?? false
+      } ?? false
     let now = world.clock.now()
     let (plan, old) = state.withLock { state -> (TokenPlan?, Alarm?) in
       guard !state.isStopped, let record else {

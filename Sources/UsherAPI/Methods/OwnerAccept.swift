@@ -1,0 +1,24 @@
+/// Accept the user whom a uid has now as the owner of what is stored for the uid.
+///
+/// For a user who was renamed. `not_found` where nothing is stored for the uid.
+public struct OwnerAccept: Method, Equatable {
+  public static let name = "owner.accept"
+  public static let access = Access.admin
+  public static let summary =
+    "Accept the user whom a uid has now as the owner of what is stored for the uid."
+
+  public var uid: UInt32
+
+  public init(uid: UInt32) { self.uid = uid }
+
+  public struct Reply: Codable, Sendable, Equatable {
+    public var uid: UInt32
+    /// Null where the uid has no name.
+    @Nullable public var user: String?
+
+    public init(uid: UInt32, user: String?) {
+      self.uid = uid
+      self.user = user
+    }
+  }
+}

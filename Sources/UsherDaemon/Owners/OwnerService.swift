@@ -1,0 +1,128 @@
+import Synchronization
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherStore
+
+/// `owner.list`, `owner.accept`, `owner.forget`.
+struct OwnerService: Sendable {
+  /// How many accounts are revoked at a time.
+  private static let revokedAtOnce = 8
+
+  let registry: OwnerRegistry
+  let engine: FlowEngine
+  let book: AccountBook
+  let revoker: Revoker
+  let localAuth: LocalAuthDesk
+  let confirm: ConfirmDesk
+  let audit: any Auditing
+
+  func list() async throws(UsherError) -> OwnerList.Reply {
+    try await registry.review(within: OwnerRegistry.patience)
+    return .init(owners: registry.standings.map { OwnerList.Entry($0) })
+  }
+
+  func accept(_ call: OwnerAccept) async throws(UsherError) -> OwnerAccept.Reply {
+    .init(uid: call.uid, user: try await registry.accept(person(call.uid)))
+  }
+
+  func forget(_ call: OwnerForget, _ caller: Caller) async throws(UsherError) -> OwnerForget.Reply {
+    let person = person(call.uid)
+    return try await registry.forget(person) { () throws(UsherError) -> OwnerForget.Reply in
+      let flows = try await engine.forget(person.owner)
+      let records = try book.accounts(of: person.owner)
+      var notRevoked = 0
+      for start in stride(from: 0, to: records.count, by: Self.revokedAtOnce) {
+        let some = records[start..<min(start + Self.revokedAtOnce, records.count)]
+        notRevoked += try await forget(Array(some), for: caller)
+      }
+      try await localAuth.forget(person)
+      try await confirm.forget(person)
+      return .init(
+        uid: call.uid, accounts: records.count, notRevoked: notRevoked, flows: flows)
+    }
+  }
+
+  /// - Returns: Of how many the provider did not take the tokens back.
+  private func forget(
+    _ records: [AccountRecord], for caller: Caller
+  ) async throws(UsherError) -> Int {
+    let results = await withTaskGroup(
+      of: Result<AccountForget.Revocation, UsherError>.self
+    ) { group in
+      for record in records {
+        group.addTask {
+          do throws(UsherError) {
+            let revoked = try await revoker.forget(record, revoke: true)
+            tellAudit(record, caller)
+            return .success(revoked)
+          } catch {
+            return .failure(error)
+          }
+        }
+      }
+      return await group.reduce(into: []) { $0.append($1) }
+    }
+    var notRevoked = 0
+    for result in results {
+      if try result.get() != .done { notRevoked += 1 }
+    }
+    return notRevoked
+  }
+
+  private func tellAudit(_ record: AccountRecord, _ caller: Caller) {
+    var note = AuditNote(
+      PolicyRequest(OwnerForget.name, about: record), .allowed, rule: "(admin)")
+    note.owner = record.owner.uid
+    audit.note(note, by: caller.audited)
+  }
+
+  private func person(_ uid: UInt32) -> LocalPerson {
+    LocalPerson(realm: DaemonSetting.realm, uid: uid)
+  }
+}
+
+/// What follows from a change of an owner.
+struct OwnerFollower: Sendable {
+  let engine: FlowEngine
+  let book: AccountBook
+  let localAuth: LocalAuthDesk
+  let confirm: ConfirmDesk
+  let watch: TokenWatch
+  let followUps: FollowUpWatch
+  let events: EventBus
+
+  func follow(_ change: OwnerRegistry.Change, of person: LocalPerson) async {
+    let owner = person.owner
+    // Replies that connections remember are decided anew.
+    book.changes.add(1, ordering: .releasing)
+    switch change {
+    case .withheld: engine.pause(owner)
+    case .restored:
+      await engine.resume(owner)
+      let accounts = ((try? book.accounts(of: owner)) ?? []).map(\.id)
+      watch.review(accounts)
+      followUps.review(accounts)
+    case .replaced:
+      try? await confirm.forget(person)
+      try? await localAuth.forget(person)
+      events.forget(owner)
+    }
+  }
+}
+
+extension OwnerList.Entry {
+  fileprivate init(_ standing: OwnerRegistry.Standing) {
+    let record = standing.record
+    let state: State =
+      switch standing.verdict {
+      case .same: .same
+      case .other: .changed
+      case .gone: .gone
+      case .unconfirmed: .unconfirmed
+      }
+    self.init(
+      uid: standing.person.uid, user: record.name, recordedAt: record.recordedAt, state: state,
+      now: record.other?.name, changedAt: record.other?.at)
+  }
+}

@@ -1,0 +1,218 @@
+import Dispatch
+import JSONRPC
+import Synchronization
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherSystem
+import UsherTestKit
+
+@testable import UsherDaemon
+
+/// A machine's users, as a test says.
+final class FakeUsers: Sendable {
+  private struct State {
+    var users: [UInt32: UserLookup] = [:]
+    var local: Set<UInt32> = []
+    var lookUps = 0
+    var hold: DispatchSemaphore?
+    var waiting = 0
+  }
+
+  private let state = Mutex(State())
+
+  /// How often somebody was looked up.
+  var lookUps: Int { state.withLock { $0.lookUps } }
+
+  func set(_ uid: UInt32, _ user: UserLookup, isLocal: Bool = false) {
+    state.withLock { state in
+      state.users[uid] = user
+      if isLocal { state.local.insert(uid) } else { state.local.remove(uid) }
+    }
+  }
+
+  /// Whether a look-up waits to be let go.
+  var isAwaited: Bool { state.withLock { $0.waiting > 0 } }
+
+  /// From now on a look-up does not end.
+  ///
+  /// - Returns: Ends one.
+  func hang() -> @Sendable () -> Void {
+    let hold = DispatchSemaphore(value: 0)
+    state.withLock { $0.hold = hold }
+    return { hold.signal() }
+  }
+
+  var database: UserDatabase {
+    UserDatabase(
+      user: { [self] uid in
+        let (user, hold) = state.withLock { state in
+          state.lookUps += 1
+          if state.hold != nil { state.waiting += 1 }
+          return (state.users[uid] ?? .nameless, state.hold)
+        }
+        hold?.wait()
+        return user
+      }, isLocal: { [self] uid in state.withLock { $0.local.contains(uid) } })
+  }
+}
+
+/// A daemon whose users' names change.
+final class OwnerStage: Sendable {
+  static let uid = Owner.anna.uid
+  static let person = LocalPerson(realm: "host", uid: uid)
+
+  let users = FakeUsers()
+  let stage: SafeStage
+  private let current: Mutex<Safe>
+
+  var safe: Safe { current.withLock { $0 } }
+  var owners: OwnerRegistry { get throws { try safe.domain().owners } }
+
+  /// - Parameters:
+  ///   - first: Who has the uid at the start.
+  ///   - isLocal: Whether the password file of the machine has the uid.
+  init(_ first: UserLookup = .named("anna"), isLocal: Bool = true) async throws {
+    users.set(Self.uid, first, isLocal: isLocal)
+    stage = try SafeStage(holdsAlarms: true, users: users.database)
+    current = Mutex(try await stage.begun())
+  }
+
+  func restart() async throws {
+    await safe.end()
+    let next = try await stage.begun()
+    current.withLock { $0 = next }
+  }
+
+  /// From now on no provider can be asked for anything.
+  func dropProviders() {
+    let inForce = stage.world.settings.inForce
+    var config = inForce.config
+    config.providers = []
+    stage.world.settings.replace(by: config, inForce.policy)
+  }
+
+  func end() async { await safe.end() }
+
+  // MARK: Calls
+
+  /// A program that has connected just now.
+  func program(uid: UInt32 = uid, isAdmin: Bool = false) -> Caller {
+    Caller(
+      Newcomer(
+        CallerIdentity(uid: uid, gid: uid, groups: [50]), isAdmin: isAdmin, realm: "host",
+        connectedAt: .now),
+      policy: stage.world.settings.inForce.policy)
+  }
+
+  func call(
+    _ method: String, _ params: JSONValue = [:], by caller: Caller? = nil
+  ) async throws -> JSONValue {
+    let call = Call(caller: caller ?? program(), connection: Unconnected())
+    let service = RPCService(safe)
+    var response = try params.encoded().withUnsafeBytes {
+      try service.respond(to: method, params: $0, call)
+    }
+    while true {
+      switch response {
+      case .cold(let read): response = try await read()
+      case .resumed(let body): response = try body(call)
+      case .now, .standing, .later: return try JSONValue(parsing: try await response.reply())
+      }
+    }
+  }
+
+  func admin(_ method: String, _ params: JSONValue = [:]) async throws -> JSONValue {
+    try await call(method, params, by: program(uid: 0, isAdmin: true))
+  }
+
+  /// Nil where the call is answered.
+  func error(
+    _ method: String, _ params: JSONValue = [:], by caller: Caller? = nil
+  ) async throws -> UsherError? {
+    do {
+      _ = try await call(method, params, by: caller)
+      return nil
+    } catch let error as UsherError {
+      return error
+    }
+  }
+
+  /// `same`, `changed`, …; nil where the uid is not listed.
+  func state() async throws -> String? {
+    let owners = try await admin("owner.list")["owners"]?.arrayValue ?? []
+    return owners.first { $0["uid"]?.integerValue == Int64(Self.uid) }?["state"]?.stringValue
+  }
+
+  // MARK: Possessions
+
+  /// What a finished sign-in leaves.
+  @discardableResult
+  func signIn(keepAlive: Bool = false) async throws -> AccountRecord {
+    let domain = try safe.domain()
+    let tokens = TokenSet.sample(
+      expiresAt: stage.clock.now() + .seconds(900),
+      refreshExpiresAt: stage.clock.now() + .seconds(86_400))
+    let update = try domain.book.update(
+      .sample(keepAlive: keepAlive, tokens: tokens), owner: .anna, provider: .work,
+      place: stage.world.settings.inForce.provider(.work)?.tokenPlace, at: stage.clock.now())
+    try await domain.store.commit(update.changes)
+    domain.book.install(update)
+    return update.record
+  }
+
+  func setPasscode() async throws {
+    try await stage.setPasscode(safe.domain().store)
+    try safe.domain().localAuth.desk.restore()
+  }
+
+  /// An answer that is remembered for a day.
+  func remember() async throws {
+    let domain = try safe.domain()
+    let now = stage.clock.now()
+    let question = OpenQuestion(
+      id: ConfirmationID("cnf_1"), realm: "host", uid: Self.uid, unit: nil, executable: nil,
+      call: ConfirmCall(PolicyRequest(method: "token.get"), of: "till"), askedAt: now,
+      expiresAt: now + .seconds(300))
+    let answer = GivenAnswer(
+      question: question, allow: true, remember: .seconds(86_400), at: now, client: "(user)",
+      uid: Self.uid)
+    guard let row = try answer.row() else { throw TestTrouble("it is not stored") }
+    try await domain.store.commit([.putConfirmation(row)])
+    try domain.confirm.restore()
+  }
+
+  /// A flow that waits for a passcode.
+  func startFlow() async throws -> String {
+    let reply = try await call(
+      "flow.start",
+      [
+        "provider": "local", "kind": "authenticate", "waitMs": 10_000,
+        "params": ["localAuthType": "passcode", "reason": "open the till"],
+      ])
+    guard let id = reply["flow"]?["id"]?.stringValue, reply["flow"]?["status"] == "active" else {
+      throw TestTrouble("it does not wait: \(reply)")
+    }
+    return id
+  }
+
+  /// `accounts 1, flows 1, passcodes 1, confirmations 1`, as stored.
+  func stored() throws -> [Int] {
+    let store = try safe.domain().store
+    return [
+      try store.loadAccounts().count, try store.loadFlows().count,
+      try store.loadLocalAuth().count, try store.loadConfirmations().count,
+    ]
+  }
+}
+
+private final class Unconnected: ConnectionLink {
+  let limits = Limits()
+  func cancel(_ id: RequestID) {}
+  func subscribe(_ call: EventsSubscribe) throws(UsherError) -> EventsSubscribe.Reply {
+    .init(subscription: "sub_1", cursor: 0)
+  }
+  func unsubscribe(_ subscription: String) throws(UsherError) {}
+}
