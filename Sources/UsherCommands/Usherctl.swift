@@ -62,7 +62,8 @@ struct Root: AsyncParsableCommand {
       StatusVerb.self, LockVerb.self, UnlockVerb.self, ReloadVerb.self, LoginVerb.self,
       TokenVerbs.self, TOTPVerbs.self, AccountVerbs.self, ConsentVerbs.self, ConfirmVerbs.self,
       FlowVerbs.self, LocalAuthVerbs.self, RegistrationVerbs.self, ProviderVerbs.self,
-      CredentialVerbs.self, ConfigVerbs.self, PolicyVerbs.self, AuditVerbs.self, WatchVerb.self,
+      CredentialVerbs.self, OwnerVerbs.self, ConfigVerbs.self, PolicyVerbs.self, AuditVerbs.self,
+      WatchVerb.self,
       RPCVerb.self, SetupVerb.self, BackupVerb.self, RestoreVerb.self, RecoverVerb.self,
     ])
 

@@ -1,0 +1,53 @@
+import JSONRPC
+import Testing
+import UsherCommands
+
+@Suite("The operator decides whose a uid is", .timeLimit(.minutes(1)))
+struct OwnerVerbTests {
+  @Test("list shows the recorded name and the one that the uid has now")
+  func list() async throws {
+    let reply = """
+      {"owners":[{"uid":1000,"user":"anna","recordedAt":"2030-01-01T00:00:00Z","state":"changed",\
+      "now":"ben","changedAt":"2030-01-02T00:00:00Z"},{"uid":1001,"user":null,\
+      "recordedAt":"2030-01-01T00:00:00Z","state":"same"}]}
+      """
+    let outcome = try await usherctl(
+      "owner list", asking: [.ask("owner.list", reply)], sockets: ["USHER_ADMIN_SOCKET"])
+    #expect(
+      outcome.output == """
+        UID   USER       SINCE                 STATE    NOW
+        1000  anna       2030-01-01T00:00:00Z  changed  ben
+        1001  (no name)  2030-01-01T00:00:00Z  same     -
+
+        """)
+  }
+
+  @Test("accept says whose it is from now on")
+  func accept() async throws {
+    let outcome = try await usherctl(
+      "owner accept 1000",
+      asking: [.ask("owner.accept", ["uid": 1000], #"{"uid":1000,"user":"anna-b"}"#)],
+      sockets: ["USHER_ADMIN_SOCKET"])
+    #expect(
+      outcome.error
+        == "what is stored for uid 1000 belongs to user anna-b from now on\n")
+  }
+
+  @Test("forget says how much was forgotten, and what lives on at the provider")
+  func forget() async throws {
+    let outcome = try await usherctl(
+      "owner forget 1000",
+      asking: [
+        .ask(
+          "owner.forget", ["uid": 1000],
+          #"{"uid":1000,"accounts":2,"notRevoked":1,"flows":1}"#)
+      ], sockets: ["USHER_ADMIN_SOCKET"])
+    #expect(outcome.output == "forgot 2 accounts and 1 flow of uid 1000\n")
+    #expect(outcome.error == "the tokens of 1 live at their providers until they expire\n")
+  }
+
+  @Test("a name is no uid", arguments: ["anna", "-1", "4294967296", ""])
+  func notANumber(argument: String) async {
+    #expect(await usherctl("owner accept \(argument)").status == 64)
+  }
+}
