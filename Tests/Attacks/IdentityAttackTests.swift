@@ -47,8 +47,11 @@ struct IdentityAttackTests {
   func reusedUID() throws {
     let place = try Workplace()
     let passwd = place.file("passwd")
-    try place.write(
-      "root:x:0:0::/root:/bin/sh\nanna:x:5123:5123::/nonexistent:/bin/sh\n", to: "passwd")
+    func give(to user: String) throws {
+      try place.write(
+        "root:x:0:0::/root:/bin/sh\n\(user):x:5123:5123::/nonexistent:/bin/sh\n", to: "passwd")
+    }
+    try give(to: "anna")
     let daemon = try DaemonUnderTest(
       config: """
         [[client]]
@@ -60,7 +63,11 @@ struct IdentityAttackTests {
         "/usr/bin/unshare", "--mount", "--propagation", "private", "/bin/sh", "-c",
         "mount --bind '\(passwd)' /etc/passwd && exec \"$@\"", "sh",
       ])
-    try AttackScript("reused_uid.py").expectRefused(daemon.socketPath, passwd)
+    try AttackScript("reused_uid.py").expectRefused(daemon.socketPath, "anna")
+    try give(to: "ben")
+    // A name counts for ten seconds, but not for another process of the daemon.
+    try daemon.restart()
+    try AttackScript("reused_uid.py").expectRefused(daemon.socketPath, "ben")
     let owners = try daemon.admin().call("owner.list")["owners"]?.arrayValue ?? []
     let owner = owners.first { $0["uid"] == 5123 }
     #expect(owner?["user"] == "anna" && owner?["now"] == "ben", "\(owners)")

@@ -45,7 +45,8 @@ final class FakeUsers: Sendable {
     return { hold.signal() }
   }
 
-  var database: UserDatabase {
+  /// - Parameter nameHolds: How long a name counts for connections that come later.
+  func database(nameHolds: Duration) -> UserDatabase {
     UserDatabase(
       user: { [self] uid in
         let (user, hold) = state.withLock { state in
@@ -55,7 +56,8 @@ final class FakeUsers: Sendable {
         }
         hold?.wait()
         return user
-      }, isLocal: { [self] uid in state.withLock { $0.local.contains(uid) } })
+      }, isLocal: { [self] uid in state.withLock { $0.local.contains(uid) } },
+      nameHolds: nameHolds)
   }
 }
 
@@ -74,9 +76,12 @@ final class OwnerStage: Sendable {
   /// - Parameters:
   ///   - first: Who has the uid at the start.
   ///   - isLocal: Whether the password file of the machine has the uid.
-  init(_ first: UserLookup = .named("anna"), isLocal: Bool = true) async throws {
+  ///   - nameHolds: How long a name counts for connections that come later.
+  init(
+    _ first: UserLookup = .named("anna"), isLocal: Bool = true, nameHolds: Duration = .zero
+  ) async throws {
     users.set(Self.uid, first, isLocal: isLocal)
-    stage = try SafeStage(holdsAlarms: true, users: users.database)
+    stage = try SafeStage(holdsAlarms: true, users: users.database(nameHolds: nameHolds))
     current = Mutex(try await stage.begun())
   }
 

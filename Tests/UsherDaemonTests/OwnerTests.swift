@@ -88,6 +88,23 @@ struct OwnerTests {
     await stage.end()
   }
 
+  @Test("a name counts for the connections of the next ten seconds")
+  func nameHolds() async throws {
+    let stage = try await OwnerStage(nameHolds: UserDatabase.system.nameHolds)
+    #expect(UserDatabase.system.nameHolds == .seconds(10))
+    _ = try await stage.call("provider.list")
+    let count = stage.users.lookUps
+    for _ in 1...3 { _ = try await stage.call("provider.list") }
+    #expect(stage.users.lookUps == count)
+    let later = Caller(
+      Newcomer(
+        CallerIdentity(uid: OwnerStage.uid, gid: OwnerStage.uid, groups: [50]), isAdmin: false,
+        realm: "host", connectedAt: ContinuousClock.now + .seconds(11)),
+      policy: stage.stage.world.settings.inForce.policy)
+    #expect(try stage.owners.admits(later) == false)
+    await stage.end()
+  }
+
   @Test("it is so after a restart, also while the user database does not answer")
   func restarted() async throws {
     let (stage, flow) = try await filled()

@@ -7,7 +7,7 @@ import UsherSystem
 /// Knows who the uids were that own things, and decides whether a caller is still that user.
 ///
 /// The kernel tells a caller's uid, and a uid may be given to another person. So the user database is
-/// asked for the name at the first call of each connection, away from the event loop, and what a uid
+/// asked for the name at the first call of a connection, away from the event loop, and what a uid
 /// owns is withheld while its name is another one. An operator accepts the new name, or forgets what
 /// is there (Access.md § A uid of another person).
 final class OwnerRegistry: Sendable {
@@ -101,7 +101,7 @@ extension OwnerRegistry {
     let entry = entries.withLock { $0[caller.person] }
     if let connectedAt = caller.connectedAt {
       guard let entry, entry.isStored || entry.record == nil,
-        entry.comparedAt.map({ $0 >= connectedAt }) ?? false
+        entry.comparedAt.map({ $0 >= connectedAt - users.nameHolds }) ?? false
       else { return false }
     }
     if let refusal = entry?.refusal(of: caller.uid) { throw refusal }

@@ -6,13 +6,17 @@ package struct UserDatabase: Sendable {
   package var user: @Sendable (UInt32) -> UserLookup
   /// Whether the local password file has the uid, so that no other source decides about its name.
   package var isLocal: @Sendable (UInt32) -> Bool
+  /// How long the name of a uid counts for connections that come later.
+  package var nameHolds: Duration
 
   package init(
     user: @escaping @Sendable (UInt32) -> UserLookup,
-    isLocal: @escaping @Sendable (UInt32) -> Bool = { _ in false }
+    isLocal: @escaping @Sendable (UInt32) -> Bool = { _ in false },
+    nameHolds: Duration = .seconds(10)
   ) {
     self.user = user
     self.isLocal = isLocal
+    self.nameHolds = nameHolds
   }
 
   package static let system = UserDatabase(

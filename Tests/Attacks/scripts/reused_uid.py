@@ -1,9 +1,10 @@
 """Takes over what is stored for a uid, as another person to whom the uid was given.
 
-    reused_uid.py SOCKET PASSWD
+Findings: A.9, M6
 
-PASSWD is the password file that the daemon sees; anna has the uid 5123 there. She sets a passcode.
-Then the uid is ben's, who asks for it.
+    reused_uid.py SOCKET anna|ben
+
+anna has the uid 5123, and sets a passcode. Then the uid is ben's, who asks for it.
 """
 
 import json
@@ -12,7 +13,7 @@ import sys
 
 from attack import Connection, impossible, refused, succeeded
 
-path, passwd = sys.argv[1:]
+path, user = sys.argv[1:]
 UID = 5123
 
 
@@ -30,13 +31,11 @@ def call(method, params):
         return json.load(file)
 
 
-first = call("localAuth.setPasscode", {"new": "annas-4711"})
-if "result" not in first:
-    impossible(f"anna cannot set a passcode: {first['error']['message']}")
-with open(passwd) as file:
-    users = file.read()
-with open(passwd, "w") as file:
-    file.write(users.replace("anna:", "ben:"))
+if user == "anna":
+    reply = call("localAuth.setPasscode", {"new": "annas-4711"})
+    if "result" not in reply:
+        impossible(f"anna cannot set a passcode: {reply['error']['message']}")
+    refused("nothing was tried yet")
 reply = call("localAuth.setPasscode", {"old": "annas-4711", "new": "bens-4711"})
 if "result" in reply:
     succeeded("ben changed anna's passcode")
