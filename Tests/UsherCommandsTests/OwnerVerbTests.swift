@@ -43,7 +43,8 @@ struct OwnerVerbTests {
           #"{"uid":1000,"accounts":2,"notRevoked":1,"flows":1}"#)
       ], sockets: ["USHER_ADMIN_SOCKET"])
     #expect(outcome.output == "forgot 2 accounts and 1 flow of uid 1000\n")
-    #expect(outcome.error == "the tokens of 1 live at their providers until they expire\n")
+    #expect(
+      outcome.error == "the tokens of 1 are not revoked so far, and may live until they expire\n")
   }
 
   @Test("a name is no uid", arguments: ["anna", "-1", "4294967296", ""])

@@ -17,7 +17,8 @@ public struct OwnerForget: Method, Equatable {
     public var uid: UInt32
     /// How many accounts were wiped.
     public var accounts: Int
-    /// Those of them whose tokens the provider did not take back: they live until they expire.
+    /// Those of them whose tokens the provider has not revoked so far. It is asked again for a day
+    /// where it could not be asked; otherwise they live until they expire.
     public var notRevoked: Int
     /// How many flows were cancelled or forgotten.
     public var flows: Int

@@ -30,6 +30,6 @@ struct OwnerForgetVerb: Verb {
         + "flow\(flows == 1 ? "" : "s") of uid \(reply.uid)")
     guard reply.notRevoked > 0 else { return }
     desk.console.note(
-      "the tokens of \(reply.notRevoked) live at their providers until they expire")
+      "the tokens of \(reply.notRevoked) are not revoked so far, and may live until they expire")
   }
 }

@@ -43,19 +43,19 @@ struct OwnerService: Sendable {
     }
   }
 
-  /// - Returns: Of how many the provider did not take the tokens back.
+  /// - Returns: Of how many the provider has not revoked the tokens so far.
   private func forget(
     _ records: [AccountRecord], for caller: Caller
   ) async throws(UsherError) -> Int {
     let results = await withTaskGroup(
-      of: Result<AccountForget.Revocation, UsherError>.self
+      of: Result<RevocationResult, UsherError>.self
     ) { group in
       for record in records {
         group.addTask {
           do throws(UsherError) {
-            let revoked = try await revoker.forget(record, revoke: true)
+            let result = try await revoker.forget(record, revoke: true, by: .init(caller))
             tellAudit(record, caller)
-            return .success(revoked)
+            return .success(result)
           } catch {
             return .failure(error)
           }
@@ -65,7 +65,7 @@ struct OwnerService: Sendable {
     }
     var notRevoked = 0
     for result in results {
-      if try result.get() != .done { notRevoked += 1 }
+      if try !result.get().living.isEmpty { notRevoked += 1 }
     }
     return notRevoked
   }
