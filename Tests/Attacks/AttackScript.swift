@@ -35,7 +35,7 @@ struct AttackScript {
     let command = launcher + ["/usr/bin/python3", path] + arguments
     let ended = try run(command[0], Array(command.dropFirst()), within: seconds)
     if ended.status == 77 {
-      print("skipped: the attack \(path) cannot be tried here: \(ended.output)")
+      print("SKIPPED, NOT PROVEN: the attack \(path) cannot be tried here: \(ended.output)")
       return
     }
     #expect(
