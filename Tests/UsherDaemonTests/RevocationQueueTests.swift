@@ -75,11 +75,15 @@ struct RevocationQueueTests {
   func bounded() async throws {
     let queue = queue()
     let record = try await fixture.signIn()
+    // Each revocation has an id of its own; the fixture's entropy repeats after 32 of them.
+    let world = World(
+      settings: fixture.stage.world.settings, clock: fixture.clock, entropy: SystemEntropy(),
+      alarms: fixture.stage.alarms)
     for _ in 0..<RevocationQueue.mostPerOwner {
-      await queue.pursue(Revocation(of: record, by: asker, fixture.stage.world))
+      await queue.pursue(Revocation(of: record, by: asker, world))
     }
     #expect(audit.outcomes.isEmpty)
-    await queue.pursue(Revocation(of: record, by: asker, fixture.stage.world))
+    await queue.pursue(Revocation(of: record, by: asker, world))
     #expect(audit.outcomes == ["token.revocation rate_limited"])
     await queue.stop()
     await fixture.close()
@@ -102,8 +106,10 @@ struct RevocationQueueTests {
     #expect(left(after: 3600, "b", 5) == Revocation.patience - .seconds(3600))
     #expect(left(after: -3600, "b", 5) == Revocation.patience)
     // A start in the future is distrusted once, from then on.
-    #expect(revocation.distrustFuture(at: begun - .seconds(3600), nil))
-    #expect(!revocation.distrustFuture(at: begun - .seconds(3600), nil))
+    let isDistrusted = (1...2).map { _ in
+      revocation.distrustFuture(at: begun - .seconds(3600), nil)
+    }
+    #expect(isDistrusted == [true, false])
     #expect(
       revocation.timeLeft(at: begun, nil) == Revocation.patience - .seconds(3600))
     await fixture.close()
