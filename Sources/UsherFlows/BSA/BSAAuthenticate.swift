@@ -276,9 +276,11 @@ extension BSAAuthenticate {
     }
   }
 
-  /// Has the person prove to be there, as the account is registered to be known. A proof of this flow
-  /// will do for a number that is shown; each site's wish is asked about anew, for anybody may begin a
-  /// sign-in for this person just then.
+  /// Has the person authenticated in the way the account is registered for.
+  ///
+  /// A recent proof of this flow is enough for another number, and for a QR id in place of a refused one:
+  /// neither has signed anybody in. Each site is asked about anew, because anybody may begin a sign-in
+  /// for this person just then.
   ///
   /// - Parameter site: Where the person is signed in, as the provider says.
   mutating func prove(
