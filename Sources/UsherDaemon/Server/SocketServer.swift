@@ -204,8 +204,6 @@ final class Door: Sendable {
       }
     }
     let share = FairShare.Party(caller.caller, user: uid)
-    // The user pays for the connection, too: one that comes too often is refused.
-    if share != party { turns.refused(party, since: begun) }
     let transport = Transport(socket, on: loop, mostUnsent: service.limits.unreadReplyBytes)
     let handler = ConnectionHandler(
       caller: caller, service: service, turns: turns, through: transport, party: share
@@ -220,6 +218,9 @@ final class Door: Sendable {
     } catch {
       return error.message
     }
+    // The user pays for the connection, too: one that comes too often is refused. Not before the end, else
+    // the next one of a flood would not seem to have waited.
+    if share != party { turns.refused(party, since: begun) }
     return nil
   }
 
