@@ -151,6 +151,21 @@ final class FairShareTests {
     #expect(heldUp > 0)
   }
 
+  @Test("one call after the other is held up only where two connections call at once")
+  func atOnce() {
+    enter(1..<2, anna)
+    enter(10..<11, bert)
+    now = now + .milliseconds(1)
+    enter(11..<12, bert)
+    // Each waits for the answer to the one before, and then calls on the other connection.
+    for number in 0..<5000 {
+      #expect(call(1, anna, 1) && call(10 + number % 2, bert, 50))
+      now = now + .microseconds(100)
+    }
+    // The second comes while the first is worked on.
+    #expect(call(10, bert, 50) && call(11, bert, 50) && !call(10, bert, 50))
+  }
+
   @Test("the connections of one user take turns, in the order in which they came")
   func turns() {
     flood()
