@@ -58,8 +58,9 @@ struct FairShare {
     var presence = TimeAmount.seconds(10)
     /// How much a user may have used beyond its share before it is paced: nobody calls steadily.
     var credit = TimeAmount.milliseconds(1)
-    /// Calls of one user that come on two connections within this time are made at once.
-    var atOnce = TimeAmount.milliseconds(1)
+    /// A call that comes on another connection within this time after one was answered was made at once
+    /// with it: whoever waits for the answer first is not so fast.
+    var atOnce = TimeAmount.microseconds(50)
     /// How often a user that is paced comes in within a second.
     var knocks: Int
     /// How many of those beyond are told why they do not.
@@ -87,7 +88,7 @@ struct FairShare {
     var pacedUntil: NIODeadline
     /// How long it counts as one that makes calls at once.
     var crowdUntil: NIODeadline
-    /// On which connection it called last, and when.
+    /// On which connection it called last, and when that was answered.
     var lastCall: (seat: Seat, at: NIODeadline)?
     /// How often it has come in the second that ends then.
     var knocks = 0
@@ -213,7 +214,8 @@ extension FairShare {
     note(party, at: now)
     guard case .user(let uid) = party, var user = users[uid] else { return true }
     defer { keep(user, uid) }
-    if let last = user.lastCall, last.seat != seat, last.at + terms.atOnce > now {
+    let isAtOnce = user.lastCall.map { $0.seat != seat && $0.at + terms.atOnce > now } ?? false
+    if isAtOnce || user.line.contains(where: { $0.hasBytes && $0.seat != seat }) {
       user.crowdUntil = now + terms.memory
     }
     user.lastCall = (seat, now)
@@ -242,6 +244,7 @@ extension FairShare {
     spent(now - start, by: party, at: now)
     guard var user = users[uid] else { return true }
     defer { keep(user, uid) }
+    if user.lastCall?.seat == seat { user.lastCall?.at = now }
     if user.listening == seat { user.listening = nil }
     switch rest {
     case .blocked: return true
