@@ -123,7 +123,8 @@ extension AccountBook {
   }
 
   private func held(_ id: AccountID, of owners: [Owner]?) -> AccountRecord? {
-    let room = room  // Looking for another owner's account is no use of it, nor does it cost more.
+    let room = room
+    // A look-up of another owner's account neither counts as a use of it nor costs more than of none.
     return state.withLock { state -> (value: AccountRecord?, gone: [AccountID: AccountRecord]) in
       let isTheirs = state.records.peek(id).map { owners?.contains($0.owner) ?? true } ?? false
       return isTheirs ? state.records.use(id, room: room) : (value: nil, gone: [:])
