@@ -69,8 +69,7 @@ struct Parts {
       world: world, store: store, providers: providers, credentials: credentials,
       accounts: book, events: events, runner: runner)
     let owners = OwnerRegistry(
-      world: world, store: store, users: life.setting.users, log: log,
-      hasFlows: { [index = engine.index] in !index.sessions(of: $0).isEmpty })
+      world: world, store: store, users: life.setting.users, log: log)
     // Weak: the registry tells them of changes.
     let isWithheld = { @Sendable [weak owners] (owner: Owner) in owners?.isWithheld(owner) ?? true }
     watch = TokenWatch(
@@ -187,6 +186,7 @@ struct Parts {
     try await domain.consents.sweep()
     try await domain.confirm.sweep()
     try await audit.trim()
+    try? await domain.owners.reviewAgain()
     // What was under way when it was noticed may have set an alarm.
     for person in domain.owners.withheld { domain.flows.engine.pause(person.owner) }
     try await domain.flows.engine.sweep()

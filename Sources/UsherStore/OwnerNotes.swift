@@ -52,11 +52,12 @@ extension Store {
     }.compactMap(\.self)
   }
 
-  /// Whether an account of the user, or something that the user proves to be there by, is stored.
+  /// Whether an account, flow, passcode or answer of the user is stored.
   package func hasPossessions(ofUser uid: UInt32, realm: String) throws(UsherError) -> Bool {
     try load(
       """
       SELECT EXISTS (SELECT 1 FROM accounts WHERE realm = ?1 AND uid = ?2 AND client = '')
+        OR EXISTS (SELECT 1 FROM flows WHERE realm = ?1 AND uid = ?2 AND client = '')
         OR EXISTS (SELECT 1 FROM local_auth WHERE realm = ?1 AND uid = ?2)
         OR EXISTS (SELECT 1 FROM confirmations WHERE realm = ?1 AND uid = ?2)
       """, [realm, uid], from: reader
@@ -64,13 +65,23 @@ extension Store {
   }
 
   /// The users of whom ``hasPossessions(ofUser:realm:)`` is true.
-  package func usersWithPossessions() throws(UsherError) -> [(realm: String, uid: UInt32)] {
+  ///
+  /// Of the accounts, which may be a million, the index is looked at once for each user.
+  package func usersWithPossessions(in realm: String) throws(UsherError) -> [UInt32] {
     try load(
       """
-      SELECT realm, uid FROM accounts WHERE client = ''
-      UNION SELECT realm, uid FROM local_auth
-      UNION SELECT realm, uid FROM confirmations
-      """, [], from: reader
-    ) { (realm: try $0.next(), uid: try $0.next()) }
+      WITH RECURSIVE owners (uid) AS (
+        SELECT min(uid) FROM accounts WHERE realm = ?1
+        UNION ALL
+        SELECT (SELECT min(uid) FROM accounts WHERE realm = ?1 AND uid > owners.uid)
+        FROM owners WHERE uid IS NOT NULL
+      )
+      SELECT uid FROM owners WHERE EXISTS (
+        SELECT 1 FROM accounts WHERE realm = ?1 AND uid = owners.uid AND client = '')
+      UNION SELECT uid FROM flows WHERE realm = ?1 AND client = ''
+      UNION SELECT uid FROM local_auth WHERE realm = ?1
+      UNION SELECT uid FROM confirmations WHERE realm = ?1
+      """, [realm], from: reader
+    ) { try $0.next() }
   }
 }

@@ -323,6 +323,18 @@ struct OwnerTests {
     await stage.end()
   }
 
+  @Test("a flow alone is something that is stored for a user")
+  func onlyFlow() async throws {
+    let stage = try await OwnerStage()
+    try await stage.setPasscode()
+    _ = try await stage.startFlow()
+    let domain = try stage.safe.domain()
+    try await domain.localAuth.desk.forget(OwnerStage.person)
+    #expect(try domain.store.hasPossessions(ofUser: OwnerStage.uid, realm: "host"))
+    #expect(try domain.store.usersWithPossessions(in: "host") == [OwnerStage.uid])
+    await stage.end()
+  }
+
   @Test("what an earlier version stored is the user's who has the uid at the first start")
   func upgraded() async throws {
     let stage = try await OwnerStage(.failed)

@@ -37,6 +37,8 @@ struct OwnerRecord: Codable, Sendable, Equatable {
     case gone
     /// The user database does not answer, and the name does not hold without it.
     case unconfirmed
+    /// The user database does not answer, and nobody is recorded.
+    case unknown
   }
 
   /// - Parameter name: Nil where the uid has no name.
@@ -50,10 +52,24 @@ struct OwnerRecord: Codable, Sendable, Equatable {
   /// What held when the record was written.
   var lastVerdict: Verdict { other.map { .other(name: $0.name) } ?? .same }
 
-  /// Takes in what the user database says, and decides.
-  mutating func compare(with found: UserLookup, at now: Timestamp) -> Verdict {
+  /// Whether another record differs only in when the name was last confirmed.
+  func isSame(as other: OwnerRecord) -> Bool {
+    var copy = self
+    copy.confirmedAt = other.confirmedAt
+    return copy == other
+  }
+
+  /// Records what the user database says, and decides.
+  ///
+  /// - Parameter isLocal: Whether the local password file has the uid now.
+  mutating func compare(
+    with found: UserLookup, isLocal isLocalNow: Bool, at now: Timestamp
+  ) -> Verdict {
     switch found {
     case .named(let present):
+      // A uid of a directory that could not be reached had no name at first. A name in the password
+      // file was given to the uid later.
+      if name == nil, other == nil, !isLocalNow { name = present }
       guard let name, present.hasSameBytes(as: name) else {
         if other?.name.hasSameBytes(as: present) != true {
           other = Other(name: present, at: now)
@@ -89,6 +105,11 @@ extension OwnerRecord.Verdict {
       return UsherError(
         .permissionDenied,
         "uid \(uid) has no name any more, and what is stored for it was a user's; \(advice)")
+    case .unknown:
+      return UsherError(
+        .permissionDenied,
+        "uid \(uid): the user database does not say who this is; try again",
+        detail: .init(retryable: true))
     case .unconfirmed:
       return UsherError(
         .permissionDenied,

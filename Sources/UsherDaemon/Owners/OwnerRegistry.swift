@@ -17,6 +17,8 @@ final class OwnerRegistry: Sendable {
     case withheld
     /// It is given and used again.
     case restored
+    /// Calls are decided otherwise than before; what goes on by itself goes on.
+    case reconsidered
     /// It owned nothing that is stored; what is in memory is to be forgotten.
     case replaced
   }
@@ -37,6 +39,9 @@ final class OwnerRegistry: Sendable {
     /// Whether the operator has begun to forget what there is.
     var isBeingForgotten = false
 
+    /// Whether a connection that came after the last comparison was let in by it.
+    var isAssumed = false
+
     var isWithheld: Bool { isBeingForgotten || record?.other != nil }
   }
 
@@ -44,24 +49,20 @@ final class OwnerRegistry: Sendable {
   private let store: Store
   private let users: UserDatabase
   private let log: Logger
-  /// Whether a user has flows.
-  private let hasFlows: @Sendable (Owner) -> Bool
   private let entries = Mutex<[LocalPerson: Entry]>([:])
   /// Those under way.
   private let lookUps = Mutex<[LocalPerson: UserLookingUp]>([:])
   /// Comparing, writing and taking over happen in one turn.
   private let turns = Turns<LocalPerson>()
   private let follower = Mutex<Follower?>(nil)
+  /// Whether ``review()`` has come to its end.
+  private let reviewed = Atomic<Bool>(false)
 
-  init(
-    world: World, store: Store, users: UserDatabase, log: Logger,
-    hasFlows: @escaping @Sendable (Owner) -> Bool = { _ in false }
-  ) {
+  init(world: World, store: Store, users: UserDatabase, log: Logger) {
     self.world = world
     self.store = store
     self.users = users
     self.log = log
-    self.hasFlows = hasFlows
   }
 
   func restore() throws(UsherError) {
@@ -100,9 +101,12 @@ extension OwnerRegistry {
     guard isCompared(caller) else { return true }
     let entry = entries.withLock { $0[caller.person] }
     if let connectedAt = caller.connectedAt {
-      guard let entry, entry.isStored || entry.record == nil,
-        entry.comparedAt.map({ $0 >= connectedAt - users.nameHolds }) ?? false
+      guard let entry, entry.isStored, let comparedAt = entry.comparedAt,
+        comparedAt >= connectedAt - users.nameHolds
       else { return false }
+      if comparedAt < connectedAt, !entry.isAssumed {
+        entries.withLock { $0[caller.person]?.isAssumed = true }
+      }
     }
     if let refusal = entry?.refusal(of: caller.uid) { throw refusal }
     return true
@@ -142,45 +146,41 @@ extension OwnerRegistry {
     _ found: UserLookup, of person: LocalPerson, since began: ContinuousClock.Instant
   ) async {
     let now = world.clock.now()
+    let isLocal = await Aside.run { [users] in found.isNamed && users.isLocal(person.uid) }
     var entry = entries.withLock { $0[person] } ?? Entry()
     if let comparedAt = entry.comparedAt, comparedAt > began { return }
     let before = entry
-    if case .other = entry.compare(with: found, at: now), (try? hasPossessions(person)) == false {
+    if case .other = entry.compare(with: found, isLocal: isLocal, at: now),
+      (try? hasPossessions(person)) == false
+    {
       // There is nothing to withhold.
       entry.record = nil
       await tell(.replaced, person)
     }
-    if entry.record == nil, let record = await newRecord(found, person, at: now) {
-      entry.record = record
-    }
-    entry.verdict = entry.compare(with: found, at: now)
-    // The next call tries again.
-    entry.comparedAt = entry.verdict == .unconfirmed ? nil : began
-    if entry.record != before.record || !entry.isStored {
-      entry.isStored = await write(entry.record, of: person)
-    }
+    entry.record = entry.record ?? OwnerRecord(found, isLocal: isLocal, at: now)
+    entry.verdict = entry.compare(with: found, isLocal: isLocal, at: now)
+    entry.isAssumed = false
+    // The next call asks again.
+    let isAnswered = entry.verdict != .unconfirmed && entry.verdict != .unknown
+    entry.comparedAt = isAnswered ? began : nil
+    await save(&entry, after: before, of: person)
     entries.withLock { [entry] in $0[person] = entry }
     await tellOfChange(from: before, to: entry, person)
   }
 
-  /// - Returns: Nil where it cannot be told who it is.
-  private func newRecord(
-    _ found: UserLookup, _ person: LocalPerson, at now: Timestamp
-  ) async -> OwnerRecord? {
-    switch found {
-    case .named(let name):
-      let isLocal = await Aside.run { [users] in users.isLocal(person.uid) }
-      return OwnerRecord(name: name, isLocal: isLocal, at: now)
-    // What an earlier version stored is of a user who has a name, as a rule: it is waited for.
-    case .nameless where (try? hasPossessions(person)) == false:
-      return OwnerRecord(name: nil, isLocal: false, at: now)
-    case .nameless, .failed: return nil
+  /// Writes the record where it has changed. On a full disk a confirmation is left for later.
+  private func save(_ entry: inout Entry, after before: Entry, of person: LocalPerson) async {
+    guard entry.record != before.record || !entry.isStored else { return }
+    let isStored = await write(entry.record, of: person)
+    if !isStored, before.isStored, let old = before.record, entry.record?.isSame(as: old) == true {
+      entry.record = old
+    } else {
+      entry.isStored = isStored
     }
   }
 
   private func hasPossessions(_ person: LocalPerson) throws(UsherError) -> Bool {
-    if hasFlows(person.owner) { return true }
-    return try store.hasPossessions(ofUser: person.uid, realm: person.realm)
+    try store.hasPossessions(ofUser: person.uid, realm: person.realm)
   }
 
   /// - Returns: Whether it is on disk. Where it is not, the next call tries again.
@@ -198,7 +198,10 @@ extension OwnerRegistry {
   }
 
   private func tellOfChange(from before: Entry, to after: Entry, _ person: LocalPerson) async {
-    guard before.isWithheld != after.isWithheld else { return }
+    guard before.isWithheld != after.isWithheld else {
+      if before.verdict != after.verdict { await tell(.reconsidered, person) }
+      return
+    }
     await tell(after.isWithheld ? .withheld : .restored, person)
     guard let record = after.record, let other = record.other else { return }
     log.warning(
@@ -217,8 +220,7 @@ extension OwnerRegistry {
     await body(change, person)
   }
 
-  /// - Parameter limit: Nil: as long as it takes.
-  private func lookUp(_ person: LocalPerson, within limit: Duration?) async -> UserLookup {
+  private func lookUp(_ person: LocalPerson, within limit: Duration) async -> UserLookup {
     let alarms = world.alarms
     // In a task of its own: a caller who leaves must not make it fail.
     return await Task { () -> UserLookup in
@@ -229,9 +231,10 @@ extension OwnerRegistry {
       }
       let lookUp = UserLookingUp()
       lookUps.withLock { $0[person] = lookUp }
-      Task {
-        let found = await Aside.run { [users] in users.user(person.uid) }
-        lookUps.withLock { if $0[person] === lookUp { $0[person] = nil } }
+      // Weak: a look-up that hangs must not keep in memory what a lock drops.
+      Task { [weak self, users] in
+        let found = await Aside.run { users.user(person.uid) }
+        self?.lookUps.withLock { if $0[person] === lookUp { $0[person] = nil } }
         lookUp.end(found)
       }
       return await lookUp.ends(within: limit, alarms) ? lookUp.found : .failed
@@ -258,25 +261,39 @@ extension OwnerRegistry {
     }.sorted { $0.person.uid < $1.person.uid }
   }
 
-  /// Compares all that is recorded, and records who earlier versions stored things for. It ends early
-  /// where the user database does not answer.
-  ///
-  /// - Parameter limit: For each user; nil: as long as it takes.
-  func review(within limit: Duration? = nil) async throws(UsherError) {
+  /// Compares all that is recorded, and records for whom earlier versions stored things. It ends
+  /// early where the user database does not answer; ``reviewAgain()`` then begins anew.
+  func review() async throws(UsherError) {
     var people = Set(entries.withLock { Array($0.keys) })
-    for (realm, uid) in try store.usersWithPossessions() where !Owner.isTransient(uid) {
+    let realm = DaemonSetting.realm
+    for uid in try store.usersWithPossessions(in: realm) where !Owner.isTransient(uid) {
       people.insert(LocalPerson(realm: realm, uid: uid))
     }
-    for person in people.sorted(by: { $0.uid < $1.uid }) {
+    let isOver = try await compare(people.sorted { $0.uid < $1.uid })
+    reviewed.store(isOver, ordering: .relaxed)
+  }
+
+  /// Compares those whose connections were let in by an earlier comparison, and all where
+  /// ``review()`` has not come to its end.
+  func reviewAgain() async throws(UsherError) {
+    guard reviewed.load(ordering: .relaxed) else { return try await review() }
+    let assumed = entries.withLock { entries in entries.filter { $0.value.isAssumed }.map(\.key) }
+    _ = try await compare(assumed)
+  }
+
+  /// - Returns: False where the user database does not answer.
+  private func compare(_ people: [LocalPerson]) async throws(UsherError) -> Bool {
+    for person in people {
       if entries.withLock({ $0[person]?.isBeingForgotten ?? false }) { continue }
       // Not within the turn: a caller would wait in vain for a look-up that hangs.
       let began = ContinuousClock.now
-      let found = await lookUp(person, within: limit)
-      guard found != .failed else { return }
+      let found = await lookUp(person, within: Self.patience)
+      guard found != .failed else { return false }
       try await turns.take(person) { () throws(UsherError) in
         await take(found, of: person, since: began)
       }
     }
+    return true
   }
 
   /// Makes the user whom the uid has now the owner of what is stored for it.
@@ -337,9 +354,9 @@ extension OwnerRegistry {
 
 extension OwnerRegistry.Entry {
   fileprivate mutating func compare(
-    with found: UserLookup, at now: Timestamp
+    with found: UserLookup, isLocal: Bool, at now: Timestamp
   ) -> OwnerRecord.Verdict {
-    record?.compare(with: found, at: now) ?? .same
+    record?.compare(with: found, isLocal: isLocal, at: now) ?? .unknown
   }
 
   fileprivate func refusal(of uid: UInt32) -> UsherError? {
@@ -350,6 +367,21 @@ extension OwnerRegistry.Entry {
     }
     return verdict.refusal(of: uid)
   }
+}
+
+extension OwnerRecord {
+  /// Nil where the look-up failed.
+  fileprivate init?(_ found: UserLookup, isLocal: Bool, at now: Timestamp) {
+    switch found {
+    case .named(let name): self.init(name: name, isLocal: isLocal, at: now)
+    case .nameless: self.init(name: nil, isLocal: false, at: now)
+    case .failed: return nil
+    }
+  }
+}
+
+extension UserLookup {
+  fileprivate var isNamed: Bool { if case .named = self { true } else { false } }
 }
 
 extension OwnerNote {

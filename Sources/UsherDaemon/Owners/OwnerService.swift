@@ -18,7 +18,7 @@ struct OwnerService: Sendable {
   let audit: any Auditing
 
   func list() async throws(UsherError) -> OwnerList.Reply {
-    try await registry.review(within: OwnerRegistry.patience)
+    try await registry.review()
     return .init(owners: registry.standings.map { OwnerList.Entry($0) })
   }
 
@@ -97,6 +97,7 @@ struct OwnerFollower: Sendable {
     // Replies that connections remember are decided anew.
     book.changes.add(1, ordering: .releasing)
     switch change {
+    case .reconsidered: break
     case .withheld: engine.pause(owner)
     case .restored:
       await engine.resume(owner)
@@ -119,7 +120,7 @@ extension OwnerList.Entry {
       case .same: .same
       case .other: .changed
       case .gone: .gone
-      case .unconfirmed: .unconfirmed
+      case .unconfirmed, .unknown: .unconfirmed
       }
     self.init(
       uid: standing.person.uid, user: record.name, recordedAt: record.recordedAt, state: state,

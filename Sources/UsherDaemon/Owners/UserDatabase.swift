@@ -37,13 +37,7 @@ final class UserLookingUp: Sendable {
   }
 
   /// Returns whether it has ended, after so long at the latest.
-  ///
-  /// - Parameter limit: Nil: as long as it takes.
-  func ends(within limit: Duration?, _ alarms: any Alarms) async -> Bool {
-    guard let limit else {
-      await over.pass()
-      return true
-    }
+  func ends(within limit: Duration, _ alarms: any Alarms) async -> Bool {
     let either = Gate()
     let alarm = alarms.after(limit) { either.open() }
     Task {
