@@ -191,8 +191,10 @@ actor Refresher {
       return try await save(brought, of: record.id, key)
     }
     if let saved { return saved }
-    // Forgotten meanwhile: nobody will have these.
-    if try book.find(record.id) == nil { await source.discard(tokens, of: record) }
+    // Forgotten or revoked meanwhile: nobody will have these.
+    let isWanted =
+      try book.find(record.id).map { $0.details.grant.death?.code != "revoked" } ?? false
+    if !isWanted { await source.discard(tokens, of: record) }
     return try current(record.id, key)
   }
 
