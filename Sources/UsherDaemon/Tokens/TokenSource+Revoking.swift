@@ -40,7 +40,7 @@ extension TokenSource {
         case .granted(let fresh) = await refresh(
           record, refreshToken.secret.unsealed(), scope: record.details.grant.scope)
       {
-        living = [fresh.token]
+        living.append(fresh.token)
         last = fresh.rotated(from: refreshToken)
         taken = await office.take(back: last, bearer: living.last)
       }
