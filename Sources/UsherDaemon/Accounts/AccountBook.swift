@@ -44,8 +44,7 @@ final class AccountBook: Sendable {
   fileprivate struct State {
     var records = RecentlyUsed<AccountID, AccountRecord>()
     var lists = RecentlyUsed<List, Set<AccountID>>()
-    /// What has changed since each of the reads began that are under way: they may have missed it.
-    /// Nil is what is gone.
+    /// Changes since each read that is under way began. Nil: the account is gone.
     var reads: [Int: [AccountID: AccountRecord?]] = [:]
     var nextRead = 0
   }
