@@ -1,13 +1,13 @@
 public import UsherCore
 
-/// The users for whom something is stored, and whether their uids are still theirs.
+/// The users who have called, or own something stored, and whether their uids are still theirs.
 ///
 /// The user database is asked for each of them, as far as it answers.
 public struct OwnerList: Method, Equatable {
   public static let name = "owner.list"
   public static let access = Access.admin
   public static let summary =
-    "The users for whom something is stored, and whether their uids are still theirs."
+    "The users who have called, or own something stored, and whether their uids are still theirs."
 
   public init() {}
 

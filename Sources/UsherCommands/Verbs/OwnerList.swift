@@ -5,7 +5,7 @@ import UsherCore
 struct OwnerListVerb: Verb {
   static let configuration = CommandConfiguration(
     commandName: "list",
-    abstract: "The users for whom something is stored, and whether their uids are still theirs.")
+    abstract: OwnerList.summary)
 
   @OptionGroup var options: GlobalOptions
 
@@ -19,7 +19,7 @@ struct OwnerListVerb: Verb {
             owner.now ?? "",
           ]
         })
-      if reply.owners.isEmpty { desk.console.note("nothing is stored for anybody") }
+      if reply.owners.isEmpty { desk.console.note("no user has called yet") }
     }
   }
 }
