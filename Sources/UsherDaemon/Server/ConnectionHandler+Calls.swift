@@ -63,9 +63,10 @@ extension ConnectionHandler {
     }
   }
 
-  /// Makes a call that waited to be made.
+  /// Makes a call that waited to be made, under the rules that are in force by now.
   func resumed(_ response: Response) throws(UsherError) -> Response {
     guard case .resumed(let body) = response else { return response }
+    followRules()
     return try body(Call(caller: caller, connection: self))
   }
 
