@@ -1,15 +1,15 @@
 import Foundation
 
-/// A wall clock of a program under test that a test moves while the program runs.
+/// The clocks of a program under test, which a test moves while the program runs.
 ///
-/// Only what the program takes for the time of day moves: waits go on as they are.
+/// Only what the program reads moves: waits go on as they are.
 package final class MovableClock: Sendable {
   private let place: Workplace
 
   /// - Throws: Where there is no C compiler.
   package init() throws {
     place = try Workplace()
-    try Data(count: 8).write(to: URL(fileURLWithPath: place.file("ahead")))
+    try Data(count: 16).write(to: URL(fileURLWithPath: place.file("ahead")))
     let built = try run(
       "/usr/bin/env",
       ["clang", "-shared", "-fPIC", "-o", place.file("clock.so"), TestScript.movableClock])
@@ -21,13 +21,22 @@ package final class MovableClock: Sendable {
     ["LD_PRELOAD": place.file("clock.so"), "USHER_TEST_AHEAD": place.file("ahead")]
   }
 
+  /// Sets the wall clock, as an administrator may.
+  ///
   /// - Parameter seconds: How far ahead of this machine's clock it is from now on; negative: behind.
-  package func set(ahead seconds: Int64) throws {
+  package func set(ahead seconds: Int64) throws { try write([seconds, 0]) }
+
+  /// Lets time pass: both the wall clock and the clock that nobody sets go ahead.
+  ///
+  /// - Parameter seconds: Since the program began.
+  package func pass(_ seconds: Int64) throws { try write([seconds, seconds]) }
+
+  private func write(_ ahead: [Int64]) throws {
     guard let file = FileHandle(forWritingAtPath: place.file("ahead")) else {
       throw TestTrouble("the clock is gone")
     }
     // In place: the program has it mapped.
-    try file.write(contentsOf: withUnsafeBytes(of: seconds) { Data($0) })
+    try file.write(contentsOf: ahead.withUnsafeBytes { Data($0) })
     try file.close()
   }
 }

@@ -1,5 +1,6 @@
-// Moves what a program takes for the time of day (LD_PRELOAD) by the seconds that the file
-// $USHER_TEST_AHEAD holds as an int64_t; MovableClock.swift and the attacks' harness.py use it.
+// Moves the clocks that a program reads (LD_PRELOAD) by the seconds that the file $USHER_TEST_AHEAD
+// holds as int64_t: the first for the time of day, the second, which may be left out, for the time since
+// the start of the machine. MovableClock.swift and the attacks' harness.py use it.
 
 #include <fcntl.h>
 #include <stdint.h>
@@ -14,7 +15,8 @@ static volatile int64_t *ahead(void) {
   const char *path = seconds ? 0 : getenv("USHER_TEST_AHEAD");
   if (path) {
     int file = open(path, O_RDONLY | O_CLOEXEC);
-    void *page = mmap(0, sizeof *seconds, PROT_READ, MAP_SHARED, file, 0);
+    // The page is zero behind the end of the file.
+    void *page = mmap(0, 2 * sizeof *seconds, PROT_READ, MAP_SHARED, file, 0);
     close(file);
     if (page == MAP_FAILED) abort();
     seconds = page;
@@ -24,6 +26,7 @@ static volatile int64_t *ahead(void) {
 
 int clock_gettime(clockid_t clock, struct timespec *time) {
   int result = (int)syscall(SYS_clock_gettime, clock, time);
-  if (result == 0 && clock == CLOCK_REALTIME && ahead()) time->tv_sec += *ahead();
+  if (result == 0 && clock == CLOCK_REALTIME && ahead()) time->tv_sec += ahead()[0];
+  if (result == 0 && clock == CLOCK_BOOTTIME && ahead()) time->tv_sec += ahead()[1];
   return result;
 }

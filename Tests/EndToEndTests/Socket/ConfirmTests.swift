@@ -236,7 +236,7 @@ struct ConfirmAnswererTests {
     let id = try scene.client("kiosk").question()
     #expect(try own.answer(id) == "interaction_required", "the proof was to another client")
     try own.prove()
-    try clock.set(ahead: 62)
+    try clock.pass(62)
     #expect(try own.answer(id) == "interaction_required", "it was too long ago")
     try own.prove()
     #expect(try own.answer(id) == "result")

@@ -110,7 +110,7 @@ struct NextRequestTests {
     #expect(try client.outcome() == "interaction_required")
     try client.prove()
     #expect(try client.warm() == token)
-    try clock.set(ahead: 61)
+    try clock.pass(61)
     #expect(try client.outcome() == "interaction_required")
   }
 
