@@ -1,10 +1,12 @@
 import Foundation
+import Synchronization
 
 /// The clocks of a program under test, which a test moves while the program runs.
 ///
 /// Only what the program reads moves: waits go on as they are.
 package final class MovableClock: Sendable {
   private let place: Workplace
+  private let passed = Mutex<Int64>(0)
 
   /// - Throws: Where there is no C compiler.
   package init() throws {
@@ -24,12 +26,17 @@ package final class MovableClock: Sendable {
   /// Sets the wall clock, as an administrator may.
   ///
   /// - Parameter seconds: How far ahead of this machine's clock it is from now on; negative: behind.
-  package func set(ahead seconds: Int64) throws { try write([seconds, 0]) }
+  package func set(ahead seconds: Int64) throws {
+    try write([seconds, passed.withLock { $0 }])
+  }
 
   /// Lets time pass: both the wall clock and the clock that nobody sets go ahead.
   ///
   /// - Parameter seconds: Since the program began.
-  package func pass(_ seconds: Int64) throws { try write([seconds, seconds]) }
+  package func pass(_ seconds: Int64) throws {
+    passed.withLock { $0 = seconds }
+    try write([seconds, seconds])
+  }
 
   private func write(_ ahead: [Int64]) throws {
     guard let file = FileHandle(forWritingAtPath: place.file("ahead")) else {
