@@ -72,7 +72,7 @@ final class RedirectListenerFixture: Sendable {
 
 extension RedirectTimes {
   /// Long enough for a machine whose threads are all held by other tests.
-  static let patient = RedirectTimes(lookup: .seconds(60), outcome: .seconds(60))
+  static let patient = RedirectTimes(lookup: .seconds(600), outcome: .seconds(600))
 }
 
 /// Holds what the fixture answers, which is made before the fixture is.
