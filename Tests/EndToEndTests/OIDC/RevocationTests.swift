@@ -34,7 +34,8 @@ struct RevocationTests {
     try scene.spoil("revocation", ["status": 403])
     let reply = try forget()
     #expect(reply["revoked"] == "failed")
-    #expect(kinds(reply) == ["refresh_token", "access_token"], "\(reply.text)")
+    // The second access token was fetched for the revocation: some servers ask for a fresh one.
+    #expect(kinds(reply) == ["refresh_token", "access_token", "access_token"], "\(reply.text)")
     #expect(reasons(reply) == ["refused"], "\(reply.text)")
     #expect(reply["retriedUntil"] == nil)
     #expect(reply["living"]?.arrayValue?.last?["expiresAt"]?.stringValue != nil)
