@@ -187,7 +187,7 @@ struct Parts {
     try await domain.confirm.sweep()
     try await audit.trim()
     try? await domain.owners.reviewAgain()
-    // What was under way when it was noticed may have set an alarm.
+    // A flow that was busy when its owner was withheld may have set an alarm since.
     for person in domain.owners.withheld { domain.flows.engine.pause(person.owner) }
     try await domain.flows.engine.sweep()
   }

@@ -2,8 +2,8 @@ import FoundationEssentials
 import GRDB
 package import UsherCore
 
-/// Who a uid was when it first came to own something. It is kept as a note, so that its deletion or
-/// an older one in its place is noticed (``RowSets``).
+/// The sealed record of the user that a uid belongs to. It is stored as a note, so that deletion and
+/// roll-back are noticed (``RowSets``).
 package struct OwnerNote: Sendable, Hashable {
   package var realm: String
   package var uid: UInt32

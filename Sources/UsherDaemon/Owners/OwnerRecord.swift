@@ -2,8 +2,7 @@ import UsherCore
 import UsherStore
 import UsherSystem
 
-/// Who a uid was when it first came to own something, and what the user database has said of the uid
-/// since.
+/// The recorded name of a uid, and the answers that the user database has given since.
 ///
 /// Only the name is compared. Nothing else that the user database tells is both stable and another's
 /// for another person: a home directory moves, and the person may change the full name.
@@ -28,7 +27,7 @@ struct OwnerRecord: Codable, Sendable, Equatable {
     let at: Timestamp
   }
 
-  /// What is decided about the uid's calls.
+  /// The decision about calls by the uid.
   enum Verdict: Sendable, Equatable {
     /// It is the same user, or was when that could last be told.
     case same

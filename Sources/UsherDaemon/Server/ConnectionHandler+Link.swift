@@ -14,8 +14,8 @@ extension ConnectionHandler: ConnectionLink {
     send(service.errorReply(error, id, caller), flight.origin)
   }
 
-  /// Of the call in flight with this id; where none has it as it is written, of the first whose id is
-  /// the same number.
+  /// Returns the index of the call in flight with this id, compared as written. Without one it returns
+  /// the oldest call whose id is the same number, or nil.
   private func place(ofCall id: RequestID) -> Dictionary<RequestID, Flight>.Index? {
     if let place = inFlight.index(forKey: id) { return place }
     return inFlight.indices.filter { inFlight[$0].key.hasValue(of: id) }

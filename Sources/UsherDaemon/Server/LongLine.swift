@@ -18,10 +18,10 @@ final class LongLine: Sendable {
   // It may have had a secret in it.
   deinit { bytes.withUnsafeBytes { $0.wipe() } }
 
-  /// What was found in the line.
+  /// The scanned line with its decoded calls.
   struct Content: Sendable {
     let scanned: Scanned
-    /// Of its calls, in their order.
+    /// The calls of the line, in their order.
     let calls: [DecodedCall]
     /// The processor time that it took.
     let cost: TimeAmount

@@ -94,8 +94,10 @@ final class LoopTurns {
     }
   }
 
-  /// What was done since `start` in this turn of the loop: the time, or less where the loop's thread waited
-  /// for a processor meanwhile. A user that pays for what other processes do is paced for nothing.
+  /// Returns the time since `start`, or the processor time of this turn of the loop if that is less.
+  ///
+  /// The loop's thread may have waited for a processor meanwhile. A user must not be slowed down for
+  /// what other processes do.
   private func cost(since start: NIODeadline, at now: NIODeadline) -> TimeAmount {
     let time = now - start
     guard time > Self.likelyWaited, loop.measuresTurns else { return time }

@@ -95,7 +95,7 @@ struct Revocation: Codable, Sendable, Equatable {
 
   var refreshToken: Token? { tokens.first { $0.kind == .refreshToken } }
 
-  /// What is left of ``patience``, also after a restart of the daemon.
+  /// Returns the rest of ``patience``. A restart of the daemon does not begin it anew.
   ///
   /// Within one start of the machine the clock counts that nobody sets, after another one the wall clock.
   func timeLeft(at now: Timestamp, _ bootTime: BootTime?) -> Duration {
@@ -139,7 +139,7 @@ extension AccountRecord {
   }
 }
 
-/// What one try to revoke tokens has led to.
+/// The result of one attempt to revoke tokens.
 struct RevocationAttempt: Sendable {
   enum Verdict: Sendable, Equatable {
     case revoked

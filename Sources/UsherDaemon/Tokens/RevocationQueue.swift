@@ -6,10 +6,11 @@ import UsherStore
 /// Revokes tokens that are wiped here, and asks the provider again in the background while it cannot
 /// be reached.
 ///
-/// What is asked again is on disk as a note (``Revocation``) and goes on at the next start, until the
-/// provider has answered or ``Revocation/patience`` is over. The audit records how it ended.
+/// Each revocation is stored as a note (``Revocation``) until the provider has answered or
+/// ``Revocation/patience`` is over, and goes on at the next start. The audit records how it ended.
 actor RevocationQueue {
-  /// Revocations of one owner that are asked again; beyond it the owner is told that they are not.
+  /// Limit of the revocations of one owner in the background. Beyond it the reply says that the tokens live
+  /// on and that nobody asks again.
   static let mostPerOwner = 64
 
   /// The pauses in the background: 2, 4, 8, … seconds, at most this. The provider may ask for longer.
@@ -94,7 +95,7 @@ actor RevocationQueue {
       return result
     }
     result.retriedUntil = world.clock.now() + left
-    // What was being asked when the daemon stopped goes on from its note.
+    // The daemon stops: the next start goes on from the note.
     guard !isStopped else { return result }
     guard mayGoOn(revocation) else {
       result.retriedUntil = nil

@@ -5,8 +5,8 @@ import UsherStore
 
 /// Wipes tokens here, and has them revoked at the provider where it can be done.
 ///
-/// What is to be revoked is written in the commit that wipes it: nobody gets the tokens any more, and no
-/// end of the daemon leaves them alive (``RevocationQueue``).
+/// One commit wipes the tokens and stores their revocation: no caller gets them any more, and a stop of
+/// the daemon does not leave them alive (``RevocationQueue``).
 struct Revoker: Sendable {
   let world: World
   let store: Store
