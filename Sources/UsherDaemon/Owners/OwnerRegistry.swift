@@ -191,7 +191,7 @@ extension OwnerRegistry {
       return true
     } catch {
       log.debug(
-        "who a uid is cannot be stored",
+        "the user name of a uid cannot be stored; the next call tries again",
         metadata: ["uid": "\(person.uid)", "cause": .string(error.message)])
       return false
     }
