@@ -35,7 +35,7 @@ struct DeathTests {
     let socket = try scene.identity(of: ServiceScene.socket)
     let (restarts, timeouts) = (try scene.property("NRestarts"), timeouts(scene))
     let queued = try scene.startedAgain { try bring(end, scene) }
-    #expect(try queued.receive(within: 20)?["result"]?["ready"] == true)
+    #expect(try queued.receive(within: 60)?["result"]?["ready"] == true)
     #expect(try scene.property("NRestarts") == "\((Int(restarts) ?? 0) + 1)")
     #expect(self.timeouts(scene) == timeouts + (end.isWatchdogs ? 1 : 0))
     #expect(try scene.identity(of: ServiceScene.socket) == socket, "the socket stayed open")
@@ -43,18 +43,18 @@ struct DeathTests {
   }
 
   private func bring(_ end: End, _ scene: ServiceScene) throws {
-    let process = try scene.process()
     switch end {
-    case .crash: try scene.system.run("kill", "-SEGV", process)
-    case .abort: try scene.system.run("kill", "-ABRT", process)
-    case .kill: try scene.system.run("kill", "-KILL", process)
+    case .crash: try scene.kill(by: "SEGV")
+    case .abort: try scene.kill(by: "ABRT")
+    case .kill: try scene.kill(by: "KILL")
     case .stop: try scene.freeze()
     case .hang:
       let client = try scene.client()
       _ = try client.call("system.status")
       try scene.system.run(
         "systemd-run", "--quiet", "--unit=holder.service",
-        "/usr/bin/python3", ServiceScene.tools + "stop_thread.py", process, "usherd-sockets")
+        "/usr/bin/python3", ServiceScene.tools + "stop_thread.py", scene.process(),
+        "usherd-sockets")
       try eventually("the thread is stopped: \(scene.system.journal(of: "holder.service"))") {
         scene.system.journal(of: "holder.service").contains("stopped")
       }

@@ -30,7 +30,7 @@ struct FlowLifeTests {
     let back = try scene.wayBack(of: code)
     let device = try client.startFlow("work", "device")
     let queued = try scene.startedAgain { try interrupt(interruption) }
-    #expect(try queued.receive(within: 20)?["result"]?["ready"] == true)
+    #expect(try queued.receive(within: 60)?["result"]?["ready"] == true)
     let later = try scene.client()
     for flow in [code, device] {
       let now = try later.flow(in: later.call("flow.get", ["flow": flow["id"] ?? .null]))
@@ -44,10 +44,9 @@ struct FlowLifeTests {
   }
 
   private func interrupt(_ interruption: Interruption) throws {
-    let process = try scene.process()
     switch interruption {
     case .restart: try scene.system.run("systemctl", "restart", "usherd.service")
-    case .kill: try scene.system.run("kill", "-KILL", process)
+    case .kill: try scene.kill(by: "KILL")
     case .watchdog: try scene.freeze()
     case .upgrade: try scene.install(.next)
     }

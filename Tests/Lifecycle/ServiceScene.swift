@@ -138,11 +138,22 @@ extension ServiceScene {
     try deed()
     let queued = try client()
     try queued.send(#"{"jsonrpc":"2.0","id":"queued","method":"system.status"}"#)
-    try daemon(within: 30, "is started again") {
+    try daemon(within: 60, "is started again") {
       let now = try process()
       return try now != before && now != "0" && property("ActiveState") == "active"
     }
     return queued
+  }
+
+  /// Ends the daemon's process by a signal; returns when systemd has collected it. Until then the
+  /// process could still accept a connection, which would end with it.
+  func kill(by signal: String) throws {
+    let process = try process()
+    try system.run("kill", "-\(signal)", process)
+    try eventually("process \(process) has ended") {
+      try system.run("sh", "-c", "test -d /proc/$1 || echo ended", "sh", process)
+        .contains("ended")
+    }
   }
 
   /// SIGSTOP; returns when nothing of it runs any more.
