@@ -183,6 +183,23 @@ struct OwnerTests {
     await stage.end()
   }
 
+  @Test("owner.forget that fails halfway stays begun over a restart, until it is run again")
+  func forgottenByHalf() async throws {
+    let (stage, _) = try await filled()
+    await #expect(throws: UsherError.self) {
+      try await stage.owners.forget(OwnerStage.person) { () throws(UsherError) in
+        throw UsherError(.storageUnavailable, "the disk is full")
+      }
+    }
+    try await stage.restart()
+    #expect(try await stage.error("account.list")?.reason == .permissionDenied)
+    #expect(try await stage.state() == "beingForgotten")
+    #expect(try await stage.admin("owner.forget", ["uid": 1000])["accounts"] == 1)
+    #expect(try await stage.error("account.list") == nil)
+    #expect(try await stage.state() == "same")
+    await stage.end()
+  }
+
   @Test("a uid for which nothing is stored is its next user's without an operator")
   func nothingStored() async throws {
     let stage = try await OwnerStage()

@@ -89,6 +89,23 @@ struct RevocationQueueTests {
     await fixture.close()
   }
 
+  @Test("is not limited for an operator, and does not take from the owner's 64")
+  func operators() async throws {
+    let queue = queue()
+    let record = try await fixture.signIn()
+    let world = World(
+      settings: fixture.stage.world.settings, clock: fixture.clock, entropy: SystemEntropy(),
+      alarms: fixture.stage.alarms)
+    let root = Revocation.Asker(client: "admin", uid: 0, gid: 0)
+    for _ in 0...RevocationQueue.mostPerOwner {
+      await queue.pursue(Revocation(of: record, by: root, world))
+    }
+    await queue.pursue(Revocation(of: record, by: asker, world))
+    #expect(audit.outcomes.isEmpty)
+    await queue.stop()
+    await fixture.close()
+  }
+
   @Test("has its time by the clock that nobody sets")
   func clocks() async throws {
     fixture.clock.setBootTime(BootTime(boot: "a", milliseconds: 1000))
