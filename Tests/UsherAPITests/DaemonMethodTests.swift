@@ -219,7 +219,9 @@ struct DaemonMethodTests {
         "changedAt":"\(laterJSON)"},
        {"uid":1001,"user":null,"recordedAt":"\(startedJSON)","state":"same"}]}
       """)
-    checkWire(OwnerList.Entry.State.allCases, #"["same","changed","gone","unconfirmed"]"#)
+    checkWire(
+      OwnerList.Entry.State.allCases,
+      #"["same","changed","gone","unconfirmed","beingForgotten"]"#)
     checkWire(OwnerAccept(uid: 1000), #"{"uid":1000}"#)
     checkWire(OwnerAccept.Reply(uid: 1000, user: nil), #"{"uid":1000,"user":null}"#)
     checkWire(OwnerForget(uid: 1000), #"{"uid":1000}"#)

@@ -38,6 +38,9 @@ public struct OwnerList: Method, Equatable {
       case gone
       /// The user database does not confirm the name: what is stored is withheld until it does.
       case unconfirmed
+      /// `owner.forget` has begun and has not come to its end: it is to be repeated. Until then what is
+      /// stored is withheld.
+      case beingForgotten
     }
 
     public init(

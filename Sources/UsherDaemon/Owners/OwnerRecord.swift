@@ -20,6 +20,8 @@ struct OwnerRecord: Codable, Sendable, Equatable {
   let recordedAt: Timestamp
   private(set) var confirmedAt: Timestamp
   private(set) var other: Other?
+  /// True from the operator's `owner.forget` until everything is wiped, also over a restart between.
+  private(set) var isBeingForgotten: Bool?
 
   /// The name that the uid had instead.
   struct Other: Codable, Sendable, Equatable {
@@ -47,6 +49,9 @@ struct OwnerRecord: Codable, Sendable, Equatable {
     recordedAt = now
     confirmedAt = now
   }
+
+  /// The record of a user whose things an operator has begun to wipe.
+  mutating func beginForgetting() { isBeingForgotten = true }
 
   /// What held when the record was written.
   var lastVerdict: Verdict { other.map { .other(name: $0.name) } ?? .same }

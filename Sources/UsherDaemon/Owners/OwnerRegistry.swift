@@ -36,12 +36,10 @@ final class OwnerRegistry: Sendable {
     var verdict = OwnerRecord.Verdict.same
     /// When the last look-up that has ended began.
     var comparedAt: ContinuousClock.Instant?
-    /// Whether the operator has begun to forget what there is.
-    var isBeingForgotten = false
-
     /// Whether a connection that came after the last comparison was let in by it.
     var isAssumed = false
-
+    /// Whether the operator has begun to forget what there is.
+    var isBeingForgotten: Bool { record?.isBeingForgotten ?? false }
     var isWithheld: Bool { isBeingForgotten || record?.other != nil }
   }
 
@@ -327,16 +325,20 @@ extension OwnerRegistry {
 
   /// Runs `wipe` while nothing of the user's is used, then forgets who it was.
   ///
-  /// - Throws: `notFound` where nobody is recorded and nothing stored; what `wipe` throws: the record
-  ///   stays then, and what is left is withheld until it is tried again.
+  /// - Throws: `notFound` where nobody is recorded and nothing stored; `storageUnavailable`; what `wipe`
+  ///   throws: what is left is then withheld until it is tried again, also after a restart.
   func forget<Value>(
     _ person: LocalPerson, _ wipe: () async throws(UsherError) -> Value
   ) async throws(UsherError) -> Value {
     try await turns.take(person) { () throws(UsherError) in
       var entry = entries.withLock { $0[person] } ?? Entry()
-      let isKnown = try hasPossessions(person)
-      guard isKnown || entry.record != nil else { throw Self.nobody(person.uid) }
-      entry.isBeingForgotten = true
+      guard try entry.record != nil || hasPossessions(person) else {
+        throw Self.nobody(person.uid)
+      }
+      var record = entry.record ?? OwnerRecord(name: nil, isLocal: false, at: world.clock.now())
+      record.beginForgetting()
+      try await store.commit([.putOwner(try OwnerNote(record, of: person))])
+      entry.record = record
       entries.withLock { [entry] in $0[person] = entry }
       await tell(.withheld, person)
       let value = try await wipe()
@@ -362,7 +364,9 @@ extension OwnerRegistry.Entry {
   fileprivate func refusal(of uid: UInt32) -> UsherError? {
     if isBeingForgotten {
       return UsherError(
-        .permissionDenied, "uid \(uid): what is stored for it is being forgotten; try again",
+        .permissionDenied,
+        "uid \(uid): what is stored for it is being forgotten; the operator may have to run again: "
+          + "usherctl owner forget \(uid)",
         detail: .init(retryable: true))
     }
     return verdict.refusal(of: uid)

@@ -117,6 +117,7 @@ extension OwnerList.Entry {
     let record = standing.record
     let state: State =
       switch standing.verdict {
+      case _ where record.isBeingForgotten == true: .beingForgotten
       case .same: .same
       case .other: .changed
       case .gone: .gone

@@ -9,8 +9,9 @@ import UsherStore
 /// Each revocation is stored as a note (``Revocation``) until the provider has answered or
 /// ``Revocation/patience`` is over, and goes on at the next start. The audit records how it ended.
 actor RevocationQueue {
-  /// Limit of the revocations of one owner in the background. Beyond it the reply says that the tokens live
-  /// on and that nobody asks again.
+  /// Limit of the revocations in the background that one owner has asked for. Beyond it the reply says
+  /// that the tokens live on and that nobody asks again. Those that an operator has asked for are as many
+  /// as there were accounts.
   static let mostPerOwner = 64
 
   /// The pauses in the background: 2, 4, 8, … seconds, at most this. The provider may ask for longer.
@@ -23,8 +24,8 @@ actor RevocationQueue {
   private let audit: (any Auditing)?
   private let log: Logger
 
-  /// The owners of what is asked again, with the tasks that do so.
-  private var running: [String: (owner: Owner, task: Task<Void, Never>)] = [:]
+  /// The tasks that ask again, each with the owner against whose limit it counts.
+  private var running: [String: (owner: Owner?, task: Task<Void, Never>)] = [:]
   /// What the store kept, before it goes on.
   private var kept: [Revocation] = []
   private var isStopped = false
@@ -82,7 +83,8 @@ actor RevocationQueue {
   }
 
   private func mayGoOn(_ revocation: Revocation) -> Bool {
-    running.values.count { $0.owner == revocation.owner } < Self.mostPerOwner
+    guard let owner = revocation.limitedOwner else { return true }
+    return running.values.count { $0.owner == owner } < Self.mostPerOwner
   }
 
   private func begin(_ revocation: Revocation) async -> RevocationResult {
@@ -115,7 +117,7 @@ actor RevocationQueue {
     guard !isStopped else { return }
     let deadline = world.clock.monotonicNow() + timeLeft(of: revocation)
     let task = Task { await insist(revocation, until: deadline, pause, next) }
-    running[revocation.id] = (revocation.owner, task)
+    running[revocation.id] = (revocation.limitedOwner, task)
   }
 
   private func timeLeft(of revocation: Revocation) -> Duration {
@@ -188,6 +190,11 @@ actor RevocationQueue {
 }
 
 extension Revocation {
+  /// The owner, where not an operator has asked for a user's account.
+  fileprivate var limitedOwner: Owner? {
+    owner.client != nil || asker.uid == owner.uid ? owner : nil
+  }
+
   fileprivate func keeping(_ tokens: [Token]) -> Revocation {
     var rest = self
     rest.tokens = tokens
