@@ -14,7 +14,7 @@ extension RawClient {
   }
 
   /// Waits for a flow's end.
-  package func finished(_ flow: JSONValue, within seconds: Int = 20) throws -> JSONValue {
+  package func finished(_ flow: JSONValue, within seconds: Int = 60) throws -> JSONValue {
     var flow = flow
     let end = Date(timeIntervalSinceNow: Double(seconds))
     while flow["status"] == "active" {

@@ -152,7 +152,7 @@ struct FaultContactTests {
   func cancelled() throws {
     try scene.spoilAll(["delayMs": 60_000])
     let flow = try scene.begin("verifyContact", Self.params)
-    let end = try scene.app.call("flow.cancel", ["flow": flow["id"] ?? .null], within: 2)["flow"]
+    let end = try scene.app.call("flow.cancel", ["flow": flow["id"] ?? .null], within: 20)["flow"]
     #expect(end?["status"] == "cancelled")
   }
 

@@ -273,7 +273,7 @@ struct SignAbandonedTests {
     try scene.registered()
     let (flow, visit) = try scene.pushed()
     try scene.spoil("authCancel", fault)
-    let end = try scene.app.call("flow.cancel", ["flow": flow["id"] ?? .null], within: 5)["flow"]
+    let end = try scene.app.call("flow.cancel", ["flow": flow["id"] ?? .null], within: 20)["flow"]
     #expect(end?["status"] == "cancelled")
     try eventually("it is told") { try scene.requests("authCancel") >= 1 }
     #expect(try scene.atSite(visit)["state"] == "waiting")

@@ -165,7 +165,7 @@ struct SignFailPointTests {
         try story.run()
         break
       } catch {
-        guard (try? scene.daemon.exitStatus(within: 2)) == -SIGKILL else {
+        guard (try? scene.daemon.exitStatus(within: 30)) == -SIGKILL else {
           throw TestTrouble("\(point):\(number): \(error)")
         }
       }

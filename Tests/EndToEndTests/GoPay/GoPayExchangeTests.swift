@@ -34,7 +34,7 @@ struct GoPayExchangeTests {
       try passed(asked["step"]?["deadline"]?.stringValue)
       try scene.daemon.start()
       let after = try scene.again()
-      let end = try after.app.finished(asked, within: 3)
+      let end = try after.app.finished(asked, within: 30)
       #expect(end.failure == ["exchange_timed_out", "GPE-2209", nil], "\(end.text)")
       #expect(try after.refusal(GoPayScene.exchanged(), to: asked).0 == "flow_finished")
     }

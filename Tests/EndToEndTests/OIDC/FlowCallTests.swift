@@ -63,7 +63,7 @@ struct FlowCallTests {
     ]
     try waiter.send(request.text)
     try Person.signIn(at: flow.url)
-    let reply = try waiter.receive(within: 10)
+    let reply = try waiter.receive(within: 60)
     let revision = try #require(reply?["result"]?["flow"]?["revision"]?.integerValue)
     #expect(revision > flow["revision"]?.integerValue ?? 99)
   }

@@ -87,7 +87,7 @@ struct ForgetTests {
   func down(_ fault: ProviderFault) throws {
     let account = try scene.app.signIn()["result"]?["account"] ?? .null
     try scene.spoil("revocation", fault.json)
-    let reply = try scene.app.call("account.forget", ["account": account], within: 6)
+    let reply = try scene.app.call("account.forget", ["account": account], within: 30)
     #expect(reply["account"] == account && reply["revoked"] == "failed")
     // At most four tokens, the two that a refresh brings among them, each with and without a bearer.
     #expect(try (1...8).contains(scene.sandbox.requests("revocation")))
@@ -99,7 +99,7 @@ struct ForgetTests {
     let account = try scene.app.signIn()["result"]?["account"] ?? .null
     let token = try scene.token()
     try scene.spoil("revocation", ["status": 503], times: 2)
-    let reply = try scene.app.call("account.forget", ["account": account], within: 6)
+    let reply = try scene.app.call("account.forget", ["account": account], within: 30)
     #expect(reply == ["account": account, "revoked": "done"])
     #expect(try scene.userinfo(token["accessToken"]).status == 401)
   }
@@ -110,7 +110,7 @@ struct ForgetTests {
     try scene.daemon.restart()
     scene.sandbox.killAtOnce()
     let app = try scene.daemon.client()
-    let reply = try app.call("account.forget", ["account": account], within: 10)
+    let reply = try app.call("account.forget", ["account": account], within: 30)
     #expect(reply["account"] == account && reply["revoked"] == "failed")
     try expectGone(account, app)
   }

@@ -130,7 +130,7 @@ struct ProviderFaultTests {
   func cancelled() throws {
     try scene.spoil("*", ["delayMs": 60_000])
     let flow = try scene.start()
-    let end = try scene.app.call("flow.cancel", ["flow": flow["id"] ?? .null], within: 2)["flow"]
+    let end = try scene.app.call("flow.cancel", ["flow": flow["id"] ?? .null], within: 20)["flow"]
     #expect(end?["status"] == "cancelled")
     scene.sandbox.killAtOnce()
     let second = try scene.start()

@@ -11,7 +11,7 @@ struct RevocationTests {
 
   /// Forgets the one account.
   private func forget(_ app: RawClient? = nil) throws -> JSONValue {
-    try (app ?? scene.app).call("account.forget", ["provider": "demo"], within: 10)
+    try (app ?? scene.app).call("account.forget", ["provider": "demo"], within: 60)
   }
 
   private func kinds(_ reply: JSONValue) -> [JSONValue?]? {
@@ -82,7 +82,7 @@ struct RevocationTests {
     try scene.app.signIn()
     let token = try scene.token()
     try scene.spoil("revocation", ["status": 503])
-    _ = try scene.app.call(method, ["provider": "demo"], within: 10)
+    _ = try scene.app.call(method, ["provider": "demo"], within: 60)
     scene.daemon.killAtOnce()
     try scene.mend()
     try scene.daemon.start()

@@ -52,7 +52,7 @@ struct SocketLimitTests {
     let daemon = try daemon("line_seconds = 1")
     let half = try daemon.client()
     try half.send(raw: Array(#"{"jsonrpc":"2.0","#.utf8))
-    let reply = try half.next(within: 5)
+    let reply = try half.next(within: 30)
     expect(reply["error"], "deadline_exceeded", limit: "line_seconds")
     #expect(reply["id"] == .null)
     #expect(try half.isClosed())

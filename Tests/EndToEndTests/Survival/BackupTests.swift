@@ -118,7 +118,7 @@ struct BackupTests {
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file.path)
       }
       let command = daemon.commandLine
-      let refused = try run(command[0], Array(command.dropFirst()), within: 10)
+      let refused = try run(command[0], Array(command.dropFirst()), within: 60)
       #expect(refused.status == 1 && refused.errors.contains("usherctl recover"), "\(refused)")
       var wrong = Array(key)
       wrong[wrong.count - 1] = wrong.last == "0" ? "1" : "0"
@@ -227,7 +227,7 @@ struct BackupTests {
     let database = "\(daemon.statePath)/usherd.db"
     try FileManager.default.moveItem(atPath: database, toPath: database + ".restoring")
     let command = daemon.commandLine
-    let refused = try run(command[0], Array(command.dropFirst()), within: 10)
+    let refused = try run(command[0], Array(command.dropFirst()), within: 60)
     #expect(refused.status == 1 && refused.errors.contains("usherctl restore again"), "\(refused)")
     #expect(!FileManager.default.fileExists(atPath: database))
   }

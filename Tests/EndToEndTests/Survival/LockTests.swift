@@ -119,7 +119,7 @@ struct LockTests {
     }
     try admin.send(#"{"jsonrpc":"2.0","id":"l","method":"system.lock"}"#)
     for _ in 1...2 {
-      let answer = try #require(try waiter.receive(within: 4))
+      let answer = try #require(try waiter.receive(within: 4.5))
       #expect(reason(answer) == "locked", "\(answer.text)")
     }
     #expect(try reason(app.reply(to: "token.get", ["provider": "demo"])) == "locked")
@@ -141,8 +141,8 @@ struct LockTests {
         + #"{"provider":"demo","kind":"authorize","params":{},"waitMs":60000}}"#)
     try eventually("discovery is under way") { try sandbox.requests("discovery") == 1 }
     let begin = Date()
-    _ = try admin.call("system.lock", within: 15)
-    #expect((4.5...9).contains(Date().timeIntervalSince(begin)))
+    _ = try admin.call("system.lock", within: 50)
+    #expect((4.5...30).contains(Date().timeIntervalSince(begin)))
     #expect(try reason(app.receive()) == "locked")
     _ = try admin.call("system.unlock")
     #expect(try app.call("system.status")["flows"] == 1)

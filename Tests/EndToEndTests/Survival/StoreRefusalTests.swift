@@ -170,7 +170,7 @@ struct StoreRefusalTests {
   private func expectRefusal(_ words: String, _ file: String) throws {
     let before = try contents()
     let command = daemon.commandLine
-    let refused = try run(command[0], Array(command.dropFirst()), within: 10)
+    let refused = try run(command[0], Array(command.dropFirst()), within: 60)
     #expect(refused.status == 1)
     let lines = refused.errors.split(separator: "\n")
     #expect(lines.last?.hasPrefix("usherd: ") == true, "\(refused.errors)")
