@@ -1,5 +1,6 @@
 import Dispatch
 import JSONRPC
+import NIOCore
 import Synchronization
 import UsherAPI
 import UsherConfig
@@ -108,7 +109,7 @@ final class OwnerStage: Sendable {
     Caller(
       Newcomer(
         CallerIdentity(uid: uid, gid: uid, groups: [50]), isAdmin: isAdmin, realm: "host",
-        connectedAt: .now),
+        connectedAt: .now()),
       policy: stage.world.settings.inForce.policy)
   }
 

@@ -1,4 +1,5 @@
 import JSONRPC
+import NIOCore
 import Testing
 import UsherAPI
 import UsherConfig
@@ -81,7 +82,7 @@ struct OwnerTests {
     #expect(stage.users.lookUps == count)
     let identity = CallerIdentity(uid: 1002, gid: 1002)
     let stranger = Caller(
-      Newcomer(identity, isAdmin: false, realm: "host", connectedAt: .now),
+      Newcomer(identity, isAdmin: false, realm: "host", connectedAt: .now()),
       policy: stage.stage.world.settings.inForce.policy)
     #expect(try await stage.error("account.list", by: stranger)?.reason == .permissionDenied)
     #expect(stage.users.lookUps == count)
@@ -99,7 +100,7 @@ struct OwnerTests {
     let later = Caller(
       Newcomer(
         CallerIdentity(uid: OwnerStage.uid, gid: OwnerStage.uid, groups: [50]), isAdmin: false,
-        realm: "host", connectedAt: ContinuousClock.now + .seconds(3601)),
+        realm: "host", connectedAt: .now() + .seconds(3601)),
       policy: stage.stage.world.settings.inForce.policy)
     #expect(try stage.owners.admits(later) == false)
     await stage.end()
@@ -376,7 +377,7 @@ struct OwnerTests {
     let call = SystemUnlock(passcode: WireSecret(SafeStage.passcode.revealed()))
     let till = try Caller.program("till")
     let ben = Caller(
-      owner: till.owner, policy: till.policy, isAdmin: false, label: "till", connectedAt: .now)
+      owner: till.owner, policy: till.policy, isAdmin: false, label: "till", connectedAt: .now())
     let error = await #expect(throws: UsherError.self) {
       _ = try await LockDesk(safe: stage.safe).unlock(call, ben)
     }

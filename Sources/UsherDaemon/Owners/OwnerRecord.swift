@@ -93,6 +93,24 @@ struct OwnerRecord: Codable, Sendable, Equatable {
   }
 }
 
+extension OwnerRecord {
+  /// Nil where the look-up failed.
+  init?(_ found: UserLookup, isLocal: Bool, at now: Timestamp) {
+    switch found {
+    case .named(let name): self.init(name: name, isLocal: isLocal, at: now)
+    case .nameless: self.init(name: nil, isLocal: false, at: now)
+    case .failed: return nil
+    }
+  }
+}
+
+extension OwnerNote {
+  init(_ record: OwnerRecord, of person: LocalPerson) throws(UsherError) {
+    self.init(
+      realm: person.realm, uid: person.uid, payload: try SealedPayload(encoding: record))
+  }
+}
+
 extension OwnerRecord.Verdict {
   /// What a caller with this uid is told; nil where it is the owner.
   func refusal(of uid: UInt32) -> UsherError? {

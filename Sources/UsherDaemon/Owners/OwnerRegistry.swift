@@ -1,4 +1,5 @@
 import Logging
+import NIOCore
 import Synchronization
 import UsherCore
 import UsherStore
@@ -35,7 +36,7 @@ final class OwnerRegistry: Sendable {
     var isStored = false
     var verdict = OwnerRecord.Verdict.same
     /// When the last look-up that has ended began.
-    var comparedAt: ContinuousClock.Instant?
+    var comparedAt: NIODeadline?
     /// Whether a connection that came after the last comparison was let in by it.
     var isAssumed = false
     /// Whether the operator has begun to forget what there is.
@@ -100,7 +101,7 @@ extension OwnerRegistry {
     let entry = entries.withLock { $0[caller.person] }
     if let connectedAt = caller.connectedAt {
       guard let entry, entry.isStored, let comparedAt = entry.comparedAt,
-        comparedAt >= connectedAt - users.nameHolds
+        comparedAt >= connectedAt - TimeAmount(users.nameHolds)
       else { return false }
       if comparedAt < connectedAt, !entry.isAssumed {
         entries.withLock { $0[caller.person]?.isAssumed = true }
@@ -119,7 +120,7 @@ extension OwnerRegistry {
     try checkNotBeingForgotten(person)
     try await turns.take(person) { () throws(UsherError) in
       guard try !admits(caller) else { return }
-      let began = ContinuousClock.now
+      let began = NIODeadline.now()
       let found = await lookUp(person, within: Self.patience)
       await take(found, of: person, since: began)
     }
@@ -141,7 +142,7 @@ extension OwnerRegistry {
 
   /// To be called within a turn.
   private func take(
-    _ found: UserLookup, of person: LocalPerson, since began: ContinuousClock.Instant
+    _ found: UserLookup, of person: LocalPerson, since began: NIODeadline
   ) async {
     let now = world.clock.now()
     let isLocal = await Aside.run { [users] in found.isNamed && users.isLocal(person.uid) }
@@ -284,7 +285,7 @@ extension OwnerRegistry {
     for person in people {
       if entries.withLock({ $0[person]?.isBeingForgotten ?? false }) { continue }
       // Not within the turn: a caller would wait in vain for a look-up that hangs.
-      let began = ContinuousClock.now
+      let began = NIODeadline.now()
       let found = await lookUp(person, within: Self.patience)
       guard found != .failed else { return false }
       try await turns.take(person) { () throws(UsherError) in
@@ -303,7 +304,7 @@ extension OwnerRegistry {
       guard let before = entries.withLock({ $0[person] }), before.record != nil else {
         throw Self.nobody(person.uid)
       }
-      let began = ContinuousClock.now
+      let began = NIODeadline.now()
       let name: String?
       switch await lookUp(person, within: Self.patience) {
       case .named(let found): name = found
@@ -332,9 +333,8 @@ extension OwnerRegistry {
   ) async throws(UsherError) -> Value {
     try await turns.take(person) { () throws(UsherError) in
       var entry = entries.withLock { $0[person] } ?? Entry()
-      guard try entry.record != nil || hasPossessions(person) else {
-        throw Self.nobody(person.uid)
-      }
+      let isKnown = try hasPossessions(person)
+      guard isKnown || entry.record != nil else { throw Self.nobody(person.uid) }
       var record = entry.record ?? OwnerRecord(name: nil, isLocal: false, at: world.clock.now())
       record.beginForgetting()
       try await store.commit([.putOwner(try OwnerNote(record, of: person))])
@@ -373,26 +373,8 @@ extension OwnerRegistry.Entry {
   }
 }
 
-extension OwnerRecord {
-  /// Nil where the look-up failed.
-  fileprivate init?(_ found: UserLookup, isLocal: Bool, at now: Timestamp) {
-    switch found {
-    case .named(let name): self.init(name: name, isLocal: isLocal, at: now)
-    case .nameless: self.init(name: nil, isLocal: false, at: now)
-    case .failed: return nil
-    }
-  }
-}
-
 extension UserLookup {
   fileprivate var isNamed: Bool { if case .named = self { true } else { false } }
-}
-
-extension OwnerNote {
-  fileprivate init(_ record: OwnerRecord, of person: LocalPerson) throws(UsherError) {
-    self.init(
-      realm: person.realm, uid: person.uid, payload: try SealedPayload(encoding: record))
-  }
 }
 
 extension LocalPerson {

@@ -1,3 +1,4 @@
+import NIOCore
 import UsherAPI
 import UsherConfig
 import UsherCore
@@ -18,12 +19,15 @@ struct Caller: Sendable {
   /// Whose accounts it may read beside its own.
   let lenders: Set<Owner>
   /// When its connection was accepted; nil for a caller without one.
-  let connectedAt: ContinuousClock.Instant?
+  ///
+  /// Not an instant of `ContinuousClock`: how many bytes that has is known at run time only, so every
+  /// access to what a connection keeps would look up where it lies.
+  let connectedAt: NIODeadline?
 
   /// - Parameter audited: Nil: a process of the owner's user of which nothing else is known.
   init(
     owner: Owner, policy: CallerPolicy, isAdmin: Bool, label: String,
-    audited: AuditedCaller? = nil, connectedAt: ContinuousClock.Instant? = nil
+    audited: AuditedCaller? = nil, connectedAt: NIODeadline? = nil
   ) {
     self.owner = owner
     self.policy = policy

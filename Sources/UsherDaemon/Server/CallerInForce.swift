@@ -1,3 +1,4 @@
+import NIOCore
 import Synchronization
 import UsherConfig
 import UsherCore
@@ -14,7 +15,7 @@ struct Newcomer: Sendable {
   let isAdmin: Bool
   let realm: String
   /// When the connection was accepted; nil where there is none.
-  let connectedAt: ContinuousClock.Instant?
+  let connectedAt: NIODeadline?
 
   init(_ peer: Peer, isAdmin: Bool, realm: String) {
     let known = peer.identity
@@ -24,12 +25,12 @@ struct Newcomer: Sendable {
         executable: known.executable, isUnitTold: !peer.unknown.contains(.unit),
         isExecutableTold: !peer.unknown.contains(.executable)),
       pid: peer.pid, invocation: known.invocation, isAdmin: isAdmin, realm: realm,
-      connectedAt: .now)
+      connectedAt: .now())
   }
 
   init(
     _ identity: CallerIdentity, pid: Int32 = 0, invocation: String? = nil, isAdmin: Bool,
-    realm: String, connectedAt: ContinuousClock.Instant? = nil
+    realm: String, connectedAt: NIODeadline? = nil
   ) {
     self.identity = identity
     self.pid = pid
