@@ -41,7 +41,7 @@ struct Count: ParsableCommand {
   /// How often each is counted. The least is what the calls cost: what the daemon does beside them,
   /// as after its start, is in the others.
   private static let windows = 4
-  private static let tolerance = 10.0
+  private static let tolerance = 5.0
 
   func validate() throws {
     guard calls > 0, Self.kinds.allSatisfy({ calls % ($0.depth * Self.windows) == 0 }) else {
