@@ -11,8 +11,9 @@ enum Response: Sendable {
   case standing(StandingReply)
   /// For calls that really wait: for the disk, a provider, a person.
   case later(@Sendable () async throws(UsherError) -> [UInt8])
-  /// What it is about is on the disk: it is decided in a task of its own when that has been read, and
-  /// the connection answers nothing else until then. Never `cold` again.
+  /// The call needs something that is read first, from the disk or the user database. The body reads it
+  /// in a task of its own, and the connection answers nothing else until then. The body's response may
+  /// be `cold` again, where the call made after the first reading needs another one.
   case cold(@Sendable () async throws(UsherError) -> Response)
   /// After `cold` only: the call is made now, on the event loop of its connection.
   case resumed(@Sendable (Call) throws(UsherError) -> Response)
