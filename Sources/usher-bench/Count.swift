@@ -38,9 +38,10 @@ struct Count: ParsableCommand {
 
   /// Of each kind before anything is counted: what is made at the first calls is made.
   private static let warming = 256
-  /// How often each is counted. The least is what the calls cost: what the daemon does beside them,
-  /// as after its start, is in the others.
-  private static let windows = 4
+  /// How often each is counted at least, and at most. The least count is what the calls cost, where
+  /// another one agrees with it: the others have what the daemon does beside the calls, as after its
+  /// start.
+  private static let (windows, mostWindows) = (4, 64)
   private static let tolerance = 5.0
 
   func validate() throws {
@@ -91,17 +92,26 @@ extension Count {
     var dumps = 0
     for kind in Self.kinds {
       try call(kind, Self.warming, client, signedIn)
-      var least = Int.max
-      for _ in 0..<Self.windows {
+      var totals: [Int] = []
+      while !Self.agree(totals) {
+        guard totals.count < Self.mostWindows else {
+          throw BenchTrouble("\(kind.name): no two counts agree: \(totals)")
+        }
         try tell("--zero", daemon)
         try call(kind, calls / Self.windows, client, signedIn)
         try tell("--dump", daemon)
         dumps += 1
-        least = min(least, try Self.total(of: "\(file).\(dumps)"))
+        totals.append(try Self.total(of: "\(file).\(dumps)"))
+        totals.sort()
       }
-      counted[kind.name] = least * Self.windows / calls
+      counted[kind.name] = totals[0] * Self.windows / calls
     }
     return counted
+  }
+
+  /// Whether the two least differ by 0.5 % at most.
+  private static func agree(_ totals: [Int]) -> Bool {
+    totals.count >= windows && (totals[1] - totals[0]) * 200 <= totals[0]
   }
 
   /// It stands in the head.
