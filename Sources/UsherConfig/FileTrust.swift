@@ -38,9 +38,10 @@ package struct FileTrust: Sendable {
     if status.mode & 0o002 != 0 {
       return "every user may write it, and so change what usherd obeys; run: chmod o-w \(path)"
     }
-    if status.mode & 0o020 != 0, status.group != 0 {
-      return "group \(status.group) may write it, and so change what usherd obeys; run: "
-        + "chmod g-w \(path)"
+    // With an access control list these bits are its mask (acl(5)): a user may be on it.
+    if status.mode & 0o020 != 0 {
+      return "group \(status.group), or who is on its access control list, may write it, and so "
+        + "change what usherd obeys; run: chmod g-w \(path)"
     }
     return nil
   }

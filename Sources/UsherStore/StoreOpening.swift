@@ -131,21 +131,31 @@ struct StoreOpening {
         }
       }
       try checkSchema(of: db, version)
+      try checkIndexes(in: db)
       let hasRecoverySlot = try KeySlot.recovery.exists(in: db)
-      if let (dataKey, hasRowSets) = try KeySlot.master.open(with: masterKey, in: db) {
-        guard version >= Schema.firstWithRowSets || !hasRowSets else {
-          throw file.refusal(
-            "says that its schema is \(version), and it was newer: it was set back by something "
-              + "other than usherd; restore a backup: usherctl restore")
-        }
-        return Keys(
-          dataKey: dataKey, isRecovered: false, hasRecoverySlot: hasRecoverySlot,
-          changedTables: try changedTables(in: db, version, dataKey))
+      let byMasterKey = try KeySlot.master.open(with: masterKey, in: db)
+      let (dataKey, hasRowSets) =
+        try byMasterKey ?? recover(by: recoveryKey, hasSlot: hasRecoverySlot, in: db)
+      guard version >= Schema.firstWithRowSets || !hasRowSets else {
+        throw file.refusal(
+          "says that its schema is \(version), and it was newer: it was set back by something "
+            + "other than usherd; restore a backup: usherctl restore")
       }
-      let dataKey = try recover(by: recoveryKey, hasSlot: hasRecoverySlot, in: db)
       return Keys(
-        dataKey: dataKey, isRecovered: true, hasRecoverySlot: true,
+        dataKey: dataKey, isRecovered: byMasterKey == nil, hasRecoverySlot: hasRecoverySlot,
         changedTables: try changedTables(in: db, version, dataKey))
+    }
+  }
+
+  /// An index that does not have a row hides it from what looks the row up, as a change does, and not
+  /// from what reads all rows, as the next start does.
+  private func checkIndexes(in db: Database) throws {
+    for table in GuardedTable.allCases.map(\.rawValue) where try db.tableExists(table) {
+      let finding = try String.fetchOne(db, sql: "PRAGMA integrity_check('\(table)')")
+      guard finding == "ok" else {
+        throw file.refusal(
+          "is damaged; it was left as it is", cause: SQLiteFault(code: 11, message: finding))
+      }
     }
   }
 
@@ -180,7 +190,7 @@ struct StoreOpening {
 
   private func recover(
     by recoveryKey: RecoveryKeySource, hasSlot: Bool, in db: Database
-  ) throws -> SymmetricKey {
+  ) throws -> KeySlot.Opened {
     let foreign = "was sealed under another master key"
     guard hasSlot else {
       throw file.refusal("\(foreign), and has no recovery key; it was left as it is")
@@ -191,7 +201,7 @@ struct StoreOpening {
     }
     guard let opened = try KeySlot.recovery.open(with: SymmetricKey(data: key.bytes), in: db)
     else { throw file.refusal("\(foreign) and another recovery key; it was left as it is") }
-    return opened.dataKey
+    return opened
   }
 
   private func connect(_ keys: Keys) throws -> DatabaseQueue {

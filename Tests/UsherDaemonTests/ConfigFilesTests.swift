@@ -56,7 +56,10 @@ struct ConfigFilesTests {
     #expect(refusal().contains("run: chmod o-w \(main)"))
     #expect(chmod(main, 0o664) == 0 && chown(main, getuid(), 4711) == 0)
     #expect(refusal().contains("run: chmod g-w \(main)"))
+    // The bits of the group are the mask of an access control list too.
     #expect(chown(main, getuid(), 0) == 0)
+    #expect(refusal().contains("run: chmod g-w \(main)"))
+    #expect(chmod(main, 0o644) == 0)
     #expect(try load().limits.connections == 99)
   }
 

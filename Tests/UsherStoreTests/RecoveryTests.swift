@@ -58,6 +58,17 @@ struct RecoveryTests {
     }
   }
 
+  @Test("a schema that was set back does not make an old database of a new one either")
+  func setBack() async throws {
+    try await create()
+    try fixture.tamper(
+      """
+      DELETE FROM notes; DROP TABLE owners; PRAGMA user_version = 4;
+      UPDATE key_slots SET wrapped = zeroblob(length(wrapped)) WHERE kind = 'master'
+      """)
+    try expectRefusal("set back", recoveryKey: key)
+  }
+
   @Test("where the master key is another one it opens, and the new one opens from then on")
   func recovered() async throws {
     try await create()

@@ -132,8 +132,34 @@ struct RowSetTests {
   @Test("a schema that was set back does not make an old database of a new one")
   func setBack() async throws {
     try await fixture.create(Self.content)
-    try fixture.tamper("DELETE FROM notes; DELETE FROM local_auth; PRAGMA user_version = 4")
+    try fixture.tamper(
+      "DELETE FROM notes; DELETE FROM local_auth; DROP TABLE owners; PRAGMA user_version = 4")
     #expect(try refusal()?.message.contains("set back") == true)
+  }
+
+  @Test("an index from which a row was taken is refused, for a change would not find the row")
+  func hollowIndex() async throws {
+    try await fixture.create(Self.content)
+    let database = try DatabaseQueue(path: fixture.path)
+    let (root, size) = try await database.read { db in
+      (
+        try Int.fetchOne(
+          db,
+          sql: "SELECT rootpage FROM sqlite_schema WHERE name = 'sqlite_autoindex_confirmations_1'"),
+        try Int.fetchOne(db, sql: "PRAGMA page_size")
+      )
+    }
+    try database.close()
+    let (page, length) = (try #require(root), try #require(size))
+    var bytes = fixture.bytes()
+    // A leaf of an index without cells (Database File Format §1.6).
+    let empty: [UInt8] = [10, 0, 0, 0, 0, UInt8(length >> 8 & 255), UInt8(length & 255), 0]
+    let start = (page - 1) * length
+    bytes.replaceSubrange(
+      start..<start + length, with: empty + [UInt8](repeating: 0, count: length - empty.count))
+    try fixture.write(bytes)
+    let error = try #require(try refusal())
+    #expect(error.message.contains("damaged"), "\(error.message)")
   }
 
   @Test("a database that was changed opens where that is accepted; it is locked then")
