@@ -29,7 +29,10 @@ struct Churn: ParsableCommand {
   func run() throws {
     raiseFileLimit()
     var findings = try Findings("churn", to: json)
-    let daemon = try MeasuredDaemon(try program.path, config: MeasuredDaemon.silentProvider)
+    // So many connections in a second are refused otherwise, and leave nothing behind.
+    let limits = "[limits]\nconnections_per_user = 2000\n"
+    let daemon = try MeasuredDaemon(
+      try program.path, config: limits + MeasuredDaemon.silentProvider)
     sleep(1)
     let before = try ProcessCost(of: daemon.pid)
     let early = try comeAndGo(0..<connections / 10, daemon)
