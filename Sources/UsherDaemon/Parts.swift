@@ -150,7 +150,7 @@ struct Parts {
     let owners = domain.owners
     domain.flows.engine.resumeAll { owners.isWithheld($0) }
     // Users' names may be far away: nothing waits for them.
-    Task { try? await owners.review() }
+    Task { try? await owners.recordAll() }
     watch.start()
     followUps.start()
     Task { [watch, followUps, revocations] in
@@ -186,7 +186,7 @@ struct Parts {
     try await domain.consents.sweep()
     try await domain.confirm.sweep()
     try await audit.trim()
-    try? await domain.owners.reviewAgain()
+    try? await domain.owners.review()
     // A flow that was busy when its owner was withheld may have set an alarm since.
     for person in domain.owners.withheld { domain.flows.engine.pause(person.owner) }
     try await domain.flows.engine.sweep()

@@ -34,8 +34,36 @@ package enum Change: Sendable {
   case deleteConfirmation(realm: String, uid: UInt32, client: String, question: String)
   /// Forgets the confirmations that expired at this moment or before.
   case forgetConfirmations(expiredBy: Timestamp)
+  case putOwner(OwnerRow)
+  case deleteOwner(realm: String, uid: UInt32)
   case putNote(NoteRow)
   case deleteNote(String)
+}
+
+extension [Change] {
+  /// Whose the accounts, passcodes and answers are that are stored, and the flows that begin.
+  var owners: [Owner] {
+    compactMap { change in
+      switch change {
+      case .putFlow(let row): begins(row.id) ? row.owner : nil
+      case .putAccount(let row): row.owner
+      case .putLocalAuth(let row): Owner(realm: row.realm, uid: row.uid)
+      case .putConfirmation(let row): Owner(realm: row.realm, uid: row.uid)
+      default: nil
+      }
+    }
+  }
+
+  /// Whether the first row of the flow's journal is written.
+  private func begins(_ flow: FlowID) -> Bool {
+    contains { change in
+      if case .appendJournal(let row) = change {
+        row.flow == flow && row.revision == 1
+      } else {
+        false
+      }
+    }
+  }
 }
 
 /// Why a commit was refused: what it would add exists. It is the `cause` of the `UsherError`.

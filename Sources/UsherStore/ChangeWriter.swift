@@ -54,6 +54,9 @@ struct ChangeWriter: Sendable {
         [realm, uid, client, question])
     case .forgetConfirmations(let time):
       run("DELETE FROM confirmations WHERE expires_at <= ?", [time.milliseconds])
+    case .putOwner(let row): try put(row)
+    case .deleteOwner(let realm, let uid):
+      run("DELETE FROM owners WHERE realm = ? AND uid = ?", [realm, uid])
     case .putNote(let row): try put(row)
     case .deleteNote(let name): run("DELETE FROM notes WHERE name = ?", [name])
     }
@@ -206,6 +209,16 @@ struct ChangeWriter: Sendable {
       ])
   }
 
+  private func put(_ row: OwnerRow) throws -> Operation {
+    run(
+      """
+      INSERT INTO owners (realm, uid, is_withheld, sealed) VALUES (?, ?, ?, ?)
+      ON CONFLICT (realm, uid) DO UPDATE SET
+        is_withheld = excluded.is_withheld, sealed = excluded.sealed
+      """,
+      [row.realm, row.uid, row.isWithheld, try sealer.seal(row)])
+  }
+
   private func put(_ row: NoteRow) throws -> Operation {
     run(
       """
@@ -221,8 +234,8 @@ extension Change {
   fileprivate var guardedRows: GuardedRows? {
     switch self {
     case .putFlow, .appendJournal, .deleteFlow, .rememberRequest, .forgetRequests,
-      .forgetAllRequests, .putAccount,
-      .putToken, .deleteToken, .deleteTokens:
+      .forgetAllRequests, .putAccount, .putToken, .deleteToken, .deleteTokens, .putOwner,
+      .deleteOwner:
       nil
     case .deleteAccount(let id): GuardedRows(.consents, "account = ?", [id.rawValue])
     case .putConsent(let row): .consent(row.account, row.client, row.grant)

@@ -156,6 +156,18 @@ enum Schema {
     CREATE INDEX requests_by_id ON requests (provider, request_id);
     """
 
-  /// No table is another; the notes tell the sets of rows and that the daemon is not locked.
-  private static let fifth = ""
+  /// The users that the uids belong to. The notes tell the sets of rows and that the daemon is not
+  /// locked.
+  ///
+  /// Without a row id: the table itself is looked in by its key, and no index beside it can hide a row.
+  private static let fifth = """
+    CREATE TABLE owners (
+      realm TEXT NOT NULL,
+      uid INTEGER NOT NULL,
+      is_withheld INTEGER NOT NULL,
+      sealed BLOB NOT NULL,
+      PRIMARY KEY (realm, uid)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX owners_withheld ON owners (realm, uid) WHERE is_withheld = 1;
+    """
 }

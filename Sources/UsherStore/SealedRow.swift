@@ -161,6 +161,21 @@ extension ConfirmationRow: SealedRow {
   }
 }
 
+extension OwnerRow: SealedRow {
+  var identity: RowIdentity {
+    var identity = RowIdentity(table: "owners", key: [realm, String(uid)])
+    identity.bind(isWithheld ? 1 : 0)
+    return identity
+  }
+
+  var hidden: [UInt8] { payload.bytes }
+
+  mutating func reveal(_ hidden: [UInt8]) -> Bool {
+    payload = SealedPayload(hidden)
+    return true
+  }
+}
+
 extension NoteRow: SealedRow {
   var identity: RowIdentity { RowIdentity(table: "notes", key: [name]) }
 

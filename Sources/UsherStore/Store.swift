@@ -29,6 +29,7 @@ package final class Store: Sendable {
   let copying = Mutex<DatabaseQueue?>(nil)
   private let lock: StoreLock
   private let isClosed = Mutex(false)
+  private let ownerCheck = Mutex<OwnerCheck?>(nil)
 
   /// Opens the database, or creates it where there is nothing. Blocks; for start-up.
   ///
@@ -125,6 +126,9 @@ package final class Store: Sendable {
   package func commit(_ changes: [Change]) async throws(UsherError) {
     try checkOpen()
     guard !changes.isEmpty else { return }
+    if let check = ownerCheck.withLock({ $0 }) {
+      for owner in changes.owners { try check(owner) }
+    }
     let unit: [GroupCommit.Operation]
     do {
       unit = try changes.map(writer.operation)
@@ -133,6 +137,12 @@ package final class Store: Sendable {
     }
     try await commits.commit(unit)
   }
+
+  /// Throws where an owner may not come to own anything.
+  package typealias OwnerCheck = @Sendable (Owner) throws(UsherError) -> Void
+
+  /// From now on nothing is stored for an owner for whom `check` throws; the commit throws the same.
+  package func checkOwners(by check: @escaping OwnerCheck) { ownerCheck.withLock { $0 = check } }
 
   /// Reserves disk space for ``commitFromReserve(_:)``. Blocks a moment when it is not reserved yet.
   ///

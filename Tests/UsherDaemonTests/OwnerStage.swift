@@ -152,6 +152,15 @@ final class OwnerStage: Sendable {
     return owners.first { $0["uid"]?.integerValue == Int64(Self.uid) }?["state"]?.stringValue
   }
 
+  /// From the next start on the database is one of a version that recorded no owners.
+  func becomeEarlierVersion() async throws {
+    try await owners.recordAll()
+    let changes: [Change] = [
+      .deleteNote("owners"), .deleteOwner(realm: "host", uid: Self.uid),
+    ]
+    try await safe.domain().store.commit(changes)
+  }
+
   // MARK: Possessions
 
   /// What a finished sign-in leaves.

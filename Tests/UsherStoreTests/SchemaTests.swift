@@ -18,7 +18,7 @@ struct SchemaTests {
     .rememberRequest(.sample()), .putAccount(.sample()), .putToken(.sample()),
     .putConsent(.sample()), .putLocalAuth(.sample()),
     .putCredential("work-client-secret", Secret("s3cr3t")), .putConfirmation(.sample()),
-    .putNote(.sample()),
+    .putNote(.sample()), .putOwner(.sample()),
   ]
 
   @Test("a database of each released schema opens with all that is in it", arguments: 1...5)
@@ -49,13 +49,17 @@ struct SchemaTests {
     // The third schema's.
     #expect(try store.loadConfirmations() == (version > 2 ? [.sample()] : []))
     #expect(try store.loadNote("lock") == (version > 2 ? .sample() : nil))
+    // The fifth schema's.
+    #expect(try store.loadOwners() == (version > 4 ? [.sample()] : []))
     // Before the fifth schema this note said that the daemon was locked.
     #expect(try store.isLocked == (version == 3 || version == 4))
     try await store.commit([
       .putFlow(.sample("flw_2")), .putConsent(.sample(grant: "read.lastname")),
       .putLocalAuth(.sample(uid: 1001)), .putConfirmation(.sample(client: "kiosk")),
-      .putNote(.sample("other")),
+      .putNote(.sample("other")), .putOwner(.sample(uid: 1001, isWithheld: true)),
     ])
+    #expect(try store.loadOwner(realm: "host", uid: 1001)?.isWithheld == true)
+    #expect(try store.loadWithheldOwners() == [.sample(uid: 1001, isWithheld: true)])
     #expect(try store.loadConsents().contains(.sample(grant: "read.lastname")))
     #expect(try store.loadLocalAuth().contains(.sample(uid: 1001)))
     #expect(try store.loadConfirmations().contains(.sample(client: "kiosk")))

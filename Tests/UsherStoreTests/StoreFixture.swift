@@ -164,3 +164,10 @@ extension TokenRow {
       expiresAt: expiresAt, status: "valid", payload: SealedPayload(Array("tokens".utf8)))
   }
 }
+
+extension OwnerRow {
+  static func sample(uid: UInt32 = 1000, isWithheld: Bool = false) -> OwnerRow {
+    OwnerRow(
+      realm: "host", uid: uid, isWithheld: isWithheld, payload: SealedPayload(Array("anna".utf8)))
+  }
+}

@@ -50,6 +50,23 @@ struct OwnerRecord: Codable, Sendable, Equatable {
     confirmedAt = now
   }
 
+  /// The record of a uid whose record was deleted by something other than usherd: an operator decides.
+  ///
+  /// Nil where the look-up failed.
+  init?(lostTo found: UserLookup, at now: Timestamp) {
+    let present: String
+    switch found {
+    case .named(let name): present = name
+    case .nameless: present = "(no name)"
+    case .failed: return nil
+    }
+    self.init(name: nil, isLocal: false, at: now)
+    other = Other(name: present, at: now)
+  }
+
+  /// Whether nothing of the user's is given or used until an operator decides.
+  var isWithheld: Bool { other != nil || isBeingForgotten == true }
+
   /// The record of a user whose things an operator has begun to wipe.
   mutating func beginForgetting() { isBeingForgotten = true }
 
@@ -104,10 +121,11 @@ extension OwnerRecord {
   }
 }
 
-extension OwnerNote {
+extension OwnerRow {
   init(_ record: OwnerRecord, of person: LocalPerson) throws(UsherError) {
     self.init(
-      realm: person.realm, uid: person.uid, payload: try SealedPayload(encoding: record))
+      realm: person.realm, uid: person.uid, isWithheld: record.isWithheld,
+      payload: try SealedPayload(encoding: record))
   }
 }
 
@@ -160,6 +178,10 @@ extension Owner {
 }
 
 extension LocalPerson {
+  init(_ owner: Owner) { self.init(realm: owner.realm, uid: owner.uid) }
+
+  init(_ row: OwnerRow) { self.init(realm: row.realm, uid: row.uid) }
+
   /// Whose the accounts of this user are.
   var owner: Owner { Owner(realm: realm, uid: uid) }
 }

@@ -1,3 +1,4 @@
+import Glibc
 import Logging
 import NIOCore
 import Synchronization
@@ -26,10 +27,15 @@ final class OwnerRegistry: Sendable {
 
   typealias Follower = @Sendable (Change, LocalPerson) async -> Void
 
+  /// Stored when everybody who owns something has a record.
+  private static let completeNote = "owners"
+  /// Users beyond it who have not called for a minute are read from the disk at their next call.
+  private static let mostInMemory = 4096
+
   /// How long a call waits for the user database.
   static let patience = Duration.seconds(2)
 
-  fileprivate struct Entry {
+  struct Entry {
     /// Nil where the user database has not told who it is.
     var record: OwnerRecord?
     /// Whether the record is on disk as it is here.
@@ -41,21 +47,36 @@ final class OwnerRegistry: Sendable {
     var isAssumed = false
     /// Whether the operator has begun to forget what there is.
     var isBeingForgotten: Bool { record?.isBeingForgotten ?? false }
-    var isWithheld: Bool { isBeingForgotten || record?.other != nil }
+    var isWithheld: Bool { record?.isWithheld ?? false }
+
+    /// Whether nothing is lost where it is forgotten in memory.
+    var isLikeOnDisk: Bool { isStored && verdict == .same && !isWithheld && !isAssumed }
+
+    init() {}
+
+    init(_ row: OwnerRow) throws(UsherError) {
+      let record: OwnerRecord = try row.payload.decoded()
+      self.record = record
+      isStored = true
+      verdict = record.lastVerdict
+    }
   }
 
-  private let world: World
-  private let store: Store
-  private let users: UserDatabase
+  let world: World
+  let store: Store
+  let users: UserDatabase
   private let log: Logger
-  private let entries = Mutex<[LocalPerson: Entry]>([:])
+  /// The users who have called, and those whose things are withheld. The others are on disk.
+  let entries = Mutex<[LocalPerson: Entry]>([:])
+  /// The users of whom everything was wiped, until somebody calls again by their uids.
+  let forgotten = Mutex<Set<LocalPerson>>([])
   /// Those under way.
   private let lookUps = Mutex<[LocalPerson: UserLookingUp]>([:])
   /// Comparing, writing and taking over happen in one turn.
-  private let turns = Turns<LocalPerson>()
+  let turns = Turns<LocalPerson>()
   private let follower = Mutex<Follower?>(nil)
-  /// Whether ``review()`` has come to its end.
-  private let reviewed = Atomic<Bool>(false)
+  /// Whether everybody who owns something has a record (``recordAll()``).
+  private let isComplete = Atomic<Bool>(false)
 
   init(world: World, store: Store, users: UserDatabase, log: Logger) {
     self.world = world
@@ -64,14 +85,23 @@ final class OwnerRegistry: Sendable {
     self.log = log
   }
 
+  /// Reads whose things are withheld: as many as an operator has not decided about.
   func restore() throws(UsherError) {
     var restored: [LocalPerson: Entry] = [:]
-    for note in try store.loadOwners() {
-      let record: OwnerRecord = try note.payload.decoded()
-      restored[LocalPerson(realm: note.realm, uid: note.uid)] = Entry(
-        record: record, isStored: true, verdict: record.lastVerdict)
-    }
+    for row in try store.loadWithheldOwners() { restored[LocalPerson(row)] = try Entry(row) }
     entries.withLock { [restored] in $0 = restored }
+    isComplete.store(try store.loadNote(Self.completeNote) != nil, ordering: .relaxed)
+    store.checkOwners { [weak self] (owner) throws(UsherError) in try self?.checkMayOwn(owner) }
+  }
+
+  /// What `owner.forget` wipes must not come back by a call that began before it.
+  private func checkMayOwn(_ owner: Owner) throws(UsherError) {
+    guard owner.client == nil else { return }
+    let person = LocalPerson(owner)
+    if forgotten.withLock({ $0.contains(person) }) {
+      throw UsherError(.permissionDenied, "uid \(owner.uid): all that was stored is forgotten")
+    }
+    try checkNotBeingForgotten(person)
   }
 
   /// From now on `body` is told of each change, before a call that waits for it goes on.
@@ -122,9 +152,16 @@ extension OwnerRegistry {
       guard try !admits(caller) else { return }
       let began = NIODeadline.now()
       let found = await lookUp(person, within: Self.patience)
-      await take(found, of: person, since: began)
+      try await take(found, of: person, since: began)
     }
-    if let refusal = entries.withLock({ $0[person]?.refusal(of: caller.uid) }) { throw refusal }
+    let entry = entries.withLock { $0[person] }
+    if let refusal = entry?.refusal(of: caller.uid) { throw refusal }
+    // Who owns something has a record: else a deleted record could not be told from none.
+    guard entry?.isStored == true else {
+      throw UsherError(
+        .storageUnavailable, "the name of uid \(caller.uid) cannot be stored: try again",
+        detail: .init(retryable: true))
+    }
   }
 
   private func checkNotBeingForgotten(_ person: LocalPerson) throws(UsherError) {
@@ -143,12 +180,15 @@ extension OwnerRegistry {
   /// To be called within a turn.
   private func take(
     _ found: UserLookup, of person: LocalPerson, since began: NIODeadline
-  ) async {
+  ) async throws(UsherError) {
     let now = world.clock.now()
     let isLocal = await Aside.run { [users] in found.isNamed && users.isLocal(person.uid) }
-    var entry = entries.withLock { $0[person] } ?? Entry()
+    var entry = try known(person) ?? Entry()
     if let comparedAt = entry.comparedAt, comparedAt > began { return }
     let before = entry
+    if entry.record == nil, try hasLostRecord(person) {
+      entry.record = OwnerRecord(lostTo: found, at: now)
+    }
     if case .other = entry.compare(with: found, isLocal: isLocal, at: now),
       (try? hasPossessions(person)) == false
     {
@@ -164,7 +204,23 @@ extension OwnerRegistry {
     entry.comparedAt = isAnswered ? began : nil
     await save(&entry, after: before, of: person)
     entries.withLock { [entry] in $0[person] = entry }
+    _ = forgotten.withLock { $0.remove(person) }
     await tellOfChange(from: before, to: entry, person)
+  }
+
+  /// Whether the user owns something and had a record once, which usherd does not delete before all else.
+  private func hasLostRecord(_ person: LocalPerson) throws(UsherError) -> Bool {
+    // Calls on the admin socket are not compared, so these may own something without a record.
+    guard isComplete.load(ordering: .relaxed), person.uid != 0, person.uid != getuid() else {
+      return false
+    }
+    return try hasPossessions(person)
+  }
+
+  /// What is in memory, or else on disk.
+  func known(_ person: LocalPerson) throws(UsherError) -> Entry? {
+    if let entry = entries.withLock({ $0[person] }) { return entry }
+    return try store.loadOwner(realm: person.realm, uid: person.uid).map(Entry.init)
   }
 
   /// Writes the record where it has changed. On a full disk a confirmation is left for later.
@@ -178,7 +234,7 @@ extension OwnerRegistry {
     }
   }
 
-  private func hasPossessions(_ person: LocalPerson) throws(UsherError) -> Bool {
+  func hasPossessions(_ person: LocalPerson) throws(UsherError) -> Bool {
     try store.hasPossessions(ofUser: person.uid, realm: person.realm)
   }
 
@@ -186,7 +242,7 @@ extension OwnerRegistry {
   private func write(_ record: OwnerRecord?, of person: LocalPerson) async -> Bool {
     guard let record else { return false }
     do throws(UsherError) {
-      try await store.commit([.putOwner(try OwnerNote(record, of: person))])
+      try await store.commit([.putOwner(try OwnerRow(record, of: person))])
       return true
     } catch {
       log.debug(
@@ -196,7 +252,7 @@ extension OwnerRegistry {
     }
   }
 
-  private func tellOfChange(from before: Entry, to after: Entry, _ person: LocalPerson) async {
+  func tellOfChange(from before: Entry, to after: Entry, _ person: LocalPerson) async {
     guard before.isWithheld != after.isWithheld else {
       if before.verdict != after.verdict { await tell(.reconsidered, person) }
       return
@@ -214,12 +270,12 @@ extension OwnerRegistry {
       ])
   }
 
-  private func tell(_ change: Change, _ person: LocalPerson) async {
+  func tell(_ change: Change, _ person: LocalPerson) async {
     guard let body = follower.withLock({ $0 }) else { return }
     await body(change, person)
   }
 
-  private func lookUp(_ person: LocalPerson, within limit: Duration) async -> UserLookup {
+  func lookUp(_ person: LocalPerson, within limit: Duration) async -> UserLookup {
     let alarms = world.alarms
     // In a task of its own: a caller who leaves must not make it fail.
     return await Task { () -> UserLookup in
@@ -241,127 +297,65 @@ extension OwnerRegistry {
   }
 }
 
-// MARK: - The operator
+// MARK: - All users
 
 extension OwnerRegistry {
-  /// A uid, and what is known of its user.
-  struct Standing: Sendable {
-    let person: LocalPerson
-    let record: OwnerRecord
-    let verdict: OwnerRecord.Verdict
-  }
-
-  /// By their uids.
-  var standings: [Standing] {
-    entries.withLock { entries in
-      entries.compactMap { person, entry in
-        entry.record.map { Standing(person: person, record: $0, verdict: entry.verdict) }
-      }
-    }.sorted { $0.person.uid < $1.person.uid }
-  }
-
-  /// Compares all that is recorded, and records for whom earlier versions stored things. It ends
-  /// early where the user database does not answer; ``reviewAgain()`` then begins anew.
-  func review() async throws(UsherError) {
-    var people = Set(entries.withLock { Array($0.keys) })
+  /// Records for whom earlier versions stored things, once for a database. It ends early where the user
+  /// database does not answer; ``review()`` then begins anew.
+  func recordAll() async throws(UsherError) {
+    guard !isComplete.load(ordering: .relaxed) else { return }
     let realm = DaemonSetting.realm
-    for uid in try store.usersWithPossessions(in: realm) where !Owner.isTransient(uid) {
-      people.insert(LocalPerson(realm: realm, uid: uid))
+    let people = try store.usersWithPossessions(in: realm)
+      .filter { !Owner.isTransient($0) }.map { LocalPerson(realm: realm, uid: $0) }
+    guard try await compare(people) else { return }
+    for person in people {
+      guard try store.loadOwner(realm: person.realm, uid: person.uid) != nil else { return }
     }
-    let isOver = try await compare(people.sorted { $0.uid < $1.uid })
-    reviewed.store(isOver, ordering: .relaxed)
+    let note = NoteRow(name: Self.completeNote, payload: SealedPayload([]))
+    try await store.commit([.putNote(note)])
+    isComplete.store(true, ordering: .relaxed)
   }
 
-  /// Compares those whose connections were let in by an earlier comparison, and all where
-  /// ``review()`` has not come to its end.
-  func reviewAgain() async throws(UsherError) {
-    guard reviewed.load(ordering: .relaxed) else { return try await review() }
+  /// Compares those whose connections were let in by an earlier comparison, and does what is left of
+  /// ``recordAll()``.
+  func review() async throws(UsherError) {
+    try await recordAll()
     let assumed = entries.withLock { entries in entries.filter { $0.value.isAssumed }.map(\.key) }
     _ = try await compare(assumed)
+    entries.withLock { entries in
+      guard entries.count > Self.mostInMemory else { return }
+      entries = entries.filter { !$0.value.isLikeOnDisk }
+    }
   }
 
   /// - Returns: False where the user database does not answer.
-  private func compare(_ people: [LocalPerson]) async throws(UsherError) -> Bool {
+  func compare(_ people: [LocalPerson]) async throws(UsherError) -> Bool {
     for person in people {
-      if entries.withLock({ $0[person]?.isBeingForgotten ?? false }) { continue }
+      if try known(person)?.isBeingForgotten ?? false { continue }
+      let isInMemory = entries.withLock { $0[person] != nil }
       // Not within the turn: a caller would wait in vain for a look-up that hangs.
       let began = NIODeadline.now()
       let found = await lookUp(person, within: Self.patience)
       guard found != .failed else { return false }
       try await turns.take(person) { () throws(UsherError) in
-        await take(found, of: person, since: began)
+        try await take(found, of: person, since: began)
+      }
+      entries.withLock { entries in
+        if !isInMemory, entries[person]?.isLikeOnDisk == true { entries[person] = nil }
       }
     }
     return true
   }
-
-  /// Makes the user whom the uid has now the owner of what is stored for it.
-  ///
-  /// - Returns: The name; nil where the uid has none.
-  /// - Throws: `notFound` where nobody is recorded; `storageUnavailable`.
-  func accept(_ person: LocalPerson) async throws(UsherError) -> String? {
-    try await turns.take(person) { () throws(UsherError) in
-      guard let before = entries.withLock({ $0[person] }), before.record != nil else {
-        throw Self.nobody(person.uid)
-      }
-      let began = NIODeadline.now()
-      let name: String?
-      switch await lookUp(person, within: Self.patience) {
-      case .named(let found): name = found
-      case .nameless: name = nil
-      case .failed:
-        throw UsherError(
-          .overloaded, "the user database does not answer: try again",
-          detail: .init(retryAfterMs: 2000))
-      }
-      let isLocal = await Aside.run { [users] in name != nil && users.isLocal(person.uid) }
-      let record = OwnerRecord(name: name, isLocal: isLocal, at: world.clock.now())
-      try await store.commit([.putOwner(try OwnerNote(record, of: person))])
-      let entry = Entry(record: record, isStored: true, comparedAt: began)
-      entries.withLock { $0[person] = entry }
-      await tellOfChange(from: before, to: entry, person)
-      return name
-    }
-  }
-
-  /// Runs `wipe` while nothing of the user's is used, then forgets who it was.
-  ///
-  /// - Throws: `notFound` where nobody is recorded and nothing stored; `storageUnavailable`; what `wipe`
-  ///   throws: what is left is then withheld until it is tried again, also after a restart.
-  func forget<Value>(
-    _ person: LocalPerson, _ wipe: () async throws(UsherError) -> Value
-  ) async throws(UsherError) -> Value {
-    try await turns.take(person) { () throws(UsherError) in
-      var entry = entries.withLock { $0[person] } ?? Entry()
-      let isKnown = try hasPossessions(person)
-      guard isKnown || entry.record != nil else { throw Self.nobody(person.uid) }
-      var record = entry.record ?? OwnerRecord(name: nil, isLocal: false, at: world.clock.now())
-      record.beginForgetting()
-      try await store.commit([.putOwner(try OwnerNote(record, of: person))])
-      entry.record = record
-      entries.withLock { [entry] in $0[person] = entry }
-      await tell(.withheld, person)
-      let value = try await wipe()
-      try await store.commit([.deleteOwner(realm: person.realm, uid: person.uid)])
-      entries.withLock { $0[person] = nil }
-      await tell(.replaced, person)
-      return value
-    }
-  }
-
-  private static func nobody(_ uid: UInt32) -> UsherError {
-    UsherError(.notFound, "nothing is stored for uid \(uid)", detail: .init(field: "uid"))
-  }
 }
 
 extension OwnerRegistry.Entry {
-  fileprivate mutating func compare(
+  mutating func compare(
     with found: UserLookup, isLocal: Bool, at now: Timestamp
   ) -> OwnerRecord.Verdict {
     record?.compare(with: found, isLocal: isLocal, at: now) ?? .unknown
   }
 
-  fileprivate func refusal(of uid: UInt32) -> UsherError? {
+  func refusal(of uid: UInt32) -> UsherError? {
     if isBeingForgotten {
       return UsherError(
         .permissionDenied,
@@ -375,8 +369,4 @@ extension OwnerRegistry.Entry {
 
 extension UserLookup {
   fileprivate var isNamed: Bool { if case .named = self { true } else { false } }
-}
-
-extension LocalPerson {
-  fileprivate init(_ owner: Owner) { self.init(realm: owner.realm, uid: owner.uid) }
 }

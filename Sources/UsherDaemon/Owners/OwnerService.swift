@@ -18,8 +18,7 @@ struct OwnerService: Sendable {
   let audit: any Auditing
 
   func list() async throws(UsherError) -> OwnerList.Reply {
-    try await registry.review()
-    return .init(owners: registry.standings.map { OwnerList.Entry($0) })
+    .init(owners: try await registry.standings().map { OwnerList.Entry($0) })
   }
 
   func accept(_ call: OwnerAccept) async throws(UsherError) -> OwnerAccept.Reply {
@@ -28,7 +27,7 @@ struct OwnerService: Sendable {
 
   func forget(_ call: OwnerForget, _ caller: Caller) async throws(UsherError) -> OwnerForget.Reply {
     let person = person(call.uid)
-    return try await registry.forget(person) { () throws(UsherError) -> OwnerForget.Reply in
+    let wiped = try await registry.forget(person) { () throws(UsherError) -> OwnerForget.Reply in
       let flows = try await engine.forget(person.owner)
       let records = try book.accounts(of: person.owner)
       var notRevoked = 0
@@ -41,6 +40,13 @@ struct OwnerService: Sendable {
       return .init(
         uid: call.uid, accounts: records.count, notRevoked: notRevoked, flows: flows)
     }
+    var sum = OwnerForget.Reply(uid: call.uid, accounts: 0, notRevoked: 0, flows: 0)
+    for part in wiped {
+      sum.accounts += part.accounts
+      sum.notRevoked += part.notRevoked
+      sum.flows += part.flows
+    }
+    return sum
   }
 
   /// - Returns: Of how many the provider has not revoked the tokens so far.

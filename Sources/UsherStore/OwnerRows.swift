@@ -1,55 +1,48 @@
-import FoundationEssentials
 import GRDB
 package import UsherCore
 
-/// The sealed record of the user that a uid belongs to. It is stored as a note, so that deletion and
-/// roll-back are noticed (``RowSets``).
-package struct OwnerNote: Sendable, Hashable {
+/// The sealed record of the user that a uid belongs to. Realm and uid, its key, are in the clear on disk,
+/// and whether it is withheld, authenticated.
+package struct OwnerRow: Sendable, Hashable {
   package var realm: String
   package var uid: UInt32
+  /// Whether nothing of the user's is given or used until an operator decides.
+  package var isWithheld: Bool
   package var payload: SealedPayload
 
-  package init(realm: String, uid: UInt32, payload: SealedPayload) {
+  package init(realm: String, uid: UInt32, isWithheld: Bool, payload: SealedPayload) {
     self.realm = realm
     self.uid = uid
+    self.isWithheld = isWithheld
     self.payload = payload
-  }
-
-  private static let prefix = "owner."
-
-  /// `owner.1000.host`
-  fileprivate static func name(realm: String, uid: UInt32) -> String { "\(prefix)\(uid).\(realm)" }
-
-  fileprivate init?(_ row: NoteRow) {
-    let parts = row.name.split(separator: ".", maxSplits: 2, omittingEmptySubsequences: false)
-    guard parts.count == 3, let uid = UInt32(parts[1]) else { return nil }
-    self.init(realm: String(parts[2]), uid: uid, payload: row.payload)
-  }
-
-  /// All names with the prefix: "/" follows ".".
-  fileprivate static let names: StatementArguments = ["owner.", "owner/"]
-}
-
-extension Change {
-  package static func putOwner(_ owner: OwnerNote) -> Change {
-    let name = OwnerNote.name(realm: owner.realm, uid: owner.uid)
-    return .putNote(NoteRow(name: name, payload: owner.payload))
-  }
-
-  package static func deleteOwner(realm: String, uid: UInt32) -> Change {
-    .deleteNote(OwnerNote.name(realm: realm, uid: uid))
   }
 }
 
 /// All of these throw `storage_unavailable`, and block.
 extension Store {
-  package func loadOwners() throws(UsherError) -> [OwnerNote] {
-    try load(
-      "SELECT name, sealed FROM notes WHERE name > ? AND name < ?", OwnerNote.names, from: reader
-    ) { columns in
-      let row = NoteRow(name: try columns.next(), payload: SealedPayload([]))
-      return OwnerNote(try self.sealer.open(columns.next(), into: row))
-    }.compactMap(\.self)
+  private static let ownerColumns = "SELECT realm, uid, is_withheld, sealed FROM owners"
+
+  /// The record of a user, if there is one.
+  package func loadOwner(realm: String, uid: UInt32) throws(UsherError) -> OwnerRow? {
+    try loadOwners("\(Self.ownerColumns) WHERE realm = ? AND uid = ?", [realm, uid]).first
+  }
+
+  /// The records of the users whose things are withheld.
+  package func loadWithheldOwners() throws(UsherError) -> [OwnerRow] {
+    try loadOwners("\(Self.ownerColumns) WHERE is_withheld = 1")
+  }
+
+  package func loadOwners() throws(UsherError) -> [OwnerRow] { try loadOwners(Self.ownerColumns) }
+
+  private func loadOwners(
+    _ sql: String, _ arguments: StatementArguments = []
+  ) throws(UsherError) -> [OwnerRow] {
+    try load(sql, arguments, from: reader) { columns in
+      let row = OwnerRow(
+        realm: try columns.next(), uid: try columns.next(), isWithheld: try columns.next(),
+        payload: SealedPayload([]))
+      return try self.sealer.open(columns.next(), into: row)
+    }
   }
 
   /// Whether an account, flow, passcode or answer of the user is stored.

@@ -1,0 +1,106 @@
+import NIOCore
+import Synchronization
+import UsherConfig
+import UsherCore
+import UsherStore
+import UsherSystem
+
+// What an operator is told and decides.
+extension OwnerRegistry {
+  /// How often is wiped what calls write that have begun before.
+  private static let mostWipes = 8
+
+  /// A uid, and what is known of its user.
+  struct Standing: Sendable {
+    let person: LocalPerson
+    let record: OwnerRecord
+    let verdict: OwnerRecord.Verdict
+  }
+
+  /// Compares all who are recorded, as far as the user database answers.
+  ///
+  /// - Returns: By their uids.
+  func standings() async throws(UsherError) -> [Standing] {
+    try await recordAll()
+    let people = try store.loadOwners().map { LocalPerson($0) }.sorted { $0.uid < $1.uid }
+    _ = try await compare(people)
+    var standings: [Standing] = []
+    for person in people {
+      guard let entry = try known(person), let record = entry.record else { continue }
+      standings.append(Standing(person: person, record: record, verdict: entry.verdict))
+    }
+    return standings
+  }
+
+  /// Makes the user whom the uid has now the owner of what is stored for it.
+  ///
+  /// - Returns: The name; nil where the uid has none.
+  /// - Throws: `notFound` where nobody is recorded; `storageUnavailable`.
+  func accept(_ person: LocalPerson) async throws(UsherError) -> String? {
+    try await turns.take(person) { () throws(UsherError) in
+      guard let before = try known(person), before.record != nil else {
+        throw Self.nobody(person.uid)
+      }
+      let began = NIODeadline.now()
+      let name: String?
+      switch await lookUp(person, within: Self.patience) {
+      case .named(let found): name = found
+      case .nameless: name = nil
+      case .failed:
+        throw UsherError(
+          .overloaded, "the user database does not answer: try again",
+          detail: .init(retryAfterMs: 2000))
+      }
+      let isLocal = await Aside.run { [users] in name != nil && users.isLocal(person.uid) }
+      let record = OwnerRecord(name: name, isLocal: isLocal, at: world.clock.now())
+      try await store.commit([.putOwner(try OwnerRow(record, of: person))])
+      var entry = Entry()
+      (entry.record, entry.isStored, entry.comparedAt) = (record, true, began)
+      entries.withLock { $0[person] = entry }
+      await tellOfChange(from: before, to: entry, person)
+      return name
+    }
+  }
+
+  /// Runs `wipe` while nothing of the user's is used, then forgets who it was.
+  ///
+  /// - Returns: What each run of `wipe` has returned.
+  /// - Throws: `notFound` where nobody is recorded and nothing stored; `storageUnavailable`; what `wipe`
+  ///   throws: what is left is then withheld until it is tried again, also after a restart.
+  func forget<Value>(
+    _ person: LocalPerson, _ wipe: () async throws(UsherError) -> Value
+  ) async throws(UsherError) -> [Value] {
+    try await turns.take(person) { () throws(UsherError) in
+      var entry = try known(person) ?? Entry()
+      let isKnown = try hasPossessions(person)
+      guard isKnown || entry.record != nil else { throw Self.nobody(person.uid) }
+      var record = entry.record ?? OwnerRecord(name: nil, isLocal: false, at: world.clock.now())
+      record.beginForgetting()
+      try await store.commit([.putOwner(try OwnerRow(record, of: person))])
+      entry.record = record
+      entries.withLock { [entry] in $0[person] = entry }
+      await tell(.withheld, person)
+      var values = [try await wipe()]
+      // What calls wrote that had begun before. No other one writes anything any more.
+      while try hasPossessions(person) {
+        guard values.count < Self.mostWipes else { throw Self.stillWriting(person.uid) }
+        values.append(try await wipe())
+      }
+      try await store.commit([.deleteOwner(realm: person.realm, uid: person.uid)])
+      _ = forgotten.withLock { $0.insert(person) }
+      entries.withLock { $0[person] = nil }
+      await tell(.replaced, person)
+      return values
+    }
+  }
+
+  private static func stillWriting(_ uid: UInt32) -> UsherError {
+    UsherError(
+      .overloaded, "calls by uid \(uid) still write: end its processes and try again",
+      detail: .init(retryAfterMs: 2000))
+  }
+
+  private static func nobody(_ uid: UInt32) -> UsherError {
+    UsherError(.notFound, "nothing is stored for uid \(uid)", detail: .init(field: "uid"))
+  }
+}
