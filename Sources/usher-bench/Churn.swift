@@ -30,7 +30,7 @@ struct Churn: ParsableCommand {
     raiseFileLimit()
     var findings = try Findings("churn", to: json)
     // So many connections in a second are refused otherwise, and leave nothing behind.
-    let limits = "[limits]\nconnections_per_user = 2000\n"
+    let limits = "[limits]\nconnections_per_user = 20000\n"
     let daemon = try MeasuredDaemon(
       try program.path, config: limits + MeasuredDaemon.silentProvider)
     sleep(1)
