@@ -72,7 +72,8 @@ struct LockDesk: Sendable {
     let owners = OwnerRegistry(
       world: world, store: store, users: life.setting.users, log: life.log)
     try owners.restore()
-    try await owners.verify(caller)
+    // Nothing is written while it is locked, and nothing is stored for the caller.
+    try await owners.verify(caller, andRecord: false)
     let desk = LocalAuthDesk(
       world: world, book: LocalAuthBook(store: store), reader: FingerprintReader(),
       userName: SystemUsers.userName(of:), log: life.log, rounds: PasscodeCost.rounds)

@@ -143,8 +143,9 @@ extension OwnerRegistry {
 
   /// Asks the user database who the caller's uid is, and decides.
   ///
-  /// - Throws: As ``admits(_:)``.
-  func verify(_ caller: Caller) async throws(UsherError) {
+  /// - Parameter isRecorded: Whether the caller may come to own something, so that there must be a record.
+  /// - Throws: As ``admits(_:)``; `storageUnavailable` where the record cannot be written.
+  func verify(_ caller: Caller, andRecord isRecorded: Bool = true) async throws(UsherError) {
     guard isCompared(caller) else { return }
     let person = caller.person
     try checkNotBeingForgotten(person)
@@ -157,7 +158,7 @@ extension OwnerRegistry {
     let entry = entries.withLock { $0[person] }
     if let refusal = entry?.refusal(of: caller.uid) { throw refusal }
     // Who owns something has a record: else a deleted record could not be told from none.
-    guard entry?.isStored == true else {
+    guard !isRecorded || entry?.isStored == true else {
       throw UsherError(
         .storageUnavailable, "the name of uid \(caller.uid) cannot be stored: try again",
         detail: .init(retryable: true))
