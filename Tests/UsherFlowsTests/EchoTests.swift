@@ -1,3 +1,4 @@
+import Foundation
 import JSONRPC
 import Testing
 import UsherCore
@@ -67,5 +68,74 @@ struct EchoTests {
   @Test("keeps its words where what was sent is short")
   func short() {
     #expect(said("a bad code", to: request("code=a")) == "a bad code")
+    #expect(said("refused for today", to: request("code=refused")) == "refused for today")
   }
+
+  @Test("is dropped where it repeats a code of six digits")
+  func sixDigits() {
+    let sent = request("code=739146")
+    #expect(said("code 739146 is wrong", to: sent) == "…")
+    #expect(said("code 739 146 is wrong", to: sent) == "…")
+    #expect(said("code 739147 is wrong", to: sent) == "code 739147 is wrong")
+  }
+
+  @Test(
+    "a secret is found in every spelling, in the description and in the error", arguments: spelled)
+  func spellings(text: String, shown: String) {
+    let sent = request(FormEncoding.encode([("refresh_token", Self.token)]))
+    let answer = reply(
+      ["error": .string(text), "error_description": .string("bad: " + text)], status: 400)
+    let told = answer.withoutEchoes(of: sent).jsonObject
+    #expect(told?["error"]?.stringValue == shown)
+    let isDropped = shown == "…" && told?["error_description"]?.stringValue == "…"
+    #expect(isDropped || told?["error_description"]?.stringValue == "bad: " + shown)
+  }
+
+  @Test("a secret is found where JSON escapes it", arguments: ["\\u%04X", "\\u%04x"])
+  func unicodeEscapes(format: String) {
+    let escaped = Self.token.utf16.map { unit in
+      let isPlain = (0x30...0x39).contains(unit) || (0x41...0x7A).contains(unit)
+      return isPlain ? String(UnicodeScalar(UInt8(unit))) : String(format: format, unit)
+    }.joined()
+    let body = #"{"error":"\#(escaped)","error_description":"the token \#(escaped) is bad"}"#
+    let answer = HTTPReply(status: 400, body: Array(body.utf8))
+    let told = answer.withoutEchoes(of: request("", "Bearer \(Self.token)")).jsonObject
+    #expect(told == ["error": "…", "error_description": "the token … is bad"])
+  }
+
+  @Test("a secret is found as the name of a member, as a number and in a body that is no JSON")
+  func places() {
+    let sent = request("code=1234567890")
+    let told = reply(["error": 1_234_567_890, "errors": ["1234567890": [1]]], status: 400)
+      .withoutEchoes(of: sent).jsonObject
+    #expect(told == ["error": "…", "errors": ["…": [1]]])
+    let page = HTTPReply(status: 502, body: Array("<p>code=1234567890</p>".utf8))
+    #expect(page.withoutEchoes(of: sent).body == Array("<p>code=…</p>".utf8))
+  }
+
+  private static let token = "1//0gAb+cd/EF=gh-REFRESHSECRET"
+
+  /// What a provider writes, and what is left of it.
+  private static let spelled: [(String, String)] = {
+    let form = FormEncoding.encode(token)
+    let percent = token.utf8.map { byte in
+      let isLetter = (0x61...0x7A).contains(byte | 0x20)
+      return isLetter ? String(UnicodeScalar(byte)) : String(format: "%%%02x", byte)
+    }.joined()
+    let twice = percent.replacing("%", with: "%25")
+    let deep = (0..<6).reduce(percent) { text, _ in text.replacing("%", with: "%25") }
+    let (front, back) = (token.prefix(10), token.dropFirst(10))
+    return [
+      (token, "…"), (token.uppercased(), "…"), (form, "…"), (form.lowercased(), "…"),
+      (percent, "…"), (twice, "…"), (deep, "…"),
+      (#"{"refresh_token":"\#(token.replacing("/", with: "\\/"))"}"#, #"{"refresh_token":"…"}"#),
+      (token.replacing("+", with: "\\u002B"), "…"),
+      (token.replacing("+", with: "&#43;").replacing("=", with: "&equals;"), "…"),
+      (token.replacing("+", with: "&#x2b;"), "…"),
+      ("\(front)\u{1}\(back)", "…"), ("\(front)\u{200B}\(back)", "…"),
+      ("\(front)\u{200D}\(back)", "…"), ("\(front)\u{FE0F}\(back)", "…"),
+      ("\(front)\n\(back)", "…"), ("\(token)\u{301}", "…\u{301}"),
+      ("MS8vMGdBYitjZC9FRj1naC1SRUZSRVNIU0VDUkVU", "…"),
+    ]
+  }()
 }

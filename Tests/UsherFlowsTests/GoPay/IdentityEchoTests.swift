@@ -36,6 +36,18 @@ struct IdentityEchoTests {
     expectSilence(driven)
   }
 
+  @Test("in another spelling")
+  func spelled() throws {
+    for spelling in ["linking%2Dsecret", "LINKING-SECRET", "linking&#45;secret"] {
+      var driven = try Driven(.none, token: "linking-secret")
+      driven.toPage()
+      driven.receive(.woken)
+      driven.refused(422, 7, "refused \(spelling)")
+      #expect(driven.failure != nil)
+      #expect(!told(driven).contains(spelling))
+    }
+  }
+
   @Test("in the word for a capture that failed")
   func failedCapture() throws {
     var driven = try Driven(.none, token: "linking-secret")
