@@ -10,18 +10,19 @@ extension HTTPReply {
   /// A refusal without the secrets of the request it refuses.
   ///
   /// Some providers write the code or refresh token they do not like into `error_description`, and
-  /// that text is shown to people and logged. Values shorter than eight bytes are left: what is
-  /// secret is longer, and words would be torn.
+  /// that text is shown to people and logged. ``SecretMask`` says what is found and what is left.
   ///
   /// A member that is the secret itself becomes ``echo``: who reads it knows that it was repeated.
   package func withoutEchoes(of request: HTTPRequest) -> HTTPReply {
     guard status >= 400 || jsonObject?.isRefusal ?? false else { return self }
-    let secrets = SentSecrets(request).values
-    guard !secrets.isEmpty else { return self }
-    var text = String(decoding: body, as: UTF8.self)
-    for secret in secrets { text = text.replacing(secret, with: Self.echo) }
+    let mask = SecretMask(SentSecrets(request).values)
     var reply = self
-    reply.body = Array(text.utf8)
+    if let value = try? JSONValue(parsing: body) {
+      let masked = mask.hide(in: value)
+      if masked != value { reply.body = masked.encoded() }
+    } else {
+      reply.body = Array(mask.hide(in: String(decoding: body, as: UTF8.self)).utf8)
+    }
     return reply
   }
 }
@@ -39,10 +40,12 @@ extension [String: JSONValue] {
 
 // A secret that the request did not carry may come back all the same.
 extension ProviderWord {
-  fileprivate func hiding(_ secrets: [Secret]) -> ProviderWord {
+  fileprivate func hiding(_ mask: SecretMask) -> ProviderWord {
     var word = self
-    word.error = error.map { $0.hiding(secrets) }
-    word.message = message.map { $0.hiding(secrets) }
+    word.code = mask.hide(in: code)
+    word.error = error.map { mask.hide(in: $0) }
+    word.title = title.map { mask.hide(in: $0) }
+    word.message = message.map { mask.hide(in: $0) }
     return word
   }
 }
@@ -50,9 +53,10 @@ extension ProviderWord {
 extension Failure {
   /// The same with ``HTTPReply/echo`` wherever it repeats one of these.
   func hiding(_ secrets: [Secret]) -> Failure {
+    let mask = SecretMask(secrets.map { $0.revealed() })
     var failure = self
-    failure.message = message.hiding(secrets)
-    failure.provider = provider.map { $0.hiding(secrets) }
+    failure.message = mask.hide(in: message)
+    failure.provider = provider.map { $0.hiding(mask) }
     return failure
   }
 }
@@ -60,23 +64,16 @@ extension Failure {
 extension Problem {
   /// Likewise.
   func hiding(_ secrets: [Secret]) -> Problem {
+    let mask = SecretMask(secrets.map { $0.revealed() })
     var problem = self
-    problem.message = message.hiding(secrets)
-    problem.provider = provider.map { $0.hiding(secrets) }
+    problem.message = mask.hide(in: message)
+    problem.provider = provider.map { $0.hiding(mask) }
     return problem
   }
 }
 
-extension String {
-  fileprivate func hiding(_ secrets: [Secret]) -> String {
-    secrets.map { $0.revealed() }.filter { $0.utf8.count >= SentSecrets.shortest }
-      .reduce(self) { $0.replacing($1, with: HTTPReply.echo) }
-  }
-}
-
-/// What is secret in a request, as an answer may repeat it; the longest first.
+/// What is secret in a request, as an answer may repeat it.
 private struct SentSecrets {
-  static let shortest = 8
   /// Headers that prove who asks, whole or after the name of a scheme.
   private static let proofs: Set<String> = [
     "authorization", "appkey", "authorization-customer", "x-signature", "x-onekyc-token",
@@ -91,15 +88,11 @@ private struct SentSecrets {
 
   init(_ request: HTTPRequest) {
     let fields = request.body.flatMap { FormEncoding.decode($0.revealed()) } ?? []
-    let sent =
+    values =
       fields.filter { !Self.known.contains($0.name) }.map(\.value)
       + request.secrets.map { $0.revealed() }
       + request.headers.filter { Self.proofs.contains($0.name.lowercased()) }
       .flatMap { Self.credentials($0.value) }
-    // In JSON a slash may have been escaped.
-    let all = Set(sent + sent.map { $0.replacing("/", with: "\\/") })
-    values = all.filter { $0.utf8.count >= Self.shortest }
-      .sorted { ($1.utf8.count, $1) < ($0.utf8.count, $0) }
   }
 
   /// The token of `Bearer`; of `Basic` the password too (RFC 6749 §2.3.1).

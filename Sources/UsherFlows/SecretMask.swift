@@ -1,0 +1,147 @@
+import FoundationEssentials
+import JSONRPC
+
+/// Replaces secrets by ``HTTPReply/echo`` in what a provider wrote.
+///
+/// A secret of 8 bytes or more is masked where it stands plain, escaped, form-encoded,
+/// percent-encoded or in Base64, upper or lower case. The whole text is dropped where it still holds
+/// a secret of 6 characters or more once it is decoded, without invisible characters and blanks, in
+/// any case. Shorter values, and short words of letters only, are left: else words would be torn.
+struct SecretMask {
+  /// How often escapes in escapes are decoded. A text that needs more is dropped.
+  private static let mostDecodings = 4
+  /// Bytes of a secret that is masked within its text.
+  private static let shortestMasked = 8
+  /// Bytes of a secret whose text is dropped, unless it is a word of letters.
+  private static let shortestDropped = 6
+
+  /// Bytes with ASCII letters in lower case; the longest first.
+  private let spellings: [[UInt8]]
+  /// The secrets as ``read(_:)`` gives texts.
+  private let readings: [[UInt8]]
+
+  init(_ secrets: [String]) {
+    let spellings = secrets.filter { $0.utf8.count >= Self.shortestMasked }
+      .flatMap { Self.spellings(of: $0) }
+    self.spellings = Set(spellings.map { $0.utf8.map(\.asciiLowercased) })
+      .sorted { ($1.count, $0.first ?? 0) < ($0.count, $1.first ?? 0) }
+    let hidden = secrets.filter { secret in
+      secret.utf8.count >= Self.shortestMasked
+        || secret.utf8.count >= Self.shortestDropped && !secret.utf8.allSatisfy(\.isASCIILetter)
+    }
+    let readings = hidden.flatMap { secret in
+      Self.decodings(of: Array(secret.utf8)).texts.map { Self.read($0) }
+    }
+    self.readings = Array(Set(readings).filter { $0.count >= Self.shortestDropped })
+  }
+
+  private static func spellings(of secret: String) -> [String] {
+    let form = FormEncoding.encode(secret)
+    let base64 = Data(secret.utf8).base64EncodedString().prefix { $0 != "=" }
+    let urlSafe = base64.replacing("+", with: "-").replacing("/", with: "_")
+    return [
+      secret, secret.replacing("/", with: "\\/"), form, form.replacing("+", with: "%20"),
+      String(base64), String(urlSafe),
+    ]
+  }
+
+  /// Also in the names of members. A number that repeats a secret becomes a string.
+  func hide(in value: JSONValue) -> JSONValue {
+    switch value {
+    case .null, .bool: value
+    case .integer, .number:
+      isRevealing(value.encoded()) ? .string(HTTPReply.echo) : value
+    case .string(let text): .string(hide(in: text))
+    case .array(let elements): .array(elements.map { hide(in: $0) })
+    case .object(let members):
+      .object(
+        Dictionary(members.map { (hide(in: $0.key), hide(in: $0.value)) }) { first, _ in first })
+    }
+  }
+
+  func hide(in text: String) -> String {
+    guard !readings.isEmpty else { return text }
+    let masked = masked(text)
+    guard isRevealing(Array(masked.utf8)) else { return masked }
+    // People see it without control characters: they must not hide a secret from this.
+    let cleaned = self.masked(ProviderText.clean(masked, limit: .max))
+    return isRevealing(Array(cleaned.utf8)) ? HTTPReply.echo : cleaned
+  }
+
+  private func masked(_ text: String) -> String {
+    var bytes = Array(text.utf8)
+    var folded = bytes.map(\.asciiLowercased)
+    for spelling in spellings {
+      var rest = 0
+      var kept: [UInt8] = []
+      while let place = folded.place(of: spelling, from: rest) {
+        kept += bytes[rest..<place] + Array(HTTPReply.echo.utf8)
+        rest = place + spelling.count
+      }
+      guard rest > 0 else { continue }
+      bytes = kept + bytes[rest...]
+      folded = bytes.map(\.asciiLowercased)
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  /// Whether a text holds a secret once it is decoded, or cannot be decoded to its end.
+  private func isRevealing(_ text: [UInt8]) -> Bool {
+    guard !readings.isEmpty else { return false }
+    let (texts, isWhole) = Self.decodings(of: text)
+    return !isWhole
+      || texts.contains { text in
+        let read = Self.read(text)
+        return readings.contains { read.place(of: $0, from: 0) != nil }
+      }
+  }
+
+  /// The text and what it is when it is decoded once, twice and so on.
+  private static func decodings(of text: [UInt8]) -> (texts: [[UInt8]], isWhole: Bool) {
+    var texts = [text]
+    var current = text
+    for _ in 0..<mostDecodings {
+      var decoder = EscapeDecoder(current)
+      let next = decoder.decoded()
+      guard next != current else { return (texts, true) }
+      texts.append(next)
+      current = next
+    }
+    return (texts, false)
+  }
+
+  /// In lower case, without blanks, `+` (a blank in forms) and what nobody sees.
+  private static func read(_ text: [UInt8]) -> [UInt8] {
+    var visible = String.UnicodeScalarView()
+    for scalar in String(decoding: text, as: UTF8.self).unicodeScalars where scalar.isRead {
+      visible.append(scalar)
+    }
+    return Array(String(visible).lowercased().utf8)
+  }
+}
+
+extension Unicode.Scalar {
+  fileprivate var isRead: Bool {
+    if isASCII { return value > 0x20 && value != 0x7F && self != "+" }
+    if properties.isDefaultIgnorableCodePoint || properties.isWhitespace { return false }
+    switch properties.generalCategory {
+    case .control, .format, .surrogate, .privateUse, .unassigned: return false
+    default: return true
+    }
+  }
+}
+
+extension UInt8 {
+  fileprivate var isASCIILetter: Bool { (0x61...0x7A).contains(self | 0x20) }
+
+  fileprivate var asciiLowercased: UInt8 { (0x41...0x5A).contains(self) ? self | 0x20 : self }
+}
+
+extension [UInt8] {
+  fileprivate func place(of part: [UInt8], from start: Int) -> Int? {
+    guard let first = part.first, count - start >= part.count else { return nil }
+    return (start...(count - part.count)).first { place in
+      self[place] == first && self[place..<place + part.count].elementsEqual(part)
+    }
+  }
+}
