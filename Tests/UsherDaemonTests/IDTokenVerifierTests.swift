@@ -13,20 +13,54 @@ import UsherTestKit
 
 /// A provider's key set that a test replaces; fetches are counted.
 private final class KeySetServer: Sendable {
-  private let state: Mutex<(keys: JSONValue, fetches: Int)>
+  private struct State {
+    var keys: JSONValue
+    var fetches = 0
+    /// How many requests get 503 from now on.
+    var failures = 0
+    /// Requests without an answer yet; nil where each is answered at once.
+    var held: [@Sendable (String) -> Void]?
+  }
 
-  init(_ keys: JSONValue) { state = Mutex((keys, 0)) }
+  private let state: Mutex<State>
+
+  init(_ keys: JSONValue) { state = Mutex(State(keys: keys)) }
 
   func serve(_ keys: JSONValue) { state.withLock { $0.keys = keys } }
 
+  func fail(_ times: Int) { state.withLock { $0.failures = times } }
+
+  /// Answers nothing until ``release()``.
+  func hold() { state.withLock { $0.held = [] } }
+
+  func release() {
+    let held = state.withLock { state in
+      defer { state.held = nil }
+      return state.held ?? []
+    }
+    for reply in held { reply(answer()) }
+  }
+
   var fetches: Int { state.withLock { $0.fetches } }
 
-  func answer() -> String {
-    let body = state.withLock { state in
+  func ask(_ reply: @escaping @Sendable (String) -> Void) {
+    let isHeld = state.withLock { state in
       state.fetches += 1
-      return String(decoding: state.keys.encoded(), as: UTF8.self)
+      state.held?.append(reply)
+      return state.held != nil
     }
-    return "HTTP/1.1 200 OK\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)"
+    if !isHeld { reply(answer()) }
+  }
+
+  private func answer() -> String {
+    state.withLock { state in
+      if state.failures > 0 {
+        state.failures -= 1
+        return "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n"
+      }
+      let body = String(decoding: state.keys.encoded(), as: UTF8.self)
+      return "HTTP/1.1 200 OK\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)"
+    }
   }
 }
 
@@ -38,7 +72,8 @@ private final class KeySetHandler: ChannelInboundHandler, Sendable {
   init(_ server: KeySetServer) { self.server = server }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    context.writeAndFlush(NIOAny(ByteBuffer(string: server.answer())), promise: nil)
+    let channel = context.channel
+    server.ask { channel.writeAndFlush(ByteBuffer(string: $0), promise: nil) }
   }
 }
 
@@ -68,12 +103,13 @@ private enum Vector {
   }
 }
 
-@Suite("The key set of ID tokens")
+@Suite("The key set of ID tokens", .timeLimit(.minutes(1)))
 struct IDTokenVerifierTests {
   /// Runs `body` with a verifier and the key set its provider has.
   private func withVerifier(
     _ keys: JSONValue,
-    _ body: (KeySetServer, FakeClock, (Secret) async -> IDTokenVerdict) async throws -> Void
+    _ body: (KeySetServer, FakeClock, @escaping @Sendable (Secret) async -> IDTokenVerdict)
+      async throws -> Void
   ) async throws {
     let server = KeySetServer(keys)
     let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
@@ -109,6 +145,41 @@ struct IDTokenVerifierTests {
       let refused = IDTokenVerdict.refused(message: "the ID token's signature is wrong")
       #expect(await verify(Vector.oldToken) == refused, "the old key is gone")
       #expect(server.fetches == 2, "at most one such fetch a minute")
+    }
+  }
+
+  @Test("a fetch that fails after a rotation refuses nobody, and is tried again after a second")
+  func failedFetch() async throws {
+    try await withVerifier(Self.set(Vector.oldKey)) { server, clock, verify in
+      #expect(await verify(Vector.oldToken) == Vector.payload)
+      server.serve(Self.set(Vector.newKey))
+      server.fail(1)
+      let unreachable = IDTokenVerdict.unreachable(
+        message: "the provider's key set answers HTTP 503")
+      #expect(await verify(Vector.newToken) == unreachable)
+      #expect(await verify(Vector.newToken) == unreachable)
+      #expect(server.fetches == 2, "a failing fetch is tried once a second")
+      #expect(await verify(Vector.oldToken) == Vector.payload)
+      clock.advance(by: .seconds(1))
+      #expect(await verify(Vector.newToken) == Vector.payload)
+      #expect(server.fetches == 3)
+    }
+  }
+
+  @Test("two sign-ins with a new key at the same time share one fetch")
+  func together() async throws {
+    try await withVerifier(Self.set(Vector.oldKey)) { server, _, verify in
+      #expect(await verify(Vector.oldToken) == Vector.payload)
+      server.serve(Self.set(Vector.newKey))
+      server.hold()
+      async let first = verify(Vector.newToken)
+      while server.fetches < 2 { await Task.yield() }
+      async let second = verify(Vector.newToken)
+      async let third = verify(Vector.newToken)
+      for _ in 0..<1000 { await Task.yield() }
+      server.release()
+      #expect(await [first, second, third] == [Vector.payload, Vector.payload, Vector.payload])
+      #expect(server.fetches == 2)
     }
   }
 
