@@ -8,21 +8,37 @@ import UsherFlows
 /// Checks ID tokens' signatures, with keys at most an hour old. Which key is ours to choose (``SigningKey``), the mathematics is
 /// jwt-kit's: its own choice of keys accepts too much.
 actor IDTokenVerifier {
-  /// The least time between two fetches for a key that the known set does not have.
+  /// The least time between two fetches for a key that the known set does not have, once one of them
+  /// has brought a set.
   static let searchInterval = Duration.seconds(60)
+  /// The least time between a fetch that failed and the next one. Meanwhile its error is the answer.
+  static let failureInterval = Duration.seconds(1)
 
   private struct KeySet {
     let url: String
     let keys: JSONValue
     let fetchedAt: Timestamp
-    /// When the provider was last asked for a key that was not in the set it had.
-    var searchedAt: Timestamp?
+    /// When a set was last brought for a key that was not in the one before.
+    let searchedAt: Timestamp?
+  }
+
+  private struct Fetch {
+    let url: String
+    let task: Task<Result<JSONValue, KeyTrouble>, Never>
+  }
+
+  private struct FailedFetch {
+    let url: String
+    let trouble: KeyTrouble
+    let at: Timestamp
   }
 
   private let http: ProviderHTTP
   private let clock: any Clock
   /// One a provider: its metadata chooses the address, not how many are kept.
   private var keySets: [ProviderName: KeySet] = [:]
+  private var fetches: [ProviderName: Fetch] = [:]
+  private var failures: [ProviderName: FailedFetch] = [:]
 
   init(http: ProviderHTTP, clock: any Clock) {
     self.http = http
@@ -30,33 +46,74 @@ actor IDTokenVerifier {
   }
 
   /// Fetches the key set anew, once, for a token whose key is not in the known one: its key id is
-  /// unknown, or it has none and the known key did not sign it. At most one such fetch a minute.
+  /// unknown, or it has none and the known key did not sign it. At most one such fetch a minute brings
+  /// a set. All that need a set at the same time share one fetch; where it fails they are not refused.
   func verify(
     _ token: Secret, metadata: OIDCMetadata, provider: ProviderConfig
   ) async -> IDTokenVerdict {
     guard let url = metadata.jwksURI else {
       return .refused(message: "the provider has no jwks_uri to check the ID token with")
     }
-    var searchedAt: Timestamp?
-    if let known = keySets[provider.name], known.url == url,
-      known.fetchedAt.isWithin(
-        MetadataCache.lifetime, of: clock.monotonicNow())
-    {
+    let known = known(provider.name, at: url)
+    if let known {
       let (verdict, mayBeNewKey) = await check(token, with: known.keys, metadata)
-      // Looked at after the check: another verification may have begun a search meanwhile.
+      guard mayBeNewKey else { return verdict }
+      // Another verification may have fetched a newer set during the check.
+      if let newer = self.known(provider.name, at: url), newer.keys != known.keys {
+        return await check(token, with: newer.keys, metadata).verdict
+      }
       let last = keySets[provider.name]?.searchedAt
-      let isTooSoon = last?.isWithin(Self.searchInterval, of: clock.monotonicNow()) ?? false
-      guard mayBeNewKey, !isTooSoon else { return verdict }
-      searchedAt = clock.monotonicNow()
-      keySets[provider.name]?.searchedAt = searchedAt
+      if last?.isWithin(Self.searchInterval, of: clock.monotonicNow()) ?? false { return verdict }
     }
-    switch await keySet(at: url, of: provider) {
+    switch await fetch(url, of: provider, isSearch: known != nil) {
     case .failure(let trouble): return trouble.verdict
+    case .success(let keys): return await check(token, with: keys, metadata).verdict
+    }
+  }
+
+  /// Nil where there is none, or it is too old.
+  private func known(_ provider: ProviderName, at url: String) -> KeySet? {
+    guard let known = keySets[provider], known.url == url,
+      known.fetchedAt.isWithin(MetadataCache.lifetime, of: clock.monotonicNow())
+    else { return nil }
+    return known
+  }
+
+  /// The key set, of the fetch that is running or of a new one.
+  ///
+  /// - Parameter isSearch: Whether the known set lacks a key.
+  private func fetch(
+    _ url: String, of provider: ProviderConfig, isSearch: Bool
+  ) async -> Result<JSONValue, KeyTrouble> {
+    if let fetch = fetches[provider.name], fetch.url == url { return await fetch.task.value }
+    if let failure = failures[provider.name], failure.url == url,
+      failure.at.isWithin(Self.failureInterval, of: clock.monotonicNow())
+    {
+      return .failure(failure.trouble)
+    }
+    let task = Task {
+      let result = await keySet(at: url, of: provider)
+      keep(result, from: url, of: provider.name, isSearch: isSearch)
+      return result
+    }
+    fetches[provider.name] = Fetch(url: url, task: task)
+    return await task.value
+  }
+
+  private func keep(
+    _ result: Result<JSONValue, KeyTrouble>, from url: String, of provider: ProviderName,
+    isSearch: Bool
+  ) {
+    if fetches[provider]?.url == url { fetches[provider] = nil }
+    let now = clock.monotonicNow()
+    switch result {
+    case .failure(let trouble):
+      failures[provider] = FailedFetch(url: url, trouble: trouble, at: now)
     case .success(let keys):
-      keySets[provider.name] = KeySet(
-        url: url, keys: keys, fetchedAt: clock.monotonicNow(),
-        searchedAt: searchedAt ?? keySets[provider.name]?.searchedAt)
-      return await check(token, with: keys, metadata).verdict
+      failures[provider] = nil
+      keySets[provider] = KeySet(
+        url: url, keys: keys, fetchedAt: now,
+        searchedAt: isSearch ? now : keySets[provider]?.searchedAt)
     }
   }
 
