@@ -92,6 +92,16 @@ struct ProviderHealthTests {
     #expect(health.pause(for: .work, at: now) == .seconds(1), "of another endpoint")
   }
 
+  @Test("a connection that ends after the request was sent holds other accounts up for seconds")
+  func reset() {
+    let reset = CallOutcome.unreachable(message: "reset", sent: true)
+    let health = health(after: Array(repeating: reset, count: 8))
+    #expect(health.pause(for: .work, bert, at: now) == .seconds(5))
+    #expect(health.health(of: .work) == .failing)
+    for _ in 1...8 { health.note(reset, ofRefresh: anna, of: work, at: now) }
+    #expect(health.pause(for: .work, anna, at: now) == .seconds(60), "its own refreshes")
+  }
+
   @Test("an account is held up by others once; then its refresh goes, whatever happens to them")
   func heldOnce() {
     let health = health(after: [.gone, .gone, .gone])
