@@ -8,7 +8,7 @@ import UsherFlows
 ///
 /// Refreshes hold off only for what their token endpoint did. An account whose own refresh has failed
 /// goes by its own back-off, whatever happens to others. Every other account is held up once: while
-/// nobody can reach the endpoint, or for seconds after an answer that some other account got.
+/// nobody can connect to the endpoint, or for seconds after a failure that may be about one request.
 final class ProviderHealth: Sendable {
   fileprivate struct Pause {
     var failures: Int
@@ -31,7 +31,7 @@ final class ProviderHealth: Sendable {
 
   /// The most a provider may ask for.
   fileprivate static let longestPause = Duration.seconds(3600)
-  /// The most that the answer to one account's call holds other accounts up.
+  /// The most that a failure which may be about one account's call holds other accounts up.
   private static let longestSharedAnswer = Duration.seconds(5)
   /// Accounts of a provider whose pauses are kept; beyond it those that are over go.
   fileprivate static let keptPauses = 4096
@@ -113,13 +113,13 @@ final class ProviderHealth: Sendable {
     if let after, after != before { onChange(provider.name, after) }
   }
 
-  /// One, two, four … up to sixty seconds while the endpoint cannot be reached.
+  /// One, two, four … up to sixty seconds while no connection to the endpoint is made.
   private static func shared(
     _ before: Pause?, _ outcome: CallOutcome, _ now: Timestamp
   ) -> Pause? {
     let failures = before?.failures ?? 0
     guard let asked = outcome.pauseAsked(after: failures) else { return nil }
-    let pause = outcome.isAnswer ? min(asked, longestSharedAnswer) : asked
+    let pause = outcome.mayBeAboutOneCall ? min(asked, longestSharedAnswer) : asked
     return Pause(failures: min(failures + 1, 16), notBefore: now + pause)
   }
 
@@ -138,10 +138,12 @@ extension ProviderHealth.Record {
 }
 
 extension CallOutcome {
-  fileprivate var isAnswer: Bool {
+  /// Whether other calls may fare better. A connection that ends after the request was sent counts:
+  /// a firewall of the provider's resets those whose request it does not like.
+  fileprivate var mayBeAboutOneCall: Bool {
     switch self {
-    case .reply, .unreadable: true
-    case .unreachable, .noToken: false
+    case .reply, .unreadable, .unreachable(_, sent: true): true
+    case .unreachable(_, sent: false), .noToken: false
     }
   }
 
