@@ -277,6 +277,8 @@ final class ConnectionHandler: TransportUser {
       UsherError(
         .messageTooLarge, "a line may have \(limits.maxLineBytes) bytes",
         detail: .init(limit: "max_line_bytes")))
+    // Nobody has looked whether it was JSON.
+    if !hasHeardJSON { close() }
   }
 
   private func answer(_ line: [UInt8]) {
