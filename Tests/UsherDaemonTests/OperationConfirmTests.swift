@@ -84,6 +84,21 @@ struct OperationConfirmTests {
     #expect(error?.detail.confirmation == nil && error?.reason == .permissionDenied)
   }
 
+  private static let lookalikes: [@Sendable (inout JSONValue, Bool) -> Void] = [
+    { $0["operation"]?["payee"] = $1 ? "Caf\u{E9}" : "Cafe\u{301}" },
+    { $0["path"] = $1 ? "/transfers?to=\u{212A}aren" : "/transfers?to=Karen" },
+  ]
+
+  @Test("a yes holds for the bytes that were shown, not for others that look the same")
+  func bytes() async throws {
+    for (place, change) in Self.lookalikes.enumerated() {
+      let shown = Self.transfer { change(&$0, true) }
+      #expect(try await answer(try await question(shown)) == nil)
+      let error = await stage.error("flow.start", Self.transfer { change(&$0, false) }, as: till)
+      #expect(error?.detail.confirmation != nil, "lookalike \(place)")
+    }
+  }
+
   @Test("an answer about an operation is not remembered", arguments: ["session", "3600"])
   func once(remember: String) async throws {
     let id = try await question(Self.transfer())

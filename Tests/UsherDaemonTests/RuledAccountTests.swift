@@ -146,6 +146,16 @@ struct RuledAccountTests {
     #expect(refusal("openid", ["openid"])?.detail.field == "scope", "more came than was asked for")
   }
 
+  @Test("a scope is compared by its bytes with those of a rule")
+  func scopeBytes() throws {
+    let till = try caller(rule(allow: "token.get") { $0.scopes = ["K"] })
+    var request = PolicyRequest.token
+    for (scope, isAllowed) in [("K", true), ("\u{212A}", false)] {
+      request.scopes = [scope]
+      #expect(till.decide(request).isAllowed == isAllowed)
+    }
+  }
+
   @Test("a token that tells no scope may be good for anything: no list of scopes has it")
   func noScope() async throws {
     let record = try await keep("one", scope: "")
