@@ -1,3 +1,5 @@
+import UsherCore
+
 /// A `[[client]]` with its users and groups as numbers; one for all callers that it matches.
 final class PolicyRule: Sendable {
   let setting: ClientRule
@@ -83,7 +85,7 @@ final class PolicyRule: Sendable {
       if isOther ?? request.lacksAccount { return .account }
     }
     if let scopes = setting.scopes, let asked = request.scopes,
-      !asked.allSatisfy(scopes.contains)
+      !asked.allSatisfy({ scope in scopes.contains { $0.hasSameBytes(as: scope) } })
     {
       return .scope(scopes)
     }

@@ -43,7 +43,8 @@ struct TokenKey: Hashable, Sendable {
 extension TokenKey {
   /// The key of tokens with a part of the granted scope, however its words are ordered.
   init(partOfScope scope: String) {
-    let words = Set(scope.split(separator: " ")).sorted()
+    let words = scope.scopeWords.sorted { $0.lexicographicallyPrecedes($1) }
+      .map { String(decoding: $0, as: UTF8.self) }
     self.init(audience: "", scope: words.joined(separator: " "))
   }
 }
@@ -98,8 +99,8 @@ struct AccountDetails: Codable, Sendable, Equatable {
     /// `offline_access` is left out: it is about the refresh token (OIDC Core §11), and some providers
     /// do not name it in the reply to a refresh.
     func isCovered(by scope: String) -> Bool {
-      let granted = Set(self.scope.split(separator: " ")).subtracting(["offline_access"])
-      return granted.isSubset(of: scope.split(separator: " "))
+      self.scope.scopeWords.subtracting("offline_access".scopeWords)
+        .isSubset(of: scope.scopeWords)
     }
   }
 }

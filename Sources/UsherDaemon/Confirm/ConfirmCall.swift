@@ -9,7 +9,7 @@ import UsherStore
 ///
 /// The operation belongs to it, with its body and what is shown of it: agreeing that a flow reads is
 /// not agreeing that it pays, and agreeing to one payment is not agreeing to another.
-struct ConfirmCall: Codable, Hashable, Sendable {
+struct ConfirmCall: Codable, Sendable {
   /// Bytes of all its texts; more is nothing that a person could judge.
   static let longest = 4096
 
@@ -36,7 +36,10 @@ struct ConfirmCall: Codable, Hashable, Sendable {
     provider = request.provider
     kind = request.kind
     account = request.account?.id
-    scope = request.scopes.map { Set($0).sorted().joined(separator: " ") }
+    scope = request.scopes.map { scopes in
+      Set(scopes.map { Array($0.utf8) }).sorted { $0.lexicographicallyPrecedes($1) }
+        .map { String(decoding: $0, as: UTF8.self) }.joined(separator: " ")
+    }
     operation = start?.wholeOperation ?? request.operation
     let params = operation == nil ? nil : start?.params
     bodyDigest = params?["body"].flatMap { body in
@@ -65,6 +68,20 @@ extension SHA256Digest {
   fileprivate var hexDigits: String {
     let digits = Array("0123456789abcdef".utf8)
     return String(
+// Two calls are one where all their bytes are: `==` of `String` is canonical equivalence, by which a
+// person would have agreed to other bytes than were shown.
+extension ConfirmCall: Hashable {
+  private var texts: [[UInt8]?] {
+    [
+      client, method, provider, kind, account, scope, operation, bodyDigest, summary, amount, payee,
+    ].map { $0.map { Array($0.utf8) } }
+  }
+
+  static func == (one: ConfirmCall, other: ConfirmCall) -> Bool { one.texts == other.texts }
+
+  func hash(into hasher: inout Hasher) { hasher.combine(texts) }
+}
+
       decoding: flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
   }
 }

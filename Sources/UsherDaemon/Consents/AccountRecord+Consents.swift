@@ -22,8 +22,9 @@ extension AccountRecord {
   /// Whether a client was granted all that a token with this scope gives access to. What names no
   /// scope may give access to anything.
   func opens(scope: String, to client: String, at now: Timestamp) -> Bool {
-    let words = Set(scope.split(separator: " ").map(String.init))
-    return !words.isEmpty && words.isSubset(of: consents.grants(of: client, at: now))
+    let words = scope.scopeWords
+    let granted = consents.grants(of: client, at: now).map { Array($0.utf8) }
+    return !words.isEmpty && words.isSubset(of: granted)
   }
 
   /// Whether its token may be used for a client's flow: as it may be had, but that the daemon's own are

@@ -32,9 +32,9 @@ extension AccountRecord {
     guard let brought = grant.tokens, !isGuarded, !grant.isByConsent, !grant.tokensAreInternal,
       details.place == place, details.grant.isAlive(at: now), details.grant.narrowedTo == nil
     else { return false }
-    let scope = Set(brought.scope.split(separator: " "))
+    let scope = brought.scope.scopeWords
     // One that names no scope may be good for anything.
-    return !scope.isEmpty && scope.isStrictSubset(of: details.grant.scope.split(separator: " "))
+    return !scope.isEmpty && scope.isStrictSubset(of: details.grant.scope.scopeWords)
   }
 }
 

@@ -86,7 +86,11 @@ struct TokenDesk: Sendable {
     }
     // What was granted may be more than what was asked for.
     let scopes = [key.scope, record.tokens[key]?.set.scope].compactMap(\.self)
-    if let most, !scopes.allSatisfy({ PolicyRequest.scopes($0).allSatisfy(most.contains) }) {
+    if let most,
+      !scopes.flatMap(PolicyRequest.scopes).allSatisfy({ scope in
+        most.contains { $0.hasSameBytes(as: scope) }
+      })
+    {
       throw .beyond(most)
     }
     guard record.isGuarded else { return }
@@ -158,8 +162,8 @@ struct TokenDesk: Sendable {
         .invalidParams, "tokens of provider \(record.provider) have no scope",
         detail: .init(field: "scope"))
     }
-    let asked = Set(scope.split(separator: " "))
-    let granted = Set(record.details.grant.scope.split(separator: " "))
+    let asked = scope.scopeWords
+    let granted = record.details.grant.scope.scopeWords
     guard !asked.isEmpty else { throw .wrongType("scope", "one scope or several") }
     guard asked.isSubset(of: granted) else {
       throw UsherError(
