@@ -1,6 +1,7 @@
 import JSONRPC
 import Testing
 import UsherAPI
+import UsherConfig
 import UsherCore
 import UsherStore
 import UsherTestKit
@@ -48,6 +49,23 @@ struct EventCursorTests {
     // The connection has two subscriptions by now.
     #expect(try await next(connection)["params"]?["cursor"]?.integerValue == after)
     #expect(try await subscribe(connection) == after)
+    await stage.end()
+  }
+
+  @Test("a provider's event that a caller may not hear does not move its cursor")
+  func unheardProvider() async throws {
+    try stage.rule { $0.allow = [try AccessPattern(setting: "events.subscribe")] }
+    let connection = try await stage.connect()
+    publish(for: .anna)
+    let before = try await subscribe(connection)
+    let unreachable = Event(
+      topic: .provider, what: "unreachable", at: stage.clock.now(), provider: .work)
+    stage.service.events.publish(unreachable, owner: nil)
+    #expect(try await subscribe(connection) == before)
+    #expect(try await subscribe(connection, since: before) == before)
+    try stage.rule { $0.allow.append(try AccessPattern(setting: "provider.get work")) }
+    let other = try await stage.connect()
+    #expect(try await subscribe(other) > before)
     await stage.end()
   }
 
