@@ -42,8 +42,6 @@ final class EventBus: Sendable {
     var past: [Entry] = []
     /// The cursor of the newest event that is forgotten.
     var forgotten: Int
-    /// The cursor of the newest event.
-    var newest: Int
 
     mutating func forget(_ count: Int) {
       guard count > 0 else { return }
@@ -123,10 +121,9 @@ final class EventBus: Sendable {
   private func remember(_ entry: Entry, in state: inout State) {
     var memory =
       state.memories.removeValue(forKey: entry.audience)
-      ?? Memory(forgotten: beginning, newest: beginning)
+      ?? Memory(forgotten: beginning)
     let before = memory.past.count
     memory.past.append(entry)
-    memory.newest = entry.cursor
     // Not one by one: each time all the others move.
     if memory.past.count >= 2 * remembered { memory.forget(memory.past.count - remembered) }
     state.total += memory.past.count - before
@@ -152,25 +149,30 @@ final class EventBus: Sendable {
   ///
   /// - Parameters:
   ///   - sees: Which audiences the listener belongs to. What others do has no part in what is
-  ///     returned. The listener itself decides about each event.
-  /// - Returns: A number to stop by, the cursor of the newest event there is, and whether some of
-  ///   what came after `since` is not remembered any more.
+  ///     returned.
+  ///   - hears: Which of their events it may be told of; a newer one that it may not does not move the
+  ///     cursor. The listener itself decides about each event that it gets.
+  /// - Returns: A number to stop by, the cursor of the newest event there is for it, and whether some
+  ///   of what came after `since` is not remembered any more.
   func listen(
     since: Int?, seeing sees: (Audience) -> Bool = { _ in true },
+    hearing hears: (Entry) -> Bool = { _ in true },
     _ body: @escaping @Sendable (Entry) -> Void
   ) -> (listener: Int, cursor: Int, hasGap: Bool) {
     let (number, cursor, hasGap, past) = state.withLock { state in
       state.nextListener += 1
       state.listeners[state.nextListener] = body
       let seen = state.memories.filter { sees($0.key) }.values
-      let newest = seen.map(\.newest).max() ?? beginning
-      guard let since else { return (state.nextListener, newest, false, [Entry]()) }
       let oldest =
         seen.map { memory in
           // More may be kept than is promised: that depends on what else happened.
           memory.past.count > remembered
             ? memory.past[memory.past.count - remembered - 1].cursor : memory.forgotten
         }.max() ?? beginning
+      // Of what is forgotten nobody knows any more who may hear it: it counts.
+      let newest =
+        seen.compactMap { $0.past.last(where: hears)?.cursor }.reduce(oldest) { max($0, $1) }
+      guard let since else { return (state.nextListener, newest, false, [Entry]()) }
       let hasGap = !(oldest...newest).contains(since)
       let past = hasGap ? [] : seen.flatMap { $0.past.filter { $0.cursor > since } }
       return (state.nextListener, newest, hasGap, past.sorted { $0.cursor < $1.cursor })

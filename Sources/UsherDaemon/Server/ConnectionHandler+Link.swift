@@ -36,8 +36,10 @@ extension ConnectionHandler: ConnectionLink {
     let generation = standing.current.generation
     let caller = standing.current.caller
     let belongs = { (audience: EventBus.Audience) in caller.belongs(to: audience) }
-    let (listener, cursor, hasGap) = service.events.listen(since: call.since, seeing: belongs) {
-      entry in
+    let hears = { (entry: EventBus.Entry) in caller.hears(entry) }
+    let (listener, cursor, hasGap) = service.events.listen(
+      since: call.since, seeing: belongs, hearing: hears
+    ) { entry in
       guard topics.contains(entry.event.topic) else { return }
       let (caller, current) = standing.current
       guard entry.owner == nil || entry.owner == caller.owner || caller.isAdmin,
