@@ -170,7 +170,9 @@ struct ConfirmDeskTests {
   func tooLong() {
     var request = PolicyRequest.token
     request.scopes = [String(repeating: "s", count: 4097)]
-    #expect(stage.refusal(request, kiosk) == .invalidParams)
+    let error = #expect(throws: UsherError.self) { try stage.check(request, kiosk) }
+    #expect(error?.reason == .invalidParams)
+    #expect(error?.detail.field == "scope")
     #expect(stage.told == [])
   }
 }

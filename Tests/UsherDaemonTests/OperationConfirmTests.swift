@@ -99,6 +99,19 @@ struct OperationConfirmTests {
     }
   }
 
+  @Test("an operation that is too long to ask about is refused with the parameter")
+  func tooLong() async throws {
+    let long = String(repeating: "x", count: 5000)
+    for (field, change) in [
+      ("params.path", { $0["path"] = .string("/transfers/" + long) }),
+      ("params.operation.summary", { $0["operation"]?["summary"] = .string(long) }),
+    ] as [(String, (inout JSONValue) -> Void)] {
+      let error = await stage.error("flow.start", Self.transfer(change), as: till)
+      #expect(error?.reason == .invalidParams)
+      #expect(error?.detail.field == field)
+    }
+  }
+
   @Test("an answer about an operation is not remembered", arguments: ["session", "3600"])
   func once(remember: String) async throws {
     let id = try await question(Self.transfer())
