@@ -95,7 +95,7 @@ struct StrictDecodingTests {
   func array(text: String) {
     let error = #expect(throws: UsherError.self) { try decode(text) }
     #expect(error?.reason == .invalidParams)
-    #expect(error?.detail.field == nil)
+    #expect(error?.detail.field == "params")
     #expect(error?.message == "params must be an object: parameters travel by name")
     let nested = #expect(throws: UsherError.self) { try decode(text, prefix: "params") }
     #expect(nested?.detail.field == "params")

@@ -23,7 +23,7 @@ struct CancelParamsTests {
         try await stage.error(of: CallLine.call("rpc.cancel", #"{"id":\#(id)}"#)) == nil, "\(id)")
     }
     for (params, field) in [
-      ("{}", "id"), (#"{"id":1,"x":2}"#, "x"), (#"{"ID":1}"#, "ID"), ("[1]", nil),
+      ("{}", "id"), (#"{"id":1,"x":2}"#, "x"), (#"{"ID":1}"#, "ID"), ("[1]", "params"),
     ] {
       let error = try await stage.error(of: CallLine.call("rpc.cancel", params))
       #expect(error?["data"]?["reason"] == "invalid_params", "\(params)")

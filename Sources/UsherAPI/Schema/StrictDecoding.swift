@@ -65,8 +65,7 @@ public enum StrictDecoding {
 
   private static func wrong(_ prefix: String, _ path: [String], _ what: String) -> UsherError {
     let names = prefix.isEmpty ? path : [prefix] + path
-    guard !names.isEmpty else { return UsherError(.invalidParams, "params \(what)") }
-    let field = names.joined(separator: ".")
+    let field = names.isEmpty ? "params" : names.joined(separator: ".")
     return UsherError(.invalidParams, "\(field) \(what)", detail: .init(field: field))
   }
 }

@@ -51,11 +51,15 @@ struct ConfirmCall: Codable, Sendable {
     payee = shown?["payee"]?.stringValue
   }
 
-  var isTooLong: Bool {
+  /// The parameter with the longest text, where all texts together are too long; else nil.
+  var tooLongField: String? {
     let texts = [
-      client, method, provider, kind, account, scope, operation, summary, amount, payee,
-    ]
-    return texts.reduce(0) { $0 + ($1?.utf8.count ?? 0) } > Self.longest
+      ("provider", provider), ("kind", kind), ("account", account), ("scope", scope),
+      ("params.path", operation), ("params.operation.summary", summary),
+      ("params.operation.amount", amount), ("params.operation.payee", payee),
+    ].map { (field: $0, bytes: $1?.utf8.count ?? 0) }
+    let all = client.utf8.count + method.utf8.count + texts.reduce(0) { $0 + $1.bytes }
+    return all > Self.longest ? texts.max { $0.bytes < $1.bytes }?.field : nil
   }
 
   /// The same text for the same call, and for no other: the name of what is stored about it.
@@ -64,10 +68,6 @@ struct ConfirmCall: Codable, Sendable {
   }
 }
 
-extension SHA256Digest {
-  fileprivate var hexDigits: String {
-    let digits = Array("0123456789abcdef".utf8)
-    return String(
 // Two calls are one where all their bytes are: `==` of `String` is canonical equivalence, by which a
 // person would have agreed to other bytes than were shown.
 extension ConfirmCall: Hashable {
@@ -82,6 +82,10 @@ extension ConfirmCall: Hashable {
   func hash(into hasher: inout Hasher) { hasher.combine(texts) }
 }
 
+extension SHA256Digest {
+  fileprivate var hexDigits: String {
+    let digits = Array("0123456789abcdef".utf8)
+    return String(
       decoding: flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
   }
 }

@@ -80,8 +80,11 @@ extension ConfirmDesk {
   ) throws(UsherError) {
     guard permit.needsConfirmation, !request.isUnknown else { return }
     let call = ConfirmCall(request, start, of: caller.client)
-    guard !call.isTooLong else {
-      throw UsherError(.invalidParams, "this is too long for a person to be asked about it")
+    if let field = call.tooLongField {
+      throw UsherError(
+        .invalidParams,
+        "\(field) is too long: a person is asked about calls of up to \(ConfirmCall.longest) bytes",
+        detail: .init(field: field))
     }
     let now = world.clock.now()
     let (ruling, replaced) = rule(on: call, caller, at: now)

@@ -27,8 +27,7 @@ extension RequestID {
     case .missing: throw Self.wrong("id", "is missing")
     case .stray(let name): throw Self.wrong(name, "is not a parameter")
     case .notAnObject:
-      throw UsherError(
-        .invalidParams, "params must be an object: parameters travel by name")
+      throw Self.wrong("params", "must be an object: parameters travel by name")
     }
     guard place.count <= RequestID.longest else {
       throw Self.wrong("id", "must be shorter: up to \(RequestID.longest) bytes are looked at")
