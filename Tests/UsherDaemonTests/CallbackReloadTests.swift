@@ -90,6 +90,28 @@ struct CallbackReloadTests {
   }
 }
 
+@Suite("A flood at a provider's callback")
+struct CallbackFloodTests {
+  @Test("64 silent connections do not keep the provider out: the oldest of them is closed")
+  func silent() async throws {
+    let stage = try SafeStage()
+    let port = UInt16(try LoopbackPort.unused())
+    var settings = GoPaySettings(clientID: "acme", merchantID: "merchant")
+    settings.callbackListen = try LoopbackAddress(setting: "127.0.0.1:\(port)")
+    try stage.files.change {
+      $0.providers = [ProviderConfig(name: ProviderName("gopay"), settings: .gopay(settings))]
+    }
+    let safe = try await stage.begun()
+    #expect(try await Reload(safe: safe).run().isEmpty)
+    let silent = try (0..<64).map { _ in try LoopbackSocket(connectedTo: port) }
+    let request = "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n"
+    let answer = try LoopbackSocket(connectedTo: port).answer(to: request)
+    #expect(answer.hasPrefix("HTTP/1.1 4"), "\(answer)")
+    withExtendedLifetime(silent) {}
+    await safe.end()
+  }
+}
+
 /// A TCP socket of 127.0.0.1.
 private final class LoopbackSocket {
   private let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
