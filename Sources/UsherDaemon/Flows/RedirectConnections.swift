@@ -1,10 +1,11 @@
 import NIOCore
 import Synchronization
 
-/// The connections to all redirect listeners: bounded, because any user of the machine can open them.
+/// The connections to loopback listeners, of redirects or of a provider's callback: bounded, because
+/// any user of the machine can open them.
 ///
-/// Above the limit the oldest connection without a valid request is closed. A browser sends its
-/// request at once, so idle connections cannot keep a browser out.
+/// Above the limit the oldest connection without a valid request is closed. A browser or provider
+/// sends its request at once, so idle connections cannot keep it out.
 final class RedirectConnections: Sendable {
   static let mostPerListener = 64
   static let mostInAll = 256
@@ -13,14 +14,16 @@ final class RedirectConnections: Sendable {
   final class Place: Sendable {
     fileprivate let number: UInt64
     fileprivate let channel: any Channel
-    fileprivate let port: RedirectPort
-    /// Whether a page is being waited for, for the flow's own user.
+    fileprivate let listener: any AnyObject & Sendable
+    /// Whether the answer to a valid request is being waited for.
     private let holds = Mutex(false)
 
-    fileprivate init(_ number: UInt64, _ channel: any Channel, _ port: RedirectPort) {
+    fileprivate init(
+      _ number: UInt64, _ channel: any Channel, _ listener: any AnyObject & Sendable
+    ) {
       self.number = number
       self.channel = channel
-      self.port = port
+      self.listener = listener
     }
 
     fileprivate var isHeld: Bool { holds.withLock { $0 } }
@@ -36,10 +39,11 @@ final class RedirectConnections: Sendable {
 
   private let state = Mutex(State())
 
+  /// - Parameter listener: Identifies the listener that accepted the connection.
   /// - Returns: Nil where it must be closed: the answers of all others are being waited for.
-  func admit(_ channel: any Channel, to port: RedirectPort) -> Place? {
+  func admit(_ channel: any Channel, to listener: any AnyObject & Sendable) -> Place? {
     let (place, surplus) = state.withLock { state -> (Place?, Place?) in
-      let here = state.places.values.filter { $0.port === port }
+      let here = state.places.values.filter { $0.listener === listener }
       var surplus: Place?
       if here.count >= Self.mostPerListener || state.places.count >= Self.mostInAll {
         let candidates = here.count >= Self.mostPerListener ? here : Array(state.places.values)
@@ -48,7 +52,7 @@ final class RedirectConnections: Sendable {
         state.places[surplus.number] = nil
       }
       state.next += 1
-      let place = Place(state.next, channel, port)
+      let place = Place(state.next, channel, listener)
       state.places[place.number] = place
       return (place, surplus)
     }
@@ -60,8 +64,10 @@ final class RedirectConnections: Sendable {
     return place
   }
 
-  func closeAll(of port: RedirectPort) {
-    let places = state.withLock { state in state.places.values.filter { $0.port === port } }
+  func closeAll(of listener: any AnyObject & Sendable) {
+    let places = state.withLock { state in
+      state.places.values.filter { $0.listener === listener }
+    }
     for place in places { place.channel.close(promise: nil) }
   }
 }

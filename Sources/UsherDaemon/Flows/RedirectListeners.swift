@@ -275,7 +275,7 @@ final class RedirectPort: Sendable {
 }
 
 /// Stops accepting for a moment where descriptors have run out, instead of failing again at once.
-private final class AcceptPause: ChannelInboundHandler {
+final class AcceptPause: ChannelInboundHandler {
   typealias InboundIn = any Channel
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {

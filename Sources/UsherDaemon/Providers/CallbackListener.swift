@@ -12,8 +12,6 @@ import UsherSystem
 final class CallbackListener: Sendable {
   /// Bytes of a body.
   static let longestBody = 64 * 1024
-  /// Open at a time; one more is closed at once.
-  static let mostConnections = 64
   /// Seconds a connection may last.
   static let longest = TimeAmount.seconds(10)
 
@@ -37,21 +35,26 @@ final class CallbackListener: Sendable {
   static func open(
     at address: LoopbackAddress, on group: any EventLoopGroup, _ desk: CallbackDesk
   ) async throws -> CallbackListener {
-    let cap = ConnectionCap(mostConnections)
+    let places = RedirectConnections()
     let connections = OpenChannels()
     let posting = Posting()
     let channel = try await ServerBootstrap(group: group)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-      .serverChannelOption(.backlog, value: 16)
+      .serverChannelOption(.backlog, value: 64)
       .serverChannelOption(.autoRead, value: false)
+      .serverChannelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture {
+          try channel.pipeline.syncOperations.addHandler(AcceptPause())
+        }
+      }
       .childChannelInitializer { channel in
-        guard let post = posting.post, desk.world.descriptors.hasRoom(for: .caller), cap.enter()
+        guard let post = posting.post, desk.world.descriptors.hasRoom(for: .caller),
+          let place = places.admit(channel, to: posting)
         else { return channel.close() }
-        channel.closeFuture.whenComplete { _ in cap.leave() }
         connections.add(channel)
         return channel.eventLoop.makeCompletedFuture {
           try channel.pipeline.syncOperations.configureHTTPServerPipeline(withErrorHandling: true)
-          try channel.pipeline.syncOperations.addHandler(CallbackHandler(post, desk))
+          try channel.pipeline.syncOperations.addHandler(CallbackHandler(post, desk, place))
         }
       }
       .bind(host: address.host, port: address.port).get()
@@ -93,24 +96,6 @@ extension String {
   }
 }
 
-/// How many connections there may be at a time.
-private final class ConnectionCap: Sendable {
-  private let most: Int
-  private let count = Mutex(0)
-
-  init(_ most: Int) { self.most = most }
-
-  func enter() -> Bool {
-    count.withLock { count in
-      guard count < most else { return false }
-      count += 1
-      return true
-    }
-  }
-
-  func leave() { count.withLock { $0 -= 1 } }
-}
-
 /// Reads one request, has it judged, answers and closes.
 private final class CallbackHandler: ChannelInboundHandler {
   typealias InboundIn = HTTPServerRequestPart
@@ -121,15 +106,19 @@ private final class CallbackHandler: ChannelInboundHandler {
   private let dialect: any CallbackDialect
   private let provider: ProviderConfig
   private let desk: CallbackDesk
+  private let place: RedirectConnections.Place
   private var head: HTTPRequestHead?
   private var body: [UInt8] = []
   private var isAnswered = false
   private var deadline: Scheduled<Void>?
 
-  init(_ post: CallbackListener.Post, _ desk: CallbackDesk) {
+  init(
+    _ post: CallbackListener.Post, _ desk: CallbackDesk, _ place: RedirectConnections.Place
+  ) {
     dialect = post.dialect
     provider = post.provider
     self.desk = desk
+    self.place = place
   }
 
   func channelActive(context: ChannelHandlerContext) {
@@ -174,6 +163,7 @@ private final class CallbackHandler: ChannelInboundHandler {
   private func judge(_ channel: any Channel) {
     guard let head else { return }
     isAnswered = true
+    place.hold()
     let values = head.headers["authorization"]
     // White space around a value is no part of it (RFC 9110 §5.5).
     let value = values.count == 1 ? values[0].trimmingBlanks : nil
