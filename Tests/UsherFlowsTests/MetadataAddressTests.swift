@@ -30,6 +30,7 @@ struct MetadataAddressTests {
       "https://localhost./x", "https://a.localhost/x", "https://0.0.0.0/x", "https://0/x",
       "https://[::]/x", "https://[::1]/x", "https://[0:0:0:0:0:0:0:1]/x",
       "https://[::ffff:127.0.0.1]/x", "https://[::ffff:7f00:1]/x", "https://[::127.0.0.1]/x",
+      "https://[::ffff:0:127.0.0.1]/x", "https://[::ffff:0:7f00:1]/x",
       "https://[64:ff9b::7f00:1]/x", "https://[2002:7f00:1::]/x",
       "https://169.254.169.254/latest", "https://[fe80::1]/x", "https://[::ffff:169.254.1.1]/x",
       "https://10.0.0.1/x", "https://172.16.0.1/x", "https://172.31.255.255/x",
