@@ -127,9 +127,11 @@ private struct IPv6 {
     switch (bytes[0], bytes[1]) {
     case _ where isZero(0..<15) && bytes[15] == 1: return .loopback
     case _ where isZero(0..<16): return .special
-    // IPv4-compatible and IPv4-mapped (RFC 4291 §2.5.5), NAT64 (RFC 6052), 6to4 (RFC 3056)
+    // IPv4-compatible and IPv4-mapped (RFC 4291 §2.5.5), IPv4-translated (RFC 2765 §2.1), NAT64
+    // (RFC 6052), 6to4 (RFC 3056)
     case _ where isZero(0..<12),
       _ where isZero(0..<10) && bytes[10] == 0xFF && bytes[11] == 0xFF,
+      _ where isZero(0..<8) && bytes[8] == 0xFF && bytes[9] == 0xFF && isZero(10..<12),
       (0x00, 0x64) where bytes[2] == 0xFF && bytes[3] == 0x9B && isZero(4..<12):
       return IPv4(bytes[12...]).reach
     case (0x20, 0x02): return IPv4(bytes[2..<6]).reach
