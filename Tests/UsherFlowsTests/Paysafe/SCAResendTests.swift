@@ -64,6 +64,100 @@ struct SCAResendTests {
     expectEarlierCode(driven, "lost")
   }
 
+  /// What a server tells of an open event that has no counters: with the challenge, without its time, or
+  /// without it.
+  private static let silent: [JSONValue?] = [
+    ["verification": ["method": "OTP", "channel": "SMS"]], nil,
+  ]
+
+  private func standing(_ challenge: JSONValue?) -> HTTPReply {
+    WalletReplies.standing(
+      "PENDING",
+      ["challenge": challenge, "currentChallenges": nil, "allowableChallenges": nil])
+  }
+
+  @Test("a resend whose answer is lost is sent once where the server has no counters")
+  func silentServer() throws {
+    for outcome in [
+      WalletReplies.gone, .unreadable(message: "long"), .reply(reply(text: "", status: 503)),
+    ] {
+      for challenge in Self.silent {
+        var driven = try DrivenSCA.challenged(["currentChallenges": nil, "expirationTime": nil])
+        driven.submit(.resend)
+        driven.answer(outcome)
+        driven.receive(.woken)
+        driven.answer(standing(challenge))
+        #expect(driven.challenge == nil)
+        #expect(driven.problem?.reason == "may_have_been_sent")
+        #expect(driven.problem?.message.contains("an SMS may have come") == true)
+        expectEarlierCode(driven, "\(outcome)")
+      }
+    }
+  }
+
+  @Test("a first challenge whose answer is lost ends the flow where nobody tells of it")
+  func silentFirst() throws {
+    for (verification, message) in [
+      (.sms, "an SMS"), (.init(method: "OTP", channel: "EMAIL"), "an e-mail"),
+      (.push, "a notification"),
+    ] as [(PaysafeCall.Verification, String)] {
+      for isRestarted in [true, false] {
+        var driven = try DrivenSCA(wanting: verification)
+        if isRestarted {
+          try driven.restart()
+        } else {
+          driven.answer(WalletReplies.gone)
+          driven.receive(.woken)
+        }
+        driven.answer(standing(nil))
+        #expect(driven.failure?.reason == .providerUnreachable)
+        #expect(driven.failure?.retryable == false)
+        #expect(driven.failure?.message.contains("\(message) may have been sent") == true)
+      }
+    }
+  }
+
+  @Test("a payment whose first challenge may have been sent ends, and is not to be retried")
+  func silentOperation() throws {
+    var driven = try DrivenOperation.payment()
+    driven.answer(SCADemandTests.byHeader)
+    while driven.choice != nil { driven.submit(.choice("OTP.SMS")) }
+    driven.answer(WalletReplies.gone)
+    driven.receive(.woken)
+    driven.answer(reply(["eventId": "evt-1", "status": "PENDING"]))
+    #expect(driven.failure?.retryable == false)
+    #expect(driven.failure?.message.contains("may have been sent") == true)
+  }
+
+  @Test("a first challenge of an event that cannot be asked about ends, and is not to be retried")
+  func nobodyTells() throws {
+    for outcome in [
+      WalletReplies.gone, .reply(WalletReplies.refusal(404, "")), .noToken(message: "dead"),
+    ] {
+      var driven = try DrivenSCA(wanting: .sms)
+      driven.answer(WalletReplies.gone)
+      for _ in 0..<6 where driven.failure == nil {
+        driven.receive(.woken)
+        driven.answer(outcome)
+      }
+      #expect(driven.failure?.retryable == false)
+      #expect(driven.failure?.message.contains("an SMS may have been sent") == true)
+    }
+  }
+
+  @Test("a code that comes after its challenge's time is taken where another may have been sent")
+  func afterItsTime() throws {
+    var driven = try DrivenSCA.challenged()
+    driven.clock = now + .seconds(300)
+    driven.receive(.woken)
+    #expect(driven.problem?.reason == "challenge_expired")
+    driven.submit(.resend)
+    driven.answer(WalletReplies.gone)
+    driven.receive(.woken)
+    driven.answer(standing(nil))
+    expectEarlierCode(driven, "after its time")
+  }
+
   @Test("a provider that does not tell how the event stands leaves the code that was sent before")
   func unknownStanding() throws {
     for outcome in [
