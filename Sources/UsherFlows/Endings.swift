@@ -46,7 +46,28 @@ extension Failure {
   }
 }
 
+extension String {
+  /// Ends a sentence about a call that may have been made.
+  package static let operationUnknown = "whether the operation was performed is not known"
+
+  /// Ends a sentence about a call that may have sent something to a person.
+  ///
+  /// - Parameter message: With an article: `an SMS`.
+  package static func perhapsSent(_ message: String) -> String {
+    "\(message) may have been sent all the same"
+  }
+}
+
 extension Problem {
+  /// Something may have been sent to the person, and its answer is lost.
+  ///
+  /// - Parameter message: With an article: `a number`.
+  package static func mayHaveBeenSent(_ message: String) -> Problem {
+    Problem(
+      reason: "may_have_been_sent", title: "Perhaps sent",
+      message: "the provider's answer was lost: \(message) may have come all the same")
+  }
+
   /// Tried again without anybody doing anything, or by doing the step once more.
   package static func unreachable(_ message: String) -> Problem {
     Problem(reason: "provider_unreachable", title: "Provider unreachable", message: message)

@@ -90,6 +90,11 @@ struct ContactVerification: Codable, Sendable, Equatable {
     if case .otpSent = stage { true } else { false }
   }
 
+  /// Whether a number may be on its way just now.
+  var isSending: Bool {
+    if case .sending(let sending) = stage { !sending.retrying.isPaused } else { false }
+  }
+
   func step(_ settings: BSASettings) -> Step {
     switch stage {
     case .sending: .wait(.init(for: "the number to be sent"))
@@ -209,7 +214,7 @@ extension ContactVerification {
     // How a member is registered stands in the answer that is lost.
     guard member == nil || sending.previous != nil else { return fail(.unknownSending(cause)) }
     sent += 1
-    return show(challenge(provider.bsa, now), .mayHaveBeenSent)
+    return show(challenge(provider.bsa, now), .mayHaveBeenSent("a number"))
   }
 }
 
@@ -359,10 +364,6 @@ extension Problem {
       reason: "not_sent", title: "No other number", message: failure.message,
       provider: failure.provider)
   }
-
-  fileprivate static let mayHaveBeenSent = Problem(
-    reason: "may_have_been_sent", title: "Perhaps sent",
-    message: "the provider's answer was lost: a number may have come all the same")
 
   fileprivate static func wrongCode(_ provider: ProviderName) -> Problem {
     Problem(

@@ -37,6 +37,17 @@ extension Failure {
       message: "a new log-in is needed: \(message)", retryable: true)
   }
 
+  /// The same where a challenge may have gone out: nobody may take it for a call that can simply be made
+  /// again.
+  ///
+  /// - Parameter message: As ``SCAForm/message``.
+  func perhapsSent(_ message: String) -> Failure {
+    var failure = self
+    failure.message += "; " + String.perhapsSent(message)
+    failure.retryable = false
+    return failure
+  }
+
   /// None of an event's verifications can be done.
   static func noVerification(wantsReturnURL: Bool) -> Failure {
     Failure(

@@ -14,6 +14,16 @@ enum SCAForm: Codable, Sendable, Hashable {
   /// The raw values are those of the step.
   enum Channel: String, Codable, Sendable { case sms, email, authenticator }
   enum Purpose: String, Codable, Sendable { case pin, password }
+
+  /// What a challenge sends to the person, with an article; nil where it sends nothing.
+  var message: String? {
+    switch self {
+    case .code(.sms): "an SMS"
+    case .code(.email): "an e-mail"
+    case .push: "a notification"
+    case .code(.authenticator), .secret, .redirect: nil
+    }
+  }
 }
 
 extension PaysafeCall.Verification {

@@ -40,6 +40,8 @@ extension SCAProcess {
       return answered(outcome, sending, retrying, now)
     case .woken where !retrying.isPaused: return .ignore
     case .woken: return send(sending, retrying)
+    // Between two tries nothing is under way.
+    case .resumed where retrying.isPaused: return send(sending, retrying)
     // It may have gone out.
     case .resumed: return inquire(.challenge(sending))
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
@@ -83,7 +85,7 @@ extension SCAProcess {
     _ now: Timestamp
   ) -> Answer {
     var retrying = retrying
-    guard let pause = retrying.failed() else { return keepPrevious(of: sending, failure, now) }
+    guard let pause = retrying.failed() else { return perhapsSent(sending, failure, now) }
     state = .inquiring(.challenge(sending), retrying)
     problem = .unreachable(failure.message)
     return .proceed([.wake(after: Retrying.pause(pause, asked: after))])
@@ -115,6 +117,22 @@ extension SCAProcess {
   ) -> Answer {
     guard let previous = sending.previous else { return .fail(failure) }
     return show(previous, .notSentAgain(failure), now)
+  }
+
+  /// Ends the doubt about a challenge that may have gone out. It is not sent again: each time
+  /// somebody's telephone may ring.
+  ///
+  /// - Parameter failure: Why it is not known.
+  mutating func perhapsSent(
+    _ sending: Sending, _ failure: Failure, _ now: Timestamp
+  ) -> Answer {
+    guard let message = sending.option.form.message else {
+      return keepPrevious(of: sending, failure, now)
+    }
+    guard let previous = sending.previous else {
+      return .fail(failure.perhapsSent(message))
+    }
+    return show(previous.reopened(for: sending.option, at: now), .mayHaveBeenSent(message), now)
   }
 
   /// Where the server does not say how long.

@@ -44,7 +44,7 @@ extension SCAProcess {
       return inquireLater(doubt, retrying, .unreachable(message), nil, now)
     case .unreadable(let message):
       return inquireLater(doubt, retrying, .protocolError(message), nil, now)
-    case .noToken(let message): return .fail(.newLogInNeeded(message))
+    case .noToken(let message): return .fail(told(.newLogInNeeded(message), doubt))
     }
   }
 
@@ -65,7 +65,15 @@ extension SCAProcess {
     _ doubt: Doubt, _ failure: Failure, _ now: Timestamp
   ) -> Answer {
     guard case .challenge(let sending) = doubt else { return .fail(failure) }
-    return keepPrevious(of: sending, failure, now)
+    return perhapsSent(sending, failure, now)
+  }
+
+  /// - Returns: The failure, saying what may have been sent.
+  private func told(_ failure: Failure, _ doubt: Doubt) -> Failure {
+    guard case .challenge(let sending) = doubt, let message = sending.option.form.message else {
+      return failure
+    }
+    return failure.perhapsSent(message)
   }
 
   /// - Parameter failure: The end, where there was too much of this.
@@ -87,9 +95,17 @@ extension SCAProcess {
   ) -> Answer {
     switch doubt {
     case .challenge(let sending):
-      guard let news = standing.challenge, sending.wentOut(as: news, standing.counters, before)
-      else { return send(sending, retrying) }
-      return open(sending.option, news, problem: .answerLost, now)
+      if let news = standing.challenge, sending.wentOut(as: news, standing.counters, before) {
+        return open(sending.option, news, problem: .answerLost, now)
+      }
+      // The end of a cool-down sets the counter back (contract §2.5).
+      guard sending.mayBeRepeated(standing.counters, coolDown == nil ? before : nil) else {
+        let message = "the provider's answer was lost, and the event does not tell what was sent"
+        return perhapsSent(sending, .unreachable(message), now)
+      }
+      var again = sending
+      again.isRepeated = true
+      return send(again, retrying)
     case .attempt(let challenge): return show(challenge, .answerLost, now)
     case .completion:
       let message = "the provider says that the event is settled, and that it is not"
@@ -101,8 +117,7 @@ extension SCAProcess {
 extension SCAProcess.Sending {
   /// Whether the open challenge is this one.
   ///
-  /// A challenge can count, but need not (contract §2.5): a later expiry tells it too. Where neither
-  /// is known it is sent once more, so that the person gets one.
+  /// A challenge can count, but need not (contract §2.5): a later expiry tells it too.
   fileprivate func wentOut(
     as news: SCAChallengeNews, _ counters: SCACounters, _ before: SCACounters
   ) -> Bool {
@@ -116,6 +131,17 @@ extension SCAProcess.Sending {
     }
     if let expiry = news.expiresAt, let earlier = previous.expiresAt { return expiry > earlier }
     return false
+  }
+
+  /// Whether it is sent once more after its answer was lost: where it reaches nobody's device, or where
+  /// the server's counter shows that it was not sent.
+  ///
+  /// - Parameter before: The counters before it was sent; nil where they were set back since.
+  fileprivate func mayBeRepeated(_ counters: SCACounters, _ before: SCACounters?) -> Bool {
+    guard option.form.message != nil else { return true }
+    guard !isRepeated, let before, let count = counters.currentChallenges else { return false }
+    // An event begins without a challenge.
+    return count == before.currentChallenges ?? (previous == nil ? 0 : -1)
   }
 }
 

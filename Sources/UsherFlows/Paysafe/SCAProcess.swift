@@ -60,6 +60,8 @@ struct SCAProcess: Codable, Sendable, Equatable {
     let option: SCAOption
     /// The one it replaces, which may still be good until it does.
     var previous: Challenge?
+    /// Whether it was sent once more after an answer was lost: that is done once.
+    var isRepeated = false
   }
 
   /// A challenge whose answer the person types.
@@ -82,6 +84,14 @@ struct SCAProcess: Codable, Sendable, Equatable {
       challenge.isOver = true
       challenge.expiresAt = min(expiresAt ?? now, now)
       return challenge
+    }
+
+    /// The same where it may have been replaced by another one of its kind: whether its time still counts
+    /// is for the provider to say.
+    func reopened(for option: SCAOption, at now: Timestamp) -> Challenge {
+      let isOver = isOver || expiresAt.map { $0 <= now } ?? false
+      guard isOver, self.option.form == option.form else { return self }
+      return Challenge(option: self.option, input: input, sentAt: now)
     }
   }
 
@@ -148,6 +158,16 @@ struct SCAProcess: Codable, Sendable, Equatable {
 
 // What all states share.
 extension SCAProcess {
+  /// What the provider may be sending to the person just now; nil where that is nothing.
+  var messageUnderWay: String? {
+    switch state {
+    case .challenging(let sending, let retrying) where !retrying.isPaused:
+      sending.option.form.message
+    case .inquiring(.challenge(let sending), _): sending.option.form.message
+    case .required, .choosing, .challenging, .challenged, .watching, .attempting, .inquiring: nil
+    }
+  }
+
   func standing(_ outcome: CallOutcome) -> SCAReply<SCAStanding> {
     SCAReply(outcome, about: terms.event, from: terms.provider) {
       members throws(UnusableReply) in try SCAStanding(members)
