@@ -61,6 +61,9 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
   /// will have been done when the flow is cancelled or expires as it stands now.
   var isInTheDark: Bool { get }
 
+  /// What is not known while ``isInTheDark``; the end of a sentence.
+  var doubt: String { get }
+
   /// What to say to the provider when an outcome arrives after the flow ended: tokens that nobody
   /// will use are revoked.
   static func clearUp(_ call: Call, _ outcome: CallOutcome) -> [Call]
@@ -80,6 +83,7 @@ extension FlowMachine {
   ) -> CallbackVerdict { .notMine }
   package var abandoned: [Call] { [] }
   package var isInTheDark: Bool { false }
+  package var doubt: String { .operationUnknown }
   package static func clearUp(_ call: Call, _ outcome: CallOutcome) -> [Call] { [] }
   package static func word(
     for ending: Failure.Reason, provider: ProviderName

@@ -218,7 +218,7 @@ extension FlowRunner {
     var message = isExpiry ? "the flow was not finished in time" : "the flow was cancelled"
     // Nobody may take it for something that can simply be done again.
     let isInTheDark = machine.isInTheDark
-    if isInTheDark { message += "; whether the operation was performed is not known" }
+    if isInTheDark { message += "; " + machine.doubt }
     var next = before
     next.ending = FlowEnding(
       status: status,
@@ -257,7 +257,7 @@ extension FlowRunner {
   /// What its calls were to be proved by has become another provider's: nobody can go on.
   private func overtaken(_ machine: any AnyMachine, _ error: UsherError) -> EngineAnswer {
     let isInTheDark = machine.isInTheDark
-    let doubt = isInTheDark ? "; whether the operation was performed is not known" : ""
+    let doubt = isInTheDark ? "; " + machine.doubt : ""
     let failure = Failure(
       reason: .providerRejected, title: "Changed meanwhile", message: error.message + doubt,
       retryable: !isInTheDark, provider: machine.word(for: .providerRejected))

@@ -15,6 +15,8 @@ protocol AnyMachine: Sendable {
   func judge(_ callback: ProviderCallback, token: (AccountID) -> Secret?) -> CallbackVerdict
   /// Whether nobody would know what has been done if the flow ended now.
   var isInTheDark: Bool { get }
+  /// What nobody would know; the end of a sentence.
+  var doubt: String { get }
   var epilogue: Epilogue { get }
   func isSame(as other: any AnyMachine) -> Bool
   func packed(by coder: FlowCoder) throws(UsherError) -> PackedMachine
@@ -101,6 +103,7 @@ struct MachineBox<Machine: FlowMachine>: AnyMachine {
 
   var abandoned: [any ProviderCall] { machine.abandoned }
   var isInTheDark: Bool { machine.isInTheDark }
+  var doubt: String { machine.doubt }
 
   var epilogue: Epilogue {
     Epilogue(provider: provider) { call, outcome in

@@ -127,6 +127,7 @@ package struct BSARegister: FlowMachine {
   }
 
   package var isInTheDark: Bool { registration?.isInTheDark ?? false }
+  package var doubt: String { registration?.doubt ?? .operationUnknown }
 }
 
 extension FlowOrigin {

@@ -94,9 +94,17 @@ struct BSARegistration: Codable, Sendable, Equatable {
     }
   }
 
-  /// Whether the provider may be registering just now.
+  /// Whether the provider may be registering, or sending a number, just now.
   var isInTheDark: Bool {
-    if case .signingUp(let work) = stage { !work.retrying.isPaused } else { false }
+    switch stage {
+    case .verifying(let verification): verification.isSending
+    case .signingUp(let work): !work.retrying.isPaused
+    case .proving, .over: false
+    }
+  }
+
+  var doubt: String {
+    if case .verifying = stage { .perhapsSent("a number") } else { .operationUnknown }
   }
 
   private mutating func fail(_ failure: Failure) -> Answer<BSACall> {

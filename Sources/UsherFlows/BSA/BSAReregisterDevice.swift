@@ -105,4 +105,5 @@ package struct BSAReregisterDevice: FlowMachine {
   }
 
   package var isInTheDark: Bool { registration?.isInTheDark ?? false }
+  package var doubt: String { registration?.doubt ?? .operationUnknown }
 }

@@ -66,6 +66,12 @@ package struct BSAVerifyContact: FlowMachine {
     }
   }
 
+  package var isInTheDark: Bool {
+    if case .verifying(let verification) = state { verification.isSending } else { false }
+  }
+
+  package var doubt: String { .perhapsSent("a number") }
+
   package mutating func receive(
     _ event: FlowEvent<BSACall>, at moment: inout Moment
   ) -> Answer<BSACall> {

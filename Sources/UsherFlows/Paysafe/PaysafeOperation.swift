@@ -121,13 +121,21 @@ package struct PaysafeOperation: FlowMachine {
 // MARK: - The call
 
 extension PaysafeOperation {
-  /// A call that changes something is under way; between two tries it is not.
+  /// A call that changes something, or a challenge that reaches the person, is under way; between two
+  /// tries it is not.
   package var isInTheDark: Bool {
     switch state {
     case .performing(let retrying), .retrying(_, let retrying):
       !operation.isSafe && !retrying.isPaused
-    case .approving: false
+    case .approving(_, let process): process.messageUnderWay != nil
     }
+  }
+
+  package var doubt: String {
+    guard case .approving(_, let process) = state, let message = process.messageUnderWay else {
+      return .operationUnknown
+    }
+    return .perhapsSent(message)
   }
 
   /// - Parameter demanded: The approval it is made with; nil for the first time.
@@ -198,8 +206,10 @@ extension PaysafeOperation {
     switch reply.status {
     // It has refused before it did anything.
     case 429: return callLater(demanded, retrying, .unreachable(message), reply.retryAfter)
-    case 500... where !operation.isSafe: return .fail(.unknown(message))
-    case 500...: return callLater(demanded, retrying, .unreachable(message), reply.retryAfter)
+    case 100..<200, 408, 500...:
+      // What a proxy on the way says of it, or an answer that is none.
+      guard operation.isSafe else { return .fail(.unknown(message)) }
+      return callLater(demanded, retrying, .unreachable(message), reply.retryAfter)
     default: return finish(reply)
     }
   }

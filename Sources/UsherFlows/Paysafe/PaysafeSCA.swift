@@ -89,6 +89,12 @@ package struct PaysafeSCA: FlowMachine {
 
   package var view: FlowView { process.view }
 
+  package var isInTheDark: Bool { process.messageUnderWay != nil }
+
+  package var doubt: String {
+    process.messageUnderWay.map { String.perhapsSent($0) } ?? .operationUnknown
+  }
+
   package mutating func receive(
     _ event: FlowEvent<PaysafeCall>, at moment: inout Moment
   ) -> Answer<PaysafeCall> {

@@ -130,6 +130,12 @@ package struct VerifyPhone: FlowMachine {
     }
   }
 
+  package var isInTheDark: Bool {
+    if case .creating(_, let request) = state { !request.retrying.isPaused } else { false }
+  }
+
+  package var doubt: String { .perhapsSent("an SMS") }
+
   package static func word(
     for ending: Failure.Reason, provider: ProviderName
   ) -> ProviderWord? {

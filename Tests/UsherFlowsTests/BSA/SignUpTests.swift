@@ -149,10 +149,11 @@ struct SignUpTests {
     }
   }
 
-  @Test("is in the dark while it is asked for, not before and not in a pause")
+  @Test("is in the dark while it or a number is asked for, not in between and not in a pause")
   func dark() throws {
     var driven = try DrivenRegister()
-    #expect(!driven.flow.isInTheDark)
+    #expect(driven.flow.isInTheDark)
+    #expect(driven.flow.doubt == "a number may have been sent all the same")
     driven.said()
     driven.type()
     #expect(!driven.flow.isInTheDark)
@@ -160,6 +161,7 @@ struct SignUpTests {
     #expect(!driven.flow.isInTheDark)
     driven.prove()
     #expect(driven.flow.isInTheDark && driven.flow.abandoned.isEmpty)
+    #expect(driven.flow.doubt == "whether the operation was performed is not known")
     driven.answered(BSAParts.gone)
     #expect(!driven.flow.isInTheDark)
     driven.receive(.woken)

@@ -111,10 +111,22 @@ struct VerifyContactTests {
     }
   }
 
-  @Test("leaves nothing to clear up, and is never in the dark")
+  @Test("leaves nothing to clear up")
   func leftovers() throws {
     for driven in [try DrivenContact(), try .sent(), try .verifying()] {
-      #expect(driven.flow.abandoned.isEmpty && !driven.flow.isInTheDark)
+      #expect(driven.flow.abandoned.isEmpty)
+    }
+  }
+
+  @Test("says that a number may have been sent where it ends while one is asked for")
+  func dark() throws {
+    var driven = try DrivenContact()
+    #expect(driven.flow.isInTheDark)
+    #expect(driven.flow.doubt == "a number may have been sent all the same")
+    driven.answered(BSAParts.gone)
+    #expect(!driven.flow.isInTheDark)
+    for driven in [try DrivenContact.sent(), try .verifying()] {
+      #expect(!driven.flow.isInTheDark)
     }
   }
 }
