@@ -91,6 +91,44 @@ struct OperationTests {
     #expect(try !DrivenOperation.get().flow.isInTheDark)
   }
 
+  @Test("while an SMS is under way a flow that ends says that it may have been sent")
+  func messageUnderWay() throws {
+    var sca = try DrivenSCA(wanting: .sms)
+    #expect(sca.flow.isInTheDark && sca.flow.doubt == "an SMS may have been sent all the same")
+    sca.answer(WalletReplies.gone)
+    #expect(sca.flow.isInTheDark)
+    sca.receive(.woken)
+    #expect(sca.flow.isInTheDark)
+    sca.answer(
+      WalletReplies.standing(
+        "PENDING", ["challenge": WalletReplies.open(["method": "OTP", "channel": "SMS"])]))
+    #expect(!sca.flow.isInTheDark)
+    sca.enter()
+    #expect(!sca.flow.isInTheDark)
+    var unsent = try DrivenSCA(wanting: .sms)
+    unsent.answer(WalletReplies.unsent)
+    #expect(!unsent.flow.isInTheDark)
+    #expect(try !DrivenSCA(wanting: .pin).flow.isInTheDark)
+    var payment = try DrivenOperation.payment()
+    #expect(payment.flow.doubt == "whether the operation was performed is not known")
+    payment.answer(SCADemandTests.byHeader)
+    while payment.choice != nil { payment.submit(.choice("OTP.SMS")) }
+    #expect(payment.flow.isInTheDark)
+    #expect(payment.flow.doubt == "an SMS may have been sent all the same")
+  }
+
+  @Test("a change that is answered 408 or 1xx may have been performed", arguments: [100, 101, 408])
+  func unknownStatus(status: Int) throws {
+    var payment = try DrivenOperation.payment()
+    payment.answer(reply(text: "", status: status))
+    #expect(payment.failure?.reason == .providerUnreachable)
+    #expect(payment.failure?.retryable == false)
+    #expect(payment.failure?.message.contains("not known") == true)
+    var read = try DrivenOperation.get()
+    read.answer(reply(text: "", status: status))
+    #expect(read.wake == .seconds(1))
+  }
+
   @Test("a read is repeated after 1, 2, 4, 8 and 16 seconds, then it ends")
   func reads() throws {
     for outcome in [
