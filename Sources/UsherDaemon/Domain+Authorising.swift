@@ -91,9 +91,11 @@ extension Domain {
     case .start(let about, let name):
       let start = about(call)
       request = PolicyRequest(start)
-      request.usesAccount = flows.needsAccount(start)
       request.named = start.params["account"]?.stringValue
+      // Until it is known, it does.
+      request.usesAccount = true
       do throws(UsherError) {
+        request.usesAccount = try flows.usesAccount(start, for: caller)
         if let record = try flows.account(of: start, for: caller) {
           request.account = .init(record)
           name(&call, record.id)

@@ -57,3 +57,13 @@ package struct AccountGrant: Sendable, Equatable {
     self.tokens = tokens
   }
 }
+
+/// When the calls of a flow that can do without an account carry the token of one.
+package enum AccountUse: Sendable {
+  /// Never, unless the flow needs an account (``FlowMachine/needsAccount``).
+  case none
+  /// Where its params name an account, or it takes one (``FlowMachine/takes(_:_:for:)``).
+  case named
+  /// Only after the account's person has proved to be there and has consented, in the flow itself.
+  case proved
+}

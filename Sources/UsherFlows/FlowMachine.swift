@@ -24,6 +24,14 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
   /// Whether there is no such flow without an account: where `params.account` names none, the
   /// caller's only one at the provider is meant.
   static var needsAccount: Bool { get }
+  /// Whether its calls carry the token of an account though it can do without one.
+  static var accountUse: AccountUse { get }
+  /// Whether it acts with this account of the owner although `params` name none.
+  ///
+  /// - Parameter params: As the caller wrote them.
+  static func takes(
+    _ subject: String, _ attributes: [String: JSONValue], for params: JSONValue
+  ) -> Bool
   /// Whether it is told which accounts of the owner there are at the provider.
   static var knowsAccounts: Bool { get }
   /// Whether a `requestId` that is missing or blank is the flow's own to judge: what the SDK would
@@ -76,6 +84,10 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
 
 extension FlowMachine {
   package static var needsAccount: Bool { false }
+  package static var accountUse: AccountUse { .none }
+  package static func takes(
+    _ subject: String, _ attributes: [String: JSONValue], for params: JSONValue
+  ) -> Bool { false }
   package static var knowsAccounts: Bool { false }
   package static var judgesRequestID: Bool { false }
   package func judge(

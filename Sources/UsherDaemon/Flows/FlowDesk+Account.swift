@@ -40,7 +40,21 @@ extension FlowDesk {
   }
 
   /// Whether the flow acts on an account, named or not.
-  func needsAccount(_ call: FlowStart) -> Bool { type(of: call)?.needsAccount ?? false }
+  private func needsAccount(_ call: FlowStart) -> Bool { type(of: call)?.needsAccount ?? false }
+
+  /// Whether the flow acts with the token of an account: one that it needs, that the call names, or that
+  /// it takes by itself.
+  func usesAccount(_ call: FlowStart, for caller: Caller) throws(UsherError) -> Bool {
+    guard let type = type(of: call) else { return false }
+    if type.usesAccount(isNamed: call.namedAccount != nil) { return true }
+    guard type.accountUse == .named, type.knowsAccounts else { return false }
+    let request = PolicyRequest(call)
+    let taken = try engine.accounts.accounts(of: caller.owner, at: call.provider, most: 1) {
+      caller.sees($0, request)
+        && type.takes($0.subject, $0.details.attributes, for: call.params)
+    }
+    return !taken.isEmpty
+  }
 
   /// The accounts that must be loaded from the store before the policy is evaluated.
   func need(of call: FlowStart) -> AccountBook.Need? {
@@ -52,6 +66,15 @@ extension FlowDesk {
   private func type(of call: FlowStart) -> (any FlowMachine.Type)? {
     (try? engine.providers.named(call.provider))
       .flatMap { ProviderRegistry.flow(call.kind, of: $0.settings.variety) }
+  }
+}
+
+extension FlowMachine {
+  /// Whether it acts with the token of an account.
+  ///
+  /// - Parameter isNamed: Whether its params name one.
+  static func usesAccount(isNamed: Bool) -> Bool {
+    needsAccount || (accountUse == .named && isNamed)
   }
 }
 

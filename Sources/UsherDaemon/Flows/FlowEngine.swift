@@ -83,7 +83,9 @@ final class FlowEngine: Sendable {
     let record = try knownAccount(call, type, of: owner, for: client)
     let known =
       type.knowsAccounts
-      ? try accounts.accounts(of: owner, at: provider.name, where: isSeen) : []
+      ? try accounts.accounts(of: owner, at: provider.name) {
+        isSeen($0) && (type.accountUse != .named || mayActWith($0, client))
+      } : []
     let moment = world.moment()
     let id = FlowID(world.identifier("flw_"))
     var origin = FlowOrigin(
@@ -213,17 +215,12 @@ final class FlowEngine: Sendable {
     _ call: FlowStart, _ type: any FlowMachine.Type, of owner: Owner, for client: FlowClient
   ) throws(UsherError) -> AccountRecord? {
     let named = try namedAccount(call, of: owner)
-    guard type.needsAccount else { return named }
+    guard type.usesAccount(isNamed: named != nil) else { return named }
     guard let record = named else {
       throw UsherError(
         .invalidParams, "params.account is missing", detail: .init(field: "params.account"))
     }
-    // It acts with the account's token: who may not have that may not have it used either.
-    let mayAct =
-      !record.isGuarded
-      || record.opens(
-        scope: record.details.grant.scope, to: client.name, at: world.clock.now())
-    guard mayAct else {
+    guard mayActWith(record, client) else {
       throw UsherError(
         .consentRequired, "you were not granted all that the account's token gives access to",
         detail: .init(
@@ -232,6 +229,14 @@ final class FlowEngine: Sendable {
             at: call.provider, account: record.id, scope: record.details.grant.scope)))
     }
     return record
+  }
+
+  /// A flow that acts with an account's token: a client that may not have the token may not have it used
+  /// either.
+  private func mayActWith(_ record: AccountRecord, _ client: FlowClient) -> Bool {
+    !record.isGuarded
+      || record.opens(
+        scope: record.details.grant.scope, to: client.name, at: world.clock.now())
   }
 
   private func namedAccount(

@@ -129,9 +129,17 @@ struct MachineBox<Machine: FlowMachine>: AnyMachine {
     }
   }
 
+  /// The policy is evaluated by what the type says: a machine that acts with an account says so.
+  private static func checked(_ call: Machine.Call) -> Machine.Call {
+    assert(
+      call.account == nil || Machine.needsAccount || Machine.accountUse != .none,
+      "a flow of kind \(Machine.kind) acts with the token of an account and does not say so")
+    return call
+  }
+
   private static func erased(_ effect: Effect<Machine.Call>) -> EngineEffect {
     switch effect {
-    case .call(let call): .call(call)
+    case .call(let call): .call(checked(call))
     case .discover: .discover
     case .verifyIDToken(let token, let metadata): .verifyIDToken(token, metadata: metadata)
     case .verifySignature(let text): .verifySignature(text)

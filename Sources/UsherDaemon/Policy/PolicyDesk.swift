@@ -36,7 +36,8 @@ extension InForce {
     guard check.method == FlowStart.name, let kind = check.kind,
       let provider = check.provider.flatMap({ self.provider($0) })
     else { return false }
-    return ProviderRegistry.flow(kind, of: provider.settings.variety)?.needsAccount ?? false
+    return ProviderRegistry.flow(kind, of: provider.settings.variety)?
+      .usesAccount(isNamed: check.account != nil || check.subject != nil) ?? false
   }
 }
 

@@ -13,6 +13,7 @@ package struct FreedomDeviceAuthorize: FlowMachine {
   package static let summary = "Give a client what a person agrees to of a Freedom ID profile."
 
   package static let knowsAccounts = true
+  package static let accountUse = AccountUse.proved
 
   package struct Params: Codable, Sendable, Equatable {
     /// Which fields: `read.firstname`, …

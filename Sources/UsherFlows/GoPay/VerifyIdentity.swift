@@ -8,6 +8,7 @@ package import UsherCore
 /// It ends as soon as a submission exists; the verdict is ``IdentityVerdict``'s.
 package struct VerifyIdentity: FlowMachine {
   package static let kind = "verify"
+  package static let accountUse = AccountUse.named
   package static let summary = "Verify a person's identity with GoPay."
   package static let judgesRequestID = true
 

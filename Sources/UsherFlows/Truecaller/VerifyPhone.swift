@@ -1,4 +1,4 @@
-import JSONRPC
+package import JSONRPC
 package import UsherAPI
 package import UsherConfig
 package import UsherCore
@@ -9,6 +9,7 @@ package struct VerifyPhone: FlowMachine {
   package static let kind = "verifyPhone"
   package static let summary = "Verify a phone number by a code in an SMS."
   package static let knowsAccounts = true
+  package static let accountUse = AccountUse.named
 
   package struct Params: Codable, Sendable, Equatable {
     /// The national number: ten digits for India.
@@ -81,6 +82,16 @@ package struct VerifyPhone: FlowMachine {
     }
   }
 
+  package static func takes(
+    _ subject: String, _ attributes: [String: JSONValue], for params: JSONValue
+  ) -> Bool {
+    guard let text = params["phoneNumber"]?.stringValue,
+      let country = params["countryCode"]?.stringValue,
+      let number = try? PhoneNumber(text, country: country)
+    else { return false }
+    return number.isPending(at: subject, attributes)
+  }
+
   /// What the SDK would report is a flow that failed.
   private static func refused(
     _ failure: Failure, _ provider: ProviderConfig
@@ -149,12 +160,18 @@ package struct VerifyPhone: FlowMachine {
   }
 }
 
+extension PhoneNumber {
+  /// Whether an account is of this number, and its profile is still to be read.
+  fileprivate func isPending(at subject: String, _ attributes: [String: JSONValue]) -> Bool {
+    subject == e164 && attributes[PhoneAdmission.pending] == .bool(true)
+  }
+}
+
 extension FlowOrigin {
   /// The account of a number that was verified, and whose profile is still to be read.
   fileprivate func pendingAccount(of number: PhoneNumber) -> AccountID? {
     accounts.first {
-      $0.subject == number.e164
-        && accountAttributes[$0.id]?[PhoneAdmission.pending] == .bool(true)
+      number.isPending(at: $0.subject, accountAttributes[$0.id] ?? [:])
     }?.id
   }
 }
