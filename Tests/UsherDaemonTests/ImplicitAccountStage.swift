@@ -13,6 +13,8 @@ final class ImplicitAccountStage: Sendable {
   static let wallet = ProviderName("wallet")
   static let bsa = ProviderName("bsa")
   static let freedom = ProviderName("freedom")
+  static let gopay = ProviderName("gopay")
+  static let phones = ProviderName("phones")
 
   /// How a call ended.
   enum Outcome: Equatable {
@@ -59,6 +61,15 @@ final class ImplicitAccountStage: Sendable {
           settings: .paysafe(PaysafeSettings(baseURL: nobody, clientID: "acme"))),
         ProviderConfig(name: Self.bsa, settings: .bsa(bsa)),
         ProviderConfig(name: Self.freedom, settings: .freedomid(freedom)),
+        ProviderConfig(
+          name: Self.gopay,
+          settings: .gopay(GoPaySettings(clientID: "acme", merchantID: "merchant"))),
+        // Its credential is not set: no flow asks the provider.
+        ProviderConfig(
+          name: Self.phones,
+          settings: .truecaller(
+            TruecallerSettings(
+              appKeyCredential: "app-key", appLink: "https://acme.example.com/truecaller"))),
       ]
       config.limits.flowStartsPerMinute = 100_000
       config.limits.openConfirmationsPerUser = 1000
@@ -98,12 +109,13 @@ final class ImplicitAccountStage: Sendable {
   @discardableResult
   func keep(
     _ subject: String, at provider: ProviderName = wallet, totp secret: String? = nil,
-    hasTokens: Bool = true
+    hasTokens: Bool = true, _ edit: (inout AccountGrant) -> Void = { _ in }
   ) async throws -> AccountID {
     let domain = try safe.domain()
     var grant = AccountGrant(
       subject: subject, label: "label-\(subject)", tokens: hasTokens ? .sample() : nil)
     grant.totpSecret = secret.map { Sealed(Secret($0)) }
+    edit(&grant)
     let update = try domain.book.update(
       grant, owner: .anna, provider: provider, client: "till",
       place: stage.world.settings.inForce.provider(provider)?.tokenPlace, at: stage.clock.now())
@@ -164,6 +176,21 @@ final class ImplicitAccountStage: Sendable {
     ]
     if let account { params["account"] = .string(account.rawValue) }
     return ["provider": "wallet", "kind": "sca", "params": params]
+  }
+
+  /// A flow that can do without an account.
+  static func verify(_ account: AccountID? = nil) -> JSONValue {
+    var params: JSONValue = ["credentialReceiver": "none", "userCorrelationId": "corr-1"]
+    if let account { params["account"] = .string(account.rawValue) }
+    return ["provider": "gopay", "kind": "verify", "requestId": "req-1", "params": params]
+  }
+
+  /// A flow that takes an account by itself.
+  static func verifyPhone(_ number: String = "9876543210") -> JSONValue {
+    [
+      "provider": "phones", "kind": "verifyPhone",
+      "params": ["phoneNumber": .string(number), "countryCode": "IN"],
+    ]
   }
 
   // MARK: What a flow is about

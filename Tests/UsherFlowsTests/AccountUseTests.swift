@@ -1,0 +1,124 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+/// Rules and consents are evaluated by what the type of a flow says.
+@Suite("With whose token a flow's calls are made")
+struct AccountUseTests {
+  private struct Sample {
+    let provider: ProviderConfig
+    let params: [String: JSONValue]
+  }
+
+  private static func samples() throws -> [ProviderVariety: Sample] {
+    [
+      .oidc: Sample(provider: try provider(), params: [:]),
+      .paysafe: Sample(
+        provider: try DrivenPaysafeAuthorize.provider {
+          $0.operations = [try OperationPattern(setting: "GET:/wallets/*")]
+        },
+        params: [
+          "method": "GET", "path": "/wallets/1", "eventId": "evt-1", "walletOperationId": "wop-1",
+        ]),
+      .truecaller: Sample(
+        provider: truecaller(), params: ["phoneNumber": "9876543210", "countryCode": "IN"]),
+      .gopay: Sample(
+        provider: try gopay(),
+        params: ["credentialReceiver": "none", "userCorrelationId": "+919876543210"]),
+      .freedomidDevice: Sample(
+        provider: DeviceDriven.provider(), params: ["grants": ["read.firstname"]]),
+      .freedomidOAuth2: Sample(
+        provider: try Freedom.provider(),
+        params: [
+          "grants": ["read.firstname"], "phone": "+77011234567",
+          "freedomId": .string(Freedom.person),
+        ]),
+      .freedomidOIDC: Sample(provider: try provider(), params: [:]),
+      .bsa: Sample(
+        provider: BSAParts.provider(),
+        params: ["sendType": "email", "sendTarget": .string(BSAParts.email)]),
+      .local: Sample(
+        provider: .local,
+        params: ["localAuthType": "biometric", "reason": "open the till"]),
+    ]
+  }
+
+  /// Whether a call of the flow's first steps carries the token of an account.
+  private func usesToken<Machine: FlowMachine>(
+    _ type: Machine.Type, _ sample: Sample
+  ) throws -> Bool {
+    let schema = StrictDecoding.schema(of: Machine.Params.self)
+    guard case .object(let members) = schema else { return false }
+    let known = Set(members.map(\.name))
+    var params = sample.params.filter { known.contains($0.key) }
+    if known.contains("account") { params["account"] = "acc_1" }
+    guard
+      let decoded = try? StrictDecoding.decode(
+        Machine.Params.self, from: .object(params), schema: schema)
+    else { return false }
+    let account = AccountID("acc_1")
+    var origin = FlowOrigin(
+      provider: sample.provider,
+      account: known.contains("account")
+        ? KnownAccount(id: account, subject: "+919876543210") : nil,
+      requestID: "req-1", statedRequestID: "req-1", credential: CredentialCheck(Secret("secret")),
+      accounts: [NamedAccount(id: account, subject: "+919876543210", label: "somebody")])
+    origin.accountAttributes = [account: ["profilePending": true]]
+    var moment = moment()
+    guard let (machine, answer) = try? Machine.begin(decoded, origin, at: &moment) else {
+      return false
+    }
+    return usesToken(machine, answer, steps: 3)
+  }
+
+  private func usesToken<Machine: FlowMachine>(
+    _ machine: Machine, _ answer: Answer<Machine.Call>, steps: Int
+  ) -> Bool {
+    guard case .proceed(let effects) = answer else { return false }
+    let calls = effects.compactMap { if case .call(let call) = $0 { call } else { nil } }
+    if calls.contains(where: { $0.account != nil }) { return true }
+    guard steps > 0 else { return false }
+    var events: [FlowEvent<Machine.Call>] = [.resumed, .woken]
+    for call in calls {
+      events += [
+        .called(call, .reply(reply([:]))), .called(call, .reply(reply([:], status: 401))),
+        .called(call, .unreachable(message: "gone", sent: true)),
+      ]
+    }
+    return events.contains { event in
+      var next = machine
+      var moment = moment()
+      let answer = next.receive(event, at: &moment)
+      return usesToken(next, answer, steps: steps - 1)
+    }
+  }
+
+  @Test("a flow that acts with the token of an account says so")
+  func declared() throws {
+    let samples = try Self.samples()
+    var acting: Set<String> = []
+    for variety in ProviderVariety.allCases {
+      let sample = try #require(samples[variety])
+      for type in ProviderRegistry.flows(of: variety) {
+        guard try usesToken(type, sample) else { continue }
+        acting.insert(type.kind)
+        #expect(type.needsAccount || type.accountUse != .none, "\(type)")
+      }
+    }
+    #expect(acting.isSuperset(of: ["sca", "operation", "verify", "verifyPhone"]))
+  }
+
+  @Test("a flow takes only the account of its number whose profile is still to be read")
+  func takes() {
+    let params: JSONValue = ["phoneNumber": "9876543210", "countryCode": "in"]
+    let pending: [String: JSONValue] = ["profilePending": true]
+    #expect(VerifyPhone.takes("+919876543210", pending, for: params))
+    #expect(!VerifyPhone.takes("+919876543210", [:], for: params))
+    #expect(!VerifyPhone.takes("+919876543211", pending, for: params))
+    #expect(!VerifyPhone.takes("+919876543210", pending, for: ["phoneNumber": 1]))
+    #expect(!OIDCAuthorize.takes("+919876543210", pending, for: params))
+  }
+}
