@@ -58,6 +58,18 @@ package struct AccountGrant: Sendable, Equatable {
   }
 }
 
+/// An account that is kept though its flow is cancelled or expires.
+package struct AbandonedGrant: Sendable, Equatable {
+  package var grant: AccountGrant
+  /// Tells people of it; the end of a sentence.
+  package var message: String
+
+  package init(_ grant: AccountGrant, _ message: String) {
+    self.grant = grant
+    self.message = message
+  }
+}
+
 /// When the calls of a flow that can do without an account carry the token of one.
 package enum AccountUse: Sendable {
   /// Never, unless the flow needs an account (``FlowMachine/needsAccount``).

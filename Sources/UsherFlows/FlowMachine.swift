@@ -72,6 +72,9 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
   /// What is not known while ``isInTheDark``; the end of a sentence.
   var doubt: String { get }
 
+  /// What is kept of an account when the flow is cancelled or expires as it stands now.
+  var keptWhenAbandoned: AbandonedGrant? { get }
+
   /// What to say to the provider when an outcome arrives after the flow ended: tokens that nobody
   /// will use are revoked.
   static func clearUp(_ call: Call, _ outcome: CallOutcome) -> [Call]
@@ -96,6 +99,7 @@ extension FlowMachine {
   package var abandoned: [Call] { [] }
   package var isInTheDark: Bool { false }
   package var doubt: String { .operationUnknown }
+  package var keptWhenAbandoned: AbandonedGrant? { nil }
   package static func clearUp(_ call: Call, _ outcome: CallOutcome) -> [Call] { [] }
   package static func word(
     for ending: Failure.Reason, provider: ProviderName

@@ -30,7 +30,7 @@ extension FlowRunner {
     _ session: FlowSession, at now: Timestamp
   ) async throws(UsherError) {
     if case .ignore = answer { return }
-    try await inTurn(of: answer, session) { () throws(UsherError) in
+    try await inTurn(of: answer.grant, session) { () throws(UsherError) in
       try await write(
         overtaking(answer, machine, session, at: now) ?? answer, machine, before, session, at: now)
     }
@@ -55,11 +55,11 @@ extension FlowRunner {
     return nil
   }
 
-  /// Where the answer changes an account, nobody else does meanwhile.
+  /// Where an account is changed, nobody else does so meanwhile.
   func inTurn(
-    of answer: EngineAnswer, _ session: FlowSession, _ body: () async throws(UsherError) -> Void
+    of grant: AccountGrant?, _ session: FlowSession, _ body: () async throws(UsherError) -> Void
   ) async throws(UsherError) {
-    guard answer.grant != nil else { return try await body() }
+    guard grant != nil else { return try await body() }
     let shelf = AccountBook.Shelf(owner: session.owner, provider: session.provider)
     try await accounts.turns.take(shelf, body)
   }

@@ -70,7 +70,7 @@ final class FlowRunner: Sendable {
   ) async throws(UsherError) {
     let before = session.standing
     guard let machine = before.machine else { return }
-    try await inTurn(of: answer, session) { () throws(UsherError) in
+    try await inTurn(of: answer.grant, session) { () throws(UsherError) in
       let decision = decide(answer, machine, before, at: moment.now)
       var plan = try plan(decision, session, before)
       plan.packed = try packed(decision.next)
@@ -201,12 +201,15 @@ extension FlowRunner {
     let before = session.standing
     guard let machine = before.machine, !before.isFinished else { return }
     let now = world.clock.now()
+    let grant = machine.keptWhenAbandoned?.grant
     let decision = Decision(
-      next: ended(before, status, machine, at: now), effects: [], grant: nil, at: now,
+      next: ended(before, status, machine, at: now), effects: [], grant: grant, at: now,
       clearUp: machine.abandoned)
-    let plan = try plan(decision, session, before)
-    try await store.commit(plan.changes)
-    take(decision, plan, session)
+    try await inTurn(of: grant, session) { () throws(UsherError) in
+      let plan = try plan(decision, session, before)
+      try await store.commit(plan.changes)
+      take(decision, plan, session)
+    }
     tell(.finished, session, at: now)
   }
 
@@ -219,6 +222,7 @@ extension FlowRunner {
     // Nobody may take it for something that can simply be done again.
     let isInTheDark = machine.isInTheDark
     if isInTheDark { message += "; " + machine.doubt }
+    if let kept = machine.keptWhenAbandoned { message += "; " + kept.message }
     var next = before
     next.ending = FlowEnding(
       status: status,

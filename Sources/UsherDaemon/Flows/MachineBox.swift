@@ -17,6 +17,8 @@ protocol AnyMachine: Sendable {
   var isInTheDark: Bool { get }
   /// What nobody would know; the end of a sentence.
   var doubt: String { get }
+  /// What is kept of an account if the flow is cancelled or expires now.
+  var keptWhenAbandoned: AbandonedGrant? { get }
   var epilogue: Epilogue { get }
   func isSame(as other: any AnyMachine) -> Bool
   func packed(by coder: FlowCoder) throws(UsherError) -> PackedMachine
@@ -104,6 +106,7 @@ struct MachineBox<Machine: FlowMachine>: AnyMachine {
   var abandoned: [any ProviderCall] { machine.abandoned }
   var isInTheDark: Bool { machine.isInTheDark }
   var doubt: String { machine.doubt }
+  var keptWhenAbandoned: AbandonedGrant? { machine.keptWhenAbandoned }
 
   var epilogue: Epilogue {
     Epilogue(provider: provider) { call, outcome in

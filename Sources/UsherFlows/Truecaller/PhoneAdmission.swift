@@ -8,8 +8,8 @@ import UsherCore
 /// The token is validated where that is configured, the name written, the profile read. All of it is
 /// safe to repeat, so a restart loses nothing; whatever speaks of another number ends it.
 ///
-/// The number is verified once the token is good. Where the name or the profile fails after that, the
-/// account is kept with its token before the flow fails, and a later flow reads the profile.
+/// The number is verified once the token is good. Where the name or the profile fails after that, or the
+/// flow is cancelled or expires, the account is kept with its token, and a later flow reads the profile.
 struct PhoneAdmission: Codable, Sendable, Equatable {
   private let number: PhoneNumber
   /// Nil where the token is that of ``account``.
@@ -147,13 +147,25 @@ struct PhoneAdmission: Codable, Sendable, Equatable {
     return .proceed([.wake(after: Retrying.pause(pause, asked: trouble.retryAfter))])
   }
 
+  /// The token that the person has earned, once it is known to be good; nil where it is kept already.
+  var keptWhenAbandoned: AbandonedGrant? {
+    switch phase {
+    case .updating, .reading, .checking:
+      account == nil ? AbandonedGrant(grant(nil), Self.tokenIsKept) : nil
+    case .validating, .keeping: nil
+    }
+  }
+
+  private static let tokenIsKept =
+    "the number is verified and its token is kept: "
+    + "verifyPhone once more reads the profile, without another code"
+
   /// Ends the flow, and keeps the token that the person has earned.
   private mutating func endWithoutProfile(_ failure: Failure) -> Answer<TruecallerCall> {
     if case .validating = phase { return .fail(failure) }
     isConfirmed = true
     var failure = failure
-    failure.message += "; the number is verified and its token is kept: "
-    failure.message += "verifyPhone once more reads the profile, without another code"
+    failure.message += "; " + Self.tokenIsKept
     // The account that was kept is there already.
     guard account == nil else { return .fail(failure) }
     return go(to: .keeping(failure))

@@ -147,6 +147,10 @@ package struct VerifyPhone: FlowMachine {
 
   package var doubt: String { .perhapsSent("an SMS") }
 
+  package var keptWhenAbandoned: AbandonedGrant? {
+    if case .admitting(let admission) = state { admission.keptWhenAbandoned } else { nil }
+  }
+
   package static func word(
     for ending: Failure.Reason, provider: ProviderName
   ) -> ProviderWord? {
