@@ -186,6 +186,36 @@ struct FlowRunnerTests {
     #expect(dark.flow.failure?.message.contains("not known") == true)
   }
 
+  @Test("one that is cancelled while an SMS is sent says so, and is not to be retried")
+  func sending() async throws {
+    let stage = try FlowStage()
+    let session = try await stage.open()
+    #expect(await stage.type("sending", session) == nil)
+    #expect(await stage.cancel(session) == nil)
+    #expect(session.flow.failure?.retryable == false)
+    #expect(session.flow.failure?.message.contains("an SMS may have been sent") == true)
+  }
+
+  @Test(
+    "what a person has earned is kept where the flow is cancelled or expires",
+    arguments: [true, false])
+  func earned(isExpiry: Bool) async throws {
+    let stage = try FlowStage()
+    let session = try await stage.open()
+    #expect(await stage.type("earned", session) == nil)
+    if isExpiry {
+      stage.alarms.advance(by: FlowStage.deadline)
+      try await reached("it has expired") { session.flow.status == .expired }
+    } else {
+      #expect(await stage.cancel(session) == nil)
+      #expect(session.flow.status == .cancelled)
+    }
+    #expect(session.flow.failure?.message.hasSuffix("; the token is kept") == true)
+    #expect(session.flow.failure?.retryable == true)
+    #expect(try stage.book.accounts(of: .anna).count == 1)
+    #expect(try stage.store.loadAccounts().count == 1)
+  }
+
   @Test("a cancelled flow gives back what it holds, and what still arrives")
   func lateSuccess() async throws {
     let session = try await stage.open()

@@ -113,7 +113,15 @@ struct StubMachine: FlowMachine {
     return .proceed(effects)
   }
 
-  var isInTheDark: Bool { state == "in the dark" }
+  var isInTheDark: Bool { ["in the dark", "sending"].contains(state) }
+
+  var doubt: String {
+    state == "sending" ? .perhapsSent("an SMS") : .operationUnknown
+  }
+
+  var keptWhenAbandoned: AbandonedGrant? {
+    state == "earned" ? AbandonedGrant(.sample(), "the token is kept") : nil
+  }
 
   private func call(_ name: String) -> StubCall { StubCall(name: name, probe: probe) }
 

@@ -76,6 +76,44 @@ struct KeptTokenTests {
     try expectKept(driven, "10", "keyless")
   }
 
+  @Test(
+    "is kept where the flow is cancelled or expires while the profile is read, and not twice",
+    arguments: [Stage.update, .profile])
+  func abandoned(stage: Stage) throws {
+    var driven = try standing(at: stage)
+    for isPaused in [false, true] {
+      if isPaused { driven.answered(.unreachable(message: "gone", sent: true)) }
+      let kept = try #require(driven.flow.keptWhenAbandoned)
+      #expect(kept.grant.subject == "+919876543210")
+      #expect(kept.grant.tokens?.accessToken.unsealed() == otpToken)
+      #expect(kept.grant.attributes["profilePending"] == true && kept.grant.isPartial)
+      #expect(kept.message.contains("without another code"))
+    }
+    driven.receive(.woken)
+    driven.answered(["code": 8], status: 404)
+    #expect(driven.kept != nil && driven.flow.keptWhenAbandoned == nil)
+  }
+
+  @Test("is not kept where the flow is cancelled before the token is good")
+  func abandonedEarly() throws {
+    for stage in [Stage.create, .verify, .validate] {
+      #expect(try standing(at: stage).flow.keptWhenAbandoned == nil)
+    }
+  }
+
+  @Test("while an SMS is asked for, a flow that ends says that it may have been sent")
+  func dark() throws {
+    var driven = try DrivenVerification()
+    #expect(driven.flow.isInTheDark && driven.flow.doubt.contains("an SMS may have been sent"))
+    driven.answered(.unreachable(message: "gone", sent: false))
+    #expect(!driven.flow.isInTheDark)
+    driven.receive(.woken)
+    #expect(driven.flow.isInTheDark)
+    for stage in Stage.allCases where stage != .create {
+      #expect(try !standing(at: stage).flow.isInTheDark)
+    }
+  }
+
   @Test("is not kept where it is not validated, refused, or speaks of somebody else")
   func dropped() throws {
     var validated = try standing(at: .validate)
