@@ -254,6 +254,33 @@ struct DeviceTests {
     #expect(nobody.failure?.reason == .providerProtocolError)
   }
 
+  @Test(
+    "without an ID token userinfo is asked again while the provider is away, and the tokens stay")
+  func awayForUserinfo() throws {
+    let userinfo = OIDCCall.userinfo(accessToken: Secret("access-secret"), metadata())
+    for outcome in [
+      CallOutcome.unreachable(message: "gone", sent: true), .reply(reply([:], status: 500)),
+      .reply(reply([:], status: 429)), .reply(reply([:], status: 408)),
+    ] {
+      var driven = try DrivenDevice()
+      driven.toPolling()
+      driven.polled(.reply(tokenReply(["id_token": .some(nil)])))
+      for seconds in [1, 2, 4, 8, 16] {
+        driven.receive(.called(userinfo, outcome))
+        #expect(driven.last == .proceed([.wake(after: .seconds(seconds))]))
+        #expect(driven.flow.view.problem?.reason == "provider_unreachable")
+        #expect(driven.receive(.called(userinfo, outcome)) == .ignore)
+        #expect(driven.receive(.woken) == .proceed([.call(userinfo)]))
+        #expect(driven.receive(.woken) == .ignore)
+      }
+      var failing = driven
+      failing.receive(.called(userinfo, outcome))
+      #expect(failing.failure != nil)
+      driven.receive(.called(userinfo, .reply(reply(["sub": "u-1"]))))
+      #expect(driven.completion?.grant?.subject == "u-1")
+    }
+  }
+
   @Test("after a restart it goes on from where it was")
   func resume() throws {
     var driven = try DrivenDevice()
