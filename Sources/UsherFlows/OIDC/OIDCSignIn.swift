@@ -31,14 +31,14 @@ struct OIDCSignIn: Codable, Sendable, Equatable {
     /// → asking, or the end
     case verifying(Sealed<Secret>, Retrying)
     /// The ID token's claims, nil where there was no ID token. → the end
-    case asking(PersonClaims?)
+    case asking(PersonClaims?, Retrying)
   }
 
   /// - Returns: With the answer that begins it; where that is the end, the state is of no use.
   static func begin(
     _ tokens: TokenSet, _ metadata: OIDCMetadata, _ terms: Terms
   ) -> (OIDCSignIn, Answer<OIDCCall>) {
-    let phase = tokens.idToken.map { Phase.verifying($0, Retrying()) } ?? .asking(nil)
+    let phase = tokens.idToken.map { Phase.verifying($0, Retrying()) } ?? .asking(nil, Retrying())
     let signIn = OIDCSignIn(tokens: tokens, metadata: metadata, terms: terms, phase: phase)
     if tokens.idToken == nil {
       if terms.needsIDToken {
@@ -73,7 +73,7 @@ struct OIDCSignIn: Codable, Sendable, Equatable {
     switch phase {
     case .verifying(let token, let retrying):
       verifying(event, token, retrying, provider.oidc, now)
-    case .asking(let person): asking(event, person)
+    case .asking(let person, let retrying): asking(event, person, retrying)
     }
   }
 
@@ -126,22 +126,32 @@ struct OIDCSignIn: Codable, Sendable, Equatable {
     case .success(let claims):
       guard isWanted(claims.person) else { return refuse(.otherPerson) }
       guard metadata.userinfoEndpoint != nil else { return finish(claims.person) }
-      phase = .asking(claims.person)
+      phase = .asking(claims.person, Retrying())
       problem = nil
       return .proceed(effects)
     }
   }
 
-  private func asking(
-    _ event: FlowEvent<OIDCCall>, _ person: PersonClaims?
+  private mutating func asking(
+    _ event: FlowEvent<OIDCCall>, _ person: PersonClaims?, _ retrying: Retrying
   ) -> Answer<OIDCCall> {
+    var retrying = retrying
     switch event {
-    case .called(.userinfo(tokens.accessToken.unsealed(), metadata), let outcome):
+    case .called(.userinfo(tokens.accessToken.unsealed(), metadata), let outcome)
+    where !retrying.isPaused:
+      if person == nil, let trouble = outcome.passingTrouble, let pause = retrying.failed() {
+        phase = .asking(nil, retrying)
+        problem = .unreachable(trouble.message)
+        return .proceed([.wake(after: Retrying.pause(pause, asked: trouble.after))])
+      }
       return learned(outcome, of: person)
-    case .resumed: return .proceed(effects)
+    case .woken where !retrying.isPaused: return .ignore
+    case .woken, .resumed:
+      retrying.goOn()
+      phase = .asking(person, retrying)
+      return .proceed(effects)
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told,
-      .woken:
+      .calledBack, .told:
       return .ignore
     }
   }
@@ -189,5 +199,17 @@ struct OIDCSignIn: Codable, Sendable, Equatable {
           subject: person.subject, label: person.label,
           profile: person.profile.isEmpty ? nil : person.profile, keepAlive: terms.keepAlive,
           tokens: tokens)))
+  }
+}
+
+extension CallOutcome {
+  /// Why it says nothing yet and may do so later, and after how long as the provider's `Retry-After` says.
+  fileprivate var passingTrouble: (message: String, after: Duration?)? {
+    switch self {
+    case .unreachable(let message, _): (message, nil)
+    case .reply(let reply) where [408, 429].contains(reply.status) || reply.status >= 500:
+      ("the userinfo endpoint answers HTTP \(reply.status)", reply.retryAfter)
+    case .reply, .unreadable, .noToken: nil
+    }
   }
 }
