@@ -46,7 +46,8 @@ final class LocalAuthAnswers: Sendable {
         report(
           .checked(await desk.check(passcode, of: person, for: client, insteadOf: wanted)))
       }
-    case .scan: scan(person, for: session, report)
+    case .scan: scan(person, for: session, comparing: false, report)
+    case .scanOfSavedFingers: scan(person, for: session, comparing: true, report)
     case .saveFingers: Task { await desk.saveFingers(of: person, for: asker) }
     }
   }
@@ -70,7 +71,7 @@ final class LocalAuthAnswers: Sendable {
 
   /// A flow's next scan begins when its last one has let the reader go.
   private func scan(
-    _ person: LocalPerson, for session: FlowSession,
+    _ person: LocalPerson, for session: FlowSession, comparing: Bool,
     _ report: @escaping @Sendable (LocalAuthNews) -> Void
   ) {
     let (flow, client, provider) = (session.id, session.client, session.provider)
@@ -81,7 +82,9 @@ final class LocalAuthAnswers: Sendable {
       let task = Task { [desk] in
         await before?.value
         if !Task.isCancelled {
-          let outcome = await desk.scan(person, for: client, at: provider) { report(.hint($0)) }
+          let outcome = await desk.scan(
+            person, for: client, at: provider, comparing: comparing
+          ) { report(.hint($0)) }
           if let outcome, !Task.isCancelled { report(.scanned(outcome)) }
         }
         forget(flow, number)

@@ -140,10 +140,11 @@ extension LocalAuthDesk {
   /// - Parameters:
   ///   - client: Whose flow wants it, to be remembered for; nil: for nobody.
   ///   - provider: Of that flow.
+  ///   - comparing: Whether a match counts only while the fingers are those that were saved.
   /// - Returns: Nil where the task was cancelled before there was a verdict.
   func scan(
     _ person: LocalPerson, for client: String? = nil,
-    at provider: ProviderName = ProviderConfig.local.name,
+    at provider: ProviderName = ProviderConfig.local.name, comparing: Bool = false,
     onHint: @escaping @Sendable (String) -> Void
   ) async -> ScanOutcome? {
     let now = world.clock.now()
@@ -157,7 +158,7 @@ extension LocalAuthDesk {
       switch verdict {
       case .match:
         let asker = LocalAuthAsker(client: client, purpose: provider)
-        let outcome = await matched(person, user, asker)
+        let outcome = await matched(person, user, asker, comparing: comparing)
         // Nobody is told of it then.
         if outcome == .matched, !Task.isCancelled { remember(.biometric, person, client) }
         return outcome
@@ -187,10 +188,15 @@ extension LocalAuthDesk {
   }
 
   private func matched(
-    _ person: LocalPerson, _ user: String, _ asker: LocalAuthAsker
+    _ person: LocalPerson, _ user: String, _ asker: LocalAuthAsker, comparing: Bool
   ) async -> ScanOutcome {
+    // After the match: one of them may have been enrolled while the reader waited.
     let fingers = try? await reader.enrolledFingers(of: user)
     return await changing(person, orElse: ScanOutcome.unavailable) { record in
+      if comparing, let saved = record.domainState(of: asker) {
+        guard let fingers else { return .unavailable("the enrolled fingers cannot be read") }
+        guard saved == DomainState(fingers: fingers) else { return .changed }
+      }
       record.fingers = AttemptCount()
       if let fingers, asker.savesEachSuccess || record.domainState(of: asker) == nil {
         record.save(DomainState(fingers: fingers), for: asker)

@@ -12,6 +12,9 @@ package enum LocalAuthQuestion: Sendable, Equatable {
   /// reader is let go, and nothing is told any more, as soon as the flow stands at no step that says
   /// `scanning`.
   case scan
+  /// The same, where a match is told as ``ScanOutcome/changed`` if other fingers are enrolled by then than
+  /// those that the asker saved.
+  case scanOfSavedFingers
   /// Answered by ``LocalAuthNews/checked(_:)``.
   ///
   /// - Parameter insteadOf: What the passcode is taken in place of; nil where a passcode is wanted.
@@ -70,6 +73,8 @@ package struct LocalAuthStanding: Sendable, Equatable {
 /// What became of a scan.
 package enum ScanOutcome: Sendable, Equatable {
   case matched
+  /// A match, but other fingers are enrolled than those that the asker saved.
+  case changed
   /// Another finger. After so many in a row, over all flows of the owner, the reader is locked.
   case missed
   /// Nobody touched the reader in the time there is for it.

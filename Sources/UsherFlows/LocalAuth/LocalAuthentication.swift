@@ -179,7 +179,7 @@ extension LocalAuthentication {
   private mutating func scan(_ means: Means, _ problem: Problem?) -> Course {
     stage = .scanning(means)
     self.problem = problem
-    return .ask([.scan])
+    return .ask([request.checkDomainStateChanged ? .scanOfSavedFingers : .scan])
   }
 
   /// Away from the finger, for good.
@@ -197,6 +197,8 @@ extension LocalAuthentication {
     self.problem = problem
     return .ask([])
   }
+
+  private static let otherFingers = "other fingers are enrolled than those that were saved"
 
   private static let noPasscode = "no passcode is set on this machine: usherctl local passcode"
 }
@@ -220,7 +222,7 @@ extension LocalAuthentication {
     _ standing: LocalAuthStanding, _ plan: Plan, _ now: Timestamp
   ) -> Course {
     if request.localAuthType == .biometric, request.checkDomainStateChanged, standing.hasChanged {
-      return fail(.domainStateChanged, "other fingers are enrolled than those that were saved")
+      return fail(.domainStateChanged, Self.otherFingers)
     }
     if let proof = earlierProof(standing, now) {
       stage = .done
@@ -267,6 +269,7 @@ extension LocalAuthentication {
   ) -> Course {
     switch outcome {
     case .matched: return succeed(by: .biometric, at: now)
+    case .changed: return fail(.domainStateChanged, Self.otherFingers)
     case .missed:
       misses += 1
       let left = Self.missLimit - misses

@@ -7,6 +7,20 @@ import UsherFlows
 
 @Suite("A local authentication")
 struct LocalAuthenticationTests {
+  @Test("a finger is accepted only while the fingers are those that were saved, in each scan")
+  func changedMeanwhile() throws {
+    var driven = try DrivenAuthentication(orPasscode: true, checksFingers: true)
+    driven.look()
+    #expect(driven.asked == [.scanOfSavedFingers])
+    driven.hear(.scanned(.missed))
+    #expect(driven.asked == [.scanOfSavedFingers])
+    driven.hear(.scanned(.timedOut))
+    driven.say(.biometric)
+    #expect(driven.asked == [.scanOfSavedFingers])
+    driven.hear(.scanned(.changed))
+    #expect(driven.word == "DOMAIN_STATE_CHANGED")
+  }
+
   @Test("looks at what there is, then the reader waits for a finger, and a match is the end")
   func match() throws {
     var driven = try DrivenAuthentication(reason: "open the till")
@@ -123,7 +137,7 @@ struct LocalAuthenticationTests {
     #expect(driven.asked == [.scan])
     driven = try DrivenAuthentication(checksFingers: true)
     driven.look()
-    #expect(driven.asked == [.scan])
+    #expect(driven.asked == [.scanOfSavedFingers])
   }
 
   @Test("a scan that nobody answers stops, and can be started again")
