@@ -75,6 +75,37 @@ struct DomainStateTests {
       try await authenticate("flw_3", client: "till", provider: .work) == "DOMAIN_STATE_CHANGED")
   }
 
+  @Test("a finger that is enrolled while the reader waits does not authenticate, and is not saved")
+  func enrolledMeanwhile() async throws {
+    stage.reader.enrol("left-thumb")
+    #expect(try await authenticate("flw_1", client: "till", checks: false) == nil)
+    for id in ["flw_2", "flw_3"] {
+      stage.reader.enrol("left-thumb")
+      let session = try await begin(id, client: "till", checks: true)
+      try await reached("a scan") { stage.reader.waiting == 1 }
+      try await stage.reader.answer(.failure(.timedOut))
+      try await reached("the question") { session.standing.view.state == "asking" }
+      #expect(await stage.submit(.biometric, session) == nil)
+      try await reached("another scan") { stage.reader.waiting == 1 }
+      stage.reader.enrol("left-thumb", "right-thumb")
+      try await stage.reader.answer(.success(.match))
+      try await reached("the end") { session.standing.isFinished }
+      #expect(session.flow.failure?.provider?.code == "DOMAIN_STATE_CHANGED")
+    }
+  }
+
+  @Test("fingers that cannot be read after the match authenticate nobody who wants them compared")
+  func unreadable() async throws {
+    stage.reader.enrol("left-thumb")
+    #expect(try await authenticate("flw_1", client: "till", checks: false) == nil)
+    let session = try await begin("flw_2", client: "till", checks: true)
+    try await reached("a scan") { stage.reader.waiting == 1 }
+    stage.reader.fail(.unavailable("gone"))
+    try await stage.reader.answer(.success(.match))
+    try await reached("the end") { session.standing.isFinished }
+    #expect(session.flow.failure?.provider?.code == LocalAuthWord.biometricNotAvailable.rawValue)
+  }
+
   @Test("a locked reader does not hide that other fingers are enrolled")
   func lockedOut() async throws {
     stage.reader.enrol("left-thumb")
