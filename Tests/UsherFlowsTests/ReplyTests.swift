@@ -81,6 +81,23 @@ struct TokenReplyTests {
   }
 
   @Test(
+    "tells the token type that it has in place of Bearer, and no secret",
+    arguments: [
+      ("DPoP", "found DPoP"), ("N_A", "found N_A"), (5, "found 5"), (nil, "found null"),
+      ("access-secret", "found a text of 13 characters"),
+      ("c3VwZXJzZWNyZXQx", "found a text of 16 characters"),
+      ("m\u{1B}[31mac", "found a text of 8 characters"), ("", "found nothing"),
+      ([1], "found an array"),
+    ] as [(JSONValue, String)])
+  func tokenType(found: JSONValue, said: String) {
+    guard case .unreadable(let message) = read(tokenReply(["token_type": found])) else {
+      Issue.record("not unreadable")
+      return
+    }
+    #expect(message == "the provider's token_type is not Bearer: \(said)")
+  }
+
+  @Test(
     "that is no JSON object is unreadable",
     arguments: [
       "", "{", "[]", "null", "<html>", "\"x\"", "{\"access_token\":\"a\",\"access_token\":1}",
