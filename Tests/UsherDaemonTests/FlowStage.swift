@@ -130,6 +130,14 @@ final class FlowStage: Sendable {
   }
 
   func journal() throws -> [String] { try store.loadJournal().map(\.state) }
+
+  /// The tokens whose revocation is on disk.
+  func tokensToRevoke() throws -> [String] {
+    try store.loadNotes(named: Revocation.notePrefix).flatMap { note in
+      try note.payload.decoded(as: Revocation.self).tokens
+        .map { $0.secret.unsealed().revealed() }
+    }
+  }
 }
 
 /// Makes every write of a flow, or of another table, fail as a failing disk does: another program

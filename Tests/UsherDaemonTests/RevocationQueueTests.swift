@@ -1,3 +1,4 @@
+import JSONRPC
 import Logging
 import Synchronization
 import Testing
@@ -137,6 +138,78 @@ struct RevocationQueueTests {
     var revocation = try await revocation()
     revocation.tokens.removeAll { $0.kind == .refreshToken }
     #expect(revocation.life(at: fixture.clock.now()) == .seconds(300))
+    await fixture.close()
+  }
+
+  /// A fixture whose provider answers, and a revocation of its tokens that is on disk.
+  private func answered(
+    _ provider: ScriptedProvider
+  ) async throws -> (fixture: TokenFixture, revocation: Revocation) {
+    let issuer = try provider.issuer
+    let fixture = try TokenFixture { $0.issuer = issuer }
+    let revocation = Revocation(of: try await fixture.signIn(), by: asker, fixture.stage.world)
+    try await fixture.stage.store.commit([.putNote(try revocation.row())])
+    return (fixture, revocation)
+  }
+
+  @Test("waits for its provider where a reload has taken that out of the configuration")
+  func unconfigured() async throws {
+    let provider = try await ScriptedProvider()
+    let (fixture, revocation) = try await answered(provider)
+    try await fixture.closing(provider) {
+      let (stage, source) = (fixture.stage, fixture.source)
+      let settings = Settings.fake(Config())
+      let queue = RevocationQueue(
+        world: stage.world, store: stage.store,
+        source: TokenSource(
+          world: stage.world, providers: Providers(settings), http: source.http,
+          metadata: source.metadata, health: source.health),
+        audit: audit, log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+      await queue.pursue(revocation)
+      try await stage.alarms.isSet(.zero)
+      stage.alarms.advance(by: .zero)
+      try await reached("it waits: \(audit.outcomes)", within: .seconds(5)) {
+        stage.alarms.pending.contains(.seconds(2))
+      }
+      #expect(try stage.tokensToRevoke() == ["refresh-1", "access-1"])
+      settings.replace(by: stage.world.config, settings.inForce.policy)
+      stage.alarms.advance(by: .seconds(2))
+      try await reached("the end: \(audit.outcomes)") { try stage.tokensToRevoke().isEmpty }
+      #expect(audit.outcomes == ["token.revocation ok"])
+      #expect(provider.revoked == ["refresh-1", "access-1"])
+    }
+  }
+
+  @Test("asks once more where the machine was off for longer than its time")
+  func longOff() async throws {
+    let provider = try await ScriptedProvider()
+    let (fixture, _) = try await answered(provider)
+    try await fixture.closing(provider) {
+      let stage = fixture.stage
+      stage.clock.advance(by: Revocation.patience + .seconds(3600))
+      let queue = RevocationQueue(
+        world: stage.world, store: stage.store, source: fixture.source, audit: audit,
+        log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+      try await queue.restore()
+      await queue.resume()
+      try await reached("the end: \(audit.outcomes)") {
+        stage.alarms.advance(by: .zero)
+        return try stage.tokensToRevoke().isEmpty
+      }
+      #expect(audit.outcomes == ["token.revocation ok"])
+      #expect(provider.revoked == ["refresh-1"])
+    }
+  }
+
+  @Test("keeps no attribute of the account but those that the provider's calls need")
+  func attributes() async throws {
+    var record = try await fixture.signIn()
+    record.details.attributes = [
+      "brandIdentity": "b1", "deviceId": "d1", "phone": "+44 20 7946 0000",
+    ]
+    let revocation = Revocation(of: record, by: asker, fixture.stage.world)
+    #expect(
+      revocation.record.details.attributes == ["brandIdentity": "b1", "deviceId": "d1"])
     await fixture.close()
   }
 }
