@@ -236,6 +236,23 @@ struct FlowRunnerTests {
     #expect(session.standing.revision == 3)
   }
 
+  @Test("the revocation of a token that nobody will use is on disk with the end of its flow")
+  func abandonedToken() async throws {
+    let failed = try await stage.open(id: "flw_1")
+    #expect(await stage.type("fail with a token", failed) == nil)
+    #expect(try stage.tokensToRevoke() == ["token-1"])
+    let cancelled = try await stage.open(id: "flw_2")
+    await stage.type("call", cancelled)
+    #expect(await stage.cancel(cancelled) == nil)
+    var late = stage.call
+    late.token = "token-2"
+    stage.runner.deliver(
+      .event(.called(late, .reply(HTTPReply(status: 200)))), to: cancelled)
+    try await reached("the late token is to be revoked", within: .seconds(5)) {
+      try stage.tokensToRevoke().sorted() == ["token-1", "token-2"]
+    }
+  }
+
   @Test("at its deadline, and not before, a flow expires and its secrets are gone")
   func expiry() async throws {
     let session = try await stage.open()

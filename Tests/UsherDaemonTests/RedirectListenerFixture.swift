@@ -83,8 +83,11 @@ private final class LookupBox: Sendable {
 /// Remembers what was logged, with the count of what was left out.
 final class LoggedLines: LogHandler, Sendable {
   private let lines = Mutex<[String]>([])
+  private let allCauses = Mutex<[String]>([])
 
   var all: [String] { lines.withLock { $0 } }
+  /// The `cause` of each line that has one.
+  var causes: [String] { allCauses.withLock { $0 } }
   var metadata: Logger.Metadata {
     get { [:] }
     set {}
@@ -102,5 +105,8 @@ final class LoggedLines: LogHandler, Sendable {
   func log(event: LogEvent) {
     let count = event.metadata?["count"].map { ", count \($0)" } ?? ""
     lines.withLock { $0.append("\(event.level): \(event.message)\(count)") }
+    if let cause = event.metadata?["cause"] {
+      allCauses.withLock { $0.append("\(cause)") }
+    }
   }
 }

@@ -97,6 +97,10 @@ struct StubMachine: FlowMachine {
     case "fail":
       state = "failed"
       return .fail(.rejected("no"), clearUp: [call("undo")])
+    case "fail with a token":
+      state = "failed"
+      return .fail(
+        .rejected("no"), clearUp: [StubCall(name: "undo", probe: probe, token: "token-1")])
     case "late":
       state = "late"
       return .fail(
@@ -129,7 +133,7 @@ struct StubMachine: FlowMachine {
 
   static func clearUp(_ call: StubCall, _ outcome: CallOutcome) -> [StubCall] {
     guard case .reply = outcome else { return [] }
-    return [StubCall(name: "revoke", probe: call.probe)]
+    return [StubCall(name: "revoke", probe: call.probe, token: call.token)]
   }
 }
 
@@ -137,6 +141,8 @@ struct StubMachine: FlowMachine {
 struct StubCall: ProviderCall {
   let name: String
   let probe: String
+  /// The token that the call revokes.
+  var token: String?
 
   func render(_ context: RenderContext) throws(UsherError) -> HTTPRequest {
     CallProbe.named(probe)?.saw(name)

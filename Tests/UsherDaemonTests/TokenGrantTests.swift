@@ -22,7 +22,10 @@ final class TokenFixture: Sendable {
   var clock: FakeClock { stage.clock }
   var book: AccountBook { stage.book }
 
-  init(_ change: (inout OIDCSettings) -> Void = { _ in }) throws {
+  init(
+    log: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+    _ change: (inout OIDCSettings) -> Void = { _ in }
+  ) throws {
     // Port 9 of the loopback: nobody is there.
     var settings = OIDCSettings(
       issuer: try ProviderURL(setting: "http://127.0.0.1:9"), clientID: "usher")
@@ -31,7 +34,6 @@ final class TokenFixture: Sendable {
     config.providers = [ProviderConfig(name: .work, settings: .oidc(settings))]
     stage = try FlowStage(config: config)
     let (world, store, book) = (stage.world, stage.store, stage.book)
-    let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     let health = ProviderHealth { _, _ in }
     http = ProviderHTTP(
       on: MultiThreadedEventLoopGroup.singleton,

@@ -1,0 +1,147 @@
+import Logging
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+/// The provider answers a refresh when the account is no longer what it was.
+@Suite("A refresh that is answered late")
+struct LateRefreshTests {
+  enum Change: CaseIterable {
+    case forgotten, dropped, replaced
+  }
+
+  private static let successor = """
+    {"access_token": "access-2", "token_type": "Bearer", "expires_in": 900, \
+    "refresh_token": "refresh-2", "scope": "openid profile"}
+    """
+
+  /// With an ID token of `https://evil.example` for `usher` and `usr_anna`.
+  private static let foreign = """
+    {"access_token": "access-2", "token_type": "Bearer", "expires_in": 900, \
+    "refresh_token": "refresh-2", "scope": "openid profile", \
+    "id_token": "eyJhbGciOiJub25lIn0.\
+    eyJpc3MiOiJodHRwczovL2V2aWwuZXhhbXBsZSIsImF1ZCI6InVzaGVyIiwic3ViIjoidXNyX2FubmEifQ.c2ln"}
+    """
+
+  private let provider: ScriptedProvider
+  private let fixture: TokenFixture
+  private let log = LoggedLines()
+
+  init() async throws {
+    let provider = try await ScriptedProvider()
+    self.provider = provider
+    let issuer = try provider.issuer
+    let log = log
+    fixture = try TokenFixture(log: Logger(label: "test") { _ in log }) { settings in
+      settings.issuer = issuer
+      settings.revokeReplaced = true
+    }
+  }
+
+  /// A forced refresh that has been sent, and is not answered yet.
+  private func beginRefresh(of record: AccountRecord) async throws -> Task<String, Never> {
+    let call = TokenGet(account: record.id, forceRefresh: true)
+    let refresh = Task { [fixture] in await fixture.outcome(call) }
+    try await reached("the refresh is sent") { provider.refreshes == 1 }
+    return refresh
+  }
+
+  private func signInAnew() async throws {
+    let now = fixture.clock.now()
+    let tokens = TokenSet.sample(
+      "access-9", refreshToken: "refresh-9", expiresAt: now + .seconds(300),
+      scope: "openid profile")
+    try await fixture.install(
+      fixture.book.update(
+        .sample(tokens: tokens), owner: .anna, provider: .work,
+        place: fixture.stage.world.settings.inForce.provider(.work)?.tokenPlace, at: now))
+  }
+
+  @Test(
+    "brings tokens that are revoked, by the next start too where the provider is away",
+    arguments: Change.allCases)
+  func overtaken(by change: Change) async throws {
+    try await fixture.closing(provider) {
+      let record = try await fixture.signIn()
+      let refresh = try await beginRefresh(of: record)
+      switch change {
+      case .forgotten:
+        _ = try await fixture.tokens.forget(AccountForget(account: record.id), .program())
+      case .dropped:
+        _ = try await fixture.tokens.revoke(TokenRevoke(account: record.id), .program())
+      case .replaced: try await signInAnew()
+      }
+      provider.answerRevocations(status: 503)
+      provider.answerRefreshes(Self.successor)
+      try await reached("refresh-2 is to be revoked", within: .seconds(5)) {
+        try fixture.stage.tokensToRevoke().contains("refresh-2")
+      }
+      #expect(await refresh.value == (change == .replaced ? "access-9" : "conflict"))
+      provider.answerRevocations(status: 200)
+      let next = RevocationQueue(
+        world: fixture.stage.world, store: fixture.stage.store, source: fixture.source,
+        log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+      try await next.restore()
+      await next.resume()
+      try await reached("refresh-2 is revoked, there are \(provider.revoked)") {
+        fixture.stage.alarms.advance(by: .seconds(1))
+        return try provider.revoked.contains("refresh-2") && fixture.stage.tokensToRevoke().isEmpty
+      }
+      #expect(!provider.revoked.contains("refresh-9"))
+    }
+  }
+
+  @Test("with an ID token of another issuer brings tokens whose revocation is on disk")
+  func foreignIDToken() async throws {
+    try await fixture.closing(provider) {
+      let refresh = try await beginRefresh(of: fixture.signIn())
+      provider.answerRevocations(status: 503)
+      provider.answerRefreshes(Self.foreign)
+      try await reached("refresh-2 is to be revoked", within: .seconds(5)) {
+        try fixture.stage.tokensToRevoke() == ["refresh-2", "access-2"]
+      }
+      #expect(await refresh.value == "reauthentication_required")
+    }
+  }
+
+  @Test("and refused ends the grant for everybody, where the disk fails meanwhile too")
+  func refusedWithoutDisk() async throws {
+    try await fixture.closing(provider) {
+      let record = try await fixture.signIn()
+      let refresh = try await beginRefresh(of: record)
+      let disk = try FailingDisk(fixture.stage, table: "accounts")
+      provider.answerRefreshes(#"{"error": "invalid_grant"}"#, status: 400)
+      #expect(await refresh.value == "reauthentication_required")
+      let call = TokenGet(account: record.id)
+      #expect(await fixture.outcome(call) == "reauthentication_required")
+      try disk.mend()
+      // This call writes it.
+      #expect(await fixture.outcome(call) == "reauthentication_required")
+      let restarted = AccountBook(
+        world: fixture.stage.world, events: EventBus(remembered: 1), store: fixture.stage.store)
+      #expect(try restarted.find(record.id)?.details.grant.death?.code == "invalid_grant")
+      #expect(provider.refreshes == 1)
+    }
+  }
+
+  @Test("with an ID token of another issuer is explained in the journal")
+  func explained() async throws {
+    try await fixture.closing(provider) {
+      let refresh = try await beginRefresh(of: fixture.signIn())
+      provider.answerRefreshes(Self.foreign)
+      #expect(await refresh.value == "reauthentication_required")
+      #expect(
+        log.all.contains { $0.contains("the ID token that came with a refresh breaks a rule") },
+        "\(log.all)")
+      #expect(
+        log.causes.contains { $0.contains("found iss https://evil.example") }, "\(log.causes)")
+      #expect(!log.all.contains { $0.contains("the provider refuses to refresh") })
+    }
+  }
+}
