@@ -47,8 +47,11 @@ struct Parts {
     let source = TokenSource(
       world: world, providers: providers, http: http, metadata: metadata, health: health,
       installation: store.installationID(of:provider:))
+    revocations = RevocationQueue(
+      world: world, store: store, source: source, audit: life.audit, log: log)
     refresher = Refresher(
-      world: world, store: store, book: book, source: source, events: events, log: log)
+      world: world, store: store, book: book, source: source, queue: revocations,
+      events: events, log: log)
     let calls = AccountCalls(world: world, http: http, book: book, refresher: refresher)
     localAuth = LocalAuthDesk(
       world: world, book: LocalAuthBook(store: store), reader: reader,
@@ -64,7 +67,8 @@ struct Parts {
         accounts: book, localAuth: LocalAuthAnswers(desk: localAuth), totp: totp,
         clock: world.clock))
     let runner = FlowRunner(
-      world: world, store: store, accounts: book, events: events, effects: effects, log: log)
+      world: world, store: store, accounts: book, events: events, effects: effects,
+      revocations: revocations, log: log)
     let engine = FlowEngine(
       world: world, store: store, providers: providers, credentials: credentials,
       accounts: book, events: events, runner: runner)
@@ -84,8 +88,6 @@ struct Parts {
         credentials: credentials, engine: engine, book: book, watch: followUps, world: world,
         log: log))
 
-    revocations = RevocationQueue(
-      world: world, store: store, source: source, audit: life.audit, log: log)
     book.follow { [revocations] update in
       guard let superseded = update.superseded else { return }
       Task { await revocations.pursue(superseded) }

@@ -303,7 +303,7 @@ package enum Answer<Call: ProviderCall>: Sendable, Equatable {
   case proceed([Effect<Call>])
   /// Done. The account and its tokens become durable together with the flow's end.
   case finish(Completion)
-  /// Done without success; `clearUp` is sent once, its outcome interests nobody.
+  /// Done without success; `clearUp` is sent once, but for calls with a ``ProviderCall/revokedToken``.
   case fail(Failure, clearUp: [Call] = [])
   /// The input was no good; the flow stays exactly where it was.
   case refuse(field: String, message: String)

@@ -27,6 +27,10 @@ package protocol ProviderCall: Sendable, Equatable {
   /// the call is made once more: what was refused so has not been done.
   func refusesClientToken(_ reply: HTTPReply) -> Bool
 
+  /// The token that the call revokes; nil where it revokes none. The engine then goes on until the
+  /// provider has answered.
+  var revokedToken: RevokedToken? { get }
+
   /// The request. Credentials and clock come from the engine, so that they never enter a machine.
   ///
   /// - Throws: `UsherError` with a sentence that says what is missing in the configuration.
@@ -44,11 +48,23 @@ package enum ProviderEndpoint: Sendable, Hashable {
 extension ProviderCall {
   package var endpoint: ProviderEndpoint { .other }
   package var account: AccountID? { nil }
+  package var revokedToken: RevokedToken? { nil }
   package var clientToken: (any ClientTokenCall)? { nil }
   package func refusesClientToken(_ reply: HTTPReply) -> Bool { false }
 
   /// RFC 6750 §3: 401.
   package func refusesToken(_ reply: HTTPReply) -> Bool { account != nil && reply.status == 401 }
+}
+
+/// A token that a call revokes.
+package struct RevokedToken: Sendable, Equatable {
+  package var secret: Secret
+  package var kind: TokenKind
+
+  package init(_ secret: Secret, _ kind: TokenKind) {
+    self.secret = secret
+    self.kind = kind
+  }
 }
 
 /// A call that gets a token for the client itself (RFC 6749 §4.4, and what resembles it).

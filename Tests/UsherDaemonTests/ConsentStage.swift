@@ -44,9 +44,8 @@ final class ConsentStage: Sendable {
     let source = TokenSource(
       world: world, providers: providers, http: http,
       metadata: MetadataCache(http: http, clock: stage.clock), health: health)
-    let revoker = Revoker(
-      world: world, store: store, book: book,
-      queue: RevocationQueue(world: world, store: store, source: source, log: log))
+    let queue = RevocationQueue(world: world, store: store, source: source, log: log)
+    let revoker = Revoker(world: world, store: store, book: book, queue: queue)
     engine = FlowEngine(
       world: world, store: store, providers: providers, credentials: credentials,
       accounts: book, events: stage.events, runner: stage.runner)
@@ -58,7 +57,8 @@ final class ConsentStage: Sendable {
     tokens = TokenDesk(
       world: world, book: book, providers: providers,
       refresher: Refresher(
-        world: world, store: store, book: book, source: source, events: stage.events, log: log),
+        world: world, store: store, book: book, source: source, queue: queue,
+        events: stage.events, log: log),
       revoker: revoker)
   }
 

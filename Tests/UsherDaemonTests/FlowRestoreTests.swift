@@ -73,7 +73,8 @@ struct FlowRestoreTests {
     #expect(all == Set((0..<20).filter { $0 % 7 != 3 }.map { "flw_\($0)" }))
     let runner = FlowRunner(
       world: stage.world, store: engine.store, accounts: engine.accounts,
-      events: engine.events, effects: engine.runner.effects, log: engine.runner.log)
+      events: engine.events, effects: engine.runner.effects,
+      revocations: engine.runner.revocations, log: engine.runner.log)
     let second = FlowEngine(
       world: stage.world, store: engine.store, providers: engine.providers,
       credentials: engine.credentials, accounts: engine.accounts, events: engine.events,

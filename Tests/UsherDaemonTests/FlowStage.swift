@@ -48,8 +48,10 @@ final class FlowStage: Sendable {
     let source = TokenSource(
       world: world, providers: Providers(world.config), http: http, metadata: metadata,
       health: health)
+    let revocations = RevocationQueue(world: world, store: store, source: source, log: log)
     let refresher = Refresher(
-      world: world, store: store, book: book, source: source, events: events, log: log)
+      world: world, store: store, book: book, source: source, queue: revocations,
+      events: events, log: log)
     localAuth = .fake(world, store, reader)
     totp = TOTPDesk(
       world: world, store: store, book: book, providers: Providers(world.config))
@@ -62,7 +64,8 @@ final class FlowStage: Sendable {
       answers: DaemonAnswers(
         accounts: book, localAuth: LocalAuthAnswers(desk: localAuth), totp: totp, clock: clock))
     runner = FlowRunner(
-      world: world, store: store, accounts: book, events: events, effects: effects, log: log)
+      world: world, store: store, accounts: book, events: events, effects: effects,
+      revocations: revocations, log: log)
   }
 
   var call: StubCall { StubCall(name: "effect", probe: place.path) }

@@ -144,6 +144,8 @@ struct StubCall: ProviderCall {
   /// The token that the call revokes.
   var token: String?
 
+  var revokedToken: RevokedToken? { token.map { RevokedToken(Secret($0), .refreshToken) } }
+
   func render(_ context: RenderContext) throws(UsherError) -> HTTPRequest {
     CallProbe.named(probe)?.saw(name)
     throw UsherError(.internalError, "nothing is sent in tests")

@@ -42,13 +42,13 @@ final class TokenFixture: Sendable {
     source = TokenSource(
       world: world, providers: Providers(config), http: http,
       metadata: MetadataCache(http: http, clock: stage.clock), health: health)
+    let queue = RevocationQueue(world: world, store: store, source: source, log: log)
     tokens = TokenDesk(
       world: world, book: book, providers: Providers(config),
       refresher: Refresher(
-        world: world, store: store, book: book, source: source, events: stage.events, log: log),
-      revoker: Revoker(
-        world: world, store: store, book: book,
-        queue: RevocationQueue(world: world, store: store, source: source, log: log)))
+        world: world, store: store, book: book, source: source, queue: queue,
+        events: stage.events, log: log),
+      revoker: Revoker(world: world, store: store, book: book, queue: queue))
     accounts = AccountDesk(book: book, clock: stage.clock)
   }
 

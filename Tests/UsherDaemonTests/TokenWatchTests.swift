@@ -55,7 +55,9 @@ struct TokenWatchTests {
       world: world, providers: Providers(config), http: http,
       metadata: MetadataCache(http: http, clock: clock), health: health)
     let refresher = Refresher(
-      world: world, store: store, book: book, source: source, events: events, log: log)
+      world: world, store: store, book: book, source: source,
+      queue: RevocationQueue(world: world, store: store, source: source, log: log),
+      events: events, log: log)
     watch = TokenWatch(world: world, book: book, refresher: refresher, events: events, log: log)
     _ = events.listen(since: nil) { [told] in told.hear($0) }
   }
@@ -206,11 +208,12 @@ struct OtherTypeTests {
     let http = ProviderHTTP(
       on: MultiThreadedEventLoopGroup.singleton, credentials: credentials, health: health,
       world: world, log: log)
+    let source = TokenSource(
+      world: world, providers: Providers(config), http: http,
+      metadata: MetadataCache(http: http, clock: stage.clock), health: health)
     let refresher = Refresher(
-      world: world, store: stage.store, book: stage.book,
-      source: TokenSource(
-        world: world, providers: Providers(config), http: http,
-        metadata: MetadataCache(http: http, clock: stage.clock), health: health),
+      world: world, store: stage.store, book: stage.book, source: source,
+      queue: RevocationQueue(world: world, store: stage.store, source: source, log: log),
       events: stage.events, log: log)
     let update = try stage.book.update(
       .sample(), owner: .anna, provider: .work, at: stage.clock.now())

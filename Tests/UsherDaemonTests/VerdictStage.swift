@@ -54,6 +54,7 @@ final class VerdictStage: Sendable {
       metadata: MetadataCache(http: http, clock: stage.clock), health: health)
     refresher = Refresher(
       world: stage.world, store: stage.store, book: stage.book, source: source,
+      queue: RevocationQueue(world: stage.world, store: stage.store, source: source, log: log),
       events: stage.events, log: log)
     watch = FollowUpWatch(
       world: stage.world, store: stage.store, book: stage.book, providers: providers,

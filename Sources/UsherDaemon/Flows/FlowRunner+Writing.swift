@@ -23,6 +23,8 @@ extension FlowRunner {
     var account: AccountBook.Update?
     /// The machine as it is written; nil where it is not, or not any more.
     var packed: PackedMachine?
+    /// Revocations of tokens that nobody will use; their notes are among the changes.
+    var revocations: [Revocation] = []
   }
 
   func apply(
@@ -126,6 +128,12 @@ extension FlowRunner {
     if next.revision > before.revision {
       plan.changes.append(.appendJournal(journal(session, next)))
     }
+    if let provider = next.machine?.provider {
+      plan.revocations = decision.clearUp.compactMap { revocation(by: $0, session, provider) }
+      for revocation in plan.revocations {
+        plan.changes.append(.putNote(try revocation.row()))
+      }
+    }
     plan.account = try decision.grant.map { grant throws(UsherError) in
       try accounts.update(
         grant, owner: session.owner, provider: session.provider,
@@ -172,7 +180,12 @@ extension FlowRunner {
       rest.moved(session)
     }
     guard let machine else { return }
-    for call in decision.clearUp { effects.tidy(call, machine.provider, session) }
+    for call in decision.clearUp where call.revokedToken == nil {
+      effects.tidy(call, machine.provider, session)
+    }
+    for revocation in plan.revocations {
+      Task { [revocations] in await revocations.pursue(revocation) }
+    }
     for effect in decision.effects {
       if case .keep = effect, let account = plan.account {
         deliver(.event(.told(.kept(account.record.id))), to: session)
@@ -184,6 +197,13 @@ extension FlowRunner {
         self?.deliver(.event(event), to: session)
       }
     }
+  }
+
+  /// What has a call's token revoked until the provider has answered; nil for other calls.
+  func revocation(
+    by call: any ProviderCall, _ session: FlowSession, _ provider: ProviderConfig
+  ) -> Revocation? {
+    call.revokedToken.map { Revocation(of: $0, brought: session, by: provider, world) }
   }
 
   /// - Parameter packed: The machine; nil where the flow has ended.

@@ -17,6 +17,7 @@ final class FlowRunner: Sendable {
   let accounts: AccountBook
   let events: EventBus
   let effects: EffectRunner
+  let revocations: RevocationQueue
   let log: Logger
   let index = FlowIndex()
   let coder: FlowCoder
@@ -29,13 +30,14 @@ final class FlowRunner: Sendable {
 
   init(
     world: World, store: Store, accounts: AccountBook, events: EventBus, effects: EffectRunner,
-    log: Logger
+    revocations: RevocationQueue, log: Logger
   ) {
     self.world = world
     self.store = store
     self.accounts = accounts
     self.events = events
     self.effects = effects
+    self.revocations = revocations
     self.log = log
     coder = FlowCoder(nonce: world.identifier("provider_"))
     deadlines = FlowDeadlines(world)
@@ -242,7 +244,7 @@ extension FlowRunner {
   private func read(_ event: EngineEvent, _ session: FlowSession) async {
     let before = session.standing
     guard let machine = before.machine, !before.isFinished else {
-      clearUp(after: event, session)
+      await clearUp(after: event, session)
       return
     }
     var moved = machine
@@ -269,11 +271,17 @@ extension FlowRunner {
   }
 
   /// A success that comes after the end is dropped, and taken back where the provider allows.
-  private func clearUp(after event: EngineEvent, _ session: FlowSession) {
+  private func clearUp(after event: EngineEvent, _ session: FlowSession) async {
     guard case .called(let call, let outcome) = event, let epilogue = session.epilogue else {
       return
     }
-    for call in epilogue.clearUp(call, outcome) { effects.tidy(call, epilogue.provider, session) }
+    for call in epilogue.clearUp(call, outcome) {
+      if let revocation = revocation(by: call, session, epilogue.provider) {
+        await revocations.enqueue(revocation)
+      } else {
+        effects.tidy(call, epilogue.provider, session)
+      }
+    }
   }
 
   private func expire(_ session: FlowSession) async {

@@ -18,6 +18,7 @@ actor Refresher {
   private let store: Store
   private let book: AccountBook
   private let source: TokenSource
+  private let queue: RevocationQueue
   private let events: EventBus
   private let log: Logger
 
@@ -51,13 +52,14 @@ actor Refresher {
   }
 
   init(
-    world: World, store: Store, book: AccountBook, source: TokenSource, events: EventBus,
-    log: Logger
+    world: World, store: Store, book: AccountBook, source: TokenSource, queue: RevocationQueue,
+    events: EventBus, log: Logger
   ) {
     self.world = world
     self.store = store
     self.book = book
     self.source = source
+    self.queue = queue
     self.events = events
     self.log = log
   }
@@ -150,6 +152,10 @@ actor Refresher {
     switch asked {
     case .granted(let tokens):
       return try await keep(tokens, for: refreshToken, record, key)
+    case .flawed(let tokens, let word):
+      await queue.enqueue(
+        Revocation(of: record, tokens.revocable, by: .init(ownerOf: record), world))
+      return try await bury(record, key, word)
     case .dead(let word): return try await bury(record, key, word)
     case .refused(let word):
       let message =
@@ -191,11 +197,28 @@ actor Refresher {
       return try await save(brought, of: record.id, key)
     }
     if let saved { return saved }
-    // Forgotten or revoked meanwhile: nobody will have these.
-    let isWanted =
-      try book.find(record.id).map { $0.details.grant.death?.code != "revoked" } ?? false
-    if !isWanted { await source.discard(tokens, of: record) }
+    // On disk before anybody is answered: the provider may be away, and the daemon may be killed.
+    await queue.enqueue(
+      Revocation(of: record, try unwanted(tokens, of: record), by: .init(ownerOf: record), world))
     return try current(record.id, key)
+  }
+
+  /// Which tokens of a refresh are to be revoked where the account changed meanwhile: all of them where
+  /// it was forgotten or its tokens were revoked. Where somebody signed in anew, the one that ends the
+  /// grant, if the provider is configured so (`revoke_replaced`).
+  private func unwanted(
+    _ tokens: TokenSet, of record: AccountRecord
+  ) throws(UsherError) -> [Revocation.Token] {
+    guard let current = try book.find(record.id), current.details.grant.death == nil else {
+      return tokens.revocable
+    }
+    guard world.settings.inForce.provider(record.provider)?.revokesReplaced == true else {
+      return []
+    }
+    let held =
+      [current.details.grant.refreshToken]
+      + current.tokens.values.map { Optional($0.set.accessToken) }
+    return tokens.revocable.prefix(1).filter { !held.contains($0.secret) }
   }
 
   /// Writes what still waits for the disk; nil where nothing does.

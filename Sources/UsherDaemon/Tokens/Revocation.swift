@@ -39,7 +39,8 @@ struct Revocation: Codable, Sendable, Equatable {
   }
 
   let id: String
-  let account: AccountID
+  /// Nil for tokens of a flow that became no account's.
+  let account: AccountID?
   let provider: ProviderName
   /// The refresh token first; last the access token with the whole scope.
   var tokens: [Token]
@@ -75,6 +76,31 @@ struct Revocation: Codable, Sendable, Equatable {
     startedAtBootTime = world.clock.bootTime()
   }
 
+  /// Creates the revocation of a token that a flow brought and that becomes no account's.
+  init(
+    of token: RevokedToken, brought session: FlowSession, by provider: ProviderConfig,
+    _ world: World
+  ) {
+    id = world.identifier("rev_")
+    account = nil
+    self.provider = provider.name
+    tokens = [
+      Token(
+        kind: LivingToken.Kind(token.kind), secret: Sealed(token.secret), scope: "", expiresAt: nil)
+    ]
+    asker = Asker(
+      client: session.client ?? CallerPolicy.ownPrograms, uid: session.uid, gid: session.uid)
+    realm = session.owner.realm
+    uid = session.owner.uid
+    client = session.owner.client
+    subject = ""
+    attributes = [:]
+    scope = ""
+    place = provider.tokenPlace
+    startedAt = world.clock.now()
+    startedAtBootTime = world.clock.bootTime()
+  }
+
   var owner: Owner { Owner(realm: realm, uid: uid, client: client) }
 
   var noteName: String { Self.notePrefix + id }
@@ -89,8 +115,8 @@ struct Revocation: Codable, Sendable, Equatable {
       label: "", attributes: attributes, keepAlive: false, createdAt: startedAt, place: place,
       grant: .init(scope: scope, refreshToken: refreshToken?.secret))
     return AccountRecord(
-      id: account, owner: owner, provider: provider, subject: subject, details: details,
-      tokens: [:])
+      id: account ?? AccountID(id), owner: owner, provider: provider, subject: subject,
+      details: details, tokens: [:])
   }
 
   var refreshToken: Token? { tokens.first { $0.kind == .refreshToken } }
@@ -136,6 +162,38 @@ extension AccountRecord {
           expiresAt: token.set.expiresAt))
     }
     return revocable.filter { $0.isAlive(at: now) }
+  }
+}
+
+extension LivingToken.Kind {
+  fileprivate init(_ kind: TokenKind) {
+    self =
+      switch kind {
+      case .refreshToken: .refreshToken
+      case .accessToken: .accessToken
+      }
+  }
+}
+
+extension TokenSet {
+  /// The tokens as those of a revocation, the refresh token first.
+  var revocable: [Revocation.Token] {
+    let refresh = refreshToken.map {
+      Revocation.Token(
+        kind: .refreshToken, secret: $0, scope: scope, expiresAt: refreshExpiresAt)
+    }
+    let access = Revocation.Token(
+      kind: .accessToken, secret: accessToken, scope: scope, expiresAt: expiresAt)
+    return [refresh, access].compactMap(\.self)
+  }
+}
+
+extension Revocation.Asker {
+  /// The owner of an account, for a revocation that no caller has asked for.
+  init(ownerOf record: AccountRecord) {
+    self.init(
+      client: record.owner.client ?? CallerPolicy.ownPrograms, uid: record.owner.uid,
+      gid: record.owner.uid)
   }
 }
 

@@ -58,6 +58,23 @@ actor RevocationQueue {
     goOn(with: revocation, after: .zero, next: Self.firstPause)
   }
 
+  /// Stores the note and revokes in the background: for tokens that come when nobody wants them any
+  /// more.
+  ///
+  /// A disk that refuses the note does not keep the tokens alive; only the next start does not go on
+  /// with their revocation.
+  func enqueue(_ revocation: Revocation) async {
+    guard !revocation.tokens.isEmpty else { return }
+    do throws(UsherError) {
+      try await store.commitFromReserve([.putNote(try revocation.row())])
+    } catch {
+      log.error(
+        "the revocation of tokens is not stored: a restart ends it",
+        metadata: logged(revocation).merging(["cause": .string(error.message)]) { $1 })
+    }
+    await pursue(revocation)
+  }
+
   /// Takes up what the store kept; nothing is asked yet.
   func restore() async throws(UsherError) {
     for note in try store.loadNotes(named: Revocation.notePrefix) {
@@ -163,10 +180,7 @@ actor RevocationQueue {
         method: "token.revocation", provider: revocation.provider, account: revocation.account,
         decision: .allowed, rule: "(usherd)", failure: failure, correlationID: ""),
       by: revocation.asker.audited)
-    let metadata: Logger.Metadata = [
-      "provider": .string(revocation.provider.rawValue),
-      "account": .string(revocation.account.rawValue),
-    ]
+    let metadata = logged(revocation)
     if let failure {
       log.warning(
         "tokens that were wiped may still live: the provider did not revoke them",
@@ -175,6 +189,12 @@ actor RevocationQueue {
       log.notice("the provider has revoked the tokens that were wiped before", metadata: metadata)
     }
     await forget(revocation)
+  }
+
+  private func logged(_ revocation: Revocation) -> Logger.Metadata {
+    var metadata: Logger.Metadata = ["provider": .string(revocation.provider.rawValue)]
+    metadata["account"] = revocation.account.map { .string($0.rawValue) }
+    return metadata
   }
 
   /// A failure leaves the note as it was: the next start asks the provider once more, which changes

@@ -5,15 +5,6 @@ import UsherFlows
 
 // Revocation (RFC 7009).
 extension TokenSource {
-  /// Revokes what a refresh brought that nobody will have.
-  func discard(_ tokens: TokenSet, of record: AccountRecord) async {
-    guard let provider = try? providers.named(record.provider), record.isOf(provider),
-      case .success(let dialect) = await dialect(of: provider, record)
-    else { return }
-    let office = Office(self, dialect, provider, insisting: true)
-    for call in dialect.revoking(tokens) { _ = await office.send(call) }
-  }
-
   /// Revokes the refresh token, and the access tokens that live: not every provider ends those
   /// with it (§2.1 only says it should).
   ///
@@ -37,8 +28,9 @@ extension TokenSource {
       var last = refreshToken
       // Where only an access token opens the door, the last one may have expired.
       if taken == .refused, dialect.isPublicClient,
-        case .granted(let fresh) = await refresh(
-          record, refreshToken.secret.unsealed(), scope: record.details.grant.scope)
+        let fresh = await refresh(
+          record, refreshToken.secret.unsealed(), scope: record.details.grant.scope
+        ).sent
       {
         living.append(fresh.token)
         last = fresh.rotated(from: refreshToken)

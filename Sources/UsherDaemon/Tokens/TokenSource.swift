@@ -9,11 +9,21 @@ struct TokenSource: Sendable {
   /// What came of a refresh.
   enum Refreshed: Sendable {
     case granted(TokenSet)
+    /// The tokens are not those of the account, by their ID token. They are to be revoked.
+    case flawed(TokenSet, ProviderWord)
     case dead(ProviderWord)
     /// Refused without a word why: a new log-in may help, or the client is wrong. Not to be
     /// remembered as dead.
     case refused(ProviderWord)
     case failed(UsherError)
+
+    /// The tokens that the provider sent, those that are not to be used too.
+    var sent: TokenSet? {
+      switch self {
+      case .granted(let tokens), .flawed(let tokens, _): tokens
+      case .dead, .refused, .failed: nil
+      }
+    }
   }
 
   let world: World
@@ -72,8 +82,8 @@ struct TokenSource: Sendable {
     guard case .granted(let tokens) = refreshed,
       let flaw = dialect.flaw(in: tokens, of: record.subject)
     else { return refreshed }
-    await discard(tokens, of: record)
-    return .dead(ProviderWord(name: record.provider, code: "id_token", message: flaw))
+    return .flawed(
+      tokens, ProviderWord(name: record.provider, code: "id_token", message: flaw))
   }
 
   /// How this account's tokens are handled, by what the provider says of itself where that matters.

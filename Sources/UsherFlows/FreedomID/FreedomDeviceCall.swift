@@ -21,6 +21,11 @@ package enum FreedomDeviceCall: ProviderCall {
   case renewal(Secret, device: String? = nil)
   case untying(Secret, device: String? = nil)
 
+  package var revokedToken: RevokedToken? {
+    guard case .untying(let token, device: _) = self else { return nil }
+    return RevokedToken(token, .refreshToken)
+  }
+
   package var name: String {
     switch self {
     case .accounts: "accounts"

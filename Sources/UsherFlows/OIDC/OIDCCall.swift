@@ -67,6 +67,11 @@ package enum OIDCCall: ProviderCall {
     }
   }
 
+  package var revokedToken: RevokedToken? {
+    guard case .revoke(let revocation, _) = self else { return nil }
+    return RevokedToken(revocation.token, revocation.kind)
+  }
+
   /// What takes back a grant nobody will use: its refresh token where it has one (RFC 7009 §2.1 lets
   /// that end the whole grant). Empty where the provider has no revocation endpoint.
   package static func revoking(_ tokens: TokenSet, _ metadata: OIDCMetadata) -> [OIDCCall] {
