@@ -185,6 +185,7 @@ struct Parts {
   func sweep() async throws(UsherError) {
     await watch.review()
     await followUps.review()
+    await domain.tokens.refresher.writeDeaths()
     try await domain.consents.sweep()
     try await domain.confirm.sweep()
     try await audit.trim()

@@ -14,13 +14,13 @@ import UsherStore
 actor Refresher {
   private typealias Outcome = Result<[UInt8], UsherError>
 
-  private let world: World
-  private let store: Store
-  private let book: AccountBook
+  let world: World
+  let store: Store
+  let book: AccountBook
   private let source: TokenSource
   private let queue: RevocationQueue
-  private let events: EventBus
-  private let log: Logger
+  let events: EventBus
+  let log: Logger
 
   private var running: [AccountID: (key: TokenKey, task: Task<Outcome, Never>)] = [:]
   private var unsaved: [AccountID: Unsaved] = [:]
@@ -37,6 +37,7 @@ actor Refresher {
     let bootTime: BootTime?
   }
   private var refusals: [AccountID: Refusal] = [:]
+  var unwrittenDeaths: [AccountID: Death] = [:]
 
   /// The provider refuses a grant that may yet be good.
   private struct Refusal {
@@ -137,6 +138,7 @@ actor Refresher {
   private func refresh(_ record: AccountRecord, _ key: TokenKey) async throws(UsherError) -> [UInt8]
   {
     if let saved = try await saveWaiting(record, key) { return saved }
+    await writeDeaths(of: record.id)
     guard record.details.grant.isAlive(at: world.clock.now()),
       let refreshToken = record.details.grant.refreshToken
     else { throw deadGrant(record) }
@@ -275,7 +277,7 @@ actor Refresher {
       ])
   }
 
-  private func current(_ account: AccountID, _ key: TokenKey) throws(UsherError) -> [UInt8] {
+  func current(_ account: AccountID, _ key: TokenKey) throws(UsherError) -> [UInt8] {
     guard let record = try book.find(account) else { throw Self.changedMeanwhile }
     if key == record.mainKey, let error = record.narrowing(world) { throw error }
     guard let token = record.usableToken(key) else { throw Self.changedMeanwhile }
@@ -299,29 +301,6 @@ actor Refresher {
     return isSafe ? nil : record.partRefused
   }
 
-  /// The provider took the grant back: remembered, so that it is not asked again.
-  private func bury(
-    _ record: AccountRecord, _ key: TokenKey, _ word: ProviderWord
-  ) async throws(UsherError) -> [UInt8] {
-    log.notice(
-      "the provider refuses to refresh: a new log-in is needed",
-      metadata: [
-        "provider": .string(record.provider.rawValue), "account": .string(record.id.rawValue),
-      ])
-    let buried = try await book.turns.take(record.shelf) {
-      () throws(UsherError) -> AccountRecord? in
-      guard
-        let update = try book.update(record.id, died: word, of: record.details.grant.refreshToken)
-      else { return nil }
-      try await store.commit(update.changes)
-      book.install(update)
-      return update.record
-    }
-    guard let buried else { return try current(record.id, key) }
-    events.publish(.token("dead", record, at: world.clock.now()), of: record)
-    throw deadGrant(buried)
-  }
-
   /// Where no new token can be had, the one there is serves while it lives; who asked for another
   /// one by force is told why there is none.
   private func reply(
@@ -336,32 +315,6 @@ actor Refresher {
       else { throw error }
       return token.reply
     }
-  }
-
-  private func deadGrant(_ record: AccountRecord) -> UsherError {
-    let grant = record.details.grant
-    let message =
-      if grant.death != nil {
-        "provider \(record.provider) no longer accepts this log-in"
-      } else if record.tokens.isEmpty && grant.refreshToken == nil {
-        "nobody has signed in with this account yet, or its token is gone"
-      } else if grant.refreshToken == nil {
-        "the token came without a refresh token: it cannot be renewed"
-      } else {
-        "the time in which this log-in could be renewed is over"
-      }
-    return newLogIn(record, message, grant.death)
-  }
-
-  private func newLogIn(
-    _ record: AccountRecord, _ message: String, _ word: ProviderWord?
-  ) -> UsherError {
-    UsherError(
-      .reauthenticationRequired, message,
-      detail: .init(
-        next: world.signIn(
-          at: record.provider, account: record.id, scope: record.details.grant.scope),
-        provider: word))
   }
 
   /// A refused grant is asked about again no sooner than by force: else every call asks.

@@ -1,0 +1,100 @@
+import Logging
+import UsherAPI
+import UsherCore
+import UsherFlows
+import UsherStore
+
+// Grants that the provider no longer accepts.
+extension Refresher {
+  /// The end of a grant that the disk has not taken yet.
+  struct Death {
+    let word: ProviderWord
+    /// The refresh token that the provider refused.
+    let refused: Sealed<Secret>?
+    let shelf: AccountBook.Shelf
+  }
+
+  /// Records that the provider took the grant back, so that it is not asked again.
+  ///
+  /// In memory first: a dead grant serves nobody, whatever the disk does. A disk that refuses is asked
+  /// again at the account's next call and once a minute (``writeDeaths(of:)``).
+  ///
+  /// - Returns: The reply with another grant, where somebody signed in anew meanwhile.
+  func bury(
+    _ record: AccountRecord, _ key: TokenKey, _ word: ProviderWord
+  ) async throws(UsherError) -> [UInt8] {
+    log.notice(
+      "the provider refuses to refresh: a new log-in is needed",
+      metadata: [
+        "provider": .string(record.provider.rawValue), "account": .string(record.id.rawValue),
+      ])
+    let refused = record.details.grant.refreshToken
+    let buried = try await book.turns.take(record.shelf) {
+      () throws(UsherError) -> AccountRecord? in
+      guard let update = try book.update(record.id, died: word, of: refused) else { return nil }
+      book.install(update)
+      unwrittenDeaths[record.id] = Death(word: word, refused: refused, shelf: record.shelf)
+      await write(update.changes, ofDead: record.id)
+      return update.record
+    }
+    guard let buried else { return try current(record.id, key) }
+    events.publish(.token("dead", record, at: world.clock.now()), of: record)
+    throw deadGrant(buried)
+  }
+
+  /// Writes the ends of grants that the disk did not take.
+  ///
+  /// - Parameter account: Nil: of all accounts.
+  func writeDeaths(of account: AccountID? = nil) async {
+    for (id, death) in unwrittenDeaths where account == nil || account == id {
+      try? await book.turns.take(death.shelf) { () throws(UsherError) in
+        if let update = try book.update(id, died: death.word, of: death.refused) {
+          // Memory was short of space, and the account was read from the disk again.
+          book.install(update)
+          await write(update.changes, ofDead: id)
+        } else if var record = try book.find(id), record.details.grant.death == death.word {
+          await write([try book.put(&record)], ofDead: id)
+        } else {
+          unwrittenDeaths[id] = nil
+        }
+      }
+    }
+  }
+
+  private func write(_ changes: [Change], ofDead account: AccountID) async {
+    do throws(UsherError) {
+      try await store.commitFromReserve(changes)
+      unwrittenDeaths[account] = nil
+    } catch {
+      log.error(
+        "the end of a grant cannot be written yet: a restart forgets it",
+        metadata: ["account": .string(account.rawValue), "cause": .string(error.message)])
+    }
+  }
+
+  func deadGrant(_ record: AccountRecord) -> UsherError {
+    let grant = record.details.grant
+    let message =
+      if grant.death != nil {
+        "provider \(record.provider) no longer accepts this log-in"
+      } else if record.tokens.isEmpty && grant.refreshToken == nil {
+        "nobody has signed in with this account yet, or its token is gone"
+      } else if grant.refreshToken == nil {
+        "the token came without a refresh token: it cannot be renewed"
+      } else {
+        "the time in which this log-in could be renewed is over"
+      }
+    return newLogIn(record, message, grant.death)
+  }
+
+  func newLogIn(
+    _ record: AccountRecord, _ message: String, _ word: ProviderWord?
+  ) -> UsherError {
+    UsherError(
+      .reauthenticationRequired, message,
+      detail: .init(
+        next: world.signIn(
+          at: record.provider, account: record.id, scope: record.details.grant.scope),
+        provider: word))
+  }
+}
