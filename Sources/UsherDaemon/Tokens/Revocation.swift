@@ -226,8 +226,13 @@ struct RevocationAttempt: Sendable {
   }
 
   /// The tokens about which the provider is to be asked again.
-  var unanswered: [Revocation.Token] {
-    verdicts.filter { $0.verdict == .living(.unreachable) }.map(\.token)
+  var unanswered: [Revocation.Token] { tokens(living: .unreachable) }
+
+  /// The tokens whose provider is not in the configuration now, or has another place there.
+  var notConfigured: [Revocation.Token] { tokens(living: .notConfigured) }
+
+  private func tokens(living why: LivingToken.Reason) -> [Revocation.Token] {
+    verdicts.filter { $0.verdict == .living(why) }.map(\.token)
   }
 
   /// - Parameter why: The same for all of them.

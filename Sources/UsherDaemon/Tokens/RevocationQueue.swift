@@ -152,18 +152,23 @@ actor RevocationQueue {
     while true {
       let left = min(
         deadline - world.clock.monotonicNow(), revocation.life(at: world.clock.now()))
-      guard pause < left else {
-        await world.alarms.pause(left)
-        guard !Task.isCancelled else { return }
+      // The provider is asked a last time at the end: the machine may have been off until now.
+      let isLast = pause >= left
+      await world.alarms.pause(isLast ? max(left, .zero) : pause)
+      guard !Task.isCancelled else { return }
+      guard revocation.life(at: world.clock.now()) > .zero else {
         return await end(revocation, as: .deadlineExceeded)
       }
-      await world.alarms.pause(pause)
-      guard !Task.isCancelled else { return }
       let attempt = await source.revoke(revocation, insisting: false)
       guard !Task.isCancelled else { return }
-      let rest = revocation.keeping(attempt.unanswered)
+      // A reload may have taken the provider out for a moment.
+      let rest = revocation.keeping(attempt.unanswered + attempt.notConfigured)
       guard !rest.tokens.isEmpty else {
         return await end(revocation, as: attempt.failure)
+      }
+      guard !isLast else {
+        let isMissing = attempt.unanswered.isEmpty
+        return await end(rest, as: isMissing ? attempt.failure : .deadlineExceeded)
       }
       if rest != revocation { await keep(rest) }
       revocation = rest
