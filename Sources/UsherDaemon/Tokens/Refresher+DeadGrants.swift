@@ -23,11 +23,17 @@ extension Refresher {
   func bury(
     _ record: AccountRecord, _ key: TokenKey, _ word: ProviderWord
   ) async throws(UsherError) -> [UInt8] {
-    log.notice(
-      "the provider refuses to refresh: a new log-in is needed",
-      metadata: [
-        "provider": .string(record.provider.rawValue), "account": .string(record.id.rawValue),
-      ])
+    var metadata: Logger.Metadata = [
+      "provider": .string(record.provider.rawValue), "account": .string(record.id.rawValue),
+    ]
+    if word.isOfIDToken {
+      metadata["cause"] = word.message.map { .string($0) }
+      log.warning(
+        "the ID token that came with a refresh breaks a rule: a new log-in is needed",
+        metadata: metadata)
+    } else {
+      log.notice("the provider refuses to refresh: a new log-in is needed", metadata: metadata)
+    }
     let refused = record.details.grant.refreshToken
     let buried = try await book.turns.take(record.shelf) {
       () throws(UsherError) -> AccountRecord? in
@@ -75,7 +81,9 @@ extension Refresher {
   func deadGrant(_ record: AccountRecord) -> UsherError {
     let grant = record.details.grant
     let message =
-      if grant.death != nil {
+      if grant.death?.isOfIDToken == true {
+        "provider \(record.provider) sent an ID token that breaks a rule with a refresh"
+      } else if grant.death != nil {
         "provider \(record.provider) no longer accepts this log-in"
       } else if record.tokens.isEmpty && grant.refreshToken == nil {
         "nobody has signed in with this account yet, or its token is gone"
@@ -97,4 +105,15 @@ extension Refresher {
           at: record.provider, account: record.id, scope: record.details.grant.scope),
         provider: word))
   }
+}
+
+extension ProviderWord {
+  /// Creates the end of a grant whose refresh brought an ID token that breaks a rule.
+  ///
+  /// - Parameter flaw: Which rule, and what was found; a sentence.
+  init(name: ProviderName, idTokenFlaw flaw: String) {
+    self.init(name: name, code: "id_token", message: flaw)
+  }
+
+  fileprivate var isOfIDToken: Bool { code == "id_token" }
 }

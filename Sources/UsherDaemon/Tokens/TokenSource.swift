@@ -83,7 +83,7 @@ struct TokenSource: Sendable {
       let flaw = dialect.flaw(in: tokens, of: record.subject)
     else { return refreshed }
     return .flawed(
-      tokens, ProviderWord(name: record.provider, code: "id_token", message: flaw))
+      tokens, ProviderWord(name: record.provider, idTokenFlaw: flaw))
   }
 
   /// How this account's tokens are handled, by what the provider says of itself where that matters.

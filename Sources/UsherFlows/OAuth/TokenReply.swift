@@ -45,7 +45,8 @@ extension TokenSet {
       throw UnusableReply("the provider's access_token has characters that no token has")
     }
     guard let type = members["token_type"]?.stringValue, type.lowercased() == "bearer" else {
-      throw UnusableReply("the provider's token_type is not Bearer")
+      throw UnusableReply(
+        "the provider's token_type is not Bearer: found \(members.shownTokenType)")
     }
     self.init(
       accessToken: Sealed(Secret(access)), tokenType: type,
@@ -60,6 +61,27 @@ extension TokenSet {
 }
 
 extension [String: JSONValue] {
+  /// What `token_type` is, for a message. Text is shown only where it is a short name (RFC 6749
+  /// appendix A.13) and no part of another member: it may be a token in the wrong place.
+  fileprivate var shownTokenType: String {
+    switch self["token_type"] {
+    case nil, .string("")?: return "nothing"
+    case .array?: return "an array"
+    case .object?: return "an object"
+    case .string(let text)?:
+      let others = filter { $0.key != "token_type" }.values.compactMap(\.stringValue)
+      let isName = text.utf8.allSatisfy {
+        (0x30...0x39).contains($0) || (0x41...0x5A).contains($0 & 0xDF)
+          || [0x2D, 0x2E, 0x5F].contains($0)
+      }
+      guard isName, text.utf8.count <= 12, !others.contains(where: { $0.contains(text) }) else {
+        return "a text of \(text.unicodeScalars.count) characters"
+      }
+      return text
+    case let value?: return ProviderText.found(value)
+    }
+  }
+
   fileprivate func token(_ name: String) -> Sealed<Secret>? {
     guard let text = self[name]?.stringValue, !text.isEmpty else { return nil }
     return Sealed(Secret(text))
