@@ -45,6 +45,11 @@ package enum ProviderRegistry {
     }
   }
 
+  /// The attributes of an account that ``tokens(of:attributes:installation:)`` reads.
+  package static let tokenAttributes: Set<String> = [
+    PaysafeTokens.brandAttribute, GoPayTokens.deviceAttribute,
+  ]
+
   /// What shows whether the provider can be used; nil where there is nothing to ask so simply.
   package static func probe(of provider: ProviderConfig) -> ProviderProbe? {
     switch provider.settings {

@@ -69,7 +69,9 @@ struct Revocation: Codable, Sendable, Equatable {
     uid = record.owner.uid
     client = record.owner.client
     subject = record.subject
-    attributes = record.details.attributes
+    attributes = record.details.attributes.filter {
+      ProviderRegistry.tokenAttributes.contains($0.key)
+    }
     place = record.details.place
     scope = record.details.grant.scope
     startedAt = now
