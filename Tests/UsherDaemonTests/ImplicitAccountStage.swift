@@ -55,21 +55,21 @@ final class ImplicitAccountStage: Sendable {
       freedom.baseURL = nobody
       let bsa = BSASettings(
         clientKeyCredential: "bsa-client-key", appPackage: "com.example.app", appVersion: "1.0.0")
+      var gopay = GoPaySettings(clientID: "acme", merchantID: "merchant")
+      (gopay.snapBaseURL, gopay.identityBaseURL, gopay.captureBaseURL) = (nobody, nobody, nobody)
+      // Its credential is not set: no flow asks the provider.
+      var phones = TruecallerSettings(
+        appKeyCredential: "app-key", appLink: "https://acme.example.com/truecaller")
+      (phones.otpBaseURL, phones.profileBaseURLEU) = (nobody, nobody)
+      phones.profileBaseURLNonEU = nobody
       config.providers = [
         ProviderConfig(
           name: Self.wallet,
           settings: .paysafe(PaysafeSettings(baseURL: nobody, clientID: "acme"))),
         ProviderConfig(name: Self.bsa, settings: .bsa(bsa)),
         ProviderConfig(name: Self.freedom, settings: .freedomid(freedom)),
-        ProviderConfig(
-          name: Self.gopay,
-          settings: .gopay(GoPaySettings(clientID: "acme", merchantID: "merchant"))),
-        // Its credential is not set: no flow asks the provider.
-        ProviderConfig(
-          name: Self.phones,
-          settings: .truecaller(
-            TruecallerSettings(
-              appKeyCredential: "app-key", appLink: "https://acme.example.com/truecaller"))),
+        ProviderConfig(name: Self.gopay, settings: .gopay(gopay)),
+        ProviderConfig(name: Self.phones, settings: .truecaller(phones)),
       ]
       config.limits.flowStartsPerMinute = 100_000
       config.limits.openConfirmationsPerUser = 1000
