@@ -31,7 +31,7 @@ struct OIDCSignIn: Codable, Sendable, Equatable {
     /// → asking, or the end
     case verifying(Sealed<Secret>, Retrying)
     /// The ID token's claims, nil where there was no ID token. → the end
-    case asking(PersonClaims?, Retrying)
+    case asking(PersonClaims?, Retrying?)
   }
 
   /// - Returns: With the answer that begins it; where that is the end, the state is of no use.
@@ -133,9 +133,9 @@ struct OIDCSignIn: Codable, Sendable, Equatable {
   }
 
   private mutating func asking(
-    _ event: FlowEvent<OIDCCall>, _ person: PersonClaims?, _ retrying: Retrying
+    _ event: FlowEvent<OIDCCall>, _ person: PersonClaims?, _ before: Retrying?
   ) -> Answer<OIDCCall> {
-    var retrying = retrying
+    var retrying = before ?? Retrying()
     switch event {
     case .called(.userinfo(tokens.accessToken.unsealed(), metadata), let outcome)
     where !retrying.isPaused:

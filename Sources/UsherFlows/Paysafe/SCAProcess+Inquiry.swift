@@ -139,7 +139,9 @@ extension SCAProcess.Sending {
   /// - Parameter before: The counters before it was sent; nil where they were set back since.
   fileprivate func mayBeRepeated(_ counters: SCACounters, _ before: SCACounters?) -> Bool {
     guard option.form.message != nil else { return true }
-    guard !isRepeated, let before, let count = counters.currentChallenges else { return false }
+    guard isRepeated != true, let before, let count = counters.currentChallenges else {
+      return false
+    }
     // An event begins without a challenge.
     return count == before.currentChallenges ?? (previous == nil ? 0 : -1)
   }

@@ -60,8 +60,8 @@ struct SCAProcess: Codable, Sendable, Equatable {
     let option: SCAOption
     /// The one it replaces, which may still be good until it does.
     var previous: Challenge?
-    /// Whether it was sent once more after an answer was lost: that is done once.
-    var isRepeated = false
+    /// True once it was sent again after an answer was lost: that is done once.
+    var isRepeated: Bool?
   }
 
   /// A challenge whose answer the person types.
