@@ -146,6 +146,12 @@ final class StagedConnection: Sendable {
     }
   }
 
+  /// How many whole lines have come and were not returned yet.
+  var linesSoFar: Int {
+    while let bytes = far.receive(), !bytes.isEmpty { unread.withLock { $0 += bytes } }
+    return unread.withLock { unread in unread.count { $0 == 0x0A } }
+  }
+
   /// The next line without its end, without what differs from one call to the next.
   func line() async throws -> String {
     let limit = ContinuousClock.now + .seconds(90)

@@ -1,0 +1,153 @@
+import JSONRPC
+import Synchronization
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherStore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+@Suite("Limits of events", .timeLimit(.minutes(2)))
+struct EventLimitTests {
+  private let stage: ConnectionStage
+
+  init() async throws { stage = try await ConnectionStage() }
+
+  private static func call(_ method: String, _ params: String) -> String {
+    #"{"jsonrpc":"2.0","id":1,"method":"\#(method)","params":\#(params)}"#
+  }
+
+  private static func subscription(since: Int64? = nil) -> String {
+    let since = since.map { #","since":\#($0)"# } ?? ""
+    return call("events.subscribe", #"{"topics":["token"]\#(since)}"#)
+  }
+
+  private func answer(_ line: String, on connection: StagedConnection) async throws -> JSONValue {
+    // The correlation id, which comes first in an error's data, is cut out.
+    try JSONValue(parsing: try await connection.answer(line).replacing("{,", with: "{"))
+  }
+
+  private func publish(_ count: Int) {
+    for _ in 0..<count {
+      stage.service.events.publish(
+        Event(topic: .token, what: "refreshed", at: stage.clock.now()), owner: .anna)
+    }
+  }
+
+  private func cursor() async throws -> Int64 {
+    let reply = try await answer(Self.subscription(), on: stage.connect())
+    return try #require(reply["result"]?["cursor"]?.integerValue, "\(reply)")
+  }
+
+  @Test("a user has 64 subscriptions on all its connections; one that ends makes room")
+  func subscriptions() async throws {
+    var connections: [StagedConnection] = []
+    for _ in 0..<5 { connections.append(try await stage.connect()) }
+    var names: [String] = []
+    for connection in connections.prefix(4) {
+      for _ in 0..<16 {
+        let reply = try await answer(Self.subscription(), on: connection)
+        names.append(try #require(reply["result"]?["subscription"]?.stringValue, "\(reply)"))
+      }
+    }
+    func refusal() async throws -> JSONValue? {
+      try await answer(Self.subscription(), on: connections[4])["error"]?["data"]
+    }
+    #expect(try await refusal()?["reason"] == "overloaded")
+    #expect(try await refusal()?["limit"] == "subscriptions_per_user")
+    let other = try await stage.connect(as: 2000)
+    #expect(try await answer(Self.subscription(), on: other)["result"] != nil)
+    let end = Self.call("events.unsubscribe", #"{"subscription":"\#(names[0])"}"#)
+    #expect(try await answer(end, on: connections[0])["result"] != nil)
+    #expect(try await refusal() == nil)
+    #expect(try await refusal() != nil)
+    try await connections[1].close()
+    for _ in 0..<15 { #expect(try await refusal() == nil) }
+    await stage.end()
+  }
+
+  @Test("what is sent of past events before the event loop does something else is one slice")
+  func slices() async throws {
+    let since = try await cursor()
+    publish(200)
+    // The event loop is shared: slices are short.
+    let other = try await stage.connect(as: 2000)
+    let connection = try await stage.connect()
+    let early = Mutex(0)
+    let line = Array("\(Self.subscription(since: since))\n".utf8)
+    try await withCheckedThrowingContinuation {
+      (continuation: CheckedContinuation<Void, any Error>) in
+      connection.handler.loop.execute {
+        line.withUnsafeBytes { connection.handler.value.received($0) }
+        // Behind what the subscription has given the loop to do.
+        connection.handler.loop.execute {
+          early.withLock { $0 = connection.linesSoFar }
+          continuation.resume()
+        }
+      }
+    }
+    #expect(early.withLock { $0 } < 100)
+    _ = try await connection.line()
+    var cursors: [Int64] = []
+    for _ in 0..<200 {
+      let event = try JSONValue(parsing: try await connection.line())
+      cursors.append(try #require(event["params"]?["cursor"]?.integerValue, "\(event)"))
+    }
+    #expect(cursors == cursors.sorted() && Set(cursors).count == 200)
+    try await other.close()
+    await stage.end()
+  }
+
+  @Test("past events beyond event_queue are lost to the subscription, and the next one has them")
+  func replay() async throws {
+    let since = try await cursor()
+    publish(300)
+    let connection = try await stage.connect()
+    _ = try await answer(Self.subscription(since: since), on: connection)
+    var last: Int64 = 0
+    for _ in 0..<256 {
+      let event = try JSONValue(parsing: try await connection.line())
+      #expect(event["method"] == "events.notify")
+      last = try #require(event["params"]?["cursor"]?.integerValue, "\(event)")
+    }
+    let lost = try JSONValue(parsing: try await connection.line())
+    #expect(lost["method"] == "events.lost")
+    #expect(lost["params"]?["cursor"]?.integerValue == last)
+    _ = try await answer(Self.subscription(since: last), on: connection)
+    for _ in 0..<44 {
+      #expect(try JSONValue(parsing: try await connection.line())["method"] == "events.notify")
+    }
+    await stage.end()
+  }
+
+  @Test("events that wait for a caller that does not read count as held bytes, and go out later")
+  func held() async throws {
+    try stage.reload { $0.limits.unreadReplyBytes = 8192 }
+    let connection = try await stage.connect()
+    _ = try await answer(Self.subscription(), on: connection)
+    let discover = Self.call("rpc.discover", "{}") + "\n"
+    let count = 20
+    try await connection.send(Array(String(repeating: discover, count: count).utf8))
+    let held = { @Sendable in
+      try await connection.handler.loop.submit { [handler = connection.handler] in
+        (handler.value.heldBytes, handler.value.transport.hasRoom)
+      }
+    }
+    let before = try await held()
+    #expect(!before.1)
+    publish(100)
+    let after = try await held()
+    #expect(after.0 >= before.0 + 100 * 100)
+    var events = 0
+    for _ in 0..<(count + 100) where try await !connection.line().contains("openrpc") {
+      events += 1
+    }
+    #expect(events == 100)
+    // Nothing is left behind.
+    publish(1)
+    #expect(try await connection.line().contains("events.notify"))
+    await stage.end()
+  }
+}
