@@ -20,6 +20,8 @@ package struct Limits: SettingsSection {
   package var callsInFlightPerUser = 1024
   /// Connections of one user.
   package var connectionsPerUser = 256
+  /// Subscriptions to events of one user, on all its connections.
+  package var subscriptionsPerUser = 64
   /// Connections of all users.
   package var connections = 2048
   /// Connections of all callers together that nothing gives a right: one user can be many of them.
@@ -75,6 +77,7 @@ package struct Limits: SettingsSection {
     table.setting(&callsInFlight, "calls_in_flight", 1...4096)
     table.setting(&callsInFlightPerUser, "calls_in_flight_per_user", 1...65_536)
     table.setting(&connectionsPerUser, "connections_per_user", 1...65_536)
+    table.setting(&subscriptionsPerUser, "subscriptions_per_user", 1...65_536)
     table.setting(&connections, "connections", 16...65_536)
     table.setting(&unauthorizedConnections, "unauthorized_connections", 1...65_536)
     table.setting(&adminReserve, "admin_reserve", 1...1024)

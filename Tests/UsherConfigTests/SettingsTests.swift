@@ -16,6 +16,7 @@ struct SettingsTests {
     #expect(limits.maxLineBytes == 1 << 20)
     #expect([limits.nesting, limits.lineSeconds, limits.batch] == [32, 10, 64])
     #expect([limits.callsInFlight, limits.connectionsPerUser] == [64, 256])
+    #expect(limits.subscriptionsPerUser == 64)
     #expect([limits.connections, limits.adminReserve] == [2048, 8])
     #expect([limits.liveFlowsPerUser, limits.flowStartsPerMinute] == [1024, 30])
     #expect(limits.registrationChecksPerMinute == 30)

@@ -43,6 +43,16 @@ final class EventBus: Sendable {
     /// The cursor of the newest event that is forgotten.
     var forgotten: Int
 
+    /// The events after a cursor.
+    func past(after cursor: Int) -> ArraySlice<Entry> {
+      var (low, high) = (0, past.count)
+      while low < high {
+        let middle = (low + high) / 2
+        if past[middle].cursor <= cursor { low = middle + 1 } else { high = middle }
+      }
+      return past[low...]
+    }
+
     mutating func forget(_ count: Int) {
       guard count > 0 else { return }
       forgotten = past[count - 1].cursor
@@ -60,6 +70,18 @@ final class EventBus: Sendable {
     /// What is published and not delivered yet, each with who listened then.
     var waiting: [(entry: Entry, listeners: [Listener])] = []
     var isDelivering = false
+  }
+
+  /// How listening began.
+  struct Beginning {
+    /// A number to stop by.
+    let listener: Int
+    /// Of the newest event there is for the listener.
+    let cursor: Int
+    /// Whether some of what came after `since` is not remembered any more.
+    let hasGap: Bool
+    /// The events after `since`, the oldest first. They are not delivered otherwise.
+    let past: [Entry]
   }
 
   private typealias Listener = @Sendable (Entry) -> Void
@@ -149,36 +171,61 @@ final class EventBus: Sendable {
   ///
   /// - Parameters:
   ///   - sees: Which audiences the listener belongs to. What others do has no part in what is
+  ///     returned. The listener itself decides about each event.
+  /// - Returns: A number to stop by, the cursor of the newest event there is, and whether some of
+  ///   what came after `since` is not remembered any more.
+  func listen(
+    since: Int?, seeing sees: (Audience) -> Bool = { _ in true },
+    _ body: @escaping @Sendable (Entry) -> Void
+  ) -> (listener: Int, cursor: Int, hasGap: Bool) {
+    let begun = listen(
+      since: since, seeing: sees, hearing: { _ in true }, atMost: .max, where: { _ in true }, body)
+    for entry in begun.past { body(entry) }
+    return (begun.listener, begun.cursor, begun.hasGap)
+  }
+
+  /// Begins listening: only later events are delivered to `body`.
+  ///
+  /// - Parameters:
+  ///   - sees: Which audiences the listener belongs to. What others do has no part in what is
   ///     returned.
   ///   - hears: Which of their events it may be told of; a newer one that it may not does not move the
   ///     cursor. The listener itself decides about each event that it gets.
-  /// - Returns: A number to stop by, the cursor of the newest event there is for it, and whether some
-  ///   of what came after `since` is not remembered any more.
+  ///   - most: How many past events are returned, of those that it hears and `isWanted` says yes to.
   func listen(
-    since: Int?, seeing sees: (Audience) -> Bool = { _ in true },
-    hearing hears: (Entry) -> Bool = { _ in true },
-    _ body: @escaping @Sendable (Entry) -> Void
-  ) -> (listener: Int, cursor: Int, hasGap: Bool) {
-    let (number, cursor, hasGap, past) = state.withLock { state in
+    since: Int?, seeing sees: (Audience) -> Bool, hearing hears: (Entry) -> Bool,
+    atMost most: Int, where isWanted: (Entry) -> Bool, _ body: @escaping @Sendable (Entry) -> Void
+  ) -> Beginning {
+    let (listener, seen) = state.withLock { state in
       state.nextListener += 1
       state.listeners[state.nextListener] = body
-      let seen = state.memories.filter { sees($0.key) }.values
-      let oldest =
-        seen.map { memory in
-          // More may be kept than is promised: that depends on what else happened.
-          memory.past.count > remembered
-            ? memory.past[memory.past.count - remembered - 1].cursor : memory.forgotten
-        }.max() ?? beginning
-      // Of what is forgotten nobody knows any more who may hear it: it counts.
-      let newest =
-        seen.compactMap { $0.past.last(where: hears)?.cursor }.reduce(oldest) { max($0, $1) }
-      guard let since else { return (state.nextListener, newest, false, [Entry]()) }
-      let hasGap = !(oldest...newest).contains(since)
-      let past = hasGap ? [] : seen.flatMap { $0.past.filter { $0.cursor > since } }
-      return (state.nextListener, newest, hasGap, past.sorted { $0.cursor < $1.cursor })
+      return (state.nextListener, state.memories.filter { sees($0.key) }.map(\.value))
     }
-    for entry in past { body(entry) }
-    return (number, cursor, hasGap)
+    // Not under the lock: the rules may be asked about each event.
+    let oldest =
+      seen.map { memory in
+        // More may be kept than is promised: that depends on what else happened.
+        memory.past.count > remembered
+          ? memory.past[memory.past.count - remembered - 1].cursor : memory.forgotten
+      }.max() ?? beginning
+    // Of what is forgotten nobody knows any more who may hear it: it counts.
+    let newest =
+      seen.compactMap { $0.past.last(where: hears)?.cursor }.reduce(oldest) { max($0, $1) }
+    let hasGap = since.map { !(oldest...newest).contains($0) } ?? false
+    var past: [Entry] = []
+    if let since, !hasGap {
+      for memory in seen {
+        var count = 0
+        for entry in memory.past(after: since)
+        where count < most && isWanted(entry) && hears(entry) {
+          past.append(entry)
+          count += 1
+        }
+      }
+    }
+    past.sort { $0.cursor < $1.cursor }
+    return Beginning(
+      listener: listener, cursor: newest, hasGap: hasGap, past: Array(past.prefix(most)))
   }
 
   /// Forgets the past events of an owner, and of the questions about its user.

@@ -9,10 +9,10 @@ extension ConnectionHandler {
   /// many such replies there are, and the caller learns what its calls did.
   private static let shortReply = 4096
 
-  /// Replies that wait or were not read, and what was read of calls that are not answered.
+  /// Replies and events that wait or were not read, and what was read of calls that are not answered.
   var heldBytes: Int {
     transport.unsent + replies.count + batchedBytes + backlog.count + splitter.partialBytes
-      + (unfinished?.bytes ?? 0)
+      + (unfinished?.bytes ?? 0) + feed.queuedBytes
   }
 
   private var isFull: Bool { heldBytes >= limits.unreadReplyBytes }

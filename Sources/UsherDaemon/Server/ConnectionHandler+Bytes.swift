@@ -81,7 +81,7 @@ extension ConnectionHandler {
     if transport.hasRoom {
       unreadTimer?.cancel()
       unreadTimer = nil
-      for name in subscriptions.keys.sorted() { drain(name) }
+      if feed.isAwake { turns.deliver(self) }
       flush()
       adjustReading()
       comeBack()

@@ -29,7 +29,7 @@ extension ConnectionHandler {
     switch ending {
     case .open, .draining: return
     case .heardAll:
-      if !isAwaited, backlog.isEmpty, subscriptions.isEmpty { close() }
+      if !isAwaited, backlog.isEmpty, feed.count == 0 { close() }
     case .answering:
       if !isAwaited, backlog.isEmpty { close() }
     }

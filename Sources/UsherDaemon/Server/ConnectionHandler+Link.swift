@@ -24,70 +24,98 @@ extension ConnectionHandler: ConnectionLink {
 
   func subscribe(_ call: EventsSubscribe) throws(UsherError) -> EventsSubscribe.Reply {
     guard transport.isOpen else { throw UsherError(.shuttingDown, "the connection is closing") }
-    guard subscriptions.count < Subscription.most else {
+    guard feed.count < Subscription.most else {
       throw UsherError(
         .overloaded, "this connection has \(Subscription.most) subscriptions",
         detail: .init(limit: "subscriptions"))
     }
+    guard turns.subscribed(party) else {
+      throw UsherError(
+        .overloaded, "this user has \(service.limits.subscriptionsPerUser) subscriptions",
+        detail: .init(limit: "subscriptions_per_user"))
+    }
     let name = "sub_\(newNumber())"
-    let loop = transport.loop
-    let handler = OnLoop(self, loop)
-    let (topics, standing, service) = (Set(call.topics), standing, service)
-    let generation = standing.current.generation
-    let caller = standing.current.caller
-    let belongs = { (audience: EventBus.Audience) in caller.belongs(to: audience) }
-    let hears = { (entry: EventBus.Entry) in caller.hears(entry) }
-    let (listener, cursor, hasGap) = service.events.listen(
-      since: call.since, seeing: belongs, hearing: hears
-    ) { entry in
-      guard topics.contains(entry.event.topic) else { return }
-      let (caller, current) = standing.current
-      guard entry.owner == nil || entry.owner == caller.owner || caller.isAdmin,
-        caller.hears(entry)
-      else { return }
-      let isHeard = current == generation || service.mayListen(caller)
-      loop.execute { handler.value.deliver(isHeard ? entry : nil, to: name) }
-    }
-    var subscription = Subscription(
-      listener: listener, cursor: hasGap ? cursor : call.since ?? cursor)
-    if hasGap {
+    let limit = limits.eventQueue
+    var cursor = 0
+    let isNews = feed.add(name, limit: limit) {
+      let begun = listen(call, name, limit: limit)
+      cursor = begun.cursor
+      var subscription = Subscription(
+        listener: begun.listener,
+        cursor: begun.hasGap ? begun.cursor : call.since ?? begun.cursor)
       // What is gone cannot be told: the client looks for itself, and subscribes anew.
-      subscription.lose()
-      loop.execute { handler.value.tell(name) }
+      if begun.hasGap { subscription.lose() }
+      return (subscription, begun.past)
     }
-    subscriptions[name] = subscription
+    // After the reply.
+    if isNews { wake() }
     return .init(subscription: name, cursor: cursor)
   }
 
+  private func listen(
+    _ call: EventsSubscribe, _ name: String, limit: Int
+  ) -> EventBus.Beginning {
+    let (topics, standing, service) = (Set(call.topics), standing, service)
+    let (caller, generation) = standing.current
+    let (loop, feed, handler) = (transport.loop, feed, OnLoop(self, transport.loop))
+    let hear = { @Sendable (entry: EventBus.Entry) in
+      guard topics.contains(entry.event.topic) else { return }
+      let (caller, current) = standing.current
+      guard caller.isMeant(by: entry) else { return }
+      // Other rules may not let the caller have it: that ends the subscription.
+      let isHeard = current == generation || service.mayListen(caller)
+      guard feed.push(isHeard ? entry : nil, to: name, limit: limit) else { return }
+      loop.execute { handler.value.deliver() }
+    }
+    // One more than the queue holds: then the subscription ends, and the client is told.
+    return service.events.listen(
+      since: call.since, seeing: { caller.belongs(to: $0) },
+      hearing: { caller.isMeant(by: $0) }, atMost: limit + 1,
+      where: { topics.contains($0.event.topic) }, hear)
+  }
+
+  private func wake() {
+    let handler = OnLoop(self, transport.loop)
+    transport.loop.execute { handler.value.deliver() }
+  }
+
+  private func deliver() { turns.deliver(self) }
+
   func unsubscribe(_ name: String) throws(UsherError) {
-    guard let subscription = subscriptions.removeValue(forKey: name) else {
+    guard let listener = feed.remove(name) else {
       throw UsherError(.notFound, "this connection has no such subscription")
     }
-    service.events.stop(subscription.listener)
+    ended(listener)
   }
 
-  /// - Parameter entry: Nil ends the subscription: other rules do not let the caller have it.
-  private func deliver(_ entry: EventBus.Entry?, to name: String) {
-    guard subscriptions[name] != nil else { return }
-    if let entry {
-      subscriptions[name]?.push(entry, limit: limits.eventQueue)
-    } else {
-      subscriptions[name]?.lose()
-    }
-    tell(name)
+  private func ended(_ listener: Int) {
+    service.events.stop(listener)
+    turns.unsubscribed(party)
   }
 
-  private func tell(_ name: String) {
-    drain(name)
-    flush()
+  func endSubscriptions() {
+    for listener in feed.removeAll() { ended(listener) }
   }
 
-  func drain(_ name: String) {
-    while transport.hasRoom, let message = subscriptions[name]?.next(name) {
-      write(message.line)
-      guard message.isLast, let ended = subscriptions.removeValue(forKey: name) else { continue }
-      service.events.stop(ended.listener)
+  /// Sends events for as long as a slice lasts; it always has time for one.
+  ///
+  /// - Returns: Whether some are left that the other side has room for.
+  func sendEvents(within slice: inout Slice) -> Bool {
+    defer { flush() }
+    repeat {
+      guard transport.hasRoom, !isClosing, let notice = feed.next() else { return false }
+      write(notice.line)
+      slice.spendCall()
+      guard let listener = notice.ended else { continue }
+      ended(listener)
       closeWhenDone()
-    }
+    } while !slice.isOver
+    return true
+  }
+}
+
+extension Caller {
+  fileprivate func isMeant(by entry: EventBus.Entry) -> Bool {
+    (entry.owner == nil || entry.owner == owner || isAdmin) && hears(entry)
   }
 }

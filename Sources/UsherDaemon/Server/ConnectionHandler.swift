@@ -71,7 +71,7 @@ final class ConnectionHandler: TransportUser {
   /// Bytes of the replies that wait in ``batches`` for others of their batch.
   var batchedBytes = 0
   var nextNumber = 0
-  var subscriptions: [String: Subscription] = [:]
+  let feed = EventFeed()
   /// Calls that wait for the disk, one after the other.
   var cold: [ColdCall] = [] {
     didSet { if cold.isEmpty != oldValue.isEmpty { adjustReading() } }
@@ -157,7 +157,7 @@ final class ConnectionHandler: TransportUser {
     unreadTimer?.cancel()
     closeTimer?.cancel()
     for task in inFlight.values.map(\.task) + silent.values { task.cancel() }
-    for subscription in subscriptions.values { service.events.stop(subscription.listener) }
+    endSubscriptions()
     inFlight = [:]
     silent = [:]
     batches = [:]
@@ -165,7 +165,6 @@ final class ConnectionHandler: TransportUser {
     dropCold()
     dropLongLine()
     unfinished = nil
-    subscriptions = [:]
     answers.forget()
     replies = []
     backlog.removeAll()

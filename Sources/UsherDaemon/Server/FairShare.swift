@@ -322,6 +322,19 @@ extension FairShare {
     return .listen(place.seat, insteadOf: before)
   }
 
+  /// When a user's events may be sent; nil: at once.
+  ///
+  /// A user that is not paced waits only with what one slice had no time for, and never for long: its
+  /// calls must not hold its events up forever.
+  ///
+  /// - Parameter isRest: Whether a slice of events has just ended.
+  func nextEvents(of party: Party, isRest: Bool, at now: NIODeadline) -> NIODeadline? {
+    guard case .user(let uid) = party, let user = users[uid], isRest || user.isPaced(now),
+      user.paidAt > now
+    else { return nil }
+    return min(user.paidAt, now + terms.longestWait)
+  }
+
   /// A user's connection was let in, or refused: who comes again and again does so at once.
   ///
   /// - Returns: Whether the user is paced now.
@@ -366,27 +379,6 @@ extension FairShare {
     guard let latest else { return false }
     let last = latest.party == party ? beforeLatest : latest.at
     return last.map { $0 + terms.presence > now } ?? false
-  }
-}
-
-extension FairShare.Party {
-  /// All callers without rights: several such users together slow others no more than one does. No user has
-  /// this id.
-  static let unauthorized = FairShare.Party.user(.max)
-
-  /// Whose share a caller's connection takes.
-  ///
-  /// - Parameter user: Whose limits count for the caller.
-  init(_ caller: Caller, user: UInt32) {
-    self = caller.isAdmin ? .admin : caller.isUnauthorized ? .unauthorized : .user(user)
-  }
-}
-
-extension FairShare.Terms {
-  init(_ limits: Limits) {
-    self.init(
-      percent: limits.userSharePercent, knocks: limits.connectionsPerUser,
-      flights: limits.callsInFlightPerUser)
   }
 }
 

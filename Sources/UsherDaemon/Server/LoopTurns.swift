@@ -19,7 +19,18 @@ final class LoopTurns {
   /// Where replies go.
   let desk = ReplyDesk()
   private var isSweeping = false
+  /// Subscriptions of each user.
+  private var subscriptions: [FairShare.Party: Int] = [:]
+  private var deliveries: [FairShare.Party: Delivery] = [:]
   private var wake: (at: NIODeadline, timer: LoopTimer)?
+
+  /// The connections of one user that have events to send.
+  private struct Delivery {
+    /// The one that has waited longest first.
+    var line: [FairShare.Seat] = []
+    /// Whether the next slice has a time.
+    var isPlanned = false
+  }
 
   /// On the loop.
   init(_ settings: Settings, on loop: SocketLoop) {
@@ -161,6 +172,67 @@ final class LoopTurns {
     case .wait, .nothing: break
     }
     plan()
+  }
+}
+
+// Events.
+extension LoopTurns {
+  /// Counts a subscription in.
+  ///
+  /// - Returns: False when its user has as many as it may have.
+  func subscribed(_ party: FairShare.Party) -> Bool {
+    guard party != .admin else { return true }
+    let count = subscriptions[party, default: 0]
+    guard count < settings.inForce.config.limits.subscriptionsPerUser else { return false }
+    subscriptions[party] = count + 1
+    return true
+  }
+
+  func unsubscribed(_ party: FairShare.Party) {
+    guard let count = subscriptions[party] else { return }
+    subscriptions[party] = count > 1 ? count - 1 : nil
+  }
+
+  /// Has a connection send its events: at once for a slice, where its user does not wait for a turn;
+  /// the rest when its share of the loop has room.
+  func deliver(_ handler: ConnectionHandler) {
+    let party = handler.party
+    var delivery = deliveries[party] ?? Delivery()
+    guard handlers[handler.seat] != nil, !delivery.line.contains(handler.seat) else { return }
+    delivery.line.append(handler.seat)
+    deliveries[party] = delivery
+    guard !delivery.isPlanned else { return }
+    if let turn = share.nextEvents(of: party, isRest: false, at: .now()) {
+      planDelivery(to: party, at: turn)
+    } else {
+      sendEvents(of: party)
+    }
+  }
+
+  private func planDelivery(to party: FairShare.Party, at turn: NIODeadline) {
+    deliveries[party]?.isPlanned = true
+    _ = loop.scheduleTask(deadline: max(turn, .now() + Self.breath)) { [self] in
+      deliveries[party]?.isPlanned = false
+      sendEvents(of: party)
+    }
+  }
+
+  private func sendEvents(of party: FairShare.Party) {
+    let begun = NIODeadline.now()
+    var slice = share.isShared ? Slice(share.terms.slice, since: begun) : .alone
+    while !slice.isOver, deliveries[party]?.line.isEmpty == false,
+      let seat = deliveries[party]?.line.removeFirst()
+    {
+      guard let handler = handlers[seat] else { continue }
+      if handler.sendEvents(within: &slice) { deliveries[party]?.line.append(seat) }
+    }
+    spent(.zero, since: begun, by: party)
+    guard deliveries[party]?.line.isEmpty == false else {
+      deliveries[party] = nil
+      return
+    }
+    let now = NIODeadline.now()
+    planDelivery(to: party, at: share.nextEvents(of: party, isRest: true, at: now) ?? now)
   }
 }
 

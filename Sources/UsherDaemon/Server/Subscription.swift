@@ -6,8 +6,29 @@ struct Subscription {
   /// Of one connection.
   static let most = 16
 
+  /// What is sent next.
+  enum Message {
+    case event(EventBus.Entry)
+    /// Ends the subscription; the cursor is that of the last event that was sent.
+    case lost(cursor: Int)
+
+    /// Returns the notification as a line without its end.
+    func line(of name: String) -> [UInt8] {
+      switch self {
+      case .event(let entry):
+        Subscription.line(
+          EventNotification.name,
+          EventNotification(subscription: name, cursor: entry.cursor, event: entry.event))
+      case .lost(let cursor):
+        Subscription.line(EventsLost.name, EventsLost(subscription: name, cursor: cursor))
+      }
+    }
+  }
+
   let listener: Int
   private var queue: [EventBus.Entry] = []
+  /// The older part of the queue, the newest event first: the oldest is removed in constant time.
+  private var oldest: [EventBus.Entry] = []
   private var hasLost = false
   /// Of the last event that was handed out.
   private var cursor: Int
@@ -17,29 +38,42 @@ struct Subscription {
     self.cursor = cursor
   }
 
+  /// Events that wait.
+  var queued: Int { queue.count + oldest.count }
+
+  /// Whether there is something to send.
+  var isReady: Bool { hasLost || queued > 0 }
+
   /// Ends it: something has happened that it will not tell.
   mutating func lose() { hasLost = true }
 
   mutating func push(_ entry: EventBus.Entry, limit: Int) {
     guard !hasLost else { return }
-    if queue.count < limit {
+    if queued < limit {
       queue.append(entry)
     } else {
       hasLost = true
     }
   }
 
+  /// Removes what is sent next from the queue.
+  mutating func take() -> Message? {
+    if oldest.isEmpty {
+      oldest = queue.reversed()
+      queue = []
+    }
+    if let entry = oldest.popLast() {
+      cursor = entry.cursor
+      return .event(entry)
+    }
+    return hasLost ? .lost(cursor: cursor) : nil
+  }
+
   /// The next notification to send; `isLast` where it ends the subscription.
   mutating func next(_ name: String) -> (line: [UInt8], isLast: Bool)? {
-    if !queue.isEmpty {
-      let entry = queue.removeFirst()
-      cursor = entry.cursor
-      let params = EventNotification(
-        subscription: name, cursor: entry.cursor, event: entry.event)
-      return (Self.line(EventNotification.name, params), false)
-    }
-    guard hasLost else { return nil }
-    return (Self.line(EventsLost.name, EventsLost(subscription: name, cursor: cursor)), true)
+    guard let message = take() else { return nil }
+    if case .lost = message { return (message.line(of: name), true) }
+    return (message.line(of: name), false)
   }
 
   private static func line(_ method: String, _ params: some Encodable) -> [UInt8] {

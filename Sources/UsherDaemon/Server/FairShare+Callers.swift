@@ -1,0 +1,22 @@
+import UsherConfig
+
+extension FairShare.Party {
+  /// All callers without rights: several such users together slow others no more than one does. No user has
+  /// this id.
+  static let unauthorized = FairShare.Party.user(.max)
+
+  /// Whose share a caller's connection takes.
+  ///
+  /// - Parameter user: Whose limits count for the caller.
+  init(_ caller: Caller, user: UInt32) {
+    self = caller.isAdmin ? .admin : caller.isUnauthorized ? .unauthorized : .user(user)
+  }
+}
+
+extension FairShare.Terms {
+  init(_ limits: Limits) {
+    self.init(
+      percent: limits.userSharePercent, knocks: limits.connectionsPerUser,
+      flights: limits.callsInFlightPerUser)
+  }
+}
