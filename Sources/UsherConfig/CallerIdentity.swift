@@ -12,10 +12,12 @@ package struct CallerIdentity: Sendable, Hashable {
   package var isUnitTold: Bool
   /// False where the kernel does not tell the program: it may be any.
   package var isExecutableTold: Bool
+  /// The user that ``uid`` is a subordinate id of (subuid(5)); nil where it is none.
+  package var subordinateTo: UInt32?
 
   package init(
     uid: UInt32, gid: UInt32, groups: [UInt32] = [], unit: String? = nil, executable: String? = nil,
-    isUnitTold: Bool = true, isExecutableTold: Bool = true
+    isUnitTold: Bool = true, isExecutableTold: Bool = true, subordinateTo: UInt32? = nil
   ) {
     self.uid = uid
     self.gid = gid
@@ -24,6 +26,7 @@ package struct CallerIdentity: Sendable, Hashable {
     self.executable = executable
     self.isUnitTold = isUnitTold
     self.isExecutableTold = isExecutableTold
+    self.subordinateTo = subordinateTo
   }
 
   func isMember(of group: UInt32) -> Bool { gid == group || groups.contains(group) }

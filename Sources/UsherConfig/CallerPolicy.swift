@@ -22,11 +22,12 @@ package struct CallerPolicy: Sendable {
   package static let ownPrograms = "(user)"
 
   /// Whether nothing gives the caller a right: no rule matches it, and it is neither root, the daemon's
-  /// user nor a member of `access.group`; or it cannot be told whether a rule matches it.
+  /// user nor a member of `access.group`; or it cannot be told whether a rule matches it; or it is a
+  /// subordinate id.
   package var hasNoRights: Bool {
     guard rules.isEmpty else { return false }
     switch otherwise {
-    case .nobody, .unidentified: return true
+    case .nobody, .unidentified, .subordinate: return true
     case .everything, .member: return false
     }
   }

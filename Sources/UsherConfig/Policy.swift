@@ -11,6 +11,9 @@
 ///    `access.group` everything but locking, others nothing.
 /// 4. A caller whose unit or program cannot be told, where a rule asks for that and its other
 ///    conditions hold, has only what is everybody's: no rule and no standing gives it more.
+/// 5. A subordinate id of a user (subuid(5)) is no member of `access.group`, whatever groups its
+///    process has. Where a rule is about the user and not about the id, it has only what is
+///    everybody's, unless a rule names the id: else the user would escape the rule by it.
 package struct Policy: Sendable {
   let rules: RuleIndex
   /// By the name of a client, the clients that share with it, in the order of their rules.
@@ -66,9 +69,28 @@ package struct Policy: Sendable {
       return CallerPolicy(rules: [], otherwise: .unidentified(rule: rule.name), lenders: [])
     }
     let matching = rules.matching(caller)
+    if let user = caller.subordinateTo, let rule = escapedRule(caller, of: user, matching) {
+      return CallerPolicy(
+        rules: [], otherwise: .subordinate(of: user, rule: rule.name), lenders: [])
+    }
     return CallerPolicy(
       rules: matching, otherwise: standing(of: caller),
       lenders: matching.first.flatMap { lenders[$0.name] } ?? [])
+  }
+
+  /// Returns the first rule that is about the user of a subordinate id and not about the id.
+  ///
+  /// - Parameter matching: The rules that match the id.
+  /// - Returns: Nil also where one of these names the id.
+  private func escapedRule(
+    _ caller: CallerIdentity, of user: UInt32, _ matching: [PolicyRule]
+  ) -> PolicyRule? {
+    guard !matching.contains(where: { $0.user == caller.uid }) else { return nil }
+    var own = caller
+    own.uid = user
+    own.subordinateTo = nil
+    return rules.firstUndecided(own)
+      ?? rules.matching(own).first { rule in !matching.contains { $0 === rule } }
   }
 
   package func decide(_ caller: CallerIdentity, _ request: PolicyRequest) -> Decision {
@@ -78,6 +100,7 @@ package struct Policy: Sendable {
   private func standing(of caller: CallerIdentity) -> Standing {
     if caller.uid == 0 { return .everything(rule: "(root)") }
     if caller.uid == daemonUser { return .everything(rule: "(daemon)") }
+    if let user = caller.subordinateTo { return .subordinate(of: user, rule: nil) }
     if let memberGroup, caller.isMember(of: memberGroup) { return .member(rule: memberRule) }
     return .nobody
   }
@@ -121,12 +144,14 @@ enum Standing: Sendable {
   case nobody
   /// Its process cannot be told, and this rule may be about it.
   case unidentified(rule: String)
+  /// It is a subordinate id of a user; where a rule is about the user and not about the id, that rule.
+  case subordinate(of: UInt32, rule: String?)
 
   func decide(_ request: PolicyRequest) -> Decision {
     switch self {
     case .everything(let rule): .allow(rule: rule)
     case .member(let rule): request.isOperators ? .deny(rule: rule) : .allow(rule: rule)
-    case .nobody, .unidentified: .deny(rule: "(no rule)")
+    case .nobody, .unidentified, .subordinate: .deny(rule: "(no rule)")
     }
   }
 }

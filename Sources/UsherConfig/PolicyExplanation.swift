@@ -48,6 +48,10 @@ extension Standing {
       case .nobody: "it is no member of access.group"
       case .unidentified(let rule):
         "rule \(rule) may be about it: the kernel does not tell its unit or its program"
+      case .subordinate(let user, let rule?):
+        "it is a subordinate id of uid \(user), whom rule \(rule) is about: name the id in a rule"
+      case .subordinate(let user, nil):
+        "it is a subordinate id of uid \(user), for which access.group does not count"
       }
     return "no rule matches the caller, and \(may)"
   }

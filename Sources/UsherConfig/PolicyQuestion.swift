@@ -10,14 +10,16 @@ extension Policy {
   ///   - now: Of the machine; counts where the question names no other moment.
   ///   - names: May be far away: not to be called where nothing may wait.
   ///   - usesAccount: Whether the call starts a flow that acts with the token of an account.
+  ///   - subordinateTo: Returns the user that a uid is a subordinate id of, where it is one.
   /// - Throws: `invalidParams` with the field that names what there is not, or is not well formed.
   package func answer(
     _ check: PolicyCheck, of config: Config, at now: LocalMoment, names: PrincipalResolver,
-    usesAccount: Bool = false
+    usesAccount: Bool = false, subordinateTo: (UInt32) -> UInt32? = { _ in nil }
   ) throws(UsherError) -> PolicyCheck.Reply {
     var request = try check.request(of: config, at: now)
     request.usesAccount = usesAccount
     var caller = try check.caller(of: config, names)
+    if caller.uid != PolicyCheck.nobody { caller.subordinateTo = subordinateTo(caller.uid) }
     // The kernel tells the daemon the programs of its own user's processes, and root all of them.
     if daemonUser != 0, daemonUser != caller.uid, caller.uid != PolicyCheck.nobody {
       caller.isExecutableTold = false

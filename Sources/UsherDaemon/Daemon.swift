@@ -47,6 +47,7 @@ package struct Daemon: ServiceLifecycle.Service {
     let door = Door(
       service: service, realm: DaemonSetting.realm,
       count: life.count, open: life.connections)
+    await readSubordinates(door)
     let listening = try await listen(on: sockets, door)
     await safe.resume()
     setting.notifier.ready(status: safe.status)
@@ -93,7 +94,7 @@ package struct Daemon: ServiceLifecycle.Service {
     }
     await cancelWhenGracefulShutdown {
       while !Task.isCancelled {
-        door.apply(await Aside.run { SubordinateUsers.ofSystem() })
+        await readSubordinates(door)
         do throws(UsherError) {
           try await safe.sweep()
         } catch {
@@ -106,6 +107,17 @@ package struct Daemon: ServiceLifecycle.Service {
       }
     }
     ping?.cancel()
+  }
+
+  /// Reads `/etc/subuid`. Where that fails, what was read before holds.
+  private func readSubordinates(_ door: Door) async {
+    guard let users = await Aside.run({ SubordinateUsers.ofSystem() }) else {
+      log.warning(
+        "/etc/subuid cannot be read: new subordinate ids are taken for users; check its permissions"
+      )
+      return
+    }
+    door.apply(users)
   }
 
   /// What was heard is answered, what providers answer just now is written; then all is closed.

@@ -12,6 +12,8 @@ struct World: Sendable {
   let alarms: any Alarms
   /// How many connections and listeners there may be before the last descriptors are used.
   var descriptors = DescriptorBudget.unlimited
+  /// Whose limits count for subordinate ids, and whose rules these must not escape.
+  let subordinates = SubordinateUserMap()
 
   /// As it is in force just now.
   var config: Config { settings.inForce.config }

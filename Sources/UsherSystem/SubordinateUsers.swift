@@ -8,6 +8,8 @@ package struct SubordinateUsers: Sendable, Equatable {
   private struct Range: Equatable {
     let ids: ClosedRange<UInt32>
     let owner: UInt32
+    /// The last id of this range and of all before it.
+    var reach: UInt32 = 0
   }
 
   /// By their first id.
@@ -27,28 +29,45 @@ package struct SubordinateUsers: Sendable, Equatable {
       let owner = UInt32(fields[0]) ?? user(String(fields[0])) ?? first
       ranges.append(Range(ids: first...(isOver ? .max : last), owner: owner))
     }
-    self.ranges = ranges.sorted { $0.ids.lowerBound < $1.ids.lowerBound }
+    ranges.sort { $0.ids.lowerBound < $1.ids.lowerBound }
+    var reach: UInt32 = 0
+    for place in ranges.indices {
+      reach = max(reach, ranges[place].ids.upperBound)
+      ranges[place].reach = reach
+    }
+    self.ranges = ranges
   }
 
   /// As this machine has it now. May ask a user database that is far away: not from an event loop.
-  package static func ofSystem(path: String = "/etc/subuid") -> SubordinateUsers {
+  ///
+  /// - Returns: Nil where the file is there and cannot be read.
+  package static func ofSystem(path: String = "/etc/subuid") -> SubordinateUsers? {
     do throws(Errno) {
       let bytes = try Descriptor.open(path, O_RDONLY).read(atMost: 1 << 20)
       return SubordinateUsers(
         String(decoding: bytes, as: UTF8.self), user: SystemUsers.userID(named:))
     } catch {
-      return SubordinateUsers()
+      return error.code == ENOENT ? SubordinateUsers() : nil
     }
   }
 
+  package var isEmpty: Bool { ranges.isEmpty }
+
   /// The user whose limits count for this one; itself where it is nobody's.
-  package func owner(of uid: UInt32) -> UInt32 {
+  package func owner(of uid: UInt32) -> UInt32 { user(ofSubordinate: uid) ?? uid }
+
+  /// The user that a subordinate id belongs to; nil for an id that is in no range.
+  package func user(ofSubordinate uid: UInt32) -> UInt32? {
     var (low, high) = (0, ranges.count)
     while low < high {
       let middle = (low + high) / 2
       if ranges[middle].ids.lowerBound <= uid { low = middle + 1 } else { high = middle }
     }
-    guard low > 0, ranges[low - 1].ids.contains(uid) else { return uid }
-    return ranges[low - 1].owner
+    // Ranges may overlap: one that begins earlier may have the id.
+    while low > 0, ranges[low - 1].reach >= uid {
+      if ranges[low - 1].ids.contains(uid) { return ranges[low - 1].owner }
+      low -= 1
+    }
+    return nil
   }
 }

@@ -32,6 +32,27 @@ struct SubordinateUsersTests {
     #expect(users.owner(of: 200_010) == 200_010)
   }
 
+  @Test("an id belongs to the user whose range has it, also behind a range within that range")
+  func overlapping() {
+    let users = SubordinateUsers("1000:100000:1000\n1001:100100:10\n1002:100200:10\n")
+    #expect(users.owner(of: 100_105) == 1001)
+    #expect(users.owner(of: 100_150) == 1000)
+    #expect(users.owner(of: 100_999) == 1000)
+    #expect(users.owner(of: 101_000) == 101_000)
+  }
+
+  @Test("an id of a user that is unknown is a subordinate id, also the first of the range")
+  func subordinates() {
+    #expect(users.user(ofSubordinate: 200_000) == 200_000)
+    #expect(users.user(ofSubordinate: 100_001) == 1000)
+    #expect(users.user(ofSubordinate: 1000) == nil)
+  }
+
+  @Test("a file that cannot be read is not one without subordinate ids")
+  func unreadable() {
+    #expect(SubordinateUsers.ofSystem(path: "/") == nil)
+  }
+
   @Test("a machine without the file has no subordinate ids")
   func none() {
     #expect(SubordinateUsers.ofSystem(path: "/nonexistent") == SubordinateUsers())

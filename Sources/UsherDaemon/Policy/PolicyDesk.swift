@@ -18,11 +18,12 @@ struct PolicyDesk: Sendable {
     let now = LocalMoment(world.clock.now())
     let inForce = world.settings.inForce
     // Looks at the users' database, which may be far away.
-    let result = await Aside.run { [names] in
+    let result = await Aside.run { [names, subordinates = world.subordinates] in
       Result { () throws(UsherError) in
         try inForce.policy.answer(
           check, of: inForce.config, at: now, names: names,
-          usesAccount: inForce.startsFlowWithAccount(check))
+          usesAccount: inForce.startsFlowWithAccount(check),
+          subordinateTo: { subordinates.user(ofSubordinate: $0) })
       }
     }
     return try result.get()

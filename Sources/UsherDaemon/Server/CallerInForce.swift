@@ -17,13 +17,14 @@ struct Newcomer: Sendable {
   /// When the connection was accepted; nil where there is none.
   let connectedAt: NIODeadline?
 
-  init(_ peer: Peer, isAdmin: Bool, realm: String) {
+  /// - Parameter user: The user that the peer's uid is a subordinate id of, where it is one.
+  init(_ peer: Peer, isAdmin: Bool, realm: String, subordinateTo user: UInt32? = nil) {
     let known = peer.identity
     self.init(
       CallerIdentity(
         uid: peer.uid, gid: peer.gid, groups: peer.groups, unit: known.unit,
         executable: known.executable, isUnitTold: !peer.unknown.contains(.unit),
-        isExecutableTold: !peer.unknown.contains(.executable)),
+        isExecutableTold: !peer.unknown.contains(.executable), subordinateTo: user),
       pid: peer.pid, invocation: known.invocation, isAdmin: isAdmin, realm: realm,
       connectedAt: .now())
   }

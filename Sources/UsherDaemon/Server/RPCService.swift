@@ -35,6 +35,9 @@ final class RPCService: Sendable {
   /// What asks before it takes one of the process's last descriptors.
   var descriptors: DescriptorBudget { world.descriptors }
 
+  /// Which user a subordinate id belongs to.
+  var subordinates: SubordinateUserMap { world.subordinates }
+
   /// Makes what would else be made at the first calls.
   func warm() {
     frontDesk.warm()

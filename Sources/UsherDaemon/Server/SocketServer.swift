@@ -60,7 +60,6 @@ final class Door: Sendable {
   /// Who may use the admin socket.
   private let admins: Set<UInt32> = [0, geteuid()]
   private let turns = Mutex<OnLoop<LoopTurns>?>(nil)
-  private let subordinates = Mutex(SubordinateUsers())
   /// Users that came so often that they were not even told: who they are is all that is looked at.
   private let turnedAway = Mutex(TurnedAway())
   /// The last refusal: who comes a thousand times in a second is told the same.
@@ -90,10 +89,9 @@ final class Door: Sendable {
     self.open = open
   }
 
-  /// From now on the limits of a user count for its subordinate ids, too, as these say.
-  func apply(_ subordinates: SubordinateUsers) {
-    self.subordinates.withLock { $0 = subordinates }
-  }
+  /// From now on the limits of a user count for its subordinate ids, too, as these say, and new
+  /// connections of these ids do not escape the rules about the user.
+  func apply(_ subordinates: SubordinateUsers) { service.subordinates.apply(subordinates) }
 
   /// Has every connection answer what it has heard, and close; returns when all are closed.
   ///
@@ -150,7 +148,8 @@ final class Door: Sendable {
       return error.message
     }
     /// Whose limits count.
-    let uid = subordinates.withLock { $0.owner(of: own) }
+    let user = service.subordinates.user(ofSubordinate: own)
+    let uid = user ?? own
     // The socket's mode is one lock, this is the other: a mode can be slipped.
     guard !isAdmin || admins.contains(own) else {
       refuse(socket, refusal(Self.notAdmin, uid, at: begun))
@@ -191,7 +190,8 @@ final class Door: Sendable {
       // What anybody can cause at will is not for the journal.
       return error.reason == .permissionDenied ? nil : error.message
     }
-    let caller = CallerInForce(Newcomer(peer, isAdmin: isAdmin, realm: realm), service.settings)
+    let newcomer = Newcomer(peer, isAdmin: isAdmin, realm: realm, subordinateTo: user)
+    let caller = CallerInForce(newcomer, service.settings)
     let isUnauthorized = caller.caller.isUnauthorized
     if isUnauthorized {
       do throws(UsherError) {

@@ -1,0 +1,79 @@
+import Testing
+import UsherConfig
+
+@Suite("Callers with a subordinate id")
+struct SubordinateCallerTests {
+  private static let names = PrincipalResolver(
+    user: { ["anna": 1000][$0] }, group: { ["usher": 50, "tills": 60][$0] },
+    members: { $0 == 61 ? [1000] : [] })
+
+  /// A process in a user namespace of anna's that keeps its groups.
+  private static let below = CallerIdentity(
+    uid: 300_000, gid: 60, groups: [50], unit: "user@1000.service", subordinateTo: 1000)
+
+  private func decide(
+    _ rules: [ClientMatch], _ method: String = "account.list", by caller: CallerIdentity = below
+  ) throws -> Decision {
+    let rules = try rules.enumerated().map { place, match in
+      ClientRule(
+        name: "rule\(place)", match: match, allow: [try AccessPattern(setting: "account.list")])
+    }
+    let policy = try Policy(
+      rules: rules, access: AccessSettings(), daemonUser: 990, names: Self.names)
+    let caller = policy.caller(caller)
+    #expect(caller.hasNoRights == !caller.decide(.init(method: "account.list")).isAllowed)
+    return caller.decide(PolicyRequest(method: method))
+  }
+
+  @Test("a subordinate id has nothing by access.group, and its user has")
+  func group() throws {
+    #expect(try decide([]) == .deny(rule: "(no rule)"))
+    #expect(try decide([], "system.status") == .allow(rule: "(everybody)"))
+    var own = Self.below
+    own.uid = 1000
+    own.subordinateTo = nil
+    #expect(try decide([], by: own) == .allow(rule: "(members of usher)"))
+  }
+
+  @Test("a user does not escape a rule that is about the user by a subordinate id")
+  func rule() throws {
+    for match in [
+      ClientMatch(user: .name("anna")), ClientMatch(user: .id(1000)),
+      ClientMatch(unit: "user@1000.service", user: .id(1000)), ClientMatch(group: .id(61)),
+    ] {
+      #expect(try decide([match]) == .deny(rule: "(no rule)"), "\(match)")
+      #expect(try decide([match], "flow.list") == .deny(rule: "(no rule)"))
+      // Nor by a rule that is about both.
+      #expect(try decide([match, ClientMatch(group: .id(60))]) == .deny(rule: "(no rule)"))
+      #expect(try decide([ClientMatch(group: .id(60)), match]) == .deny(rule: "(no rule)"))
+    }
+  }
+
+  @Test("a rule about a program that cannot be told holds up the user's subordinate ids, too")
+  func undecided() throws {
+    var caller = Self.below
+    caller.isExecutableTold = false
+    let match = ClientMatch(user: .id(1000), executable: "/usr/bin/till")
+    #expect(
+      try decide([match, ClientMatch(group: .id(60))], by: caller) == .deny(rule: "(no rule)"))
+  }
+
+  @Test("rules that match a subordinate id itself hold where none is about its user alone")
+  func own() throws {
+    for match in [
+      ClientMatch(group: .id(60)), ClientMatch(unit: "user@1000.service"),
+      ClientMatch(user: .id(300_000)),
+    ] {
+      #expect(try decide([match]) == .allow(rule: "rule0"), "\(match)")
+      #expect(try decide([match], "flow.list") == .deny(rule: "rule0"))
+    }
+    #expect(try decide([ClientMatch(user: .id(1001))]) == .deny(rule: "(no rule)"))
+  }
+
+  @Test("a rule that names a subordinate id holds, whatever others say about its user")
+  func named() throws {
+    let rules = [ClientMatch(user: .id(1000)), ClientMatch(user: .id(300_000))]
+    #expect(try decide(rules) == .allow(rule: "rule1"))
+    #expect(try decide(rules, "flow.list") == .deny(rule: "rule1"))
+  }
+}
