@@ -5,6 +5,7 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 import UsherStore
+import UsherSystem
 import UsherTestKit
 
 @testable import UsherDaemon
@@ -16,7 +17,7 @@ struct RegistrationDeskTests {
     let clock = FakeClock()
     private let asked = Mutex<[BSACall]>([])
     private let outcome: Mutex<CallOutcome>
-    private let world: World
+    let world: World
 
     init(
       _ outcome: CallOutcome = .reply("{\"rtCode\":0}"), checks: Bool = true, perMinute: Int = 30
@@ -227,6 +228,7 @@ struct RegistrationDeskTests {
   @Test("both count together, for each user alone, and what is not asked counts nothing")
   func budget() async throws {
     let stage = try Stage(perMinute: 2)
+    stage.world.subordinates.apply(SubordinateUsers("1000:300000:10"))
     let desk = stage.desk()
     for _ in 0..<5 { _ = await refusal { try await isDuplicate(desk, "nonsense") } }
     _ = try await isDuplicate(desk)
@@ -234,6 +236,8 @@ struct RegistrationDeskTests {
     for error in [
       await refusal { try await isDuplicate(desk) }, await refusal { try await isAvailable(desk) },
       await refusal { try await isDuplicate(desk, isAdmin: true) },
+      // Of a subordinate id of the user.
+      await refusal { try await isAvailable(desk, of: Owner(realm: "host", uid: 300_001)) },
     ] {
       #expect(error?.reason == .rateLimited)
       #expect(error?.detail.limit == "registration_checks_per_minute")

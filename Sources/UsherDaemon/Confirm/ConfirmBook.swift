@@ -1,5 +1,6 @@
 import UsherAPI
 import UsherCore
+import UsherSystem
 
 /// The questions that are open and the answers that hold, user by user.
 ///
@@ -38,17 +39,23 @@ struct ConfirmBook: Sendable {
   private var shelves: [LocalPerson: Shelf] = [:]
 
   /// Decides about a call. An answer that was given for once is used up by it.
+  ///
+  /// - Parameter users: Users whose limits are one user's count together.
   mutating func rule(
-    on call: ConfirmCall, of person: LocalPerson, at now: Timestamp, limit: Int
+    on call: ConfirmCall, of person: LocalPerson, at now: Timestamp, limit: Int,
+    _ users: SubordinateUsers
   ) -> Ruling {
     if let answer = shelves[person]?.answers[call], answer.holds(at: now) {
       guard answer.allow else { return .refused }
       if answer.remember == .once { shelves[person]?.answers[call] = nil }
       return .agreed
     }
-    guard let shelf = shelves[person] else { return .unasked }
-    if let question = shelf.questions[call], question.isOpen(at: now) { return .asked(question) }
-    let others = shelf.questions.values.filter { $0.isOpen(at: now) && $0.call != call }
+    if let question = shelves[person]?.questions[call], question.isOpen(at: now) {
+      return .asked(question)
+    }
+    let others = shelves(of: person, users).flatMap(\.questions.values).filter {
+      $0.isOpen(at: now) && ($0.call != call || $0.person != person)
+    }
     guard others.count >= limit else { return .unasked }
     return .full(until: others.map(\.expiresAt).min() ?? now)
   }
@@ -85,9 +92,19 @@ struct ConfirmBook: Sendable {
   }
 
   /// How many answers of a user's there are for other calls.
-  func answers(of person: LocalPerson, beside call: ConfirmCall) -> Int {
-    guard let answers = shelves[person]?.answers else { return 0 }
-    return answers.count - (answers[call] == nil ? 0 : 1)
+  ///
+  /// - Parameter users: Users whose limits are one user's count together.
+  func answers(
+    of person: LocalPerson, beside call: ConfirmCall, _ users: SubordinateUsers
+  ) -> Int {
+    let count = shelves(of: person, users).map(\.answers.count).reduce(0, +)
+    return count - (shelves[person]?.answers[call] == nil ? 0 : 1)
+  }
+
+  /// Of the user and of all that have its limits.
+  private func shelves(of person: LocalPerson, _ users: SubordinateUsers) -> [Shelf] {
+    guard !users.isEmpty else { return shelves[person].map { [$0] } ?? [] }
+    return shelves.filter { users.shareLimits($0.key, person) }.map(\.value)
   }
 
   /// Takes an answer over: its question is open no more.

@@ -4,6 +4,7 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 import UsherStore
+import UsherSystem
 
 /// Asks people whether clients may make calls, and remembers what they said (Access, "A person
 /// agrees"). Calls are never held: they are made again.
@@ -119,8 +120,9 @@ extension ConfirmDesk {
     on call: ConfirmCall, _ caller: Caller, at now: Timestamp
   ) -> (Outcome, OpenQuestion?) {
     let limit = world.config.limits.openConfirmationsPerUser
+    let users = world.subordinates.current
     return state.withLock { state in
-      switch state.book.rule(on: call, of: caller.person, at: now, limit: limit) {
+      switch state.book.rule(on: call, of: caller.person, at: now, limit: limit, users) {
       case .agreed: return (.agreed, nil)
       case .refused: return (.refused, nil)
       case .asked(let question): return (.asked(question, isNew: false), nil)
@@ -255,9 +257,10 @@ extension ConfirmDesk {
     prune(at: answer.at)
     let (call, person) = (answer.question.call, answer.question.person)
     let limit = world.config.limits.rememberedConfirmationsPerUser
+    let users = world.subordinates.current
     let (count, before) = state.withLock { state in
       (
-        state.book.answers(of: person, beside: call),
+        state.book.answers(of: person, beside: call, users),
         state.book.answer(to: call, of: person)
       )
     }

@@ -4,6 +4,7 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 import UsherStore
+import UsherSystem
 
 // From a start to a stop, and what is forgotten meanwhile.
 extension FlowEngine {
@@ -170,7 +171,8 @@ extension FlowEngine {
     let keep = Duration.seconds(limits.finishedFlowHours * 3600)
     let finished = index.all.filter(\.isFinished)
     var old = finished.filter { $0.updatedAt + keep <= now }
-    for (_, flows) in Dictionary(grouping: finished, by: \.owner)
+    let users = world.subordinates.current
+    for (_, flows) in Dictionary(grouping: finished, by: { users.payer(of: $0.owner) })
     where flows.count > limits.finishedFlowsPerUser {
       let newest = flows.sorted { $0.updatedAt > $1.updatedAt }
       old += newest.dropFirst(limits.finishedFlowsPerUser).filter { $0.updatedAt + keep > now }

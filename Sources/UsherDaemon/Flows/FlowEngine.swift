@@ -185,14 +185,17 @@ final class FlowEngine: Sendable {
   func admit(_ owner: Owner) throws(UsherError) -> FlowPlace {
     guard world.descriptors.hasRoom(for: .caller) else { throw DescriptorBudget.exhausted }
     let limits = world.config.limits
+    let users = world.subordinates.current
     let wait = starts.take(
-      owner, at: world.clock.monotonicNow(), perMinute: limits.flowStartsPerMinute)
+      users.payer(of: owner), at: world.clock.monotonicNow(),
+      perMinute: limits.flowStartsPerMinute)
     if let wait {
       throw UsherError(
         .rateLimited, "this user has started \(limits.flowStartsPerMinute) flows within a minute",
         detail: .init(retryAfterMs: Int(wait.milliseconds), limit: "flow_starts_per_minute"))
     }
-    guard let place = FlowPlace(index, for: owner, atMost: limits.liveFlowsPerUser) else {
+    guard let place = FlowPlace(index, for: owner, atMost: limits.liveFlowsPerUser, users)
+    else {
       throw UsherError(
         .rateLimited, "this user has \(limits.liveFlowsPerUser) live flows already",
         detail: .init(limit: "live_flows_per_user"))

@@ -1,6 +1,7 @@
 import Synchronization
 import UsherCore
 import UsherStore
+import UsherSystem
 
 /// The flows in memory, found by id and owner together, and what is to be known of them without
 /// looking at each.
@@ -15,6 +16,8 @@ final class FlowIndex: Sendable {
     var keepers: Set<FlowID> = []
 
     var isEmpty: Bool { flows.isEmpty && reserved == 0 }
+    /// What counts for the limit.
+    var taken: Int { live + reserved }
   }
 
   fileprivate struct Request: Hashable {
@@ -104,11 +107,18 @@ final class FlowIndex: Sendable {
 
   /// Keeps a place for a flow that is about to begin: ``occupy(_:)`` takes it, or ``release(_:)``.
   ///
+  /// - Parameter users: Owners whose limits are one user's count together.
   /// - Returns: False when the owner's live flows and places are that many already.
-  func reserve(_ owner: Owner, atMost most: Int) -> Bool {
-    state.withLock { state in
-      let shelf = state.shelves[owner] ?? Shelf()
-      guard shelf.live + shelf.reserved < most else { return false }
+  func reserve(
+    _ owner: Owner, atMost most: Int, _ users: SubordinateUsers = SubordinateUsers()
+  ) -> Bool {
+    let payer = users.payer(of: owner)
+    return state.withLock { state in
+      let taken =
+        users.isEmpty
+        ? state.shelves[owner]?.taken ?? 0
+        : state.shelves.reduce(0) { $0 + (users.payer(of: $1.key) == payer ? $1.value.taken : 0) }
+      guard taken < most else { return false }
       state.shelves[owner, default: Shelf()].reserved += 1
       return true
     }
@@ -147,8 +157,11 @@ final class FlowPlace: Sendable {
   private let isHeld = Atomic(true)
 
   /// Nil where the owner's live flows and places are that many already.
-  init?(_ index: FlowIndex, for owner: Owner, atMost most: Int) {
-    guard index.reserve(owner, atMost: most) else { return nil }
+  init?(
+    _ index: FlowIndex, for owner: Owner, atMost most: Int,
+    _ users: SubordinateUsers = SubordinateUsers()
+  ) {
+    guard index.reserve(owner, atMost: most, users) else { return nil }
     self.index = index
     self.owner = owner
   }

@@ -2,6 +2,7 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 import UsherFlows
+import UsherSystem
 
 /// `registration.checkDuplicate` and `registration.checkUserKey`: who is a member, so nothing that a
 /// caller may ask unless the provider's configuration says so, and not often.
@@ -81,7 +82,8 @@ struct RegistrationDesk: Sendable {
 
   private func spend(_ caller: Caller) throws(UsherError) {
     let perMinute = world.config.limits.registrationChecksPerMinute
-    let wait = budget.take(caller.owner, at: world.clock.monotonicNow(), perMinute: perMinute)
+    let payer = world.subordinates.current.payer(of: caller.owner)
+    let wait = budget.take(payer, at: world.clock.monotonicNow(), perMinute: perMinute)
     guard let wait else { return }
     throw UsherError(
       .rateLimited, "this user has asked \(perMinute) times within a minute who is registered",

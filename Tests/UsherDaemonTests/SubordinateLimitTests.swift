@@ -1,0 +1,81 @@
+import Testing
+import UsherConfig
+import UsherCore
+import UsherStore
+import UsherSystem
+import UsherTestKit
+
+@testable import UsherDaemon
+
+@Suite("Limits of a user with subordinate ids")
+struct SubordinateLimitTests {
+  private static let users = SubordinateUsers("1000:300000:65536")
+  private static let below = [
+    Owner(realm: "host", uid: 300_001), Owner(realm: "host", uid: 365_535),
+  ]
+
+  @Test("flow starts within a minute count for the user")
+  func starts() async throws {
+    let stage = try ConnectionStage.Limited { $0.flowStartsPerMinute = 2 }
+    let (safe, engine) = try await stage.begun()
+    safe.life.world.subordinates.apply(Self.users)
+    _ = try engine.admit(.anna)
+    _ = try engine.admit(Self.below[0])
+    let error = #expect(throws: UsherError.self) { _ = try engine.admit(Self.below[1]) }
+    #expect(error?.detail.limit == "flow_starts_per_minute")
+    _ = try engine.admit(.bert)
+    await safe.end()
+  }
+
+  @Test("live flows count for the user")
+  func live() async throws {
+    let stage = try ConnectionStage.Limited { $0.liveFlowsPerUser = 2 }
+    let (safe, engine) = try await stage.begun()
+    safe.life.world.subordinates.apply(Self.users)
+    let places = [try engine.admit(.anna), try engine.admit(Self.below[0])]
+    let error = #expect(throws: UsherError.self) { _ = try engine.admit(Self.below[1]) }
+    #expect(error?.detail.limit == "live_flows_per_user")
+    _ = try engine.admit(.bert)
+    places[1].release()
+    _ = try engine.admit(Self.below[1])
+    await safe.end()
+  }
+
+  @Test("open questions count for the user")
+  func questions() throws {
+    var limits = Limits()
+    limits.openConfirmationsPerUser = 1
+    let stage = try ConfirmStage(limits)
+    stage.stage.world.subordinates.apply(Self.users)
+    let kiosk = try Caller.client("kiosk")
+    #expect(stage.refusal(kiosk) == .interactionRequired)
+    #expect(stage.refusal(kiosk) == .interactionRequired)
+    #expect(stage.refusal(try .client("kiosk", of: Self.below[0])) == .rateLimited)
+    #expect(stage.refusal(try .client("kiosk", of: .bert)) == .interactionRequired)
+  }
+}
+
+extension ConnectionStage {
+  /// A daemon with other limits, and its flows.
+  fileprivate struct Limited {
+    private let stage: SafeStage
+    private let change: @Sendable (inout Limits) -> Void
+
+    init(_ change: @escaping @Sendable (inout Limits) -> Void) throws {
+      stage = try SafeStage()
+      self.change = change
+    }
+
+    func begun() async throws -> (Safe, FlowEngine) {
+      let safe = try await stage.begun()
+      var config = stage.world.settings.inForce.config
+      change(&config.limits)
+      stage.world.settings.replace(
+        by: config,
+        try Policy(
+          config, daemonUser: 990,
+          names: PrincipalResolver(user: { _ in 1000 }, group: { _ in 50 })))
+      return (safe, try safe.domain().flows.engine)
+    }
+  }
+}
