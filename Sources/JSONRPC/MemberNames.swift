@@ -20,7 +20,8 @@ struct Text: Sendable, Hashable {
 ///
 /// Sixteen names are compared one by one without allocation; more go into a hashed set, so that
 /// an object of any size costs linear time. (Swift's hashing is seeded per process: nobody can
-/// choose names that collide.)
+/// choose names that collide.) Names are compared one by one only while none has an escape: an
+/// escaped name is unescaped once, and not for each comparison.
 struct MemberNames {
   private static let fewLimit = 16
   private var few = InlineArray<16, Text>(repeating: .empty)
@@ -31,42 +32,46 @@ struct MemberNames {
   /// - Returns: False if the name is there already.
   mutating func insert(_ name: Text, in bytes: UnsafeRawBufferPointer) -> Bool {
     defer { count += 1 }
-    if count < Self.fewLimit {
+    if many == nil, count < Self.fewLimit, !name.isEscaped || count == 0, !few[0].isEscaped {
       for index in 0..<count where few[index].isSame(as: name, in: bytes) { return false }
       few[count] = name
       return true
     }
-    var all = many ?? Set((0..<count).map { Key(bytes: bytes, name: few[$0]) })
+    var all = many ?? Set((0..<count).map { Key(few[$0], in: bytes) })
     // One owner, or it is copied for each name.
     many = nil
     defer { many = all }
-    return all.insert(Key(bytes: bytes, name: name)).inserted
+    return all.insert(Key(name, in: bytes)).inserted
   }
 
   /// A name with the text it stands in; lives no longer than the reader.
   private struct Key: Hashable {
-    let bytes: UnsafeRawBufferPointer
-    let name: Text
+    /// As it stands in the text.
+    private let written: UnsafeRawBufferPointer
+    /// Without its escapes; nil where it has none.
+    private let unescaped: [UInt8]?
 
-    static func == (left: Key, right: Key) -> Bool {
-      left.name.isSame(as: right.name, in: left.bytes)
+    init(_ name: Text, in bytes: UnsafeRawBufferPointer) {
+      written = bytes.part(name.range)
+      unescaped = name.isEscaped ? bytes.unescaped(name) : nil
     }
 
-    func hash(into hasher: inout Hasher) {
-      if name.isEscaped {
-        bytes.unescaped(name).withUnsafeBytes { hasher.combine(bytes: $0) }
-      } else {
-        hasher.combine(bytes: bytes.part(name.range))
-      }
+    /// Code unit by code unit as RFC 8259 § 8.3 has it, without Unicode normalisation.
+    static func == (left: Key, right: Key) -> Bool {
+      left.withBytes { left in right.withBytes { left.elementsEqual($0) } }
+    }
+
+    func hash(into hasher: inout Hasher) { withBytes { hasher.combine(bytes: $0) } }
+
+    private func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+      unescaped?.withUnsafeBytes(body) ?? body(written)
     }
   }
 }
 
 extension Text {
-  /// Whether both mean the same name, however they are escaped; code unit by code unit as RFC 8259
-  /// § 8.3 has it, without Unicode normalisation.
-  func isSame(as other: Text, in bytes: UnsafeRawBufferPointer) -> Bool {
-    if isEscaped || other.isEscaped { return bytes.unescaped(self) == bytes.unescaped(other) }
-    return count == other.count && bytes.part(range).elementsEqual(bytes.part(other.range))
+  /// Whether two names without escapes are the same.
+  fileprivate func isSame(as other: Text, in bytes: UnsafeRawBufferPointer) -> Bool {
+    count == other.count && bytes.part(range).elementsEqual(bytes.part(other.range))
   }
 }

@@ -1,0 +1,33 @@
+import Testing
+
+@testable import JSONRPC
+
+@Suite("Names of an object's members")
+struct MemberNamesTests {
+  /// Returns a name as it may be written.
+  private static func written(_ number: Int, isEscaped: Bool) -> String {
+    isEscaped ? #"\u0061\#(number)"# : "a\(number)"
+  }
+
+  private func isAccepted(_ names: [String]) -> Bool {
+    let members = names.map { #""\#($0)":1"# }.joined(separator: ",")
+    let text = #"{"jsonrpc":"2.0","method":"m","params":{\#(members)}}"#
+    return Scanner().scan(text).syntaxProblem != .duplicateMember
+  }
+
+  @Test(
+    "a name that is used twice is found however both are written, and wherever they stand",
+    arguments: [2, 15, 16, 17, 18, 40])
+  func twice(count: Int) {
+    for escapes in [[], [0], [1], [count - 1], Array(0..<count)] {
+      let names = (0..<count).map { Self.written($0, isEscaped: escapes.contains($0)) }
+      #expect(isAccepted(names), "\(escapes)")
+      for place in [0, 1, count - 2, count - 1] {
+        for isEscaped in [false, true] {
+          let again = Self.written(place, isEscaped: isEscaped)
+          #expect(!isAccepted(names + [again]), "\(escapes) \(place) \(isEscaped)")
+        }
+      }
+    }
+  }
+}
