@@ -47,14 +47,14 @@ package struct Daemon: ServiceLifecycle.Service {
     let door = Door(
       service: service, realm: DaemonSetting.realm,
       count: life.count, open: life.connections)
-    await readSubordinates(door)
+    await readSubordinates(world)
     let listening = try await listen(on: sockets, door)
     await safe.resume()
     setting.notifier.ready(status: safe.status)
     Task.detached(priority: .background) { service.warm() }
     log.notice("ready", metadata: ["version": .string(Version.current)])
     let reloads = Task { await reload(safe) }
-    await upkeep(safe, world.alarms, door, watching: sockets)
+    await upkeep(safe, world.alarms, watching: sockets)
     reloads.cancel()
     await stop(listening, door, safe)
   }
@@ -86,7 +86,7 @@ package struct Daemon: ServiceLifecycle.Service {
 
   /// Sweeps and gives memory back once a minute, and pings the watchdog from the loop that serves, until asked to stop.
   private func upkeep(
-    _ safe: Safe, _ alarms: any Alarms, _ door: Door, watching loop: SocketLoop
+    _ safe: Safe, _ alarms: any Alarms, watching loop: SocketLoop
   ) async {
     let notifier = setting.notifier
     let ping = notifier.watchdogInterval.map { interval in
@@ -94,7 +94,7 @@ package struct Daemon: ServiceLifecycle.Service {
     }
     await cancelWhenGracefulShutdown {
       while !Task.isCancelled {
-        await readSubordinates(door)
+        await readSubordinates(safe.life.world)
         do throws(UsherError) {
           try await safe.sweep()
         } catch {
@@ -110,14 +110,17 @@ package struct Daemon: ServiceLifecycle.Service {
   }
 
   /// Reads `/etc/subuid`. Where that fails, what was read before holds.
-  private func readSubordinates(_ door: Door) async {
-    guard let users = await Aside.run({ SubordinateUsers.ofSystem() }) else {
+  private func readSubordinates(_ world: World) async {
+    switch await world.subordinates.read(within: .seconds(5), world.alarms) {
+    case .done: break
+    case .unreadable:
       log.warning(
         "/etc/subuid cannot be read: new subordinate ids are taken for users; check its permissions"
       )
-      return
+    case .late:
+      log.warning(
+        "the user database does not answer: new subordinate ids are taken for users until it does")
     }
-    door.apply(users)
   }
 
   /// What was heard is answered, what providers answer just now is written; then all is closed.

@@ -1,3 +1,4 @@
+import Dispatch
 import Testing
 import UsherConfig
 import UsherCore
@@ -77,5 +78,37 @@ extension ConnectionStage {
           names: PrincipalResolver(user: { _ in 1000 }, group: { _ in 50 })))
       return (safe, try safe.domain().flows.engine)
     }
+  }
+}
+
+@Suite("The map of subordinate ids")
+struct SubordinateUserMapTests {
+  private static let users = SubordinateUsers("1000:300000:10")
+
+  @Test("a user database that hangs holds nobody up, and its answer counts when it comes")
+  func hanging() async throws {
+    let (map, alarms, hold) = (
+      SubordinateUserMap(), FakeAlarms(FakeClock()), DispatchSemaphore(value: 0)
+    )
+    let reading = Task {
+      await map.read(within: .seconds(5), alarms) {
+        hold.wait()
+        return Self.users
+      }
+    }
+    try await alarms.isSet(.seconds(5))
+    alarms.advance(by: .seconds(5))
+    #expect(await reading.value == .late)
+    #expect(await map.read(within: .seconds(5), alarms) == .late, "one thread hangs, not two")
+    hold.signal()
+    try await reached("the answer") { map.user(ofSubordinate: 300_001) == 1000 }
+  }
+
+  @Test("a file that cannot be read leaves the earlier map")
+  func unreadable() async {
+    let (map, alarms) = (SubordinateUserMap(), FakeAlarms(FakeClock()))
+    #expect(await map.read(within: .seconds(5), alarms) { Self.users } == .done)
+    #expect(await map.read(within: .seconds(5), alarms) { nil } == .unreadable)
+    #expect(map.user(ofSubordinate: 300_001) == 1000)
   }
 }
