@@ -4,6 +4,8 @@ import Synchronization
 import UsherConfig
 import UsherTestKit
 
+@testable import UsherDaemon
+
 /// An OpenID provider on the loopback. The test decides what it answers, and when.
 final class ScriptedProvider: Sendable {
   struct Reply: Sendable {
@@ -25,6 +27,8 @@ final class ScriptedProvider: Sendable {
 
   private final class Script: Sendable {
     let state = Mutex(State())
+    /// Open once refreshes are answered.
+    let answers = Gate()
   }
 
   private let script: Script
@@ -57,13 +61,18 @@ final class ScriptedProvider: Sendable {
   /// Answers the refreshes; until then they wait.
   func answerRefreshes(_ json: String, status: Int = 200) {
     script.state.withLock { $0.refreshReply = Reply(status: status, json: json) }
+    script.answers.open()
   }
 
   func answerRevocations(status: Int) {
     script.state.withLock { $0.revocationStatus = status }
   }
 
-  func close() async throws { try await server.close() }
+  /// A refresh that still waits is answered with 503.
+  func close() async throws {
+    script.answers.open()
+    try await server.close()
+  }
 
   private static func answer(
     _ request: Request, _ issuer: String, _ script: Script
@@ -71,12 +80,8 @@ final class ScriptedProvider: Sendable {
     switch request.path {
     case "/token":
       script.state.withLock { $0.refreshes += 1 }
-      // A test that fails may never answer.
-      for _ in 0..<60_000 {
-        if let reply = script.state.withLock({ $0.refreshReply }) { return reply }
-        try? await Task.sleep(for: .milliseconds(1))
-      }
-      return Reply(status: 503)
+      await script.answers.pass()
+      return script.state.withLock { $0.refreshReply } ?? Reply(status: 503)
     case "/revoke":
       let token = request.body.split(separator: "&").first { $0.hasPrefix("token=") }
       return script.state.withLock { state in
