@@ -46,9 +46,9 @@ struct MemberNames {
 
   /// A name with the text it stands in; lives no longer than the reader.
   private struct Key: Hashable {
-    /// As it stands in the text.
+    /// The bytes of the name in the text, with its escapes.
     private let written: UnsafeRawBufferPointer
-    /// Without its escapes; nil where it has none.
+    /// The name without its escapes; nil where it has none.
     private let unescaped: [UInt8]?
 
     init(_ name: Text, in bytes: UnsafeRawBufferPointer) {

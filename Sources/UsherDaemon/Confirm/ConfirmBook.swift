@@ -101,7 +101,7 @@ struct ConfirmBook: Sendable {
     return count - (shelves[person]?.answers[call] == nil ? 0 : 1)
   }
 
-  /// Of the user and of all that have its limits.
+  /// Returns the shelves of the user and of every uid that shares the user's limits.
   private func shelves(of person: LocalPerson, _ users: SubordinateUsers) -> [Shelf] {
     guard !users.isEmpty else { return shelves[person].map { [$0] } ?? [] }
     return shelves.filter { users.shareLimits($0.key, person) }.map(\.value)

@@ -76,7 +76,7 @@ final class EventBus: Sendable {
   struct Beginning {
     /// A number to stop by.
     let listener: Int
-    /// Of the newest event there is for the listener.
+    /// The cursor of the newest event that the listener may hear.
     let cursor: Int
     /// Whether some of what came after `since` is not remembered any more.
     let hasGap: Bool
@@ -208,7 +208,7 @@ final class EventBus: Sendable {
         memory.past.count > remembered
           ? memory.past[memory.past.count - remembered - 1].cursor : memory.forgotten
       }.max() ?? beginning
-    // Of what is forgotten nobody knows any more who may hear it: it counts.
+    // The bus no longer knows who may hear a forgotten event, so each of them counts.
     let newest =
       seen.compactMap { $0.past.last(where: hears)?.cursor }.reduce(oldest) { max($0, $1) }
     let hasGap = since.map { !(oldest...newest).contains($0) } ?? false

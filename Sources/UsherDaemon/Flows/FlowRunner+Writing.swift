@@ -57,7 +57,7 @@ extension FlowRunner {
     return nil
   }
 
-  /// Where an account is changed, nobody else does so meanwhile.
+  /// Runs `body`; where it changes an account, no other change of that account runs at the same time.
   func inTurn(
     of grant: AccountGrant?, _ session: FlowSession, _ body: () async throws(UsherError) -> Void
   ) async throws(UsherError) {
@@ -199,7 +199,7 @@ extension FlowRunner {
     }
   }
 
-  /// What has a call's token revoked until the provider has answered; nil for other calls.
+  /// Returns the revocation of the token that a call revokes; nil where the call revokes none.
   func revocation(
     by call: any ProviderCall, _ session: FlowSession, _ provider: ProviderConfig
   ) -> Revocation? {

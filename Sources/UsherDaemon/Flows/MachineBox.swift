@@ -15,9 +15,9 @@ protocol AnyMachine: Sendable {
   func judge(_ callback: ProviderCallback, token: (AccountID) -> Secret?) -> CallbackVerdict
   /// Whether nobody would know what has been done if the flow ended now.
   var isInTheDark: Bool { get }
-  /// What nobody would know; the end of a sentence.
+  /// The clause that tells which outcome would stay unknown; it ends a sentence.
   var doubt: String { get }
-  /// What is kept of an account if the flow is cancelled or expires now.
+  /// The account that is stored if the flow is cancelled or expires now; nil where none is.
   var keptWhenAbandoned: AbandonedGrant? { get }
   var epilogue: Epilogue { get }
   func isSame(as other: any AnyMachine) -> Bool

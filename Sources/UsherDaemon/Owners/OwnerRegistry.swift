@@ -157,7 +157,7 @@ extension OwnerRegistry {
     }
     let entry = entries.withLock { $0[person] }
     if let refusal = entry?.refusal(of: caller.uid) { throw refusal }
-    // Who owns something has a record: else a deleted record could not be told from none.
+    // Everybody who owns something has a record, so that a missing record shows that it was deleted.
     guard !isRecorded || entry?.isStored == true else {
       throw UsherError(
         .storageUnavailable, "the name of uid \(caller.uid) cannot be stored: try again",
@@ -218,7 +218,7 @@ extension OwnerRegistry {
     return try hasPossessions(person)
   }
 
-  /// What is in memory, or else on disk.
+  /// Returns the entry in memory, or else the one on disk.
   func known(_ person: LocalPerson) throws(UsherError) -> Entry? {
     if let entry = entries.withLock({ $0[person] }) { return entry }
     return try store.loadOwner(realm: person.realm, uid: person.uid).map(Entry.init)

@@ -43,7 +43,7 @@ extension ConnectionHandler: ConnectionLink {
       var subscription = Subscription(
         listener: begun.listener,
         cursor: begun.hasGap ? begun.cursor : call.since ?? begun.cursor)
-      // What is gone cannot be told: the client looks for itself, and subscribes anew.
+      // Forgotten events cannot be sent: the client asks for the present state and subscribes again.
       if begun.hasGap { subscription.lose() }
       return (subscription, begun.past)
     }

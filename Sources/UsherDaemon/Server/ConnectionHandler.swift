@@ -276,7 +276,7 @@ final class ConnectionHandler: TransportUser {
       UsherError(
         .messageTooLarge, "a line may have \(limits.maxLineBytes) bytes",
         detail: .init(limit: "max_line_bytes")))
-    // Nobody has looked whether it was JSON.
+    // The line was not parsed, so the connection has not shown that it speaks JSON.
     if !hasHeardJSON { close() }
   }
 

@@ -35,7 +35,7 @@ final class EventFeed: Sendable {
     }
   }
 
-  /// What is sent next.
+  /// One notification that the connection writes.
   struct Notice {
     let name: String
     let message: Subscription.Message

@@ -6,7 +6,7 @@ struct Subscription {
   /// Of one connection.
   static let most = 16
 
-  /// What is sent next.
+  /// One message of the subscription to its client.
   enum Message {
     case event(EventBus.Entry)
     /// Ends the subscription; the cursor is that of the last event that was sent.
