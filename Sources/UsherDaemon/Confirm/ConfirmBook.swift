@@ -36,7 +36,7 @@ struct ConfirmBook: Sendable {
   /// How many answered ones of a user are told from those that never were.
   private static let settledLimit = 256
 
-  private var shelves: [LocalPerson: Shelf] = [:]
+  private var shelves = SharedLimits<LocalPerson, Shelf>()
 
   /// Decides about a call. An answer that was given for once is used up by it.
   ///
@@ -53,7 +53,7 @@ struct ConfirmBook: Sendable {
     if let question = shelves[person]?.questions[call], question.isOpen(at: now) {
       return .asked(question)
     }
-    let others = shelves(of: person, users).flatMap(\.questions.values).filter {
+    let others = shelves.sharing(with: person, users).flatMap(\.questions.values).filter {
       $0.isOpen(at: now) && ($0.call != call || $0.person != person)
     }
     guard others.count >= limit else { return .unasked }
@@ -62,12 +62,12 @@ struct ConfirmBook: Sendable {
 
   /// - Returns: The one in whose place it stands: its time was over.
   mutating func open(_ question: OpenQuestion) -> OpenQuestion? {
-    shelves[question.person, default: Shelf()].questions.updateValue(
+    shelves[question.person, or: Shelf()].questions.updateValue(
       question, forKey: question.call)
   }
 
   func find(_ id: ConfirmationID, at now: Timestamp) -> Finding? {
-    for shelf in shelves.values {
+    for shelf in shelves.values.values {
       if let question = shelf.questions.values.first(where: { $0.id == id }) {
         return question.isOpen(at: now) ? .open(question) : nil
       }
@@ -78,7 +78,7 @@ struct ConfirmBook: Sendable {
 
   /// One that holds.
   func answer(_ id: ConfirmationID, at now: Timestamp) -> GivenAnswer? {
-    for shelf in shelves.values {
+    for shelf in shelves.values.values {
       if let answer = shelf.answers.values.first(where: { $0.question.id == id }) {
         return answer.holds(at: now) ? answer : nil
       }
@@ -94,17 +94,11 @@ struct ConfirmBook: Sendable {
   /// How many answers of a user's there are for other calls.
   ///
   /// - Parameter users: Users whose limits are one user's count together.
-  func answers(
+  mutating func answers(
     of person: LocalPerson, beside call: ConfirmCall, _ users: SubordinateUsers
   ) -> Int {
-    let count = shelves(of: person, users).map(\.answers.count).reduce(0, +)
+    let count = shelves.sharing(with: person, users).map(\.answers.count).reduce(0, +)
     return count - (shelves[person]?.answers[call] == nil ? 0 : 1)
-  }
-
-  /// Returns the shelves of the user and of every uid that shares the user's limits.
-  private func shelves(of person: LocalPerson, _ users: SubordinateUsers) -> [Shelf] {
-    guard !users.isEmpty else { return shelves[person].map { [$0] } ?? [] }
-    return shelves.filter { users.shareLimits($0.key, person) }.map(\.value)
   }
 
   /// Takes an answer over: its question is open no more.
@@ -119,7 +113,7 @@ struct ConfirmBook: Sendable {
   }
 
   mutating func restore(_ answer: GivenAnswer) {
-    shelves[answer.question.person, default: Shelf()].answers[answer.question.call] = answer
+    shelves[answer.question.person, or: Shelf()].answers[answer.question.call] = answer
   }
 
   /// - Returns: Whether it was there.
@@ -136,7 +130,8 @@ struct ConfirmBook: Sendable {
   ///
   /// - Returns: The questions that were open, and the answers that are stored.
   mutating func forget(_ person: LocalPerson) -> (open: [OpenQuestion], stored: [GivenAnswer]) {
-    let shelf = shelves.removeValue(forKey: person) ?? Shelf()
+    let shelf = shelves[person] ?? Shelf()
+    shelves[person] = nil
     return (Array(shelf.questions.values), shelf.answers.values.filter(\.isStored))
   }
 
@@ -156,7 +151,7 @@ struct ConfirmBook: Sendable {
   mutating func prune(at now: Timestamp) -> (expired: [OpenQuestion], isStale: Bool) {
     var expired: [OpenQuestion] = []
     var isStale = false
-    for (person, before) in shelves {
+    for (person, before) in shelves.values {
       var shelf = before
       expired += shelf.questions.values.filter { !$0.isOpen(at: now) }
       shelf.questions = shelf.questions.filter { $0.value.isOpen(at: now) }
@@ -170,13 +165,13 @@ struct ConfirmBook: Sendable {
 
   /// The oldest first.
   func questions(at now: Timestamp) -> [OpenQuestion] {
-    shelves.values.flatMap(\.questions.values).filter { $0.isOpen(at: now) }
+    shelves.values.values.flatMap(\.questions.values).filter { $0.isOpen(at: now) }
       .sorted { ($0.askedAt, $0.id.rawValue) < ($1.askedAt, $1.id.rawValue) }
   }
 
   /// The oldest first.
   func answers(at now: Timestamp) -> [GivenAnswer] {
-    shelves.values.flatMap(\.answers.values).filter { $0.holds(at: now) }
+    shelves.values.values.flatMap(\.answers.values).filter { $0.holds(at: now) }
       .sorted { ($0.at, $0.question.id.rawValue) < ($1.at, $1.question.id.rawValue) }
   }
 }

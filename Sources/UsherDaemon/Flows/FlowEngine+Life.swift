@@ -172,7 +172,7 @@ extension FlowEngine {
     let finished = index.all.filter(\.isFinished)
     var old = finished.filter { $0.updatedAt + keep <= now }
     let users = world.subordinates.current
-    for (_, flows) in Dictionary(grouping: finished, by: { users.payer(of: $0.owner) })
+    for (_, flows) in Dictionary(grouping: finished, by: { $0.owner.limitHolder(users) })
     where flows.count > limits.finishedFlowsPerUser {
       let newest = flows.sorted { $0.updatedAt > $1.updatedAt }
       old += newest.dropFirst(limits.finishedFlowsPerUser).filter { $0.updatedAt + keep > now }

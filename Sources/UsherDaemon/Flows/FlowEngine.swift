@@ -187,7 +187,7 @@ final class FlowEngine: Sendable {
     let limits = world.config.limits
     let users = world.subordinates.current
     let wait = starts.take(
-      users.payer(of: owner), at: world.clock.monotonicNow(),
+      owner.limitHolder(users), at: world.clock.monotonicNow(),
       perMinute: limits.flowStartsPerMinute)
     if let wait {
       throw UsherError(

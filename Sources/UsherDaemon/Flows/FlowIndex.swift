@@ -26,13 +26,13 @@ final class FlowIndex: Sendable {
   }
 
   private struct State {
-    var shelves: [Owner: Shelf] = [:]
+    var shelves = SharedLimits<Owner, Shelf>()
     var live = 0
     /// Live flows by what their callers know them by.
     var requests: [Request: [FlowSession]] = [:]
 
     mutating func insert(_ session: FlowSession) {
-      shelves[session.owner, default: Shelf()].flows[session.id] = session
+      shelves[session.owner, or: Shelf()].flows[session.id] = session
       guard !session.isFinished else {
         if session.standing.ending.keepsake != nil { noteKeepsake(of: session) }
         return
@@ -68,7 +68,7 @@ final class FlowIndex: Sendable {
 
   private let state = Mutex(State())
 
-  var all: [FlowSession] { state.withLock { $0.shelves.values.flatMap(\.flows.values) } }
+  var all: [FlowSession] { state.withLock { $0.shelves.values.values.flatMap(\.flows.values) } }
 
   func session(_ id: FlowID, of owner: Owner) -> FlowSession? {
     state.withLock { $0.shelves[owner]?.flows[id] }
@@ -112,14 +112,10 @@ final class FlowIndex: Sendable {
   func reserve(
     _ owner: Owner, atMost most: Int, _ users: SubordinateUsers = SubordinateUsers()
   ) -> Bool {
-    let payer = users.payer(of: owner)
-    return state.withLock { state in
-      let taken =
-        users.isEmpty
-        ? state.shelves[owner]?.taken ?? 0
-        : state.shelves.reduce(0) { $0 + (users.payer(of: $1.key) == payer ? $1.value.taken : 0) }
+    state.withLock { state in
+      let taken = state.shelves.sharing(with: owner, users).reduce(0) { $0 + $1.taken }
       guard taken < most else { return false }
-      state.shelves[owner, default: Shelf()].reserved += 1
+      state.shelves[owner, or: Shelf()].reserved += 1
       return true
     }
   }

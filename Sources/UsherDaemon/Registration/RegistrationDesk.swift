@@ -82,8 +82,8 @@ struct RegistrationDesk: Sendable {
 
   private func spend(_ caller: Caller) throws(UsherError) {
     let perMinute = world.config.limits.registrationChecksPerMinute
-    let payer = world.subordinates.current.payer(of: caller.owner)
-    let wait = budget.take(payer, at: world.clock.monotonicNow(), perMinute: perMinute)
+    let holder = caller.owner.limitHolder(world.subordinates.current)
+    let wait = budget.take(holder, at: world.clock.monotonicNow(), perMinute: perMinute)
     guard let wait else { return }
     throw UsherError(
       .rateLimited, "this user has asked \(perMinute) times within a minute who is registered",
