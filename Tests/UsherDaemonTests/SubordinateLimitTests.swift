@@ -104,6 +104,22 @@ struct SubordinateUserMapTests {
     try await reached("the answer") { map.user(ofSubordinate: 300_001) == 1000 }
   }
 
+  @Test("a stop while the user database is asked is not said to be the database's fault")
+  func stopped() async {
+    let (map, alarms, hold) = (
+      SubordinateUserMap(), FakeAlarms(FakeClock()), DispatchSemaphore(value: 0)
+    )
+    let reading = Task {
+      await map.read(within: .seconds(5), alarms) {
+        hold.wait()
+        return Self.users
+      }
+    }
+    reading.cancel()
+    #expect(await reading.value != .late)
+    hold.signal()
+  }
+
   @Test("a file that cannot be read leaves the earlier map")
   func unreadable() async {
     let (map, alarms) = (SubordinateUserMap(), FakeAlarms(FakeClock()))
