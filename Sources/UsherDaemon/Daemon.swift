@@ -94,7 +94,6 @@ package struct Daemon: ServiceLifecycle.Service {
     }
     await cancelWhenGracefulShutdown {
       while !Task.isCancelled {
-        await readSubordinates(safe.life.world)
         do throws(UsherError) {
           try await safe.sweep()
         } catch {
@@ -104,6 +103,7 @@ package struct Daemon: ServiceLifecycle.Service {
         }
         await Aside.run { FreeMemory.release() }
         await alarms.pause(.seconds(60))
+        await readSubordinates(safe.life.world)
       }
     }
     ping?.cancel()
@@ -112,7 +112,7 @@ package struct Daemon: ServiceLifecycle.Service {
   /// Reads `/etc/subuid`. Where that fails, what was read before holds.
   private func readSubordinates(_ world: World) async {
     switch await world.subordinates.read(within: .seconds(5), world.alarms) {
-    case .done: break
+    case .done, .cancelled: break
     case .unreadable:
       log.warning(
         "/etc/subuid cannot be read: new subordinate ids are taken for users; check its permissions"

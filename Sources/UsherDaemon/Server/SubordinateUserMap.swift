@@ -9,6 +9,8 @@ final class SubordinateUserMap: Sendable {
     case unreadable
     /// The user database has not answered in time; the earlier map holds until it does.
     case late
+    /// The task was cancelled before there was an answer; the earlier map holds until there is one.
+    case cancelled
   }
 
   private let users = Mutex(SubordinateUsers())
@@ -36,7 +38,9 @@ final class SubordinateUserMap: Sendable {
     }
     await over.pass()
     alarm.cancel()
-    guard !isReading.load(ordering: .acquiring) else { return .late }
+    guard !isReading.load(ordering: .acquiring) else {
+      return Task.isCancelled ? .cancelled : .late
+    }
     return isReadable.load(ordering: .acquiring) ? .done : .unreadable
   }
 
