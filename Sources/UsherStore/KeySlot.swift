@@ -13,7 +13,8 @@ struct KeySlot {
   typealias Opened = (dataKey: SymmetricKey, hasRowSets: Bool)
 
   private static let form: UInt8 = 2
-  private static let firstForm: UInt8 = 1
+  /// Of 0.1.0.
+  static let firstForm: UInt8 = 1
   private static let saltCount = 32
 
   let kind: String
@@ -37,15 +38,15 @@ struct KeySlot {
   /// The caller sees to the sets of rows.
   func put(
     _ dataKey: SymmetricKey, under key: SymmetricKey, at now: Timestamp, entropy: any Entropy,
-    into db: Database
+    form: UInt8 = Self.form, into db: Database
   ) throws {
     let salt = entropy.bytes(Self.saltCount)
     let box = try dataKey.withUnsafeBytes { bytes in
       try AES.GCM.seal(
-        bytes.bindMemory(to: UInt8.self), using: wrappingKey(key, salt: salt, Self.form),
-        nonce: AES.GCM.Nonce(data: entropy.bytes(12)), authenticating: authenticated(Self.form))
+        bytes.bindMemory(to: UInt8.self), using: wrappingKey(key, salt: salt, form),
+        nonce: AES.GCM.Nonce(data: entropy.bytes(12)), authenticating: authenticated(form))
     }
-    let wrapped = Data([Self.form]) + salt + box.nonce + box.ciphertext + box.tag
+    let wrapped = Data([form]) + salt + box.nonce + box.ciphertext + box.tag
     try db.execute(
       sql: """
         INSERT INTO key_slots (kind, host, created_at, wrapped) VALUES (?, ?, ?, ?)

@@ -29,8 +29,10 @@ final class ConnectionStage: Sendable {
   var settings: Settings { stage.world.settings }
   var book: AccountBook { get throws { try safe.domain().book } }
 
-  init() async throws {
-    stage = try SafeStage(holdsAlarms: true)
+  /// - Parameter users: Nil: it does not answer.
+  init(users: UserDatabase? = nil) async throws {
+    stage = try SafeStage(
+      holdsAlarms: true, users: users ?? UserDatabase(user: { _ in .failed }))
     safe = try await stage.begun()
     service = RPCService(safe)
     let loop = try SocketLoop()

@@ -1,3 +1,4 @@
+import Crypto
 import FoundationEssentials
 import GRDB
 import Glibc
@@ -67,6 +68,29 @@ struct RecoveryTests {
       UPDATE key_slots SET wrapped = zeroblob(length(wrapped)) WHERE kind = 'master'
       """)
     try expectRefusal("set back", recoveryKey: key)
+  }
+
+  /// A recovery key of 0.1.0 does not say that rows are guarded, so deleted rows do not show.
+  @Test("a database of an earlier schema that the recovery key opens begins locked")
+  func earlierSchema() async throws {
+    try await create()
+    let database = try DatabaseQueue(path: fixture.path)
+    try await database.write { [key] db in
+      let opened = try #require(
+        try KeySlot.master.open(with: SymmetricKey(data: StoreFixture.masterKey), in: db))
+      try KeySlot.recovery.put(
+        opened.dataKey, under: SymmetricKey(data: key.bytes), at: Timestamp(milliseconds: 0),
+        entropy: SystemEntropy(), form: KeySlot.firstForm, into: db)
+      try db.execute(
+        sql: """
+          DELETE FROM notes; DROP TABLE owners; PRAGMA user_version = 4;
+          UPDATE key_slots SET wrapped = zeroblob(length(wrapped)) WHERE kind = 'master'
+          """)
+    }
+    try database.close()
+    let store = try fixture.open(masterKey: Self.otherMaster, recoveryKey: key)
+    #expect(try store.isLocked)
+    try store.close()
   }
 
   @Test("where the master key is another one it opens, and the new one opens from then on")

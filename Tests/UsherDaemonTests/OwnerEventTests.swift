@@ -1,0 +1,51 @@
+import JSONRPC
+import NIOCore
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherStore
+import UsherSystem
+import UsherTestKit
+
+@testable import UsherDaemon
+
+@Suite("Events of a uid that is given to another person", .timeLimit(.minutes(2)))
+struct OwnerEventTests {
+  private let users = FakeUsers()
+
+  @Test("a subscription ends when what is stored for its uid is withheld")
+  func withheld() async throws {
+    users.set(Owner.anna.uid, .named("anna"), isLocal: true)
+    let stage = try await ConnectionStage(users: users.database(nameHolds: .zero))
+    let owners = try stage.safe.domain().owners
+    try await owners.verify(program(of: stage))
+    try await stage.signIn()
+    let connection = try await stage.connect()
+    let reply = try await connection.answer(
+      #"{"jsonrpc":"2.0","id":1,"method":"events.subscribe","params":{"topics":["token"]}}"#)
+    #expect(reply.contains("subscription"), "\(reply)")
+    publish(on: stage)
+    #expect(try await connection.line().contains("refreshed"))
+    users.set(Owner.anna.uid, .named("ben"), isLocal: true)
+    await #expect(throws: UsherError.self) { try await owners.verify(program(of: stage)) }
+    publish(on: stage)
+    let last = try JSONValue(parsing: try await connection.line())
+    #expect(last["method"] == "events.lost", "\(last)")
+    await stage.end()
+  }
+
+  /// Connected just now.
+  private func program(of stage: ConnectionStage) -> Caller {
+    Caller(
+      Newcomer(
+        ConnectionStage.newcomer.identity, isAdmin: false, realm: Owner.anna.realm,
+        connectedAt: .now()),
+      policy: stage.settings.inForce.policy)
+  }
+
+  private func publish(on stage: ConnectionStage) {
+    stage.service.events.publish(
+      Event(topic: .token, what: "refreshed", at: stage.clock.now()), owner: .anna)
+  }
+}
