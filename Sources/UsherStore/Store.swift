@@ -16,6 +16,9 @@ package final class Store: Sendable {
   package let wasRecovered: Bool
   /// The tables that something other than usherd had changed, and that were accepted as they are.
   package let acceptedTables: [String]
+  /// Whether it was of a schema whose deleted rows do not show and only the recovery key opened it: it
+  /// begins locked.
+  package let wasUnproven: Bool
   let database: DatabaseQueue
   /// Reads what is needed while another connection writes.
   let reader: DatabaseQueue
@@ -80,6 +83,7 @@ package final class Store: Sendable {
     reader = opened.reader
     wasRecovered = opened.keys.isRecovered
     acceptedTables = opened.keys.changedTables
+    wasUnproven = opened.keys.isUnproven
     hasRecoverySlot = Mutex(opened.keys.hasRecoverySlot)
     self.writer = writer
     sealer = writer.sealer

@@ -35,6 +35,9 @@ struct StoreOpening {
     let hasRecoverySlot: Bool
     /// The tables whose sets of rows were changed by something else, and are taken as they are.
     let changedTables: [String]
+    /// Whether nothing shows that rows are missing: a schema without sets of rows that only the
+    /// recovery key vouches for.
+    let isUnproven: Bool
   }
 
   typealias RecoveryKeySource = () throws(UsherError) -> RecoveryKey?
@@ -143,7 +146,8 @@ struct StoreOpening {
       }
       return Keys(
         dataKey: dataKey, isRecovered: byMasterKey == nil, hasRecoverySlot: hasRecoverySlot,
-        changedTables: try changedTables(in: db, version, dataKey))
+        changedTables: try changedTables(in: db, version, dataKey),
+        isUnproven: byMasterKey == nil && version < Schema.firstWithRowSets)
     }
   }
 
@@ -221,8 +225,8 @@ struct StoreOpening {
           try KeySlot.master.put(
             keys.dataKey, under: masterKey, at: clock.now(), entropy: entropy, into: db)
         }
-        // What was accepted may be anybody's: the operator unlocks it.
-        if !keys.changedTables.isEmpty { try Store.beginLocked(in: db) }
+        // What was accepted or cannot be checked may be anybody's: the operator unlocks it.
+        if !keys.changedTables.isEmpty || keys.isUnproven { try Store.beginLocked(in: db) }
         let sealer = try sealer(keys.dataKey)
         try RowSets(of: db, by: sealer).write(to: db, by: sealer)
         return .commit

@@ -69,6 +69,13 @@ final class Safe: Sendable {
     if vault.store.wasRecovered {
       life.log.notice("opened by the recovery key; the master key opens it again from now on")
     }
+    if vault.store.wasUnproven {
+      life.log.warning(
+        """
+        locked: a database of an earlier version does not show whether rows of it were deleted; \
+        unlock it (usherctl unlock), and look at its accounts and its passcode
+        """)
+    }
     if !vault.store.acceptedTables.isEmpty {
       life.log.warning(
         "accepted a database that was changed by something other than usherd; locked by it",

@@ -62,8 +62,10 @@ extension ConnectionHandler: ConnectionLink {
       guard topics.contains(entry.event.topic) else { return }
       let (caller, current) = standing.current
       guard caller.isMeant(by: entry) else { return }
-      // Other rules may not let the caller have it: that ends the subscription.
-      let isHeard = current == generation || service.mayListen(caller)
+      // Other rules may not let the caller have it, or it is another person's: that ends the
+      // subscription.
+      let isHeard =
+        (current == generation || service.mayListen(caller)) && !service.isWithheld(caller)
       guard feed.push(isHeard ? entry : nil, to: name, limit: limit) else { return }
       loop.execute { handler.value.deliver() }
     }

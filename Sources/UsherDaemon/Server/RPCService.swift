@@ -139,6 +139,11 @@ final class RPCService: Sendable {
     return caller.decide(request).isAllowed
   }
 
+  /// Whether what belongs to the caller is withheld, for its uid was another user's.
+  func isWithheld(_ caller: Caller) -> Bool {
+    safe.opened?.parts.domain.owners.isWithheld(caller.owner) ?? false
+  }
+
   /// An error's reply; the journal gets its cause under the same correlation id.
   func errorReply(_ error: UsherError, _ id: RequestID, _ caller: Caller) -> [UInt8] {
     errorReply(error, id, caller.label)
