@@ -6,12 +6,16 @@ import sys
 
 
 class Connection:
-    """One connection to usherd's socket, with one reply read for each line sent."""
+    """One connection to usherd's socket, with one reply read for each line sent.
 
-    def __init__(self, path, timeout=30):
+    Without `waits` it connects as programs do that do not block, such as those of Python's asyncio.
+    """
+
+    def __init__(self, path, timeout=30, waits=True):
         self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(timeout)
+        self.socket.settimeout(timeout if waits else 0)
         self.socket.connect(path)
+        self.socket.settimeout(timeout)
         self.file = self.socket.makefile("rb")
         self.last_id = 0
 
@@ -53,3 +57,9 @@ def succeeded(what):
 def impossible(why):
     print("cannot be tried:", why)
     sys.exit(77)
+
+
+def unprepared(why):
+    """The victim did not come up, or does not do its work: no verdict, and nothing to be skipped."""
+    print("nothing is known:", why)
+    sys.exit(2)

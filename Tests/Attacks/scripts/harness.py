@@ -3,8 +3,10 @@
 Everything that is started ends with the script, however that ends.
 """
 
+import contextlib
 import ctypes
 import json
+import mmap
 import os
 import re
 import shutil
@@ -13,11 +15,12 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 import urllib.error
 import urllib.parse
 import urllib.request
 
-from attack import Connection, impossible
+from attack import Connection, impossible, unprepared
 
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -43,6 +46,27 @@ jwks = "http://127.0.0.1:1/jwks"
 def need_root(why):
     if os.getuid() != 0:
         impossible("only root can " + why)
+
+
+def precede():
+    """Puts this process, and what it starts, before others of the machine; Attackers do not inherit it.
+
+    Whose turn it is on a processor is the kernel's to say. systemd gives the daemon as much as all users
+    together, and each user as much as another; without that, builds and tests beside it would be measured.
+    """
+    if os.getuid() == 0:
+        with contextlib.suppress(PermissionError):  # Root of a container may not.
+            os.nice(-10)
+
+
+def own_session(nicer=0):
+    """Makes this process, which was just forked, one that shares processors with others as by its nice."""
+    os.setsid()
+    os.nice(nicer)
+    # With autogroups (sched(7)) nice counts within a session, and between sessions this does.
+    with contextlib.suppress(OSError), open("/proc/self/autogroup", "w") as file:
+        file.write(str(os.nice(0)))
+    die_with_parent()
 
 
 def die_with_parent():
@@ -72,7 +96,7 @@ class Place:
         with open(self.file(log), "a") as output:
             process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-                env=os.environ | (env or {}), preexec_fn=die_with_parent)
+                env=os.environ | (env or {}), preexec_fn=own_session)
         self.started.append(process)
         return process
 
@@ -108,7 +132,7 @@ class Daemon:
 
     def is_ready(self):
         if self.process.poll() is not None:
-            impossible("usherd ended: " + self.log()[-500:])
+            unprepared("usherd ended: " + self.log()[-500:])
         try:
             return "result" in self.admin().reply("system.status")
         except (OSError, ConnectionError):
@@ -245,7 +269,16 @@ def sign_in(connection, provider="demo", user="alice"):
 def must_sign_in(connection, provider="demo", user="alice"):
     flow, _ = sign_in(connection, provider, user)
     if flow["status"] != "succeeded":
-        impossible(f"{user} cannot sign in: {flow.get('failure')}")
+        unprepared(f"{user} cannot sign in: {flow.get('failure')}")
+
+
+def become(uid, groups=(), gid=None):
+    """Makes this process another user's for good."""
+    os.setgroups(list(groups))
+    os.setgid(uid if gid is None else gid)
+    os.setuid(uid)
+    # The kernel forgets it when the user changes.
+    die_with_parent()
 
 
 def as_user(uid, act, groups=(GROUP,), gid=None):
@@ -256,9 +289,8 @@ def as_user(uid, act, groups=(GROUP,), gid=None):
         answer = {"trouble": "it did not end"}
         try:
             os.close(heard)
-            os.setgroups(list(groups))
-            os.setgid(uid if gid is None else gid)
-            os.setuid(uid)
+            own_session()
+            become(uid, groups, gid)
             answer = {"value": act()}
         except BaseException as error:
             answer = {"trouble": repr(error)}
@@ -272,3 +304,62 @@ def as_user(uid, act, groups=(GROUP,), gid=None):
     if "trouble" in answer:
         raise ConnectionError(f"uid {uid}: {answer['trouble']}")
     return answer["value"]
+
+
+class Attackers:
+    """Processes of another user that attack until the block is left.
+
+    Each runs one of `acts`, a function of `add`; `add()` counts one more thing that was done. The block
+    begins when each has done one. Without root they are processes of this user.
+    """
+
+    def __init__(self, uid, acts, groups=(), gid=None):
+        self.user, self.acts, self.children = (uid, groups, gid), acts, {}
+        self.counts = mmap.mmap(-1, 8 * len(acts))
+
+    def count(self, place):
+        return int.from_bytes(self.counts[8 * place:8 * place + 8], "little")
+
+    def add(self, place):
+        self.counts[8 * place:8 * place + 8] = (self.count(place) + 1).to_bytes(8, "little")
+
+    def run(self, place):
+        try:
+            # Back from precede(), or else out of the way of those that are measured.
+            own_session(10 if os.getuid() == 0 else 19)
+            if os.getuid() == 0:
+                become(*self.user)
+            self.acts[place](lambda: self.add(place))
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(1)
+
+    def __enter__(self):
+        for place in range(len(self.acts)):
+            child = os.fork()
+            if child == 0:
+                self.run(place)
+            self.children[child] = place
+        try:
+            eventually("each attacker has begun", lambda: all(
+                self.count(place) for place in self.children.values()) or self.ended())
+        except TimeoutError:
+            self.__exit__()
+            raise
+        return self
+
+    def ended(self):
+        """Those that ended by themselves."""
+        for child in list(self.children):
+            if os.waitpid(child, os.WNOHANG)[0]:
+                del self.children[child]
+        return len(self.acts) - len(self.children)
+
+    def __exit__(self, *_):
+        self.early = self.ended()
+        self.done = sum(self.count(place) for place in range(len(self.acts)))
+        for child in self.children:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+        self.children = {}
