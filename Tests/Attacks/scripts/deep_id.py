@@ -2,42 +2,80 @@
 
 Findings: L.3, H2
 
-Usage: deep_id.py ATTACKED_SOCKET VICTIM_SOCKET
+    deep_id.py PROGRAMS [MILLISECONDS]
 
-Any user may call rpc.cancel. The line was answered after 7 s, and nobody else was served meanwhile.
+Any user may call rpc.cancel. The line was answered after 7 s, and nobody else was served meanwhile. The
+attacker is a user without rights, whose lines are short, and then one who may call account.list and nothing
+else; first it sends one line, then many. Without root it is this user under a rule that allows nothing.
 """
 
-import select
+import os
 import sys
 import time
 
 from attack import Connection, refused, succeeded
+from bystander import floor, judge
+from harness import GROUP, Attackers, Daemon, Place, as_user, precede
 
 # A debug build scans 1 MiB in some tenths of a second; decoding the id took 7 s in a release build.
 LINE_SECONDS = 3
-VICTIM_SECONDS = 0.25
+NOBODY, CUSTOMER = 200_100, 200_101
 
 
-def main():
-    attacked, victim = (Connection(path) for path in sys.argv[1:3])
-    deep = b"[" * 28 + b"[" + b",".join([b'""'] * 340_000) + b"]" + b"]" * 28
-    line = b'{"jsonrpc":"2.0","id":1,"method":"rpc.cancel","params":{"id":' + deep + b"}}"
-    victim.reply("system.status")
+def line(strings):
+    deep = b"[" * 28 + b"[" + b",".join([b'""'] * strings) + b"]" + b"]" * 28
+    return b'{"jsonrpc":"2.0","id":1,"method":"rpc.cancel","params":{"id":' + deep + b"}}"
+
+
+SHORT, LONG = line(1200), line(340_000)
+
+
+def once(lines):
+    """How long the line took, and the reply to it."""
+    connection = Connection(daemon.socket)
     began = time.monotonic()
-    attacked.send_line(line)
-    waited = 0
-    while not select.select([attacked.socket], [], [], 0)[0]:
-        called = time.monotonic()
-        victim.reply("system.status")
-        waited = max(waited, time.monotonic() - called)
-    reply = attacked.receive()
-    took = time.monotonic() - began
-    words = "the line was answered after %.2f s, another caller after %.3f s: %s" % (took, waited, reply)
-    if reply["error"]["data"].get("field") != "id":
-        succeeded("the id was not refused: " + words)
-    if took > LINE_SECONDS or waited > VICTIM_SECONDS:
-        succeeded("one line stops everybody: " + words)
-    refused(words)
+    connection.send_line(lines[-1])
+    reply = connection.receive()
+    return time.monotonic() - began, reply
 
 
-main()
+def again_and_again(lines):
+    def act(add):
+        connection = Connection(daemon.socket)
+        while True:
+            for each in lines:
+                add()
+                connection.send_line(each)
+                connection.receive()
+    return act
+
+
+config = f'''
+[access]
+group = "{GROUP}"
+
+[[client]]
+name = "customer"
+match = {{ user = "{CUSTOMER if os.getuid() == 0 else os.getuid()}" }}
+allow = [{'"account.list"' if os.getuid() == 0 else ""}]
+'''
+precede()
+with Place() as place:
+    daemon = Daemon(place, sys.argv[1], config)
+    least = floor(sys.argv[1], *map(float, sys.argv[2:3]))
+    words = []
+    for who, uid, lines in [("nobody", NOBODY, [SHORT]), ("a customer", CUSTOMER, [SHORT, LONG])]:
+        if os.getuid() == 0:
+            took, reply = as_user(uid, lambda: once(lines), groups=())
+        elif uid == CUSTOMER:
+            took, reply = once(lines)
+        else:
+            continue
+        if reply is None or reply.get("error", {}).get("data", {}).get("field") != "id":
+            succeeded(f"the id of {who} is not refused: {reply}")
+        if took > LINE_SECONDS:
+            succeeded(f"the line of {who} was answered after {took:.2f} s")
+        words.append(judge(
+            f"a line of {who} took {took:.2f} s; such lines", daemon,
+            lambda: Attackers(uid, [again_and_again(lines)] * 3), least))
+    refused(" / ".join(words))

@@ -2,95 +2,87 @@
 
 Findings: A.1, H2
 
-Usage: stall.py ATTACKED_SOCKET VICTIM_SOCKET
+    stall.py PROGRAMS [MILLISECONDS]
 
-One connection to the attacked socket sends lines of nearly 1 MiB, one after the other, in shapes that
-were slow to decode. A connection to the victim's socket measures its own calls meanwhile. No right is
-needed for any of this: rpc.cancel is everybody's. Where both sockets may be the same, let the attacker
-be another user.
+Four connections send lines in shapes that were slow to decode, of nearly 1 MiB and of as much as a caller
+without rights may send. The attacker is a user whom nothing gives a right, then one whose rule allows
+nothing, and then one with a right to the methods of the lines. Another user's calls are measured meanwhile.
+Without root the attacker is this user under a rule that allows nothing, and the calls are the admin socket's.
 """
 
 import os
-import statistics
-import subprocess
 import sys
 import time
 
-from attack import Connection, refused, succeeded
+from attack import Connection, refused
+from bystander import floor, judge
+from harness import GROUP, SILENT, Attackers, Daemon, Place, precede
 
-LIMIT_SECONDS = 0.25
-SIZE = (1 << 20) - 1000
+CONNECTIONS = 4
+NOBODY, EXCLUDED, CUSTOMER = 200_100, 200_101, 200_102
+LONG, SHORT = (1 << 20) - 1000, 3500
 
-SHAPES = {
-    "empty objects": b"{}",
-    "empty arrays": b"[]",
-    "empty strings": b'""',
-    "numbers": b"1",
-}
+ELEMENTS = [b"{}", b"[]", b'""', b"1"]
 
 
 def line(method, value):
-    head = b'{"jsonrpc":"2.0","id":1,"method":"%s","params":' % method
-    return head + value + b"}"
+    return b'{"jsonrpc":"2.0","id":1,"method":"%s","params":%s}' % (method, value)
 
 
-def lines():
-    for element in SHAPES.values():
-        flat = b"[" + b",".join([element] * (SIZE // (len(element) + 1))) + b"]"
+def lines(size):
+    for element in ELEMENTS:
+        flat = b"[" + b",".join([element] * (size // (len(element) + 1))) + b"]"
         yield line(b"rpc.cancel", b'{"id":%s}' % flat)
-        yield line(b"flow.start", b'{"provider":"p","kind":"k","params":{"a":%s}}' % flat)
+        yield line(b"flow.start", b'{"provider":"silent","kind":"authorize","params":{"a":%s}}' % flat)
         yield line(b"flow.submit", b'{"flow":"flw_1","revision":1,"input":%s}' % flat)
-        yield line(b"token.get", b'{"x":%s}' % flat)
-    keys = b",".join(b'"%d":1' % number for number in range(SIZE // 12))
+        yield line(b"token.get", b'{"provider":"silent","x":%s}' % flat)
+    keys = b",".join(b'"%d":1' % number for number in range(size // 12))
     yield line(b"rpc.cancel", b'{"id":{%s}}' % keys)
     yield line(b"rpc.hello", b"{%s}" % keys)
 
 
-def attack(path):
-    connection = Connection(path)
-    worst = 0
-    for bad in list(lines()):
-        began = time.monotonic()
-        connection.send_line(bad)
-        if connection.receive() is None:
-            connection = Connection(path)
-        worst = max(worst, time.monotonic() - began)
-    print(worst)
+LINES = [each for size in (LONG, SHORT) for each in lines(size)]
 
 
-def measure(connection, is_over, fewest=100):
-    times = []
-    while len(times) < fewest or not is_over():
-        began = time.monotonic()
-        connection.reply("system.status")
-        times.append(time.monotonic() - began)
-        time.sleep(0.002)
-    return times
+def send(add):
+    """Sends the lines again and again, the next one when one has been answered."""
+    connection = None
+    while True:
+        for each in LINES:
+            add()
+            try:
+                connection = connection or Connection(daemon.socket)
+                connection.send_line(each)
+                answer = connection.receive()
+            except OSError:
+                answer = None  # It is refused, and closed before all of it was sent.
+            if answer is None:
+                # Who connects too often is let in later.
+                connection = None
+                time.sleep(0.001)
 
 
-def main():
-    attacked, victim = sys.argv[1:3]
-    connection = Connection(victim)
-    alone = measure(connection, lambda: True)
-    attacker = subprocess.Popen(
-        [sys.executable, os.path.abspath(__file__), "attack", attacked], stdout=subprocess.PIPE, text=True
-    )
-    under = measure(connection, lambda: attacker.poll() is not None)
-    longest_line = attacker.stdout.read().strip()
-    words = "median %.1f ms alone, %.1f under attack, slowest %.0f; the attacker's slowest line took %s s" % (
-        statistics.median(alone) * 1e3,
-        statistics.median(under) * 1e3,
-        max(under) * 1e3,
-        longest_line,
-    )
-    if attacker.returncode != 0:
-        succeeded("a line was not answered: " + words)
-    if max(under) > LIMIT_SECONDS:
-        succeeded("one line held up another caller: " + words)
-    refused("by reading long lines beside the event loop: " + words)
+rules = f'''
+[access]
+group = "{GROUP}"
 
+[[client]]
+name = "excluded"
+match = {{ user = "{EXCLUDED if os.getuid() == 0 else os.getuid()}" }}
+allow = []
 
-if sys.argv[1] == "attack":
-    attack(sys.argv[2])
-else:
-    main()
+[[client]]
+name = "customer"
+match = {{ user = "{CUSTOMER}" }}
+allow = ["token.get silent", "flow.start silent", "flow.submit silent"]
+'''
+precede()
+with Place() as place:
+    daemon = Daemon(place, sys.argv[1], rules + SILENT)
+    least = floor(sys.argv[1], *map(float, sys.argv[2:3]))
+    words = []
+    for who, uid in [("without rights", NOBODY), ("excluded by a rule", EXCLUDED), ("with rights", CUSTOMER)]:
+        if uid == EXCLUDED or os.getuid() == 0:
+            words.append(judge(
+                "lines of a caller " + who, daemon, lambda: Attackers(uid, [send] * CONNECTIONS), least))
+    refused(" / ".join(words))
