@@ -58,12 +58,4 @@ struct ConnectionAttackTests {
     let daemon = try DaemonUnderTest(config: "")
     try AttackScript("groups.py").expectRefused(daemon.socketPath)
   }
-
-  @Test(
-    "programs that do not block are served during a flood of connects",
-    .enabled(if: isRoot, needsRoot))
-  func connects() throws {
-    let daemon = try DaemonUnderTest(config: "", logLevel: "info")
-    try AttackScript("connectflood.py").expectRefused(daemon.socketPath, "3", "1")
-  }
 }

@@ -1,87 +1,56 @@
-"""Processes of a user without rights connect and close as fast as they can. Programs that connect
-without blocking (Python's asyncio) must be served all the same. Run it as root.
+"""Processes of a user without rights connect and close, or call, as fast as they can. Programs of another
+user that connect without blocking, such as those of Python's asyncio, must be served all the same.
 
 Findings: L.5
 
-connectflood.py SOCKET SECONDS PROCESSES
+    connectflood.py PROGRAMS [SECONDS [PROCESSES [MILLISECONDS]]], as root
+
+Each connect of the other user has to succeed, and to be answered about as soon as without the flood: within
+three times as long, or twice MILLISECONDS.
 """
 
-import asyncio
-import os
-import signal
 import socket
 import sys
-import time
 
-import attack
+from attack import Connection, refused
+from bystander import floor, judge
+from harness import GROUP, Attackers, Daemon, Place, need_root, precede
 
-path, seconds, processes = sys.argv[1], float(sys.argv[2]), int(sys.argv[3])
 FLOODING = 200_100
-TRIES = 60
-# The queue of 4,096 is full after some 40 ms in which a busy machine does not run the daemon. When each
-# connect of the flood was let in, all 60 failed.
-FAILURES = 5
+STATUS = b'{"jsonrpc":"2.0","id":1,"method":"system.status"}'
+
+need_root("be the other user")
 
 
-def flood():
-    if processes > 1:
-        # systemd gives the daemon's slice as much of the processors as all users' together; without it
-        # the daemon is one of many that want them, and a queue of 4,096 fills up whatever it does.
-        os.nice(19)
-    os.setgroups([])
-    os.setgid(FLOODING)
-    os.setuid(FLOODING)
-    deadline = time.monotonic() + seconds + 30
-    while time.monotonic() < deadline:
+def come_and_go(add):
+    while True:
         end = socket.socket(socket.AF_UNIX)
         end.setblocking(False)
         try:
-            end.connect(path)
+            end.connect(daemon.socket)
         except OSError:
             pass
         end.close()
+        add()
 
 
-async def call():
-    reader, writer = await asyncio.open_unix_connection(path)
-    writer.write(b'{"jsonrpc":"2.0","id":1,"method":"system.status"}\n')
-    line = await asyncio.wait_for(reader.readline(), 10)
-    writer.close()
-    return b'"result"' in line
+def ask(add):
+    """Sends as many calls as the daemon reads."""
+    connection = Connection(daemon.socket)
+    lines = (STATUS + b"\n") * 50
+    while True:
+        connection.socket.sendall(lines)
+        for _ in range(50):
+            connection.receive()
+        add()
 
 
-async def calls():
-    failures, times = [], []
-    for _ in range(TRIES):
-        start = time.monotonic()
-        try:
-            if not await call():
-                failures.append("no result")
-        except (OSError, ValueError, asyncio.TimeoutError) as error:
-            failures.append(f"{type(error).__name__}: {error}")
-        times.append(time.monotonic() - start)
-        await asyncio.sleep(seconds / TRIES)
-    return failures, max(times)
-
-
-if os.getuid() != 0:
-    attack.impossible("only root can become the other user")
-children = []
-try:
-    for _ in range(processes):
-        child = os.fork()
-        if child == 0:
-            try:
-                flood()
-            finally:
-                os._exit(0)
-        children.append(child)
-    time.sleep(0.5)
-    failures, slowest = asyncio.run(calls())
-    if len(failures) > FAILURES:
-        attack.succeeded(f"{len(failures)} of {TRIES} fail: {failures[0]}")
-    served = TRIES - len(failures)
-    attack.refused(f"{served} of {TRIES} are served, the slowest after {slowest * 1000:.0f} ms")
-finally:
-    for child in children:
-        os.kill(child, signal.SIGKILL)
+seconds, processes, milliseconds = [*map(float, sys.argv[2:5]), *[3, 1, None][len(sys.argv[2:5]):]]
+precede()
+with Place() as place:
+    daemon = Daemon(place, sys.argv[1], f'[access]\ngroup = "{GROUP}"\n')
+    # The kernel's queue is one for all: a connect waits for those of the flood that came before it.
+    least = 2 * floor(sys.argv[1], milliseconds)
+    refused(" / ".join(
+        judge(what, daemon, lambda: Attackers(FLOODING, [act] * int(processes)), least, seconds)
+        for what, act in [("connects", come_and_go), ("fifty calls", ask)]))
