@@ -45,14 +45,6 @@ struct ConnectionAttackTests {
     try AttackScript("batches.py").expectRefused(daemon.socketPath, "\(daemon.pid)", id, "4", "8")
   }
 
-  @Test(
-    "eight users without rights do not take the others' connections",
-    .enabled(if: isRoot, needsRoot))
-  func subordinateUsers() throws {
-    let daemon = try DaemonUnderTest(config: "", logLevel: "info")
-    try AttackScript("subuids.py").expectRefused(daemon.socketPath)
-  }
-
   @Test("a process with 65,535 groups is refused", .enabled(if: isRoot, needsRoot))
   func groups() throws {
     let daemon = try DaemonUnderTest(config: "")

@@ -1,64 +1,157 @@
-"""Takes all connections as eight users without rights, as one user with subordinate ids can. Run it as
-root, or by `unshare --user --map-auto --map-root-user` (package uidmap).
+"""Has each limit again and again, and escapes a rule, as one user with subordinate ids can. Then takes all
+connections as eight users without rights.
 
 Findings: A.6, M5
 
-subuids.py SOCKET
+    subuids.py PROGRAMS, as root
+
+The subordinate ids are in a file of the script's own, mounted over /etc/subuid in a mount namespace. A process
+in a user namespace is to the daemon one of such an id and of its user's groups, as those here that become it.
 """
 
 import os
-import signal
-import socket
+import subprocess
 import sys
 
-import attack
+from attack import Connection, impossible, refused, succeeded, unprepared
+from harness import GROUP, SILENT, Daemon, Place, eventually, need_root
 
-path = sys.argv[1]
+# A group that has rights by a rule, and so do subordinate ids in it.
+SHOP = GROUP + 1
+ANNA, BEN, CARL = 54_001, 54_002, 54_003
+OF_ANNA, OF_CARL, COUNT = 300_000, 400_000, 65_536
+LIMITS = {"connections_per_user": 16, "live_flows_per_user": 4, "subscriptions_per_user": 6}
+UNAUTHORIZED = 64
+
+CONFIG = f'''
+[access]
+group = "{GROUP}"
+
+[[client]]
+name = "shop"
+match = {{ group = "{SHOP}" }}
+allow = ["flow.*", "account.*", "events.*"]
+
+[[client]]
+name = "carl"
+match = {{ user = "{CARL}" }}
+allow = ["account.list"]
+
+[limits]
+''' + "".join(f"{name} = {most}\n" for name, most in LIMITS.items())
+
+need_root("have subordinate ids of its own")
+if "inside" not in sys.argv:
+    os.execv("/usr/bin/unshare", [
+        "unshare", "--mount", "--propagation", "private", sys.executable, "-B", *sys.argv, "inside"])
 
 
-def hold(uid, told):
-    os.setgroups([])
-    os.setgid(uid)
-    os.setuid(uid)
+def grant(place):
+    path = place.file("subuid")
+    with open(path, "w") as file:
+        file.write(f"{ANNA}:{OF_ANNA}:{COUNT}\n{CARL}:{OF_CARL}:{COUNT}\n")
+    if subprocess.run(["/usr/bin/mount", "--bind", path, "/etc/subuid"], check=False).returncode != 0:
+        impossible("nothing can be mounted over /etc/subuid")
+
+
+def connect(uid, groups):
+    """A connection of that user's: the kernel tells the daemon who connected."""
+    os.setgroups(groups)
+    os.setegid(uid)
+    os.seteuid(uid)
+    try:
+        return Connection(daemon.socket, timeout=5)
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+        os.setgroups([])
+
+
+def connections(uid, groups, most):
+    """As many connections as are served, up to one more than are allowed."""
     held = []
-    for _ in range(255):
-        end = socket.socket(socket.AF_UNIX)
-        end.settimeout(5)
+    for _ in range(most + 1):
         try:
-            end.connect(path)
-            end.sendall(b'{"jsonrpc":"2.0","id":1,"method":"system.status"}\n')
-            if b'"result"' in end.recv(4096):
-                held.append(end)
+            caller = connect(uid, groups)
+            if "result" in caller.reply("system.status"):
+                held.append(caller)
         except OSError:
             pass
-    os.write(told, len(held).to_bytes(4, "little"))
-    signal.pause()
+    return held
 
 
-children, total = [], 0
-try:
-    for number in range(8):
-        heard, told = os.pipe()
-        child = os.fork()
-        if child == 0:
-            try:
-                hold(200_001 + number, told)
-            except PermissionError:
-                os.write(told, (1 << 31).to_bytes(4, "little"))
-            os._exit(0)
-        children.append(child)
-        total += int.from_bytes(os.read(heard, 4), "little")
-    if total >= 1 << 31:
-        attack.impossible("this user cannot become another one")
+def served(uid, groups):
+    """A connection that is served: who has just come often is let in a little later."""
+    return eventually("a connection is served", lambda: connections(uid, groups, 0))[0]
+
+
+def flows(uid, most):
+    caller = served(uid, [SHOP])
+    call = {"provider": "silent", "kind": "authorize", "params": {}}
+    return ["result" in caller.reply("flow.start", call) for _ in range(most + 1)].count(True)
+
+
+def subscriptions(uid, most):
+    caller = served(uid, [SHOP])
+    held.append(caller)
+    call = {"topics": ["flow"]}
+    return ["result" in caller.reply("events.subscribe", call) for _ in range(most + 1)].count(True)
+
+
+def sockets(uid, most):
+    found = connections(uid, [SHOP], most)
+    held.extend(found)
+    return len(found)
+
+
+def let_go():
+    for each in held:
+        each.close()
+    held.clear()
+    eventually("the connections are gone", lambda: daemon.admin().reply(
+        "system.status")["result"]["connections"] < 3)
+
+
+with Place() as place:
+    grant(place)
+    daemon, held = Daemon(place, sys.argv[1], CONFIG + SILENT), []
+    ids = [ANNA, *range(OF_ANNA, OF_ANNA + 3), OF_ANNA + COUNT - 1]
+    for name, act in zip(LIMITS, [sockets, flows, subscriptions]):
+        most = LIMITS[name]
+        had = sum(act(uid, most) for uid in ids)
+        if had > most:
+            succeeded(f"one user with subordinate ids has {had} for {name} = {most}")
+        # The limit is anna's, and the first id beyond hers is another user.
+        for uid in [BEN, OF_ANNA + COUNT]:
+            if (others := act(uid, most)) != most:
+                unprepared(f"another user has {others} for {name} = {most}")
+        if had != most:
+            unprepared(f"anna has {had} for {name} = {most}")
+        let_go()
+
+    # A rule takes flow.list from carl, who is a member; his ids keep his group, and may be in the shop's.
+    if "result" not in served(BEN, [GROUP]).reply("flow.list"):
+        unprepared("the group gives no rights")
+    if "error" not in served(CARL, [GROUP]).reply("flow.list"):
+        unprepared("the rule does not hold for carl")
+    for uid in [OF_CARL, OF_CARL + COUNT - 1]:
+        for groups in [[GROUP], [SHOP], [GROUP, SHOP]]:
+            reply = served(uid, groups).reply("flow.list")
+            if "result" in reply:
+                succeeded(f"uid {uid} of carl's escapes the rule about carl in the groups {groups}")
+    reason = reply["error"]["data"]["reason"]
+
+    let_go()
+    for uid in range(200_001, 200_009):
+        held += connections(uid, [], LIMITS["connections_per_user"])
+    total = len(held)
     try:
-        reply = attack.Connection(path, timeout=10).reply("system.status")
-    except (OSError, ConnectionError) as error:
-        attack.succeeded(f"{total} connections of eight users keep everybody out: {error}")
-    if "result" not in reply:
-        attack.succeeded(f"{total} connections of eight users keep everybody out: {reply}")
-    if total > 256:
-        attack.succeeded(f"users without rights have {total} connections")
-    attack.refused(f"unauthorized_connections: eight users without rights have {total} together")
-finally:
-    for child in children:
-        os.kill(child, signal.SIGKILL)
+        served(BEN, [GROUP])
+    except TimeoutError:
+        succeeded(f"{total} connections of users without rights keep everybody out")
+    if total > UNAUTHORIZED:
+        succeeded(f"eight users without rights have {total} connections")
+    if total == 0:
+        unprepared("users without rights are not served at all")
+    refused(f"one user has {', '.join(f'{most} of {name}' for name, most in LIMITS.items())} with all its ids; "
+            f"a rule holds for them ({reason}); eight users without rights have {total} connections")
