@@ -52,18 +52,6 @@ struct RedirectAttackTests {
     #expect(flow["problem"]?["message"]?.stringValue?.contains("4002") == true, "\(flow)")
     withExtendedLifetime((squatter, user)) {}
   }
-
-  @Test("a flood at the listener of a sign-in is bounded, and the sign-in succeeds meanwhile")
-  func flood() throws {
-    let daemon = try daemon(sandbox.provider())
-    let client = try daemon.client()
-    let flow = try client.startFlow()
-    let uri = try #require(flow["step"]?["redirectURI"]?.stringValue)
-    try AttackScript("flood_redirect_listener.py").expectRefused(
-      uri, launcher: ["/usr/bin/setpriv", "--reuid=65000", "--regid=65000", "--clear-groups"])
-    try Person.signIn(at: try #require(flow["step"]?["url"]?.stringValue))
-    #expect(try client.finished(flow)["status"] == "succeeded")
-  }
 }
 
 /// A port of the loopback that another user listens at while this lives.

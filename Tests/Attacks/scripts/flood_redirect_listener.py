@@ -2,10 +2,12 @@
 
 Findings: A.5, M4
 
-    flood_redirect_listener.py REDIRECT_URI
+    flood_redirect_listener.py PROGRAMS, as root
 
-Holds 400 silent connections to the listener, and sends requests without the flow's state for three
-seconds. The attack succeeds where the listener holds more than 64 connections, or leaves one waiting.
+Holds 400 silent connections to the listener, and sends requests without the flow's state from as many
+connections as it can, by which the kernel's table of connections grows long. The attack succeeds where the
+listener keeps more than 64 connections, where what another user does at another provider meanwhile fails or
+takes long, and where the sign-in at the flooded port fails.
 """
 
 import select
@@ -15,68 +17,141 @@ import threading
 import time
 import urllib.parse
 
-from attack import refused, succeeded
+from attack import refused, succeeded, unprepared
+from harness import (
+    GROUP, Attackers, Daemon, Place, Sandbox, as_user, at_browser, await_flow, need_root, precede,
+    start_flow)
 
-MOST = 64
-SILENT = 400
+MOST, SILENT = 64, 400
+ATTACKER, VICTIM, OTHER = 65_000, 54_001, 54_002
+LIMIT = 3
+# What may take so long in any case, in seconds: a call, a start of a flow, and a whole sign-in.
+LEAST = {"system.status": 0.1, "flow.start": 0.3, "a sign-in": 1.5}
+
+need_root("be three users")
 
 
-def hold(address, count):
+def still_open(held):
+    poller = select.poll()
+    for each in held:
+        poller.register(each, select.POLLIN | select.POLLRDHUP)
+    return len(held) - len(poller.poll(100))
+
+
+def kept():
+    """How many silent connections the listener keeps, once it had five seconds to close them."""
+    held = [socket.create_connection(address, timeout=5) for _ in range(SILENT)]
+    end = time.monotonic() + 5
+    while (count := still_open(held)) > MOST and time.monotonic() < end:
+        pass
+    return count
+
+
+def hold(add):
+    """Holds silent connections, and new ones in the place of those that are closed."""
     held = []
-    for _ in range(count):
-        held.append(socket.create_connection(address, timeout=5))
-    return held
-
-
-def still_open(held, seconds):
-    """How many of the connections the listener keeps, once it had so many seconds to close them."""
-    end = time.monotonic() + seconds
     while True:
-        poller = select.poll()
-        for each in held:
-            poller.register(each, select.POLLIN | select.POLLRDHUP)
-        closed = len(poller.poll(100))
-        if len(held) - closed <= MOST or time.monotonic() > end:
-            return len(held) - closed
+        held = held[-SILENT:] + [socket.socket() for _ in range(20)]
+        for each in held[-20:]:
+            each.setblocking(False)
+            each.connect_ex(address)
+        add()
+        time.sleep(0.01)
 
 
-def hit(address, path, until, waits, worst):
-    request = f"GET {path}?state=x HTTP/1.1\r\nHost: {address[0]}:{address[1]}\r\n\r\n".encode()
-    while time.monotonic() < until:
-        begun = time.monotonic()
-        try:
-            with socket.create_connection(address, timeout=5) as connection:
-                connection.sendall(request)
-                if connection.recv(4096):
-                    waits.append(time.monotonic() - begun)
-        except TimeoutError:
-            worst.append("a request was not answered within 5 s")
-            return
-        except OSError:
-            pass
+def hit(add):
+    def requests():
+        while True:
+            try:
+                with socket.create_connection(address, timeout=5) as connection:
+                    connection.sendall(REQUEST)
+                    if connection.recv(4096):
+                        add()
+            except OSError:
+                pass  # Closed to make room for another one of the flood.
+
+    for _ in range(7):
+        threading.Thread(target=requests, daemon=True).start()
+    requests()
 
 
-def main(redirect_uri):
-    parts = urllib.parse.urlsplit(redirect_uri)
+def timed(times, name, act):
+    began = time.monotonic()
+    value = act()
+    times.setdefault(name, []).append(time.monotonic() - began)
+    return value
+
+
+def signed_in(caller):
+    flow = start_flow(caller, "other")
+    at_browser(flow["step"]["url"], "bob")
+    return await_flow(caller, flow)["status"]
+
+
+def work():
+    """How long it took each time, and what failed."""
+    times, caller, end = {}, daemon.connect(), time.monotonic() + 3
+    try:
+        while time.monotonic() < end:
+            for _ in range(20):
+                reply = timed(times, "system.status", lambda: caller.reply("system.status"))
+                if "result" not in reply:
+                    return times, f"system.status: {reply['error']}"
+            flow = timed(times, "flow.start", lambda: start_flow(caller, "other"))
+            if flow["status"] != "active":
+                return times, f"flow.start: {flow['failure']}"
+            caller.reply("flow.cancel", {"flow": flow["id"]})
+            status = timed(times, "a sign-in", lambda: signed_in(caller))
+            if status != "succeeded":
+                return times, f"a sign-in: {status}"
+            time.sleep(0.15)  # The listener looks up who comes back for ten sign-ins a second of one user.
+    except (OSError, KeyError, TypeError) as error:
+        return times, f"{type(error).__name__}: {error}"
+    return times, None
+
+
+def judge(alone, beside):
+    words, delays = [], []
+    for name, least in LEAST.items():
+        ours, theirs = max(alone[name]), max(beside[name])
+        words.append(f"{name} {ours * 1e3:.0f} ms alone, {theirs * 1e3:.0f} beside it")
+        if theirs > max(LIMIT * ours, least):
+            delays.append(name)
+    return delays, "another user's slowest " + ", ".join(words)
+
+
+precede()
+with Place() as place:
+    sandbox = Sandbox(place, sys.argv[1])
+    limits = "[limits]\nflow_starts_per_minute = 100000\n"
+    access = f'[access]\ngroup = "{GROUP}"\n'
+    daemon = Daemon(
+        place, sys.argv[1], limits + access + sandbox.provider() + sandbox.provider("other"))
+    flow = as_user(VICTIM, lambda: start_flow(daemon.connect()))
+    parts = urllib.parse.urlsplit(flow["step"]["redirectURI"])
     address = (parts.hostname, parts.port)
-    held = hold(address, SILENT)
-    kept = still_open(held, 5)
-    if kept > MOST:
-        succeeded(f"the listener holds {kept} silent connections")
-    waits, worst = [], []
-    until = time.monotonic() + 3
-    threads = [threading.Thread(target=hit, args=(address, parts.path, until, waits, worst))
-               for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if worst:
-        succeeded(worst[0])
-    if not waits:
-        succeeded("no request was answered")
-    refused(f"{kept} of {SILENT} silent connections are held; {len(waits)} requests were answered")
+    REQUEST = f"GET {parts.path}?state=x HTTP/1.1\r\nHost: {address[0]}:{address[1]}\r\n\r\n".encode()
 
-
-if __name__ == "__main__":
-    main(sys.argv[1])
+    held = as_user(ATTACKER, kept, groups=())
+    if held > MOST:
+        succeeded(f"the listener holds {held} silent connections")
+    rounds = []
+    while len(rounds) < 3 and (not rounds or rounds[-1][0]):
+        alone, failure = as_user(OTHER, work)
+        if failure:
+            unprepared(f"another user is not served before the flood: {failure}")
+        with Attackers(ATTACKER, [hold, hit]) as attackers:
+            beside, failure = as_user(OTHER, work)
+        if failure:
+            succeeded(f"another user is not served during the flood: {failure}")
+        if attackers.early:
+            unprepared("an attacker has ended by itself")
+        rounds.append(judge(alone, beside))
+    delays, words = rounds[-1]
+    if delays:
+        succeeded(f"the flood delays {' and '.join(delays)}: {words}")
+    last = as_user(VICTIM, lambda: at_browser(flow["step"]["url"]))
+    flow = as_user(VICTIM, lambda: await_flow(daemon.connect(), flow))
+    if flow["status"] != "succeeded":
+        succeeded(f"the sign-in at the flooded port is {flow['status']}: {last[-300:]}")
+    refused(f"{held} of {SILENT} silent connections are held; {attackers.done} requests; {words}")
