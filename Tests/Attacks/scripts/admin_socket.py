@@ -7,13 +7,19 @@ Findings: L4
 
 import sys
 
-from attack import Connection, refused, succeeded
+from attack import Connection, refused, succeeded, unprepared
 
 try:
     connection = Connection(sys.argv[1])
-    reply = connection.reply("credential.list")
-except (ConnectionError, PermissionError) as error:
-    refused(str(error))
-if "result" in reply:
-    succeeded("credential.list was answered")
-refused(reply["error"]["data"]["reason"])
+except PermissionError as error:
+    unprepared(f"the socket's mode is not open: {error}")
+try:
+    connection.send_line(b'{"jsonrpc":"2.0","id":1,"method":"credential.list"}')
+except BrokenPipeError:
+    pass  # It was refused before, and told why.
+reply = connection.receive()
+if reply is None or "result" in reply:
+    succeeded(f"another user gets {reply} in place of a sentence")
+if reply["error"]["data"]["reason"] != "permission_denied":
+    succeeded(f"another user is not told that it may not: {reply}")
+refused(reply["error"]["message"])

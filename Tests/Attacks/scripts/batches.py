@@ -29,7 +29,8 @@ def batch(number):
 
 
 others = attack.Connection(path)
-others.reply("rpc.discover")
+if "result" not in others.reply("rpc.discover"):
+    attack.unprepared("rpc.discover is not answered")
 start = memory()
 held = []
 for _ in range(connections):
@@ -41,6 +42,8 @@ for _ in range(connections):
     while (message := connection.receive()) is not None:
         if isinstance(message, dict) and message.get("id") == "end":
             break
+    if message is None:
+        attack.unprepared("the daemon closed a connection whose batches wait")
     held.append(connection)
 grown = memory() - start
 if grown > connections * ALLOWED + (16 << 20):

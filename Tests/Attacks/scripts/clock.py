@@ -9,7 +9,7 @@ import datetime
 import sys
 import time
 
-from attack import impossible, refused, succeeded
+from attack import refused, succeeded, unprepared
 from harness import Clock, Daemon, Place, Sandbox, must_sign_in
 
 TEN_YEARS = 3650 * 86_400
@@ -22,7 +22,7 @@ def token(caller, **more):
         time.sleep(reply["error"]["data"]["retryAfterMs"] / 1000)
         reply = caller.reply("token.get", {"provider": "demo"} | more)
     if "error" in reply:
-        impossible(f"no token: {reply['error']['message']}")
+        unprepared(f"no token: {reply['error']['message']}")
     return reply["result"]
 
 
@@ -61,7 +61,7 @@ with Place() as place:
     clock.set(TEN_YEARS)
     ahead = token(daemon.connect(), forceRefresh=True)
     if days_until(ahead["expiresAt"]) < 3000:
-        impossible("the daemon's clock does not move")
+        unprepared("the daemon's clock does not move")
     clock.set(0)
     for when in ["the clock is set right", "a restart"]:
         now = token(daemon.connect())

@@ -13,7 +13,8 @@ import sys
 import tempfile
 import time
 
-from attack import Connection, impossible, refused, succeeded
+from attack import Connection, impossible, refused, succeeded, unprepared
+from harness import die_with_parent
 
 NOBODY = 65534
 program, unit = sys.argv[1:3]
@@ -32,19 +33,19 @@ with tempfile.TemporaryDirectory() as home:
         os.chown(path, NOBODY, NOBODY)
     daemon = subprocess.Popen(
         [program, "--socket", home + "/u.sock", "--admin-socket", home + "/a.sock"],
-        user=NOBODY, group=NOBODY, extra_groups=[],
+        user=NOBODY, group=NOBODY, extra_groups=[], preexec_fn=die_with_parent,
         env={"HOME": home, "STATE_DIRECTORY": home, "INVOCATION_ID": "0123"})
     try:
         for _ in range(200):
             if daemon.poll() is not None:
-                impossible("the daemon ended with status %d" % daemon.returncode)
+                unprepared("the daemon ended with status %d" % daemon.returncode)
             try:
                 caller = Connection(home + "/u.sock")
                 break
             except OSError:
                 time.sleep(0.05)
         else:
-            impossible("the daemon does not listen")
+            unprepared("the daemon does not listen")
         limits = caller.reply(
             "rpc.hello", {"client": {"name": "x", "version": "1"}})["result"]["limits"]
     finally:

@@ -53,8 +53,8 @@ with Place() as place:
     ]
     for connection, method, params in bad:
         data = connection.reply(method, params)["error"]["data"]
-        if data["reason"] == "invalid_params" and not data.get("field"):
-            succeeded(f"invalid_params of {method} names no field: {params}")
+        if data["reason"] != "invalid_params" or not data.get("field"):
+            succeeded(f"{method} of {params} is not refused by invalid_params with a field: {data}")
 
     before = len(daemon.log().splitlines())
     for _ in range(100):

@@ -7,7 +7,7 @@ Usage: dead_grant.py SOCKET PROVIDER. Somebody has signed in, and the provider h
 
 import sys
 
-from attack import Connection, refused, succeeded
+from attack import Connection, refused, succeeded, unprepared
 
 path, provider = sys.argv[1:3]
 connection = Connection(path)
@@ -18,7 +18,10 @@ for force in [True, False, True, False]:
     code = answer["error"]["code"]
     if code != 1102:
         succeeded(f"a dead grant is answered with {code} in place of 1102, forceRefresh {force}")
-for entry in connection.reply("token.list", {"provider": provider})["result"]["tokens"]:
+tokens = connection.reply("token.list", {"provider": provider})["result"]["tokens"]
+if not tokens:
+    unprepared("nobody had signed in: there is no token to be dead")
+for entry in tokens:
     if entry["token"]["status"] != "dead":
         succeeded(f"a token of a dead grant is listed as {entry['token']['status']}")
 refused("1102 for every call, and the list says dead")

@@ -49,7 +49,7 @@ def hold():
 
 before = attack.Connection(path)
 if "error" in before.reply("system.status"):
-    attack.impossible("the daemon does not answer")
+    attack.unprepared("the daemon does not answer")
 held = hold()
 try:
     if "result" not in attack.Connection(admin_path, timeout=5).reply("system.status"):

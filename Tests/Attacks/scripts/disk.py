@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 
-from attack import impossible, refused, succeeded
+from attack import impossible, refused, succeeded, unprepared
 from harness import Daemon, Place, Sandbox, must_sign_in
 
 if "inside" not in sys.argv:
@@ -70,8 +70,11 @@ with Place() as place:
     daemon.kill()
     daemon.start()  # So that this refresh is not too soon after the last.
     caller = daemon.connect()
+    before = sandbox.requests("token", "refresh_token")
     asking.start()
     asking.join(0.5)
+    if sandbox.requests("token", "refresh_token") == before:
+        unprepared("no refresh is on its way")
     fill(ballast)
     asking.join()
     during = answers[0].get("error", {}).get("data", {}).get("reason", "a token")

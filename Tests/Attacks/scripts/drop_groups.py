@@ -11,10 +11,14 @@ import ctypes
 import os
 import sys
 
-from attack import Connection, impossible, refused, succeeded
+from attack import Connection, impossible, refused, succeeded, unprepared
 
 path = sys.argv[1]
 CLONE_NEWUSER = 0x10000000
+
+member = Connection(path)
+if "result" not in member.reply("account.list") or "error" not in member.reply("flow.list"):
+    unprepared("the group's rule does not hold for a member of the group")
 
 if os.geteuid() == 0:
     # What `unshare --map-auto` does by newuidmap: a namespace is not needed to leave groups.

@@ -16,7 +16,7 @@ import socket
 import sys
 import time
 
-from attack import impossible, refused, succeeded
+from attack import impossible, refused, succeeded, unprepared
 
 path = sys.argv[1]
 daemon = int(sys.argv[2]) if len(sys.argv) > 2 else None
@@ -55,7 +55,7 @@ def left_connection():
     return shared
 
 
-last = "no reply"
+last = None
 for attempt in range(1 if daemon else 2000):
     with left_connection() as connection:
         try:
@@ -67,4 +67,6 @@ for attempt in range(1 if daemon else 2000):
     if "result" in reply:
         succeeded(f"the rule did not hold at attempt {attempt + 1}")
     last = reply["error"]["data"]["reason"]
+if last is None:
+    unprepared("no connection was answered")
 refused(last)

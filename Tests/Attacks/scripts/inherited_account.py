@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 
-from attack import impossible, refused, succeeded
+from attack import impossible, refused, succeeded, unprepared
 from harness import GROUP, Daemon, Place, Sandbox, as_user, must_sign_in, need_root
 
 UID = 54_123
@@ -70,7 +70,7 @@ with Place() as place:
     daemon = Daemon(place, sys.argv[1], access + sandbox.provider())
     as_user(UID, sign_in)
     if as_user(UID, gains)[0] is None:
-        impossible("anna has no token of her own")
+        unprepared("anna has no token of her own")
     hire("ben", 2)
     # The name of a uid counts for ten seconds, but not for another process of the daemon.
     daemon.kill()

@@ -11,7 +11,7 @@ import json
 import os
 import sys
 
-from attack import Connection, impossible, refused, succeeded
+from attack import Connection, refused, succeeded, unprepared
 
 path, user = sys.argv[1:]
 UID = 5123
@@ -34,7 +34,7 @@ def call(method, params):
 if user == "anna":
     reply = call("localAuth.setPasscode", {"new": "annas-4711"})
     if "result" not in reply:
-        impossible(f"anna cannot set a passcode: {reply['error']['message']}")
+        unprepared(f"anna cannot set a passcode: {reply['error']['message']}")
     refused("nothing was tried yet")
 reply = call("localAuth.setPasscode", {"old": "annas-4711", "new": "bens-4711"})
 if "result" in reply:

@@ -18,7 +18,8 @@ import sys
 import threading
 import urllib.parse
 
-from attack import Connection, impossible, refused, succeeded
+from attack import Connection, impossible, refused, succeeded, unprepared
+from harness import die_with_parent
 
 GROUP = 4242
 GRANTS = {"grants": ["read.firstname"]}
@@ -28,6 +29,7 @@ def become(uid):
     os.setgroups([GROUP])
     os.setgid(uid)
     os.setuid(uid)
+    die_with_parent()
 
 
 def start(path):
@@ -112,7 +114,7 @@ def main(path, port, freedom):
     os.close(from_attacker)
     reports = os.fdopen(answers)
     if reports.readline() != "squatting\n":
-        impossible(f"port {port} cannot be taken")
+        unprepared(f"port {port} cannot be taken")
     told, tell = os.pipe()
     if os.fork() == 0:
         os.write(tell, json.dumps(victim(path, freedom)).encode())
@@ -122,7 +124,7 @@ def main(path, port, freedom):
     os.write(to_attacker, b"go\n")
     verdict = reports.readline().strip()
     if not sentence:
-        impossible("the victim's program failed")
+        unprepared("the victim's program failed")
     if verdict.startswith("ATTACKED"):
         succeeded("the attacker has the victim's account: " + verdict)
     if sentence == "null":

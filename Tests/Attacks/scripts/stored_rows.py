@@ -14,7 +14,8 @@ import sys
 import tempfile
 import time
 
-from attack import Connection, impossible, refused, succeeded
+from attack import Connection, refused, succeeded, unprepared
+from harness import die_with_parent
 
 program = sys.argv[1]
 
@@ -26,7 +27,7 @@ class Daemon:
         self.process = subprocess.Popen(
             [program, "--config", place + "/usherd.toml", "--state", place + "/state",
              "--socket", place + "/u.sock", "--admin-socket", place + "/a.sock"],
-            stderr=subprocess.PIPE, text=True)
+            stderr=subprocess.PIPE, text=True, preexec_fn=die_with_parent)
         self.caller = None
         self.words = ""
         for _ in range(200):
@@ -73,8 +74,9 @@ with tempfile.TemporaryDirectory() as place:
         pass
     first = Daemon(place)
     if first.caller is None:
-        impossible("the daemon does not start: " + first.words)
-    first.caller.reply("system.lock")
+        unprepared("the daemon does not start: " + first.words)
+    if "result" not in first.caller.reply("system.lock"):
+        unprepared("the daemon cannot be locked")
     first.stop()
     attempt(place, "DELETE FROM notes WHERE name = 'lock'")
     attempt(place, "DELETE FROM notes WHERE name <> 'audit.head'")

@@ -10,14 +10,14 @@ without that person's account.
 
 import sys
 
-from attack import Connection, impossible, refused, succeeded
+from attack import Connection, refused, succeeded, unprepared
 
 path, provider = sys.argv[1:]
 connection = Connection(path)
 
 accounts = connection.reply("account.list")["result"]["accounts"]
 if accounts:
-    impossible(f"the rule lets the caller see {len(accounts)} accounts")
+    unprepared(f"the rule lets the caller see {len(accounts)} accounts")
 
 payment = {
     "method": "POST",

@@ -9,7 +9,7 @@ import json
 import sys
 import time
 
-from attack import refused, succeeded
+from attack import refused, succeeded, unprepared
 from harness import Daemon, Place
 
 CONNECTIONS = 60
@@ -26,7 +26,8 @@ def memory(process):
 with Place() as place:
     daemon = Daemon(place, sys.argv[1], f"[limits]\nunread_reply_bytes = {LIMIT}\n")
     admin = daemon.admin()
-    admin.reply("rpc.discover")
+    if "result" not in admin.reply("rpc.discover"):
+        unprepared("rpc.discover is not answered")
     calls = [{"jsonrpc": "2.0", "id": n, "method": "rpc.discover"} for n in range(64)]
     line = json.dumps(calls).encode()
     start, most, held = memory(daemon.process), 0, []
@@ -38,6 +39,8 @@ with Place() as place:
         admin.reply("system.status")
         most = max(most, memory(daemon.process) - start)
         time.sleep(0.1)
+    if not all(connection.socket.recv(1) for connection in held):
+        unprepared("a connection was closed before its first reply")
     if not daemon.is_running() or most > ALLOWED:
         succeeded(f"{CONNECTIONS} connections made the daemon hold {most >> 20} MiB")
     refused(f"unread_reply_bytes: {CONNECTIONS} connections keep {most >> 20} MiB")

@@ -19,7 +19,7 @@ import urllib.parse
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from attack import impossible, refused, succeeded  # noqa: E402
+from attack import refused, succeeded, unprepared  # noqa: E402
 from harness import SILENT, Daemon, Place, need_root, start_flow  # noqa: E402
 
 # A quarter of what the unit allows: a busy machine opens as many within the 10 s that one is kept.
@@ -62,7 +62,7 @@ with Place() as place:
         launcher=["/usr/bin/prlimit", f"--nofile={LIMIT}:{LIMIT}"])
     flow = start_flow(daemon.connect(), "silent")
     if flow["step"]["type"] != "openURL":
-        impossible(f"no listener is open: {flow}")
+        unprepared(f"no listener is open: {flow}")
     port = urllib.parse.urlsplit(flow["step"]["redirectURI"]).port
     parent, children, troubles, silences = os.getpid(), [], set(), 0
     try:

@@ -11,7 +11,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from attack import impossible, refused, succeeded  # noqa: E402
+from attack import refused, succeeded, unprepared  # noqa: E402
 from harness import SILENT, Daemon, Place, start_flow  # noqa: E402
 
 FLOWS, KEPT = 3000, 1000
@@ -29,7 +29,7 @@ with Place() as place:
         flow = start_flow(caller, "silent")
         caller.reply("flow.cancel", {"flow": flow["id"]})
     if finished(caller) == 0:
-        impossible("no flow is kept")
+        unprepared("no flow is kept")
     end = time.monotonic() + SWEEP_SECONDS
     while (kept := finished(caller)) > KEPT:
         if time.monotonic() > end:

@@ -17,7 +17,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from attack import refused, succeeded  # noqa: E402
+from attack import refused, succeeded, unprepared  # noqa: E402
 from harness import Daemon, Place, Sandbox, at_browser, await_flow, start_flow  # noqa: E402
 
 SECONDS = 120
@@ -121,4 +121,6 @@ with Place() as place:
     words = f"{kills} kills, {len(told.flows)} flows, {told.tokens} tokens"
     if lost:
         succeeded(f"{words}; lost: {lost[:3]}")
+    if not (kills and told.people and told.tokens):
+        unprepared(f"nobody could sign in and refresh between kills: {words}")
     refused(f"nothing that was told is lost: {words}")
