@@ -21,23 +21,26 @@ final class ConsentStage: Sendable {
   let consents: ConsentDesk
   let clients: ClientDesk
   let tokens: TokenDesk
+  let credentials: Credentials
   private let http: ProviderHTTP
 
   var book: AccountBook { stage.book }
   var clock: FakeClock { stage.clock }
 
-  init() throws {
+  /// - Parameter other: A provider beside the wallet.
+  init(_ other: ProviderConfig? = nil) throws {
     // Port 9 of the loopback: nobody is there.
     let settings = PaysafeSettings(
       baseURL: try ProviderURL(setting: "http://127.0.0.1:9"), clientID: "acme")
     var config = Config()
     config.providers = [ProviderConfig(name: Self.provider, settings: .paysafe(settings))]
+    if let other { config.providers.append(other) }
     stage = try FlowStage(config: config)
     let (world, store, book) = (stage.world, stage.store, stage.book)
     let providers = Providers(config)
     let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     let health = ProviderHealth { _, _ in }
-    let credentials = try Credentials(store: store, handed: nil, world: world)
+    credentials = try Credentials(store: store, handed: nil, world: world)
     http = ProviderHTTP(
       on: MultiThreadedEventLoopGroup.singleton, credentials: credentials, health: health,
       world: world, log: log)
@@ -118,5 +121,8 @@ final class ConsentStage: Sendable {
   }
 
   /// Where something was sent: connections do not close by themselves.
-  func close() async { await http.shutdown() }
+  func close() async {
+    await http.shutdown()
+    await stage.http.shutdown()
+  }
 }

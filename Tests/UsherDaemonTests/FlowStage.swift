@@ -27,6 +27,8 @@ final class FlowStage: Sendable {
   let reader = FakeReader()
   let localAuth: LocalAuthDesk
   let totp: TOTPDesk
+  /// What flows send by; shut down where a test has something sent.
+  let http: ProviderHTTP
 
   init(
     config: Config = Config(),
@@ -41,7 +43,7 @@ final class FlowStage: Sendable {
     book = AccountBook(world: world, events: events, store: store)
     let group = MultiThreadedEventLoopGroup.singleton
     let health = ProviderHealth { _, _ in }
-    let http = ProviderHTTP(
+    http = ProviderHTTP(
       on: group, credentials: try Credentials(store: store, handed: nil, world: world),
       health: health, world: world, log: log)
     let metadata = MetadataCache(http: http, clock: clock)

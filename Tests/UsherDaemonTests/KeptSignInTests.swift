@@ -1,0 +1,155 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+@Suite("Tokens of a Freedom ID sign-in that cannot ask whose they are")
+struct KeptSignInTests {
+  private static let grants = ["read.firstname", "read.email"]
+
+  private let stage: ConsentStage
+  private let provider: ProviderConfig
+
+  init() async throws {
+    var settings = FreedomIDSettings(mode: .oauth2)
+    settings.clientID = "acme"
+    settings.clientCredential = "freedom-secret"
+    // Port 9 of the loopback: nobody is there.
+    settings.baseURL = try ProviderURL(setting: "http://127.0.0.1:9")
+    provider = ProviderConfig(name: ProviderName("freedom"), settings: .freedomid(settings))
+    stage = try ConsentStage(provider)
+    _ = try await stage.credentials.set(
+      CredentialSet(name: "freedom-secret", value: WireSecret(Secret("shared-value"))))
+  }
+
+  enum Ending: CaseIterable {
+    case cancelled, expired, failed
+  }
+
+  /// A sign-in of the client `till` that has its tokens, and asks whose they are.
+  private func asking() async throws -> FlowSession {
+    var moment = stage.stage.world.moment()
+    let origin = FlowOrigin(provider: provider, requestID: "req-1")
+    var (machine, answer) = try FreedomPartnerAuthorize.begin(
+      .init(grants: Self.grants), origin, at: &moment)
+    guard case .proceed(let effects) = answer, case .listen(let expectation)? = effects.first
+    else { throw TestTrouble("no listener is asked for") }
+    answer = machine.receive(
+      .listening(redirectURI: "http://127.0.0.1:40001\(expectation.path)"), at: &moment)
+    try reply(["redirect_uri": "https://passport.freedompay.kz/login"], to: answer, &machine)
+    answer = machine.receive(.redirected(RedirectAnswer(code: Secret("code"))), at: &moment)
+    try reply(["access_token": "earned", "refresh_token": "renewing"], to: answer, &machine)
+    #expect(machine.view.state == "completion")
+    let box = MachineBox(machine: machine)
+    let session = FlowSession(
+      id: FlowID("flw_1"), owner: .anna, provider: provider.name, kind: "authorize",
+      client: "till", requestID: nil, createdAt: moment.now,
+      standing: .init(
+        machine: box, view: machine.view, ending: .active, revision: 1, updatedAt: moment.now,
+        expiresAt: moment.now + FlowStage.deadline),
+      transitions: [Transition(revision: 1, state: machine.view.state, at: moment.now)])
+    try await stage.stage.runner.open(session, with: .proceed([]), at: moment) {
+      stage.engine.index.insert(session)
+    }
+    return session
+  }
+
+  private func reply(
+    _ members: JSONValue, to answer: Answer<FreedomPartnerCall>,
+    _ machine: inout FreedomPartnerAuthorize
+  ) throws {
+    guard case .proceed(let effects) = answer, case .call(let call)? = effects.last else {
+      throw TestTrouble("nothing is asked of the provider")
+    }
+    var moment = stage.stage.world.moment()
+    let reply = HTTPReply(status: 200, body: members.encoded())
+    _ = machine.receive(.called(call, .reply(reply)), at: &moment)
+  }
+
+  private func end(_ session: FlowSession, by ending: Ending) async throws {
+    switch ending {
+    case .cancelled: #expect(await stage.stage.cancel(session) == nil)
+    case .expired: stage.stage.alarms.advance(by: FlowStage.deadline)
+    case .failed:
+      let user = FreedomPartnerCall.user(token: Secret("earned"))
+      let gone = CallOutcome.unreachable(message: "gone", sent: true)
+      for _ in 0..<6 {
+        stage.stage.runner.deliver(.event(.called(user, gone)), to: session)
+        stage.stage.runner.deliver(.event(.woken), to: session)
+      }
+    }
+    try await reached("the sign-in has ended") { session.isFinished }
+  }
+
+  private func start(_ client: String, grants: [String] = Self.grants) async throws -> FlowSession {
+    let params: JSONValue = ["grants": .array(grants.map { .string($0) })]
+    let flow = try await stage.flows.start(
+      FlowStart(provider: provider.name, kind: "authorize", params: params, waitMs: 0),
+      .program(client, of: .anna)
+    ).flow
+    return try stage.engine.flow(flow.id, of: .anna)
+  }
+
+  private func keepsakes() throws -> [String] {
+    try stage.stage.store.loadFlows().filter {
+      try StoredFlow.reading($0.payload).flow.ending.keepsake != nil
+    }.map(\.id.rawValue)
+  }
+
+  @Test(
+    "are left to the next sign-in of the client, however the first one ends, and to one only",
+    arguments: Ending.allCases)
+  func handedOn(ending: Ending) async throws {
+    let first = try await asking()
+    try await end(first, by: ending)
+    #expect(first.flow.failure?.message.contains("the tokens are kept for a day") == true)
+    #expect(try keepsakes() == ["flw_1"])
+
+    let second = try await start("till")
+    #expect(second.flow.state == "completion")
+    #expect(try keepsakes() == [])
+    #expect(first.standing.ending.keepsake == nil)
+    #expect(try await start("till").flow.state == "preparing")
+
+    #expect(await stage.stage.cancel(second) == nil)
+    #expect(try keepsakes() == [second.id.rawValue])
+    #expect(try await start("till").flow.state == "completion")
+    await stage.close()
+  }
+
+  @Test("are not left to another client, nor for other grants")
+  func others() async throws {
+    try await end(try await asking(), by: .cancelled)
+    #expect(try await start("shop").flow.state == "preparing")
+    #expect(try await start("till", grants: ["read.firstname"]).flow.state == "preparing")
+    #expect(try await start("till").flow.state == "completion")
+    await stage.close()
+  }
+
+  @Test("are left to nobody after client.clear, also where that cancels the sign-in")
+  func cleared() async throws {
+    let session = try await asking()
+    let clear = ClientClear(provider: provider.name)
+    let reply = try await stage.clients.clear(clear, .program("till", of: .anna))
+    #expect(reply.cancelled == 1 && session.isFinished)
+    #expect(try keepsakes() == [])
+    #expect(try await start("till").flow.state == "preparing")
+    await stage.close()
+  }
+
+  @Test("outlive a restart of the daemon")
+  func restart() async throws {
+    try await end(try await asking(), by: .cancelled)
+    let engine = stage.engine
+    for session in engine.index.all { engine.index.remove(session) }
+    #expect(try await engine.restore().isEmpty)
+    #expect(try await start("till").flow.state == "completion")
+    await stage.close()
+  }
+}
