@@ -58,15 +58,32 @@ package struct AccountGrant: Sendable, Equatable {
   }
 }
 
-/// An account that is kept though its flow is cancelled or expires.
+/// What is kept though its flow is cancelled or expires.
 package struct AbandonedGrant: Sendable, Equatable {
-  package var grant: AccountGrant
+  package enum Kept: Sendable, Equatable {
+    case account(AccountGrant)
+    /// Tokens of which it is not known whose they are.
+    case keepsake(Keepsake)
+  }
+
+  package var kept: Kept
   /// Tells people of it; the end of a sentence.
   package var message: String
 
   package init(_ grant: AccountGrant, _ message: String) {
-    self.grant = grant
+    kept = .account(grant)
     self.message = message
+  }
+
+  package init(_ keepsake: Keepsake, _ message: String) {
+    kept = .keepsake(keepsake)
+    self.message = message
+  }
+
+  package var grant: AccountGrant? { if case .account(let grant) = kept { grant } else { nil } }
+
+  package var keepsake: Keepsake? {
+    if case .keepsake(let keepsake) = kept { keepsake } else { nil }
   }
 }
 

@@ -72,8 +72,13 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
   /// What is not known while ``isInTheDark``; the end of a sentence.
   var doubt: String { get }
 
-  /// What is kept of an account when the flow is cancelled or expires as it stands now.
+  /// What is kept when the flow is cancelled or expires as it stands now: an account, or a keepsake. A
+  /// keepsake is left too where the flow fails.
   var keptWhenAbandoned: AbandonedGrant? { get }
+
+  /// The handle of the keepsake that the flow begins with; nil where it begins with none that only one
+  /// flow may have. It is taken from the flow that left it.
+  var takenKeepsake: String? { get }
 
   /// What to say to the provider when an outcome arrives after the flow ended: tokens that nobody
   /// will use are revoked.
@@ -100,6 +105,7 @@ extension FlowMachine {
   package var isInTheDark: Bool { false }
   package var doubt: String { .operationUnknown }
   package var keptWhenAbandoned: AbandonedGrant? { nil }
+  package var takenKeepsake: String? { nil }
   package static func clearUp(_ call: Call, _ outcome: CallOutcome) -> [Call] { [] }
   package static func word(
     for ending: Failure.Reason, provider: ProviderName
@@ -337,13 +343,17 @@ package struct Keepsake: Codable, Sendable, Equatable {
   package var purpose: String
   package var secret: Sealed<Secret>
   package var expiresAt: Timestamp
+  /// Where the secret is an access token: all that came with it.
+  package var tokens: TokenSet?
 
   package init(
-    handle: String, purpose: String, secret: Sealed<Secret>, expiresAt: Timestamp
+    handle: String, purpose: String, secret: Sealed<Secret>, expiresAt: Timestamp,
+    tokens: TokenSet? = nil
   ) {
     self.handle = handle
     self.purpose = purpose
     self.secret = secret
     self.expiresAt = expiresAt
+    self.tokens = tokens
   }
 }

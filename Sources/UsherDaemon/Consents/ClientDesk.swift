@@ -29,6 +29,10 @@ struct ClientDesk: Sendable {
       // It may have ended otherwise just before.
       if ended.standing.ending.status == .cancelled { reply.cancelled += 1 }
     }
+    // A provider that is not configured any more begins no flow that could use them.
+    if let provider = try? providers.named(call.provider) {
+      try await engine.dropKeepsakes(at: provider, of: owner, client)
+    }
     let records = try book.accounts(for: caller, ClientClear.name, at: call.provider)
     for record in records where record.concerns(client) && isCovered(record) {
       let isGone = try await revoker.forget(record, by: .init(caller)) { current in

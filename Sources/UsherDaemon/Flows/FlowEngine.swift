@@ -88,6 +88,7 @@ final class FlowEngine: Sendable {
       } : []
     let moment = world.moment()
     let id = FlowID(world.identifier("flw_"))
+    let left = left(at: call.provider, to: owner, client.name, at: moment.now)
     var origin = FlowOrigin(
       provider: provider, account: record.map { KnownAccount($0) },
       requestID: call.requestId ?? id.rawValue,
@@ -99,24 +100,23 @@ final class FlowEngine: Sendable {
       accounts: known.map {
         NamedAccount(id: $0.id, subject: $0.subject, label: $0.details.label)
       }, client: client.title, attributes: record?.details.attributes ?? [:],
-      keepsakes: keepsakes(call.provider, owner, client, at: moment.now))
+      keepsakes: left.map(\.keepsake))
     for record in known { origin.accountAttributes[record.id] = record.details.attributes }
     let (machine, answer) = try begin(type, call.params, origin, moment)
     let session = newSession(
       id, call, owner: owner, client: client, machine: machine, at: moment.now)
-    try await runner.open(session, with: objection(to: provider, type) ?? answer, at: moment) {
-      place.occupy(session)
+    let giver = try claim(for: machine, of: left)
+    do throws(UsherError) {
+      try await runner.open(
+        session, with: objection(to: provider, type) ?? answer, at: moment, taking: giver
+      ) {
+        place.occupy(session)
+      }
+    } catch {
+      if let giver { index.giveBack(giver) }
+      throw error
     }
     return session
-  }
-
-  private func keepsakes(
-    _ provider: ProviderName, _ owner: Owner, _ client: FlowClient, at now: Timestamp
-  ) -> [Keepsake] {
-    index.keepers(of: owner).compactMap { session in
-      guard session.provider == provider, session.client == client.name else { return nil }
-      return session.standing.ending.keepsake.flatMap { $0.expiresAt > now ? $0 : nil }
-    }
   }
 
   /// What cannot end well is not begun with a person: a credential that is not set ends the flow at

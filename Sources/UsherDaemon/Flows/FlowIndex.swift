@@ -52,7 +52,7 @@ final class FlowIndex: Sendable {
       if requests[request]?.isEmpty == true { requests[request] = nil }
     }
 
-    private mutating func noteKeepsake(of session: FlowSession) {
+    mutating func noteKeepsake(of session: FlowSession) {
       shelves[session.owner]?.keepers.insert(session.id)
     }
 
@@ -83,6 +83,21 @@ final class FlowIndex: Sendable {
     state.withLock { state in
       guard let shelf = state.shelves[owner] else { return [] }
       return shelf.keepers.compactMap { shelf.flows[$0] }
+    }
+  }
+
+  /// Takes what an ended flow has for later ones: only one of them gets it.
+  ///
+  /// - Returns: False where another one has it.
+  func claim(_ keeper: FlowSession) -> Bool {
+    state.withLock { $0.shelves[keeper.owner]?.keepers.remove(keeper.id) != nil }
+  }
+
+  /// Undoes ``claim(_:)``.
+  func giveBack(_ keeper: FlowSession) {
+    state.withLock { state in
+      guard state.shelves[keeper.owner]?.flows[keeper.id] === keeper else { return }
+      state.noteKeepsake(of: keeper)
     }
   }
 

@@ -102,7 +102,8 @@ extension FlowRunner {
       decision.next.ending = FlowEnding(
         status: .succeeded, result: .object(completion.result), keepsake: completion.keepsake)
     case .fail(let failure, let calls):
-      decision.next.ending = FlowEnding(status: .failed, failure: failure)
+      decision.next.ending = FlowEnding(
+        status: .failed, failure: failure, keepsake: machine.keptWhenAbandoned?.keepsake)
       decision.clearUp = calls
     case .refuse, .ignore: break
     }
@@ -206,15 +207,18 @@ extension FlowRunner {
     call.revokedToken.map { Revocation(of: $0, brought: session, by: provider, world) }
   }
 
-  /// - Parameter packed: The machine; nil where the flow has ended.
+  /// - Parameters:
+  ///   - packed: The machine; nil where the flow has ended.
+  ///   - type: The provider's, where the standing has no machine.
   func row(
-    _ session: FlowSession, _ standing: FlowSession.Standing, _ packed: PackedMachine?
+    _ session: FlowSession, _ standing: FlowSession.Standing, _ packed: PackedMachine?,
+    of type: ProviderVariety? = nil
   ) throws(UsherError) -> FlowRow {
-    guard let machine = standing.machine else {
+    guard let type = standing.machine?.provider.settings.variety ?? type else {
       throw UsherError(.internalError, "flow \(session.id) has no machine to store")
     }
     let stored = StoredFlow(
-      type: machine.provider.settings.variety, client: session.client, uid: session.uid,
+      type: type, client: session.client, uid: session.uid,
       credentials: standing.isFinished ? nil : session.credentials, state: standing.view.state,
       ending: standing.ending)
     return FlowRow(

@@ -67,8 +67,11 @@ final class FlowRunner: Sendable {
   var isIdle: Bool { busy.load(ordering: .relaxed) == 0 }
 
   /// Writes a new flow, makes it known by `register`, and begins its first effects.
+  ///
+  /// - Parameter giver: The ended flow whose keepsake the new one begins with: it has it no longer.
   func open(
-    _ session: FlowSession, with answer: EngineAnswer, at moment: Moment, register: () -> Void
+    _ session: FlowSession, with answer: EngineAnswer, at moment: Moment,
+    taking giver: FlowSession? = nil, register: () -> Void
   ) async throws(UsherError) {
     let before = session.standing
     guard let machine = before.machine else { return }
@@ -82,8 +85,12 @@ final class FlowRunner: Sendable {
           .putFlow(try row(session, decision.next, plan.packed)),
           .appendJournal(journal(session, before)),
         ]
+      let without = try giver.map { giver throws(UsherError) in
+        try emptied(giver, of: machine.provider.settings.variety)
+      }
       // The row stands before its first journal line, the account before its tokens.
-      try await store.commit(first + plan.changes)
+      try await store.commit(first + plan.changes + (without.map { [$0.change] } ?? []))
+      if let giver, let without { giver.install(without.standing) }
       register()
       take(decision, plan, session)
     }
@@ -232,7 +239,8 @@ extension FlowRunner {
         reason: isExpiry ? .expired : .cancelled,
         title: isExpiry ? "Too late" : "Cancelled",
         message: message, retryable: !isInTheDark,
-        provider: machine.word(for: isExpiry ? .expired : .cancelled)))
+        provider: machine.word(for: isExpiry ? .expired : .cancelled)),
+      keepsake: machine.keptWhenAbandoned?.keepsake)
     next.revision += 1
     next.updatedAt = now
     return next

@@ -17,8 +17,10 @@ protocol AnyMachine: Sendable {
   var isInTheDark: Bool { get }
   /// The clause that tells which outcome would stay unknown; it ends a sentence.
   var doubt: String { get }
-  /// The account that is stored if the flow is cancelled or expires now; nil where none is.
+  /// What is stored if the flow is cancelled or expires now; nil where nothing is.
   var keptWhenAbandoned: AbandonedGrant? { get }
+  /// The handle of the keepsake that the flow begins with, and that no other flow gets.
+  var takenKeepsake: String? { get }
   var epilogue: Epilogue { get }
   func isSame(as other: any AnyMachine) -> Bool
   func packed(by coder: FlowCoder) throws(UsherError) -> PackedMachine
@@ -107,6 +109,7 @@ struct MachineBox<Machine: FlowMachine>: AnyMachine {
   var isInTheDark: Bool { machine.isInTheDark }
   var doubt: String { machine.doubt }
   var keptWhenAbandoned: AbandonedGrant? { machine.keptWhenAbandoned }
+  var takenKeepsake: String? { machine.takenKeepsake }
 
   var epilogue: Epilogue {
     Epilogue(provider: provider) { call, outcome in

@@ -6,7 +6,9 @@ package import UsherCore
 /// Log-in with a browser for what a person agrees to there (contract §4.2, §4.3; the page FreedomID of
 /// the documentation).
 ///
-/// The code is redeemed once: where the answer is lost, the person goes to the browser again.
+/// The code is redeemed once: where the answer is lost, the person goes to the browser again. Where it
+/// cannot be asked whose tokens came for it, or the flow is cancelled or expires before that, the tokens
+/// are left to the next such flow, which asks without the browser.
 package struct FreedomPartnerAuthorize: FlowMachine {
   package static let kind = "authorize"
   package static let summary = "Sign a person in with a browser, for what is agreed to there."
@@ -28,6 +30,10 @@ package struct FreedomPartnerAuthorize: FlowMachine {
   var problem: Problem?
   /// Rounds that were lost with the answer of an exchange.
   var lostRounds = 0
+  /// The tokens, for a later flow, until it is known whose they are; nil in states that 0.1.0 stored.
+  var keepsake: Keepsake?
+  /// Whether the tokens are those that an earlier flow left; nil: no.
+  var usesKeptTokens: Bool?
 
   enum State: Codable, Sendable, Equatable {
     /// Over before anything was asked.
@@ -53,9 +59,10 @@ package struct FreedomPartnerAuthorize: FlowMachine {
     let provider = origin.provider
     do throws(GrantFlaw) {
       let secret = FreedomVisit.secret(&moment)
-      let flow = FreedomPartnerAuthorize(
+      var flow = FreedomPartnerAuthorize(
         provider: provider, grants: try params.grants.partnerGrants(), account: origin.account,
         state: .preparing(secret))
+      if let answer = flow.goOn(with: origin.keepsakes) { return (flow, answer) }
       return (flow, .proceed([.listen(flow.expectation(secret))]))
     } catch {
       let failure = Failure.flawed(error, provider.name)
@@ -89,7 +96,7 @@ package struct FreedomPartnerAuthorize: FlowMachine {
     case .preparing(let secret): preparing(event, secret)
     case .visiting(let visit): visiting(event, visit, &moment)
     case .exchanging(let code, let retrying): exchanging(event, code, retrying, &moment)
-    case .completing(let tokens, let retrying): completing(event, tokens, retrying, moment.now)
+    case .completing(let tokens, let retrying): completing(event, tokens, retrying, &moment)
     }
   }
 
@@ -102,7 +109,7 @@ package struct FreedomPartnerAuthorize: FlowMachine {
 
 extension FreedomPartnerAuthorize {
   /// A new round, with a path of its own.
-  private mutating func listen(
+  mutating func listen(
     _ problem: Problem?, _ moment: inout Moment
   ) -> Answer<FreedomPartnerCall> {
     let secret = FreedomVisit.secret(&moment)
@@ -283,7 +290,7 @@ extension FreedomPartnerAuthorize {
         let scope = grants.map(\.text).joined(separator: " ")
         let tokens = try FreedomIDTokenSet(members, scope: scope)
         problem = nil
-        return complete(tokens.set(keepsID: true), Retrying())
+        return earned(tokens.set(keepsID: true), &moment)
       } catch {
         return .fail(.unusable(error.message, .parsingError, provider.name))
       }
@@ -320,65 +327,6 @@ extension FreedomPartnerAuthorize {
       return .fail(.unreachable(trouble, provider.name))
     }
     return listen(.unreachable(trouble, provider.name), &moment)
-  }
-}
-
-// MARK: - The person
-
-extension FreedomPartnerAuthorize {
-  private mutating func complete(
-    _ tokens: TokenSet, _ retrying: Retrying
-  ) -> Answer<FreedomPartnerCall> {
-    var retrying = retrying
-    retrying.goOn()
-    state = .completing(tokens, retrying)
-    return .proceed([.call(.user(token: tokens.accessToken.unsealed()))])
-  }
-
-  private mutating func completing(
-    _ event: FlowEvent<FreedomPartnerCall>, _ tokens: TokenSet, _ retrying: Retrying,
-    _ now: Timestamp
-  ) -> Answer<FreedomPartnerCall> {
-    switch event {
-    case .called(.user(tokens.accessToken.unsealed()), let outcome) where !retrying.isPaused:
-      return completed(outcome, tokens, retrying, now)
-    case .woken where retrying.isPaused, .resumed: return complete(tokens, retrying)
-    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
-      .calledBack, .told, .woken:
-      return .ignore
-    }
-  }
-
-  private mutating func completed(
-    _ outcome: CallOutcome, _ tokens: TokenSet, _ retrying: Retrying, _ now: Timestamp
-  ) -> Answer<FreedomPartnerCall> {
-    switch FreedomIDReply(outcome) {
-    case .said(let members):
-      do throws(UnusableReply) {
-        let person = try FreedomPerson(members, asked: grants.compactMap(\.data))
-        guard account.map({ $0.subject.hasSameBytes(as: person.id) }) ?? true else {
-          return .fail(.otherPerson(provider.name))
-        }
-        guard let end = person.end(grants, tokens, provider.freedomid.consentDays, now) else {
-          return .fail(.denied("the person agreed to nothing of it", provider.name))
-        }
-        return .finish(end)
-      } catch {
-        return .fail(.unusable(error.message, .parsingError, provider.name))
-      }
-    case .refused(let refusal):
-      return .fail(.refused(refusal, as: refusal.tokenWord, provider.name))
-    case .trouble(let trouble):
-      var retrying = retrying
-      guard let pause = retrying.failed() else {
-        return .fail(.unreachable(trouble, provider.name))
-      }
-      state = .completing(tokens, retrying)
-      problem = .unreachable(trouble, provider.name)
-      return .proceed([.wake(after: Retrying.pause(pause, asked: trouble.retryAfter))])
-    case .unreadable(let word, let message): return .fail(.unusable(message, word, provider.name))
-    case .noToken(let message): return .fail(.noToken(message, provider.name))
-    }
   }
 }
 

@@ -114,7 +114,8 @@ struct PartnerTrapTests {
     // The doc's other shape: what is wrong, member by member.
     let members: JSONValue = ["error": ["message": "no", "errors": ["grants.3": ["unknown"]]]]
     try scene.spoil("link", ["status": 200, "body": members], times: 1)
-    let end = try scene.attempt(["read.firstname"])
+    // Other grants: for those above the tokens are kept, and no link is asked for.
+    let end = try scene.attempt(["read.lastname"])
     #expect(end.failure[1] == "transmissionError.incorrectRequestStructure", "\(end.text)")
     #expect(end["failure"]?["message"]?.stringValue?.contains("grants.3") == true)
     try scene.spoil("refresh", ["status": 200, "body": error], times: 1)

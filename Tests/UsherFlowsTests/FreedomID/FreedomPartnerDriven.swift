@@ -67,11 +67,12 @@ struct PartnerFlow<Machine: FlowMachine> where Machine.Call == FreedomPartnerCal
   private let entropy = CountingEntropy()
 
   init(
-    _ params: Machine.Params, account: KnownAccount? = nil,
+    _ params: Machine.Params, account: KnownAccount? = nil, keepsakes: [Keepsake] = [],
     settings: (inout FreedomIDSettings) throws -> Void = { _ in }
   ) throws {
     let origin = FlowOrigin(
-      provider: try Freedom.provider(settings), account: account, requestID: "req-1")
+      provider: try Freedom.provider(settings), account: account, requestID: "req-1",
+      keepsakes: keepsakes)
     var moment = Moment(now: clock, entropy: entropy)
     (flow, last) = try Machine.begin(params, origin, at: &moment)
     pending = calls.first
@@ -139,10 +140,11 @@ extension PartnerFlow where Machine == FreedomPartnerAuthorize {
 
   init(
     grants: [String] = ["read.firstname", "read.date_of_birth", "read.profile"],
-    account: KnownAccount? = nil,
+    account: KnownAccount? = nil, keepsakes: [Keepsake] = [],
     settings: (inout FreedomIDSettings) throws -> Void = { _ in }
   ) throws {
-    try self.init(.init(grants: grants), account: account, settings: settings)
+    try self.init(
+      .init(grants: grants), account: account, keepsakes: keepsakes, settings: settings)
   }
 
   /// The listener is where it was asked to be.

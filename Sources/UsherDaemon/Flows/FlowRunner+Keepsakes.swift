@@ -1,0 +1,65 @@
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+
+// What ended flows leave to later ones.
+extension FlowRunner {
+  /// Returns an ended flow without its keepsake, and the change that writes it so.
+  func emptied(
+    _ giver: FlowSession, of type: ProviderVariety
+  ) throws(UsherError) -> (standing: FlowSession.Standing, change: Change) {
+    var standing = giver.standing
+    standing.ending.keepsake = nil
+    return (standing, .putFlow(try row(giver, standing, nil, of: type)))
+  }
+}
+
+extension FlowEngine {
+  /// A keepsake, and the ended flow that left it.
+  struct Left {
+    let giver: FlowSession
+    let keepsake: Keepsake
+  }
+
+  func left(
+    at provider: ProviderName, to owner: Owner, _ client: String?, at now: Timestamp
+  ) -> [Left] {
+    index.keepers(of: owner).compactMap { session in
+      guard session.provider == provider, session.client == client,
+        let keepsake = session.standing.ending.keepsake, keepsake.expiresAt > now
+      else { return nil }
+      return Left(giver: session, keepsake: keepsake)
+    }
+  }
+
+  /// Claims what a flow begins with and no other may have.
+  ///
+  /// - Returns: The flow that left it; nil where the machine needs none.
+  /// - Throws: `conflict` where another flow has claimed it in the same moment.
+  func claim(
+    for machine: any AnyMachine, of left: [Left]
+  ) throws(UsherError) -> FlowSession? {
+    guard let handle = machine.takenKeepsake else { return nil }
+    guard let giver = left.first(where: { $0.keepsake.handle == handle })?.giver,
+      index.claim(giver)
+    else {
+      throw UsherError(
+        .conflict,
+        "another flow goes on with the tokens of an earlier sign-in: start this one again")
+    }
+    return giver
+  }
+
+  /// Drops what ended flows of a client have left to later ones.
+  func dropKeepsakes(
+    at provider: ProviderConfig, of owner: Owner, _ client: String
+  ) async throws(UsherError) {
+    for left in left(at: provider.name, to: owner, client, at: .earliest)
+    where index.claim(left.giver) {
+      let emptied = try runner.emptied(left.giver, of: provider.settings.variety)
+      try await store.commit([emptied.change])
+      left.giver.install(emptied.standing)
+    }
+  }
+}

@@ -1,0 +1,148 @@
+import UsherAPI
+import UsherConfig
+import UsherCore
+
+// From the tokens to the person whose they are.
+
+extension FreedomPartnerAuthorize {
+  /// How long tokens are left to a later flow.
+  package static let keptFor = Duration.seconds(86_400)
+
+  /// Only the same sign-in goes on with the tokens: the grants are what the person agreed to, and the
+  /// tokens are shown to nobody but the provider that they are from.
+  private var purpose: String {
+    let parts =
+      ["authorize", account?.id.rawValue ?? "", provider.freedomid.clientID ?? ""]
+      + grants.map(\.text) + provider.tokenPlace.addresses
+    return parts.joined(separator: " ")
+  }
+
+  /// Goes on with the tokens of an earlier flow that could not ask whose they are.
+  mutating func goOn(with keepsakes: [Keepsake]) -> Answer<FreedomPartnerCall>? {
+    let kept = keepsakes.filter { $0.purpose == purpose && $0.tokens != nil }
+      .max { $0.expiresAt < $1.expiresAt }
+    guard let kept, let tokens = kept.tokens else { return nil }
+    keepsake = kept
+    usesKeptTokens = true
+    return complete(tokens, Retrying())
+  }
+
+  package var takenKeepsake: String? { usesKeptTokens == true ? keepsake?.handle : nil }
+
+  package var keptWhenAbandoned: AbandonedGrant? {
+    guard case .completing = state, let keepsake else { return nil }
+    return AbandonedGrant(keepsake, Self.tokensAreKept)
+  }
+
+  private static let tokensAreKept =
+    "the tokens are kept for a day: the same sign-in once more asks for the profile, "
+    + "without the browser"
+
+  mutating func earned(
+    _ tokens: TokenSet, _ moment: inout Moment
+  ) -> Answer<FreedomPartnerCall> {
+    keepsake = Keepsake(
+      handle: "tokens_" + moment.random(16).hexadecimal, purpose: purpose,
+      secret: tokens.accessToken, expiresAt: moment.now + Self.keptFor, tokens: tokens)
+    return complete(tokens, Retrying())
+  }
+
+  private mutating func complete(
+    _ tokens: TokenSet, _ retrying: Retrying
+  ) -> Answer<FreedomPartnerCall> {
+    var retrying = retrying
+    retrying.goOn()
+    state = .completing(tokens, retrying)
+    return .proceed([.call(.user(token: tokens.accessToken.unsealed()))])
+  }
+
+  mutating func completing(
+    _ event: FlowEvent<FreedomPartnerCall>, _ tokens: TokenSet, _ retrying: Retrying,
+    _ moment: inout Moment
+  ) -> Answer<FreedomPartnerCall> {
+    switch event {
+    case .called(.user(tokens.accessToken.unsealed()), let outcome) where !retrying.isPaused:
+      return completed(outcome, tokens, retrying, &moment)
+    case .woken where retrying.isPaused, .resumed: return complete(tokens, retrying)
+    case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
+      .calledBack, .told, .woken:
+      return .ignore
+    }
+  }
+
+  private mutating func completed(
+    _ outcome: CallOutcome, _ tokens: TokenSet, _ retrying: Retrying, _ moment: inout Moment
+  ) -> Answer<FreedomPartnerCall> {
+    switch FreedomIDReply(outcome) {
+    case .said(let members):
+      do throws(UnusableReply) {
+        let person = try FreedomPerson(members, asked: grants.compactMap(\.data))
+        return told(person, tokens, moment.now)
+      } catch {
+        return noProfile(.unusable(error.message, .parsingError, provider.name), &moment)
+      }
+    case .refused(let refusal):
+      let failure = Failure.refused(refusal, as: refusal.tokenWord, provider.name)
+      return noProfile(failure, tokensAreGood: !refusal.endsTokens, &moment)
+    case .trouble(let trouble):
+      var retrying = retrying
+      guard let pause = retrying.failed() else {
+        return failKeepingTokens(.unreachable(trouble, provider.name))
+      }
+      state = .completing(tokens, retrying)
+      problem = .unreachable(trouble, provider.name)
+      return .proceed([.wake(after: Retrying.pause(pause, asked: trouble.retryAfter))])
+    case .unreadable(let word, let message):
+      return noProfile(.unusable(message, word, provider.name), &moment)
+    case .noToken(let message):
+      return noProfile(.noToken(message, provider.name), tokensAreGood: false, &moment)
+    }
+  }
+
+  private mutating func told(
+    _ person: FreedomPerson, _ tokens: TokenSet, _ now: Timestamp
+  ) -> Answer<FreedomPartnerCall> {
+    guard account.map({ $0.subject.hasSameBytes(as: person.id) }) ?? true else {
+      return failDroppingTokens(.otherPerson(provider.name))
+    }
+    guard let end = person.end(grants, tokens, provider.freedomid.consentDays, now) else {
+      return failDroppingTokens(.denied("the person agreed to nothing of it", provider.name))
+    }
+    return .finish(end)
+  }
+
+  /// The provider has answered, but not with a profile. Tokens of an earlier flow are given up then: the
+  /// browser may help, and the same answer would stand in the way of each sign-in.
+  private mutating func noProfile(
+    _ failure: Failure, tokensAreGood: Bool = true, _ moment: inout Moment
+  ) -> Answer<FreedomPartnerCall> {
+    if usesKeptTokens == true {
+      keepsake = nil
+      usesKeptTokens = nil
+      return listen(nil, &moment)
+    }
+    return tokensAreGood ? failKeepingTokens(failure) : failDroppingTokens(failure)
+  }
+
+  private func failKeepingTokens(_ failure: Failure) -> Answer<FreedomPartnerCall> {
+    guard let kept = keptWhenAbandoned else { return .fail(failure) }
+    var failure = failure
+    failure.message += "; " + kept.message
+    return .fail(failure)
+  }
+
+  private mutating func failDroppingTokens(_ failure: Failure) -> Answer<FreedomPartnerCall> {
+    keepsake = nil
+    return .fail(failure)
+  }
+}
+
+extension FreedomIDRefusal {
+  /// Whether it says that the token of the call is good for nothing.
+  fileprivate var endsTokens: Bool {
+    switch tokenWord {
+    case .autheticationError, .authError, .accessDenied: true
+    default: false
+    }
+  }
+}

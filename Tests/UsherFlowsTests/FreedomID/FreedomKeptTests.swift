@@ -1,0 +1,103 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+@Suite("Tokens of Freedom ID whose person cannot be asked for")
+struct FreedomKeptTests {
+  private static let known = KnownAccount(id: Freedom.account, subject: Freedom.person)
+
+  /// What a sign-in leaves that the provider did not tell whose tokens it has.
+  private func kept(account: KnownAccount? = nil) throws -> Keepsake {
+    var driven = try PartnerAuthorize(account: account)
+    driven.toPerson()
+    driven.answered(Freedom.said(["firstname": "Aigerim"]))
+    #expect(driven.failure != nil)
+    return try #require(driven.flow.keptWhenAbandoned?.keepsake)
+  }
+
+  @Test("are kept from the moment they come until the account is there")
+  func window() throws {
+    var driven = try PartnerAuthorize()
+    #expect(driven.flow.keptWhenAbandoned == nil)
+    driven.toExchange()
+    #expect(driven.flow.keptWhenAbandoned == nil)
+    driven.answered(Freedom.said(Freedom.tokens()))
+    let kept = try #require(driven.flow.keptWhenAbandoned?.keepsake)
+    #expect(kept.tokens?.refreshToken?.unsealed() == Secret("refresh-secret"))
+    #expect(kept.expiresAt == now + FreedomPartnerAuthorize.keptFor)
+    try driven.restart()
+    #expect(driven.flow.keptWhenAbandoned?.keepsake == kept)
+  }
+
+  @Test("are kept whatever fails but the tokens themselves, the person and the consent")
+  func kinds() throws {
+    for (outcome, isKept) in [
+      (Freedom.refusal(403), true), (Freedom.refusal(401, 100001), true),
+      (.unreadable(message: "too large"), true), (.reply(reply(text: "[]")), true),
+      (Freedom.refusal(401), false), (Freedom.refusal(401, 100004), false),
+      (Freedom.refusal(403, 100102), false),
+      (Freedom.said(Freedom.user(["id": "5f0c1d2e-0000-4000-8000-000000000002"])), false),
+      (Freedom.said(["id": .string(Freedom.person)]), false),
+    ] as [(CallOutcome, Bool)] {
+      var driven = try PartnerAuthorize(grants: ["read.firstname"], account: Self.known)
+      driven.toPerson()
+      driven.answered(outcome)
+      #expect(driven.failure != nil)
+      #expect((driven.flow.keptWhenAbandoned != nil) == isKept, "\(outcome)")
+      let says = driven.failure?.message.contains("the tokens are kept for a day")
+      #expect(says == isKept, "\(outcome)")
+    }
+  }
+
+  @Test("make the account in the next sign-in, without the browser")
+  func goesOn() throws {
+    let kept = try kept()
+    var driven = try PartnerAuthorize(keepsakes: [kept])
+    #expect(driven.calls == [.user(token: Secret("access-secret"))])
+    #expect(driven.flow.takenKeepsake == kept.handle)
+    driven.answered(Freedom.said(Freedom.user()))
+    let grant = try #require(driven.completion?.grant)
+    #expect(grant.subject == Freedom.person)
+    #expect(grant.tokens?.refreshToken?.unsealed() == Secret("refresh-secret"))
+    #expect(grant.attributes["tokenIdHash"] != nil)
+  }
+
+  @Test("are kept on where the provider is still away, and given up where it answers otherwise")
+  func again() throws {
+    let kept = try kept()
+    var away = try PartnerAuthorize(keepsakes: [kept])
+    for _ in 0..<6 {
+      away.answered(Freedom.lost)
+      away.receive(.woken)
+    }
+    #expect(away.flow.keptWhenAbandoned?.keepsake == kept)
+    for outcome in [Freedom.refusal(401), Freedom.refusal(403), Freedom.said([:])] {
+      var driven = try PartnerAuthorize(keepsakes: [kept])
+      driven.answered(outcome)
+      #expect(driven.expectation != nil && driven.flow.keptWhenAbandoned == nil)
+      driven.toPerson()
+      #expect(driven.flow.keptWhenAbandoned?.keepsake != nil)
+    }
+  }
+
+  @Test("are used for the same grants, account and provider only")
+  func same() throws {
+    let kept = try kept()
+    for driven in [
+      try PartnerAuthorize(grants: ["read.firstname"], keepsakes: [kept]),
+      try PartnerAuthorize(account: Self.known, keepsakes: [kept]),
+      try PartnerAuthorize(keepsakes: [kept]) {
+        $0.baseURL = try ProviderURL(setting: "https://other.example")
+      },
+      try PartnerAuthorize(keepsakes: [kept]) { $0.clientID = "another" },
+    ] {
+      #expect(driven.expectation != nil && driven.flow.takenKeepsake == nil)
+    }
+    let named = try PartnerAuthorize(
+      account: Self.known, keepsakes: [try self.kept(account: Self.known)])
+    #expect(named.calls == [.user(token: Secret("access-secret"))])
+  }
+}
