@@ -150,6 +150,12 @@ package struct FreedomDeviceAuthorize: FlowMachine {
   package static func word(
     for ending: Failure.Reason, provider: ProviderName
   ) -> ProviderWord? { FreedomIDWord.ending(ending, provider) }
+
+  package var isInTheDark: Bool {
+    if case .authentication(let login) = state { login.isSending } else { false }
+  }
+
+  package var doubt: String { .perhapsSent("a code") }
 }
 
 // MARK: - Account check

@@ -46,6 +46,9 @@ struct FreedomLogin: Codable, Sendable, Equatable {
   }
 
   var stage = Stage.choosing
+  /// Until when no code is asked for by a form: one may be on its way, and nobody holds its challenge.
+  /// Nil also in states that 0.1.0 stored.
+  private var noCodeBefore: Timestamp?
 
   /// What an event comes to.
   enum Course: Equatable {
@@ -79,10 +82,19 @@ struct FreedomLogin: Codable, Sendable, Equatable {
   ) -> Course {
     switch stage {
     case .choosing: choosing(event)
-    case .form(let method): form(event, method, device)
+    case .form(let method): form(event, method, device, now)
     case .password(let name): password(event, name, device)
     case .code(let challenge): code(event, challenge, device, now)
     case .calling(let errand): calling(event, errand, device, provider, now)
+    }
+  }
+
+  /// Whether a code may be sent to the person just now.
+  var isSending: Bool {
+    if case .calling(let errand) = stage {
+      errand.task.sends && !errand.retrying.isPaused
+    } else {
+      false
     }
   }
 
@@ -110,13 +122,17 @@ extension FreedomLogin {
   }
 
   private mutating func form(
-    _ event: FlowEvent<FreedomDeviceCall>, _ method: Method, _ device: String
+    _ event: FlowEvent<FreedomDeviceCall>, _ method: Method, _ device: String, _ now: Timestamp
   ) -> Course {
     switch event {
     case .input(.form(let fields)):
       do throws(UnfitForm) {
         let name = try FreedomName(method, fields)
         guard method == .phoneOTP else { return show(.password(name)) }
+        if let noCodeBefore, now < noCodeBefore {
+          return show(.form(method), .tooEarly(noCodeBefore - now))
+        }
+        noCodeBefore = nil
         return call(Errand(task: .send(name)), nil, device)
       } catch {
         return .refuse(field: error.field, message: error.message)
@@ -205,7 +221,9 @@ extension FreedomLogin {
           ? show(errand.task.origin, .interrupted) : call(errand, nil, device)
       }
       return call(errand, typed, device)
-    // What was typed is gone, and a code that was asked for may have been sent.
+    case .resumed where errand.task.sends && !errand.retrying.isPaused:
+      return perhapsSent(errand.task, nil, now)
+    // What was typed is gone.
     case .resumed: return show(errand.task.origin, .interrupted)
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
       .calledBack, .told, .woken:
@@ -222,11 +240,12 @@ extension FreedomLogin {
       do throws(UnusableReply) {
         return try said(members, errand.task)
       } catch {
-        return .failed(.unusable(error.message, .parsingError, provider))
+        return unreadable(.parsingError, error.message, errand.task, provider, now)
       }
     case .refused(let refusal): return refused(refusal, errand.task, provider, now)
-    case .trouble(let trouble): return later(trouble, typed, errand, provider)
-    case .unreadable(let word, let message): return .failed(.unusable(message, word, provider))
+    case .trouble(let trouble): return later(trouble, typed, errand, provider, now)
+    case .unreadable(let word, let message):
+      return unreadable(word, message, errand.task, provider, now)
     case .noToken(let message): return .failed(.unusable(message, .authError, provider))
     }
   }
@@ -260,89 +279,61 @@ extension FreedomLogin {
       .resend(let challenge) where refusal.saysCodeExpired:
       return show(.code(challenge.over(at: now)), .codeExpired)
     case _ where refusal.saysTooEarly: return show(task.origin, .tooEarly(refusal.retryAfter))
+    // The code that was sent before is still good.
+    case .resend(let challenge) where !refusal.isLocked:
+      return show(.code(challenge), .notSentAgain(refusal, provider))
     default: return .failed(.refused(refusal, provider))
     }
+  }
+
+  /// The provider has answered with what cannot be used, so it has done what it was asked for.
+  private mutating func unreadable(
+    _ word: FreedomIDWord, _ message: String, _ task: Task, _ provider: ProviderName,
+    _ now: Timestamp
+  ) -> Course {
+    switch task {
+    case .resend: perhapsSent(task, word.word(provider), now)
+    case .send:
+      .failed(.unusable("\(message); " + .perhapsSent("an SMS"), word, provider))
+    case .password, .code: .failed(.unusable(message, word, provider))
+    }
+  }
+
+  /// A code may be on its way. It is not asked for again unless the person does so, a while later.
+  private mutating func perhapsSent(
+    _ task: Task, _ word: ProviderWord?, _ now: Timestamp
+  ) -> Course {
+    let next = now + FreedomChallenge.coolDown
+    if case .send = task { noCodeBefore = next }
+    var problem = Problem.mayHaveBeenSent(task.message)
+    problem.provider = word
+    guard case .resend(let challenge) = task else { return show(task.origin, problem) }
+    return show(.code(challenge.reopened(at: now)), problem)
   }
 
   /// What the provider has certainly not seen is sent again; a code or password that it may have
   /// counted is the person's to repeat.
   private mutating func later(
-    _ trouble: FreedomIDTrouble, _ typed: Secret?, _ errand: Errand, _ provider: ProviderName
+    _ trouble: FreedomIDTrouble, _ typed: Secret?, _ errand: Errand, _ provider: ProviderName,
+    _ now: Timestamp
   ) -> Course {
     if case .server(let refusal) = trouble, refusal.status == 429 {
       return show(errand.task.origin, .busy(refusal.retryAfter))
     }
     guard !trouble.mayBeDone else {
-      return show(errand.task.origin, .unreachable(trouble, provider))
+      return errand.task.sends
+        ? perhapsSent(errand.task, trouble.word.word(provider, trouble.refusal), now)
+        : show(errand.task.origin, .unreachable(trouble, provider))
     }
     var errand = errand
     guard let pause = errand.retrying.failed() else {
+      if case .resend(let challenge) = errand.task {
+        return show(.code(challenge), .unreachable(trouble, provider))
+      }
       return .failed(.unreachable(trouble, provider))
     }
     errand.typed = Fleeting(typed)
     stage = .calling(errand)
     return .proceed([.wake(after: pause)], .unreachable(trouble, provider))
-  }
-}
-
-extension FreedomLogin.Task {
-  func call(_ typed: Secret?, _ device: String) -> FreedomDeviceCall {
-    let typed = typed ?? Secret("")
-    return switch self {
-    case .send(let name): .otp(phone: name.login.text, device: device)
-    case .resend(let challenge): .resend(challenge: challenge.id, device: device)
-    case .password(let name): .password(name.login, password: typed, device: device)
-    case .code(let challenge):
-      switch challenge.purpose {
-      case .twoFactor: .twoFactor(challenge: challenge.id, code: typed, device: device)
-      case .otp, .sca: .otpCheck(challenge: challenge.id, code: typed, device: device)
-      }
-    }
-  }
-
-  /// Where the person stood.
-  var origin: FreedomLogin.Stage {
-    switch self {
-    case .send(let name): .form(name.method)
-    case .password(let name): .password(name)
-    case .resend(let challenge), .code(let challenge): .code(challenge)
-    }
-  }
-
-  /// Whether something was typed that is not kept.
-  var isTyped: Bool {
-    switch self {
-    case .send, .resend: false
-    case .password, .code: true
-    }
-  }
-
-  /// Who is being signed in.
-  var name: FreedomName {
-    switch self {
-    case .send(let name), .password(let name): name
-    case .resend(let challenge), .code(let challenge): challenge.name
-    }
-  }
-
-  var words: String {
-    switch self {
-    case .send, .resend: "the code to be sent"
-    case .password: "the password's check"
-    case .code: "the code's check"
-    }
-  }
-}
-
-extension FreedomDeviceCall {
-  /// What it carries of the kind that is never kept.
-  fileprivate var secret: Secret? {
-    switch self {
-    case .password(_, let password, device: _): password
-    case .otpCheck(challenge: _, let code, device: _),
-      .twoFactor(challenge: _, let code, device: _):
-      code
-    case .accounts, .otp, .resend, .consent, .renewal, .untying: nil
-    }
   }
 }

@@ -129,6 +129,20 @@ struct FreedomChallenge: Codable, Sendable, Equatable {
     return challenge
   }
 
+  /// Where the provider does not say when another code can be asked for.
+  static let coolDown = Duration.seconds(60)
+  /// How long a code is taken here where the provider has not said it.
+  private static let usualLife = Duration.seconds(300)
+
+  /// The same where another code may have been sent: whether its time still counts is for the provider
+  /// to say, and a third one can be asked for a while later.
+  func reopened(at now: Timestamp) -> FreedomChallenge {
+    var challenge = self
+    if expiresAt <= now { challenge.expiresAt = now + Self.usualLife }
+    challenge.resendAt = max(resendAt, now + Self.coolDown)
+    return challenge
+  }
+
   var step: Step.EnterCode {
     Step.EnterCode(
       purpose: purpose, channel: channel, maskedTarget: maskedTarget, digits: digits,
@@ -158,6 +172,13 @@ extension Problem {
       reason: "wrong_code", title: "Wrong code",
       message: "the provider does not accept this code\(left ?? "")",
       provider: FreedomIDWord.authError.word(provider, refusal))
+  }
+
+  /// The code that was sent before stays.
+  static func notSentAgain(_ refusal: FreedomIDRefusal, _ provider: ProviderName) -> Problem {
+    Problem(
+      reason: "not_sent", title: "No other code", message: refusal.sentence,
+      provider: refusal.word.word(provider, refusal))
   }
 
   static let codeExpired = Problem(

@@ -112,6 +112,12 @@ package struct FreedomRequestProfile: FlowMachine {
   package static func word(
     for ending: Failure.Reason, provider: ProviderName
   ) -> ProviderWord? { FreedomIDWord.ending(ending, provider) }
+
+  package var isInTheDark: Bool {
+    if case .requested(_, let retrying) = state { !retrying.isPaused } else { false }
+  }
+
+  package var doubt: String { "the person may be asked for the profile all the same" }
 }
 
 // MARK: - The request

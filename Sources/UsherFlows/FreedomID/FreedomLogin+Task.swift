@@ -1,0 +1,81 @@
+import UsherAPI
+import UsherCore
+
+extension FreedomLogin.Task {
+  func call(_ typed: Secret?, _ device: String) -> FreedomDeviceCall {
+    let typed = typed ?? Secret("")
+    return switch self {
+    case .send(let name): .otp(phone: name.login.text, device: device)
+    case .resend(let challenge): .resend(challenge: challenge.id, device: device)
+    case .password(let name): .password(name.login, password: typed, device: device)
+    case .code(let challenge):
+      switch challenge.purpose {
+      case .twoFactor: .twoFactor(challenge: challenge.id, code: typed, device: device)
+      case .otp, .sca: .otpCheck(challenge: challenge.id, code: typed, device: device)
+      }
+    }
+  }
+
+  /// Where the person stood.
+  var origin: FreedomLogin.Stage {
+    switch self {
+    case .send(let name): .form(name.method)
+    case .password(let name): .password(name)
+    case .resend(let challenge), .code(let challenge): .code(challenge)
+    }
+  }
+
+  /// Whether something was typed that is not kept.
+  var isTyped: Bool {
+    switch self {
+    case .send, .resend: false
+    case .password, .code: true
+    }
+  }
+
+  /// Whether it makes the provider send a code.
+  var sends: Bool {
+    switch self {
+    case .send, .resend: true
+    case .password, .code: false
+    }
+  }
+
+  /// What the provider sends, with an article.
+  var message: String {
+    switch self {
+    case .send: "an SMS"
+    case .resend(let challenge) where challenge.channel == "sms": "an SMS"
+    case .resend, .password, .code: "a code"
+    }
+  }
+
+  /// Who is being signed in.
+  var name: FreedomName {
+    switch self {
+    case .send(let name), .password(let name): name
+    case .resend(let challenge), .code(let challenge): challenge.name
+    }
+  }
+
+  var words: String {
+    switch self {
+    case .send, .resend: "the code to be sent"
+    case .password: "the password's check"
+    case .code: "the code's check"
+    }
+  }
+}
+
+extension FreedomDeviceCall {
+  /// What it carries of the kind that is never kept.
+  var secret: Secret? {
+    switch self {
+    case .password(_, let password, device: _): password
+    case .otpCheck(challenge: _, let code, device: _),
+      .twoFactor(challenge: _, let code, device: _):
+      code
+    case .accounts, .otp, .resend, .consent, .renewal, .untying: nil
+    }
+  }
+}
