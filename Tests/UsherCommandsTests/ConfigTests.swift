@@ -46,6 +46,30 @@ struct ConfigTests {
     #expect(outcome.status == 1)
   }
 
+  @Test(
+    "check says of a named file what makes the daemon refuse it: who may write it, and where it is")
+  func trust() async throws {
+    let folder = try folder(["a.toml": Self.provider, "conf.d/b.toml": ""])
+    defer { FakeDaemon.removeFolder(of: folder) }
+    let file = "\(folder)/a.toml"
+    #expect(await usherctl("config check \(file)").status == 0)
+    for (mode, who, remedy) in [
+      (0o664, "may write it", "chmod g-w"), (0o646, "every user may write it", "chmod o-w"),
+    ] {
+      for path in [file, folder, "\(folder)/conf.d"] {
+        let before = path == file ? 0o644 : 0o755
+        let bits = path == file ? mode : mode | 0o111
+        try FileManager.default.setAttributes([.posixPermissions: bits], ofItemAtPath: path)
+        let outcome = await usherctl("config check \(file)")
+        #expect(outcome.error.hasPrefix("usherctl: \(path): "))
+        #expect(outcome.error.contains(who) && outcome.error.contains("run: \(remedy) \(path)"))
+        #expect(outcome.status == 1)
+        try FileManager.default.setAttributes([.posixPermissions: before], ofItemAtPath: path)
+      }
+    }
+    #expect(await usherctl("config check \(file) \(folder)/conf.d/b.toml").status == 0)
+  }
+
   @Test("check says when there is nothing to check")
   func nothing() async {
     let none = await usherctl("config check")
