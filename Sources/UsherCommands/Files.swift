@@ -21,19 +21,34 @@ enum Files {
       .map { "\(folder)/\($0)" }
   }
 
-  /// Refuses a configuration that the daemon would refuse because others may write it.
+  /// Returns what makes the daemon refuse configuration files because others may write them, or the
+  /// directories they are in; each with the path and the command that mends it.
   ///
   /// - Parameter user: Whose daemon it is; root: the system's.
-  /// - Throws: ``Failure`` naming the file and the command that mends it.
-  static func checkTrust(of files: [String], in folder: String, as user: UInt32) throws {
+  static func distrust(of files: [String], as user: UInt32) -> [ConfigProblem] {
     let trust = FileTrust(user: user == 0 ? nil : user)
-    for path in [folder, "\(folder)/conf.d"] + files {
+    let folders = Set(files.map(folder)).sorted()
+    // The daemon reads conf.d beside the main file.
+    let overlays = folders.filter { !isOverlayFolder($0) }.map { "\($0)/conf.d" }
+    let paths = Set(folders + overlays + files).sorted()
+    return paths.compactMap { path in
       var status = stat()
-      guard stat(path, &status) == 0 else { continue }
+      guard stat(path, &status) == 0 else { return nil }
       let problem = trust.problem(
         with: .init(owner: status.st_uid, group: status.st_gid, mode: status.st_mode & 0o7777),
-        at: path, isShared: path == folder)
-      if let problem { throw Failure("\(path): \(problem)") }
+        at: path, isShared: folders.contains(path) && !isOverlayFolder(path))
+      return problem.map {
+        ConfigProblem(file: path, line: 0, column: 0, key: "", message: $0)
+      }
     }
+  }
+
+  private static func folder(of path: String) -> String {
+    guard let slash = path.lastIndex(of: "/") else { return "." }
+    return slash == path.startIndex ? "/" : String(path[..<slash])
+  }
+
+  private static func isOverlayFolder(_ path: String) -> Bool {
+    path.split(separator: "/").last == "conf.d"
   }
 }

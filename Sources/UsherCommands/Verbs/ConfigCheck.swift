@@ -13,11 +13,9 @@ struct ConfigCheckVerb: Verb {
     guard !paths.isEmpty else {
       throw Failure("there is no configuration in \(desk.world.configFolder)")
     }
-    if files.files.isEmpty {
-      try Files.checkTrust(of: paths, in: desk.world.configFolder, as: desk.world.userID)
-    }
-    let problems = config.executableProblems(
-      daemonUser: desk.world.daemonUser, names: desk.world.names)
+    let problems =
+      Files.distrust(of: paths, as: desk.world.userID)
+      + config.executableProblems(daemonUser: desk.world.daemonUser, names: desk.world.names)
     guard problems.isEmpty else { throw ConfigError(problems) }
     let providers = config.providers.count == 1 ? "provider" : "providers"
     let clients = config.clients.count == 1 ? "client rule" : "client rules"
