@@ -43,6 +43,8 @@ struct StubMachine: FlowMachine {
   ) -> Answer<StubCall> {
     switch event {
     case .input(.code(let code, fields: _)): return typed(code.revealed())
+    case .called(let call, .reply) where call.name == "link":
+      return move(to: "answered link", [.call(self.call("next"))])
     case .called(let call, .reply): return move(to: "answered \(call.name)")
     case .woken: return move(to: "woken")
     case .resumed: return move(to: "resumed", [.call(call("again"))])
@@ -74,6 +76,7 @@ struct StubMachine: FlowMachine {
     }
     switch word {
     case "keep": return move(to: "keeping", [.keep(.consented(["firstname": "Ada"]))])
+    case "chain": return move(to: "calling", [.call(call("link"))])
     case "call": return move(to: "calling", [.call(call("effect"))])
     case "nap": return move(to: "napping", [.wake(after: .seconds(5))])
     case "poll":
