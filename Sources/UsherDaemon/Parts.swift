@@ -66,16 +66,16 @@ struct Parts {
       answers: DaemonAnswers(
         accounts: book, localAuth: LocalAuthAnswers(desk: localAuth), totp: totp,
         clock: world.clock))
-    let runner = FlowRunner(
-      world: world, store: store, accounts: book, events: events, effects: effects,
-      revocations: revocations, log: log)
-    let engine = FlowEngine(
-      world: world, store: store, providers: providers, credentials: credentials,
-      accounts: book, events: events, runner: runner)
     let owners = OwnerRegistry(
       world: world, store: store, users: life.setting.users, log: log)
     // Weak: the registry tells them of changes.
     let isWithheld = { @Sendable [weak owners] (owner: Owner) in owners?.isWithheld(owner) ?? true }
+    let runner = FlowRunner(
+      world: world, store: store, accounts: book, events: events, effects: effects,
+      revocations: revocations, log: log, isWithheld: isWithheld)
+    let engine = FlowEngine(
+      world: world, store: store, providers: providers, credentials: credentials,
+      accounts: book, events: events, runner: runner)
     watch = TokenWatch(
       world: world, book: book, refresher: refresher, events: events, log: log,
       isWithheld: isWithheld)

@@ -187,6 +187,8 @@ extension FlowRunner {
     for revocation in plan.revocations {
       Task { [revocations] in await revocations.pursue(revocation) }
     }
+    // As after a crash between the commit and the effects: `.resumed` sets the flow going again.
+    guard !isWithheld(session.owner) else { return }
     for effect in decision.effects {
       if case .keep = effect, let account = plan.account {
         deliver(.event(.told(.kept(account.record.id))), to: session)

@@ -19,6 +19,8 @@ final class FlowRunner: Sendable {
   let effects: EffectRunner
   let revocations: RevocationQueue
   let log: Logger
+  /// Whether nothing that belongs to an owner may be used.
+  let isWithheld: @Sendable (Owner) -> Bool
   let index = FlowIndex()
   let coder: FlowCoder
   let rest = FlowRest()
@@ -30,7 +32,8 @@ final class FlowRunner: Sendable {
 
   init(
     world: World, store: Store, accounts: AccountBook, events: EventBus, effects: EffectRunner,
-    revocations: RevocationQueue, log: Logger
+    revocations: RevocationQueue, log: Logger,
+    isWithheld: @escaping @Sendable (Owner) -> Bool = { _ in false }
   ) {
     self.world = world
     self.store = store
@@ -39,6 +42,7 @@ final class FlowRunner: Sendable {
     self.effects = effects
     self.revocations = revocations
     self.log = log
+    self.isWithheld = isWithheld
     coder = FlowCoder(nonce: world.identifier("provider_"))
     deadlines = FlowDeadlines(world)
     deadlines.tell { [weak self] in self?.deliver(.expire, to: $0) }
