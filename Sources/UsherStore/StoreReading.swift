@@ -171,8 +171,8 @@ extension Store.AccountSelection {
         """
         SELECT id FROM accounts
         WHERE rowid = (SELECT rowid FROM accounts WHERE id >= ? ORDER BY id LIMIT 1)
-          AND +id = ? AND \(isOwners)
-        """, [id.rawValue, id.rawValue] + owner.columns
+          AND \(isOwners) AND +id = ?
+        """, [id.rawValue] + owner.columns + [id.rawValue]
       )
     case .owner(let owner, let provider?):
       return (

@@ -50,6 +50,21 @@ struct RecentlyUsedTests {
     #expect(cache.peek(0) == nil && cache.use(4, room: 8).value == nil && cache.count == 3)
   }
 
+  @Test("to look whether there is one that fits is no use of it, and finds it in either generation")
+  mutating func looked() {
+    _ = keep(0..<5, room: 8)
+    for key in [0, 4] {
+      #expect(cache.contains(key) { $0 == "value \(key)" })
+      #expect(!cache.contains(key) { $0 == "another" })
+    }
+    #expect(!cache.contains(9) { _ in true })
+    for key in 100..<108 {
+      #expect(cache.contains(0) { _ in true } == (cache.peek(0) != nil))
+      _ = keep([key], room: 8)
+    }
+    #expect(!cache.contains(0) { _ in true })
+  }
+
   @Test("with less room than before the rest goes")
   mutating func shrinking() {
     _ = keep(0..<100, room: 100)

@@ -125,7 +125,7 @@ extension AccountBook {
     let room = room
     // A look-up of another owner's account neither counts as a use of it nor costs more than of none.
     return state.withLock { state -> (value: AccountRecord?, gone: [AccountID: AccountRecord]) in
-      let isTheirs = state.records.peek(id).map { owners?.contains($0.owner) ?? true } ?? false
+      let isTheirs = state.records.contains(id) { owners?.contains($0.owner) ?? true }
       return isTheirs ? state.records.use(id, room: room) : (value: nil, gone: [:])
     }.value
   }

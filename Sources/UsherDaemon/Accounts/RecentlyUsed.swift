@@ -24,6 +24,16 @@ struct RecentlyUsed<Key: Hashable, Value> {
   /// Looks at it, which is no use of it.
   func peek(_ key: Key) -> Value? { young[key] ?? old[key] }
 
+  /// Returns whether there is a value for the key and `body` holds for it; no use of it.
+  ///
+  /// The value is handed over in place, so that a look at a value takes no longer than a look at none:
+  /// `body` changes nothing.
+  mutating func contains(_ key: Key, where body: (inout Value) -> Bool) -> Bool {
+    if let index = young.index(forKey: key) { return body(&young.values[index]) }
+    if let index = old.index(forKey: key) { return body(&old.values[index]) }
+    return false
+  }
+
   /// Keeps it, which uses it.
   mutating func keep(_ value: Value, as key: Key, room: Int) -> Gone {
     old[key] = nil
