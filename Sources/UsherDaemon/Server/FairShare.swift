@@ -90,9 +90,9 @@ struct FairShare {
     var crowdUntil: NIODeadline
     /// On which connection it called last, and when that was answered.
     var lastCall: (seat: Seat, at: NIODeadline)?
-    /// How often it has come in the second that ends then.
-    var knocks = 0
-    var knocksUntil: NIODeadline
+    /// Its connects, and those that were refused with a reason.
+    var knocks: ConnectRate
+    var told: ConnectRate
     /// When it last connected.
     var lastKnock: NIODeadline?
     /// Its connections that wait for a turn, and do not listen.
@@ -101,7 +101,9 @@ struct FairShare {
     var listening: Seat?
 
     static func newcomer(at now: NIODeadline) -> User {
-      User(paidAt: .distantPast, pacedUntil: now, crowdUntil: now, knocksUntil: now)
+      User(
+        paidAt: .distantPast, pacedUntil: now, crowdUntil: now, knocks: ConnectRate(now),
+        told: ConnectRate(now))
     }
 
     func isPaced(_ now: NIODeadline) -> Bool { pacedUntil > now }
@@ -143,13 +145,9 @@ extension FairShare {
     guard case .user(let uid) = party else { return .comesIn }
     var user = users[uid] ?? .newcomer(at: now)
     defer { users[uid] = user }
-    if user.knocksUntil <= now {
-      user.knocksUntil = now + .seconds(1)
-      user.knocks = 0
-    }
-    user.knocks += 1
-    guard isCrowded || user.isPaced(now), user.knocks > terms.knocks else { return .comesIn }
-    return user.knocks > terms.knocks + terms.toldKnocks ? .turnedAway : .refused
+    let isWithin = user.knocks.add(now, perSecond: terms.knocks)
+    guard isCrowded || user.isPaced(now), !isWithin else { return .comesIn }
+    return user.told.add(now, perSecond: terms.toldKnocks) ? .refused : .turnedAway
   }
 
   /// A connection begins; `cost` is what letting it in took.
@@ -202,7 +200,7 @@ extension FairShare {
   private mutating func forgetIdle(at now: NIODeadline) {
     users = users.filter { _, user in
       user.seats > 0 || user.flights > 0 || user.isPaced(now) || user.paidAt > now
-        || user.knocksUntil > now
+        || !user.knocks.isEmpty(now)
     }
   }
 

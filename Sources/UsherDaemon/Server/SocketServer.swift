@@ -121,11 +121,14 @@ final class Door: Sendable {
     return accepted
   }
 
+  /// How long it lasts. What a user's connects may cost in that time comes at once when it is over.
+  private static let turnedAwayTime = TimeAmount.milliseconds(10)
+
   private func turnAway(_ uid: UInt32, _ party: FairShare.Party, at now: NIODeadline) {
     turnedAway.withLock { turnedAway in
       if turnedAway.uids.isEmpty {
         turnedAway.party = party
-        turnedAway.until = now + .milliseconds(100)
+        turnedAway.until = now + Self.turnedAwayTime
       }
       if turnedAway.uids.count < TurnedAway.most { turnedAway.uids.append(uid) }
     }
