@@ -78,7 +78,7 @@ extension AccountBook {
         secret: brought.refreshToken ?? brought.accessToken, scope: brought.scope,
         expiresAt: brought.refreshToken == nil ? brought.expiresAt : brought.refreshExpiresAt)
     }
-    guard existing.details.grant.isAlive(at: now) else { return nil }
+    guard existing.details.grant.isRenewable else { return nil }
     return existing.revocable(at: now).first { $0.kind == .refreshToken }
   }
 
@@ -151,6 +151,9 @@ extension AccountBook {
       record.details.grant.refreshExpiresAt = tokens.refreshExpiresAt
     } else if let end = tokens.refreshExpiresAt {
       record.details.grant.refreshExpiresAt = end
+    } else if !record.details.grant.isAlive(at: now) {
+      // It was renewed after its end: that end was wrong, and when the grant does end is not known.
+      record.details.grant.refreshExpiresAt = nil
     }
     var key = key
     if key == record.mainKey {

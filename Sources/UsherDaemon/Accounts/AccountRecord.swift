@@ -82,16 +82,22 @@ struct AccountDetails: Codable, Sendable, Equatable {
   struct Grant: Codable, Sendable, Equatable {
     var scope: String
     var refreshToken: Sealed<Secret>?
-    /// When the refresh token is of no use any more; nil where the provider did not tell.
+    /// When the refresh token expires by the wall clock; nil where the provider did not tell.
     var refreshExpiresAt: Timestamp?
     /// What the provider said when it refused to refresh; nothing but a new log-in helps.
     var death: ProviderWord?
     /// The scope of the last refresh, where it was less than was granted; a new log-in helps.
     var narrowedTo: String?
 
-    /// Whether a new access token can still be had.
+    /// Whether the provider may be asked for a new access token.
+    ///
+    /// ``refreshExpiresAt`` does not matter: the clock may have been wrong when the refresh token came.
+    /// Past that moment the provider decides.
+    var isRenewable: Bool { death == nil && refreshToken != nil }
+
+    /// Whether the refresh token is good by the clock too.
     func isAlive(at now: Timestamp) -> Bool {
-      death == nil && refreshToken != nil && refreshExpiresAt.map { $0 > now } ?? true
+      isRenewable && refreshExpiresAt.map { $0 > now } ?? true
     }
 
     /// Whether a token with that scope gives access to all that was granted.
@@ -217,7 +223,7 @@ extension AccountRecord {
   private func status(of token: HeldToken, at now: Timestamp) -> TokenSummary.Status {
     if details.grant.death != nil { return .dead }
     if token.isAlive(at: now), token.issuedAt <= now { return .valid }
-    return details.grant.isAlive(at: now) ? .refreshable : .dead
+    return details.grant.isRenewable ? .refreshable : .dead
   }
 }
 

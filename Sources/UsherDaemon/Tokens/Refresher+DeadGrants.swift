@@ -87,10 +87,8 @@ extension Refresher {
         "provider \(record.provider) no longer accepts this log-in"
       } else if record.tokens.isEmpty && grant.refreshToken == nil {
         "nobody has signed in with this account yet, or its token is gone"
-      } else if grant.refreshToken == nil {
-        "the token came without a refresh token: it cannot be renewed"
       } else {
-        "the time in which this log-in could be renewed is over"
+        "the token came without a refresh token: it cannot be renewed"
       }
     return newLogIn(record, message, grant.death)
   }

@@ -89,7 +89,7 @@ actor Refresher {
       }
       if mustRefresh {
         // A dead grant is no reason to wait: only a new log-in helps.
-        guard waiting(record) != nil || record.details.grant.isAlive(at: world.clock.now())
+        guard waiting(record) != nil || record.details.grant.isRenewable
         else { throw deadGrant(record) }
         try spend(account)
       }
@@ -139,8 +139,7 @@ actor Refresher {
   {
     if let saved = try await saveWaiting(record, key) { return saved }
     await writeDeaths(of: record.id)
-    guard record.details.grant.isAlive(at: world.clock.now()),
-      let refreshToken = record.details.grant.refreshToken
+    guard record.details.grant.isRenewable, let refreshToken = record.details.grant.refreshToken
     else { throw deadGrant(record) }
     if let error = refusal(of: record.id, key, refreshToken) { throw error }
     // A caller of a provider that is down causes no writes.

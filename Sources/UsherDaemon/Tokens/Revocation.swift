@@ -22,7 +22,14 @@ struct Revocation: Codable, Sendable, Equatable {
     let scope: String
     let expiresAt: Timestamp?
 
-    func isAlive(at now: Timestamp) -> Bool { expiresAt.map { $0 > now } ?? true }
+    /// A refresh token may live past its expiry: the clock may have been wrong when it came.
+    func isAlive(at now: Timestamp) -> Bool { life(at: now) > .zero }
+
+    /// What is left of its life; not more than ``Revocation/patience``.
+    fileprivate func life(at now: Timestamp) -> Duration {
+      guard kind == .accessToken, let expiresAt else { return Revocation.patience }
+      return min(expiresAt - now, Revocation.patience)
+    }
 
     func living(_ why: LivingToken.Reason) -> LivingToken {
       LivingToken(token: kind, scope: scope, expiresAt: expiresAt, why: why)
@@ -133,7 +140,7 @@ struct Revocation: Codable, Sendable, Equatable {
 
   /// How long the longest of its tokens lives; not more than ``patience``.
   func life(at now: Timestamp) -> Duration {
-    tokens.map { min($0.expiresAt.map { $0 - now } ?? Self.patience, Self.patience) }.max() ?? .zero
+    tokens.map { $0.life(at: now) }.max() ?? .zero
   }
 
   /// Begins its time anew where the clock was set back to before its start, how far nobody knows.

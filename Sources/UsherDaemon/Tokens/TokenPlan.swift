@@ -7,8 +7,6 @@ struct TokenPlan: Sendable, Equatable {
     case renew
     /// Tell the owner that the grant is about to die.
     case warn
-    /// Tell the owner that it has died: nothing but a new log-in helps.
-    case end
   }
 
   let deed: Deed
@@ -28,14 +26,13 @@ struct TokenPlan: Sendable, Equatable {
     for record: AccountRecord, warning: Duration, after progress: Progress, at now: Timestamp
   ) -> TokenPlan? {
     let grant = record.details.grant
-    guard grant.death == nil, grant.refreshToken != nil else { return nil }
+    guard grant.isRenewable else { return nil }
     let end = grant.refreshExpiresAt
     var plans: [TokenPlan] = []
-    if let end, progress.endTold != end {
-      plans.append(TokenPlan(deed: .end, at: end))
-      if progress.warnedOf != end { plans.append(TokenPlan(deed: .warn, at: end - warning)) }
+    if let end, progress.warnedOf != end {
+      plans.append(TokenPlan(deed: .warn, at: end - warning))
     }
-    if record.details.keepAlive, grant.isAlive(at: now), grant.narrowedTo == nil,
+    if record.details.keepAlive, grant.narrowedTo == nil,
       var due = renewal(of: record, end)
     {
       // Issued while the clock was ahead: how long it lives is not known.
@@ -58,8 +55,6 @@ struct TokenPlan: Sendable, Equatable {
   struct Progress: Sendable, Equatable {
     /// The end of the grant that the owner was warned of.
     var warnedOf: Timestamp?
-    /// The end of the grant that the owner was told has come.
-    var endTold: Timestamp?
     /// When a renewal that failed, or brought nothing of use, is tried again.
     var retryAt: Timestamp?
     var failures = 0
@@ -93,7 +88,6 @@ extension TokenPlan.Deed {
     switch self {
     case .renew: 0
     case .warn: 1
-    case .end: 2
     }
   }
 }

@@ -6,7 +6,7 @@ import UsherCore
 import UsherStore
 
 /// Looks after tokens though nobody asks: renews those of accounts marked `keepAlive` ahead of their
-/// end, and tells owners before a grant dies and when it has.
+/// end, and tells owners before a grant dies.
 ///
 /// One alarm an account that wakes soon, and a look at all of these now and then, for a clock that was
 /// set. The others are on the disk until then (``WakingAccounts``).
@@ -118,7 +118,6 @@ final class TokenWatch: Sendable {
       switch plan.deed {
       case .renew: return renew(account)
       case .warn: tell("expiring", account) { $0.warnedOf = $1 }
-      case .end: tell("dead", account) { $0.endTold = $1 }
       }
     }
   }
