@@ -64,7 +64,8 @@ struct ProviderHealthTests {
   @Test(
     "what the provider asks for counts, within reason: in full for who was asked, seconds for others",
     arguments: [
-      ("4", 4), ("7", 7), ("0", 1), ("-5", 1), ("99999", 3600), ("soon", 1),
+      ("4", 4), ("7", 7), ("0", 1), ("-5", 1), ("99999", 3600), ("soon", 1), (" 7 ", 7),
+      ("1.5", 2), ("99999999999999999999", 3600),
       ("Sun, 06 Nov 1994 08:49:37 GMT", 1),
     ])
   func retryAfter(asked: String, seconds: Int) {

@@ -43,7 +43,11 @@ struct AuthorizeExchangeTests {
 
   @Test(
     "waits for a provider that says when it can redeem it; the browser is not opened again",
-    arguments: [(503, "30", 30), (429, "7", 7), (503, "0", 1), (503, "9999", 120)])
+    arguments: [
+      (503, "30", 30), (429, "7", 7), (503, "0", 1), (503, "9999", 120), (503, " 1 ", 1),
+      (503, "1.5", 2), (503, "99999999999999999999", 120), (503, "soon", 1), (503, "-1", 1),
+      (503, "Sun, 06 Nov 1994 08:49:37 GMT", 1),
+    ])
   func postponed(status: Int, asked: String, seconds: Int) throws {
     var driven = try driven()
     let call = try #require(driven.calls.first)

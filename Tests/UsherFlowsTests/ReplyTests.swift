@@ -146,10 +146,15 @@ struct TokenReplyTests {
     "says when to come again",
     arguments: [
       ("7", .seconds(7)), ("0", .zero), ("99999999", .seconds(3600)), ("-1", nil),
-      ("99999999999999999999", nil), ("Wed, 21 Oct 2015 07:28:00 GMT", nil), ("", nil),
+      ("99999999999999999999", .seconds(3600)), (" 7\t", .seconds(7)), ("1.5", .seconds(2)),
+      ("Wed, 21 Oct 2015 07:28:30 GMT", .seconds(30)),
+      ("Wed, 21 Oct 2015 07:27:00 GMT", .zero), ("Sun, 25 Oct 2015 07:28:00 GMT", .seconds(3600)),
+      ("", nil), ("soon", nil), ("1.", nil), ("5, 7", nil), ("1e3", nil), ("+5", nil),
     ] as [(String, Duration?)])
   func retryAfter(value: String, after: Duration?) {
-    let busy = reply(text: "", status: 503, headers: ["retry-after": value])
+    let busy = reply(
+      text: "", status: 503,
+      headers: ["retry-after": value, "date": "Wed, 21 Oct 2015 07:28:00 GMT"])
     #expect(read(busy) == .retry(message: "the provider answers HTTP 503", after: after))
   }
 }

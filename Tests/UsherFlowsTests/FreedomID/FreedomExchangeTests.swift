@@ -51,6 +51,17 @@ struct FreedomExchangeTests {
     }
   }
 
+  @Test("that the provider puts off without a length that can be read is sent again too")
+  func putOffUnreadably() throws {
+    var driven = try PartnerAuthorize()
+    driven.toExchange()
+    driven.answered(.reply(reply([:], status: 503, headers: ["retry-after": "soon"])))
+    #expect(driven.alarm == .seconds(1))
+    #expect(driven.state == "exchanging")
+    driven.receive(.woken)
+    #expect(driven.calls == [.exchange(code: Secret("code-secret"))])
+  }
+
   @Test("that may be spent is not sent again: the person goes to the browser, to another path")
   func lost() throws {
     for outcome in [Freedom.lost, .reply(reply([:], status: 502))] {

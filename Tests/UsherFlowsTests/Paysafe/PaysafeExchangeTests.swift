@@ -144,6 +144,17 @@ struct PaysafeExchangeTests {
     #expect(driven.failure?.reason == .providerUnreachable)
   }
 
+  @Test("waits for a provider that puts it off without a length that can be read")
+  func postponedUnreadably() throws {
+    for asked in ["soon", "Sun, 06 Nov 1994 08:49:37 GMT"] {
+      var driven = try driven()
+      let call = try #require(driven.calls.first)
+      try answer(&driven, .reply(reply(text: "", status: 503, headers: ["retry-after": asked])))
+      #expect(driven.last == .proceed([.wake(after: .seconds(1))]))
+      #expect(driven.receive(.woken) == .proceed([.call(call)]))
+    }
+  }
+
   @Test("waits for a provider that says when it can redeem it", arguments: [429, 503])
   func postponed(status: Int) throws {
     var driven = try driven()
