@@ -164,11 +164,16 @@ package struct HTTPReply: Sendable, Equatable, CustomStringConvertible {
   /// Lower-case name; several of one name are joined by commas (RFC 9110 §5.3).
   package var headers: [String: String]
   package var body: [UInt8]
+  /// When it came, by our clock; nil where nothing in it depends on that.
+  package var receivedAt: Timestamp?
 
-  package init(status: Int, headers: [String: String] = [:], body: [UInt8] = []) {
+  package init(
+    status: Int, headers: [String: String] = [:], body: [UInt8] = [], receivedAt: Timestamp? = nil
+  ) {
     self.status = status
     self.headers = headers
     self.body = body
+    self.receivedAt = receivedAt
   }
 
   package var description: String { "HTTP \(status), \(body.count) bytes" }

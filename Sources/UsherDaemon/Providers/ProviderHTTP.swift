@@ -219,10 +219,11 @@ final class ProviderHTTP: Sendable {
     }
     do {
       let body = try await body(of: response, by: deadline)
-      let headers = response.headers.map { ($0.name.lowercased(), $0.value) }
+      let fields = response.headers.map { ($0.name.lowercased(), $0.value) }
+      let headers = Dictionary(fields) { $0 + ", " + $1 }
       let reply = HTTPReply(
-        status: Int(response.status.code), headers: Dictionary(headers) { $0 + ", " + $1 },
-        body: Array(body.readableBytesView))
+        status: Int(response.status.code), headers: headers, body: Array(body.readableBytesView),
+        receivedAt: headers["retry-after"] == nil ? nil : world.clock.now())
       return .reply(reply.withoutEchoes(of: request))
     } catch is NIOTooManyBytesError {
       return .unreadable(message: "the provider's answer is larger than 1 MiB")

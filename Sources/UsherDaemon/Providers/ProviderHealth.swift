@@ -154,8 +154,7 @@ extension CallOutcome {
     case .noToken: return nil
     case .reply(let reply):
       guard reply.status >= 500 || reply.status == 429 else { return nil }
-      let asked = reply.headers["retry-after"].flatMap { Int($0) }
-      return asked.map { min(.seconds(max($0, 1)), ProviderHealth.longestPause) } ?? backOff
+      return reply.retryAfter.map { max($0, .seconds(1)) } ?? backOff
     }
   }
 }

@@ -64,10 +64,13 @@ struct FreedomIDRefusal: Equatable {
   let attemptsLeft: Int?
   /// As its `Retry-After` says, at most an hour.
   let retryAfter: Duration?
+  /// As ``HTTPReply/isPostponed``.
+  let isPostponed: Bool
 
   init(_ reply: HTTPReply, _ members: [String: JSONValue], hiding typed: [Secret]) {
     status = reply.status
     retryAfter = reply.retryAfter
+    isPostponed = reply.isPostponed
     let error = members["error"]
     isInBody = error.map { !$0.isNull } ?? false
     let body = error?.objectValue ?? [:]
@@ -106,9 +109,6 @@ struct FreedomIDRefusal: Equatable {
     default: wrongMembers.isEmpty ? .unknownError : .incorrectRequestStructure
     }
   }
-
-  /// As ``HTTPReply/postponement``.
-  var postponement: Duration? { [429, 503].contains(status) ? retryAfter : nil }
 
   var isLocked: Bool { code == "100204" }
   var saysWrongCredentials: Bool { code == "100201" }

@@ -294,11 +294,11 @@ extension FreedomPartnerAuthorize {
       } catch {
         return .fail(.unusable(error.message, .parsingError, provider.name))
       }
-    case .refused(let refusal) where refusal.postponement != nil:
+    case .refused(let refusal) where refusal.isPostponed:
       return redeemLater(code, .server(refusal), retrying)
     case .refused(let refusal):
       return .fail(.refused(refusal, as: refusal.clientWord, provider.name))
-    case .trouble(let trouble) where trouble.mayBeDone && trouble.refusal?.postponement == nil:
+    case .trouble(let trouble) where trouble.mayBeDone && trouble.refusal?.isPostponed != true:
       return lost(trouble, &moment)
     case .trouble(let trouble): return redeemLater(code, trouble, retrying)
     case .unreadable(let word, let message): return .fail(.unusable(message, word, provider.name))

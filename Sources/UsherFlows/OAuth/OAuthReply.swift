@@ -101,18 +101,46 @@ extension HTTPReply {
     do { return try JSONValue(parsing: body).objectValue } catch { return nil }
   }
 
-  /// When the provider wants the same request again: it says that it has not handled this one (RFC 6585
-  /// §4, RFC 9110 §15.6.4). Nil for any other answer.
-  package var postponement: Duration? {
-    [429, 503].contains(status) ? retryAfter : nil
+  /// Whether the provider has not handled the request and wants it again later: it answers 429 or 503
+  /// with a `Retry-After`, readable or not (RFC 6585 §4, RFC 9110 §15.6.4).
+  package var isPostponed: Bool {
+    [429, 503].contains(status) && headers["retry-after"] != nil
   }
 
-  /// `Retry-After` in seconds (RFC 9110 §10.2.3), at most an hour. The form with a date is read as
-  /// nothing: our clock need not be theirs.
+  /// The pause that `Retry-After` asks for (RFC 9110 §10.2.3), at most an hour.
+  ///
+  /// A fraction of a second counts as a whole one. A date is compared with the reply's own `Date`;
+  /// without one, with our clock.
+  ///
+  /// - Returns: Nil where the header is missing or unreadable.
   package var retryAfter: Duration? {
-    guard let text = headers["retry-after"], let seconds = Int(text), seconds >= 0 else {
-      return nil
+    guard let text = headers["retry-after"]?.trimmingBlanks else { return nil }
+    if let seconds = text.decimalSeconds {
+      return .seconds(Int(min(seconds.rounded(.up), 3600)))
     }
-    return .seconds(min(seconds, 3600))
+    guard let end = Timestamp(httpDate: text),
+      let sentAt = headers["date"].flatMap({ Timestamp(httpDate: $0.trimmingBlanks) }) ?? receivedAt
+    else { return nil }
+    return min(max(end - sentAt, .zero), .seconds(3600))
+  }
+}
+
+extension String {
+  /// Without the blanks around a field's value (RFC 9110 §5.6.3).
+  fileprivate var trimmingBlanks: String {
+    let isBlank = { (character: Character) in character == " " || character == "\t" }
+    let start = drop { isBlank($0) }
+    return String(start.reversed().drop { isBlank($0) }.reversed())
+  }
+
+  /// Digits, perhaps with a fraction; infinite where they are too many.
+  fileprivate var decimalSeconds: Double? {
+    let parts = utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+    let isNumber =
+      (1...2).contains(parts.count)
+      && parts.allSatisfy { part in
+        !part.isEmpty && part.allSatisfy { (0x30...0x39).contains($0) }
+      }
+    return isNumber ? Double(self) ?? .infinity : nil
   }
 }

@@ -256,10 +256,10 @@ extension OIDCAuthorize {
     where exchange.verifier == attempt.verifier.unsealed():
       return redeemLater(exchange.code, message, nil, attempt, redirectURI, retrying)
     case .called(.exchange(let exchange, _), .reply(let reply))
-    where exchange.verifier == attempt.verifier.unsealed() && reply.postponement != nil:
+    where exchange.verifier == attempt.verifier.unsealed() && reply.isPostponed:
       let message = "the provider answers HTTP \(reply.status)"
       return redeemLater(
-        exchange.code, message, reply.postponement, attempt, redirectURI, retrying)
+        exchange.code, message, reply.retryAfter, attempt, redirectURI, retrying)
     case .called(.exchange(let exchange, _), let outcome)
     where exchange.verifier == attempt.verifier.unsealed():
       return exchanged(outcome, attempt, &moment)

@@ -273,9 +273,9 @@ extension PaysafeAuthorize {
     where exchange.verifier == redemption.verifier.unsealed():
       return redeemLater(exchange.code, message, nil, redemption)
     case .called(.exchange(let exchange), .reply(let reply))
-    where exchange.verifier == redemption.verifier.unsealed() && reply.postponement != nil:
+    where exchange.verifier == redemption.verifier.unsealed() && reply.isPostponed:
       let message = "the provider answers HTTP \(reply.status)"
-      return redeemLater(exchange.code, message, reply.postponement, redemption)
+      return redeemLater(exchange.code, message, reply.retryAfter, redemption)
     case .called(.exchange(let exchange), let outcome)
     where exchange.verifier == redemption.verifier.unsealed():
       return redeemed(outcome, redemption.attempt, &moment)

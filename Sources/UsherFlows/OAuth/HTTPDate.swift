@@ -1,9 +1,8 @@
-import FoundationEssentials
-import UsherCore
+package import UsherCore
 
 extension Timestamp {
   /// Reads an IMF-fixdate, `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 §5.6.7); nil for anything else.
-  init?(httpDate text: String) {
+  package init?(httpDate text: String) {
     let parts = text.split(separator: " ")
     let months = [
       "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
