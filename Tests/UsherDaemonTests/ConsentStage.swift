@@ -27,11 +27,16 @@ final class ConsentStage: Sendable {
   var book: AccountBook { stage.book }
   var clock: FakeClock { stage.clock }
 
-  /// - Parameter other: A provider beside the wallet.
-  init(_ other: ProviderConfig? = nil) throws {
+  /// - Parameters:
+  ///   - other: A provider beside the wallet.
+  ///   - change: Settings of the wallet that are others.
+  init(
+    _ other: ProviderConfig? = nil, _ change: (inout PaysafeSettings) -> Void = { _ in }
+  ) throws {
     // Port 9 of the loopback: nobody is there.
-    let settings = PaysafeSettings(
+    var settings = PaysafeSettings(
       baseURL: try ProviderURL(setting: "http://127.0.0.1:9"), clientID: "acme")
+    change(&settings)
     var config = Config()
     config.providers = [ProviderConfig(name: Self.provider, settings: .paysafe(settings))]
     if let other { config.providers.append(other) }

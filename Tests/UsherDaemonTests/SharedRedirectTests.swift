@@ -47,6 +47,20 @@ struct SharedRedirectTests {
     third.close()
   }
 
+  @Test("a flow with the state of another one is refused, and the first one keeps its answer")
+  func sameState() async throws {
+    let port = try LoopbackPort.unused()
+    let anna = try await fixture.open("chosen", port: port, for: 1000)
+    await #expect(throws: RedirectListenError.self) {
+      try await fixture.open("chosen", port: port, for: 1001)
+    }
+    #expect(try await browse(anna, "chosen").status == 200)
+    #expect(fixture.answers.map(\.code) == [Secret("chosen-code")])
+    anna.close()
+    let ben = try await fixture.open("chosen", port: port, for: 1001)
+    ben.close()
+  }
+
   @Test("an answer for a flow that has ended looks like one for no flow, and names the terminal")
   func finished() async throws {
     let port = try LoopbackPort.unused()
