@@ -78,6 +78,12 @@ final class EffectRunner: Sendable {
   /// Lets the fingerprint reader go where the flow does not, or no more, wait for a finger.
   func releaseReader(_ session: FlowSession) { answers.localAuth.release(session) }
 
+  /// Whether an effect would wait for the same redirect as another flow.
+  func isTaken(_ effect: EngineEffect) -> Bool {
+    guard case .listen(let expectation) = effect else { return false }
+    return listeners.isTaken(expectation)
+  }
+
   func stopListening(_ session: FlowSession) { session.setListener(nil)?.close() }
 
   /// From now on nothing is listened for.
@@ -119,6 +125,7 @@ final class EffectRunner: Sendable {
       switch error {
       case .taken(let message, let isAnothers):
         report(.listenFailed(message, mayReachAnother: isAnothers, isBusy: false))
+      case .stateTaken: report(.stateTaken)
       case .noDescriptors(let error):
         report(.listenFailed(error.message, mayReachAnother: true, isBusy: true))
       case .failed:

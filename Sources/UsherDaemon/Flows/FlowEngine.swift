@@ -103,6 +103,11 @@ final class FlowEngine: Sendable {
       keepsakes: left.map(\.keepsake))
     for record in known { origin.accountAttributes[record.id] = record.details.attributes }
     let (machine, answer) = try begin(type, call.params, origin, moment)
+    if case .proceed(let effects) = answer, effects.contains(where: runner.effects.isTaken) {
+      throw UsherError(
+        .invalidParams, "params.state is in use: choose a new random one",
+        detail: .init(field: "params.state"))
+    }
     let session = newSession(
       id, call, owner: owner, client: client, machine: machine, at: moment.now)
     let giver = try claim(for: machine, of: left)

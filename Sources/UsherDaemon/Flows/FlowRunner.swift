@@ -262,10 +262,10 @@ extension FlowRunner {
     var moved = machine
     var moment = world.moment()
     let answer =
-      if case .overtaken(let error) = event {
-        overtaken(machine, error)
-      } else {
-        moved.receive(event, at: &moment)
+      switch event {
+      case .overtaken(let error): overtaken(machine, error)
+      case .stateTaken: stateTaken(machine)
+      default: moved.receive(event, at: &moment)
       }
     await insist(session) { () throws(UsherError) in
       try await self.apply(answer, moved, before, session, at: moment.now)
@@ -279,6 +279,15 @@ extension FlowRunner {
     let failure = Failure(
       reason: .providerRejected, title: "Changed meanwhile", message: error.message + doubt,
       retryable: !isInTheDark, provider: machine.word(for: .providerRejected))
+    return .fail(failure, clearUp: machine.abandoned)
+  }
+
+  /// Only a state that the caller chose can be that of another flow: ours are random.
+  private func stateTaken(_ machine: any AnyMachine) -> EngineAnswer {
+    let failure = Failure(
+      reason: .invalidRequest, title: "State in use",
+      message: "params.state is in use: begin another flow with a new random state",
+      retryable: true, provider: machine.word(for: .invalidRequest))
     return .fail(failure, clearUp: machine.abandoned)
   }
 

@@ -47,6 +47,8 @@ enum EngineEvent: Sendable {
   case redirected(RedirectAnswer)
   case listening(redirectURI: String)
   case listenFailed(String, mayReachAnother: Bool, isBusy: Bool)
+  /// Another flow waits for a redirect with the same state.
+  case stateTaken
   case called(any ProviderCall, CallOutcome)
   /// Nothing was sent, and nothing will be: the credential is another provider's now.
   case overtaken(UsherError)
@@ -168,7 +170,7 @@ struct MachineBox<Machine: FlowMachine>: AnyMachine {
       (call as? Machine.Call).map { .called($0, outcome) }
     case .discovered(let discovery): .discovered(discovery)
     case .idTokenVerified(let verdict): .idTokenVerified(verdict)
-    case .overtaken: nil
+    case .overtaken, .stateTaken: nil
     case .woken: .woken
     case .calledBack(let callback): .calledBack(callback)
     case .told(let news): .told(news)

@@ -90,16 +90,31 @@ final class RedirectListeners: Sendable {
     _ address: SocketAddress, _ route: RedirectRoute
   ) async throws(RedirectListenError) -> RedirectPort {
     guard let port = ports.withLock({ $0[address] }) else { return try await bind(address, route) }
-    if port.add(route) { return port }
+    switch port.add(route) {
+    case .added: return port
+    case .stateTaken: throw .stateTaken
+    case .closed: break
+    }
     // It is being closed just now.
     try? await port.closed()
     return try await bind(address, route)
   }
 
+  /// Whether another flow waits for the same answer at a fixed port.
+  func isTaken(_ expectation: RedirectExpectation) -> Bool {
+    guard let number = expectation.port,
+      let address = try? SocketAddress(ipAddress: expectation.host, port: number),
+      let port = ports.withLock({ $0[address] })
+    else { return false }
+    return port.isTaken(expectation)
+  }
+
   /// An open port of the same host, where there are too many.
   private func shared(_ route: RedirectRoute) -> RedirectPort? {
     let open = ports.withLock { $0.count < Self.mostListeners ? [] : Array($0) }
-    return open.first { $0.key.ipAddress == route.expectation.host && $0.value.add(route) }?.value
+    return open.first {
+      $0.key.ipAddress == route.expectation.host && $0.value.add(route) == .added
+    }?.value
   }
 
   private func listener(_ port: RedirectPort, _ route: RedirectRoute) -> RedirectListener {
@@ -186,6 +201,8 @@ enum RedirectListenError: Error {
   ///
   /// - Parameter byAnother: Whether a user other than the flow's holds it, or may hold it.
   case taken(String, byAnother: Bool)
+  /// Another flow waits at the port for an answer with the same state.
+  case stateTaken
   /// A listener would use the last descriptors.
   case noDescriptors(UsherError)
   case failed
@@ -228,20 +245,30 @@ final class RedirectPort: Sendable {
 
   init(_ first: RedirectRoute) {
     var routes = RedirectRoutes()
-    routes.insert(first)
+    _ = routes.insert(first)
     state = Mutex(State(routes: routes))
   }
 
   /// Nil before it is open.
   var number: Int? { state.withLock { $0.channel?.localAddress?.port } }
 
-  /// - Returns: False where it is closed, or being closed.
-  func add(_ route: RedirectRoute) -> Bool {
+  enum Admission {
+    case added
+    /// Another flow waits here for the same answer.
+    case stateTaken
+    /// The port is closed, or being closed.
+    case closed
+  }
+
+  func add(_ route: RedirectRoute) -> Admission {
     state.withLock { state in
-      guard !state.isClosed else { return false }
-      state.routes.insert(route)
-      return true
+      guard !state.isClosed else { return .closed }
+      return state.routes.insert(route) ? .added : .stateTaken
     }
+  }
+
+  func isTaken(_ expectation: RedirectExpectation) -> Bool {
+    state.withLock { $0.routes.isTaken(expectation) }
   }
 
   /// - Returns: Whether no flow waits here any more.

@@ -42,11 +42,15 @@ struct RedirectRoutes {
 
   var isEmpty: Bool { routes.isEmpty }
 
-  mutating func insert(_ route: RedirectRoute) {
-    if routes.updateValue(route, forKey: route.key) == nil {
-      paths[route.key.path, default: 0] += 1
-    }
+  /// - Returns: False where another flow waits for the same answer; it stays as it is.
+  mutating func insert(_ route: RedirectRoute) -> Bool {
+    guard routes[route.key] == nil else { return false }
+    routes[route.key] = route
+    paths[route.key.path, default: 0] += 1
+    return true
   }
+
+  func isTaken(_ expectation: RedirectExpectation) -> Bool { routes[expectation.key] != nil }
 
   mutating func remove(_ route: RedirectRoute) {
     guard routes[route.key] === route else { return }
@@ -67,14 +71,14 @@ struct RedirectRoutes {
 }
 
 extension RedirectRoute {
-  fileprivate var key: RedirectRoutes.Key {
-    RedirectRoutes.Key(
-      path: Secret(expectation.path),
-      state: expectation.form.isKnownByPath ? nil : expectation.state)
-  }
+  fileprivate var key: RedirectRoutes.Key { expectation.key }
 }
 
 extension RedirectExpectation {
+  fileprivate var key: RedirectRoutes.Key {
+    RedirectRoutes.Key(path: Secret(path), state: form.isKnownByPath ? nil : state)
+  }
+
   func uri(port: Int) -> String { "http://\(authority(port: port))\(path)" }
 
   func authority(port: Int) -> String {
