@@ -1,0 +1,109 @@
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+/// The provider has spent the refresh token that was sent, and its reply has a flaw.
+@Suite("A refresh that is answered with a new refresh token and an unusable access token")
+struct RotatedTokenTests {
+  private let provider: ScriptedProvider
+  private let fixture: TokenFixture
+
+  init() async throws {
+    let provider = try await ScriptedProvider()
+    self.provider = provider
+    let issuer = try provider.issuer
+    fixture = try TokenFixture { $0.issuer = issuer }
+  }
+
+  /// As the disk has it.
+  private func grant(of record: AccountRecord) throws -> AccountDetails.Grant? {
+    let restarted = AccountBook(
+      world: fixture.stage.world, events: EventBus(remembered: 1), store: fixture.stage.store)
+    return try restarted.find(record.id)?.details.grant
+  }
+
+  @Test(
+    "keeps the new refresh token in the place of the old one",
+    arguments: [
+      #"{"access_token": "access-2", "refresh_token": "refresh-2"}"#,
+      #"{"access_token": "access-2", "token_type": "DPoP", "refresh_token": "refresh-2"}"#,
+      #"{"token_type": "Bearer", "refresh_token": "refresh-2"}"#,
+      """
+      {"access_token": "access-2", "token_type": "Bearer", "refresh_token": "refresh-2", \
+      "scope": "openid", "scope": "openid"}
+      """,
+    ])
+  func kept(reply: String) async throws {
+    try await fixture.closing(provider) {
+      let record = try await fixture.signIn()
+      provider.answerRefreshes(reply)
+      let call = TokenGet(account: record.id, forceRefresh: true)
+      #expect(await fixture.outcome(call) == "provider_protocol_error")
+      let grant = fixture.book.record(record.id)?.details.grant
+      #expect(grant?.refreshToken == Sealed(Secret("refresh-2")))
+      #expect(try self.grant(of: record)?.refreshToken == Sealed(Secret("refresh-2")))
+      #expect(grant?.death == nil)
+    }
+  }
+
+  @Test(
+    "leaves the old one where the reply brings no other, or says no",
+    arguments: [
+      #"{"access_token": "access-2", "refresh_token": "refresh-1"}"#,
+      #"{"access_token": "access-2"}"#, #"{"access_token": "access-2", "refresh_token": ""}"#,
+      #"{"access_token": "access-2", "refresh_token": "refresh 2"}"#,
+      #"{"error": "server_error", "refresh_token": "refresh-2"}"#, "<html>",
+    ])
+  func unchanged(reply: String) async throws {
+    try await fixture.closing(provider) {
+      let record = try await fixture.signIn()
+      provider.answerRefreshes(reply)
+      _ = await fixture.outcome(TokenGet(account: record.id, forceRefresh: true))
+      let grant = fixture.book.record(record.id)?.details.grant
+      #expect(grant?.refreshToken == Sealed(Secret("refresh-1")))
+      #expect(grant?.death == nil)
+    }
+  }
+
+  @Test(
+    "an empty error member and a byte order mark are no flaws",
+    arguments: [
+      ("", #", "error": """#), ("\u{FEFF}", ""),
+    ])
+  func noFlaw(mark: String, more: String) async throws {
+    try await fixture.closing(provider) {
+      let record = try await fixture.signIn()
+      provider.answerRefreshes(
+        """
+        \(mark){"access_token": "access-2", "token_type": "Bearer", "expires_in": 900, \
+        "refresh_token": "refresh-2", "scope": "openid profile"\(more)}
+        """)
+      let call = TokenGet(account: record.id, forceRefresh: true)
+      #expect(await fixture.outcome(call) == "access-2")
+      #expect(try grant(of: record)?.refreshToken == Sealed(Secret("refresh-2")))
+    }
+  }
+
+  @Test("an account that was forgotten meanwhile gets none: the new refresh token is revoked")
+  func forgotten() async throws {
+    try await fixture.closing(provider) {
+      let record = try await fixture.signIn()
+      let call = TokenGet(account: record.id, forceRefresh: true)
+      let refresh = Task { [fixture] in await fixture.outcome(call) }
+      try await reached("the refresh is sent") { provider.refreshes == 1 }
+      _ = try await fixture.tokens.forget(AccountForget(account: record.id), .program())
+      provider.answerRevocations(status: 503)
+      provider.answerRefreshes(#"{"access_token": "access-2", "refresh_token": "refresh-2"}"#)
+      try await reached("refresh-2 is to be revoked", within: .seconds(5)) {
+        try fixture.stage.tokensToRevoke().contains("refresh-2")
+      }
+      #expect(await refresh.value == "provider_protocol_error")
+    }
+  }
+}
