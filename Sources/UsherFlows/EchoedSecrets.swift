@@ -34,7 +34,7 @@ extension [String: JSONValue] {
     let isCode = self["responseCode"]?.gopayCode.map { !$0.hasPrefix("2") } ?? false
     let isRTCode = self["rtCode"]?.integerValue.map { $0 != 0 } ?? false
     return isNo || isCode || isRTCode
-      || ["error", "code", "errors", "reason"].contains { self[$0] != nil }
+      || ["error", "code", "errors", "reason"].contains { self[$0] != nil && self[$0] != "" }
   }
 }
 

@@ -174,6 +174,20 @@ extension AccountBook {
     return Update(record: record, changes: changes, before: before)
   }
 
+  /// Plans a refresh token that came without a usable access token. When it expires is not known.
+  ///
+  /// - Returns: Nil when the account was forgotten meanwhile, or signed in anew.
+  func update(
+    _ id: AccountID, rotated: Sealed<Secret>, for used: Sealed<Secret>
+  ) throws(UsherError) -> Update? {
+    guard let before = try find(id), before.details.grant.refreshToken == used else { return nil }
+    var record = before
+    record.details.grant.refreshToken = rotated
+    record.details.grant.refreshExpiresAt = nil
+    let change = try put(&record)
+    return Update(record: record, changes: [change], before: before)
+  }
+
   /// Plans the end of a grant. Its tokens stay, so that lists show them as dead, and are not handed out.
   ///
   /// - Returns: Nil when the account was forgotten meanwhile, or signed in anew.

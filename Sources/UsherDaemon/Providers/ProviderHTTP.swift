@@ -224,7 +224,7 @@ final class ProviderHTTP: Sendable {
       let reply = HTTPReply(
         status: Int(response.status.code), headers: headers, body: Array(body.readableBytesView),
         receivedAt: headers["retry-after"] == nil ? nil : world.clock.now())
-      return .reply(reply.withoutEchoes(of: request))
+      return .reply(reply.withoutByteOrderMark.withoutEchoes(of: request))
     } catch is NIOTooManyBytesError {
       return .unreadable(message: "the provider's answer is larger than 1 MiB")
     } catch {

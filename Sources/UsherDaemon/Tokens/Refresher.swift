@@ -18,7 +18,7 @@ actor Refresher {
   let store: Store
   let book: AccountBook
   private let source: TokenSource
-  private let queue: RevocationQueue
+  let queue: RevocationQueue
   let events: EventBus
   let log: Logger
 
@@ -163,6 +163,9 @@ actor Refresher {
         word.message ?? "provider \(record.provider) refuses to refresh and does not say why"
       let error = newLogIn(record, message, word)
       throw remember(error, record.id, key, refreshToken)
+    case .unusable(let error, let rotated):
+      try await keep(rotated: Sealed(rotated), for: refreshToken, record)
+      throw error
     case .failed(let error):
       // Only what the provider itself said: a missing credential is looked for each time.
       if error.detail.provider != nil { remember(error, record.id, key, refreshToken) }
@@ -200,18 +203,19 @@ actor Refresher {
     if let saved { return saved }
     // On disk before anybody is answered: the provider may be away, and the daemon may be killed.
     await queue.enqueue(
-      Revocation(of: record, try unwanted(tokens, of: record), by: .init(ownerOf: record), world))
+      Revocation(
+        of: record, try unwanted(tokens.revocable, of: record), by: .init(ownerOf: record), world))
     return try current(record.id, key)
   }
 
   /// Which tokens of a refresh are to be revoked where the account changed meanwhile: all of them where
   /// it was forgotten or its tokens were revoked. Where somebody signed in anew, the one that ends the
   /// grant, if the provider is configured so (`revoke_replaced`).
-  private func unwanted(
-    _ tokens: TokenSet, of record: AccountRecord
+  func unwanted(
+    _ tokens: [Revocation.Token], of record: AccountRecord
   ) throws(UsherError) -> [Revocation.Token] {
     guard let current = try book.find(record.id), current.details.grant.death == nil else {
-      return tokens.revocable
+      return tokens
     }
     guard world.settings.inForce.provider(record.provider)?.revokesReplaced == true else {
       return []
@@ -219,7 +223,7 @@ actor Refresher {
     let held =
       [current.details.grant.refreshToken]
       + current.tokens.values.map { Optional($0.set.accessToken) }
-    return tokens.revocable.prefix(1).filter { !held.contains($0.secret) }
+    return tokens.prefix(1).filter { !held.contains($0.secret) }
   }
 
   /// Writes what still waits for the disk; nil where nothing does.

@@ -16,12 +16,15 @@ struct TokenSource: Sendable {
     /// remembered as dead.
     case refused(ProviderWord)
     case failed(UsherError)
+    /// The access token cannot be used, but another refresh token came with it. The one that was sent
+    /// may be spent.
+    case unusable(UsherError, rotated: Secret)
 
     /// The tokens that the provider sent, those that are not to be used too.
     var sent: TokenSet? {
       switch self {
       case .granted(let tokens), .flawed(let tokens, _): tokens
-      case .dead, .refused, .failed: nil
+      case .dead, .refused, .failed, .unusable: nil
       }
     }
   }
@@ -79,6 +82,12 @@ struct TokenSource: Sendable {
     let outcome = await http.send(call, for: provider)
     health.note(outcome, ofRefresh: record.id, of: provider, at: world.clock.monotonicNow())
     let refreshed = read(outcome, dialect, record, scope)
+    if case .failed(let error) = refreshed, case .reply(let reply) = outcome,
+      error.reason == .providerProtocolError, let rotated = reply.salvagedRefreshToken,
+      rotated != refreshToken
+    {
+      return .unusable(error, rotated: rotated)
+    }
     guard case .granted(let tokens) = refreshed,
       let flaw = dialect.flaw(in: tokens, of: record.subject)
     else { return refreshed }

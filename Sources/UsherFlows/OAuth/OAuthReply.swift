@@ -36,7 +36,7 @@ extension OAuthReply {
     success: ([String: JSONValue]) throws(UnusableReply) -> Granted
   ) {
     let members = reply.jsonObject
-    let error = members?["error"]?.stringValue
+    let error = members?["error"]?.stringValue.flatMap { $0.isEmpty ? nil : $0 }
     switch reply.status {
     // Some say no with 200.
     case 200..<300 where error == nil:
@@ -99,6 +99,15 @@ extension HTTPReply {
   /// The body as a JSON object; nil for anything else.
   package var jsonObject: [String: JSONValue]? {
     do { return try JSONValue(parsing: body).objectValue } catch { return nil }
+  }
+
+  /// The same without the byte order mark that some servers put before a body (RFC 8259 §8.1).
+  package var withoutByteOrderMark: HTTPReply {
+    let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+    guard body.starts(with: mark) else { return self }
+    var reply = self
+    reply.body.removeFirst(mark.count)
+    return reply
   }
 
   /// Whether the provider has not handled the request and wants it again later: it answers 429 or 503

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import JSONRPC
 package import UsherCore
 
@@ -30,6 +31,37 @@ extension OAuthReply where Granted == TokenSet {
     self.init(reply, from: request.provider) { members throws(UnusableReply) in
       try TokenSet(members, request, now)
     }
+  }
+}
+
+extension HTTPReply {
+  /// The refresh token of an answer whose access token cannot be used; nil where there is none.
+  ///
+  /// The refresh token that was sent may be spent: this one is all that is left of the grant. So it is
+  /// read from a body that names a member twice too.
+  package var salvagedRefreshToken: Secret? {
+    guard (200..<300).contains(status),
+      let members = try? JSONDecoder().decode(SalvagedMembers.self, from: Data(body)),
+      members.error?.isEmpty ?? true, let text = members.refreshToken,
+      (1...65_536).contains(text.utf8.count), text.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+    else { return nil }
+    return Secret(text)
+  }
+}
+
+private struct SalvagedMembers: Decodable {
+  let error: String?
+  let refreshToken: String?
+
+  private enum CodingKeys: String, CodingKey {
+    case error
+    case refreshToken = "refresh_token"
+  }
+
+  init(from decoder: any Decoder) throws {
+    let members = try decoder.container(keyedBy: CodingKeys.self)
+    error = try? members.decode(String.self, forKey: .error)
+    refreshToken = try? members.decode(String.self, forKey: .refreshToken)
   }
 }
 
@@ -83,7 +115,10 @@ extension [String: JSONValue] {
   }
 
   fileprivate func token(_ name: String) -> Sealed<Secret>? {
-    guard let text = self[name]?.stringValue, !text.isEmpty else { return nil }
+    // What the request held is masked in some replies: it is the token there was.
+    guard let text = self[name]?.stringValue, !text.isEmpty, text != HTTPReply.echo else {
+      return nil
+    }
     return Sealed(Secret(text))
   }
 }

@@ -1,0 +1,36 @@
+import Logging
+import UsherAPI
+import UsherCore
+import UsherStore
+
+extension Refresher {
+  /// Stores a refresh token that came with an access token which cannot be used.
+  ///
+  /// In memory first: the refresh token that was sent may be spent, whatever the disk does.
+  func keep(
+    rotated: Sealed<Secret>, for used: Sealed<Secret>, _ record: AccountRecord
+  ) async throws(UsherError) {
+    let isKept = try await book.turns.take(record.shelf) { () throws(UsherError) -> Bool in
+      guard let update = try book.update(record.id, rotated: rotated, for: used) else {
+        return false
+      }
+      book.install(update)
+      do throws(UsherError) {
+        try await store.commitFromReserve(update.changes)
+      } catch {
+        log.error(
+          "a new refresh token cannot be written: a restart before the next refresh loses it",
+          metadata: [
+            "account": .string(record.id.rawValue), "cause": .string(error.message),
+          ])
+      }
+      return true
+    }
+    if isKept { return }
+    let token = Revocation.Token(
+      kind: .refreshToken, secret: rotated, scope: record.details.grant.scope, expiresAt: nil)
+    await queue.enqueue(
+      Revocation(
+        of: record, try unwanted([token], of: record), by: .init(ownerOf: record), world))
+  }
+}
