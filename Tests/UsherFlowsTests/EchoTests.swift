@@ -103,6 +103,23 @@ struct EchoTests {
     #expect(told == ["error": "…", "error_description": "the token … is bad"])
   }
 
+  @Test("a secret is found in runs of Base64, Base32 and hexadecimal digits", arguments: encoded)
+  func packed(text: String) {
+    let sent = request(FormEncoding.encode([("refresh_token", Self.token)]))
+    #expect(said("bad: \(text).", to: sent) == "…")
+  }
+
+  @Test("keeps long words and digits that stand for something else")
+  func otherRuns() {
+    let sent = request(FormEncoding.encode([("refresh_token", Self.token)]))
+    for text in [
+      "internationalisation is not supported", "trace 4bf92f3577b34da6a3ce929d0e0e4736 failed",
+      "see eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0",
+    ] {
+      #expect(said(text, to: sent) == text)
+    }
+  }
+
   @Test("a secret is found as the name of a member, as a number and in a body that is no JSON")
   func places() {
     let sent = request("code=1234567890")
@@ -114,6 +131,28 @@ struct EchoTests {
   }
 
   private static let token = "1//0gAb+cd/EF=gh-REFRESHSECRET"
+
+  /// The token in encodings of RFC 4648, also within other text, at any offset, and twice.
+  private static let encoded: [String] = {
+    let bytes = Array(token.utf8)
+    let base64 = { (bytes: [UInt8]) in Data(bytes).base64EncodedString() }
+    // At an offset where the Base64 of the token alone does not occur.
+    let json = base64(Array(#"{"token":"\#(token)"}"#.utf8))
+    let hex = bytes.map { String(format: "%02x", $0) }.joined()
+    return (1...2).map { base64(Array("xx".utf8.prefix($0)) + bytes + Array("yy".utf8)) }
+      + (1...3).map { String("XYZ".prefix($0)) + json }
+      + [json, json.replacing("+", with: "-").replacing("/", with: "_"), base64(Array(json.utf8))]
+      + [hex, hex.uppercased(), "0" + hex, base32(bytes), base32(bytes).lowercased()]
+  }()
+
+  private static func base32(_ bytes: [UInt8]) -> String {
+    let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567")
+    let bits = bytes.flatMap { byte in (0..<8).map { Int(byte >> (7 - $0)) & 1 } }
+    return String(
+      stride(from: 0, to: bits.count, by: 5).map { start in
+        digits[(0..<5).reduce(0) { $0 * 2 + (start + $1 < bits.count ? bits[start + $1] : 0) }]
+      })
+  }
 
   /// What a provider writes, and what is left of it.
   private static let spelled: [(String, String)] = {
