@@ -6,10 +6,13 @@ import JSONRPC
 /// A secret of 8 bytes or more is masked where it stands plain, escaped, form-encoded,
 /// percent-encoded or in Base64, upper or lower case. The whole text is dropped where it still holds
 /// a secret of 6 characters or more once it is decoded, without invisible characters and blanks, in
-/// any case. Shorter values, and short words of letters only, are left: else words would be torn.
+/// any case, and where a run of 16 or more Base64, Base32 or hexadecimal digits decodes to one.
+/// Shorter values, and short words of letters only, are left: else words would be torn.
 struct SecretMask {
   /// How often escapes in escapes are decoded. A text that needs more is dropped.
   private static let mostDecodings = 4
+  /// How often runs of digits in runs of digits are decoded.
+  private static let deepestRuns = 2
   /// Bytes of a secret that is masked within its text.
   private static let shortestMasked = 8
   /// Bytes of a secret whose text is dropped, unless it is a word of letters.
@@ -19,6 +22,8 @@ struct SecretMask {
   private let spellings: [[UInt8]]
   /// The secrets as ``read(_:)`` gives texts.
   private let readings: [[UInt8]]
+  /// The secrets as they are, with ASCII letters in lower case.
+  private let plain: [[UInt8]]
 
   init(_ secrets: [String]) {
     let spellings = secrets.filter { $0.utf8.count >= Self.shortestMasked }
@@ -29,6 +34,7 @@ struct SecretMask {
       secret.utf8.count >= Self.shortestMasked
         || secret.utf8.count >= Self.shortestDropped && !secret.utf8.allSatisfy(\.isASCIILetter)
     }
+    plain = hidden.map { $0.utf8.map(\.asciiLowercased) }
     let readings = hidden.flatMap { secret in
       Self.decodings(of: Array(secret.utf8)).texts.map { Self.read($0) }
     }
@@ -93,7 +99,16 @@ struct SecretMask {
       || texts.contains { text in
         let read = Self.read(text)
         return readings.contains { read.place(of: $0, from: 0) != nil }
+          || isEncoded(in: text, deepest: Self.deepestRuns)
       }
+  }
+
+  private func isEncoded(in text: [UInt8], deepest: Int) -> Bool {
+    EncodedRuns.decoded(text).contains { bytes in
+      let folded = bytes.map(\.asciiLowercased)
+      return plain.contains { folded.place(of: $0, from: 0) != nil }
+        || deepest > 1 && isEncoded(in: bytes, deepest: deepest - 1)
+    }
   }
 
   /// The text and what it is when it is decoded once, twice and so on.
