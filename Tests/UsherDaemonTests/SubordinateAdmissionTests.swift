@@ -9,8 +9,10 @@ import UsherTestKit
 
 @Suite("Subordinate ids at the door", .timeLimit(.minutes(2)))
 struct SubordinateAdmissionTests {
-  @Test("a connection by a subordinate id does not escape a rule about its user")
-  func rule() async throws {
+  @Test(
+    "a connection by a subordinate id does not escape a rule about its user, or about one of them",
+    arguments: [[4000], [4000, 4001], [4001, 4000]])
+  func rule(owners: [UInt32]) async throws {
     let stage = try SafeStage()
     let safe = try await stage.begun()
     var config = stage.world.settings.inForce.config
@@ -36,7 +38,8 @@ struct SubordinateAdmissionTests {
     let own = try await reply()
     // The user database of the test does not know it: the rules are asked first.
     #expect(!own.contains("you may not call"), "\(own)")
-    door.apply(SubordinateUsers("4000:\(getuid()):1"))
+    let lines = owners.map { "\($0):\(getuid()):1" }
+    door.apply(SubordinateUsers(lines.joined(separator: "\n")))
     let subordinate = try await reply()
     #expect(subordinate.contains("you may not call flow.list"), "\(subordinate)")
     await safe.end()
