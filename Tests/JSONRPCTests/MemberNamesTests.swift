@@ -30,4 +30,30 @@ struct MemberNamesTests {
       }
     }
   }
+
+  @Test("names are compared unescaped, whatever escapes they have and however long they are")
+  func spellings() {
+    let long = String(repeating: "a", count: 40)
+    let escaped = #"\u0061"# + String(repeating: "a", count: 39)
+    let groups: [[String]] = [
+      [#"\t"#, #"\u0009"#], [""],
+      ["é", #"\u00e9"#, #"\u00E9"#], ["e\u{301}", #"e\u0301"#, #"\u0065\u0301"#],
+      ["😀", #"\ud83d\ude00"#, #"\uD83D\uDE00"#], ["/", #"\/"#, #"\u002f"#],
+      [#"\\"#, #"\u005c"#], [#"\""#, #"\u0022"#], [#"\u0000"#], [#"\u0000\u0000"#],
+      [long + "b", long + #"\u0062"#, escaped + "b"],
+      [long + "c", long + #"\u0063"#],
+    ]
+    for (place, group) in groups.enumerated() {
+      for name in group {
+        for (otherPlace, other) in groups.enumerated() {
+          for spelling in other {
+            let isSame = place == otherPlace
+            #expect(isAccepted([name, spelling]) == !isSame, "\(name) \(spelling)")
+            #expect(
+              isAccepted(["x", name, #"\u0079"#, spelling]) == !isSame, "\(name) \(spelling)")
+          }
+        }
+      }
+    }
+  }
 }
