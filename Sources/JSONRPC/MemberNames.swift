@@ -20,11 +20,22 @@ struct Text: Sendable, Hashable {
 ///
 /// Sixteen names are compared one by one without allocation; more go into a hashed set, so that
 /// an object of any size costs linear time. (Swift's hashing is seeded per process: nobody can
-/// choose names that collide.) Names are compared one by one only while none has an escape: an
-/// escaped name is unescaped once, and not for each comparison.
+/// choose names that collide.)
+///
+/// Where a name has an escape, each comparison unescapes it anew: at most as many bytes as the shorter
+/// one has. That is done for four names, or eight short ones, as a set for every small object costs more;
+/// more names go into the set, which unescapes each once.
 struct MemberNames {
   private static let fewLimit = 16
+  /// Where there are escapes, as many names are compared one by one however long they are.
+  private static let handful = 4
+  /// Where there are escapes, as many names are compared one by one while they are short.
+  private static let shortNamesLimit = 8
+  /// The most bytes of a short name, as written.
+  private static let shortLimit = 8
   private var few = InlineArray<16, Text>(repeating: .empty)
+  /// Whether one of the few has an escape.
+  private var isEscaped = false
   /// Nil while there are few.
   private var many: Set<Key>?
   private(set) var count = 0
@@ -32,9 +43,25 @@ struct MemberNames {
   /// - Returns: False if the name is there already.
   mutating func insert(_ name: Text, in bytes: UnsafeRawBufferPointer) -> Bool {
     defer { count += 1 }
-    if many == nil, count < Self.fewLimit, !name.isEscaped || count == 0, !few[0].isEscaped {
-      for index in 0..<count where few[index].isSame(as: name, in: bytes) { return false }
+    guard many == nil, count < Self.fewLimit, !name.isEscaped, !isEscaped else {
+      return insertUnescaped(name, in: bytes)
+    }
+    for index in 0..<count where few[index].isSame(as: name, in: bytes) { return false }
+    few[count] = name
+    return true
+  }
+
+  /// The same, where a name has an escape or there are many.
+  @inline(never)
+  private mutating func insertUnescaped(
+    _ name: Text, in bytes: UnsafeRawBufferPointer
+  ) -> Bool {
+    if many == nil,
+      count < Self.handful || count < Self.shortNamesLimit && name.count <= Self.shortLimit
+    {
+      for index in 0..<count where few[index].isSame(unescaped: name, in: bytes) { return false }
       few[count] = name
+      isEscaped = isEscaped || name.isEscaped
       return true
     }
     var all = many ?? Set((0..<count).map { Key(few[$0], in: bytes) })
@@ -73,5 +100,32 @@ extension Text {
   /// Whether two names without escapes are the same.
   fileprivate func isSame(as other: Text, in bytes: UnsafeRawBufferPointer) -> Bool {
     count == other.count && bytes.part(range).elementsEqual(bytes.part(other.range))
+  }
+
+  /// Whether two names are the same without their escapes.
+  fileprivate func isSame(unescaped other: Text, in bytes: UnsafeRawBufferPointer) -> Bool {
+    guard isEscaped || other.isEscaped else { return isSame(as: other, in: bytes) }
+    return Unescaped(self, in: bytes).elementsEqual(Unescaped(other, in: bytes))
+  }
+
+  /// The bytes of a string without its escapes, one after the other, without allocation.
+  private struct Unescaped: Sequence, IteratorProtocol {
+    private let source: UnsafeRawBufferPointer
+    private var at = 0
+    /// What is left of the last escape.
+    private var rest = UTF8.EncodedScalar()
+
+    init(_ text: Text, in bytes: UnsafeRawBufferPointer) { source = bytes.part(text.range) }
+
+    mutating func next() -> UInt8? {
+      if !rest.isEmpty { return rest.removeFirst() }
+      guard at < source.count else { return nil }
+      guard source[at] == UInt8(ascii: "\\") else {
+        defer { at += 1 }
+        return source[at]
+      }
+      rest = source.escapedCharacter(at: &at)
+      return rest.isEmpty ? nil : rest.removeFirst()
+    }
   }
 }

@@ -18,7 +18,7 @@ extension UnsafeRawBufferPointer {
       let end = source[at...].firstIndex(of: UInt8(ascii: "\\")) ?? source.count
       result.append(contentsOf: source[at..<end])
       at = end
-      if at < source.count { source.resolveEscape(at: &at, into: &result) }
+      if at < source.count { result.append(contentsOf: source.escapedCharacter(at: &at)) }
     }
     return result
   }
@@ -29,16 +29,19 @@ extension UnsafeRawBufferPointer {
     return String(decoding: part(text.range), as: UTF8.self)
   }
 
-  private func resolveEscape(at: inout Int, into result: inout [UInt8]) {
+  /// Reads the escape here and steps behind it.
+  ///
+  /// - Returns: UTF-8; empty where the text ends within the escape.
+  func escapedCharacter(at: inout Int) -> UTF8.EncodedScalar {
     guard count - at >= 2 else {
       at = count
-      return
+      return UTF8.EncodedScalar()
     }
     let letter = self[at + 1]
     guard letter == UInt8(ascii: "u") else {
-      result.append(Self.simpleEscape(letter) ?? letter)
       at += 2
-      return
+      return UTF8.encode(Unicode.Scalar(Self.simpleEscape(letter) ?? letter))
+        ?? UTF8.encodedReplacementCharacter
     }
     var unit = fourHexDigits(at: at + 2) ?? 0xFFFD
     at += 6
@@ -47,7 +50,7 @@ extension UnsafeRawBufferPointer {
       at += 6
     }
     let scalar = Unicode.Scalar(unit) ?? "\u{FFFD}"
-    result.append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
+    return UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter
   }
 
   /// What the letter after a backslash stands for; nil if it is no such letter (or `u`).
