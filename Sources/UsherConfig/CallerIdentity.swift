@@ -1,3 +1,5 @@
+package import UsherCore
+
 /// Who is calling, as the kernel says; never a field the caller wrote.
 package struct CallerIdentity: Sendable, Hashable {
   package var uid: UInt32
@@ -12,12 +14,13 @@ package struct CallerIdentity: Sendable, Hashable {
   package var isUnitTold: Bool
   /// False where the kernel does not tell the program: it may be any.
   package var isExecutableTold: Bool
-  /// The user that ``uid`` is a subordinate id of (subuid(5)); nil where it is none.
-  package var subordinateTo: UInt32?
+  /// The users that ``uid`` may be a subordinate id of (subuid(5)); none where it is no such id.
+  package var subordinateTo: [SubordinateOwner]
 
   package init(
     uid: UInt32, gid: UInt32, groups: [UInt32] = [], unit: String? = nil, executable: String? = nil,
-    isUnitTold: Bool = true, isExecutableTold: Bool = true, subordinateTo: UInt32? = nil
+    isUnitTold: Bool = true, isExecutableTold: Bool = true,
+    subordinateTo: [SubordinateOwner] = []
   ) {
     self.uid = uid
     self.gid = gid

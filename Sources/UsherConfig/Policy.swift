@@ -1,3 +1,5 @@
+import UsherCore
+
 /// Decides who may do what (Access, "Rules"). Whose thing it is, is not decided here: what is not the
 /// caller's is not found.
 ///
@@ -13,7 +15,8 @@
 ///    conditions hold, has only what is everybody's: no rule and no standing gives it more.
 /// 5. A subordinate id of a user (subuid(5)) is no member of `access.group`, whatever groups its
 ///    process has. Where a rule is about the user and not about the id, it has only what is
-///    everybody's, unless a rule names the id: else the user would escape the rule by it.
+///    everybody's, unless a rule names the id: else the user would escape the rule by it. An id can
+///    have several users; where one is unknown, every rule about users may be about it.
 package struct Policy: Sendable {
   let rules: RuleIndex
   /// By the name of a client, the clients that share with it, in the order of their rules.
@@ -69,28 +72,43 @@ package struct Policy: Sendable {
       return CallerPolicy(rules: [], otherwise: .unidentified(rule: rule.name), lenders: [])
     }
     let matching = rules.matching(caller)
-    if let user = caller.subordinateTo, let rule = escapedRule(caller, of: user, matching) {
+    if let (owner, rule) = escapedRule(caller, matching) {
       return CallerPolicy(
-        rules: [], otherwise: .subordinate(of: user, rule: rule.name), lenders: [])
+        rules: [], otherwise: .subordinate(of: owner, rule: rule.name), lenders: [])
     }
     return CallerPolicy(
       rules: matching, otherwise: standing(of: caller),
       lenders: matching.first.flatMap { lenders[$0.name] } ?? [])
   }
 
-  /// Returns the first rule that is about the user of a subordinate id and not about the id.
+  /// Returns the first rule that is about a user of a subordinate id and not about the id.
   ///
   /// - Parameter matching: The rules that match the id.
   /// - Returns: Nil also where one of these names the id.
   private func escapedRule(
-    _ caller: CallerIdentity, of user: UInt32, _ matching: [PolicyRule]
+    _ caller: CallerIdentity, _ matching: [PolicyRule]
+  ) -> (owner: SubordinateOwner, rule: PolicyRule)? {
+    guard !caller.subordinateTo.isEmpty, !matching.contains(where: { $0.user == caller.uid })
+    else { return nil }
+    for owner in caller.subordinateTo {
+      if let rule = escapedRule(caller, of: owner, matching) { return (owner, rule) }
+    }
+    return nil
+  }
+
+  private func escapedRule(
+    _ caller: CallerIdentity, of owner: SubordinateOwner, _ matching: [PolicyRule]
   ) -> PolicyRule? {
-    guard !matching.contains(where: { $0.user == caller.uid }) else { return nil }
-    var own = caller
-    own.uid = user
-    own.subordinateTo = nil
-    return rules.firstUndecided(own)
-      ?? rules.matching(own).first { rule in !matching.contains { $0 === rule } }
+    switch owner {
+    case .user(let user):
+      var own = caller
+      own.uid = user
+      own.subordinateTo = []
+      return rules.firstUndecided(own)
+        ?? rules.matching(own).first { rule in !matching.contains { $0 === rule } }
+    case .unknown:
+      return rules.first(aboutAnyUserWithProcessOf: caller, notAmong: matching)
+    }
   }
 
   package func decide(_ caller: CallerIdentity, _ request: PolicyRequest) -> Decision {
@@ -100,7 +118,7 @@ package struct Policy: Sendable {
   private func standing(of caller: CallerIdentity) -> Standing {
     if caller.uid == 0 { return .everything(rule: "(root)") }
     if caller.uid == daemonUser { return .everything(rule: "(daemon)") }
-    if let user = caller.subordinateTo { return .subordinate(of: user, rule: nil) }
+    if let owner = caller.subordinateTo.first { return .subordinate(of: owner, rule: nil) }
     if let memberGroup, caller.isMember(of: memberGroup) { return .member(rule: memberRule) }
     return .nobody
   }
@@ -145,7 +163,7 @@ enum Standing: Sendable {
   /// Its process cannot be told, and this rule may be about it.
   case unidentified(rule: String)
   /// It is a subordinate id of a user; where a rule is about the user and not about the id, that rule.
-  case subordinate(of: UInt32, rule: String?)
+  case subordinate(of: SubordinateOwner, rule: String?)
 
   func decide(_ request: PolicyRequest) -> Decision {
     switch self {

@@ -1,4 +1,5 @@
 package import UsherAPI
+import UsherCore
 
 extension CallerPolicy {
   /// What ``decide(_:)`` says of a call, and why.
@@ -48,12 +49,30 @@ extension Standing {
       case .nobody: "it is no member of access.group"
       case .unidentified(let rule):
         "rule \(rule) may be about it: the kernel does not tell its unit or its program"
-      case .subordinate(let user, let rule?):
-        "it is a subordinate id of uid \(user), whom rule \(rule) is about: name the id in a rule"
-      case .subordinate(let user, nil):
-        "it is a subordinate id of uid \(user), for which access.group does not count"
+      case .subordinate(let owner, let rule?):
+        "it is a subordinate id of \(owner.words), whom rule \(rule) \(owner.verb) about: "
+          + "name the id in a rule"
+      case .subordinate(let owner, nil):
+        "it is a subordinate id of \(owner.words), for which access.group does not count"
       }
     return "no rule matches the caller, and \(may)"
+  }
+}
+
+extension SubordinateOwner {
+  fileprivate var words: String {
+    switch self {
+    case .user(let uid): "uid \(uid)"
+    case .unknown: "a user that is not known (/etc/subuid)"
+    }
+  }
+
+  /// Of a rule about it.
+  fileprivate var verb: String {
+    switch self {
+    case .user: "is"
+    case .unknown: "may be"
+    }
   }
 }
 

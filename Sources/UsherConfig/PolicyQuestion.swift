@@ -10,11 +10,11 @@ extension Policy {
   ///   - now: Of the machine; counts where the question names no other moment.
   ///   - names: May be far away: not to be called where nothing may wait.
   ///   - usesAccount: Whether the call starts a flow that acts with the token of an account.
-  ///   - subordinateTo: Returns the user that a uid is a subordinate id of, where it is one.
+  ///   - subordinateTo: Returns the users that a uid may be a subordinate id of.
   /// - Throws: `invalidParams` with the field that names what there is not, or is not well formed.
   package func answer(
     _ check: PolicyCheck, of config: Config, at now: LocalMoment, names: PrincipalResolver,
-    usesAccount: Bool = false, subordinateTo: (UInt32) -> UInt32? = { _ in nil }
+    usesAccount: Bool = false, subordinateTo: (UInt32) -> [SubordinateOwner] = { _ in [] }
   ) throws(UsherError) -> PolicyCheck.Reply {
     var request = try check.request(of: config, at: now)
     request.usesAccount = usesAccount

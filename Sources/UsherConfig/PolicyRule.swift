@@ -55,6 +55,16 @@ final class PolicyRule: Sendable {
       && isAbout(caller)
   }
 
+  /// Whether the rule is about users and may match a process like the caller's of one of them.
+  func mayMatch(anyUserWithProcessOf caller: CallerIdentity) -> Bool {
+    let match = setting.match
+    guard match.user != nil || !members.isEmpty else { return false }
+    return (match.unit == nil || !caller.isUnitTold || match.unit == caller.unit)
+      && (match.executable == nil || !caller.isExecutableTold
+        || match.executable == caller.executable)
+      && (match.group == nil || !members.isEmpty || group.map(caller.isMember) ?? false)
+  }
+
   /// Whether user and group are as it asks.
   private func isAbout(_ caller: CallerIdentity) -> Bool {
     let match = setting.match

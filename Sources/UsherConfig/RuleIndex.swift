@@ -40,6 +40,15 @@ struct RuleIndex: Sendable {
     return byProcess.first { $0.mayMatch(caller) }
   }
 
+  /// The first that may match a process like the caller's of a user that is unknown.
+  func first(
+    aboutAnyUserWithProcessOf caller: CallerIdentity, notAmong others: [PolicyRule]
+  ) -> PolicyRule? {
+    rules.first { rule in
+      rule.mayMatch(anyUserWithProcessOf: caller) && !others.contains { $0 === rule }
+    }
+  }
+
   /// Those that match, in their order.
   func matching(_ caller: CallerIdentity) -> [PolicyRule] {
     let found = Set(caller.keys.flatMap { places[$0] ?? [] })

@@ -113,15 +113,18 @@ package struct Daemon: ServiceLifecycle.Service {
   private func readSubordinates(_ world: World) async {
     switch await world.subordinates.read(within: .seconds(5), world.alarms) {
     case .done, .cancelled: break
+    case .partial(let gaps):
+      for warning in gaps.warnings { log.warning("\(warning)") }
     case .unreadable:
-      log.warning(
-        "/etc/subuid cannot be read: new subordinate ids are taken for users; check its permissions"
-      )
+      log.warning("/etc/subuid cannot be read; check its permissions: \(Self.withoutMap)")
     case .late:
-      log.warning(
-        "the user database does not answer: new subordinate ids are taken for users until it does")
+      log.warning("the user database does not answer: \(Self.withoutMap)")
     }
   }
+
+  private static let withoutMap =
+    "the subordinate ids read before hold; while there are none, uids from "
+    + "\(SubordinateUsers.firstUnsure) on count as subordinate ids of unknown users"
 
   /// What was heard is answered, what providers answer just now is written; then all is closed.
   private func stop(_ servers: [SocketServer], _ door: Door, _ safe: Safe) async {

@@ -31,10 +31,20 @@ package enum SystemUsers {
 
   /// Nil where there is no user of that name.
   package static func userID(named name: String) -> UInt32? {
-    lookUp { (entry: UnsafeMutablePointer<passwd>, buffer, size, found) in
+    if case .number(let uid) = number(ofUser: name) { uid } else { nil }
+  }
+
+  /// Tells a name that no user has apart from a look-up that failed, as far as the C library does.
+  package static func number(ofUser name: String) -> UserNumberLookup {
+    let found = attempt { (entry: UnsafeMutablePointer<passwd>, buffer, size, found) in
       getpwnam_r(name, entry, buffer, size, found)
     } read: {
       $0.pw_uid
+    }
+    return switch found {
+    case .found(let uid): .number(uid)
+    case .nothing: .nobody
+    case .failed(let error): .failed(error.words)
     }
   }
 
@@ -98,16 +108,16 @@ package enum SystemUsers {
       case ENOENT, ESRCH: return .nothing
       case EINTR: continue
       case ERANGE: size *= 2
-      default: return .failed
+      case let code: return .failed(Errno(code))
       }
     }
-    return .failed
+    return .failed(Errno(ERANGE))
   }
 
   private enum Attempt<Value> {
     case found(Value)
     case nothing
-    case failed
+    case failed(Errno)
   }
 
   private static func lookUp<Entry, Value>(
@@ -123,4 +133,13 @@ package enum UserLookup: Sendable, Equatable {
   case nameless
   /// It did not answer.
   case failed
+}
+
+/// What the user database says of the name of a user.
+package enum UserNumberLookup: Sendable, Equatable {
+  case number(UInt32)
+  /// No user has the name.
+  case nobody
+  /// It did not answer, for this reason.
+  case failed(String)
 }

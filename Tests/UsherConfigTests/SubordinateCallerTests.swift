@@ -1,5 +1,6 @@
 import Testing
 import UsherConfig
+import UsherCore
 
 @Suite("Callers with a subordinate id")
 struct SubordinateCallerTests {
@@ -9,7 +10,7 @@ struct SubordinateCallerTests {
 
   /// A process in a user namespace of anna's that keeps its groups.
   private static let below = CallerIdentity(
-    uid: 300_000, gid: 60, groups: [50], unit: "user@1000.service", subordinateTo: 1000)
+    uid: 300_000, gid: 60, groups: [50], unit: "user@1000.service", subordinateTo: [.user(1000)])
 
   private func decide(
     _ rules: [ClientMatch], _ method: String = "account.list", by caller: CallerIdentity = below
@@ -31,7 +32,7 @@ struct SubordinateCallerTests {
     #expect(try decide([], "system.status") == .allow(rule: "(everybody)"))
     var own = Self.below
     own.uid = 1000
-    own.subordinateTo = nil
+    own.subordinateTo = []
     #expect(try decide([], by: own) == .allow(rule: "(members of usher)"))
   }
 

@@ -23,7 +23,7 @@ struct PolicyDesk: Sendable {
         try inForce.policy.answer(
           check, of: inForce.config, at: now, names: names,
           usesAccount: inForce.startsFlowWithAccount(check),
-          subordinateTo: { subordinates.user(ofSubordinate: $0) })
+          subordinateTo: { subordinates.owners(ofSubordinate: $0) })
       }
     }
     return try result.get()

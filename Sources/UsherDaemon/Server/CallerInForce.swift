@@ -17,14 +17,16 @@ struct Newcomer: Sendable {
   /// When the connection was accepted; nil where there is none.
   let connectedAt: NIODeadline?
 
-  /// - Parameter user: The user that the peer's uid is a subordinate id of, where it is one.
-  init(_ peer: Peer, isAdmin: Bool, realm: String, subordinateTo user: UInt32? = nil) {
+  /// - Parameter owners: The users that the peer's uid may be a subordinate id of.
+  init(
+    _ peer: Peer, isAdmin: Bool, realm: String, subordinateTo owners: [SubordinateOwner] = []
+  ) {
     let known = peer.identity
     self.init(
       CallerIdentity(
         uid: peer.uid, gid: peer.gid, groups: peer.groups, unit: known.unit,
         executable: known.executable, isUnitTold: !peer.unknown.contains(.unit),
-        isExecutableTold: !peer.unknown.contains(.executable), subordinateTo: user),
+        isExecutableTold: !peer.unknown.contains(.executable), subordinateTo: owners),
       pid: peer.pid, invocation: known.invocation, isAdmin: isAdmin, realm: realm,
       connectedAt: .now())
   }

@@ -193,7 +193,9 @@ final class Door: Sendable {
       // What anybody can cause at will is not for the journal.
       return error.reason == .permissionDenied ? nil : error.message
     }
-    let newcomer = Newcomer(peer, isAdmin: isAdmin, realm: realm, subordinateTo: user)
+    let newcomer = Newcomer(
+      peer, isAdmin: isAdmin, realm: realm,
+      subordinateTo: service.subordinates.owners(ofSubordinate: peer.uid))
     let caller = CallerInForce(newcomer, service.settings)
     let isUnauthorized = caller.caller.isUnauthorized
     if isUnauthorized {

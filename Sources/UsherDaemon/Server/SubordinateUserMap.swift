@@ -1,10 +1,13 @@
 import Synchronization
+import UsherCore
 import UsherSystem
 
 /// The subordinate ids of this machine's users as they were last read. One for the whole daemon.
 final class SubordinateUserMap: Sendable {
-  enum Reading: Sendable {
+  enum Reading: Sendable, Equatable {
     case done
+    /// Some of the file could not be read, and has not been reported yet; the rest is in force.
+    case partial(SubordinateUsers.Gaps)
     /// The file is there and cannot be read; the earlier map holds.
     case unreadable
     /// The user database has not answered in time; the earlier map holds until it does.
@@ -13,7 +16,8 @@ final class SubordinateUserMap: Sendable {
     case cancelled
   }
 
-  private let users = Mutex(SubordinateUsers())
+  private let users = Mutex(SubordinateUsers.unread)
+  private let reported = Mutex(SubordinateUsers.Gaps())
   private let isReading = Atomic<Bool>(false)
   private let isReadable = Atomic<Bool>(true)
 
@@ -41,14 +45,30 @@ final class SubordinateUserMap: Sendable {
     guard !isReading.load(ordering: .acquiring) else {
       return Task.isCancelled ? .cancelled : .late
     }
-    return isReadable.load(ordering: .acquiring) ? .done : .unreadable
+    guard isReadable.load(ordering: .acquiring) else { return .unreadable }
+    return unreportedGaps().map { .partial($0) } ?? .done
+  }
+
+  /// Returns what could not be read, where that is not what was reported last.
+  private func unreportedGaps() -> SubordinateUsers.Gaps? {
+    let gaps = current.gaps
+    return reported.withLock { reported in
+      guard reported != gaps else { return nil }
+      reported = gaps
+      return gaps.isEmpty ? nil : gaps
+    }
   }
 
   /// An equal map leaves the one in force, which then is compared with itself only, at no cost.
   func apply(_ users: SubordinateUsers) { self.users.withLock { if $0 != users { $0 = users } } }
 
-  /// The user that a subordinate id belongs to; nil for an id that is in no range.
+  /// The user whose limits count for a subordinate id; nil for an id that is in no range.
   func user(ofSubordinate uid: UInt32) -> UInt32? {
     users.withLock { $0.user(ofSubordinate: uid) }
+  }
+
+  /// All users that a subordinate id may belong to; none for an id that is nobody's.
+  func owners(ofSubordinate uid: UInt32) -> [SubordinateOwner] {
+    users.withLock { $0.owners(ofSubordinate: uid) }
   }
 }

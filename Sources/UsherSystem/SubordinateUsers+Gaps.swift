@@ -1,0 +1,56 @@
+extension SubordinateUsers {
+  /// The parts of `/etc/subuid` that could not be read.
+  package struct Gaps: Sendable, Equatable {
+    private static let mostNamed = 8
+
+    /// The numbers of the first malformed lines.
+    private var lines: [Int] = []
+    private var lineCount = 0
+    /// The first names whose look-up failed, and why.
+    private var failures: [String] = []
+    private var failureCount = 0
+    /// The file goes on.
+    var isCut = false
+
+    package init() {}
+
+    package var isEmpty: Bool { self == Gaps() }
+
+    mutating func addLine(_ number: Int) {
+      lineCount += 1
+      if lines.count < Self.mostNamed { lines.append(number) }
+    }
+
+    mutating func addFailure(_ name: String, _ cause: String) {
+      failureCount += 1
+      if failures.count < Self.mostNamed { failures.append("\(name) (\(cause))") }
+    }
+
+    /// Sentences for the journal.
+    package var warnings: [String] {
+      var warnings: [String] = []
+      if lineCount > 0 {
+        let list = Self.list(lines.map { "\($0)" }, of: lineCount)
+        warnings.append(
+          "/etc/subuid: lines that cannot be read are ignored; correct them (NAME:FIRST:COUNT): "
+            + list)
+      }
+      if isCut {
+        warnings.append(
+          "/etc/subuid is longer than 4 MiB and its rest is not read: uids from \(firstUnsure) on that "
+            + "are in no line read count as subordinate ids of unknown users; shorten the file")
+      }
+      if failureCount > 0 {
+        warnings.append(
+          "/etc/subuid: the look-up of users failed, their subordinate ids count as those of unknown "
+            + "users; check the user database: " + Self.list(failures, of: failureCount))
+      }
+      return warnings
+    }
+
+    private static func list(_ named: [String], of count: Int) -> String {
+      let rest = count - named.count
+      return named.joined(separator: ", ") + (rest > 0 ? " and \(rest) more" : "")
+    }
+  }
+}
