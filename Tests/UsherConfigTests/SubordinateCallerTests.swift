@@ -77,4 +77,53 @@ struct SubordinateCallerTests {
     #expect(try decide(rules) == .allow(rule: "rule1"))
     #expect(try decide(rules, "flow.list") == .deny(rule: "rule1"))
   }
+
+  @Test("an id with several owners does not escape a rule about any of them")
+  func owners() throws {
+    var caller = Self.below
+    for owners: [SubordinateOwner] in [[.user(1000), .user(1001)], [.user(1001), .user(1000)]] {
+      caller.subordinateTo = owners
+      for match in [ClientMatch(user: .id(1000)), ClientMatch(user: .id(1001))] {
+        #expect(
+          try decide([match, ClientMatch(group: .id(60))], by: caller) == .deny(rule: "(no rule)"),
+          "\(owners) \(match)")
+      }
+      #expect(try decide([], by: caller) == .deny(rule: "(no rule)"))
+    }
+  }
+
+  @Test("an id with an unknown owner does not escape a rule about any user")
+  func unknownOwner() throws {
+    var caller = Self.below
+    for owners: [SubordinateOwner] in [[.unknown], [.user(1001), .unknown]] {
+      caller.subordinateTo = owners
+      for match in [
+        ClientMatch(user: .id(1002)), ClientMatch(unit: "user@1000.service", user: .name("anna")),
+        ClientMatch(group: .id(61)),
+      ] {
+        let rules = [match, ClientMatch(group: .id(60))]
+        #expect(try decide(rules, by: caller) == .deny(rule: "(no rule)"), "\(owners) \(match)")
+        #expect(try decide(rules, "system.status", by: caller).isAllowed)
+        // A rule that names the id decides all the same.
+        #expect(try decide(rules + [ClientMatch(user: .id(300_000))], by: caller).isAllowed)
+      }
+      // Nobody's process has this unit, and nobody is in this group.
+      for match in [
+        ClientMatch(unit: "other.service", user: .id(1002)), ClientMatch(group: .id(62)),
+      ] {
+        #expect(try decide([match, ClientMatch(group: .id(60))], by: caller).isAllowed, "\(match)")
+      }
+      #expect(try decide([], by: caller) == .deny(rule: "(no rule)"), "access.group gives nothing")
+    }
+  }
+
+  @Test("a rule about a program that cannot be told may be about an unknown owner, too")
+  func unknownProgram() throws {
+    var caller = Self.below
+    caller.subordinateTo = [.unknown]
+    caller.isExecutableTold = false
+    let match = ClientMatch(user: .id(1000), executable: "/usr/bin/till")
+    #expect(
+      try decide([match, ClientMatch(group: .id(60))], by: caller) == .deny(rule: "(no rule)"))
+  }
 }

@@ -127,4 +127,46 @@ struct SubordinateUserMapTests {
     #expect(await map.read(within: .seconds(5), alarms) { nil } == .unreadable)
     #expect(map.user(ofSubordinate: 300_001) == 1000)
   }
+
+  @Test("before the first map, an id from 65,536 on counts as subordinate id of an unknown user")
+  func unread() async {
+    let (map, alarms) = (SubordinateUserMap(), FakeAlarms(FakeClock()))
+    func expectNoMap() {
+      for uid: UInt32 in [65_536, 300_001, .max] {
+        #expect(map.owners(ofSubordinate: uid) == [.unknown])
+      }
+      for uid: UInt32 in [0, 1000, 65_535] { #expect(map.owners(ofSubordinate: uid) == []) }
+    }
+    expectNoMap()
+    #expect(await map.read(within: .seconds(5), alarms) { nil } == .unreadable)
+    expectNoMap()
+    #expect(await map.read(within: .seconds(5), alarms) { Self.users } == .done)
+    #expect(map.owners(ofSubordinate: 300_001) == [.user(1000)])
+    #expect(map.owners(ofSubordinate: 400_000) == [])
+    // What was read before goes on holding.
+    #expect(await map.read(within: .seconds(5), alarms) { nil } == .unreadable)
+    #expect(map.owners(ofSubordinate: 300_001) == [.user(1000)])
+    #expect(map.owners(ofSubordinate: 400_000) == [])
+  }
+
+  @Test("lines that cannot be read are reported once for each change, and the others hold")
+  func partial() async {
+    let (map, alarms) = (SubordinateUserMap(), FakeAlarms(FakeClock()))
+    func read(_ text: String) async -> [String] {
+      let reading = await map.read(within: .seconds(5), alarms) { SubordinateUsers(text) }
+      #expect(map.user(ofSubordinate: 300_001) == 1000)
+      if case .partial(let gaps) = reading { return gaps.warnings }
+      #expect(reading == .done)
+      return []
+    }
+    let (one, two) = ("wrong\n1000:300000:10\n", "1000:300000:10\nwrong\n")
+    let first = await read(one)
+    #expect(first.count == 1)
+    #expect(first.first?.hasSuffix(": 1") == true, "\(first)")
+    #expect(await read(one) == [])
+    let second = await read(two)
+    #expect(second.first?.hasSuffix(": 2") == true, "\(second)")
+    #expect(await read("1000:300000:10\n") == [])
+    #expect(await read(two) == second)
+  }
 }
