@@ -47,7 +47,7 @@ struct StallTests {
     let end = try run(
       BuiltProduct.path("usher-bench"),
       [
-        "stall", "--usherd", BuiltProduct.path("usherd"), "--seconds", "0.2", "--calls", "10",
+        "stall", "--usherd", BuiltProduct.path("usherd"), "--seconds", "1", "--calls", "10",
         "--connections", "1", "--limit", "1000000", "--milliseconds", "1000000",
         "--lines", place.file("lines"),
       ])
