@@ -76,11 +76,12 @@ static int is_of(int fd, const uint32_t *uids, size_t count) {
   return 0;
 }
 
-int usher_accept_others(int listener, const uint32_t *uids, size_t count, int most, int *closed) {
-  for (*closed = 0; *closed < most; ++*closed) {
+int usher_accept_others(int listener, const uint32_t *uids, size_t count, int *theirs, int most,
+                        int *found) {
+  for (*found = 0; *found < most; ++*found) {
     int fd = usher_accept(listener);
     if (fd < 0 || !is_of(fd, uids, count)) return fd;
-    close(fd);
+    theirs[*found] = fd;
   }
   return -EBUSY;
 }

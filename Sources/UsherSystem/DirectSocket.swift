@@ -56,17 +56,23 @@ package struct DirectSocket: Sendable {
   /// for whoever connects again and again fills the queue of all.
   ///
   /// - Returns: Also how many were closed.
-  package func accept(closing uids: [UInt32]) -> (accepted: Accepted, closed: Int) {
-    var closed: CInt = 0
-    let result = usher_accept_others(raw, uids, uids.count, 64, &closed)
-    let accepted: Accepted =
-      switch -result {
-      case ...0: .newcomer(DirectSocket(result))
-      case EBUSY: .closed(Int(closed))
-      case EAGAIN, EINTR, ECONNABORTED: .nobody
-      default: .impossible(Errno(-result).words)
-      }
-    return (accepted, Int(closed))
+  package func accept(
+    closing uids: [UInt32], by closer: SocketCloser
+  ) -> (accepted: Accepted, closed: Int) {
+    withUnsafeTemporaryAllocation(of: CInt.self, capacity: 32) { theirs in
+      var count: CInt = 0
+      let result = usher_accept_others(
+        raw, uids, uids.count, theirs.baseAddress, CInt(theirs.count), &count)
+      closer.close(theirs.prefix(Int(count)))
+      let accepted: Accepted =
+        switch -result {
+        case ...0: .newcomer(DirectSocket(result))
+        case EBUSY: .closed(Int(count))
+        case EAGAIN, EINTR, ECONNABORTED: .nobody
+        default: .impossible(Errno(-result).words)
+        }
+      return (accepted, Int(count))
+    }
   }
 
   /// Whether a connect waits to be accepted, on a listening socket. Never waits.

@@ -124,9 +124,10 @@ int usher_name_thread(const char *name);
 // accept4(2) of a descriptor that does not block and is closed on exec: the caller's, or -errno.
 int usher_accept(int listener);
 
-// The same for one who has none of these uids; those who have are closed, `*closed` of them. -EBUSY
-// where that were `most`, and more may wait.
-int usher_accept_others(int listener, const uint32_t *uids, size_t count, int most, int *closed);
+// The same for a caller who has none of these uids. The sockets of those who have are put into `theirs`,
+// `*found` of them, for the caller to close. -EBUSY where that were `most`, and more may wait.
+int usher_accept_others(int listener, const uint32_t *uids, size_t count, int *theirs, int most,
+                        int *found);
 
 // Gives what the allocator keeps for later back to the system, where that is at least so many bytes.
 // Whether it did; waits for those who allocate meanwhile, and they for it.

@@ -62,6 +62,7 @@ final class Door: Sendable {
   private let turns = Mutex<OnLoop<LoopTurns>?>(nil)
   /// Users that came so often that they were not even told: who they are is all that is looked at.
   private let turnedAway = Mutex(TurnedAway())
+  private let closer = SocketCloser()
   /// The last refusal: who comes a thousand times in a second is told the same.
   private let lastRefusal = Mutex<Refused?>(nil)
 
@@ -116,7 +117,7 @@ final class Door: Sendable {
       return (turnedAway.uids, turnedAway.party)
     }
     guard !uids.isEmpty else { return listener.accept() }
-    let (accepted, closed) = listener.accept(closing: uids)
+    let (accepted, closed) = listener.accept(closing: uids, by: closer)
     if closed > 0 { turns(on: loop).refused(party, since: begun) }
     return accepted
   }
