@@ -44,14 +44,14 @@ func refusal(_ body: () throws -> Void) -> String? {
   }
 }
 
-/// Waits up to five seconds until `descriptor` can be read.
+/// Waits up to thirty seconds until `descriptor` can be read.
 func isReadable(_ descriptor: CInt) -> Bool {
   var state = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-  return poll(&state, 1, 5000) == 1
+  return poll(&state, 1, 30_000) == 1
 }
 
 func accepted(_ listener: CInt) throws -> CInt {
-  try #require(isReadable(listener), "nobody connected within five seconds")
+  try #require(isReadable(listener), "nobody connected within thirty seconds")
   let descriptor = accept(listener, nil, nil)
   try #require(descriptor >= 0)
   return descriptor
