@@ -1,0 +1,33 @@
+import Glibc
+import Synchronization
+import Testing
+import UsherCore
+
+@testable import UsherStore
+
+@Suite("The check of owners before a commit")
+struct OwnerCheckTests {
+  /// backtrace(3).
+  private typealias Backtrace =
+    @convention(c) (UnsafeMutablePointer<UnsafeMutableRawPointer?>, CInt) -> CInt
+
+  /// A closure in a `Mutex` of its own is wrapped once more at each read, until the stack overflows.
+  @Test("the thousandth commit calls it as directly as the first")
+  func depth() async throws {
+    let store = try StoreFixture().open()
+    let depths = Mutex<[CInt]>([])
+    let backtrace = unsafeBitCast(
+      try #require(dlsym(nil, "backtrace")), to: Backtrace.self)
+    store.checkOwners { _ in
+      var frames = [UnsafeMutableRawPointer?](repeating: nil, count: 4096)
+      let depth = backtrace(&frames, CInt(frames.count))
+      depths.withLock { $0.append(depth) }
+    }
+    for _ in 0..<1000 { try await store.commit([.putAccount(.sample())]) }
+    let all = depths.withLock { $0 }
+    let (first, last) = (try #require(all.first), try #require(all.last))
+    #expect(all.count == 1000)
+    #expect(last < first + 50, "\(first) frames, then \(last)")
+    try store.close()
+  }
+}
