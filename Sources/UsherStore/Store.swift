@@ -32,7 +32,7 @@ package final class Store: Sendable {
   let copying = Mutex<DatabaseQueue?>(nil)
   private let lock: StoreLock
   private let isClosed = Mutex(false)
-  private let ownerCheck = Mutex<OwnerCheck?>(nil)
+  private let ownerCheck = Mutex<HeldCheck?>(nil)
 
   /// Opens the database, or creates it where there is nothing. Blocks; for start-up.
   ///
@@ -130,8 +130,8 @@ package final class Store: Sendable {
   package func commit(_ changes: [Change]) async throws(UsherError) {
     try checkOpen()
     guard !changes.isEmpty else { return }
-    if let check = ownerCheck.withLock({ $0 }) {
-      for owner in changes.owners { try check(owner) }
+    if let held = ownerCheck.withLock({ $0 }) {
+      for owner in changes.owners { try held.check(owner) }
     }
     let unit: [GroupCommit.Operation]
     do {
@@ -145,8 +145,16 @@ package final class Store: Sendable {
   /// Throws where an owner may not come to own anything.
   package typealias OwnerCheck = @Sendable (Owner) throws(UsherError) -> Void
 
+  /// A closure in a structure. A bare one in a `Mutex` is wrapped in one more function by each read, so
+  /// that calling it takes ever longer and overflows the stack at last.
+  private struct HeldCheck {
+    let check: OwnerCheck
+  }
+
   /// From now on nothing is stored for an owner for whom `check` throws; the commit throws the same.
-  package func checkOwners(by check: @escaping OwnerCheck) { ownerCheck.withLock { $0 = check } }
+  package func checkOwners(by check: @escaping OwnerCheck) {
+    ownerCheck.withLock { $0 = HeldCheck(check: check) }
+  }
 
   /// Reserves disk space for ``commitFromReserve(_:)``. Blocks a moment when it is not reserved yet.
   ///

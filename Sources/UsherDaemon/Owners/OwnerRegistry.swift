@@ -27,6 +27,11 @@ final class OwnerRegistry: Sendable {
 
   typealias Follower = @Sendable (Change, LocalPerson) async -> Void
 
+  /// A bare closure in a `Mutex` is wrapped in one more function by each read.
+  private struct HeldFollower {
+    let tell: Follower
+  }
+
   /// Stored when everybody who owns something has a record.
   private static let completeNote = "owners"
   /// Users beyond it who have not called for a minute are read from the disk at their next call.
@@ -74,7 +79,7 @@ final class OwnerRegistry: Sendable {
   private let lookUps = Mutex<[LocalPerson: UserLookingUp]>([:])
   /// Comparing, writing and taking over happen in one turn.
   let turns = Turns<LocalPerson>()
-  private let follower = Mutex<Follower?>(nil)
+  private let follower = Mutex<HeldFollower?>(nil)
   /// Whether everybody who owns something has a record (``recordAll()``).
   private let isComplete = Atomic<Bool>(false)
 
@@ -105,7 +110,9 @@ final class OwnerRegistry: Sendable {
   }
 
   /// From now on `body` is told of each change, before a call that waits for it goes on.
-  func follow(_ body: @escaping Follower) { follower.withLock { $0 = body } }
+  func follow(_ body: @escaping Follower) {
+    follower.withLock { $0 = HeldFollower(tell: body) }
+  }
 
   /// Whether nothing that belongs to an owner may be used. Costs one lock.
   func isWithheld(_ owner: Owner) -> Bool {
@@ -272,8 +279,8 @@ extension OwnerRegistry {
   }
 
   func tell(_ change: Change, _ person: LocalPerson) async {
-    guard let body = follower.withLock({ $0 }) else { return }
-    await body(change, person)
+    guard let held = follower.withLock({ $0 }) else { return }
+    await held.tell(change, person)
   }
 
   func lookUp(_ person: LocalPerson, within limit: Duration) async -> UserLookup {
