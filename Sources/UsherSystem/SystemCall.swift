@@ -77,7 +77,24 @@ extension Descriptor {
   }
 
   /// Reads the file whole, or its first `limit` bytes where it is longer.
+  ///
+  /// Takes the memory of a small file for a small file, however high the limit is: all that is given
+  /// back is wiped.
   func read(atMost limit: Int) throws(Errno) -> [UInt8] {
+    var bytes = try readOnce(atMost: min(limit, Self.firstRead))
+    var isMore = bytes.count == Self.firstRead
+    while isMore, bytes.count < limit {
+      let most = min(limit - bytes.count, bytes.count)
+      let next = try readOnce(atMost: most)
+      bytes += next
+      isMore = next.count == most
+    }
+    return bytes
+  }
+
+  private static var firstRead: Int { 65_536 }
+
+  private func readOnce(atMost limit: Int) throws(Errno) -> [UInt8] {
     let result = Result<[UInt8], any Error> {
       try [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
         count = try read(into: UnsafeMutableRawBufferPointer(buffer))
