@@ -24,7 +24,7 @@ extension Domain {
   }
 }
 
-extension Subject {
+extension Subject where M: Method {
   /// What the rules may look at, as far as it stands in the parameters. A member that cannot be read
   /// is left out: decoding refuses it.
   fileprivate func request(in params: UnsafeRawBufferPointer) -> PolicyRequest {

@@ -39,7 +39,10 @@ protocol ConnectionLink: AnyObject {
 }
 
 /// What a call is about, for the policy: the method alone, or with a provider and a kind.
-enum Subject<M: Method>: Sendable {
+///
+/// Not `M: Method`: the runtime would look for that conformance once for each method at a start, among all
+/// conformances of the program.
+enum Subject<M>: Sendable {
   case method
   case provider(@Sendable (M) -> ProviderName?)
   case start(@Sendable (M) -> FlowStart, name: @Sendable (inout M, AccountID) -> Void)
@@ -53,7 +56,7 @@ enum Subject<M: Method>: Sendable {
 ///
 /// The account is found once, before the policy is asked, and written into the call: what was decided
 /// about is what the handler acts on.
-struct OneAccount<M: Method>: Sendable {
+struct OneAccount<M>: Sendable {
   let named: @Sendable (M) -> (AccountID?, ProviderName?)
   /// Throws where the account is not there for the caller, or it cannot be told which one is meant.
   let find: @Sendable (M, Caller) throws(UsherError) -> AccountRecord
