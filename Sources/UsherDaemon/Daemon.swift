@@ -51,7 +51,11 @@ package struct Daemon: ServiceLifecycle.Service {
     let listening = try await listen(on: sockets, door)
     await safe.resume()
     setting.notifier.ready(status: safe.status)
-    Task.detached(priority: .background) { service.warm() }
+    Task.detached(priority: .background) {
+      service.warm()
+      // What only the start needed.
+      FreeMemory.release(keeping: 0)
+    }
     log.notice("ready", metadata: ["version": .string(Version.current)])
     let reloads = Task { await reload(safe) }
     await upkeep(safe, world.alarms, watching: sockets)

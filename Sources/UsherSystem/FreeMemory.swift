@@ -2,9 +2,10 @@ import CSystemd
 
 /// Memory that the allocator keeps after a burst.
 package enum FreeMemory {
-  /// What is kept for the next calls.
-  private static let kept = 16 << 20
+  /// What is kept for the next calls, in bytes.
+  package static let usual = 16 << 20
 
-  /// Gives it back to the system, where it is much. Blocks for as long as that takes.
-  package static func release() { _ = usher_release_memory(kept) }
+  /// Gives it back to the system, where there is more than `kept` bytes of it. Blocks for as long as that
+  /// takes.
+  package static func release(keeping kept: Int = usual) { _ = usher_release_memory(kept) }
 }
