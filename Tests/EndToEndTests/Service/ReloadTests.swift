@@ -49,8 +49,10 @@ struct ReloadTests {
     }
     let file = daemon.place.file("usherd.toml")
     #expect(daemon.log.contains("notice configured files=\(file)\n"))
-    #expect(
-      daemon.log.contains("notice reloaded clients=0 files=\(file) providers=2 providersChanged=1"))
+    // The configuration is in force a moment before that is logged.
+    try eventually("the reload is logged") {
+      daemon.log.contains("notice reloaded clients=0 files=\(file) providers=2 providersChanged=1")
+    }
     for number in 0..<20 {
       try write(sandbox.provider() + sandbox.provider("p\(number)"))
       kill(daemon.pid, SIGHUP)
