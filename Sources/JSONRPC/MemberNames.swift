@@ -22,14 +22,14 @@ struct Text: Sendable, Hashable {
 /// an object of any size costs linear time. (Swift's hashing is seeded per process: nobody can
 /// choose names that collide.)
 ///
-/// Where a name has an escape, each comparison unescapes it anew: at most as many bytes as the shorter
-/// one has. That is done for four names, or eight short ones, as a set for every small object costs more;
-/// more names go into the set, which unescapes each once.
+/// A comparison with an escaped name unescapes it again, for as many bytes as the shorter name has. The
+/// reader does that for four names, or for eight short ones, because a set for every small object costs
+/// more. More names go into the set, which unescapes each name once.
 struct MemberNames {
   private static let fewLimit = 16
-  /// Where there are escapes, as many names are compared one by one however long they are.
+  /// The number of names, of any length, that are compared one by one although one has an escape.
   private static let handful = 4
-  /// Where there are escapes, as many names are compared one by one while they are short.
+  /// The number of short names that are compared one by one although one has an escape.
   private static let shortNamesLimit = 8
   /// The most bytes of a short name, as written.
   private static let shortLimit = 8
@@ -112,7 +112,7 @@ extension Text {
   private struct Unescaped: Sequence, IteratorProtocol {
     private let source: UnsafeRawBufferPointer
     private var at = 0
-    /// What is left of the last escape.
+    /// The bytes of the last escape that `next()` has not returned yet.
     private var rest = UTF8.EncodedScalar()
 
     init(_ text: Text, in bytes: UnsafeRawBufferPointer) { source = bytes.part(text.range) }

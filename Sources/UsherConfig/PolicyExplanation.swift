@@ -67,7 +67,7 @@ extension SubordinateOwner {
     }
   }
 
-  /// Of a rule about it.
+  /// The verb that a sentence about such a rule needs.
   fileprivate var verb: String {
     switch self {
     case .user: "is"

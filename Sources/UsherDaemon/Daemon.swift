@@ -53,7 +53,7 @@ package struct Daemon: ServiceLifecycle.Service {
     setting.notifier.ready(status: safe.status)
     Task.detached(priority: .background) {
       service.warm()
-      // What only the start needed.
+      // The start needed more memory than the calls that follow.
       FreeMemory.release(keeping: 0)
     }
     log.notice("ready", metadata: ["version": .string(Version.current)])

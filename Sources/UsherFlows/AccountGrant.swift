@@ -58,7 +58,7 @@ package struct AccountGrant: Sendable, Equatable {
   }
 }
 
-/// What is kept though its flow is cancelled or expires.
+/// An account or a secret that outlives its flow when the flow is cancelled or expires.
 package struct AbandonedGrant: Sendable, Equatable {
   package enum Kept: Sendable, Equatable {
     case account(AccountGrant)

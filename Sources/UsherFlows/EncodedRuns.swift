@@ -1,6 +1,6 @@
 /// Decodes runs of Base64, Base32 and hexadecimal digits (RFC 4648) in a text.
 enum EncodedRuns {
-  /// What all long runs stand for, once for each digit at which an encoding may begin.
+  /// Decodes each long run of digits, once for each digit at which an encoding may begin.
   static func decoded(_ text: [UInt8]) -> [[UInt8]] {
     Alphabet.all.flatMap { alphabet in
       let runs = alphabet.runs(in: text)

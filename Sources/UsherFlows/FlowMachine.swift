@@ -72,8 +72,8 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
   /// What is not known while ``isInTheDark``; the end of a sentence.
   var doubt: String { get }
 
-  /// What is kept when the flow is cancelled or expires as it stands now: an account, or a keepsake. A
-  /// keepsake is left too where the flow fails.
+  /// The account or the keepsake that the daemon stores if the flow is cancelled or expires in its present
+  /// state. The daemon also stores a keepsake if the flow fails.
   var keptWhenAbandoned: AbandonedGrant? { get }
 
   /// The handle of the keepsake that the flow begins with; nil where it begins with none that only one
@@ -343,7 +343,7 @@ package struct Keepsake: Codable, Sendable, Equatable {
   package var purpose: String
   package var secret: Sealed<Secret>
   package var expiresAt: Timestamp
-  /// Where the secret is an access token: all that came with it.
+  /// The tokens that came with the secret, if the secret is an access token.
   package var tokens: TokenSet?
 
   package init(

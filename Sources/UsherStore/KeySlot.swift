@@ -13,7 +13,7 @@ struct KeySlot {
   typealias Opened = (dataKey: SymmetricKey, hasRowSets: Bool)
 
   private static let form: UInt8 = 2
-  /// Of 0.1.0.
+  /// The form that 0.1.0 wrote.
   static let firstForm: UInt8 = 1
   private static let saltCount = 32
 

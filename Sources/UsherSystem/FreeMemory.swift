@@ -5,7 +5,7 @@ package enum FreeMemory {
   /// What is kept for the next calls, in bytes.
   package static let usual = 16 << 20
 
-  /// Gives it back to the system, where there is more than `kept` bytes of it. Blocks for as long as that
+  /// Gives it back to the system, if it is at least `kept` bytes. Blocks for as long as that
   /// takes.
   package static func release(keeping kept: Int = usual) { _ = usher_release_memory(kept) }
 }

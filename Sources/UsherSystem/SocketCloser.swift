@@ -7,7 +7,7 @@ import Synchronization
 /// To close a socket the kernel frees all that was sent to it and wakes who sent it. With a full socket
 /// that takes ten times as long as to accept it, and whoever connects next would wait for it.
 package final class SocketCloser: Sendable {
-  /// How many sockets may wait, for each has a descriptor. More are closed at once.
+  /// The most sockets that may wait to be closed, because each has a descriptor. The caller closes the rest.
   private static let most = 256
 
   private let queue = DispatchQueue(label: "usherd.closing")

@@ -103,7 +103,7 @@ package struct SubordinateUsers: Sendable, Equatable {
 
   /// The user whose limits count for a subordinate id; nil for an id that is in no range.
   ///
-  /// Of several owners, it is the known one whose range begins last. Where none is known, the first id
+  /// If an id has several owners, the known one whose range begins last counts. If none is known, the first id
   /// of the range stands for its owner: a range has the limits of one user all the same.
   package func user(ofSubordinate uid: UInt32) -> UInt32? {
     let ranges = ranges(with: uid)

@@ -135,7 +135,7 @@ package enum UserLookup: Sendable, Equatable {
   case failed
 }
 
-/// What the user database says of the name of a user.
+/// The answer of the user database to a look-up by name.
 package enum UserNumberLookup: Sendable, Equatable {
   case number(UInt32)
   /// No user has the name.

@@ -3,7 +3,7 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-// What ended flows leave to later ones.
+// Keepsakes: secrets that an ended flow leaves for a later flow of the same client.
 extension FlowRunner {
   /// Returns an ended flow without its keepsake, and the change that writes it so.
   func emptied(

@@ -187,7 +187,7 @@ extension FlowRunner {
     for revocation in plan.revocations {
       Task { [revocations] in await revocations.pursue(revocation) }
     }
-    // As after a crash between the commit and the effects: `.resumed` sets the flow going again.
+    // Nothing is sent for a withheld owner. `.resumed` repeats the effects later, as it does after a crash.
     guard !isWithheld(session.owner) else { return }
     for effect in decision.effects {
       if case .keep = effect, let account = plan.account {

@@ -17,7 +17,7 @@ protocol AnyMachine: Sendable {
   var isInTheDark: Bool { get }
   /// The clause that tells which outcome would stay unknown; it ends a sentence.
   var doubt: String { get }
-  /// What is stored if the flow is cancelled or expires now; nil where nothing is.
+  /// The account or secret that the daemon stores if the flow is cancelled or expires now, if any.
   var keptWhenAbandoned: AbandonedGrant? { get }
   /// The handle of the keepsake that the flow begins with, and that no other flow gets.
   var takenKeepsake: String? { get }

@@ -1,7 +1,8 @@
 import NIOCore
 
-/// How often something has happened within the last second. It is forgotten evenly and not at the end
-/// of each second: after that, all that a second may have would come at once.
+/// Counts connects and forgets them evenly over a second.
+///
+/// A count that began anew each second would let all connects of a second in together at its beginning.
 struct ConnectRate {
   /// When all that has happened is forgotten.
   private var emptyAt: NIODeadline

@@ -90,7 +90,7 @@ struct FairShare {
     var crowdUntil: NIODeadline
     /// On which connection it called last, and when that was answered.
     var lastCall: (seat: Seat, at: NIODeadline)?
-    /// Its connects, and those that were refused with a reason.
+    /// The user's connects that were let in, and those that were refused with a reason.
     var knocks: ConnectRate
     var told: ConnectRate
     /// When it last connected.

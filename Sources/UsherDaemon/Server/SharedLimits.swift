@@ -1,7 +1,7 @@
 import UsherStore
 import UsherSystem
 
-/// A user, or what belongs to one, that has limits.
+/// A user, or an owner, whose limits are counted.
 protocol LimitHolder: Hashable, Sendable {
   /// Returns the one whose limits count for this one: a subordinate id has those of its user, any other
   /// its own.
@@ -21,7 +21,8 @@ extension LocalPerson: LimitHolder {
   }
 }
 
-/// Values of users, and which users share one limit: finding these costs nothing for each other user.
+/// A value for each user, and the users that share one limit. It finds the values of these without looking
+/// at the other users.
 struct SharedLimits<Holder: LimitHolder, Value: Sendable>: Sendable {
   private(set) var values: [Holder: Value] = [:]
   /// The subordinate ids among the holders, by the user whose limits they have.

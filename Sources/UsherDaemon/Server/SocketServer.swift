@@ -122,7 +122,8 @@ final class Door: Sendable {
     return accepted
   }
 
-  /// How long it lasts. What a user's connects may cost in that time comes at once when it is over.
+  /// How long a user is turned away. It is short, because the connects that the user may make in that time
+  /// are let in together at its end.
   private static let turnedAwayTime = TimeAmount.milliseconds(10)
 
   private func turnAway(_ uid: UInt32, _ party: FairShare.Party, at now: NIODeadline) {

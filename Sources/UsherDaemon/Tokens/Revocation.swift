@@ -25,7 +25,7 @@ struct Revocation: Codable, Sendable, Equatable {
     /// A refresh token may live past its expiry: the clock may have been wrong when it came.
     func isAlive(at now: Timestamp) -> Bool { life(at: now) > .zero }
 
-    /// What is left of its life; not more than ``Revocation/patience``.
+    /// Returns how long the token still lives, at most ``Revocation/patience``.
     fileprivate func life(at now: Timestamp) -> Duration {
       guard kind == .accessToken, let expiresAt else { return Revocation.patience }
       return min(expiresAt - now, Revocation.patience)

@@ -64,7 +64,7 @@ struct FreedomIDRefusal: Equatable {
   let attemptsLeft: Int?
   /// As its `Retry-After` says, at most an hour.
   let retryAfter: Duration?
-  /// As ``HTTPReply/isPostponed``.
+  /// Whether the provider wants the request again later (``HTTPReply/isPostponed``).
   let isPostponed: Bool
 
   init(_ reply: HTTPReply, _ members: [String: JSONValue], hiding typed: [Secret]) {

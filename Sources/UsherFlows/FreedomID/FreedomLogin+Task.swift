@@ -16,7 +16,7 @@ extension FreedomLogin.Task {
     }
   }
 
-  /// Where the person stood.
+  /// The step that the person saw before this task began.
   var origin: FreedomLogin.Stage {
     switch self {
     case .send(let name): .form(name.method)
@@ -41,7 +41,7 @@ extension FreedomLogin.Task {
     }
   }
 
-  /// What the provider sends, with an article.
+  /// The message that the provider sends, with its article.
   var message: String {
     switch self {
     case .send: "an SMS"
@@ -50,7 +50,7 @@ extension FreedomLogin.Task {
     }
   }
 
-  /// Who is being signed in.
+  /// The name of the person who signs in.
   var name: FreedomName {
     switch self {
     case .send(let name), .password(let name): name
@@ -68,7 +68,7 @@ extension FreedomLogin.Task {
 }
 
 extension FreedomDeviceCall {
-  /// What it carries of the kind that is never kept.
+  /// The password or code in the task, which is never stored.
   var secret: Secret? {
     switch self {
     case .password(_, let password, device: _): password

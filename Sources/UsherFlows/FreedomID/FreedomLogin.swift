@@ -223,7 +223,7 @@ extension FreedomLogin {
       return call(errand, typed, device)
     case .resumed where errand.task.sends && !errand.retrying.isPaused:
       return perhapsSent(errand.task, nil, now)
-    // What was typed is gone.
+    // The daemon no longer has the password or code that the person typed.
     case .resumed: return show(errand.task.origin, .interrupted)
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
       .calledBack, .told, .woken:

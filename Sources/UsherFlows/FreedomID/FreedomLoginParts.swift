@@ -91,7 +91,7 @@ struct FreedomChallenge: Codable, Sendable, Equatable {
   var expiresAt: Timestamp
   var resendAt: Timestamp
   var attemptsLeft: Int?
-  /// Who is being signed in by it.
+  /// The name of the person whom the code signs in.
   let name: FreedomName
 
   /// - Throws: A sentence that names the member which is missing or cannot be.
@@ -129,9 +129,9 @@ struct FreedomChallenge: Codable, Sendable, Equatable {
     return challenge
   }
 
-  /// Where the provider does not say when another code can be asked for.
+  /// How long a person waits for another code if the provider does not say how long.
   static let coolDown = Duration.seconds(60)
-  /// How long a code is taken here where the provider has not said it.
+  /// How long the daemon accepts a code if the provider does not say how long.
   private static let usualLife = Duration.seconds(300)
 
   /// The same where another code may have been sent: whether its time still counts is for the provider

@@ -2,10 +2,10 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-// From the tokens to the person whose they are.
+// Asks the provider whose tokens the flow has.
 
 extension FreedomPartnerAuthorize {
-  /// How long tokens are left to a later flow.
+  /// How long a later flow can use the tokens that this one has stored.
   package static let keptFor = Duration.seconds(86_400)
 
   /// Only the same sign-in goes on with the tokens: the grants are what the person agreed to, and the
