@@ -24,7 +24,7 @@ struct Caller: ParsableCommand {
     times.reserveCapacity((calls + 100) * Self.kinds.count)
     for _ in 0..<calls { for (_, line) in Self.kinds { times.append(try client.time(line)) } }
     // New connections, each with its first call.
-    for _ in 0..<Self.newcomers {
+    for _ in 0..<Self.newcomers(calls) {
       let start = BlockingClient.now()
       _ = try BlockingClient(socket).time(Calls.status)
       times.append(BlockingClient.now() - start)
@@ -42,20 +42,20 @@ struct Caller: ParsableCommand {
     }
   }
 
-  /// So many that the slowest hundredth is more than one connection.
-  private static let newcomers = 500
+  /// New connections: where many calls are measured, so many that the slowest hundredth is more than one.
+  private static func newcomers(_ calls: Int) -> Int { min(calls, 500) }
 
   /// What a caller wrote, by kind; the last kind is a new connection with a call.
   static func read(_ bytes: [UInt8], calls: Int) throws -> [Timings] {
     let times = bytes.withUnsafeBytes { whole in
       (0..<whole.count / 8).map { whole.loadUnaligned(fromByteOffset: $0 * 8, as: UInt64.self) }
     }
-    guard times.count == calls * kinds.count + newcomers else {
+    guard times.count == calls * kinds.count + newcomers(calls) else {
       throw BenchTrouble("a caller has not had all its replies")
     }
     let byKind = kinds.indices.map { kind in
       Timings((0..<calls).map { times[$0 * kinds.count + kind] })
     }
-    return byKind + [Timings(Array(times.suffix(newcomers)))]
+    return byKind + [Timings(Array(times.suffix(newcomers(calls))))]
   }
 }
