@@ -153,8 +153,8 @@ struct ListenerTests {
     try await until("it is let in") { try await ask { $0.come == 1 } }
     #expect(NIODeadline.now() - begun >= Listener.rest * 2)
     let (asked, told) = try await ask { ($0.asked, $0.told) }
-    // The last time nobody else waits.
-    #expect(asked == 5 && told == ["Too many open files"])
+    // A fifth time, which finds that nobody else waits, where the turn of the loop is not over before.
+    #expect((4...5).contains(asked) && told == ["Too many open files"])
     _ = client
     await loop.stop()
   }
