@@ -1,7 +1,48 @@
+import Crypto
+import FoundationEssentials
 import GRDB
 import UsherCore
 
-/// One table, index, trigger or view, as `sqlite_schema` lists it.
+/// What `sqlite_schema` lists: tables, indices, triggers and views.
+struct SchemaListing {
+  private let objects: [SchemaObject]
+
+  init(of db: Database) throws {
+    let rows = try Row.fetchCursor(
+      db, sql: "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name, type")
+    var objects: [SchemaObject] = []
+    while let row = try rows.next() { objects.append(try SchemaObject(row)) }
+    self.objects = objects
+  }
+
+  /// The SHA-256 of all that is listed, as Base64.
+  var digest: String {
+    var writer = ByteWriter()
+    for object in objects { object.write(to: &writer) }
+    return Data(SHA256.hash(data: writer.bytes)).base64EncodedString()
+  }
+
+  func hasTable(_ name: String) -> Bool {
+    objects.contains { $0.type == "table" && $0.name == name }
+  }
+
+  /// The first object, by name, that is not as a version of the schema has it; nil where all are.
+  ///
+  /// A trigger of somebody else's could undo a change that was acknowledged.
+  func foreignObject(version: Int) throws -> SchemaObject? {
+    if version == Schema.version, digest == Schema.digest { return nil }
+    let expected = try DatabaseQueue()
+    defer { try? expected.close() }
+    let released = try expected.writeWithoutTransaction { db in
+      try Schema.create(version, in: db)
+      return try SchemaListing(of: db)
+    }
+    return Set(objects).symmetricDifference(released.objects)
+      .min { ($0.name, $0.type) < ($1.name, $1.type) }
+  }
+}
+
+/// One table, index, trigger or view.
 struct SchemaObject: Hashable {
   let type: String
   let name: String
@@ -9,7 +50,7 @@ struct SchemaObject: Hashable {
   /// Nil for what SQLite makes by itself for a constraint.
   private let sql: String?
 
-  private init(_ row: Row) throws {
+  fileprivate init(_ row: Row) throws {
     var columns = Columns(row)
     type = try columns.next()
     name = try columns.next()
@@ -17,24 +58,10 @@ struct SchemaObject: Hashable {
     sql = try columns.nextOrNil()
   }
 
-  static func all(in db: Database) throws -> Set<SchemaObject> {
-    let rows = try Row.fetchAll(db, sql: "SELECT type, name, tbl_name, sql FROM sqlite_schema")
-    return Set(try rows.map(SchemaObject.init))
-  }
-}
-
-extension Schema {
-  /// The first object, by name, that is not as a version of the schema has it; nil where all are.
-  ///
-  /// A trigger of somebody else's could undo a change that was acknowledged.
-  static func foreignObject(in db: Database, version: Int) throws -> SchemaObject? {
-    let expected = try DatabaseQueue()
-    defer { try? expected.close() }
-    let objects = try expected.writeWithoutTransaction { db in
-      try create(version, in: db)
-      return try SchemaObject.all(in: db)
-    }
-    return try SchemaObject.all(in: db).symmetricDifference(objects)
-      .min { ($0.name, $0.type) < ($1.name, $1.type) }
+  fileprivate func write(to writer: inout ByteWriter) {
+    writer.append(type)
+    writer.append(name)
+    writer.append(table)
+    writer.append(sql)
   }
 }

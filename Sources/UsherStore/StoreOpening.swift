@@ -133,8 +133,9 @@ struct StoreOpening {
             "is damaged; it was left as it is", cause: SQLiteFault(code: 11, message: finding))
         }
       }
-      try checkSchema(of: db, version)
-      try checkIndexes(in: db)
+      let schema = try SchemaListing(of: db)
+      try check(schema, version)
+      try checkIndexes(in: db, schema)
       let hasRecoverySlot = try KeySlot.recovery.exists(in: db)
       let byMasterKey = try KeySlot.master.open(with: masterKey, in: db)
       let (dataKey, hasRowSets) =
@@ -153,8 +154,8 @@ struct StoreOpening {
 
   /// An index that does not have a row hides it from what looks the row up, as a change does, and not
   /// from what reads all rows, as the next start does.
-  private func checkIndexes(in db: Database) throws {
-    for table in GuardedTable.allCases.map(\.rawValue) where try db.tableExists(table) {
+  private func checkIndexes(in db: Database, _ schema: SchemaListing) throws {
+    for table in GuardedTable.allCases.map(\.rawValue) where schema.hasTable(table) {
       let finding = try String.fetchOne(db, sql: "PRAGMA integrity_check('\(table)')")
       guard finding == "ok" else {
         throw file.refusal(
@@ -163,8 +164,8 @@ struct StoreOpening {
     }
   }
 
-  private func checkSchema(of db: Database, _ version: Int) throws {
-    guard let object = try Schema.foreignObject(in: db, version: version) else { return }
+  private func check(_ schema: SchemaListing, _ version: Int) throws {
+    guard let object = try schema.foreignObject(version: version) else { return }
     throw file.refusal(
       "was changed by something other than usherd: the \(object.type) \"\(object.name)\" is not as "
         + "usherd makes it; restore a backup: usherctl restore")

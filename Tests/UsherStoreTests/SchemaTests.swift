@@ -90,6 +90,15 @@ struct SchemaTests {
     #expect(try tables(fixture.path) == tables(released.path))
   }
 
+  @Test("the digest of the present schema is that of the tables that its migrations make")
+  func digest() throws {
+    let made = try DatabaseQueue().write { db in
+      try Schema.create(Schema.version, in: db)
+      return try SchemaListing(of: db).digest
+    }
+    #expect(Schema.digest == made)
+  }
+
   @Test(
     "(writes the fixture of the present schema)",
     .enabled(if: getenv("USHER_WRITE_FIXTURE") != nil, "only when a schema is new"))
