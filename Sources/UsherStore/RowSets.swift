@@ -45,13 +45,32 @@ struct GuardedRows: Sendable {
 /// A digest is the exclusive or of a keyed hash of each row. Whoever does not have the key can
 /// neither compute a row's hash nor find another set of rows with the same digest, and a change
 /// costs as much as the rows it is about.
-struct RowSets: Equatable, Codable {
+struct RowSets: Equatable {
   /// The name of the note.
   static let name = "row-sets"
 
   private var digests: [String: [UInt8]] = [:]
 
   init() {}
+
+  /// Nil for other bytes than ``bytes``.
+  private init?(_ bytes: [UInt8]) {
+    var reader = ByteReader(bytes)
+    while !reader.isAtEnd {
+      guard let table = reader.text(), let digest = reader.field() else { return nil }
+      digests[table] = digest
+    }
+  }
+
+  /// The name of each table and its digest.
+  private var bytes: [UInt8] {
+    var writer = ByteWriter()
+    for (table, digest) in digests.sorted(by: { $0.key < $1.key }) {
+      writer.append(table)
+      writer.append(digest)
+    }
+    return writer.bytes
+  }
 
   /// The digests of the rows that are there.
   init(of db: Database, by sealer: Sealer) throws {
@@ -83,14 +102,14 @@ struct RowSets: Equatable, Codable {
   static func stored(in db: Database, by sealer: Sealer) throws -> RowSets {
     let statement = try db.cachedStatement(sql: "SELECT sealed FROM notes WHERE name = ?")
     let empty = NoteRow(name: name, payload: SealedPayload([]))
-    guard let sealed = try Data.fetchOne(statement, arguments: [name]) else {
-      throw Sealer.refusal(empty.identity)
-    }
-    return try sealer.open(sealed, into: empty).payload.decoded()
+    guard let sealed = try Data.fetchOne(statement, arguments: [name]),
+      let sets = RowSets(try sealer.open(sealed, into: empty).payload.bytes)
+    else { throw Sealer.refusal(empty.identity) }
+    return sets
   }
 
   func write(to db: Database, by sealer: Sealer) throws {
-    let row = NoteRow(name: Self.name, payload: try SealedPayload(encoding: self))
+    let row = NoteRow(name: Self.name, payload: SealedPayload(bytes))
     try db.cachedStatement(
       sql: """
         INSERT INTO notes (name, sealed) VALUES (?, ?)
