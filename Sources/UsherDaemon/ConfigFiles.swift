@@ -6,6 +6,7 @@ import UsherCore
 enum ConfigFiles {
   /// Far above any real configuration.
   private static let sizeLimit = 1 << 20
+  private static let pieceSize = 16_384
 
   /// - Parameter file: Nil for the place where it usually is; there it may be missing.
   ///
@@ -107,18 +108,19 @@ enum ConfigFiles {
       throw ConfigError([problem(path, "is not a regular file")])
     }
     try check(status, at: path, trust)
-    var bytes = [UInt8](repeating: 0, count: sizeLimit + 1)
-    var count = 0
-    while count < bytes.count {
-      let got = bytes.withUnsafeMutableBytes {
-        pread(descriptor, $0.baseAddress.map { $0 + count }, $0.count - count, off_t(count))
+    var bytes: [UInt8] = []
+    while bytes.count <= sizeLimit {
+      var failure: CInt = 0
+      let piece = [UInt8](unsafeUninitializedCapacity: pieceSize) { buffer, count in
+        let got = pread(descriptor, buffer.baseAddress, buffer.count, off_t(bytes.count))
+        (count, failure) = got < 0 ? (0, errno) : (got, 0)
       }
-      if got < 0, errno == EINTR { continue }
-      guard got >= 0 else {
-        throw ConfigError([problem(path, "cannot be read: \(String(cString: strerror(errno)))")])
+      if failure == EINTR { continue }
+      guard failure == 0 else {
+        throw ConfigError([problem(path, "cannot be read: \(String(cString: strerror(failure)))")])
       }
-      if got == 0 { return Array(bytes.prefix(count)) }
-      count += got
+      if piece.isEmpty { return bytes }
+      bytes += piece
     }
     throw ConfigError([problem(path, "is larger than 1 MiB")])
   }

@@ -5,7 +5,7 @@ import UsherCore
 /// The listening sockets systemd opened for us, by the `FileDescriptorName=` of their units.
 package enum ActivatedSockets {
   /// The names the socket units use.
-  package static let known: Set<String> = ["usherd.sock", "usherd-admin.sock"]
+  package static let known = ["usherd-admin.sock", "usherd.sock"]
 
   /// Takes what systemd passed; the descriptors now belong to the caller. Empty without activation.
   ///
@@ -14,7 +14,7 @@ package enum ActivatedSockets {
   ///
   /// - Throws: `internalError` with a sentence for whoever wrote the unit: an unknown name, one
   ///   name twice, or something that is not a listening Unix stream socket.
-  package static func take(known: Set<String> = known) throws -> [String: CInt] {
+  package static func take(known: [String] = known) throws -> [String: CInt] {
     var list: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
     let count = usher_listen_fds(&list)
     guard count >= 0 else {
@@ -31,13 +31,13 @@ package enum ActivatedSockets {
   }
 
   static func checked(
-    _ passed: [(name: String, descriptor: CInt)], known: Set<String>
+    _ passed: [(name: String, descriptor: CInt)], known: [String]
   ) throws -> [String: CInt] {
     var sockets: [String: CInt] = [:]
     for (name, descriptor) in passed {
       let shown = Printable.value(name)
       guard known.contains(name) else {
-        let names = known.sorted().joined(separator: ", ")
+        let names = known.joined(separator: ", ")
         throw refusal("a socket named \(shown) was passed: FileDescriptorName= is one of \(names)")
       }
       guard sockets[name] == nil else {

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Sockets systemd passes")
 struct ActivatedSocketsTests {
-  private let known: Set<String> = ["usherd.sock", "usherd-admin.sock"]
+  private let known = ["usherd-admin.sock", "usherd.sock"]
 
   @Test("listening sockets are taken by their names")
   func taken() throws {
