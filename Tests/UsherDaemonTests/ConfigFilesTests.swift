@@ -82,4 +82,19 @@ struct ConfigFilesTests {
     #expect(chmod("\(folder)/50.toml", 0o644) == 0 && chmod(place.path, 0o757) == 0)
     #expect(refusal().contains("run: chmod o-w \(place.path)"))
   }
+
+  @Test("a file of conf.d that cannot be opened is refused by name, and not left out")
+  func overlayThatIsNotThere() throws {
+    let folder = place.file("conf.d")
+    #expect(mkdir(folder, 0o755) == 0 && symlink("/nonexistent", "\(folder)/90-deny.toml") == 0)
+    #expect(refusal().contains("\(folder)/90-deny.toml"))
+    #expect(unlink("\(folder)/90-deny.toml") == 0)
+    #expect(try load().limits.connections == 99)
+    // A name that is not UTF-8.
+    let name = Array("\(folder)/90-".utf8CString.dropLast()) + [-1] + Array(".toml".utf8CString)
+    let file = open(name, O_WRONLY | O_CREAT, 0o644)
+    #expect(file >= 0 && close(file) == 0)
+    #expect(refusal().contains("\(folder)/90-"))
+    #expect(unlink(name) == 0)
+  }
 }

@@ -156,7 +156,20 @@ struct StoreOpeningTests {
   func noSlot() async throws {
     try await fixture.create()
     try fixture.tamper("DELETE FROM key_slots")
-    try expectRefusal("no key slot")
+    try expectRefusal("\(fixture.path) has no key slot of kind master; restore a backup: usherctl")
+  }
+
+  @Test("a database that lists an object of its schema twice is refused by the name of the object")
+  func doubledObject() async throws {
+    try await fixture.create()
+    // SQLite takes the last one, which may name another tree of pages.
+    try fixture.tamper(
+      """
+      PRAGMA writable_schema = ON;
+      INSERT INTO sqlite_schema SELECT * FROM sqlite_schema
+        WHERE name = 'sqlite_autoindex_accounts_1';
+      """)
+    try expectRefusal("the index \"sqlite_autoindex_accounts_1\" is not as usherd makes it")
   }
 
   @Test("a log without its database is not taken for a new start")
