@@ -26,9 +26,11 @@ struct SchemaListing {
     objects.contains { $0.type == "table" && $0.name == name }
   }
 
-  /// The first object, by name, that is not as a version of the schema has it; nil where all are.
+  /// The first object, by name, that is not as a version of the schema has it or is listed twice, else
+  /// the first one that is missing; nil where all are as that version has them.
   ///
-  /// A trigger of somebody else's could undo a change that was acknowledged.
+  /// A trigger of somebody else's could undo a change that was acknowledged. Of an index that is listed
+  /// twice SQLite takes the last one, which may be empty.
   func foreignObject(version: Int) throws -> SchemaObject? {
     if version == Schema.version, digest == Schema.digest { return nil }
     let expected = try DatabaseQueue()
@@ -37,13 +39,17 @@ struct SchemaListing {
       try Schema.create(version, in: db)
       return try SchemaListing(of: db)
     }
-    return Set(objects).symmetricDifference(released.objects)
-      .min { ($0.name, $0.type) < ($1.name, $1.type) }
+    var rest = released.objects
+    for object in objects {
+      guard let index = rest.firstIndex(of: object) else { return object }
+      rest.remove(at: index)
+    }
+    return rest.first
   }
 }
 
 /// One table, index, trigger or view.
-struct SchemaObject: Hashable {
+struct SchemaObject: Equatable {
   let type: String
   let name: String
   private let table: String

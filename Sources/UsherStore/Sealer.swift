@@ -130,7 +130,7 @@ struct Sealer: Sendable {
     UsherError(
       .storageUnavailable,
       "the stored row \(row.name) does not open: it is damaged, or was changed or moved by "
-        + "something other than usherd")
+        + "something other than usherd; restore a backup: usherctl restore")
   }
 
   private func key(salt: [UInt8], for row: RowIdentity) -> SymmetricKey {

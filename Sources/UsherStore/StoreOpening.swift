@@ -136,6 +136,9 @@ struct StoreOpening {
       let schema = try SchemaListing(of: db)
       try check(schema, version)
       try checkIndexes(in: db, schema)
+      guard try KeySlot.master.exists(in: db) else {
+        throw file.refusal("has no key slot of kind master; restore a backup: usherctl restore")
+      }
       let hasRecoverySlot = try KeySlot.recovery.exists(in: db)
       let byMasterKey = try KeySlot.master.open(with: masterKey, in: db)
       let (dataKey, hasRowSets) =
