@@ -24,7 +24,15 @@ enum ConfigFiles {
       throw ConfigError([problem(main, "there is no such file")])
     }
     for path in try overlays(beside: main, trust) {
-      if let bytes = try read(path, trust) { contents.append((path, bytes)) }
+      guard let bytes = try read(path, trust) else {
+        throw ConfigError([
+          problem(
+            path,
+            "cannot be opened, though its directory lists it: it is a link to nothing, or its name "
+              + "is not UTF-8")
+        ])
+      }
+      contents.append((path, bytes))
     }
     return try Config.load(contents: contents)
   }
