@@ -62,7 +62,7 @@ private struct StubbornDaemon {
 
   init(thenDoes last: String) throws {
     place = try Workplace()
-    path = try place.write(
+    let script = try place.write(
       """
       #!/bin/sh
       trap '' INT TERM HUP
@@ -71,8 +71,8 @@ private struct StubbornDaemon {
       mv \(place.file("new")) \(place.file("left"))
       \(last)
 
-      """, to: "stubborn")
-    chmod(path, 0o755)
+      """, to: "script")
+    path = try place.install(script, as: "stubborn")
   }
 
   /// What is to be gone; nil: it has not begun.

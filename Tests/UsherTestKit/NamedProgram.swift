@@ -8,7 +8,7 @@ package struct NamedProgram {
   /// Puts a program of this name into a place, and returns the rule that names it.
   package static func rule(_ name: String, in place: Workplace) throws -> String {
     let python = URL(fileURLWithPath: "/usr/bin/python3").resolvingSymlinksInPath().path
-    try FileManager.default.copyItem(atPath: python, toPath: place.file(name))
+    try place.install(python, as: name)
     return """
       [[client]]
       name = "\(name)"

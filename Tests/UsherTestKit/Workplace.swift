@@ -24,6 +24,18 @@ package final class Workplace: Sendable {
     return file(name)
   }
 
+  /// Copies a file as a program that can be started at once.
+  ///
+  /// A file that is open for writing cannot be started ("Text file busy"). A program that another test
+  /// is starting holds, until its exec, every file that this process has open: so another process
+  /// writes it.
+  @discardableResult
+  package func install(_ content: String, as name: String) throws -> String {
+    let done = try run("/usr/bin/install", ["-m", "755", content, file(name)])
+    guard done.status == 0 else { throw TestTrouble("cannot write \(name): \(done.errors)") }
+    return file(name)
+  }
+
   /// Every byte of every file below, for the search for canaries.
   package func everything() -> [(name: String, bytes: Data)] {
     let names = FileManager.default.enumerator(atPath: path)?.allObjects as? [String] ?? []

@@ -44,8 +44,7 @@ struct OpenerTests {
     "no state or nonce stands in the opener's command line, and only its own user gets the page")
   func commandLine() throws {
     let place = try Workplace()
-    try place.write(Self.opener, to: "xdg-open")
-    try #require(chmod(place.file("xdg-open"), 0o755) == 0)
+    try place.install(place.write(Self.opener, to: "script"), as: "xdg-open")
     let program = try RunningProgram(
       BuiltProduct.path("usherctl"), ["login", "demo", "--socket", scene.daemon.socketPath],
       environment: [

@@ -236,8 +236,8 @@ struct BackupTests {
   func toldToEnd(_ signal: Int32) throws {
     #expect(try daemon.stop() == 0)
     // One that never comes to an end, so that it is told while it has the key.
-    try daemon.place.write("#!/bin/sh\nexec sleep 60\n", to: "usherd")
-    chmod(daemon.place.file("usherd"), 0o755)
+    let script = try daemon.place.write("#!/bin/sh\nexec sleep 60\n", to: "script")
+    try daemon.place.install(script, as: "usherd")
     let key = "0000000-0000000-0000000-0000000-0000000-0000000-0000000-007FE2G"
     try daemon.place.write(key, to: "typed")
     let usherctl = try RunningProgram(
