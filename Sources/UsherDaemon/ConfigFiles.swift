@@ -1,12 +1,12 @@
 import Glibc
 import UsherConfig
 import UsherCore
+import UsherSystem
 
 /// Finds and reads the configuration's files.
 enum ConfigFiles {
   /// Far above any real configuration.
   private static let sizeLimit = 1 << 20
-  private static let pieceSize = 16_384
 
   /// - Parameter file: Nil for the place where it usually is; there it may be missing.
   ///
@@ -105,32 +105,25 @@ enum ConfigFiles {
   private static func read(
     _ path: String, _ trust: FileTrust
   ) throws(ConfigError) -> [UInt8]? {
-    let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
-    guard descriptor >= 0 else {
-      if errno == ENOENT { return nil }
-      throw ConfigError([problem(path, "cannot be read: \(String(cString: strerror(errno)))")])
+    let bytes: [UInt8]
+    let status: stat
+    do throws(Errno) {
+      let file = try Descriptor.open(path, O_RDONLY | O_NONBLOCK)
+      status = try file.status()
+      // What is no regular file is not read: it could block.
+      bytes = status.st_mode & S_IFMT == S_IFREG ? try file.read(atMost: sizeLimit + 1) : []
+    } catch {
+      if error.code == ENOENT { return nil }
+      throw ConfigError([problem(path, "cannot be read: \(error.words)")])
     }
-    defer { close(descriptor) }
-    var status = stat()
-    guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+    guard status.st_mode & S_IFMT == S_IFREG else {
       throw ConfigError([problem(path, "is not a regular file")])
     }
     try check(status, at: path, trust)
-    var bytes: [UInt8] = []
-    while bytes.count <= sizeLimit {
-      var failure: CInt = 0
-      let piece = [UInt8](unsafeUninitializedCapacity: pieceSize) { buffer, count in
-        let got = pread(descriptor, buffer.baseAddress, buffer.count, off_t(bytes.count))
-        (count, failure) = got < 0 ? (0, errno) : (got, 0)
-      }
-      if failure == EINTR { continue }
-      guard failure == 0 else {
-        throw ConfigError([problem(path, "cannot be read: \(String(cString: strerror(failure)))")])
-      }
-      if piece.isEmpty { return bytes }
-      bytes += piece
+    guard bytes.count <= sizeLimit else {
+      throw ConfigError([problem(path, "is larger than 1 MiB")])
     }
-    throw ConfigError([problem(path, "is larger than 1 MiB")])
+    return bytes
   }
 
   private static func check(

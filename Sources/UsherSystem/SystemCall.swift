@@ -1,9 +1,9 @@
-import Glibc
+package import Glibc
 import UsherCore
 
 /// A descriptor that is closed when its owner goes.
-struct Descriptor: ~Copyable, Sendable {
-  let raw: CInt
+package struct Descriptor: ~Copyable, Sendable {
+  package let raw: CInt
 
   init(_ raw: CInt) { self.raw = raw }
 
@@ -17,9 +17,9 @@ struct Descriptor: ~Copyable, Sendable {
   }
 }
 
-/// An errno value, as thrown between the functions of this module.
-struct Errno: Error, Equatable {
-  let code: CInt
+/// An errno value, as thrown by calls of the kernel.
+package struct Errno: Error, Equatable {
+  package let code: CInt
 
   init(_ code: CInt) { self.code = code }
 
@@ -27,7 +27,7 @@ struct Errno: Error, Equatable {
   static var last: Errno { Errno(errno) }
 
   /// The C library's words for it.
-  var words: String { String(cString: strerror(code)) }
+  package var words: String { String(cString: strerror(code)) }
 
   /// The error for those above, whose sentence ends with the kernel's own words.
   func explained(
@@ -38,7 +38,7 @@ struct Errno: Error, Equatable {
 }
 
 extension Descriptor {
-  static func open(
+  package static func open(
     _ path: String, _ flags: CInt, mode: mode_t = 0
   ) throws(Errno) -> Descriptor {
     let raw = Glibc.open(path, flags | O_CLOEXEC, mode)
@@ -55,7 +55,7 @@ extension Descriptor {
     return Descriptor(raw)
   }
 
-  func status() throws(Errno) -> stat {
+  package func status() throws(Errno) -> stat {
     var status = stat()
     guard fstat(raw, &status) == 0 else { throw .last }
     return status
@@ -80,7 +80,7 @@ extension Descriptor {
   ///
   /// Takes the memory of a small file for a small file, however high the limit is: all that is given
   /// back is wiped.
-  func read(atMost limit: Int) throws(Errno) -> [UInt8] {
+  package func read(atMost limit: Int) throws(Errno) -> [UInt8] {
     var bytes = try readOnce(atMost: min(limit, Self.firstRead))
     var isMore = bytes.count == Self.firstRead
     while isMore, bytes.count < limit {

@@ -97,4 +97,14 @@ struct ConfigFilesTests {
     #expect(refusal().contains("\(folder)/90-"))
     #expect(unlink(name) == 0)
   }
+
+  @Test("a configuration of 1 MiB is read whole, and a longer one is refused")
+  func longest() throws {
+    let setting = "[limits]\nconnections = 97\n"
+    let comment = String(repeating: "#", count: (1 << 20) - setting.utf8.count - 1) + "\n"
+    try place.write(comment + setting, to: "usherd.toml")
+    #expect(try load().limits.connections == 97)
+    try place.write(comment + setting + "#", to: "usherd.toml")
+    #expect(refusal().contains("is larger than 1 MiB"))
+  }
 }
