@@ -55,14 +55,11 @@ struct KeySlot {
       arguments: [kind, host, now.milliseconds, wrapped])
   }
 
-  /// - Returns: The data key, or nil when the slot does not open with this key.
-  /// - Throws: `storage_unavailable` when there is no such slot.
+  /// - Returns: The data key, or nil when there is no such slot or it does not open with this key.
   func open(with key: SymmetricKey, in db: Database) throws -> Opened? {
     let wrapped = try Data.fetchOne(
       db, sql: "SELECT wrapped FROM key_slots WHERE kind = ? AND host = ?", arguments: [kind, host])
-    guard let wrapped else {
-      throw UsherError(.storageUnavailable, "the database has no key slot of kind \(kind)")
-    }
+    guard let wrapped else { return nil }
     let bytes = [UInt8](wrapped)
     let start = 1 + Self.saltCount
     guard let form = bytes.first, form == Self.form || form == Self.firstForm,
