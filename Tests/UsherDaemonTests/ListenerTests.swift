@@ -153,7 +153,7 @@ struct ListenerTests {
     try await until("it is let in") { try await ask { $0.come == 1 } }
     #expect(NIODeadline.now() - begun >= Listener.rest * 2)
     let (asked, told) = try await ask { ($0.asked, $0.told) }
-    // A fifth time, which finds that nobody else waits, where the turn of the loop is not over before.
+    // A fifth accept would find that nobody waits; a slow turn of the loop ends before it.
     #expect((4...5).contains(asked) && told == ["Too many open files"])
     _ = client
     await loop.stop()
