@@ -23,6 +23,18 @@ struct FlowRunnerTests {
       stage.probe.seen == [.init(call: "effect", revision: 1, state: "asking", journal: 1)])
   }
 
+  @Test("a new flow is announced before its first effects begin, which may move it at once")
+  func announcement() async throws {
+    let effects = Mutex<[[Duration]]>([])
+    let alarms = stage.alarms
+    _ = stage.events.listen(since: nil) { _ in
+      effects.withLock { $0.append(alarms.pending.filter { $0 == .seconds(7) }) }
+    }
+    _ = try await stage.open([.wake(after: .seconds(7))])
+    #expect(effects.withLock { $0 } == [[]])
+    #expect(alarms.pending.contains(.seconds(7)))
+  }
+
   @Test("what an input moves is on disk before its effect, and before the answer")
   func submitting() async throws {
     let session = try await stage.open()
