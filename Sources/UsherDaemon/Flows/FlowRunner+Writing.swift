@@ -82,10 +82,9 @@ extension FlowRunner {
     }
     FailPoint.reach("flow.before-effects")
     guard !(plan.isNothing && decision.isNothing) else { return }
-    take(decision, plan, session)
-    if decision.next.revision > before.revision {
-      tell(decision.next.isFinished ? .finished : .moved, session, at: now)
-    }
+    let isMoved = decision.next.revision > before.revision
+    let news = isMoved ? (decision.next.isFinished ? News.finished : .moved) : nil
+    take(decision, plan, session, announcing: news)
   }
 
   func decide(
@@ -157,8 +156,10 @@ extension FlowRunner {
     return try machine.packed(by: coder)
   }
 
-  /// Takes over in memory what is on disk, and sets its effects going.
-  func take(_ decision: Decision, _ plan: Plan, _ session: FlowSession) {
+  /// Takes over in memory what is on disk, announces it, and sets its effects going.
+  func take(
+    _ decision: Decision, _ plan: Plan, _ session: FlowSession, announcing news: News?
+  ) {
     var next = decision.next
     if let account = plan.account {
       accounts.install(account)
@@ -180,6 +181,8 @@ extension FlowRunner {
       deadlines.watch(session)
       rest.moved(session)
     }
+    // Before the effects: the outcome of one may move the flow at once.
+    if let news { tell(news, session, at: decision.at) }
     guard let machine else { return }
     for call in decision.clearUp where call.revokedToken == nil {
       effects.tidy(call, machine.provider, session)

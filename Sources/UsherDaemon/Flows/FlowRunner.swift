@@ -96,9 +96,8 @@ final class FlowRunner: Sendable {
       try await store.commit(first + plan.changes + (without.map { [$0.change] } ?? []))
       if let giver, let without { giver.install(without.standing) }
       register()
-      take(decision, plan, session)
+      take(decision, plan, session, announcing: .started)
     }
-    tell(.started, session, at: moment.now)
   }
 
   /// Sets a flow going again.
@@ -221,9 +220,8 @@ extension FlowRunner {
     try await inTurn(of: grant, session) { () throws(UsherError) in
       let plan = try plan(decision, session, before)
       try await store.commit(plan.changes)
-      take(decision, plan, session)
+      take(decision, plan, session, announcing: .finished)
     }
-    tell(.finished, session, at: now)
   }
 
   private func ended(
