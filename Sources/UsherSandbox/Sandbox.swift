@@ -69,7 +69,7 @@ package struct Sandbox: Sendable {
     clock = SandboxClock(base: configuration.now)
     let workbench = Workbench(
       users: Users(configuration.population.users), clock: clock, mint: configuration.mint,
-      pages: try Pages(), mailServer: configuration.mailServer)
+      pages: try Pages.parsed.get(), mailServer: configuration.mailServer)
     router = SandboxRouter(workbench, try Self.backends(workbench, configuration))
   }
 

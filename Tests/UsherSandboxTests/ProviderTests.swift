@@ -95,7 +95,7 @@ struct Parts {
   }
 
   func isSigned(by provider: OIDCProvider) async throws -> Bool {
-    let key = try #require(await provider.keys.rsa.last).key.publicKey
+    let key = try #require(await provider.keys.rsa.last).key().publicKey
     return key.isValidSignature(
       .init(rawRepresentation: signature), for: SHA256.hash(data: signed),
       padding: .insecurePKCS1v1_5)
@@ -222,7 +222,7 @@ struct ProviderTests {
     #expect(unsigned.signature.isEmpty)
 
     let confused = try await token(["alg": "HS256-with-public-key"])
-    let pem = try #require(await browser.provider.keys.rsa.last).key.publicKey.pemRepresentation
+    let pem = try #require(await browser.provider.keys.rsa.last).key().publicKey.pemRepresentation
     let key = SymmetricKey(data: Data(pem.utf8))
     #expect(confused.header["alg"] == "HS256")
     #expect(

@@ -11,7 +11,7 @@ package actor FreedomID: Backend {
   var logins: FreedomLogins
   var visits: FreedomVisits
   var revocations = FreedomRevocations()
-  private var keys: SigningKeys?
+  let keys = SigningKeys()
 
   static let path = "/freedomid"
 
@@ -26,14 +26,6 @@ package actor FreedomID: Backend {
     ledger = FreedomLedger(workbench.users, mint: workbench.mint)
     logins = FreedomLogins(mint: workbench.mint)
     visits = FreedomVisits(mint: workbench.mint)
-  }
-
-  /// Made when they are first needed.
-  func signingKeys() throws -> SigningKeys {
-    if let keys { return keys }
-    let made = try SigningKeys()
-    keys = made
-    return made
   }
 
   package nonisolated var title: String { "Freedom ID" }

@@ -39,7 +39,7 @@ extension GoPay {
   }
 
   func forgetKey(_ call: Call) async -> Reply {
-    key = PartnerKey()
+    key.forget()
     return .json(["ok": true])
   }
 

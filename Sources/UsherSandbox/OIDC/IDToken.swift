@@ -45,14 +45,14 @@ extension SigningKeys {
     guard let rsa = rsa.last, let ec = ec.last else { return (keys, nil) }
     switch algorithm {
     case .rs256:
-      let key = try Insecure.RSA.PrivateKey(backing: rsa.key)
+      let key = try Insecure.RSA.PrivateKey(backing: rsa.key())
       return (await keys.add(rsa: key, digestAlgorithm: .sha256), rsa.kid)
     case .es256:
       return (await keys.add(ecdsa: try ES256PrivateKey(backing: ec.key)), ec.kid)
     case .unsigned:
       return (await keys.addUnsecuredNone(), nil)
     case .publicKeyHMAC:
-      let secret = HMACKey(from: rsa.key.publicKey.pemRepresentation)
+      let secret = HMACKey(from: try rsa.key().publicKey.pemRepresentation)
       return (await keys.add(hmac: secret, digestAlgorithm: .sha256), rsa.kid)
     }
   }

@@ -30,7 +30,7 @@ extension OIDCProvider {
       else {
         throw Refusal("invalid_request", "the body is empty or has removeOld: true or false")
       }
-      try keys.rotate(removingOld: removeOld)
+      keys.rotate(removingOld: removeOld)
       return .json(try keys.keySet())
     }
   }

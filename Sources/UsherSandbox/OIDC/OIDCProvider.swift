@@ -15,7 +15,7 @@ package actor OIDCProvider: Backend {
     self.clients = ClientRegistry(clients)
     self.path = path
     ledger = Ledger(mint: workbench.mint)
-    keys = try SigningKeys()
+    keys = SigningKeys()
   }
 
   nonisolated func issuer(_ call: Call) -> String { call.base + path }

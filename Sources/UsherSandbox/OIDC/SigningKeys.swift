@@ -7,7 +7,15 @@ import JWTKit
 package struct SigningKeys: Sendable {
   struct RSAKey: Sendable {
     let kid: String
-    let key: _RSA.Signing.PrivateKey
+    private let number: Int
+
+    fileprivate init(_ number: Int) {
+      kid = "rsa-\(number)"
+      self.number = number
+    }
+
+    /// Blocks while it is made: see ``RSAKeys``.
+    func key() throws -> _RSA.Signing.PrivateKey { try RSAKeys.key(number) }
   }
 
   struct ECKey: Sendable {
@@ -22,24 +30,23 @@ package struct SigningKeys: Sendable {
   private(set) var ec: [ECKey]
   private var made = 1
 
-  package init() throws {
-    rsa = [try Self.makeRSA(1)]
+  package init() {
+    rsa = [RSAKey(1)]
     ec = [Self.makeEC(1)]
   }
 
   /// New keys from now on. The old ones stay in the key set unless they are to go.
-  package mutating func rotate(removingOld: Bool) throws {
-    let fresh = try Self.makeRSA(made + 1)
+  package mutating func rotate(removingOld: Bool) {
     made += 1
     let kept = removingOld ? 0 : Self.limit - 1
-    rsa = Array(rsa.suffix(kept)) + [fresh]
+    rsa = Array(rsa.suffix(kept)) + [RSAKey(made)]
     ec = Array(ec.suffix(kept)) + [Self.makeEC(made)]
   }
 
   /// The key set (RFC 7517 §5): public halves only.
   package func keySet() throws -> JSON {
     let rsaKeys = try rsa.map { pair in
-      let numbers = try pair.key.publicKey.getKeyPrimitives()
+      let numbers = try pair.key().publicKey.getKeyPrimitives()
       return JSON.object([
         "kty": "RSA", "use": "sig", "alg": "RS256", "kid": .string(pair.kid),
         "n": .string(Base64.url(numbers.modulus)),
@@ -54,10 +61,6 @@ package struct SigningKeys: Sendable {
       ])
     }
     return ["keys": .array(rsaKeys + ecKeys)]
-  }
-
-  private static func makeRSA(_ number: Int) throws -> RSAKey {
-    RSAKey(kid: "rsa-\(number)", key: try _RSA.Signing.PrivateKey(keySize: .bits2048))
   }
 
   private static func makeEC(_ number: Int) -> ECKey {

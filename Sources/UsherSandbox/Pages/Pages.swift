@@ -4,6 +4,9 @@ import Mustache
 package struct Pages: Sendable {
   private let library: MustacheLibrary
 
+  /// The pages of this process, parsed once for all its sandboxes.
+  static let parsed = Result { try Pages() }
+
   package init() throws {
     var library = MustacheLibrary()
     for (name, text) in PageTemplates.all {

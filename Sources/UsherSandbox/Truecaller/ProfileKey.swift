@@ -4,18 +4,22 @@ import FoundationEssentials
 
 /// The key that profiles are signed with.
 struct ProfileKey: Sendable {
-  private let key: _RSA.Signing.PrivateKey
+  /// Counted from 1.
+  let number: Int
   private let other = P256.Signing.PrivateKey()
 
-  init() throws {
-    key = try _RSA.Signing.PrivateKey(keySize: .bits2048)
+  init(_ number: Int) { self.number = number }
+
+  /// Blocks while it is made: see ``RSAKeys``.
+  private var key: _RSA.Signing.PrivateKey {
+    get throws { try RSAKeys.key(number) }
   }
 
   /// What `GET /v1/key` answers: the public half as the Base64 of a SubjectPublicKeyInfo.
   ///
   /// - Parameter otherFirst: Whether a key of another type stands before it.
-  func list(otherFirst: Bool) -> JSON {
-    let rsa = Self.entry("RSA", key.publicKey.derRepresentation)
+  func list(otherFirst: Bool) throws -> JSON {
+    let rsa = Self.entry("RSA", try key.publicKey.derRepresentation)
     guard otherFirst else { return .array([rsa]) }
     return .array([Self.entry("EC", other.publicKey.derRepresentation), rsa])
   }

@@ -109,13 +109,13 @@ extension Truecaller {
       guard case .object(let payload)? = try? JSON(parsing: call.body) else {
         throw Refusal("invalid_request", "the body is not a JSON object")
       }
-      return .json(.object(try profileKey().signed(payload)))
+      return .json(.object(try profileKey.signed(payload)))
     }
   }
 
   func rotateKeys(_ call: Call) async -> Reply {
     await answering {
-      .json(try newProfileKey().list(otherFirst: settings.otherKeysFirst))
+      .json(try changeProfileKey().list(otherFirst: settings.otherKeysFirst))
     }
   }
 }

@@ -24,7 +24,7 @@ extension Truecaller {
       var members = try profileMembers(of: number, now)
       if settings.profileSignature != .absent {
         let payload = members.overlaid(with: settings.signedMembers)
-        members.merge(try profileKey().signed(payload, settings.profileSignature)) { $1 }
+        members.merge(try profileKey.signed(payload, settings.profileSignature)) { $1 }
       }
       return .json(.object(members.overlaid(with: settings.profileReply)))
     }
@@ -33,7 +33,7 @@ extension Truecaller {
   /// `GET /v1/key`
   func keys(_ call: Call) async -> Reply {
     await answeringTruecaller {
-      .json(try profileKey().list(otherFirst: settings.otherKeysFirst))
+      .json(try profileKey.list(otherFirst: settings.otherKeysFirst))
     }
   }
 

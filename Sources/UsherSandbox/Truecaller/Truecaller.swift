@@ -6,7 +6,7 @@
 package actor Truecaller: Backend {
   let workbench: Workbench
   var ledger: TruecallerLedger
-  private var key: ProfileKey?
+  private(set) var profileKey = ProfileKey(1)
 
   static let path = "/truecaller"
   /// What the one app that is registered here sends along.
@@ -21,16 +21,9 @@ package actor Truecaller: Backend {
 
   var settings: TruecallerSettings { ledger.settings }
 
-  /// Made when it is first asked for: it takes a while, and few tests need one.
-  func profileKey() throws -> ProfileKey {
-    if let key { return key }
-    return try newProfileKey()
-  }
-
-  func newProfileKey() throws -> ProfileKey {
-    let fresh = try ProfileKey()
-    key = fresh
-    return fresh
+  func changeProfileKey() -> ProfileKey {
+    profileKey = ProfileKey(profileKey.number + 1)
+    return profileKey
   }
 
   package nonisolated var title: String { "Truecaller" }

@@ -24,7 +24,7 @@ extension FreedomID {
   }
 
   func jwks(_ call: Call) async -> Reply {
-    await answering { .json(try signingKeys().keySet()) }
+    await answering { .json(try keys.keySet()) }
   }
 
   /// `GET /openid`, in the browser.
@@ -103,7 +103,7 @@ extension FreedomID {
         issuer: issuer(call), accessToken: token.access, withNonce: answersRequest,
         lifetime: settings.idTokenSeconds, now: now)
       members["id_token"] = .string(
-        try await signingKeys().idToken(claims, settings.idToken))
+        try await keys.idToken(claims, settings.idToken))
     }
     return .json(.object(members.overlaid(with: settings.openIDReply)))
   }

@@ -12,8 +12,10 @@ struct PartnerKey: Sendable {
   }
 
   private var kind = Kind.none
+  /// How many pairs were asked for.
+  private var pairs = 0
 
-  /// Makes a pair where there is none of ours yet: it takes a while, and few tests need one.
+  /// The pair that is ours. Blocks while it is made: see ``RSAKeys``.
   ///
   /// - Returns: Both halves as PEM: PKCS #8, and SubjectPublicKeyInfo.
   mutating func pair() throws -> (privateKey: String, publicKey: String) {
@@ -21,11 +23,14 @@ struct PartnerKey: Sendable {
     switch kind {
     case .pair(let present): key = present
     case .none, .registered:
-      key = try _RSA.Signing.PrivateKey(keySize: .bits2048)
+      pairs += 1
+      key = try RSAKeys.key(pairs)
       kind = .pair(key)
     }
     return (key.pkcs8PEMRepresentation, key.publicKey.pemRepresentation)
   }
+
+  mutating func forget() { kind = .none }
 
   /// - Parameter pem: A SubjectPublicKeyInfo of 2048 bits or more.
   mutating func register(_ pem: String) throws(Refusal) {
