@@ -2,18 +2,18 @@ import NIOCore
 import UsherCore
 
 /// Something that happens later, passed in so that tests decide when "later" is.
-protocol Alarms: Sendable {
+package protocol Alarms: Sendable {
   /// Runs `body` once after `delay`, unless the alarm is cancelled first.
   func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void) -> Alarm
 }
 
 /// One pending alarm; cancelling it twice or late changes nothing.
-struct Alarm: Sendable {
+package struct Alarm: Sendable {
   private let body: @Sendable () -> Void
 
-  init(cancel body: @escaping @Sendable () -> Void) { self.body = body }
+  package init(cancel body: @escaping @Sendable () -> Void) { self.body = body }
 
-  func cancel() { body() }
+  package func cancel() { body() }
 }
 
 /// Alarms on an event loop: a pending one costs a heap entry, not a thread or a task.

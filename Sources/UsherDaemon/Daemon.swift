@@ -12,9 +12,12 @@ import UsherSystem
 /// cannot start, with a sentence for the operator.
 package struct Daemon: ServiceLifecycle.Service {
   private let setting: DaemonSetting
-  private let log = Logger(label: "usherd")
+  private let log: Logger
 
-  package init(_ setting: DaemonSetting) { self.setting = setting }
+  package init(_ setting: DaemonSetting) {
+    self.setting = setting
+    log = setting.log
+  }
 
   package func run() async throws {
     let sockets = try SocketLoop()
@@ -38,7 +41,7 @@ package struct Daemon: ServiceLifecycle.Service {
     let settings = Settings(setting.config, try setting.policy(of: setting.config))
     let world = World(
       settings: settings, clock: setting.clock, entropy: setting.entropy,
-      alarms: EventLoopAlarms(on: outside.any()), descriptors: .ofProcess())
+      alarms: setting.alarms(outside.any()), descriptors: .ofProcess())
     let life = Lifetime(
       setting, world, on: outside, browsers: browsers, serving: sockets, log)
     let safe = Safe(life)

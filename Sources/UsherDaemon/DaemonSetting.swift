@@ -1,4 +1,6 @@
 import Glibc
+package import Logging
+package import NIOCore
 package import UsherConfig
 package import UsherCore
 package import UsherSystem
@@ -24,9 +26,14 @@ package struct DaemonSetting: Sendable {
   package var passedSockets: [String: CInt] = [:]
   package var credentials: CredentialsDirectory?
   package var notifier = ServiceNotifier(watchdogInterval: nil) { _ in }
+  package var log = Logger(label: "usherd")
   package var clock: any Clock = SystemClock()
+  /// Makes what the daemon waits by; called once, with the event loop that is to run it.
+  package var alarms: @Sendable (any EventLoop) -> any Alarms = { EventLoopAlarms(on: $0) }
   package var entropy: any Entropy = SystemEntropy()
   package var users = UserDatabase.system
+  /// The D-Bus address at which fprintd is asked for; nil: the system bus.
+  package var messageBus: String?
 
   package init(
     config: Config, stateDirectory: String, socketPath: String, adminSocketPath: String

@@ -41,6 +41,7 @@ package struct Launch: Sendable {
       setting.follow = { if let level = try? level($0) { threshold.level = level } }
       setting.hangUps = hangUps
       let log = Logger(label: "usherd")
+      setting.log = log
       log.notice("configured", metadata: setting.config.places)
       raiseFileLimit()
       for weakness in ProcessHardening.apply() { log.warning("\(weakness)") }
@@ -69,7 +70,11 @@ package struct Launch: Sendable {
     return stream
   }
 
-  func setting(_ sockets: [String: CInt]) throws -> DaemonSetting {
+  /// What the command line, the environment and the configuration say. Blocks.
+  ///
+  /// - Parameter sockets: Those that systemd passed, by name.
+  /// - Throws: What is wrong with the configuration or the state directory.
+  package func setting(_ sockets: [String: CInt] = [:]) throws -> DaemonSetting {
     let environment = Environment.all()
     let places = Directories.defaults(environment: environment, uid: getuid())
     let runtime = places.runtime

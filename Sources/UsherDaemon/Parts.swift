@@ -20,7 +20,7 @@ struct Parts {
   private let revocations: RevocationQueue
   private let metadata: MetadataCache
   let callbacks: CallbackPosts
-  private let reader = FingerprintReader()
+  private let reader: FingerprintReader
   private let localAuth: LocalAuthDesk
   private let audit: AuditBook
   private let log: Logger
@@ -28,6 +28,7 @@ struct Parts {
   init(_ life: Lifetime, _ vault: Vault) throws(UsherError) {
     let (world, events, log) = (life.world, life.events, life.log)
     let (store, group) = (vault.store, life.outside)
+    reader = FingerprintReader(address: life.setting.messageBus)
     let providers = Providers(world.settings)
     let health = ProviderHealth(world.settings) { [clock = world.clock] provider, health in
       events.publish(

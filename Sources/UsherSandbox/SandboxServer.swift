@@ -5,7 +5,7 @@ import HummingbirdCore
 import Logging
 import NIOCore
 import NIOPosix
-import ServiceLifecycle
+package import ServiceLifecycle
 import UnixSignals
 
 extension Sandbox {
@@ -38,7 +38,10 @@ extension Sandbox {
     return logger
   }()
 
-  private func server(
+  /// Serves until a graceful shutdown, which answers what has been asked.
+  ///
+  /// - Parameter listening: Told `http://127.0.0.1:PORT` once connections are accepted.
+  package func server(
     _ listening: @escaping @Sendable (String) async -> Void
   ) throws -> any Service {
     let logger = Self.logger

@@ -21,10 +21,10 @@ package enum UnixListener {
     let parent = parent(of: path)
     if creatingParent { try makeDirectory(parent) }
     let lock = try lockedDirectory(parent)
+    // Closing the descriptor is not enough: a program that another thread is starting has a copy of it.
+    defer { flock(lock.raw, LOCK_UN) }
     try removeStale(path: path, address: address)
-    let listener = try bound(to: address, path: path, mode: mode)
-    _ = consume lock
-    return listener.release()
+    return try bound(to: address, path: path, mode: mode).release()
   }
 
   /// Removes the socket's file. Call it while the descriptor is still open, else another daemon may

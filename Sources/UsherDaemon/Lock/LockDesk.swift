@@ -75,7 +75,8 @@ struct LockDesk: Sendable {
     // Nothing is written while it is locked, and nothing is stored for the caller.
     try await owners.verify(caller, andRecord: false)
     let desk = LocalAuthDesk(
-      world: world, book: LocalAuthBook(store: store), reader: FingerprintReader(),
+      world: world, book: LocalAuthBook(store: store),
+      reader: FingerprintReader(address: life.setting.messageBus),
       userName: SystemUsers.userName(of:), log: life.log, rounds: PasscodeCost.rounds)
     try desk.restore()
     let outcome = await desk.check(passcode, of: caller.person)
