@@ -57,20 +57,6 @@ struct RestartTests {
     }
   }
 
-  @Test("a connection that is closed before the call went out costs the call nothing")
-  func closedBefore() async throws {
-    try await FakeDaemon.run { peer in
-      // Closed at once, as by one that stops just then: its greeting is not even read.
-      if peer.index < 4 { return }
-      try await peer.reply(try await peer.next(), #"{"done":true}"#)
-      _ = try await peer.next()
-    } _: { daemon in
-      let usher = UsherClient(socketPath: daemon.path)
-      let reply = try await usher.call("system.status")
-      #expect(reply == ["done": true])
-    }
-  }
-
   private static let stopping = Sample.error(-32005, "shutting_down", "usherd is stopping")
 
   @Test("a call that the old daemon could not finish is made again where it may be made twice")

@@ -165,17 +165,27 @@ final class CallProbe: Sendable {
     var journal: Int
   }
 
-  private static let probes = Mutex<[String: CallProbe]>([:])
+  /// A store that is not let go of keeps its files open.
+  private struct Weak {
+    weak var probe: CallProbe?
+  }
 
-  static func named(_ name: String) -> CallProbe? { probes.withLock { $0[name] } }
+  private static let probes = Mutex<[String: Weak]>([:])
+
+  static func named(_ name: String) -> CallProbe? { probes.withLock { $0[name]?.probe } }
+
+  private let name: String
 
   private let store: Store
   private let sights = Mutex<[Sight]>([])
 
   init(_ name: String, store: Store) {
     self.store = store
-    Self.probes.withLock { $0[name] = self }
+    self.name = name
+    Self.probes.withLock { $0[name] = Weak(probe: self) }
   }
+
+  deinit { Self.probes.withLock { _ = $0.removeValue(forKey: name) } }
 
   var seen: [Sight] { sights.withLock { $0 } }
 
