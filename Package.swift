@@ -156,7 +156,11 @@ let package = Package(
     // What every test may lean on, and the tests.
     .target(
       name: "UsherTestKit",
-      dependencies: ["UsherCore", "JSONRPC", "UsherAPI", "UsherConfig", "UsherFlows"],
+      dependencies: [
+        "UsherCore", "JSONRPC", "UsherAPI", "UsherConfig", "UsherFlows", "UsherDaemon",
+        "UsherSystem", "UsherSandbox", logging, .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+      ],
       path: "Tests/UsherTestKit",
       exclude: ["as_user.py", "fprintd.py", "movable_clock.c", "take_number.py"],
       swiftSettings: strict),
@@ -170,18 +174,24 @@ let package = Package(
       ["UsherFlows", "UsherAPI", "UsherConfig", "UsherCore", "JSONRPC", "UsherTestKit", crypto]),
     tests(
       "UsherStoreTests",
-      ["UsherStore", "UsherCore", crypto, .product(name: "GRDB", package: "GRDB.swift")],
+      [
+        "UsherStore", "UsherCore", "UsherTestKit", crypto,
+        .product(name: "GRDB", package: "GRDB.swift"),
+      ],
       exclude: ["Fixtures"]),
     tests(
       "UsherSystemTests", ["UsherSystem", "UsherCore", "CSystemd", "UsherTestKit", logging]),
     tests(
       "UsherSandboxTests",
-      ["UsherSandbox", crypto, .product(name: "CryptoExtras", package: "swift-crypto")],
+      [
+        "UsherSandbox", "UsherTestKit", crypto,
+        .product(name: "CryptoExtras", package: "swift-crypto"),
+      ],
       exclude: ["mail_receiver.py"]),
     tests("UsherClientTests", ["UsherClient", "UsherAPI", "UsherCore", "JSONRPC"] + nio),
     tests(
       "UsherKitTests",
-      ["UsherKit", "UsherClient", "UsherAPI", "UsherCore", "JSONRPC", crypto] + nio),
+      ["UsherKit", "UsherClient", "UsherAPI", "UsherCore", "JSONRPC", "UsherTestKit", crypto] + nio),
     tests(
       "UsherCommandsTests",
       ["UsherCommands", "UsherClient", "UsherAPI", "UsherCore", "JSONRPC", "UsherConfig"] + nio),

@@ -4,7 +4,8 @@ import Testing
 import UsherTestKit
 
 @Suite(
-  "Attacks by many connections, long batches and many users", .serialized, .timeLimit(.minutes(10)))
+  "Attacks by many connections, long batches and many users", .mayBlock, .ownProcess, .serialized,
+  .timeLimit(.minutes(10)))
 struct ConnectionAttackTests {
   /// A provider whose sign-in stays at the browser's step, without a server anywhere.
   private static let silent = """

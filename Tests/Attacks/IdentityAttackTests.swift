@@ -4,7 +4,9 @@ import Testing
 import UsherTestKit
 
 /// Programs that want to be taken for another caller than they are.
-@Suite("Attacks on the identity of callers", .serialized, .timeLimit(.minutes(10)))
+@Suite(
+  "Attacks on the identity of callers", .mayBlock, .ownProcess,
+  .timeLimit(.minutes(10)))
 struct IdentityAttackTests {
   private static let nobody = [
     "/usr/bin/setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",

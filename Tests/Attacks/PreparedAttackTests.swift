@@ -3,7 +3,9 @@ import Testing
 import UsherTestKit
 
 /// Attacks that start a daemon, and a provider where they need one, by themselves (`harness.py`).
-@Suite("Attacks that prepare their victim", .serialized, .timeLimit(.minutes(10)))
+@Suite(
+  "Attacks that prepare their victim", .mayBlock, .ownProcess, .timeLimit(.minutes(10))
+)
 struct PreparedAttackTests {
   private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
 

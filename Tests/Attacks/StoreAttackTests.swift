@@ -1,7 +1,7 @@
 import Testing
 import UsherTestKit
 
-@Suite("attacks on the state directory", .timeLimit(.minutes(10)))
+@Suite("attacks on the state directory", .mayBlock, .ownProcess, .timeLimit(.minutes(10)))
 struct StoreAttackTests {
   @Test("changed rows and foreign triggers neither unlock a daemon nor undo what was revoked")
   func rows() throws {

@@ -2,7 +2,9 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("attacks on a grant that programs share", .serialized, .timeLimit(.minutes(10)))
+@Suite(
+  "attacks on a grant that programs share", .mayBlock, .ownProcess,
+  .timeLimit(.minutes(10)))
 struct TokenAttackTests {
   private let sandbox: SandboxUnderTest
   private let daemon: DaemonUnderTest

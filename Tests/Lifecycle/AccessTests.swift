@@ -3,7 +3,7 @@ import Testing
 import UsherTestKit
 
 @Suite(
-  "who gets what, under a booted systemd", .serialized,
+  "who gets what, under a booted systemd", .mayBlock, .serialized,
   .enabled(
     if: BootedSystem.obstacle == nil,
     "NOT TESTED: no systemd can be booted here: \(BootedSystem.obstacle ?? "")"))

@@ -4,7 +4,8 @@ import Testing
 import UsherTestKit
 
 @Suite(
-  "a daemon that dies or hangs, under systemd", .serialized, .whereSystemsBoot, .ownSystem(),
+  "a daemon that dies or hangs, under systemd", .mayBlock, .serialized, .whereSystemsBoot,
+  .ownSystem(),
   .timeLimit(.minutes(10)))
 struct DeathTests {
   enum End: String, CaseIterable, CustomTestStringConvertible {

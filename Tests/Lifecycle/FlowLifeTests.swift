@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 @Suite(
-  "flows under systemd", .serialized, .whereSystemsBoot,
+  "flows under systemd", .mayBlock, .serialized, .whereSystemsBoot,
   .ownSystem(config: "[log]\nlevel = \"trace\"\n"), .timeLimit(.minutes(10)))
 struct FlowLifeTests {
   enum Interruption: String, CaseIterable, CustomTestStringConvertible {

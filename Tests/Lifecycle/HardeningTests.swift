@@ -4,7 +4,8 @@ import Testing
 import UsherTestKit
 
 @Suite(
-  "the sandbox of the unit", .serialized, .whereSystemsBoot, .ownSystem(), .timeLimit(.minutes(10)))
+  "the sandbox of the unit", .mayBlock, .serialized, .whereSystemsBoot, .ownSystem(),
+  .timeLimit(.minutes(10)))
 struct HardeningTests {
   private let scene: ServiceScene
 

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// Each begins with a system on which the package never was.
-@Suite("the package", .serialized, .whereSystemsBoot, .timeLimit(.minutes(10)))
+@Suite("the package", .mayBlock, .serialized, .whereSystemsBoot, .timeLimit(.minutes(10)))
 struct PackageTests {
   private let scene: ServiceScene
 

@@ -4,7 +4,8 @@ import Testing
 import UsherTestKit
 
 @Suite(
-  "reloading under systemd", .serialized, .whereSystemsBoot, .ownSystem(), .timeLimit(.minutes(10)))
+  "reloading under systemd", .mayBlock, .serialized, .whereSystemsBoot, .ownSystem(),
+  .timeLimit(.minutes(10)))
 struct ReloadTests {
   private let scene: ServiceScene
 

@@ -5,7 +5,8 @@ import UsherTestKit
 
 /// TPM2 is not tested: sealed is by the host's own key.
 @Suite(
-  "the sealed master key", .serialized, .whereSystemsBoot, .ownSystem(), .timeLimit(.minutes(10)))
+  "the sealed master key", .mayBlock, .serialized, .whereSystemsBoot, .ownSystem(),
+  .timeLimit(.minutes(10)))
 struct SealedKeyTests {
   enum Mishap: String, CaseIterable, CustomTestStringConvertible {
     case name = "for another name"

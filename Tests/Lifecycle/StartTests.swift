@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 @Suite(
-  "starting and stopping under systemd", .serialized, .whereSystemsBoot, .ownSystem(),
+  "starting and stopping under systemd", .mayBlock, .serialized, .whereSystemsBoot, .ownSystem(),
   .timeLimit(.minutes(10)))
 struct StartTests {
   private let scene: ServiceScene

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 @Suite(
-  "the state of another release", .serialized, .whereSystemsBoot, .ownSystem(),
+  "the state of another release", .mayBlock, .serialized, .whereSystemsBoot, .ownSystem(),
   .timeLimit(.minutes(10)))
 struct StoreLifeTests {
   private let scene: ServiceScene

@@ -3,7 +3,8 @@ import Testing
 import UsherTestKit
 
 @Suite(
-  "a user's own daemon", .serialized, .whereSystemsBoot, .ownSystem(), .timeLimit(.minutes(10)))
+  "a user's own daemon", .mayBlock, .serialized, .whereSystemsBoot, .ownSystem(),
+  .timeLimit(.minutes(10)))
 struct UserServiceTests {
   private static let runtime = "/run/user/4001"
 

@@ -5,7 +5,7 @@ import UsherTestKit
 
 @testable import usher_bench
 
-@Suite("usher-bench, for real", .serialized, .timeLimit(.minutes(3)))
+@Suite("usher-bench, for real", .mayBlock, .serialized, .timeLimit(.minutes(3)))
 struct CompareEndToEndTests {
   private let bench = BuiltProduct.path("usher-bench")
 

@@ -3,7 +3,7 @@ import UsherTestKit
 
 @testable import usher_bench
 
-@Suite("usher-bench stall", .serialized, .timeLimit(.minutes(3)))
+@Suite("usher-bench stall", .mayBlock, .serialized, .timeLimit(.minutes(3)))
 struct StallTests {
   @Test("its lines are of every kind, none is too long, and the same seed gives the same")
   func lines() {

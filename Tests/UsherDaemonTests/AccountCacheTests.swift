@@ -65,7 +65,7 @@ extension AccountRecord {
   }
 }
 
-@Suite("Accounts that are not in memory")
+@Suite("Accounts that are not in memory", .mayBlock)
 struct AccountCacheTests {
   @Test("one that has gone from memory comes back equal to what it was")
   func again() async throws {

@@ -8,7 +8,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("The accounts that a provider's call may be about", .serialized)
+@Suite("The accounts that a provider's call may be about", .mayBlock, .serialized)
 struct CallbackFindingTests {
   private let calls: VerdictStage
   private var stage: FlowStage { calls.stage }

@@ -8,7 +8,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("The flows that a start brings back", .serialized)
+@Suite("The flows that a start brings back", .mayBlock, .serialized)
 struct FlowRestoreTests {
   private let stage: SafeStage
   private let safe: Safe

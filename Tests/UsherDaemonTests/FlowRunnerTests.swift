@@ -9,7 +9,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Moving a flow")
+@Suite("Moving a flow", .mayBlock)
 struct FlowRunnerTests {
   private let stage: FlowStage
 

@@ -7,7 +7,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("A flow while the disk refuses", .serialized)
+@Suite("A flow while the disk refuses", .mayBlock, .serialized)
 struct FlowStorageTests {
   private let stage: FlowStage
 

@@ -8,7 +8,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("What a flow keeps and asks before its end")
+@Suite("What a flow keeps and asks before its end", .mayBlock)
 struct KeepTests {
   private let stage: FlowStage
 

@@ -11,7 +11,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Locking")
+@Suite("Locking", .mayBlock)
 struct LockTests {
   private let stage: SafeStage
 

@@ -9,7 +9,7 @@ import UsherTestKit
 @testable import UsherDaemon
 
 /// A connection whose process ended before the daemon looked: unit and program cannot be told.
-@Suite("A caller whose process cannot be told")
+@Suite("A caller whose process cannot be told", .mayBlock)
 struct LostCallerTests {
   /// Makes a connection that a process has left to another one, and looks at who made it.
   private func lostPeer() throws -> Peer {

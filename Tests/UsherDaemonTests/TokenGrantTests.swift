@@ -102,7 +102,7 @@ final class TokenFixture: Sendable {
   func close() async { await http.shutdown() }
 }
 
-@Suite("token.get and the grant that all programs share")
+@Suite("token.get and the grant that all programs share", .mayBlock)
 struct TokenGrantTests {
   @Test("a call for a narrower scope is refused before it could narrow the grant")
   func narrower() async throws {

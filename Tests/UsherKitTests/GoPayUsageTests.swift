@@ -4,13 +4,14 @@ import JSONRPC
 import Synchronization
 import Testing
 import UsherCore
+import UsherTestKit
 
 @testable import UsherKit
 
 /// Each usage note of the seed "Verify with GoPay", against a played daemon.
 ///
 /// "Never throw from inside the handler" has no test: a closure that throws is no handler.
-@Suite("GoPay's usage notes", .timeLimit(.minutes(1)))
+@Suite("GoPay's usage notes", .mayBlock, .timeLimit(.minutes(1)))
 struct GoPayUsageTests {
   private let short = GoPayExchange.answering(.success(userCorrelationId: "corr-5678"))
 

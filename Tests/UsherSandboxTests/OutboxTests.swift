@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+import UsherTestKit
 
 @testable import UsherSandbox
 
@@ -11,7 +12,7 @@ private func email(_ text: String, to: String = "alice@example.com") -> Message 
   Message(provider: "one", channel: .email, to: to, subject: "Übung", text: text)
 }
 
-@Suite("Outbox")
+@Suite("Outbox", .mayBlock)
 struct OutboxTests {
   @Test("the newest stands first, and one may ask by recipient and provider")
   func matching() {

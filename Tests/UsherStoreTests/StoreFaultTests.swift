@@ -3,10 +3,11 @@ import GRDB
 import Glibc
 import Testing
 import UsherCore
+import UsherTestKit
 
 @testable import UsherStore
 
-@Suite("a disk that fails")
+@Suite("a disk that fails", .mayBlock)
 struct StoreFaultTests {
   let fixture: StoreFixture
   init() throws { fixture = try StoreFixture() }

@@ -1,9 +1,10 @@
 import Glibc
 import Testing
+import UsherTestKit
 
 @testable import UsherSystem
 
-@Suite("Sockets systemd passes")
+@Suite("Sockets systemd passes", .mayBlock)
 struct ActivatedSocketsTests {
   private let known = ["usherd-admin.sock", "usherd.sock"]
 

@@ -4,7 +4,7 @@ import UsherTestKit
 @testable import UsherSystem
 
 @Suite(
-  "A finger at the reader, by the real fprintd",
+  "A finger at the reader, by the real fprintd", .mayBlock,
   .enabled(if: FprintdUnderTest.isPossible, noFprintd), .timeLimit(.minutes(2)), .serialized)
 struct FingerprintReaderTests {
   @Test("an enrolled finger matches, another does not, time after time")

@@ -5,7 +5,8 @@ import UsherTestKit
 @testable import UsherSystem
 
 @Suite(
-  "When fprintd, polkit or the bus will not", .enabled(if: FprintdUnderTest.isPossible, noFprintd),
+  "When fprintd, polkit or the bus will not", .mayBlock,
+  .enabled(if: FprintdUnderTest.isPossible, noFprintd),
   .timeLimit(.minutes(2)), .serialized)
 struct FingerprintServiceTests {
   private let verify = "net.reactivated.fprint.device.verify"

@@ -1,9 +1,10 @@
 import Glibc
 import Testing
+import UsherTestKit
 
 @testable import UsherSystem
 
-@Suite("Whose connection reaches a loopback listener")
+@Suite("Whose connection reaches a loopback listener", .mayBlock)
 struct LoopbackPeerTests {
   private typealias Endpoint = LoopbackPeer.Endpoint
 

@@ -5,7 +5,7 @@ import UsherTestKit
 @testable import UsherSystem
 
 /// The kernel gives numbers of processes again, and sockets go from hand to hand.
-@Suite("Who called, when it is somebody else who has the number or the socket")
+@Suite("Who called, when it is somebody else who has the number or the socket", .mayBlock)
 struct PeerReuseTests {
   private let directory: TemporaryDirectory
   private let path: String

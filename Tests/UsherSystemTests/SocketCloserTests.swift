@@ -1,9 +1,10 @@
 import Glibc
 import Testing
+import UsherTestKit
 
 @testable import UsherSystem
 
-@Suite("Sockets that are closed beside the event loop")
+@Suite("Sockets that are closed beside the event loop", .mayBlock)
 struct SocketCloserTests {
   @Test("all are closed, also those that are more than may wait")
   func all() throws {

@@ -1,10 +1,11 @@
 import FoundationEssentials
 import Glibc
 import Testing
+import UsherTestKit
 
 @testable import UsherSystem
 
-@Suite("Own sockets")
+@Suite("Own sockets", .mayBlock)
 struct UnixListenerTests {
   @Test("somebody can connect, the mode is the one asked for, the descriptor is fit for a loop")
   func binds() throws {

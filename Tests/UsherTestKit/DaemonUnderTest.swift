@@ -1,11 +1,30 @@
 import Foundation
 package import JSONRPC
+import Logging
+import ServiceLifecycle
+import Synchronization
+import Testing
+import UsherCore
+import UsherSandbox
 
-/// A real usherd in a place of its own; started, killed and started again on the same state.
+/// A daemon in a place of its own; stopped and started again on the same state.
+///
+/// It runs in this process unless the process is the subject: see ``OwnProcess``. One with an
+/// environment or a launcher has a process, too.
 package final class DaemonUnderTest: @unchecked Sendable {
+  private enum Host { case thisProcess, ownProcess }
+
+  private enum Running {
+    case inProcess(InProcessDaemon)
+    case program(RunningProgram)
+  }
+
   package let place: Workplace
-  private var program: RunningProgram?
+  private let host: Host
+  private var running: Running?
   private var environment: [String: String]
+  private let clock: MovableClock?
+  private let messageBus: String?
   /// What the daemon is started by, as in `["/usr/bin/setpriv", "--nnp"]`.
   private let launcher: [String]
   private let logLevel: String
@@ -17,36 +36,78 @@ package final class DaemonUnderTest: @unchecked Sendable {
   package var log: String {
     String(decoding: FileManager.default.contents(atPath: logPath) ?? Data(), as: UTF8.self)
   }
-  package var pid: Int32 { program?.pid ?? -1 }
-  package var isRunning: Bool { program?.isRunning ?? false }
+  /// That of its process; one that no process has where it runs in this process.
+  package var pid: Int32 { program?.pid ?? .max }
+  package var isRunning: Bool {
+    switch running {
+    case .inProcess(let daemon): daemon.isRunning
+    case .program(let program): program.isRunning
+    case nil: false
+    }
+  }
+
+  private var program: RunningProgram? {
+    if case .program(let program) = running { program } else { nil }
+  }
 
   /// Starts it and waits until it answers.
   ///
   /// - Parameters:
   ///   - config: The text of usherd.toml.
   ///   - environment: `USHER_FAILPOINT` and the like.
+  ///   - clock: By which it lives; nil: this machine's.
+  ///   - messageBus: The D-Bus address at which it asks for fprintd; nil: the machine's system bus.
   ///   - launcher: A program that becomes the daemon, by its whole path, and its arguments.
   package init(
-    config: String, environment: [String: String] = [:], launcher: [String] = [],
-    logLevel: String = "debug", at place: Workplace? = nil
+    config: String, environment: [String: String] = [:], clock: MovableClock? = nil,
+    messageBus: String? = nil, launcher: [String] = [], logLevel: String = "debug",
+    at place: Workplace? = nil
   ) throws {
     self.place = try place ?? Workplace()
     self.environment = environment
+    self.clock = clock
+    self.messageBus = messageBus
     self.launcher = launcher
     self.logLevel = logLevel
+    let needsProcess = OwnProcess.isAsked || !environment.isEmpty || !launcher.isEmpty
+    host = needsProcess ? .ownProcess : .thisProcess
     let place = self.place
     try place.write(config, to: "usherd.toml")
     try start()
   }
 
   package func start(environment: [String: String]? = nil) throws {
+    if isRunning { throw TestTrouble("the daemon is running: stop it before it is started again") }
     if let environment { self.environment = environment }
+    switch host {
+    case .thisProcess: try startHere()
+    case .ownProcess: try startProgram()
+    }
+  }
+
+  private func startHere() throws {
+    guard environment.isEmpty else {
+      throw TestTrouble("a daemon in this process has no environment")
+    }
+    setenv("USHER_PASSCODE_ROUNDS", "1024", 1)
+    running = .inProcess(
+      try InProcessDaemon(
+        config: place.file("usherd.toml"), state: statePath, socket: socketPath,
+        adminSocket: adminSocketPath, logLevel: logLevel, logPath: logPath, clock: clock,
+        messageBus: messageBus))
+  }
+
+  private func startProgram() throws {
     let command = launcher + commandLine
-    program = try RunningProgram(
-      command[0], Array(command.dropFirst()),
-      environment: ["USHER_PASSCODE_ROUNDS": "1024"].merging(self.environment) { $1 }, log: logPath)
+    var environment = ["USHER_PASSCODE_ROUNDS": "1024"]
+    environment["DBUS_SYSTEM_BUS_ADDRESS"] = messageBus
+    environment.merge(try clock?.environment ?? [:]) { $1 }
+    environment.merge(self.environment) { $1 }
+    let program = try RunningProgram(
+      command[0], Array(command.dropFirst()), environment: environment, log: logPath)
+    running = .program(program)
     try eventually("usherd answers; its log: \(log)") {
-      guard program?.isRunning == true else { throw TestTrouble("usherd ended: \(log)") }
+      guard program.isRunning else { throw TestTrouble("usherd ended: \(log)") }
       // The admin socket is opened after the other one.
       return (try? client().call("system.status", within: 2)) != nil && (try? admin()) != nil
     }
@@ -63,19 +124,36 @@ package final class DaemonUnderTest: @unchecked Sendable {
   package func client() throws -> RawClient { try RawClient(socketPath) }
   package func admin() throws -> RawClient { try RawClient(adminSocketPath) }
 
-  package func killAtOnce() { program?.killAtOnce() }
+  /// `kill -9`, which takes a daemon in a process of its own.
+  package func killAtOnce() {
+    guard let program else {
+      Issue.record("only a daemon in a process of its own can be killed: see .ownProcess")
+      return
+    }
+    program.killAtOnce()
+  }
 
   @discardableResult
-  package func stop() throws -> Int32 { try program?.stop() ?? 0 }
+  package func stop() throws -> Int32 {
+    switch running {
+    case .inProcess(let daemon): try daemon.stop(within: 60)
+    case .program(let program): try program.stop()
+    case nil: 0
+    }
+  }
 
   /// Waits for it to die by itself, as at a fail point.
   package func exitStatus(within seconds: Double = 20) throws -> Int32 {
-    try program?.exitStatus(within: seconds) ?? 0
+    guard let program else { throw TestTrouble("a daemon in this process does not die") }
+    return try program.exitStatus(within: seconds)
   }
 
-  /// `kill -9`, then the same again.
+  /// Ends it, by `kill -9` where it is a process of its own, and starts it again.
   package func restart(environment: [String: String]? = nil) throws {
-    killAtOnce()
+    switch host {
+    case .thisProcess: try stop()
+    case .ownProcess: killAtOnce()
+    }
     try start(environment: environment)
   }
 
@@ -89,33 +167,77 @@ package final class DaemonUnderTest: @unchecked Sendable {
   }
 }
 
-/// A real usher-sandbox on a free port.
+/// A sandbox on a free port, in this process unless it is given arguments.
 package final class SandboxUnderTest: Sendable {
-  private let place: Workplace
-  private let program: RunningProgram
+  private enum Running {
+    case inProcess(ServiceGroup)
+    case program(RunningProgram, Workplace)
+  }
+
+  private let running: Running
   package let base: String
 
   package var issuer: String { "\(base)/oidc" }
 
-  /// - Parameter arguments: More of its command line, such as `["--smtp", "smtp://127.0.0.1:2525"]`.
-  package init(_ arguments: [String] = []) throws {
-    place = try Workplace()
-    program = try RunningProgram(
+  /// - Parameters:
+  ///   - arguments: More of its command line, such as `["--smtp", "smtp://127.0.0.1:2525"]`.
+  ///   - clock: That of its daemon, for the time that tokens and codes live.
+  package init(_ arguments: [String] = [], clock: MovableClock? = nil) throws {
+    if arguments.isEmpty, !OwnProcess.isAsked {
+      (running, base) = try Self.startHere(clock)
+    } else {
+      (running, base) = try Self.startProgram(arguments)
+    }
+  }
+
+  deinit {
+    if case .inProcess(let group) = running { Task { await group.triggerGracefulShutdown() } }
+  }
+
+  private static func startHere(_ clock: MovableClock?) throws -> (Running, String) {
+    let listening = DispatchSemaphore(value: 0)
+    let base = Mutex("")
+    var configuration = Sandbox.Configuration()
+    if let clock {
+      configuration.now = { Date(timeIntervalSince1970: Double(clock.now().milliseconds) / 1000) }
+    }
+    let server = try Sandbox(configuration).server { address in
+      base.withLock { $0 = address }
+      listening.signal()
+    }
+    let group = ServiceGroup(configuration: .init(services: [server], logger: .silent))
+    Task { try await group.run() }
+    guard listening.wait(timeout: .now() + 60) == .success else {
+      throw TestTrouble("the sandbox does not listen within 60 s")
+    }
+    return (.inProcess(group), base.withLock { $0 })
+  }
+
+  private static func startProgram(_ arguments: [String]) throws -> (Running, String) {
+    let place = try Workplace()
+    let program = try RunningProgram(
       BuiltProduct.path("usher-sandbox"), ["--port-file", place.file("port")] + arguments,
       log: place.file("sandbox.log"))
     var port = ""
-    try eventually("the sandbox listens: \(program.log)") { [place] in
+    try eventually("the sandbox listens: \(program.log)") {
       port =
         FileManager.default.contents(atPath: place.file("port"))
         .map { String(decoding: $0, as: UTF8.self) }?
         .trimmingCharacters(in: .whitespacesAndNewlines) ?? ""
       return !port.isEmpty
     }
-    base = "http://127.0.0.1:\(port)"
+    return (.program(program, place), "http://127.0.0.1:\(port)")
   }
 
   /// From now on nobody answers at its address.
-  package func killAtOnce() { program.killAtOnce() }
+  package func killAtOnce() {
+    switch running {
+    case .inProcess(let group):
+      Task { await group.triggerGracefulShutdown() }
+      try? eventually("nobody listens at \(base)") { (try? Web.get(base)) == nil }
+    case .program(let program, _): program.killAtOnce()
+    }
+  }
 
   /// A `[[provider]]` that leads here.
   package func provider(_ name: String = "demo", more: String = "") -> String {
@@ -148,5 +270,12 @@ package final class SandboxUnderTest: Sendable {
     let grant = grantType.map { "&grantType=\($0)" } ?? ""
     let reply = try control("GET", "requests?endpoint=\(endpoint)\(grant)")
     return Int(reply["count"]?.integerValue ?? -1)
+  }
+}
+
+extension Logger {
+  /// Writes nothing.
+  fileprivate static var silent: Logger {
+    Logger(label: "silent") { _ in SwiftLogNoOpLogHandler() }
   }
 }

@@ -68,8 +68,10 @@ package final class FprintdUnderTest: Sendable {
 
   deinit { end() }
 
-  /// What a program needs to find this bus.
-  package var env: [String: String] { ["DBUS_SYSTEM_BUS_ADDRESS": busAddress] }
+  private var variables: [String: String] { ["DBUS_SYSTEM_BUS_ADDRESS": busAddress] }
+
+  /// An address where no bus is, and so no reader, whatever this machine has.
+  package static let noBus = "unix:path=/nonexistent/bus"
 
   package var busAddress: String { "unix:path=\(place.file("bus"))" }
 
@@ -154,7 +156,7 @@ package final class FprintdUnderTest: Sendable {
   private func other(_ words: [String], says word: String) async throws -> RunningProgram {
     try await unblocking { [self] in
       let other = try RunningProgram(
-        Self.python, [helper] + words, environment: env, log: place.file("\(words[0]).log"))
+        Self.python, [helper] + words, environment: variables, log: place.file("\(words[0]).log"))
       try eventually("it says \(word)") {
         guard other.isRunning else { throw TestTrouble("\(words[0]): \(other.log)") }
         return other.log.contains(word)
@@ -188,7 +190,7 @@ package final class FprintdUnderTest: Sendable {
     _ role: Role, _ program: String, _ arguments: [String], environment: [String: String] = [:]
   ) throws {
     let running = try RunningProgram(
-      program, arguments, environment: env.merging(environment) { $1 },
+      program, arguments, environment: variables.merging(environment) { $1 },
       log: place.file("\(role).log"))
     programs.withLock { $0[role] = running }
   }
@@ -209,7 +211,7 @@ package final class FprintdUnderTest: Sendable {
   }
 
   private func helped(_ words: [String]) throws -> String {
-    let environment = env.merging(["USHER_TEST_READER": place.file("reader")]) { $1 }
+    let environment = variables.merging(["USHER_TEST_READER": place.file("reader")]) { $1 }
     let done = try run(Self.python, [helper] + words, environment: environment, within: 30)
     guard done.status == 0 else {
       throw TestTrouble("\(words.joined(separator: " ")): \(done.errors)\n\(log)")

@@ -1,47 +1,179 @@
 import Foundation
+package import NIOCore
 import Synchronization
+package import UsherCore
+package import UsherDaemon
 
-/// The clocks of a program under test, which a test moves while the program runs.
+/// The clocks and the alarms of a daemon under test: they go on by themselves, and a test can move
+/// them ahead.
 ///
-/// Only what the program reads moves: waits go on as they are.
+/// In this process alarms that are due go off at once. A daemon in a process of its own only reads
+/// other clocks: what waits there goes on waiting as long as it would.
 package final class MovableClock: Sendable {
-  private let place: Workplace
-  private let passed = Mutex<Int64>(0)
-
-  /// - Throws: Where there is no C compiler.
-  package init() throws {
-    place = try Workplace()
-    try Data(count: 16).write(to: URL(fileURLWithPath: place.file("ahead")))
-    let built = try run(
-      "/usr/bin/env",
-      ["clang", "-shared", "-fPIC", "-o", place.file("clock.so"), TestScript.movableClock])
-    guard built.status == 0 else { throw TestTrouble("no clock: \(built.errors)") }
+  private struct Pending {
+    /// On the clock that nobody sets.
+    var due: Timestamp
+    var loop: any EventLoop
+    var timer: Scheduled<Void>
+    var body: @Sendable () -> Void
   }
 
-  /// What the program is started with.
-  package var environment: [String: String] {
-    ["LD_PRELOAD": place.file("clock.so"), "USHER_TEST_AHEAD": place.file("ahead")]
+  private struct State {
+    /// Seconds that the wall clock is ahead of this machine's.
+    var ahead: Int64 = 0
+    /// Seconds that have passed besides those that this machine has seen.
+    var passed: Int64 = 0
+    var pending: [Int: Pending] = [:]
+    var lastPending = 0
   }
+
+  private let state = Mutex(State())
+  /// What a program reads the clocks from; nil without one.
+  private let file: Mutex<Workplace?> = Mutex(nil)
+
+  package init() {}
 
   /// Sets the wall clock, as an administrator may.
   ///
   /// - Parameter seconds: How far ahead of this machine's clock it is from now on; negative: behind.
   package func set(ahead seconds: Int64) throws {
-    try write([seconds, passed.withLock { $0 }])
+    state.withLock { $0.ahead = seconds }
+    try write()
+  }
+
+  /// Lets more time pass: both the wall clock and the clock that nobody sets go ahead.
+  package func advance(by seconds: Int64) throws {
+    try move { state in
+      state.ahead += seconds
+      state.passed += seconds
+    }
   }
 
   /// Lets time pass: both the wall clock and the clock that nobody sets go ahead.
   ///
-  /// - Parameter seconds: Since the program began.
+  /// - Parameter seconds: In all, since the clock was made.
   package func pass(_ seconds: Int64) throws {
-    passed.withLock { $0 = seconds }
-    try write([seconds, seconds])
+    try move { ($0.ahead, $0.passed) = (seconds, seconds) }
   }
 
-  private func write(_ ahead: [Int64]) throws {
-    guard let file = FileHandle(forWritingAtPath: place.file("ahead")) else {
+  /// Moves the clocks, and lets the alarms go off that are due by then.
+  private func move(_ change: (inout State) -> Void) throws {
+    let due = state.withLock { state in
+      change(&state)
+      let now = monotonicNow(state)
+      let due = state.pending.filter { $0.value.due <= now }
+      for (number, alarm) in state.pending {
+        alarm.timer.cancel()
+        state.pending[number] = due[number] == nil ? scheduled(number, alarm, from: now) : nil
+      }
+      return due.values.sorted { $0.due < $1.due }
+    }
+    try write()
+    for alarm in due { alarm.loop.execute(alarm.body) }
+  }
+}
+
+extension MovableClock: UsherCore.Clock {
+  package func now() -> Timestamp {
+    SystemClock().now() + .seconds(state.withLock { $0.ahead })
+  }
+
+  package func monotonicNow() -> Timestamp { state.withLock { monotonicNow($0) } }
+
+  package func bootTime() -> BootTime? {
+    guard var time = SystemClock().bootTime() else { return nil }
+    time.milliseconds += state.withLock { $0.passed } * 1000
+    return time
+  }
+
+  private func monotonicNow(_ state: State) -> Timestamp {
+    SystemClock().monotonicNow() + .seconds(state.passed)
+  }
+}
+
+// MARK: - The alarms of a daemon in this process
+
+extension MovableClock {
+  package func alarms(on loop: any EventLoop) -> any Alarms {
+    MovableAlarms(clock: self, loop: loop)
+  }
+
+  private struct MovableAlarms: Alarms {
+    let clock: MovableClock
+    let loop: any EventLoop
+
+    func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void) -> Alarm {
+      let number = clock.add(delay, loop, body)
+      return Alarm { clock.takeOut(number)?.timer.cancel() }
+    }
+  }
+
+  private func add(
+    _ delay: Duration, _ loop: any EventLoop, _ body: @escaping @Sendable () -> Void
+  ) -> Int {
+    state.withLock { state in
+      state.lastPending += 1
+      let (number, now) = (state.lastPending, monotonicNow(state))
+      let timer = loop.scheduleTask(in: .zero) {}
+      timer.cancel()
+      let alarm = Pending(
+        due: now + min(max(delay, .zero), .seconds(365 * 86_400)), loop: loop, timer: timer,
+        body: body)
+      state.pending[number] = scheduled(number, alarm, from: now)
+      return number
+    }
+  }
+
+  private func scheduled(_ number: Int, _ alarm: Pending, from now: Timestamp) -> Pending {
+    var alarm = alarm
+    alarm.timer = alarm.loop.scheduleTask(in: TimeAmount(max(alarm.due - now, .zero))) {
+      [weak self] in self?.takeOut(number)?.body()
+    }
+    return alarm
+  }
+
+  private func takeOut(_ number: Int) -> Pending? {
+    state.withLock { $0.pending.removeValue(forKey: number) }
+  }
+}
+
+// MARK: - The clocks of a daemon in a process of its own
+
+extension MovableClock {
+  /// A library that goes in front of the C library's clocks; compiled once.
+  private static let library = Result {
+    let place = try Workplace()
+    let built = try run(
+      "/usr/bin/env",
+      ["clang", "-shared", "-fPIC", "-o", place.file("clock.so"), TestScript.movableClock])
+    guard built.status == 0 else { throw TestTrouble("no clock: \(built.errors)") }
+    return place
+  }
+
+  /// What a program is started with, so that it reads these clocks.
+  ///
+  /// - Throws: Where there is no C compiler.
+  package var environment: [String: String] {
+    get throws {
+      let library = try Self.library.get()
+      let place = try file.withLock { file in
+        if let file { return file }
+        let place = try Workplace()
+        try Data(count: 16).write(to: URL(fileURLWithPath: place.file("ahead")))
+        file = place
+        return place
+      }
+      try write()
+      return ["LD_PRELOAD": library.file("clock.so"), "USHER_TEST_AHEAD": place.file("ahead")]
+    }
+  }
+
+  private func write() throws {
+    guard let path = file.withLock({ $0?.file("ahead") }) else { return }
+    guard let file = FileHandle(forWritingAtPath: path) else {
       throw TestTrouble("the clock is gone")
     }
+    let ahead = state.withLock { [$0.ahead, $0.passed] }
     // In place: the program has it mapped.
     try file.write(contentsOf: ahead.withUnsafeBytes { Data($0) })
     try file.close()

@@ -34,6 +34,18 @@ extension RawClient {
     return flow
   }
 
+  /// Waits for a flow's end, and lets a second pass after each look at it.
+  package func finished(_ flow: JSONValue, moving clock: MovableClock) throws -> JSONValue {
+    var flow = flow
+    try eventually("the flow ends") {
+      flow = try self.flow(in: call("flow.get", ["flow": flow["id"] ?? .null]))
+      if flow["status"] != "active" { return true }
+      try clock.advance(by: 1)
+      return false
+    }
+    return flow
+  }
+
   /// Signs a person in at the sandbox, from `flow.start` to the finished flow.
   @discardableResult
   package func signIn(_ provider: String = "demo", user: String = "alice") throws -> JSONValue {

@@ -5,7 +5,7 @@ import UsherTestKit
 
 extension BSAKitEndToEndTests {
   /// Each callback of the seed's calls that check and verify, by UsherKit at the real daemon.
-  @Suite("BSA's callbacks: checks and numbers")
+  @Suite("BSA's callbacks: checks and numbers", .mayBlock)
   struct Numbers {
     private let scene: BSAScene
 

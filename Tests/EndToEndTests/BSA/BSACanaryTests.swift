@@ -5,7 +5,7 @@ import UsherTestKit
 
 /// Every secret of registrations goes through the daemon, also while it is killed and while the
 /// provider repeats what it was sent; afterwards each is looked for wherever it must not be.
-@Suite("Canaries, BSA", .serialized, .timeLimit(.minutes(10)))
+@Suite("Canaries, BSA", .mayBlock, .ownProcess, .timeLimit(.minutes(10)))
 struct BSACanaryTests {
   private static let wrongPasscode = "canary-wrong-passcode-91bc"
   private static let otherKey = "canary-other-client-key-7f3a"

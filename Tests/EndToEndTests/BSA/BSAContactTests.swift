@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// The numbers that prove a contact, and what is wrong with them.
-@Suite("BSA: numbers that people read", .serialized, .timeLimit(.minutes(10)))
+@Suite("BSA: numbers that people read", .mayBlock, .timeLimit(.minutes(10)))
 struct BSAContactTests {
   private let scene: BSAScene
 
@@ -59,8 +59,8 @@ struct BSAContactTests {
 
   @Test("one whose time is over by the daemon's clock is not even sent")
   func expiredHere() throws {
-    let clock = try MovableClock()
-    let scene = try BSAScene(passcode: nil, environment: clock.environment)
+    let clock = MovableClock()
+    let scene = try BSAScene(passcode: nil, clock: clock)
     let flow = try scene.verifyContact()
     try clock.set(ahead: 181)
     let over = try scene.enter(scene.number(), to: flow)
@@ -118,7 +118,7 @@ struct BSAContactTests {
 }
 
 /// Addresses, numbers and keys that cannot be.
-@Suite("BSA: the shapes of contacts", .serialized, .timeLimit(.minutes(10)))
+@Suite("BSA: the shapes of contacts", .mayBlock, .timeLimit(.minutes(10)))
 struct BSAContactShapeTests {
   static let noEmail = [
     "", "alice", "@example.com", "alice@", "a@b@c", "a lice@example.com", "alice@exa\nmple.com",

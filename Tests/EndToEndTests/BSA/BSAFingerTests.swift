@@ -10,8 +10,8 @@ let noFprintd: Comment = """
 
 /// A registration by finger, at the real fprintd with libfprint's virtual reader.
 @Suite(
-  "BSA and the fingerprint reader", .enabled(if: FprintdUnderTest.isPossible, noFprintd),
-  .serialized, .timeLimit(.minutes(10)))
+  "BSA and the fingerprint reader", .mayBlock, .enabled(if: FprintdUnderTest.isPossible, noFprintd),
+  .timeLimit(.minutes(10)))
 struct BSAFingerTests {
   private static let (finger, second, stranger) = ("right-index", "second", "stranger")
 
@@ -214,7 +214,7 @@ struct BSAFingerTests {
 
 /// Machines on which no finger can be asked for.
 @Suite(
-  "BSA without a finger", .enabled(if: FprintdUnderTest.isPossible, noFprintd), .serialized,
+  "BSA without a finger", .mayBlock, .enabled(if: FprintdUnderTest.isPossible, noFprintd),
   .timeLimit(.minutes(10)))
 struct BSANoFingerTests {
   private func registering(_ fprintd: FprintdUnderTest) async throws -> JSONValue {

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// What one program of a user has proven is no other's: neither a contact nor the person.
-@Suite("BSA: two programs of one user", .serialized, .timeLimit(.minutes(10)))
+@Suite("BSA: two programs of one user", .mayBlock, .timeLimit(.minutes(10)))
 struct BSAIsolationTests {
   private let till: BSAScene
   private let desk: BSAScene
@@ -89,7 +89,7 @@ struct BSAIsolationTests {
 
 /// The same of two users of the machine.
 @Suite(
-  "BSA: two users of one machine", .serialized, .timeLimit(.minutes(10)),
+  "BSA: two users of one machine", .mayBlock, .timeLimit(.minutes(10)),
   .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can be two users; run this as root"))
 struct BSAOwnerTests {
   @Test("another user's handle is 3006, the account is not there, and the device is another")

@@ -1,9 +1,10 @@
 import Synchronization
 import Testing
 import UsherKit
+import UsherTestKit
 
 /// What is configured is one for the whole process: these tests take turns.
-@Suite("BSA by UsherKit, end to end", .serialized, .timeLimit(.minutes(10)))
+@Suite("BSA by UsherKit, end to end", .usesBSA, .mayBlock, .serialized, .timeLimit(.minutes(10)))
 enum BSAKitEndToEndTests {}
 
 /// A person who is asked for a passcode.

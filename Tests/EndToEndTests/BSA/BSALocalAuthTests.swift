@@ -4,7 +4,8 @@ import Testing
 import UsherTestKit
 
 /// Local authentication comes before the sign-up, by the same program, and is not old.
-@Suite("BSA: local authentication before the sign-up", .serialized, .timeLimit(.minutes(10)))
+@Suite(
+  "BSA: local authentication before the sign-up", .mayBlock, .timeLimit(.minutes(10)))
 struct BSALocalAuthTests {
   private let scene: BSAScene
 
@@ -60,8 +61,8 @@ struct BSALocalAuthTests {
 
   @Test("one that is older than local_auth_seconds is asked for anew; one that is not, is good")
   func old() throws {
-    let clock = try MovableClock()
-    let scene = try BSAScene(["local_auth_seconds": "30"], environment: clock.environment)
+    let clock = MovableClock()
+    let scene = try BSAScene(["local_auth_seconds": "30"], clock: clock)
     try authenticate(scene)
     let token: JSONValue = .string(try scene.disposeToken())
     try clock.pass(31)
@@ -76,8 +77,8 @@ struct BSALocalAuthTests {
 
   @Test("a local authentication keeps its age when the wall clock is set back")
   func setBack() throws {
-    let clock = try MovableClock()
-    let scene = try BSAScene(environment: clock.environment)
+    let clock = MovableClock()
+    let scene = try BSAScene(clock: clock)
     try authenticate(scene)
     try clock.set(ahead: -60)
     let flow = try scene.registering()
@@ -86,8 +87,8 @@ struct BSALocalAuthTests {
 
   @Test("one that becomes too old while the sign-up waits to be sent again is asked for anew")
   func oldMeanwhile() throws {
-    let clock = try MovableClock()
-    let scene = try BSAScene(["local_auth_seconds": "30"], environment: clock.environment)
+    let clock = MovableClock()
+    let scene = try BSAScene(["local_auth_seconds": "30"], clock: clock)
     // Not taken, and to be asked again after three seconds.
     try scene.spoil("users", ["status": 429, "headers": ["Retry-After": "3"]], times: 1)
     let sent = try scene.prove(scene.registering(), waitMs: 0)

@@ -4,7 +4,7 @@ import UsherTestKit
 
 /// Numbers that leave as real e-mails.
 @Suite(
-  "BSA: the number in a real e-mail", .serialized, .timeLimit(.minutes(10)),
+  "BSA: the number in a real e-mail", .mayBlock, .timeLimit(.minutes(10)),
   .enabled(
     if: MailReceiver.isPossible,
     "SKIPPED, NOT PROVEN: aiosmtpd is missing: Packaging/install-dependencies test"))

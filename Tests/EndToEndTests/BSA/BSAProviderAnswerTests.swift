@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// What the provider says, right or wrong (contract page, § Words).
-@Suite("BSA: answers of the provider", .serialized, .timeLimit(.minutes(10)))
+@Suite("BSA: answers of the provider", .mayBlock, .timeLimit(.minutes(10)))
 struct BSAProviderAnswerTests {
   private let scene: BSAScene
 

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// A registration that is refused: by the daemon before anything is asked, or by the provider.
-@Suite("BSA: registrations that fail", .serialized, .timeLimit(.minutes(10)))
+@Suite("BSA: registrations that fail", .mayBlock, .timeLimit(.minutes(10)))
 struct BSARegisterBadInputTests {
   private let scene: BSAScene
   private let alice = BSAPerson.alice
@@ -118,8 +118,8 @@ struct BSARegisterBadInputTests {
 
   @Test("a handle that is older than 30 minutes: 3006, and the provider is not asked")
   func oldHandle() throws {
-    let clock = try MovableClock()
-    let scene = try BSAScene(environment: clock.environment)
+    let clock = MovableClock()
+    let scene = try BSAScene(clock: clock)
     let token: JSONValue = .string(try scene.disposeToken())
     let params = alice.params() + ["disposeToken": token]
     try clock.set(ahead: 1790)

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// The seed's six network calls and the local authentication, over the socket.
-@Suite("BSA: a registration by the seed's calls", .serialized, .timeLimit(.minutes(10)))
+@Suite("BSA: a registration by the seed's calls", .mayBlock, .timeLimit(.minutes(10)))
 struct BSARegistrationTests {
   private static let app: JSONValue = ["clientKey": .string(BSAScene.clientKey)]
 

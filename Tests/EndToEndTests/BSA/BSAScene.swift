@@ -14,8 +14,6 @@ struct BSAScene {
   let sandbox: SandboxUnderTest
   let daemon: DaemonUnderTest
   let app: RawClient
-  /// What the daemon is started with.
-  let environment: [String: String]
 
   /// - Parameters:
   ///   - settings: Of the `[[provider]]`, as they are written, such as `["otp_seconds": "60"]`; over
@@ -26,18 +24,16 @@ struct BSAScene {
   ///   - passcode: Of the user of this process; nil sets none.
   ///   - reader: An fprintd with a virtual reader.
   ///   - sandbox: Nil: one of its own.
+  ///   - clock: The daemon's, and that of its own sandbox; nil: this machine's.
   ///   - place: Where the daemon lives; nil: a place of its own.
   init(
     _ settings: [String: String] = [:], tables: String = "", more: String = "",
     clientKey: String? = clientKey, passcode: String? = passcode,
     reader: FprintdUnderTest? = nil, sandbox: SandboxUnderTest? = nil,
-    environment: [String: String] = [:], logLevel: String = "debug", at place: Workplace? = nil
+    clock: MovableClock? = nil, logLevel: String = "debug", at place: Workplace? = nil
   ) throws {
-    let sandbox = try sandbox ?? SandboxUnderTest()
+    let sandbox = try sandbox ?? SandboxUnderTest(clock: clock)
     self.sandbox = sandbox
-    // Where no bus is, there is no reader, whatever this machine has.
-    let bus = reader?.env ?? ["DBUS_SYSTEM_BUS_ADDRESS": "unix:path=/nonexistent/bus"]
-    self.environment = bus.merging(environment) { $1 }
     let lines = Self.defaults.merging(["base_url": "\"\(sandbox.bsa)\""]) { $1 }
       .merging(settings) { $1 }
       .sorted { $0.key < $1.key }.map { "\($0.key) = \($0.value)" }
@@ -54,7 +50,8 @@ struct BSAScene {
         \(lines.joined(separator: "\n"))
         \(tables)
 
-        """, environment: self.environment, logLevel: logLevel, at: place)
+        """, clock: clock, messageBus: reader?.busAddress ?? FprintdUnderTest.noBus,
+      logLevel: logLevel, at: place)
     app = try daemon.client()
     if let clientKey {
       let set = try daemon.usherctl(["credential", "set", "bsa-client-key"], input: clientKey)
@@ -73,7 +70,6 @@ struct BSAScene {
   private init(_ scene: BSAScene, _ app: RawClient) {
     sandbox = scene.sandbox
     daemon = scene.daemon
-    environment = scene.environment
     self.app = app
   }
 

@@ -8,7 +8,7 @@ extension BSAKitEndToEndTests {
   /// The seed's own example code: UsherKit, the real daemon and BSA's stand-in.
   ///
   /// What it needed to be corrected for is listed in the header of `BSASeedExample.swift`.
-  @Suite("BSA's example of the seed, end to end")
+  @Suite("BSA's example of the seed, end to end", .mayBlock)
   struct BSASeedTests {
     private typealias News = BSASeedExample.News
 

@@ -5,7 +5,7 @@ import UsherTestKit
 
 extension BSAKitEndToEndTests {
   /// Each callback of the seed's local authentication and sign-up, by UsherKit at the real daemon.
-  @Suite("BSA's callbacks: local authentication and sign-up")
+  @Suite("BSA's callbacks: local authentication and sign-up", .mayBlock)
   struct SigningUp {
     private let scene: BSAScene
     private let prompt = BSAPrompt()

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// `kill -9` in the middle: what was typed is asked for again, and a sign-up is never repeated.
-@Suite("BSA and kill -9", .serialized, .timeLimit(.minutes(10)))
+@Suite("BSA and kill -9", .mayBlock, .ownProcess, .timeLimit(.minutes(10)))
 struct BSASurvivalTests {
   private let scene: BSAScene
   private let alice = BSAPerson.alice

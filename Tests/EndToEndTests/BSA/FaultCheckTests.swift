@@ -3,7 +3,8 @@ import Testing
 import UsherTestKit
 
 /// `registration.checkDuplicate` and `registration.checkUserKey` with a provider that fails.
-@Suite("BSA: registration.* and a provider that fails", .serialized, .timeLimit(.minutes(10)))
+@Suite(
+  "BSA: registration.* and a provider that fails", .mayBlock, .timeLimit(.minutes(10)))
 struct FaultCheckTests {
   private let scene: BSAScene
 

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// All result codes that the documentation has, as the real daemon tells them.
-@Suite("BSA: the table of rtCodes", .serialized, .timeLimit(.minutes(10)))
+@Suite("BSA: the table of rtCodes", .mayBlock, .timeLimit(.minutes(10)))
 struct FaultCodeTests {
   private struct Row: Sendable {
     let code: Int64
@@ -107,7 +107,7 @@ struct FaultCodeTests {
 }
 
 /// How often a user may ask who is registered.
-@Suite("BSA: the limits of registration.*", .serialized, .timeLimit(.minutes(10)))
+@Suite("BSA: the limits of registration.*", .mayBlock, .timeLimit(.minutes(10)))
 struct FaultLimitTests {
   /// One with the limit that holds where nothing is said.
   private func scene() throws -> BSAScene {

@@ -40,8 +40,8 @@ struct BSAFault: Sendable, CustomTestStringConvertible {
 
 extension BSAScene {
   /// One whose provider has a second for an answer.
-  static func hasty() throws -> BSAScene {
-    try BSAScene(["request_timeout_seconds": "1"])
+  static func hasty(_ clock: MovableClock? = nil) throws -> BSAScene {
+    try BSAScene(["request_timeout_seconds": "1"], clock: clock)
   }
 
   /// Whatever is asked goes wrong until it is mended.
@@ -73,7 +73,8 @@ extension BSAScene {
 
 /// The flow `verifyContact` with a provider that fails.
 @Suite(
-  "BSA: a provider that fails while a contact is verified", .serialized, .timeLimit(.minutes(10)))
+  "BSA: a provider that fails while a contact is verified", .mayBlock,
+  .timeLimit(.minutes(10)))
 struct FaultContactTests {
   private let scene: BSAScene
 
@@ -168,7 +169,9 @@ struct FaultContactTests {
 }
 
 /// The flows `register` and `reregisterDevice`.
-@Suite("BSA: a provider that fails while somebody registers", .serialized, .timeLimit(.minutes(10)))
+@Suite(
+  "BSA: a provider that fails while somebody registers", .mayBlock,
+  .timeLimit(.minutes(10)))
 struct FaultRegistrationTests {
   private let scene: BSAScene
 

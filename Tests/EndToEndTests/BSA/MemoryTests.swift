@@ -4,7 +4,9 @@ import Testing
 import UsherTestKit
 
 /// What a look into the daemon's memory finds, before and after it is locked.
-@Suite("What root finds in the daemon's memory", .serialized, .timeLimit(.minutes(10)))
+@Suite(
+  "What root finds in the daemon's memory", .mayBlock, .ownProcess,
+  .timeLimit(.minutes(10)))
 struct MemoryTests {
   private static let refreshToken = "canary-refresh-token-41d9e6b013"
   private static let totpSecret = "CANARYSECRET2345CANARYSECRET2345"

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// Who may ask who is registered, how the command line says it, and what stays of it.
-@Suite("BSA: who is registered already", .serialized, .timeLimit(.minutes(10)))
+@Suite("BSA: who is registered already", .mayBlock, .timeLimit(.minutes(10)))
 struct RegistrationCheckTests {
   private static let email: JSONValue = [
     "verifyType": "email", "verifyData": "canary-check@example.com",

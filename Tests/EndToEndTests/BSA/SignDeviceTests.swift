@@ -3,7 +3,7 @@ import Testing
 import UsherTestKit
 
 /// This machine's device in place of a registered one.
-@Suite("BSA: another device", .serialized, .timeLimit(.minutes(10)))
+@Suite("BSA: another device", .mayBlock, .timeLimit(.minutes(10)))
 struct SignDeviceTests {
   private static func params(
     _ person: BSAPerson = .alice, by channel: String = "email", _ more: JSONValue = [:]

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// A number that the person types at a site: of the provider's, or of the account's TOTP secret.
-@Suite("BSA: sign-in by a number", .serialized, .timeLimit(.minutes(10)))
+@Suite("BSA: sign-in by a number", .mayBlock, .timeLimit(.minutes(10)))
 struct SignNumberTests {
   /// A sign-in where it shows its number.
   private func shown(_ scene: BSAScene, _ way: String) throws -> JSONValue {
@@ -72,13 +72,12 @@ struct SignNumberTests {
 
   @Test("when its minute is over a TOTP number has a next one, which the site takes")
   func nextMinute() throws {
-    let clock = try MovableClock()
-    let scene = try BSAScene(environment: clock.environment)
+    let clock = MovableClock()
+    let scene = try BSAScene(clock: clock)
     try scene.registered()
     try waitForRoom(25, inStepOf: 60)
     let first = try shown(scene, "totp")
     try clock.set(ahead: 60)
-    try scene.sandbox.control("POST", "settings", ["clockOffsetSeconds": 60])
     let second = try next(scene, after: first)
     #expect(second.shown == (try scene.numberOfSecret()))
     _ = try scene.visit("totp", number: second.shown)
@@ -87,8 +86,8 @@ struct SignNumberTests {
 
   @Test("when the time of an OTP number is over another is asked for, and the first is void")
   func nextNumber() throws {
-    let clock = try MovableClock()
-    let scene = try BSAScene(["otp_seconds": "60"], environment: clock.environment)
+    let clock = MovableClock()
+    let scene = try BSAScene(["otp_seconds": "60"], clock: clock)
     try scene.registered()
     let first = try shown(scene, "otp")
     try clock.set(ahead: 61)

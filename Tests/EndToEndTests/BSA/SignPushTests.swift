@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// A site asks, the person proves to be there, the site's token is the account's.
-@Suite("BSA: sign-in by push", .serialized, .timeLimit(.minutes(10)))
+@Suite("BSA: sign-in by push", .mayBlock, .timeLimit(.minutes(10)))
 struct SignPushTests {
   @Test("a site begins, the person proves to be there, and the token is the site's")
   func wholeWay() throws {
@@ -49,15 +49,18 @@ struct SignPushTests {
   }
 
   @Test("where no site begins it expires, with the word 5001")
-  func nobodyBegins() async throws {
-    try await aside {
-      let scene = try BSAScene(more: "[flow]\ndeadline_seconds = 30\n")
-      try scene.registered()
-      let end = try scene.app.finished(scene.authenticate("push"), within: 50)
-      #expect(end["status"] == "expired" && end.failure == ["expired", "5001", nil], "\(end.text)")
-      #expect(try scene.requests("authExist") > 10, "it was asked again and again")
-      #expect(try scene.requests("authCancel") == 0)
+  func nobodyBegins() throws {
+    let clock = MovableClock()
+    let scene = try BSAScene(more: "[flow]\ndeadline_seconds = 30\n", clock: clock)
+    try scene.registered()
+    let flow = try scene.authenticate("push")
+    for count in 1...3 {
+      try eventually("it is asked again and again") { try scene.requests("authExist") >= count }
+      try clock.advance(by: 1)
     }
+    let end = try scene.app.finished(flow, moving: clock)
+    #expect(end["status"] == "expired" && end.failure == ["expired", "5001", nil], "\(end.text)")
+    #expect(try scene.requests("authCancel") == 0)
   }
 
   @Test("who gives up at the site is denied, with 5011")
@@ -120,19 +123,18 @@ struct SignPushTests {
   }
 
   @Test("the eleventh 2010 is a refusal, and the sign-in is cancelled at the provider")
-  func neverSoFar() async throws {
-    try await aside {
-      let scene = try BSAScene()
-      try scene.registered()
-      let (flow, visit) = try scene.pushed()
-      try scene.answers("authResult", ["rtCode": 2010], times: 0)
-      let end = try scene.app.finished(scene.prove(flow))
-      #expect(end.failure == ["provider_rejected", "2010", nil], "\(end.text)")
-      #expect(end["failure"]?["retryable"] == true)
-      #expect(try scene.requests("authResult") == 11)
-      try eventually("it is cancelled") { try scene.requests("authCancel") == 1 }
-      #expect(try scene.atSite(visit)["collected"] == false)
-    }
+  func neverSoFar() throws {
+    let clock = MovableClock()
+    let scene = try BSAScene(clock: clock)
+    try scene.registered()
+    let (flow, visit) = try scene.pushed()
+    try scene.answers("authResult", ["rtCode": 2010], times: 0)
+    let end = try scene.app.finished(scene.prove(flow, waitMs: 0), moving: clock)
+    #expect(end.failure == ["provider_rejected", "2010", nil], "\(end.text)")
+    #expect(end["failure"]?["retryable"] == true)
+    #expect(try scene.requests("authResult") == 11)
+    try eventually("it is cancelled") { try scene.requests("authCancel") == 1 }
+    #expect(try scene.atSite(visit)["collected"] == false)
   }
 
   @Test(
@@ -208,7 +210,7 @@ struct SignPushTests {
 }
 
 /// Whoever ends a flow ends the sign-in that it has in hand.
-@Suite("BSA: a sign-in that is given up", .serialized, .timeLimit(.minutes(10)))
+@Suite("BSA: a sign-in that is given up", .mayBlock, .timeLimit(.minutes(10)))
 struct SignAbandonedTests {
   @Test("while a site is waited for there is nothing to cancel")
   func pending() throws {

@@ -3,7 +3,7 @@ import Testing
 import UsherTestKit
 
 /// What the person's camera read at a site.
-@Suite("BSA: sign-in by QR code", .serialized, .timeLimit(.minutes(10)))
+@Suite("BSA: sign-in by QR code", .mayBlock, .timeLimit(.minutes(10)))
 struct SignQRTests {
   private let scene: BSAScene
 

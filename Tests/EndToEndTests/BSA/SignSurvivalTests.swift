@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// `kill -9` in each state of a sign-in: it is finished afterwards.
-@Suite("BSA: a sign-in and kill -9", .serialized, .timeLimit(.minutes(10)))
+@Suite("BSA: a sign-in and kill -9", .mayBlock, .ownProcess, .timeLimit(.minutes(10)))
 struct SignSurvivalTests {
   private func scene() throws -> BSAScene {
     let scene = try BSAScene()
@@ -144,7 +144,7 @@ struct SignSurvivalTests {
 }
 
 /// The daemon dies at every place where something is half done, and comes back.
-@Suite("BSA and a daemon that dies by itself", .timeLimit(.minutes(10)))
+@Suite("BSA and a daemon that dies by itself", .mayBlock, .ownProcess, .timeLimit(.minutes(10)))
 struct SignFailPointTests {
   @Test(
     "wherever it dies in a sign-in, nothing that was told is lost and the person gets in",
@@ -161,7 +161,7 @@ struct SignFailPointTests {
     for number in 1..<30 {
       let story = SignInStory(scene, requestID: "req-\(number)")
       do {
-        try scene.daemon.restart(environment: story.environment("\(point):\(number)"))
+        try scene.daemon.restart(environment: ["USHER_FAILPOINT": "\(point):\(number)"])
         try story.run()
         break
       } catch {
@@ -170,7 +170,7 @@ struct SignFailPointTests {
         }
       }
       deaths += 1
-      try scene.daemon.start(environment: story.environment(""))
+      try scene.daemon.start(environment: [:])
       do {
         try story.run()
       } catch {
@@ -194,10 +194,6 @@ private final class SignInStory {
   init(_ scene: BSAScene, requestID: String) {
     self.scene = scene
     self.requestID = requestID
-  }
-
-  func environment(_ point: String) -> [String: String] {
-    scene.environment.merging(["USHER_FAILPOINT": point]) { $1 }
   }
 
   func run() throws {

@@ -5,7 +5,7 @@ import UsherTestKit
 
 /// A TOTP secret and a sign-in's token go through the daemon; afterwards they are looked for wherever
 /// they must not be.
-@Suite("Canaries, BSA's sign-in", .serialized, .timeLimit(.minutes(10)))
+@Suite("Canaries, BSA's sign-in", .mayBlock, .ownProcess, .timeLimit(.minutes(10)))
 struct TotpCanaryTests {
   /// The sandbox gives these out instead of its own.
   private static let secret = "CANARYSECRET2345CANARYSECRET2345"

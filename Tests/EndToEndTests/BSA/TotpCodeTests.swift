@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// Codes of the secret that a registration brought.
-@Suite("BSA: totp.code", .serialized, .timeLimit(.minutes(10)))
+@Suite("BSA: totp.code", .mayBlock, .timeLimit(.minutes(10)))
 struct TotpCodeTests {
   @Test("it is what the provider computes, with its minute; the site takes it")
   func right() throws {
@@ -150,7 +150,7 @@ struct TotpCodeTests {
 }
 
 /// `single_use`: a code of one step once for a client.
-@Suite("BSA: a code that is given once", .serialized, .timeLimit(.minutes(10)))
+@Suite("BSA: a code that is given once", .mayBlock, .timeLimit(.minutes(10)))
 struct TotpSingleUseTests {
   private static let tables = "[provider.totp]\nperiod_seconds = 30\nsingle_use = true\n"
 
@@ -167,8 +167,8 @@ struct TotpSingleUseTests {
 
   @Test("a second call in the step is refused, with the time that is left; then there is another")
   func once() throws {
-    let clock = try MovableClock()
-    let scene = try BSAScene(tables: Self.tables, environment: clock.environment)
+    let clock = MovableClock()
+    let scene = try BSAScene(tables: Self.tables, clock: clock)
     let account = try scene.registered().account
     try waitForRoom(12, inStepOf: 30)
     let code = try scene.code(of: account)
@@ -185,8 +185,8 @@ struct TotpSingleUseTests {
 
   @Test("a clock that is set back gives no code twice: not that one, nor one of before it")
   func setBack() throws {
-    let clock = try MovableClock()
-    let scene = try BSAScene(tables: Self.tables, environment: clock.environment)
+    let clock = MovableClock()
+    let scene = try BSAScene(tables: Self.tables, clock: clock)
     let account = try scene.registered().account
     try waitForRoom(15, inStepOf: 30)
     let first = try scene.code(of: account)
@@ -222,19 +222,18 @@ struct TotpSingleUseTests {
     try expectSpent(after.restarted(), account)
   }
 
-  @Test("a daemon that dies before it tells the code has given it: never twice")
+  @Test("a daemon that dies before it tells the code has given it: never twice", .ownProcess)
   func deathBetween() throws {
     let scene = try BSAScene(tables: Self.tables)
     let account = try scene.registered().account
-    let dying = scene.environment.merging(["USHER_FAILPOINT": "totp.before-telling:1"]) { $1 }
-    try scene.daemon.restart(environment: dying)
+    try scene.daemon.restart(environment: ["USHER_FAILPOINT": "totp.before-telling:1"])
     try waitForRoom(15, inStepOf: 30)
     let app = try scene.daemon.client()
     #expect(throws: (any Error).self) {
       try app.call("totp.code", ["account": account ?? .null])
     }
     #expect(try scene.daemon.exitStatus() == -SIGKILL)
-    try scene.daemon.start(environment: scene.environment.merging(["USHER_FAILPOINT": ""]) { $1 })
+    try scene.daemon.start(environment: [:])
     try expectSpent(scene.again(), account)
   }
 
@@ -295,7 +294,7 @@ struct TotpSingleUseTests {
 
 /// Whose codes they are.
 @Suite(
-  "BSA: codes of two users of one machine", .serialized, .timeLimit(.minutes(10)),
+  "BSA: codes of two users of one machine", .mayBlock, .timeLimit(.minutes(10)),
   .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can be two users; run this as root"))
 struct TotpOwnerTests {
   @Test("another user gets no code of mine, and sees no account that has any")

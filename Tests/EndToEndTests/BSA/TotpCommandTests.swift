@@ -4,7 +4,8 @@ import Testing
 import UsherTestKit
 
 /// Codes and sign-ins with `usherctl`.
-@Suite("BSA: usherctl totp, flow run bsa authenticate", .serialized, .timeLimit(.minutes(10)))
+@Suite(
+  "BSA: usherctl totp, flow run bsa authenticate", .mayBlock, .timeLimit(.minutes(10)))
 struct TotpCommandTests {
   private func usherctl(
     _ scene: BSAScene, _ line: String, input: String = ""

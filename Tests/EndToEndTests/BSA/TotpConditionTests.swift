@@ -4,7 +4,8 @@ import Testing
 import UsherTestKit
 
 /// `require_local_auth_seconds`: tokens and codes for programs whose person was there a while ago.
-@Suite("BSA: a rule that wants a local authentication", .serialized, .timeLimit(.minutes(10)))
+@Suite(
+  "BSA: a rule that wants a local authentication", .mayBlock, .timeLimit(.minutes(10)))
 struct TotpConditionTests {
   /// A registered person with a token, and two programs under such rules.
   private struct Shop {
@@ -20,7 +21,7 @@ struct TotpConditionTests {
         try NamedProgram.rule($0, in: place) + "require_local_auth_seconds = 300\n"
       }
       scene = try BSAScene(
-        more: rules.joined(separator: "\n"), environment: clock?.environment ?? [:], at: place)
+        more: rules.joined(separator: "\n"), clock: clock, at: place)
       let daemon = scene.daemon
       programs = try names.map { try NamedProgram($0, in: place, at: daemon) }
       try scene.registered()
@@ -164,7 +165,7 @@ struct TotpConditionTests {
 
   @Test("an authentication is good until its time is over, whatever the wall clock is set to")
   func timeOver() throws {
-    let clock = try MovableClock()
+    let clock = MovableClock()
     let shop = try Shop(clock)
     let till = try shop.till()
     try authenticate(till)

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// The browser's way to Freedom's page and back, where neither `state` nor PKCE is documented.
-@Suite("Freedom ID's partner API: the way back", .serialized, .timeLimit(.minutes(10)))
+@Suite("Freedom ID's partner API: the way back", .mayBlock, .timeLimit(.minutes(10)))
 struct BrowserReturnTests {
   private let scene: FreedomScene
 
@@ -200,7 +200,7 @@ struct BrowserReturnTests {
 }
 
 /// What becomes of the code.
-@Suite("Freedom ID's partner API: the code", .serialized, .timeLimit(.minutes(10)))
+@Suite("Freedom ID's partner API: the code", .mayBlock, .timeLimit(.minutes(10)))
 struct BrowserCodeTests {
   private let scene: FreedomScene
 

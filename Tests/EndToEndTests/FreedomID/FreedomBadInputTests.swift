@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// What people type wrongly, and what the provider does that it should not, in log-ins.
-@Suite("Freedom ID's log-in and bad input", .serialized, .timeLimit(.minutes(10)))
+@Suite("Freedom ID's log-in and bad input", .mayBlock, .timeLimit(.minutes(10)))
 struct FreedomBadInputTests {
   private let scene: FreedomScene
 

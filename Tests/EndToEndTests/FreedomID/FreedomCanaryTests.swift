@@ -5,7 +5,7 @@ import UsherTestKit
 
 /// Every secret of log-ins goes through the daemon, also while it is killed and while the provider
 /// repeats what it was sent; afterwards each is looked for wherever it must not be.
-@Suite("Canaries, Freedom ID", .serialized, .timeLimit(.minutes(10)))
+@Suite("Canaries, Freedom ID", .mayBlock, .ownProcess, .timeLimit(.minutes(10)))
 struct FreedomCanaryTests {
   private static let wrongPassword = "canary-wrong-password-7f3a"
   private static let wrongPasscode = "canary-wrong-passcode-91bc"

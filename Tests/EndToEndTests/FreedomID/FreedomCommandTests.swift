@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// The whole authorization with `usherctl`, at a terminal.
-@Suite("Freedom ID with usherctl", .serialized, .timeLimit(.minutes(10)))
+@Suite("Freedom ID with usherctl", .mayBlock, .timeLimit(.minutes(10)))
 struct FreedomCommandTests {
   private let scene: FreedomScene
 

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// What is remembered of consents, and how it is taken back.
-@Suite("Freedom ID's consents", .serialized, .timeLimit(.minutes(10)))
+@Suite("Freedom ID's consents", .mayBlock, .timeLimit(.minutes(10)))
 struct FreedomConsentTests {
   private let scene: FreedomScene
 

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// The seed's "Authorization Flow", heading by heading.
-@Suite("Freedom ID's authorization flow", .serialized, .timeLimit(.minutes(10)))
+@Suite("Freedom ID's authorization flow", .mayBlock, .timeLimit(.minutes(10)))
 struct FreedomDeviceFlowTests {
   private let scene: FreedomScene
 

@@ -6,7 +6,7 @@ import UsherTestKit
 /// The seed's "select an account … and apply fingerprint", against the real fprintd with its virtual
 /// reader.
 @Suite(
-  "Freedom ID and the fingerprint reader", .serialized, .timeLimit(.minutes(10)),
+  "Freedom ID and the fingerprint reader", .mayBlock, .timeLimit(.minutes(10)),
   .enabled(
     if: FprintdUnderTest.isPossible,
     "SKIPPED, NOT PROVEN: fprintd, dbus-daemon or python3-dbusmock is missing"))
@@ -140,7 +140,7 @@ struct FreedomFingerprintTests {
 
 /// Machines on which no finger can be asked for.
 @Suite(
-  "Freedom ID without a fingerprint", .serialized, .timeLimit(.minutes(10)),
+  "Freedom ID without a fingerprint", .mayBlock, .timeLimit(.minutes(10)),
   .enabled(
     if: FprintdUnderTest.isPossible,
     "SKIPPED, NOT PROVEN: fprintd, dbus-daemon or python3-dbusmock is missing"))

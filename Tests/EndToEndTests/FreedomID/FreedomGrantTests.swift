@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// What each grant opens, and that nothing else is told, whatever the provider says.
-@Suite("Freedom ID's grants", .serialized, .timeLimit(.minutes(10)))
+@Suite("Freedom ID's grants", .mayBlock, .timeLimit(.minutes(10)))
 struct FreedomGrantTests {
   /// A row of the page's table, with what Alice has there.
   struct Grant: CustomTestStringConvertible {

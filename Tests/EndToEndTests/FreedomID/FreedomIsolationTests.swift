@@ -5,7 +5,7 @@ import UsherTestKit
 
 /// A client with consent for one field never sees another: not by its own flow nor another's, not
 /// by accounts, tokens, consents or events.
-@Suite("Freedom ID: two programs of one user", .serialized, .timeLimit(.minutes(10)))
+@Suite("Freedom ID: two programs of one user", .mayBlock, .timeLimit(.minutes(10)))
 struct FreedomIsolationTests {
   private static let topics: JSONValue = [
     "topics": ["flow", "account", "token", "provider", "confirm", "kyc"]
@@ -192,7 +192,7 @@ struct FreedomIsolationTests {
 
 /// Who is granted something is one user of the machine, not the machine.
 @Suite(
-  "Freedom ID: two users of one machine", .serialized, .timeLimit(.minutes(10)),
+  "Freedom ID: two users of one machine", .mayBlock, .timeLimit(.minutes(10)),
   .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can be two users; run this as root"))
 struct FreedomOwnerTests {
   @Test("another user sees nothing at all: no account, flow, consent or event, and no passcode")

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// A consent that ends, for an open connection that has just been given the token again and again.
-@Suite("Freedom ID: the next call for a token", .serialized, .timeLimit(.minutes(10)))
+@Suite("Freedom ID: the next call for a token", .mayBlock, .timeLimit(.minutes(10)))
 struct FreedomNextRequestTests {
   private let scene: FreedomScene
   private let clients: [RawClient]

@@ -13,9 +13,9 @@ struct FreedomScene {
 
   let sandbox: SandboxUnderTest
   let daemon: DaemonUnderTest
+  /// The daemon's; the provider's clock stays this machine's.
+  let clock: MovableClock
   let app: RawClient
-  /// What the daemon is started with.
-  let environment: [String: String]
 
   /// - Parameters:
   ///   - mode: The lines of the `[[provider]]` that make its mode, by the sandbox; nil: `device`.
@@ -30,13 +30,11 @@ struct FreedomScene {
     mode: ((SandboxUnderTest) -> String)? = nil, provider: String = "", more: String = "",
     credentials: [String: String] = ["freedom-api-key": apiKey],
     passcode: String? = passcode, reader: FprintdUnderTest? = nil, base: String? = nil,
-    environment: [String: String] = [:], logLevel: String = "debug", at place: Workplace? = nil
+    logLevel: String = "debug", at place: Workplace? = nil
   ) throws {
     let sandbox = try SandboxUnderTest()
     self.sandbox = sandbox
-    // Where no bus is, there is no reader, whatever this machine has.
-    let bus = reader?.env ?? ["DBUS_SYSTEM_BUS_ADDRESS": "unix:path=/nonexistent/bus"]
-    self.environment = bus.merging(environment) { $1 }
+    clock = MovableClock()
     daemon = try DaemonUnderTest(
       config: """
         \(more)
@@ -50,7 +48,8 @@ struct FreedomScene {
         \(mode?(sandbox) ?? Self.device)
         \(provider)
 
-        """, environment: self.environment, logLevel: logLevel, at: place)
+        """, clock: clock, messageBus: reader?.busAddress ?? FprintdUnderTest.noBus,
+      logLevel: logLevel, at: place)
     app = try daemon.client()
     for (name, value) in credentials {
       let set = try daemon.usherctl(["credential", "set", name], input: value)
@@ -67,7 +66,7 @@ struct FreedomScene {
   private init(_ scene: FreedomScene, _ app: RawClient) {
     sandbox = scene.sandbox
     daemon = scene.daemon
-    environment = scene.environment
+    clock = scene.clock
     self.app = app
   }
 
@@ -76,6 +75,12 @@ struct FreedomScene {
   func at(_ app: RawClient) -> FreedomScene { FreedomScene(self, app) }
 
   func again() throws -> FreedomScene { at(try daemon.client()) }
+
+  /// Restarts the daemon with a wall clock that is ahead by so many seconds.
+  func restart(ahead seconds: Int64) throws {
+    try clock.set(ahead: seconds)
+    try daemon.restart()
+  }
 
   /// Sets the passcode of whoever is at this scene's connection, who has none.
   func setPasscode(_ passcode: String = passcode) throws {

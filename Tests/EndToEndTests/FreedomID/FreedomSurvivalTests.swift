@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// `kill -9` in the middle: what was typed is asked for again, and nothing that was told is lost.
-@Suite("Freedom ID and kill -9", .serialized, .timeLimit(.minutes(10)))
+@Suite("Freedom ID and kill -9", .mayBlock, .ownProcess, .timeLimit(.minutes(10)))
 struct FreedomSurvivalTests {
   private let scene: FreedomScene
 

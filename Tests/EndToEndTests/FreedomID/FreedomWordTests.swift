@@ -5,7 +5,7 @@ import UsherKit
 import UsherTestKit
 
 /// The SDK's words for what went wrong, each produced by what the page FreedomID says.
-@Suite("Freedom ID's words", .serialized, .timeLimit(.minutes(10)))
+@Suite("Freedom ID's words", .mayBlock, .timeLimit(.minutes(10)))
 struct FreedomWordTests {
   @Test("is what the flow ends with", arguments: FreedomWord.all)
   func word(word: FreedomWord) throws {
@@ -32,7 +32,7 @@ struct FreedomWordTests {
       #expect(told["problem"]?["provider"]?["code"] == .string(word))
     }
     for ((scene, flow), word) in zip(zip(scenes, flows), FreedomWord.unreachable) {
-      let end = try scene.app.finished(flow, within: 60)
+      let end = try scene.app.finished(flow, moving: scene.clock)
       #expect(Array(end.failure.prefix(2)) == ["provider_unreachable", word], "\(end.text)")
     }
     #expect(try broken.requests("accounts") == 6 && busy.requests("accounts") == 6)

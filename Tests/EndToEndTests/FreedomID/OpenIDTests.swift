@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// Mode `oidc`: the flow of OpenID Connect at Freedom's own endpoints.
-@Suite("Freedom ID's OpenID", .serialized, .timeLimit(.minutes(10)))
+@Suite("Freedom ID's OpenID", .mayBlock, .timeLimit(.minutes(10)))
 struct OpenIDTests {
   private let scene: FreedomScene
 
@@ -190,7 +190,7 @@ struct OpenIDTests {
 }
 
 /// `kill -9` in mode `oidc`.
-@Suite("Freedom ID's OpenID and kill -9", .serialized, .timeLimit(.minutes(10)))
+@Suite("Freedom ID's OpenID and kill -9", .mayBlock, .timeLimit(.minutes(10)))
 struct OpenIDSurvivalTests {
   private let scene: FreedomScene
 

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// Log-in with a browser: what is agreed to at the provider's page is what is known here.
-@Suite("Freedom ID's partner API: authorize", .serialized, .timeLimit(.minutes(10)))
+@Suite("Freedom ID's partner API: authorize", .mayBlock, .timeLimit(.minutes(10)))
 struct PartnerAuthorizeTests {
   private let scene: FreedomScene
 
@@ -145,7 +145,7 @@ struct PartnerAuthorizeTests {
 }
 
 /// Several accounts and several programs.
-@Suite("Freedom ID's partner API: accounts", .serialized, .timeLimit(.minutes(10)))
+@Suite("Freedom ID's partner API: accounts", .mayBlock, .timeLimit(.minutes(10)))
 struct PartnerAccountTests {
   @Test("several stand beside each other; who signs in again has the same one")
   func several() throws {

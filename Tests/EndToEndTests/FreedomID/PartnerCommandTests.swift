@@ -3,7 +3,7 @@ import Testing
 import UsherTestKit
 
 /// The modes with a browser, with `usherctl`.
-@Suite("Freedom ID in a browser, with usherctl", .serialized, .timeLimit(.minutes(10)))
+@Suite("Freedom ID in a browser, with usherctl", .mayBlock, .timeLimit(.minutes(10)))
 struct PartnerCommandTests {
   /// Runs `usherctl login` until it shows a page.
   private func login(

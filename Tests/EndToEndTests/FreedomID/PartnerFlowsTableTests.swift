@@ -5,7 +5,8 @@ import UsherTestKit
 
 /// The partner API's calls beside our flows (the page FreedomID of the documentation), clause by
 /// clause, by plain calls at the socket: each test's title is one clause.
-@Suite("Freedom ID's partner API, clause by clause", .serialized, .timeLimit(.minutes(10)))
+@Suite(
+  "Freedom ID's partner API, clause by clause", .mayBlock, .timeLimit(.minutes(10)))
 struct PartnerFlowsTableTests {
   private let scene: FreedomScene
 

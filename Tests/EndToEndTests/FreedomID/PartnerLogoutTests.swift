@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// Freedom tells of a log-out at the partner's `revoke_uri`, which shows an id and nothing else.
-@Suite("Freedom ID's partner API: log-out", .serialized, .timeLimit(.minutes(10)))
+@Suite("Freedom ID's partner API: log-out", .mayBlock, .timeLimit(.minutes(10)))
 struct PartnerLogoutTests {
   private let scene: FreedomScene
   private let url: String

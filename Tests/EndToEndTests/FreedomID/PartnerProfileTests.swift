@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// Somebody else's profile, which that person gives or does not.
-@Suite("Freedom ID's partner API: requestProfile", .serialized, .timeLimit(.minutes(10)))
+@Suite("Freedom ID's partner API: requestProfile", .mayBlock, .timeLimit(.minutes(10)))
 struct PartnerProfileTests {
   private static let bobsPhone = "+447700900456"
 

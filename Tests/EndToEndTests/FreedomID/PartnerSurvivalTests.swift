@@ -4,7 +4,9 @@ import Testing
 import UsherTestKit
 
 /// `kill -9` in each state of the partner API's flows: each goes on, and nothing is done twice.
-@Suite("Freedom ID's partner API and kill -9", .serialized, .timeLimit(.minutes(10)))
+@Suite(
+  "Freedom ID's partner API and kill -9", .mayBlock, .ownProcess,
+  .timeLimit(.minutes(10)))
 struct PartnerSurvivalTests {
   private let scene: FreedomScene
 

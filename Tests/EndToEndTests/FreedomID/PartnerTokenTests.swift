@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// Tokens of the partner API: renewed by PATCH, over when the provider says so.
-@Suite("Freedom ID's partner API: tokens", .serialized, .timeLimit(.minutes(10)))
+@Suite("Freedom ID's partner API: tokens", .mayBlock, .timeLimit(.minutes(10)))
 struct PartnerTokenTests {
   private static let past = "2020-01-01T00:00:00.000000Z"
 

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// What of Freedom's pages misleads (traps 10 and 11 of the contracts), as it goes over the wire.
-@Suite("Freedom ID: traps", .serialized, .timeLimit(.minutes(10)))
+@Suite("Freedom ID: traps", .mayBlock, .timeLimit(.minutes(10)))
 struct PartnerTrapTests {
   private let wire: PartnerWire
   private let scene: FreedomScene
@@ -181,7 +181,7 @@ struct PartnerTrapTests {
 }
 
 /// The same of mode `oidc`.
-@Suite("Freedom ID's OpenID: traps", .serialized, .timeLimit(.minutes(10)))
+@Suite("Freedom ID's OpenID: traps", .mayBlock, .timeLimit(.minutes(10)))
 struct OpenIDTrapTests {
   private let wire: PartnerWire
   private let scene: FreedomScene

@@ -4,7 +4,9 @@ import Testing
 import UsherTestKit
 
 /// People whom a partner makes and changes.
-@Suite("Freedom ID's partner API: createUser and updateUser", .serialized, .timeLimit(.minutes(10)))
+@Suite(
+  "Freedom ID's partner API: createUser and updateUser", .mayBlock,
+  .timeLimit(.minutes(10)))
 struct PartnerUserTests {
   private static let phone: JSONValue = ["phone": "+77015550001"]
 

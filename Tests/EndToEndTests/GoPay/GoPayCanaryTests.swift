@@ -5,7 +5,7 @@ import UsherTestKit
 
 /// Every secret of a verification goes through the daemon once, also while the backends repeat what
 /// they were sent; afterwards each is looked for wherever it must not be.
-@Suite("Canaries, GoPay", .serialized, .timeLimit(.minutes(10)))
+@Suite("Canaries, GoPay", .mayBlock, .ownProcess, .timeLimit(.minutes(10)))
 struct GoPayCanaryTests {
   /// The sandbox gives these out instead of its own.
   private static let captureToken = "Y2FuYXJ5.canary-capture-token.7f3a"

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// Verifications with `usherctl`.
-@Suite("GoPay with usherctl", .serialized, .timeLimit(.minutes(10)))
+@Suite("GoPay with usherctl", .mayBlock, .timeLimit(.minutes(10)))
 struct GoPayCommandTests {
   private let scene: GoPayScene
   private let place: Workplace

@@ -73,7 +73,9 @@ struct GoPayEnd: Sendable, CustomTestStringConvertible {
   }
 }
 
-@Suite("GoPay's error codes: tokens, log-in and capture", .serialized, .timeLimit(.minutes(10)))
+@Suite(
+  "GoPay's error codes: tokens, log-in and capture", .mayBlock,
+  .timeLimit(.minutes(10)))
 struct GoPayErrorTests {
   private let scene: GoPayScene
 
@@ -243,7 +245,8 @@ struct GoPayErrorTests {
   }
 }
 
-@Suite("GoPay's error codes: answers that are none", .serialized, .timeLimit(.minutes(10)))
+@Suite(
+  "GoPay's error codes: answers that are none", .mayBlock, .timeLimit(.minutes(10)))
 struct GoPayGarbageTests {
   private typealias Mode = GoPayScene.Mode
 
@@ -340,22 +343,21 @@ struct GoPayGarbageTests {
 
 }
 
-@Suite("GoPay's error codes: a server that is away", .timeLimit(.minutes(10)))
+@Suite("GoPay's error codes: a server that is away", .mayBlock, .timeLimit(.minutes(10)))
 struct GoPayAwayTests {
   @Test("a server that stays away ends it: no answer is 2203, HTTP 5xx is 2215")
-  func forGood() async throws {
-    try await aside {
-      let scene = try GoPayScene()
-      try scene.spoil("authCode", ["reset": true])
-      try scene.spoil("temporaryToken", ["status": 503])
-      let silent = try scene.verify(token: "alice-short-term", waitMs: 0)
-      let failing = try scene.verify("none", token: "alice-long-term", waitMs: 0)
-      GoPayEnd.connection("provider_unreachable")
-        .check(try scene.app.finished(silent, within: 50))
-      GoPayEnd.api("provider_unreachable").check(try scene.app.finished(failing, within: 50))
-      // The first try, and after 1, 2, 4, 8 and 16 seconds.
-      #expect(try scene.requests("authCode") == 6)
-      #expect(try scene.requests("temporaryToken") == 6)
-    }
+  func forGood() throws {
+    let clock = MovableClock()
+    let scene = try GoPayScene(clock: clock)
+    try scene.spoil("authCode", ["reset": true])
+    try scene.spoil("temporaryToken", ["status": 503])
+    let silent = try scene.verify(token: "alice-short-term", waitMs: 0)
+    let failing = try scene.verify("none", token: "alice-long-term", waitMs: 0)
+    GoPayEnd.connection("provider_unreachable")
+      .check(try scene.app.finished(silent, moving: clock))
+    GoPayEnd.api("provider_unreachable").check(try scene.app.finished(failing, moving: clock))
+    // The first try, and after 1, 2, 4, 8 and 16 seconds.
+    #expect(try scene.requests("authCode") == 6)
+    #expect(try scene.requests("temporaryToken") == 6)
   }
 }

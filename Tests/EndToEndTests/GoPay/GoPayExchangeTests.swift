@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// The step that hands an auth code out: who may answer it, when and how.
-@Suite("The exchange of GoPay's credential", .serialized, .timeLimit(.minutes(10)))
+@Suite("The exchange of GoPay's credential", .mayBlock, .timeLimit(.minutes(10)))
 struct GoPayExchangeTests {
   private let scene: GoPayScene
 
@@ -25,7 +25,8 @@ struct GoPayExchangeTests {
     #expect(try scene.codeStates() == ["redeemed"])
   }
 
-  @Test("the deadline runs on while the daemon is dead: GPE-2209 as soon as it is back")
+  @Test(
+    "the deadline runs on while the daemon is dead: GPE-2209 as soon as it is back", .ownProcess)
   func lateAfterwards() async throws {
     try await aside {
       let scene = try GoPayScene(provider: "exchange_seconds = 5")
@@ -191,7 +192,7 @@ struct GoPayExchangeTests {
 
 /// Whose step it is.
 @Suite(
-  "The exchange of GoPay's credential: two users of one machine", .serialized,
+  "The exchange of GoPay's credential: two users of one machine", .mayBlock,
   .timeLimit(.minutes(10)),
   .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can be two users; run this as root"))
 struct GoPayOwnerTests {

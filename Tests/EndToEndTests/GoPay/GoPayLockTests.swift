@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("GoPay: while the daemon is locked", .timeLimit(.minutes(10)))
+@Suite("GoPay: while the daemon is locked", .mayBlock, .timeLimit(.minutes(10)))
 struct GoPayLockTests {
   @Test("nobody listens where the provider calls, and then somebody does again")
   func callbacks() throws {

@@ -138,15 +138,7 @@ extension JSONValue {
 ///
 /// It stays in its task: what it expects is expected by its test.
 func aside(_ body: @escaping @Sendable () throws -> Void) async throws {
-  try await withTaskExecutorPreference(OwnThreads()) { () async throws in try body() }
-}
-
-/// A thread for each job.
-private final class OwnThreads: TaskExecutor {
-  func enqueue(_ job: consuming ExecutorJob) {
-    let job = UnownedJob(job)
-    Thread.detachNewThread { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
-  }
+  try await BlockingThreads.run(body)
 }
 
 /// Waits until a moment is over, by the clock that the daemon goes by too.

@@ -23,11 +23,12 @@ struct GoPayScene {
   ///   - more: More of the configuration, before the provider.
   ///   - limits: More of its limits.
   ///   - isSet: Whether the mode's credentials are set.
+  ///   - clock: By which daemon and provider live; nil: this machine's.
   init(
     _ mode: Mode = .app, provider: String = "", more: String = "", limits: String = "",
-    isSet: Bool = true, logLevel: String = "debug"
+    isSet: Bool = true, clock: MovableClock? = nil, logLevel: String = "debug"
   ) throws {
-    sandbox = try SandboxUnderTest()
+    sandbox = try SandboxUnderTest(clock: clock)
     callbackPort = try LoopbackPort.free()
     daemon = try DaemonUnderTest(
       config: """
@@ -37,7 +38,7 @@ struct GoPayScene {
         \(limits)
 
         \(sandbox.gopay(mode, "callback_listen = \"127.0.0.1:\(callbackPort)\"\n\(provider)"))
-        """, logLevel: logLevel)
+        """, clock: clock, logLevel: logLevel)
     app = try daemon.client()
     if isSet { try setCredentials(mode) }
   }

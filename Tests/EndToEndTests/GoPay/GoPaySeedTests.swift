@@ -9,7 +9,7 @@ import UsherTestKit
 ///
 /// What they needed to be corrected for is listed in the header of `GoPaySeedExample.swift`.
 @MainActor
-@Suite("GoPay's example of the seed, end to end", .serialized, .timeLimit(.minutes(10)))
+@Suite("GoPay's example of the seed, end to end", .mayBlock, .serialized, .timeLimit(.minutes(10)))
 struct GoPaySeedEndToEndTests {
   /// A person before the screen: logs in where that is asked for, and hands in card and face.
   private final class Screen: Presenter {

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// `kill -9` in each state: nothing that was told is lost, no auth code is redeemed twice.
-@Suite("GoPay and kill -9", .serialized, .timeLimit(.minutes(10)))
+@Suite("GoPay and kill -9", .mayBlock, .ownProcess, .timeLimit(.minutes(10)))
 struct GoPaySurvivalTests {
   typealias Mode = GoPayScene.Mode
 
@@ -182,7 +182,7 @@ struct GoPaySurvivalTests {
 }
 
 /// The daemon dies at every place where something is half done, and comes back.
-@Suite("GoPay and a daemon that dies by itself", .timeLimit(.minutes(10)))
+@Suite("GoPay and a daemon that dies by itself", .mayBlock, .ownProcess, .timeLimit(.minutes(10)))
 struct GoPayFailPointTests {
   @Test(
     "wherever it dies in a verification, nothing that was told is lost and nothing is doubled",

@@ -5,7 +5,7 @@ import UsherTestKit
 
 /// The seed's usage notes, at the socket; those about threads and references are UsherKit's, and are
 /// shown with the seed's example.
-@Suite("The usage notes of Verify with GoPay", .serialized, .timeLimit(.minutes(10)))
+@Suite("The usage notes of Verify with GoPay", .mayBlock, .serialized, .timeLimit(.minutes(10)))
 struct GoPayUsageTests {
   private let scene: GoPayScene
 

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// Both examples of the seed over the socket: the flow, what comes of it, and what is told.
-@Suite("Verify with GoPay", .serialized, .timeLimit(.minutes(10)))
+@Suite("Verify with GoPay", .mayBlock, .timeLimit(.minutes(10)))
 struct GoPayVerifyTests {
   typealias Mode = GoPayScene.Mode
 
@@ -150,7 +150,8 @@ struct GoPayVerifyTests {
   }
 }
 
-@Suite("Verify with GoPay, and what a caller may say", .serialized, .timeLimit(.minutes(10)))
+@Suite(
+  "Verify with GoPay, and what a caller may say", .mayBlock, .timeLimit(.minutes(10)))
 struct GoPayParameterTests {
   private let scene: GoPayScene
 

@@ -4,8 +4,8 @@ import Testing
 import UsherTestKit
 
 @Suite(
-  "Fingers at the real fprintd", .enabled(if: FprintdUnderTest.isPossible, noFprintd),
-  .timeLimit(.minutes(10)), .serialized)
+  "Fingers at the real fprintd", .mayBlock, .enabled(if: FprintdUnderTest.isPossible, noFprintd),
+  .timeLimit(.minutes(10)))
 struct FingerTests {
   @Test("a match is the end, and tells when it was")
   func match() async throws {
@@ -49,7 +49,9 @@ struct FingerTests {
     #expect(flow["result"]?["method"] == "passcode", "\(flow.text)")
   }
 
-  @Test("five wrong ones in a row, over all flows, lock the reader; a restart changes nothing")
+  @Test(
+    "five wrong ones in a row, over all flows, lock the reader; a restart changes nothing",
+    .ownProcess)
   func lockOut() async throws {
     var scene = try await LocalAuthScene.withFinger()
     try scene.setPasscode()
@@ -95,7 +97,9 @@ struct FingerTests {
     #expect(try scene.status()["biometric"] == ["state": "notEnrolled", "fingers": 0])
   }
 
-  @Test("other fingers than at the last success are DOMAIN_STATE_CHANGED, where that is checked")
+  @Test(
+    "other fingers than at the last success are DOMAIN_STATE_CHANGED, where that is checked",
+    .ownProcess)
   func changed() async throws {
     let scene = try await LocalAuthScene.withFinger()
     var flow = try scene.authenticate(checksFingers: true)
@@ -183,7 +187,9 @@ struct FingerTests {
     }
   }
 
-  @Test("a daemon that dies while the reader waits scans again when it is back, and says so")
+  @Test(
+    "a daemon that dies while the reader waits scans again when it is back, and says so",
+    .ownProcess)
   func killed() async throws {
     var scene = try await LocalAuthScene.withFinger()
     var flow = try scene.authenticate()

@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("usherctl and the person at this machine", .timeLimit(.minutes(10)), .serialized)
+@Suite("usherctl and the person at this machine", .mayBlock, .timeLimit(.minutes(10)))
 struct LocalAuthCommandTests {
   private func run(
     _ scene: LocalAuthScene, _ line: String, input: String = ""

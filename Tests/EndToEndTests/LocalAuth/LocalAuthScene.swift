@@ -25,7 +25,7 @@ struct LocalAuthScene {
         flow_starts_per_minute = 10000
 
         """,
-      environment: Self.environment(fprintd), logLevel: logLevel)
+      messageBus: fprintd?.busAddress ?? FprintdUnderTest.noBus, logLevel: logLevel)
     app = try daemon.client()
     self.fprintd = fprintd
   }
@@ -48,11 +48,6 @@ struct LocalAuthScene {
 
   static let user = NSUserName()
 
-  private static func environment(_ fprintd: FprintdUnderTest?) -> [String: String] {
-    // Nor the machine's own bus, where nobody asked for it.
-    fprintd?.env ?? ["DBUS_SYSTEM_BUS_ADDRESS": "unix:path=/nonexistent/bus"]
-  }
-
   /// `kill -9`, and the same daemon again.
   ///
   /// - Parameter point: Where it shall die next.
@@ -63,8 +58,7 @@ struct LocalAuthScene {
 
   /// The daemon again, after its death.
   func started(dyingAt point: String = "") throws -> LocalAuthScene {
-    try daemon.start(
-      environment: Self.environment(fprintd).merging(["USHER_FAILPOINT": point]) { $1 })
+    try daemon.start(environment: ["USHER_FAILPOINT": point])
     return at(try daemon.client())
   }
 }

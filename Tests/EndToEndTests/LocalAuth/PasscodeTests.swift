@@ -3,7 +3,8 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("Passcodes at the real daemon", .timeLimit(.minutes(10)), .serialized)
+@Suite(
+  "Passcodes at the real daemon", .mayBlock, .ownProcess, .timeLimit(.minutes(10)))
 struct PasscodeTests {
   private static let wrong = "canary-wrong-0000"
 
@@ -183,8 +184,8 @@ struct PasscodeTests {
       to: "localAuth.setPasscode", ["old": "canary-bad-old-1", "new": "canary-bad-new-1"])
     var flow = try scene.authenticate("passcode")
     flow = try scene.type(Self.wrong, flow)
-    flow = try scene.killed(dyingAt: "local-auth.before-check:1").dying(flow)
-    let again = try scene.started()
+    let again = try scene.killed(dyingAt: "local-auth.before-check:1").diedOf(flow)
+    flow = try again.app.flow(in: again.app.call("flow.get", ["flow": flow["id"] ?? .null]))
     while flow["step"]?["type"] == "wait" { flow = try again.moved(flow) }
     flow = try again.type("canary-second-4711", flow)
     #expect(flow["status"] == "succeeded", "\(flow.text)")
@@ -209,11 +210,10 @@ struct PasscodeTests {
 }
 
 extension LocalAuthScene {
-  /// The flow after a restart; the daemon dies of the passcode typed here.
-  fileprivate func dying(_ flow: JSONValue) throws -> JSONValue {
+  /// The daemon again, after it died of the passcode that is typed here.
+  fileprivate func diedOf(_ flow: JSONValue) throws -> LocalAuthScene {
     _ = try? type("canary-second-4711", flow)
     _ = try daemon.exitStatus()
-    let scene = try started()
-    return try scene.app.flow(in: scene.app.call("flow.get", ["flow": flow["id"] ?? .null]))
+    return try started()
   }
 }

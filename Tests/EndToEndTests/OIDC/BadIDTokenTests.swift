@@ -3,11 +3,13 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("ID tokens that must not be believed", .oneScene, .serialized, .timeLimit(.minutes(10)))
+@Suite(
+  "ID tokens that must not be believed", .mayBlock, .timeLimit(.minutes(10))
+)
 struct BadIDTokenTests {
   let scene: Scene
 
-  init() throws { scene = try Scene.shared() }
+  init() throws { scene = try Scene() }
 
   struct Forgery: Sendable, CustomTestStringConvertible {
     var testDescription: String { name }
@@ -90,7 +92,7 @@ struct BadIDTokenTests {
   }
 }
 
-@Suite("keys that ID tokens are signed with", .serialized, .timeLimit(.minutes(10)))
+@Suite("keys that ID tokens are signed with", .mayBlock, .timeLimit(.minutes(10)))
 struct SigningKeyTests {
   let scene: Scene
 

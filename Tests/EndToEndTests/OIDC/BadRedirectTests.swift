@@ -38,11 +38,12 @@ private enum FormText {
   }
 }
 
-@Suite("redirects that are not the answer", .oneScene, .serialized, .timeLimit(.minutes(10)))
+@Suite(
+  "redirects that are not the answer", .mayBlock, .timeLimit(.minutes(10)))
 struct BadRedirectTests {
   let scene: Scene
 
-  init() throws { scene = try Scene.shared() }
+  init() throws { scene = try Scene() }
 
   static let strangers = [
     BentRedirect(
@@ -139,11 +140,11 @@ struct BadRedirectTests {
   }
 }
 
-@Suite("redirects with bad news", .oneScene, .serialized, .timeLimit(.minutes(10)))
+@Suite("redirects with bad news", .mayBlock, .timeLimit(.minutes(10)))
 struct FailingRedirectTests {
   let scene: Scene
 
-  init() throws { scene = try Scene.shared() }
+  init() throws { scene = try Scene() }
 
   struct BadNews: Sendable, CustomTestStringConvertible {
     var testDescription: String { name }

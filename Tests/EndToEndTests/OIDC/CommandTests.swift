@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("signing in with usherctl", .serialized, .timeLimit(.minutes(10)))
+@Suite("signing in with usherctl", .mayBlock, .timeLimit(.minutes(10)))
 struct CommandTests {
   let scene: Scene
   let place: Workplace

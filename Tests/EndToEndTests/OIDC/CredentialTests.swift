@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("provider credentials", .serialized, .timeLimit(.minutes(10)))
+@Suite("provider credentials", .mayBlock, .timeLimit(.minutes(10)))
 struct CredentialTests {
   let scene: Scene
   let admin: RawClient
@@ -164,7 +164,7 @@ struct CredentialTests {
   }
 }
 
-@Suite("provider.check", .serialized, .timeLimit(.minutes(10)))
+@Suite("provider.check", .mayBlock, .timeLimit(.minutes(10)))
 struct ProviderCheckTests {
   let scene: Scene
   let admin: RawClient

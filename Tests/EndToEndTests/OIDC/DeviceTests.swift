@@ -2,11 +2,11 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("signing in on another device", .oneScene, .serialized, .timeLimit(.minutes(10)))
+@Suite("signing in on another device", .mayBlock, .timeLimit(.minutes(10)))
 struct DeviceTests {
   let scene: Scene
 
-  init() throws { scene = try Scene.shared() }
+  init() throws { scene = try Scene() }
 
   private func begin(interval: JSONValue, params: JSONValue = [:]) throws -> JSONValue {
     try scene.set(["deviceInterval": interval])

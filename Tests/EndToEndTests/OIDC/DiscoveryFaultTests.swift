@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("a provider that fails at discovery", .serialized, .timeLimit(.minutes(10)))
+@Suite("a provider that fails at discovery", .mayBlock, .timeLimit(.minutes(10)))
 struct DiscoveryFaultTests {
   let scene: Scene
 

@@ -2,11 +2,11 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("calls about a flow", .oneScene, .serialized, .timeLimit(.minutes(10)))
+@Suite("calls about a flow", .mayBlock, .timeLimit(.minutes(10)))
 struct FlowCallTests {
   let scene: Scene
 
-  init() throws { scene = try Scene.shared() }
+  init() throws { scene = try Scene() }
 
   @Test("flow.wait tells every transition, in order, to the end")
   func transitions() throws {

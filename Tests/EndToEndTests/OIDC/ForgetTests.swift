@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("tokens are given back", .serialized, .timeLimit(.minutes(10)))
+@Suite("tokens are given back", .mayBlock, .timeLimit(.minutes(10)))
 struct ForgetTests {
   let scene: Scene
 

@@ -4,11 +4,11 @@ import Testing
 import UsherTestKit
 
 /// What usherctl starts on a desktop to show a page.
-@Suite("the desktop's browser", .oneScene, .timeLimit(.minutes(2)))
+@Suite("the desktop's browser", .mayBlock, .timeLimit(.minutes(2)))
 struct OpenerTests {
   let scene: Scene
 
-  init() throws { scene = try Scene.shared() }
+  init() throws { scene = try Scene() }
 
   /// An `xdg-open` that writes down its command line, and what another user and its own get there.
   private static let opener = """

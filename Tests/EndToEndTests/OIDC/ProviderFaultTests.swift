@@ -2,7 +2,8 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("a provider that fails while somebody signs in", .serialized, .timeLimit(.minutes(10)))
+@Suite(
+  "a provider that fails while somebody signs in", .mayBlock, .timeLimit(.minutes(10)))
 struct ProviderFaultTests {
   let scene: Scene
 

@@ -2,7 +2,8 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("tokens are renewed by a provider that fails", .serialized, .timeLimit(.minutes(10)))
+@Suite(
+  "tokens are renewed by a provider that fails", .mayBlock, .timeLimit(.minutes(10)))
 struct RefreshFaultTests {
   let scene: Scene
 

@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("tokens are renewed", .serialized, .timeLimit(.minutes(10)))
+@Suite("tokens are renewed", .mayBlock, .timeLimit(.minutes(10)))
 struct RefreshTests {
   let scene: Scene
 

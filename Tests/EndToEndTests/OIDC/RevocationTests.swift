@@ -3,7 +3,8 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("tokens that still live after a revocation", .serialized, .timeLimit(.minutes(10)))
+@Suite(
+  "tokens that still live after a revocation", .mayBlock, .timeLimit(.minutes(10)))
 struct RevocationTests {
   let scene: Scene
 
@@ -77,7 +78,9 @@ struct RevocationTests {
     #expect(try rows().first?["account"] == reply["account"])
   }
 
-  @Test("a revocation goes on after kill -9", arguments: ["account.forget", "token.revoke"])
+  @Test(
+    "a revocation goes on after kill -9", .ownProcess,
+    arguments: ["account.forget", "token.revoke"])
   func killed(_ method: String) throws {
     try scene.app.signIn()
     let token = try scene.token()

@@ -27,22 +27,6 @@ struct Scene {
     app = try daemon.client()
   }
 
-  /// The scene of a suite with the trait `.oneScene`, as if nothing had happened in it yet: only what
-  /// the daemon has learnt of the provider stays.
-  static func shared() throws -> Scene {
-    guard let scene = OneScene.scene else { throw TestTrouble("the suite has no .oneScene") }
-    try scene.mend()
-    for flow in try scene.app.call("flow.list", ["status": "active"])["flows"]?.arrayValue ?? [] {
-      _ = try scene.app.call("flow.cancel", ["flow": flow["id"] ?? .null])
-    }
-    for account in try scene.accounts {
-      _ = try scene.app.call(
-        "account.forget", ["account": account["id"] ?? .null, "revoke": false])
-    }
-    try scene.forgetRequests()
-    return scene
-  }
-
   // MARK: The provider
 
   func set(_ settings: JSONValue) throws { try sandbox.control("POST", "settings", settings) }
@@ -149,21 +133,6 @@ struct Scene {
     try Person.signIn(at: flow.url, user: user, allow: allow)
     return try app.finished(flow)
   }
-}
-
-/// One scene for a whole suite, where starting programs for each test would take too long.
-struct OneScene: SuiteTrait, TestScoping {
-  @TaskLocal fileprivate static var scene: Scene?
-
-  func provideScope(
-    for test: Test, testCase: Test.Case?, performing body: @Sendable () async throws -> Void
-  ) async throws {
-    try await OneScene.$scene.withValue(try Scene()) { try await body() }
-  }
-}
-
-extension Trait where Self == OneScene {
-  static var oneScene: OneScene { OneScene() }
 }
 
 extension JSONValue {

@@ -2,11 +2,11 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("signing in with a browser", .oneScene, .serialized, .timeLimit(.minutes(10)))
+@Suite("signing in with a browser", .mayBlock, .timeLimit(.minutes(10)))
 struct SignInTests {
   let scene: Scene
 
-  init() throws { scene = try Scene.shared() }
+  init() throws { scene = try Scene() }
 
   @Test("a person walks the pages, the browser comes back, the app gets a token")
   func loopback() throws {

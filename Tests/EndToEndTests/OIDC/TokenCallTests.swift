@@ -2,11 +2,11 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("asking for a token", .oneScene, .serialized, .timeLimit(.minutes(10)))
+@Suite("asking for a token", .mayBlock, .timeLimit(.minutes(10)))
 struct TokenCallTests {
   let scene: Scene
 
-  init() throws { scene = try Scene.shared() }
+  init() throws { scene = try Scene() }
 
   @Test("more than was granted needs the person's consent")
   func beyond() throws {

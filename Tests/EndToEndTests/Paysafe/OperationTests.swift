@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// Wallet calls with step-up: announced by header or in the body, approved once, performed once.
-@Suite("Wallet operations", .serialized)
+@Suite("Wallet operations", .mayBlock)
 struct OperationTests {
   private static let sms: JSONValue = ["verification": ["method": "OTP", "channel": "SMS"]]
   private static let shown: JSONValue = [

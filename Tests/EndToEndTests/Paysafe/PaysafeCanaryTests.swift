@@ -5,7 +5,7 @@ import UsherTestKit
 
 /// Every secret of the wallet's flows goes through the daemon once; afterwards each is looked for
 /// wherever it must not be.
-@Suite("Canaries, Paysafe", .serialized)
+@Suite("Canaries, Paysafe", .mayBlock, .ownProcess)
 struct PaysafeCanaryTests {
   @Test("no verifier, code, OTP, PIN, token or client secret is in a log, event, error or page")
   func everywhere() throws {

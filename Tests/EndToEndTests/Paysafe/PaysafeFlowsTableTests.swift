@@ -5,7 +5,7 @@ import UsherTestKit
 
 /// The table of the SDK's calls beside our flows (the page Paysafe of the documentation), row by row
 /// and clause by clause: each test's title is one clause.
-@Suite("Paysafe, row by row: authorize", .serialized)
+@Suite("Paysafe, row by row: authorize", .mayBlock)
 struct PaysafeAuthorizeRowTests {
   private func query(_ url: String) -> [String: String] {
     let items = URLComponents(string: url)?.queryItems ?? []
@@ -189,7 +189,7 @@ struct PaysafeAuthorizeRowTests {
   }
 }
 
-@Suite("Paysafe, row by row: sca and operation", .serialized)
+@Suite("Paysafe, row by row: sca and operation", .mayBlock)
 struct PaysafeSCARowTests {
   @Test("choose (verification) → challenge → by method; sendScaChallenge again = resend")
   func rows() throws {

@@ -17,18 +17,20 @@ struct PaysafeScene {
   ///   - more: More of the configuration, behind the provider.
   ///   - operations: The wallet calls there are.
   ///   - signedIn: Who has signed in already.
+  ///   - clock: By which daemon and provider live; nil: this machine's.
   ///   - logLevel: The daemon's.
   init(
     provider: String = "", more: String = "", operations: String = "[\"*:/wallets/*\"]",
-    signedIn user: String? = nil, logLevel: String = "debug"
+    signedIn user: String? = nil, clock: MovableClock? = nil, logLevel: String = "debug"
   ) throws {
-    sandbox = try SandboxUnderTest()
+    sandbox = try SandboxUnderTest(clock: clock)
     daemon = try DaemonUnderTest(
       config: """
         [limits]
         flow_starts_per_minute = 10000
 
-        """ + sandbox.wallet("operations = \(operations)\n\(provider)") + more, logLevel: logLevel)
+        """ + sandbox.wallet("operations = \(operations)\n\(provider)") + more, clock: clock,
+      logLevel: logLevel)
     app = try daemon.client()
     let set = try daemon.usherctl(
       ["credential", "set", "paysafe-client-secret"], input: Self.clientSecret)

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// `kill -9` in the middle: nothing that was told is lost, and nothing is sent twice unseen.
-@Suite("Paysafe and kill -9", .serialized)
+@Suite("Paysafe and kill -9", .mayBlock, .ownProcess)
 struct PaysafeSurvivalTests {
   private static let sms: JSONValue = ["verification": ["method": "OTP", "channel": "SMS"]]
 

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// Strong Customer Authentication in all its forms, through socket, daemon and backend.
-@Suite("The forms of SCA", .serialized)
+@Suite("The forms of SCA", .mayBlock)
 struct SCAFormTests {
   private let scene: PaysafeScene
 

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// Attempts, challenges, cool-down and expiry: the counters are the server's.
-@Suite("The limits of SCA", .serialized)
+@Suite("The limits of SCA", .mayBlock)
 struct SCALimitTests {
   private static let sms: JSONValue = ["verification": ["method": "OTP", "channel": "SMS"]]
 

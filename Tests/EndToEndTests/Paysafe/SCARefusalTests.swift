@@ -3,7 +3,7 @@ import Testing
 import UsherTestKit
 
 /// Bad input: each gets an error that names what was wrong, and costs the provider nothing.
-@Suite("What an SCA flow refuses", .serialized)
+@Suite("What an SCA flow refuses", .mayBlock)
 struct SCARefusalTests {
   private let scene: PaysafeScene
 

@@ -4,7 +4,7 @@ import UsherTestKit
 
 /// Freedom ID's log-in and consent pages of the partner API and of OpenID, in a real browser.
 @Suite(
-  "Freedom ID's pages in a browser", .serialized,
+  "Freedom ID's pages in a browser", .mayBlock, .ownProcess, .serialized,
   .enabled(
     if: Peers.areHere, "SKIPPED, NOT PROVEN: Packaging/install-dependencies test must have run"))
 struct FreedomPageTests {

@@ -7,7 +7,7 @@ import UsherTestKit
 /// standards: it wants a nonce, knows one redirect URI, says `bearer`, refuses without a word, and
 /// takes a public client's tokens back only for an access token.
 @Suite(
-  "A real OpenID provider", .serialized, .withGlewlwyd,
+  "A real OpenID provider", .mayBlock, .ownProcess, .serialized, .withGlewlwyd,
   .enabled(
     if: Peers.areHere, "SKIPPED, NOT PROVEN: Packaging/install-dependencies test must have run"))
 struct GlewlwydTests {

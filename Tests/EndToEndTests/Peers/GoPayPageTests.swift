@@ -4,7 +4,7 @@ import UsherTestKit
 
 /// GoPay's log-in pages and its capture page, in a real browser.
 @Suite(
-  "GoPay's pages in a browser", .serialized,
+  "GoPay's pages in a browser", .mayBlock, .ownProcess, .serialized,
   .enabled(
     if: Peers.areHere, "SKIPPED, NOT PROVEN: Packaging/install-dependencies test must have run"))
 struct GoPayPageTests {

@@ -4,7 +4,7 @@ import UsherTestKit
 
 /// A brand's pages and the page that approves an SCA event, in a real browser.
 @Suite(
-  "The wallet's pages in a browser", .serialized,
+  "The wallet's pages in a browser", .mayBlock, .ownProcess, .serialized,
   .enabled(
     if: Peers.areHere, "SKIPPED, NOT PROVEN: Packaging/install-dependencies test must have run"))
 struct WalletPageTests {

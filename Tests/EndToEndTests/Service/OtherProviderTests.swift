@@ -4,7 +4,9 @@ import Testing
 import UsherTestKit
 
 /// A provider's name that comes to mean another provider, by a reload or between two runs.
-@Suite("A name that means another provider", .serialized, .timeLimit(.minutes(10)))
+@Suite(
+  "A name that means another provider", .mayBlock, .ownProcess,
+  .timeLimit(.minutes(10)))
 struct OtherProviderTests {
   private static let secret = "s3cret:with/odd+chars"
   private static let device = "urn:ietf:params:oauth:grant-type:device_code"

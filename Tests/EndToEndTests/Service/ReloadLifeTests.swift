@@ -3,7 +3,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("SIGHUP and the log level", .serialized)
+@Suite("SIGHUP and the log level", .mayBlock, .ownProcess)
 struct ReloadLifeTests {
   @Test("SIGHUP from the first moment on does not end a daemon that starts")
   func starting() throws {

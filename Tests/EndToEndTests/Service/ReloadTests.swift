@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// A daemon whose configuration changes, and whoever calls it meanwhile.
-@Suite("Reloading", .serialized)
+@Suite("Reloading", .mayBlock, .ownProcess)
 struct ReloadTests {
   private let sandbox: SandboxUnderTest
   private let daemon: DaemonUnderTest

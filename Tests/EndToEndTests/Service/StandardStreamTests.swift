@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import UsherTestKit
 
-@Suite("A daemon that is started without standard streams")
+@Suite("A daemon that is started without standard streams", .mayBlock, .ownProcess)
 struct StandardStreamTests {
   @Test("descriptors 0 to 2 are /dev/null where they were closed, so no socket or timer takes them")
   func closed() throws {

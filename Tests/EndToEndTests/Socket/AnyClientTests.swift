@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import UsherTestKit
 
-@Suite("Any JSON-RPC client", .serialized)
+@Suite("Any JSON-RPC client", .mayBlock)
 struct AnyClientTests {
   /// Shared with `Packaging/install-dependencies`, which fills it beforehand.
   private static var environmentPath: String {

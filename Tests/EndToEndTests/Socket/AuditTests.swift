@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// What happened stands in the audit, row for row; and what is done to it shows.
-@Suite("The audit of a day", .serialized)
+@Suite("The audit of a day", .mayBlock)
 struct AuditTests {
   private let sandbox: SandboxUnderTest
   private let clock: MovableClock
@@ -14,7 +14,7 @@ struct AuditTests {
 
   init() throws {
     sandbox = try SandboxUnderTest()
-    clock = try MovableClock()
+    clock = MovableClock()
     daemon = try DaemonUnderTest(
       config: """
         \(sandbox.provider())
@@ -25,7 +25,7 @@ struct AuditTests {
           "flow.*", "token.get demo", "token.list", "account.get demo", "account.forget demo",
           "provider.*",
         ]
-        """, environment: clock.environment)
+        """, clock: clock)
     till = try daemon.client()
     admin = try daemon.admin()
   }

@@ -7,7 +7,6 @@ import UsherTestKit
 /// `kiosk` and `till` have to be agreed to; `desk` answers for `kiosk`, hears of events, and may do nothing else.
 struct ConfirmScene {
   static let passcode = "canary-passcode-4711"
-  private static let noReader = ["DBUS_SYSTEM_BUS_ADDRESS": "unix:path=/nonexistent/bus"]
 
   let sandbox: SandboxUnderTest
   let daemon: DaemonUnderTest
@@ -43,7 +42,7 @@ struct ConfirmScene {
 
         \(try rules(place))
         """,
-      environment: Self.noReader.merging(clock?.environment ?? [:]) { $1 }, at: place)
+      clock: clock, messageBus: FprintdUnderTest.noBus, at: place)
     var programs: [String: NamedProgram] = [:]
     for name in ["kiosk", "till", "desk"] {
       programs[name] = try NamedProgram(name, in: place, at: daemon)

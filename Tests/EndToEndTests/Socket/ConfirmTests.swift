@@ -3,7 +3,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("a person agrees", .serialized, .timeLimit(.minutes(10)))
+@Suite("a person agrees", .mayBlock, .timeLimit(.minutes(10)))
 struct ConfirmTests {
   private static let calls: [(String, JSONValue)] = [
     ("token.get", [:]), ("token.revoke", [:]), ("totp.code", [:]), ("account.get", [:]),
@@ -65,7 +65,7 @@ struct ConfirmTests {
 
   @Test("agreed to once, it is good for one call; refused, for none within a minute")
   func once() throws {
-    let clock = try MovableClock()
+    let clock = MovableClock()
     let scene = try ConfirmScene(clock: clock)
     let (kiosk, admin) = (try scene.client("kiosk"), try scene.daemon.admin())
     let first = try kiosk.question()
@@ -100,7 +100,7 @@ struct ConfirmTests {
 
   @Test("for the session it ends with the daemon, for seconds it does not")
   func restart() throws {
-    let clock = try MovableClock()
+    let clock = MovableClock()
     let scene = try ConfirmScene(clock: clock)
     let admin = try scene.daemon.admin()
     #expect(try admin.answer(scene.client("kiosk").question(), true, "session") == "result")
@@ -138,7 +138,7 @@ struct ConfirmTests {
 
   @Test("a question is open for five minutes; then it is not found, and asked anew")
   func expiry() throws {
-    let clock = try MovableClock()
+    let clock = MovableClock()
     let scene = try ConfirmScene(clock: clock)
     let (kiosk, admin) = (try scene.client("kiosk"), try scene.daemon.admin())
     let id = try kiosk.question()
@@ -193,7 +193,7 @@ struct ConfirmTests {
   }
 }
 
-@Suite("a person agrees: who may answer", .serialized, .timeLimit(.minutes(10)))
+@Suite("a person agrees: who may answer", .mayBlock, .timeLimit(.minutes(10)))
 struct ConfirmAnswererTests {
   @Test("a client whose rule says so answers that client's questions, and no others freely")
   func confirms() throws {
@@ -228,7 +228,7 @@ struct ConfirmAnswererTests {
 
   @Test("another client of that user does with a proof of its own, within a minute")
   func sameUser() throws {
-    let clock = try MovableClock()
+    let clock = MovableClock()
     let scene = try ConfirmScene(clock: clock)
     try scene.setPasscode()
     let (own, till) = (try scene.client(), try scene.client("till"))

@@ -5,7 +5,7 @@ import UsherTestKit
 
 /// Hundreds that are silent, one that does not end its line, and many that come and go: whoever asks
 /// is answered meanwhile, and nothing of them is left.
-@Suite("A crowd at the real socket", .serialized, .timeLimit(.minutes(10)))
+@Suite("A crowd at the real socket", .mayBlock, .ownProcess, .serialized, .timeLimit(.minutes(10)))
 struct CrowdTests {
   private static let silent = 500
 

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// Nobody can make another one wait: functional tests with wide deadlines, no measuring.
-@Suite("Fairness of the real socket", .serialized)
+@Suite("Fairness of the real socket", .mayBlock, .ownProcess, .serialized)
 struct FairnessTests {
   private let sandbox: SandboxUnderTest
   private let daemon: DaemonUnderTest

@@ -7,7 +7,7 @@ private let noRoot: Comment = "NOT TESTED: only root can be two users; run this 
 
 /// What one user does to the daemon, and what another one notices: functional, with wide deadlines.
 /// `usher-bench fairness` measures.
-@Suite("A flood at the real socket", .serialized)
+@Suite("A flood at the real socket", .mayBlock, .ownProcess, .serialized)
 struct FloodTests {
   private static let (flooding, working): (UInt32, UInt32) = (61_012, 61_011)
 

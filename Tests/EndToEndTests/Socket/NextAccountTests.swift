@@ -4,7 +4,8 @@ import UsherTestKit
 
 /// As ``NextRequestTests``, where it is the account, its token, its provider or the daemon that has
 /// become another.
-@Suite("The next call for a token, of another account", .serialized, .timeLimit(.minutes(10)))
+@Suite(
+  "The next call for a token, of another account", .mayBlock, .timeLimit(.minutes(10)))
 struct NextAccountTests {
   private static let demo: JSONValue = ["provider": "demo"]
 
@@ -167,8 +168,8 @@ struct NextAccountTests {
   @Test("time alone ends a token, for each call when its own minValidSeconds are no more")
   func expiry() throws {
     try sandbox.control("POST", "settings", ["tokenReply": ["expires_in": 1000]])
-    let clock = try MovableClock()
-    let daemon = try DaemonUnderTest(config: sandbox.provider(), environment: clock.environment)
+    let clock = MovableClock()
+    let daemon = try DaemonUnderTest(config: sandbox.provider(), clock: clock)
     let client = try daemon.client()
     try client.signIn()
     let long: JSONValue = ["provider": "demo", "minValidSeconds": 400]

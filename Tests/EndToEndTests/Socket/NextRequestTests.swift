@@ -4,7 +4,8 @@ import UsherTestKit
 
 /// An open connection that has just been answered the same call again and again: what others change
 /// holds for its very next one.
-@Suite("The next call for a token, under other rules", .serialized, .timeLimit(.minutes(10)))
+@Suite(
+  "The next call for a token, under other rules", .mayBlock, .timeLimit(.minutes(10)))
 struct NextRequestTests {
   private static let demo: JSONValue = ["provider": "demo"]
 
@@ -77,10 +78,10 @@ struct NextRequestTests {
   @Test("a rule's hours end for an open connection, and begin, without anybody's doing")
   func hours() throws {
     try sandbox.control("POST", "settings", ["accessTokenSeconds": 86_400])
-    let clock = try MovableClock()
+    let clock = MovableClock()
     let rule = OwnRule.text("hours = [\"\(OwnRule.hours(from: -60, to: 60))\"]")
     let daemon = try DaemonUnderTest(
-      config: rule + sandbox.provider(), environment: clock.environment)
+      config: rule + sandbox.provider(), clock: clock)
     let client = try daemon.client()
     try client.signIn()
     let token = try client.warm()
@@ -95,13 +96,11 @@ struct NextRequestTests {
   @Test("a person who has to be there has to be there each time, a minute later too")
   func localAuth() throws {
     try sandbox.control("POST", "settings", ["accessTokenSeconds": 86_400])
-    let clock = try MovableClock()
+    let clock = MovableClock()
     let rule = OwnRule.text("require_local_auth_seconds = 60")
     let daemon = try DaemonUnderTest(
       config: OwnRule.text() + sandbox.provider(),
-      environment: clock.environment.merging(
-        ["DBUS_SYSTEM_BUS_ADDRESS": "unix:path=/nonexistent/bus"]
-      ) { $1 })
+      clock: clock, messageBus: FprintdUnderTest.noBus)
     let client = try daemon.client()
     _ = try client.call("localAuth.setPasscode", ["new": .string(ConfirmScene.passcode)])
     try client.signIn()
@@ -116,7 +115,7 @@ struct NextRequestTests {
 
   @Test("what was agreed to once is had once, what is remembered until it is over or forgotten")
   func confirmed() throws {
-    let clock = try MovableClock()
+    let clock = MovableClock()
     let scene = try ConfirmScene(clock: clock)
     let (kiosk, admin) = (try scene.client("kiosk"), try scene.daemon.admin())
     #expect(try admin.answer(kiosk.question()) == "result")

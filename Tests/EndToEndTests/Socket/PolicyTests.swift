@@ -3,7 +3,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("What policy.check says, and what happens then", .serialized)
+@Suite("What policy.check says, and what happens then", .mayBlock)
 struct PolicyTests {
   private let daemon: DaemonUnderTest
 

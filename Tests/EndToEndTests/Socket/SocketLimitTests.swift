@@ -3,7 +3,7 @@ import Testing
 import UsherTestKit
 
 /// Every limit of RPC.md that a caller can reach, with small numbers in the configuration.
-@Suite("Limits of the real socket", .serialized)
+@Suite("Limits of the real socket", .mayBlock, .serialized)
 struct SocketLimitTests {
   private func daemon(_ limits: String, more: String = SilentProvider.config) throws
     -> DaemonUnderTest

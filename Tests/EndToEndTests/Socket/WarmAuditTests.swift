@@ -4,7 +4,9 @@ import Testing
 import UsherTestKit
 
 /// A token that is given from memory is given on the record.
-@Suite("The audit of calls that are made again and again", .serialized, .timeLimit(.minutes(10)))
+@Suite(
+  "The audit of calls that are made again and again", .mayBlock, .ownProcess,
+  .timeLimit(.minutes(10)))
 struct WarmAuditTests {
   private let sandbox: SandboxUnderTest
 
@@ -13,8 +15,8 @@ struct WarmAuditTests {
     try sandbox.control("POST", "settings", ["accessTokenSeconds": 86_400])
   }
 
-  private func daemon(_ environment: [String: String] = [:]) throws -> DaemonUnderTest {
-    try DaemonUnderTest(config: OwnRule.text() + sandbox.provider(), environment: environment)
+  private func daemon(_ clock: MovableClock? = nil) throws -> DaemonUnderTest {
+    try DaemonUnderTest(config: OwnRule.text() + sandbox.provider(), clock: clock)
   }
 
   private func rows(_ daemon: DaemonUnderTest) throws -> [JSONValue] {
@@ -61,8 +63,8 @@ struct WarmAuditTests {
 
   @Test("each call counts in the minute it was made in, under the rule that allowed it")
   func minutes() throws {
-    let clock = try MovableClock()
-    let daemon = try daemon(clock.environment)
+    let clock = MovableClock()
+    let daemon = try daemon(clock)
     let clients = try (0..<3).map { _ in try daemon.client() }
     try clients[0].signIn()
     let second = Int64(Date().timeIntervalSince1970) % 60

@@ -3,7 +3,9 @@ import Testing
 import UsherTestKit
 
 /// What is answered from memory is answered with the same bytes as what is not.
-@Suite("The words of a call that is made again and again", .serialized, .timeLimit(.minutes(10)))
+@Suite(
+  "The words of a call that is made again and again", .mayBlock,
+  .timeLimit(.minutes(10)))
 struct WarmWireTests {
   private let sandbox: SandboxUnderTest
   private let daemon: DaemonUnderTest

@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("Batches over the real socket", .serialized)
+@Suite("Batches over the real socket", .mayBlock)
 struct WireBatchTests {
   private let daemon: DaemonUnderTest
   private let client: RawClient

@@ -3,7 +3,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("Calls over the real socket", .serialized)
+@Suite("Calls over the real socket", .mayBlock)
 struct WireCallTests {
   private let daemon: DaemonUnderTest
   private let client: RawClient

@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("rpc.cancel over the real socket", .serialized)
+@Suite("rpc.cancel over the real socket", .mayBlock)
 struct WireCancelTests {
   private let daemon: DaemonUnderTest
   private let client: RawClient

@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("Giving up calls, and events, over the real socket", .serialized)
+@Suite("Giving up calls, and events, over the real socket", .mayBlock)
 struct WireEventTests {
   private let daemon: DaemonUnderTest
   private let client: RawClient

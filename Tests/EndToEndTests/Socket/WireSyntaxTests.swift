@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("Bad lines on the real socket", .serialized)
+@Suite("Bad lines on the real socket", .mayBlock)
 struct WireSyntaxTests {
   private let daemon: DaemonUnderTest
   private let client: RawClient

@@ -7,10 +7,14 @@ func atOnce<Value: Sendable>(
 ) throws -> [Value] {
   let results = Results<Value>()
   let group = DispatchGroup()
+  // A new thread has none of the task-local values of the task that starts it.
+  let needsProcess = OwnProcess.isAsked
   for number in numbers {
     group.enter()
     Thread.detachNewThread {
-      results.set(Result { try body(number) }, number)
+      OwnProcess.$isAsked.withValue(needsProcess) {
+        results.set(Result { try body(number) }, number)
+      }
       group.leave()
     }
   }

@@ -4,7 +4,8 @@ import Testing
 import UsherTestKit
 
 /// Rows and head fit together whenever the daemon dies, and nothing is handed out unrecorded.
-@Suite("the audit and a daemon that dies", .serialized, .timeLimit(.minutes(10)))
+@Suite(
+  "the audit and a daemon that dies", .mayBlock, .ownProcess, .timeLimit(.minutes(10)))
 struct AuditSurvivalTests {
   private let rule = """
     [[client]]
@@ -73,11 +74,11 @@ struct AuditSurvivalTests {
   func fullDisk() throws {
     let sandbox = try SandboxUnderTest()
     try sandbox.control("POST", "settings", ["accessTokenSeconds": 86_400])
-    let clock = try MovableClock()
+    let clock = MovableClock()
     let place = try Workplace()
     let disk = try SmallDisk(in: place, megabytes: 32)
     let daemon = try DaemonUnderTest(
-      config: rule + sandbox.provider(), environment: clock.environment, launcher: disk.launcher,
+      config: rule + sandbox.provider(), clock: clock, launcher: disk.launcher,
       at: place)
     let client = try daemon.client()
     try client.signIn()

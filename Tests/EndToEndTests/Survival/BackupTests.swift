@@ -5,7 +5,7 @@ import Testing
 import UsherTestKit
 
 /// A host is lost, or its master key, and everything is there again: by real daemons run by hand.
-@Suite("backup, restore, recover", .serialized, .timeLimit(.minutes(10)))
+@Suite("backup, restore, recover", .mayBlock, .ownProcess, .timeLimit(.minutes(10)))
 struct BackupTests {
   private let sandbox: SandboxUnderTest
   private let daemon: DaemonUnderTest

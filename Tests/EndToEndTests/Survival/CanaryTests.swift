@@ -5,7 +5,7 @@ import UsherTestKit
 
 /// Secrets with a mark go through the daemon in every way; afterwards the mark is looked for wherever
 /// it must not be.
-@Suite("canaries", .serialized)
+@Suite("canaries", .mayBlock, .ownProcess)
 struct CanaryTests {
   private static let decoy = "decoy-provider"
 

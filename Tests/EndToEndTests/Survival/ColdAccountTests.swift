@@ -3,7 +3,7 @@ import Testing
 import UsherTestKit
 
 /// After a start no account is in memory.
-@Suite("accounts after a restart", .serialized, .timeLimit(.minutes(10)))
+@Suite("accounts after a restart", .mayBlock, .ownProcess, .timeLimit(.minutes(10)))
 struct ColdAccountTests {
   private let sandbox: SandboxUnderTest
   private let daemon: DaemonUnderTest

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// What callers see of a daemon that is asked to stop (Service, "Stopping, and starting again").
-@Suite("stopping while somebody calls", .serialized)
+@Suite("stopping while somebody calls", .mayBlock, .ownProcess)
 struct DrainTests {
   @Test(
     "all that was sent before is answered, also where nobody reads the answers yet",

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// The daemon dies at every place where something is half done, and comes back.
-@Suite("a daemon that dies by itself", .serialized)
+@Suite("a daemon that dies by itself", .mayBlock, .ownProcess)
 struct FailPointTests {
   static let signInPoints = ["store.before-commit", "store.after-commit", "flow.before-effects"]
 

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// Whatever is acknowledged is on disk; what the world brought meanwhile waits for room.
-@Suite("a full disk", .serialized)
+@Suite("a full disk", .mayBlock, .ownProcess)
 struct FullDiskTests {
   private let sandbox: SandboxUnderTest
   private let disk: SmallDisk

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// `kill -9` at each step of a sign-in, as the power or the kernel would do it.
-@Suite("kill -9 in the middle of a sign-in", .serialized)
+@Suite("kill -9 in the middle of a sign-in", .mayBlock, .ownProcess)
 struct KillTests {
   private let sandbox: SandboxUnderTest
   private let daemon: DaemonUnderTest

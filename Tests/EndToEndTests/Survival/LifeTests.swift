@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// Starting and stopping as systemd, or a person at a terminal, does it.
-@Suite("starting and stopping", .serialized)
+@Suite("starting and stopping", .mayBlock, .ownProcess)
 struct LifeTests {
   @Test("SIGTERM answers who waits, and ends with 0; the flow goes on after the next start")
   func terminate() throws {

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// The daemon dies while it renews a token.
-@Suite("a daemon that dies in a refresh", .serialized)
+@Suite("a daemon that dies in a refresh", .mayBlock, .ownProcess)
 struct RefreshDeathTests {
   static let points = [
     "refresh.before-send", "refresh.after-reply", "store.before-commit", "store.after-commit",

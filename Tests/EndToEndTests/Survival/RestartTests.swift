@@ -6,7 +6,7 @@ import UsherClient
 import UsherTestKit
 
 /// Programs that go on calling while the daemon is restarted: they are not to notice.
-@Suite("restarts under load", .serialized, .timeLimit(.minutes(10)))
+@Suite("restarts under load", .mayBlock, .ownProcess, .timeLimit(.minutes(10)))
 struct RestartTests {
   private static let restarts = 3
 

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// What usherd does not start on: it says why in a sentence, ends with 1, and changes nothing.
-@Suite("a state that is not to be trusted", .serialized)
+@Suite("a state that is not to be trusted", .mayBlock, .ownProcess)
 struct StoreRefusalTests {
   /// Once used and stopped in order, so that database and key stand alone.
   private let daemon: DaemonUnderTest

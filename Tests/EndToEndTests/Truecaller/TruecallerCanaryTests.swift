@@ -5,7 +5,7 @@ import UsherTestKit
 
 /// Every secret of a verification goes through the daemon once; afterwards each is looked for
 /// wherever it must not be.
-@Suite("Canaries, Truecaller", .serialized, .timeLimit(.minutes(10)))
+@Suite("Canaries, Truecaller", .mayBlock, .ownProcess, .timeLimit(.minutes(10)))
 struct TruecallerCanaryTests {
   /// The sandbox gives these out instead of its own.
   private static let verificationToken = "canary-verification-token-7f3a"

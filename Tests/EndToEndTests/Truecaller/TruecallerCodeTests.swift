@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// Codes: their shape, wrong ones and their cap, those that come late, and a server in trouble.
-@Suite("Truecaller: codes", .serialized, .timeLimit(.minutes(10)))
+@Suite("Truecaller: codes", .mayBlock, .timeLimit(.minutes(10)))
 struct TruecallerCodeTests {
   private let scene: TruecallerScene
 

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// A verification with `usherctl`, in a pipe.
-@Suite("Truecaller with usherctl", .serialized, .timeLimit(.minutes(10)))
+@Suite("Truecaller with usherctl", .mayBlock, .timeLimit(.minutes(10)))
 struct TruecallerCommandTests {
   private let scene: TruecallerScene
   private let place: Workplace
@@ -118,7 +118,7 @@ struct TruecallerCommandTests {
 }
 
 /// A verification with `usherctl`, at a terminal.
-@Suite("Truecaller with usherctl at a terminal", .serialized, .timeLimit(.minutes(10)))
+@Suite("Truecaller with usherctl at a terminal", .mayBlock, .timeLimit(.minutes(10)))
 struct TruecallerTerminalTests {
   private let scene: TruecallerScene
 

@@ -5,7 +5,7 @@ import UsherTestKit
 
 /// The table of the SDK's calls beside our flow (the page Truecaller of the documentation), row by
 /// row and clause by clause: each test's title is one clause.
-@Suite("Truecaller, row by row", .serialized, .timeLimit(.minutes(10)))
+@Suite("Truecaller, row by row", .mayBlock, .timeLimit(.minutes(10)))
 struct TruecallerFlowsTableTests {
   private static let complete = "verificationComplete"
 

@@ -5,7 +5,7 @@ import UsherTestKit
 
 /// Names by the seed's rules: a letter at least, less than 128 characters, the last one may be empty
 /// but not null.
-@Suite("Truecaller: names", .serialized, .timeLimit(.minutes(10)))
+@Suite("Truecaller: names", .mayBlock, .timeLimit(.minutes(10)))
 struct TruecallerNameTests {
   /// One letter of two bytes, so that bytes are not taken for characters.
   private static func long(_ count: Int) -> String { String(repeating: "ä", count: count) }

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// Phone numbers and countries: what cannot be is asked of nobody, and each country has its host.
-@Suite("Truecaller: numbers, countries, hosts", .serialized, .timeLimit(.minutes(10)))
+@Suite("Truecaller: numbers, countries, hosts", .mayBlock, .timeLimit(.minutes(10)))
 struct TruecallerNumberTests {
   private let scene: TruecallerScene
 

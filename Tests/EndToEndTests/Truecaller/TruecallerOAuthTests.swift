@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// The newer OAuth SDK is a provider of type `oidc`, by the very lines of the documentation.
-@Suite("Truecaller: authorize by OpenID Connect", .serialized, .timeLimit(.minutes(10)))
+@Suite("Truecaller: authorize by OpenID Connect", .mayBlock, .timeLimit(.minutes(10)))
 struct TruecallerOAuthTests {
   /// The block as it stands, with the vendor's host in place of the sandbox's.
   private func block(issuer: String) throws -> String {

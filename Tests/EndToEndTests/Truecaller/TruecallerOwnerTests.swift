@@ -5,7 +5,7 @@ import UsherTestKit
 
 /// Who has verified a number is one user of the machine, not the machine.
 @Suite(
-  "Truecaller: two users of one machine", .serialized, .timeLimit(.minutes(10)),
+  "Truecaller: two users of one machine", .mayBlock, .timeLimit(.minutes(10)),
   .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can be two users; run this as root"))
 struct TruecallerOwnerTests {
   private let scene: TruecallerScene

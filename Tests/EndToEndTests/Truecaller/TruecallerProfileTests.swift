@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// The profile: whose it must be, by whom it is signed, and the account and token that come of it.
-@Suite("Truecaller: profile, account, token", .serialized, .timeLimit(.minutes(10)))
+@Suite("Truecaller: profile, account, token", .mayBlock, .timeLimit(.minutes(10)))
 struct TruecallerProfileTests {
   private let scene: TruecallerScene
 

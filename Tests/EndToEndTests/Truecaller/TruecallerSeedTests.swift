@@ -9,7 +9,8 @@ import UsherTestKit
 ///
 /// What it needed to be corrected for is listed in the header of `TruecallerSeedExample.swift`. It
 /// speaks to `TCTrueSDK.sharedManager()`, of which there is one: these tests take turns.
-@Suite("Truecaller's example of the seed, end to end", .serialized, .timeLimit(.minutes(10)))
+@Suite(
+  "Truecaller's example of the seed, end to end", .mayBlock, .serialized, .timeLimit(.minutes(10)))
 struct TruecallerSeedEndToEndTests {
   private typealias News = TruecallerSeedExample.News
 

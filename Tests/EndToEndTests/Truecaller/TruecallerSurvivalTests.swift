@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// `kill -9` in the middle: nothing that was told is lost, and no code is checked twice unseen.
-@Suite("Truecaller and kill -9", .serialized, .timeLimit(.minutes(10)))
+@Suite("Truecaller and kill -9", .mayBlock, .ownProcess, .timeLimit(.minutes(10)))
 struct TruecallerSurvivalTests {
   private let scene: TruecallerScene
 

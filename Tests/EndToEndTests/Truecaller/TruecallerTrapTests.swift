@@ -6,7 +6,7 @@ import UsherTestKit
 /// What of the vendor's text and SDK misleads (trap 1 of the contracts), and the SDK's silence. The
 /// two 404s are with validation, the upper-cased country (trap 2) with the numbers, and the update
 /// that the SDK does not look at with the names.
-@Suite("Truecaller: traps and silence", .serialized, .timeLimit(.minutes(10)))
+@Suite("Truecaller: traps and silence", .mayBlock, .timeLimit(.minutes(10)))
 struct TruecallerTrapTests {
   private let scene: TruecallerScene
 

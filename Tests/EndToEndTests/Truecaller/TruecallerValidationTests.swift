@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// The partner's server-side validation, done by the daemon in each of its three generations.
-@Suite("Truecaller: server-side validation", .serialized, .timeLimit(.minutes(10)))
+@Suite("Truecaller: server-side validation", .mayBlock, .timeLimit(.minutes(10)))
 struct TruecallerValidationTests {
   private static let generations = ["legacy", "v2_8", "oauth"]
 

@@ -1,5 +1,6 @@
 import Testing
+import UsherTestKit
 
 /// What is configured is one for the whole process: one test at a time.
-@Suite("BSA", .serialized, .timeLimit(.minutes(1)))
+@Suite("BSA", .usesBSA, .serialized, .timeLimit(.minutes(1)))
 enum BSAKitTests {}

@@ -1,0 +1,149 @@
+import Foundation
+import Logging
+import ServiceLifecycle
+import Synchronization
+import UsherDaemon
+import UsherSystem
+
+/// A daemon that runs in this process: the composition of usherd, its store and its real sockets,
+/// without a program to start.
+///
+/// It cannot be killed, and its callers are this process. Where that is the subject, use
+/// ``RunningProgram``.
+final class InProcessDaemon: Sendable {
+  private let group: ServiceGroup
+  private let log: OpenLog
+  private let end = End()
+
+  /// Starts the daemon and waits until its sockets answer.
+  ///
+  /// - Throws: ``TestTrouble`` with the reason why it does not start.
+  init(
+    config: String, state: String, socket: String, adminSocket: String, logLevel: String,
+    logPath: String, clock: MovableClock?, messageBus: String?
+  ) throws {
+    let launch = Launch(
+      configFile: config, stateDirectory: state, socketPath: socket,
+      adminSocketPath: adminSocket, logLevel: nil, wipesFreedMemory: true)
+    let log = try OpenLog(logPath)
+    self.log = log
+    let threshold = LogThreshold(Logger.Level(rawValue: logLevel) ?? .debug)
+    let ready = DispatchSemaphore(value: 0)
+    var setting = try launch.setting()
+    setting.log = Logger(label: "usherd") { FileLogHandler(log, label: $0, threshold) }
+    setting.notifier = ServiceNotifier(watchdogInterval: nil) { message in
+      if message.hasPrefix("READY=1") { ready.signal() }
+    }
+    setting.messageBus = messageBus
+    if let clock {
+      setting.clock = clock
+      setting.alarms = { clock.alarms(on: $0) }
+    }
+    var quiet = setting.log
+    quiet.logLevel = .warning
+    group = ServiceGroup(
+      configuration: .init(
+        services: [.init(service: Daemon(setting), successTerminationBehavior: .ignore)],
+        logger: quiet))
+    Task { [group, end] in
+      do {
+        try await group.run()
+        end.record(nil)
+      } catch {
+        end.record(String(describing: error))
+        ready.signal()
+      }
+    }
+    guard ready.wait(timeout: .now() + 60) == .success else {
+      throw TestTrouble("the daemon is not ready within 60 s")
+    }
+    if let failure = end.failure {
+      log.write("usherd: \(failure)\n")
+      throw TestTrouble("usherd ended: \(failure)")
+    }
+  }
+
+  deinit {
+    // Whoever lets go of a daemon does not wait for it.
+    Task { [group] in await group.triggerGracefulShutdown() }
+  }
+
+  var isRunning: Bool { !end.isReached }
+
+  /// Stops the daemon as SIGTERM does, and waits until it has stopped.
+  ///
+  /// - Returns: The status that the program would end with.
+  func stop(within seconds: Double) throws -> Int32 {
+    Task { [group] in await group.triggerGracefulShutdown() }
+    guard end.wait(seconds) else {
+      throw TestTrouble("the daemon has not ended within \(seconds) s")
+    }
+    return end.failure == nil ? 0 : 1
+  }
+
+  /// The end of a daemon, and why it ended where it failed.
+  private final class End: Sendable {
+    private let reached = DispatchSemaphore(value: 0)
+    private let state = Mutex<(isReached: Bool, failure: String?)>((false, nil))
+
+    var isReached: Bool { state.withLock { $0.isReached } }
+    var failure: String? { state.withLock { $0.failure } }
+
+    func record(_ failure: String?) {
+      state.withLock { $0 = (true, failure) }
+      reached.signal()
+    }
+
+    func wait(_ seconds: Double) -> Bool {
+      guard reached.wait(timeout: .now() + seconds) == .success else { return false }
+      // For the next one who waits.
+      reached.signal()
+      return true
+    }
+  }
+
+  /// A file that log lines are appended to.
+  private final class OpenLog: Sendable {
+    let descriptor: CInt
+
+    init(_ path: String) throws {
+      descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+      guard descriptor >= 0 else { throw TestTrouble("no log file \(path)") }
+    }
+
+    deinit { close(descriptor) }
+
+    func write(_ text: String) {
+      let bytes = Array(text.utf8)
+      _ = Foundation.write(descriptor, bytes, bytes.count)
+    }
+  }
+
+  /// Appends to a file, and keeps it open.
+  private struct FileLogHandler: LogHandler {
+    private let log: OpenLog
+    private var lines: StderrLogHandler
+
+    init(_ log: OpenLog, label: String, _ threshold: LogThreshold) {
+      self.log = log
+      lines = StderrLogHandler(label: label, threshold: threshold, descriptor: log.descriptor)
+    }
+
+    var metadata: Logger.Metadata {
+      get { lines.metadata }
+      set { lines.metadata = newValue }
+    }
+
+    var logLevel: Logger.Level {
+      get { lines.logLevel }
+      set { lines.logLevel = newValue }
+    }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+      get { lines[metadataKey: key] }
+      set { lines[metadataKey: key] = newValue }
+    }
+
+    func log(event: LogEvent) { lines.log(event: event) }
+  }
+}
