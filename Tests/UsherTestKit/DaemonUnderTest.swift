@@ -4,7 +4,6 @@ import Logging
 import ServiceLifecycle
 import Synchronization
 import Testing
-import UsherCore
 import UsherSandbox
 
 /// A daemon in a place of its own; stopped and started again on the same state.
@@ -157,6 +156,11 @@ package final class DaemonUnderTest: @unchecked Sendable {
     try start(environment: environment)
   }
 
+  /// Sets a credential at the admin socket, as `usherctl credential set` does.
+  package func setCredential(_ name: String, _ value: String) throws {
+    _ = try admin().call("credential.set", ["name": .string(name), "value": .string(value)])
+  }
+
   /// `usherctl` against this daemon.
   package func usherctl(
     _ arguments: [String], input: String = ""
@@ -199,7 +203,7 @@ package final class SandboxUnderTest: Sendable {
     let base = Mutex("")
     var configuration = Sandbox.Configuration()
     if let clock {
-      configuration.now = { Date(timeIntervalSince1970: Double(clock.now().milliseconds) / 1000) }
+      configuration.now = { clock.date }
     }
     let server = try Sandbox(configuration).server { address in
       base.withLock { $0 = address }

@@ -1,4 +1,4 @@
-import Foundation
+package import Foundation
 package import NIOCore
 import Synchronization
 package import UsherCore
@@ -33,6 +33,9 @@ package final class MovableClock: Sendable {
 
   package init() {}
 
+  /// How many seconds the wall clock is ahead of this machine's; negative: behind.
+  package var ahead: Int64 { state.withLock { $0.ahead } }
+
   /// Sets the wall clock, as an administrator may.
   ///
   /// - Parameter seconds: How far ahead of this machine's clock it is from now on; negative: behind.
@@ -47,6 +50,11 @@ package final class MovableClock: Sendable {
       state.ahead += seconds
       state.passed += seconds
     }
+  }
+
+  /// Lets time pass up to the first second of the next step of a time-based code (RFC 6238 §4).
+  package func advance(toNextStepOf period: Int64) throws {
+    try advance(by: period - now().milliseconds / 1000 % period)
   }
 
   /// Lets time pass: both the wall clock and the clock that nobody sets go ahead.
@@ -74,6 +82,9 @@ package final class MovableClock: Sendable {
 }
 
 extension MovableClock: UsherCore.Clock {
+  /// What the wall clock shows.
+  package var date: Date { Date(timeIntervalSince1970: Double(now().milliseconds) / 1000) }
+
   package func now() -> Timestamp {
     SystemClock().now() + .seconds(state.withLock { $0.ahead })
   }

@@ -53,10 +53,7 @@ struct BSAScene {
         """, clock: clock, messageBus: reader?.busAddress ?? FprintdUnderTest.noBus,
       logLevel: logLevel, at: place)
     app = try daemon.client()
-    if let clientKey {
-      let set = try daemon.usherctl(["credential", "set", "bsa-client-key"], input: clientKey)
-      guard set.status == 0 else { throw TestTrouble("credential set: \(set.errors)") }
-    }
+    if let clientKey { try daemon.setCredential("bsa-client-key", clientKey) }
     if let passcode { try setPasscode(passcode) }
   }
 

@@ -40,10 +40,11 @@ struct SignDeviceTests {
 
   @Test("on another machine, as it was registered: the old one's codes and sign-ins are void")
   func anotherMachine() throws {
-    let old = try BSAScene()
+    let clock = MovableClock()
+    let old = try BSAScene(clock: clock)
     let account = try old.registered().account
     let first = try old.registration("alice.01")
-    let new = try BSAScene(sandbox: old.sandbox)
+    let new = try BSAScene(sandbox: old.sandbox, clock: clock)
     let flow = try new.start("reregisterDevice", Self.params())
     #expect(flow.state == "otpSent" && flow["step"]?["channel"] == "email", "\(flow.text)")
     let asked = try new.enter(new.number(to: "alice@example.com"), to: flow)
@@ -60,7 +61,7 @@ struct SignDeviceTests {
     #expect(attributes?["deviceId"] == second["deviceId"])
     #expect(attributes?["localAuthType"] == "PASSCODE" && attributes?["userKey"] == "alice.01")
 
-    try waitForRoom(20, inStepOf: 60)
+    try clock.advance(toNextStepOf: 60)
     let oldCode = try old.code(of: account).code
     let newCode = try new.code(of: end.account).code
     #expect(newCode == (try new.numberOfSecret()))
@@ -76,11 +77,12 @@ struct SignDeviceTests {
 
   @Test("on the same machine the account gets the new secret, and stays the same account")
   func sameMachine() throws {
-    let scene = try BSAScene()
+    let clock = MovableClock()
+    let scene = try BSAScene(clock: clock)
     let account = try scene.registered().account
     try scene.signedIn()
     let token = try scene.token(of: account)
-    try waitForRoom(20, inStepOf: 60)
+    try clock.advance(toNextStepOf: 60)
     let before = try scene.code(of: account).code
     let end = try replaced(scene, by: "sms")
     #expect(end.account == account)

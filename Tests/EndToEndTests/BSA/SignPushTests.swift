@@ -176,8 +176,7 @@ struct SignPushTests {
   func otherClientKey() throws {
     let scene = try BSAScene()
     try scene.registered()
-    let set = try scene.daemon.usherctl(["credential", "set", "bsa-client-key"], input: "wrong")
-    #expect(set.status == 0, "\(set.errors)")
+    try scene.daemon.setCredential("bsa-client-key", "wrong")
     let end = try scene.app.finished(scene.authenticate())
     #expect(end.failure == ["provider_rejected", "2000", nil], "\(end.text)")
   }

@@ -8,14 +8,15 @@ import UsherTestKit
 struct TotpCodeTests {
   @Test("it is what the provider computes, with its minute; the site takes it")
   func right() throws {
-    let scene = try BSAScene()
+    let clock = MovableClock()
+    let scene = try BSAScene(clock: clock)
     let account = try scene.registered().account
-    try waitForRoom(15, inStepOf: 60)
+    try clock.advance(toNextStepOf: 60)
     let code = try scene.code(of: account)
     #expect(code.code == (try scene.numberOfSecret()) && code["periodSeconds"] == 60)
     let end = try code.time("expiresAt")
     #expect(end.timeIntervalSince1970.truncatingRemainder(dividingBy: 60) == 0)
-    #expect((0...60).contains(end.timeIntervalSinceNow))
+    #expect((0...60).contains(end.timeIntervalSince(clock.date)))
     #expect(Set(code.objectValue?.keys ?? [:].keys) == ["code", "periodSeconds", "expiresAt"])
     #expect(try scene.code() == code, "by its provider")
     #expect(
@@ -27,20 +28,25 @@ struct TotpCodeTests {
     "digits, period and hash are the configuration's, as another program computes them",
     arguments: [("SHA1", 6, 60), ("SHA256", 7, 300), ("SHA512", 8, 300)])
   func profiles(hash: String, digits: Int, period: Int) throws {
+    let clock = MovableClock()
     let scene = try BSAScene(
       tables: """
         [provider.totp]
         algorithm = "\(hash)"
         digits = \(digits)
         period_seconds = \(period)
-        """)
+        """, clock: clock)
     let secret = "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"
     try scene.answers("users", ["data": ["secretKey": .string(secret)]])
     let account = try scene.registered().account
-    try waitForRoom(10, inStepOf: Double(period))
+    try clock.advance(toNextStepOf: Int64(period))
     let code = try scene.code(of: account)
     let other = try run(
-      "/usr/bin/python3", ["-c", Self.script, secret, hash, "\(digits)", "\(period)"])
+      "/usr/bin/python3",
+      [
+        "-c", Self.script, secret, hash, "\(digits)", "\(period)",
+        "\(clock.date.timeIntervalSince1970)",
+      ])
     #expect(code.code + "\n" == other.output, "\(other.errors)")
     #expect(code["periodSeconds"] == .integer(Int64(period)))
     let listed = try scene.app.call("totp.list", ["provider": "bsa"])["accounts"]
@@ -55,9 +61,9 @@ struct TotpCodeTests {
 
   /// RFC 4226 §5.3 and RFC 6238 §4.2, by nobody's library of ours.
   private static let script = """
-    import base64, hmac, struct, sys, time
+    import base64, hmac, struct, sys
     secret, name, digits, period = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-    step = struct.pack(">Q", int(time.time()) // period)
+    step = struct.pack(">Q", int(float(sys.argv[5])) // period)
     mac = hmac.new(base64.b32decode(secret), step, name.lower()).digest()
     at = mac[-1] & 15
     number = struct.unpack(">I", mac[at:at + 4])[0] & 0x7FFFFFFF
@@ -87,12 +93,13 @@ struct TotpCodeTests {
 
   @Test("of two accounts at one provider one must be named")
   func two() throws {
-    let scene = try BSAScene()
+    let clock = MovableClock()
+    let scene = try BSAScene(clock: clock)
     let alice = try scene.registered().account
     let bob = try scene.registered(.bob).account
     let data = try scene.app.error(of: "totp.code", ["provider": "bsa"])["data"]
     #expect(data?["reason"] == "invalid_params" && data?["field"] == "account")
-    try waitForRoom(15, inStepOf: 60)
+    try clock.advance(toNextStepOf: 60)
     #expect(try scene.code(of: alice).code == scene.numberOfSecret())
     #expect(try scene.code(of: bob).code == scene.numberOfSecret(.bob))
     #expect(try scene.app.call("totp.list")["accounts"]?.arrayValue?.count == 2)
@@ -100,7 +107,8 @@ struct TotpCodeTests {
 
   @Test("of a provider that is configured no more there are no codes; once it is again, there are")
   func providerGone() throws {
-    let scene = try BSAScene()
+    let clock = MovableClock()
+    let scene = try BSAScene(clock: clock)
     let account = try scene.registered().account
     let place = scene.daemon.place
     let text = try String(contentsOfFile: place.file("usherd.toml"), encoding: .utf8)
@@ -112,7 +120,7 @@ struct TotpCodeTests {
     #expect(try without.app.call("totp.list") == ["accounts": []])
     try place.write(text, to: "usherd.toml")
     let again = try scene.restarted()
-    try waitForRoom(15, inStepOf: 60)
+    try clock.advance(toNextStepOf: 60)
     #expect(try again.code(of: account).code == again.numberOfSecret())
   }
 
@@ -141,9 +149,10 @@ struct TotpCodeTests {
 
   @Test("a restart changes nothing")
   func restart() throws {
-    let scene = try BSAScene()
+    let clock = MovableClock()
+    let scene = try BSAScene(clock: clock)
     let account = try scene.registered().account
-    try waitForRoom(25, inStepOf: 60)
+    try clock.advance(toNextStepOf: 60)
     let code = try scene.code(of: account)
     #expect(try scene.restarted().code(of: account) == code)
   }
@@ -170,14 +179,14 @@ struct TotpSingleUseTests {
     let clock = MovableClock()
     let scene = try BSAScene(tables: Self.tables, clock: clock)
     let account = try scene.registered().account
-    try waitForRoom(12, inStepOf: 30)
+    try clock.advance(toNextStepOf: 30)
     let code = try scene.code(of: account)
     let pause = try expectSpent(scene, account)
     let end = try code.time("expiresAt")
-    #expect(abs(end.timeIntervalSinceNow - Double(pause) / 1000) < 2)
+    #expect(abs(end.timeIntervalSince(clock.date) - Double(pause) / 1000) < 2)
     #expect(try scene.app.reason(of: "totp.code", ["provider": "bsa"]) == "rate_limited")
     try expectSpent(scene.again(), account)
-    try clock.set(ahead: 30)
+    try clock.advance(by: 30)
     let next = try scene.code(of: account)
     #expect(try next.code != code.code && next.time("expiresAt") > end)
     try expectSpent(scene, account)
@@ -188,20 +197,20 @@ struct TotpSingleUseTests {
     let clock = MovableClock()
     let scene = try BSAScene(tables: Self.tables, clock: clock)
     let account = try scene.registered().account
-    try waitForRoom(15, inStepOf: 30)
-    let first = try scene.code(of: account)
-    try clock.set(ahead: 30)
+    try clock.advance(toNextStepOf: 30)
+    let (first, ahead) = (try scene.code(of: account), clock.ahead)
+    try clock.set(ahead: ahead + 30)
     let second = try scene.code(of: account)
-    for ahead: Int64 in [0, -300] {
-      try clock.set(ahead: ahead)
+    for seconds: Int64 in [0, -300] {
+      try clock.set(ahead: ahead + seconds)
       let data = try scene.app.error(of: "totp.code", ["account": account ?? .null])["data"]
       #expect(data?["reason"] == "rate_limited")
-      let pause = Double(data?["retryAfterMs"]?.integerValue ?? 0) / 1000 + Double(ahead)
-      let left = try second.time("expiresAt").timeIntervalSinceNow
+      let pause = Double(data?["retryAfterMs"]?.integerValue ?? 0) / 1000
+      let left = try second.time("expiresAt").timeIntervalSince(clock.date)
       #expect(abs(left - pause) < 2, "\(pause)")
     }
     try expectRefused(scene.restarted(), account)
-    try clock.set(ahead: 60)
+    try clock.set(ahead: ahead + 60)
     let third = try scene.again().code(of: account)
     #expect(![first.code, second.code].contains(third.code), "one in a million")
   }
@@ -213,9 +222,10 @@ struct TotpSingleUseTests {
 
   @Test("it is refused after kill -9 too")
   func killed() throws {
-    let scene = try BSAScene(tables: Self.tables)
+    let clock = MovableClock()
+    let scene = try BSAScene(tables: Self.tables, clock: clock)
     let account = try scene.registered().account
-    try waitForRoom(15, inStepOf: 30)
+    try clock.advance(toNextStepOf: 30)
     _ = try scene.code(of: account)
     let after = try scene.restarted()
     try expectSpent(after, account)
@@ -240,10 +250,11 @@ struct TotpSingleUseTests {
   @Test("eight at once: one gets it")
   func atOnce() async throws {
     try await aside {
-      let scene = try BSAScene(tables: Self.tables)
+      let clock = MovableClock()
+      let scene = try BSAScene(tables: Self.tables, clock: clock)
       let account = try scene.registered().account
       let clients = try (0..<8).map { _ in try scene.daemon.client() }
-      try waitForRoom(12, inStepOf: 30)
+      try clock.advance(toNextStepOf: 30)
       for client in clients {
         let call: JSONValue = [
           "jsonrpc": "2.0", "id": 1, "method": "totp.code",
@@ -260,11 +271,12 @@ struct TotpSingleUseTests {
   @Test("another client gets its own, of the same step")
   func otherClient() throws {
     let place = try Workplace()
+    let clock = MovableClock()
     let scene = try BSAScene(
-      tables: Self.tables, more: NamedProgram.rule("till", in: place), at: place)
+      tables: Self.tables, more: NamedProgram.rule("till", in: place), clock: clock, at: place)
     let account = try scene.registered().account
     let till = try NamedProgram("till", in: place, at: scene.daemon)
-    try waitForRoom(15, inStepOf: 30)
+    try clock.advance(toNextStepOf: 30)
     let mine = try scene.code(of: account)
     let tills = scene.at(try till.client())
     #expect(try tills.code(of: account) == mine)
@@ -274,10 +286,11 @@ struct TotpSingleUseTests {
 
   @Test("another device's secret has had no codes: there is one at once")
   func newSecret() throws {
-    let scene = try BSAScene(tables: Self.tables)
+    let clock = MovableClock()
+    let scene = try BSAScene(tables: Self.tables, clock: clock)
     let account = try scene.registered().account
     let handle = try scene.disposeToken()
-    try waitForRoom(18, inStepOf: 30)
+    try clock.advance(toNextStepOf: 30)
     let before = try scene.code(of: account)
     let end = try scene.start(
       "reregisterDevice",

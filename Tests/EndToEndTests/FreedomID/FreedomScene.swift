@@ -51,10 +51,7 @@ struct FreedomScene {
         """, clock: clock, messageBus: reader?.busAddress ?? FprintdUnderTest.noBus,
       logLevel: logLevel, at: place)
     app = try daemon.client()
-    for (name, value) in credentials {
-      let set = try daemon.usherctl(["credential", "set", name], input: value)
-      guard set.status == 0 else { throw TestTrouble("credential set: \(set.errors)") }
-    }
+    for (name, value) in credentials { try daemon.setCredential(name, value) }
     if let passcode { try setPasscode(passcode) }
   }
 

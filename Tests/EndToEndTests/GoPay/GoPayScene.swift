@@ -67,8 +67,7 @@ struct GoPayScene {
   }
 
   func setCredential(_ name: String, _ value: String) throws {
-    _ = try daemon.admin().call(
-      "credential.set", ["name": .string(name), "value": .string(value)])
+    try daemon.setCredential(name, value)
   }
 }
 

@@ -32,9 +32,7 @@ struct PaysafeScene {
         """ + sandbox.wallet("operations = \(operations)\n\(provider)") + more, clock: clock,
       logLevel: logLevel)
     app = try daemon.client()
-    let set = try daemon.usherctl(
-      ["credential", "set", "paysafe-client-secret"], input: Self.clientSecret)
-    guard set.status == 0 else { throw TestTrouble("credential set: \(set.errors)") }
+    try daemon.setCredential("paysafe-client-secret", Self.clientSecret)
     if let user { try signIn(user: user) }
   }
 

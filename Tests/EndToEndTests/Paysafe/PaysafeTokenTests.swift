@@ -95,7 +95,7 @@ struct PaysafeTokenTests {
     let scene = try PaysafeScene()
     let good = try scene.daemon.admin().call("provider.check", ["provider": "paysafe"])
     #expect(good["healthy"] == true, "\(good.text)")
-    _ = try scene.daemon.usherctl(["credential", "set", "paysafe-client-secret"], input: "wrong")
+    try scene.daemon.setCredential("paysafe-client-secret", "wrong")
     let bad = try scene.daemon.admin().call("provider.check", ["provider": "paysafe"])
     #expect(bad["healthy"] == false, "\(bad.text)")
   }

@@ -28,9 +28,7 @@ struct BSAPageTests {
 
         """)
     app = try daemon.client()
-    let set = try daemon.usherctl(
-      ["credential", "set", "bsa-client-key"], input: "s3cret:bsa/client-key")
-    guard set.status == 0 else { throw TestTrouble("credential set: \(set.errors)") }
+    try daemon.setCredential("bsa-client-key", "s3cret:bsa/client-key")
   }
 
   /// Registers Alice with the number of an e-mail.

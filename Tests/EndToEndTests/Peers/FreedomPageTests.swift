@@ -29,9 +29,7 @@ struct FreedomPageTests {
 
         """
       }.joined())
-    let set = try daemon.usherctl(
-      ["credential", "set", "freedom-secret"], input: "s3cret:freedom/client+=")
-    guard set.status == 0 else { throw TestTrouble("credential set: \(set.errors)") }
+    try daemon.setCredential("freedom-secret", "s3cret:freedom/client+=")
   }
 
   private static let grants: JSONValue = ["grants": ["read.firstname", "read.data_of_birth"]]

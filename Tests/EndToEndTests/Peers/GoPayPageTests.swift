@@ -29,9 +29,7 @@ struct GoPayPageTests {
         poll_seconds = 1
 
         """)
-    let set = try daemon.usherctl(
-      ["credential", "set", "gopay-exchange"], input: "s3cret:exchange/key+=")
-    guard set.status == 0 else { throw TestTrouble("credential set: \(set.errors)") }
+    try daemon.setCredential("gopay-exchange", "s3cret:exchange/key+=")
   }
 
   /// Starts a verification, up to the log-in page or, with a token, to the capture page.

@@ -164,9 +164,7 @@ struct TruecallerCodeTests {
     #expect(told["state"] == "otpReceived" && told.problem == ["provider_unreachable", "9"])
     #expect(told["problem"]?["message"]?.stringValue?.contains("credential set") == true)
     #expect(try scene.requests("verify") == 0)
-    let set = try scene.daemon.usherctl(
-      ["credential", "set", "truecaller-app-key"], input: TruecallerScene.appKey)
-    #expect(set.status == 0)
+    try scene.daemon.setCredential("truecaller-app-key", TruecallerScene.appKey)
     #expect(try scene.app.finished(told, within: 40)["status"] == "succeeded")
   }
 

@@ -95,8 +95,7 @@ struct TruecallerOwnerTests {
   @Test("the same user of another machine is another installation too")
   func otherMachine() throws {
     let other = try DaemonUnderTest(config: scene.sandbox.truecaller())
-    _ = try other.usherctl(
-      ["credential", "set", "truecaller-app-key"], input: TruecallerScene.appKey)
+    try other.setCredential("truecaller-app-key", TruecallerScene.appKey)
     try scene.verified()
     let there = TruecallerScene(scene.sandbox, other, try other.client())
     #expect(try there.verify()["state"] == "otpInitiated")

@@ -33,10 +33,7 @@ struct TruecallerScene {
         \(sandbox.truecaller(validation, clientID: clientID, provider))
         """, logLevel: logLevel)
     app = try daemon.client()
-    if let appKey {
-      let set = try daemon.usherctl(["credential", "set", "truecaller-app-key"], input: appKey)
-      guard set.status == 0 else { throw TestTrouble("credential set: \(set.errors)") }
-    }
+    if let appKey { try daemon.setCredential("truecaller-app-key", appKey) }
   }
 
   init(_ sandbox: SandboxUnderTest, _ daemon: DaemonUnderTest, _ app: RawClient) {
