@@ -83,7 +83,12 @@ final class OwnerStage: Sendable {
   ) async throws {
     users.set(Self.uid, first, isLocal: isLocal)
     stage = try SafeStage(holdsAlarms: true, users: users.database(nameHolds: nameHolds))
-    current = Mutex(try await stage.begun())
+    let safe = try await stage.begun()
+    current = Mutex(safe)
+    // The start looks for owners in the background, and notes when it has found all: not after what the
+    // test does.
+    let store = try safe.domain().store
+    try await reached("the start has looked for owners") { try store.loadNote("owners") != nil }
   }
 
   func restart() async throws {
