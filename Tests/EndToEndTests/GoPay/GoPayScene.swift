@@ -16,7 +16,7 @@ struct GoPayScene {
   let daemon: DaemonUnderTest
   let app: RawClient
   /// Where the daemon takes callbacks.
-  let callbackPort: UInt16
+  let callbackPort: Int
 
   /// - Parameters:
   ///   - provider: More lines of the `[[provider]]`.
@@ -29,7 +29,7 @@ struct GoPayScene {
     isSet: Bool = true, clock: MovableClock? = nil, logLevel: String = "debug"
   ) throws {
     sandbox = try SandboxUnderTest(clock: clock)
-    callbackPort = try LoopbackPort.free()
+    callbackPort = try LoopbackPort.unused()
     daemon = try DaemonUnderTest(
       config: """
         \(more)

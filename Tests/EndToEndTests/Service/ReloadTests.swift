@@ -257,7 +257,7 @@ struct ReloadTests {
   func load() throws {
     try daemon.client().signIn()
     let plain = sandbox.provider()
-    let port = try LoopbackPort.free()
+    let port = try LoopbackPort.unused()
     let other =
       sandbox.provider(more: "connect_timeout_seconds = 7\n")
         + """

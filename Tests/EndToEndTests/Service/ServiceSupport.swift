@@ -64,23 +64,3 @@ final class TokenCallers: @unchecked Sendable {
     }
   }
 }
-
-/// Ports of the loopback.
-enum LoopbackPort {
-  /// One that nobody listens at now.
-  static func free() throws -> UInt16 {
-    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    defer { close(descriptor) }
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    inet_pton(AF_INET, "127.0.0.1", &address.sin_addr)
-    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let isBound = withUnsafeMutablePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        bind(descriptor, $0, size) == 0 && getsockname(descriptor, $0, &size) == 0
-      }
-    }
-    guard isBound else { throw TestTrouble("there is no free port") }
-    return UInt16(bigEndian: address.sin_port)
-  }
-}
