@@ -41,8 +41,11 @@ final class ConnectionStage: Sendable {
     }
     self.loop = loop
     // The event loop's timers follow the machine's clock: a test that is held up by others is slow
-    // to read its replies.
-    try reload { $0.limits.unreadReplySeconds = 300 }
+    // to send the rest of a line and to read its replies.
+    try reload {
+      $0.limits.lineSeconds = 300
+      $0.limits.unreadReplySeconds = 300
+    }
   }
 
   /// - Parameter user: Whose share of the event loop the connection takes.
