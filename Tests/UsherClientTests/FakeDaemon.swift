@@ -13,10 +13,10 @@ final class FakeDaemon: Sendable {
 
   let path: String
   private let server: any Channel
-  private let count: Counter
+  private let connected: Connections
 
   /// Connections taken so far.
-  var connections: Int { count.value.withLock { $0 } }
+  var connections: Int { connected.value.withLock { $0.count } }
 
   static func run<T>(
     at path: String = freshPath(), _ script: @escaping Script,
@@ -26,12 +26,18 @@ final class FakeDaemon: Sendable {
     defer { removeFolder(of: path) }
     do {
       let result = try await body(daemon)
-      try await daemon.server.close()
+      try await daemon.close()
       return result
     } catch {
-      try await daemon.server.close()
+      try await daemon.close()
       throw error
     }
+  }
+
+  /// Closes the socket and every connection: what a client sends afterwards has reached nobody.
+  private func close() async throws {
+    try await server.close()
+    for connection in connected.value.withLock({ $0 }) { try? await connection.close() }
   }
 
   /// Removes what ``freshPath()`` made, with all that is in it.
@@ -55,14 +61,14 @@ final class FakeDaemon: Sendable {
 
   private init(_ path: String, _ script: @escaping Script) async throws {
     self.path = path
-    let count = Counter()
-    self.count = count
+    let connected = Connections()
+    self.connected = connected
     server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
-          let index = count.value.withLock { value in
-            value += 1
-            return value
+          let index = connected.value.withLock { connections in
+            connections.append(channel)
+            return connections.count
           }
           let (lines, feed) = AsyncStream.makeStream(of: [UInt8].self)
           try channel.pipeline.syncOperations.addHandler(Lines(feed))
@@ -76,8 +82,8 @@ final class FakeDaemon: Sendable {
       .bind(unixDomainSocketPath: path).get()
   }
 
-  private final class Counter: Sendable {
-    let value = Mutex(0)
+  private final class Connections: Sendable {
+    let value = Mutex<[any Channel]>([])
   }
 
   private final class Lines: ChannelInboundHandler {

@@ -132,7 +132,7 @@ struct BrowserReturnTests {
 
   @Test("two flows at one fixed port are both come back to, each at its own path")
   func fixedPort() throws {
-    let port = try TakenPort.free()
+    let port = UInt16(try LoopbackPort.unused())
     let scene = try FreedomScene.partner("redirect = \"http://127.0.0.1:\(port)/callback\"")
     let flows = try [scene.authorize(["read.firstname"]), scene.authorize(["read.email"])]
     #expect(flows.map(\.completes) == ["loopback", "loopback"])

@@ -10,7 +10,7 @@ struct PartnerLogoutTests {
   private let url: String
 
   init() throws {
-    let port = try TakenPort.free()
+    let port = UInt16(try LoopbackPort.unused())
     scene = try FreedomScene.partner("callback_listen = \"127.0.0.1:\(port)\"")
     url = "http://127.0.0.1:\(port)/v1/freedomid/revoke"
     try scene.set(["revokeUri": .string(url)])
@@ -162,7 +162,7 @@ struct PartnerLogoutTests {
 
   @Test("without an address, and in the other modes, nobody listens")
   func off() throws {
-    let port = try TakenPort.free()
+    let port = UInt16(try LoopbackPort.unused())
     let listen = "callback_listen = \"127.0.0.1:\(port)\""
     let quiet = [try FreedomScene.partner(), try FreedomScene.openID(listen)]
     #expect(throws: TestTrouble.self) { try Web.get("http://127.0.0.1:\(port)/") }

@@ -230,9 +230,6 @@ final class TakenPort {
   }
 
   deinit { close(descriptor) }
-
-  /// One that nobody listens at now.
-  static func free() throws -> UInt16 { try TakenPort().number }
 }
 
 extension JSONValue {
