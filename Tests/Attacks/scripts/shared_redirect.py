@@ -7,7 +7,9 @@ Findings: O.3
 As root the two are users of their own; else they are two sign-ins of one user at two providers.
 """
 
+import contextlib
 import os
+import random
 import socket
 import sys
 import urllib.parse
@@ -19,10 +21,13 @@ from harness import GROUP, Daemon, Place, Sandbox, as_user, at_browser, await_fl
 RUNS_AS_ROOT = os.getuid() == 0
 
 
-def free_port():
-    with socket.socket() as end:
-        end.bind(("127.0.0.1", 0))
-        return end.getsockname()[1]
+def unused_port():
+    """Returns a port that the kernel gives to no connection, and at which nobody listens."""
+    while True:
+        port = random.randrange(10_000, 30_000)
+        with socket.socket() as end, contextlib.suppress(OSError):
+            end.bind(("127.0.0.1", port))
+            return port
 
 
 def of(uid, act):
@@ -46,7 +51,7 @@ def sign_in():
 
 with Place() as place:
     sandbox = Sandbox(place, sys.argv[1])
-    redirect = f'redirect = "http://127.0.0.1:{free_port()}/callback"'
+    redirect = f'redirect = "http://127.0.0.1:{unused_port()}/callback"'
     access = f'[access]\ngroup = "{GROUP}"\n' if RUNS_AS_ROOT else ""
     daemon = Daemon(
         place, sys.argv[1],
