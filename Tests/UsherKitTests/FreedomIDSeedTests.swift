@@ -1,11 +1,12 @@
 import JSONRPC
 import Synchronization
 import Testing
+import UsherTestKit
 
 @testable import UsherKit
 
 /// The documentation's programs. What is created is one for the whole process: one test at a time.
-@Suite("Freedom ID's example", .serialized, .timeLimit(.minutes(1)))
+@Suite("Freedom ID's example", .uses(.freedomID), .serialized, .timeLimit(.minutes(1)))
 struct FreedomIDSeedTests {
   private let lines: AsyncStream<String>
   private let feed: AsyncStream<String>.Continuation

@@ -3,10 +3,11 @@ import JSONRPC
 import Synchronization
 import Testing
 import UsherKit
+import UsherTestKit
 
 /// The seed's own example against the sequences of the daemon's page Paysafe. It speaks to
 /// `Wallet.instance`, of which there is one: these tests take turns.
-@Suite("The seed's example", .serialized, .timeLimit(.minutes(1)))
+@Suite("The seed's example", .uses(.paysafe), .serialized, .timeLimit(.minutes(1)))
 struct PaysafeSeedTests {
   private final class Screen: Presenter {
     let pages = Mutex<[URL]>([])

@@ -1,10 +1,11 @@
 import JSONRPC
 import Testing
 import UsherKit
+import UsherTestKit
 
 /// The seed's own example against a played daemon. It speaks to `TCTrueSDK.sharedManager()`, of
 /// which there is one: these tests take turns.
-@Suite("Truecaller's example of the seed", .serialized, .timeLimit(.minutes(1)))
+@Suite("Truecaller's example of the seed", .uses(.truecaller), .serialized, .timeLimit(.minutes(1)))
 struct TruecallerSeedTests {
   private let manager = TCTrueSDK.sharedManager()
 

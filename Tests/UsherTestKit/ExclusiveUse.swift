@@ -48,10 +48,19 @@ package struct ExclusiveUse: SuiteTrait, TestTrait, TestScoping {
     }
   }
 
-  fileprivate static let bsa = Lock()
+  fileprivate static let locks = Dictionary(
+    uniqueKeysWithValues: SDK.allCases.map { ($0, Lock()) })
+}
+
+/// A facade of UsherKit with static state, such as `BSA.configure`, which is for the whole process.
+package enum SDK: Sendable, CaseIterable {
+  case bsa, freedomID, paysafe, truecaller
 }
 
 extension Trait where Self == ExclusiveUse {
-  /// For tests that call `BSA.configure`, which sets the daemon of the whole process.
-  package static var usesBSA: ExclusiveUse { ExclusiveUse(lock: ExclusiveUse.bsa) }
+  /// For tests that use the static state of a facade of UsherKit. They are serialized in their suite, too:
+  /// a test that waits for its turn holds the place of another one.
+  package static func uses(_ sdk: SDK) -> ExclusiveUse {
+    ExclusiveUse(lock: ExclusiveUse.locks[sdk] ?? ExclusiveUse.Lock())
+  }
 }

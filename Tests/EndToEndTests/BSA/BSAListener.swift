@@ -4,7 +4,7 @@ import UsherKit
 import UsherTestKit
 
 /// What is configured is one for the whole process: these tests take turns.
-@Suite("BSA by UsherKit, end to end", .usesBSA, .mayBlock, .serialized, .timeLimit(.minutes(10)))
+@Suite("BSA by UsherKit, end to end", .uses(.bsa), .mayBlock, .serialized, .timeLimit(.minutes(10)))
 enum BSAKitEndToEndTests {}
 
 /// A person who is asked for a passcode.

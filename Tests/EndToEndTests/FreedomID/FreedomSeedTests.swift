@@ -11,7 +11,8 @@ import UsherTestKit
 /// What the seed leaves open is listed in the header of `FreedomIDSeedExample.swift`. The calls are
 /// about what was created last, of which there is one: these tests take turns.
 @Suite(
-  "Freedom ID's example of the seed, end to end", .mayBlock, .serialized, .timeLimit(.minutes(10)))
+  "Freedom ID's example of the seed, end to end", .uses(.freedomID), .mayBlock, .serialized,
+  .timeLimit(.minutes(10)))
 struct FreedomSeedTests {
   /// A person at the documentation's terminal.
   private final class Person: Sendable {

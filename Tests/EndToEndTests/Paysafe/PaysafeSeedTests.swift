@@ -9,7 +9,9 @@ import UsherTestKit
 ///
 /// What it needed to be corrected for is listed in the header of `PaysafeSeedExample.swift`. It speaks
 /// to `Wallet.instance`, of which there is one: these tests take turns.
-@Suite("The seed's example, end to end", .mayBlock, .serialized, .timeLimit(.minutes(10)))
+@Suite(
+  "The seed's example, end to end", .uses(.paysafe), .mayBlock, .serialized,
+  .timeLimit(.minutes(10)))
 struct PaysafeSeedEndToEndTests {
   private static let redirectURI = "https://partner.example/wallet/callback"
   private static let verifier = String(repeating: "aB3", count: 21) + "x"

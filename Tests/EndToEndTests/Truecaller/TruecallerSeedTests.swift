@@ -10,7 +10,8 @@ import UsherTestKit
 /// What it needed to be corrected for is listed in the header of `TruecallerSeedExample.swift`. It
 /// speaks to `TCTrueSDK.sharedManager()`, of which there is one: these tests take turns.
 @Suite(
-  "Truecaller's example of the seed, end to end", .mayBlock, .serialized, .timeLimit(.minutes(10)))
+  "Truecaller's example of the seed, end to end", .uses(.truecaller), .mayBlock, .serialized,
+  .timeLimit(.minutes(10)))
 struct TruecallerSeedEndToEndTests {
   private typealias News = TruecallerSeedExample.News
 
