@@ -110,7 +110,7 @@ enum ConfigFiles {
     do throws(Errno) {
       let file = try Descriptor.open(path, O_RDONLY | O_NONBLOCK)
       status = try file.status()
-      // What is no regular file is not read: it could block.
+      // Only a regular file is read: reading a FIFO or a device could block.
       bytes = status.st_mode & S_IFMT == S_IFREG ? try file.read(atMost: sizeLimit + 1) : []
     } catch {
       if error.code == ENOENT { return nil }
