@@ -1,8 +1,7 @@
 import Synchronization
 package import Testing
 
-/// Lets no two tests run at the same time that use the same thing of this process, such as the static
-/// settings of a type.
+/// Runs tests one at a time that use the same static state of this process.
 package struct ExclusiveUse: SuiteTrait, TestTrait, TestScoping {
   fileprivate let lock: Lock
 
@@ -16,7 +15,7 @@ package struct ExclusiveUse: SuiteTrait, TestTrait, TestScoping {
     try await body()
   }
 
-  /// Whoever waits is served in the order of arrival.
+  /// Waiting tests acquire the lock in the order of arrival. Each holds it no longer than its time limit.
   fileprivate final class Lock: Sendable {
     private struct State {
       var isTaken = false
@@ -47,20 +46,21 @@ package struct ExclusiveUse: SuiteTrait, TestTrait, TestScoping {
       next?.resume()
     }
   }
-
-  fileprivate static let locks = Dictionary(
-    uniqueKeysWithValues: SDK.allCases.map { ($0, Lock()) })
 }
 
 /// A facade of UsherKit with static state, such as `BSA.configure`, which is for the whole process.
-package enum SDK: Sendable, CaseIterable {
-  case bsa, freedomID, paysafe, truecaller
+package struct SDK: Sendable {
+  fileprivate let lock = ExclusiveUse.Lock()
+
+  package static let bsa = SDK()
+  package static let freedomID = SDK()
+  package static let paysafe = SDK()
+  package static let truecaller = SDK()
 }
 
 extension Trait where Self == ExclusiveUse {
-  /// For tests that use the static state of a facade of UsherKit. They are serialized in their suite, too:
-  /// a test that waits for its turn holds the place of another one.
-  package static func uses(_ sdk: SDK) -> ExclusiveUse {
-    ExclusiveUse(lock: ExclusiveUse.locks[sdk] ?? ExclusiveUse.Lock())
-  }
+  /// For tests that use the static state of a facade of UsherKit.
+  ///
+  /// Serialize their suite, too: a test that waits for the lock keeps another test from running.
+  package static func uses(_ sdk: SDK) -> ExclusiveUse { ExclusiveUse(lock: sdk.lock) }
 }

@@ -64,7 +64,7 @@ final class InProcessDaemon: Sendable {
   }
 
   deinit {
-    // Whoever lets go of a daemon does not wait for it.
+    // A test that drops its daemon does not wait for the shutdown.
     Task { [group] in await group.triggerGracefulShutdown() }
   }
 

@@ -4,17 +4,17 @@ import Synchronization
 package import UsherCore
 package import UsherDaemon
 
-/// The clocks and the alarms of a daemon under test: they go on by themselves, and a test can move
-/// them ahead.
+/// The clocks and the alarms of a daemon under test. They follow this machine's clocks, and a test can
+/// move them ahead.
 ///
-/// In this process alarms that are due go off at once. A daemon in a process of its own only reads
-/// other clocks: what waits there goes on waiting as long as it would.
+/// A daemon in this process runs its due alarms at once. A daemon in a process of its own reads the moved
+/// clocks, but its timers keep real time.
 package final class MovableClock: Sendable {
   private struct Pending {
-    /// On the clock that nobody sets.
+    /// On the monotonic clock.
     var due: Timestamp
     var loop: any EventLoop
-    var timer: Scheduled<Void>
+    var timer: Scheduled<Void>?
     var body: @Sendable () -> Void
   }
 
@@ -44,7 +44,7 @@ package final class MovableClock: Sendable {
     try write()
   }
 
-  /// Lets more time pass: both the wall clock and the clock that nobody sets go ahead.
+  /// Moves the wall clock and the monotonic clock ahead by so many more seconds.
   package func advance(by seconds: Int64) throws {
     try move { state in
       state.ahead += seconds
@@ -52,26 +52,24 @@ package final class MovableClock: Sendable {
     }
   }
 
-  /// Lets time pass up to the first second of the next step of a time-based code (RFC 6238 §4).
+  /// Moves both clocks ahead to the beginning of the next time step (RFC 6238 §4.2) of so many seconds.
   package func advance(toNextStepOf period: Int64) throws {
     try advance(by: period - now().milliseconds / 1000 % period)
   }
 
-  /// Lets time pass: both the wall clock and the clock that nobody sets go ahead.
-  ///
-  /// - Parameter seconds: In all, since the clock was made.
+  /// Moves the wall clock and the monotonic clock to so many seconds ahead of this machine's.
   package func pass(_ seconds: Int64) throws {
     try move { ($0.ahead, $0.passed) = (seconds, seconds) }
   }
 
-  /// Moves the clocks, and lets the alarms go off that are due by then.
+  /// Changes the clocks, then runs the alarms that are due.
   private func move(_ change: (inout State) -> Void) throws {
     let due = state.withLock { state in
       change(&state)
       let now = monotonicNow(state)
       let due = state.pending.filter { $0.value.due <= now }
       for (number, alarm) in state.pending {
-        alarm.timer.cancel()
+        alarm.timer?.cancel()
         state.pending[number] = due[number] == nil ? scheduled(number, alarm, from: now) : nil
       }
       return due.values.sorted { $0.due < $1.due }
@@ -115,7 +113,7 @@ extension MovableClock {
 
     func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void) -> Alarm {
       let number = clock.add(delay, loop, body)
-      return Alarm { clock.takeOut(number)?.timer.cancel() }
+      return Alarm { clock.takeOut(number)?.timer?.cancel() }
     }
   }
 
@@ -125,11 +123,8 @@ extension MovableClock {
     state.withLock { state in
       state.lastPending += 1
       let (number, now) = (state.lastPending, monotonicNow(state))
-      let timer = loop.scheduleTask(in: .zero) {}
-      timer.cancel()
-      let alarm = Pending(
-        due: now + min(max(delay, .zero), .seconds(365 * 86_400)), loop: loop, timer: timer,
-        body: body)
+      let due = now + min(max(delay, .zero), .seconds(365 * 86_400))
+      let alarm = Pending(due: due, loop: loop, timer: nil, body: body)
       state.pending[number] = scheduled(number, alarm, from: now)
       return number
     }
@@ -151,8 +146,9 @@ extension MovableClock {
 // MARK: - The clocks of a daemon in a process of its own
 
 extension MovableClock {
-  /// A library that goes in front of the C library's clocks; compiled once.
-  private static let library = Result {
+  /// The directory of `clock.so`, which replaces the C library's clocks where it is preloaded. Compiled
+  /// once for all tests.
+  private static let compiled = Result {
     let place = try Workplace()
     let built = try run(
       "/usr/bin/env",
@@ -166,7 +162,7 @@ extension MovableClock {
   /// - Throws: Where there is no C compiler.
   package var environment: [String: String] {
     get throws {
-      let library = try Self.library.get()
+      let preloaded = try Self.compiled.get().file("clock.so")
       let place = try file.withLock { file in
         if let file { return file }
         let place = try Workplace()
@@ -175,7 +171,7 @@ extension MovableClock {
         return place
       }
       try write()
-      return ["LD_PRELOAD": library.file("clock.so"), "USHER_TEST_AHEAD": place.file("ahead")]
+      return ["LD_PRELOAD": preloaded, "USHER_TEST_AHEAD": place.file("ahead")]
     }
   }
 
