@@ -22,10 +22,14 @@ actor GroupCommit {
   private static let largestGroup = 256
 
   private let database: DatabaseQueue
+  private let executor: (any TaskExecutor)?
   private var waiting: [Waiting] = []
   private var isFlushing = false
 
-  init(_ database: DatabaseQueue) { self.database = database }
+  init(_ database: DatabaseQueue, on executor: (any TaskExecutor)?) {
+    self.database = database
+    self.executor = executor
+  }
 
   /// Once it is called the unit is written, even if the caller's task is cancelled.
   func commit(_ unit: [Operation], as kind: Kind = .store) async throws(UsherError) {
@@ -33,7 +37,7 @@ actor GroupCommit {
       waiting.append(Waiting(unit: unit, kind: kind, caller: caller))
       guard !isFlushing else { return }
       isFlushing = true
-      Task { await flush() }
+      Task(executorPreference: executor) { await self.flush() }
     }
     try outcome.get()
   }

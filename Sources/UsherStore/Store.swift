@@ -44,6 +44,7 @@ package final class Store: Sendable {
   ///   - acceptsChanges: Whether tables that something other than usherd changed are taken as they
   ///     are; the daemon is locked then.
   ///   - keep: Where the data key and what is derived from it for good are kept.
+  ///   - executor: Runs the tasks that write; nil: Swift's global executor.
   /// - Throws: `storage_unavailable` with a sentence that names the file, which is then as it was:
   ///   damaged, another program's, of a newer schema, changed by something other than usherd, under
   ///   another key, in use, not permitted.
@@ -52,7 +53,7 @@ package final class Store: Sendable {
     path: String, masterKey: some ContiguousBytes,
     recoveryKey: () throws(UsherError) -> RecoveryKey? = { () throws(UsherError) in nil },
     acceptsChanges: Bool = false, keep: @escaping KeyKeeper, clock: any UsherCore.Clock,
-    entropy: any Entropy
+    entropy: any Entropy, executor: (any TaskExecutor)? = nil
   ) throws(UsherError) -> Store {
     let key = SymmetricKey(data: masterKey)
     guard key.bitCount >= 256 else {
@@ -71,11 +72,13 @@ package final class Store: Sendable {
       throw UsherError(.storageUnavailable, "there is no memory for the data key", cause: error)
     }
     return try Store(
-      file: file, lock: lock, opened, writer: ChangeWriter(sealer: sealer, clock: clock))
+      file: file, lock: lock, opened, writer: ChangeWriter(sealer: sealer, clock: clock),
+      on: executor)
   }
 
   private init(
-    file: StoreFile, lock: StoreLock, _ opened: StoreOpening.Opened, writer: ChangeWriter
+    file: StoreFile, lock: StoreLock, _ opened: StoreOpening.Opened, writer: ChangeWriter,
+    on executor: (any TaskExecutor)?
   ) throws(UsherError) {
     self.file = file
     self.lock = lock
@@ -87,7 +90,7 @@ package final class Store: Sendable {
     hasRecoverySlot = Mutex(opened.keys.hasRecoverySlot)
     self.writer = writer
     sealer = writer.sealer
-    commits = GroupCommit(database)
+    commits = GroupCommit(database, on: executor)
     reserve = SpaceReserve(of: file)
     do {
       audit = try AuditLog(database, sealer: sealer, commits: commits, at: writer.clock.now())
