@@ -41,7 +41,8 @@ package struct Daemon: ServiceLifecycle.Service {
     let settings = Settings(setting.config, try setting.policy(of: setting.config))
     let world = World(
       settings: settings, clock: setting.clock, entropy: setting.entropy,
-      alarms: setting.alarms(outside.any()), descriptors: .ofProcess())
+      alarms: setting.alarms(outside.any()), executor: setting.executor,
+      blocking: setting.blocking, users: setting.users, descriptors: .ofProcess())
     let life = Lifetime(
       setting, world, on: outside, browsers: browsers, serving: sockets, log)
     let safe = Safe(life)
@@ -54,14 +55,14 @@ package struct Daemon: ServiceLifecycle.Service {
     let listening = try await listen(on: sockets, door)
     await safe.resume()
     setting.notifier.ready(status: safe.status)
-    Task.detached(priority: .background) {
+    Task.detached(executorPreference: world.executor, priority: .background) {
       service.warm()
       // The start needed more memory than the calls that follow.
       FreeMemory.release(keeping: 0)
     }
     log.notice("ready", metadata: ["version": .string(Version.current)])
-    let reloads = Task { await reload(safe) }
-    await upkeep(safe, world.alarms, watching: sockets)
+    let reloads = Task(executorPreference: world.executor) { await reload(safe) }
+    await upkeep(safe, world, watching: sockets)
     reloads.cancel()
     await stop(listening, door, safe)
   }
@@ -93,7 +94,7 @@ package struct Daemon: ServiceLifecycle.Service {
 
   /// Sweeps and gives memory back once a minute, and pings the watchdog from the loop that serves, until asked to stop.
   private func upkeep(
-    _ safe: Safe, _ alarms: any Alarms, watching loop: SocketLoop
+    _ safe: Safe, _ world: World, watching loop: SocketLoop
   ) async {
     let notifier = setting.notifier
     let ping = notifier.watchdogInterval.map { interval in
@@ -108,9 +109,9 @@ package struct Daemon: ServiceLifecycle.Service {
           guard !Task.isCancelled else { break }
           log.warning("what is over could not be removed", metadata: ["cause": "\(error.message)"])
         }
-        await Aside.run { FreeMemory.release() }
-        await alarms.pause(.seconds(60))
-        await readSubordinates(safe.life.world)
+        await world.blocking.run { FreeMemory.release() }
+        await world.alarms.pause(.seconds(60))
+        await readSubordinates(world)
       }
     }
     ping?.cancel()
@@ -118,7 +119,7 @@ package struct Daemon: ServiceLifecycle.Service {
 
   /// Reads `/etc/subuid`. Where that fails, what was read before holds.
   private func readSubordinates(_ world: World) async {
-    switch await world.subordinates.read(within: .seconds(5), world.alarms) {
+    switch await world.subordinates.read(within: .seconds(5), in: world) {
     case .done, .cancelled: break
     case .partial(let gaps):
       for warning in gaps.warnings { log.warning("\(warning)") }

@@ -20,7 +20,7 @@ struct Parts {
   private let revocations: RevocationQueue
   private let metadata: MetadataCache
   let callbacks: CallbackPosts
-  private let reader: FingerprintReader
+  private let reader: any FingerprintScanning
   private let localAuth: LocalAuthDesk
   private let audit: AuditBook
   private let log: Logger
@@ -28,7 +28,7 @@ struct Parts {
   init(_ life: Lifetime, _ vault: Vault) throws(UsherError) {
     let (world, events, log) = (life.world, life.events, life.log)
     let (store, group) = (vault.store, life.outside)
-    reader = FingerprintReader(address: life.setting.messageBus)
+    reader = life.setting.fingerprints()
     let providers = Providers(world.settings)
     let health = ProviderHealth(world.settings) { [clock = world.clock] provider, health in
       events.publish(
@@ -37,9 +37,10 @@ struct Parts {
     }
     let credentials = try Credentials(store: store, handed: life.setting.credentials, world: world)
     http = ProviderHTTP(
-      on: group, credentials: credentials, health: health, world: world, log: log)
-    metadata = MetadataCache(http: http, clock: world.clock)
-    let verifier = IDTokenVerifier(http: http, clock: world.clock)
+      through: life.setting.transport(group), credentials: credentials, health: health,
+      world: world, log: log)
+    metadata = MetadataCache(http: http, world: world)
+    let verifier = IDTokenVerifier(http: http, world: world)
     book = AccountBook(world: world, events: events, store: store)
     audit = life.audit
     self.store = store
@@ -55,20 +56,19 @@ struct Parts {
       events: events, log: log)
     let calls = AccountCalls(world: world, http: http, book: book, refresher: refresher)
     localAuth = LocalAuthDesk(
-      world: world, book: LocalAuthBook(store: store), reader: reader,
-      userName: SystemUsers.userName(of:), log: log, rounds: PasscodeCost.rounds)
+      world: world, book: LocalAuthBook(store: store), reader: reader, log: log,
+      rounds: PasscodeCost.rounds)
     let totp = TOTPDesk(world: world, store: store, book: book, providers: providers)
     let effects = EffectRunner(
       world: world, http: http, bearer: calls,
       metadata: metadata, verifier: verifier,
       listeners: RedirectListeners(
-        group: life.browsers, uid: LoopbackPeer.uid, clock: world.clock, log: log,
-        descriptors: world.descriptors),
+        world: world, group: life.browsers, uid: LoopbackPeer.uid, log: log),
       answers: DaemonAnswers(
         accounts: book, localAuth: LocalAuthAnswers(desk: localAuth), totp: totp,
-        clock: world.clock))
+        world: world))
     let owners = OwnerRegistry(
-      world: world, store: store, users: life.setting.users, log: log)
+      world: world, store: store, users: world.users, log: log)
     // Weak: the registry tells them of changes.
     let isWithheld = { @Sendable [weak owners] (owner: Owner) in owners?.isWithheld(owner) ?? true }
     let runner = FlowRunner(
@@ -91,15 +91,14 @@ struct Parts {
 
     book.follow { [revocations] update in
       guard let superseded = update.superseded else { return }
-      Task { await revocations.pursue(superseded) }
+      Task(executorPreference: world.executor) { await revocations.pursue(superseded) }
     }
     let revoker = Revoker(world: world, store: store, book: book, queue: revocations)
     let consents = ConsentDesk(
       store: store, book: book, clock: world.clock, providers: providers)
     let methods = LocalAuthMethods(desk: localAuth, clock: world.clock)
     let confirm = ConfirmDesk(
-      world: world, store: store, events: events, accounts: book, localAuth: methods,
-      userName: SystemUsers.userName(of:))
+      world: world, store: store, events: events, accounts: book, localAuth: methods)
     let follower = OwnerFollower(
       engine: engine, book: book, localAuth: localAuth, confirm: confirm, watch: watch,
       followUps: followUps, events: events)
@@ -153,10 +152,10 @@ struct Parts {
     let owners = domain.owners
     domain.flows.engine.resumeAll { owners.isWithheld($0) }
     // Users' names may be far away: nothing waits for them.
-    Task { try? await owners.recordAll() }
+    Task(executorPreference: domain.world.executor) { try? await owners.recordAll() }
     watch.start()
     followUps.start()
-    Task { [watch, followUps, revocations] in
+    Task(executorPreference: domain.world.executor) { [watch, followUps, revocations] in
       await revocations.resume()
       await watch.review()
       await followUps.review()
@@ -201,8 +200,9 @@ struct Parts {
     watch.stop()
     followUps.stop()
     await revocations.stop()
-    let deadline = ContinuousClock.now + limit
-    while ContinuousClock.now < deadline, !(http.isIdle && domain.flows.engine.isIdle) {
+    let clock = domain.world.clock
+    let deadline = clock.monotonicNow() + limit
+    while clock.monotonicNow() < deadline, !(http.isIdle && domain.flows.engine.isIdle) {
       await domain.world.alarms.pause(.milliseconds(20))
     }
     domain.flows.engine.pauseAll()
@@ -232,7 +232,9 @@ extension Parts {
 
   /// - Throws: What of it cannot be had.
   func ready(for config: Config) async throws(ConfigError) -> Readied {
-    let handed = await Aside.run { [credentials = domain.credentials] in credentials.reread() }
+    let handed = await domain.world.blocking.run { [credentials = domain.credentials] in
+      credentials.reread()
+    }
     guard handed.problems.isEmpty else { throw ConfigError(handed.problems) }
     do throws(CallbackPosts.Trouble) {
       let change = try await callbacks.prepare(for: config.providers)

@@ -95,13 +95,14 @@ struct FlowClientTests {
   @Test("people are told the rule's name, or the user's, or the number of one without a name")
   func titles() async throws {
     #expect(
-      try await Caller.program("till").flowClient() == .init(name: "till", title: "till", uid: 1000)
+      try await Caller.program("till").flowClient(.fake())
+        == .init(name: "till", title: "till", uid: 1000)
     )
     let root = try Caller.program(of: Owner(realm: "host", uid: 0))
-    #expect(await root.flowClient() == .init(name: "(user)", title: "root", uid: 0))
+    #expect(await root.flowClient(.fake()) == .init(name: "(user)", title: "root", uid: 0))
     let nameless = try Caller.program(of: Owner(realm: "host", uid: 3_999_999_999))
     #expect(
-      await nameless.flowClient()
+      await nameless.flowClient(.fake())
         == .init(name: "(user)", title: "uid 3999999999", uid: 3_999_999_999))
   }
 }

@@ -33,8 +33,7 @@ final class ConfirmStage: Sendable {
   private static func desk(_ stage: FlowStage) -> ConfirmDesk {
     ConfirmDesk(
       world: stage.world, store: stage.store, events: stage.events, accounts: stage.book,
-      localAuth: LocalAuthMethods(desk: stage.localAuth, clock: stage.clock),
-      userName: { $0 == Owner.anna.uid ? "anna" : nil })
+      localAuth: LocalAuthMethods(desk: stage.localAuth, clock: stage.clock))
   }
 
   /// The desk of a daemon that has begun anew.

@@ -47,11 +47,12 @@ final class ConsentStage: Sendable {
     let health = ProviderHealth { _, _ in }
     credentials = try Credentials(store: store, handed: nil, world: world)
     http = ProviderHTTP(
-      on: MultiThreadedEventLoopGroup.singleton, credentials: credentials, health: health,
+      through: HTTPClientTransport(on: MultiThreadedEventLoopGroup.singleton),
+      credentials: credentials, health: health,
       world: world, log: log)
     let source = TokenSource(
       world: world, providers: providers, http: http,
-      metadata: MetadataCache(http: http, clock: stage.clock), health: health)
+      metadata: MetadataCache(http: http, world: world), health: health)
     let queue = RevocationQueue(world: world, store: store, source: source, log: log)
     let revoker = Revoker(world: world, store: store, book: book, queue: queue)
     engine = FlowEngine(

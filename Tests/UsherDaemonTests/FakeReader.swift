@@ -79,6 +79,8 @@ final class FakeReader: FingerprintScanning {
     state.withLock { $0.released += 1 }
     return try scan.get()
   }
+
+  func close() {}
 }
 
 extension LocalAuthDesk {
@@ -86,7 +88,6 @@ extension LocalAuthDesk {
   static func fake(_ world: World, _ store: Store, _ reader: FakeReader) -> LocalAuthDesk {
     LocalAuthDesk(
       world: world, book: LocalAuthBook(store: store), reader: reader,
-      userName: { uid in [1000: "anna", 1001: "bert"][uid] },
       log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, rounds: 16)
   }
 }

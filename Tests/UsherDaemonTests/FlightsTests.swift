@@ -6,8 +6,14 @@ import UsherTestKit
 
 @Suite("Calls that wait when the lock comes")
 struct FlightsTests {
-  private let flights = Flights()
-  private let alarms = FakeAlarms(FakeClock())
+  private let alarms: FakeAlarms
+  private let flights: Flights
+
+  init() {
+    let clock = FakeClock()
+    alarms = FakeAlarms(clock)
+    flights = Flights(world: .fake(clock, alarms))
+  }
 
   /// A call that waits at the gate, and its outcome.
   private func waiting(at gate: Gate, entered: Gate) -> Task<Result<[UInt8], UsherError>, Never> {
@@ -48,7 +54,7 @@ struct FlightsTests {
       try await flights.run { () throws(UsherError) in [7] }
     }
     #expect(late?.reason == .locked)
-    await flights.settle(within: .seconds(5), alarms)
+    await flights.settle(within: .seconds(5))
   }
 
   @Test("what they had begun is cancelled, and has ended when they have settled")
@@ -57,7 +63,7 @@ struct FlightsTests {
     let call = waiting(at: never, entered: entered)
     await entered.pass()
     flights.end()
-    await flights.settle(within: .seconds(5), alarms)
+    await flights.settle(within: .seconds(5))
     _ = await call.value
   }
 
@@ -73,7 +79,7 @@ struct FlightsTests {
     }
     await entered.pass()
     flights.end()
-    let settled = Task { await flights.settle(within: .seconds(5), alarms) }
+    let settled = Task { await flights.settle(within: .seconds(5)) }
     try await alarms.isSet(.seconds(5))
     alarms.advance(by: .seconds(5))
     await settled.value

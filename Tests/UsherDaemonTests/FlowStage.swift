@@ -37,16 +37,17 @@ final class FlowStage: Sendable {
   ) throws {
     place = try Workplace()
     alarms = FakeAlarms(clock)
-    world = World.fake(clock, alarms, config: config)
+    world = World.fake(clock, alarms, config: config, descriptors: descriptors)
     store = try place.store(clock)
     probe = CallProbe(place.path, store: store)
     book = AccountBook(world: world, events: events, store: store)
     let group = MultiThreadedEventLoopGroup.singleton
     let health = ProviderHealth { _, _ in }
     http = ProviderHTTP(
-      on: group, credentials: try Credentials(store: store, handed: nil, world: world),
+      through: HTTPClientTransport(on: group),
+      credentials: try Credentials(store: store, handed: nil, world: world),
       health: health, world: world, log: log)
-    let metadata = MetadataCache(http: http, clock: clock)
+    let metadata = MetadataCache(http: http, world: world)
     let source = TokenSource(
       world: world, providers: Providers(world.config), http: http, metadata: metadata,
       health: health)
@@ -60,11 +61,11 @@ final class FlowStage: Sendable {
     let effects = EffectRunner(
       world: world, http: http,
       bearer: AccountCalls(world: world, http: http, book: book, refresher: refresher),
-      metadata: metadata, verifier: IDTokenVerifier(http: http, clock: clock),
+      metadata: metadata, verifier: IDTokenVerifier(http: http, world: world),
       listeners: RedirectListeners(
-        group: group, uid: { _, _ in nil }, log: log, descriptors: descriptors),
+        world: world, group: group, uid: { _, _ in nil }, log: log),
       answers: DaemonAnswers(
-        accounts: book, localAuth: LocalAuthAnswers(desk: localAuth), totp: totp, clock: clock))
+        accounts: book, localAuth: LocalAuthAnswers(desk: localAuth), totp: totp, world: world))
     runner = FlowRunner(
       world: world, store: store, accounts: book, events: events, effects: effects,
       revocations: revocations, log: log)

@@ -117,11 +117,11 @@ struct IDTokenVerifierTests {
       .bind(host: "127.0.0.1", port: 0).get()
     let stage = try FlowStage()
     let http = ProviderHTTP(
-      on: MultiThreadedEventLoopGroup.singleton,
+      through: HTTPClientTransport(on: MultiThreadedEventLoopGroup.singleton),
       credentials: try Credentials(store: stage.store, handed: nil, world: stage.world),
       health: ProviderHealth { _, _ in }, world: stage.world,
       log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-    let verifier = IDTokenVerifier(http: http, clock: stage.clock)
+    let verifier = IDTokenVerifier(http: http, world: stage.world)
     let provider = try ProviderConfig.sample()
     var metadata = OIDCMetadata(issuer: "https://id.example")
     metadata.jwksURI = "http://127.0.0.1:\(channel.localAddress?.port ?? 0)/jwks"

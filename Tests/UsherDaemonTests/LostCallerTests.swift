@@ -37,7 +37,7 @@ struct LostCallerTests {
     let policy = try Policy(
       rules: [rule], access: AccessSettings(), daemonUser: daemonUser,
       names: PrincipalResolver(user: { _ in nil }, group: { _ in getegid() }))
-    let newcomer = Newcomer(try lostPeer(), isAdmin: false, realm: "host")
+    let newcomer = Newcomer(try lostPeer(), isAdmin: false, realm: "host", connectedAt: nil)
     return Caller(newcomer, policy: policy).decide(PolicyRequest(method: "account.list"))
   }
 

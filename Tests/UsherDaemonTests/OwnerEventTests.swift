@@ -35,12 +35,13 @@ struct OwnerEventTests {
     await stage.end()
   }
 
-  /// Connected just now.
+  /// One that connects now: later than the names that were looked up for others before it.
   private func program(of stage: ConnectionStage) -> Caller {
-    Caller(
+    stage.clock.advance(by: .milliseconds(1))
+    return Caller(
       Newcomer(
         ConnectionStage.newcomer.identity, isAdmin: false, realm: Owner.anna.realm,
-        connectedAt: .now()),
+        connectedAt: stage.clock.monotonicNow()),
       policy: stage.settings.inForce.policy)
   }
 

@@ -109,12 +109,13 @@ final class OwnerStage: Sendable {
 
   // MARK: Calls
 
-  /// A program that has connected just now.
+  /// A program that connects now: later than the names that were looked up for others before it.
   func program(uid: UInt32 = uid, isAdmin: Bool = false) -> Caller {
-    Caller(
+    stage.clock.advance(by: .milliseconds(1))
+    return Caller(
       Newcomer(
         CallerIdentity(uid: uid, gid: uid, groups: [50]), isAdmin: isAdmin, realm: "host",
-        connectedAt: .now()),
+        connectedAt: stage.clock.monotonicNow()),
       policy: stage.world.settings.inForce.policy)
   }
 

@@ -83,7 +83,9 @@ struct OwnerTests {
     #expect(stage.users.lookUps == count)
     let identity = CallerIdentity(uid: 1002, gid: 1002)
     let stranger = Caller(
-      Newcomer(identity, isAdmin: false, realm: "host", connectedAt: .now()),
+      Newcomer(
+        identity, isAdmin: false, realm: "host",
+        connectedAt: stage.stage.clock.monotonicNow()),
       policy: stage.stage.world.settings.inForce.policy)
     #expect(try await stage.error("account.list", by: stranger)?.reason == .permissionDenied)
     #expect(stage.users.lookUps == count)
@@ -101,7 +103,7 @@ struct OwnerTests {
     let later = Caller(
       Newcomer(
         CallerIdentity(uid: OwnerStage.uid, gid: OwnerStage.uid, groups: [50]), isAdmin: false,
-        realm: "host", connectedAt: .now() + .seconds(3601)),
+        realm: "host", connectedAt: stage.stage.clock.monotonicNow() + .seconds(3601)),
       policy: stage.stage.world.settings.inForce.policy)
     #expect(try stage.owners.admits(later) == false)
     await stage.end()
@@ -437,7 +439,8 @@ struct OwnerTests {
     let call = SystemUnlock(passcode: WireSecret(SafeStage.passcode.revealed()))
     let till = try Caller.program("till")
     let ben = Caller(
-      owner: till.owner, policy: till.policy, isAdmin: false, label: "till", connectedAt: .now())
+      owner: till.owner, policy: till.policy, isAdmin: false, label: "till",
+      connectedAt: stage.stage.clock.monotonicNow())
     let error = await #expect(throws: UsherError.self) {
       _ = try await LockDesk(safe: stage.safe).unlock(call, ben)
     }

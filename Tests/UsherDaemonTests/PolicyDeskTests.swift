@@ -3,6 +3,7 @@ import Testing
 import UsherAPI
 import UsherConfig
 import UsherCore
+import UsherSystem
 import UsherTestKit
 
 @testable import UsherDaemon
@@ -26,8 +27,8 @@ struct PolicyDeskTests {
     return PolicyDesk(
       world: World(
         settings: Settings(config, try Policy(config, daemonUser: 990, names: names)),
-        clock: clock, entropy: FixedEntropy(), alarms: FakeAlarms(clock)),
-      names: names)
+        clock: clock, entropy: FixedEntropy(), alarms: FakeAlarms(clock),
+        users: UserDatabase(user: { _ in .nameless }, principals: names)))
   }
 
   @Test("where no time is given it is now, on the machine's wall")

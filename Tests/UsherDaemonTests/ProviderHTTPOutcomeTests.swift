@@ -30,7 +30,7 @@ struct TLSExchange {
     isTrusted: Bool = true, of call: (OIDCMetadata) -> OIDCCall = Self.redemption
   ) async throws -> CallOutcome {
     let http = ProviderHTTP(
-      on: MultiThreadedEventLoopGroup.singleton,
+      through: HTTPClientTransport(on: MultiThreadedEventLoopGroup.singleton),
       credentials: try Credentials(store: stage.store, handed: nil, world: stage.world),
       health: health, world: stage.world,
       log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })

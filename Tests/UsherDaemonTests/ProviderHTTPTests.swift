@@ -34,7 +34,8 @@ struct ProviderHTTPTests {
     let port = try #require(server.localAddress?.port)
     let stage = try FlowStage()
     let http = ProviderHTTP(
-      on: group, credentials: try Credentials(store: stage.store, handed: nil, world: stage.world),
+      through: HTTPClientTransport(on: group),
+      credentials: try Credentials(store: stage.store, handed: nil, world: stage.world),
       health: ProviderHealth { _, _ in }, world: stage.world,
       log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     var provider = try ProviderConfig.sample()

@@ -28,8 +28,9 @@ final class RedirectListenerFixture: Sendable {
     let box = LookupBox()
     let log = log
     listeners = RedirectListeners(
-      group: MultiThreadedEventLoopGroup.singleton, uid: { _, _ in box.body.withLock { $0 }() },
-      clock: clock, log: Logger(label: "test") { _ in log }, times: times)
+      world: .fake(clock), group: MultiThreadedEventLoopGroup.singleton,
+      uid: { _, _ in box.body.withLock { $0 }() }, log: Logger(label: "test") { _ in log },
+      times: times)
     box.body.withLock { body in
       body = { [weak self] in self?.lookUp() }
     }

@@ -31,7 +31,7 @@ struct RedirectListenerTests {
   ) async throws -> (replies: [Web.Reply], answers: [RedirectAnswer]) {
     let answers = Answers()
     let listeners = RedirectListeners(
-      group: MultiThreadedEventLoopGroup.singleton, uid: { _, _ in uid },
+      world: .fake(), group: MultiThreadedEventLoopGroup.singleton, uid: { _, _ in uid },
       log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, times: .patient)
     let expectation = RedirectExpectation(
       host: "127.0.0.1", port: nil, path: path, state: Secret("our-state"), form: form)
@@ -55,9 +55,9 @@ struct RedirectListenerTests {
   @Test("a listener that would use the last descriptors is refused, naming the limit")
   func noDescriptors() async throws {
     let listeners = RedirectListeners(
+      world: .fake(descriptors: DescriptorBudget(limit: 0)),
       group: MultiThreadedEventLoopGroup.singleton, uid: { _, _ in 1000 },
-      log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
-      descriptors: DescriptorBudget(limit: 0))
+      log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     let expectation = RedirectExpectation(
       host: "127.0.0.1", port: nil, path: "/callback", state: Secret("our-state"), form: .oauth)
     do throws(RedirectListenError) {

@@ -68,7 +68,8 @@ final class SafeStage: Sendable {
     let loop = MultiThreadedEventLoopGroup.singleton.any()
     world = World(
       settings: .fake(config), clock: clock, entropy: SystemEntropy(),
-      alarms: holdsAlarms ? alarms : EventLoopAlarms(on: loop), descriptors: descriptors)
+      alarms: holdsAlarms ? alarms : EventLoopAlarms(on: loop), users: users,
+      descriptors: descriptors)
   }
 
   /// A daemon that has begun, as after a start.

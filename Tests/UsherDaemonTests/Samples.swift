@@ -48,8 +48,25 @@ extension Response {
 }
 
 extension World {
-  static func fake(_ clock: FakeClock, _ alarms: FakeAlarms, config: Config = Config()) -> World {
-    World(settings: .fake(config), clock: clock, entropy: FixedEntropy(), alarms: alarms)
+  static func fake(
+    _ clock: FakeClock = FakeClock(), _ alarms: FakeAlarms? = nil, config: Config = Config(),
+    users: UserDatabase = .fake, descriptors: DescriptorBudget = .unlimited
+  ) -> World {
+    World(
+      settings: .fake(config), clock: clock, entropy: FixedEntropy(),
+      alarms: alarms ?? FakeAlarms(clock), users: users, descriptors: descriptors)
+  }
+}
+
+extension UserDatabase {
+  /// Knows root, Anna and Bert.
+  static let fake = UserDatabase(
+    user: { uid in name(of: uid).map { .named($0) } ?? .nameless }, name: name(of:),
+    principals: PrincipalResolver(user: { _ in nil }, group: { _ in nil }),
+    subordinates: { SubordinateUsers("") })
+
+  private static func name(of uid: UInt32) -> String? {
+    [0: "root", 1000: "anna", 1001: "bert"][uid]
   }
 }
 

@@ -85,13 +85,24 @@ extension ConnectionStage {
 struct SubordinateUserMapTests {
   private static let users = SubordinateUsers("1000:300000:10")
 
+  /// - Parameter source: What the user database says.
+  private func read(
+    _ map: SubordinateUserMap, _ alarms: FakeAlarms,
+    from source: @escaping @Sendable () -> SubordinateUsers? = { nil }
+  ) async -> SubordinateUserMap.Reading {
+    var users = UserDatabase.fake
+    users.subordinates = source
+    return await map.read(
+      within: .seconds(5), in: .fake(FakeClock(), alarms, users: users))
+  }
+
   @Test("a user database that hangs holds nobody up, and its answer counts when it comes")
   func hanging() async throws {
     let (map, alarms, hold) = (
       SubordinateUserMap(), FakeAlarms(FakeClock()), DispatchSemaphore(value: 0)
     )
     let reading = Task {
-      await map.read(within: .seconds(5), alarms) {
+      await read(map, alarms) {
         hold.wait()
         return Self.users
       }
@@ -99,7 +110,7 @@ struct SubordinateUserMapTests {
     try await alarms.isSet(.seconds(5))
     alarms.advance(by: .seconds(5))
     #expect(await reading.value == .late)
-    #expect(await map.read(within: .seconds(5), alarms) == .late, "one thread hangs, not two")
+    #expect(await read(map, alarms) == .late, "one thread hangs, not two")
     hold.signal()
     try await reached("the answer") { map.user(ofSubordinate: 300_001) == 1000 }
   }
@@ -110,7 +121,7 @@ struct SubordinateUserMapTests {
       SubordinateUserMap(), FakeAlarms(FakeClock()), DispatchSemaphore(value: 0)
     )
     let reading = Task {
-      await map.read(within: .seconds(5), alarms) {
+      await read(map, alarms) {
         hold.wait()
         return Self.users
       }
@@ -123,8 +134,8 @@ struct SubordinateUserMapTests {
   @Test("a file that cannot be read leaves the earlier map")
   func unreadable() async {
     let (map, alarms) = (SubordinateUserMap(), FakeAlarms(FakeClock()))
-    #expect(await map.read(within: .seconds(5), alarms) { Self.users } == .done)
-    #expect(await map.read(within: .seconds(5), alarms) { nil } == .unreadable)
+    #expect(await read(map, alarms) { Self.users } == .done)
+    #expect(await read(map, alarms) { nil } == .unreadable)
     #expect(map.user(ofSubordinate: 300_001) == 1000)
   }
 
@@ -138,13 +149,13 @@ struct SubordinateUserMapTests {
       for uid: UInt32 in [0, 1000, 65_535] { #expect(map.owners(ofSubordinate: uid) == []) }
     }
     expectNoMap()
-    #expect(await map.read(within: .seconds(5), alarms) { nil } == .unreadable)
+    #expect(await read(map, alarms) { nil } == .unreadable)
     expectNoMap()
-    #expect(await map.read(within: .seconds(5), alarms) { Self.users } == .done)
+    #expect(await read(map, alarms) { Self.users } == .done)
     #expect(map.owners(ofSubordinate: 300_001) == [.user(1000)])
     #expect(map.owners(ofSubordinate: 400_000) == [])
     // What was read before goes on holding.
-    #expect(await map.read(within: .seconds(5), alarms) { nil } == .unreadable)
+    #expect(await read(map, alarms) { nil } == .unreadable)
     #expect(map.owners(ofSubordinate: 300_001) == [.user(1000)])
     #expect(map.owners(ofSubordinate: 400_000) == [])
   }
@@ -152,21 +163,21 @@ struct SubordinateUserMapTests {
   @Test("lines that cannot be read are reported once for each change, and the others hold")
   func partial() async {
     let (map, alarms) = (SubordinateUserMap(), FakeAlarms(FakeClock()))
-    func read(_ text: String) async -> [String] {
-      let reading = await map.read(within: .seconds(5), alarms) { SubordinateUsers(text) }
+    func warnings(_ text: String) async -> [String] {
+      let reading = await read(map, alarms) { SubordinateUsers(text) }
       #expect(map.user(ofSubordinate: 300_001) == 1000)
       if case .partial(let gaps) = reading { return gaps.warnings }
       #expect(reading == .done)
       return []
     }
     let (one, two) = ("wrong\n1000:300000:10\n", "1000:300000:10\nwrong\n")
-    let first = await read(one)
+    let first = await warnings(one)
     #expect(first.count == 1)
     #expect(first.first?.hasSuffix(": 1") == true, "\(first)")
-    #expect(await read(one) == [])
-    let second = await read(two)
+    #expect(await warnings(one) == [])
+    let second = await warnings(two)
     #expect(second.first?.hasSuffix(": 2") == true, "\(second)")
-    #expect(await read("1000:300000:10\n") == [])
-    #expect(await read(two) == second)
+    #expect(await warnings("1000:300000:10\n") == [])
+    #expect(await warnings(two) == second)
   }
 }

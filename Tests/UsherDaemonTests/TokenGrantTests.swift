@@ -36,12 +36,12 @@ final class TokenFixture: Sendable {
     let (world, store, book) = (stage.world, stage.store, stage.book)
     let health = ProviderHealth { _, _ in }
     http = ProviderHTTP(
-      on: MultiThreadedEventLoopGroup.singleton,
+      through: HTTPClientTransport(on: MultiThreadedEventLoopGroup.singleton),
       credentials: try Credentials(store: store, handed: nil, world: world), health: health,
       world: world, log: log)
     source = TokenSource(
       world: world, providers: Providers(config), http: http,
-      metadata: MetadataCache(http: http, clock: stage.clock), health: health)
+      metadata: MetadataCache(http: http, world: world), health: health)
     let queue = RevocationQueue(world: world, store: store, source: source, log: log)
     tokens = TokenDesk(
       world: world, book: book, providers: Providers(config),

@@ -48,12 +48,12 @@ struct TokenWatchTests {
     let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     let health = ProviderHealth { _, _ in }
     let http = ProviderHTTP(
-      on: MultiThreadedEventLoopGroup.singleton,
+      through: HTTPClientTransport(on: MultiThreadedEventLoopGroup.singleton),
       credentials: try Credentials(store: store, handed: nil, world: world), health: health,
       world: world, log: log)
     let source = TokenSource(
       world: world, providers: Providers(config), http: http,
-      metadata: MetadataCache(http: http, clock: clock), health: health)
+      metadata: MetadataCache(http: http, world: world), health: health)
     let refresher = Refresher(
       world: world, store: store, book: book, source: source,
       queue: RevocationQueue(world: world, store: store, source: source, log: log),
@@ -203,11 +203,12 @@ struct OtherTypeTests {
     let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     let health = ProviderHealth { _, _ in }
     let http = ProviderHTTP(
-      on: MultiThreadedEventLoopGroup.singleton, credentials: credentials, health: health,
+      through: HTTPClientTransport(on: MultiThreadedEventLoopGroup.singleton),
+      credentials: credentials, health: health,
       world: world, log: log)
     let source = TokenSource(
       world: world, providers: Providers(config), http: http,
-      metadata: MetadataCache(http: http, clock: stage.clock), health: health)
+      metadata: MetadataCache(http: http, world: world), health: health)
     let refresher = Refresher(
       world: world, store: stage.store, book: stage.book, source: source,
       queue: RevocationQueue(world: world, store: stage.store, source: source, log: log),

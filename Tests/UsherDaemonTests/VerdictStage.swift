@@ -47,11 +47,12 @@ final class VerdictStage: Sendable {
     let health = ProviderHealth { _, _ in }
     let credentials = try Credentials(store: stage.store, handed: nil, world: stage.world)
     http = ProviderHTTP(
-      on: MultiThreadedEventLoopGroup.singleton, credentials: credentials, health: health,
+      through: HTTPClientTransport(on: MultiThreadedEventLoopGroup.singleton),
+      credentials: credentials, health: health,
       world: stage.world, log: log)
     let source = TokenSource(
       world: stage.world, providers: providers, http: http,
-      metadata: MetadataCache(http: http, clock: stage.clock), health: health)
+      metadata: MetadataCache(http: http, world: stage.world), health: health)
     refresher = Refresher(
       world: stage.world, store: stage.store, book: stage.book, source: source,
       queue: RevocationQueue(world: stage.world, store: stage.store, source: source, log: log),

@@ -34,7 +34,7 @@ final class InProcessDaemon: Sendable {
     setting.notifier = ServiceNotifier(watchdogInterval: nil) { message in
       if message.hasPrefix("READY=1") { ready.signal() }
     }
-    setting.messageBus = messageBus
+    setting.fingerprints = { FingerprintReader(address: messageBus) }
     if let clock {
       setting.clock = clock
       setting.alarms = { clock.alarms(on: $0) }

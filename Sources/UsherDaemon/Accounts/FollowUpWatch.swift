@@ -173,7 +173,7 @@ final class FollowUpWatch: Sendable {
   /// An alarm has gone off, on the event loop: what is not in memory is not read there.
   private func wake(_ account: AccountID) {
     guard !book.holds(account) else { return ask(about: account) }
-    Task { [weak self] in self?.ask(about: account) }
+    Task(executorPreference: world.executor) { [weak self] in self?.ask(about: account) }
   }
 
   /// Tells what is new about an account, and asks what is due or sets its alarm for it.
@@ -232,7 +232,7 @@ final class FollowUpWatch: Sendable {
       return true
     }
     guard isMine else { return }
-    Task {
+    Task(executorPreference: world.executor) { [self] in
       let outcome = await calls.send(inquiry.inquiry(of: account), of: account, for: provider)
       let isHopeless = await take(account) { followUp in
         guard let inquiry = followUp as? any AccountInquiry else { return .nothing }

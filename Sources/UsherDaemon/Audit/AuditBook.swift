@@ -151,7 +151,7 @@ extension AuditBook {
   private func write() -> Task<Void, Never> {
     state.withLock { state in
       if let writing = state.writing { return writing }
-      let task = Task { await writeAll() }
+      let task = Task(executorPreference: world.executor) { [self] in await writeAll() }
       state.writing = task
       return task
     }

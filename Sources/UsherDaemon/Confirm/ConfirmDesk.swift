@@ -26,23 +26,19 @@ final class ConfirmDesk: Sendable {
   private let events: EventBus
   private let accounts: AccountBook
   private let localAuth: LocalAuthMethods
-  private let userName: @Sendable (UInt32) -> String?
   private let state = Mutex(State())
   /// Who answers decides, writes and takes over within one of these.
   private let turns = Turns<LocalPerson>()
-  /// Looks at the users' database, which may be far away.
-  private let waiting = DispatchQueue(label: "usherd.confirm.users", attributes: .concurrent)
 
   init(
     world: World, store: Store, events: EventBus, accounts: AccountBook,
-    localAuth: LocalAuthMethods, userName: @escaping @Sendable (UInt32) -> String?
+    localAuth: LocalAuthMethods
   ) {
     self.world = world
     self.store = store
     self.events = events
     self.accounts = accounts
     self.localAuth = localAuth
-    self.userName = userName
   }
 
   /// Brings back the answers that were given for longer.
@@ -332,12 +328,10 @@ extension ConfirmDesk {
   private func names(of questions: [OpenQuestion]) async -> [UInt32: String] {
     let uids = Set(questions.map(\.uid))
     guard !uids.isEmpty else { return [:] }
-    return await withCheckedContinuation { continuation in
-      waiting.async { [userName] in
-        var names: [UInt32: String] = [:]
-        for uid in uids { names[uid] = userName(uid) }
-        continuation.resume(returning: names)
-      }
+    return await world.blocking.run { [users = world.users] in
+      var names: [UInt32: String] = [:]
+      for uid in uids { names[uid] = users.name(uid) }
+      return names
     }
   }
 }

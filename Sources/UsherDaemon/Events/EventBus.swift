@@ -248,12 +248,11 @@ final class EventBus: Sendable {
 }
 
 extension EventBus {
-  /// One whose cursors are microseconds since 1970, by a clock that nobody sets.
-  static func of(_ startedAt: Timestamp) -> EventBus {
-    let (beginning, start) = (Int(startedAt.milliseconds) * 1000, ContinuousClock.now)
+  /// One whose cursors are microseconds since 1970 at the start, and go on by the monotonic clock.
+  static func of(_ startedAt: Timestamp, _ clock: any Clock) -> EventBus {
+    let (beginning, start) = (Int(startedAt.milliseconds) * 1000, clock.monotonicNow())
     return EventBus(remembered: 1024, startingAt: beginning) {
-      let (seconds, attoseconds) = (ContinuousClock.now - start).components
-      return beginning + Int(seconds) * 1_000_000 + Int(attoseconds / 1_000_000_000_000)
+      beginning + Int((clock.monotonicNow() - start).milliseconds) * 1000
     }
   }
 }

@@ -7,7 +7,7 @@ struct DaemonAnswers: Sendable {
   let accounts: AccountBook
   let localAuth: LocalAuthAnswers
   let totp: TOTPDesk
-  let clock: any Clock
+  let world: World
 
   /// Begins to answer and returns; `report` gets what there is to tell.
   func answer(
@@ -22,7 +22,9 @@ struct DaemonAnswers: Sendable {
       let isThere = (try? accounts.account(account, of: session.owner)) != nil
       report(.told(.presence(isThere)))
     case .oneTimeCode(let account):
-      Task { report(.told(.oneTimeCode(await totp.answer(account, session)))) }
+      Task(executorPreference: world.executor) {
+        report(.told(.oneTimeCode(await totp.answer(account, session))))
+      }
     }
   }
 
@@ -32,6 +34,6 @@ struct DaemonAnswers: Sendable {
       record.provider == session.provider
     else { return [] }
     return record.consents.grants(
-      of: session.client ?? CallerPolicy.ownPrograms, at: clock.now())
+      of: session.client ?? CallerPolicy.ownPrograms, at: world.clock.now())
   }
 }

@@ -44,7 +44,7 @@ final class EffectRunner: Sendable {
     let provider = machine.provider
     switch effect {
     case .call(let call):
-      Task {
+      Task(executorPreference: world.executor) { [self] in
         let outcome =
           if let account = call.account {
             await bearer.send(
@@ -56,16 +56,22 @@ final class EffectRunner: Sendable {
         report(overtaking(outcome, provider, session) ?? .called(call, outcome))
       }
     case .discover:
-      Task { report(.discovered(await metadata.discovery(of: provider))) }
+      Task(executorPreference: world.executor) { [self] in
+        report(.discovered(await metadata.discovery(of: provider)))
+      }
     case .verifyIDToken(let token, let metadata):
-      Task {
+      Task(executorPreference: world.executor) { [self] in
         let verdict = await verifier.verify(token, metadata: metadata, provider: provider)
         report(.idTokenVerified(verdict))
       }
     case .verifySignature(let text):
-      Task { report(.idTokenVerified(await signatures.verify(text, provider: provider))) }
+      Task(executorPreference: world.executor) { [self] in
+        report(.idTokenVerified(await signatures.verify(text, provider: provider)))
+      }
     case .listen(let expectation):
-      Task { await listen(expectation, session, report) }
+      Task(executorPreference: world.executor) { [self] in
+        await listen(expectation, session, report)
+      }
     case .stopListening: stopListening(session)
     case .ask(let question): answers.answer(question, session, report: report)
     // Done when it was written.
@@ -97,7 +103,9 @@ final class EffectRunner: Sendable {
 
   /// Sends a call whose outcome changes nothing: a token nobody will use is taken back.
   func tidy(_ call: any ProviderCall, _ provider: ProviderConfig, _ session: FlowSession) {
-    Task { _ = await http.send(call, for: provider, in: session.credentials) }
+    Task(executorPreference: world.executor) { [self] in
+      _ = await http.send(call, for: provider, in: session.credentials)
+    }
   }
 
   /// Where just this is why nothing was sent.

@@ -1,4 +1,3 @@
-import NIOPosix
 import UsherConfig
 import UsherStore
 import UsherSystem
@@ -15,12 +14,12 @@ struct FlowClient: Sendable, Equatable {
 
 extension Caller {
   /// Looks the user up where no rule names the client, on a thread that may wait.
-  func flowClient() async -> FlowClient {
+  func flowClient(_ world: World) async -> FlowClient {
     let uid = uid
     guard client == CallerPolicy.ownPrograms else {
       return FlowClient(name: client, title: client, uid: uid)
     }
-    let name = try? await NIOThreadPool.singleton.runIfActive { SystemUsers.userName(of: uid) }
-    return FlowClient(name: client, title: name.flatMap(\.self) ?? "uid \(uid)", uid: uid)
+    let name = await world.blocking.run { [users = world.users] in users.name(uid) }
+    return FlowClient(name: client, title: name ?? "uid \(uid)", uid: uid)
   }
 }

@@ -99,7 +99,7 @@ extension FlowEngine {
     let unfinished = index.all.filter { !$0.isFinished }
     for session in unfinished { runner.deadlines.watch(session) }
     let sessions = unfinished.filter { !isLeftAlone($0.owner) }
-    Task {
+    Task(executorPreference: world.executor) {
       await withTaskGroup(of: Void.self) { group in
         for (number, session) in sessions.enumerated() {
           if number >= Self.mostResuming { _ = await group.next() }

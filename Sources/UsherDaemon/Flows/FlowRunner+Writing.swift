@@ -188,7 +188,9 @@ extension FlowRunner {
       effects.tidy(call, machine.provider, session)
     }
     for revocation in plan.revocations {
-      Task { [revocations] in await revocations.pursue(revocation) }
+      Task(executorPreference: world.executor) { [revocations] in
+        await revocations.pursue(revocation)
+      }
     }
     // Nothing is sent for a withheld owner. `.resumed` repeats the effects later, as it does after a crash.
     guard !isWithheld(session.owner) else { return }

@@ -55,7 +55,7 @@ final class FlowRunner: Sendable {
     }
     busy.add(1, ordering: .relaxed)
     guard session.post(mail) else { return doneWithMail() }
-    Task { await drain(session) }
+    Task(executorPreference: world.executor) { [self] in await drain(session) }
   }
 
   private func doneWithMail() { busy.subtract(1, ordering: .relaxed) }

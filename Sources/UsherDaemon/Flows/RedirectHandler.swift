@@ -12,19 +12,22 @@ final class RedirectJudge: Sendable {
   static let mostLookups = 10
 
   private struct Lookups {
-    var began = NIODeadline.distantPast
+    var began: Timestamp?
     var counts: [UInt32: Int] = [:]
   }
 
+  let world: World
   private let uid: @Sendable (LoopbackPeer.Endpoint, LoopbackPeer.Endpoint) -> UInt32?
   private let strangers: RepeatedNotice
   private let log: Logger
   private let lookups = Mutex(Lookups())
 
   init(
+    world: World,
     uid: @escaping @Sendable (LoopbackPeer.Endpoint, LoopbackPeer.Endpoint) -> UInt32?,
     strangers: RepeatedNotice, log: Logger
   ) {
+    self.world = world
     self.uid = uid
     self.strangers = strangers
     self.log = log
@@ -82,13 +85,13 @@ final class RedirectJudge: Sendable {
     _ owner: UInt32, _ client: SocketAddress?, _ server: SocketAddress?
   ) async -> Bool {
     guard let client = client?.endpoint, let server = server?.endpoint else { return false }
-    return await Aside.run { [uid] in uid(client, server) } == owner
+    return await world.blocking.run { [uid] in uid(client, server) } == owner
   }
 
   private func mayLookUp(for owner: UInt32) -> Bool {
-    let now = NIODeadline.now()
+    let now = world.clock.monotonicNow()
     return lookups.withLock { lookups in
-      if now - lookups.began >= .seconds(1) { lookups = Lookups(began: now) }
+      if lookups.began.map({ now - $0 >= .seconds(1) }) ?? true { lookups = Lookups(began: now) }
       lookups.counts[owner, default: 0] += 1
       return lookups.counts[owner, default: 0] <= Self.mostLookups
     }
@@ -155,7 +158,7 @@ final class RedirectHandler: ChannelInboundHandler {
     _ answer: RedirectAnswer, _ route: RedirectRoute, _ reply: RedirectReply,
     client: SocketAddress?, server: SocketAddress?
   ) {
-    Task { [judge, times] in
+    Task(executorPreference: judge.world.executor) { [judge, times] in
       if let page = await judge.refusal(route, client: client, server: server) {
         reply.write(page)
         return

@@ -16,6 +16,7 @@ final class RedirectListeners: Sendable {
   /// Upper bound of open listeners. Beyond it, a flow without a fixed port shares an open one.
   static let mostListeners = 256
 
+  private let world: World
   private let group: any EventLoopGroup
   private let judge: RedirectJudge
   private let connections = RedirectConnections()
@@ -23,7 +24,6 @@ final class RedirectListeners: Sendable {
   private let turns = Turns<SocketAddress>()
   private let holders: @Sendable (LoopbackPeer.Endpoint) -> Set<UInt32>?
   private let log: Logger
-  private let descriptors: DescriptorBudget
   private let takenPorts: RepeatedNotice
   private let times: RedirectTimes
 
@@ -32,19 +32,19 @@ final class RedirectListeners: Sendable {
   ///   - uid: The uid behind a loopback connection's other end, as the kernel says. It may block.
   ///   - holders: The users who listen at an address, as the kernel says. It may block.
   init(
-    group: any EventLoopGroup,
+    world: World, group: any EventLoopGroup,
     uid: @escaping @Sendable (LoopbackPeer.Endpoint, LoopbackPeer.Endpoint) -> UInt32?,
     holders: @escaping @Sendable (LoopbackPeer.Endpoint) -> Set<UInt32>? = LoopbackPeer.listeners,
-    clock: any Clock = SystemClock(), log: Logger,
-    descriptors: DescriptorBudget = .unlimited, times: RedirectTimes = RedirectTimes()
+    log: Logger, times: RedirectTimes = RedirectTimes()
   ) {
+    self.world = world
     self.group = group
     self.holders = holders
     self.log = log
-    self.descriptors = descriptors
     self.times = times
-    judge = RedirectJudge(uid: uid, strangers: RepeatedNotice(clock), log: log)
-    takenPorts = RepeatedNotice(clock)
+    judge = RedirectJudge(
+      world: world, uid: uid, strangers: RepeatedNotice(world.clock), log: log)
+    takenPorts = RepeatedNotice(world.clock)
   }
 
   /// Listens for the answer to one flow.
@@ -124,7 +124,7 @@ final class RedirectListeners: Sendable {
   private func bind(
     _ address: SocketAddress, _ route: RedirectRoute
   ) async throws(RedirectListenError) -> RedirectPort {
-    guard descriptors.hasRoom(for: .provider) else {
+    guard world.descriptors.hasRoom(for: .provider) else {
       throw .noDescriptors(DescriptorBudget.exhausted)
     }
     let port = RedirectPort(route)
@@ -151,8 +151,10 @@ final class RedirectListeners: Sendable {
         }
       }
       .childChannelOption(.maxMessagesPerRead, value: 1)
-      .childChannelInitializer { [connections, judge, descriptors, times] channel in
-        guard descriptors.hasRoom(for: .caller), let place = connections.admit(channel, to: port)
+      .childChannelInitializer {
+        [connections, judge, descriptors = world.descriptors, times] channel in
+        guard descriptors.hasRoom(for: .caller),
+          let place = connections.admit(channel, to: port)
         else {
           return channel.close()
         }
@@ -175,9 +177,9 @@ final class RedirectListeners: Sendable {
 
   private func taken(_ address: SocketAddress, _ owner: UInt32) async -> RedirectListenError {
     let port = address.port ?? 0
-    let (users, names) = await Aside.run { [holders] in
-      let users = address.endpoint.flatMap(holders) ?? []
-      return (users, users.sorted().map { SystemUsers.userName(of: $0) ?? "\($0)" })
+    let (users, names) = await world.blocking.run { [holders, users = world.users] in
+      let uids = address.endpoint.flatMap(holders) ?? []
+      return (uids, uids.sorted().map { users.name($0) ?? "\($0)" })
     }
     // A socket that is bound and does not listen yet is nobody's to see: it may be another user's.
     let isAnothers = users != [owner]

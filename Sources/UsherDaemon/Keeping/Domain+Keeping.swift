@@ -5,7 +5,7 @@ import UsherStore
 // What a host that is lost is made good by.
 extension Domain {
   func backUp() async throws(UsherError) -> SystemBackup.Reply {
-    let copies = BackupCopies(database: store.status.path)
+    let copies = BackupCopies(database: store.status.path, on: life.setting.disk)
     copies.sweep(before: world.clock.now() - BackupCopies.patience)
     let path = copies.path(world.identifier(""))
     let size = try await store.copy(to: path)

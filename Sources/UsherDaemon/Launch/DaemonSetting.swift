@@ -30,10 +30,19 @@ package struct DaemonSetting: Sendable {
   package var clock: any Clock = SystemClock()
   /// Makes what the daemon waits by; called once, with the event loop that is to run it.
   package var alarms: @Sendable (any EventLoop) -> any Alarms = { EventLoopAlarms(on: $0) }
+  /// Makes the way to providers; called with the event loop that is to run it.
+  package var transport: @Sendable (any EventLoopGroup) -> any ProviderTransport = {
+    HTTPClientTransport(on: $0)
+  }
+  package var disk: any Disk = LocalDisk()
   package var entropy: any Entropy = SystemEntropy()
   package var users = UserDatabase.system
-  /// The D-Bus address at which fprintd is asked for; nil: the system bus.
-  package var messageBus: String?
+  /// Runs the daemon's tasks; nil: Swift's global executor.
+  package var executor: (any TaskExecutor)?
+  /// Runs what blocks.
+  package var blocking: any BlockingPool = DispatchPool()
+  /// Makes the fingerprint reader; called each time the daemon is unlocked.
+  package var fingerprints: @Sendable () -> any FingerprintScanning = { FingerprintReader() }
 
   package init(
     config: Config, stateDirectory: String, socketPath: String, adminSocketPath: String
@@ -51,15 +60,15 @@ package struct DaemonSetting: Sendable {
     }
   }
 
-  var hasDatabase: Bool { access(databasePath, F_OK) == 0 }
+  var hasDatabase: Bool { disk.exists(databasePath) }
 
   /// Whether there is what `usherctl restore` has yet to put in the place of the database.
-  var isBeingRestored: Bool { access(databasePath + ".restoring", F_OK) == 0 }
+  var isBeingRestored: Bool { disk.exists(databasePath + ".restoring") }
 
   /// Blocks: users' names may be far away.
   ///
   /// - Throws: `ConfigError` naming file and line of a user or group nobody has.
   func policy(of config: Config) throws(ConfigError) -> Policy {
-    try Policy(config, daemonUser: getuid(), names: .system)
+    try Policy(config, daemonUser: getuid(), names: users.principals)
   }
 }

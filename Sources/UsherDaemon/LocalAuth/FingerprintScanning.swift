@@ -1,8 +1,8 @@
 import UsherFlows
-import UsherSystem
+package import UsherSystem
 
 /// The machine's fingerprint reader, as the desk needs it; a test brings its own.
-protocol FingerprintScanning: Sendable {
+package protocol FingerprintScanning: Sendable {
   /// The names of the user's enrolled fingers, sorted; empty where there are none.
   func enrolledFingers(of user: String) async throws(FingerprintTrouble) -> [String]
 
@@ -10,6 +10,9 @@ protocol FingerprintScanning: Sendable {
   func verify(
     user: String, within limit: Duration, onHint: @escaping @Sendable (FingerprintHint) -> Void
   ) async throws(FingerprintTrouble) -> FingerprintVerdict
+
+  /// Cancels what is running; from now on every call is cancelled.
+  func close()
 }
 
 extension FingerprintReader: FingerprintScanning {}

@@ -30,7 +30,7 @@ final class LocalAuthAnswers: Sendable {
     let asker = LocalAuthAsker(client: client, purpose: session.provider)
     switch question {
     case .standing:
-      Task {
+      Task(executorPreference: desk.world.executor) { [self] in
         var standing = await desk.standing(of: person, for: asker).0
         standing.latest = latest(person, client)
         report(.standing(standing))
@@ -42,13 +42,16 @@ final class LocalAuthAnswers: Sendable {
             biometric: .unavailable("nobody has asked"), passcode: desk.passcode(of: person),
             latest: latest(person, client))))
     case .check(let passcode, let wanted):
-      Task {
+      Task(executorPreference: desk.world.executor) { [self] in
         report(
           .checked(await desk.check(passcode, of: person, for: client, insteadOf: wanted)))
       }
     case .scan: scan(person, for: session, comparing: false, report)
     case .scanOfSavedFingers: scan(person, for: session, comparing: true, report)
-    case .saveFingers: Task { await desk.saveFingers(of: person, for: asker) }
+    case .saveFingers:
+      Task(executorPreference: desk.world.executor) { [self] in
+        await desk.saveFingers(of: person, for: asker)
+      }
     }
   }
 
@@ -79,7 +82,7 @@ final class LocalAuthAnswers: Sendable {
       let before = state.scans[flow]?.task
       let number = state.next
       state.next += 1
-      let task = Task { [desk] in
+      let task = Task(executorPreference: desk.world.executor) { [self] in
         await before?.value
         if !Task.isCancelled {
           let outcome = await desk.scan(

@@ -1,4 +1,3 @@
-import Dispatch
 import Logging
 import NIOCore
 import Synchronization
@@ -16,29 +15,26 @@ final class LocalAuthDesk: Sendable {
   /// How long the reader waits for a finger.
   static let scanLimit = Duration.seconds(30)
 
-  private let world: World
+  let world: World
   private let book: LocalAuthBook
   private let reader: any FingerprintScanning
-  private let userName: @Sendable (UInt32) -> String?
   private let log: Logger
   private let memory = LocalAuthMemory()
   private let rounds: Int
   /// Each `localAuth.status` looks for the reader: a caller must not fill the journal by it.
-  private let readerNotices = Mutex(NoticeLimiter())
+  private let readerNotices: RepeatedNotice
+  private enum Computation { case hash }
   /// One hash at a time: each takes 32 MiB.
-  private let hashing = DispatchQueue(label: "usherd.passcodes")
-  /// Looks at the users' database, which may be far away.
-  private let waiting = DispatchQueue(label: "usherd.users", attributes: .concurrent)
+  private let computations = Turns<Computation>()
 
   init(
-    world: World, book: LocalAuthBook, reader: any FingerprintScanning,
-    userName: @escaping @Sendable (UInt32) -> String?, log: Logger,
+    world: World, book: LocalAuthBook, reader: any FingerprintScanning, log: Logger,
     rounds: Int = PasscodeHash.usualRounds
   ) {
     self.world = world
     self.book = book
     self.reader = reader
-    self.userName = userName
+    readerNotices = RepeatedNotice(world.clock)
     self.log = log
     self.rounds = rounds
   }
@@ -73,7 +69,7 @@ final class LocalAuthDesk: Sendable {
   }
 
   private func name(of uid: UInt32) async -> String? {
-    await waiting.run { [userName] in userName(uid) }
+    await world.blocking.run { [users = world.users] in users.name(uid) }
   }
 }
 
@@ -179,7 +175,7 @@ extension LocalAuthDesk {
     case .unplugged: cause = "it went away"
     case .noReader, .notEnrolled, .inUse, .cancelled, .timedOut: return
     }
-    guard let count = readerNotices.withLock({ $0.record(at: .now()) }) else { return }
+    guard let count = readerNotices.due() else { return }
     log.notice(
       "the fingerprint reader cannot be used",
       metadata: [
@@ -283,7 +279,7 @@ extension LocalAuthDesk {
         }
       }
       let salt = world.entropy.bytes(PasscodeHash.saltLength)
-      let hash = try await hashing.run { [rounds] () throws(UsherError) in
+      let hash = try await compute { [rounds] () throws(UsherError) in
         try PasscodeHash(new, salt: salt, rounds: rounds)
       }
       var record = book.record(of: person, at: world.clock.now())
@@ -307,7 +303,7 @@ extension LocalAuthDesk {
     record.passcodes.countWrong(at: now)
     try await book.keep(record, of: person)
     FailPoint.reach("local-auth.before-check")
-    let isRight = try await hashing.run { () throws(UsherError) in try hash.accepts(passcode) }
+    let isRight = try await compute { () throws(UsherError) in try hash.accepts(passcode) }
     guard isRight else {
       guard let until = record.passcodes.lockedUntil(at: now) else {
         return .wrong(attemptsLeft: record.passcodes.left)
@@ -321,6 +317,14 @@ extension LocalAuthDesk {
     try await book.keep(record, of: person)
     return .accepted
   }
+
+  private func compute<Value: Sendable>(
+    _ body: @escaping @Sendable () throws(UsherError) -> Value
+  ) async throws(UsherError) -> Value {
+    try await computations.take(.hash) { () async throws(UsherError) in
+      try await world.blocking.run(body)
+    }
+  }
 }
 
 /// What became of the wish for another passcode.
@@ -330,18 +334,6 @@ enum PasscodeChange: Equatable {
   case oldIsNeeded
   /// What was said of it, judged; never `accepted`.
   case refused(PasscodeOutcome)
-}
-
-extension DispatchQueue {
-  /// Runs what blocks where it blocks nobody else.
-  fileprivate func run<Value: Sendable, Trouble: Error>(
-    _ body: @escaping @Sendable () throws(Trouble) -> Value
-  ) async throws(Trouble) -> Value {
-    let result = await withCheckedContinuation { continuation in
-      async { continuation.resume(returning: Result { () throws(Trouble) in try body() }) }
-    }
-    return try result.get()
-  }
 }
 
 extension ReaderObstacle {

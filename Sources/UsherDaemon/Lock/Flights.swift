@@ -16,7 +16,10 @@ final class Flights: Sendable {
     var task: Task<Void, Never>?
   }
 
+  private let world: World
   private let state = Mutex(State())
+
+  init(world: World) { self.world = world }
 
   /// Runs a call to its answer, or to the lock if that comes first.
   ///
@@ -32,7 +35,7 @@ final class Flights: Sendable {
       return state.next
     }
     guard let number else { throw .locked }
-    let task = Task { [self] in
+    let task = Task(executorPreference: world.executor) { [self] in
       answer.give(await Self.outcome(of: body))
       state.withLock { _ = $0.running.removeValue(forKey: number) }
     }
@@ -93,11 +96,11 @@ final class Flights: Sendable {
 
   /// Returns when nothing runs any more of what was under way, or when the time is over: somebody may
   /// be waiting for something that cannot be cancelled.
-  func settle(within limit: Duration, _ alarms: any Alarms) async {
+  func settle(within limit: Duration) async {
     let tasks = state.withLock { $0.running.values.compactMap(\.task) }
     let gate = Gate()
-    let alarm = alarms.after(limit) { gate.open() }
-    Task {
+    let alarm = world.alarms.after(limit) { gate.open() }
+    Task(executorPreference: world.executor) {
       for task in tasks { await task.value }
       gate.open()
     }

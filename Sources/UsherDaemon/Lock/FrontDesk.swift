@@ -99,7 +99,7 @@ extension Lifetime {
       peerIdentity: caller.isAdmin ? peerIdentity : nil)
   }
 
-  var uptimeSeconds: Int { Int((ContinuousClock.now - started).components.seconds) }
+  var uptimeSeconds: Int { Int((world.clock.monotonicNow() - started).components.seconds) }
 
   /// How the processes behind connections are known.
   var peerIdentity: String { Peer.kernelHandsOutPidfds ? "pidfd" : "pid" }

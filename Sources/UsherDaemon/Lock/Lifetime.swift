@@ -31,7 +31,7 @@ struct Lifetime: Sendable {
   let instanceID: String
   let startedAt: Timestamp
   /// By a clock that nobody sets.
-  let started = ContinuousClock.now
+  let started: Timestamp
 
   init(
     _ setting: DaemonSetting, _ world: World, on outside: any EventLoopGroup,
@@ -45,8 +45,9 @@ struct Lifetime: Sendable {
     self.log = log
     waits = EndingAlarms(world.alarms)
     startedAt = world.clock.now()
+    started = world.clock.monotonicNow()
     instanceID = world.identifier("ins_")
-    events = .of(startedAt)
+    events = .of(startedAt, world.clock)
     count = ConnectionCount(world.settings)
     policies = PolicyDesk(world: world)
     audit = AuditBook(world: world, log: log)

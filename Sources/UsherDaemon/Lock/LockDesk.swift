@@ -53,7 +53,7 @@ struct LockDesk: Sendable {
   private func toTheEnd(
     _ body: @escaping @Sendable () async throws(UsherError) -> Void
   ) async throws(UsherError) -> Done {
-    let task = Task { () -> Result<Done, UsherError> in
+    let task = Task(executorPreference: life.world.executor) { () -> Result<Done, UsherError> in
       do throws(UsherError) {
         try await body()
         return .success(Done())
@@ -70,14 +70,13 @@ struct LockDesk: Sendable {
   ) async throws(UsherError) {
     let world = life.world
     let owners = OwnerRegistry(
-      world: world, store: store, users: life.setting.users, log: life.log)
+      world: world, store: store, users: world.users, log: life.log)
     try owners.restore()
     // Nothing is written while it is locked, and nothing is stored for the caller.
     try await owners.verify(caller, andRecord: false)
     let desk = LocalAuthDesk(
       world: world, book: LocalAuthBook(store: store),
-      reader: FingerprintReader(address: life.setting.messageBus),
-      userName: SystemUsers.userName(of:), log: life.log, rounds: PasscodeCost.rounds)
+      reader: life.setting.fingerprints(), log: life.log, rounds: PasscodeCost.rounds)
     try desk.restore()
     let outcome = await desk.check(passcode, of: caller.person)
     guard let refusal = refusal(outcome, at: world.clock.now()) else { return }

@@ -10,7 +10,7 @@ import UsherSystem
 final class Opened: Sendable {
   let parts: Parts
   let table: MethodTable
-  private let flights = Flights()
+  private let flights: Flights
 
   /// Takes the store's contents up and listens for providers; nothing runs yet.
   ///
@@ -25,6 +25,7 @@ final class Opened: Sendable {
   private init(_ parts: Parts) {
     self.parts = parts
     table = MethodTable(parts.domain)
+    flights = Flights(world: parts.domain.world)
   }
 
   /// What runs by itself goes on from where it stood.
@@ -61,7 +62,7 @@ final class Opened: Sendable {
     flights.end()
     await parts.callbacks.close()
     await parts.stop(within: limit)
-    await flights.settle(within: max(limit, .seconds(1)), parts.domain.world.alarms)
+    await flights.settle(within: max(limit, .seconds(1)))
     await parts.close()
   }
 }

@@ -56,7 +56,7 @@ final class Safe: Sendable {
   func begin() async throws(UsherError) {
     try await turns.take(.any) { () throws(UsherError) in
       let vault = try openVault(mayBeNew: true)
-      BackupCopies(database: vault.store.status.path).sweep()
+      BackupCopies(database: vault.store.status.path, on: life.setting.disk).sweep()
       guard try vault.isLocked else { return become(.open(try await take(vault))) }
       learn(MethodTable(try Parts(life, vault).domain))
       await close(vault)

@@ -34,10 +34,11 @@ struct Vault {
         generating: try !setting.hasDatabase || Self.opens(setting.databasePath, recovery))
       keyOrigin = key.origin
       store = try key.bytes.withUnsafeBytes { bytes throws(UsherError) in
-        try Store.open(
-          path: setting.databasePath, masterKey: bytes, recoveryKey: recovery.load,
-          acceptsChanges: try Self.acceptsChanges(setting), keep: LockedBytes.keep,
-          clock: setting.clock, entropy: setting.entropy)
+        try setting.disk.openStore(
+          StoreAccess(
+            path: setting.databasePath, masterKey: bytes, recoveryKey: recovery.load,
+            acceptsChanges: try Self.acceptsChanges(setting), clock: setting.clock,
+            entropy: setting.entropy, executor: setting.executor))
       }
     } catch let error as UsherError {
       throw error

@@ -47,7 +47,7 @@ final class Listener: LoopSource {
       tell("the socket was shut down from outside")
       return close()
     }
-    let begun = NIODeadline.now()
+    let begun = loop.now
     repeat {
       switch accept(socket) {
       case .newcomer(let newcomer):
@@ -59,7 +59,7 @@ final class Listener: LoopSource {
         return
       case .impossible(let words): return pause(words)
       }
-    } while isOpen && NIODeadline.now() - begun < Self.slice
+    } while isOpen && loop.now - begun < Self.slice
     // On a slow machine one connect takes a whole slice: without this look, connects that come one
     // after the other would count as a crowd.
     if isOpen, !socket.hasWaiting { inARow = 0 }
@@ -78,7 +78,7 @@ final class Listener: LoopSource {
   }
 
   private func tellSeldom(_ words: String) {
-    let now = NIODeadline.now()
+    let now = loop.now
     guard told.map({ $0 + Self.silence <= now }) ?? true else { return }
     told = now
     tell(words)

@@ -52,6 +52,10 @@ final class SocketLoop: @unchecked Sendable {
 
 // From any thread.
 extension SocketLoop {
+  /// What timers and durations of a loop are measured by; from any thread.
+  static var now: NIODeadline { .now() }
+  var now: NIODeadline { Self.now }
+
   var isOnLoop: Bool { thread.load(ordering: .relaxed) == LoopThread.current }
 
   /// Has the loop run `job`, after all that it was given before.
@@ -122,7 +126,7 @@ extension SocketLoop {
   }
 
   func scheduleTask(in delay: TimeAmount, _ body: @escaping () -> Void) -> LoopTimer {
-    scheduleTask(deadline: .now() + delay, body)
+    scheduleTask(deadline: now + delay, body)
   }
 
   /// Has every turn end with `body`, for as long as the loop runs.
@@ -220,7 +224,7 @@ extension SocketLoop {
   /// - Returns: When it is, where that is known.
   private func goOff() -> NIODeadline? {
     guard timers.next != nil else { return nil }
-    let now = NIODeadline.now()
+    let now = self.now
     guard var body = timers.pop(at: now) else { return now }
     while true {
       body()

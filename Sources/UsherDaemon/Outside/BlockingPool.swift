@@ -1,13 +1,26 @@
 import Dispatch
 
-/// Runs what blocks, such as a look at files or at the users' database, where nothing waits for it but
-/// who asked.
-enum Aside {
-  private static let queue = DispatchQueue(label: "usherd.aside", attributes: .concurrent)
+/// Threads for functions that block, such as a look at files or at the user database, or that compute
+/// for long. No event loop and no task of the daemon waits on its own thread for one of them.
+package protocol BlockingPool: Sendable {
+  /// Begins `body` on another thread and returns.
+  func start(_ body: @escaping @Sendable () -> Void)
+}
 
-  static func run<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
-    await withCheckedContinuation { continuation in
-      queue.async { continuation.resume(returning: body()) }
+extension BlockingPool {
+  func run<Value: Sendable, Failure: Error>(
+    _ body: @escaping @Sendable () throws(Failure) -> Value
+  ) async throws(Failure) -> Value {
+    let result = await withCheckedContinuation { continuation in
+      start { continuation.resume(returning: Result { () throws(Failure) in try body() }) }
     }
+    return try result.get()
   }
+}
+
+/// The threads of a concurrent dispatch queue: as many as there are functions that block.
+struct DispatchPool: BlockingPool {
+  private static let queue = DispatchQueue(label: "usherd.blocking", attributes: .concurrent)
+
+  func start(_ body: @escaping @Sendable () -> Void) { Self.queue.async(execute: body) }
 }

@@ -1,4 +1,5 @@
 import Synchronization
+package import UsherConfig
 package import UsherSystem
 
 /// The machine's users: files, LDAP, and so on. Each look-up may block for long.
@@ -6,21 +7,39 @@ package struct UserDatabase: Sendable {
   package var user: @Sendable (UInt32) -> UserLookup
   /// Whether the local password file has the uid, so that no other source decides about its name.
   package var isLocal: @Sendable (UInt32) -> Bool
+  package var name: @Sendable (UInt32) -> String?
+  /// The users and groups that rules of the policy name.
+  package var principals: PrincipalResolver
+  /// Reads `/etc/subuid`; nil where the file is there and cannot be read.
+  package var subordinates: @Sendable () -> SubordinateUsers?
   /// How long the name of a uid counts for connections that come later.
   package var nameHolds: Duration
 
   package init(
     user: @escaping @Sendable (UInt32) -> UserLookup,
     isLocal: @escaping @Sendable (UInt32) -> Bool = { _ in false },
+    name: @escaping @Sendable (UInt32) -> String? = SystemUsers.userName(of:),
+    principals: PrincipalResolver = .system,
+    subordinates: @escaping @Sendable () -> SubordinateUsers? = { .ofSystem() },
     nameHolds: Duration = .seconds(10)
   ) {
     self.user = user
     self.isLocal = isLocal
+    self.name = name
+    self.principals = principals
+    self.subordinates = subordinates
     self.nameHolds = nameHolds
   }
 
   package static let system = UserDatabase(
     user: { SystemUsers.user(of: $0) }, isLocal: { SystemUsers.isLocal($0) })
+}
+
+extension PrincipalResolver {
+  /// As this machine knows them.
+  package static let system = PrincipalResolver(
+    user: { SystemUsers.userID(named: $0) }, group: { SystemUsers.groupID(named: $0) },
+    groups: { SystemUsers.groupIDs(of: $0) }, members: { SystemUsers.memberIDs(of: $0) })
 }
 
 /// One look-up, which may outlast those who wait for it.
@@ -37,10 +56,10 @@ final class UserLookingUp: Sendable {
   }
 
   /// Returns whether it has ended, after so long at the latest.
-  func ends(within limit: Duration, _ alarms: any Alarms) async -> Bool {
+  func ends(within limit: Duration, in world: World) async -> Bool {
     let either = Gate()
-    let alarm = alarms.after(limit) { either.open() }
-    Task {
+    let alarm = world.alarms.after(limit) { either.open() }
+    Task(executorPreference: world.executor) { [self] in
       await over.pass()
       either.open()
     }

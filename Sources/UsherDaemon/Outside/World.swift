@@ -4,12 +4,21 @@ import UsherCore
 import UsherFlows
 import UsherSystem
 
-/// What comes from outside: time, chance, settings. Only ``Daemon`` picks the real ones.
+/// What the daemon depends on outside itself: time, randomness, threads, the user database. Only
+/// ``Daemon`` picks the real ones, so that tests and simulations can pick others (decision record
+/// 0017).
 struct World: Sendable {
   let settings: Settings
   let clock: any Clock
   let entropy: any Entropy
+  /// The only timers of the daemon beside those of its event loops.
   let alarms: any Alarms
+  /// Runs the daemon's tasks; nil: Swift's global executor. A task that is not a child of another one
+  /// does not inherit it: each is started with this one.
+  var executor: (any TaskExecutor)?
+  /// Runs what blocks.
+  var blocking: any BlockingPool = DispatchPool()
+  var users = UserDatabase.system
   /// How many connections and listeners there may be before the last descriptors are used.
   var descriptors = DescriptorBudget.unlimited
   /// Whose limits count for subordinate ids, and whose rules these must not escape.

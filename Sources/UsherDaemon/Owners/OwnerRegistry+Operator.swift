@@ -41,7 +41,7 @@ extension OwnerRegistry {
       guard let before = try known(person), before.record != nil else {
         throw Self.nobody(person.uid)
       }
-      let began = NIODeadline.now()
+      let began = world.clock.monotonicNow()
       let name: String?
       switch await lookUp(person, within: Self.patience) {
       case .named(let found): name = found
@@ -51,7 +51,7 @@ extension OwnerRegistry {
           .overloaded, "the user database does not answer: try again",
           detail: .init(retryAfterMs: 2000))
       }
-      let isLocal = await Aside.run { [users] in name != nil && users.isLocal(person.uid) }
+      let isLocal = await world.blocking.run { [users] in name != nil && users.isLocal(person.uid) }
       let record = OwnerRecord(name: name, isLocal: isLocal, at: world.clock.now())
       try await store.commit([.putOwner(try OwnerRow(record, of: person))])
       var entry = Entry()

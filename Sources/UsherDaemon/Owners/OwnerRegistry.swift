@@ -47,7 +47,7 @@ final class OwnerRegistry: Sendable {
     var isStored = false
     var verdict = OwnerRecord.Verdict.same
     /// When the last look-up that has ended began.
-    var comparedAt: NIODeadline?
+    var comparedAt: Timestamp?
     /// Whether a connection that came after the last comparison was let in by it.
     var isAssumed = false
     /// Whether the operator has begun to forget what there is.
@@ -138,7 +138,7 @@ extension OwnerRegistry {
     let entry = entries.withLock { $0[caller.person] }
     if let connectedAt = caller.connectedAt {
       guard let entry, entry.isStored, let comparedAt = entry.comparedAt,
-        comparedAt >= connectedAt - TimeAmount(users.nameHolds)
+        comparedAt >= connectedAt - users.nameHolds
       else { return false }
       if comparedAt < connectedAt, !entry.isAssumed {
         entries.withLock { $0[caller.person]?.isAssumed = true }
@@ -158,7 +158,7 @@ extension OwnerRegistry {
     try checkNotBeingForgotten(person)
     try await turns.take(person) { () throws(UsherError) in
       guard try !admits(caller) else { return }
-      let began = NIODeadline.now()
+      let began = world.clock.monotonicNow()
       let found = await lookUp(person, within: Self.patience)
       try await take(found, of: person, since: began)
     }
@@ -187,10 +187,10 @@ extension OwnerRegistry {
 
   /// To be called within a turn.
   private func take(
-    _ found: UserLookup, of person: LocalPerson, since began: NIODeadline
+    _ found: UserLookup, of person: LocalPerson, since began: Timestamp
   ) async throws(UsherError) {
     let now = world.clock.now()
-    let isLocal = await Aside.run { [users] in found.isNamed && users.isLocal(person.uid) }
+    let isLocal = await world.blocking.run { [users] in found.isNamed && users.isLocal(person.uid) }
     var entry = try known(person) ?? Entry()
     if let comparedAt = entry.comparedAt, comparedAt > began { return }
     let before = entry
@@ -284,23 +284,23 @@ extension OwnerRegistry {
   }
 
   func lookUp(_ person: LocalPerson, within limit: Duration) async -> UserLookup {
-    let alarms = world.alarms
     // In a task of its own: a caller who leaves must not make it fail.
-    return await Task { () -> UserLookup in
+    return await Task(executorPreference: world.executor) { [self] () -> UserLookup in
       // One that hangs does not get another thread to hang.
-      if let earlier = lookUps.withLock({ $0[person] }), await !earlier.ends(within: limit, alarms)
+      if let earlier = lookUps.withLock({ $0[person] }),
+        await !earlier.ends(within: limit, in: world)
       {
         return .failed
       }
       let lookUp = UserLookingUp()
       lookUps.withLock { $0[person] = lookUp }
       // Weak: a look-up that hangs must not keep in memory what a lock drops.
-      Task { [weak self, users] in
-        let found = await Aside.run { users.user(person.uid) }
+      Task(executorPreference: world.executor) { [weak self, users, blocking = world.blocking] in
+        let found = await blocking.run { users.user(person.uid) }
         self?.lookUps.withLock { if $0[person] === lookUp { $0[person] = nil } }
         lookUp.end(found)
       }
-      return await lookUp.ends(within: limit, alarms) ? lookUp.found : .failed
+      return await lookUp.ends(within: limit, in: world) ? lookUp.found : .failed
     }.value
   }
 }
@@ -342,7 +342,7 @@ extension OwnerRegistry {
       if try known(person)?.isBeingForgotten ?? false { continue }
       let isInMemory = entries.withLock { $0[person] != nil }
       // Not within the turn: a caller would wait in vain for a look-up that hangs.
-      let began = NIODeadline.now()
+      let began = world.clock.monotonicNow()
       let found = await lookUp(person, within: Self.patience)
       guard found != .failed else { return false }
       try await turns.take(person) { () throws(UsherError) in

@@ -7,18 +7,13 @@ import UsherSystem
 /// `policy.check` and `policy.list`: the rules the daemon runs with, and why they say what they say.
 struct PolicyDesk: Sendable {
   let world: World
-  let names: PrincipalResolver
-
-  init(world: World, names: PrincipalResolver = .system) {
-    self.world = world
-    self.names = names
-  }
 
   func check(_ check: PolicyCheck) async throws(UsherError) -> PolicyCheck.Reply {
     let now = LocalMoment(world.clock.now())
     let inForce = world.settings.inForce
     // Looks at the users' database, which may be far away.
-    let result = await Aside.run { [names, subordinates = world.subordinates] in
+    let result = await world.blocking.run {
+      [names = world.users.principals, subordinates = world.subordinates] in
       Result { () throws(UsherError) in
         try inForce.policy.answer(
           check, of: inForce.config, at: now, names: names,
@@ -40,11 +35,4 @@ extension InForce {
     return ProviderRegistry.flow(kind, of: provider.settings.variety)?
       .usesAccount(isNamed: check.account != nil || check.subject != nil) ?? false
   }
-}
-
-extension PrincipalResolver {
-  /// As this machine knows them.
-  static let system = PrincipalResolver(
-    user: { SystemUsers.userID(named: $0) }, group: { SystemUsers.groupID(named: $0) },
-    groups: { SystemUsers.groupIDs(of: $0) }, members: { SystemUsers.memberIDs(of: $0) })
 }

@@ -173,7 +173,7 @@ private final class CallbackHandler: ChannelInboundHandler {
   }
 
   private static func judge(_ call: Call, _ desk: CallbackDesk, _ channel: any Channel) {
-    Task {
+    Task(executorPreference: desk.world.executor) {
       let outcome = await desk.take(call)
       write(call.dialect.answer(outcome), to: channel)
     }

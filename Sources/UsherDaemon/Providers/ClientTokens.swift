@@ -42,10 +42,10 @@ final class ClientTokens: Sendable {
     }
   }
 
-  private let clock: any Clock
+  private let world: World
   private let state = Mutex(State())
 
-  init(clock: any Clock) { self.clock = clock }
+  init(world: World) { self.world = world }
 
   /// - Parameters:
   ///   - refused: A token that the provider did not take: it is not given again.
@@ -61,11 +61,14 @@ final class ClientTokens: Sendable {
     let way: Way = state.withLock { state in
       let place = state.place(of: provider)
       let holder = state.holders[provider.name, default: []][place]
-      if let held = holder.held, held.goodUntil > clock.monotonicNow(), held.token != refused {
+      if let held = holder.held, held.goodUntil > world.clock.monotonicNow(), held.token != refused
+      {
         return .held(held.token)
       }
       if let task = holder.asking { return .asking(task) }
-      let task = Task { await self.fetch(provider.name, holder.number, call, ask) }
+      let task = Task(executorPreference: world.executor) {
+        await self.fetch(provider.name, holder.number, call, ask)
+      }
       state.holders[provider.name]?[place].asking = task
       return .asking(task)
     }
@@ -94,7 +97,7 @@ final class ClientTokens: Sendable {
       state.holders[provider]?[place].held =
         switch result {
         case .success(let (token, lifetime)):
-          Held(token: token, goodUntil: clock.monotonicNow() + lifetime - Self.validity)
+          Held(token: token, goodUntil: world.clock.monotonicNow() + lifetime - Self.validity)
         case .failure: nil
         }
     }

@@ -34,15 +34,15 @@ actor IDTokenVerifier {
   }
 
   private let http: ProviderHTTP
-  private let clock: any Clock
+  private let world: World
   /// One a provider: its metadata chooses the address, not how many are kept.
   private var keySets: [ProviderName: KeySet] = [:]
   private var fetches: [ProviderName: Fetch] = [:]
   private var failures: [ProviderName: FailedFetch] = [:]
 
-  init(http: ProviderHTTP, clock: any Clock) {
+  init(http: ProviderHTTP, world: World) {
     self.http = http
-    self.clock = clock
+    self.world = world
   }
 
   /// Fetches the key set anew, once, for a token whose key is not in the known one: its key id is
@@ -63,7 +63,9 @@ actor IDTokenVerifier {
         return await check(token, with: newer.keys, metadata).verdict
       }
       let last = keySets[provider.name]?.searchedAt
-      if last?.isWithin(Self.searchInterval, of: clock.monotonicNow()) ?? false { return verdict }
+      if last?.isWithin(Self.searchInterval, of: world.clock.monotonicNow()) ?? false {
+        return verdict
+      }
     }
     switch await fetch(url, of: provider, isSearch: known != nil) {
     case .failure(let trouble): return trouble.verdict
@@ -74,7 +76,7 @@ actor IDTokenVerifier {
   /// Nil where there is none, or it is too old.
   private func known(_ provider: ProviderName, at url: String) -> KeySet? {
     guard let known = keySets[provider], known.url == url,
-      known.fetchedAt.isWithin(MetadataCache.lifetime, of: clock.monotonicNow())
+      known.fetchedAt.isWithin(MetadataCache.lifetime, of: world.clock.monotonicNow())
     else { return nil }
     return known
   }
@@ -87,13 +89,13 @@ actor IDTokenVerifier {
   ) async -> Result<JSONValue, KeyTrouble> {
     if let fetch = fetches[provider.name], fetch.url == url { return await fetch.task.value }
     if let failure = failures[provider.name], failure.url == url,
-      failure.at.isWithin(Self.failureInterval, of: clock.monotonicNow())
+      failure.at.isWithin(Self.failureInterval, of: world.clock.monotonicNow())
     {
       return .failure(failure.trouble)
     }
-    let task = Task {
-      let result = await keySet(at: url, of: provider)
-      keep(result, from: url, of: provider.name, isSearch: isSearch)
+    let task = Task(executorPreference: world.executor) {
+      let result = await self.keySet(at: url, of: provider)
+      await self.keep(result, from: url, of: provider.name, isSearch: isSearch)
       return result
     }
     fetches[provider.name] = Fetch(url: url, task: task)
@@ -105,7 +107,7 @@ actor IDTokenVerifier {
     isSearch: Bool
   ) {
     if fetches[provider]?.url == url { fetches[provider] = nil }
-    let now = clock.monotonicNow()
+    let now = world.clock.monotonicNow()
     switch result {
     case .failure(let trouble):
       failures[provider] = FailedFetch(url: url, trouble: trouble, at: now)

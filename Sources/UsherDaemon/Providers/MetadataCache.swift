@@ -15,36 +15,40 @@ actor MetadataCache {
   }
 
   private let http: ProviderHTTP
-  private let clock: any Clock
+  private let world: World
   private var entries: [ProviderName: Entry] = [:]
   private var fetching: [ProviderName: (OIDCSettings, Task<Discovery, Never>)] = [:]
 
-  init(http: ProviderHTTP, clock: any Clock) {
+  init(http: ProviderHTTP, world: World) {
     self.http = http
-    self.clock = clock
+    self.world = world
   }
 
   func discovery(of provider: ProviderConfig) async -> Discovery {
     let settings = provider.oidc
     if let entry = entries[provider.name], entry.settings == settings,
-      (.zero..<Self.lifetime).contains(clock.monotonicNow() - entry.fetchedAt)
+      (.zero..<Self.lifetime).contains(world.clock.monotonicNow() - entry.fetchedAt)
     {
       return .found(entry.metadata)
     }
     if let (pending, task) = fetching[provider.name], pending == settings {
       return await task.value
     }
-    let task = Task {
-      let (discovery, isWhole) = await fetchDocuments(provider)
-      if isWhole, case .found(let metadata) = discovery {
-        entries[provider.name] = Entry(
-          settings: settings, metadata: metadata, fetchedAt: clock.monotonicNow())
-      }
-      fetching[provider.name] = nil
-      return discovery
+    let task = Task(executorPreference: world.executor) {
+      await self.fetchForAll(provider)
     }
     fetching[provider.name] = (settings, task)
     return await task.value
+  }
+
+  private func fetchForAll(_ provider: ProviderConfig) async -> Discovery {
+    let (discovery, isWhole) = await fetchDocuments(provider)
+    if isWhole, case .found(let metadata) = discovery {
+      entries[provider.name] = Entry(
+        settings: provider.oidc, metadata: metadata, fetchedAt: world.clock.monotonicNow())
+    }
+    fetching[provider.name] = nil
+    return discovery
   }
 
   func forget(_ providers: Set<ProviderName>) {

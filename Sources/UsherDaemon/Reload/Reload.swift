@@ -70,7 +70,7 @@ struct Reload: Sendable {
   }
 
   private func read() async -> Result<Found, ConfigError> {
-    await Aside.run { [setting = life.setting] in
+    await life.world.blocking.run { [setting = life.setting] in
       Result { () throws(ConfigError) in
         let config = try setting.reread()
         let fixed = setting.problems(with: config)

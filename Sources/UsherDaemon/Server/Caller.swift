@@ -18,16 +18,13 @@ struct Caller: Sendable {
   let audited: AuditedCaller
   /// Whose accounts it may read beside its own.
   let lenders: Set<Owner>
-  /// When its connection was accepted; nil for a caller without one.
-  ///
-  /// Not an instant of `ContinuousClock`: how many bytes that has is known at run time only, so every
-  /// access to what a connection keeps would look up where it lies.
-  let connectedAt: NIODeadline?
+  /// When its connection was accepted, by the monotonic clock; nil for a caller without one.
+  let connectedAt: Timestamp?
 
   /// - Parameter audited: Nil: a process of the owner's user of which nothing else is known.
   init(
     owner: Owner, policy: CallerPolicy, isAdmin: Bool, label: String,
-    audited: AuditedCaller? = nil, connectedAt: NIODeadline? = nil
+    audited: AuditedCaller? = nil, connectedAt: Timestamp? = nil
   ) {
     self.owner = owner
     self.policy = policy

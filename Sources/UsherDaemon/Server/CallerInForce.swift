@@ -14,12 +14,13 @@ struct Newcomer: Sendable {
   let invocation: String?
   let isAdmin: Bool
   let realm: String
-  /// When the connection was accepted; nil where there is none.
-  let connectedAt: NIODeadline?
+  /// When the connection was accepted, by the monotonic clock; nil where there is none.
+  let connectedAt: Timestamp?
 
   /// - Parameter owners: The users that the peer's uid may be a subordinate id of.
   init(
-    _ peer: Peer, isAdmin: Bool, realm: String, subordinateTo owners: [SubordinateOwner] = []
+    _ peer: Peer, isAdmin: Bool, realm: String, subordinateTo owners: [SubordinateOwner] = [],
+    connectedAt: Timestamp?
   ) {
     let known = peer.identity
     self.init(
@@ -28,12 +29,12 @@ struct Newcomer: Sendable {
         executable: known.executable, isUnitTold: !peer.unknown.contains(.unit),
         isExecutableTold: !peer.unknown.contains(.executable), subordinateTo: owners),
       pid: peer.pid, invocation: known.invocation, isAdmin: isAdmin, realm: realm,
-      connectedAt: .now())
+      connectedAt: connectedAt)
   }
 
   init(
     _ identity: CallerIdentity, pid: Int32 = 0, invocation: String? = nil, isAdmin: Bool,
-    realm: String, connectedAt: NIODeadline? = nil
+    realm: String, connectedAt: Timestamp? = nil
   ) {
     self.identity = identity
     self.pid = pid

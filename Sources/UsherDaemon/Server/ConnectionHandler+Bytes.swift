@@ -71,7 +71,7 @@ extension ConnectionHandler {
 
   /// Whatever has gone out by then.
   func closeAtLast() {
-    let deadline = NIODeadline.now() + .seconds(Int64(lastReplySeconds))
+    let deadline = transport.loop.now + .seconds(Int64(lastReplySeconds))
     if let closeTimer, closeTimer.deadline <= deadline { return }
     closeTimer?.cancel()
     closeTimer = transport.loop.scheduleTask(deadline: deadline) { [self] in transport.close() }

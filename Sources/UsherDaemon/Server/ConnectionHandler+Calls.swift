@@ -149,7 +149,7 @@ extension ConnectionHandler {
     let number = newNumber()
     let loop = transport.loop
     let handler = OnLoop(self, loop)
-    let task = Task {
+    let task = Task(executorPreference: service.executor) {
       let outcome: Result<[UInt8], UsherError>
       do throws(UsherError) {
         outcome = .success(try await body())

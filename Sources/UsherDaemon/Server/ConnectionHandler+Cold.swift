@@ -14,7 +14,7 @@ extension ConnectionHandler {
     let loop = transport.loop
     let handler = OnLoop(self, loop)
     let (number, read) = (call.number, call.read)
-    reading = Task {
+    reading = Task(executorPreference: service.executor) {
       let outcome: Result<Response, UsherError>
       do throws(UsherError) {
         outcome = .success(try await read())

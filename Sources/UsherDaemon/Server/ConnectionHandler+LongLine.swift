@@ -16,7 +16,7 @@ extension ConnectionHandler {
     let (service, scanner, caller, party) = (service, scanner, caller, party)
     let loop = transport.loop
     let handler = OnLoop(self, loop)
-    let task = Task {
+    let task = Task(executorPreference: service.executor) {
       let content = try? await service.readLongLine(of: party) { () throws(UsherError) in
         if Task.isCancelled { throw UsherError(.cancelled, "the connection is closed") }
         return line.read(scanner, service, caller)
@@ -28,7 +28,7 @@ extension ConnectionHandler {
 
   private func hasRead(_ line: LongLine, _ content: LongLine.Content?) {
     guard let content, let readingLine, readingLine.line === line else { return }
-    let begun = NIODeadline.now()
+    let begun = transport.loop.now
     self.readingLine = nil
     slice = isRefusing ? .endless : turns.slice(for: self)
     line.bytes.withUnsafeBytes { answer($0, content.scanned, content.calls, kept: line) }

@@ -56,7 +56,7 @@ final class LoopTurns {
   /// - Parameter begun: When letting it in began.
   func enter(_ handler: ConnectionHandler, since begun: NIODeadline) {
     nextSeat += 1
-    let now = NIODeadline.now()
+    let now = loop.now
     let cost = cost(since: begun, at: now) + Self.acceptance
     handler.seat = nextSeat
     handlers[nextSeat] = handler
@@ -75,7 +75,7 @@ final class LoopTurns {
 
   /// Somebody came, and was refused.
   func refused(_ party: FairShare.Party, since begun: NIODeadline) {
-    let now = NIODeadline.now()
+    let now = loop.now
     _ = share.knocked(cost(since: begun, at: now) + Self.acceptance, party, at: now)
   }
 
@@ -84,7 +84,7 @@ final class LoopTurns {
 
   func leave(_ handler: ConnectionHandler) {
     guard handlers.removeValue(forKey: handler.seat) != nil else { return }
-    share.leave(handler.seat, of: handler.party, at: .now())
+    share.leave(handler.seat, of: handler.party, at: loop.now)
     loop.measuresTurns = share.isShared
   }
 
@@ -94,14 +94,14 @@ final class LoopTurns {
     // The usual case costs no look at the clock.
     if !share.isShared, !share.isAwaited { return true }
     defer { plan() }
-    return share.called(handler.seat, of: handler.party, at: .now())
+    return share.called(handler.seat, of: handler.party, at: loop.now)
   }
 
   /// How long a connection may work that begins now.
   func slice(for handler: ConnectionHandler) -> Slice {
     switch handler.party {
     case .admin: .endless
-    case .user: share.isShared ? Slice(share.terms.slice, since: .now()) : .alone
+    case .user: share.isShared ? Slice(share.terms.slice, since: loop.now) : .alone
     }
   }
 
@@ -123,8 +123,8 @@ final class LoopTurns {
     let now: NIODeadline
     switch (slice.start, rest) {
     case (nil, .nothing), (nil, .blocked): return true
-    case (let start?, _): now = max(.now(), start)
-    case (nil, .bytes): now = .now()
+    case (let start?, _): now = max(loop.now, start)
+    case (nil, .bytes): now = loop.now
     }
     guard handlers[handler.seat] != nil else { return true }
     defer { plan() }
@@ -138,15 +138,15 @@ final class LoopTurns {
   /// - Returns: False when its user has too many.
   func began(_ party: FairShare.Party) -> Bool {
     follow()
-    return share.began(of: party, at: .now())
+    return share.began(of: party, at: loop.now)
   }
 
   /// A call begins that waits for the disk.
-  func reads(_ party: FairShare.Party) { share.reads(of: party, at: .now()) }
+  func reads(_ party: FairShare.Party) { share.reads(of: party, at: loop.now) }
 
   /// Work was done for a user's calls that no slice has measured: beside the loop, and on it since `begun`.
   func spent(_ cost: TimeAmount, since begun: NIODeadline, by party: FairShare.Party) {
-    let now = NIODeadline.now()
+    let now = loop.now
     share.spent(cost + self.cost(since: begun, at: now), by: party, at: now)
   }
 
@@ -154,7 +154,7 @@ final class LoopTurns {
 
   private func plan() {
     guard let turn = share.nextTurn() else { return }
-    let at = max(turn, .now() + Self.breath)
+    let at = max(turn, loop.now + Self.breath)
     if let wake {
       guard at < wake.at else { return }
       wake.timer.cancel()
@@ -164,7 +164,7 @@ final class LoopTurns {
 
   private func turnCame() {
     wake = nil
-    switch share.next(at: .now()) {
+    switch share.next(at: loop.now) {
     case .work(let seat): handlers[seat]?.takeTurn()
     case .listen(let seat, let before):
       before.flatMap { handlers[$0] }?.listens = false
@@ -202,7 +202,7 @@ extension LoopTurns {
     delivery.line.append(handler.seat)
     deliveries[party] = delivery
     guard !delivery.isPlanned else { return }
-    if let turn = share.nextEvents(of: party, isRest: false, at: .now()) {
+    if let turn = share.nextEvents(of: party, isRest: false, at: loop.now) {
       planDelivery(to: party, at: turn)
     } else {
       sendEvents(of: party)
@@ -211,14 +211,14 @@ extension LoopTurns {
 
   private func planDelivery(to party: FairShare.Party, at turn: NIODeadline) {
     deliveries[party]?.isPlanned = true
-    _ = loop.scheduleTask(deadline: max(turn, .now() + Self.breath)) { [self] in
+    _ = loop.scheduleTask(deadline: max(turn, loop.now + Self.breath)) { [self] in
       deliveries[party]?.isPlanned = false
       sendEvents(of: party)
     }
   }
 
   private func sendEvents(of party: FairShare.Party) {
-    let begun = NIODeadline.now()
+    let begun = loop.now
     var slice = share.isShared ? Slice(share.terms.slice, since: begun) : .alone
     while !slice.isOver, deliveries[party]?.line.isEmpty == false,
       let seat = deliveries[party]?.line.removeFirst()
@@ -231,7 +231,7 @@ extension LoopTurns {
       deliveries[party] = nil
       return
     }
-    let now = NIODeadline.now()
+    let now = loop.now
     planDelivery(to: party, at: share.nextEvents(of: party, isRest: true, at: now) ?? now)
   }
 }
@@ -292,7 +292,7 @@ struct Slice {
     self.effort += effort
     guard self.effort > 2048 else { return }
     self.effort = 0
-    let now = NIODeadline.now()
+    let now = SocketLoop.now
     if let start { isOver = now - start >= length } else { start = now }
   }
 }

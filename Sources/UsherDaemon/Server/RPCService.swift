@@ -18,13 +18,14 @@ final class RPCService: Sendable {
   private let longLinesOfUser = Turns<FairShare.Party>()
   private let longLinesOfAll = Turns<LongLines>()
   private let isDraining = Atomic<Bool>(false)
-  private let slowReaders = Mutex(NoticeLimiter())
+  private let slowReaders: RepeatedNotice
 
   init(_ safe: Safe) {
     self.safe = safe
     frontDesk = FrontDesk(safe)
     events = safe.life.events
     world = safe.life.world
+    slowReaders = RepeatedNotice(world.clock)
     settings = world.settings
     logger = safe.life.log
   }
@@ -34,6 +35,9 @@ final class RPCService: Sendable {
 
   /// What asks before it takes one of the process's last descriptors.
   var descriptors: DescriptorBudget { world.descriptors }
+
+  /// Runs the calls that are not answered where they are read.
+  var executor: (any TaskExecutor)? { world.executor }
 
   /// Which user a subordinate id belongs to.
   var subordinates: SubordinateUserMap { world.subordinates }
@@ -64,6 +68,8 @@ final class RPCService: Sendable {
   var generation: Int? { isDraining.load(ordering: .acquiring) ? nil : safe.generation }
 
   var now: Timestamp { world.clock.now() }
+
+  var monotonicNow: Timestamp { world.clock.monotonicNow() }
 
   /// Answers a call whose parameters stand in its line.
   func respond(
@@ -174,8 +180,8 @@ final class RPCService: Sendable {
   }
 
   /// Anybody can cause it at will: the journal tells of it once a minute, with how many there were.
-  func noteSlowReader(_ caller: Caller, at now: NIODeadline = .now()) {
-    guard let count = slowReaders.withLock({ $0.record(at: now) }) else { return }
+  func noteSlowReader(_ caller: Caller) {
+    guard let count = slowReaders.due() else { return }
     logger.notice(
       "a client did not read its replies and was disconnected",
       metadata: ["client": .string(caller.label), "count": "\(count)"])

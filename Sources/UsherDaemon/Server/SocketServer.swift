@@ -111,7 +111,7 @@ final class Door: Sendable {
   /// Accepts one who waits, on the loop. Whoever was turned away just now is closed at once: in a flood
   /// of connects the queue is emptied faster than one user fills it.
   func accept(from listener: DirectSocket, on loop: SocketLoop) -> DirectSocket.Accepted {
-    let begun = NIODeadline.now()
+    let begun = loop.now
     let (uids, party) = turnedAway.withLock { turnedAway in
       if turnedAway.until <= begun { turnedAway.uids = [] }
       return (turnedAway.uids, turnedAway.party)
@@ -143,7 +143,7 @@ final class Door: Sendable {
   func admit(
     _ socket: DirectSocket, on loop: SocketLoop, isAdmin: Bool, isCrowded: Bool = false
   ) -> String? {
-    let begun = NIODeadline.now()
+    let begun = loop.now
     let turns = turns(on: loop)
     let own: UInt32
     do throws(UsherError) {
@@ -197,7 +197,8 @@ final class Door: Sendable {
     }
     let newcomer = Newcomer(
       peer, isAdmin: isAdmin, realm: realm,
-      subordinateTo: service.subordinates.owners(ofSubordinate: peer.uid))
+      subordinateTo: service.subordinates.owners(ofSubordinate: peer.uid),
+      connectedAt: service.monotonicNow)
     let caller = CallerInForce(newcomer, service.settings)
     let isUnauthorized = caller.caller.isUnauthorized
     if isUnauthorized {

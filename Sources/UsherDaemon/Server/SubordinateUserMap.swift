@@ -25,16 +25,12 @@ final class SubordinateUserMap: Sendable {
 
   /// Reads `/etc/subuid`. A user database that hangs holds up one thread and nobody who waits here.
   ///
-  /// - Parameter source: Nil where the file is there and cannot be read.
-  func read(
-    within limit: Duration, _ alarms: any Alarms,
-    from source: @escaping @Sendable () -> SubordinateUsers? = { SubordinateUsers.ofSystem() }
-  ) async -> Reading {
+  func read(within limit: Duration, in world: World) async -> Reading {
     guard !isReading.exchange(true, ordering: .acquiringAndReleasing) else { return .late }
     let over = Gate()
-    let alarm = alarms.after(limit) { over.open() }
-    Task {
-      let found = await Aside.run(source)
+    let alarm = world.alarms.after(limit) { over.open() }
+    Task(executorPreference: world.executor) { [self] in
+      let found = await world.blocking.run(world.users.subordinates)
       if let found { apply(found) }
       isReadable.store(found != nil, ordering: .releasing)
       isReading.store(false, ordering: .releasing)

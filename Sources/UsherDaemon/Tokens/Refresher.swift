@@ -119,13 +119,15 @@ actor Refresher {
   }
 
   private func begin(_ record: AccountRecord, _ key: TokenKey) {
-    let task = Task<Outcome, Never> {
-      let outcome = await refreshed(record, key)
-      running[record.id] = nil
+    let task = Task<Outcome, Never>(executorPreference: world.executor) {
+      let outcome = await self.refreshed(record, key)
+      await self.end(record.id)
       return outcome
     }
     running[record.id] = (key, task)
   }
+
+  private func end(_ account: AccountID) { running[account] = nil }
 
   private func refreshed(_ record: AccountRecord, _ key: TokenKey) async -> Outcome {
     do throws(UsherError) {

@@ -47,7 +47,7 @@ actor RevocationQueue {
   ///
   /// - Parameter revocation: Its note is on disk.
   func revoke(_ revocation: Revocation) async -> RevocationResult {
-    await Task { await begin(revocation) }.value
+    await Task(executorPreference: world.executor) { await self.begin(revocation) }.value
   }
 
   /// Revokes in the background; nobody waits for the result.
@@ -133,7 +133,9 @@ actor RevocationQueue {
   ) {
     guard !isStopped else { return }
     let deadline = world.clock.monotonicNow() + timeLeft(of: revocation)
-    let task = Task { await insist(revocation, until: deadline, pause, next) }
+    let task = Task(executorPreference: world.executor) {
+      await self.insist(revocation, until: deadline, pause, next)
+    }
     running[revocation.id] = (revocation.limitedOwner, task)
   }
 

@@ -108,7 +108,7 @@ final class TokenWatch: Sendable {
   /// An alarm has gone off, on the event loop: what is not in memory is not read there.
   private func wake(_ account: AccountID) {
     guard !book.holds(account) else { return look(at: account) }
-    Task { [weak self] in self?.look(at: account) }
+    Task(executorPreference: world.executor) { [weak self] in self?.look(at: account) }
   }
 
   /// Does what is due for an account, or sets its alarm for what comes next.
@@ -209,7 +209,7 @@ final class TokenWatch: Sendable {
       return true
     }
     guard isMine else { return }
-    Task {
+    Task(executorPreference: world.executor) { [self] in
       var trouble: UsherError?
       do throws(UsherError) {
         try await refresher.replace(token.set.accessToken.unsealed(), of: account)

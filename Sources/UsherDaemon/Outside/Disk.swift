@@ -1,0 +1,50 @@
+import Glibc
+package import UsherCore
+package import UsherStore
+package import UsherSystem
+
+/// The files of the daemon: its database, and what lies beside it. Functions of it block.
+package protocol Disk: Sendable {
+  func exists(_ path: String) -> Bool
+
+  /// The regular files of a directory; none where it cannot be read.
+  ///
+  /// - Parameter directory: With its last slash.
+  func files(in directory: String) -> [DiskFile]
+
+  /// Where the file is not there, or may not be removed, nothing happens.
+  func remove(_ path: String)
+
+  /// - Throws: As ``Store/open(path:masterKey:recoveryKey:acceptsChanges:keep:clock:entropy:executor:)``.
+  func openStore(_ opening: StoreAccess) throws(UsherError) -> Store
+}
+
+/// What a database is opened with.
+package struct StoreAccess {
+  package let path: String
+  package let masterKey: UnsafeRawBufferPointer
+  /// Asked where the master key does not open the database; nil where there is none.
+  package let recoveryKey: () throws(UsherError) -> RecoveryKey?
+  /// Whether a database that somebody changed is opened all the same.
+  package let acceptsChanges: Bool
+  package let clock: any Clock
+  package let entropy: any Entropy
+  /// Runs the tasks of the store; nil: Swift's global executor.
+  package let executor: (any TaskExecutor)?
+}
+
+/// The file system of this machine.
+struct LocalDisk: Disk {
+  func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+
+  func files(in directory: String) -> [DiskFile] { DiskFile.all(in: directory) }
+
+  func remove(_ path: String) { unlink(path) }
+
+  func openStore(_ opening: StoreAccess) throws(UsherError) -> Store {
+    try Store.open(
+      path: opening.path, masterKey: opening.masterKey, recoveryKey: opening.recoveryKey,
+      acceptsChanges: opening.acceptsChanges, keep: LockedBytes.keep, clock: opening.clock,
+      entropy: opening.entropy, executor: opening.executor)
+  }
+}

@@ -1,0 +1,268 @@
+import AsyncHTTPClient
+import Glibc
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import NIOSSL
+import Synchronization
+package import UsherConfig
+import UsherCore
+package import UsherFlows
+
+/// Sends requests to providers and brings their answers: the daemon's only way to a provider.
+package protocol ProviderTransport: Sendable {
+  /// Sends a request once. Neither this nor what is below repeats it.
+  ///
+  /// - Parameter settings: The provider's proxy, certificate authorities and time limits.
+  /// - Returns: A reply, as it came; `unreachable`, which tells whether the provider may have got the
+  ///   request; `unreadable` for an answer that is not taken.
+  func send(_ request: HTTPRequest, by settings: HTTPSettings) async -> CallOutcome
+
+  /// Closes the connections that are of use to nobody with these settings, each when its last call has
+  /// ended.
+  func keep(_ settings: [HTTPSettings])
+
+  /// Whether no connections are being closed.
+  var isIdle: Bool { get }
+
+  /// Gives up what is under way. Nothing is sent any more.
+  func shutdown() async
+}
+
+/// The transport over TCP and TLS: time limits, proxy and certificate authorities as configured, no
+/// redirects followed, replies of at most 1 MiB.
+final class HTTPClientTransport: ProviderTransport {
+  static let replyLimit = 1 << 20
+
+  private let group: any EventLoopGroup
+  private let clients = Mutex(Clients())
+
+  private struct Clients {
+    var isShutDown = false
+    var closing = 0
+    var bySettings: [HTTPSettings.Key: Line] = [:]
+    /// Those of the configured providers, once others were: a live flow may have another yet.
+    var wanted: Set<HTTPSettings.Key>?
+
+    /// Nobody calls there, and nobody who is configured will.
+    func isUnused(_ key: HTTPSettings.Key) -> Bool {
+      guard let wanted, let line = bySettings[key] else { return false }
+      return line.calls == 0 && !wanted.contains(key)
+    }
+  }
+
+  /// A client, and how many calls it has under way.
+  private struct Line {
+    let client: HTTPClient
+    var calls = 0
+  }
+
+  init(on group: any EventLoopGroup) { self.group = group }
+
+  func send(_ request: HTTPRequest, by settings: HTTPSettings) async -> CallOutcome {
+    let client: HTTPClient
+    do {
+      client = try self.client(for: settings)
+    } catch {
+      return .unreachable(message: Trouble(error: error).sentence, sent: false)
+    }
+    defer { giveBack(settings.key) }
+    return await exchange(request, client, settings)
+  }
+
+  var isIdle: Bool { clients.withLock { $0.closing == 0 } }
+
+  func shutdown() async {
+    let last = clients.withLock { clients in
+      clients.isShutDown = true
+      return clients.bySettings.values.map(\.client)
+    }
+    for client in last { try? await client.shutdown() }
+  }
+
+  func keep(_ settings: [HTTPSettings]) {
+    let unused = clients.withLock { clients in
+      clients.wanted = Set(settings.map(\.key))
+      return clients.bySettings.keys.filter { clients.isUnused($0) }
+    }
+    for key in unused { drop(key) }
+  }
+
+  private func drop(_ key: HTTPSettings.Key) {
+    let last = clients.withLock { clients -> HTTPClient? in
+      guard clients.isUnused(key), !clients.isShutDown else { return nil }
+      clients.closing += 1
+      return clients.bySettings.removeValue(forKey: key)?.client
+    }
+    last?.shutdown { [self] _ in clients.withLock { $0.closing -= 1 } }
+  }
+
+  private func exchange(
+    _ request: HTTPRequest, _ client: HTTPClient, _ settings: HTTPSettings
+  ) async -> CallOutcome {
+    var message = HTTPClientRequest(url: request.url)
+    message.method = HTTPMethod(rawValue: request.method.rawValue)
+    for header in request.headers {
+      message.headers.replaceOrAdd(name: header.name, value: header.value.revealed())
+    }
+    if let body = request.body { message.body = .bytes(ByteBuffer(string: body.revealed())) }
+    let deadline = ContinuousClock.now + .seconds(settings.requestTimeoutSeconds)
+    let response: HTTPClientResponse
+    do {
+      response = try await client.execute(
+        message, deadline: .now() + .seconds(Int64(settings.requestTimeoutSeconds)))
+    } catch {
+      let trouble = Trouble(error: error)
+      return .unreachable(message: trouble.sentence, sent: !trouble.isBeforeRequest)
+    }
+    // The head of an answer is here: whatever fails from now on, the request was sent.
+    if (300..<400).contains(response.status.code) {
+      return .unreadable(message: "the provider answered with a redirect, which is not followed")
+    }
+    do {
+      let body = try await body(of: response, by: deadline)
+      let fields = response.headers.map { ($0.name.lowercased(), $0.value) }
+      return .reply(
+        HTTPReply(
+          status: Int(response.status.code), headers: Dictionary(fields) { $0 + ", " + $1 },
+          body: Array(body.readableBytesView)))
+    } catch is NIOTooManyBytesError {
+      return .unreadable(message: "the provider's answer is larger than 1 MiB")
+    } catch {
+      return .unreachable(message: Trouble(error: error).sentence, sent: true)
+    }
+  }
+
+  /// The client's own deadline ends with the head of an answer: a body that trickles has this one.
+  private func body(
+    of response: HTTPClientResponse, by deadline: ContinuousClock.Instant
+  ) async throws -> ByteBuffer {
+    try await withThrowingTaskGroup(of: ByteBuffer.self) { group in
+      group.addTask { try await response.body.collect(upTo: Self.replyLimit) }
+      group.addTask {
+        try await Task.sleep(until: deadline)
+        throw HTTPClientError.deadlineExceeded
+      }
+      defer { group.cancelAll() }
+      guard let body = try await group.next() else { throw CancellationError() }
+      return body
+    }
+  }
+
+  private func client(for settings: HTTPSettings) throws -> HTTPClient {
+    try clients.withLock { clients in
+      if clients.isShutDown { throw CancellationError() }
+      let client =
+        try clients.bySettings[settings.key]?.client
+        ?? HTTPClient(eventLoopGroup: group, configuration: try settings.clientConfiguration())
+      clients.bySettings[settings.key, default: Line(client: client)].calls += 1
+      return client
+    }
+  }
+
+  /// A call has ended.
+  private func giveBack(_ key: HTTPSettings.Key) {
+    let isUnused = clients.withLock { clients in
+      clients.bySettings[key]?.calls -= 1
+      return clients.isUnused(key)
+    }
+    if isUnused { drop(key) }
+  }
+}
+
+extension HTTPSettings {
+  struct Key: Hashable {
+    let proxy: String?
+    let caFile: String?
+    let connectSeconds: Int
+  }
+
+  /// Providers with the same way out share a client and its connections.
+  fileprivate var key: Key {
+    Key(
+      proxy: proxy?.settingText, caFile: caFile,
+      connectSeconds: connectTimeoutSeconds)
+  }
+
+  fileprivate func clientConfiguration() throws -> HTTPClient.Configuration {
+    var configuration = HTTPClient.Configuration(
+      redirectConfiguration: .disallow,
+      timeout: .init(connect: .seconds(Int64(connectTimeoutSeconds))))
+    configuration.connectionPool.retryConnectionEstablishment = false
+    // One slow provider must not make its callers wait for each other.
+    configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 64
+    configuration.decompression = .disabled
+    configuration.httpVersion = .http1Only
+    var tls = TLSConfiguration.makeClientConfiguration()
+    // RFC 9325 §3.1.1, §4.2: the library's own default begins with TLS 1.0 and CBC ciphers.
+    tls.minimumTLSVersion = .tlsv12
+    tls.cipherSuiteValues = Self.ciphers
+    if let caFile { tls.trustRoots = .file(caFile) }
+    configuration.tlsConfiguration = tls
+    if let proxy {
+      configuration.proxy = .server(host: proxy.host, port: proxy.port)
+    }
+    return configuration
+  }
+
+  /// AEAD with forward secrecy; those of TLS 1.3 are all of that kind.
+  private static let ciphers: [NIOTLSCipher] = [
+    .TLS_AES_128_GCM_SHA256, .TLS_AES_256_GCM_SHA384, .TLS_CHACHA20_POLY1305_SHA256,
+    .TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, .TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
+    .TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, .TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+    .TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384, .TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+  ]
+}
+
+/// Why a call has no answer.
+private struct Trouble {
+  let error: any Error
+
+  /// Whether the error can only occur before a connection is handed to the request; then the provider
+  /// saw nothing of it. Any error that is not named here leaves that unknown.
+  ///
+  /// What the list rests on, in async-http-client 1.37.0 and swift-nio-ssl 2.37.6: a request is written
+  /// after `HTTPConnectionPool+Factory` has connected, passed the proxy and completed the handshake.
+  /// `handshakeFailed` is made in NIOSSLHandler's handshaking states only, and the four errors about
+  /// the server's name while it is checked, which ends the handshake. A raw BoringSSLError and any
+  /// other error of NIOSSL may come later: a broken record, a fatal alert, an answer that ends
+  /// without close_notify.
+  var isBeforeRequest: Bool {
+    switch error {
+    case let error as HTTPClientError:
+      [
+        .connectTimeout, .tlsHandshakeTimeout, .httpProxyHandshakeTimeout,
+        .getConnectionFromPoolTimeout, .proxyAuthenticationRequired, .invalidProxyResponse,
+        .invalidURL, .emptyHost,
+      ].contains(error)
+    case let error as NIOSSLExtraError:
+      [
+        .failedToValidateHostname, .serverHostnameImpossibleToMatch, .cannotUseIPAddressInSNI,
+        .invalidSNIHostname,
+      ].contains(error)
+    case NIOSSLError.handshakeFailed, is NIOConnectionError: true
+    default: isRefusal
+    }
+  }
+
+  /// Where the address is a number there is no search for one, and the refusal comes as it is.
+  private var isRefusal: Bool { (error as? IOError)?.errnoCode == ECONNREFUSED }
+
+  /// A sentence for people; the libraries' own texts may repeat a URL with its query.
+  var sentence: String {
+    switch error {
+    case let error as HTTPClientError where error == .deadlineExceeded || error == .readTimeout:
+      "the provider did not answer in time"
+    case let error as HTTPClientError where error == .connectTimeout:
+      "no connection to the provider in time"
+    case let error as HTTPClientError where error == .remoteConnectionClosed:
+      "the provider closed the connection before it answered"
+    case is NIOConnectionError: "the provider refuses connections or its name is unknown"
+    case is IOError where isRefusal: "the provider refuses connections"
+    case is NIOSSLError where isBeforeRequest, is NIOSSLExtraError where isBeforeRequest:
+      "no trusted TLS connection to the provider"
+    case is CancellationError: "the call was given up"
+    default: "the exchange with the provider broke off"
+    }
+  }
+}

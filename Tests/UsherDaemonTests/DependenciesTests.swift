@@ -1,0 +1,132 @@
+import Foundation
+import JSONRPC
+import Logging
+import NIOPosix
+import Synchronization
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherSystem
+import UsherTestKit
+
+@testable import UsherDaemon
+
+@Suite("What the daemon depends on is handed to it")
+struct DependenciesTests {
+  @Test("flows call their provider through the transport, in tasks on the executor")
+  func transportAndExecutor() async throws {
+    let (stage, transport, executor) = (try SafeStage(), AnsweringTransport(), OwnThreads())
+    var setting = stage.setting
+    setting.transport = { _ in transport }
+    var world = stage.world
+    world.executor = executor
+    let safe = try await begun(setting, world)
+    let reply = try await safe.domain().flows.start(
+      FlowStart(provider: .work, kind: "authorize", params: [:], waitMs: 10_000), .program())
+    #expect(reply.flow.step?.kind == .openURL, "\(reply.flow)")
+    let calls = transport.calls.withLock { $0 }
+    #expect(calls.map(\.url).first == "https://id.example/.well-known/openid-configuration")
+    for call in calls { #expect(call.executor == executor.asUnownedTaskExecutor(), "\(call.url)") }
+    await safe.end()
+    #expect(transport.isShutDown.withLock { $0 })
+  }
+
+  @Test("the store is opened through the disk, and what it throws ends the start")
+  func disk() async throws {
+    let stage = try SafeStage()
+    var setting = stage.setting
+    setting.disk = BrokenDisk()
+    let error = await #expect(throws: UsherError.self) {
+      try await begun(setting, stage.world)
+    }
+    #expect(error?.message == "input/output error")
+  }
+
+  @Test("copies of the database that nobody fetched within an hour are removed from the disk")
+  func copies() {
+    let now = Timestamp(seconds: 1_800_000_000)
+    let disk = ListedDisk([
+      "usherd.db": now - .seconds(7200), "usherd.db.backup-old": now - .seconds(3601),
+      "usherd.db.backup-new": now - .seconds(3599), "other.backup-old": now - .seconds(7200),
+    ])
+    BackupCopies(database: "/state/usherd.db", on: disk).sweep(before: now - BackupCopies.patience)
+    #expect(disk.removed.withLock { $0 } == ["/state/usherd.db.backup-old"])
+  }
+
+  private func begun(_ setting: DaemonSetting, _ world: World) async throws -> Safe {
+    let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    let safe = Safe(Lifetime(setting, world, on: MultiThreadedEventLoopGroup.singleton, log))
+    try await safe.begin()
+    await safe.resume()
+    return safe
+  }
+}
+
+/// Answers each call with the metadata of an OpenID provider.
+private final class AnsweringTransport: ProviderTransport {
+  struct Call {
+    let url: String
+    /// Of the task that made the call.
+    let executor: UnownedTaskExecutor?
+  }
+
+  let calls = Mutex<[Call]>([])
+  let isShutDown = Mutex(false)
+
+  func send(_ request: HTTPRequest, by settings: HTTPSettings) async -> CallOutcome {
+    let executor = withUnsafeCurrentTask { $0?.unownedTaskExecutor }
+    calls.withLock { $0.append(Call(url: request.url, executor: executor)) }
+    let metadata: JSONValue = [
+      "issuer": "https://id.example", "authorization_endpoint": "https://id.example/authorize",
+      "token_endpoint": "https://id.example/token", "jwks_uri": "https://id.example/keys",
+      "response_types_supported": ["code"], "subject_types_supported": ["public"],
+      "id_token_signing_alg_values_supported": ["RS256"],
+      "code_challenge_methods_supported": ["S256"],
+    ]
+    return .reply(HTTPReply(status: 200, body: metadata.encoded()))
+  }
+
+  func keep(_ settings: [HTTPSettings]) {}
+  var isIdle: Bool { true }
+  func shutdown() async { isShutDown.withLock { $0 = true } }
+}
+
+/// Runs tasks on threads of its own.
+private final class OwnThreads: TaskExecutor {
+  private let queue = DispatchQueue(label: "test", attributes: .concurrent)
+
+  func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+  }
+}
+
+/// A disk on which nothing can be opened.
+private struct BrokenDisk: Disk {
+  func exists(_ path: String) -> Bool { false }
+  func files(in directory: String) -> [DiskFile] { [] }
+  func remove(_ path: String) {}
+  func openStore(_ opening: StoreAccess) throws(UsherError) -> Store {
+    throw UsherError(.storageUnavailable, "input/output error")
+  }
+}
+
+/// A directory with files, by their names.
+private final class ListedDisk: Disk {
+  private let listed: [String: Timestamp]
+  let removed = Mutex<[String]>([])
+
+  init(_ listed: [String: Timestamp]) { self.listed = listed }
+
+  func exists(_ path: String) -> Bool { false }
+  func files(in directory: String) -> [DiskFile] {
+    listed.map { DiskFile(name: $0.key, changedAt: $0.value) }
+  }
+  func remove(_ path: String) { removed.withLock { $0.append(path) } }
+  func openStore(_ opening: StoreAccess) throws(UsherError) -> Store {
+    throw UsherError(.storageUnavailable, "no database")
+  }
+}
