@@ -35,6 +35,7 @@ final class InProcessDaemon: Sendable {
       if message.hasPrefix("READY=1") { ready.signal() }
     }
     setting.fingerprints = { FingerprintReader(address: messageBus) }
+    setting.executor = DaemonThreads.shared
     if let clock {
       setting.clock = clock
       setting.alarms = { clock.alarms(on: $0) }
@@ -45,7 +46,7 @@ final class InProcessDaemon: Sendable {
       configuration: .init(
         services: [.init(service: Daemon(setting), successTerminationBehavior: .ignore)],
         logger: quiet))
-    Task { [group, end] in
+    Task(executorPreference: DaemonThreads.shared) { [group, end] in
       do {
         try await group.run()
         end.record(nil)
