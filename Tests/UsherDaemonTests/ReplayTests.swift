@@ -199,6 +199,9 @@ struct RandomLines {
     #"{"provider":"work","scope":"openid email"}"#, #"{"provider":"work","minValidSeconds":60.0}"#,
     #"{"provider":"work","minValidSeconds":86401}"#, #"{"provider":"work","colour":1}"#,
     #"{"account":"acc_none"}"#, #"{"provider":"work",}"#, #"{"provider":"\ud800"}"#,
+    #"{"provider":"work","minValidSeconds":60.5}"#, #"{"provider":"work","minValidSeconds":-1}"#,
+    #"{"provider":"work","forceRefresh":0}"#, #"{"provider":"work","audience":"x"}"#,
+    #"{"provider":"work","account":"acc_none"}"#, #"{"Provider":"work"}"#, #"{"provider":1}"#,
   ]
 
   private static let junk = [

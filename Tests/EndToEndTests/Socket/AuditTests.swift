@@ -122,20 +122,6 @@ struct AuditTests {
     }
   }
 
-  @Test("a minute nobody ends is written when it is over or the daemon stops")
-  func stopped() throws {
-    try till.signIn()
-    for _ in 0..<9 { _ = try till.call("token.get", ["provider": "demo"]) }
-    #expect(try daemon.stop() == 0)
-    try daemon.start()
-    let again = try daemon.admin().call("audit.list", ["method": "token.get"])["rows"]?.arrayValue
-    // Two rows, unless a minute has ended in between.
-    let counts = (again ?? []).compactMap { $0["count"]?.integerValue }
-    #expect(counts.reduce(0, +) == 9)
-    #expect((2...4).contains(counts.count))
-    try expectWhole()
-  }
-
   @Test("usherctl lists and narrows; what was denied is found by its filter")
   func usherctl() throws {
     try till.signIn()
@@ -201,51 +187,5 @@ struct AuditTests {
     try expectFinding(finding)
     try daemon.restart()
     try expectFinding(finding)
-  }
-
-  @Test("an altered row is named in the list, the others are still told")
-  func listed() throws {
-    try tenRows()
-    try tamper("UPDATE audit SET sealed = zeroblob(100) WHERE n = 5")
-    let list = try daemon.usherctl(["audit"])
-    #expect(list.status == 0)
-    #expect(list.output.split(separator: "\n").count == 10)
-    #expect(list.errors == "row 5 does not open: see usherctl audit verify\n")
-  }
-
-  @Test("a removed head is found at once, and still when the daemon has gone on without it")
-  func headless() throws {
-    try tenRows()
-    try tamper("DELETE FROM notes WHERE name = 'audit.head'")
-    try expectFinding("the head is gone")
-    try daemon.restart()
-    _ = try daemon.client().error(of: "consent.list")
-    let verified = try daemon.usherctl(["audit", "verify"])
-    #expect(verified.status == 1)
-    #expect(verified.output.contains("the head was gone at "))
-    #expect(verified.output.contains("NOT whole: rows 1 to 11,"))
-  }
-
-  @Test("rows and days are bounded by the configuration")
-  func bounded() throws {
-    try daemon.stop()
-    let config = try String(contentsOfFile: daemon.place.file("usherd.toml"), encoding: .utf8)
-    try daemon.place.write("\(config)\n[audit]\nmax_days = 1\n", to: "usherd.toml")
-    try daemon.start()
-    _ = try daemon.client().error(of: "consent.list")
-    #expect(try daemon.admin().call("audit.list")["rows"]?.arrayValue?.count == 1)
-    try daemon.stop()
-    // Two days later, the first sweep of the day.
-    try clock.set(ahead: 2 * 86_400)
-    try daemon.start()
-    try eventually("the old row is gone") {
-      try daemon.admin().call("audit.list")["rows"] == []
-    }
-    _ = try daemon.client().error(of: "consent.list")
-    #expect(
-      try daemon.admin().call("audit.list")["rows"]?.arrayValue?.compactMap {
-        $0["n"]?.integerValue
-      } == [2])
-    try expectWhole(rows: "2 to 2")
   }
 }

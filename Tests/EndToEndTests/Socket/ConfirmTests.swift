@@ -63,112 +63,6 @@ struct ConfirmTests {
     #expect(try scene.client("till").question() != id)
   }
 
-  @Test("agreed to once, it is good for one call; refused, for none within a minute")
-  func once() throws {
-    let clock = MovableClock()
-    let scene = try ConfirmScene(clock: clock)
-    let (kiosk, admin) = (try scene.client("kiosk"), try scene.daemon.admin())
-    let first = try kiosk.question()
-    #expect(try admin.answer(first) == "result")
-    #expect(try admin.answer(first) == "conflict")
-    #expect(try scene.client("kiosk").outcome() == "result")
-    let second = try kiosk.question()
-    #expect(second != first)
-    #expect(try admin.answer(second, true, "once") == "result")
-    try clock.set(ahead: 301)
-    let third = try kiosk.question()
-    #expect(try admin.answer(third, false) == "result")
-    #expect(try kiosk.outcome() == "permission_denied")
-    try clock.set(ahead: 355)
-    #expect(try kiosk.outcome() == "permission_denied")
-    try clock.set(ahead: 362)
-    _ = try kiosk.question()
-  }
-
-  @Test("of sixteen calls on sixteen connections, one is let through")
-  func atOnce() throws {
-    let scene = try ConfirmScene()
-    let id = try scene.client("kiosk").question()
-    #expect(try scene.daemon.admin().answer(id) == "result")
-    let kiosks = try (0..<16).map { _ in try scene.client("kiosk") }
-    for kiosk in kiosks { try kiosk.begin(1, "token.get", ["provider": "demo"]) }
-    let replies = try kiosks.map { try $0.next() }
-    #expect(replies.filter { $0["result"] != nil }.count == 1)
-    let others = Set(replies.compactMap { $0["error"]?["data"]?["confirmation"]?.stringValue })
-    #expect(others.count == 1)
-  }
-
-  @Test("for the session it ends with the daemon, for seconds it does not")
-  func restart() throws {
-    let clock = MovableClock()
-    let scene = try ConfirmScene(clock: clock)
-    let admin = try scene.daemon.admin()
-    #expect(try admin.answer(scene.client("kiosk").question(), true, "session") == "result")
-    #expect(try admin.answer(scene.client("till").question(), true, 3600) == "result")
-    let refused: JSONValue = ["account": scene.account]
-    let refusal = try scene.client("till").question(of: "account.get", refused)
-    #expect(try admin.answer(refusal, false, 2_592_000) == "result")
-    for _ in 1...3 {
-      #expect(try scene.client("kiosk").outcome() == "result")
-      #expect(try scene.client("till").outcome() == "result")
-    }
-    try scene.daemon.restart()
-    _ = try scene.client("kiosk").question()
-    #expect(try scene.client("till").outcome() == "result")
-    let answers = try scene.daemon.admin().call("confirm.list")["answers"]?.arrayValue
-    #expect(answers?.compactMap { $0["remember"]?.integerValue }.sorted() == [3600, 2_592_000])
-    try clock.set(ahead: 3601)
-    _ = try scene.client("till").question()
-    #expect(try scene.client("till").outcome(of: "account.get", refused) == "permission_denied")
-  }
-
-  @Test("an answer that is forgotten is a question again, also after a restart")
-  func forget() throws {
-    let scene = try ConfirmScene()
-    let (kiosk, admin) = (try scene.client("kiosk"), try scene.daemon.admin())
-    let id = try kiosk.question()
-    #expect(try admin.answer(id, true, 3600) == "result")
-    #expect(try kiosk.outcome() == "result")
-    #expect(try scene.client("desk").outcome(of: "confirm.forget", ["answer": id]) == "result")
-    #expect(try admin.outcome(of: "confirm.forget", ["answer": id]) == "not_found")
-    #expect(try kiosk.question() != id)
-    try scene.daemon.restart()
-    _ = try scene.client("kiosk").question()
-  }
-
-  @Test("a question is open for five minutes; then it is not found, and asked anew")
-  func expiry() throws {
-    let clock = MovableClock()
-    let scene = try ConfirmScene(clock: clock)
-    let (kiosk, admin) = (try scene.client("kiosk"), try scene.daemon.admin())
-    let id = try kiosk.question()
-    try clock.set(ahead: 290)
-    #expect(try kiosk.question() == id)
-    let hearer = try scene.daemon.admin()
-    _ = try hearer.call("events.subscribe", ["topics": ["confirm"]])
-    try clock.set(ahead: 301)
-    #expect(try admin.questions() == [])
-    #expect(try admin.answer(id) == "not_found")
-    let expired = try hearer.event()
-    #expect(expired["what"] == "expired" && expired["confirmation"] == id)
-    #expect(try kiosk.question() != id)
-    #expect(try admin.questions().count == 1)
-  }
-
-  @Test("so many questions of one user are open at a time, and the error names the limit")
-  func limit() throws {
-    let scene = try ConfirmScene(limits: "open_confirmations_per_user = 2")
-    let kiosk = try scene.client("kiosk")
-    let id = try kiosk.question()
-    _ = try kiosk.question(of: "account.get", ["account": scene.account])
-    let reply = try scene.client("till").reply(to: "token.get", ["provider": "demo"])
-    #expect(reply.replyReason == "rate_limited")
-    #expect(reply.replyLimit == "open_confirmations_per_user")
-    #expect(try kiosk.question() == id)
-    #expect(try scene.daemon.admin().answer(id, false) == "result")
-    _ = try scene.client("till").question()
-  }
-
   @Test("a span that is none, and what is no answer, is refused by its field")
   func badInput() throws {
     let scene = try ConfirmScene()
@@ -195,20 +89,6 @@ struct ConfirmTests {
 
 @Suite("a person agrees: who may answer", .mayBlock, .timeLimit(.minutes(10)))
 struct ConfirmAnswererTests {
-  @Test("a client whose rule says so answers that client's questions, and no others freely")
-  func confirms() throws {
-    let scene = try ConfirmScene()
-    let desk = try scene.client("desk")
-    let id = try scene.client("kiosk").question()
-    #expect(try desk.questions().map { $0["id"] } == [id])
-    #expect(try desk.answer(id) == "result")
-    #expect(try scene.client("kiosk").outcome() == "result")
-    // The same person's: seen, and to be answered with a proof only.
-    let other = try scene.client("till").question()
-    #expect(try desk.answer(other) == "interaction_required")
-    #expect(try desk.outcome() == "permission_denied")
-  }
-
   @Test("the one that asked does not answer without its person, and does with a passcode")
   func asker() throws {
     let scene = try ConfirmScene()
@@ -224,23 +104,6 @@ struct ConfirmAnswererTests {
     try kiosk.prove()
     #expect(try kiosk.answer(id) == "result")
     #expect(try kiosk.outcome() == "result")
-  }
-
-  @Test("another client of that user does with a proof of its own, within a minute")
-  func sameUser() throws {
-    let clock = MovableClock()
-    let scene = try ConfirmScene(clock: clock)
-    try scene.setPasscode()
-    let (own, till) = (try scene.client(), try scene.client("till"))
-    try till.prove()
-    let id = try scene.client("kiosk").question()
-    #expect(try own.answer(id) == "interaction_required", "the proof was to another client")
-    try own.prove()
-    try clock.pass(62)
-    #expect(try own.answer(id) == "interaction_required", "it was too long ago")
-    try own.prove()
-    #expect(try own.answer(id) == "result")
-    #expect(try scene.client("kiosk").outcome() == "result")
   }
 
   @Test(

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// Nobody can make another one wait: functional tests with wide deadlines, no measuring.
-@Suite("Fairness of the real socket", .mayBlock, .ownProcess, .serialized)
+@Suite("Fairness of the real socket", .mayBlock, .serialized)
 struct FairnessTests {
   private let sandbox: SandboxUnderTest
   private let daemon: DaemonUnderTest
@@ -51,7 +51,7 @@ struct FairnessTests {
     #expect(try clients[1].next()["result"]?["ready"] == true)
   }
 
-  @Test("callers that leave in the middle of anything leave nothing behind")
+  @Test("callers that leave in the middle of anything leave nothing behind", .ownProcess)
   func leaving() throws {
     let before = try residentKilobytes()
     let flow = try app.startFlow()
@@ -72,7 +72,9 @@ struct FairnessTests {
     #expect(try residentKilobytes() - before < 64 * 1024)
   }
 
-  @Test("clients that ask and never read delay nobody, and what is kept for them is bounded")
+  @Test(
+    "clients that ask and never read delay nobody, and what is kept for them is bounded",
+    .ownProcess)
   func neverReading() throws {
     let before = try residentKilobytes()
     let clients = try (0..<8).map { _ in try daemon.client() }
@@ -88,20 +90,6 @@ struct FairnessTests {
     try expectService()
     let growth = try residentKilobytes() - before
     #expect(growth < 64 * 1024, "\(growth) kB for \(asked) bytes of questions")
-  }
-
-  @Test("five hundred idle connections delay nobody")
-  func idle() throws {
-    OpenFiles.allow(2000)
-    var clients: [RawClient] = []
-    for number in 0..<500 {
-      let client = try daemon.client()
-      if number % 2 == 0 { _ = try client.call("system.status", within: 30) }
-      clients.append(client)
-    }
-    #expect(try app.call("system.status")["connections"] == 501)
-    try expectService()
-    #expect(try clients[499].call("system.status")["ready"] == true)
   }
 
   @Test("calls that wait for a provider delay no other call, not even on their own connection")

@@ -7,7 +7,7 @@ private let noRoot: Comment = "NOT TESTED: only root can be two users; run this 
 
 /// What one user does to the daemon, and what another one notices: functional, with wide deadlines.
 /// `usher-bench fairness` measures.
-@Suite("A flood at the real socket", .mayBlock, .ownProcess, .serialized)
+@Suite("A flood at the real socket", .mayBlock, .serialized)
 struct FloodTests {
   private static let (flooding, working): (UInt32, UInt32) = (61_012, 61_011)
 
@@ -60,6 +60,7 @@ struct FloodTests {
 
   @Test(
     "of 100,000 calls over 300 connections, and flow starts, another user and the admin see nothing",
+    .ownProcess,
     .enabled(if: OtherUser.isPossible, noRoot), .timeLimit(.minutes(10)))
   func flood() throws {
     let daemon = try daemon()
@@ -85,6 +86,7 @@ struct FloodTests {
 
   @Test(
     "who is over its share is answered all the same, also what it sent before it stopped sending",
+    .ownProcess,
     .enabled(if: OtherUser.isPossible, noRoot), .timeLimit(.minutes(10)))
   func paced() throws {
     // A line's time would be over long before its turn.
@@ -105,7 +107,8 @@ struct FloodTests {
   }
 
   @Test(
-    "a client that connects 2048 times at once has 256, is told why 64 times, and others come in")
+    "a client that connects 2048 times at once has 256, is told why 64 times, and others come in",
+    .ownProcess)
   func connecting() throws {
     let daemon = try daemon()
     var clients: [RawClient] = []
@@ -143,7 +146,7 @@ struct FloodTests {
     try expectService(clients[0], rounds: 1)
   }
 
-  @Test("when 2048 connections are had, the admin socket still has its eight")
+  @Test("when 2048 connections are had, the admin socket still has its eight", .ownProcess)
   func everyConnection() throws {
     let daemon = try daemon("connections_per_user = 4096")
     var clients: [RawClient] = []
@@ -157,27 +160,6 @@ struct FloodTests {
     let admins = try (0..<8).map { _ in try daemon.admin() }
     for admin in admins { try expectService(admin, rounds: 1) }
     #expect(try daemon.admin().next(within: 30).replyLimit == "connections")
-  }
-
-  @Test("calls in flight are counted over all connections of a user")
-  func callsInFlight() throws {
-    let daemon = try daemon("calls_in_flight_per_user = 3")
-    let clients = try (0..<2).map { _ in try daemon.client() }
-    let flow = try clients[0].startSilentFlow()
-    for id: JSONValue in ["a", "b"] { try clients[0].beginWaiting(id, for: flow) }
-    try clients[1].beginWaiting("c", for: flow)
-    try clients[1].beginWaiting("d", for: flow)
-    let refused = try clients[1].next()
-    #expect(refused["id"] == "d" && refused.replyReason == "overloaded")
-    #expect(refused.replyLimit == "calls_in_flight_per_user")
-    try expectService(clients[1], rounds: 1)
-    // The admin socket's are nobody's.
-    #expect(try daemon.admin().startSilentFlow()["status"] == "active")
-    try clients[0].tell("rpc.cancel", ["id": "a"])
-    #expect(try clients[0].next().replyReason == "cancelled")
-    try eventually("room came back") {
-      (try? clients[1].startSilentFlow()["status"]) == "active"
-    }
   }
 
   @Test("ten thousand rules: the daemon starts, and each caller has its own")

@@ -75,24 +75,6 @@ struct NextRequestTests {
     #expect(try client.outcome(of: "token.get", narrow) == "permission_denied")
   }
 
-  @Test("a rule's hours end for an open connection, and begin, without anybody's doing")
-  func hours() throws {
-    try sandbox.control("POST", "settings", ["accessTokenSeconds": 86_400])
-    let clock = MovableClock()
-    let rule = OwnRule.text("hours = [\"\(OwnRule.hours(from: -60, to: 60))\"]")
-    let daemon = try DaemonUnderTest(
-      config: rule + sandbox.provider(), clock: clock)
-    let client = try daemon.client()
-    try client.signIn()
-    let token = try client.warm()
-    try clock.set(ahead: 7200)
-    let error = try client.error(of: "token.get", Self.demo)
-    #expect(error["data"]?["reason"] == "permission_denied")
-    #expect(error["data"]?["retryAfterMs"]?.integerValue ?? 0 > 0, "\(error.text)")
-    try clock.set(ahead: 0)
-    #expect(try client.warm() == token)
-  }
-
   @Test("a person who has to be there has to be there each time, a minute later too")
   func localAuth() throws {
     try sandbox.control("POST", "settings", ["accessTokenSeconds": 86_400])

@@ -30,15 +30,6 @@ struct WireBatchTests {
     #expect(replies.first?["result"]?["ready"] == true)
   }
 
-  @Test("a batch of notifications gets no byte")
-  func notifications() throws {
-    let one = #"{"jsonrpc":"2.0","method":"system.status"}"#
-    let other = #"{"jsonrpc":"2.0","method":"flow.cancel","params":{"flow":"flw_x"}}"#
-    try client.send("[\(one),\(other),\(one)]")
-    try client.send(Self.call(9))
-    #expect(try client.next()["id"] == 9)
-  }
-
   @Test("a batch is answered once its slowest call is")
   func slow() throws {
     let flow = try client.startSilentFlow()
@@ -64,40 +55,6 @@ struct WireBatchTests {
     let replies = try client.next().arrayValue
     #expect(replies?.first?.replyCode == -32800)
     #expect(replies?.last?["result"] != nil)
-  }
-
-  @Test("one id twice in a batch is in use the second time while the first call waits")
-  func twin() throws {
-    let flow = try client.startSilentFlow()
-    let wait: JSONValue = [
-      "jsonrpc": "2.0", "id": 1, "method": "flow.wait",
-      "params": ["flow": flow["id"] ?? .null, "revision": 1_000_000, "timeoutMs": 50],
-    ]
-    let replies = try client.answer(to: "[\(wait.text),\(Self.call(1))]").arrayValue
-    #expect(replies?.first?["result"]?["flow"]?["id"] == flow["id"])
-    #expect(replies?.last?.replyCode == -32600)
-    #expect(replies?.last?["id"] == .null)
-  }
-
-  @Test("an empty batch is one invalid request")
-  func empty() throws {
-    for line in ["[]", " [ ] "] {
-      let reply = try client.answer(to: line)
-      #expect(reply.replyCode == -32600)
-      #expect(reply["id"] == .null)
-    }
-  }
-
-  @Test("64 calls make a batch; 65 are refused as one, and the limit is named")
-  func tooMany() throws {
-    let batch = { (count: Int) in "[\((1...count).map(Self.call).joined(separator: ","))]" }
-    let most = try client.answer(to: batch(64)).arrayValue
-    #expect(most?.map { $0["id"] } == (1...64).map { .integer(Int64($0)) })
-    let over = try client.answer(to: batch(65))
-    #expect(over.replyCode == -32600)
-    #expect(over.replyLimit == "batch")
-    #expect(over["id"] == .null)
-    #expect(try client.call("system.status")["ready"] == true)
   }
 
   @Test("one syntax error spoils its whole line, and runs nothing of it")

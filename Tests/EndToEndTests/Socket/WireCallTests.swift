@@ -176,22 +176,6 @@ struct WireCallTests {
     #expect(try client.next()["id"] == 6)
   }
 
-  @Test("a thousand calls sent at once are all answered, each once")
-  func pipelining() throws {
-    var lines = ""
-    for id in 1...1000 {
-      lines += #"{"jsonrpc":"2.0","id":\#(id),"method":"system.status"}"# + "\n"
-    }
-    try client.send(raw: Array(lines.utf8))
-    var seen: Set<Int64> = []
-    for _ in 1...1000 {
-      let reply = try client.next()
-      #expect(reply["result"] != nil)
-      seen.insert(reply["id"]?.integerValue ?? 0)
-    }
-    #expect(seen == Set(1...1000))
-  }
-
   @Test("a reply comes when it is ready, before those of earlier calls that wait")
   func outOfOrder() throws {
     let flow = try client.startSilentFlow()
@@ -215,20 +199,6 @@ struct WireCallTests {
     #expect(try client.next()["id"] == "quick")
     #expect(try client.next()["id"] == "slow")
     #expect(try client.isClosed())
-  }
-
-  @Test("who has said all and reads late gets every answer too")
-  func halfClosedAndSlow() throws {
-    let call = #"{"jsonrpc":"2.0","id":1,"method":"rpc.discover"}"# + "\n"
-    try client.send(raw: Array(String(repeating: call, count: 200).utf8))
-    client.finishSending()
-    _ = try daemon.client().call("system.status")
-    var replies = 0
-    while let reply = try client.receive() {
-      #expect(reply["result"]?["openrpc"] != nil)
-      replies += 1
-    }
-    #expect(replies == 200)
   }
 
   @Test("HTTP is told so, and shown the door", arguments: ["GET", "POST"])
