@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// Programs that want to use an account which their rule excludes.
-@Suite("Attacks on the rules about accounts", .mayBlock, .ownProcess, .timeLimit(.minutes(10)))
+@Suite("Attacks on the rules about accounts", .mayBlock, .timeLimit(.minutes(10)))
 struct AccountAttackTests {
   @Test("an account that the rule excludes is not used by a call that names none")
   func unnamed() throws {

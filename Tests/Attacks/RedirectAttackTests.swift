@@ -5,7 +5,7 @@ import UsherTestKit
 
 /// What another user of the machine tries on a person's way back from the browser.
 @Suite(
-  "Attacks on the browser's way back", .mayBlock, .ownProcess,
+  "Attacks on the browser's way back", .mayBlock,
   .timeLimit(.minutes(10)),
   .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can be two users; run this as root"))
 struct RedirectAttackTests {

@@ -3,7 +3,7 @@ import Testing
 import UsherTestKit
 
 @Suite(
-  "attacks on a grant that programs share", .mayBlock, .ownProcess,
+  "attacks on a grant that programs share", .mayBlock,
   .timeLimit(.minutes(10)))
 struct TokenAttackTests {
   private let sandbox: SandboxUnderTest

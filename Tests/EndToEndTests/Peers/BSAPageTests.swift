@@ -4,7 +4,7 @@ import UsherTestKit
 
 /// A site that asks a device of BSA, in a real browser, and the flow that answers for the device.
 @Suite(
-  "BSA's site in a browser", .mayBlock, .ownProcess, .serialized, .timeLimit(.minutes(10)),
+  "BSA's site in a browser", .mayBlock, .serialized, .timeLimit(.minutes(10)),
   .enabled(
     if: Peers.areHere, "SKIPPED, NOT PROVEN: Packaging/install-dependencies test must have run"))
 struct BSAPageTests {

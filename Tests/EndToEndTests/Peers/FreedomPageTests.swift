@@ -4,7 +4,7 @@ import UsherTestKit
 
 /// Freedom ID's log-in and consent pages of the partner API and of OpenID, in a real browser.
 @Suite(
-  "Freedom ID's pages in a browser", .mayBlock, .ownProcess, .serialized,
+  "Freedom ID's pages in a browser", .mayBlock, .serialized,
   .enabled(
     if: Peers.areHere, "SKIPPED, NOT PROVEN: Packaging/install-dependencies test must have run"))
 struct FreedomPageTests {
@@ -57,16 +57,6 @@ struct FreedomPageTests {
     #expect(page.title == "Not signed in")
   }
 
-  @Test("oauth2: a restart of the daemon while the page is open loses nothing")
-  func restart() throws {
-    let flow = try daemon.client().startFlow("partner", params: Self.grants)
-    try daemon.restart()
-    let page = try Browser.visit(
-      try #require(flow["step"]?["url"]?.stringValue), .freedom)
-    #expect(page.title == "Signed in")
-    #expect(try daemon.client().finished(flow)["status"] == "succeeded")
-  }
-
   @Test("the /openid page: log-in, consent, and back with code and state")
   func openID() throws {
     let client = try daemon.client()
@@ -74,12 +64,5 @@ struct FreedomPageTests {
     #expect(end["status"] == "succeeded")
     #expect(page.title == "Signed in" && page.url.hasSuffix("/callback"))
     #expect(try client.accessToken("openid").count == 128)
-  }
-
-  @Test("the /openid page: who does not allow has denied")
-  func openIDDenied() throws {
-    let (end, page) = try daemon.client().signIn("openid", at: .freedom, .deny)
-    #expect(end["failure"]?["reason"] == "denied")
-    #expect(page.title == "Not signed in")
   }
 }

@@ -7,7 +7,7 @@ import UsherTestKit
 /// standards: it wants a nonce, knows one redirect URI, says `bearer`, refuses without a word, and
 /// takes a public client's tokens back only for an access token.
 @Suite(
-  "A real OpenID provider", .mayBlock, .ownProcess, .serialized, .withGlewlwyd,
+  "A real OpenID provider", .mayBlock, .serialized, .withGlewlwyd,
   .enabled(
     if: Peers.areHere, "SKIPPED, NOT PROVEN: Packaging/install-dependencies test must have run"))
 struct GlewlwydTests {
@@ -22,7 +22,9 @@ struct GlewlwydTests {
         + peer.provider("secret", credential: "work-secret"))
   }
 
-  @Test("a person signs in at its pages; the token is refreshed, outlives kill -9, is taken back")
+  @Test(
+    "a person signs in at its pages; the token is refreshed, outlives kill -9, is taken back",
+    .ownProcess)
   func wholeStory() throws {
     var client = try daemon.client()
     let check = try daemon.admin().call("provider.check", ["provider": "work"])

@@ -4,7 +4,7 @@ import UsherTestKit
 
 /// GoPay's log-in pages and its capture page, in a real browser.
 @Suite(
-  "GoPay's pages in a browser", .mayBlock, .ownProcess, .serialized,
+  "GoPay's pages in a browser", .mayBlock, .serialized,
   .enabled(
     if: Peers.areHere, "SKIPPED, NOT PROVEN: Packaging/install-dependencies test must have run"))
 struct GoPayPageTests {
@@ -100,17 +100,5 @@ struct GoPayPageTests {
     let end = try daemon.client().finished(flow)
     #expect(end["failure"]?["provider"]?["code"] == "GPE-2207")
     #expect(end["failure"]?["provider"]?["error"] == "USER_CANCELLED")
-  }
-
-  @Test("a restart of the daemon while either page is open loses nothing")
-  func restart() throws {
-    let (flow, login) = try start(["credentialReceiver": "exchange"])
-    try daemon.restart()
-    _ = try Browser.visit(login, .gopay)
-    let capture = try page(of: atCapture(flow))
-    try daemon.restart()
-    let shown = try Browser.visit(capture, .capture)
-    #expect(shown.title.contains("Handed in"), "\(shown.title)")
-    #expect(try daemon.client().finished(flow)["status"] == "succeeded")
   }
 }

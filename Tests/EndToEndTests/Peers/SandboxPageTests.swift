@@ -4,7 +4,7 @@ import UsherTestKit
 
 /// The sandbox's pages and the daemon's own, in a real browser.
 @Suite(
-  "The pages in a browser", .mayBlock, .ownProcess, .serialized,
+  "The pages in a browser", .mayBlock, .serialized,
   .enabled(
     if: Peers.areHere, "SKIPPED, NOT PROVEN: Packaging/install-dependencies test must have run"))
 struct SandboxPageTests {

@@ -4,7 +4,7 @@ import UsherTestKit
 
 /// A brand's pages and the page that approves an SCA event, in a real browser.
 @Suite(
-  "The wallet's pages in a browser", .mayBlock, .ownProcess, .serialized,
+  "The wallet's pages in a browser", .mayBlock, .serialized,
   .enabled(
     if: Peers.areHere, "SKIPPED, NOT PROVEN: Packaging/install-dependencies test must have run"))
 struct WalletPageTests {
@@ -41,16 +41,6 @@ struct WalletPageTests {
     let (flow, page) = try daemon.client().signIn("paysafe", at: .paysafe, .deny)
     #expect(page.title == "Not signed in")
     #expect(flow["failure"]?["reason"] == "denied")
-  }
-
-  @Test("a restart of the daemon while the PIN page is open loses nothing")
-  func restart() throws {
-    let flow = try daemon.client().startFlow("paysafe")
-    try daemon.restart()
-    let page = try Browser.visit(
-      try #require(flow["step"]?["url"]?.stringValue), .paysafe)
-    #expect(page.title == "Signed in")
-    #expect(try daemon.client().finished(flow)["status"] == "succeeded")
   }
 
   @Test("an event is approved at the provider's page, which the flow notices by itself")

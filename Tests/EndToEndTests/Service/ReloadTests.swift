@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// A daemon whose configuration changes, and whoever calls it meanwhile.
-@Suite("Reloading", .mayBlock, .ownProcess)
+@Suite("Reloading", .mayBlock)
 struct ReloadTests {
   private let sandbox: SandboxUnderTest
   private let daemon: DaemonUnderTest
@@ -40,7 +40,7 @@ struct ReloadTests {
     return list.compactMap { $0["name"]?.stringValue }
   }
 
-  @Test("SIGHUP brings another provider; many in a row end as the last file says")
+  @Test("SIGHUP brings another provider; many in a row end as the last file says", .ownProcess)
   func hangUp() throws {
     try write(sandbox.provider() + sandbox.provider("second"))
     kill(daemon.pid, SIGHUP)
@@ -107,23 +107,6 @@ struct ReloadTests {
     #expect(try providers() == ["demo", "local"])
   }
 
-  @Test("another database, a user nobody has and a provider named twice are refused")
-  func refused() throws {
-    let base = sandbox.provider()
-    for (config, key) in [
-      ("[store]\nurl = \"sqlite:other.db\"\n" + base, "store.url"),
-      (
-        base + "[[client]]\nname = \"a\"\nmatch = { user = \"no-such-user\" }\nallow = []\n",
-        "client[0].match.user"
-      ), (base + base, "provider[1].name"),
-    ] {
-      let problems = try reload(config)
-      #expect(problems.map { $0["key"] } == [.string(key)])
-      #expect(problems.first?["line"]?.integerValue ?? 0 > 0)
-    }
-    #expect(try providers() == ["demo", "local"])
-  }
-
   @Test("it is the operator's, and audited")
   func operators() throws {
     #expect(try daemon.client().reason(of: "system.reload") == "method_not_found")
@@ -160,7 +143,9 @@ struct ReloadTests {
     _ = try listener.call("events.subscribe", ["topics": ["flow"]])
   }
 
-  @Test("a call that is answered at once sees the rules and providers of one configuration")
+  @Test(
+    "a call that is answered at once sees the rules and providers of one configuration", .ownProcess
+  )
   func oneConfiguration() throws {
     func config(_ name: String) -> String {
       rule(["provider.list", "provider.get \(name)"]) + sandbox.provider(name)
@@ -244,16 +229,8 @@ struct ReloadTests {
     #expect(try client.call("token.get", ["provider": "demo"])["accessToken"] == token)
   }
 
-  @Test("a reload while the daemon is locked holds for when it is unlocked")
-  func locked() throws {
-    let admin = try daemon.admin()
-    _ = try admin.call("system.lock")
-    #expect(try reload(sandbox.provider("second")).isEmpty)
-    _ = try admin.call("system.unlock")
-    #expect(try providers() == ["second", "local"])
-  }
-
-  @Test("200 reloads while 20 clients call: no call fails, no descriptor is left over")
+  @Test(
+    "200 reloads while 20 clients call: no call fails, no descriptor is left over", .ownProcess)
   func load() throws {
     try daemon.client().signIn()
     let plain = sandbox.provider()

@@ -5,7 +5,7 @@ import Testing
 import UsherTestKit
 
 /// A host is lost, or its master key, and everything is there again: by real daemons run by hand.
-@Suite("backup, restore, recover", .mayBlock, .ownProcess, .timeLimit(.minutes(10)))
+@Suite("backup, restore, recover", .mayBlock, .timeLimit(.minutes(10)))
 struct BackupTests {
   private let sandbox: SandboxUnderTest
   private let daemon: DaemonUnderTest
@@ -188,7 +188,8 @@ struct BackupTests {
   }
 
   @Test(
-    "a daemon that dies in a backup leaves nothing when it is back; a copy nobody fetched goes too")
+    "a daemon that dies in a backup leaves nothing when it is back; a copy nobody fetched goes too",
+    .ownProcess)
   func died() throws {
     try daemon.restart(environment: ["USHER_FAILPOINT": "store.copied:1"])
     let done = try Self.usherctl(["backup", backup], on: daemon)
@@ -204,7 +205,9 @@ struct BackupTests {
     #expect(left(daemon) == ["master.key", "usherd.db", "usherd.db.lock"])
   }
 
-  @Test("a database and its log that were put aside come back with all that was in the log")
+  @Test(
+    "a database and its log that were put aside come back with all that was in the log",
+    .ownProcess)
   func logAside() throws {
     try Self.backUp(daemon)
     for name in ["a", "b", "c"] {

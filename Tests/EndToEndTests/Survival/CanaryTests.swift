@@ -5,7 +5,7 @@ import UsherTestKit
 
 /// Secrets with a mark go through the daemon in every way; afterwards the mark is looked for wherever
 /// it must not be.
-@Suite("canaries", .mayBlock, .ownProcess)
+@Suite("canaries", .mayBlock)
 struct CanaryTests {
   private static let decoy = "decoy-provider"
 
@@ -33,7 +33,7 @@ struct CanaryTests {
     listener = RecordingClient(try daemon.client())
   }
 
-  @Test("what is secret is nowhere but where its purpose is")
+  @Test("what is secret is nowhere but where its purpose is", .ownProcess)
   func everywhere() throws {
     let topics: JSONValue = ["flow", "account", "token", "provider"]
     try listener.reply(to: "events.subscribe", ["topics": topics])

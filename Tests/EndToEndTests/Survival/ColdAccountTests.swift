@@ -3,20 +3,21 @@ import Testing
 import UsherTestKit
 
 /// After a start no account is in memory.
-@Suite("accounts after a restart", .mayBlock, .ownProcess, .timeLimit(.minutes(10)))
+@Suite("accounts after a restart", .mayBlock, .timeLimit(.minutes(10)))
 struct ColdAccountTests {
   private let sandbox: SandboxUnderTest
+  private let clock = MovableClock()
   private let daemon: DaemonUnderTest
 
   init() throws {
-    sandbox = try SandboxUnderTest()
+    sandbox = try SandboxUnderTest(clock: clock)
     daemon = try DaemonUnderTest(
       config: """
         [limits]
         accounts_in_memory = 16
 
         \(sandbox.provider())
-        """)
+        """, clock: clock)
   }
 
   private func signedIn(_ user: String = "alice") throws -> JSONValue {
@@ -44,29 +45,11 @@ struct ColdAccountTests {
     }
   }
 
-  @Test("one is forgotten without having been asked for, and for good")
-  func forgotten() throws {
-    let (alice, bob) = (try signedIn(), try signedIn("bob"))
-    try daemon.restart()
-    _ = try daemon.client().call("account.forget", alice)
-    for _ in 0..<2 {
-      let client = try daemon.client()
-      #expect(try client.reason(of: "token.get", alice) == "not_found")
-      #expect(try client.call("token.get", bob)["accessToken"] != nil)
-      #expect(try client.call("account.list")["accounts"]?.arrayValue?.count == 1)
-      try daemon.restart()
-    }
-  }
-
   @Test("a token that is over is refreshed once, however many ask for the account at once")
   func refreshed() throws {
-    try sandbox.control("POST", "settings", ["accessTokenSeconds": 1])
-    let account = try signedIn()
     try sandbox.control("POST", "settings", ["accessTokenSeconds": 300])
-    try eventually("the first token is over") {
-      let tokens = try daemon.client().call("token.list", account)["tokens"]?.arrayValue
-      return tokens?.first?["token"]?["status"] == "refreshable"
-    }
+    let account = try signedIn()
+    try clock.advance(by: 301)
     try daemon.restart()
     let before = try sandbox.requests("token", grantType: "refresh_token")
     let clients = try (0..<20).map { _ in try daemon.client() }
@@ -100,22 +83,5 @@ struct ColdAccountTests {
     let command = daemon.commandLine + ["--check-store"]
     let check = try run(command[0], Array(command.dropFirst()))
     #expect(check.status == 1 && check.errors.contains("accounts/\(id)"), "\(check)")
-  }
-
-  @Test("a batch of calls for one is answered whole")
-  func batch() throws {
-    let account = try signedIn()
-    try daemon.restart()
-    let client = try daemon.client()
-    let calls = (1...64).map { number -> JSONValue in
-      [
-        "jsonrpc": "2.0", "id": .integer(Int64(number)), "method": "token.get", "params": account,
-      ]
-    }
-    try client.send(String(decoding: JSONValue.array(calls).encoded(), as: UTF8.self))
-    let replies = try #require(try client.receive()?.arrayValue)
-    #expect(replies.count == 64)
-    #expect(Set(replies.map { $0["result"]?["accessToken"]?.stringValue }).count == 1)
-    #expect(replies.first?["result"]?["accessToken"] != nil)
   }
 }

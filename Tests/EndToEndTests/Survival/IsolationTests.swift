@@ -5,7 +5,7 @@ import UsherTestKit
 
 /// What is not yours is not found; whose it is, the kernel says.
 @Suite(
-  "two users of one machine", .mayBlock, .ownProcess,
+  "two users of one machine", .mayBlock,
   .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can be two users; run this as root"))
 struct IsolationTests {
   private let sandbox: SandboxUnderTest

@@ -15,22 +15,6 @@ struct KillTests {
     daemon = try DaemonUnderTest(config: sandbox.provider())
   }
 
-  @Test("the page that is open in the browser still completes the sign-in")
-  func openPage() throws {
-    let before = try daemon.client().startFlow()
-    let url = try before.page()
-    let back = try #require(try Person.decide(at: url).location)
-    try daemon.restart()
-    let client = try daemon.client()
-    try daemon.comeBack(to: back)
-    let end = try client.finished(before)
-    #expect(end["status"] == "succeeded")
-    // One revision for each step, none for the restart.
-    let states = try client.transitions(of: before).map { $0["state"]?.stringValue }
-    #expect(states.count { $0 == "authorizing" } == 1, "\(states)")
-    try expectToken()
-  }
-
   @Test("where the port is taken meanwhile, there is a new page and a word about it")
   func portTaken() throws {
     let before = try daemon.client().startFlow()
@@ -48,20 +32,6 @@ struct KillTests {
     withExtendedLifetime(squatter) {}
   }
 
-  @Test("a device's code is shown on, and the polling goes on")
-  func device() throws {
-    let before = try daemon.client().startFlow("demo", "device")
-    try daemon.restart()
-    let client = try daemon.client()
-    let after = try client.flow(in: client.call("flow.get", ["flow": before["id"] ?? .null]))
-    #expect(after == before)
-    _ = try Person.decide(
-      at: try #require(before["step"]?["verificationURIComplete"]?.stringValue),
-      userCode: before["step"]?["userCode"]?.stringValue)
-    #expect(try client.finished(before)["status"] == "succeeded")
-    try expectToken()
-  }
-
   @Test("a code in flight is asked for again")
   func exchanging() throws {
     try hold("token")
@@ -77,38 +47,6 @@ struct KillTests {
     #expect(again["step"]?["url"] != before["step"]?["url"])
     try Person.signIn(at: again.page())
     #expect(try client.finished(again)["status"] == "succeeded")
-    try expectToken()
-  }
-
-  @Test(
-    "what the daemon does by itself goes on by itself",
-    arguments: [("jwks", "verifying"), ("userinfo", "userinfo")])
-  func afterTheBrowser(endpoint: String, state: String) throws {
-    try hold(endpoint)
-    let before = try daemon.client().startFlow()
-    try Person.signIn(at: before.page())
-    let held = try daemon.client().flow(of: before) { $0["state"]?.stringValue == state }
-    daemon.killAtOnce()
-    try letGo()
-    try daemon.start()
-    #expect(try daemon.client().finished(held)["status"] == "succeeded")
-    try expectToken()
-  }
-
-  @Test(
-    "before the person's turn it goes on by itself too",
-    arguments: [("discovery", "authorize"), ("device", "device")])
-  func beforeTheBrowser(endpoint: String, kind: String) throws {
-    try hold(endpoint)
-    let story = Story(daemon, kind: kind, requestID: "once")
-    let client = try daemon.client()
-    let begun = try story.begin(client)
-    if endpoint == "device" { _ = try client.flow(of: begun) { $0["state"] == "requesting" } }
-    daemon.killAtOnce()
-    try letGo()
-    try daemon.start()
-    try story.checkNothingLost()
-    #expect(try story.run()["status"] == "succeeded")
     try expectToken()
   }
 

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// The safe is closed and opened again under everything that runs.
-@Suite("locking", .mayBlock, .ownProcess, .timeLimit(.minutes(10)))
+@Suite("locking", .mayBlock, .timeLimit(.minutes(10)))
 struct LockTests {
   private static let passcode = "canary-passcode-4711"
   /// What is answered though the daemon is locked.
@@ -170,7 +170,9 @@ struct LockTests {
     #expect(try app.finished(late)["status"] == "expired")
   }
 
-  @Test("a locked daemon restarts locked: after SIGTERM, kill -9, and a death in the lock itself")
+  @Test(
+    "a locked daemon restarts locked: after SIGTERM, kill -9, and a death in the lock itself",
+    .ownProcess)
   func restarts() throws {
     try app.signIn()
     _ = try admin.call("system.lock")
@@ -193,7 +195,9 @@ struct LockTests {
     #expect(try daemon.client().call("token.get", ["provider": "demo"])["accessToken"] != nil)
   }
 
-  @Test("it unlocks by the passcode of the caller's user; a wrong one counts though it is killed")
+  @Test(
+    "it unlocks by the passcode of the caller's user; a wrong one counts though it is killed",
+    .ownProcess)
   func passcode() throws {
     _ = try app.call("localAuth.setPasscode", ["new": .string(Self.passcode)])
     try daemon.restart(environment: ["USHER_FAILPOINT": "local-auth.before-check:1"])

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// What usherd does not start on: it says why in a sentence, ends with 1, and changes nothing.
-@Suite("a state that is not to be trusted", .mayBlock, .ownProcess)
+@Suite("a state that is not to be trusted", .mayBlock)
 struct StoreRefusalTests {
   /// Once used and stopped in order, so that database and key stand alone.
   private let daemon: DaemonUnderTest
@@ -21,45 +21,50 @@ struct StoreRefusalTests {
 
   struct Damage: CustomTestStringConvertible, Sendable {
     let testDescription: String
+    let file: String
     let words: String
     let change: @Sendable (inout Data) -> Void
-
-    init(_ name: String, _ words: String, _ change: @escaping @Sendable (inout Data) -> Void) {
-      testDescription = name
-      self.words = words
-      self.change = change
-    }
+    var mode = 0o600
   }
 
   static let damages = [
-    Damage("overwritten at its begin", "is damaged, or not an SQLite database") {
-      $0.replaceSubrange(0..<64, with: Data(repeating: 0x55, count: 64))
-    },
-    Damage("cut in the middle", "damaged") { $0 = $0.prefix($0.count / 2) },
-    Damage("emptied", "is damaged, or not an SQLite database") { $0 = Data() },
-    Damage("overwritten from its second page on", "damaged") {
-      $0.replaceSubrange(4096..<$0.count, with: Data(repeating: 0x55, count: $0.count - 4096))
-    },
-    Damage("another program's", "belongs to another program") {
-      $0.replaceSubrange(68..<72, with: [1, 2, 3, 4])
-    },
-    Damage("of a newer usherd", "was written by a newer usherd") {
-      $0.replaceSubrange(60..<64, with: [0, 0, 3, 232])
-    },
+    Damage(
+      testDescription: "an overwritten database", file: "usherd.db",
+      words: "is damaged, or not an SQLite database",
+      change: { $0.replaceSubrange(0..<64, with: Data(repeating: 0x55, count: 64)) }),
+    Damage(
+      testDescription: "a database overwritten from its second page on", file: "usherd.db",
+      words: "damaged",
+      change: { $0.replaceSubrange(4096..., with: Data(repeating: 0x55, count: $0.count - 4096)) }),
+    Damage(
+      testDescription: "another program's database", file: "usherd.db",
+      words: "belongs to another program",
+      change: { $0.replaceSubrange(68..<72, with: [1, 2, 3, 4]) }),
+    Damage(
+      testDescription: "the database of a newer usherd", file: "usherd.db",
+      words: "was written by a newer usherd",
+      change: { $0.replaceSubrange(60..<64, with: [0, 0, 3, 232]) }),
+    Damage(
+      testDescription: "another database's master key", file: "master.key",
+      words: "was sealed under another master key",
+      change: { $0 = Data(repeating: 7, count: 32) }),
+    Damage(
+      testDescription: "a master key that is cut short", file: "master.key",
+      words: "has 31 bytes, and must have 32", change: { $0 = Data(repeating: 7, count: 31) }),
+    Damage(
+      testDescription: "a master key that others can read", file: "master.key",
+      words: "must be readable by its owner only", change: { _ in }, mode: 0o644),
   ]
 
-  @Test("a database that is …", arguments: damages)
+  @Test("a state with this is refused, and named", arguments: damages)
   func damage(_ damage: Damage) throws {
-    var bytes = try Data(contentsOf: URL(fileURLWithPath: database))
+    let file = "\(daemon.statePath)/\(damage.file)"
+    var bytes = try Data(contentsOf: URL(fileURLWithPath: file))
     damage.change(&bytes)
-    try bytes.write(to: URL(fileURLWithPath: database))
-    try expectRefusal(damage.words, database)
-  }
-
-  @Test("another database's master key")
-  func foreignKey() throws {
-    try Data(repeating: 7, count: 32).write(to: URL(fileURLWithPath: key))
-    try expectRefusal("was sealed under another master key", database)
+    try bytes.write(to: URL(fileURLWithPath: file))
+    try FileManager.default.setAttributes([.posixPermissions: damage.mode], ofItemAtPath: file)
+    // Of a key that does not fit it is the database that cannot be opened.
+    try expectRefusal(damage.words, damage.words.contains("sealed under") ? database : file)
   }
 
   @Test("a database whose master key is gone does not get a new one")
@@ -67,18 +72,6 @@ struct StoreRefusalTests {
     try FileManager.default.removeItem(atPath: key)
     try expectRefusal("there is a store but no master key", key)
     #expect(!FileManager.default.fileExists(atPath: key))
-  }
-
-  @Test("a master key that others can read")
-  func openKey() throws {
-    try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: key)
-    try expectRefusal("must be readable by its owner only", key)
-  }
-
-  @Test("a master key that is cut short")
-  func shortKey() throws {
-    try Data(repeating: 7, count: 31).write(to: URL(fileURLWithPath: key))
-    try expectRefusal("has 31 bytes, and must have 32", key)
   }
 
   @Test("a state that another usherd works on; that one is not disturbed")
@@ -114,7 +107,7 @@ struct StoreRefusalTests {
     #expect(try String(contentsOfFile: file, encoding: .utf8) == "mine")
   }
 
-  @Test("a socket that a killed usherd left over is taken")
+  @Test("a socket that a killed usherd left over is taken", .ownProcess)
   func leftOver() throws {
     try daemon.start()
     daemon.killAtOnce()
@@ -169,13 +162,12 @@ struct StoreRefusalTests {
   /// - Parameter file: Has to be named.
   private func expectRefusal(_ words: String, _ file: String) throws {
     let before = try contents()
-    let command = daemon.commandLine
-    let refused = try run(command[0], Array(command.dropFirst()), within: 60)
-    #expect(refused.status == 1)
-    let lines = refused.errors.split(separator: "\n")
-    #expect(lines.last?.hasPrefix("usherd: ") == true, "\(refused.errors)")
-    #expect(refused.errors.contains(words), "\(refused.errors)")
-    #expect(refused.errors.contains(file), "\(refused.errors)")
+    do {
+      try daemon.start()
+      Issue.record("it has started")
+    } catch let trouble as TestTrouble {
+      #expect(trouble.description.contains(words) && trouble.description.contains(file))
+    }
     #expect(try contents() == before)
   }
 
