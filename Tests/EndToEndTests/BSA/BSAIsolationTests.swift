@@ -44,25 +44,6 @@ struct BSAIsolationTests {
     #expect(own["status"] == "succeeded", "\(own.text)")
   }
 
-  @Test("another program does not see the handle: not in the flow, nor in a list, nor in events")
-  func unseen() throws {
-    let listener = try programs[1].client()
-    _ = try listener.call("events.subscribe", ["topics": ["flow", "account"]])
-    let flow = try till.verifyContact()
-    let end = try till.enter(till.number(), to: flow)
-    let token = try #require(end["result"]?["disposeToken"]?.stringValue)
-    let id: JSONValue = ["flow": flow["id"] ?? .null]
-    var told = [
-      try desk.app.reply(to: "flow.get", id).text, try desk.app.reply(to: "flow.list").text,
-      try desk.app.reply(to: "flow.wait", id + ["revision": 0, "timeoutMs": 0]).text,
-    ]
-    while let line = try? listener.receiveLine(within: 1) {
-      told.append(String(decoding: line, as: UTF8.self))
-    }
-    #expect(told.count > 3 && told.allSatisfy { !$0.contains(token) })
-    #expect(try till.app.reply(to: "flow.get", id).text.contains(token))
-  }
-
   @Test("a person who proved to be there to one program is asked by another")
   func localAuth() throws {
     try authenticate(till)
@@ -70,20 +51,6 @@ struct BSAIsolationTests {
     let asked = try desk.registering(.bob)
     #expect(asked.stepType == "localAuth", "\(asked.text)")
     #expect(try desk.prove(asked)["status"] == "succeeded")
-  }
-
-  @Test("another program neither types the number nor proves the person")
-  func othersStep() throws {
-    let flow = try till.verifyContact()
-    #expect(
-      try desk.refusal(["type": "enterCode", "code": .string(till.number())], to: flow)[0]
-        == "permission_denied")
-    let proving = try till.registering()
-    #expect(
-      try desk.refusal(["type": "localAuth", "passcode": .string(BSAScene.passcode)], to: proving)[
-        0] == "permission_denied")
-    #expect(try till.requests("users") == 0)
-    #expect(try till.prove(proving)["status"] == "succeeded")
   }
 }
 

@@ -6,7 +6,9 @@ import UsherTestKit
 ///
 /// The person at the machine proves to be there by the passcode: there is a fingerprint reader only
 /// where a test brings one.
-struct BSAScene {
+struct BSAScene: ProviderScene {
+  static let backend = "bsa"
+
   static let clientKey = "s3cret:bsa/client-key"
   static let appPackage = "com.example.app"
   static let passcode = "2580-passcode"
@@ -74,14 +76,6 @@ struct BSAScene {
   /// the daemon.
   func at(_ app: RawClient) -> BSAScene { BSAScene(self, app) }
 
-  func again() throws -> BSAScene { at(try daemon.client()) }
-
-  /// `kill -9`, and the same again.
-  func restarted() throws -> BSAScene {
-    try daemon.restart()
-    return try again()
-  }
-
   /// Sets the passcode of whoever is at this scene's connection, who has none.
   func setPasscode(_ passcode: String = passcode) throws {
     _ = try app.call("localAuth.setPasscode", ["new": .string(passcode)])
@@ -96,10 +90,6 @@ extension SandboxUnderTest {
 // MARK: - The provider
 
 extension BSAScene {
-  func set(_ settings: JSONValue) throws {
-    try sandbox.control("POST", "bsa/settings", settings)
-  }
-
   /// What the next call of a kind is answered.
   ///
   /// - Parameters:
@@ -112,21 +102,9 @@ extension BSAScene {
       answer + ["endpoint": .string("bsa.\(endpoint)"), "times": .integer(times)])
   }
 
-  /// - Parameter times: How often it strikes; nil until it is mended.
-  func spoil(_ endpoint: String, _ fault: JSONValue, times: Int? = nil) throws {
-    var rule: JSONValue = ["endpoint": .string("bsa.\(endpoint)"), "fault": fault]
-    rule["times"] = times.map { .integer(Int64($0)) }
-    try sandbox.control("POST", "faults", rule)
-  }
-
   func mend() throws {
     try sandbox.control("DELETE", "faults")
     try sandbox.control("DELETE", "bsa/answers")
-  }
-
-  /// How many requests of a kind the provider has seen.
-  func requests(_ endpoint: String) throws -> Int {
-    try sandbox.requests("bsa.\(endpoint)")
   }
 
   /// The kinds of requests it has seen, in their order.
@@ -134,11 +112,6 @@ extension BSAScene {
     let log = try sandbox.control("GET", "requests")["requests"]?.arrayValue ?? []
     return log.compactMap { $0["endpoint"]?.stringValue }.filter { $0.hasPrefix("bsa.") }
       .map { String($0.dropFirst("bsa.".count)) }
-  }
-
-  /// - Parameter list: `registrations`, `numbers`, `disposeTokens`, `signIns`.
-  func list(_ list: String) throws -> [JSONValue] {
-    try sandbox.control("GET", "bsa/\(list)")[list]?.arrayValue ?? []
   }
 
   /// Nil where nobody has that user key.
@@ -155,7 +128,7 @@ extension BSAScene {
   ///
   /// - Parameter contact: To whom; nil: to anybody.
   func messages(to contact: String? = nil) throws -> [JSONValue] {
-    let all = try sandbox.control("GET", "outbox")["messages"]?.arrayValue ?? []
+    let all = try outbox()
     return all.filter { contact == nil || $0["to"] == contact.map { .string($0) } }
   }
 
@@ -190,23 +163,10 @@ extension BSAScene {
         "flow.start", ["provider": "bsa", "kind": .string(kind), "params": params]))
   }
 
-  /// Answers the step, and returns the flow at the next step that is not `wait`, or its end.
-  func submit(_ input: JSONValue, to flow: JSONValue, waitMs: Int64 = 30_000) throws -> JSONValue {
-    try app.flow(in: app.call("flow.submit", submission(input, to: flow, waitMs), within: 120))
-  }
-
   /// The reason of the refusal, and the field.
   func refusal(_ input: JSONValue, to flow: JSONValue) throws -> [String?] {
-    let reply = try app.reply(to: "flow.submit", submission(input, to: flow, 0))
-    let data = reply["error"]?["data"]
-    return [data?["reason"]?.stringValue, data?["field"]?.stringValue]
-  }
-
-  private func submission(_ input: JSONValue, to flow: JSONValue, _ waitMs: Int64) -> JSONValue {
-    [
-      "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null, "input": input,
-      "waitMs": .integer(waitMs),
-    ]
+    let data = try refusalData(input, to: flow)
+    return [data["reason"]?.stringValue, data["field"]?.stringValue]
   }
 
   func enter(_ number: String, to flow: JSONValue, waitMs: Int64 = 30_000) throws -> JSONValue {
@@ -222,39 +182,6 @@ extension BSAScene {
     _ flow: JSONValue, by passcode: String = passcode, waitMs: Int64 = 30_000
   ) throws -> JSONValue {
     try submit(["type": "localAuth", "passcode": .string(passcode)], to: flow, waitMs: waitMs)
-  }
-
-  func flow(_ flow: JSONValue) throws -> JSONValue {
-    try app.flow(in: app.call("flow.get", ["flow": flow["id"] ?? .null]))
-  }
-
-  func account(_ id: JSONValue?) throws -> JSONValue {
-    try app.call("account.get", ["account": id ?? .null])["account"] ?? .null
-  }
-
-  func accounts() throws -> [JSONValue] {
-    try app.call("account.list")["accounts"]?.arrayValue ?? []
-  }
-
-  /// Waits until the flow has moved on to something that holds.
-  func moved(
-    _ flow: JSONValue, within seconds: Double = 20, _ what: String,
-    until holds: (JSONValue) -> Bool
-  ) throws -> JSONValue {
-    var flow = flow
-    let end = Date(timeIntervalSinceNow: seconds)
-    while !holds(flow) {
-      guard flow["status"] == "active", Date() < end else {
-        throw TestTrouble("not within \(seconds) s: the flow \(what): \(flow.text)")
-      }
-      flow = try app.flow(
-        in: app.call(
-          "flow.wait",
-          [
-            "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null, "timeoutMs": 2000,
-          ]))
-    }
-    return flow
   }
 }
 

@@ -62,15 +62,9 @@ struct CoreDump {
     let name: String
     let forms: [Data]
 
-    /// As it is, in Base64 at each of the three places it may begin at, and in hexadecimal.
     init(_ name: String, _ bytes: Data) {
       self.name = name
-      let hex = bytes.map { String(format: "%02x", $0) }.joined()
-      let coded = (0..<3).map { shift in
-        let text = (Data(count: shift) + bytes).base64EncodedString()
-        return Data(text.dropFirst(shift == 0 ? 0 : 4).dropLast(4).utf8)
-      }
-      forms = [bytes, Data(hex.utf8), Data(hex.uppercased().utf8)] + coded
+      forms = Trace(bytes).forms
     }
 
     init(_ name: String, text: String) { self.init(name, Data(text.utf8)) }

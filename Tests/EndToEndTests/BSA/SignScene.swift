@@ -114,31 +114,6 @@ extension BSAScene {
     guard end["status"] == "succeeded" else { throw TestTrouble("not signed in: \(end.text)") }
     return end
   }
-
-  func cancel(_ flow: JSONValue) throws -> JSONValue {
-    try app.flow(in: app.call("flow.cancel", ["flow": flow["id"] ?? .null]))
-  }
-
-  /// The states a flow went through, in order, each once.
-  func states(of flow: JSONValue) throws -> [String] {
-    let told = try app.call(
-      "flow.wait", ["flow": flow["id"] ?? .null, "revision": 0, "timeoutMs": 0])["transitions"]
-    return (told?.arrayValue ?? []).compactMap { $0["state"]?.stringValue }
-      .reduce(into: []) { if $0.last != $1 { $0.append($1) } }
-  }
-
-  /// Starts something and leaves it at a call that takes long, until the provider has seen that.
-  ///
-  /// - Parameter processed: Whether the provider does it before it is silent.
-  func holding<Value>(
-    _ endpoint: String, processed: Bool = false, _ start: () throws -> Value
-  ) throws -> Value {
-    let before = try requests(endpoint)
-    try spoil(endpoint, ["delayMs": 60_000, "processed": .bool(processed)], times: 1)
-    let value = try start()
-    try eventually("\(endpoint) is called") { try requests(endpoint) > before }
-    return value
-  }
 }
 
 // MARK: - What is told

@@ -12,41 +12,55 @@ struct FreedomCanaryTests {
   private static let accessToken = "canaryaccesstoken55aa"
   private static let refreshToken = "canaryrefreshtoken1c2d"
   private static let email = "canary.somebody@example.com"
+  private static let grants = ["read.firstname"]
 
   private let scene: FreedomScene
-  private let events: RawClient
+  private let search: CanarySearch
 
   init() throws {
     scene = try FreedomScene(logLevel: "trace")
     try scene.set(["otpDigits": 10, "resendSeconds": 0, "attempts": 20])
-    events = try scene.daemon.client()
-  }
-
-  /// What was told, and the codes that went through.
-  private final class Notes {
-    var told: [String] = []
-    var codes: [String] = []
-
-    func note(_ flow: JSONValue) -> JSONValue {
-      told.append(flow.text)
-      return flow
-    }
+    search = try CanarySearch(scene.daemon)
   }
 
   @Test("no password, code, passcode, API key or token is told or left anywhere; nor who typed it")
   func everywhere() throws {
-    let notes = Notes()
     try scene.setTwoFactor("sms", of: "alice")
-    let topics: JSONValue = ["flow", "account", "token", "provider", "confirm", "kyc"]
-    _ = try events.call("events.subscribe", ["topics": topics])
-    try passwords(notes)
-    try codes(notes)
-    try passcodes(notes)
-    try tokens(notes)
-    let heard = hear(events)
-    try kills(notes)
-    try success(notes)
-    try search(notes, heard)
+    try passwords()
+    try codes()
+    try passcodes()
+    try tokens()
+    try search.recordEvents()
+    #expect(search.told.contains { $0.contains("events.notify") && $0.contains("authentication") })
+    try kills()
+    let end = search.record(
+      try scene.again().walk(
+        scene.again().authorize(["read.lastname"]), .aigerim.by(.phoneOTP),
+        granting: ["read.lastname"]))
+    #expect(end["status"] == "succeeded", "\(end.text)")
+    try search.recordLists(commands: [
+      ["config", "show"], ["credential", "list"], ["consent", "list"],
+    ])
+    let names = [
+      Self.email, FreedomGuest.alice.phone, FreedomGuest.bob.phone, FreedomGuest.aigerim.phone,
+      "447700900123", "Alice", "Aigerim",
+    ]
+    let sent = try sentCodes()
+    #expect(Set(sent).count >= 8 && sent.allSatisfy { $0.count == 10 })
+    // Nor who signs in, or the profile, but what was granted.
+    try search.expectNone(of: secrets() + names, found: ["wrong_credentials", "Sadykova"])
+  }
+
+  private func sentCodes() throws -> [String] {
+    try scene.messages().compactMap { $0["code"]?.stringValue }
+  }
+
+  private func secrets() throws -> [String] {
+    [
+      Self.wrongPassword, Self.wrongPasscode, Self.accessToken, Self.refreshToken,
+      FreedomScene.apiKey, FreedomScene.passcode, "alice-password", "bob-password",
+      "aigerim-password",
+    ] + (try sentCodes())
   }
 
   /// A refusal that repeats all that was typed.
@@ -56,181 +70,96 @@ struct FreedomCanaryTests {
     return ["status": .integer(status), "body": ["error": members]]
   }
 
-  private func password(_ scene: FreedomScene, _ email: String) throws -> JSONValue {
+  private func password(_ email: String) throws -> JSONValue {
     try scene.fill(
-      "email", email, at: scene.choose("emailPassword", at: scene.authorize(["read.firstname"])))
+      "email", email, at: scene.choose("emailPassword", at: scene.authorize(Self.grants)))
   }
 
-  private func passwords(_ notes: Notes) throws {
-    let asked = try password(scene, Self.email)
-    let again = notes.note(try scene.enter(password: Self.wrongPassword, at: asked))
+  private func passwords() throws {
+    let again = search.record(
+      try scene.enter(password: Self.wrongPassword, at: password(Self.email)))
     #expect(again.problem == "wrong_credentials")
     let long = Self.wrongPassword + String(repeating: "x", count: 256)
-    notes.told.append(
-      try scene.app.reply(
-        to: "flow.submit",
-        [
-          "flow": again["id"] ?? .null, "revision": again["revision"] ?? .null,
-          "input": ["type": "enterPassword", "password": .string(long)],
-        ]
-      ).text)
+    try search.recordRefusal(
+      of: ["type": "enterPassword", "password": .string(long)], to: again, by: scene.app)
     for status: Int64 in [200, 400, 401, 422, 429, 500] {
       try scene.spoil("password", echo(status, Self.wrongPassword, Self.email), times: 1)
-      let flow = try password(scene, Self.email)
-      let end = notes.note(try scene.enter(password: Self.wrongPassword, at: flow))
+      let end = search.record(
+        try scene.enter(password: Self.wrongPassword, at: password(Self.email)))
       #expect(end["status"] == "failed" || end.problem != nil, "\(status)")
     }
     try scene.spoil("otp", echo(400, FreedomGuest.bob.phone), times: 1)
-    let form = try scene.choose("phoneOTP", at: scene.authorize(["read.firstname"]))
-    _ = notes.note(try scene.fill("phone", FreedomGuest.bob.phone, at: form))
+    let form = try scene.choose("phoneOTP", at: scene.authorize(Self.grants))
+    search.record(try scene.fill("phone", FreedomGuest.bob.phone, at: form))
   }
 
-  private func codes(_ notes: Notes) throws {
+  private func codes() throws {
     let guest = FreedomGuest.alice.by(.phoneOTP)
+    let faults: [(String) -> JSONValue] = [
+      { self.echo(200, $0) }, { self.echo(422, $0) }, { _ in ["reset": true] },
+      { _ in ["brokenJSON": true] },
+    ]
     for (endpoint, purpose) in [("verify", "otp"), ("twoFactor", "twoFactor")] {
-      for fault in [
-        { self.echo(200, $0) }, { self.echo(422, $0) }, { _ in ["reset": true] },
-        { _ in ["brokenJSON": true] },
-      ] as [(String) -> JSONValue] {
-        let flow = try scene.walk(scene.authorize(["read.firstname"]), guest) {
-          $0["step"]?["purpose"] == .string(purpose)
-        }
+      for fault in faults {
+        let flow = search.record(
+          try scene.walk(scene.authorize(Self.grants), guest) {
+            $0["step"]?["purpose"] == .string(purpose)
+          })
         let code = try scene.code()
-        let wrong = try scene.wrongCode()
-        notes.codes += try scene.messages().compactMap { $0["code"]?.stringValue }
-        _ = notes.note(flow)
-        let again = notes.note(try scene.enter(code: wrong, at: flow))
+        let again = search.record(try scene.enter(code: scene.wrongCode(), at: flow))
         #expect(again.problem == "wrong_code", "\(again.text)")
         try scene.spoil(endpoint, fault(code), times: 1)
-        let end = notes.note(try scene.enter(code: code, at: again))
+        let end = search.record(try scene.enter(code: code, at: again))
         #expect(end["status"] == "failed" || end.problem != nil)
       }
     }
   }
 
-  private func passcodes(_ notes: Notes) throws {
+  private func passcodes() throws {
     try scene.setTwoFactor("off", of: "alice")
     let flow = try scene.standing(at: "localAuth")
-    _ = notes.note(try scene.prove(Self.wrongPasscode, at: flow))
-    notes.told.append(
-      try scene.app.reply(
-        to: "localAuth.setPasscode",
-        ["old": .string(Self.wrongPasscode), "new": .string(Self.wrongPasscode)]
-      ).text)
+    search.record(try scene.prove(Self.wrongPasscode, at: flow))
+    let change: JSONValue = [
+      "old": .string(Self.wrongPasscode), "new": .string(Self.wrongPasscode),
+    ]
+    search.record(try scene.app.reply(to: "localAuth.setPasscode", change))
   }
 
   /// Tokens that can be told from others; the provider takes them for none of its own.
-  private func tokens(_ notes: Notes) throws {
+  private func tokens() throws {
     _ = try scene.app.call("client.clear", ["provider": "freedom"])
     try scene.set([
       "loginReply": [
         "access_token": .string(Self.accessToken), "refresh_token": .string(Self.refreshToken),
       ]
     ])
-    let end = notes.note(try scene.walk(scene.authorize(["read.firstname"])))
+    let end = search.record(try scene.walk(scene.authorize(Self.grants)))
     #expect(end.failure[1] == "transmissionError.autheticationError", "\(end.text)")
     try scene.set(["loginReply": [:]])
-    for method in ["account.list", "token.list", "flow.list", "consent.list"] {
-      notes.told.append(try scene.app.call(method).text)
-    }
   }
 
   /// Killed between the input and the provider's answer, at each input that is a secret.
-  private func kills(_ notes: Notes) throws {
+  private func kills() throws {
     for (endpoint, type, guest) in [
       ("password", "enterPassword", FreedomGuest.aigerim),
       ("verify", "enterCode", .aigerim.by(.phoneOTP)), ("twoFactor", "enterCode", .aigerim),
     ] {
       let before = try scene.again()
       _ = try before.app.call("client.clear", ["provider": "freedom"])
-      let flow = try before.standing(at: type, ["read.firstname"], guest)
-      try scene.spoil(endpoint, ["delayMs": 60_000], times: 1)
-      let count = try scene.requests(endpoint)
-      _ = try before.submit(before.answer(to: flow, guest), to: flow, waitMs: 0)
-      notes.codes += try scene.messages().compactMap { $0["code"]?.stringValue }
-      try eventually("it is under way") { try scene.requests(endpoint) == count + 1 }
+      let flow = try before.standing(at: type, Self.grants, guest)
+      _ = try before.holding(endpoint) {
+        try before.submit(before.answer(to: flow, guest), to: flow, waitMs: 0)
+      }
       scene.daemon.killAtOnce()
       // As the disk was when it died.
-      try expectNone(of: secrets(notes), in: files(), "after kill -9 at \(endpoint)")
+      search.expectNone(of: try secrets(), in: search.files(), "after kill -9 at \(endpoint)")
       try scene.daemon.start()
       let after = try scene.again()
-      let asked = notes.note(
+      let asked = search.record(
         try after.moved(flow, "asks again") { $0.problem == "interrupted" })
       #expect(asked["step"] == flow["step"])
       let end = try after.walk(asked, guest)
       #expect(end["status"] == "succeeded", "\(endpoint): \(end.text)")
-      notes.codes += try scene.messages().compactMap { $0["code"]?.stringValue }
-    }
-  }
-
-  private func success(_ notes: Notes) throws {
-    let scene = try scene.again()
-    let end = try scene.walk(
-      scene.authorize(["read.lastname"]), .aigerim.by(.phoneOTP), granting: ["read.lastname"])
-    #expect(end["status"] == "succeeded", "\(end.text)")
-    notes.told.append(end.text)
-    for arguments in [["config", "show"], ["credential", "list"], ["consent", "list"]] {
-      let shown = try scene.daemon.usherctl(arguments)
-      #expect(shown.status == 0, "\(shown.errors)")
-      notes.told += [shown.output, shown.errors]
-    }
-  }
-
-  private func secrets(_ notes: Notes) -> [String] {
-    [
-      Self.wrongPassword, Self.wrongPasscode, Self.accessToken, Self.refreshToken,
-      FreedomScene.apiKey, FreedomScene.passcode, "alice-password", "bob-password",
-      "aigerim-password",
-    ] + Set(notes.codes)
-  }
-
-  private func files() -> [(String, Data)] {
-    scene.daemon.place.everything().filter { !$0.name.contains("master.key") }
-      .map { ($0.name, $0.bytes) }
-  }
-
-  private func hear(_ client: RawClient) -> [String] {
-    var told: [String] = []
-    while let line = try? client.receiveLine(within: 1) {
-      told.append(String(decoding: line, as: UTF8.self))
-    }
-    return told
-  }
-
-  private func search(_ notes: Notes, _ heard: [String]) throws {
-    let environment = ["cmdline", "environ"].map { name in
-      let path = "/proc/\(scene.daemon.pid)/\(name)"
-      return ("process", FileManager.default.contents(atPath: path) ?? Data())
-    }
-    let running = files()
-    #expect(try scene.daemon.stop() == 0)
-    let told = Data((notes.told + heard).joined(separator: "\n").utf8)
-    let places = running + files() + environment + [("what was told", told)]
-    let names = [
-      Self.email, FreedomGuest.alice.phone, FreedomGuest.bob.phone, FreedomGuest.aigerim.phone,
-      "447700900123", "Alice", "Aigerim",
-    ]
-    try expectNone(of: secrets(notes), in: places, "at the end")
-    // Nor who signs in, or the profile, but to who was granted it.
-    try expectNone(of: names, in: places, "at the end")
-    // The search finds what is there, and everything was there to be found.
-    #expect(places.contains { $0.1.range(of: Data("wrong_credentials".utf8)) != nil })
-    #expect(told.range(of: Data("Sadykova".utf8)) != nil)
-    #expect(Set(notes.codes).count >= 8 && notes.codes.allSatisfy { $0.count == 10 })
-    #expect(heard.contains { $0.contains("authentication") })
-    #expect(files().contains { $0.0.hasSuffix("usherd.log") && $0.1.count > 1000 })
-  }
-
-  private func expectNone(
-    of secrets: [String], in places: [(String, Data)], _ moment: String
-  ) throws {
-    for (name, bytes) in places {
-      for secret in secrets {
-        let forms = [Data(secret.utf8), Data(Data(secret.utf8).base64EncodedString().utf8)]
-        #expect(
-          forms.allSatisfy { bytes.range(of: $0) == nil },
-          "\(moment): \(secret.prefix(8))… is in \(name)")
-      }
     }
   }
 }

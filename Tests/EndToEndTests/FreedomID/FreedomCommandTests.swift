@@ -152,14 +152,4 @@ struct FreedomCommandTests {
     #expect(revoked.text.contains("revoked 1 consent"))
     #expect(try scene.consents().isEmpty)
   }
-
-  @Test("local passcode sets what the log-in asks for")
-  func passcode() throws {
-    let scene = try FreedomScene(passcode: nil)
-    let set = try scene.daemon.usherctl(["local", "passcode"], input: "first-passcode\n")
-    #expect(set.status == 0, "\(set.errors)")
-    #expect(!(set.output + set.errors).contains("first-passcode"))
-    let flow = try scene.standing(at: "localAuth")
-    #expect(try scene.prove("first-passcode", at: flow).state == "permissions")
-  }
 }

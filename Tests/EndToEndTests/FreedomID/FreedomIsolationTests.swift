@@ -7,10 +7,6 @@ import UsherTestKit
 /// by accounts, tokens, consents or events.
 @Suite("Freedom ID: two programs of one user", .mayBlock, .timeLimit(.minutes(10)))
 struct FreedomIsolationTests {
-  private static let topics: JSONValue = [
-    "topics": ["flow", "account", "token", "provider", "confirm", "kyc"]
-  ]
-
   private let scene: FreedomScene
   private let till: FreedomScene
   private let desk: FreedomScene
@@ -87,27 +83,6 @@ struct FreedomIsolationTests {
     }
   }
 
-  @Test("what another program was granted is new for this one, and asked in its name")
-  func askedForItself() throws {
-    try till.authorized(["read.firstname"])
-    let asked = try desk.standing(at: "consent", ["read.firstname", "read.email"])
-    #expect(asked["step"]?["client"] == "desk", "\(asked.text)")
-    #expect(asked.asked == ["read.firstname": false, "read.email": false])
-    let end = try desk.grant(["read.email"], at: asked)
-    #expect(end.profile == ["email": "alice@example.com"], "\(end.text)")
-    #expect(try desk.consents().map { $0["grant"] } == ["read.email"])
-  }
-
-  @Test("a program without consent learns that there is an account, and nothing of the person")
-  func withoutConsent() throws {
-    try till.authorized(["read.firstname", "read.phone"])
-    let account = try #require(try desk.accounts().first)
-    #expect(account["label"] == "+4 ••• 23" && account["provider"] == "freedom")
-    #expect(account["profile"] == nil || account["profile"] == .null, "\(account.text)")
-    let known = try everything(desk, [])
-    for value in ["Alice", "+447700900123", "read.firstname"] { #expect(!known.contains(value)) }
-  }
-
   @Test("another program's flow is bare at each step, and can be neither answered nor cancelled")
   func othersFlow() throws {
     var flow = try till.authorize(["read.firstname"])
@@ -137,56 +112,6 @@ struct FreedomIsolationTests {
     #expect(try till.flow(next) == next)
     // The person's own programs may.
     #expect(try scene.app.call("flow.cancel", id)["flow"]?["status"] == "cancelled")
-  }
-
-  @Test("events have neither grants nor members, of whichever program they tell")
-  func events() throws {
-    let listeners = try [programs[0].client(), programs[1].client(), scene.daemon.client()]
-    for listener in listeners { _ = try listener.call("events.subscribe", Self.topics) }
-    try till.authorized(["read.firstname"])
-    try desk.authorized(["read.email", "read.phone"])
-    _ = try desk.app.call("consent.revoke", ["provider": "freedom", "grant": "read.email"])
-    _ = try till.app.call("client.clear", ["provider": "freedom"])
-    let last = try till.authorize(["read.lastname"])
-    for listener in listeners {
-      var lines: [String] = []
-      while true {
-        let line = String(decoding: try #require(try listener.receiveLine()), as: UTF8.self)
-        lines.append(line)
-        if line.contains(last["id"]?.stringValue ?? "none"), line.contains("\"step\":\"choose\"") {
-          break
-        }
-      }
-      #expect(lines.contains { $0.contains("\"consent\"") && $0.contains("permissions") })
-      for secret in [
-        "Alice", "alice", "+44", "read.", "grant", "profile", FreedomScene.passcode,
-      ] {
-        let leaks = lines.filter { $0.contains(secret) }
-        #expect(leaks.isEmpty, "\(secret) is told: \(leaks)")
-      }
-    }
-  }
-
-  @Test("a program takes back its own consents only, and clears no other's")
-  func revoking() throws {
-    try till.authorized(["read.firstname"])
-    let account = try desk.authorized(["read.email"])["result"]?["account"]
-    let everybody: JSONValue = ["provider": "freedom"]
-    #expect(try till.app.call("consent.revoke", everybody) == ["revoked": 1])
-    #expect(
-      try till.app.call("consent.revoke", ["provider": "freedom", "client": "desk"])
-        == ["revoked": 0])
-    #expect(try desk.account(account)["profile"] == ["email": "alice@example.com"])
-    // The till brought the account; it stays for the desk's sake.
-    #expect(
-      try till.app.call("client.clear", everybody) == [
-        "cancelled": 0, "forgotten": 0, "kept": 1,
-      ])
-    #expect(try desk.account(account)["profile"] == ["email": "alice@example.com"])
-    // The person may.
-    let revoked = try scene.daemon.usherctl(["consent", "revoke", "freedom", "--client", "desk"])
-    #expect(revoked.output == "revoked 1 consent\n", "\(revoked)")
-    #expect((try desk.account(account)["profile"] ?? .null) == .null)
   }
 }
 

@@ -7,7 +7,9 @@ import UsherTestKit
 ///
 /// The person at the machine proves to be there by the passcode: there is a fingerprint reader only
 /// where a test brings one.
-struct FreedomScene {
+struct FreedomScene: ProviderScene {
+  static let backend = "freedomid"
+
   static let apiKey = "s3cret:freedom/api-key"
   static let passcode = "2580-passcode"
 
@@ -71,8 +73,6 @@ struct FreedomScene {
   /// the daemon.
   func at(_ app: RawClient) -> FreedomScene { FreedomScene(self, app) }
 
-  func again() throws -> FreedomScene { at(try daemon.client()) }
-
   /// Restarts the daemon with a wall clock that is ahead by so many seconds.
   func restart(ahead seconds: Int64) throws {
     try clock.set(ahead: seconds)
@@ -88,28 +88,7 @@ struct FreedomScene {
 // MARK: - The provider
 
 extension FreedomScene {
-  func set(_ settings: JSONValue) throws {
-    try sandbox.control("POST", "freedomid/settings", settings)
-  }
-
-  /// - Parameter times: How often it strikes; nil until it is mended.
-  func spoil(_ endpoint: String, _ fault: JSONValue, times: Int? = nil) throws {
-    var rule: JSONValue = ["endpoint": .string("freedomid.\(endpoint)"), "fault": fault]
-    rule["times"] = times.map { .integer(Int64($0)) }
-    try sandbox.control("POST", "faults", rule)
-  }
-
   func mend() throws { try sandbox.control("DELETE", "faults") }
-
-  /// How many requests of a name the provider has seen.
-  func requests(_ endpoint: String) throws -> Int {
-    try sandbox.requests("freedomid.\(endpoint)")
-  }
-
-  /// - Parameter list: `accounts`, `consents`, `tokens`, `people`.
-  func list(_ list: String) throws -> [JSONValue] {
-    try sandbox.control("GET", "freedomid/\(list)")[list]?.arrayValue ?? []
-  }
 
   func person(_ name: String) throws -> JSONValue {
     guard let person = try list("people").first(where: { $0["username"] == .string(name) }) else {
@@ -125,7 +104,7 @@ extension FreedomScene {
 
   /// What was sent, newest first.
   func messages() throws -> [JSONValue] {
-    try sandbox.control("GET", "outbox")["messages"]?.arrayValue ?? []
+    try outbox()
   }
 
   /// The code that was sent last.
@@ -164,62 +143,15 @@ extension FreedomScene {
         ["provider": "freedom", "kind": "authorize", "params": Self.grants(grants) + more]))
   }
 
-  /// Answers the step, and returns the flow at the next step that is not `wait`, or its end.
-  func submit(_ input: JSONValue, to flow: JSONValue, waitMs: Int64 = 30_000) throws -> JSONValue {
-    try app.flow(
-      in: app.call("flow.submit", submission(input, to: flow, waitMs), within: 40))
-  }
-
   /// The reason of the refusal, and the field.
   func refusal(_ input: JSONValue, to flow: JSONValue) throws -> [String?] {
-    let reply = try app.reply(to: "flow.submit", submission(input, to: flow, 0))
-    let data = reply["error"]?["data"]
-    return [data?["reason"]?.stringValue, data?["field"]?.stringValue]
-  }
-
-  private func submission(_ input: JSONValue, to flow: JSONValue, _ waitMs: Int64) -> JSONValue {
-    [
-      "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null, "input": input,
-      "waitMs": .integer(waitMs),
-    ]
-  }
-
-  func flow(_ flow: JSONValue) throws -> JSONValue {
-    try app.flow(in: app.call("flow.get", ["flow": flow["id"] ?? .null]))
-  }
-
-  func account(_ id: JSONValue?) throws -> JSONValue {
-    try app.call("account.get", ["account": id ?? .null])["account"] ?? .null
-  }
-
-  func accounts() throws -> [JSONValue] {
-    try app.call("account.list")["accounts"]?.arrayValue ?? []
+    let data = try refusalData(input, to: flow)
+    return [data["reason"]?.stringValue, data["field"]?.stringValue]
   }
 
   /// What the caller sees of consents.
   func consents() throws -> [JSONValue] {
     try app.call("consent.list")["consents"]?.arrayValue ?? []
-  }
-
-  /// Waits until the flow has moved on to something that holds.
-  func moved(
-    _ flow: JSONValue, within seconds: Double = 20, _ what: String,
-    until holds: (JSONValue) -> Bool
-  ) throws -> JSONValue {
-    var flow = flow
-    let end = Date(timeIntervalSinceNow: seconds)
-    while !holds(flow) {
-      guard flow["status"] == "active", Date() < end else {
-        throw TestTrouble("not within \(seconds) s: the flow \(what): \(flow.text)")
-      }
-      flow = try app.flow(
-        in: app.call(
-          "flow.wait",
-          [
-            "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null, "timeoutMs": 2000,
-          ]))
-    }
-    return flow
   }
 }
 

@@ -162,11 +162,6 @@ extension FreedomScene {
     try app.error(of: "token.get", params)
   }
 
-  func restarted() throws -> FreedomScene {
-    try daemon.restart()
-    return try again()
-  }
-
   /// Waits for a page that is not the one of the flow before.
   func anotherPage(than flow: JSONValue) throws -> JSONValue {
     try moved(flow, "has another page") { !$0.url.isEmpty && $0.url != flow.url }
@@ -198,38 +193,6 @@ final class PartnerListener {
     try events { $0["flow"] == flow["id"] }
       .filter { $0["topic"] == "token" && $0["what"] == "dead" }
   }
-}
-
-/// A port of the loopback that is taken while this lives.
-final class TakenPort {
-  let number: UInt16
-  private let descriptor: Int32
-
-  /// - Parameter wanted: 0 for any.
-  init(_ wanted: UInt16 = 0) throws {
-    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    var yes: Int32 = 1
-    setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = wanted.bigEndian
-    inet_pton(AF_INET, "127.0.0.1", &address.sin_addr)
-    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let isBound = withUnsafeMutablePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        bind(descriptor, $0, size) == 0 && listen(descriptor, 16) == 0
-          && getsockname(descriptor, $0, &size) == 0
-      }
-    }
-    guard isBound else {
-      close(descriptor)
-      throw TestTrouble("port \(wanted) cannot be had")
-    }
-    self.descriptor = descriptor
-    number = UInt16(bigEndian: address.sin_port)
-  }
-
-  deinit { close(descriptor) }
 }
 
 extension JSONValue {

@@ -62,17 +62,6 @@ struct GoPayFlowsTableTests {
     #expect(try scene.handIn(page)["status"] == "succeeded")
   }
 
-  @Test("the redirect's state is the daemon's own, 32 hexadecimal digits, another one each time")
-  func state() throws {
-    let states = try (0..<3).map { _ in
-      let url = try scene.verify().url
-      let items = URLComponents(string: url)?.queryItems ?? []
-      return items.first { $0.name == "state" }?.value ?? ""
-    }
-    #expect(states.allSatisfy { $0.wholeMatch(of: /[0-9a-f]{32}/) != nil }, "\(states)")
-    #expect(Set(states).count == 3)
-  }
-
   @Test("exchange and a short-term token: auth code, no log-in page, exchangeCredential, capture")
   func exchangeWithToken() throws {
     let asked = try scene.verify(token: "alice-short-term")
@@ -80,24 +69,6 @@ struct GoPayFlowsTableTests {
     let end = try scene.handIn(page)
     #expect(try scene.states(of: end) == ["authCode", "waitAck", "kyc", "submitted"])
     #expect(try scene.requests("authCodePage") == 0)
-  }
-
-  @Test("exchange without a token: openURL, auth code, exchangeCredential, capture")
-  func exchangeWithoutToken() throws {
-    let flow = try scene.verify()
-    #expect(flow.stepType == "openURL")
-    try GoPayPerson.logIn(at: flow.url, scene.sandbox)
-    let asked = try scene.moved(flow, "wants an exchange") { $0.stepType == "exchangeCredential" }
-    let link = try scene.redeem(asked.authCode)
-    let page = try scene.submit(GoPayScene.exchanged(token: link), to: asked)
-    #expect(page.stepType == "openURL")
-    #expect(try scene.handIn(page)["status"] == "succeeded")
-  }
-
-  @Test("none and a long-term token: capture")
-  func noneWithToken() throws {
-    let flow = try scene.verify("none", token: "alice-long-term")
-    #expect(flow["state"] == "kyc" && flow.stepType == "openURL" && flow.completes == "poll")
   }
 
   @Test("none without a token: GPE-2206")
@@ -127,14 +98,6 @@ struct GoPayFlowsTableTests {
     #expect(end["failure"]?["provider"]?["code"] == "GPE-2214")
   }
 
-  @Test("the deadline is 60 s by default; what comes after it is shown with the usage notes")
-  func deadline() throws {
-    let asked = try scene.verify(token: "alice-short-term")
-    let style = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
-    let deadline = try style.parse(asked["step"]?["deadline"]?.stringValue ?? "")
-    #expect((20...60).contains(deadline.timeIntervalSinceNow))
-  }
-
   @Test("VerifyResult: result.submissionId as soon as there is one, metadata for what else came")
   func result() throws {
     let end = try scene.verified()
@@ -143,15 +106,5 @@ struct GoPayFlowsTableTests {
     #expect(result["metadata"] == ["status": "SUBMITTED"])
     #expect(result["account"]?.stringValue?.hasPrefix("acc_") == true)
     #expect(try scene.requests("currentSubmission") == 0)
-  }
-
-  @Test("nothing is bound to the caller: the flow lives on when its connection is gone")
-  func callerGone() throws {
-    let flow: JSONValue
-    do {
-      let other = try scene.again()
-      flow = try other.atCapture()
-    }
-    #expect(try scene.handIn(flow)["status"] == "succeeded")
   }
 }

@@ -3,7 +3,9 @@ import JSONRPC
 import UsherTestKit
 
 /// A GoPay, a daemon that knows it as `gopay`, and an app at the daemon's socket; a test's own.
-struct GoPayScene {
+struct GoPayScene: ProviderScene {
+  static let backend = "gopay"
+
   /// Who redeems auth codes.
   enum Mode: String, CaseIterable, Sendable { case app, backend, snap }
 
@@ -53,8 +55,6 @@ struct GoPayScene {
   /// The same at another connection: another user's, or a new one after a restart of the daemon.
   func at(_ app: RawClient) -> GoPayScene { GoPayScene(self, app) }
 
-  func again() throws -> GoPayScene { at(try daemon.client()) }
-
   private func setCredentials(_ mode: Mode) throws {
     try setCredential("gopay-callback", Self.callbackCredential)
     switch mode {
@@ -79,26 +79,10 @@ extension GoPayScene {
     try sandbox.control("GET", "gopay/key")["privateKey"]?.stringValue ?? ""
   }
 
-  func set(_ settings: JSONValue) throws {
-    try sandbox.control("POST", "gopay/settings", settings)
-  }
-
-  /// - Parameter times: How often it strikes; nil until it is mended.
-  func spoil(_ endpoint: String, _ fault: JSONValue, times: Int? = nil, after: Int = 0) throws {
-    var rule: JSONValue = [
-      "endpoint": .string("gopay.\(endpoint)"), "fault": fault, "after": .integer(Int64(after)),
-    ]
-    rule["times"] = times.map { .integer(Int64($0)) }
-    try sandbox.control("POST", "faults", rule)
-  }
-
   func mend() throws {
     try sandbox.control("DELETE", "faults")
     try sandbox.control("DELETE", "gopay/settings")
   }
-
-  /// How many requests of a name the provider has seen.
-  func requests(_ endpoint: String) throws -> Int { try sandbox.requests("gopay.\(endpoint)") }
 
   /// How many requests the provider has seen at all.
   func allRequests() throws -> Int {
@@ -108,19 +92,17 @@ extension GoPayScene {
   }
 
   func submissions() throws -> [JSONValue] {
-    try sandbox.control("GET", "gopay/submissions")["submissions"]?.arrayValue ?? []
+    try list("submissions")
   }
 
   /// Auth codes as the provider knows them, oldest first, by `state`.
   func codeStates() throws -> [String] {
-    let codes = try sandbox.control("GET", "gopay/codes")["codes"]?.arrayValue ?? []
-    return codes.compactMap { $0["state"]?.stringValue }
+    try list("codes").compactMap { $0["state"]?.stringValue }
   }
 
   /// How many linking tokens have this state.
   func tokens(_ state: String) throws -> Int {
-    let tokens = try sandbox.control("GET", "gopay/tokens")["tokens"]?.arrayValue ?? []
-    return tokens.count { $0["state"] == .string(state) }
+    try list("tokens").count { $0["state"] == .string(state) }
   }
 
   /// What a partner's backend gets for an auth code: a linking token.
@@ -249,22 +231,10 @@ extension GoPayScene {
     return reply
   }
 
-  /// Answers the step, and returns the flow at the next step that is not `wait`, or its end.
-  func submit(_ input: JSONValue, to flow: JSONValue, waitMs: Int64 = 15_000) throws -> JSONValue {
-    try app.flow(in: app.call("flow.submit", submission(input, to: flow, waitMs), within: 20))
-  }
-
   /// The reason of the refusal, and the field.
   func refusal(_ input: JSONValue, to flow: JSONValue) throws -> (String?, String?) {
-    let data = try app.reply(to: "flow.submit", submission(input, to: flow, 0))["error"]?["data"]
-    return (data?["reason"]?.stringValue, data?["field"]?.stringValue)
-  }
-
-  private func submission(_ input: JSONValue, to flow: JSONValue, _ waitMs: Int64) -> JSONValue {
-    [
-      "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null, "input": input,
-      "waitMs": .integer(waitMs),
-    ]
+    let data = try refusalData(input, to: flow)
+    return (data["reason"]?.stringValue, data["field"]?.stringValue)
   }
 
   /// The answer of an app whose backend has exchanged the code.
@@ -278,49 +248,8 @@ extension GoPayScene {
     ["type": "exchangeCredential", "failure": ["reason": .string(reason)]]
   }
 
-  func flow(_ flow: JSONValue) throws -> JSONValue {
-    try app.flow(in: app.call("flow.get", ["flow": flow["id"] ?? .null]))
-  }
-
-  func cancel(_ flow: JSONValue) throws -> JSONValue {
-    try app.flow(in: app.call("flow.cancel", ["flow": flow["id"] ?? .null]))
-  }
-
-  /// The states a flow went through, in order, each once.
-  func states(of flow: JSONValue) throws -> [String] {
-    let told = try app.call(
-      "flow.wait", ["flow": flow["id"] ?? .null, "revision": 0, "timeoutMs": 0])["transitions"]
-    return (told?.arrayValue ?? []).compactMap { $0["state"]?.stringValue }
-      .reduce(into: []) { if $0.last != $1 { $0.append($1) } }
-  }
-
-  func account(of end: JSONValue) throws -> JSONValue {
-    let account = try app.call("account.get", ["account": end["result"]?["account"] ?? .null])
-    return account["account"] ?? .null
-  }
-
   func kyc(of end: JSONValue) throws -> JSONValue {
     try account(of: end)["attributes"]?["kyc"] ?? .null
-  }
-
-  /// Waits until the flow has moved on to something that holds.
-  func moved(
-    _ flow: JSONValue, within seconds: Double = 20, _ what: String,
-    until holds: (JSONValue) -> Bool
-  ) throws -> JSONValue {
-    var flow = flow
-    try eventually(within: seconds, "the flow \(what)") {
-      if holds(flow) { return true }
-      guard flow["status"] == "active" else { throw TestTrouble("it ended: \(flow.text)") }
-      flow = try app.flow(
-        in: app.call(
-          "flow.wait",
-          [
-            "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null, "timeoutMs": 2000,
-          ]))
-      return holds(flow)
-    }
-    return flow
   }
 }
 

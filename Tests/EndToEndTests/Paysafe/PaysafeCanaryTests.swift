@@ -5,45 +5,28 @@ import UsherTestKit
 
 /// Every secret of the wallet's flows goes through the daemon once; afterwards each is looked for
 /// wherever it must not be.
-@Suite("Canaries, Paysafe", .mayBlock, .ownProcess)
+@Suite("Canaries, Paysafe", .mayBlock)
 struct PaysafeCanaryTests {
-  @Test("no verifier, code, OTP, PIN, token or client secret is in a log, event, error or page")
-  func everywhere() throws {
-    let scene = try PaysafeScene(provider: "exchange = \"app\"", logLevel: "trace")
-    let listener = try scene.daemon.client()
-    _ = try listener.call("events.subscribe", ["topics": ["flow", "account", "token", "provider"]])
-    var secrets = try signIn(scene)
-    let (typed, answers) = try challenges(scene)
-    secrets += typed
-    secrets.append(PaysafeScene.clientSecret)
+  private let scene: PaysafeScene
+  private let search: CanarySearch
 
-    var told = ""
-    while let line = try? listener.receiveLine(within: 1) {
-      told += String(decoding: line, as: UTF8.self)
-    }
-    let environment = ["cmdline", "environ"].map { name in
-      FileManager.default.contents(atPath: "/proc/\(scene.daemon.pid)/\(name)") ?? Data()
-    }
-    let running = files(scene)
-    #expect(try scene.daemon.stop() == 0)
-    let places =
-      running + files(scene)
-      + [("events", Data(told.utf8)), ("what was answered", Data(answers.utf8))]
-      + environment.map { ("process", $0) }
-    for (name, bytes) in places {
-      for secret in secrets {
-        #expect(!contains(secret, in: bytes), "\(secret.prefix(6))… is in \(name)")
-      }
-    }
-    // The search finds what is there.
-    #expect(places.contains { contains("usherd", in: $0.1) })
-    #expect(secrets.count >= 9)
+  init() throws {
+    scene = try PaysafeScene(provider: "exchange = \"app\"", logLevel: "trace")
+    search = try CanarySearch(scene.daemon)
   }
 
-  /// Signs in with the partner's exchange, refreshes, and is refused a few times.
-  private func signIn(_ scene: PaysafeScene) throws -> [String] {
+  @Test("no verifier, code, OTP, PIN, token or client secret is in a log, event, error or page")
+  func everywhere() throws {
+    let secrets = try signIn() + challenges() + [PaysafeScene.clientSecret]
+    #expect(secrets.count >= 9)
+    try search.recordLists()
+    try search.expectNone(of: secrets, found: ["usherd", "enterCode"])
+  }
+
+  /// Signs in with the partner's exchange, and refreshes.
+  private func signIn() throws -> [String] {
     let flow = try scene.app.startFlow("paysafe", "authorize")
-    try Customer.signIn(at: flow.url)
+    search.record(page: try Customer.signIn(at: flow.url))
     let exchange = try scene.moved(flow, "wants an exchange") {
       $0.stepType == "exchangeCredential"
     }
@@ -55,36 +38,23 @@ struct PaysafeCanaryTests {
       verifier: verifier)
     let access = granted["access_token"]?.stringValue ?? ""
     let refresh = granted["refresh_token"]?.stringValue ?? ""
-    _ = try scene.submit(
-      [
-        "type": "exchangeCredential",
-        "success": ["accessToken": .string(access), "refreshToken": .string(refresh)],
-      ], to: exchange)
+    search.record(
+      try scene.submit(
+        [
+          "type": "exchangeCredential",
+          "success": ["accessToken": .string(access), "refreshToken": .string(refresh)],
+        ], to: exchange))
     let fresh = try scene.app.call("token.get", ["provider": "paysafe", "forceRefresh": true])
     return [code, verifier, access, refresh, fresh["accessToken"]?.stringValue ?? ""]
   }
 
   /// Right and wrong codes, PIN and password, each also while the backend repeats what it was sent.
-  ///
-  /// - Returns: What was typed, and all that was answered to it.
-  private func challenges(
-    _ scene: PaysafeScene
-  ) throws -> (secrets: [String], answers: String) {
-    var answers = ""
-    func note(_ flow: JSONValue) -> JSONValue {
-      answers += flow.text + "\n"
-      return flow
-    }
+  private func challenges() throws -> [String] {
+    let authenticator: JSONValue = ["verification": ["method": "OTP", "channel": "AUTHENTICATOR"]]
     let wrong = "918273645546372819"
-    let flow = note(
-      try scene.sca(scene.event(), ["verification": ["method": "OTP", "channel": "AUTHENTICATOR"]]))
-    let refused = try scene.app.reply(
-      to: "flow.submit",
-      [
-        "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null,
-        "input": ["type": "enterCode", "code": .string(wrong)],
-      ])
-    answers += refused.text
+    try search.recordRefusal(
+      of: ["type": "enterCode", "code": .string(wrong)],
+      to: search.record(scene.sca(scene.event(), authenticator)), by: scene.app)
     // Six digits may stand in a time by chance: these are looked for with what stands around them.
     let code = try scene.authenticatorCode()
     for echo: JSONValue in [
@@ -93,36 +63,20 @@ struct PaysafeCanaryTests {
     ] {
       let status: JSONValue = echo["error"] == nil ? 200 : 400
       try scene.spoil("attempt", ["status": status, "body": echo], times: 1)
-      let asked = try scene.sca(
-        scene.event(), ["verification": ["method": "OTP", "channel": "AUTHENTICATOR"]])
-      _ = note(try scene.enter(code, to: asked))
+      search.record(try scene.enter(code, to: scene.sca(scene.event(), authenticator)))
     }
     let password = "correct-horse-battery-staple"
-    try scene.spoil(
-      "attempt",
-      [
-        "status": 200,
-        "body": ["status": "FAILED", "statusReason": .string("\(password) is wrong")],
-      ], times: 1)
-    let asked = note(try scene.sca(scene.event(), ["verification": ["method": "PASSWORD"]]))
-    let again = note(
-      try scene.submit(["type": "enterPassword", "password": .string(password)], to: asked))
-    _ = note(
-      try scene.submit(["type": "enterPassword", "password": "alice-password"], to: again))
-    let paid = note(
+    let echo: JSONValue = ["status": "FAILED", "statusReason": .string("\(password) is wrong")]
+    try scene.spoil("attempt", ["status": 200, "body": echo], times: 1)
+    var flow = search.record(
+      try scene.sca(scene.event(), ["verification": ["method": "PASSWORD"]]))
+    for typed in [password, "alice-password"] {
+      flow = search.record(
+        try scene.submit(["type": "enterPassword", "password": .string(typed)], to: flow))
+    }
+    let paid = search.record(
       try scene.pay("120.00", ["verification": ["method": "OTP", "channel": "EMAIL"]]))
-    _ = note(try scene.enter(scene.code("email"), to: paid))
-    return ([wrong, "code=\(code)", password, "alice-password"], answers)
-  }
-
-  private func files(_ scene: PaysafeScene) -> [(String, Data)] {
-    scene.daemon.place.everything().filter { !$0.name.contains("master.key") }
-      .map { ($0.name, $0.bytes) }
-  }
-
-  private func contains(_ secret: String, in bytes: Data) -> Bool {
-    !secret.isEmpty
-      && (bytes.range(of: Data(secret.utf8)) != nil
-        || bytes.range(of: Data(Data(secret.utf8).base64EncodedString().utf8)) != nil)
+    search.record(try scene.enter(scene.code("email"), to: paid))
+    return [wrong, "code=\(code)", password, "alice-password"]
   }
 }

@@ -34,17 +34,6 @@ struct PaysafeAuthorizeRowTests {
     #expect(asked["redirect_uri"] == flow["step"]?["redirectURI"]?.stringValue)
   }
 
-  @Test("the daemon makes state and verifier, S256 only, fresh each time")
-  func ownSecrets() throws {
-    let scene = try PaysafeScene()
-    let one = query(try scene.app.startFlow("paysafe", "authorize").url)
-    let two = query(try scene.app.startFlow("paysafe", "authorize").url)
-    #expect(one["code_challenge_method"] == "S256")
-    #expect(one["code_challenge"]?.count == 43)
-    #expect((one["state"]?.count ?? 0) >= 22)
-    #expect(one["state"] != two["state"] && one["code_challenge"] != two["code_challenge"])
-  }
-
   @Test("a caller's own state and codeChallenge pass through, and no verifier appears")
   func passedThrough() throws {
     let scene = try PaysafeScene()
@@ -117,17 +106,6 @@ struct PaysafeAuthorizeRowTests {
     #expect(end.failure["provider"]?["code"] == "access_denied")
   }
 
-  @Test("exchange by the daemon, which holds the secret; by PIN or by password")
-  func byDaemon() throws {
-    let scene = try PaysafeScene()
-    let end = try scene.signIn(params: ["brandIdentity": "globex", "loginStrategy": "password"])
-    let account = try scene.app.call("account.get", ["account": end["result"]?["account"] ?? .null])
-    #expect(account["account"]?["attributes"]?["brandIdentity"] == "globex")
-    #expect(try scene.requests("token", grantType: "authorization_code") == 1)
-    // The brand it belongs to is asked for new tokens.
-    _ = try scene.app.call("token.get", ["provider": "paysafe", "forceRefresh": true])
-  }
-
   @Test("exchange by the partner's backend: code and verifier go out, the access token comes in")
   func byApp() throws {
     let scene = try PaysafeScene(provider: "exchange = \"app\"")
@@ -154,27 +132,6 @@ struct PaysafeAuthorizeRowTests {
     #expect(
       try scene.refusal(["type": "exchangeCredential", "success": success], to: end).0
         == "flow_finished")
-  }
-
-  @Test("an exchange that fails, and one that never comes")
-  func badExchange() throws {
-    let scene = try PaysafeScene(provider: "exchange = \"app\"\nexchange_seconds = 5")
-    for answers in [true, false] {
-      let flow = try scene.app.startFlow("paysafe", "authorize")
-      try Customer.signIn(at: flow.url)
-      let exchange = try scene.moved(flow, "wants an exchange") {
-        $0.stepType == "exchangeCredential"
-      }
-      let end =
-        try answers
-        ? scene.submit(
-          ["type": "exchangeCredential", "failure": ["reason": "backend down"]], to: exchange)
-        : scene.app.finished(exchange)
-      #expect(end["status"] == "failed")
-      #expect(
-        end.failure["reason"] == (answers ? "exchange_failed" : "exchange_timed_out"),
-        "\(end.text)")
-    }
   }
 
   @Test("Wallet.configure: the config token's digital fingerprint goes along")
@@ -262,29 +219,5 @@ struct PaysafeSCARowTests {
         "params": ["method": "POST", "path": "/wallets/wlt_alice/payments", "body": [:]],
       ])
     #expect(reply["error"]?["data"]?["reason"] == "permission_denied", "\(reply.text)")
-  }
-}
-
-/// The partner's backend, which holds a client secret of its own.
-enum Partner {
-  static func exchange(
-    _ sandbox: SandboxUnderTest, code: String, redirectURI: String, verifier: String,
-    brand: String = "acme"
-  ) throws -> JSONValue {
-    let secret = "acme-wallet:s3cret%3A%2B%2F%25"
-    let form = [
-      "grant_type": "authorization_code", "code": code, "redirect_uri": redirectURI,
-      "code_verifier": verifier,
-    ]
-    let allowed = CharacterSet.alphanumerics.union(CharacterSet(charactersIn: "-._~"))
-    let text = form.map { name, value in
-      "\(name)=\(value.addingPercentEncoding(withAllowedCharacters: allowed) ?? "")"
-    }.joined(separator: "&")
-    let reply = try Web.send(
-      "POST", "\(sandbox.base)/paysafe/auth/brands/\(brand)/token", body: Array(text.utf8),
-      type: "application/x-www-form-urlencoded",
-      headers: ["Authorization": "Basic \(Data(secret.utf8).base64EncodedString())"])
-    guard reply.status == 200 else { throw TestTrouble("the exchange: \(reply.text)") }
-    return try JSONValue(parsing: reply.body)
   }
 }

@@ -5,7 +5,9 @@ import UsherTestKit
 
 /// A wallet provider, a daemon that knows it as `paysafe`, and an app at the daemon's socket; a
 /// test's own.
-struct PaysafeScene {
+struct PaysafeScene: ProviderScene {
+  static let backend = "paysafe"
+
   static let clientSecret = "s3cret:+/%"
 
   let sandbox: SandboxUnderTest
@@ -42,30 +44,13 @@ struct PaysafeScene {
     self.app = app
   }
 
+  func at(_ app: RawClient) -> PaysafeScene { PaysafeScene(sandbox, daemon, app) }
+
   // MARK: The provider
-
-  func set(_ settings: JSONValue) throws {
-    try sandbox.control("POST", "paysafe/settings", settings)
-  }
-
-  /// - Parameter times: How often it strikes; nil until it is mended.
-  func spoil(
-    _ endpoint: String, _ fault: JSONValue, times: Int? = nil, grantType: String? = nil
-  ) throws {
-    var rule: JSONValue = ["endpoint": .string("paysafe.\(endpoint)"), "fault": fault]
-    rule["times"] = times.map { .integer(Int64($0)) }
-    rule["grantType"] = grantType.map { .string($0) }
-    try sandbox.control("POST", "faults", rule)
-  }
 
   func mend() throws {
     try sandbox.control("DELETE", "paysafe/settings")
     try sandbox.control("DELETE", "faults")
-  }
-
-  /// How many requests of a name the provider has seen.
-  func requests(_ endpoint: String, grantType: String? = nil) throws -> Int {
-    try sandbox.requests("paysafe.\(endpoint)", grantType: grantType)
   }
 
   /// A new SCA event of a customer; its `eventId` and `walletOperationId`.
@@ -91,7 +76,7 @@ struct PaysafeScene {
 
   /// The newest message to anybody of a channel: `sms`, `email`, `push`.
   func message(_ channel: String) throws -> JSONValue {
-    let all = try sandbox.control("GET", "outbox")["messages"]?.arrayValue ?? []
+    let all = try outbox()
     guard let newest = all.first(where: { $0["channel"] == .string(channel) }) else {
       throw TestTrouble("no \(channel) in the outbox: \(all)")
     }
@@ -99,8 +84,7 @@ struct PaysafeScene {
   }
 
   func messages(_ channel: String) throws -> Int {
-    let all = try sandbox.control("GET", "outbox")["messages"]?.arrayValue ?? []
-    return all.count { $0["channel"] == .string(channel) }
+    try outbox().count { $0["channel"] == .string(channel) }
   }
 
   /// The code in the newest SMS or e-mail.
@@ -148,23 +132,10 @@ struct PaysafeScene {
     return try app.startFlow("paysafe", "sca", params: params)
   }
 
-  /// Answers the step, and returns the flow at the next step that is not `wait`, or its end.
-  func submit(_ input: JSONValue, to flow: JSONValue, waitMs: Int64 = 15_000) throws -> JSONValue {
-    try app.flow(in: app.call("flow.submit", submission(input, to: flow, waitMs), within: 20))
-  }
-
   /// The reason of the refusal, and the field.
   func refusal(_ input: JSONValue, to flow: JSONValue) throws -> (String?, String?) {
-    let reply = try app.reply(to: "flow.submit", submission(input, to: flow, 0))
-    let data = reply["error"]?["data"]
-    return (data?["reason"]?.stringValue, data?["field"]?.stringValue)
-  }
-
-  private func submission(_ input: JSONValue, to flow: JSONValue, _ waitMs: Int64) -> JSONValue {
-    [
-      "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null, "input": input,
-      "waitMs": .integer(waitMs),
-    ]
+    let data = try refusalData(input, to: flow)
+    return (data["reason"]?.stringValue, data["field"]?.stringValue)
   }
 
   func enter(_ code: String, to flow: JSONValue) throws -> JSONValue {
@@ -196,29 +167,6 @@ struct PaysafeScene {
       "POST", "/wallets/wlt_alice/payments",
       body: ["amount": .string(amount), "currency": "EUR", "payee": "Bakery"], more,
       waitMs: waitMs)
-  }
-
-  func flow(_ flow: JSONValue) throws -> JSONValue {
-    try app.flow(in: app.call("flow.get", ["flow": flow["id"] ?? .null]))
-  }
-
-  /// Waits until the flow has moved on to something that holds.
-  func moved(
-    _ flow: JSONValue, within seconds: Double = 20, _ what: String,
-    until holds: (JSONValue) -> Bool
-  ) throws -> JSONValue {
-    var flow = flow
-    try eventually(within: seconds, "the flow \(what): \(flow.text)") {
-      if holds(flow) { return true }
-      flow = try app.flow(
-        in: app.call(
-          "flow.wait",
-          [
-            "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null, "timeoutMs": 2000,
-          ]))
-      return holds(flow)
-    }
-    return flow
   }
 }
 
@@ -274,6 +222,30 @@ enum Customer {
       throw TestTrouble("the provider did not redirect")
     }
     return try Web.get(back)
+  }
+}
+
+/// The partner's backend, which holds a client secret of its own.
+enum Partner {
+  static func exchange(
+    _ sandbox: SandboxUnderTest, code: String, redirectURI: String, verifier: String,
+    brand: String = "acme"
+  ) throws -> JSONValue {
+    let secret = "acme-wallet:s3cret%3A%2B%2F%25"
+    let form = [
+      "grant_type": "authorization_code", "code": code, "redirect_uri": redirectURI,
+      "code_verifier": verifier,
+    ]
+    let allowed = CharacterSet.alphanumerics.union(CharacterSet(charactersIn: "-._~"))
+    let text = form.map { name, value in
+      "\(name)=\(value.addingPercentEncoding(withAllowedCharacters: allowed) ?? "")"
+    }.joined(separator: "&")
+    let reply = try Web.send(
+      "POST", "\(sandbox.base)/paysafe/auth/brands/\(brand)/token", body: Array(text.utf8),
+      type: "application/x-www-form-urlencoded",
+      headers: ["Authorization": "Basic \(Data(secret.utf8).base64EncodedString())"])
+    guard reply.status == 200 else { throw TestTrouble("the exchange: \(reply.text)") }
+    return try JSONValue(parsing: reply.body)
   }
 }
 

@@ -48,27 +48,6 @@ final class FakeProvider {
   }
 }
 
-/// A text in the forms in which it may turn up: as it is, in Base64 at any place, in hexadecimal.
-struct Trace {
-  let forms: [Data]
-
-  init(_ text: String) { self.init(Data(text.utf8)) }
-
-  init(asItIs text: String) { forms = [Data(text.utf8)] }
-
-  init(_ bytes: Data) {
-    let hex = bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
-    // Where the text begins within three bytes decides how it looks; its ends mix with neighbours.
-    let base64 = (0..<3).map { offset in
-      let text = (Data(count: offset) + bytes).base64EncodedString()
-      return String(text.dropFirst([0, 2, 3][offset]).dropLast(4))
-    }
-    forms = [bytes, Data(hex.utf8), Data(hex.uppercased().utf8)] + base64.map { Data($0.utf8) }
-  }
-
-  func isIn(_ data: Data) -> Bool { forms.contains { data.range(of: $0) != nil } }
-}
-
 /// A client that keeps every line it got, but for the tokens it had asked for.
 final class RecordingClient {
   private let client: RawClient

@@ -20,7 +20,8 @@ struct KillTests {
     let before = try daemon.client().startFlow()
     let old = try #require(before["step"]?["redirectURI"]?.stringValue)
     daemon.killAtOnce()
-    let squatter = try Squatter(port: try #require(URLComponents(string: old)?.port))
+    let port = try #require(URLComponents(string: old)?.port)
+    let squatter = try TakenPort(UInt16(port))
     try daemon.start()
     let client = try daemon.client()
     let renewed = try client.flow(of: before) { $0["problem"]?["reason"] == "interrupted" }
@@ -97,33 +98,4 @@ extension RawClient {
     try must(holds(flow), "the flow never gets there: \(flow.text)")
     return flow
   }
-
-  func transitions(of flow: JSONValue) throws -> [JSONValue] {
-    try call("flow.wait", ["flow": flow["id"] ?? .null, "revision": 0, "timeoutMs": 0])[
-      "transitions"]?.arrayValue ?? []
-  }
-
-}
-
-/// Sits on a port of the loopback.
-private final class Squatter {
-  private let descriptor: Int32
-
-  init(port: Int) throws {
-    descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = UInt16(port).bigEndian
-    inet_pton(AF_INET, "127.0.0.1", &address.sin_addr)
-    let size = socklen_t(MemoryLayout<sockaddr_in>.size)
-    var yes: Int32 = 1
-    setsockopt(
-      descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))
-    let bound = withUnsafePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(descriptor, $0, size) }
-    }
-    try must(bound == 0 && listen(descriptor, 1) == 0, "port \(port) cannot be taken")
-  }
-
-  deinit { close(descriptor) }
 }

@@ -5,7 +5,7 @@ import UsherTestKit
 
 /// Every secret of a verification goes through the daemon once; afterwards each is looked for
 /// wherever it must not be.
-@Suite("Canaries, Truecaller", .mayBlock, .ownProcess, .timeLimit(.minutes(10)))
+@Suite("Canaries, Truecaller", .mayBlock, .timeLimit(.minutes(10)))
 struct TruecallerCanaryTests {
   /// The sandbox gives these out instead of its own.
   private static let verificationToken = "canary-verification-token-7f3a"
@@ -15,65 +15,31 @@ struct TruecallerCanaryTests {
   /// National: with the calling code before them they are found as well.
   private static let numbers = ["9876543210", "9876543211", "9876543212", "9876543213"]
 
+  private let scene: TruecallerScene
+  private let search: CanarySearch
+
+  init() throws {
+    scene = try TruecallerScene(validation: "v2_8", logLevel: "trace")
+    try scene.set(["numberDailyCap": 1000, "installationDailyCap": 1000])
+    search = try CanarySearch(scene.daemon)
+  }
+
   @Test(
     "no code, token or app key is told or left anywhere; nor, of trouble, a number or a name")
   func everywhere() throws {
-    let scene = try TruecallerScene(validation: "v2_8", logLevel: "trace")
-    try scene.set(["numberDailyCap": 1000, "installationDailyCap": 1000])
-    let listener = try scene.daemon.client()
-    _ = try listener.call("events.subscribe", ["topics": ["flow", "account", "token", "provider"]])
-    let codes = Codes()
-    let troubled = try troubles(scene, codes) + events(listener)
-    var told: [String] = []
-    let tokens = try success(scene, codes, &told)
-    told += events(listener)
-
-    let environment = ["cmdline", "environ"].map { name in
-      FileManager.default.contents(atPath: "/proc/\(scene.daemon.pid)/\(name)") ?? Data()
-    }
-    let running = files(scene)
-    #expect(try scene.daemon.stop() == 0)
-    let success = [("what was told of success", Data(told.joined(separator: "\n").utf8))]
-    let places =
-      running + files(scene) + environment.map { ("process", $0) }
-      + [("what was told of trouble", Data(troubled.joined(separator: "\n").utf8))]
-    let secrets =
-      codes.all + tokens + [Self.verificationToken, Self.accessToken, TruecallerScene.appKey]
-    for (name, bytes) in places + success {
-      for secret in secrets {
-        #expect(!contains(secret, in: bytes), "\(secret.prefix(8))… is in \(name)")
-      }
-    }
+    let long = try troubles()
+    try search.recordEvents()
+    let people = [Self.name, Self.lastName] + Self.numbers
+    let troubled = Data(search.told.joined(separator: "\n").utf8)
     // Only who has succeeded is told who he is.
-    for (name, bytes) in places {
-      for secret in [Self.name, Self.lastName] + Self.numbers {
-        #expect(!contains(secret, in: bytes), "\(secret.prefix(8))… is in \(name)")
-      }
-    }
-    // The search finds what is there, and everything was there to be found.
-    #expect(places.contains { contains("otpInitiated", in: $0.1) })
-    #expect(troubled.contains { $0.contains("wrong_code") })
-    #expect(success.allSatisfy { contains(Self.name, in: $0.1) && contains("98765432", in: $0.1) })
-    #expect(codes.all.count > 10 && tokens.count == 2)
-  }
-
-  /// The codes that went through, as they are typed.
-  private final class Codes {
-    var all: [String] = []
-
-    func next(_ scene: TruecallerScene) throws -> String {
-      let code = try scene.code()
-      all.append(code)
-      return code
-    }
-  }
-
-  private func events(_ listener: RawClient) -> [String] {
-    var told: [String] = []
-    while let line = try? listener.receiveLine(within: 1) {
-      told.append(String(decoding: line, as: UTF8.self))
-    }
-    return told
+    search.expectNone(of: people, in: [("what was told of trouble", troubled)], "of trouble")
+    let tokens = try success()
+    let codes = try scene.messages().compactMap { $0["code"]?.stringValue } + [long]
+    #expect(codes.count > 10 && tokens.count == 2)
+    try search.recordLists()
+    try search.expectNone(
+      of: codes + tokens + [Self.verificationToken, Self.accessToken, TruecallerScene.appKey],
+      people: people, found: ["otpInitiated", "wrong_code", Self.name, "98765432"])
   }
 
   /// A refusal that repeats all that was typed.
@@ -82,115 +48,73 @@ struct TruecallerCanaryTests {
     return ["code": .string("BAD-\(code)-\(number)-\(Self.name)"), "message": .string(text)]
   }
 
-  /// Everything that goes wrong with secrets in hand; what was told of it.
-  private func troubles(_ scene: TruecallerScene, _ codes: Codes) throws -> [String] {
-    var told: [String] = []
+  private func enter(_ code: String, to flow: JSONValue) throws -> JSONValue {
+    search.record(try scene.enter(code, Self.name, Self.lastName, to: flow))
+  }
+
+  /// Everything that goes wrong with secrets in hand.
+  ///
+  /// - Returns: What was refused because it is too long for a code.
+  private func troubles() throws -> String {
     let number = Self.numbers[0]
     var flow = try scene.verify(number)
-    // Too long for a code, and refused for it.
     let long = "918273645546372819"
-    codes.all.append(long)
-    let refused = try scene.app.reply(
-      to: "flow.submit",
-      [
-        "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null,
-        "input": TruecallerScene.entry(long),
-      ])
-    told.append(refused.text)
+    try search.recordRefusal(of: TruecallerScene.entry(long), to: flow, by: scene.app)
     for fault: JSONValue in [["reset": true], ["brokenJSON": true]] {
       try scene.spoil("verify", fault, times: 1)
-      flow = try scene.enter(codes.next(scene), Self.name, Self.lastName, to: flow)
-      told.append(flow.text)
+      flow = try enter(scene.code(), to: flow)
+    }
+    for status: Int64 in [200, 400, 401, 429] {
+      let fault: JSONValue = ["status": .integer(status), "body": echo("000000", number)]
+      try scene.spoil("create", fault, times: 1)
+      search.record(try scene.verify(number))
     }
     for (endpoint, status) in [
-      ("create", 200), ("create", 400), ("create", 401), ("create", 429), ("verify", 200),
-      ("verify", 401), ("verify", 410), ("verify", 422), ("verify", 429), ("verify", 503),
-      ("validate", 404), ("update", 200), ("update", 422), ("profile", 404),
-    ] {
-      if endpoint == "create" {
-        try scene.spoil(
-          endpoint, ["status": .integer(Int64(status)), "body": echo("000000", number)], times: 1)
-        told.append(try scene.verify(number).text)
-        continue
-      }
+      ("verify", 200), ("verify", 401), ("verify", 410), ("verify", 422), ("verify", 429),
+      ("verify", 503), ("validate", 404), ("update", 200), ("update", 422), ("profile", 404),
+    ] as [(String, Int64)] {
       flow = try scene.verify(number)
-      let code = try codes.next(scene)
-      try scene.spoil(
-        endpoint, ["status": .integer(Int64(status)), "body": echo(code, number)], times: 1)
-      flow = try scene.enter(code, Self.name, Self.lastName, to: flow)
+      let code = try scene.code()
+      let fault: JSONValue = ["status": .integer(status), "body": echo(code, number)]
+      try scene.spoil(endpoint, fault, times: 1)
+      flow = try enter(code, to: flow)
       #expect(flow["status"] == "failed" || flow["problem"] != .null, "\(endpoint) \(status)")
-      told.append(flow.text)
-      told += try keptToken(scene, after: endpoint, echo(code, number), number)
+      try keptToken(after: endpoint, echo(code, number), number)
       try scene.sandbox.control("DELETE", "truecaller/verified")
       try scene.sandbox.control("DELETE", "faults")
     }
     // The server's own words do not carry its tokens on.
     try scene.set(["createReply": ["verificationToken": .string(Self.verificationToken)]])
-    flow = try scene.verify(Self.numbers[1])
-    told.append(flow.text)
-    let other = try codes.next(scene)
-    told.append(try scene.enter(other, Self.name, Self.lastName, to: flow).text)
+    _ = try enter(scene.code(), to: search.record(scene.verify(Self.numbers[1])))
     try scene.set([
       "createReply": [:], "verifyReply": ["accessToken": .string(Self.accessToken)],
     ])
-    flow = try scene.verify(Self.numbers[2])
-    let third = try codes.next(scene)
-    told.append(try scene.enter(third, Self.name, Self.lastName, to: flow).text)
+    _ = try enter(scene.code(), to: search.record(scene.verify(Self.numbers[2])))
     try scene.set(["verifyReply": [:]])
-    return told
+    return long
   }
 
-  /// The profile that cannot be read with a token that was kept, and the account taken away; what was
-  /// told of it.
-  private func keptToken(
-    _ scene: TruecallerScene, after endpoint: String, _ echo: JSONValue, _ number: String
-  ) throws -> [String] {
-    let accounts = try scene.app.call("account.list")["accounts"]?.arrayValue ?? []
+  /// The profile that cannot be read with a token that was kept, and the account taken away.
+  private func keptToken(after endpoint: String, _ echo: JSONValue, _ number: String) throws {
+    let accounts = try scene.accounts()
     // A number that was verified stays so, whatever becomes of the name and the profile.
     #expect(accounts.count == (["update", "profile"].contains(endpoint) ? 1 : 0), "\(endpoint)")
-    guard let account = accounts.first else { return [] }
+    guard let account = accounts.first else { return }
     #expect(account["attributes"]?["profilePending"] == true, "\(account.text)")
     try scene.spoil("profile", ["status": 404, "body": echo], times: 1)
-    let end = try scene.verify(number)
+    let end = search.record(try scene.verify(number))
     #expect(end["status"] == "failed", "\(end.text)")
-    let forgotten = try scene.app.call("account.forget", ["account": account["id"] ?? .null])
-    return [end.text, forgotten.text]
+    search.record(try scene.app.call("account.forget", ["account": account["id"] ?? .null]))
   }
 
-  /// A success by SMS, one without, and what may be read of it.
-  private func success(
-    _ scene: TruecallerScene, _ codes: Codes, _ told: inout [String]
-  ) throws -> [String] {
-    var tokens: [String] = []
-    for _ in 0..<2 {
-      var end = try scene.verify(Self.numbers[3])
-      if end["status"] == "active" {
-        end = try scene.enter(codes.next(scene), Self.name, Self.lastName, to: end)
-      }
+  /// A success by SMS, and one without.
+  private func success() throws -> [String] {
+    try (0..<2).map { _ in
+      var end = search.record(try scene.verify(Self.numbers[3]))
+      if end["status"] == "active" { end = try enter(scene.code(), to: end) }
       #expect(end["status"] == "succeeded", "\(end.text)")
-      told.append(end.text)
       let token = try scene.app.call("token.get", ["provider": "truecaller"])
-      tokens.append(token["accessToken"]?.stringValue ?? "")
+      return token["accessToken"]?.stringValue ?? ""
     }
-    for method in ["account.list", "token.list", "flow.list", "provider.list", "system.status"] {
-      told.append(try scene.app.call(method).text)
-    }
-    for arguments in [["config", "show"], ["credential", "list"]] {
-      let shown = try scene.daemon.usherctl(arguments)
-      #expect(shown.status == 0, "\(shown.errors)")
-      told += [shown.output, shown.errors]
-    }
-    return tokens
-  }
-
-  private func files(_ scene: TruecallerScene) -> [(String, Data)] {
-    scene.daemon.place.everything().filter { !$0.name.contains("master.key") }
-      .map { ($0.name, $0.bytes) }
-  }
-
-  private func contains(_ secret: String, in bytes: Data) -> Bool {
-    !secret.isEmpty
-      && (bytes.range(of: Data(secret.utf8)) != nil
-        || bytes.range(of: Data(Data(secret.utf8).base64EncodedString().utf8)) != nil)
   }
 }

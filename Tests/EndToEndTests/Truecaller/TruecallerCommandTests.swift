@@ -39,19 +39,6 @@ struct TruecallerCommandTests {
     #expect(token.status == 0, "\(token.errors)")
   }
 
-  @Test("with --json all that is asked goes to standard error, and the flow is one line")
-  func json() throws {
-    let (program, log) = try run("--json")
-    try eventually("a code is asked for: \(log())") { log().contains("6 digits") }
-    #expect(program.output.isEmpty)
-    try program.type(try scene.code(), "Asha", "Rao")
-    #expect(try program.exitStatus() == 0, "\(log())")
-    let flow = try program.reply()
-    #expect(flow["status"] == "succeeded")
-    #expect(flow["state"] == "verificationComplete")
-    #expect(flow["result"]?["profile"]?["lastName"] == "Rao")
-  }
-
   @Test("a number that was verified before asks for nothing")
   func verifiedBefore() throws {
     try scene.verified()
@@ -78,42 +65,6 @@ struct TruecallerCommandTests {
       }
     }
     #expect(try scene.requests("create") == 0)
-  }
-
-  @Test(
-    "a number is said in one way: status 64, and no flow",
-    arguments: [
-      (["--param", "phoneNumber=9876543211"], "--phone and --param both say what phoneNumber is"),
-      (["--param", "countryCode=DE"], "--country and --param both say what countryCode is"),
-      (
-        ["--params", #"{"countryCode": "IN"}"#],
-        "--country and --params both say what countryCode is"
-      ),
-    ])
-  func clash(more: [String], message: String) throws {
-    let end = try scene.daemon.usherctl(scene.command(more, socket: false))
-    #expect(end.errors == "usherctl: \(message)\n")
-    #expect(end.status == 64)
-    #expect(try scene.app.call("flow.list", [:])["flows"] == [])
-  }
-
-  @Test("the parameters under their own names do the same")
-  func params() throws {
-    try scene.verified()
-    let end = try scene.daemon.usherctl([
-      "flow", "run", "truecaller", "verifyPhone", "--country", "in",
-      "--param", "phoneNumber=+91 98765 43210",
-    ])
-    #expect(end.status == 0, "\(end.errors)")
-  }
-
-  @Test("an input that ends before the code leaves the flow to be cancelled")
-  func inputEnds() throws {
-    let (program, log) = try run()
-    try eventually("a code is asked for: \(log())") { log().contains("6 digits") }
-    try program.finishTyping()
-    #expect(try program.exitStatus() == 1)
-    #expect(log().contains("usherctl flow cancel flw_"), "\(log())")
   }
 }
 
@@ -216,53 +167,5 @@ extension String {
   /// How often a text occurs.
   fileprivate func occurrences(of text: String) -> Int {
     split(separator: text, omittingEmptySubsequences: false).count - 1
-  }
-}
-
-/// A program that reads from a pipe.
-private final class PipedProgram {
-  private let process = Process()
-  private let input = Pipe()
-  private let place: Workplace
-
-  init(_ executable: String, _ arguments: [String], in place: Workplace) throws {
-    self.place = place
-    process.executableURL = URL(fileURLWithPath: executable)
-    process.arguments = arguments
-    process.standardInput = input
-    process.standardOutput = FileHandle(forWritingAtPath: try place.write("", to: "out"))
-    process.standardError = FileHandle(forWritingAtPath: try place.write("", to: "log"))
-    try process.run()
-  }
-
-  deinit { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
-
-  var output: String { contents("out") }
-
-  /// What it asked and told beside its output.
-  var log: String { contents("log") }
-
-  private func contents(_ name: String) -> String {
-    String(
-      decoding: FileManager.default.contents(atPath: place.file(name)) ?? Data(), as: UTF8.self)
-  }
-
-  /// The flow of its one line of JSON.
-  func reply() throws -> JSONValue {
-    let lines = output.split(separator: "\n")
-    guard lines.count == 1 else { throw TestTrouble("not one line: \(output)") }
-    return try JSONValue(parsing: String(lines[0]))["flow"] ?? .null
-  }
-
-  func type(_ lines: String...) throws {
-    try input.fileHandleForWriting.write(
-      contentsOf: Data(lines.map { $0 + "\n" }.joined().utf8))
-  }
-
-  func finishTyping() throws { try input.fileHandleForWriting.close() }
-
-  func exitStatus() throws -> Int32 {
-    try eventually("it has ended: \(log)") { !process.isRunning }
-    return process.terminationStatus
   }
 }

@@ -4,7 +4,9 @@ import UsherTestKit
 
 /// A Truecaller, a daemon that knows it as `truecaller`, and an app at the daemon's socket; a test's
 /// own.
-struct TruecallerScene {
+struct TruecallerScene: ProviderScene {
+  static let backend = "truecaller"
+
   static let appKey = "s3cret:app/key+="
   static let appLink = "https://acme.example.com/truecaller"
   static let number = "9876543210"
@@ -19,11 +21,13 @@ struct TruecallerScene {
   ///   - more: More of the configuration, before the provider.
   ///   - clientID: For the validation of the OAuth SDK.
   ///   - appKey: The credential; nil sets none.
+  ///   - clock: By which daemon and provider live; nil: this machine's.
   init(
     validation: String = "none", provider: String = "", more: String = "",
-    clientID: String = "acme-oauth", appKey: String? = appKey, logLevel: String = "debug"
+    clientID: String = "acme-oauth", appKey: String? = appKey,
+    clock: MovableClock? = nil, logLevel: String = "debug"
   ) throws {
-    sandbox = try SandboxUnderTest()
+    sandbox = try SandboxUnderTest(clock: clock)
     daemon = try DaemonUnderTest(
       config: """
         \(more)
@@ -31,7 +35,7 @@ struct TruecallerScene {
         flow_starts_per_minute = 10000
 
         \(sandbox.truecaller(validation, clientID: clientID, provider))
-        """, logLevel: logLevel)
+        """, clock: clock, logLevel: logLevel)
     app = try daemon.client()
     if let appKey { try daemon.setCredential("truecaller-app-key", appKey) }
   }
@@ -44,29 +48,11 @@ struct TruecallerScene {
 
   /// The same at another connection: another user's, or a new one after a restart of the daemon.
   func at(_ app: RawClient) -> TruecallerScene { TruecallerScene(sandbox, daemon, app) }
-
-  func again() throws -> TruecallerScene { at(try daemon.client()) }
 }
 
 // MARK: - The provider
 
 extension TruecallerScene {
-  func set(_ settings: JSONValue) throws {
-    try sandbox.control("POST", "truecaller/settings", settings)
-  }
-
-  /// - Parameter times: How often it strikes; nil until it is mended.
-  func spoil(_ endpoint: String, _ fault: JSONValue, times: Int? = nil) throws {
-    var rule: JSONValue = ["endpoint": .string("truecaller.\(endpoint)"), "fault": fault]
-    rule["times"] = times.map { .integer(Int64($0)) }
-    try sandbox.control("POST", "faults", rule)
-  }
-
-  /// How many requests of a name the provider has seen.
-  func requests(_ endpoint: String) throws -> Int {
-    try sandbox.requests("truecaller.\(endpoint)")
-  }
-
   /// The paths of those requests, in their order.
   func paths(_ endpoint: String) throws -> [String] {
     let log = try sandbox.control("GET", "requests?endpoint=truecaller.\(endpoint)")
@@ -77,7 +63,7 @@ extension TruecallerScene {
 
   /// What was sent, newest first.
   func messages() throws -> [JSONValue] {
-    try sandbox.control("GET", "outbox")["messages"]?.arrayValue ?? []
+    try outbox()
   }
 
   /// The code in the newest SMS.
@@ -132,23 +118,10 @@ extension TruecallerScene {
         ]))
   }
 
-  /// Answers the step, and returns the flow at the next step that is not `wait`, or its end.
-  func submit(_ input: JSONValue, to flow: JSONValue, waitMs: Int64 = 15_000) throws -> JSONValue {
-    try app.flow(in: app.call("flow.submit", submission(input, to: flow, waitMs), within: 20))
-  }
-
   /// The reason of the refusal, and the field.
   func refusal(_ input: JSONValue, to flow: JSONValue) throws -> (String?, String?) {
-    let reply = try app.reply(to: "flow.submit", submission(input, to: flow, 0))
-    let data = reply["error"]?["data"]
-    return (data?["reason"]?.stringValue, data?["field"]?.stringValue)
-  }
-
-  private func submission(_ input: JSONValue, to flow: JSONValue, _ waitMs: Int64) -> JSONValue {
-    [
-      "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null, "input": input,
-      "waitMs": .integer(waitMs),
-    ]
+    let data = try refusalData(input, to: flow)
+    return (data["reason"]?.stringValue, data["field"]?.stringValue)
   }
 
   static func entry(_ code: String, _ first: String = "Asha", _ last: String? = "Rao") -> JSONValue
@@ -177,35 +150,6 @@ extension TruecallerScene {
     let end = try enter(code(), to: flow)
     guard end["status"] == "succeeded" else { throw TestTrouble("not verified: \(end.text)") }
     return end
-  }
-
-  func flow(_ flow: JSONValue) throws -> JSONValue {
-    try app.flow(in: app.call("flow.get", ["flow": flow["id"] ?? .null]))
-  }
-
-  func account(of end: JSONValue) throws -> JSONValue {
-    let account = try app.call("account.get", ["account": end["result"]?["account"] ?? .null])
-    return account["account"] ?? .null
-  }
-
-  /// Waits until the flow has moved on to something that holds.
-  func moved(
-    _ flow: JSONValue, within seconds: Double = 20, _ what: String,
-    until holds: (JSONValue) -> Bool
-  ) throws -> JSONValue {
-    var flow = flow
-    try eventually(within: seconds, "the flow \(what): \(flow.text)") {
-      if holds(flow) { return true }
-      guard flow["status"] == "active" else { throw TestTrouble("it ended: \(flow.text)") }
-      flow = try app.flow(
-        in: app.call(
-          "flow.wait",
-          [
-            "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null, "timeoutMs": 2000,
-          ]))
-      return holds(flow)
-    }
-    return flow
   }
 }
 

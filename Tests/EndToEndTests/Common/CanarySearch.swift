@@ -1,0 +1,147 @@
+import Foundation
+import JSONRPC
+import Testing
+import UsherTestKit
+
+/// Collects what a daemon tells, and looks for secrets in that and in all that the daemon leaves behind.
+///
+/// The targets of the providers share this file by links.
+final class CanarySearch {
+  typealias Place = (name: String, bytes: Data)
+
+  private let daemon: DaemonUnderTest
+  private let listener: RawClient
+  /// What was answered and what events told.
+  private(set) var told: [String] = []
+
+  /// Listens to all events from now on.
+  init(_ daemon: DaemonUnderTest) throws {
+    self.daemon = daemon
+    listener = try daemon.client()
+    let topics: JSONValue = ["flow", "account", "token", "provider", "confirm", "kyc"]
+    _ = try listener.call("events.subscribe", ["topics": topics])
+  }
+
+  /// Records what was answered, and returns it.
+  @discardableResult
+  func record(_ answer: JSONValue) -> JSONValue {
+    told.append(answer.text)
+    return answer
+  }
+
+  func record(page: Web.Reply) { told.append(page.text) }
+
+  /// Records the refusal of an answer that may hold a secret.
+  func recordRefusal(of input: JSONValue, to flow: JSONValue, by app: RawClient) throws {
+    let params: JSONValue = [
+      "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null, "input": input,
+    ]
+    record(try app.reply(to: "flow.submit", params))
+  }
+
+  /// Records the events that have come.
+  func recordEvents() throws {
+    try listener.send(#"{"jsonrpc":"2.0","id":"end","method":"system.status"}"#)
+    while let line = try listener.receiveLine() {
+      let text = String(decoding: line, as: UTF8.self)
+      if text.contains(#""id":"end""#) { return }
+      told.append(text)
+    }
+  }
+
+  /// Records what lists and usherctl show.
+  func recordLists(
+    _ methods: [String] = [
+      "account.list", "token.list", "flow.list", "provider.list", "totp.list", "consent.list",
+      "system.status",
+    ], commands: [[String]] = [["config", "show"], ["credential", "list"]]
+  ) throws {
+    let app = try daemon.client()
+    for method in methods { record(try app.reply(to: method)) }
+    for command in commands {
+      let shown = try daemon.usherctl(command)
+      #expect(shown.status == 0, "\(command): \(shown.errors)")
+      told += [shown.output, shown.errors]
+    }
+  }
+
+  /// Everything on disk and in the log, but for the master key.
+  func files() -> [Place] {
+    daemon.place.everything().filter { !$0.name.contains("master.key") }
+  }
+
+  /// Stops the daemon, and looks for secrets wherever they must not be.
+  ///
+  /// - Parameters:
+  ///   - secrets: They are nowhere.
+  ///   - keys: Nor are these.
+  ///   - people: They are neither on disk nor in the log.
+  ///   - found: Texts that are in the log or on disk: a search that finds nothing proves nothing.
+  func expectNone(
+    of secrets: [String], keys: [Data] = [], people: [String] = [], found: [String]
+  ) throws {
+    try? recordEvents()  // A daemon that was killed has closed the connection.
+    let process: [Place] = ["cmdline", "environ"].map { name in
+      (name, FileManager.default.contents(atPath: "/proc/\(daemon.pid)/\(name)") ?? Data())
+    }
+    let running = files()
+    #expect(try daemon.stop() == 0)
+    while let line = try? listener.receiveLine() {
+      told.append(String(decoding: line, as: UTF8.self))
+    }
+    let left = running + files() + process
+    let answers: [Place] = [("what was told", Data(told.joined(separator: "\n").utf8))]
+    expectNone(of: secrets, in: left + answers, "at the end")
+    expectNone(of: people, in: left, "at the end")
+    for key in keys {
+      let trace = Trace(key)
+      for (name, bytes) in left + answers where trace.isIn(bytes) {
+        Issue.record("at the end: a key is in \(name)")
+      }
+    }
+    for text in found {
+      let bytes = Data(text.utf8)
+      #expect((left + answers).contains { $0.1.range(of: bytes) != nil }, "\(text) is nowhere")
+    }
+    #expect(left.contains { $0.0.hasSuffix("usherd.log") && $0.1.count > 1000 })
+  }
+
+  /// Looks for secrets in the form of text, of Base64 and of hexadecimal digits.
+  func expectNone(of secrets: [String], in places: [Place], _ moment: String) {
+    for secret in secrets {
+      #expect(!secret.isEmpty)
+      let forms = Self.forms(secret)
+      for (name, bytes) in places where forms.contains(where: { bytes.range(of: $0) != nil }) {
+        Issue.record("\(moment): \(secret.prefix(8))… is in \(name)")
+      }
+    }
+  }
+
+  /// Parts of a short text would be found by chance.
+  private static func forms(_ secret: String) -> [Data] {
+    let text = Data(secret.utf8)
+    return text.count < 16
+      ? [text, Data(text.base64EncodedString().utf8)] : Trace(secret).forms
+  }
+}
+
+/// A text in the forms in which it may turn up: as it is, in Base64 at any place, in hexadecimal.
+struct Trace {
+  let forms: [Data]
+
+  init(_ text: String) { self.init(Data(text.utf8)) }
+
+  init(asItIs text: String) { forms = [Data(text.utf8)] }
+
+  init(_ bytes: Data) {
+    let hex = bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+    // Where the text begins within three bytes decides how it looks; its ends mix with neighbours.
+    let base64 = (0..<3).map { offset in
+      let text = (Data(count: offset) + bytes).base64EncodedString()
+      return String(text.dropFirst([0, 2, 3][offset]).dropLast(4))
+    }
+    forms = [bytes, Data(hex.utf8), Data(hex.uppercased().utf8)] + base64.map { Data($0.utf8) }
+  }
+
+  func isIn(_ data: Data) -> Bool { forms.contains { data.range(of: $0) != nil } }
+}

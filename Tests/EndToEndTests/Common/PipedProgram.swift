@@ -1,0 +1,50 @@
+import Foundation
+import JSONRPC
+import UsherTestKit
+
+/// A program that reads from a pipe. The targets of the providers share this file by links.
+final class PipedProgram {
+  private let process = Process()
+  private let input = Pipe()
+  private let place: Workplace
+
+  init(_ executable: String, _ arguments: [String], in place: Workplace) throws {
+    self.place = place
+    process.executableURL = URL(fileURLWithPath: executable)
+    process.arguments = arguments
+    process.standardInput = input
+    process.standardOutput = FileHandle(forWritingAtPath: try place.write("", to: "out"))
+    process.standardError = FileHandle(forWritingAtPath: try place.write("", to: "log"))
+    try process.run()
+  }
+
+  deinit { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
+
+  var isRunning: Bool { process.isRunning }
+
+  var output: String { contents("out") }
+
+  /// What it asked and told beside its output.
+  var log: String { contents("log") }
+
+  private func contents(_ name: String) -> String {
+    String(
+      decoding: FileManager.default.contents(atPath: place.file(name)) ?? Data(), as: UTF8.self)
+  }
+
+  /// The flow of its one line of JSON.
+  func reply() throws -> JSONValue {
+    let lines = output.split(separator: "\n")
+    guard lines.count == 1 else { throw TestTrouble("not one line: \(output)") }
+    return try JSONValue(parsing: String(lines[0]))["flow"] ?? .null
+  }
+
+  func type(_ lines: String...) throws {
+    try input.fileHandleForWriting.write(contentsOf: Data(lines.map { $0 + "\n" }.joined().utf8))
+  }
+
+  func exitStatus() throws -> Int32 {
+    try eventually("it has ended: \(log)") { !process.isRunning }
+    return process.terminationStatus
+  }
+}
