@@ -5,24 +5,21 @@ import UsherTestKit
 
 /// A provider's name that comes to mean another provider, by a reload or between two runs.
 @Suite(
-  "A name that means another provider", .mayBlock, .ownProcess,
-  .timeLimit(.minutes(10)))
+  "A name that means another provider", .mayBlock, .timeLimit(.minutes(10)))
 struct OtherProviderTests {
   private static let secret = "s3cret:with/odd+chars"
   private static let device = "urn:ietf:params:oauth:grant-type:device_code"
 
   private let first: SandboxUnderTest
   private let second: SandboxUnderTest
-  private let credentials: Workplace
+  private let clock = MovableClock()
   private let daemon: DaemonUnderTest
 
   init() throws {
-    first = try SandboxUnderTest()
-    second = try SandboxUnderTest()
-    credentials = try Workplace()
-    try credentials.write(Self.secret, to: "work-secret")
-    daemon = try DaemonUnderTest(
-      config: Self.provider(first), environment: ["CREDENTIALS_DIRECTORY": credentials.path])
+    first = try SandboxUnderTest(clock: clock)
+    second = try SandboxUnderTest(clock: clock)
+    daemon = try DaemonUnderTest(config: Self.provider(first), clock: clock)
+    try daemon.setCredential("work-secret", Self.secret)
   }
 
   private static func provider(_ sandbox: SandboxUnderTest, more: String = "") -> String {
@@ -39,16 +36,15 @@ struct OtherProviderTests {
   }
 
   /// - Parameter byRestart: Whether the daemon is stopped before and started after, not reloaded.
-  private func configure(_ config: String, secret: String, byRestart: Bool = false) throws {
+  private func configure(_ config: String, byRestart: Bool = false) throws {
     if byRestart { try daemon.stop() }
-    try credentials.write(secret, to: "work-secret")
     try daemon.place.write(config, to: "usherd.toml")
     if byRestart { return try daemon.start() }
     #expect(try daemon.admin().call("system.reload")["problems"] == [])
   }
 
-  /// A flow that asks the first one, each second, whether a person has agreed.
-  private func beginPolling() throws -> JSONValue {
+  /// A flow that asks the first one again and again whether a person has agreed.
+  private func beginPolling(_ daemon: DaemonUnderTest) throws -> JSONValue {
     try first.control("POST", "settings", ["deviceInterval": 1])
     let flow = try daemon.client().startFlow("work", "device")
     #expect(flow["step"]?["type"] == "displayCode", "\(flow.text)")
@@ -66,11 +62,18 @@ struct OtherProviderTests {
 
   @Test(
     "a flow ends rather than show its provider the other one's credential",
-    arguments: [false, true], [false, true])
+    arguments: [(false, false), (true, true)])
   func changed(isGone: Bool, byRestart: Bool) throws {
-    let flow = try beginPolling()
-    let config = isGone ? "" : Self.provider(second)
-    try configure(config, secret: "the-other-secret", byRestart: byRestart)
+    // Credentials of systemd's change together with the configuration.
+    let credentials = try Workplace()
+    try credentials.write(Self.secret, to: "work-secret")
+    let daemon = try DaemonUnderTest(
+      config: Self.provider(first), environment: ["CREDENTIALS_DIRECTORY": credentials.path])
+    let flow = try beginPolling(daemon)
+    if byRestart { try daemon.stop() }
+    try credentials.write("the-other-secret", to: "work-secret")
+    try daemon.place.write(isGone ? "" : Self.provider(second), to: "usherd.toml")
+    if byRestart { try daemon.start() } else { _ = try daemon.admin().call("system.reload") }
     let end = try daemon.client().finished(flow)
     let message = end["failure"]?["message"]?.stringValue ?? ""
     #expect(message.hasPrefix("provider work and its credential work-secret were changed"))
@@ -84,28 +87,28 @@ struct OtherProviderTests {
   @Test(
     "a flow whose credential is the same goes on, also after a restart", arguments: [false, true])
   func same(byRestart: Bool) throws {
-    let flow = try beginPolling()
-    try configure(Self.provider(second), secret: Self.secret, byRestart: byRestart)
+    let flow = try beginPolling(daemon)
+    try configure(Self.provider(second), byRestart: byRestart)
     let step = flow["step"]
     _ = try Person.decide(
       at: step?["verificationURI"]?.stringValue ?? "", user: "alice", allow: true,
       userCode: step?["userCode"]?.stringValue)
     let client = try daemon.client()
-    let end = try client.finished(flow)
+    let end = try client.finished(flow, moving: clock)
     #expect(end["status"] == "succeeded", "\(end.text)")
     // The account is the first one's.
     #expect(try client.reason(of: "token.get", ["provider": "work"]) == "reauthentication_required")
     #expect(try second.requests("token") == 0)
-    try configure(Self.provider(first), secret: Self.secret)
+    try configure(Self.provider(first))
     _ = try client.call("token.get", ["provider": "work"])
   }
 
   @Test("a credential that is set anew holds for the flows of a provider that stays")
   func rotated() throws {
-    let flow = try beginPolling()
+    let flow = try beginPolling(daemon)
     _ = try daemon.admin().call(
       "credential.set", ["name": "work-secret", "value": "s3cret-but-wrong"])
-    let end = try daemon.client().finished(flow)
+    let end = try daemon.client().finished(flow, moving: clock)
     #expect(end["failure"]?["provider"]?["code"] == "invalid_client", "\(end.text)")
     #expect(try refusals(by: first) > 0)
   }
@@ -115,7 +118,7 @@ struct OtherProviderTests {
     try daemon.client().signIn("work")
     let refreshes = try first.requests("token", grantType: "refresh_token")
     for byRestart in [false, true] {
-      try configure(Self.provider(second), secret: Self.secret, byRestart: byRestart)
+      try configure(Self.provider(second), byRestart: byRestart)
       let client = try daemon.client()
       for params: JSONValue in [
         ["provider": "work"], ["provider": "work", "forceRefresh": true],
@@ -139,7 +142,7 @@ struct OtherProviderTests {
   func forgotten() throws {
     let client = try daemon.client()
     let account = try client.signIn("work")["result"]?["account"] ?? .null
-    try configure(Self.provider(second), secret: Self.secret)
+    try configure(Self.provider(second))
     let reply = try client.call("account.forget", ["account": account])
     #expect(reply["revoked"] == "failed", "\(reply.text)")
     #expect(try second.requests("revocation") == 0)
@@ -151,7 +154,7 @@ struct OtherProviderTests {
     let client = try daemon.client()
     try client.signIn("work")
     let more = "request_timeout_seconds = 9\nclock_skew_seconds = 30"
-    try configure(Self.provider(first, more: more), secret: Self.secret)
+    try configure(Self.provider(first, more: more))
     let token = try client.call("token.get", ["provider": "work", "forceRefresh": true])
     #expect(token["accessToken"] != nil)
   }

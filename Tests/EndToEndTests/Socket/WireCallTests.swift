@@ -163,19 +163,6 @@ struct WireCallTests {
     #expect(document["components"] == golden["components"])
   }
 
-  @Test("a line may end in CRLF, share a packet with others, or come byte by byte")
-  func framing() throws {
-    let call = { (id: Int) in #"{"jsonrpc":"2.0","id":\#(id),"method":"system.status"}"# }
-    try client.send(raw: Array("\(call(1))\r\n".utf8))
-    #expect(try client.next()["id"] == 1)
-    try client.send(raw: Array("\(call(2))\n\(call(3))\r\n\(call(4))\n".utf8))
-    for id in 2...4 { #expect(try client.next()["id"] == .integer(Int64(id))) }
-    for byte in Array("\(call(5))\n".utf8) { try client.send(raw: [byte]) }
-    #expect(try client.next()["id"] == 5)
-    try client.send(raw: Array(" \t \(call(6))  \n".utf8))
-    #expect(try client.next()["id"] == 6)
-  }
-
   @Test("a reply comes when it is ready, before those of earlier calls that wait")
   func outOfOrder() throws {
     let flow = try client.startSilentFlow()
@@ -198,17 +185,6 @@ struct WireCallTests {
     client.finishSending()
     #expect(try client.next()["id"] == "quick")
     #expect(try client.next()["id"] == "slow")
-    #expect(try client.isClosed())
-  }
-
-  @Test("HTTP is told so, and shown the door", arguments: ["GET", "POST"])
-  func http(method: String) throws {
-    try client.send(raw: Array("\(method) / HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8))
-    let reply = try client.next()
-    #expect(reply.replyCode == -32600)
-    #expect(reply.replyReason == "invalid_request")
-    #expect(reply["error"]?["message"]?.stringValue?.contains("HTTP") == true)
-    #expect(reply["id"] == .null)
     #expect(try client.isClosed())
   }
 }

@@ -111,50 +111,6 @@ struct WireEventTests {
     #expect(lost["params"]?["cursor"] == reply["result"]?["cursor"])
   }
 
-  @Test("who does not read while more happens than the queue holds is told that events are lost")
-  func lost() throws {
-    let subscription = try client.call("events.subscribe", ["topics": ["flow"]])
-    let name = subscription["subscription"] ?? .null
-    let watcher = try daemon.client()
-    _ = try watcher.call("events.subscribe", ["topics": ["flow"]])
-    // More replies than the kernel's buffers hold: from then on events queue up.
-    let asked = 40
-    let long = #"{"jsonrpc":"2.0","id":"long","method":"rpc.discover"}"# + "\n"
-    try client.send(raw: Array(String(repeating: long, count: asked).utf8))
-    _ = try other.call("system.status")
-    for _ in 0..<20 {
-      let flow = try other.startSilentFlow()
-      _ = try other.call("flow.cancel", ["flow": flow["id"] ?? .null])
-    }
-    var replies = 0
-    var cursors: [Int64] = []
-    var lost: JSONValue?
-    while lost == nil || replies < asked {
-      let message = try client.next()
-      switch message["method"]?.stringValue {
-      case "events.notify": cursors.append(message["params"]?["cursor"]?.integerValue ?? 0)
-      case "events.lost": lost = message["params"]
-      default: replies += 1
-      }
-    }
-    #expect(lost?["subscription"] == name)
-    #expect(lost?["cursor"]?.integerValue == cursors.last)
-    #expect((16..<50).contains(cursors.count) && cursors == cursors.sorted())
-    #expect(try client.reason(of: "events.unsubscribe", ["subscription": name]) == "not_found")
-    // What was lost is still remembered.
-    let again = try client.call(
-      "events.subscribe", ["topics": ["flow"], "since": lost?["cursor"] ?? .null])
-    #expect(again["subscription"] != name)
-    let next = try client.next()["params"]?["cursor"]?.integerValue
-    // Cursors do not count: which event comes next is told to a subscriber that has lost none.
-    let last = try #require(cursors.last)
-    var watched: Int64 = 0
-    while watched <= last {
-      watched = try watcher.next()["params"]?["cursor"]?.integerValue ?? 0
-    }
-    #expect(next == watched)
-  }
-
   @Test("a subscriber that has said all is still told, and forgotten when it goes")
   func halfClosedSubscriber() throws {
     var listener: RawClient? = try daemon.client()

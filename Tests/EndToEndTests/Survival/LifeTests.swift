@@ -32,20 +32,6 @@ struct LifeTests {
     #expect(try daemon.client().finished(flow)["status"] == "succeeded")
   }
 
-  @Test("it tells systemd when it answers and when it stops, and that it is alive meanwhile")
-  func notify() throws {
-    let place = try Workplace()
-    let systemd = try NotifySocket(place.file("notify"))
-    let daemon = try DaemonUnderTest(
-      config: "[limits]\ndrain_seconds = 100",
-      environment: ["NOTIFY_SOCKET": place.file("notify"), "WATCHDOG_USEC": "200000"])
-    #expect(try systemd.message(with: "READY=1").contains("STATUS=Serving 0 providers"))
-    for _ in 0..<3 { try systemd.message(with: "WATCHDOG=1", within: 30) }
-    #expect(try daemon.stop() == 0)
-    try systemd.message(with: "STOPPING=1")
-    try systemd.message(with: "EXTEND_TIMEOUT_USEC=120000000")
-  }
-
   @Test("it is not ready where it cannot start, and says why")
   func notReady() throws {
     let place = try Workplace()

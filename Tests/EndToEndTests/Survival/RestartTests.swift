@@ -61,22 +61,6 @@ struct RestartTests {
     try daemon.stop()
   }
 
-  @Test("who follows a flow sees it through a restart")
-  func followed() async throws {
-    let usher = UsherClient(socketPath: daemon.socketPath)
-    let person = try await #require(people(1).first)
-    let session = try await usher.session(of: person.flow)
-    let follower = Task {
-      var states: [FlowStatus] = []
-      for try await flow in session.steps { states.append(flow.status) }
-      return states
-    }
-    try await aside { [daemon] in try daemon.restart() }
-    try await usher.session(of: person.flow).submit(.redirect(url: person.wayBack))
-    #expect(try await follower.value.last == .succeeded)
-    try daemon.stop()
-  }
-
   @Test("usherctl flow run goes on over a restart, and the page that is open in the browser")
   func command() throws {
     let place = try Workplace()
