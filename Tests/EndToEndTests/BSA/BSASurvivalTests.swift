@@ -76,7 +76,8 @@ struct BSASurvivalTests {
         return { scene in
           let end = try story.run(scene) { flow in
             if visit == nil { visit = try scene.visit() }
-            return flow.stepType == "localAuth" ? try scene.prove(flow, waitMs: 0) : nil
+            guard flow.stepType == "localAuth" else { return nil }
+            return try scene.prove(flow, waitMs: 0)
           }
           guard end["status"] == "succeeded" else { throw TestTrouble("no: \(end.text)") }
           let seen = try scene.atSite(visit ?? "")

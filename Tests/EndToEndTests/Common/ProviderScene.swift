@@ -6,7 +6,8 @@ import UsherTestKit
 ///
 /// What is alike for all providers. The targets of the providers share this file by links.
 protocol ProviderScene {
-  /// What the sandbox calls the provider, as in the endpoint `truecaller.create`.
+  /// What the sandbox calls the provider, as in the endpoint `truecaller.create`; empty for that of
+  /// OpenID Connect, whose endpoints have no name before theirs.
   static var backend: String { get }
 
   var sandbox: SandboxUnderTest { get }
@@ -21,10 +22,12 @@ protocol ProviderScene {
 // MARK: - The provider
 
 extension ProviderScene {
-  private func endpoint(_ name: String) -> JSONValue { .string("\(Self.backend).\(name)") }
+  private func named(_ name: String, _ separator: String) -> String {
+    Self.backend.isEmpty ? name : "\(Self.backend)\(separator)\(name)"
+  }
 
   func set(_ settings: JSONValue) throws {
-    try sandbox.control("POST", "\(Self.backend)/settings", settings)
+    try sandbox.control("POST", named("settings", "/"), settings)
   }
 
   /// - Parameters:
@@ -34,7 +37,7 @@ extension ProviderScene {
     _ endpoint: String, _ fault: JSONValue, times: Int? = nil, after: Int = 0,
     grantType: String? = nil
   ) throws {
-    var rule: JSONValue = ["endpoint": self.endpoint(endpoint), "fault": fault]
+    var rule: JSONValue = ["endpoint": .string(named(endpoint, ".")), "fault": fault]
     rule["times"] = times.map { .integer(Int64($0)) }
     rule["after"] = after == 0 ? nil : .integer(Int64(after))
     rule["grantType"] = grantType.map { .string($0) }
@@ -43,7 +46,7 @@ extension ProviderScene {
 
   /// How many requests of a name the provider has seen.
   func requests(_ endpoint: String, grantType: String? = nil) throws -> Int {
-    try sandbox.requests("\(Self.backend).\(endpoint)", grantType: grantType)
+    try sandbox.requests(named(endpoint, "."), grantType: grantType)
   }
 
   /// What the provider has of a kind.

@@ -38,9 +38,8 @@ struct FreedomCanaryTests {
         scene.again().authorize(["read.lastname"]), .aigerim.by(.phoneOTP),
         granting: ["read.lastname"]))
     #expect(end["status"] == "succeeded", "\(end.text)")
-    try search.recordLists(commands: [
-      ["config", "show"], ["credential", "list"], ["consent", "list"],
-    ])
+    try search.recordLists(
+      [], commands: [["config", "show"], ["credential", "list"], ["consent", "list"]])
     let names = [
       Self.email, FreedomGuest.alice.phone, FreedomGuest.bob.phone, FreedomGuest.aigerim.phone,
       "447700900123", "Alice", "Aigerim",
@@ -136,6 +135,7 @@ struct FreedomCanaryTests {
     let end = search.record(try scene.walk(scene.authorize(Self.grants)))
     #expect(end.failure[1] == "transmissionError.autheticationError", "\(end.text)")
     try scene.set(["loginReply": [:]])
+    try search.recordLists(commands: [])
   }
 
   /// Killed between the input and the provider's answer, at each input that is a secret.

@@ -4,7 +4,9 @@ import Testing
 import UsherTestKit
 
 /// A provider, a daemon that knows it as `demo`, and an app at the daemon's socket; a test's own.
-struct Scene {
+struct Scene: ProviderScene {
+  static let backend = ""
+
   let sandbox: SandboxUnderTest
   let daemon: DaemonUnderTest
   let app: RawClient
@@ -27,23 +29,19 @@ struct Scene {
     app = try daemon.client()
   }
 
-  // MARK: The provider
+  private init(_ scene: Scene, _ app: RawClient) {
+    sandbox = scene.sandbox
+    daemon = scene.daemon
+    self.app = app
+  }
 
-  func set(_ settings: JSONValue) throws { try sandbox.control("POST", "settings", settings) }
+  func at(_ app: RawClient) -> Scene { Scene(self, app) }
+
+  // MARK: The provider
 
   func mend() throws {
     try sandbox.control("DELETE", "settings")
     try sandbox.control("DELETE", "faults")
-  }
-
-  /// - Parameter times: How often it strikes; nil until it is mended.
-  func spoil(
-    _ endpoint: String, _ fault: JSONValue, times: Int? = nil, grantType: String? = nil
-  ) throws {
-    var rule: JSONValue = ["endpoint": .string(endpoint), "fault": fault]
-    rule["times"] = times.map { .integer(Int64($0)) }
-    rule["grantType"] = grantType.map { .string($0) }
-    try sandbox.control("POST", "faults", rule)
   }
 
   func forgetRequests() throws { try sandbox.control("DELETE", "requests") }
@@ -79,10 +77,6 @@ struct Scene {
 
   // MARK: The daemon
 
-  func flow(_ flow: JSONValue) throws -> JSONValue {
-    try app.flow(in: app.call("flow.get", ["flow": flow["id"] ?? .null]))
-  }
-
   var accounts: [JSONValue] {
     get throws { try app.call("account.list", [:])["accounts"]?.arrayValue ?? [] }
   }
@@ -103,26 +97,6 @@ struct Scene {
       "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null,
       "input": ["type": "openURL", "redirectURL": .string(url)], "waitMs": .integer(waitMs),
     ]
-  }
-
-  /// Waits until the flow has moved on to something that holds.
-  func moved(
-    _ flow: JSONValue, within seconds: Double = 20, _ what: String,
-    until holds: (JSONValue) -> Bool
-  ) throws -> JSONValue {
-    var flow = flow
-    try eventually(within: seconds, "the flow \(what): \(flow.text)") {
-      if holds(flow) { return true }
-      guard flow["status"] == "active" else { throw TestTrouble("it ended: \(flow.text)") }
-      flow = try app.flow(
-        in: app.call(
-          "flow.wait",
-          [
-            "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null, "timeoutMs": 2000,
-          ]))
-      return holds(flow)
-    }
-    return flow
   }
 
   /// From a new flow's page to its end.

@@ -48,11 +48,6 @@ struct PaysafeScene: ProviderScene {
 
   // MARK: The provider
 
-  func mend() throws {
-    try sandbox.control("DELETE", "paysafe/settings")
-    try sandbox.control("DELETE", "faults")
-  }
-
   /// A new SCA event of a customer; its `eventId` and `walletOperationId`.
   func event(
     _ settings: JSONValue = [:], user: String = "alice"

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// `kill -9` at each step of a sign-in, as the power or the kernel would do it.
-@Suite("kill -9 in the middle of a sign-in", .mayBlock, .ownProcess)
+@Suite("kill -9 in the middle of a sign-in", .mayBlock)
 struct KillTests {
   private let sandbox: SandboxUnderTest
   private let daemon: DaemonUnderTest
@@ -15,7 +15,7 @@ struct KillTests {
     daemon = try DaemonUnderTest(config: sandbox.provider())
   }
 
-  @Test("where the port is taken meanwhile, there is a new page and a word about it")
+  @Test("where the port is taken meanwhile, there is a new page and a word about it", .ownProcess)
   func portTaken() throws {
     let before = try daemon.client().startFlow()
     let old = try #require(before["step"]?["redirectURI"]?.stringValue)
@@ -33,7 +33,7 @@ struct KillTests {
     withExtendedLifetime(squatter) {}
   }
 
-  @Test("a code in flight is asked for again")
+  @Test("a code in flight is asked for again", .ownProcess)
   func exchanging() throws {
     try hold("token")
     let before = try daemon.client().startFlow()
