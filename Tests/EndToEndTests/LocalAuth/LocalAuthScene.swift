@@ -6,8 +6,8 @@ import UsherTestKit
 /// A daemon, the person who runs these tests at its socket, and what he has to be known by.
 struct LocalAuthScene {
   static let passcode = "canary-passcode-4711"
-  /// What the right finger, a second one and a stranger's leave at the reader.
-  static let (finger, second, stranger) = ("right", "second", "stranger")
+  /// What the right finger and a stranger's leave at the reader.
+  static let (finger, stranger) = ("right", "stranger")
 
   let daemon: DaemonUnderTest
   let app: RawClient
@@ -15,7 +15,9 @@ struct LocalAuthScene {
   let fprintd: FprintdUnderTest?
 
   /// - Parameter fprintd: Nil where there is no message bus.
-  init(_ fprintd: FprintdUnderTest?, logLevel: String = "debug") throws {
+  init(
+    _ fprintd: FprintdUnderTest?, clock: MovableClock? = nil, logLevel: String = "debug"
+  ) throws {
     daemon = try DaemonUnderTest(
       config: """
         [access]
@@ -25,7 +27,7 @@ struct LocalAuthScene {
         flow_starts_per_minute = 10000
 
         """,
-      messageBus: fprintd?.busAddress ?? FprintdUnderTest.noBus, logLevel: logLevel)
+      clock: clock, messageBus: fprintd?.busAddress ?? FprintdUnderTest.noBus, logLevel: logLevel)
     app = try daemon.client()
     self.fprintd = fprintd
   }
@@ -47,6 +49,12 @@ struct LocalAuthScene {
   }
 
   static let user = NSUserName()
+
+  /// The same daemon, stopped and started again.
+  func restarted() throws -> LocalAuthScene {
+    try daemon.restart()
+    return at(try daemon.client())
+  }
 
   /// `kill -9`, and the same daemon again.
   ///

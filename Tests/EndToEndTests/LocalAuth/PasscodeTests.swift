@@ -3,8 +3,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite(
-  "Passcodes at the real daemon", .mayBlock, .ownProcess, .timeLimit(.minutes(10)))
+@Suite("Passcodes at the real daemon", .mayBlock, .timeLimit(.minutes(10)))
 struct PasscodeTests {
   private static let wrong = "canary-wrong-0000"
 
@@ -21,9 +20,10 @@ struct PasscodeTests {
     #expect(end["status"] == "succeeded" && end["result"]?["method"] == "passcode")
   }
 
-  @Test("a lock survives kill -9, and the time that is left is told")
+  @Test("a lock survives a restart, and the time that is left is told")
   func lockOut() throws {
-    var scene = try LocalAuthScene(nil)
+    let clock = MovableClock()
+    var scene = try LocalAuthScene(nil, clock: clock)
     try scene.setPasscode()
     var flow = try scene.authenticate("passcode")
     for left in (1...4).reversed() {
@@ -32,21 +32,22 @@ struct PasscodeTests {
       let message = flow["problem"]?["message"]?.stringValue
       #expect(message?.hasSuffix("; \(left) attempt\(left == 1 ? "" : "s") left") == true)
     }
-    scene = try scene.killed()
+    scene = try scene.restarted()
     flow = try scene.type(Self.wrong, flow)
     #expect(flow.problem == "passcode_locked" && flow["status"] == "active", "\(flow.text)")
     let first = try #require(flow["problem"]?["retryAfterMs"]?.integerValue)
     #expect((25_000...30_000).contains(first))
 
-    scene = try scene.killed()
+    try clock.advance(by: 5)
+    scene = try scene.restarted()
     try eventually("the time that is left is told anew") {
       flow = try scene.app.flow(in: scene.app.call("flow.get", ["flow": flow["id"] ?? .null]))
-      return flow["problem"]?["retryAfterMs"]?.integerValue.map { $0 < first } ?? false
+      return flow["problem"]?["retryAfterMs"]?.integerValue.map { $0 <= first - 5000 } ?? false
     }
     flow = try scene.type(LocalAuthScene.passcode, flow)
     #expect(flow.problem == "passcode_locked", "the right one is not looked at: \(flow.text)")
     let left = try #require(flow["problem"]?["retryAfterMs"]?.integerValue)
-    #expect(left > 0 && left < first)
+    #expect(left > 0 && left <= first - 5000)
     #expect(flow["problem"]?["message"]?.stringValue?.contains("locked for another") == true)
     let status = try scene.status()
     #expect(status["methods"] == [] && status["passcode"]?["state"] == "lockedOut")
@@ -58,7 +59,7 @@ struct PasscodeTests {
     #expect(change["data"]?["retryAfterMs"]?.integerValue ?? 0 > 0)
   }
 
-  @Test("whoever kills the daemon while it looks at a guess has had that guess")
+  @Test("whoever kills the daemon while it looks at a guess has had that guess", .ownProcess)
   func countedFirst() throws {
     var scene = try LocalAuthScene(nil)
     try scene.setPasscode()
@@ -76,71 +77,6 @@ struct PasscodeTests {
     #expect(flow.problem == "passcode_locked", "five guesses: \(flow.text)")
   }
 
-  @Test("another passcode needs the old one, and a wrong old one counts")
-  func change() throws {
-    let scene = try LocalAuthScene(nil)
-    for bad in ["", "abc", "    "] {
-      let error = try scene.app.error(of: "localAuth.setPasscode", ["new": .string(bad)])
-      #expect(error["data"]?["reason"] == "invalid_params" && error["data"]?["field"] == "new")
-    }
-    try scene.setPasscode()
-    #expect(try scene.app.reason(of: "localAuth.setPasscode", ["new": "1234"]) == "invalid_params")
-    let wrong = try scene.app.error(
-      of: "localAuth.setPasscode", ["old": .string(Self.wrong), "new": "1234"])
-    #expect(wrong["data"]?["reason"] == "permission_denied" && wrong["data"]?["field"] == "old")
-    #expect(wrong["message"] == "the old passcode is wrong; 4 attempts left")
-    try scene.setPasscode("1234", old: LocalAuthScene.passcode)
-    var flow = try scene.type(LocalAuthScene.passcode, try scene.authenticate("passcode"))
-    #expect(flow.problem == "wrong_passcode")
-    flow = try scene.type("1234", flow)
-    #expect(flow["status"] == "succeeded")
-  }
-
-  @Test("it is reset on the admin socket, for any user; on the other for nobody")
-  func reset() throws {
-    let scene = try LocalAuthScene(nil)
-    try scene.setPasscode()
-    let params: JSONValue = ["new": "given out", "uid": .integer(Int64(getuid()))]
-    #expect(try scene.app.reason(of: "localAuth.setPasscode", params) == "permission_denied")
-    _ = try scene.daemon.admin().call("localAuth.setPasscode", params)
-    let flow = try scene.type("given out", try scene.authenticate("passcode"))
-    #expect(flow["status"] == "succeeded")
-  }
-
-  @Test("what the step does not take is refused and changes nothing")
-  func badInput() throws {
-    let scene = try LocalAuthScene(nil)
-    try scene.setPasscode()
-    let flow = try scene.authenticate("passcode")
-    let inputs: [(JSONValue, String)] = [
-      (["type": "localAuth", "passcode": ""], "invalid_input"),
-      (
-        ["type": "localAuth", "passcode": .string(String(repeating: "x", count: 129))],
-        "invalid_input"
-      ),
-      (["type": "localAuth", "biometric": true], "unexpected_input"),
-      (["type": "localAuth", "back": true], "unexpected_input"),
-      (["type": "enterCode", "code": "1"], "unexpected_input"),
-      (["type": "localAuth", "passcode": 1], "invalid_input"),
-    ]
-    for (input, reason) in inputs {
-      let params: JSONValue = [
-        "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null, "input": input,
-      ]
-      #expect(try scene.app.reason(of: "flow.submit", params) == reason, "\(input.text)")
-    }
-    #expect(
-      try scene.app.call("flow.get", ["flow": flow["id"] ?? .null])["flow"] == flow)
-    #expect(try scene.status()["passcode"] == ["state": "ready"])
-    for bad: JSONValue in [
-      ["localAuthType": "none", "reason": "r"], ["localAuthType": "passcode", "reason": " "],
-      ["localAuthType": "passcode"], ["localAuthType": "passcode", "reason": "r", "x": 1],
-    ] {
-      let params: JSONValue = ["provider": "local", "kind": "authenticate", "params": bad]
-      #expect(try scene.app.reason(of: "flow.start", params) == "invalid_params", "\(bad.text)")
-    }
-  }
-
   @Test("its provider is always there, with its flow, and is no account's")
   func provider() throws {
     let scene = try LocalAuthScene(nil)
@@ -155,7 +91,7 @@ struct PasscodeTests {
   }
 
   @Test(
-    "another user has a passcode of his own",
+    "another user has a passcode of his own", .ownProcess,
     .enabled(if: OtherUser.isPossible, "SKIPPED, NOT PROVEN: only root can be another user"))
   func otherUser() throws {
     let scene = try LocalAuthScene(nil)
@@ -173,7 +109,7 @@ struct PasscodeTests {
     #expect(mine["status"] == "succeeded")
   }
 
-  @Test("no passcode is in a log, an event, the process or the database")
+  @Test("no passcode is in a log, an event, the process or the database", .ownProcess)
   func canary() throws {
     let scene = try LocalAuthScene(nil, logLevel: "trace")
     let listener = try scene.daemon.client()
