@@ -34,16 +34,6 @@ struct FreedomIDAuthorizeTests {
     #expect(daemon.methods.filter { $0 != "flow.submit" } == ["flow.start"])
   }
 
-  @Test("a password is asked for where that is the method")
-  func password() async throws {
-    let daemon = FreedomIDDaemon(
-      .password, inputs: [.goesOn([.home.with(problem: "denied")])] + homeToProfile)
-    let viewer = FreedomIDViewer.willing()
-    #expect(try await daemon.authorize(viewer).firstname == "Aigerim")
-    #expect(daemon.inputs.first == ["type": "enterPassword", "password": "correct horse"])
-    #expect(viewer.shown.first { $0.screen.word == "home" }?.problem == "denied")
-  }
-
   @Test("nothing is asked where all was granted before")
   func remembered() async throws {
     let viewer = FreedomIDViewer.willing()
@@ -118,17 +108,6 @@ struct FreedomIDAuthorizeTests {
 // MARK: - Answers that do not lead on
 
 extension FreedomIDAuthorizeTests {
-  @Test("a wrong code is asked for again, also where it is the same problem once more")
-  func wrongCode() async throws {
-    let wrong = FreedomIDStanding.code(attemptsLeft: 2).with(problem: "wrong_code")
-    let daemon = FreedomIDDaemon(
-      .code(), inputs: [.goesOn([wrong]), .goesOn([]), .goesOn([.authorized])])
-    let viewer = FreedomIDViewer.willing()
-    #expect(try await daemon.authorize(viewer).firstname == "Aigerim")
-    #expect(viewer.shown.map(\.problem) == [nil, "wrong_code", "wrong_code"])
-    #expect(daemon.inputs.count == 3)
-  }
-
   @Test(
     "an answer that the daemon does not take brings the screen again",
     arguments: ["invalid_input", "unexpected_input", "rate_limited", "shutting_down", "overloaded"])
@@ -139,22 +118,6 @@ extension FreedomIDAuthorizeTests {
     #expect(try await daemon.authorize(viewer).firstname == "Aigerim")
     #expect(viewer.shown.map(\.problem) == [nil, reason])
     #expect(viewer.shown.allSatisfy { $0.screen.word == "form" })
-  }
-
-  @Test("what somebody answers when the screen is over is ignored")
-  func tooLate() async throws {
-    let daemon = FreedomIDDaemon(.home, inputs: [.goesOn([.authorized])])
-    let viewer = FreedomIDViewer { screen in
-      if screen.word == "home" { await untilCancelled() }
-      return screen.goingOn
-    }
-    let outcome = try await daemon.authorize(viewer) {
-      var screens = viewer.screens.makeAsyncIterator()
-      #expect(await screens.next()?.screen.word == "home")
-      try await daemon.happens(.permissions)
-    }
-    #expect(outcome.firstname == "Aigerim")
-    #expect(daemon.inputs.map { $0["type"] } == ["consent"])
   }
 
   @Test(

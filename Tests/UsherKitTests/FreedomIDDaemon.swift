@@ -14,8 +14,6 @@ final class FreedomIDDaemon: Sendable {
     case goesOnSlowly([FreedomIDStanding])
     /// Nothing happens, and the connection is lost.
     case lost
-    /// As ``lost``, and from then on so is each look at a flow.
-    case lostForGood
     case refused(String)
   }
 
@@ -149,7 +147,7 @@ extension FreedomIDDaemon {
       played.withLock { $0.untold.append((call, peer, id)) }
     case .refused(let error): try await peer.fail(call, error)
     case .lost: throw HungUp()
-    case .goesOnUntold, .lostForGood, nil: Issue.record("nobody expected another start")
+    case .goesOnUntold, nil: Issue.record("nobody expected another start")
     }
   }
 
@@ -178,9 +176,6 @@ extension FreedomIDDaemon {
       throw HungUp()
     case .refused(let error): try await peer.fail(call, error)
     case .lost: throw HungUp()
-    case .lostForGood:
-      losesLooks(.max)
-      throw HungUp()
     case .goesOnSlowly, nil: Issue.record("nobody expected this input")
     }
   }

@@ -131,14 +131,6 @@ extension FreedomIDEndTests {
     #expect(viewer.ends.count == 1)
   }
 
-  @Test("a daemon that goes away with an answer, too")
-  func disconnectAtAnswer() async throws {
-    let daemon = FreedomIDDaemon(
-      starts: [.goesOn([.passcode])], inputs: [.lostForGood], cancelled: nil)
-    #expect(try await daemon.authorize().error == .networkError(.connectionError))
-    #expect(daemon.inputs.count == 1)
-  }
-
   @Test("a flow that cannot be followed is cancelled, unless it had succeeded by then")
   func lastWord() async throws {
     for (end, error) in [

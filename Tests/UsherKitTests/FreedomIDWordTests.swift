@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Testing
 import UsherClient
 import UsherCore
@@ -36,8 +37,14 @@ struct FreedomIDWordTests {
     #expect(error.word == word && "\(error)" == word)
   }
 
-  @Test("there are 11 plain ones, 6 of the transmission and 5 of the network, and no others")
-  func all() {
+  @Test(
+    "there are 11 plain ones, 6 of the transmission and 5 of the network, all in the page's table")
+  func all() throws {
+    var root = URL(filePath: #filePath)
+    for _ in 0..<3 { root.deleteLastPathComponent() }
+    let path = "Sources/UsherDaemon/Usher.docc/Providers/FreedomID.md"
+    let page = String(decoding: try Data(contentsOf: root.appending(path: path)), as: UTF8.self)
+    for (word, _) in Self.words { #expect(page.contains("| `\(word)` |"), "\(word)") }
     #expect(FreedomIDError.allCases == Self.words.map(\.1))
     #expect(TransmissionErrors.allCases.count == 6 && NetworkError.allCases.count == 5)
   }

@@ -108,21 +108,6 @@ struct FreedomDeviceTests {
     }
   }
 
-  @Test("a profile has what was granted and nothing else", arguments: FreedomGrant.allCases)
-  func granted(_ grant: FreedomGrant) async throws {
-    let app = try FreedomApp()
-    let tied = try await app.tied()
-    let answer = try await app.consent(tied, [.string(grant.rawValue)]).json
-    #expect(answer["granted"] == [.string(grant.rawValue)])
-    #expect(answer["id"]?.text == (try await app.id("alice")))
-    guard case .object(let profile)? = answer["profile"] else {
-      Issue.record("no profile: \(answer)")
-      return
-    }
-    #expect(Array(profile.keys) == [String(grant.rawValue.dropFirst(5))])
-    #expect(profile.values.first != .null)
-  }
-
   @Test("grants are words of the wire, and the same request may come again")
   func consents() async throws {
     let app = try FreedomApp()
@@ -163,20 +148,5 @@ struct FreedomDeviceTests {
     #expect(other["id"]?.text == (try await app.id("bob")))
     try await app.set(["consentReply": ["profile": 1]])
     #expect(try await app.consent(tied, ["read.phone"]).json["profile"] == 1)
-  }
-
-  @Test("every refusal can come under HTTP 200, with its Retry-After")
-  func inside200() async throws {
-    let app = try FreedomApp()
-    try await app.set(["errorsInside200": true])
-    let wrong = try await app.password("nope")
-    #expect(wrong.status == 200)
-    #expect(wrong.freedomCode == 100_201)
-    #expect(try await app.device(.get, "accounts", headers: [:]).status == 200)
-    #expect(try await app.partner(.get, "user", authorization: "Bearer x").status == 200)
-    for _ in 0..<4 { _ = try await app.password("nope") }
-    let locked = try await app.password()
-    #expect(locked.status == 200)
-    #expect(locked.reply.headers["Retry-After"] == "300")
   }
 }

@@ -32,58 +32,6 @@ struct FreedomLoginTests {
     #expect(try await app.verify(challenge, "000000").freedomCode == 100_203)
   }
 
-  @Test("a password fits to each phone number and address of its account, and to no other")
-  func passwords() async throws {
-    let app = try FreedomApp()
-    let names: [[String: JSON]] = [
-      ["phone": "+447700900123"], ["phone": "+447700900124"], ["email": "Alice@Example.com"],
-      ["email": "alice.adams@example.com"],
-    ]
-    for name in names {
-      let body = name.merging(["password": "alice-password"]) { $1 }
-      let answer = try await app.device(.post, "login/password", .object(body))
-      #expect(answer.json["account"]?["id"]?.text == (try await app.id("alice")))
-    }
-    #expect(try await app.list("accounts").count == 1)
-    #expect(try await app.password("bob-password").freedomCode == 100_201)
-    #expect(try await app.password("alice-password", phone: "+447700900456").status == 401)
-  }
-
-  @Test("an unknown number gets a challenge like a known one, no SMS, and no code is right")
-  func unknown() async throws {
-    let app = try FreedomApp()
-    let known = try await app.device(.post, "login/otp", ["phone": "+447700900123"]).json
-    let unknown = try await app.device(.post, "login/otp", ["phone": "+447700900999"]).json
-    func names(_ json: JSON) -> Set<String> {
-      guard case .object(let members) = json else { return [] }
-      return Set(members.keys)
-    }
-    #expect(names(known) == names(unknown))
-    #expect(await app.workbench.outbox.messages(to: "+447700900999").isEmpty)
-    let challenge = try #require(unknown["challenge_id"]?.text)
-    for left in [4, 3, 2, 1] {
-      let wrong = try await app.verify(challenge, "000000")
-      #expect(wrong.status == 422)
-      #expect(wrong.json["error"]?["attempts_left"] == .integer(left))
-    }
-    #expect(try await app.verify(challenge, "000000").status == 423)
-  }
-
-  @Test("a wrong name and a wrong password are refused with the same bytes, and lock alike")
-  func alike() async throws {
-    let app = try FreedomApp()
-    for _ in 0..<4 {
-      let wrong = try await app.password("nope")
-      let nobody = try await app.password("nope", phone: "+447700900999")
-      #expect(wrong.status == 401)
-      #expect(wrong.reply == nobody.reply)
-    }
-    let wrong = try await app.password("nope")
-    #expect(wrong.status == 423)
-    #expect(wrong.freedomCode == 100_204)
-    #expect(wrong.reply == (try await app.password("nope", phone: "+447700900999")).reply)
-  }
-
   @Test("a locked name opens again after its time, and takes nothing before")
   func locked() async throws {
     let app = try FreedomApp()
@@ -171,33 +119,6 @@ struct FreedomLoginTests {
     #expect(late.freedomCode == 100_203)
   }
 
-  @Test("the second factor is asked for where it is on", arguments: ["sms", "email", "totp"])
-  func twoFactor(_ channel: String) async throws {
-    let app = try FreedomApp()
-    _ = try await app.control(.post, "people/alice", ["twoFactor": .string(channel)])
-    let first = try await app.password()
-    #expect(first.json["access_token"] == nil)
-    let challenge = try #require(first.json["two_factor"])
-    #expect(challenge["channel"]?.text == channel)
-    let id = try #require(challenge["challenge_id"]?.text)
-    var code: String
-    switch channel {
-    case "sms": code = try await app.code()
-    case "email": code = try await app.code(to: "alice@example.com")
-    default:
-      let alice = try await app.list("people").first { $0["username"] == "alice" }
-      code = try #require(alice?["totp"]?.text)
-      #expect(await app.workbench.outbox.messages().isEmpty)
-    }
-    #expect(try await app.verify(id, code).freedomCode == 100_203)
-    let two = "login/two-factor"
-    #expect(try await app.verify(id, code + "0", two).freedomCode == 100_202)
-    #expect(try await app.list("accounts").isEmpty)
-    #expect(try await app.verify(id, code, two).json["account"] != nil)
-    _ = try await app.control(.post, "people/alice", ["twoFactor": "off"])
-    #expect(try await app.password().json["account"] != nil)
-  }
-
   @Test("a second factor that is guessed locks, though the password was right each time")
   func guessed() async throws {
     let app = try FreedomApp()
@@ -209,16 +130,5 @@ struct FreedomLoginTests {
     let id = try await app.password().json["two_factor"]?["challenge_id"]?.text ?? ""
     #expect(try await app.verify(id, "x", "login/two-factor").status == 423)
     #expect(try await app.password().status == 423)
-  }
-
-  @Test("one of the people has a second factor from the start, one has no patronymic")
-  func people() async throws {
-    let app = try FreedomApp()
-    let people = try await app.list("people")
-    #expect(people.map { $0["username"] } == ["alice", "bob", "aigerim"])
-    #expect(people.map { $0["twoFactor"] } == ["off", "off", "sms"])
-    #expect(people[1]["profile"]?["patronymic"] == .null)
-    #expect(people[0]["profile"]?["phones"] == ["+447700900123", "+447700900124"])
-    #expect(Set(people.map { $0["id"] }).count == 3)
   }
 }

@@ -41,31 +41,6 @@ struct FreedomOpenIDTests {
     return try JSON(parsing: try #require(Base64.decoded(text)))
   }
 
-  @Test("a code becomes tokens once, by JSON and Basic, with the nonce and a week to live")
-  func tokens() async throws {
-    let app = try FreedomApp()
-    let code = try await code(app)
-    let answer = try await app.openIDToken(body(code))
-    #expect(answer.json["expires_in"] == 604_800)
-    #expect(answer.json["token_type"] == "Bearer")
-    let claims = try claims(answer)
-    #expect(claims["iss"] == "http://127.0.0.1:1/freedomid")
-    #expect(claims["aud"] == "acme")
-    #expect(claims["nonce"] == "n0")
-    #expect(claims["iat"] == 1_800_000_000)
-    #expect(claims["exp"] == 1_800_604_800)
-    let id = try await app.id("alice")
-    #expect(claims["sub"]?.text == id)
-    let access = try #require(answer.json["access_token"]?.text)
-    let user = try await app.send(
-      .get, "/freedomid/api/v1/oidc/userinfo", headers: ["authorization": "Bearer \(access)"])
-    #expect(user.json["sub"]?.text == id)
-    #expect(user.json["email"] == "alice@example.com")
-    #expect(user.json["phone_number"] == nil)
-    let again = try await app.openIDToken(body(code))
-    #expect(again.json["error"] == "invalid_grant")
-  }
-
   @Test("a refresh token is spent when it is used, and its answer has no nonce")
   func refreshed() async throws {
     let app = try FreedomApp()
@@ -115,25 +90,5 @@ struct FreedomOpenIDTests {
       body(code(app, pkce), ["code_verifier": .string(verifier)]))
     #expect(right.status == 200)
     #expect(try await app.redeem(try await code(app)).freedomCode == 100_101)
-  }
-
-  @Test("discovery names this issuer and every endpoint, and the key set has the key")
-  func discovered() async throws {
-    let app = try FreedomApp()
-    let document = try await app.send(.get, "/freedomid/.well-known/openid-configuration").json
-    let issuer = "http://127.0.0.1:1/freedomid"
-    #expect(document["issuer"]?.text == issuer)
-    #expect(document["code_challenge_methods_supported"] == nil)
-    for name in ["authorization_endpoint", "token_endpoint", "userinfo_endpoint", "jwks_uri"] {
-      let url = try #require(document[name]?.text)
-      #expect(url.hasPrefix(issuer + "/"))
-      #expect(app.freedom.endpoints.contains { "http://127.0.0.1:1\($0.path)" == url })
-    }
-    let keys = try await app.send(.get, "/freedomid/api/v1/oidc/jwks").json["keys"]
-    guard case .array(let keys)? = keys else { throw GoPayApp.Trouble(description: "no keys") }
-    #expect(keys.contains { $0["alg"] == "RS256" })
-    try await app.set(["idToken": ["claims": ["nonce": "other"]]])
-    #expect(try claims(await app.openIDToken(body(code(app))))["nonce"] == "other")
-    #expect(try await app.control(.post, "settings", ["idToken": ["x": 1]]).status == 400)
   }
 }

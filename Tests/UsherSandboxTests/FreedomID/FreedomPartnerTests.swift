@@ -5,41 +5,6 @@ import Testing
 
 @Suite("Freedom ID: the partner API")
 struct FreedomPartnerTests {
-  @Test("a link leads to log-in and consent, and back with a code that is good once")
-  func authorized() async throws {
-    let app = try FreedomApp()
-    let path = try await app.link()
-    #expect(path.hasSuffix("&expire_at=1800000600"))
-    let consent = try await app.signedIn(path)
-    #expect(consent.html.contains("<code>read.firstname</code>"))
-    let end = try await app.type(["decision": "allow"], on: consent, to: "consent")
-    #expect(end.status == 303)
-    #expect(end.location.hasPrefix(FreedomApp.redirect + "?code="))
-    let code = end.parameter("code")
-    let tokens = try await app.redeem(code)
-    #expect(tokens.json["access_expire_at"] == "2027-01-22T08:00:00.000000Z")
-    let access = try #require(tokens.json["access_token"]?.text)
-    let user = try await app.partner(.get, "user", authorization: "Bearer \(access)").json
-    let id = try await app.id("alice")
-    #expect(user == ["id": .string(id), "firstname": "Alice", "phone": "+447700900123"])
-    let again = try await app.redeem(code)
-    #expect(again.status == 422)
-    #expect(again.freedomCode == 100_101)
-    #expect(try await app.send(.get, path).status == 400)
-  }
-
-  @Test("who declines or cancels leads back with 100102 and no code")
-  func declined() async throws {
-    let app = try FreedomApp()
-    let consent = try await app.signedIn(try await app.link())
-    let denied = try await app.type(["decision": "deny"], on: consent, to: "consent")
-    #expect(denied.location == FreedomApp.redirect + "?error_code=100102")
-    let page = try await app.send(.get, try await app.link())
-    let cancelled = try await app.type(["action": "cancel"], on: page)
-    #expect(cancelled.location == FreedomApp.redirect + "?error_code=100102")
-    #expect(try await app.type(["action": "cancel"], on: page).status == 400)
-  }
-
   @Test("a page asks for the second factor, and counts failures with the device's")
   func pages() async throws {
     let app = try FreedomApp()

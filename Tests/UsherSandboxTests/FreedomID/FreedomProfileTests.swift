@@ -28,28 +28,6 @@ struct FreedomProfileTests {
     ).json
   }
 
-  @Test("the asked person accepts on their page, and the profile has what was asked")
-  func accepted() async throws {
-    let app = try FreedomApp()
-    let tokens = try await app.partnerTokens()
-    let asked: JSON = ["request_id": .string(Self.request), "status": "pending"]
-    #expect(try await ask(app, tokens).json == asked)
-    #expect(try await ask(app, tokens).json == asked)
-    #expect(try await status(app, tokens)["status"] == "pending")
-    #expect(try await app.signedIn("/freedomid/me").html.contains(#"id="nothing""#))
-    let page = try await app.signedIn("/freedomid/me", "bob@example.com", "bob-password")
-    #expect(page.html.contains("read.firstname, read.patronymic"))
-    let key = try page.html.value(of: "accept")
-    #expect(try await app.type(["accept": key], on: page, to: "me").html.contains("nothing"))
-    let done = try await status(app, tokens)
-    #expect(done["status"] == "completed")
-    #expect(done["freedom_id"]?.text == (try await app.id("bob")))
-    #expect(done["profile"] == ["firstname": "Bob", "patronymic": .null])
-    #expect(try await ask(app, tokens).json["status"] == "accepted")
-    app.wait(3600)
-    #expect(try await status(app, tokens)["status"] == "not_found")
-  }
-
   @Test("the asked person rejects on their page")
   func rejected() async throws {
     let app = try FreedomApp()
@@ -130,29 +108,6 @@ struct FreedomProfileTests {
     return try await app.partner(method, "user", body, authorization: "Bearer \(tokens.access)")
   }
 
-  @Test("people are made, changed, and can sign in by a code")
-  func made() async throws {
-    let app = try FreedomApp()
-    let made = try await change(
-      app, .post,
-      [
-        "phone": "+77770000001", "email": "dana@example.com", "firstname": "Dana",
-        "date_of_birth": "2000-02-29", "country": "KAZ", "gender": "F", "identifier": "1",
-        "nationality": "KAZ", "lastname": "Ospanova",
-      ])
-    let id = try #require(made.json["freedom_id"]?.text, "\(made.json)")
-    let changed = try await change(
-      app, .put,
-      ["freedom_id": .string(id), "phone": "+77770000002", "email": "dana@example.com"])
-    #expect(changed.json == ["freedom_id": .string(id)])
-    let dana = try #require(try await app.list("people").last)
-    #expect(dana["profile"]?["phones"] == ["+77770000002"])
-    #expect(dana["profile"]?["firstname"] == "Dana")
-    let challenge = try await app.otp("+77770000002")
-    let done = try await app.verify(challenge, try await app.code(to: "+77770000002"))
-    #expect(done.json["account"]?["id"]?.text == id)
-  }
-
   @Test("what is wrong with a new person is told by member, and numbers belong to one")
   func wrong() async throws {
     let app = try FreedomApp()
@@ -185,32 +140,6 @@ struct FreedomProfileTests {
     let nobody = try await change(
       app, .put, ["freedom_id": "7d1e7d9a-8f8e-4a57-9f53-1f4b2a5f0a01"])
     #expect(nobody.freedomErrors?["freedom_id"] == ["is not known"])
-  }
-
-  @Test("a log-out ends the partner's tokens and tells it each id, from the page and by control")
-  func loggedOut() async throws {
-    let app = try FreedomApp()
-    try await app.set(["revokeUri": "http://127.0.0.1:5555/revoked"])
-    let tokens = try await app.partnerTokens()
-    let bob = try await app.partnerTokens("bob")
-    let device = try await app.tied()
-    let page = try await app.signedIn("/freedomid/me")
-    #expect(try await app.type(["action": "logout"], on: page, to: "me").status == 200)
-    #expect(app.partner.taken.map(\.url) == ["http://127.0.0.1:5555/revoked"])
-    let listed = try await app.list("tokens")
-    #expect(app.partner.taken[0].body == ["id": listed[0]["id"] ?? .null])
-    let dead = try await app.partner(.get, "user", authorization: "Bearer \(tokens.access)")
-    #expect(dead.freedomCode == 100_004)
-    let alive = try await app.partner(.get, "user", authorization: "Bearer \(bob.access)")
-    #expect(alive.status == 200)
-    #expect(try await app.consent(device, ["read.phone"]).status == 200)
-    let control = try await app.control(.post, "logout", ["username": "bob"])
-    #expect(control.json["ended"] == [listed[1]["id"] ?? .null])
-    let unknown = try await app.control(.post, "logout", ["tokenId": "nobody's"])
-    #expect(unknown.json["ended"] == [])
-    #expect(app.partner.taken.last?.body == ["id": "nobody's"])
-    #expect(try await app.list("revocations").count == 3)
-    #expect(try await app.control(.post, "settings", ["revokeUri": "http://a.b/"]).status == 400)
   }
 }
 

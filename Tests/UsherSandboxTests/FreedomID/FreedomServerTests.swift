@@ -57,49 +57,6 @@ struct FreedomServerTests {
     }
   }
 
-  @Test("a GET with a body is read, and methods of one path are told apart")
-  func methods() async throws {
-    try await withSandbox { base in
-      let issued = try json(await Exchange.post(base, "/_control/freedomid/tokens", "{}"))
-      let access = try #require(issued["access_token"]?.text)
-      let headers = ["Authorization: Bearer \(access)", "Content-Type: application/json"]
-      let oauth = "/freedomid/api/v1/oauth"
-      let status = try json(
-        await Exchange.send(
-          base, "GET", "\(oauth)/get-profile/status", headers: headers,
-          #"{"request_id":"7d1e7d9a-8f8e-4a57-9f53-1f4b2a5f0a01"}"#))
-      #expect(status["status"] == "not_found")
-      let user = try json(await Exchange.send(base, "GET", "\(oauth)/user", headers: headers))
-      #expect(user["firstname"] == "Alice")
-      let changed = try await Exchange.send(
-        base, "PUT", "\(oauth)/user", headers: headers,
-        #"{"freedom_id":"\#(user["id"]?.text ?? "")","lastname":"Ames"}"#)
-      #expect(changed.hasPrefix("HTTP/1.1 200"))
-      let refresh = try #require(issued["refresh_token"]?.text)
-      let patched = try await Exchange.send(
-        base, "PATCH", "\(oauth)/token", headers: ["Authorization: Bearer \(refresh)"])
-      #expect(patched.hasPrefix("HTTP/1.1 200"))
-    }
-  }
-
-  @Test("a fault strikes each endpoint by its name, and the log knows it by the same")
-  func faults() async throws {
-    try await withSandbox { base in
-      var seen: Set<String> = []
-      for row in try FreedomApp().freedom.endpoints where seen.insert(row.name).inserted {
-        let rule = #"{"endpoint":"\#(row.name)","times":1,"fault":{"status":418}}"#
-        #expect(try await Exchange.post(base, "/_control/faults", rule).hasPrefix("HTTP/1.1 201"))
-        let struck = try await Exchange.send(base, row.method.rawValue, row.path, "x=1")
-        #expect(struck.hasPrefix("HTTP/1.1 418"), "\(row.name)")
-        let well = try await Exchange.send(base, row.method.rawValue, row.path, "x=1")
-        #expect(!well.hasPrefix("HTTP/1.1 418"), "\(row.name)")
-        let log = try await Exchange.get(base, "/_control/requests?endpoint=\(row.name)")
-        #expect(log.httpBody.contains(#""count":2"#), "\(row.name)")
-      }
-      #expect(seen.count > 20)
-    }
-  }
-
   @Test("no secret that was sent or handed out stands in the request log or in the lists")
   func log() async throws {
     try await withSandbox { base in
@@ -132,24 +89,6 @@ struct FreedomServerTests {
       ] {
         #expect(!seen.contains(secret))
       }
-    }
-  }
-
-  @Test("a log-out leaves the sandbox as a POST")
-  func revoked() async throws {
-    try await withSandbox { base in
-      // The sandbox itself takes a POST there, and refuses what is no form.
-      _ = try await Exchange.post(
-        base, "/_control/freedomid/settings", #"{"revokeUri":"\#(base)/freedomid/me"}"#)
-      _ = try await Exchange.post(base, "/_control/freedomid/tokens", "{}")
-      let answer = try json(await Exchange.post(base, "/_control/freedomid/logout", "{}"))
-      guard case .array(let answers)? = answer["answers"] else {
-        Issue.record("no answers: \(answer)")
-        return
-      }
-      #expect(answers.map { $0["status"] } == [400])
-      let log = try await Exchange.get(base, "/_control/requests?endpoint=freedomid.me")
-      #expect(log.contains(#""method":"POST""#))
     }
   }
 
