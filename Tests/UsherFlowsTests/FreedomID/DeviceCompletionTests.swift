@@ -224,10 +224,7 @@ struct DeviceCompletionTests {
     guard case .choose(let choice) = back.step else { return #expect(Bool(false)) }
     #expect(choice.options.map(\.id) == ["acc_2", "other"])
 
-    driven.say(.choice("phonePassword"))
-    driven.say(Driven.Way.phonePassword.form)
-    driven.say(.password(Driven.password))
-    driven.answered(Driven.login())
+    driven.signIn(.phonePassword)
     driven.receive(.told(.kept(Driven.aigerim.id)))
     driven.say(.choice("acc_1"))
     driven.prove()

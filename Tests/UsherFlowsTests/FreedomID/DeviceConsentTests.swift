@@ -134,13 +134,4 @@ struct DeviceConsentTests {
     }
     #expect(driven.state == "permissions")
   }
-
-  @Test("is asked as before after a restart")
-  func restart() throws {
-    var driven = try Driven.permissions(grants: Self.three, remembered: ["read.phone"])
-    let view = driven.flow.view
-    try driven.restart()
-    #expect(driven.last == .ignore)
-    #expect(driven.flow.view == view)
-  }
 }

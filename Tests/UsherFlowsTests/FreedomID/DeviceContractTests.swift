@@ -64,7 +64,9 @@ private struct Standing {
       Standing("asking", asking, ["passcode", "cancel", "fallback", "back"]),
       Standing("checking the passcode", passcode, ["checked", "resumed", "back"]),
       Standing("recalling", try .recalling(), ["consents", "resumed"]),
-      Standing("permissions", try .permissions(), ["granted", "denied", "back"]),
+      Standing(
+        "permissions", try .permissions(remembered: ["read.firstname"]),
+        ["granted", "denied", "back"]),
       Standing("completing", try .completing(), ["consent", "resumed"]),
       Standing("completion paused", donePaused, ["woken", "resumed"]),
     ]

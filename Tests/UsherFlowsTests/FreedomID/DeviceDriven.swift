@@ -250,6 +250,14 @@ extension DeviceDriven {
     return driven
   }
 
+  /// From the choice of a way to the log-in, which is to be kept.
+  mutating func signIn(_ way: Way = .emailPassword, as account: NamedAccount = aigerim) {
+    say(.choice(way.rawValue))
+    say(way.form)
+    say(.password(Self.password))
+    answered(Self.login(account))
+  }
+
   /// At the second factor.
   static func second() throws -> DeviceDriven {
     var driven = try knocking()

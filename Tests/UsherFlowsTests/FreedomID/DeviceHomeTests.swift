@@ -43,10 +43,7 @@ struct DeviceKeptTests {
   @Test("is that of the account that was named, though it was forgotten and has another id now")
   func namedAnew() throws {
     var driven = try Driven.choosing(accounts: [], account: Driven.aigerim)
-    driven.say(.choice("emailPassword"))
-    driven.say(Driven.Way.emailPassword.form)
-    driven.say(.password(Driven.password))
-    driven.answered(Driven.login())
+    driven.signIn()
     driven.receive(.told(.kept(AccountID("acc_another"))))
     #expect(driven.state == "home" && driven.flow.view.step.kind == .wait)
   }
@@ -92,10 +89,7 @@ struct DeviceKeptTests {
     ] {
       var driven = try Driven.home()
       driven.say(.choice("other"))
-      driven.say(.choice("emailPassword"))
-      driven.say(Driven.Way.emailPassword.form)
-      driven.say(.password(Driven.password))
-      driven.answered(Driven.login(account))
+      driven.signIn(as: account)
       driven.receive(.told(.kept(account.id)))
       guard case .choose(let choice) = driven.step else { return #expect(Bool(false)) }
       #expect(choice.options.map(\.id) == options)
@@ -344,10 +338,7 @@ struct DeviceNamedTests {
     #expect(driven.state == "authentication")
     driven.say(.back(.choose))
     #expect(driven.refusedField == "input.back")
-    driven.say(.choice("emailPassword"))
-    driven.say(Driven.Way.emailPassword.form)
-    driven.say(.password(Driven.password))
-    driven.answered(Driven.login())
+    driven.signIn()
     #expect(driven.kept?.subject == Driven.subject)
     driven.receive(.told(.kept(Driven.aigerim.id)))
     #expect(driven.last == .proceed([.ask(.localAuth(.standing))]))
@@ -356,10 +347,7 @@ struct DeviceNamedTests {
   @Test("is nobody else's: another person's log-in is untied at once")
   func otherPerson() throws {
     var driven = try untied()
-    driven.say(.choice("emailPassword"))
-    driven.say(Driven.Way.emailPassword.form)
-    driven.say(.password(Driven.password))
-    driven.answered(Driven.login(Driven.bolat))
+    driven.signIn(as: Driven.bolat)
     #expect(driven.failure?.reason == .providerRejected)
     #expect(
       driven.failure?.message == "somebody else signed in than the account that was named")

@@ -225,6 +225,7 @@ struct DeviceRefusalTests {
     let refusals: [(Int, Int?, Failure.Reason, String)] = [
       (401, 100_001, .providerRejected, "incorrectApiKey"),
       (401, 100_002, .providerRejected, "transmissionError.identificationError"),
+      (200, 100_002, .providerRejected, "transmissionError.identificationError"),
       (403, 100_003, .providerRejected, "transmissionError.appIntegrityError"),
       (401, 100_004, .providerRejected, "transmissionError.autheticationError"),
       (422, 100_101, .providerRejected, "authError"),

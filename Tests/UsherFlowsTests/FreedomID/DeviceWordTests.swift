@@ -1,3 +1,4 @@
+import FoundationEssentials
 import JSONRPC
 import Testing
 import UsherAPI
@@ -70,10 +71,7 @@ struct DeviceWordTests {
   private func unauthenticated() throws -> Failure? {
     var driven = try Driven.completing()
     driven.refused(401, 100_004)
-    driven.say(.choice("phonePassword"))
-    driven.say(Driven.Way.phonePassword.form)
-    driven.say(.password(Driven.password))
-    driven.answered(Driven.login())
+    driven.signIn(.phonePassword)
     driven.receive(.told(.kept(Driven.aigerim.id)))
     driven.say(.choice("acc_1"))
     driven.prove()
@@ -84,10 +82,7 @@ struct DeviceWordTests {
 
   private func otherPerson() throws -> Failure? {
     var driven = try Driven.choosing(accounts: [Driven.bolat], account: Driven.bolat)
-    driven.say(.choice("emailPassword"))
-    driven.say(Driven.Way.emailPassword.form)
-    driven.say(.password(Driven.password))
-    driven.answered(Driven.login())
+    driven.signIn()
     return driven.failure
   }
 
@@ -165,6 +160,30 @@ struct DeviceWordTests {
     #expect(Set(met).union(Self.impossible) == Set(FreedomIDWord.allCases))
     #expect(Set(met).isDisjoint(with: Self.impossible))
     #expect(FreedomIDWord.allCases.count == 22)
+  }
+
+  @Test("stand in the page's table, each with the reasons that are met here")
+  func page() throws {
+    var root = URL(filePath: #filePath)
+    for _ in 0..<4 { root.deleteLastPathComponent() }
+    let path = "Sources/UsherDaemon/Usher.docc/Providers/FreedomID.md"
+    let page = String(decoding: try Data(contentsOf: root.appending(path: path)), as: UTF8.self)
+    let section = try #require(page.split(separator: "## The words\n").last)
+    let rows = section.split(separator: "\n## ")[0].matches(
+      of: /\| `([A-Za-z.]+)` \| ([a-z_`, ]*)\| ([^|]+) \|/)
+    #expect(rows.map { String($0.1) }.sorted() == FreedomIDWord.allCases.map(\.rawValue).sorted())
+    // The HTTP client takes no redirect: in a daemon that scenario is requestReceivingError.
+    let scenarios = try scenarios().filter {
+      $0.word != .codeError || $0.reason != .providerProtocolError
+    }
+    for row in rows {
+      let isImpossible = Self.impossible.contains { $0.rawValue == row.1 }
+      #expect(row.3.hasPrefix("cannot be met") == isImpossible, "\(row.1)")
+      let reasons = row.2.filter { !"` ".contains($0) }.split(separator: ",")
+      for scenario in scenarios where scenario.word.rawValue == row.1 {
+        #expect(reasons.contains { $0 == scenario.reason.rawValue }, "\(row.1)")
+      }
+    }
   }
 
   @Test("name the members that are wrong")

@@ -108,6 +108,7 @@ struct FreedomBrowserTests {
     arguments: [
       ("http://passport.freedompay.kz/login", false), ("http://127.0.0.1:9/login?a=b", true),
       ("javascript:alert(1)", false), ("", false), ("/login?track_id=1", false),
+      ("ftp://127.0.0.1/x", false),
       ("https://u:p@passport.freedompay.kz/", false), ("https://x.example/#a", false),
       ("https://x.example/\u{1B}[0m", false), ("https://x.example/a b", false),
     ])

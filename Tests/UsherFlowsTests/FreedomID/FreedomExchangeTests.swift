@@ -270,13 +270,14 @@ struct FreedomPersonTests {
 
   @Test("a refusal speaks of the token")
   func refused() throws {
-    for (code, word) in [
-      (nil, "transmissionError.autheticationError"),
-      (100004, "transmissionError.autheticationError"), (100001, "incorrectApiKey"),
-    ] as [(Int?, String)] {
+    for (status, code, word) in [
+      (401, nil, "transmissionError.autheticationError"),
+      (401, 100004, "transmissionError.autheticationError"), (401, 100001, "incorrectApiKey"),
+      (200, 777, "unknownError"),
+    ] as [(Int, Int?, String)] {
       var driven = try PartnerAuthorize()
       driven.toPerson()
-      driven.answered(Freedom.refusal(401, code))
+      driven.answered(Freedom.refusal(status, code))
       #expect(driven.word == word)
     }
   }

@@ -49,7 +49,10 @@ struct FreedomLogoutTests {
   @Test(
     "that has none cannot be read",
     arguments: [
-      "", "[]", "{", "{}", "{\"id\": null}", "{\"id\": 7}", "{\"id\": \"\"}",
+      "", "x", "[]", "null", "{", "{}", "{\"id\": null}", "{\"id\": 7}", "{\"id\": \"\"}",
+      "id=token-id-1",
+      "\"token-id-1\"", "[{\"id\": \"token-id-1\"}]", "{\"id\": [\"token-id-1\"]}",
+      "{\"token\": \"token-id-1\"}", "{\"id\": \"token-id-1\", \"id\": \"x\"}",
       "{\"id\": \"\(String(repeating: "x", count: 129))\"}",
     ])
   func unreadable(body: String) throws {

@@ -100,6 +100,7 @@ struct FreedomPartnerContractTests {
   func registry() {
     let flows = ProviderRegistry.flows(of: .freedomidOAuth2).map { $0.kind }
     #expect(flows == ["authorize", "requestProfile", "createUser", "updateUser"])
+    #expect(ProviderRegistry.flows(of: .freedomidOIDC).map { $0.kind } == ["authorize"])
     #expect(
       ProviderRegistry.flow("authorize", of: .freedomidOAuth2) is FreedomPartnerAuthorize.Type)
     #expect(ProviderRegistry.flow("authorize", of: .freedomidOIDC) is OIDCAuthorize.Type)

@@ -35,11 +35,12 @@ enum Freedom {
     .reply(reply(json, status: status))
   }
 
+  /// An `error` that is null is none, here and in ``user(_:)``.
   static func tokens(_ changes: [String: JSONValue?] = [:]) -> JSONValue {
     var members: [String: JSONValue] = [
       "id": "token-id-1", "access_token": "access-secret", "refresh_token": "refresh-secret",
       "access_expire_at": "2027-01-22T08:00:00.123456Z",
-      "refresh_expire_at": "2027-02-12T08:00:00.123456Z",
+      "refresh_expire_at": "2027-02-12T08:00:00.123456Z", "error": .null,
     ]
     for (name, value) in changes { members[name] = value }
     return .object(members)
@@ -48,7 +49,7 @@ enum Freedom {
   static func user(_ changes: [String: JSONValue?] = [:]) -> JSONValue {
     var members: [String: JSONValue] = [
       "id": .string(person), "firstname": "Aigerim", "lastname": "Omarova",
-      "date_of_birth": "1990-02-28", "phones": ["+77011234567"],
+      "date_of_birth": "1990-02-28", "phones": ["+77011234567"], "error": .null,
     ]
     for (name, value) in changes { members[name] = value }
     return .object(members)
@@ -163,7 +164,7 @@ extension PartnerFlow where Machine == FreedomPartnerAuthorize {
 
   mutating func answerLink(for seconds: Double? = nil) {
     let end = seconds.map { "&expire_at=\(Int(clock.seconds + $0))" } ?? ""
-    answered(Freedom.said(["redirect_uri": .string(Self.link + end)]))
+    answered(Freedom.said(["redirect_uri": .string(Self.link + end), "error": .null]))
   }
 
   mutating func toExchange() {

@@ -68,6 +68,7 @@ struct FreedomProfileTests {
         }
       ),
       ("freedomId", { $0.freedomId = "5f0c1d2e" }),
+      ("freedomId", { $0.freedomId = "5f0c1d2e000040008000000000000001" }),
       ("freedomId", { $0.freedomId = "5f0c1d2e-0000-4000-8000-00000000000g" }),
       ("freedomId", { $0.freedomId = "5f0c1d2e00004000-8000-0000-000000000001" }),
       ("phone", { $0.phone = "77011234567" }), ("phone", { $0.phone = "+770112345" }),
@@ -81,7 +82,9 @@ struct FreedomProfileTests {
       #expect(driven.calls.isEmpty)
     }
     #expect(try ProfileFlow([]).word == "dataGrantsCanNotBeEmpty")
-    #expect(try ProfileFlow(["read.profile"]).word == "componentValidationError")
+    for word in ["read.profile", "read.cards", "openid", "read.shoe_size"] {
+      #expect(try ProfileFlow([word]).word == "componentValidationError")
+    }
   }
 
   @Test("is asked about every few seconds until there is an answer")
@@ -149,6 +152,12 @@ struct FreedomProfileTests {
     var driven = try ProfileFlow()
     driven.answered(Freedom.said(["status": "rejected"]))
     #expect(driven.failure?.reason == .denied)
+    for isAsked in [false, true] {
+      driven = try ProfileFlow()
+      if isAsked { driven.answered(Freedom.said(["status": "accepted"])) }
+      driven.answered(Freedom.refusal(200, 777))
+      #expect(driven.word == "unknownError" && driven.failure?.provider?.error == "777")
+    }
   }
 
   @Test("whose answer contradicts the question is not believed")
@@ -171,14 +180,15 @@ struct FreedomProfileTests {
   func unreadable() throws {
     for changes in [
       ["freedom_id": nil], ["profile": nil], ["profile": "x"], ["status": nil],
-      ["status": "accepted"], ["status": 1], ["profile": ["firstname": 1]],
+      ["status": "accepted"], ["status": 1], ["profile": ["firstname": 1]], ["freedom_id": 7],
+      ["profile": ["firstname": ["a"]]],
     ] as [[String: JSONValue?]] {
       var driven = try ProfileFlow()
       driven.answered(Freedom.said(["status": "accepted"]))
       driven.answered(ProfileFlow.completed(changes))
       #expect(driven.word == "parsingError", "\(changes)")
     }
-    for status in [nil, "completed", 1] as [JSONValue] {
+    for status in [nil, "completed", "perhaps", 1] as [JSONValue] {
       var driven = try ProfileFlow()
       driven.answered(Freedom.said(["status": status]))
       #expect(driven.word == "parsingError")

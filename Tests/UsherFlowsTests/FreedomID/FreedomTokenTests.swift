@@ -49,7 +49,9 @@ struct FreedomTokenTests {
       (FreedomIDMode.oauth2, ["tokenIdHash": FreedomTokenID.hash(of: "token-id-1")]),
       (.device, nil),
     ] as [(FreedomIDMode, [String: String]?)] {
-      guard case .granted(let tokens)? = try read(Freedom.said(Freedom.tokens()), mode) else {
+      // A time that is relative, as in OpenID, is not looked at (trap 11).
+      let reply = Freedom.said(Freedom.tokens(["expires_in": 1]))
+      guard case .granted(let tokens)? = try read(reply, mode) else {
         Issue.record("not granted")
         continue
       }
@@ -60,6 +62,16 @@ struct FreedomTokenTests {
       #expect(tokens.refreshExpiresAt == Timestamp(rfc3339: "2027-02-12T08:00:00.123Z"))
       #expect(tokens.attributes == attributes)
     }
+  }
+
+  @Test("without an absolute time have none that is known")
+  func endless() throws {
+    let reply = Freedom.said(Freedom.tokens(["expires_in": 604_800, "access_expire_at": nil]))
+    guard case .granted(let tokens)? = try read(reply) else {
+      Issue.record("not granted")
+      return
+    }
+    #expect(tokens.expiresAt == nil)
   }
 
   @Test("without a new refresh token keep the old one, and its time where none is told")
@@ -124,9 +136,10 @@ struct FreedomTokenTests {
         try read(.reply(reply))
           == .retry(message: "the provider answers HTTP \(status)", after: .seconds(7)))
     }
-    for json in [[:], ["access_token": nil], ["access_token": "a", "access_expire_at": 5]]
-      as [JSONValue]
-    {
+    for json in [
+      [:], ["access_token": nil], ["access_token": "a", "access_expire_at": 604_800],
+      ["access_token": "a", "access_expire_at": "tomorrow"],
+    ] as [JSONValue] {
       guard case .unreadable? = try read(Freedom.said(json)) else {
         Issue.record("read: \(json)")
         continue

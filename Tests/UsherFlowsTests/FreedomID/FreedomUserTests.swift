@@ -80,7 +80,9 @@ struct FreedomUserTests {
   @Test("of whom something is said that cannot be is not sent, and the member is named")
   func unfit() throws {
     let cases: [(String, (inout FreedomCreateUser.Params) -> Void)] = [
-      ("phone", { $0.phone = nil }), ("phone", { $0.phone = "+1" }),
+      ("phone", { $0.phone = nil }), ("phone", { $0.phone = "+1" }), ("phone", { $0.phone = "" }),
+      ("phone", { $0.phone = "77011234567" }), ("phone", { $0.phone = "+7701555000a" }),
+      ("phone", { $0.phone = "+7701555000123456" }),
       ("email", { $0.email = "a" }), ("email", { $0.email = "a@b@c" }),
       ("email", { $0.email = "@b" }), ("email", { $0.email = "a@ b" }),
       ("email", { $0.email = "a@" + String(repeating: "b", count: 253) }),
@@ -89,11 +91,13 @@ struct FreedomUserTests {
       ("lastname", { $0.lastname = String(repeating: "ä", count: 129) }),
       ("dateOfBirth", { $0.dateOfBirth = "1990-02-29" }),
       ("dateOfBirth", { $0.dateOfBirth = "90-02-28" }),
+      ("dateOfBirth", { $0.dateOfBirth = "1990-13-01" }),
       ("dateOfBirth", { $0.dateOfBirth = "28.02.1990" }),
       ("dateOfBirth", { $0.dateOfBirth = "1990-02-28T00:00:00Z" }),
       ("identifier", { $0.identifier = "" }), ("country", { $0.country = "KZ" }),
       ("country", { $0.country = "kaz" }), ("country", { $0.country = "KAZA" }),
-      ("country", { $0.country = "Ä1" }), ("gender", { $0.gender = "m" }),
+      ("country", { $0.country = "Ä1" }), ("country", { $0.country = "К3З" }),
+      ("gender", { $0.gender = "X" }), ("gender", { $0.gender = "m" }),
       ("gender", { $0.gender = "" }), ("nationality", { $0.nationality = "\n" }),
     ]
     for (member, change) in cases {
@@ -118,6 +122,7 @@ struct FreedomUserTests {
     for (outcome, word) in [
       (Freedom.lost, "networkError.streamError"),
       (.reply(reply([:], status: 500)), "networkError.codeError"),
+      (.reply(reply([:], status: 503)), "networkError.codeError"),
       (.reply(reply([:], status: 408)), "networkError.codeError"),
     ] as [(CallOutcome, String)] {
       var driven = try CreateFlow()
@@ -185,6 +190,8 @@ struct FreedomUserTests {
       driven.answered(Freedom.said(json))
       #expect(driven.failure?.reason == .providerProtocolError)
       #expect(driven.word == word)
+      let isUnknown = driven.failure?.message.contains("is not known") == true
+      #expect(isUnknown || word != "parsingError")
     }
     var driven = try CreateFlow()
     driven.answered(.unreadable(message: "too large"))
