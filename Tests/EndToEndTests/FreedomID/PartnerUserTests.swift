@@ -60,13 +60,10 @@ struct PartnerUserTests {
     #expect(profile?["email"] == "bob@example.com")
   }
 
-  @Test(
-    "a phone number or an address that is somebody else's: the provider's no names the member",
-    arguments: [false, true])
-  func taken(inside200: Bool) throws {
-    try scene.set(["errorsInside200": .bool(inside200)])
+  @Test("a number or an address that is somebody else's: the provider's no names the member")
+  func taken() throws {
+    try scene.set(["errorsInside200": true])
     let ends = [
-      ("phone", try scene.perform("createUser", ["phone": "+447700900123"])),
       ("email", try create(["email": "alice@example.com"])),
       ("phone", try update(["phone": "+447700900123"])),
     ]
@@ -75,66 +72,21 @@ struct PartnerUserTests {
         end.failure == ["provider_rejected", "transmissionError.incorrectRequestStructure", nil])
       #expect(end["failure"]?["message"]?.stringValue?.contains(member) == true, "\(end.text)")
     }
-    #expect(try scene.requests("createUser") == 2)
   }
 
-  static let impossible: [(String, JSONValue)] = [
-    ("phone", "7701"), ("phone", "+7701555000a"), ("phone", "+7701555000123456"), ("phone", ""),
-    ("email", "a"), ("email", "@b"), ("email", "a@b@c"),
-    ("email", .string("a@" + String(repeating: "b", count: 254))), ("country", "KZ"),
-    ("country", "kaz"), ("country", "KAZA"), ("country", "К3З"), ("gender", "X"), ("gender", "m"),
-    ("gender", ""), ("dateOfBirth", "1990-13-01"), ("dateOfBirth", "1990-02-30"),
-    ("dateOfBirth", "31.12.1990"), ("dateOfBirth", "1990-12-31T00:00:00Z"), ("firstname", " "),
-    ("firstname", "a\nb"), ("lastname", .string(String(repeating: "x", count: 257))),
-    ("identifier", ""), ("nationality", "\u{0}"),
-  ]
-
-  @Test(
-    "a value that cannot be: the message names the member, and nobody is asked",
-    arguments: impossible)
-  func cannotBe(member: String, value: JSONValue) throws {
-    for end in [try create([member: value]), try update([member: value])] {
-      #expect(
-        end.failure == ["invalid_request", "componentValidationError", nil],
-        "\(member) \(value.text): \(end.text)")
+  @Test("a value that cannot be: the message names the member and not the value; nobody is asked")
+  func cannotBe() throws {
+    for end in [try create(["email": "canary@b@c"]), try update(["email": "canary@b@c"])] {
+      #expect(end.failure == ["invalid_request", "componentValidationError", nil], "\(end.text)")
       let message = end["failure"]?["message"]?.stringValue ?? ""
-      #expect(message.contains(member))
-      #expect((value.stringValue?.count ?? 0) < 4 || !message.contains(value.stringValue ?? ""))
+      #expect(message.contains("email") && !message.contains("canary"))
     }
     #expect(try scene.requests("createUser") == 0 && scene.requests("updateUser") == 0)
   }
 
-  @Test("who is created needs a number, who is changed an id")
-  func missing() throws {
-    let ends = [
-      (try scene.perform("createUser", ["firstname": "A"]), "phone"),
-      (try scene.perform("updateUser", ["firstname": "A"]), "freedomId"),
-      (try scene.perform("updateUser", ["freedomId": "bob"]), "freedomId"),
-    ]
-    for (end, member) in ends {
-      #expect(end.failure[1] == "componentValidationError", "\(end.text)")
-      #expect(end["failure"]?["message"]?.stringValue?.contains(member) == true)
-    }
-    let unknown = try scene.perform(
-      "updateUser", ["freedomId": "01234567-89ab-4def-8123-456789abcdef", "firstname": "A"])
-    #expect(unknown.failure[1] == "transmissionError.incorrectRequestStructure", "\(unknown.text)")
-    let misspelt = try scene.app.error(
-      of: "flow.start",
-      [
-        "provider": "freedom", "kind": "createUser",
-        "params": ["phone": "+77015550001", "nam": "x"],
-      ]
-    )
-    #expect(misspelt["code"] == -32602)
-  }
-
-  @Test(
-    "unreachable after sending: it may have been done, so it is not repeated, and the flow says so",
-    arguments: [
-      ["reset": true, "processed": true], ["reset": true], ["status": 503],
-      ["status": 500, "processed": true], ["halfBody": true],
-    ] as [JSONValue])
-  func unreachable(fault: JSONValue) throws {
+  @Test("a lost answer: it may have been done, so it is not repeated, and the flow says so")
+  func unreachable() throws {
+    let fault: JSONValue = ["reset": true, "processed": true]
     try scene.spoil("createUser", fault)
     try scene.spoil("updateUser", fault)
     for end in [try create(), try update(["firstname": "Robert"])] {
@@ -143,44 +95,6 @@ struct PartnerUserTests {
       #expect(end["failure"]?["retryable"] == false)
     }
     #expect(try scene.requests("createUser") == 1 && scene.requests("updateUser") == 1)
-  }
-
-  @Test("an answer that is none leaves it in the dark too")
-  func unusable() throws {
-    for reply: JSONValue in [["freedom_id": .null], ["freedom_id": "bob"], ["freedom_id": 7]] {
-      try scene.set(["changeReply": reply])
-      let end = try update(["firstname": "Robert"])
-      #expect(end.failure == ["provider_protocol_error", "parsingError", nil], "\(end.text)")
-      #expect(end["failure"]?["message"]?.stringValue?.contains("is not known") == true)
-    }
-    try scene.set(["changeReply": ["freedom_id": "01234567-89ab-4def-8123-456789abcdef"]])
-    #expect(try update(["firstname": "Robert"]).failure[1] == "dataProcessingError")
-  }
-
-  @Test("what was certainly not done is done again", arguments: [429])
-  func again(status: Int64) throws {
-    try scene.spoil("createUser", ["status": .integer(status)], times: 1)
-    let end = try create()
-    #expect(end["status"] == "succeeded", "\(end.text)")
-    #expect(try scene.requests("createUser") == 2)
-  }
-
-  @Test("a token that is not good any more is renewed, and the call made then")
-  func renewed() throws {
-    try scene.sandbox.control("POST", "freedomid/expireTokens")
-    #expect(try create()["status"] == "succeeded")
-    #expect(try scene.requests("createUser") == 2 && scene.requests("refresh") == 1)
-  }
-
-  @Test("nobody is there to connect to: nothing was sent, so it is tried on till it is given up")
-  func nobody() throws {
-    scene.sandbox.killAtOnce()
-    let flow = try scene.perform("createUser", Self.phone, waitMs: 0)
-    let away = try scene.moved(flow, "tells of it") { $0.problem == "provider_unreachable" }
-    #expect(away.state == "sending" && away.stepType == "wait", "\(away.text)")
-    let end = try scene.app.flow(
-      in: scene.app.call("flow.cancel", ["flow": flow["id"] ?? .null]))
-    #expect(end.failure == ["cancelled", "userCanceled", nil], "\(end.text)")
   }
 
   @Test("what is said of people is in no event, and not in the database once the flow is over")

@@ -1,1 +1,0 @@
-../../UsherKitTests/FreedomIDSeedExample.swift

@@ -1,1 +1,0 @@
-../../UsherKitTests/TerminalPresenter.swift
