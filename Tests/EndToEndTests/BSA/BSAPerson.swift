@@ -24,6 +24,14 @@ struct BSAPerson: Sendable {
     ]
   }
 
+  /// The parameters of `reregisterDevice`.
+  func deviceParams(by channel: String = "email") -> JSONValue {
+    [
+      "userKey": .string(userKey), "name": .string(name), "verifyBy": .string(channel),
+      "verifyData": .string(contact(channel)),
+    ]
+  }
+
   /// - Parameter channel: `email` or `sms`.
   func contact(_ channel: String) -> String { channel == "sms" ? phoneNumber : email }
 }
@@ -85,15 +93,11 @@ extension BSAScene {
     guard flow["status"] == "succeeded" else { throw TestTrouble("not registered: \(flow.text)") }
     return flow
   }
+
   /// The account of a person who has registered elsewhere, or whose sign-up's answer was lost, with
   /// this machine's device.
   func reregistered(_ person: BSAPerson = .alice) throws -> JSONValue {
-    var flow = try start(
-      "reregisterDevice",
-      [
-        "userKey": .string(person.userKey), "name": .string(person.name), "verifyBy": "email",
-        "verifyData": .string(person.email),
-      ])
+    var flow = try start("reregisterDevice", person.deviceParams())
     flow = try enter(number(to: person.email), to: flow)
     if flow.stepType == "localAuth" { flow = try prove(flow) }
     guard flow["status"] == "succeeded" else {

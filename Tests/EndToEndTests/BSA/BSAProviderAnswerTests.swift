@@ -3,217 +3,188 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// What the provider says, right or wrong (contract page, § Words).
+/// What the daemon makes of the provider's answers, one path for each kind of answer. All answers at
+/// all calls are in the tables of the flows' own tests.
 @Suite("BSA: answers of the provider", .mayBlock, .timeLimit(.minutes(10)))
 struct BSAProviderAnswerTests {
+  private let clock = MovableClock()
   private let scene: BSAScene
 
-  init() throws { scene = try BSAScene() }
+  init() throws { scene = try BSAScene(clock: clock) }
 
-  /// A flow that has the number, and one that was handed in.
-  private func verified() throws -> JSONValue {
-    let flow = try scene.verifyContact()
-    return try scene.enter(scene.number(), to: flow)
+  @Test("a refusal is told by its rtCode in our words, whatever the HTTP status")
+  func refused() throws {
+    for (rtCode, status, message, isRetryable) in [
+      (2012, 200, "the server is being maintained", true),
+      (2013, 503, "the client's licence has ended", false),
+      (4711, 400, "the provider refuses for a reason that has no name", false),
+    ] as [(Int64, Int64, String, Bool)] {
+      try scene.answers(
+        "mail",
+        ["rtCode": .integer(rtCode), "status": .integer(status), "rtMsg": "canary-of-the-vendor"])
+      let flow = try scene.verifyContact()
+      #expect(flow.failure == ["provider_rejected", "\(rtCode)", nil], "\(flow.text)")
+      #expect(flow["failure"]?["message"] == .string(message))
+      #expect(flow["failure"]?["retryable"] == .bool(isRetryable))
+      #expect(!flow.text.contains("canary-of-the-vendor"))
+    }
+    #expect(try scene.messages() == [])
   }
 
-  /// A registration at its end; the person may be known already.
-  private func signedUp() throws -> JSONValue {
-    let flow = try scene.registering()
-    return flow.stepType == "localAuth" ? try scene.prove(flow) : flow
+  /// Faults of the connection and of the answer, and whether the number may have been sent.
+  private static let faults: [(fault: JSONValue, mayBeSent: Bool)] = [
+    (["reset": true], true), (["status": 500], true),
+    (["status": 503, "body": ["error": "down"]], true), (["halfBody": true], true),
+    (["reset": true, "processed": true], true), (["brokenJSON": true], false),
+    (["hugeBody": 2_000_000], false), (["status": 302], false), (["status": 404], false),
+    (["body": []], false), (["body": ["rtCode": "0"]], false),
+    (["body": ["rtMsg": "fine", "data": [:]]], false),
+  ]
+
+  @Test("a number that may have been sent is asked for, an unreadable answer ends the flow")
+  func faults() throws {
+    for (count, (fault, mayBeSent)) in Self.faults.enumerated() {
+      try scene.spoil("mail", fault, times: 1)
+      let flow = try scene.verifyContact()
+      if mayBeSent {
+        #expect(
+          flow.state == "otpSent" && flow.problem == ["may_have_been_sent", nil],
+          "\(fault.text): \(flow.text)")
+      } else {
+        #expect(
+          flow.failure == ["provider_protocol_error", nil, nil], "\(fault.text): \(flow.text)")
+      }
+      #expect(try scene.requests("mail") == count + 1, "\(fault.text): it is sent once")
+    }
   }
 
-  @Test(
-    "an rtCode other than 0 in HTTP 200 is a refusal, in our words, with its retry flag",
-    arguments: [
-      (2012, "the server is being maintained", true),
-      (2013, "the client's licence has ended", false),
-    ])
-  func refused(rtCode: Int64, message: String, isRetryable: Bool) throws {
-    try scene.answers("mail", ["rtCode": .integer(rtCode), "rtMsg": "the vendor's own"])
-    let flow = try scene.verifyContact()
-    #expect(flow.failure == ["provider_rejected", "\(rtCode)", nil], "\(flow.text)")
-    #expect(flow["failure"]?["message"] == .string(message))
-    #expect(flow["failure"]?["retryable"] == .bool(isRetryable))
-    try scene.answers("users", ["rtCode": .integer(rtCode)])
-    #expect(try signedUp().failure == ["provider_rejected", "\(rtCode)", nil])
-    #expect(try scene.accounts().isEmpty)
-  }
-
-  @Test("the same under whatever HTTP status")
-  func status() throws {
-    for status: Int64 in [400, 401, 403, 409, 500, 503] {
-      try scene.answers("mail", ["rtCode": 2013, "status": .integer(status)])
+  @Test("a number whose answer is lost is typed once more; what the provider took is over")
+  func lostNumber() throws {
+    for isProcessed in [false, true] {
+      let flow = try scene.verifyContact()
+      try scene.spoil("mailVerify", ["reset": true, "processed": .bool(isProcessed)], times: 1)
+      let asked = try scene.enter(scene.number(), to: flow)
+      #expect(asked.problem == ["provider_unreachable", nil], "\(asked.text)")
+      #expect(asked.state == "otpSent" && asked["step"] == flow["step"])
+      let end = try scene.enter(scene.number(), to: asked)
       #expect(
-        try scene.verifyContact().failure == ["provider_rejected", "2013", nil], "\(status)")
-      // And a yes is a yes.
-      try scene.answers("mail", ["rtCode": 0, "status": .integer(status)])
-      #expect(try scene.verifyContact().state == "otpSent", "\(status)")
+        isProcessed
+          ? end.problem == ["code_expired", "3006"] : end["status"] == "succeeded", "\(end.text)")
     }
   }
 
-  @Test("an rtCode that nobody knows is a refusal all the same, by its number, and not retryable")
-  func unknown() throws {
-    try scene.answers("users", ["rtCode": 4711])
-    let end = try signedUp()
-    #expect(end.failure == ["provider_rejected", "4711", nil], "\(end.text)")
-    #expect(end["failure"]?["retryable"] == false)
-    #expect(
-      end["failure"]?["message"] == "the provider refuses for a reason that has no name")
-  }
-
-  @Test("of the number: 3005 is wrong_code, 3006 code_expired, what passes provider_busy")
-  func numbers() throws {
-    var flow = try scene.verifyContact()
-    for (rtCode, problem) in [
-      (3005, "wrong_code"), (3006, "code_expired"), (2001, "provider_busy"),
-    ] as [(Int64, String)] {
-      try scene.answers("mailVerify", ["rtCode": .integer(rtCode)])
-      flow = try scene.enter(scene.number(), to: flow)
-      #expect(flow.problem == [problem, "\(rtCode)"], "\(flow.text)")
-    }
-    try scene.answers("mailVerify", ["rtCode": 2013])
-    #expect(
-      try scene.enter(scene.number(), to: flow).failure == ["provider_rejected", "2013", nil])
-  }
-
-  @Test("data.result or data.disposeToken that is missing or nonsense is no answer")
-  func lackingProof() throws {
-    for data: JSONValue in [
-      ["result": .null], ["result": "yes"], ["disposeToken": .null], ["disposeToken": ""],
-      ["disposeToken": "a b"], .null,
-    ] {
-      try scene.answers("mailVerify", ["data": data])
-      let end = try verified()
-      #expect(end.failure == ["provider_protocol_error", nil, nil], "\(data.text): \(end.text)")
-    }
-  }
-
-  @Test("a secretKey that is missing, no Base32 or too short leaves an account without codes")
-  func lackingSecret() throws {
-    for data: JSONValue in [
-      .null, ["secretKey": .null], ["secretKey": ""], ["secretKey": 1],
-      ["secretKey": "not base32 at all, and long enough"], ["secretKey": "MFRGGZDF"],
-    ] {
-      try scene.answers("users", ["data": data])
-      let end = try signedUp()
-      #expect(end["status"] == "succeeded", "\(data.text): \(end.text)")
-      let problem = end["result"]?["totpProblem"]?.stringValue
-      #expect(problem?.contains("data.secretKey") == true, "\(data.text): \(end.text)")
-      try scene.sandbox.control("DELETE", "bsa/registrations/alice.01")
-    }
-    #expect(try scene.accounts().count == 1)
-    #expect(try scene.app.call("totp.list")["accounts"] == [])
-  }
-
-  @Test("what is no envelope is provider_protocol_error")
-  func noEnvelope() throws {
-    for text in [
-      "Bad Gateway", " ", "[]", "{}", #"{"rtCode":"0"}"#, #"{"rtCode":null}"#, #"{"rtCode":0"#,
-    ] {
-      try scene.answers("mail", ["text": .string(text)])
-      let end = try scene.verifyContact()
-      #expect(end.failure == ["provider_protocol_error", nil, nil], "\(text): \(end.text)")
-      try scene.answers("users", ["text": .string(text)])
-      #expect(try signedUp().failure == ["provider_protocol_error", nil, nil], "\(text)")
-    }
-  }
-
-  @Test("no envelope and a status from 500: a number may have been sent, and none is sent again")
-  func unreachable() throws {
-    try scene.answers("mail", ["text": "Bad Gateway", "status": 502], times: 0)
-    let flow = try scene.verifyContact()
-    #expect(
-      flow.state == "otpSent" && flow.problem == ["may_have_been_sent", nil], "\(flow.text)")
-    #expect(try scene.requests("mail") == 1)
-  }
-
-  @Test("a mail whose answer is lost is not sent again, and its number is good")
-  func lostOnce() throws {
-    try scene.spoil("mail", ["reset": true, "processed": true], times: 1)
-    let flow = try scene.verifyContact()
-    #expect(
-      flow.state == "otpSent" && flow.problem == ["may_have_been_sent", nil], "\(flow.text)")
-    #expect(try scene.requests("mail") == 1 && scene.messages().count == 1)
-    #expect(try scene.enter(scene.number(), to: flow)["status"] == "succeeded")
-  }
-
-  @Test("a number whose answer is lost is typed once more", arguments: [false, true])
-  func lostNumber(processed: Bool) throws {
-    let flow = try scene.verifyContact()
-    try scene.spoil("mailVerify", ["reset": true, "processed": .bool(processed)], times: 1)
-    let asked = try scene.enter(scene.number(), to: flow)
-    #expect(asked.problem == ["provider_unreachable", nil], "\(asked.text)")
-    #expect(try scene.requests("mailVerify") == 1)
-    let end = try scene.enter(scene.number(), to: asked)
-    // What was accepted and not told is used up.
-    #expect(
-      processed ? end.problem == ["code_expired", "3006"] : end["status"] == "succeeded",
-      "\(end.text)")
-  }
-
-  @Test("a sign-up whose answer is lost is not repeated: it says so, and reregisterDevice takes it")
+  @Test("a sign-up whose answer is lost is not repeated: reregisterDevice gets the account")
   func lostSignUp() throws {
+    let flow = try scene.registering()
     try scene.spoil("users", ["reset": true, "processed": true], times: 1)
-    let end = try signedUp()
+    let end = try scene.prove(flow)
     #expect(end.failure == ["provider_unreachable", nil, nil], "\(end.text)")
     #expect(end["failure"]?["retryable"] == false)
     #expect(end["failure"]?["message"]?.stringValue?.contains("reregisterDevice") == true)
-    #expect(try scene.requests("users") == 1)
-    #expect(try scene.accounts().isEmpty)
+    #expect(try scene.requests("users") == 1 && scene.accounts() == [])
     let account = try scene.reregistered()
     #expect(account["attributes"]?["localAuthType"] == "PASSCODE", "\(account.text)")
+    try clock.advance(toNextStepOf: 60)
+    #expect(try scene.code().code == scene.numberOfSecret())
   }
 
-  @Test("one that was not taken is tried again with the same proof: HTTP 429")
-  func busy() throws {
-    try scene.answers("users", ["text": "busy", "status": 429])
-    let end = try signedUp()
-    #expect(end["status"] == "succeeded", "\(end.text)")
-    #expect(try scene.requests("users") == 2)
+  @Test("an account without a usable secret has no codes; the secret before it is dropped")
+  func lackingSecret() throws {
+    func expectNoCodes(_ end: JSONValue) throws {
+      let problem = end["result"]?["totpProblem"]?.stringValue
+      #expect(problem?.contains("data.secretKey") == true, "\(end.text)")
+      #expect(try scene.app.call("totp.list")["accounts"] == [])
+    }
+    try scene.answers("users", ["data": .null])
+    try expectNoCodes(scene.registered())
+    _ = try scene.reregistered()
+    #expect(try scene.app.call("totp.list")["accounts"]?.arrayValue?.count == 1)
+    try scene.answers("device", ["data": ["secretKey": "MFRGGZDF"]])
+    let flow = try scene.start("reregisterDevice", BSAPerson.alice.deviceParams())
+    try expectNoCodes(scene.enter(scene.number(), to: flow))
+    #expect(try scene.accounts().count == 1)
   }
 
-  @Test("the checks: 2009 and 2019 each say taken; other codes and what is none are errors")
+  @Test("a check that is refused has the provider's code, one without an answer says when again")
   func checks() throws {
-    let calls: [(String, String, JSONValue, JSONValue)] = [
-      (
-        "registration.checkDuplicate", "duplicateCheck",
-        ["provider": "bsa", "verifyType": "email", "verifyData": "alice@example.com"],
-        ["duplicate": true]
-      ),
-      (
-        "registration.checkUserKey", "idCheck", ["provider": "bsa", "userKey": "alice.01"],
-        ["available": false]
-      ),
-    ]
-    for (method, endpoint, params, taken) in calls {
-      for rtCode: JSONValue in [2009, 2019] {
-        try scene.answers(endpoint, ["rtCode": rtCode])
-        #expect(try scene.app.call(method, params) == taken)
-      }
-      for (answer, reason, code) in [
-        (["rtCode": 2012], "provider_rejected", "2012"),
-        (["rtCode": 4711], "provider_rejected", "4711"),
-        (["text": "Bad Gateway", "status": 502], "provider_unreachable", nil),
-        (["text": "Hello"], "provider_protocol_error", nil),
-      ] as [(JSONValue, String, String?)] {
-        try scene.answers(endpoint, answer)
-        let error = try scene.app.error(of: method, params)
-        #expect(error["data"]?["reason"]?.stringValue == reason, "\(error.text)")
-        #expect(error["data"]?["provider"]?["code"]?.stringValue == code, "\(error.text)")
-      }
-    }
+    let (method, params) = (
+      "registration.checkUserKey", ["provider": "bsa", "userKey": "alice.01"] as JSONValue
+    )
+    try scene.answers("idCheck", ["rtCode": 2012])
+    let refused = try scene.app.error(of: method, params)["data"]
+    #expect(refused?["reason"] == "provider_rejected" && refused?["provider"]?["code"] == "2012")
+    try scene.spoil("idCheck", ["status": 503, "headers": ["Retry-After": "7"]], times: 1)
+    let down = try scene.app.error(of: method, params)["data"]
+    #expect(down?["reason"] == "provider_unreachable" && down?["retryAfterMs"] == 7000)
+    #expect((down?["provider"] ?? .null) == .null, "it has no code")
+    #expect(try scene.requests("idCheck") == 2, "nothing is repeated by itself")
+    #expect(try scene.app.call(method, params)["available"] == true)
   }
 
-  @Test("the checks are refused where the configuration does not allow them, and asked nothing")
-  func checksAreOff() throws {
-    let scene = try BSAScene(["registration_checks": "false"])
-    for (method, params) in [
-      ("registration.checkDuplicate", ["verifyType": "email", "verifyData": "a@b"]),
-      ("registration.checkUserKey", ["userKey": "alice.01"]),
-    ] as [(String, JSONValue)] {
-      #expect(
-        try scene.app.reason(of: method, params + ["provider": "bsa"]) == "permission_denied")
+  @Test("a flow is cancelled at once while its provider says nothing")
+  func cancelled() throws {
+    try scene.spoil("mail", ["delayMs": 60_000])
+    let flow = try scene.begin(
+      "verifyContact", ["sendType": "email", "sendTarget": "alice@example.com"])
+    let end = try scene.app.call("flow.cancel", ["flow": flow["id"] ?? .null], within: 20)["flow"]
+    #expect(end?["status"] == "cancelled")
+  }
+
+  @Test("a provider that is not there is a problem of the flow, and its health is failing")
+  func gone() throws {
+    scene.sandbox.killAtOnce()
+    let flow = try scene.begin(
+      "verifyContact", ["sendType": "email", "sendTarget": "alice@example.com"])
+    let troubled = try scene.moved(flow, "has a problem") { $0.problem[0] != nil }
+    #expect(troubled.problem == ["provider_unreachable", nil], "\(troubled.text)")
+    #expect(!troubled.text.contains(BSAScene.clientKey))
+    let status = try scene.app.call("system.status", [:])
+    #expect(status["providers"]?[0]?["health"] == "failing", "\(status.text)")
+  }
+
+  @Test("a sign-in whose provider is down for a while goes on by itself when it is up again")
+  func downThenUp() throws {
+    try scene.set(["authSeconds": 600])
+    try scene.registered()
+    let (flow, visit) = try scene.pushed()
+    try scene.spoil("auth", ["status": 503])
+    let troubled = try scene.moved(scene.prove(flow, waitMs: 0), "has a problem") {
+      $0.problem[0] != nil
     }
-    #expect(try scene.requestsInOrder() == [])
+    #expect(troubled.problem == ["provider_unreachable", nil] && troubled.state == "starting")
+    try eventually("the call is repeated") {
+      try clock.advance(by: 1)
+      return try scene.requests("auth") >= 3
+    }
+    try scene.mend()
+    let end = try scene.app.finished(troubled, moving: clock)
+    #expect(end["status"] == "succeeded" && (end["problem"] ?? .null) == .null, "\(end.text)")
+    #expect(try scene.atSite(visit)["state"] == "completed")
+  }
+
+  @Test("a completion whose answer is lost is asked for once more, and the token is stored")
+  func lostCompletion() throws {
+    try scene.set(["authSeconds": 600])
+    try scene.registered()
+    let (flow, visit) = try scene.pushed()
+    try scene.spoil("authComplete", ["reset": true, "processed": true], times: 1)
+    let end = try scene.app.finished(scene.prove(flow, waitMs: 0), moving: clock)
+    #expect(end["status"] == "succeeded", "\(end.text)")
+    #expect(try scene.requests("authComplete") == 2 && scene.requests("authCancel") == 0)
+    #expect(try scene.atSite(visit)["state"] == "completed")
+    let token = try scene.token(of: end.account)["accessToken"]?.stringValue ?? ""
+    #expect(try scene.owner(of: token) == "alice.01")
+  }
+
+  @Test("an answer that cannot be read ends a sign-in, which is cancelled at the provider")
+  func unreadableSignIn() throws {
+    try scene.registered()
+    let (flow, visit) = try scene.pushed()
+    try scene.spoil("authComplete", ["brokenJSON": true], times: 1)
+    let end = try scene.app.finished(scene.prove(flow))
+    #expect(end.failure == ["provider_protocol_error", nil, nil], "\(end.text)")
+    try eventually("it is cancelled") { try scene.requests("authCancel") == 1 }
+    #expect(try scene.atSite(visit)["state"] == "cancelled")
+    #expect(try scene.app.reason(of: "token.get", ["provider": "bsa"]) != "none")
   }
 }

@@ -109,32 +109,6 @@ struct BSARegistrationTests {
       try scene.states(of: end) == ["sending", "otpSent", "verifying", "localAuth", "signingUp"])
   }
 
-  @Test("without push token and version: no such attribute, and the configured version")
-  func least() throws {
-    let end = try scene.registered()
-    let attributes = try scene.account(end["result"]?["account"])["attributes"]?.objectValue
-    #expect(attributes?.keys.sorted() == ["deviceId", "localAuthType", "userKey"])
-    let known = try scene.registration(alice.userKey)
-    #expect(known?["appVersion"] == "1.0.0" && known?["hasPushToken"] == false)
-  }
-
-  @Test("authType none where the configuration allows it: nobody is asked, and it is NONE")
-  func none() throws {
-    let scene = try BSAScene(["allow_no_local_auth": "true"], passcode: nil)
-    let end = try scene.registered(authType: "none")
-    let account = try scene.account(end["result"]?["account"])
-    #expect(account["attributes"]?["localAuthType"] == "NONE")
-    #expect(try scene.registration(alice.userKey)?["authType"] == 0)
-  }
-
-  @Test("two people of one user: two accounts, each with a device of its own")
-  func twoPeople() throws {
-    try scene.registered()
-    try scene.registered(.bob)
-    #expect(Set(try scene.accounts().map(\.label)) == ["alice.01", "bob.02"])
-    #expect(Set(try scene.list("registrations").map { $0["deviceId"] }).count == 2)
-  }
-
   @Test("what was registered outlives the daemon, with the handle of a contact and its codes")
   func outlives() throws {
     let token = try scene.disposeToken(of: .bob)
@@ -148,8 +122,4 @@ struct BSARegistrationTests {
     #expect(other.stepType == "localAuth", "\(other.text)")
     #expect(try after.prove(other)["status"] == "succeeded")
   }
-}
-
-extension JSONValue {
-  fileprivate var label: String { self["label"]?.stringValue ?? "" }
 }
