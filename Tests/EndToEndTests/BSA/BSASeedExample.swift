@@ -1,1 +1,384 @@
-../../UsherKitTests/BSA/BSASeedExample.swift
+import Dispatch
+import Synchronization
+import UsherKit
+
+// The calls of the seed "User Registration", as they stand there, with these corrections:
+//
+//  1. `import UsherKit` in the place of RxSwift: `DisposeBag` is UsherKit's. `import Dispatch` for the
+//     main queue.
+//  2. The seed's `self` is a class of its own. Callbacks are called on no particular thread: it is
+//     `Sendable`, and so is `data`, whose two members are locked.
+//  3. `verifyOTPNumber` is called with types where values belong: `.Email` and the address stand there.
+//  4. The cases of `switch errorCode` that lack their colon, and so share what follows, are one case
+//     with commas.
+//  5. Each callback and each case does nothing in the seed, which Swift takes for no case, and for an
+//     unused `self` or parameter: here each tells the `news`.
+//  6. Closures that the seed writes without `[weak self]` have it where they tell the `news`;
+//     `onSuccess` and `onError` of `startSimpleAuth` name what they need in a capture list, for the
+//     main queue.
+//  7. The client key, the addresses and the number are `values`, so that a test may put in what is
+//     real. `data.userData` is filled before it is used.
+//  8. "BSA.APICAller" and "requestOTPNumberSend", in the text, are `BSA.APICaller` and
+//     `requestSendOTPNumber`; `onNotDulplicateUser` and `onDulplicateUser` are spelt as in the code,
+//     not as in the table. Both spellings of these compile.
+//  9. `@escaping OnTotalLog? = nil`, in the tables, is no Swift: an optional closure escapes by
+//     itself.
+// 10. "Information saved after SignUp" names functions without parentheses. `loadTOTPSecretKey` is
+//     not to be had: `totpCode()` gives codes of the secret.
+
+/// An app that used BSA's SDK.
+final class BSASeedExample: Sendable {
+  /// What the seed leaves open.
+  struct Values: Sendable {
+    var email = "user@email.com"
+    var phoneNumber = "+821012345678"
+    var clientKey = "a1hrg2xv..."
+    var bundleIdentifier = "com.your.app"
+    var userKey = "user1"
+    var localAuthType = BSA.Enums.LocalAuthType.BIOMETRIC
+  }
+
+  /// A callback, by its name.
+  struct News: Sendable, Equatable {
+    var call: String
+    var detail: String?
+
+    init(_ call: String, _ detail: String? = nil) {
+      self.call = call
+      self.detail = detail
+    }
+  }
+
+  /// What the calls bring for one another.
+  final class Data: Sendable {
+    private let members = Mutex<(token: String?, user: BSA.SignUpData.UserData?)>((nil, nil))
+
+    var disposeToken: String? {
+      get { members.withLock { $0.token } }
+      set { members.withLock { $0.token = newValue } }
+    }
+
+    var userData: BSA.SignUpData.UserData? {
+      get { members.withLock { $0.user } }
+      set { members.withLock { $0.user = newValue } }
+    }
+  }
+
+  /// Each callback but the log, in the order in which they came.
+  let news: AsyncStream<News>
+  private let told: AsyncStream<News>.Continuation
+  private let logged = Mutex<[String]>([])
+  private let values: Values
+  private let data = Data()
+  private let disposeBag = DisposeBag()
+
+  init(_ values: Values = Values()) {
+    self.values = values
+    (news, told) = AsyncStream.makeStream()
+  }
+
+  /// What `onTotalLog` brought.
+  var log: [String] { logged.withLock { $0 } }
+
+  private func tell(_ call: String, _ detail: String? = nil) { told.yield(News(call, detail)) }
+
+  private func write(_ text: String) { logged.withLock { $0.append(text) } }
+}
+
+// MARK: - Duplicated Registered Information
+
+extension BSASeedExample {
+  func checkDuplicateUserData() {
+    BSA.APICaller.checkDuplicateUserData(
+      verifyData: values.email,
+      verifyType: .Email,
+      onNotDulplicateUser: { [weak self] in
+
+        // When Not Duplicate
+        self?.tell("onNotDulplicateUser")
+
+      },
+      onDulplicateUser: { [weak self] in
+
+        // When Duplicate
+        self?.tell("onDulplicateUser")
+
+      },
+      onFailed: { [weak self] rtCode, resultMessage in
+
+        // Invocation Failure
+        self?.tell("onFailed", "\(rtCode) \(resultMessage)")
+
+      },
+      onError: { [weak self] error in
+
+        // Invocation Error
+        self?.tell("onError", "\(error)")
+
+      },
+      onTotalLog: { [weak self] text in
+
+        // Invocation Log
+        self?.write(text)
+
+      },
+      onCompleted: { [weak self] in
+
+        // invocation completed
+        self?.tell("onCompleted")
+
+      }, disposeBag: disposeBag)
+  }
+}
+
+// MARK: - OTP Number Request
+
+extension BSASeedExample {
+  func requestSendOTPNumber() {
+    BSA.APICaller.requestSendOTPNumber(
+      sendType: .Email,
+      sendTarget: values.email,
+      clientKey: values.clientKey,
+      bundleIdentifier: values.bundleIdentifier,
+      onSuccess: { [weak self] in
+
+        // Successful Request for OTP Number Transmission
+        self?.tell("onSuccess")
+
+      },
+      onFailed: { [weak self] rtCode, resultMessage in
+
+        // Invocation Failure
+        self?.tell("onFailed", "\(rtCode) \(resultMessage)")
+
+      },
+      onError: { [weak self] error in
+
+        // Invocation Error
+        self?.tell("onError", "\(error)")
+
+      },
+      onTotalLog: { [weak self] text in
+
+        // Invocation Log
+        self?.write(text)
+
+      },
+      onCompleted: { [weak self] in
+
+        // invocation completed
+        self?.tell("onCompleted")
+
+      }, disposeBag: disposeBag)
+  }
+}
+
+// MARK: - OTP Number Validation
+
+extension BSASeedExample {
+  func verifyOTPNumber(_ otpNumber: String = "298336") {
+    BSA.APICaller.verifyOTPNumber(
+      sendType: .Email,
+      sendTarget: values.email,
+      otpNumber: otpNumber,
+      clientKey: values.clientKey,
+      onValidOTPNumber: { [weak self] disposeToken in
+
+        // OTP Number Matches
+
+        // Token Storage
+        self?.data.disposeToken = disposeToken
+        self?.tell("onValidOTPNumber")
+
+      },
+      onInvalidOTPNumber: { [weak self] in
+
+        // OTP Number Doesn't Match
+        self?.tell("onInvalidOTPNumber")
+
+      },
+      onFailed: { [weak self] rtCode, resultMessage in
+
+        // Invocation Failure
+        self?.tell("onFailed", "\(rtCode) \(resultMessage)")
+
+      },
+      onError: { [weak self] error in
+
+        // Invocation Error
+        self?.tell("onError", "\(error)")
+
+      },
+      onTotalLog: { [weak self] text in
+
+        // Invocation Log
+        self?.write(text)
+
+      },
+      onCompleted: { [weak self] in
+
+        // invocation completed
+        self?.tell("onCompleted")
+
+      }, disposeBag: disposeBag)
+  }
+}
+
+// MARK: - Check Available ID
+
+extension BSASeedExample {
+  func checkUserKeyAvailable() {
+    BSA.APICaller.checkUserKeyAvailable(
+      userKey: values.userKey,
+      onUserKeyAvailable: { [weak self] in
+
+        // User Key Is Usable
+        self?.tell("onUserKeyAvailable")
+
+      },
+      onUserKeyNotAvailable: { [weak self] in
+        // User Key Is Not Usable
+        self?.tell("onUserKeyNotAvailable")
+
+      },
+      onFailed: { [weak self] rtCode, resultMessage in
+
+        // Invocation Failure
+        self?.tell("onFailed", "\(rtCode) \(resultMessage)")
+
+      },
+      onError: { [weak self] error in
+
+        // Invocation Error
+        self?.tell("onError", "\(error)")
+
+      },
+      onTotalLog: { [weak self] text in
+
+        // Invocation Log
+        self?.write(text)
+
+      },
+      onCompleted: { [weak self] in
+
+        // invocation completed
+        self?.tell("onCompleted")
+
+      }, disposeBag: disposeBag)
+  }
+}
+
+// MARK: - Local Authentication
+
+extension BSASeedExample {
+  func startSimpleAuth() {
+    BSA.LocalAuth.startSimpleAuth(
+      localAuthType: values.localAuthType,
+      reason: "Authentication is required to verify your identity",
+      checkDomainStateChanged: false,
+      usePasscodeWhenFailed: false,
+      onSuccess: { [told] in
+
+        // onSuccess operates on a background thread, so UI-related tasks should be performed on the
+        // main thread.
+        DispatchQueue.main.async {
+
+          // Local Authentication Successful
+          told.yield(News("onSuccess"))
+
+        }
+
+      },
+      onError: { [told] errorCode in
+
+        // onError operates on a background thread, so UI-related tasks should be performed on the
+        // main thread.
+        DispatchQueue.main.async {
+
+          // Local Authentication Failed
+
+          switch errorCode {
+          case .DOMAIN_STATE_CHANGED:
+            // Biometric authentication info has been changed
+            told.yield(News("onError", "changed"))
+          case .BIOMETRIC_NOT_AVILABLE, .BIOMETRIC_NOT_SUPPORT_HARDWARE, .BIOMETRIC_LOCK_OUT:
+            // Biometric authentication not available
+            told.yield(News("onError", "not available"))
+          case .BIOMETRIC_NOT_ENROLLED_DEVICE:
+            // Biometric authentication info is not on device
+            told.yield(News("onError", "no finger"))
+          case .PASSCODE_NOT_ENROLLED_DEVICE:
+            // Passcode not on device
+            told.yield(News("onError", "no passcode"))
+          case .USER_CANCEL, .USER_FALLBACK:
+            // User cancels authentication
+            told.yield(News("onError", "user"))
+          case .AUTH_FAILED:
+            // Authentication failed
+            told.yield(News("onError", "failed"))
+          default:
+            // Other errors
+            told.yield(News("onError", "other"))
+          }
+
+        }
+
+      })
+  }
+}
+
+// MARK: - Sign Up
+
+extension BSASeedExample {
+  /// "userData must be filled with complete data when making the call."
+  func fillUserData() {
+    data.userData = BSA.SignUpData.UserData(
+      appPackage: values.bundleIdentifier, clientKey: values.clientKey, appVersion: "1.1.1",
+      token: "fcm-token", email: values.email, phoneNumber: values.phoneNumber,
+      userKey: values.userKey, name: "Asha Rao", authType: values.localAuthType, os: .iOS,
+      disposeToken: data.disposeToken ?? "", agreeGccs: true, agreePerson: true,
+      agreeDevice: true)
+  }
+
+  func requestSignUp() {
+    BSA.APICaller.requestSignUp(
+      userData: data.userData!,
+      onSuccess: { [weak self] in
+        // Success SignUp
+        self?.tell("onSuccess")
+
+      },
+      onFailed: { [weak self] rtCode, resultMessage in
+
+        // Invocation Failure
+        self?.tell("onFailed", "\(rtCode) \(resultMessage)")
+
+      },
+      onError: { [weak self] error in
+
+        // Invocation Error
+        self?.tell("onError", "\(error)")
+
+      },
+      onTotalLog: { [weak self] text in
+
+        // Invocation Log
+        self?.write(text)
+
+      },
+      onCompleted: { [weak self] in
+
+        // invocation completed
+        self?.tell("onCompleted")
+
+      }, disposeBag: disposeBag)
+  }
+
+  /// Information saved after SignUp
+  var saved: [String?] {
+    [
+      BSA.loadDeviceID(), BSA.loadFCMToken(), BSA.loadUserKey(),
+      BSA.loadLocalAuthType()?.rawValue,
+    ]
+  }
+}

@@ -16,27 +16,33 @@ extension BSAKitTests {
       return try await daemon.run { _ in await UsherKitTests.told(call) }
     }
 
-    @Test("onNotDulplicateUser, then onCompleted")
-    func notDuplicate() async throws {
-      let daemon = BSADaemon(replies: [Self.duplicate: [.reply(#"{"duplicate":false}"#)]])
-      let news = try await daemon.run { _ in
-        await UsherKitTests.told { $0.checkDuplicate("user@email.com") }
+    @Test("each answer has its callback, then onCompleted")
+    func answered() async throws {
+      let calls: [(String, String, JSONValue, [String], @Sendable (BSAEar) -> Void)] = [
+        (
+          Self.duplicate, "duplicate",
+          ["provider": "bsa", "verifyType": "email", "verifyData": "user@email.com"],
+          ["onDulplicateUser", "onNotDulplicateUser"], { $0.checkDuplicate("user@email.com") }
+        ),
+        (
+          Self.duplicate, "duplicate",
+          ["provider": "bsa", "verifyType": "phoneNumber", "verifyData": "+821012345678"],
+          ["onDulplicateUser", "onNotDulplicateUser"],
+          { $0.checkDuplicate("+821012345678", .PhoneNumber) }
+        ),
+        (
+          Self.userKey, "available", ["provider": "bsa", "userKey": "user1"],
+          ["onUserKeyAvailable", "onUserKeyNotAvailable"], { $0.checkUserKey("user1") }
+        ),
+      ]
+      for (method, member, params, callbacks, call) in calls {
+        for (callback, answer) in zip(callbacks, ["true", "false"]) {
+          let daemon = BSADaemon(replies: [method: [.reply(#"{"\#(member)":\#(answer)}"#)]])
+          let news = try await daemon.run { _ in await UsherKitTests.told(call) }
+          #expect(news == [.answer(callback), .completed])
+          #expect(daemon.params(of: method) == [params])
+        }
       }
-      #expect(news == [.answer("onNotDulplicateUser"), .completed])
-      #expect(
-        daemon.params(of: Self.duplicate) == [
-          ["provider": "bsa", "verifyType": "email", "verifyData": "user@email.com"]
-        ])
-    }
-
-    @Test("onDulplicateUser, then onCompleted")
-    func duplicate() async throws {
-      let daemon = BSADaemon(replies: [Self.duplicate: [.reply(#"{"duplicate":true}"#)]])
-      let news = try await daemon.run { _ in
-        await UsherKitTests.told { $0.checkDuplicate("+821012345678", .PhoneNumber) }
-      }
-      #expect(news == [.answer("onDulplicateUser"), .completed])
-      #expect(daemon.params(of: Self.duplicate).first?["verifyType"] == "phoneNumber")
     }
 
     @Test("the spelling of the table is the same call")
@@ -55,24 +61,6 @@ extension BSAKitTests {
           #expect(news == [.answer(word), .completed])
         }
       }
-    }
-
-    @Test("onUserKeyAvailable, then onCompleted")
-    func available() async throws {
-      let daemon = BSADaemon(replies: [Self.userKey: [.reply(#"{"available":true}"#)]])
-      let news = try await daemon.run { _ in
-        await UsherKitTests.told { $0.checkUserKey("user1") }
-      }
-      #expect(news == [.answer("onUserKeyAvailable"), .completed])
-      #expect(daemon.params(of: Self.userKey) == [["provider": "bsa", "userKey": "user1"]])
-    }
-
-    @Test("onUserKeyNotAvailable, then onCompleted")
-    func notAvailable() async throws {
-      let news = try await told(Self.userKey, .reply(#"{"available":false}"#)) {
-        $0.checkUserKey("user1")
-      }
-      #expect(news == [.answer("onUserKeyNotAvailable"), .completed])
     }
 
     @Test(

@@ -67,6 +67,14 @@ extension BSAKitTests {
       #expect(news == [.error(error), .completed])
     }
 
+    @Test("the name of the seed's heading is the same call")
+    func oldName() async throws {
+      let news = try await BSADaemon(.otpSent).run { _ in
+        await told { (OldName() as any Caller).call($0) }
+      }
+      #expect(news == [.answer("onSuccess"), .completed])
+    }
+
     @Test("a second request sends it once more")
     func again() async throws {
       let daemon = BSADaemon(.otpSent, inputs: [.goesOn([.sending, .otpSent])])
@@ -183,5 +191,21 @@ extension BSAKitTests {
         ("@b", "•••"), ("a@b@c", "•••@c"),
       ])
     func masked(text: String, masked: String) { #expect(BSAContact.masked(text) == masked) }
+  }
+}
+
+private protocol Caller {
+  func call(_ ear: BSAEar)
+}
+
+/// What is deprecated may be called here without a warning.
+private struct OldName: Caller {
+  @available(*, deprecated)
+  func call(_ ear: BSAEar) {
+    BSA.APICaller.requestOTPNumberSend(
+      sendType: .Email, sendTarget: "user@email.com", clientKey: "a1hrg2xv",
+      bundleIdentifier: "com.your.app", onSuccess: ear.answer("onSuccess"),
+      onFailed: ear.failed, onError: ear.error, onCompleted: ear.completed,
+      disposeBag: ear.bag)
   }
 }
