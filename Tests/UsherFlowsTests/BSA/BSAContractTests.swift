@@ -108,20 +108,29 @@ extension Standing where Machine == BSAAuthenticate {
       Self("totp shown", try .showing(.totp), ["exists", "resumed"]),
       pending, pending.after("not yet", BSAParts.said(["isExist": false])),
       pending.after("gone", BSAParts.gone),
-      starting, starting.after("gone", BSAParts.gone), completing,
+      starting, starting.after("gone", BSAParts.gone),
+      starting.after("not yet", BSAParts.refusal(2010)), completing,
       completing.after("not yet", BSAParts.refusal(2010)),
       completing.after("lost", BSAParts.lost), fetching,
       fetching.after("lost", BSAParts.lost),
+      fetching.after("not yet", BSAParts.refusal(2010)),
     ]
   }
 }
 
-/// All that can come, by a name.
+/// A fixture that is not what it should be.
+private struct Impossible: Error {}
+
+/// All that can come, by a name: also the outcomes of calls that are another flow's.
 private func everything() throws -> [(String, FlowEvent<BSACall>)] {
   let passcode = Secret("1234-passcode")
   let contact = BSAParts.contact()
   let member = BSAMember(userKey: BSAParts.userKey, name: "Ada Lovelace")
   let visit = DrivenSignIn.visit(.push)
+  let otherVisit = BSAVisit(device: BSAParts.device, site: Sealed(Secret("other-site")))
+  let channelKey: JSONValue = ["channelKey": "channel-secret"]
+  let signUp = try #require(DrivenRegister.signingUp().pending)
+  guard case .signUp(let enrolment, _) = signUp else { throw Impossible() }
   let secret: JSONValue = ["secretKey": .string(BSAParts.secretKey)]
   let token: JSONValue = ["result": true, "disposeToken": "dispose-secret"]
   let inputs: [(String, FlowInput)] = [
@@ -139,16 +148,28 @@ private func everything() throws -> [(String, FlowEvent<BSACall>)] {
     ("sendToMember", .sendToMember(member, contact), ["result": true, "authType": 4]),
     ("verify", .verify(contact, number: BSAParts.number), token),
     ("other verify", .verify(BSAParts.contact(.sms), number: BSAParts.number), token),
-    ("signUp", try #require(DrivenRegister.signingUp().pending), secret),
+    ("signUp", signUp, secret),
+    ("other signUp", .signUp(enrolment, disposeToken: Secret("other")), secret),
     ("replace", try #require(DrivenReregister.replacing().pending), secret),
     ("duplicateCheck", .duplicateCheck(contact), nil),
     ("idCheck", .idCheck(userKey: BSAParts.userKey), nil),
     ("deviceCheck", .deviceCheck(device: BSAParts.device), nil),
     ("exists", DrivenSignIn.exists, DrivenSignIn.wish),
-    ("start", .start(visit, userKey: BSAParts.userKey), ["channelKey": "channel-secret"]),
+    ("other exists", .exists(device: "dev-2", userKey: BSAParts.userKey), DrivenSignIn.wish),
+    ("eve's exists", .exists(device: BSAParts.device, userKey: "eve"), DrivenSignIn.wish),
+    ("start", .start(visit, userKey: BSAParts.userKey), channelKey),
+    ("other start", .start(otherVisit, userKey: BSAParts.userKey), channelKey),
+    ("eve's start", .start(visit, userKey: "eve"), channelKey),
     ("complete", .complete(visit, isProved: true), nil),
+    ("other complete", .complete(otherVisit, isProved: true), nil),
+    ("unproved complete", .complete(visit, isProved: false), nil),
     ("result", .result(visit, channel: DrivenSignIn.channel), "token-secret"),
+    ("other result", .result(otherVisit, channel: DrivenSignIn.channel), "token-secret"),
+    ("other channel", .result(visit, channel: Secret("other")), "token-secret"),
     ("cancelled", .cancel(visit), nil), ("generate", DrivenSignIn.generate, "482613"),
+    (
+      "other generate", .generateNumber(userKey: BSAParts.userKey, device: "dev-2"), "482613"
+    ),
     ("dropped", .dropNumber(DrivenSignIn.shown), nil),
   ]
   let news: [(String, DaemonNews)] = [

@@ -46,51 +46,6 @@ struct SendingDoubtTests {
     try driven.restart()
     #expect(driven.calls == [.send(BSAParts.contact())])
   }
-
-  @Test("in a pause nothing but its end concerns it")
-  func paused() throws {
-    var driven = try DrivenContact()
-    driven.answered(BSAParts.gone)
-    let before = driven.flow
-    for event: FlowEvent<BSACall> in [
-      .called(.send(BSAParts.contact()), BSAParts.said()), .input(.resend),
-      .input(.code(BSAParts.number, fields: [:])),
-    ] {
-      #expect(driven.receive(event) == .ignore)
-      #expect(driven.flow == before)
-    }
-  }
-
-  @Test("an outcome of another's call, or of another number, is nobody's")
-  func foreign() throws {
-    let sms = BSAParts.contact(.sms)
-    let member = BSAMember(userKey: "ada.1815", name: "Ada")
-    let others: [FlowEvent<BSACall>] = [
-      .called(.send(sms), BSAParts.said()),
-      .called(.sendToMember(member, BSAParts.contact()), BSAParts.said(["result": true])),
-      .called(
-        .verify(sms, number: BSAParts.number),
-        BSAParts.said(["result": true, "disposeToken": "x"])),
-      .called(.deviceCheck(device: "dev-1"), BSAParts.said()),
-    ]
-    for var driven in [try DrivenContact(), try .sent(), try .verifying()] {
-      let before = driven.flow
-      for event in others + [.woken] {
-        #expect(driven.receive(event) == .ignore)
-        #expect(driven.flow == before)
-      }
-    }
-    var sent = try DrivenContact.sent()
-    #expect(
-      sent.receive(.called(.send(BSAParts.contact()), BSAParts.refusal(2001))) == .ignore)
-    #expect(
-      sent.receive(
-        .called(.verify(BSAParts.contact(), number: BSAParts.number), BSAParts.refusal(3005)))
-        == .ignore)
-    var verifying = try DrivenContact.verifying()
-    #expect(
-      verifying.receive(.called(.send(BSAParts.contact()), BSAParts.said())) == .ignore)
-  }
 }
 
 @Suite("A number that may have been looked at")
@@ -168,19 +123,5 @@ struct CheckingDoubtTests {
     let view = driven.flow.view
     try driven.restart()
     #expect(driven.last == .ignore && driven.flow.view == view)
-  }
-
-  @Test("in a pause neither outcomes nor other input concern it")
-  func paused() throws {
-    var driven = try DrivenContact.verifying()
-    driven.answered(BSAParts.gone)
-    let before = driven.flow
-    for event: FlowEvent<BSACall> in [
-      .called(.verify(BSAParts.contact(), number: BSAParts.number), BSAParts.refusal(3005)),
-      .input(.code(Secret("000000"), fields: [:])), .input(.resend),
-    ] {
-      #expect(driven.receive(event) == .ignore)
-      #expect(driven.flow == before)
-    }
   }
 }

@@ -178,24 +178,4 @@ struct PushTests {
     try asking.restart()
     #expect(asking.state == "localAuth" && asking.questions.count == 1)
   }
-
-  @Test("heeds neither alarms while it asks, nor answers while it waits, nor another's")
-  func strays() throws {
-    let answer = BSAParts.said(Driven.wish)
-    var driven = try Driven()
-    #expect(driven.receive(.woken) == .ignore)
-    let others: [FlowEvent<BSACall>] = [
-      .called(.exists(device: "dev-2", userKey: BSAParts.userKey), answer),
-      .called(.exists(device: BSAParts.device, userKey: "eve"), answer),
-      .told(.oneTimeCode(.noSecret)), .input(.code(BSAParts.number, fields: [:])),
-    ]
-    for event in others { #expect(driven.receive(event) == .ignore) }
-    for isTrouble in [false, true] {
-      var waiting = driven
-      waiting.answered(isTrouble ? BSAParts.gone : BSAParts.said(["isExist": false]))
-      #expect(waiting.receive(.called(Driven.exists, answer)) == .ignore)
-    }
-    driven.said(Driven.wish)
-    #expect(driven.receive(.called(Driven.exists, answer)) == .ignore)
-  }
 }

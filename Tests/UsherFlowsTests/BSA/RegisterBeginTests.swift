@@ -171,7 +171,11 @@ struct RegisterHandleTests {
   @Test("that is unknown, over, or for another contact is refused")
   func bad() throws {
     #expect(try begun([]).end == End(.invalidRequest, "3006"))
-    for handle in ["", "dsp_", "dsp_0123456789abcde", "dsp_0123456789abcdef0"] {
+    let handles = [
+      "", "dsp_", "dsp_0123456789abcde", "dsp_0123456789abcdef0", BSAParts.handle.uppercased(),
+      BSAParts.handle + " ",
+    ]
+    for handle in handles {
       let driven = try begun([BSAParts.kept()], handle: handle)
       #expect(driven.end == End(.invalidRequest, "3006"))
     }

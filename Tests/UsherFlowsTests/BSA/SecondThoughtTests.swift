@@ -108,16 +108,6 @@ struct WishedTests {
     #expect(driven.cleared == [.cancel(Driven.visit(.push))])
   }
 
-  @Test("is asked for once more after a restart in front of it")
-  func resumed() throws {
-    var driven = try Driven()
-    driven.said(Driven.wish)
-    driven.prove()
-    #expect(driven.state == "starting")
-    try driven.restart()
-    #expect(driven.calls == [.start(Driven.visit(.push), userKey: BSAParts.userKey)])
-  }
-
   @Test("while a number is shown wants the person again, whether the proof is young or old")
   func anyProof() throws {
     for age in [0, 100, 301] {

@@ -183,20 +183,6 @@ struct ProviderNumberTests {
       #expect(driven.displayCode != nil && driven.problem == nil)
     }
   }
-
-  @Test("is not what the account's secret shows, nor another device's")
-  func strays() throws {
-    var driven = try generating()
-    let before = driven.flow
-    let other = BSACall.generateNumber(userKey: BSAParts.userKey, device: "dev-2")
-    for event: FlowEvent<BSACall> in [
-      .told(.oneTimeCode(.given(Driven.shown, until: soon))), .told(.oneTimeCode(.noSecret)),
-      .called(other, BSAParts.said("482613")), .called(Driven.exists, BSAParts.said(Driven.wish)),
-      .woken,
-    ] {
-      #expect(driven.receive(event) == .ignore && driven.flow == before)
-    }
-  }
 }
 
 @Suite("A number of the account's secret")

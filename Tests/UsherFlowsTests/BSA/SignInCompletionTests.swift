@@ -177,8 +177,13 @@ struct HeldUpSignInTests {
         driven.refused(number)
         #expect(driven.end?.code == String(number))
         let isOver = [5000, 5001, 5011, 5018].contains(number)
+        #expect(driven.failure?.retryable == (isOver || entry.isRetryable), "\(number)")
         #expect(driven.cleared == (isOver ? [] : [.cancel(Driven.visit(.push))]))
       }
+      var unknown = try stage.driven()
+      unknown.refused(4711)
+      #expect(unknown.end == End(.providerRejected, "4711"))
+      #expect(unknown.failure?.retryable == false)
       for (code, reason) in [
         (5000, .expired), (5001, .expired), (5011, .denied), (5018, .denied),
       ] as [(Int64, Failure.Reason)] {
@@ -300,32 +305,6 @@ struct HeldUpSignInTests {
           try driven.restart()
           #expect(driven.calls == [stage.call(way)])
         }
-      }
-    }
-  }
-
-  @Test("heeds no other's outcome, none in a pause, and no alarm but its own")
-  func strays() throws {
-    let other = BSAVisit(device: BSAParts.device, site: Sealed(Secret("other-site")))
-    for stage in Leg.allCases {
-      var driven = try stage.driven()
-      let before = driven.flow
-      for event: FlowEvent<BSACall> in [
-        .called(.start(other, userKey: BSAParts.userKey), BSAParts.said(["channelKey": "c"])),
-        .called(.start(Driven.visit(.push), userKey: "eve"), BSAParts.said(["channelKey": "c"])),
-        .called(.complete(other, isProved: true), BSAParts.said()),
-        .called(.complete(Driven.visit(.push), isProved: false), BSAParts.said()),
-        .called(.result(other, channel: Driven.channel), BSAParts.said("t")),
-        .called(.result(Driven.visit(.push), channel: Secret("other")), BSAParts.said("t")),
-        .called(Driven.exists, BSAParts.said(["isExist": false])), .woken,
-      ] {
-        #expect(driven.receive(event) == .ignore && driven.flow == before)
-      }
-      for outcome in [BSAParts.gone, BSAParts.refusal(2010)] {
-        var paused = driven
-        paused.answered(outcome)
-        #expect(
-          paused.receive(.called(stage.call(), BSAParts.said(stage.answer))) == .ignore)
       }
     }
   }

@@ -61,18 +61,6 @@ struct SignUpTests {
     #expect(attributes["pushToken"] == .some(.null))
   }
 
-  @Test(
-    "takes a secret of 128 bits, as the provider writes it",
-    arguments: [
-      "GEZDGNBVGY3TQOJQGEZDGNBVGY", "GEZDGNBVGY3TQOJQGEZDGNBVGY======",
-      "gezd gnbv gy3t qojq gezd gnbv gy3t qojq",
-    ])
-  func secrets(text: String) throws {
-    var driven = try DrivenRegister.signingUp()
-    driven.said(["secretKey": .string(text)])
-    #expect(driven.completion?.grant?.totpSecret == Sealed(Secret(text)))
-  }
-
   @Test("that is refused has failed, whatever the code, and is not repeated")
   func refused() throws {
     for entry in RTCode.table where entry.code != .done {
@@ -140,15 +128,6 @@ struct SignUpTests {
     #expect(driven.failure?.retryable == false)
   }
 
-  @Test("without an envelope has failed")
-  func unreadable() throws {
-    for outcome in [BSAParts.failing(404), .unreadable(message: "a redirect")] {
-      var driven = try DrivenRegister.signingUp()
-      driven.answered(outcome)
-      #expect(driven.end == End(.providerProtocolError))
-    }
-  }
-
   @Test("is in the dark while it or a number is asked for, not in between and not in a pause")
   func dark() throws {
     var driven = try DrivenRegister()
@@ -170,34 +149,10 @@ struct SignUpTests {
     #expect(!driven.flow.isInTheDark)
   }
 
-  @Test("heeds no other's outcome, no input, and nothing after its end")
-  func strays() throws {
-    var driven = try DrivenRegister.signingUp()
-    let call = try #require(driven.calls.first)
-    guard case .signUp(let enrolment, let token) = call else {
-      Issue.record("nobody is signed up")
-      return
-    }
-    let answer = BSAParts.said(["secretKey": .string(BSAParts.secretKey)])
-    let before = driven.flow
-    for event: FlowEvent<BSACall> in [
-      .called(.signUp(enrolment, disposeToken: Secret("other")), answer),
-      .called(.replaceDevice(enrolment, disposeToken: token), answer),
-      .woken, .input(.resend), .input(.passcode(Secret("1234-passcode"))),
-    ] {
-      #expect(driven.receive(event) == .ignore)
-      #expect(driven.flow == before)
-    }
-    driven.answered(BSAParts.gone)
-    #expect(driven.receive(.called(call, answer)) == .ignore, "in a pause")
-    driven.receive(.woken)
-    driven.refused(2009)
-    #expect(driven.receive(.called(call, answer)) == .ignore, "after the end")
-  }
-
   @Test("has no word of the SDK's for one that was given up")
   func words() {
     for reason in Failure.Reason.allCases {
+      #expect(BSAVerifyContact.word(for: reason, provider: BSAParts.name) == nil)
       #expect(BSARegister.word(for: reason, provider: BSAParts.name) == nil)
       #expect(BSAReregisterDevice.word(for: reason, provider: BSAParts.name) == nil)
     }

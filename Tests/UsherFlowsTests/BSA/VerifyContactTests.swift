@@ -104,13 +104,6 @@ struct VerifyContactTests {
     }
   }
 
-  @Test("has no word of the SDK's for a flow that was given up")
-  func words() {
-    for reason in Failure.Reason.allCases {
-      #expect(BSAVerifyContact.word(for: reason, provider: BSAParts.name) == nil)
-    }
-  }
-
   @Test("leaves nothing to clear up")
   func leftovers() throws {
     for driven in [try DrivenContact(), try .sent(), try .verifying()] {
