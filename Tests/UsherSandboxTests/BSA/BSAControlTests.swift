@@ -9,54 +9,6 @@ struct BSAControlTests {
     try await app.wire(.get, "/idcheck", ["userKey": "alice-key"])
   }
 
-  @Test("any rtCode is answered for as many calls as were asked for, and nothing is done")
-  func rtCodes() async throws {
-    let app = try BSAApp()
-    for code: JSON in [2012, 4711, -1, 0] {
-      let answer: JSON = [
-        "endpoint": "bsa.mail", "rtCode": code, "rtMsg": "as asked", "times": 2,
-      ]
-      #expect(try await app.control(.post, "answers", answer).status == 201)
-      for _ in 0..<2 {
-        #expect(try await app.mail().json == ["rtCode": code, "rtMsg": "as asked"])
-      }
-    }
-    #expect(await app.workbench.outbox.messages().isEmpty)
-    #expect(try await app.list("answers").isEmpty)
-    #expect(try await app.mail().rtCode == 0)
-    #expect(await app.workbench.outbox.messages().count == 1)
-  }
-
-  @Test("one that is carried out all the same is done, whatever is answered")
-  func processed() async throws {
-    let app = try BSAApp()
-    let answer: JSON = ["endpoint": "bsa.users", "rtCode": 2001, "processed": true]
-    let token = try await app.disposeToken()
-    _ = try await app.control(.post, "answers", answer)
-    #expect(try await app.signUp(token: token).rtCode == 2001)
-    #expect(try await app.list("registrations").count == 1)
-  }
-
-  @Test("result, secretKey, channelKey or all of data are left out, or are something else")
-  func data() async throws {
-    let app = try BSAApp()
-    _ = try await app.mail()
-    let override: JSON = ["endpoint": "bsa.mailVerify", "data": ["result": .null, "more": 1]]
-    _ = try await app.control(.post, "answers", override)
-    let bent = try await app.verifyMail(try await app.number())
-    #expect(bent.rtCode == 0)
-    #expect(bent.data?["result"] == nil)
-    #expect(bent.data?["more"] == 1)
-    let token = try #require(bent.data?["disposeToken"]?.text)
-    _ = try await app.control(.post, "answers", ["endpoint": "bsa.users", "data": .null])
-    #expect(try await app.signUp(token: token).json == ["rtCode": 0, "rtMsg": "OK"])
-    #expect(try await app.list("registrations").count == 1)
-    _ = try await app.control(.post, "answers", ["endpoint": "bsa.authExist", "data": "yes"])
-    #expect(try await app.exist().data == "yes")
-    _ = try await app.control(.post, "answers", ["endpoint": "bsa.auth", "data": ["x": 1]])
-    #expect(try await app.open().json["data"] == nil)
-  }
-
   @Test("no envelope, other HTTP statuses, and one answer for every call until it is deleted")
   func statuses() async throws {
     let app = try BSAApp()
@@ -158,65 +110,5 @@ struct BSAControlTests {
     #expect(try await app.control(.delete, "registrations/bob").status == 200)
     #expect(try await app.control(.delete, "registrations/bob").status == 404)
     #expect(try await app.list("registrations").count == 2)
-  }
-
-  @Test("a site's sign-in is begun, watched and ended without its page")
-  func signIns() async throws {
-    let app = try BSAApp()
-    try await app.registered()
-    let push = try await app.control(.post, "signIns")
-    #expect(push.status == 201)
-    #expect(push.json["userKey"] == "alice-key")
-    #expect(push.json["by"] == "push")
-    #expect(push.json["state"] == "waiting")
-    #expect(try await app.exist().data?["isExist"] == true)
-    let busy = try await app.control(.post, "signIns", [:])
-    #expect(busy.status == 409)
-    #expect(busy.json["error"] == "2010")
-    let id = try #require(push.json["id"]?.text)
-    #expect(try await app.control(.post, "signIns/\(id)", ["state": "no"]).status == 400)
-    let ended = try await app.control(.post, "signIns/\(id)", ["state": "timedOut"])
-    #expect(ended.json["state"] == "timedOut")
-    #expect(try await app.open().rtCode == 5000)
-    #expect(try await app.control(.post, "signIns/\(id)", ["state": "cancelled"]).status == 409)
-    #expect(try await app.control(.post, "signIns/x", ["state": "cancelled"]).status == 404)
-    let qr = try await app.control(.post, "signIns", ["by": "qr"]).json
-    let qrID = try #require(qr["qrId"])
-    _ = try await app.channel(["qrId": qrID])
-    let qrPath = "signIns/\(try #require(qr["id"]?.text))"
-    _ = try await app.control(.post, qrPath, ["state": "cancelled"])
-    #expect(try await app.complete(["qrId": qrID]).rtCode == 5011)
-    let number: JSON = .string(try await app.loginNumber())
-    let otp = try await app.control(.post, "signIns", ["by": "otp", "number": number])
-    #expect(otp.status == 201)
-    _ = try await app.control(.post, "expire")
-    #expect(try await app.control(.get, "signIns/\(id)").json["state"] == "timedOut")
-    #expect(
-      try await app.list("signIns").map { $0["state"] } == ["timedOut", "cancelled", "timedOut"])
-    let totp = try #require(try await app.list("registrations").first?["totp"])
-    let third = try await app.control(.post, "signIns", ["by": "totp", "number": totp])
-    #expect(third.status == 201)
-    let other = try await app.control(.post, "signIns", ["by": "qr", "client": "other"]).json
-    #expect(try await app.open(["qrId": try #require(other["qrId"])]).rtCode == 5024)
-  }
-
-  @Test("tokens end by a control call, and settings go back to what they were")
-  func ends() async throws {
-    let app = try BSAApp()
-    try await app.registered()
-    try await app.begin()
-    let channel = try await app.channel()
-    _ = try await app.complete()
-    let token = try #require(try await app.result(channel).data?.text)
-    _ = try await app.control(.post, "expire", ["what": "tokens"])
-    let me = try await app.send(.get, "/bsa/me", headers: ["authorization": token])
-    #expect(me.rtCode == 2003)
-    try await app.set(["authSeconds": 1])
-    #expect(try await app.control(.delete, "settings").json["authSeconds"] == 30)
-    try await app.set(["authSeconds": 1, "otpPerDay": 5])
-    try await app.set(["authSeconds": .null])
-    let settings = try await app.control(.get, "settings").json
-    #expect(settings["authSeconds"] == 30)
-    #expect(settings["otpPerDay"] == 5)
   }
 }

@@ -62,32 +62,6 @@ struct BSADeviceTests {
     #expect(try await app.list("disposeTokens").last?["state"] == "unused")
   }
 
-  @Test("the new device gets another secret, and the old one is out")
-  func change() async throws {
-    let app = try BSAApp()
-    let secret = try await app.registered()
-    _ = try await sendOTP(app, ["verifyType": "CMMDUP001", "verifyData": .string(BSAApp.email)])
-    let verified = try await app.verifyMail(try await app.number())
-    let token = try #require(verified.data?["disposeToken"]?.text)
-    let answer = try await app.changeDevice(token: token, ["authType": "4"])
-    let other = base32(try #require(answer.data?["secretKey"]?.text, "\(answer.json)"))
-    #expect(other.count == 20)
-    #expect(other != secret)
-    #expect(try await app.changeDevice(token: token).rtCode == 3006)
-    #expect(try await app.exist().rtCode == 3007)
-    #expect(try await app.exist(on: BSAApp.otherDevice.uppercased()).rtCode == 0)
-    let old = try await app.wire(.get, "/device/check", ["deviceId": .string(BSAApp.device)])
-    #expect(old.rtCode == 2008)
-    let new = try await app.wire(.get, "/device/check", ["deviceId": .string(BSAApp.otherDevice)])
-    #expect(new.data?["userKey"] == "alice-key")
-    #expect(new.data?["authType"] == 4)
-    #expect(new.data?["uptDt"] == "2027-01-15 08:00:00.00 +0000")
-    let wrong = TOTP(secret: secret, period: 60).code(at: start)
-    #expect(try await app.press("totp", ["userKey": "alice-key", "number": wrong]).status == 403)
-    let right = TOTP(secret: other, period: 60).code(at: start)
-    #expect(try await app.press("totp", ["userKey": "alice-key", "number": right]).status == 303)
-  }
-
   @Test("a re-registration is checked as a sign-up is")
   func checks() async throws {
     let app = try BSAApp()
@@ -103,22 +77,6 @@ struct BSADeviceTests {
       #expect(try await app.changeDevice(token: token, [name: value]).rtCode == code, "\(name)")
     }
     #expect(try await app.changeDevice(token: token).rtCode == 0)
-  }
-
-  @Test("one device may be that of several people; a device nobody has is 2008")
-  func several() async throws {
-    let app = try BSAApp()
-    try await app.registered()
-    let body: JSON = ["userKey": "bob", "deviceId": .string(BSAApp.device.uppercased())]
-    #expect(try await app.control(.post, "registrations", body).status == 201)
-    let check = try await app.wire(.get, "/device/check", ["deviceId": .string(BSAApp.device)])
-    #expect(check.data?["userKey"] == "bob")
-    #expect(check.data?["email"] == "bob@example.com")
-    #expect(try await app.exist().rtCode == 0)
-    #expect(try await app.exist("bob").rtCode == 0)
-    let nobody = "00000000-0000-0000-0000-000000000000"
-    #expect(
-      try await app.wire(.get, "/device/check", ["deviceId": .string(nobody)]).rtCode == 2008)
   }
 
   @Test(

@@ -16,35 +16,6 @@ struct BSARegistrationTests {
     try await app.wire(.get, "/idcheck", ["userKey": .string(userKey)]).rtCode
   }
 
-  @Test("the seed's calls in their order register a person; then nothing of it is free any more")
-  func register() async throws {
-    let app = try BSAApp()
-    #expect(try await duplicate(app, "CMMDUP001", "alice@example.com") == 0)
-    #expect(try await duplicate(app, "CMMDUP002", "+447700900123") == 0)
-    let token = try await app.disposeToken()
-    #expect(try await idCheck(app, "alice-key") == 0)
-    let done = try await app.signUp(token: token)
-    #expect(done.status == 200)
-    #expect(done.rtCode == 0)
-    let secret = try #require(done.data?["secretKey"]?.text)
-    #expect(secret.utf8.count == 32)
-    #expect(base32(secret).count == 20)
-    #expect(try await duplicate(app, "CMMDUP001", "Alice@Example.com") == 2019)
-    #expect(try await duplicate(app, "CMMDUP002", "44 7700 900123") == 2019)
-    #expect(try await duplicate(app, "CMMDUP001", "bob@example.com") == 0)
-    #expect(try await idCheck(app, "alice-key") == 2009)
-    #expect(try await idCheck(app, "bob-key") == 0)
-    let listed = try #require(try await app.list("registrations").first)
-    #expect(listed["userKey"] == "alice-key")
-    #expect(listed["authType"] == 3)
-    #expect(listed["deviceId"] == .string(BSAApp.device))
-    #expect(listed["hasPushToken"] == true)
-    #expect(listed["appVersion"] == "1.0.0")
-    #expect(listed["state"] == "active")
-    let totp = TOTP(secret: base32(secret), period: 60).code(at: start)
-    #expect(listed["totp"] == .string(totp))
-  }
-
   @Test(
     "each wrong parameter of a check is 2002",
     arguments: [
@@ -142,18 +113,6 @@ struct BSARegistrationTests {
     #expect(try await app.signUp(token: ended, person).rtCode == 3006)
   }
 
-  @Test("a disposeToken of an SMS is good where otpType says so")
-  func bySMS() async throws {
-    let app = try BSAApp()
-    _ = try await app.wire(.post, "/sms", ["phoneNum": .string(BSAApp.phone)])
-    let code = try await app.number(to: BSAApp.phone)
-    let verified = try await app.wire(
-      .post, "/sms/verify", ["phoneNum": .string(BSAApp.phone), "authNum": .string(code)])
-    let token = try #require(verified.data?["disposeToken"]?.text)
-    #expect(try await app.signUp(token: token).rtCode == 3006)
-    #expect(try await app.signUp(token: token, ["otpType": "CMMDUP002"]).rtCode == 0)
-  }
-
   @Test("what is taken between check and sign-up is 2009 and 2019, and the token stays good")
   func taken() async throws {
     let app = try BSAApp()
@@ -187,14 +146,5 @@ struct BSARegistrationTests {
       }
     }
     #expect(try await app.wire(.get, "/idcheck", key: BSAApp.acme).rtCode == 2000)
-  }
-
-  @Test("Base32 is that of RFC 4648 §10")
-  func vectors() {
-    let vectors = [
-      "": "", "f": "MY======", "fo": "MZXQ====", "foo": "MZXW6===", "foob": "MZXW6YQ=",
-      "fooba": "MZXW6YTB", "foobar": "MZXW6YTBOI======",
-    ]
-    for (plain, text) in vectors { #expect(Base32.text(Array(plain.utf8)) == text) }
   }
 }

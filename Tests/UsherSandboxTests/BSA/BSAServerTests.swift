@@ -45,45 +45,6 @@ struct BSAServerTests {
     return (code, token, try #require(done["data"]?["secretKey"]?.text, "\(done)"))
   }
 
-  @Test("a person registers, and signs in by push, in HTTP from end to end")
-  func whole() async throws {
-    try await withSandbox { base in
-      let person = try await register(base)
-      #expect(person.secret.utf8.count == 32)
-      let begun = try await Exchange.send(
-        base, "POST", "/bsa/site", headers: ["Content-Type: application/x-www-form-urlencoded"],
-        "userKey=alice-key&action=push&client=acme")
-      #expect(begun.hasPrefix("HTTP/1.1 303"))
-      let page = String(try #require(begun.firstMatch(of: /[Ll]ocation: (\S+)/)).1)
-      let waiting = try await wire(
-        base, "GET", "/auth/exist",
-        ["userKey": "alice-key", "deviceId": .string(BSAApp.device)])
-      let site = try #require(waiting["data"]?["clientKey"])
-      #expect(waiting["data"]?["siteURL"] == .string("\(base)/bsa/site"))
-      let opened = try await wire(
-        base, "POST", "/auth",
-        [
-          "userKey": "alice-key", "deviceId": .string(BSAApp.device),
-          "authPlatform": "CMMAPF002", "clientKey": site,
-        ])
-      let channel = try #require(opened["data"]?["channelKey"], "\(opened)")
-      let done = try await wire(
-        base, "POST", "/auth/complete",
-        ["deviceId": .string(BSAApp.device), "isSecondaryCertification": true])
-      #expect(done["rtCode"] == 0)
-      let result = try await wire(
-        base, "GET", "/auth",
-        ["deviceId": .string(BSAApp.device), "channelKey": channel, "clientKey": site])
-      let token = try #require(result["data"]?.text)
-      let me = try json(
-        await Exchange.send(base, "GET", "/bsa/me", headers: ["Authorization: \(token)"]))
-      #expect(me["data"]?["userKey"] == "alice-key")
-      let shown = try await Exchange.get(base, page)
-      #expect(shown.contains(#"id="user">alice-key<"#))
-      #expect(!shown.contains(#"http-equiv="refresh""#))
-    }
-  }
-
   @Test("a page that waits comes again by itself")
   func refresh() async throws {
     try await withSandbox { base in
@@ -131,18 +92,6 @@ struct BSAServerTests {
         #expect(log.httpBody.contains(#""count":2"#), "\(row.name)")
       }
       #expect(seen.count == 22)
-    }
-  }
-
-  @Test("a sign-up whose answer is lost is done all the same")
-  func lost() async throws {
-    try await withSandbox { base in
-      let fault =
-        #"{"endpoint":"bsa.users","times":1,"fault":{"reset":true,"processed":true}}"#
-      _ = try await Exchange.post(base, "/_control/faults", fault)
-      await #expect(throws: (any Error).self) { try await register(base) }
-      let check = try await wire(base, "GET", "/idcheck", ["userKey": "alice-key"])
-      #expect(check["rtCode"] == 2009)
     }
   }
 

@@ -5,48 +5,6 @@ import Testing
 
 @Suite("BSA: sign-ins")
 struct BSASignInTests {
-  @Test("a push waits for the device, is completed, and the site lets the person in")
-  func push() async throws {
-    let app = try BSAApp()
-    try await app.registered()
-    #expect(try await app.exist().json == ["rtCode": 0, "rtMsg": "OK", "data": ["isExist": false]])
-    let page = try await app.begin()
-    #expect(try await app.state(page) == "waiting")
-    app.wait(10)
-    let waiting = try await app.exist()
-    #expect(
-      waiting.data == [
-        "isExist": true, "clientKey": "s3cret:bsa/site-acme",
-        "siteURL": "http://127.0.0.1:1/bsa/site", "timeout": 20_000,
-      ])
-    let opened = try await app.open()
-    let channel = try #require(opened.data?["channelKey"]?.text)
-    #expect(opened.data?["blockKey"]?.text?.isEmpty == false)
-    #expect(try await app.exist().data == ["isExist": false])
-    #expect(try await app.state(page) == "underWay")
-    #expect(try await app.result(channel).rtCode == 2010)
-    #expect(try await app.complete().json == ["rtCode": 0, "rtMsg": "OK"])
-    #expect(try await app.state(page) == "completed")
-    #expect(try await app.send(.get, page).html.contains(#"id="user">alice-key<"#))
-    let token = try #require(try await app.result(channel).data?.text)
-    #expect(try await app.result(channel).data?.text == token)
-    let me = try await app.send(.get, "/bsa/me", headers: ["authorization": token])
-    #expect(
-      me.data == [
-        "userKey": "alice-key", "name": "Alice Adams", "authType": 3,
-        "regDt": "2027-01-15 08:00:00.00 +0000",
-      ])
-    for wrong in ["Bearer \(token)", "", "x"] {
-      let answer = try await app.send(.get, "/bsa/me", headers: ["authorization": wrong])
-      #expect(answer.rtCode == 2003)
-    }
-    let listed = try #require(try await app.list("signIns").first)
-    #expect(listed["state"] == "completed")
-    #expect(listed["collected"] == true)
-    #expect(listed["localAuth"] == true)
-    #expect(listed["deviceId"] == .string(BSAApp.device))
-  }
-
   @Test("nothing waits: 5019, and 2004 for a channel that nobody has")
   func nothing() async throws {
     let app = try BSAApp()
@@ -133,37 +91,6 @@ struct BSASignInTests {
     #expect(try await app.open().rtCode == code)
   }
 
-  @Test("cancelled by the person at the site: 5011 for each call")
-  func cancelledThere() async throws {
-    let app = try BSAApp()
-    try await app.registered()
-    let page = try await app.begin()
-    let channel = try await app.channel()
-    let left = try await app.send(
-      .post, page, body: Array("action=cancel".utf8), type: "application/x-www-form-urlencoded")
-    #expect(left.status == 303)
-    #expect(left.location == page)
-    #expect(try await app.state(page) == "cancelled")
-    #expect(try await app.open().rtCode == 5011)
-    #expect(try await app.complete().rtCode == 5011)
-    #expect(try await app.result(channel).rtCode == 5011)
-    #expect(try await app.cancel().rtCode == 5011)
-  }
-
-  @Test("cancelled by the device, before and after it has its channel")
-  func cancelledHere() async throws {
-    let app = try BSAApp()
-    try await app.registered()
-    let first = try await app.begin()
-    #expect(try await app.cancel().rtCode == 0)
-    #expect(try await app.state(first) == "cancelled")
-    let second = try await app.begin()
-    let channel = try await app.channel()
-    #expect(try await app.cancel().rtCode == 0)
-    #expect(try await app.state(second) == "cancelled")
-    #expect(try await app.result(channel).rtCode == 5011)
-  }
-
   @Test("who was registered with a local authentication has to say that there was one")
   func localAuth() async throws {
     let app = try BSAApp()
@@ -200,16 +127,6 @@ struct BSASignInTests {
     #expect(try await app.press("push", ["userKey": "alice-key"]).status == 403)
     _ = try await app.complete()
     try await app.begin("otp", number: number)
-  }
-
-  @Test("the site's address and the time are settings")
-  func settings() async throws {
-    let app = try BSAApp()
-    try await app.registered()
-    try await app.set(["siteUrl": "https://login.example.com", "authSeconds": 5])
-    try await app.begin()
-    #expect(try await app.exist().data?["siteURL"] == "https://login.example.com")
-    #expect(try await app.exist().data?["timeout"] == 5000)
   }
 
   @Test("a token is over after its time")

@@ -89,25 +89,6 @@ struct BSASiteTests {
     #expect(try await app.complete(["qrId": second]).rtCode == 5011)
   }
 
-  @Test("a number of the device, typed at the site, makes a sign-in wait; once")
-  func otp() async throws {
-    let app = try BSAApp()
-    try await app.registered()
-    let number = try await app.loginNumber()
-    #expect(number.utf8.count == 6)
-    let wrong = number == "000000" ? "000001" : "000000"
-    let shown = try await app.press("otp", ["userKey": "alice-key", "number": wrong])
-    #expect(shown.status == 403)
-    #expect(shown.html.contains("(3005)"))
-    let page = try await app.begin("otp", number: " \(number.prefix(3)) \(number.suffix(3))")
-    #expect(try await app.exist().data?["isExist"] == true)
-    _ = try await app.channel()
-    #expect(try await app.complete().rtCode == 0)
-    #expect(try await app.state(page) == "completed")
-    let again = try await app.press("otp", ["userKey": "alice-key", "number": number])
-    #expect(again.html.contains("(3006)"))
-  }
-
   @Test("a number is over after its time, after another, after five wrong ones, and by DELETE")
   func otpOver() async throws {
     let app = try BSAApp()
@@ -156,15 +137,6 @@ struct BSASiteTests {
     app.wait(60)
     #expect(try await type(step + 1) == 403)
     #expect(try await type(step + 2) == 303)
-  }
-
-  @Test("TOTP numbers of RFC 6238's secret come out as the list shows them")
-  func listed() async throws {
-    let app = try BSAApp()
-    _ = try await app.control(.post, "registrations", ["userKey": "bob"])
-    let shown = try #require(try await app.list("registrations").first?["totp"]?.text)
-    let answer = try await app.press("totp", ["userKey": "bob", "number": shown])
-    #expect(answer.status == 303)
   }
 
   @Test("so many TOTP numbers may be tried a day, right ones or not; then it is 5026")
