@@ -1,4 +1,5 @@
 import JSONRPC
+import Testing
 import UsherAPI
 import UsherConfig
 import UsherCore
@@ -94,6 +95,26 @@ struct DrivenIdentity {
   static let gone = CallOutcome.unreachable(message: "gone", sent: true)
   static let redirectURI = "http://127.0.0.1:40001/callback"
   static let knownAccount = KnownAccount(id: AccountID("acc_1"), subject: "corr-5678")
+
+  /// Five troubles: a pause after each, twice as long as the one before, then the same call.
+  mutating func waitOutFive(
+    _ outcome: CallOutcome = gone, sourceLocation: SourceLocation = #_sourceLocation
+  ) {
+    let call = pending
+    for seconds in [1, 2, 4, 8, 16] {
+      answered(outcome)
+      let paused = last
+      #expect(
+        paused == .proceed([.wake(after: .seconds(seconds))]), sourceLocation: sourceLocation)
+      #expect(problem?.reason == "provider_unreachable", sourceLocation: sourceLocation)
+      let early = answered(outcome)
+      receive(.woken)
+      let again = calls
+      let twice = receive(.woken)
+      #expect(early == .ignore && twice == .ignore, sourceLocation: sourceLocation)
+      #expect(again == call.map { [$0] }, sourceLocation: sourceLocation)
+    }
+  }
 
   /// As after `kill -9`.
   mutating func restart() throws {

@@ -45,37 +45,6 @@ struct GPErrorTests {
     #expect(failure.message == "why")
     #expect(failure.retryable == row.isRetryable)
   }
-
-  @Test("a failed exchange has its reason in the message, cleaned")
-  func exchange() {
-    let failure = Failure.exchangeFailed("no\u{1B}[0m such\nuser", gopayName)
-    #expect(failure.message == "no[0m such user")
-    #expect(failure.provider?.message == "no[0m such user")
-    #expect(failure.provider?.code == "GPE-2208")
-    #expect(Failure.exchangeFailed(" \n", gopayName).provider?.message == nil)
-    #expect(!Failure.exchangeFailed("", gopayName).message.isEmpty)
-  }
-
-  @Test("a log-in that was given up is not one that went wrong")
-  func logIn() {
-    for error in ["abort", "access_denied"] {
-      let failure = Failure.logIn(RedirectAnswer(error: error), gopayName)
-      #expect(failure.provider == GPError.cancelled.word(gopayName, code: error))
-      #expect(failure.reason == .denied)
-    }
-    let answer = RedirectAnswer(error: "failure", errorDescription: "locked")
-    let failure = Failure.logIn(answer, gopayName)
-    #expect(failure.provider?.code == "GPE-2205")
-    #expect(failure.provider?.error == "failure")
-    #expect(failure.message == "locked")
-  }
-
-  @Test("what cannot be read ends as the API's error, by another reason")
-  func unusable() {
-    let failure = Failure.unusable(gopay: "garbage", gopayName)
-    #expect(failure.provider?.code == "GPE-2215")
-    #expect(failure.reason == .providerProtocolError)
-  }
 }
 
 @Suite("A redirect of GoPay's log-in")

@@ -135,25 +135,6 @@ struct GoPayDataTests {
     }
   }
 
-  @Test(
-    "is why a capture failed",
-    arguments: [
-      ("CAMERA", .camera), ("PERMISSION", .permission), ("NETWORK", .connection),
-      ("USER_CANCELLED", .cancelled), ("VERIFICATION", .verification),
-      ("HELP_CLICKED", .helpWanted), ("SECURITY", .security), ("API", .api), ("camera", .unknown),
-      ("OTHER", .unknown),
-    ] as [(String, GPError)])
-  func failed(word: String, error: GPError) throws {
-    let standing = try data([
-      "submissionId": "s", "status": "FAILED", "error": .string(word), "message": "no\u{07}",
-    ]).capture("s")
-    guard case .failed(let refusal) = standing else { return #expect(Bool(false), "not failed") }
-    let failure = refusal.failure(gopayName)
-    #expect(failure.provider == error.word(gopayName, code: word, message: "no"))
-    #expect(failure.reason == error.reason)
-    #expect(failure.message == "no")
-  }
-
   @Test("is unknown where a capture failed without a word")
   func failedSilently() throws {
     for error in [nil, 7, "", ["a"]] as [JSONValue] {

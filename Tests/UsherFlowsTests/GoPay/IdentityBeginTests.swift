@@ -11,43 +11,45 @@ private let link = LinkingToken.token(Secret("linking-secret"))
 
 @Suite("Verify with GoPay: how it begins")
 struct IdentityBeginTests {
-  @Test("without a credential to exchange, a long-term token leads straight to the capture")
-  func none() throws {
-    let driven = try Driven(.none, token: "linking-secret")
-    #expect(driven.state == "kyc" && driven.problem == nil)
-    #expect(driven.flow.view.step == .wait(.init(for: "the capture page")))
-    #expect(driven.last == .proceed([.call(.temporaryToken(link, requestID: "req-1"))]))
+  struct Row: Sendable, CustomTestStringConvertible {
+    let receiver: VerifyIdentity.CredentialReceiver
+    var token: String?
+    var account: KnownAccount?
+    let state: String
+    let call: GoPayCall
+
+    var testDescription: String { "\(receiver) \(token ?? "-") \(account?.subject ?? "-")" }
   }
 
-  @Test("an account's submission is asked about first, as partners do")
-  func account() throws {
-    let driven = try Driven(.none, account: Driven.knownAccount)
-    #expect(driven.state == "current")
-    let call = GoPayCall.currentSubmission(.account(AccountID("acc_1")), requestID: "req-1")
-    #expect(driven.last == .proceed([.call(call)]))
-    #expect(call.account == AccountID("acc_1"))
-  }
+  private static let mine = LinkingToken.account(Driven.knownAccount.id)
+  private static let rows = [
+    Row(
+      receiver: .none, token: "linking-secret", state: "kyc",
+      call: .temporaryToken(link, requestID: "req-1")),
+    Row(
+      receiver: .none, account: Driven.knownAccount, state: "current",
+      call: .currentSubmission(mine, requestID: "req-1")),
+    Row(
+      receiver: .none, token: "linking-secret", account: Driven.knownAccount, state: "current",
+      call: .currentSubmission(link, requestID: "req-1")),
+    Row(
+      receiver: .exchange, token: "linking-secret", state: "authCode",
+      call: .authCode(link, correlationID: "corr-5678", requestID: "req-1")),
+    Row(
+      receiver: .exchange, account: Driven.knownAccount, state: "authCode",
+      call: .authCode(mine, correlationID: "corr-5678", requestID: "req-1")),
+    Row(
+      receiver: .exchange, token: "linking-secret", account: Driven.knownAccount,
+      state: "authCode", call: .authCode(link, correlationID: "corr-5678", requestID: "req-1")),
+  ]
 
-  @Test("with an exchange, a token gets an auth code without a page")
-  func token() throws {
-    let driven = try Driven(token: "linking-secret")
-    #expect(driven.state == "authCode")
-    #expect(driven.calls == [.authCode(link, correlationID: "corr-5678", requestID: "req-1")])
-  }
-
-  @Test("and so does an account's")
-  func accountsCode() throws {
-    let driven = try Driven(account: Driven.knownAccount)
-    #expect(driven.state == "authCode")
-    #expect(driven.calls.first?.account == AccountID("acc_1"))
-  }
-
-  @Test("a token that is given wins over the account's")
-  func both() throws {
-    var driven = try Driven(.none, token: "linking-secret", account: Driven.knownAccount)
-    #expect(driven.calls == [.currentSubmission(link, requestID: "req-1")])
-    driven = try Driven(token: "linking-secret", account: Driven.knownAccount)
-    #expect(driven.calls == [.authCode(link, correlationID: "corr-5678", requestID: "req-1")])
+  @Test(
+    "the first call is for the receiver; a given token wins over the account's", arguments: rows)
+  func firstCall(row: Row) throws {
+    let driven = try Driven(row.receiver, token: row.token, account: row.account)
+    #expect(driven.state == row.state && driven.problem == nil)
+    #expect(driven.flow.view.step.kind == .wait)
+    #expect(driven.last == .proceed([.call(row.call)]))
   }
 
   @Test("with neither, a listener is opened for the log-in page")
@@ -98,7 +100,7 @@ struct IdentityMissingTests {
   @Test("a requestId that is absent, blank or no header's")
   func requestID() throws {
     let long = String(repeating: "r", count: 129)
-    for id in [nil, "", " ", "\t\n", "\u{00A0}", "a b", "ä", "a\r\nb", "a\u{7F}", long] {
+    for id in [nil, "", " ", "\t\n", "\u{00A0}", "a b", "ä", "a\r\nb", "a\u{7F}", "a\u{0}", long] {
       check(try Driven(token: "linking-secret", requestID: id), "requestId", "authCode")
     }
   }

@@ -94,13 +94,7 @@ struct IdentityCurrentTests {
   func trouble() throws {
     var driven = try driven()
     let call = driven.calls
-    for seconds in [1, 2, 4, 8, 16] {
-      driven.answered(Driven.gone)
-      #expect(driven.last == .proceed([.wake(after: .seconds(seconds))]))
-      #expect(driven.problem?.reason == "provider_unreachable")
-      driven.receive(.woken)
-      #expect(driven.calls == call)
-    }
+    driven.waitOutFive()
     try driven.restart()
     #expect(driven.calls == call)
     var given = driven

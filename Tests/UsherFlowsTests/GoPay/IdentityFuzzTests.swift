@@ -4,78 +4,49 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 import UsherFlows
-
-/// Numbers that look random and are the same in every run (SplitMix64).
-private struct Dice: RandomNumberGenerator {
-  var state: UInt64
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ (mixed >> 31)
-  }
-
-  mutating func any<T>(of values: [T]) -> T {
-    values[Int.random(in: 0..<values.count, using: &self)]
-  }
-}
+import UsherTestKit
 
 /// Answers made of what GoPay's answers are made of, put together without sense.
 private struct Nonsense {
-  var dice: Dice
+  var json: NonsenseJSON
 
-  private static let names = [
-    "success", "data", "errors", "code", "cause", "entity", "authCode", "token", "url",
-    "submissionId", "status", "result", "error", "message", "responseCode", "accessTokenInfo",
-    "accessToken", "userCorrelationId", "reason", "expiresAt", "reasonCode",
-  ]
-  private static let texts = [
-    "sub-1", "sub-2", "CREATED", "SUBMITTED", "FAILED", "COMPLETED", "VALID", "CAMERA", "ODD",
-    "corr-5678", "corr-1", "https://onekyc.example.com/x", "javascript:x", "2000700", "4090700",
-    "5000701", "9999-12-31T23:59:59Z", "", "\u{0}\u{1B}[2J", "a b",
-  ]
-
-  mutating func value(depth: Int = 4) -> JSONValue {
-    switch Int.random(in: 0..<(depth > 0 ? 9 : 6), using: &dice) {
-    case 0: return .null
-    case 1: return .bool(.random(using: &dice))
-    case 2: return .integer(dice.any(of: [.min, -1, 0, 1, 900, 1401, 1519, 1539, 1601, .max]))
-    case 3: return .number(dice.any(of: [-1.5, 0.5, 1519.0, 1e300]))
-    case 4, 5: return .string(dice.any(of: Self.texts))
-    case 6: return .array((0..<2).map { _ in value(depth: depth - 1) })
-    default: return object(depth: depth)
-    }
-  }
-
-  private mutating func object(depth: Int) -> JSONValue {
-    var members: [String: JSONValue] = [:]
-    for _ in 0..<6 { members[dice.any(of: Self.names)] = value(depth: depth - 1) }
-    return .object(members)
+  init(seed: UInt64) {
+    json = NonsenseJSON(
+      dice: SeededGenerator(seed: seed),
+      names: [
+        "success", "data", "errors", "code", "cause", "entity", "authCode", "token", "url",
+        "submissionId", "status", "result", "error", "message", "responseCode", "accessTokenInfo",
+        "accessToken", "userCorrelationId", "reason", "expiresAt", "reasonCode",
+      ],
+      texts: [
+        "sub-1", "sub-2", "CREATED", "SUBMITTED", "FAILED", "COMPLETED", "VALID", "CAMERA", "ODD",
+        "corr-5678", "corr-1", "https://onekyc.example.com/x", "javascript:x", "2000700",
+        "4090700", "5000701", "9999-12-31T23:59:59Z", "", "\u{0}\u{1B}[2J", "a b",
+      ],
+      integers: [.min, -1, 0, 1, 900, 1401, 1519, 1539, 1601, .max])
   }
 
   mutating func outcome() -> CallOutcome {
-    switch Int.random(in: 0..<12, using: &dice) {
-    case 0: return .unreachable(message: "gone", sent: .random(using: &dice))
+    switch Int.random(in: 0..<12, using: &json.dice) {
+    case 0: return .unreachable(message: "gone", sent: .random(using: &json.dice))
     case 1: return .unreadable(message: "x")
     case 2: return .reply(reply(text: "{", status: status()))
     case 3, 4, 5, 6: return .reply(reply(plausible()))
     default:
       let headers = ["retry-after": "5"]
       return .reply(
-        reply(value(), status: status(), headers: .random(using: &dice) ? headers : [:]))
+        reply(json.value(), status: status(), headers: .random(using: &json.dice) ? headers : [:]))
     }
   }
 
   /// Taken for a yes by whoever asked, now and then.
   private mutating func plausible() -> JSONValue {
-    var data = value()
+    var data = json.value()
     data["authCode"] = "code-secret"
     data["token"] = "capture-secret"
     data["submissionId"] = "sub-1"
-    if .random(using: &dice) { data["url"] = "https://onekyc.example.com/x" }
-    if .random(using: &dice) { data["status"] = "CREATED" }
+    if .random(using: &json.dice) { data["url"] = "https://onekyc.example.com/x" }
+    if .random(using: &json.dice) { data["status"] = "CREATED" }
     return [
       "success": true, "data": data, "userCorrelationId": "corr-5678", "responseCode": "2000700",
       "accessTokenInfo": ["accessToken": "bound-secret"],
@@ -83,22 +54,22 @@ private struct Nonsense {
   }
 
   private mutating func status() -> Int {
-    dice.any(of: [200, 200, 200, 201, 204, 302, 400, 401, 403, 404, 409, 429, 500, 503])
+    json.any(of: [200, 200, 200, 201, 204, 302, 400, 401, 403, 404, 409, 429, 500, 503])
   }
 
   mutating func event(_ pending: GoPayCall?) -> FlowEvent<GoPayCall> {
-    switch Int.random(in: 0..<12, using: &dice) {
+    switch Int.random(in: 0..<12, using: &json.dice) {
     case 0, 1: return .woken
     case 2: return .resumed
-    case 3: return .input(.exchanged(["userCorrelationId": Secret(dice.any(of: Self.texts))]))
-    case 4: return .input(.redirect(url: Secret(dice.any(of: Self.texts))))
+    case 3: return .input(.exchanged(["userCorrelationId": Secret(json.any(of: json.texts))]))
+    case 4: return .input(.redirect(url: Secret(json.any(of: json.texts))))
     case 5: return .listening(redirectURI: DrivenIdentity.redirectURI)
     case 6: return .redirected(RedirectAnswer(code: Secret("code-secret")))
     case 7:
       return .calledBack(
         ProviderCallback(
           requestID: "req-1", authorization: Secret("linking-secret"),
-          isVouchedFor: .random(using: &dice), members: value().objectValue ?? [:]))
+          isVouchedFor: .random(using: &json.dice), members: json.value().objectValue ?? [:]))
     default: return pending.map { .called($0, outcome()) } ?? .woken
     }
   }
@@ -109,10 +80,10 @@ struct IdentityFuzzTests {
   /// Drives a flow with nonsense until it ends, and checks that it is whole after every step.
   private func drive(_ driven: DrivenIdentity, seed: UInt64) throws -> Int {
     var driven = driven
-    var nonsense = Nonsense(dice: Dice(state: seed))
+    var nonsense = Nonsense(seed: seed)
     for step in 1...40 {
       let before = driven.flow
-      driven.clock = driven.clock + .seconds(Int(nonsense.dice.next() % 10))
+      driven.clock = driven.clock + .seconds(Int(nonsense.json.dice.next() % 10))
       switch driven.receive(nonsense.event(driven.pending)) {
       case .finish(let completion):
         #expect(completion.grant?.subject == "corr-5678")

@@ -70,7 +70,9 @@ struct IdentityHandoverTests {
 
   @Test("another userCorrelationId is GPE-2214, byte by byte")
   func otherPerson() throws {
-    for id in ["corr-5679", "corr-567", "corr-56789", "CORR-5678", "", " corr-5678"] {
+    for id in [
+      "corr-5679", "corr-567", "corr-56789", "CORR-5678", "corr\u{2010}5678", "", " corr-5678",
+    ] {
       var driven = try driven()
       driven.receive(Self.success(id))
       #expect(driven.code == "GPE-2214")

@@ -1,4 +1,5 @@
 import JSONRPC
+import Testing
 import UsherAPI
 import UsherConfig
 import UsherCore
@@ -53,6 +54,26 @@ struct DrivenWallet<Machine: FlowMachine> where Machine.Call == PaysafeCall {
 
   @discardableResult
   mutating func answer(_ reply: HTTPReply) -> Answer<PaysafeCall> { answer(.reply(reply)) }
+
+  /// Five troubles: a pause after each, twice as long as the one before, then the same call.
+  mutating func waitOutFive(
+    _ outcome: CallOutcome, sourceLocation: SourceLocation = #_sourceLocation
+  ) {
+    let call = pending
+    let before = state
+    for seconds in [1, 2, 4, 8, 16] {
+      answer(outcome)
+      let told = (wake, problem?.reason, state)
+      #expect(
+        told == (.seconds(seconds), "provider_unreachable", before), sourceLocation: sourceLocation)
+      let early = answer(reply([:]))
+      receive(.woken)
+      let again = calls
+      let twice = receive(.woken)
+      #expect(early == .ignore && twice == .ignore, sourceLocation: sourceLocation)
+      #expect(again == call.map { [$0] }, sourceLocation: sourceLocation)
+    }
+  }
 
   @discardableResult
   mutating func enter(_ code: String = "123456") -> Answer<PaysafeCall> {

@@ -136,16 +136,7 @@ struct OperationTests {
       .reply(reply(text: "", status: 503)), .reply(reply(text: "", status: 429)),
     ] {
       var driven = try DrivenOperation.get()
-      for seconds in [1, 2, 4, 8, 16] {
-        driven.answer(outcome)
-        #expect(driven.wake == .seconds(seconds) && driven.state == "performing")
-        #expect(driven.problem?.reason == "provider_unreachable")
-        #expect(driven.problem?.retryAfterMs == seconds * 1000)
-        #expect(driven.answer(reply([:])) == .ignore)
-        driven.receive(.woken)
-        #expect(driven.operationCall != nil)
-        #expect(driven.receive(.woken) == .ignore)
-      }
+      driven.waitOutFive(outcome)
       driven.answer(outcome)
       #expect(driven.failure?.reason == .providerUnreachable)
     }

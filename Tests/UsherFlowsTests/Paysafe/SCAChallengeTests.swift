@@ -22,6 +22,16 @@ struct SCAChallengeTests {
     #expect(driven.wake == .seconds(300))
   }
 
+  @Test(
+    "a code's step names its channel",
+    arguments: [("EMAIL", "email"), ("AUTHENTICATOR", "authenticator")])
+  func channel(channel: String, shown: String) throws {
+    var driven = try DrivenSCA(wanting: .init(method: "OTP", channel: channel))
+    driven.answer(
+      WalletReplies.challenge(["verification": ["method": "OTP", "channel": .string(channel)]]))
+    #expect(driven.code?.channel == shown)
+  }
+
   @Test("what the server leaves out is not made up")
   func bare() throws {
     let bare: [String: JSONValue?] = [
@@ -241,15 +251,7 @@ struct SCAChallengeTests {
   @Test("what was certainly not sent is sent again after 1, 2, 4, 8 and 16 seconds")
   func unsent() throws {
     var driven = try DrivenSCA(wanting: .sms)
-    for seconds in [1, 2, 4, 8, 16] {
-      driven.answer(WalletReplies.unsent)
-      #expect(driven.wake == .seconds(seconds))
-      #expect(driven.state == "challenging")
-      #expect(driven.problem?.reason == "provider_unreachable")
-      driven.receive(.woken)
-      #expect(driven.challenge == .sms)
-      #expect(driven.receive(.woken) == .ignore)
-    }
+    driven.waitOutFive(WalletReplies.unsent)
     driven.answer(WalletReplies.unsent)
     #expect(driven.failure?.reason == .providerUnreachable)
   }

@@ -203,15 +203,7 @@ struct SCAChoosingTests {
       .reply(reply(text: "", status: 429)), .reply(reply(text: "", status: 408)),
     ] {
       var driven = try DrivenSCA(wanting: nil)
-      for seconds in [1, 2, 4, 8, 16] {
-        driven.answer(outcome)
-        #expect(driven.wake == .seconds(seconds))
-        #expect(driven.problem?.reason == "provider_unreachable")
-        #expect(driven.answer(WalletReplies.standing("PENDING")) == .ignore)
-        #expect(driven.receive(.woken) == .proceed([.call(.event(WalletReplies.event))]))
-        #expect(driven.problem?.reason == "provider_unreachable")
-        #expect(driven.receive(.woken) == .ignore)
-      }
+      driven.waitOutFive(outcome)
       driven.answer(outcome)
       #expect(driven.failure?.reason == .providerUnreachable)
     }

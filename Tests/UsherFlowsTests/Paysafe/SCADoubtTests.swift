@@ -57,14 +57,7 @@ struct SCADoubtTests {
       var driven = try DrivenSCA.challenged()
       driven.enter()
       driven.answer(WalletReplies.gone)
-      for seconds in [1, 2, 4, 8, 16] {
-        driven.answer(outcome)
-        #expect(driven.wake == .seconds(seconds))
-        #expect(driven.problem?.reason == "provider_unreachable")
-        driven.receive(.woken)
-        #expect(driven.isAsking)
-        #expect(driven.receive(.woken) == .ignore)
-      }
+      driven.waitOutFive(outcome)
       driven.answer(outcome)
       #expect(driven.failure?.reason == reason)
     }
