@@ -3,35 +3,9 @@ import Testing
 
 @testable import UsherKit
 
-@Suite("GoPay's verify, at its begin and end", .timeLimit(.minutes(1)))
-struct GoPayEndTests {
-  private let exchange = GoPayExchange()
-  private let screen = GoPayScreen()
-  private let success = ExchangeResult.success(userCorrelationId: "corr-5678")
-  private let captured = GoPayDaemon.Answer.goesOn([.exchanged, .capture, .submitted])
-
-  /// What a verification comes to that a test takes part in.
-  private func verify(
-    _ daemon: GoPayDaemon, _ request: FeatureRequest = goPayRequest, patience: Duration = .zero,
-    at time: Double = 0, meanwhile: @Sendable () async throws -> Void = {}
-  ) async throws -> Result<VerifyResult, FeatureError> {
-    try await daemon.run { path in
-      let manager = goPaySDK(path, patience: patience, at: time).getFeatureManager()
-      async let outcome = manager.outcome(request, exchange.receiver, screen)
-      try await meanwhile()
-      return await outcome
-    }
-  }
-
-  private func nextCall() async throws -> GoPayExchange.Asked {
-    var calls = exchange.calls.makeAsyncIterator()
-    return try #require(await calls.next())
-  }
-}
-
 // MARK: - Beginning
 
-extension GoPayEndTests {
+extension GoPayVerificationTests {
   @Test("a start whose answer was lost is made again, and its flow is this call's own")
   func lostStart() async throws {
     let daemon = GoPayDaemon(starts: [.goesOnUntold([.submitted])])
@@ -87,7 +61,7 @@ extension GoPayEndTests {
 
 // MARK: - The end
 
-extension GoPayEndTests {
+extension GoPayVerificationTests {
   @Test("a daemon that goes away and does not come back is GPE-2203")
   func disconnect() async throws {
     let daemon = GoPayDaemon(starts: [.goesOn([.exchanged])], cancelled: nil)

@@ -41,28 +41,6 @@ extension GoPayUsageTests {
     #expect(start["params"]?["userCorrelationId"]?.stringValue == request.userCorrelationId)
   }
 
-  @Test("an id that the daemon takes for no id is GPE-2206 too")
-  func refusedID() async throws {
-    let refusal = GoPayDaemon.error("invalid_params", field: "requestId")
-    let told = try await GoPayDaemon(starts: [.refused(refusal)]).tells(short)
-    #expect(told.map(\.error?.code) == ["GPE-2206"])
-  }
-
-  @Test("requestId names the flow, and the handler gets it")
-  func requestID() async throws {
-    let exchange = GoPayExchange()
-    let daemon = completing()
-    async let told = daemon.tells(exchange.receiver)
-    var calls = exchange.calls.makeAsyncIterator()
-    let asked = try #require(await calls.next())
-    #expect(asked.requestID == "req-1")
-    asked.completion(.success(userCorrelationId: "corr-5678"))
-    #expect(try await told.map(\.submissionID) == ["sub-1"])
-    let start = try #require(daemon.params(of: "flow.start").first)
-    #expect(start["requestId"] == "req-1")
-    #expect(start["provider"] == "gopay" && start["kind"] == "verify")
-  }
-
   @Test("a requestId that was used before is GPE-2206, and its flow is left alone")
   func usedBefore() async throws {
     let refusal = GoPayDaemon.error("request_id_reused", flow: "flw_0")
@@ -88,18 +66,22 @@ extension GoPayUsageTests {
 // MARK: - The credential receiver
 
 extension GoPayUsageTests {
-  @Test(".exchange is for a short-term token: the handler's answer is handed in")
+  @Test(
+    ".exchange is for a short-term token: the handler gets the requestId, its answer is handed in")
   func exchange() async throws {
     let exchange = GoPayExchange()
     let daemon = completing()
     async let told = daemon.tells(exchange.receiver)
     var calls = exchange.calls.makeAsyncIterator()
     let asked = try #require(await calls.next())
-    #expect(asked.credential == .authCode(code: "code-1"))
+    #expect(asked.credential == .authCode(code: "code-1") && asked.requestID == "req-1")
     asked.completion(.success(userCorrelationId: "corr-5678", token: "long"))
     #expect(try await told.map(\.submissionID) == ["sub-1"])
+    let start = try #require(daemon.params(of: "flow.start").first)
+    #expect(start["requestId"] == "req-1")
+    #expect(start["provider"] == "gopay" && start["kind"] == "verify")
     #expect(
-      daemon.params(of: "flow.start").first?["params"] == [
+      start["params"] == [
         "userCorrelationId": "corr-5678", "token": "short-term-linking-token",
         "credentialReceiver": "exchange",
       ])
@@ -183,33 +165,6 @@ extension GoPayUsageTests {
     #expect(try await told.map(\.submissionID) == ["sub-1"])
     asked.completion(.failure(reason: "after the end"))
     #expect(daemon.params(of: "flow.submit").count == 1)
-  }
-
-  @Test("a completion that is never called ends with GPE-2209, at the daemon's deadline")
-  func never() async throws {
-    let exchange = GoPayExchange()
-    let daemon = GoPayDaemon(.authCode, .asking())
-    async let told = daemon.tells(exchange.receiver)
-    var calls = exchange.calls.makeAsyncIterator()
-    let asked = try #require(await calls.next())
-    try await daemon.happens(.failed("exchange_timed_out", 2209))
-    let heard = try await told
-    #expect(heard.map(\.error?.code) == ["GPE-2209"])
-    asked.completion(.success(userCorrelationId: "corr-5678"))
-    #expect(daemon.methods == ["flow.start"])
-  }
-
-  @Test("completion(.failure) stops the flow: GPE-2208 with the reason in its message")
-  func failure() async throws {
-    let reason = "the backend is down"
-    let daemon = completing(.goesOn([.failed("exchange_failed", 2208, message: reason)]))
-    let told = try await daemon.tells(GoPayExchange.answering(.failure(reason: reason)))
-    #expect(told.map(\.error?.code) == ["GPE-2208"])
-    #expect(told.first?.error?.message == reason)
-    #expect(
-      daemon.params(of: "flow.submit").map { $0["input"] } == [
-        ["type": "exchangeCredential", "failure": ["reason": .string(reason)]]
-      ])
   }
 }
 

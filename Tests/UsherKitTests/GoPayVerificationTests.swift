@@ -6,13 +6,13 @@ import Testing
 
 @Suite("GoPay's verify", .timeLimit(.minutes(1)))
 struct GoPayVerificationTests {
-  private let exchange = GoPayExchange()
-  private let screen = GoPayScreen()
-  private let success = ExchangeResult.success(userCorrelationId: "corr-5678")
-  private let captured = GoPayDaemon.Answer.goesOn([.exchanged, .capture, .submitted])
+  let exchange = GoPayExchange()
+  let screen = GoPayScreen()
+  let success = ExchangeResult.success(userCorrelationId: "corr-5678")
+  let captured = GoPayDaemon.Answer.goesOn([.exchanged, .capture, .submitted])
 
   /// What a verification comes to that a test takes part in.
-  private func verify(
+  func verify(
     _ daemon: GoPayDaemon, _ request: FeatureRequest = goPayRequest, patience: Duration = .zero,
     at time: Double = 0, meanwhile: @Sendable () async throws -> Void = {}
   ) async throws -> Result<VerifyResult, FeatureError> {
@@ -24,7 +24,7 @@ struct GoPayVerificationTests {
     }
   }
 
-  private func nextCall() async throws -> GoPayExchange.Asked {
+  func nextCall() async throws -> GoPayExchange.Asked {
     var calls = exchange.calls.makeAsyncIterator()
     return try #require(await calls.next())
   }
@@ -33,24 +33,6 @@ struct GoPayVerificationTests {
 // MARK: - Pages
 
 extension GoPayVerificationTests {
-  @Test("without a token the log-in's page is shown first, then the capture's, each once")
-  func pages() async throws {
-    let daemon = GoPayDaemon(
-      .preparing, .logIn, .page("https://snap.example/get-auth-code?state=1", problem: "later"),
-      .asking(),
-      inputs: [.goesOn([.exchanged, .capture, .asking(), .capture])])
-    let outcome = try await verify(daemon) {
-      try await nextCall().completion(success)
-      var pages = screen.pages.makeAsyncIterator()
-      while await pages.next() != "https://capture.example/1" {}
-      try await daemon.happens(.submitted)
-    }
-    #expect(outcome.id == "sub-1")
-    #expect(
-      screen.shown.filter { $0.contains("capture") } == ["https://capture.example/1"])
-    #expect(screen.shown.filter { $0.contains("snap") }.count <= 1)
-  }
-
   @Test("a log-in that begins anew has another page", arguments: ["loopback", "submit", "poll"])
   func anotherPage(completes: String) async throws {
     let daemon = GoPayDaemon(.page("https://snap.example/1", completes: completes))
@@ -161,22 +143,6 @@ extension GoPayVerificationTests {
     }
     #expect(outcome.id == "sub-1")
     #expect(exchange.credentials == [.authCode(code: "code-1")])
-  }
-
-  @Test("another code is exchanged, and the first one's answer is not taken for its")
-  func otherCode() async throws {
-    let daemon = GoPayDaemon(.asking("code-1"), inputs: [captured])
-    let outcome = try await verify(daemon) {
-      let first = try await nextCall()
-      try await daemon.happens(.asking("code-2"))
-      let second = try await nextCall()
-      first.completion(.failure(reason: "of the first"))
-      second.completion(success)
-    }
-    #expect(outcome.id == "sub-1")
-    #expect(exchange.credentials == [.authCode(code: "code-1"), .authCode(code: "code-2")])
-    #expect(daemon.params(of: "flow.submit").count == 1)
-    #expect(daemon.params(of: "flow.submit").first?["input"]?["success"] != nil)
   }
 
   @Test(

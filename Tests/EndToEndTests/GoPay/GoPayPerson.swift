@@ -120,12 +120,3 @@ extension JSONValue {
 func aside(_ body: @escaping @Sendable () throws -> Void) async throws {
   try await BlockingThreads.run(body)
 }
-
-/// Waits until a moment is over, by the clock that the daemon goes by too.
-func passed(_ moment: String?) throws {
-  let style = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
-  guard let date = moment.flatMap({ try? style.parse($0) }) else {
-    throw TestTrouble("no time: \(moment ?? "none")")
-  }
-  try eventually(within: 30, "\(date) is over") { Date() > date }
-}

@@ -41,7 +41,6 @@ struct GoPaySeedEndToEndTests {
   /// The partner's backend: redeems each code that it is handed.
   private struct Backend: GoPaySeedExample.Backend {
     let sandbox: SandboxUnderTest
-    var knows = GoPayScene.person
     var isDown = false
 
     func exchangeAuthCode(
@@ -52,7 +51,7 @@ struct GoPaySeedEndToEndTests {
       Thread.detachNewThread {
         do {
           try sandbox.control("POST", "gopay/redeem", ["authCode": .string(code)])
-          completion(.success(knows))
+          completion(.success(GoPayScene.person))
         } catch {
           completion(.failure(.init(localizedDescription: "\(error)")))
         }
@@ -69,10 +68,9 @@ struct GoPaySeedEndToEndTests {
   }
 
   private func news(
-    _ screen: Screen, _ backend: Backend, _ values: GoPaySeedExample.Values = .init(),
-    _ run: (GoPaySeedExample) -> Void
+    _ screen: Screen, _ backend: Backend, _ run: (GoPaySeedExample) -> Void
   ) async -> GoPaySeedExample.News? {
-    let example = GoPaySeedExample(values, sdk: sdk, presenter: screen, backend: backend)
+    let example = GoPaySeedExample(sdk: sdk, presenter: screen, backend: backend)
     run(example)
     var news = example.news.makeAsyncIterator()
     return await news.next()
@@ -113,37 +111,9 @@ struct GoPaySeedEndToEndTests {
     }
   }
 
-  @Test("the backend knows somebody else: onError with GPE-2214")
-  func somebodyElse() async throws {
-    let news = await news(Screen(scene.sandbox), Backend(sandbox: scene.sandbox, knows: "other")) {
-      $0.verifyWithExchange()
-    }
-    guard case .failed("GPE-2214", _, _) = news else {
-      throw TestTrouble("\(String(describing: news))")
-    }
-  }
-
-  @Test("a blank id builds, does not throw, and is onError with GPE-2206")
-  func blank() async throws {
+  @Test("the person's Help is onError with GPE-2213")
+  func help() async throws {
     let news = await news(
-      Screen(scene.sandbox), Backend(sandbox: scene.sandbox), .init(userCorrelationId: " ")
-    ) { $0.verifyWithoutExchange() }
-    guard case .failed("GPE-2206", _, _) = news else {
-      throw TestTrouble("\(String(describing: news))")
-    }
-    #expect(try scene.allRequests() == 0)
-  }
-
-  @Test("an expired token is onError with GPE-2202; the person's Help with GPE-2213")
-  func others() async throws {
-    var news = await news(
-      Screen(scene.sandbox), Backend(sandbox: scene.sandbox),
-      .init(longTermToken: "expired-token")
-    ) { $0.verifyWithoutExchange() }
-    guard case .failed("GPE-2202", _, _) = news else {
-      throw TestTrouble("\(String(describing: news))")
-    }
-    news = await self.news(
       Screen(scene.sandbox, button: "HELP_CLICKED"), Backend(sandbox: scene.sandbox)
     ) { $0.verifyWithoutExchange() }
     guard case .failed("GPE-2213", _, _) = news else {
@@ -168,82 +138,19 @@ struct GoPaySeedEndToEndTests {
     #expect(error.code == "GPE-2202" && error.serverCode == "1401" && error.isRetryable)
   }
 
-  // MARK: The usage notes that are the SDK's alone
-
-  private func request(_ id: String, token: String? = "long-term-token") -> FeatureRequest {
-    FeatureRequest.Builder().requestId(id).userCorrelationId("corr-5678").token(token).build()
-  }
-
-  /// What a callback is told, and how often.
-  private final class Ear: FeatureCallback {
-    let heard = Mutex<[String]>([])
-
-    func onComplete(_ result: VerifyResult, data: [String: String]?) {
-      heard.withLock { $0.append("completed \(data?["status"] ?? "none")") }
-    }
-
-    func onError(_ error: FeatureError) { heard.withLock { $0.append(error.code) } }
-  }
-
-  @Test("exactly one completion, with metadata as its data; a reused requestId is GPE-2206")
-  func oneCompletion() async throws {
-    let ear = Ear()
-    for count in 1...2 {
-      try sdk.getFeatureManager().verify(
-        presenter: Screen(scene.sandbox), request: request("req-1"), credentialReceiver: .none,
-        callback: AnyFeatureCallback(wrapping: ear))
-      try await until { ear.heard.withLock { $0.count } >= count }
-    }
-    #expect(ear.heard.withLock { $0 } == ["completed SUBMITTED", "GPE-2206"])
-    #expect(try scene.submissions().count == 1)
-  }
-
-  @Test("AnyFeatureCallback holds it weakly: once it is gone nobody is told, and the flow goes on")
-  func weak() async throws {
-    var ear: Ear? = Ear()
-    weak let held = ear
-    let screen = Screen(scene.sandbox, button: "card")
-    try sdk.getFeatureManager().verify(
-      presenter: screen, request: request("req-1"), credentialReceiver: .none,
-      callback: AnyFeatureCallback(wrapping: try #require(ear)))
-    try await until { screen.pages.count == 1 }
-    ear = nil
-    #expect(held == nil)
-    let flow = try scene.app.call("flow.list")["flows"]?[0] ?? .null
-    try GoPayScene.photograph(at: try #require(screen.pages.first))
-    #expect(try scene.app.finished(flow)["status"] == "succeeded")
-  }
-
-  @Test("a handler that answers twice is heard once")
-  func twice() async throws {
-    let sandbox = scene.sandbox
-    let receiver = CredentialReceiver.exchange(
-      handler: CredentialExchangeHandler { credential, _, completion in
-        guard case .authCode(let code) = credential else { return }
-        _ = try? sandbox.control("POST", "gopay/redeem", ["authCode": .string(code)])
-        completion(.success(userCorrelationId: "corr-5678"))
-        completion(.failure(reason: "changed my mind"))
-      })
-    // Without a token: the log-in pages come first.
-    let screen = Screen(scene.sandbox)
-    let result = try await sdk.getFeatureManager().verify(
-      presenter: screen, request: request("req-1", token: nil), credentialReceiver: receiver)
-    #expect(try scene.submissions().map { $0["submissionId"] } == [.string(result.submissionId)])
-    #expect(screen.pages.count == 2)
-  }
-
-  @Test("a daemon that is killed while the person is at the capture page is waited for")
+  @Test("a daemon that is restarted while the person is at the capture page is waited for")
   func restarted() async throws {
     let screen = Screen(scene.sandbox, button: "card")
-    let ear = Ear()
-    try sdk.getFeatureManager().verify(
-      presenter: screen, request: request("req-1"), credentialReceiver: .none,
-      callback: AnyFeatureCallback(wrapping: ear))
+    let manager = sdk.getFeatureManager()
+    let request = FeatureRequest.Builder()
+      .requestId("req-1").userCorrelationId("corr-5678").token("long-term-token").build()
+    let verification = Task {
+      try await manager.verify(presenter: screen, request: request, credentialReceiver: .none)
+    }
     try await until { screen.pages.count == 1 }
     try scene.daemon.restart()
     try GoPayScene.photograph(at: try #require(screen.pages.first))
-    try await until { !ear.heard.withLock { $0 }.isEmpty }
-    #expect(ear.heard.withLock { $0 } == ["completed SUBMITTED"])
+    #expect(try await verification.value.metadata == ["status": "SUBMITTED"])
     #expect(screen.pages.count == 1)
   }
 

@@ -36,39 +36,6 @@ struct GoPayCallbackTests {
     #expect(try scene.flow(end) == end)
   }
 
-  @Test("twice is 200 twice, and told once")
-  func twice() throws {
-    let listener = try GoPayListener(scene.daemon.client(), topics: ["kyc"])
-    let end = try scene.verified()
-    try scene.set(["callbackTimes": 3])
-    #expect(
-      try scene.decide(end.submissionID, "COMPLETED", "INVALID") == [200, 200, 200])
-    try listener.verdicts(until: "completed")
-    let kyc = try scene.kyc(of: end)
-    #expect(try scene.call(body(end)).status == 200)
-    #expect(try scene.kyc(of: end) == kyc && kyc["result"] == "INVALID")
-    // The next that is told is of another submission.
-    try scene.verified("bob-long-term")
-    #expect(try listener.verdicts(until: "submitted") == ["submitted"])
-  }
-
-  @Test("ERROR may yet become COMPLETED, which is final")
-  func errorFirst() throws {
-    let listener = try GoPayListener(scene.daemon.client(), topics: ["kyc"])
-    let end = try scene.verified()
-    #expect(try scene.decide(end.submissionID, "ERROR", reason: "E-7") == [200])
-    let failed = try scene.kyc(of: end)
-    #expect(failed["status"] == "ERROR" && failed["reasonCode"] == "E-7")
-    #expect(failed["result"] == .null)
-    #expect(try scene.decide(end.submissionID, "COMPLETED", "VALID") == [200])
-    #expect(try scene.call(body(end, ["status": "ERROR", "result": .null])).status == 200)
-    let kyc = try scene.kyc(of: end)
-    #expect(kyc["status"] == "COMPLETED" && kyc["result"] == "VALID")
-    #expect(kyc["reasonCode"] == .null)
-    #expect(
-      try listener.verdicts(until: "completed") == ["submitted", "error", "completed"])
-  }
-
   @Test("before the flow has ended: it ends with the verdict")
   func early() throws {
     // The capture host is late to notice.
@@ -102,17 +69,6 @@ struct GoPayCallbackTests {
     #expect(try scene.kyc(of: end)["requestId"] == end["requestId"])
   }
 
-  @Test("after a restart it is taken as before")
-  func restarted() throws {
-    let end = try scene.verified()
-    try scene.daemon.restart()
-    let after = try scene.again()
-    #expect(try after.decide(end.submissionID, "COMPLETED", "VALID") == [200])
-    #expect(try after.kyc(of: end)["result"] == "VALID")
-    try scene.daemon.restart()
-    #expect(try scene.again().kyc(of: end)["result"] == "VALID")
-  }
-
   @Test("a wrong value is 401 and changes nothing")
   func wrongValue() throws {
     let end = try scene.verified()
@@ -124,52 +80,6 @@ struct GoPayCallbackTests {
     #expect(try scene.kyc(of: end)["status"] == "SUBMITTED")
     #expect(try scene.push(end.submissionID, ["authorization": "credential"]) == [200])
     #expect(try scene.kyc(of: end)["status"] == "COMPLETED")
-  }
-
-  @Test("other wrong values: off by a character, empty, doubled, another's")
-  func otherValues() throws {
-    let end = try scene.verified()
-    let right = GoPayScene.callbackCredential
-    let values = [
-      String(right.dropLast()), right + "x", "Bearer \(right)", "x", right.uppercased(),
-    ]
-    for value in values {
-      let answer = try scene.call(body(end), authorization: value)
-      #expect(answer.status == 401, "\(value)")
-      #expect(answer.body["success"] == false)
-      #expect(answer.body["errors"]?[0]?["code"] == 1401)
-      #expect(answer.body["errors"]?[0]?["entity"] == "USHERD")
-    }
-    #expect(try scene.kyc(of: end)["status"] == "SUBMITTED")
-  }
-
-  @Test("for an unknown id: who has the credential is told so, who has not learns nothing")
-  func unknownID() throws {
-    let end = try scene.verified()
-    let stray = body(end, ["partnerSessionId": "never-heard-of-it"])
-    let known = try scene.call(stray)
-    #expect(known.status == 404 && known.body["errors"]?[0]?["code"] == 1519, "\(known.body.text)")
-    let unknown = try scene.call(stray, authorization: "alice-long-term")
-    let wrong = try scene.call(body(end), authorization: "wrong")
-    #expect(unknown.status == 401 && unknown.body == wrong.body)
-    #expect(try scene.kyc(of: end)["status"] == "SUBMITTED")
-  }
-
-  @Test("for another submission than the flow's: 409 for those who may know")
-  func otherSubmission() throws {
-    let end = try scene.verified()
-    let other = body(end, ["submissionId": "sub_other"])
-    for value in [GoPayScene.callbackCredential, "alice-long-term"] {
-      let answer = try scene.call(other, authorization: value)
-      #expect(answer.status == 409 && answer.body["errors"]?[0]?["code"] == 1409)
-    }
-    #expect(try scene.call(other, authorization: "bob-long-term").status == 401)
-    #expect(try scene.kyc(of: end)["status"] == "SUBMITTED")
-    let open = try scene.atCapture("bob-long-term")
-    #expect(
-      try scene.call(body(open, ["submissionId": "sub_other"]), authorization: "bob-long-term")
-        .status == 409)
-    #expect(try scene.flow(open) == open)
   }
 
   @Test("for a flow that was cancelled or has failed: 200 by the credential, and nothing changes")
@@ -188,27 +98,6 @@ struct GoPayCallbackTests {
     #expect(try scene.app.call("account.list")["accounts"] == [])
   }
 
-  @Test("what cannot be read is 400, with what is missing or wrong as its cause")
-  func unreadable() throws {
-    let end = try scene.verified()
-    let bad: [(JSONValue, String)] = [
-      ([], "JSON object"), (body(end, ["partnerSessionId": .null]), "partnerSessionId"),
-      (body(end, ["submissionId": 7]), "submissionId"), (body(end, ["status": "FINE"]), "status"),
-      (body(end, ["status": "IN_PROGRESS"]), "status"), (body(end, ["result": "MAYBE"]), "result"),
-      (body(end, ["result": .null]), "result"),
-    ]
-    for (callback, cause) in bad {
-      let answer = try scene.call(callback)
-      #expect(answer.status == 400 && answer.body["errors"]?[0]?["code"] == 1500)
-      let said = answer.body["errors"]?[0]?["cause"]?.stringValue ?? ""
-      #expect(said.contains(cause), "\(callback.text): \(said)")
-    }
-    #expect(try scene.kyc(of: end)["status"] == "SUBMITTED")
-    // More than is known of is no fault.
-    #expect(try scene.call(body(end, ["documents": [["url": "x"]]])).status == 200)
-    #expect(try !scene.account(of: end).text.contains("documents"))
-  }
-
   @Test("another path, another method, too much")
   func elsewhere() throws {
     let end = try scene.verified()
@@ -221,56 +110,6 @@ struct GoPayCallbackTests {
     #expect(try scene.call(body(end, ["more": .string(large)])).status == 413)
     #expect(try scene.kyc(of: end)["status"] == "SUBMITTED")
     #expect(try scene.call(body(end), authorization: "alice-long-term").status == 200)
-  }
-
-  @Test("without an address nobody listens", .ownProcess)
-  func off() throws {
-    let daemon = try DaemonUnderTest(config: scene.sandbox.gopay(.app))
-    let table = try run("/bin/cat", ["/proc/\(daemon.pid)/net/tcp"]).output
-    let sockets = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(daemon.pid)/fd")
-      .compactMap {
-        try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(daemon.pid)/fd/\($0)")
-      }
-    let own = Set(
-      sockets.compactMap { $0.firstMatch(of: /socket:\[([0-9]+)\]/).map { String($0.1) } })
-    let lines = table.split(separator: "\n").map { line in
-      line.split(separator: " ").map { String($0) }
-    }
-    // State LISTEN, and the socket's inode.
-    let listening = lines.filter { $0.count > 9 && $0[3] == "0A" && own.contains($0[9]) }
-    #expect(listening.isEmpty, "\(listening)")
-    #expect(!own.isEmpty)
-  }
-}
-
-@Suite(
-  "GoPay's verdict: two users with the same requestId", .mayBlock,
-  .timeLimit(.minutes(10)),
-  .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can be two users; run this as root"))
-struct GoPayTwoUsersTests {
-  @Test("each one's linking token is for his own; the other hears and learns nothing")
-  func sameRequestID() throws {
-    let scene = try GoPayScene(
-      more: """
-        [access]
-        group = "4242"
-        """)
-    try scene.set(["callbackUrl": .string(scene.callbackURL)])
-    let users = try [4001, 4002].map { try OtherUser($0, groups: "4242", at: scene.daemon) }
-    let (alice, bob) = (scene.at(try users[0].client()), scene.at(try users[1].client()))
-    let listener = try GoPayListener(users[1].client(), topics: ["kyc"])
-    let hers = try alice.verified("alice-long-term", requestID: "same")
-    let his = try bob.verified("bob-long-term", requestID: "same")
-    try listener.verdicts(until: "submitted")
-    #expect(try scene.decide(hers.submissionID, "COMPLETED", "VALID") == [200])
-    #expect(try alice.kyc(of: hers)["result"] == "VALID")
-    #expect(try bob.kyc(of: his)["status"] == "SUBMITTED")
-    #expect(try scene.decide(his.submissionID, "COMPLETED", "INVALID") == [200])
-    #expect(try bob.kyc(of: his)["result"] == "INVALID")
-    #expect(try alice.kyc(of: hers)["result"] == "VALID")
-    #expect(try listener.verdicts(until: "completed") == ["completed"])
-    #expect(try bob.app.call("account.list")["accounts"]?.arrayValue?.count == 1)
-    withExtendedLifetime(users) {}
   }
 }
 
@@ -306,52 +145,6 @@ struct GoPayPullTests {
       }
       let apart = try Self.seconds(kyc["updatedAt"]) - Self.seconds(kyc["submittedAt"])
       #expect(apart >= 10, "asked after \(apart) s")
-    }
-  }
-
-  @Test("a restart changes nothing of that; an answer about another submission is none")
-  func restart() async throws {
-    try await aside {
-      let clock = MovableClock()
-      let scene = try GoPayScene(clock: clock)
-      let end = try scene.verified()
-      try scene.decide(end.submissionID, "COMPLETED", "VALID", push: false)
-      try scene.set(["currentReply": ["submissionId": "sub_other"]])
-      try scene.daemon.restart()
-      let after = try scene.again()
-      let listener = try GoPayListener(after.app, topics: ["kyc"])
-      try eventually("it is asked for") {
-        try clock.advance(by: 1)
-        return try scene.requests("currentSubmission") == 1
-      }
-      try scene.set(["currentReply": [:]])
-      try eventually("it is asked for again") {
-        try clock.advance(by: 1)
-        return try scene.requests("currentSubmission") == 2
-      }
-      #expect(try listener.verdicts(until: "completed") == ["completed"])
-      #expect(try scene.again().kyc(of: end)["result"] == "VALID")
-    }
-  }
-
-  @Test("an account without a linking token is not asked about; its callback needs the credential")
-  func withoutToken() async throws {
-    try await aside {
-      let scene = try GoPayScene()
-      let flow = try scene.verify()
-      try GoPayPerson.logIn(at: flow.url, scene.sandbox)
-      let asked = try scene.moved(flow, "wants an exchange") { $0.stepType == "exchangeCredential" }
-      let link = try scene.redeem(asked.authCode)
-      let end = try scene.handIn(scene.submit(GoPayScene.exchanged(), to: asked))
-      let other = try scene.verified("bob-long-term", person: "corr-bob")
-      try eventually("the other one is asked about") {
-        try scene.requests("currentSubmission") == 1
-      }
-      try scene.decide(end.submissionID, "COMPLETED", "VALID", push: false)
-      #expect(try scene.push(end.submissionID, ["value": .string(link)]) == [401])
-      #expect(try scene.push(end.submissionID, ["authorization": "credential"]) == [200])
-      #expect(try scene.kyc(of: end)["result"] == "VALID")
-      #expect(other["status"] == "succeeded")
     }
   }
 

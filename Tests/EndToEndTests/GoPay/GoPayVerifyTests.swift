@@ -63,11 +63,9 @@ struct GoPayVerifyTests {
     #expect(token["account"] == end["result"]?["account"])
   }
 
-  @Test(
-    "with credential exchange: without a token the person logs in at GoPay's pages",
-    arguments: Mode.allCases)
-  func byLogIn(mode: Mode) throws {
-    let scene = try GoPayScene(mode)
+  @Test("with credential exchange: without a token the person logs in at GoPay's pages")
+  func byLogIn() throws {
+    let scene = try GoPayScene()
     let flow = try scene.verify()
     #expect(flow["state"] == "login" && flow.completes == "loopback", "\(flow.text)")
     let asked = query(flow.url)
@@ -77,7 +75,7 @@ struct GoPayVerifyTests {
     #expect(asked["scopes"] == "DEFAULT" && asked["lang"] == "id")
     #expect(asked["state"]?.wholeMatch(of: /[0-9a-f]{32}/) != nil)
     #expect(try GoPayPerson.logIn(at: flow.url, scene.sandbox).status == 200)
-    let page = try exchanged(flow, mode, scene)
+    let page = try exchanged(flow, .app, scene)
     let end = try scene.handIn(page)
     #expect(end["status"] == "succeeded", "\(end.text)")
     let states = try scene.states(of: end)
@@ -195,18 +193,6 @@ struct GoPayParameterTests {
     #expect(try scene.kyc(of: end)["submissionId"] == .string(end.submissionID))
   }
 
-  @Test("an app that gets the redirect itself hands the URL in")
-  func ownRedirect() throws {
-    let mine = "https://partner.example/gopay/callback"
-    let flow = try scene.verify(more: ["redirectURI": .string(mine)])
-    #expect(flow.completes == "submit" && flow["step"]?["redirectURI"] == .string(mine))
-    let back = try GoPayPerson.decide(at: flow.url, scene.sandbox)
-    #expect(back.hasPrefix(mine))
-    let asked = try scene.submit(["type": "openURL", "redirectURL": .string(back)], to: flow)
-    #expect(asked.stepType == "exchangeCredential", "\(asked.text)")
-    #expect(!asked.authCode.isEmpty && back.contains(asked.authCode))
-  }
-
   @Test("the capture page leads to returnUrl; that the browser came there proves nothing")
   func returnURL() throws {
     let mine = "https://partner.example/done"
@@ -225,25 +211,9 @@ struct GoPayParameterTests {
     #expect(end["status"] == "succeeded", "\(end.text)")
   }
 
-  @Test("card, then face, by the page's own buttons")
-  func cardAndFace() throws {
-    let flow = try scene.atCapture()
-    try GoPayScene.photograph(at: flow.url, "card")
-    #expect(try scene.flow(flow)["status"] == "active")
-    #expect(try scene.handIn(flow, action: "face")["status"] == "succeeded")
-  }
-
-  @Test("the pages speak the caller's language")
-  func language() throws {
-    let login = try scene.verify(more: ["locale": "en"])
-    #expect(login.url.contains("lang=en"))
-    _ = try scene.atCapture(more: ["locale": "en"])
-    #expect(try scene.submissions().first?["lang"] == "en")
-  }
-
   @Test(
     "forgetting an account unbinds it where the daemon has bound it",
-    arguments: GoPayScene.Mode.allCases)
+    arguments: [GoPayScene.Mode.app, .snap])
   func forget(mode: GoPayScene.Mode) throws {
     let scene = try GoPayScene(mode)
     let flow = try scene.verify(token: "alice-short-term")
@@ -258,14 +228,6 @@ struct GoPayParameterTests {
     #expect(try scene.requests("unbinding") == unbound)
     #expect(try scene.tokens("unbound") == unbound)
     #expect(try scene.app.reason(of: "account.get", account) == "not_found")
-  }
-
-  @Test("forgetting an account whose token was given unbinds nothing, in mode snap either")
-  func forgetGiven() throws {
-    let scene = try GoPayScene(.snap)
-    let end = try scene.handIn(scene.verify("none", token: "alice-long-term"))
-    _ = try scene.app.call("account.forget", ["account": end["result"]?["account"] ?? .null])
-    #expect(try scene.requests("unbinding") == 0)
   }
 
   @Test("what is bound for a flow that is then given up is unbound")
