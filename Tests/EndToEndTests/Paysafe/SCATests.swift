@@ -1,0 +1,173 @@
+import Foundation
+import JSONRPC
+import Testing
+import UsherTestKit
+
+/// Strong Customer Authentication, one path of each form, through socket, daemon and backend.
+///
+/// Counters, limits, expiries and refusals of every call are rows of `UsherFlowsTests/Paysafe`.
+@Suite("SCA", .mayBlock)
+struct SCATests {
+  private static let sms: JSONValue = ["verification": ["method": "OTP", "channel": "SMS"]]
+
+  private let scene: PaysafeScene
+
+  init() throws { scene = try PaysafeScene(signedIn: "alice") }
+
+  private func succeeded(_ flow: JSONValue, _ event: (id: String, operation: String)) {
+    #expect(flow["status"] == "succeeded", "\(flow.text)")
+    #expect(flow["result"]?["eventId"] == .string(event.id))
+    #expect(flow["result"]?["walletOperationId"] == .string(event.operation))
+    #expect(flow["result"]?["status"] == "VERIFIED")
+  }
+
+  @Test("a code by SMS is entered; after VERIFIED nothing is submitted any more (trap 4)")
+  func code() throws {
+    let event = try scene.event()
+    let flow = try scene.sca(event, Self.sms)
+    #expect(flow["state"] == "challenged")
+    #expect(flow["key"] == .string(event.id))
+    #expect(flow["step"]?["purpose"] == "sca")
+    #expect(flow["step"]?["channel"] == "sms")
+    #expect(flow["step"]?["digits"] == 6)
+    #expect(flow["step"]?["attemptsLeft"] == 3)
+    let target = try #require(flow["step"]?["maskedTarget"]?.stringValue)
+    let address = try #require(try scene.message("sms")["to"]?.stringValue)
+    #expect(!target.isEmpty && target != address)
+    let end = try scene.enter(scene.code(), to: flow)
+    succeeded(end, event)
+    let refused = try scene.refusal(["type": "enterCode", "code": "123456"], to: end)
+    #expect(refused.0 == "flow_finished")
+    // Nor by another flow about the same event: it is settled.
+    succeeded(try scene.app.finished(scene.start("sca", event, Self.sms)), event)
+    #expect(try scene.requests("attempt") == 1)
+  }
+
+  @Test("the authenticator's code is entered, and nothing is sent")
+  func authenticator() throws {
+    let event = try scene.event()
+    let flow = try scene.sca(
+      event, ["verification": ["method": "OTP", "channel": "AUTHENTICATOR"]])
+    #expect(flow["step"]?["channel"] == "authenticator")
+    #expect(try scene.messages("sms") + scene.messages("email") == 0)
+    succeeded(try scene.enter(scene.authenticatorCode(), to: flow), event)
+  }
+
+  @Test("a PIN is entered as a password; a wrong one leaves the step")
+  func password() throws {
+    let event = try scene.event()
+    let flow = try scene.sca(event, ["verification": ["method": "PIN"]])
+    #expect(flow.stepType == "enterPassword")
+    #expect(flow["step"]?["purpose"] == "pin")
+    let wrong = try scene.submit(["type": "enterPassword", "password": "no"], to: flow)
+    #expect(wrong.problem == "wrong_code")
+    succeeded(try scene.submit(["type": "enterPassword", "password": "2468"], to: wrong), event)
+  }
+
+  @Test("a push is waited for, and settled by what the backend says")
+  func push() throws {
+    let event = try scene.event(["availableVerifications": ["PUSH_NOTIFICATION"]])
+    let started = try scene.start("sca", event, ["verification": ["method": "PUSH_NOTIFICATION"]])
+    let flow = try scene.moved(started, "waits for the person") { $0["state"] == "challenged" }
+    #expect(flow.stepType == "wait")
+    #expect(flow["step"]?["pollAfterMs"] == 1000)
+    try scene.decide(event.id, approve: true)
+    succeeded(try scene.app.finished(flow), event)
+  }
+
+  @Test("a redirect is opened, and settled by the backend whatever its query says")
+  func redirect() throws {
+    let event = try scene.event()
+    let flow = try scene.sca(
+      event,
+      [
+        "verification": ["method": "BIOMETRIC", "channel": "REDIRECT"],
+        "returnUrl": "http://127.0.0.1:9/back",
+      ])
+    #expect(flow.stepType == "openURL")
+    #expect(flow["step"]?["completes"] == "poll")
+    #expect(flow["step"]?["redirectURI"] == "http://127.0.0.1:9/back")
+    // Whoever says success: nobody has approved.
+    let claimed = try scene.submit(
+      ["type": "openURL", "redirectURL": "http://127.0.0.1:9/back?status=success"], to: flow,
+      waitMs: 0)
+    #expect(claimed["status"] == "active")
+    let asked = try scene.requests("event")
+    try eventually("the backend is asked") { try scene.requests("event") > asked }
+    #expect(try scene.flow(flow)["status"] == "active")
+    let page = try Web.post(flow.url, form: ["decision": "approve"])
+    #expect(page.location?.hasPrefix("http://127.0.0.1:9/back?status=success") == true)
+    succeeded(try scene.app.finished(flow), event)
+  }
+
+  @Test("past the challenge limit there is a cool-down; asking meanwhile costs no call")
+  func coolDown() throws {
+    let event = try scene.event(["allowableChallenges": 1, "coolDownSeconds": 60])
+    let flow = try scene.sca(event, Self.sms)
+    let limited = try scene.resend(flow)
+    #expect(limited["status"] == "active")
+    #expect(limited.problem == "rate_limited")
+    let pause = try #require(limited["problem"]?["retryAfterMs"]?.integerValue)
+    #expect((1...60_000).contains(pause))
+    let calls = try scene.requests("challenge")
+    let stillLimited = try scene.resend(limited)
+    #expect(stillLimited.problem == "rate_limited")
+    #expect(try scene.requests("challenge") == calls)
+    // The code there is goes on being good.
+    #expect(try scene.enter(scene.code(), to: stillLimited)["status"] == "succeeded")
+  }
+
+  @Test("an event whose time is over ends the flow though nobody does anything")
+  func expiry() throws {
+    let clock = MovableClock()
+    let scene = try PaysafeScene(signedIn: "alice", clock: clock)
+    let flow = try scene.sca(try scene.event(["eventSeconds": 60]))
+    #expect(flow.stepType == "choose", "\(flow.text)")
+    try clock.advance(by: 61)
+    let end = try scene.app.finished(flow)
+    #expect(end["status"] == "failed")
+    #expect(end.failure["reason"] == "expired")
+  }
+
+  @Test("a code of another shape is refused by its field and costs no attempt")
+  func shape() throws {
+    let flow = try scene.sca(try scene.event(), Self.sms)
+    for code in ["12345", "１２３４５６", String(repeating: "1", count: 4000)] {
+      #expect(
+        try scene.refusal(["type": "enterCode", "code": .string(code)], to: flow)
+          == ("invalid_input", "input.code"), "\(code.prefix(20))")
+    }
+    #expect(try scene.requests("attempt") == 0)
+  }
+
+  @Test("without an account there is nobody to authenticate; with two, one is named")
+  func accounts() throws {
+    let params: JSONValue = ["eventId": "evt", "walletOperationId": "op"]
+    let start: JSONValue = ["provider": "paysafe", "kind": "sca", "params": params]
+    try scene.signIn(user: "bob")
+    let several = try scene.app.reply(to: "flow.start", start)["error"]?["data"]
+    #expect(several?["reason"] == "invalid_params")
+    #expect(several?["field"] == "params.account")
+    for account in try scene.app.call("account.list")["accounts"]?.arrayValue ?? [] {
+      _ = try scene.app.call("account.forget", ["account": account["id"] ?? .null])
+    }
+    let nobody = try scene.app.reply(to: "flow.start", start)["error"]?["data"]
+    #expect(nobody?["reason"] == "interaction_required")
+    #expect(nobody?["next"]?["params"]?["kind"] == "authorize", "\(nobody?.text ?? "")")
+  }
+}
+
+extension PaysafeScene {
+  /// Starts a flow about an event and returns it as it begins.
+  func start(
+    _ kind: String, _ event: (id: String, operation: String), _ more: JSONValue = [:]
+  ) throws -> JSONValue {
+    var params = more
+    params["eventId"] = .string(event.id)
+    params["walletOperationId"] = .string(event.operation)
+    return try app.flow(
+      in: app.call(
+        "flow.start",
+        ["provider": "paysafe", "kind": .string(kind), "params": params]))
+  }
+}
