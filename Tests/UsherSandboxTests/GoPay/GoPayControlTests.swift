@@ -97,36 +97,6 @@ struct GoPayControlTests {
     }
   }
 
-  @Test("who is not there gets no code and no token")
-  func strangers() async throws {
-    let app = try GoPayApp()
-    for path in ["codes", "tokens"] {
-      let answer = try await app.control(.post, path, ["username": "mallory"])
-      #expect(answer.status == 400)
-      #expect(answer.json["error_description"]?.text?.contains("username") == true)
-    }
-    #expect(try await app.control(.post, "tokens", ["term": "eternal"]).status == 400)
-    #expect(try await app.control(.post, "redeem", ["authCode": "gac_nope"]).status == 404)
-  }
-
-  @Test(
-    "settings that nobody knows or that do not fit are refused",
-    arguments: [
-      ["nope": 1], ["authCodeSeconds": -1], ["authCodeSeconds": "360"], ["callbackTimes": 11],
-      ["verdict": "MAYBE"], ["callbackAuthorization": "none"], ["closedAccounts": "alice"],
-      ["b2bReply": 1],
-    ] as [JSON])
-  func refusedSettings(_ changes: JSON) async throws {
-    let app = try GoPayApp()
-    let before = try await app.control(.get, "settings").json
-    #expect(try await app.control(.post, "settings", changes).status == 400)
-    #expect(try await app.control(.get, "settings").json == before)
-    try await app.set(["skewSeconds": 1, "verdict": "VALID"])
-    try await app.set(["skewSeconds": .null])
-    #expect(try await app.control(.get, "settings").json["verdict"] == "VALID")
-    #expect(try await app.control(.delete, "settings").json == before)
-  }
-
   @Test("the sample configuration points at every host and says the secrets")
   func sample() throws {
     let app = try GoPayApp()
@@ -144,16 +114,45 @@ struct GoPayControlTests {
     }
   }
 
-  @Test("each request has its own name for faults and the request log")
-  func names() throws {
+  /// Control calls that do not fit: `OPEN` is a submission that waits, `DONE` one that was handed in.
+  private static let misfits: [(path: String, body: JSON, status: Int)] = [
+    ("codes", ["username": "mallory"], 400), ("tokens", ["username": "mallory"], 400),
+    ("tokens", ["term": "eternal"], 400), ("redeem", ["authCode": "gac_nope"], 404),
+    ("settings", ["nope": 1], 400), ("settings", ["authCodeSeconds": -1], 400),
+    ("settings", ["authCodeSeconds": "360"], 400), ("settings", ["callbackTimes": 11], 400),
+    ("settings", ["verdict": "MAYBE"], 400), ("settings", ["callbackAuthorization": "none"], 400),
+    ("settings", ["closedAccounts": "alice"], 400), ("settings", ["b2bReply": 1], 400),
+    ("submissions/OPEN/push", [:], 400), ("submissions/OPEN", ["status": "ERROR"], 409),
+    ("submissions/OPEN/capture", ["outcome": "NOPE"], 400),
+    ("submissions/DONE/capture", [:], 409), ("submissions/sub_nope/capture", [:], 404),
+    ("submissions/DONE", [:], 400), ("submissions/DONE", ["status": "DONE"], 400),
+    ("submissions/DONE", ["status": "COMPLETED"], 400),
+    ("submissions/DONE", ["status": "ERROR", "result": "VALID"], 400),
+    ("submissions/DONE", ["status": "COMPLETED", "result": "MAYBE"], 400),
+    ("submissions/DONE", ["status": "INITIATED", "nope": 1], 400),
+  ]
+
+  @Test("a control call that does not fit is refused and changes no setting")
+  func misfits() async throws {
     let app = try GoPayApp()
-    let names = [
-      "b2b", "binding", "unbinding", "authCodePage", "login", "authCode", "sessionToken",
-      "temporaryToken", "currentSubmission", "capture", "submission", "capturePage", "exchange",
-    ]
-    #expect(Set(app.gopay.endpoints.map(\.name)) == Set(names.map { "gopay.\($0)" }))
+    let before = try await app.control(.get, "settings").json
+    let done = try await app.handedIn()
+    let open = try await app.open(requestID: "two")
+    for (path, body, status) in Self.misfits {
+      let path = path.replacing("OPEN", with: open.id).replacing("DONE", with: done.id)
+      #expect(try await app.control(.post, path, body).status == status, "\(path) \(body)")
+    }
+    #expect(try await app.control(.get, "settings").json == before)
+    try await app.set(["skewSeconds": 1, "verdict": "VALID"])
+    try await app.set(["skewSeconds": .null])
+    #expect(try await app.control(.get, "settings").json["verdict"] == "VALID")
+    #expect(try await app.control(.delete, "settings").json == before)
+  }
+
+  @Test("the address of a capture page stands in no request log")
+  func hiddenPaths() throws {
     #expect(
-      app.gopay.endpoints.filter(\.hidesPath).map(\.name) == [
+      try GoPayApp().gopay.endpoints.filter(\.hidesPath).map(\.name) == [
         "gopay.capturePage", "gopay.capturePage",
       ])
   }

@@ -5,19 +5,6 @@ import Testing
 
 @Suite("GoPay: identity")
 struct GoPayIdentityTests {
-  @Test("a linking token brings an auth code, and the code a linking token that is another one")
-  func authCode() async throws {
-    let app = try GoPayApp()
-    let code = try #require(try await app.authCode().data?["authCode"]?.text)
-    let redeemed = try await app.control(.post, "redeem", ["authCode": .string(code)]).json
-    #expect(redeemed["userCorrelationId"] == "corr-5678")
-    #expect(redeemed["username"] == "alice")
-    let token = try #require(redeemed["token"]?.text)
-    #expect(try await app.temporaryToken(token).status == 200)
-    let again = try await app.control(.post, "redeem", ["authCode": .string(code)])
-    #expect(again.status == 404)
-  }
-
   @Test(
     "the tokens of the table do what it says",
     arguments: [

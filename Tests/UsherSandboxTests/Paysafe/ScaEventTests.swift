@@ -158,26 +158,6 @@ struct ScaEventTests {
     #expect(watched.challenge(Verification(.passkeys)) == "VERIFICATION_NOT_AVAILABLE")
   }
 
-  @Test("a push is decided once, and never by a value")
-  func push() {
-    var watched = Watched()
-    #expect(watched.event.decide(approve: true, now: start) == nil)
-    #expect(watched.challenge(UsherSandboxTests.push) == nil)
-    #expect(watched.attempt(true, UsherSandboxTests.push) == "INVALID_REQUEST")
-    #expect(watched.event.currentAttempts == 0)
-    #expect(watched.event.decide(approve: false, now: start) != nil)
-    #expect(watched.event.state == .rejected)
-    #expect(watched.event.decide(approve: true, now: start) == nil)
-    #expect(watched.challenge() == "EVENT_COMPLETED")
-  }
-
-  @Test("a challenge for a value waits for no decision")
-  func noDecision() {
-    var watched = Watched()
-    #expect(watched.challenge() == nil)
-    #expect(watched.event.decide(approve: true, now: start) == nil)
-  }
-
   @Test("a verified event permits its operation once, the way it was announced, in time")
   func redeeming() {
     let body: JSON = ["amount": "150.00"]

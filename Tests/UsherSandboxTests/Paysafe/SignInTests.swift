@@ -5,22 +5,6 @@ import Testing
 
 @Suite("Paysafe: sign-in")
 struct PaysafeSignInTests {
-  @Test("the right PIN leads back with a code and the state, and nothing else")
-  func pin() async throws {
-    let bank = try Bank()
-    let page = try await bank.authorize()
-    #expect(page.text.contains(#"name="pin""#))
-    #expect(!page.text.contains(#"name="password""#))
-    let reply = try await bank.login(on: page, ["username": "alice", "pin": "2468"])
-    #expect(reply.status == 303)
-    #expect(reply.headers["Location"]?.hasPrefix(redirectURI + "?") == true)
-    let parameters = try reply.parameters()
-    #expect(Set(parameters.keys) == ["code", "state"])
-    #expect(parameters["state"] == "a&b")
-    let again = try await bank.login(on: page, ["username": "alice", "pin": "2468"])
-    #expect(again.status == 400, "a page leads back once")
-  }
-
   @Test("the address does in place of the name, and is counted as the same")
   func address() async throws {
     let bank = try Bank()
@@ -65,17 +49,6 @@ struct PaysafeSignInTests {
         on: page, ["username": "alice"].merging(fields) { $1 })
       #expect(reply.status == 403)
     }
-  }
-
-  @Test("who denies is sent back with access_denied")
-  func denied() async throws {
-    let bank = try Bank()
-    let page = try await bank.authorize()
-    let parameters = try await bank.login(on: page, ["action": "deny"]).parameters()
-    #expect(parameters["error"] == "access_denied")
-    #expect(parameters["state"] == "a&b")
-    #expect(parameters["code"] == nil)
-    #expect(try await bank.login(on: page, ["username": "alice", "pin": "2468"]).status == 400)
   }
 
   @Test("the page shows where credentials are reset, the locale and the name, and escapes them")
@@ -186,6 +159,17 @@ struct PaysafeSignInTests {
     #expect(try await bank.login(on: bank.authorize(), right).status == 303)
   }
 
+  @Test("the way back is bent as a test wants it")
+  func bent() async throws {
+    let bank = try Bank()
+    try await bank.set(["authorizeResponse": ["state": "other", "iss": "x"]])
+    let page = try await bank.authorize()
+    let parameters = try await bank.login(on: page, ["username": "alice", "pin": "2468"])
+      .parameters()
+    #expect(parameters["state"] == "other")
+    #expect(parameters["iss"] == "x")
+  }
+
   @Test("the right PIN ends the count, and a test may unlock everybody")
   func unlocked() throws {
     var signIns = SignIns(mint: TokenMint())
@@ -204,16 +188,5 @@ struct PaysafeSignInTests {
     #expect(outcome(alice) == .locked)
     signIns.unlockAll()
     #expect(outcome(alice) == nil)
-  }
-
-  @Test("the way back is bent as a test wants it")
-  func bent() async throws {
-    let bank = try Bank()
-    try await bank.set(["authorizeResponse": ["state": "other", "iss": "x"]])
-    let page = try await bank.authorize()
-    let parameters = try await bank.login(on: page, ["username": "alice", "pin": "2468"])
-      .parameters()
-    #expect(parameters["state"] == "other")
-    #expect(parameters["iss"] == "x")
   }
 }

@@ -5,28 +5,6 @@ import Testing
 
 @Suite("Paysafe: tokens")
 struct PaysafeTokenTests {
-  @Test("a code brings a JWT that says who, an ID token, and a refresh token that lives longer")
-  func code() async throws {
-    let bank = try Bank()
-    let reply = try await bank.redeem(bank.code())
-    #expect(reply.status == 200)
-    #expect(reply.headers["Cache-Control"] == "no-store")
-    let tokens = try reply.json()
-    #expect(tokens["expires_in"] == 900)
-    #expect(tokens["refresh_expires_in"] == 1800)
-    #expect(tokens["token_type"] == "Bearer")
-    #expect(tokens["scope"] == "whitelabelWallet")
-    let access = try Parts(tokens["access_token"])
-    #expect(access.header["alg"] == "ES256")
-    #expect(access.claims["sub"] == "usr_alice")
-    #expect(access.claims["exp"] == 1_800_000_900)
-    #expect(access.claims["brand"] == "acme")
-    let identity = try Parts(tokens["id_token"])
-    #expect(identity.claims["sub"] == "usr_alice")
-    #expect(identity.claims["aud"] == "acme-wallet")
-    #expect(identity.claims["jti"] == nil)
-  }
-
   @Test("a code is good once, for its client, its brand, its redirect URI and its verifier")
   func boundCodes() async throws {
     let bank = try Bank()
@@ -108,15 +86,6 @@ struct PaysafeTokenTests {
     #expect(try await bank.authorize(fields).parameters()["error"] == "invalid_request")
   }
 
-  @Test("a fingerprint can be left out, and can be asked for")
-  func fingerprintKnobs() async throws {
-    let bank = try Bank()
-    try await bank.set(["digitalFingerprint": false, "requireDigitalFingerprint": true])
-    let reply = try await bank.token(["grant_type": "client_credentials"]).json()
-    #expect(reply["digital_fingerprint"] == nil)
-    #expect(try await bank.authorize().parameters()["error"] == "invalid_request")
-  }
-
   @Test("a public client gets tokens by a code, and no config token")
   func publicClient() async throws {
     let bank = try Bank()
@@ -158,5 +127,14 @@ struct PaysafeTokenTests {
     #expect(tokens["refresh_expires_in"] == 10)
     bank.wait(10)
     #expect(try await bank.refresh(tokens["refresh_token"]).error == "invalid_grant")
+  }
+
+  @Test("a fingerprint can be left out, and can be asked for")
+  func fingerprintKnobs() async throws {
+    let bank = try Bank()
+    try await bank.set(["digitalFingerprint": false, "requireDigitalFingerprint": true])
+    let reply = try await bank.token(["grant_type": "client_credentials"]).json()
+    #expect(reply["digital_fingerprint"] == nil)
+    #expect(try await bank.authorize().parameters()["error"] == "invalid_request")
   }
 }

@@ -26,17 +26,6 @@ struct PaysafeValueTests {
     for (name, kind) in kinds { #expect(Verification(name)?.kind == kind, "\(name)") }
   }
 
-  @Test("a person is asked only in ways that she has, and a target tells little")
-  func people() {
-    let poor = User(username: "zoe", password: "p")
-    #expect(!Verification(.otp, .sms).isAvailable(to: poor))
-    #expect(!Verification(.pin).isAvailable(to: poor))
-    #expect(Verification(.password).isAvailable(to: poor))
-    #expect(Verification(.otp, .sms).target(of: Users.standard[0]) == "+44 ••• 123")
-    #expect(Verification(.otp, .email).target(of: Users.standard[0]) == "a•••@example.com")
-    #expect(Verification(.pin).target(of: Users.standard[0]) == nil)
-  }
-
   @Test(
     "amounts are exact",
     arguments: [

@@ -5,24 +5,6 @@ import Testing
 
 @Suite("Paysafe: the wallet")
 struct PaysafeWalletTests {
-  @Test("a small payment is made at once, and the balance shows it")
-  func small() async throws {
-    let bank = try Bank()
-    let customer = try await bank.customer()
-    let reply = try await customer.pay("100.00")
-    #expect(reply.status == 201)
-    let payment = try reply.json()
-    #expect(payment["amount"] == "100.00")
-    #expect(payment["payee"] == "Books")
-    #expect(payment["walletOperationId"] == nil)
-    #expect(
-      try await customer.send(.get, "/wallets/wlt_alice/balance").json()
-        == ["walletId": "wlt_alice", "balance": "900.00", "currency": "EUR"])
-    #expect(
-      try await customer.send(.get, "/wallets/wlt_alice/payments").json()
-        == ["payments": [payment]])
-  }
-
   @Test("a greater one is announced by header, approved, and made once by its retry")
   func header() async throws {
     let bank = try Bank()
@@ -50,21 +32,6 @@ struct PaysafeWalletTests {
     #expect(operations[0]["method"] == "POST")
     #expect(operations[0]["path"] == "/paysafe/wallets/wlt_alice/payments")
     #expect(operations[0]["body"]?["scaDetails"] == nil)
-  }
-
-  @Test("announced in the body, the proof comes back in the body")
-  func body() async throws {
-    let bank = try Bank()
-    try await bank.set(["announce": "body", "announceStatus": 202])
-    let customer = try await bank.customer()
-    let asked = try await customer.pay(150)
-    #expect(asked.status == 202)
-    let event = try customer.event(announcedBy: asked)
-    try await event.verifyByPIN()
-    #expect(try await customer.pay(150, headers: event.proofHeader).refusal() == "SCA_MISMATCH")
-    let done = try await customer.pay(150, scaDetails: event.proof)
-    #expect(done.status == 201)
-    #expect(try done.json()["scaDetails"] == nil)
   }
 
   @Test("a call without a body brings its proof in the header, however it was announced")
@@ -172,25 +139,6 @@ struct PaysafeWalletTests {
     }
     #expect(code(start.addingTimeInterval(86_399)) == "LIMIT_EXCEEDED")
     #expect(code(start.addingTimeInterval(86_401)) == nil)
-  }
-
-  @Test("somebody else's wallet is not found")
-  func strangers() async throws {
-    let customer = try await Bank().customer("bob")
-    for id in ["wlt_alice", "wlt_x", ""] {
-      let reply = await customer.bank.paysafe.operate(call(id, customer.token)) { _, _ in
-        .readBalance
-      }
-      #expect(reply.status == 404)
-      #expect(try reply.refusal() == "WALLET_NOT_FOUND")
-    }
-  }
-
-  private func call(_ walletID: String, _ token: String) -> Call {
-    var call = Call(.get, "/paysafe/wallets/\(walletID)/balance", base: "")
-    call.headers["authorization"] = "Bearer \(token)"
-    call.parameters = ["walletId": walletID]
-    return call
   }
 
   @Test(
