@@ -23,7 +23,7 @@ func gopay(
 }
 
 /// A verification on its way, with the clock and the random bytes it draws.
-struct DrivenIdentity {
+struct DrivenIdentity: DrivenMachine {
   var flow: VerifyIdentity
   private(set) var last: Answer<GoPayCall>
   /// The call that was made last.
@@ -165,38 +165,6 @@ struct DrivenIdentity {
 
 // What came of it.
 extension DrivenIdentity {
-  var state: String { flow.view.state }
-  var problem: Problem? { flow.view.problem }
-
-  var page: Step.OpenURL? {
-    if case .openURL(let step) = flow.view.step { step } else { nil }
-  }
-
-  var exchangeStep: Step.ExchangeCredential? {
-    if case .exchangeCredential(let step) = flow.view.step { step } else { nil }
-  }
-
-  var query: [String: String] {
-    let query = page?.url.split(separator: "?", maxSplits: 1).last ?? ""
-    return Dictionary((FormEncoding.decode(query) ?? []).map { ($0.name, $0.value) }) { $0 + $1 }
-  }
-
-  var effects: [Effect<GoPayCall>] {
-    if case .proceed(let effects) = last { effects } else { [] }
-  }
-
-  var calls: [GoPayCall] {
-    effects.compactMap { if case .call(let call) = $0 { call } else { nil } }
-  }
-
-  var expectation: RedirectExpectation? {
-    effects.compactMap { if case .listen(let expectation) = $0 { expectation } else { nil } }.first
-  }
-
-  var failure: Failure? {
-    if case .fail(let failure, _) = last { failure } else { nil }
-  }
-
   /// The SDK's number of the failure.
   var code: String? { failure?.provider?.code }
 
@@ -204,14 +172,5 @@ extension DrivenIdentity {
     if case .fail(_, let calls) = last { calls } else { [] }
   }
 
-  var completion: Completion? {
-    if case .finish(let completion) = last { completion } else { nil }
-  }
-
-  var grant: AccountGrant? { completion?.grant }
   var kyc: JSONValue? { grant?.attributes["kyc"] }
-
-  var refusedField: String? {
-    if case .refuse(let field, _) = last { field } else { nil }
-  }
 }

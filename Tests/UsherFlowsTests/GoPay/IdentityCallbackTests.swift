@@ -55,28 +55,18 @@ struct IdentityCallbackTests {
     }
   }
 
-  @Test("with the linking token, or vouched for")
-  func authorization() throws {
-    let flow = try atPage().flow
-    for value in ["", "linking-secreT", "linking-secre", "Bearer linking-secret", "capture-secret"]
-    {
-      #expect(flow.judge(callback(shows: value)) == .unauthorized)
-      #expect(flow.judge(callback(shows: value, vouched: true)) == .mine)
-    }
-  }
-
-  @Test("another requestId is another's, whatever it shows")
-  func otherRequest() throws {
+  @Test("is judged by its requestId, then by what it shows, then by its submission")
+  func judgement() throws {
     let flow = try atPage().flow
     for id in ["", "req-2", "REQ-1", "req-1 "] {
       #expect(flow.judge(callback(request: id)) == .notMine)
       #expect(flow.judge(callback(request: id, vouched: true)) == .notMine)
     }
-  }
-
-  @Test("another submission is a conflict, for those who may know")
-  func otherSubmission() throws {
-    let flow = try atPage().flow
+    for shown in ["", "linking-secreT", "linking-secre", "Bearer linking-secret", "capture-secret"]
+    {
+      #expect(flow.judge(callback(shows: shown)) == .unauthorized)
+      #expect(flow.judge(callback(shows: shown, vouched: true)) == .mine)
+    }
     for id in ["sub-2", "", nil, 1] as [JSONValue] {
       #expect(flow.judge(callback(submission: id)) == .conflict)
       #expect(flow.judge(callback(submission: id, shows: "x", vouched: true)) == .conflict)

@@ -5,7 +5,7 @@ import UsherCore
 import UsherFlows
 
 /// A log-in on its way, with the clock and the random bytes it draws.
-struct DrivenPaysafeAuthorize {
+struct DrivenPaysafeAuthorize: DrivenMachine {
   var flow: PaysafeAuthorize
   private(set) var last: Answer<PaysafeCall>
   var clock = now
@@ -95,44 +95,7 @@ struct DrivenPaysafeAuthorize {
 
 // What came of it.
 extension DrivenPaysafeAuthorize {
-  var step: Step.OpenURL? {
-    if case .openURL(let step) = flow.view.step { step } else { nil }
-  }
-
-  var exchangeStep: Step.ExchangeCredential? {
-    if case .exchangeCredential(let step) = flow.view.step { step } else { nil }
-  }
-
-  var query: [String: String] {
-    let query = step?.url.split(separator: "?", maxSplits: 1).last ?? ""
-    return Dictionary((FormEncoding.decode(query) ?? []).map { ($0.name, $0.value) }) { $0 + $1 }
-  }
-
-  var effects: [Effect<PaysafeCall>] {
-    if case .proceed(let effects) = last { effects } else { [] }
-  }
-
-  var calls: [PaysafeCall] {
-    effects.compactMap { if case .call(let call) = $0 { call } else { nil } }
-  }
-
-  var expectation: RedirectExpectation? {
-    effects.compactMap { if case .listen(let expectation) = $0 { expectation } else { nil } }.first
-  }
-
   var exchange: PaysafeCall.Exchange? {
     if case .exchange(let exchange)? = calls.first { exchange } else { nil }
-  }
-
-  var failure: Failure? {
-    if case .fail(let failure, _) = last { failure } else { nil }
-  }
-
-  var grant: AccountGrant? {
-    if case .finish(let completion) = last { completion.grant } else { nil }
-  }
-
-  var refusedField: String? {
-    if case .refuse(let field, _) = last { field } else { nil }
   }
 }

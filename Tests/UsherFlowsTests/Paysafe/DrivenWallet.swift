@@ -9,7 +9,7 @@ typealias DrivenSCA = DrivenWallet<PaysafeSCA>
 typealias DrivenOperation = DrivenWallet<PaysafeOperation>
 
 /// A flow about a wallet on its way, with the clock it is told.
-struct DrivenWallet<Machine: FlowMachine> where Machine.Call == PaysafeCall {
+struct DrivenWallet<Machine: FlowMachine>: DrivenMachine where Machine.Call == PaysafeCall {
   var flow: Machine
   private(set) var last: Answer<PaysafeCall>
   /// The call whose outcome is awaited.
@@ -90,32 +90,11 @@ struct DrivenWallet<Machine: FlowMachine> where Machine.Call == PaysafeCall {
 
 // What came of it.
 extension DrivenWallet {
-  var state: String { flow.view.state }
-  var problem: Problem? { flow.view.problem }
-
-  var effects: [Effect<PaysafeCall>] {
-    if case .proceed(let effects) = last { effects } else { [] }
-  }
-
-  var calls: [PaysafeCall] {
-    effects.compactMap { if case .call(let call) = $0 { call } else { nil } }
-  }
-
   var wake: Duration? {
     effects.compactMap { if case .wake(let pause) = $0 { pause } else { nil } }.last
   }
 
-  var failure: Failure? {
-    if case .fail(let failure, _) = last { failure } else { nil }
-  }
-
-  var result: [String: JSONValue]? {
-    if case .finish(let completion) = last { completion.result } else { nil }
-  }
-
-  var refusedField: String? {
-    if case .refuse(let field, _) = last { field } else { nil }
-  }
+  var result: [String: JSONValue]? { completion?.result }
 
   var code: Step.EnterCode? {
     if case .enterCode(let step) = flow.view.step { step } else { nil }
@@ -127,10 +106,6 @@ extension DrivenWallet {
 
   var choice: Step.Choose? {
     if case .choose(let step) = flow.view.step { step } else { nil }
-  }
-
-  var page: Step.OpenURL? {
-    if case .openURL(let step) = flow.view.step { step } else { nil }
   }
 
   /// The options' ids.

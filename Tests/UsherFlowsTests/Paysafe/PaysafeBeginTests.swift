@@ -24,8 +24,8 @@ struct PaysafeBeginTests {
     #expect(driven.flow.view.state == "preparing")
     #expect(driven.receive(.listening(redirectURI: Driven.redirectURI)) == .proceed([]))
     #expect(driven.flow.view.state == "authorizing")
-    #expect(driven.step?.completes == .loopback)
-    #expect(driven.step?.redirectURI == Driven.redirectURI)
+    #expect(driven.page?.completes == .loopback)
+    #expect(driven.page?.redirectURI == Driven.redirectURI)
     #expect(driven.query["state"] == expectation.state.revealed())
     #expect(driven.query["digital_fingerprint"] == "finger-secret")
   }
@@ -42,8 +42,8 @@ struct PaysafeBeginTests {
     driven.toBrowser()
     let page =
       "https://wallet.example.com/v1/auth/brands/globex-2.x/authorize?client_id=acme-wallet&"
-    #expect(driven.step?.url.hasPrefix(page) == true)
-    #expect(driven.step?.url.contains("login_hint=some+one%2B1%40partner.example") == true)
+    #expect(driven.page?.url.hasPrefix(page) == true)
+    #expect(driven.page?.url.contains("login_hint=some+one%2B1%40partner.example") == true)
     var query = driven.query
     #expect(Base64URL.decode(query.removeValue(forKey: "state") ?? "")?.count == 24)
     #expect(Base64URL.decode(query.removeValue(forKey: "code_challenge") ?? "")?.count == 32)
@@ -68,7 +68,7 @@ struct PaysafeBeginTests {
         "client_id", "response_type", "code_challenge", "code_challenge_method", "state",
         "redirect_uri",
       ])
-    #expect(driven.step?.url.contains("/auth/brands/acme/authorize?") == true)
+    #expect(driven.page?.url.contains("/auth/brands/acme/authorize?") == true)
   }
 
   @Test("the page may be elsewhere")
@@ -77,7 +77,7 @@ struct PaysafeBeginTests {
       $0.paths.authorize = try ProviderPath(setting: "https://id.example.com/{brandIdentity}/go")
     })
     driven.toBrowser()
-    #expect(driven.step?.url.hasPrefix("https://id.example.com/acme/go?") == true)
+    #expect(driven.page?.url.hasPrefix("https://id.example.com/acme/go?") == true)
   }
 
   @Test("no config token is asked for without a credential, or where nobody wants it")
@@ -101,8 +101,8 @@ struct PaysafeBeginTests {
       let driven = try Driven { $0.redirectURI = uri }
       #expect(driven.last == .proceed([]))
       #expect(driven.flow.view.state == "authorizing")
-      #expect(driven.step?.completes == .submit)
-      #expect(driven.step?.redirectURI == uri)
+      #expect(driven.page?.completes == .submit)
+      #expect(driven.page?.redirectURI == uri)
       #expect(driven.query["redirect_uri"] == uri)
     }
   }
@@ -121,11 +121,11 @@ struct PaysafeBeginTests {
     driven = try Driven(settings: change)
     #expect(driven.expectation?.port == 8766 && driven.expectation?.path == "/cb")
     driven.receive(.listenFailed("taken"))
-    #expect(driven.step?.completes == .submit)
+    #expect(driven.page?.completes == .submit)
     #expect(driven.query["redirect_uri"] == fixed)
     driven = try Driven(settings: change)
     driven.receive(.listening(redirectURI: "http://127.0.0.1:8766/cb"))
-    #expect(driven.step?.completes == .loopback)
+    #expect(driven.page?.completes == .loopback)
   }
 }
 
@@ -145,7 +145,7 @@ struct PaysafeConfigTokenTests {
     ] {
       var driven = try answered(.reply(reply))
       driven.toBrowser()
-      #expect(driven.step != nil)
+      #expect(driven.page != nil)
       #expect(driven.query["digital_fingerprint"] == nil)
     }
   }

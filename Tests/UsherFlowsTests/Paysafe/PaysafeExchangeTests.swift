@@ -223,7 +223,7 @@ struct PaysafeExchangeTests {
     driven.flow = try storedAndRead(driven.flow)
     driven.receive(.woken)
     driven.toBrowser()
-    #expect(driven.step != nil)
+    #expect(driven.page != nil)
     #expect(driven.flow.view.problem == .interrupted)
   }
 

@@ -88,7 +88,7 @@ struct PaysafeParamsTests {
     #expect(error?.detail.field == "params.brandIdentity")
     var driven = try Driven({ $0.brandIdentity = "globex" }, settings: nobodys)
     driven.toBrowser()
-    #expect(driven.step?.url.contains("/brands/globex/") == true)
+    #expect(driven.page?.url.contains("/brands/globex/") == true)
   }
 
   @Test("are read strictly")

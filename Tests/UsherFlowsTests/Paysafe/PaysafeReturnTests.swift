@@ -213,11 +213,11 @@ struct PaysafeResumeTests {
         $0.redirect = try Redirect(setting: "http://[::1]:8766/cb")
       })
       driven.toBrowser()
-      let url = driven.step?.url
+      let url = driven.page?.url
       try driven.restart()
       driven.receive(event)
-      #expect(driven.step?.url == url)
-      #expect(driven.step?.completes == completes)
+      #expect(driven.page?.url == url)
+      #expect(driven.page?.completes == completes)
     }
   }
 
@@ -240,7 +240,7 @@ struct PaysafeResumeTests {
       try driven.restart()
       driven.toBrowser()
       #expect(driven.flow.view.problem == .interrupted)
-      #expect(driven.step?.completes == (redirectURI == nil ? .loopback : .submit))
+      #expect(driven.page?.completes == (redirectURI == nil ? .loopback : .submit))
     }
   }
 }
