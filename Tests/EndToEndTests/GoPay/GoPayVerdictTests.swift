@@ -24,7 +24,7 @@ struct GoPayCallbackTests {
 
   @Test("right, after the flow has ended: the account knows, its owner is told, and the flow stays")
   func right() throws {
-    let listener = try GoPayListener(scene.daemon.client(), topics: ["kyc"])
+    let listener = try GoPayListener(scene.daemon.client())
     let end = try scene.verified()
     #expect(try scene.decide(end.submissionID, "COMPLETED", "VALID", reason: "R-1") == [200])
     #expect(try listener.verdicts(until: "completed") == ["submitted", "completed"])
@@ -117,35 +117,33 @@ struct GoPayCallbackTests {
 @Suite("GoPay's verdict, asked for", .mayBlock, .timeLimit(.minutes(10)))
 struct GoPayPullTests {
   @Test("it is asked for after 5 s and then after 10 s; each change is told, documents are dropped")
-  func pull() async throws {
-    try await aside {
-      let clock = MovableClock()
-      let scene = try GoPayScene(clock: clock)
-      let listener = try GoPayListener(scene.daemon.client(), topics: ["kyc"])
-      let end = try scene.verified()
-      try scene.decide(end.submissionID, "IN_PROGRESS")
-      try eventually("it is asked for") {
-        try clock.advance(by: 1)
-        return try scene.requests("currentSubmission") == 1
-      }
-      #expect(try listener.verdicts(until: "in_progress") == ["submitted", "in_progress"])
-      #expect(try scene.requests("currentSubmission") == 1)
-      try scene.decide(end.submissionID, "COMPLETED", "INVALID", reason: "R-9", push: false)
-      try eventually("it is asked for again") {
-        try clock.advance(by: 1)
-        return try scene.requests("currentSubmission") == 2
-      }
-      #expect(try listener.verdicts(until: "completed") == ["completed"])
-      let account = try scene.account(of: end)
-      let kyc = try #require(account["attributes"]?["kyc"])
-      #expect(kyc["status"] == "COMPLETED" && kyc["result"] == "INVALID", "\(kyc.text)")
-      #expect(kyc["reasonCode"] == "R-9")
-      for word in ["documents", "KTP", "nik", "3171000000000000", "birthDate"] {
-        #expect(!account.text.contains(word), "\(word)")
-      }
-      let apart = try Self.seconds(kyc["updatedAt"]) - Self.seconds(kyc["submittedAt"])
-      #expect(apart >= 10, "asked after \(apart) s")
+  func pull() throws {
+    let clock = MovableClock()
+    let scene = try GoPayScene(clock: clock)
+    let listener = try GoPayListener(scene.daemon.client())
+    let end = try scene.verified()
+    try scene.decide(end.submissionID, "IN_PROGRESS")
+    try eventually("it is asked for") {
+      try clock.advance(by: 1)
+      return try scene.requests("currentSubmission") == 1
     }
+    #expect(try listener.verdicts(until: "in_progress") == ["submitted", "in_progress"])
+    #expect(try scene.requests("currentSubmission") == 1)
+    try scene.decide(end.submissionID, "COMPLETED", "INVALID", reason: "R-9", push: false)
+    try eventually("it is asked for again") {
+      try clock.advance(by: 1)
+      return try scene.requests("currentSubmission") == 2
+    }
+    #expect(try listener.verdicts(until: "completed") == ["completed"])
+    let account = try scene.account(of: end)
+    let kyc = try #require(account["attributes"]?["kyc"])
+    #expect(kyc["status"] == "COMPLETED" && kyc["result"] == "INVALID", "\(kyc.text)")
+    #expect(kyc["reasonCode"] == "R-9")
+    for word in ["documents", "KTP", "nik", "3171000000000000", "birthDate"] {
+      #expect(!account.text.contains(word), "\(word)")
+    }
+    let apart = try Self.seconds(kyc["updatedAt"]) - Self.seconds(kyc["submittedAt"])
+    #expect(apart >= 10, "asked after \(apart) s")
   }
 
   private static func seconds(_ time: JSONValue?) throws -> Double {

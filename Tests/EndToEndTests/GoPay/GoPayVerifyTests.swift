@@ -8,32 +8,16 @@ import UsherTestKit
 struct GoPayVerifyTests {
   typealias Mode = GoPayScene.Mode
 
-  /// Has the code exchanged where that is the app's to do; returns the flow at the capture page.
-  private func exchanged(
-    _ flow: JSONValue, _ mode: Mode, _ scene: GoPayScene, hands token: Bool = true
-  ) throws -> JSONValue {
-    guard mode == .app else {
-      return try scene.moved(flow, "is at the capture page") { $0.completes == "poll" }
-    }
-    let asked = try scene.moved(flow, "wants an exchange") {
-      $0.stepType == "exchangeCredential"
-    }
-    let link = try scene.redeem(asked.authCode)
-    return try scene.submit(GoPayScene.exchanged(token: token ? link : nil), to: asked)
-  }
-
-  private func query(_ url: String) -> [String: String] {
-    let items = URLComponents(string: url)?.queryItems ?? []
-    return Dictionary(items.map { ($0.name, $0.value ?? "") }) { first, _ in first }
-  }
-
   @Test(
     "with credential exchange: a short-term token gets an auth code, without a log-in page",
     arguments: Mode.allCases)
   func byToken(mode: Mode) throws {
     let scene = try GoPayScene(mode)
     let begun = try scene.verify(token: "alice-short-term", requestID: "req-\(mode)")
-    let page = try exchanged(begun, mode, scene)
+    // Where it is the app's to do, the code is exchanged by the app's backend.
+    let page =
+      try mode == .app
+      ? scene.submit(GoPayScene.exchanged(token: scene.redeem(begun.authCode)), to: begun) : begun
     #expect(page["state"] == "kyc" && page.completes == "poll", "\(page.text)")
     let end = try scene.handIn(page)
     #expect(end["status"] == "succeeded", "\(end.text)")
@@ -63,35 +47,14 @@ struct GoPayVerifyTests {
     #expect(token["account"] == end["result"]?["account"])
   }
 
-  @Test("with credential exchange: without a token the person logs in at GoPay's pages")
-  func byLogIn() throws {
-    let scene = try GoPayScene()
-    let flow = try scene.verify()
-    #expect(flow["state"] == "login" && flow.completes == "loopback", "\(flow.text)")
-    let asked = query(flow.url)
-    #expect(flow.url.hasPrefix("\(scene.sandbox.base)/gopay/snap/v1.0/get-auth-code?"))
-    #expect(asked["redirectURL"] == flow["step"]?["redirectURI"]?.stringValue)
-    #expect(asked["merchantId"] == "8f0c7a52-7a5e-4e61-9a77-0d9f1f6f1c11")
-    #expect(asked["scopes"] == "DEFAULT" && asked["lang"] == "id")
-    #expect(asked["state"]?.wholeMatch(of: /[0-9a-f]{32}/) != nil)
-    #expect(try GoPayPerson.logIn(at: flow.url, scene.sandbox).status == 200)
-    let page = try exchanged(flow, .app, scene)
-    let end = try scene.handIn(page)
-    #expect(end["status"] == "succeeded", "\(end.text)")
-    let states = try scene.states(of: end)
-    #expect(states == ["preparing", "login", "waitAck", "kyc", "submitted"])
-    #expect(try scene.requests("authCode") == 0)
-    #expect(try scene.requests("sessionToken") == 0)
-    #expect(try scene.codeStates() == ["redeemed"])
-    try expectAccount(end, scene)
-  }
-
   @Test("the session of the log-in stands in for a linking token; then the account has no token")
   func withoutLink() throws {
     let scene = try GoPayScene()
     let flow = try scene.verify()
     try GoPayPerson.logIn(at: flow.url, scene.sandbox)
-    let end = try scene.handIn(exchanged(flow, .app, scene, hands: false))
+    let asked = try scene.moved(flow, "wants an exchange") { $0.stepType == "exchangeCredential" }
+    _ = try scene.redeem(asked.authCode)
+    let end = try scene.handIn(scene.submit(GoPayScene.exchanged(), to: asked))
     #expect(end["status"] == "succeeded", "\(end.text)")
     #expect(try scene.requests("sessionToken") == 1)
     #expect(try scene.requests("temporaryToken") == 0)
@@ -114,37 +77,6 @@ struct GoPayVerifyTests {
     try expectAccount(end, scene)
     let token = try scene.app.call("token.get", ["provider": "gopay"])
     #expect(token["accessToken"] == "long-term-token")
-  }
-
-  @Test("what is told, in order: each state of the flow, then the account and its submission")
-  func events() throws {
-    let scene = try GoPayScene()
-    let listener = try GoPayListener(scene.daemon.client())
-    let asked = try scene.verify(token: "alice-short-term")
-    let page = try scene.submit(GoPayScene.exchanged(), to: asked)
-    let end = try scene.handIn(page)
-    try listener.events { _ in
-      ["finished", "submitted"].allSatisfy { word in
-        listener.heard.contains { $0["what"] == .string(word) }
-      }
-    }
-    let flows = listener.heard.filter { $0["topic"] == "flow" }
-    let revisions = flows.compactMap { $0["revision"]?.integerValue }
-    #expect(revisions == Array(1...Int64(flows.count)), "\(revisions)")
-    let told = flows.map { event in
-      ["what", "state", "step"].compactMap { event[$0]?.stringValue }.joined(separator: " ")
-    }
-    #expect(
-      told == [
-        "started authCode wait", "moved waitAck exchangeCredential", "moved kyc wait",
-        "moved kyc openURL", "finished submitted",
-      ])
-    #expect(flows.allSatisfy { $0["kind"] == "verify" && $0["provider"] == "gopay" })
-    let others = listener.heard.filter { $0["topic"] != "flow" }
-    #expect(
-      others.map { $0["topic"]?.stringValue } == ["account", "kyc"]
-        && others.map { $0["what"]?.stringValue } == ["added", "submitted"], "\(others)")
-    #expect(others.allSatisfy { $0["account"] == end["result"]?["account"] })
   }
 }
 
@@ -211,22 +143,14 @@ struct GoPayParameterTests {
     #expect(end["status"] == "succeeded", "\(end.text)")
   }
 
-  @Test(
-    "forgetting an account unbinds it where the daemon has bound it",
-    arguments: [GoPayScene.Mode.app, .snap])
-  func forget(mode: GoPayScene.Mode) throws {
-    let scene = try GoPayScene(mode)
-    let flow = try scene.verify(token: "alice-short-term")
-    let page =
-      mode == .app
-      ? try scene.submit(
-        GoPayScene.exchanged(token: scene.redeem(flow.authCode)), to: flow) : flow
-    let end = try scene.handIn(page)
+  @Test("forgetting an account unbinds it where the daemon has bound it")
+  func forget() throws {
+    let scene = try GoPayScene(.snap)
+    let end = try scene.handIn(scene.verify(token: "alice-short-term"))
     let account: JSONValue = ["account": end["result"]?["account"] ?? .null]
     _ = try scene.app.call("account.forget", account)
-    let unbound = mode == .snap ? 1 : 0
-    #expect(try scene.requests("unbinding") == unbound)
-    #expect(try scene.tokens("unbound") == unbound)
+    #expect(try scene.requests("unbinding") == 1)
+    #expect(try scene.tokens("unbound") == 1)
     #expect(try scene.app.reason(of: "account.get", account) == "not_found")
   }
 

@@ -69,6 +69,24 @@ struct PaysafeSeedEndToEndTests {
     #expect(token["account"]?.stringValue == Wallet.instance.account?.id)
   }
 
+  @Test("the documentation's program signs a customer in, too")
+  func documentedProgram() async throws {
+    let program = WalletSignIn(presenter: screen)
+    // Verifier and challenge of RFC 7636, appendix B.
+    try await program.begin(
+      state: "state-of-the-app", codeChallenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM")
+    let page = try #require(screen.pages.withLock { $0.last })
+    let back = try #require(try Customer.decide(at: page.absoluteString).location)
+    try await program.comeBack(try #require(URL(string: back))) { code in
+      let granted = try Partner.exchange(
+        scene.sandbox, code: code, redirectURI: Self.redirectURI,
+        verifier: "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk")
+      return granted["access_token"]?.stringValue ?? ""
+    }
+    let token = try scene.app.call("token.get", ["provider": "paysafe"])
+    #expect(token["account"]?.stringValue == Wallet.instance.account?.id)
+  }
+
   @Test("a challenge by SMS is sent, answered wrongly, sent again and answered rightly")
   func challenge() async throws {
     try await signIn()

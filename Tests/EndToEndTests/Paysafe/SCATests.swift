@@ -43,16 +43,6 @@ struct SCATests {
     #expect(try scene.requests("attempt") == 1)
   }
 
-  @Test("the authenticator's code is entered, and nothing is sent")
-  func authenticator() throws {
-    let event = try scene.event()
-    let flow = try scene.sca(
-      event, ["verification": ["method": "OTP", "channel": "AUTHENTICATOR"]])
-    #expect(flow["step"]?["channel"] == "authenticator")
-    #expect(try scene.messages("sms") + scene.messages("email") == 0)
-    succeeded(try scene.enter(scene.authenticatorCode(), to: flow), event)
-  }
-
   @Test("a PIN is entered as a password; a wrong one leaves the step")
   func password() throws {
     let event = try scene.event()

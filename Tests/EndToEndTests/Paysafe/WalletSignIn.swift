@@ -1,0 +1,1 @@
+../../UsherKitTests/WalletSignIn.swift
