@@ -69,35 +69,13 @@ struct GoPayApp {
     let description: String
   }
 
-  /// The row that a path belongs to, one without a place in braces before the others.
-  private func row(
-    _ method: Endpoint.Method, _ path: String
-  ) throws -> (Endpoint, [String: String]) {
-    let wanted = path.split(separator: "/")
-    let rows = (gopay.endpoints + gopay.controls).filter { $0.method == method }
-    for row in rows.filter({ $0.path == path }) + rows {
-      let segments = row.path.split(separator: "/")
-      let fits = zip(segments, wanted).allSatisfy { $0 == $1 || $0.hasPrefix("{") }
-      guard segments.count == wanted.count, fits else { continue }
-      let places = zip(segments, wanted).filter { $0.0.hasPrefix("{") }
-      return (
-        row,
-        Dictionary(
-          uniqueKeysWithValues: places.map {
-            (String($0.dropFirst().dropLast()), String($1))
-          })
-      )
-    }
-    throw Trouble(description: "there is no row for \(method.rawValue) \(path)")
-  }
-
   /// - Parameter path: With a query, where there is one.
   func send(
     _ method: Endpoint.Method, _ path: String, headers: [String: String] = [:],
     body: [UInt8]? = nil, type: String = "application/json"
   ) async throws -> Answer {
     let parts = path.split(separator: "?", maxSplits: 1)
-    let (row, parameters) = try row(method, String(parts[0]))
+    let (row, parameters) = try (gopay.endpoints + gopay.controls).row(method, String(parts[0]))
     var call = Call(method, String(parts[0]), base: "http://127.0.0.1:1")
     call.query = parts.count > 1 ? String(parts[1]) : ""
     call.parameters = parameters
@@ -118,6 +96,24 @@ struct GoPayApp {
   func set(_ settings: JSON) async throws {
     let answer = try await control(.post, "settings", settings)
     try #require(answer.status == 200, "\(answer.json)")
+  }
+}
+
+extension [Endpoint] {
+  /// The row that a path belongs to, one without a place in braces before the others, and what stands
+  /// in its places.
+  func row(_ method: Endpoint.Method, _ path: String) throws -> (Endpoint, [String: String]) {
+    let wanted = path.split(separator: "/")
+    let rows = filter { $0.method == method }
+    for row in rows.filter({ $0.path == path }) + rows {
+      let segments = row.path.split(separator: "/")
+      let fits = zip(segments, wanted).allSatisfy { $0 == $1 || $0.hasPrefix("{") }
+      guard segments.count == wanted.count, fits else { continue }
+      let places = zip(segments, wanted).filter { $0.0.hasPrefix("{") }
+        .map { (String($0.dropFirst().dropLast()), String($1)) }
+      return (row, Dictionary(uniqueKeysWithValues: places))
+    }
+    throw GoPayApp.Trouble(description: "there is no row for \(method.rawValue) \(path)")
   }
 }
 

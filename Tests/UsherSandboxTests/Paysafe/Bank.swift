@@ -32,12 +32,9 @@ struct Bank {
       call.body = json.encoded()
       call.headers["content-type"] = "application/json"
     }
-    for row in paysafe.endpoints + paysafe.controls where row.method == method {
-      guard let parameters = Self.match(path, row.path) else { continue }
-      call.parameters = parameters
-      return await row.handle(call)
-    }
-    throw Trouble(description: "there is no row for \(method.rawValue) \(path)")
+    let (row, parameters) = try (paysafe.endpoints + paysafe.controls).row(method, path)
+    call.parameters = parameters
+    return await row.handle(call)
   }
 
   func control(
@@ -50,27 +47,8 @@ struct Bank {
 
   func set(_ settings: JSON) async throws { _ = try await control(.post, "settings", settings) }
 
-  struct Trouble: Error, CustomStringConvertible {
-    let description: String
-  }
-
   private func encoded(_ fields: [String: String]) -> String {
     fields.map { "\($0)=\(PercentEncoding.encoded($1))" }.joined(separator: "&")
-  }
-
-  private static func match(_ path: String, _ template: String) -> [String: String]? {
-    let parts = path.split(separator: "/")
-    let names = template.split(separator: "/")
-    guard parts.count == names.count else { return nil }
-    var parameters: [String: String] = [:]
-    for (part, name) in zip(parts, names) {
-      if name.hasPrefix("{") {
-        parameters[String(name.dropFirst().dropLast())] = String(part)
-      } else if part != name {
-        return nil
-      }
-    }
-    return parameters
   }
 }
 
