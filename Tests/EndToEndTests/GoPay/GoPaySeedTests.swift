@@ -137,25 +137,4 @@ struct GoPaySeedEndToEndTests {
     }
     #expect(error.code == "GPE-2202" && error.serverCode == "1401" && error.isRetryable)
   }
-
-  @Test("a daemon that is restarted while the person is at the capture page is waited for")
-  func restarted() async throws {
-    let screen = Screen(scene.sandbox, button: "card")
-    let manager = sdk.getFeatureManager()
-    let request = FeatureRequest.Builder()
-      .requestId("req-1").userCorrelationId("corr-5678").token("long-term-token").build()
-    let verification = Task {
-      try await manager.verify(presenter: screen, request: request, credentialReceiver: .none)
-    }
-    try await until { screen.pages.count == 1 }
-    try scene.daemon.restart()
-    try GoPayScene.photograph(at: try #require(screen.pages.first))
-    #expect(try await verification.value.metadata == ["status": "SUBMITTED"])
-    #expect(screen.pages.count == 1)
-  }
-
-  /// Looks again and again, and leaves the main actor to others meanwhile.
-  private func until(_ holds: @escaping @Sendable () -> Bool) async throws {
-    try await aside { try eventually("it comes to that") { holds() } }
-  }
 }

@@ -95,7 +95,7 @@ struct PaysafeReturnTests {
     "with an error, which ends it in the provider's words",
     arguments: [
       ("access_denied", .denied, true), ("invalid_request", .providerRejected, false),
-      ("unauthorized_client", .providerRejected, false),
+      ("unauthorized_client", .providerRejected, false), ("", .providerRejected, false),
       ("server_error", .providerUnreachable, true),
       ("temporarily_unavailable", .providerUnreachable, true),
     ] as [(String, Failure.Reason, Bool)])
@@ -107,16 +107,7 @@ struct PaysafeReturnTests {
         RedirectAnswer(code: Secret("c"), error: code, errorDescription: "said so")))
     #expect(driven.failure?.reason == reason)
     #expect(driven.failure?.retryable == retryable)
-    #expect(driven.failure?.provider == word(code, "said so"))
-  }
-
-  @Test("with an error that has no name, which ends it all the same")
-  func namelessError() throws {
-    var driven = try Driven()
-    driven.toBrowser()
-    driven.receive(.redirected(RedirectAnswer(error: "")))
-    #expect(driven.failure?.reason == .providerRejected)
-    #expect(driven.failure?.provider == word("unknown"))
+    #expect(driven.failure?.provider == word(code.isEmpty ? "unknown" : code, "said so"))
   }
 
   @Test("with neither, which ends it")
