@@ -101,18 +101,4 @@ struct TruecallerOwnerTests {
     #expect(try there.verify()["state"] == "otpInitiated")
     #expect(try scene.installations().count == 2)
   }
-
-  @Test("another's verification cannot be seen, answered or ended")
-  func flows() throws {
-    let (ashas, balas) = (scene.at(try asha.client()), scene.at(try bala.client()))
-    let flow = try ashas.verify()
-    let entry = TruecallerScene.entry(try scene.code())
-    #expect(try balas.refusal(entry, to: flow).0 == "not_found")
-    for method in ["flow.get", "flow.cancel"] {
-      #expect(
-        try balas.app.reason(of: method, ["flow": flow["id"] ?? .null]) == "not_found")
-    }
-    #expect(try balas.app.call("flow.list")["flows"] == [])
-    #expect(try ashas.submit(entry, to: flow)["status"] == "succeeded")
-  }
 }
