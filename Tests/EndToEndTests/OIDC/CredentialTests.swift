@@ -11,7 +11,7 @@ struct CredentialTests {
 
   init() throws {
     scene = try Scene(limits: "force_refresh_seconds = 1") { sandbox in
-      ["auto", "basic", "post"].map { method in
+      ["basic", "post"].map { method in
         """
         [[provider]]
         name = "\(method)"
@@ -31,9 +31,7 @@ struct CredentialTests {
     _ = try admin.call("credential.set", ["name": "work-secret", "value": .string(value)])
   }
 
-  @Test(
-    "a client with a secret signs in, refreshes and revokes",
-    arguments: ["auto", "basic", "post"])
+  @Test("a client with a secret signs in, refreshes and revokes", arguments: ["basic", "post"])
   func confidential(_ provider: String) throws {
     try keep(Self.secret)
     let account = try scene.app.signIn(provider)["result"]?["account"] ?? .null
@@ -112,6 +110,7 @@ struct CredentialTests {
   @Test("the list has names and no values, over a restart too")
   func list() throws {
     #expect(try admin.call("credential.list", [:])["credentials"] == [])
+    #expect(try admin.reason(of: "credential.delete", ["name": "x"]) == "not_found")
     try keep(Self.secret)
     _ = try admin.call("credential.set", ["name": "a.other", "value": "s3cret 2"])
     let list = try admin.call("credential.list", [:])
@@ -128,39 +127,31 @@ struct CredentialTests {
     #expect(rest?.arrayValue?.map { $0["name"] } == ["work-secret"])
   }
 
-  @Test(
-    "what is no name or no value is refused, and never repeated",
-    arguments: [
+  @Test("what is no name or no value is refused, and never repeated")
+  func strictness() throws {
+    let refused: [(params: JSONValue, field: JSONValue)] = [
       (["name": "a b", "value": "s3cret"], "name"), (["name": "", "value": "s3cret"], "name"),
       (["name": "../x", "value": "s3cret"], "name"), (["name": "x", "value": ""], "value"),
       (["name": "x"], "value"), (["name": "x", "value": 7], "value"),
       (["name": "x", "value": "s3cret", "more": 1], "more"),
-    ] as [(JSONValue, JSONValue)])
-  func strictness(_ params: JSONValue, _ field: JSONValue) throws {
-    let error = try admin.error(of: "credential.set", params)
-    #expect(error.data["reason"] == "invalid_params")
-    #expect(error.data["field"] == field)
-    #expect(!error.hasSecret)
+    ]
+    for (params, field) in refused {
+      let error = try admin.error(of: "credential.set", params)
+      #expect(error.data["reason"] == "invalid_params" && error.data["field"] == field)
+      #expect(!error.hasSecret)
+    }
     #expect(try admin.call("credential.list", [:])["credentials"] == [])
   }
 
-  @Test("deleting what is not there is not_found")
-  func deletingNothing() throws {
-    #expect(try admin.reason(of: "credential.delete", ["name": "x"]) == "not_found")
-  }
-
-  @Test(
-    "admin methods do not exist on the apps' socket",
-    arguments: [
-      "credential.set", "credential.list", "credential.delete", "provider.check",
-    ])
-  func adminOnly(_ method: String) throws {
-    let error = try scene.app.error(of: method, [:])
-    #expect(error["code"] == -32601)
-    #expect(error.data["reason"] == "method_not_found")
+  @Test("admin methods do not exist on the apps' socket")
+  func adminOnly() throws {
     let unknown = try scene.app.error(of: "no.such", [:])
-    #expect(unknown["code"] == error["code"])
-    #expect(try admin.reply(to: method, [:])["error"]?["code"] != -32601)
+    for method in ["credential.set", "credential.list", "credential.delete", "provider.check"] {
+      let error = try scene.app.error(of: method, [:])
+      #expect(error["code"] == -32601 && error["code"] == unknown["code"], "\(method)")
+      #expect(error.data["reason"] == "method_not_found", "\(method)")
+      #expect(try admin.reply(to: method, [:])["error"]?["code"] != -32601, "\(method)")
+    }
   }
 }
 
@@ -201,15 +192,23 @@ struct ProviderCheckTests {
     #expect(reply["healthy"] == true)
     let subjects = reply["findings"]?.arrayValue?.map { $0["subject"] }
     #expect(subjects == ["discovery", "keys", "credential", "clock"])
+    let error = try admin.error(of: "provider.check", ["provider": "nobody"])
+    #expect(error.data["reason"] == "not_found" && error.data["field"] == "provider")
   }
 
-  @Test("a clock that is an hour off is told", arguments: [3600, -3600])
-  func clock(_ offset: Int64) throws {
-    try scene.set(["clockOffsetSeconds": .integer(offset)])
-    let (healthy, bad) = try check()
-    #expect(healthy == false)
+  @Test("a clock that is an hour off, metadata and keys that cannot be had are told by name")
+  func findings() throws {
+    try scene.set(["clockOffsetSeconds": -3600])
+    var (healthy, bad) = try check()
+    #expect(healthy == false && bad.count == 1)
     #expect(bad["clock"]?.contains("differs") == true)
-    #expect(bad.count == 1)
+    try scene.mend()
+    try scene.spoil("jwks", ["brokenJSON": true])
+    (healthy, bad) = try check()
+    #expect(healthy == false && bad.keys.sorted() == ["keys"])
+    try scene.spoil("discovery", ["reset": true])
+    (healthy, bad) = try check()
+    #expect(healthy == false && bad["discovery"]?.isEmpty == false)
   }
 
   @Test("a missing credential is told, with the command that sets it")
@@ -220,28 +219,5 @@ struct ProviderCheckTests {
     #expect(bad["credential"]?.contains("usherctl credential set work-secret") == true)
     _ = try admin.call("credential.set", ["name": "work-secret", "value": "s3cret"])
     #expect(try check("secretive").0 == true)
-  }
-
-  @Test("metadata that cannot be had is told", arguments: [ProviderFault.passing[1], .passing[3]])
-  func discovery(_ fault: ProviderFault) throws {
-    try scene.spoil("discovery", fault.json)
-    let (healthy, bad) = try check()
-    #expect(healthy == false)
-    #expect(bad["discovery"]?.isEmpty == false)
-  }
-
-  @Test("keys that cannot be had are told", arguments: ProviderFault.lasting.prefix(2))
-  func keys(_ fault: ProviderFault) throws {
-    try scene.spoil("jwks", fault.json)
-    let (healthy, bad) = try check()
-    #expect(healthy == false)
-    #expect(bad.keys.sorted() == ["keys"])
-  }
-
-  @Test("a provider nobody configured is not found")
-  func unknown() throws {
-    let error = try admin.error(of: "provider.check", ["provider": "nobody"])
-    #expect(error.data["reason"] == "not_found")
-    #expect(error.data["field"] == "provider")
   }
 }

@@ -51,23 +51,6 @@ struct FlowCallTests {
     }
   }
 
-  @Test("a waiting call is answered as soon as the person is done")
-  func waiting() throws {
-    let flow = try scene.app.startFlow()
-    let waiter = try scene.daemon.client()
-    let request: JSONValue = [
-      "jsonrpc": "2.0", "id": "w", "method": "flow.wait",
-      "params": [
-        "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null, "timeoutMs": 60_000,
-      ],
-    ]
-    try waiter.send(request.text)
-    try Person.signIn(at: flow.url)
-    let reply = try waiter.receive(within: 60)
-    let revision = try #require(reply?["result"]?["flow"]?["revision"]?.integerValue)
-    #expect(revision > flow["revision"]?.integerValue ?? 99)
-  }
-
   @Test("a cancelled flow has ended, its listener is gone, and cancelling again changes nothing")
   func cancel() throws {
     let flow = try scene.app.startFlow()
@@ -92,7 +75,8 @@ struct FlowCallTests {
     let flow = try scene.app.startFlow()
     // Handed in by the app: a browser's page waits for the end of the sign-in.
     let back = try #require(try Person.decide(at: flow.url).location)
-    _ = try scene.submit(back, to: flow, waitMs: 0)
+    let moved = try scene.submit(back, to: flow, waitMs: 0)
+    #expect(moved["state"] == "exchanging" && moved["step"]?["type"] == "wait")
     try eventually("the code is being redeemed") { try scene.sandbox.requests("token") == 1 }
     let cancelled = try scene.app.call("flow.cancel", ["flow": flow["id"] ?? .null])["flow"]
     #expect(cancelled?["status"] == "cancelled")
@@ -114,94 +98,6 @@ struct FlowCallTests {
     #expect(try scene.submit(back, to: flow, waitMs: 20_000)["status"] == "succeeded")
   }
 
-  @Test(
-    "an input that is none, or for another step, is refused and changes nothing",
-    arguments: [
-      (["type": "enterCode", "code": "123456"], "unexpected_input", "input.type"),
-      (["type": "openURL"], "invalid_input", "input.redirectURL"),
-      (["type": "openURL", "redirectURL": 7], "invalid_input", "input.redirectURL"),
-      (["type": "openURL", "redirectURL": ""], "invalid_input", "input.redirectURL"),
-      (
-        ["type": "openURL", "redirectURL": "https://example.com/callback?code=1"],
-        "invalid_input", "input.redirectURL"
-      ),
-      (
-        ["type": "openURL", "redirectURL": "http://x", "more": true], "invalid_input",
-        "input.more"
-      ),
-      (["type": "openURL", "back": true], "invalid_input", "input.back"),
-      (["type": "dance"], "invalid_input", "input.type"),
-      (["redirectURL": "http://x"], "invalid_input", "input.type"),
-      ("openURL", "invalid_input", "input"),
-    ] as [(JSONValue, String, JSONValue)])
-  func inputs(_ input: JSONValue, _ reason: String, _ field: JSONValue) throws {
-    let flow = try scene.app.startFlow()
-    var params = scene.submission("", to: flow)
-    params["input"] = input
-    let error = try scene.app.error(of: "flow.submit", params)
-    #expect(error.data["reason"] == .string(reason))
-    #expect(error.data["field"] == field)
-    #expect(try scene.flow(flow) == flow)
-  }
-
-  @Test("a requestId works once; its owner learns which flow has it")
-  func requestID() throws {
-    var params: JSONValue = [
-      "provider": "demo", "kind": "authorize", "params": [:], "requestId": "r-1",
-    ]
-    let flow = try scene.app.call("flow.start", params)["flow"]
-    #expect(flow?["requestId"] == "r-1")
-    let error = try scene.app.error(of: "flow.start", params)
-    #expect(error["code"] == 1003)
-    #expect(error.data["reason"] == "request_id_reused")
-    #expect(error.data["flow"] == flow?["id"])
-    let live = try scene.app.call("flow.list", ["status": "active"])["flows"]
-    #expect(live?.arrayValue?.count == 1)
-    _ = try scene.app.call("flow.cancel", ["flow": flow?["id"] ?? .null])
-    #expect(try scene.app.reason(of: "flow.start", params) == "request_id_reused")
-    params["requestId"] = "r-2"
-    #expect(try scene.app.call("flow.start", params)["flow"]?["status"] == "active")
-  }
-
-  @Test("a requestId is remembered over a restart")
-  func requestIDAfterRestart() throws {
-    let scene = try Scene()
-    let params: JSONValue = [
-      "provider": "demo", "kind": "authorize", "params": [:], "requestId": "r-1",
-    ]
-    let flow = try scene.app.call("flow.start", params)["flow"]
-    try scene.daemon.restart()
-    let error = try scene.daemon.client().error(of: "flow.start", params)
-    #expect(error.data["reason"] == "request_id_reused")
-    #expect(error.data["flow"] == flow?["id"])
-  }
-
-  @Test(
-    "what flow.start does not understand it refuses, by the member's name",
-    arguments: [
-      (["provider": "nobody"], "not_found", "provider"),
-      (["kind": "dance"], "invalid_params", "kind"),
-      (["params": ["colour": "red"]], "invalid_params", "params.colour"),
-      (["params": ["scope": 7]], "invalid_params", "params.scope"),
-      (["params": ["scope": "a\"b"]], "invalid_params", "params.scope"),
-      (["params": ["loginHint": ""]], "invalid_params", "params.loginHint"),
-      (["params": ["maxAgeSeconds": -1]], "invalid_params", "params.maxAgeSeconds"),
-      (["params": ["keepAlive": "yes"]], "invalid_params", "params.keepAlive"),
-      (["params": ["account": "acc_of_somebody_else"]], "not_found", nil),
-      (["params": []], "invalid_params", "params"),
-      (["requestId": ""], "invalid_params", "requestId"),
-      (["colour": "red"], "invalid_params", "colour"),
-      (["waitMs": 1.5], "invalid_params", "waitMs"),
-    ] as [(JSONValue, String, JSONValue?)])
-  func strictness(_ change: JSONValue, _ reason: String, _ field: JSONValue?) throws {
-    var params: JSONValue = ["provider": "demo", "kind": "authorize", "params": [:]]
-    for (name, value) in change.objectValue ?? [:] { params[name] = value }
-    let error = try scene.app.error(of: "flow.start", params)
-    #expect(error.data["reason"] == .string(reason))
-    if let field { #expect(error.data["field"] == field) }
-    #expect(try scene.app.call("flow.list", ["status": "active"])["flows"] == [])
-  }
-
   @Test("flow.list finds by provider, kind and status, and shows no step")
   func list() throws {
     let done = try scene.app.signIn()
@@ -218,5 +114,85 @@ struct FlowCallTests {
       #expect(ids?.contains(live["id"]) == isLive)
       #expect(ids?.contains(done["id"]) == isDone)
     }
+  }
+
+  @Test("an input that is none, or for another step, is refused and changes nothing")
+  func inputs() throws {
+    let flow = try scene.app.startFlow()
+    let refused: [(input: JSONValue, reason: JSONValue, field: JSONValue)] = [
+      (["type": "enterCode", "code": "123456"], "unexpected_input", "input.type"),
+      (["type": "openURL"], "invalid_input", "input.redirectURL"),
+      (["type": "openURL", "redirectURL": 7], "invalid_input", "input.redirectURL"),
+      (["type": "openURL", "redirectURL": ""], "invalid_input", "input.redirectURL"),
+      (
+        ["type": "openURL", "redirectURL": "https://example.com/callback?code=1"],
+        "invalid_input", "input.redirectURL"
+      ),
+      (
+        ["type": "openURL", "redirectURL": "http://x", "more": true], "invalid_input",
+        "input.more"
+      ),
+      (["type": "openURL", "back": true], "invalid_input", "input.back"),
+      (["type": "dance"], "invalid_input", "input.type"),
+      (["redirectURL": "http://x"], "invalid_input", "input.type"),
+      ("openURL", "invalid_input", "input"),
+    ]
+    for (input, reason, field) in refused {
+      var params = scene.submission("", to: flow)
+      params["input"] = input
+      let error = try scene.app.error(of: "flow.submit", params)
+      #expect(error.data["reason"] == reason && error.data["field"] == field, "\(error.text)")
+    }
+    #expect(try scene.flow(flow) == flow)
+  }
+
+  @Test("a requestId works once, over a restart too; its owner learns which flow has it")
+  func requestID() throws {
+    var params: JSONValue = [
+      "provider": "demo", "kind": "authorize", "params": [:], "requestId": "r-1",
+    ]
+    let flow = try scene.app.call("flow.start", params)["flow"]
+    #expect(flow?["requestId"] == "r-1")
+    let error = try scene.app.error(of: "flow.start", params)
+    #expect(error["code"] == 1003)
+    #expect(error.data["reason"] == "request_id_reused")
+    #expect(error.data["flow"] == flow?["id"])
+    let live = try scene.app.call("flow.list", ["status": "active"])["flows"]
+    #expect(live?.arrayValue?.count == 1)
+    _ = try scene.app.call("flow.cancel", ["flow": flow?["id"] ?? .null])
+    #expect(try scene.app.reason(of: "flow.start", params) == "request_id_reused")
+    try scene.daemon.restart()
+    let app = try scene.daemon.client()
+    let again = try app.error(of: "flow.start", params)
+    #expect(again.data["reason"] == "request_id_reused" && again.data["flow"] == flow?["id"])
+    params["requestId"] = "r-2"
+    #expect(try app.call("flow.start", params)["flow"]?["status"] == "active")
+  }
+
+  @Test("what flow.start does not understand it refuses, by the member's name")
+  func strictness() throws {
+    let refused: [(change: JSONValue, reason: JSONValue, field: JSONValue?)] = [
+      (["provider": "nobody"], "not_found", "provider"),
+      (["kind": "dance"], "invalid_params", "kind"),
+      (["params": ["colour": "red"]], "invalid_params", "params.colour"),
+      (["params": ["scope": 7]], "invalid_params", "params.scope"),
+      (["params": ["scope": "a\"b"]], "invalid_params", "params.scope"),
+      (["params": ["loginHint": ""]], "invalid_params", "params.loginHint"),
+      (["params": ["maxAgeSeconds": -1]], "invalid_params", "params.maxAgeSeconds"),
+      (["params": ["keepAlive": "yes"]], "invalid_params", "params.keepAlive"),
+      (["params": ["account": "acc_of_somebody_else"]], "not_found", nil),
+      (["params": []], "invalid_params", "params"),
+      (["requestId": ""], "invalid_params", "requestId"),
+      (["colour": "red"], "invalid_params", "colour"),
+      (["waitMs": 1.5], "invalid_params", "waitMs"),
+    ]
+    for (change, reason, field) in refused {
+      var params: JSONValue = ["provider": "demo", "kind": "authorize", "params": [:]]
+      for (name, value) in change.objectValue ?? [:] { params[name] = value }
+      let error = try scene.app.error(of: "flow.start", params)
+      #expect(error.data["reason"] == reason, "\(error.text)")
+      if let field { #expect(error.data["field"] == field, "\(error.text)") }
+    }
+    #expect(try scene.app.call("flow.list", ["status": "active"])["flows"] == [])
   }
 }

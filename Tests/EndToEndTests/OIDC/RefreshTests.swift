@@ -89,39 +89,6 @@ struct RefreshTests {
     #expect(try app.call("token.get", ["account": account])["account"] == account)
   }
 
-  @Test(
-    "a grant that the provider took back is dead for every call, though its token has not expired")
-  func deadWhileCached() throws {
-    try scene.app.signIn()
-    _ = try scene.token()
-    try scene.sandbox.control("POST", "revokeAll")
-    let calls: [JSONValue] = [
-      ["provider": "demo", "forceRefresh": true], ["provider": "demo"],
-      ["provider": "demo", "forceRefresh": true], ["provider": "demo"],
-    ]
-    for call in calls {
-      let error = try scene.app.error(of: "token.get", call)
-      #expect(error["code"] == 1102, "\(error.text)")
-      #expect(error.data["next"]?["method"] == "flow.start")
-    }
-    #expect(try scene.refreshes == 1)
-    let list = try scene.app.call("token.list", [:])["tokens"]
-    #expect(list?[0]?["token"]?["status"] == "dead")
-  }
-
-  @Test("a call for a narrower scope never narrows what other programs get")
-  func boundScope() throws {
-    try scene.set(["bindRefreshScope": true])
-    try scene.app.signIn()
-    let whole = try scene.token()
-    let error = try scene.app.error(of: "token.get", ["provider": "demo", "scope": "openid"])
-    #expect(error.data["reason"] == "invalid_params", "\(error.text)")
-    #expect(error.data["field"] == "scope")
-    let next = try scene.token(["provider": "demo", "forceRefresh": true])
-    #expect(next["scope"] == whole["scope"])
-    #expect(try scene.userinfo(next["accessToken"]).text.contains("name"))
-  }
-
   @Test("an expired token that came without a refresh token needs a new log-in")
   func noRefreshToken() throws {
     try scene.set(["refreshTokens": false])

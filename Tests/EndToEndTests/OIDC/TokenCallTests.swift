@@ -20,9 +20,10 @@ struct TokenCallTests {
     #expect(try scene.refreshes == 0)
   }
 
-  @Test(
-    "what token.get does not understand it refuses, by the member's name",
-    arguments: [
+  @Test("what token.get does not understand it refuses, by the member's name")
+  func strictness() throws {
+    try scene.app.signIn()
+    let refused: [(params: JSONValue, field: JSONValue)] = [
       ([:], "account"), (["provider": "nobody"], "provider"),
       (["provider": "demo", "minValidSeconds": -1], "minValidSeconds"),
       (["provider": "demo", "minValidSeconds": 86_401], "minValidSeconds"),
@@ -30,33 +31,11 @@ struct TokenCallTests {
       (["provider": "demo", "scope": " "], "scope"), (["account": "acc_none"], "account"),
       (["provider": "demo", "colour": 1], "colour"), (["provider": 1], "provider"),
       (["provider": "demo", "forceRefresh": 1], "forceRefresh"),
-    ] as [(JSONValue, JSONValue)])
-  func strictness(_ params: JSONValue, _ field: JSONValue) throws {
-    try scene.app.signIn()
-    let error = try scene.app.error(of: "token.get", params)
-    #expect(error.data["field"] == field)
+    ]
+    for (params, field) in refused {
+      let error = try scene.app.error(of: "token.get", params)
+      #expect(error.data["field"] == field, "\(params.text): \(error.text)")
+    }
     #expect(try scene.refreshes == 0)
-  }
-
-  @Test(
-    "a lifetime is read however it is written; without one nothing is known",
-    arguments: [
-      (300, true), (300.5, true), ("300", true), (nil, false), ("soon", false), ([], false),
-      (1e30, true), (-5, true),
-    ] as [(JSONValue, Bool)])
-  func lifetimes(_ value: JSONValue, _ isKnown: Bool) throws {
-    try scene.set(["tokenReply": ["expires_in": value, "token_type": "bearer"]])
-    try scene.app.signIn()
-    let token = try scene.token()
-    #expect((token["expiresAt"] != .null) == isKnown)
-    #expect(token["tokenType"] == "bearer")
-    // Only the one that was dead on arrival is renewed.
-    #expect(try scene.refreshes == (value == -5 ? 1 : 0))
-  }
-
-  @Test("a token of another type than Bearer is not taken")
-  func tokenType() throws {
-    try scene.set(["tokenReply": ["token_type": "MAC"]])
-    #expect(try scene.attempt().failure["reason"] == "provider_protocol_error")
   }
 }
