@@ -42,43 +42,6 @@ struct ControlTests {
     #expect(table.add(rule) == nil)
   }
 
-  @Test("each fault makes its answer, and runs the handler only where it must")
-  func deliveries() async {
-    func deliver(_ change: (inout Fault) -> Void) async -> (Delivery, ran: Bool) {
-      var ran = false
-      let delivery = await fault(change).deliver {
-        ran = true
-        return .json(["ok": true])
-      }
-      return (delivery, ran)
-    }
-    #expect(await deliver { $0.reset = true } == (.reset, false))
-    #expect(await deliver { ($0.reset, $0.processed) = (true, true) } == (.reset, true))
-    #expect(await deliver { $0.hugeBody = 9 } == (.huge(9), false))
-    #expect(await deliver { $0.halfBody = true } == (.half(.json(["ok": true])), true))
-    #expect(await deliver { $0.delayMs = 0 } == (.whole(.json(["ok": true])), true))
-    #expect(await deliver { $0.status = 503 }.0.status == 503)
-    #expect(
-      await deliver { ($0.body, $0.status) = (["x": 1], 400) }
-        == (.whole(.json(["x": 1], status: 400)), false))
-    let busy = await deliver { ($0.status, $0.headers) = (429, ["Retry-After": "3"]) }
-    guard case (.whole(let refusal), false) = busy else {
-      Issue.record("a status needs no handler")
-      return
-    }
-    #expect(refusal.headers["Retry-After"] == "3")
-    guard case (.whole(let html), true) = await deliver({ $0.contentType = "text/html" }) else {
-      Issue.record("a wrong content type needs the handler's answer")
-      return
-    }
-    #expect(html.headers["Content-Type"] == "text/html")
-    guard case (.whole(let broken), false) = await deliver({ $0.brokenJSON = true }) else {
-      Issue.record("broken JSON needs no handler")
-      return
-    }
-    #expect(throws: (any Error).self) { try JSON(parsing: broken.body) }
-  }
-
   @Test(
     "a fault that says nothing, too much or something unknown is refused",
     arguments: [

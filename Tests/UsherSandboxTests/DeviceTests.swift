@@ -12,19 +12,6 @@ struct DeviceTests {
     }
   }
 
-  @Test("it waits, then brings tokens once")
-  func allowed() throws {
-    var ledger = Ledger()
-    let device = ledger.startDevice(client: publicClient, scope: ["openid"], now: start)
-    #expect(poll(&ledger, device.deviceCode, after: 0) == "authorization_pending")
-    #expect(poll(&ledger, device.deviceCode, after: 4.9) == "authorization_pending")
-    ledger.settleDevice(device.deviceCode, user: alice, allowed: true, authTime: start)
-    let tokens = try ledger.pollDevice(
-      device.deviceCode, client: publicClient, now: start.addingTimeInterval(10))
-    #expect(tokens.authorization.user == alice)
-    #expect(poll(&ledger, device.deviceCode, after: 20) == "invalid_grant")
-  }
-
   @Test("slow_down adds five seconds for good")
   func slowDown() {
     var ledger = Ledger()

@@ -5,18 +5,6 @@ import Testing
 
 @Suite("Codes")
 struct CodeTests {
-  @Test("a code brings tokens for its scope, and a refresh token only with offline_access")
-  func redeemed() throws {
-    var (ledger, code) = TokenLedger.withCode()
-    let tokens = try ledger.redeem(code)
-    #expect(tokens.accessToken.hasPrefix("at_"))
-    #expect(tokens.refreshToken?.hasPrefix("rt_") == true)
-    #expect(tokens.authorization.nonce == "n0")
-    let plain = ledger.issueCode(
-      for: .test(scope: ["openid"]), redirectURI: redirectURI, challenge: challenge, now: start)
-    #expect(try ledger.redeem(plain).refreshToken == nil)
-  }
-
   @Test("a replayed code revokes what its first use brought")
   func replay() throws {
     var (ledger, code) = TokenLedger.withCode()
@@ -127,13 +115,6 @@ struct RefreshTests {
     #expect(refusal { _ = try ledger.refresh(lost.refreshToken) } == "invalid_grant")
   }
 
-  @Test("none: the refresh token stays and no new one comes")
-  func none() throws {
-    var (ledger, first) = try TokenLedger.signedIn { $0.rotation = .off }
-    #expect(try ledger.refresh(first.refreshToken).refreshToken == nil)
-    #expect(refusal { _ = try ledger.refresh(first.refreshToken) } == nil)
-  }
-
   @Test("the scope may be narrowed for the access token, and never widened")
   func scope() throws {
     var (ledger, first) = try TokenLedger.signedIn()
@@ -159,11 +140,6 @@ struct RefreshTests {
         == "invalid_grant")
     ledger.revokeAll()
     #expect(refusal { _ = try ledger.refresh(token) } == "invalid_grant")
-  }
-
-  @Test("without refresh tokens offline_access brings none")
-  func off() throws {
-    #expect(try TokenLedger.signedIn { $0.refreshTokens = .never }.tokens.refreshToken == nil)
   }
 }
 

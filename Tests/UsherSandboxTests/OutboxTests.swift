@@ -198,39 +198,6 @@ struct RealMailTests {
     #expect(try receiver.letter()["text"] == "second")
   }
 
-  @Test("a challenge by e-mail is answered, and its code arrives")
-  func challenge() async throws {
-    let receiver = try MailReceiver()
-    var configuration = Sandbox.Configuration()
-    configuration.mailServer = try MailServer("smtp://127.0.0.1:\(receiver.port)")
-    let code = try await withSandbox(configuration) { base in
-      func post(_ path: String, _ json: String, _ token: String = "") async throws -> JSON {
-        let answer = try await Exchange.send(
-          base, "POST", path,
-          headers: ["Content-Type: application/json", "Authorization: Bearer \(token)"], json)
-        #expect(answer.hasPrefix("HTTP/1.1 20"))
-        return try JSON(parsing: answer.httpBody.utf8)
-      }
-      let tokens = try await post("/_control/paysafe/tokens", "{}")
-      let event = try await post(
-        "/_control/paysafe/events", #"{"walletOperationId":"op-1"}"#)
-      _ = try await post(
-        "/paysafe/auth/sca/events/\(event["eventId"]?.text ?? "")/challenges",
-        #"{"walletOperationId":"op-1","verification":{"method":"OTP","channel":"EMAIL"}}"#,
-        tokens["access_token"]?.text ?? "")
-      let outbox = try await Exchange.get(base, "/_control/outbox?to=alice@example.com")
-      return try JSON(parsing: outbox.httpBody.utf8)["messages"]
-    }
-    guard case .array(let messages)? = code, let sent = messages.first?["code"]?.text else {
-      Issue.record("no code in the outbox: \(String(describing: code))")
-      return
-    }
-    let letter = try receiver.letter()
-    #expect(letter["to"] == ["alice@example.com"])
-    #expect(letter["subject"] == "Your security code")
-    #expect(letter["text"]?.text?.contains(sent) == true)
-  }
-
   @Test("what the mail server refuses is noted with its reason")
   func refused() async throws {
     let receiver = try MailReceiver()

@@ -60,7 +60,10 @@ struct ServerTests {
 
   @Test(
     "only loopback, only a port, only a path",
-    arguments: [("0.0.0.0", 0, "/oidc"), ("127.0.0.1", 65_536, "/oidc"), ("::1", 0, "/_control")])
+    arguments: [
+      ("0.0.0.0", 0, "/oidc"), ("127.0.0.1", 65_536, "/oidc"), ("::1", 0, "/_control"),
+      ("127.0.0.1", 0, "/truecaller"),
+    ])
   func refused(_ host: String, _ port: Int, _ path: String) {
     var configuration = Sandbox.Configuration()
     (configuration.host, configuration.port, configuration.issuerPath) = (host, port, path)

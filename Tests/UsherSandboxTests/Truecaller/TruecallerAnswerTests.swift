@@ -5,36 +5,32 @@ import Testing
 
 @Suite("Truecaller: odd answers on demand")
 struct TruecallerAnswerTests {
-  @Test("create can be as silent as the SDK is: neither a code nor a token nor a refusal")
-  func silentCreate() async throws {
+  @Test("a member of any answer can be replaced or taken out, also by a refusal in HTTP 200")
+  func overrides() async throws {
     let app = try TruecallerApp()
-    try await app.set([
-      "createReply": ["method": .null, "verificationToken": .null, "tokenTtl": .null]
-    ])
-    let answer = try await app.create()
-    #expect(answer == TruecallerApp.Answer(status: 200, json: ["status": 0]))
-    try await app.set(["createReply": ["tokenTtl": .null]])
-    let withoutTime = try await app.create().json
-    #expect(withoutTime["tokenTtl"] == nil)
-    #expect(withoutTime["method"] == "sms")
-    try await app.set(["createReply": .null, "tokenTtl": 7])
-    #expect(try await app.create().json["tokenTtl"] == 7)
-  }
-
-  @Test("verify can leave the access token away, and create's token that needs no code too")
-  func silentVerify() async throws {
-    let app = try TruecallerApp()
-    try await app.set([
-      "verifyReply": ["accessToken": .null], "verifiedBeforeReply": ["status": 2],
-    ])
-    let token = try await app.create().json["verificationToken"]
+    let created = try await app.create().json["verificationToken"]
     let code = try await app.code()
-    #expect(try await app.verify(code, token).json == [:])
-    #expect(try await app.create().json["status"] == 2)
-    try await app.set(["verifyReply": ["code": 9, "message": "no"]])
-    let refused = try await app.verify(code, token)
-    #expect(refused.status == 200)
-    #expect(refused.code == 9)
+    let token = try await app.accessToken("9876543211", e164: "+919876543211")
+    let detail = "/truecaller/validation/v1/otp/installation/phoneNumberDetail/\(token)"
+    try await app.set([
+      "createReply": ["method": .null, "verificationToken": .null, "tokenTtl": .null],
+      "verifiedBeforeReply": ["status": 2], "verifyReply": ["accessToken": .null],
+      "updateReply": ["code": 4221, "message": "no"],
+      "profileReply": ["countryCode": .null, "gender": 7, "extra": [1]],
+      "validateReply": ["phoneNumber": .null, "countryCode": "DE"],
+    ])
+    #expect(try await app.create("9876543212").json == ["status": 0])
+    #expect(try await app.create("9876543211").json["status"] == 2)
+    #expect(try await app.verify(code, created).json == [:])
+    let updated = try await app.update(token)
+    #expect([updated.status, updated.code] == [200, 4221])
+    let profile = try await app.profile(token).json
+    #expect(profile["countryCode"] == nil && profile["gender"] == 7 && profile["extra"] == [1])
+    #expect(try await app.send(.get, detail).json == ["countryCode": "DE"])
+    try await app.set(["createReply": .null, "tokenTtl": 7])
+    #expect(try await app.create("9876543212").json["tokenTtl"] == 7)
+    try await app.set(["refuseNames": true, "updateReply": .null])
+    #expect(try await app.update(token).code == 4221)
   }
 
   @Test("verify carries nothing by itself, on demand both members, be it as null")
@@ -73,21 +69,6 @@ struct TruecallerAnswerTests {
     let right = try await app.verify(code, fresh)
     #expect(right.json["accessToken"]?.text != nil)
     #expect(right.json["verificationToken"] != fresh)
-  }
-
-  @Test("the update can be refused, or say 200 with a refusal inside")
-  func failingUpdate() async throws {
-    let app = try TruecallerApp()
-    let token = try await app.accessToken()
-    try await app.set(["refuseNames": true])
-    let refused = try await app.update(token)
-    #expect([refused.status, refused.code] == [422, 4221])
-    #expect(try await app.profile(token).json["firstName"] == nil)
-    try await app.set([
-      "refuseNames": false, "updateReply": ["code": 4221, "message": "no"],
-    ])
-    let inside = try await app.update(token)
-    #expect([inside.status, inside.code] == [200, 4221])
   }
 
   @Test(

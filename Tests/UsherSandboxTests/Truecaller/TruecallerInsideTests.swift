@@ -96,29 +96,6 @@ struct TruecallerInsideTests {
     #expect(!"\(logged)".contains(token))
   }
 
-  @Test("faults strike each call by its name, and leave no SMS behind unless it was carried out")
-  func faults() async throws {
-    let app = try TruecallerApp()
-    let traffic = Traffic(clock: app.clock)
-    let names = Set(app.truecaller.endpoints.map(\.name))
-    #expect(
-      names
-        == Set(
-          ["create", "verify", "update", "profile", "validate", "key"].map { "truecaller.\($0)" }))
-    let (row, call) = try app.call(
-      .post, "/truecaller/v1/otp/installation/create", .object(TruecallerApp.createBody()))
-    func strike(_ fault: String) async throws -> Delivery {
-      let rule = #"{"endpoint":"truecaller.create","times":1,"fault":\#(fault)}"#
-      _ = await traffic.add(try FaultRule(checking: Array(rule.utf8)))
-      return await traffic.carry(call, to: row)
-    }
-    #expect(try await strike(#"{"status":503}"#).status == 503)
-    #expect(await app.workbench.outbox.messages().isEmpty)
-    #expect(try await strike(#"{"reset":true,"processed":true}"#) == .reset)
-    #expect(await app.workbench.outbox.messages().count == 1)
-    #expect(await traffic.carry(call, to: row).status == 200)
-  }
-
   @Test(
     "a number or installation that cannot be is refused by the controls, and the member named",
     arguments: [

@@ -7,28 +7,6 @@ import Testing
 struct TruecallerKnownTests {
   private let other = TruecallerApp.otherInstallation
 
-  @Test("the installation that verified a number gets a token at once, any other gets an SMS")
-  func ownInstallation() async throws {
-    let app = try TruecallerApp()
-    let first = try await app.accessToken()
-    let again = try await app.create()
-    let token = try #require(again.json["accessToken"]?.text)
-    #expect(again.json == ["accessToken": .string(token), "status": 1])
-    #expect(token != first)
-    #expect(try await app.profile(token).status == 200)
-    #expect(await app.workbench.outbox.messages().count == 1)
-    #expect(try await app.create(installation: other).json["method"] == "sms")
-    #expect(try await app.create("9876543211").json["method"] == "sms")
-  }
-
-  @Test("who did not finish is asked for a code again")
-  func unfinished() async throws {
-    let app = try TruecallerApp()
-    let token = try await app.create().json["verificationToken"]
-    _ = try await app.verify(TruecallerApp.wrong(app.code()), token)
-    #expect(try await app.create().json["method"] == "sms")
-  }
-
   @Test("a test says which number needs no code, from one installation or from all")
   func byControl() async throws {
     let app = try TruecallerApp()
@@ -65,24 +43,5 @@ struct TruecallerKnownTests {
     let app = try TruecallerApp()
     _ = try await app.accessToken("7700900123", "GB", e164: "+447700900123")
     #expect(try await app.create("7700900123", "UK").json["status"] == 1)
-  }
-
-  @Test("who asked, how often and for whom can be looked up: one installation for each owner")
-  func installations() async throws {
-    let app = try TruecallerApp()
-    _ = try await app.create()
-    _ = try await app.create("9876543211")
-    _ = try await app.create("9876543211")
-    _ = try await app.create(installation: other)
-    #expect(
-      try await app.control(.get, "installations").json == [
-        "installations": [
-          [
-            "deviceId": .string(TruecallerApp.installation), "requests": 3,
-            "phoneNumbers": ["+919876543210", "+919876543211"],
-          ],
-          ["deviceId": .string(other), "requests": 1, "phoneNumbers": ["+919876543210"]],
-        ]
-      ])
   }
 }

@@ -5,25 +5,6 @@ import Testing
 
 @Suite("Truecaller: profiles")
 struct TruecallerProfileTests {
-  @Test("a name that is written stands in the profile, with number, country and time")
-  func written() async throws {
-    let app = try TruecallerApp()
-    let token = try await app.accessToken()
-    let before = try await app.profile(token)
-    #expect(
-      before.json == [
-        "phoneNumber": "919876543210", "countryCode": "IN", "isTrueName": false,
-        "isAmbassador": false, "requestTime": 1_800_000_000,
-      ])
-    app.clock.offset = 0.25
-    let updated = try await app.update(token)
-    #expect(updated == TruecallerApp.Answer(status: 200, json: [:]))
-    let profile = try await app.profile(token).json
-    #expect(profile["firstName"] == "Asha")
-    #expect(profile["lastName"] == "Rao")
-    #expect(profile["requestTime"] == .number(1_800_000_000.25))
-  }
-
   @Test(
     "a country's tokens are known at its own host, by both names of the United Kingdom",
     arguments: [
@@ -151,36 +132,5 @@ struct TruecallerProfileTests {
     for query in ["", "phoneNumber=1&countryCode=IN", "phoneNumber=9876543210&countryCode=in"] {
       #expect(try await app.control(.get, "profile", query: query).status == 400)
     }
-  }
-
-  @Test(
-    "the number is written as asked, or is another one with the same country",
-    arguments: [
-      ("number", 919_876_543_210, 919_876_543_211), ("string", "919876543210", "919876543211"),
-      ("plus", "+919876543210", "+919876543211"), ("national", "9876543210", "9876543211"),
-    ] as [(JSON, JSON, JSON)])
-  func numbers(_ form: JSON, _ own: JSON, _ other: JSON) async throws {
-    let app = try TruecallerApp()
-    let token = try await app.accessToken()
-    try await app.set(["profileNumber": form])
-    #expect(try await app.profile(token).json["phoneNumber"] == own)
-    try await app.set(["profileOtherNumber": true])
-    let profile = try await app.profile(token).json
-    #expect(profile["phoneNumber"] == other)
-    #expect(profile["countryCode"] == "IN")
-  }
-
-  @Test("any member can be replaced or taken out")
-  func overrides() async throws {
-    let app = try TruecallerApp()
-    let token = try await app.accessToken()
-    try await app.set([
-      "profileReply": ["countryCode": .null, "gender": 7, "code": 1, "extra": [1]]
-    ])
-    let answer = try await app.profile(token)
-    #expect([answer.status, answer.code] == [200, 1])
-    #expect(answer.json["countryCode"] == nil)
-    #expect(answer.json["gender"] == 7)
-    #expect(answer.json["extra"] == [1])
   }
 }

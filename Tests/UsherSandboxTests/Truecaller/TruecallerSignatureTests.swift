@@ -43,13 +43,6 @@ struct TruecallerSignatureTests {
     return try JSON(parsing: try #require(Data(base64Encoded: text)))
   }
 
-  @Test("a profile is not signed unless a test wants it")
-  func absent() async throws {
-    let app = try TruecallerApp()
-    let profile = try await app.profile(app.accessToken()).json
-    for name in ["payload", "signature", "signatureAlgorithm"] { #expect(profile[name] == nil) }
-  }
-
   @Test("the signature is over the Base64 text of the whole profile, and can be made wrong")
   func profile() async throws {
     let app = try TruecallerApp()
@@ -85,36 +78,6 @@ struct TruecallerSignatureTests {
     #expect(try payload(answer)["firstName"] == "Signed")
     #expect(try payload(answer)["countryCode"] == nil)
     #expect(try await isRight(answer, by: key(app)))
-  }
-
-  @Test("a rotated key takes the old one's place")
-  func rotation() async throws {
-    let app = try TruecallerApp()
-    let token = try await app.accessToken()
-    try await app.set(["profileSignature": "right"])
-    let old = try await key(app)
-    #expect(try await key(app).derRepresentation == old.derRepresentation)
-    let rotated = try await key(app.control(.post, "keys/rotate").json)
-    #expect(rotated.derRepresentation != old.derRepresentation)
-    #expect(try await key(app).derRepresentation == rotated.derRepresentation)
-    let profile = try await app.profile(token).json
-    #expect(try isRight(profile, by: rotated))
-    #expect(try !isRight(profile, by: old))
-  }
-
-  @Test("a key of another type may stand before the one that signs")
-  func otherKeys() async throws {
-    let app = try TruecallerApp()
-    try await app.set(["otherKeysFirst": true])
-    let list = try await app.send(.get, "/truecaller/v1/key", headers: [:]).json
-    guard case .array(let keys) = list else {
-      Issue.record("no list: \(list)")
-      return
-    }
-    #expect(keys.map { $0["keyType"] } == ["EC", "RSA"])
-    #expect(keys.last?["key"] != keys.first?["key"])
-    let signed = try await app.control(.post, "sign", ["a": 1]).json
-    #expect(try isRight(signed, by: key(list)))
   }
 
   @Test("a test has any object signed, and nothing else")

@@ -32,28 +32,6 @@ struct TruecallerValidationTests {
       way.method, "/truecaller\(way.path)/\(token)", headers: headers ?? [way.header: way.value])
   }
 
-  @Test("the newer two tell the token's number, unquoted; the first only that it is good")
-  func good() async throws {
-    let app = try TruecallerApp()
-    let token = try await app.accessToken()
-    let detail: JSON = ["phoneNumber": 919_876_543_210, "countryCode": "IN"]
-    for way in [Self.byAppKey, Self.byClientID] {
-      #expect(
-        try await validate(way, token, app) == TruecallerApp.Answer(status: 200, json: detail))
-    }
-    #expect(
-      try await validate(Self.legacy, token, app) == TruecallerApp.Answer(status: 200, json: [:]))
-    try await app.set(["legacyNumber": true])
-    #expect(try await validate(Self.legacy, token, app).json == detail)
-  }
-
-  @Test("a token is validated wherever its profile is", arguments: ways)
-  func anyHost(_ way: Way) async throws {
-    let app = try TruecallerApp()
-    let token = try await app.accessToken("7700900123", "GB", e164: "+447700900123")
-    #expect(try await validate(way, token, app).status == 200)
-  }
-
   @Test("both refusals are 404, told apart by the code, credentials first", arguments: ways)
   func refusals(_ way: Way) async throws {
     let app = try TruecallerApp()
@@ -78,15 +56,6 @@ struct TruecallerValidationTests {
     #expect(
       try await validate(Self.byAppKey, token, app, headers: ["clientid": "acme-oauth"]).code
         == 404)
-  }
-
-  @Test("a token ends with its time")
-  func expiry() async throws {
-    let app = try TruecallerApp()
-    try await app.set(["accessTokenSeconds": 10])
-    let token = try await app.accessToken()
-    app.wait(10)
-    #expect(try await validate(Self.byAppKey, token, app).code == 1404)
   }
 
   @Test(
@@ -117,13 +86,5 @@ struct TruecallerValidationTests {
       #expect(number.somebodyElses.e164 != number.e164)
       #expect(number.somebodyElses.e164.count == number.e164.count)
     }
-  }
-
-  @Test("any member can be replaced or taken out")
-  func overrides() async throws {
-    let app = try TruecallerApp()
-    let token = try await app.accessToken()
-    try await app.set(["validateReply": ["phoneNumber": .null, "countryCode": "DE"]])
-    #expect(try await validate(Self.byAppKey, token, app).json == ["countryCode": "DE"])
   }
 }
