@@ -5,6 +5,7 @@ import UsherCore
 
 @Suite("Providers of type bsa")
 struct BSATests {
+  /// Each default is held against the installed sample: `SampleTests.providerDefaults`.
   @Test("the least one needs; everything else has a default")
   func least() throws {
     let config = try load(members)
@@ -14,26 +15,8 @@ struct BSATests {
     #expect(settings == least)
     #expect(config.providers.first?.settings.type == .bsa)
     #expect(config.providers.first?.settings.variety == .bsa)
-    #expect(settings.lang == "en")
-    #expect(settings.siteURL == nil)
-    #expect(settings.deviceName == "usherd")
-    #expect([settings.deviceManufacturer, settings.osVersion] == ["Linux", "Linux"])
-    #expect(settings.otpDigits == 6)
-    #expect([settings.otpSeconds, settings.resendSeconds] == [180, 30])
-    #expect([settings.localAuthSeconds, settings.pollSeconds] == [300, 2])
-    #expect(!settings.allowNoLocalAuth)
-    #expect(!settings.registrationChecks)
-    #expect([settings.totp.digits, settings.totp.periodSeconds] == [6, 60])
-    #expect(settings.totp.algorithm == .sha1)
-    #expect(!settings.totp.singleUse)
-  }
-
-  @Test("the built-in address is what reading its text would give")
-  func builtIn() throws {
-    let base = try bsa(load(members)).baseURL
-    #expect(base.text == "https://api.fnsbsa.com/api/v3")
-    #expect(base.host == "api.fnsbsa.com")
-    #expect(try ProviderURL(setting: base.text) == base)
+    #expect(settings.baseURL.text == "https://api.fnsbsa.com/api/v3")
+    #expect(settings.baseURL.host == "api.fnsbsa.com")
   }
 
   @Test("everything one can say is read")
@@ -79,16 +62,6 @@ struct BSATests {
     #expect(otp == "https://numbers.example/12%2F34")
   }
 
-  @Test("what it cannot do without is all reported, at the entry")
-  func missing() {
-    #expect(
-      problems("[[provider]]\nname = \"x\"\ntype = \"bsa\"\n") == """
-        usherd.toml:1:1: provider[0].client_key_credential: is missing
-        usherd.toml:1:1: provider[0].app_package: is missing
-        usherd.toml:1:1: provider[0].app_version: is missing
-        """)
-  }
-
   @Test("each of those is something that can be sent")
   func required() {
     for key in ["client_key_credential", "app_package", "app_version"] {
@@ -103,18 +76,6 @@ struct BSATests {
         #expect(found.split(separator: "\n").count == 1)
       }
     }
-  }
-
-  @Test("no secret belongs into the file, and none is repeated")
-  func secrets() {
-    for key in ["client_secret", "api_key", "token", "totp_secret"] {
-      let found = problems(members + "\(key) = \"hunter2\"\n")
-      #expect(found.hasPrefix("usherd.toml:7:1: provider[0].\(key): secrets are not kept"))
-      #expect(!found.contains("hunter2"))
-    }
-    let found = problems(members + "client_key = \"hunter2\"\n")
-    #expect(found.hasPrefix("usherd.toml:7:1: provider[0].client_key: unknown key"))
-    #expect(!found.contains("hunter2"))
   }
 
   @Test(
@@ -165,7 +126,7 @@ struct BSATests {
       ("exchange = \"app\"", false),
     ])
   func settings(line: String, isFit: Bool) {
-    #expect(membersProblem(line).isEmpty == isFit, "\(membersProblem(line))")
+    #expect(lineProblem(line, in: members).isEmpty == isFit, "\(lineProblem(line, in: members))")
   }
 
   @Test("a complaint names the line and the key within its table")
@@ -190,31 +151,5 @@ struct BSATests {
         usherd.toml:13:10: provider[0].paths.device: \
         must have {userKey} once and no other place in braces
         """)
-  }
-
-  @Test("every path is bound to a key of its own")
-  func paths() throws {
-    let places = ["device": "/{userKey}", "otp": "/{code}"]
-    for key in BSAPaths.keys {
-      let path = "/elsewhere" + places[key, default: ""]
-      let settings = try bsa(load(members + "paths = { \(key) = \"\(path)\" }\n"))
-      let table = settings.paths.tomlTable
-      #expect(BSAPaths.keys.filter { table[$0]?.text == path } == [key])
-    }
-  }
-
-  @Test("what a flow keeps of it is read again as it was")
-  func stored() throws {
-    for more in ["", "totp = { algorithm = \"SHA512\" }\nsite_url = \"https://x.example/\"\n"] {
-      let provider = try #require(load(members + more).providers.first)
-      let data = try JSONEncoder().encode(provider)
-      #expect(try JSONDecoder().decode(ProviderConfig.self, from: data) == provider)
-    }
-  }
-}
-
-extension TomlTable.Entry {
-  fileprivate var text: String? {
-    if case .string(let text) = node.value { text } else { nil }
   }
 }

@@ -4,32 +4,13 @@ import UsherCore
 
 @Suite("Providers of type gopay")
 struct GoPayTests {
+  /// Each default is held against the installed sample: `SampleTests.providerDefaults`.
   @Test("the least one needs; everything else has the vendor's value")
   func least() throws {
     let config = try load(identities)
     let settings = try gopay(config)
     #expect(settings == GoPaySettings(clientID: "acme-sdk", merchantID: "acme"))
     #expect(config.providers.first?.settings.type == .gopay)
-    #expect(settings.exchange == .app)
-    #expect(settings.exchangeSeconds == 60)
-    #expect(settings.redirect == .loopback)
-    #expect(settings.callbackListen == nil)
-    #expect(settings.locale == .id)
-    #expect(settings.submissionType == "FULL_KYC")
-    #expect(settings.pollSeconds == 3)
-    #expect(settings.kycDays == 7)
-  }
-
-  @Test("a built-in address is what reading its text would give")
-  func builtIn() throws {
-    let settings = try gopay(load(identities))
-    let bases = [settings.snapBaseURL, settings.identityBaseURL, settings.captureBaseURL]
-    #expect(
-      bases.map(\.text) == [
-        "https://merchants.midtrans.com", "https://identity.midtrans.com",
-        "https://onekyc.ky.id.gopayapi.com",
-      ])
-    for url in bases { #expect(try ProviderURL(setting: url.text) == url) }
   }
 
   @Test("everything one can say is read")
@@ -80,15 +61,6 @@ struct GoPayTests {
     #expect(redirect.port == 8767)
   }
 
-  @Test("client id and merchant must be there")
-  func missing() {
-    #expect(
-      problems("[[provider]]\nname = \"x\"\ntype = \"gopay\"\n") == """
-        usherd.toml:1:1: provider[0].client_id: is missing
-        usherd.toml:1:1: provider[0].merchant_id: is missing
-        """)
-  }
-
   @Test("each mode of exchange says what it cannot do without, all at once")
   func needs() {
     #expect(
@@ -97,25 +69,18 @@ struct GoPayTests {
         usherd.toml:6:12: provider[0].exchange: "snap" needs client_secret_credential
         usherd.toml:6:12: provider[0].exchange: "snap" needs channel_id
         """)
-    #expect(identityProblem("exchange = \"backend\"") == "\"backend\" needs exchange_url")
     #expect(
-      identityProblem("exchange = \"backend\"\nexchange_url = \"https://x.example\"").isEmpty)
+      lineProblem("exchange = \"backend\"", in: identities) == "\"backend\" needs exchange_url")
     #expect(
-      identityProblem(
+      lineProblem("exchange = \"backend\"\nexchange_url = \"https://x.example\"", in: identities)
+        .isEmpty)
+    #expect(
+      lineProblem(
         """
         exchange = "snap"
         private_key_credential = "k"
         client_secret_credential = "s"
-        """) == "\"snap\" needs channel_id")
-  }
-
-  @Test("no secret belongs into the file, and none is repeated")
-  func secrets() {
-    for key in ["client_secret", "private_key", "callback_value"] {
-      let found = problems(identities + "\(key) = \"hunter2\"\n")
-      #expect(found.hasPrefix("usherd.toml:6:1: provider[0].\(key): "))
-      #expect(!found.contains("hunter2"))
-    }
+        """, in: identities) == "\"snap\" needs channel_id")
   }
 
   @Test(
@@ -147,7 +112,8 @@ struct GoPayTests {
       ("paths = { callback = \"/c/{id}\" }", false), ("paths = { token = \"/t\" }", false),
     ])
   func settings(line: String, isFit: Bool) {
-    #expect(identityProblem(line).isEmpty == isFit, "\(identityProblem(line))")
+    #expect(
+      lineProblem(line, in: identities).isEmpty == isFit, "\(lineProblem(line, in: identities))")
   }
 
   @Test(
@@ -167,8 +133,8 @@ struct GoPayTests {
       "callback_credential",
     ])
   func credential(key: String) {
-    #expect(identityProblem("\(key) = \"a.b_c-1\"").isEmpty)
-    let found = identityProblem("\(key) = \"../key\"")
+    #expect(lineProblem("\(key) = \"a.b_c-1\"", in: identities).isEmpty)
+    let found = lineProblem("\(key) = \"../key\"", in: identities)
     #expect(found.hasPrefix("must be a credential's name"))
   }
 }
@@ -199,7 +165,7 @@ struct LoopbackAddressTests {
     ])
   func other(text: String) {
     #expect(
-      identityProblem("callback_listen = \"\(text)\"")
+      lineProblem("callback_listen = \"\(text)\"", in: identities)
         == "must be \"127.0.0.1:PORT\" or \"[::1]:PORT\"")
   }
 }

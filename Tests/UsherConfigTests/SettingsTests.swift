@@ -227,17 +227,4 @@ struct SettingsTests {
     guard case .table(let table) = tree else { return #expect(Bool(false)) }
     #expect(Set(table.entries.map(\.key)) == Set(Config.keys))
   }
-
-  @Test("a provider stored by an earlier version gets defaults for what is new")
-  func snapshot() throws {
-    let json = """
-      {"name":"work","type":"oidc","issuer":"https://id.example.com","client_id":"usher","gone":1}
-      """
-    let stored = try JSONDecoder().decode(ProviderConfig.self, from: Data(json.utf8))
-    #expect(stored == (try load(provider)).providers.first)
-    #expect(throws: DecodingError.self) {
-      try JSONDecoder().decode(
-        ProviderConfig.self, from: Data(json.replacing("https", with: "ftp").utf8))
-    }
-  }
 }

@@ -95,33 +95,8 @@ func problems(_ files: [(path: String, text: String)]) -> String {
 }
 
 /// What is wrong with one more line in a provider, without place and key.
-func providerProblem(_ line: String) -> String {
+func lineProblem(_ line: String, in provider: String) -> String {
   message(problems(provider + line + "\n"))
-}
-
-/// What is wrong with one more line in a wallet, without place and key.
-func walletProblem(_ line: String) -> String {
-  message(problems(wallet + line + "\n"))
-}
-
-/// What is wrong with one more line in a provider of phone numbers, without place and key.
-func phonesProblem(_ line: String) -> String {
-  message(problems(phones + line + "\n"))
-}
-
-/// What is wrong with one more line in a provider of identities, without place and key.
-func identityProblem(_ line: String) -> String {
-  message(problems(identities + line + "\n"))
-}
-
-/// What is wrong with one more line in a provider of people, without place and key.
-func peopleProblem(_ line: String) -> String {
-  message(problems(people + line + "\n"))
-}
-
-/// What is wrong with one more line in a provider of members, without place and key.
-func membersProblem(_ line: String) -> String {
-  message(problems(members + line + "\n"))
 }
 
 /// The last part of `file:line:column: key: message`.

@@ -4,6 +4,7 @@ import UsherCore
 
 @Suite("Providers of type truecaller")
 struct TruecallerTests {
+  /// Each default is held against the installed sample: `SampleTests.providerDefaults`.
   @Test("the least one needs; everything else has the vendor's value")
   func least() throws {
     let config = try load(phones)
@@ -13,48 +14,13 @@ struct TruecallerTests {
         == TruecallerSettings(
           appKeyCredential: "app-key", appLink: "https://acme.example.com/truecaller"))
     #expect(config.providers.first?.settings.type == .truecaller)
-    #expect(settings.validation == .none)
     #expect(settings.validationPlace == nil)
-    #expect(settings.otpBaseURL.text == "https://api4.truecaller.com")
-    #expect(settings.profileBaseURLEU.text == "https://outline-eu.truecaller.com")
-    #expect(settings.profileBaseURLNonEU.text == "https://outline-noneu.truecaller.com")
-    #expect(settings.otpDigits == 6)
     #expect(settings.paths.create.url(under: settings.otpBaseURL).hasSuffix("/installation/create"))
-  }
-
-  @Test("a built-in address is what reading its text would give")
-  func builtIn() throws {
-    let settings = try truecaller(load(phones))
-    for url in [settings.otpBaseURL, settings.profileBaseURLEU, settings.profileBaseURLNonEU] {
-      #expect(try ProviderURL(setting: url.text) == url)
-    }
-  }
-
-  @Test("credential and appLink must be there")
-  func missing() {
-    #expect(
-      problems("[[provider]]\nname = \"x\"\ntype = \"truecaller\"\n") == """
-        usherd.toml:1:1: provider[0].app_key_credential: is missing
-        usherd.toml:1:1: provider[0].app_link: is missing
-        """)
-  }
-
-  @Test("the appKey itself does not belong into the file, and is not repeated")
-  func appKey() {
-    let found = problems(phones + "app_key = \"hunter2\"\n")
-    #expect(found.hasPrefix("usherd.toml:6:1: provider[0].app_key: "))
-    #expect(!found.contains("hunter2"))
   }
 
   @Test(
     "where a token is checked, by generation",
     arguments: [
-      ("legacy", "", "https://api4.truecaller.com/v1/otp/installation/validate/t%2F1"),
-      (
-        "v2_8", "",
-        "https://sdk-otp-verification-noneu.truecaller.com"
-          + "/v1/otp/installation/phoneNumberDetail/t%2F1"
-      ),
       (
         "oauth", "client_id = \"acme\"\n",
         "https://sdk-otp-verification-noneu.truecaller.com"
@@ -98,12 +64,12 @@ struct TruecallerTests {
       ("paths = { validate = \"/{accessToken}/{accessToken}\" }", false),
     ])
   func settings(line: String, isFit: Bool) {
-    #expect(phonesProblem(line).isEmpty == isFit, "\(phonesProblem(line))")
+    #expect(lineProblem(line, in: phones).isEmpty == isFit, "\(lineProblem(line, in: phones))")
   }
 
   @Test("the generation that needs a client id says so")
   func oauth() {
-    #expect(phonesProblem("validation = \"oauth\"") == "\"oauth\" needs client_id")
+    #expect(lineProblem("validation = \"oauth\"", in: phones) == "\"oauth\" needs client_id")
   }
 
   @Test("a credential's name is one")
