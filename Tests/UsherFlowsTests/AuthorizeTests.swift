@@ -176,15 +176,6 @@ struct AuthorizeRedirectTests {
     #expect(driven.flow.view.state == "exchanging")
   }
 
-  @Test("and is ignored the second time")
-  func twice() throws {
-    var driven = try DrivenAuthorize()
-    driven.toExchange()
-    let before = driven.flow
-    #expect(driven.receive(.redirected(RedirectAnswer(code: Secret("other")))) == .ignore)
-    #expect(driven.flow == before)
-  }
-
   @Test("by hand; a URL that is not the answer changes nothing")
   func pasted() throws {
     var driven = try DrivenAuthorize()
@@ -212,19 +203,22 @@ struct AuthorizeRedirectTests {
   }
 
   @Test(
-    "with an error, which ends it",
+    "with an error, which ends it, whatever code stands beside it",
     arguments: [
       ("access_denied", .denied, true), ("invalid_scope", .providerRejected, false),
       ("login_required", .providerRejected, false), ("server_error", .providerUnreachable, true),
-      ("temporarily_unavailable", .providerUnreachable, true),
+      ("temporarily_unavailable", .providerUnreachable, true), ("", .providerRejected, false),
     ] as [(String, Failure.Reason, Bool)])
   func error(code: String, reason: Failure.Reason, retryable: Bool) throws {
-    var driven = try DrivenAuthorize()
-    driven.toBrowser()
-    driven.receive(.redirected(RedirectAnswer(error: code, errorDescription: "said so")))
-    #expect(driven.failure?.reason == reason)
-    #expect(driven.failure?.retryable == retryable)
-    #expect(driven.failure?.provider == word(code, "said so"))
+    for beside in [nil, Secret("code-secret")] {
+      var driven = try DrivenAuthorize()
+      driven.toBrowser()
+      driven.receive(
+        .redirected(RedirectAnswer(code: beside, error: code, errorDescription: "said so")))
+      #expect(driven.failure?.reason == reason)
+      #expect(driven.failure?.retryable == retryable)
+      #expect(driven.failure?.provider == word(code.isEmpty ? "unknown" : code, "said so"))
+    }
   }
 
   @Test("with neither, which ends it")

@@ -95,14 +95,6 @@ struct CallTests {
     }
   }
 
-  @Test("refreshes with the granted scope")
-  func refresh() throws {
-    let request = try render(.refresh(Secret("r"), scope: "openid email", metadata()))
-    #expect(
-      request.body?.revealed()
-        == "grant_type=refresh_token&refresh_token=r&scope=openid+email&client_id=usher")
-  }
-
   @Test("revokes with a hint, at a second try with the token itself as Bearer")
   func revoke() throws {
     var revocation = OIDCCall.Revocation(token: Secret("r"), kind: .refreshToken)
@@ -155,20 +147,5 @@ struct CallTests {
     for text in [String(reflecting: request), String(reflecting: exchange)] {
       #expect(!text.contains("c/1") && !text.contains("v-1") && !text.contains("canary"))
     }
-  }
-
-  @Test("that revokes a grant takes the refresh token, where there is an endpoint")
-  func revoking() throws {
-    let granted = try #require(tokens())
-    #expect(
-      OIDCCall.revoking(granted, metadata()) == [
-        .revoke(.init(token: Secret("refresh-secret"), kind: .refreshToken), metadata())
-      ])
-    let short = try #require(tokens(tokenReply(["refresh_token": .some(nil)])))
-    #expect(
-      OIDCCall.revoking(short, metadata()) == [
-        .revoke(.init(token: Secret("access-secret"), kind: .accessToken), metadata())
-      ])
-    #expect(OIDCCall.revoking(granted, metadata { $0.revocationEndpoint = nil }) == [])
   }
 }

@@ -5,7 +5,7 @@ import UsherCore
 import UsherFlows
 
 /// A device flow on its way.
-struct DrivenDevice {
+struct DrivenDevice: AnsweredMachine {
   var flow: OIDCDevice
   private(set) var last: Answer<OIDCCall>
   private var moment = UsherFlowsTests.moment()
@@ -56,19 +56,6 @@ struct DrivenDevice {
   @discardableResult
   mutating func polled(_ error: JSONValue) -> Answer<OIDCCall> {
     polled(.reply(reply(["error": error], status: 400)))
-  }
-
-  var calls: [OIDCCall] {
-    guard case .proceed(let effects) = last else { return [] }
-    return effects.compactMap { if case .call(let call) = $0 { call } else { nil } }
-  }
-
-  var failure: Failure? {
-    if case .fail(let failure, _) = last { failure } else { nil }
-  }
-
-  var completion: Completion? {
-    if case .finish(let completion) = last { completion } else { nil }
   }
 }
 

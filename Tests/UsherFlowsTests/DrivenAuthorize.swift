@@ -5,7 +5,7 @@ import UsherCore
 import UsherFlows
 
 /// A flow on its way, with the random bytes it draws.
-struct DrivenAuthorize {
+struct DrivenAuthorize: AnsweredMachine {
   var flow: OIDCAuthorize
   private(set) var last: Answer<OIDCCall>
   private var moment = UsherFlowsTests.moment()
@@ -57,23 +57,6 @@ struct DrivenAuthorize {
   var query: [String: String] {
     let query = step?.url.split(separator: "?", maxSplits: 1).last ?? ""
     return Dictionary((FormEncoding.decode(query) ?? []).map { ($0.name, $0.value) }) { $0 + $1 }
-  }
-
-  var calls: [OIDCCall] {
-    guard case .proceed(let effects) = last else { return [] }
-    return effects.compactMap { if case .call(let call) = $0 { call } else { nil } }
-  }
-
-  var failure: Failure? {
-    if case .fail(let failure, _) = last { failure } else { nil }
-  }
-
-  var clearUp: [OIDCCall] {
-    if case .fail(_, let calls) = last { calls } else { [] }
-  }
-
-  var completion: Completion? {
-    if case .finish(let completion) = last { completion } else { nil }
   }
 }
 

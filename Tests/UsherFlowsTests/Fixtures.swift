@@ -94,3 +94,30 @@ func claims(nonce: String?, _ changes: [String: JSONValue?] = [:]) -> JSONValue 
   for (name, value) in changes { members[name] = value }
   return .object(members)
 }
+
+/// A flow machine under test; what its last answer says.
+protocol AnsweredMachine {
+  associatedtype Call: ProviderCall
+
+  var last: Answer<Call> { get }
+}
+
+extension AnsweredMachine {
+  var calls: [Call] {
+    guard case .proceed(let effects) = last else { return [] }
+    return effects.compactMap { if case .call(let call) = $0 { call } else { nil } }
+  }
+
+  var failure: Failure? {
+    if case .fail(let failure, _) = last { failure } else { nil }
+  }
+
+  /// Calls that take back what a failed flow got.
+  var clearUp: [Call] {
+    if case .fail(_, let calls) = last { calls } else { [] }
+  }
+
+  var completion: Completion? {
+    if case .finish(let completion) = last { completion } else { nil }
+  }
+}

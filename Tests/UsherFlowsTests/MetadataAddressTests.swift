@@ -99,20 +99,4 @@ struct MetadataAddressTests {
       #expect(isUsable == isTaken, "\(address)")
     }
   }
-
-  @Test("is taken whatever it is where the configuration names it")
-  func configured() throws {
-    var settings = OIDCSettings(
-      issuer: try ProviderURL(setting: "https://id.example.com"), clientID: "usher")
-    settings.endpoints.token = try ProviderURL(setting: "http://127.0.0.1:1/t")
-    let document: JSONValue = [
-      "issuer": "https://id.example.com", "token_endpoint": "http://127.0.0.1:2/evil",
-    ]
-    guard case .found(let metadata) = OIDCMetadata.read(documents: [document], settings: settings)
-    else {
-      Issue.record("not found")
-      return
-    }
-    #expect(metadata.tokenEndpoint == "http://127.0.0.1:1/t")
-  }
 }

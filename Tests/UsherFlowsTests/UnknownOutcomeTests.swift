@@ -25,14 +25,6 @@ struct UnknownOutcomeTests {
     }
   }
 
-  @Test("Truecaller: a restart during the request for a code ends the flow")
-  func truecallerRestarted() throws {
-    var driven = try DrivenVerification()
-    try driven.restart()
-    #expect(driven.failure?.reason == .providerUnreachable, "\(driven.last)")
-    #expect(driven.failure?.retryable == false)
-  }
-
   @Test("BSA: after a lost answer the person is asked for the number; no second one is sent")
   func contact() throws {
     for outcome in unknown {

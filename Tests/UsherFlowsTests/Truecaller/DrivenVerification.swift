@@ -25,7 +25,7 @@ func phone(_ text: String = "9876543210", _ country: String = "IN") throws -> Ph
 }
 
 /// A verification on its way.
-struct DrivenVerification {
+struct DrivenVerification: AnsweredMachine {
   var flow: VerifyPhone
   private(set) var last: Answer<TruecallerCall>
   /// Whether an account that is to be kept is told as kept at once.
@@ -122,22 +122,9 @@ struct DrivenVerification {
     if case .enterCode(let step) = flow.view.step { step } else { nil }
   }
 
-  var calls: [TruecallerCall] {
-    guard case .proceed(let effects) = last else { return [] }
-    return effects.compactMap { if case .call(let call) = $0 { call } else { nil } }
-  }
-
   /// The account that is to be kept before the flow's end.
   var kept: AccountGrant? {
     guard case .proceed(let effects) = last else { return nil }
     return effects.compactMap { if case .keep(let grant) = $0 { grant } else { nil } }.first
-  }
-
-  var failure: Failure? {
-    if case .fail(let failure, _) = last { failure } else { nil }
-  }
-
-  var completion: Completion? {
-    if case .finish(let completion) = last { completion } else { nil }
   }
 }

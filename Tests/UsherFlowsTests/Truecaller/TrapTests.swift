@@ -7,29 +7,6 @@ import UsherFlows
 
 @Suite("Traps in the vendor's text")
 struct TruecallerTrapTests {
-  private func validated(_ answer: JSONValue, status: Int = 200) throws -> DrivenVerification {
-    var driven = try Stage.validate.driven()
-    driven.answered(answer, status: status)
-    return driven
-  }
-
-  @Test("trap 1: the two 404s of validate mean two things, told apart by the body's code")
-  func twoNotFounds() throws {
-    let partner = try validated(["code": 404, "message": "invalid partner"], status: 404)
-    #expect(partner.failure?.provider?.code == "12")
-    #expect(partner.failure?.provider?.error == "404")
-    let token = try validated(["code": 1404, "message": "invalid access token"], status: 404)
-    #expect(token.failure?.provider?.code == "11")
-    #expect(token.failure?.provider?.error == "1404")
-  }
-
-  @Test("trap 1: the number of validate is printed with quotes and without")
-  func unquoted() throws {
-    for number in [919_876_543_210, "919876543210"] as [JSONValue] {
-      #expect(try validated(["phoneNumber": number]).calls.first?.name == "profile_update")
-    }
-  }
-
   @Test("trap 1: an answer of verify that says no TTL and no token leaves both as they were")
   func wiped() throws {
     var driven = try DrivenVerification()
@@ -63,17 +40,6 @@ struct TruecallerTrapTests {
     #expect(driven.step?.expiresAt == later + .seconds(30))
     driven.receive(DrivenVerification.code(), at: later)
     #expect(driven.calls == [.verify(try phone(), code: otp, token: verificationToken)])
-  }
-
-  @Test("trap 1: an update that is refused is reported, which the SDK does not")
-  func updateFails() throws {
-    for status in [200, 400, 422] {
-      var driven = try Stage.update.driven()
-      driven.answered(["code": 4221, "message": "no such name"], status: status)
-      #expect(driven.failure?.reason == .providerRejected)
-      #expect(driven.failure?.provider?.code == "13")
-      #expect(driven.state == "verificationComplete", "the code was right all the same")
-    }
   }
 
   @Test(

@@ -96,6 +96,7 @@ struct TruecallerContractTests {
     #expect(params.appKey?.secret == Secret("k"))
     let wrong: [JSONValue] = [
       ["phoneNumber": "9876543210"], ["countryCode": "IN"],
+      ["phoneNumber": "9876543210", "countryCode": nil],
       ["phoneNumber": 9_876_543_210, "countryCode": "IN"],
       ["phoneNumber": "9876543210", "countryCode": "IN", "keepAlive": true],
     ]
@@ -104,10 +105,5 @@ struct TruecallerContractTests {
         try StrictDecoding.decode(VerifyPhone.Params.self, from: params, schema: schema)
       }
     }
-  }
-
-  @Test("it is found by its kind")
-  func registry() {
-    #expect(ProviderRegistry.flow("verifyPhone", of: .truecaller) != nil)
   }
 }
