@@ -124,28 +124,6 @@ struct CallTests {
     }
   }
 
-  @Test("the late reply to a call given up is no other call's")
-  func lateReply() async throws {
-    let (asked, ask) = AsyncStream.makeStream(of: Void.self)
-    try await FakeDaemon.run { peer in
-      let late = try await peer.next()
-      ask.yield()
-      _ = try await peer.next()
-      let call = try await peer.next()
-      try await peer.reply(late, #"{"late":true}"#)
-      try await peer.reply(call, #"{"late":false}"#)
-      _ = try await peer.next()
-    } _: { daemon in
-      let usher = client(daemon.path)
-      let task = Task { try await usher.call("a.a") }
-      for await _ in asked { break }
-      task.cancel()
-      await #expect(throws: CancellationError.self) { try await task.value }
-      let reply = try await usher.call("b.b")
-      #expect(reply == ["late": false])
-    }
-  }
-
   @Test("beyond 64 calls in flight the others wait for their turn, and all are answered")
   func manyCalls() async throws {
     let most = Mutex(0)

@@ -80,22 +80,4 @@ struct FlowSessionTests {
       #expect(try await session.change(after: 1).status == .succeeded)
     }
   }
-
-  @Test("so is one that says it stops")
-  func stopping() async throws {
-    try await FakeDaemon.run { peer in
-      let call = try await peer.next()
-      if call.method == "flow.start" {
-        try await peer.reply(call, Sample.flow(1))
-        let wait = try await peer.next()
-        let stopping = Sample.error(-32005, "shutting_down", "usherd is stopping")
-        return try await peer.fail(wait, stopping)
-      }
-      try await peer.reply(call, Sample.waited(2, "succeeded"))
-    } _: { daemon in
-      let usher = UsherClient(socketPath: daemon.path)
-      let session = try await usher.flow(provider: "work", kind: "authorize")
-      #expect(try await session.change(after: 1).status == .succeeded)
-    }
-  }
 }

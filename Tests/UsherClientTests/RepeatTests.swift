@@ -55,19 +55,6 @@ struct RepeatTests {
     }
   }
 
-  @Test("it is repeated once")
-  func once() async throws {
-    try await FakeDaemon.run { peer in
-      _ = try await peer.next()
-    } _: { daemon in
-      let usher = UsherClient(socketPath: daemon.path)
-      await #expect(throws: ConnectionTrouble(.lost, socketPath: daemon.path)) {
-        try await usher.call(SystemStatus())
-      }
-      #expect(daemon.connections == 2)
-    }
-  }
-
   @Test("a flow whose first reply was lost is picked up by its request id")
   func pickedUp() async throws {
     try await FakeDaemon.run { peer in

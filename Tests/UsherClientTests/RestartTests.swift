@@ -73,20 +73,6 @@ struct RestartTests {
     }
   }
 
-  @Test("where it may not, whoever made it is told")
-  func unfinishedOnce() async throws {
-    try await FakeDaemon.run { peer in
-      try await peer.fail(try await peer.next(), Self.stopping)
-    } _: { daemon in
-      let usher = UsherClient(socketPath: daemon.path)
-      let error = await #expect(throws: UsherError.self) {
-        try await usher.call("flow.submit", params: ["revision": 1])
-      }
-      #expect(error?.reason == .shuttingDown)
-      #expect(daemon.connections == 1)
-    }
-  }
-
   @Test("a daemon without systemd takes its socket away and brings it back")
   func byHand() async throws {
     let path = FakeDaemon.freshPath()

@@ -25,13 +25,6 @@ struct ConsentVerbTests {
     #expect(outcome.status == 0)
   }
 
-  @Test("consent list --json is the daemon's reply")
-  func json() async throws {
-    let outcome = try await usherctl(
-      "consent list --json", asking: [.ask("consent.list", Self.reply)])
-    #expect(outcome.output == Self.reply + "\n")
-  }
-
   @Test("consent list can be narrowed, and says so where there is nothing")
   func narrowed() async throws {
     let outcome = try await usherctl(
@@ -63,12 +56,5 @@ struct ConsentVerbTests {
       asking: [.ask("consent.revoke", params, #"{"revoked":\#(count)}"#)])
     #expect(outcome.output == output)
     #expect(outcome.status == 0)
-  }
-
-  @Test("consent revoke wants a provider or an account, and does not ask the daemon else")
-  func revokeOfAll() async {
-    let outcome = await usherctl("consent revoke --client till")
-    #expect(outcome.status == 64)
-    #expect(outcome.error.contains("Name a provider, or an account by --account."))
   }
 }

@@ -200,25 +200,6 @@ struct FlowTests {
     }
   }
 
-  @Test("a flow that failed: 3, and why")
-  func failed() async throws {
-    let failure = #"""
-      {"reason":"denied","title":"Denied","message":"you said no","retryable":false,\#
-      "provider":{"name":"work","code":"access_denied"}}
-      """#
-    let outcome = try await usherctl(
-      "login work",
-      asking: [
-        .start([:], Reply.flow(1, step: Steps.openURL)),
-        .wait(after: 1, Reply.flow(2, status: "failed", failure: failure)),
-      ])
-    #expect(
-      outcome.error.hasSuffix(
-        "usherctl: you said no\nreason: denied\nwork said: access_denied\n"))
-    #expect(outcome.status == 3)
-    #expect(outcome.output == "")
-  }
-
   @Test("an input that ends before the answer says so")
   func endOfInput() async throws {
     let outcome = try await usherctl(

@@ -40,23 +40,6 @@ struct RegistrationTests {
     #expect(outcome.status == 0)
   }
 
-  @Test("--json is the daemon's reply")
-  func json() async throws {
-    let reply = #"{"duplicate":true,"ofLaterVersions":1}"#
-    let duplicate = try await usherctl(
-      "registration check-duplicate --provider bsa --email ada@example.com --json",
-      asking: [.ask("registration.checkDuplicate", Self.email, reply)])
-    #expect(duplicate.output == reply + "\n")
-    let userKey = try await usherctl(
-      "registration check-user-key --provider bsa ada.1815 --json",
-      asking: [
-        .ask(
-          "registration.checkUserKey", ["provider": "bsa", "userKey": "ada.1815"],
-          #"{"available":true}"#)
-      ])
-    #expect(userKey.output == #"{"available":true}"# + "\n")
-  }
-
   @Test("one address or one number is needed, and the provider; the daemon is not asked else")
   func usage() async {
     for line in ["--provider bsa", "--provider bsa --email a@b --phone 07700900123"] {

@@ -5,28 +5,10 @@ import UsherCommands
 import UsherCore
 
 @Suite("usherctl restore: whatever else happens")
-struct RestoreSafetyTests {
-  private let machine: FakeMachine
-  private let old = FakeMachine.database("old")
-  private let new = FakeMachine.database("new")
-  private let key = RecoveryKey([UInt8](repeating: 9, count: 32)).text.revealed()
-  private var backup: String { machine.folder + "/backup" }
-  private var database: String { machine.database }
-  private var aside: String { machine.database + ".before-restore" }
-  private var byHand: [String] { ["--state", machine.places.state] }
+struct RestoreSafetyTests: RestoreFixture {
+  let machine: FakeMachine
 
-  init() throws {
-    machine = try FakeMachine()
-    try machine.write(old, to: machine.database)
-    try machine.write(new, to: machine.folder + "/backup")
-  }
-
-  private func refuse(_ bytes: [UInt8]) {
-    let database = database
-    machine.state.withLock { state in
-      state.refusal = { [weak machine] in machine?.read(database) == bytes ? "no" : nil }
-    }
-  }
+  init() throws { machine = try Self.prepared() }
 
   private var names: [String] {
     machine.names(machine.places.state).filter { $0 != "usherd.db.lock" }

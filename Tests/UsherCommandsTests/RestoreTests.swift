@@ -6,30 +6,39 @@ import Testing
 import UsherCommands
 import UsherCore
 
-@Suite("usherctl restore and recover")
-struct RestoreTests {
-  private let machine: FakeMachine
-  private let old = FakeMachine.database("old")
-  private let new = FakeMachine.database("new")
-  private let key = RecoveryKey([UInt8](repeating: 9, count: 32)).text.revealed()
-  private var backup: String { machine.folder + "/backup" }
-  private var database: String { machine.database }
-  private var aside: String { machine.database + ".before-restore" }
-  private var byHand: [String] { ["--state", machine.places.state] }
+/// A machine with a database, and a backup of another one.
+protocol RestoreFixture { var machine: FakeMachine { get } }
 
-  init() throws {
-    machine = try FakeMachine()
-    try machine.write(old, to: machine.database)
-    try machine.write(new, to: machine.folder + "/backup")
+extension RestoreFixture {
+  var old: [UInt8] { FakeMachine.database("old") }
+  var new: [UInt8] { FakeMachine.database("new") }
+  var key: String { RecoveryKey([UInt8](repeating: 9, count: 32)).text.revealed() }
+  var backup: String { machine.folder + "/backup" }
+  var database: String { machine.database }
+  var aside: String { machine.database + ".before-restore" }
+  var byHand: [String] { ["--state", machine.places.state] }
+
+  static func prepared() throws -> FakeMachine {
+    let machine = try FakeMachine()
+    try machine.write(FakeMachine.database("old"), to: machine.database)
+    try machine.write(FakeMachine.database("new"), to: machine.folder + "/backup")
+    return machine
   }
 
   /// usherd does not open what has this in it.
-  private func refuse(_ bytes: [UInt8], _ words: String) {
+  func refuse(_ bytes: [UInt8], _ words: String = "no") {
     let (database, machine) = (database, machine)
     machine.state.withLock { state in
       state.refusal = { [weak machine] in machine?.read(database) == bytes ? words : nil }
     }
   }
+}
+
+@Suite("usherctl restore and recover")
+struct RestoreTests: RestoreFixture {
+  let machine: FakeMachine
+
+  init() throws { machine = try Self.prepared() }
 
   @Test("the backup takes the place of the database, which is put aside")
   func restored() async throws {

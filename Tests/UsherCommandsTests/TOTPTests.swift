@@ -32,14 +32,6 @@ struct TOTPTests {
     #expect(outcome.error == "its time is over\n")
   }
 
-  @Test("as JSON it is the reply as it came")
-  func json() async throws {
-    let outcome = try await code(
-      "totp code bsa --json", ["provider": "bsa"], Self.reply("081804"))
-    #expect(outcome.output == Self.reply("081804") + "\n")
-    #expect(outcome.error == "")
-  }
-
   @Test("what is no code is not printed")
   func noCode() async throws {
     for text in [#"08\u001b[2J"#, "08 04", "\u{0661}"] {
@@ -47,31 +39,6 @@ struct TOTPTests {
       #expect(outcome.output == "")
       #expect(outcome.error == "usherctl: usherd's code holds characters that no code may have\n")
       #expect(outcome.status == 1)
-    }
-  }
-
-  @Test("a code that was given already: 75, and when to try again")
-  func given() async throws {
-    let outcome = try await usherctl(
-      "totp code bsa",
-      asking: [
-        .refuse(
-          "totp.code", ["provider": "bsa"],
-          Reply.error(
-            -32002, "rate_limited", "you were given the code of this step",
-            more: #","retryAfterMs":23000,"limit":"single_use""#))
-      ])
-    #expect(outcome.status == 75)
-    #expect(outcome.output == "")
-    #expect(outcome.error.contains("try again in 23 s\n"))
-  }
-
-  @Test("code needs a provider or an account, not both")
-  func which() async {
-    for line in ["totp code", "totp code bsa --account acc_1"] {
-      let outcome = await usherctl(line)
-      #expect(outcome.status == 64)
-      #expect(outcome.error.contains("Name a provider, or an account by --account."))
     }
   }
 

@@ -28,13 +28,44 @@ struct VerbTests {
     #expect(outcome.error == "")
   }
 
-  @Test("--json prints the reply as it came, before or after the verb")
-  func json() async throws {
-    let reply = #"{"providers":[],"ofLaterVersions":[1.50,"x"]}"#
-    for line in ["--json provider list", "provider list --json", "provider --json list"] {
-      let outcome = try await usherctl(line, asking: [.ask("provider.list", reply)])
-      #expect(outcome.output == reply + "\n")
-    }
+  @Test(
+    "--json prints the reply as it came, before or after the verb",
+    arguments: [
+      ("--json provider list", "provider.list", [:]),
+      ("provider list --json", "provider.list", [:]),
+      ("provider --json list", "provider.list", [:]),
+      ("consent list --json", "consent.list", [:]),
+      ("totp code bsa --json", "totp.code", ["provider": "bsa"]),
+      (
+        "registration check-duplicate --provider bsa --email a@b.example --json",
+        "registration.checkDuplicate",
+        ["provider": "bsa", "verifyType": "email", "verifyData": "a@b.example"]
+      ),
+      (
+        "registration check-user-key --provider bsa ada.1815 --json",
+        "registration.checkUserKey", ["provider": "bsa", "userKey": "ada.1815"]
+      ),
+    ] as [(String, String, JSONValue)])
+  func json(line: String, method: String, params: JSONValue) async throws {
+    let known =
+      #""providers":[],"consents":[],"duplicate":true,"available":true,"code":"081804","#
+      + #""periodSeconds":60,"expiresAt":"2030-01-01T00:00:42Z""#
+    let reply = #"{\#(known),"ofLaterVersions":[1.50,"x"]}"#
+    let outcome = try await usherctl(line, asking: [.ask(method, params, reply)])
+    #expect(outcome.output == reply + "\n")
+    #expect(outcome.error == "")
+  }
+
+  @Test(
+    "a provider or an account is needed, not both, and the daemon is not asked else",
+    arguments: [
+      "token get", "token get work --account acc_1", "totp code", "totp code bsa --account acc_1",
+      "consent revoke --client till",
+    ])
+  func which(line: String) async {
+    let outcome = await usherctl(line)
+    #expect(outcome.status == 64)
+    #expect(outcome.error.contains("Name a provider, or an account by --account."))
   }
 
   @Test("--socket goes before the environment")
@@ -120,15 +151,6 @@ struct VerbTests {
     #expect(
       outcome.error == "usherctl: the provider's token holds characters that no token may have\n")
     #expect(outcome.status == 1)
-  }
-
-  @Test("token get needs a provider or an account, not both")
-  func tokenGetWhich() async throws {
-    for line in ["token get", "token get work --account acc_1"] {
-      let outcome = await usherctl(line)
-      #expect(outcome.status == 64)
-      #expect(outcome.error.contains("Name a provider, or an account by --account."))
-    }
   }
 
   @Test("token list shows no value")

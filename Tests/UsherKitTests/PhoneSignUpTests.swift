@@ -35,22 +35,6 @@ struct PhoneSignUpTests {
     }
   }
 
-  @Test("a wrong code is asked for again, the right one brings the profile")
-  func asksAgain() async throws {
-    let daemon = PhoneDaemon(
-      begins: [[.creating, .otpInitiated]],
-      answers: [
-        .goesOn([.otpReceived, .asking("wrong_code")]),
-        .goesOn([.otpReceived, .verificationComplete, .succeeded("verificationComplete")]),
-      ])
-    let (outcome, asked) = try await verify(daemon)
-    #expect(try outcome.get().firstName == "Asha")
-    #expect(asked == [30, 30])
-    for params in daemon.params(of: "flow.submit") {
-      #expect(params["input"]?["fields"] == ["firstName": "Asha", "lastName": "Rao"])
-    }
-  }
-
   @Test("nobody is asked where the number was verified before")
   func verifiedBefore() async throws {
     let daemon = PhoneDaemon(begins: [[.creating, .verifiedBefore, .succeeded("verifiedBefore")]])

@@ -148,21 +148,6 @@ struct TruecallerTests {
     }
   }
 
-  @Test("after a restart of the program a code is still handed in")
-  func restarted() async throws {
-    let daemon = PhoneDaemon(begins: [[.creating, .otpInitiated]], answers: [completes])
-    try await daemon.run { path in
-      let before = sdk(path)
-      var events = before.verification(forPhone: "9876543210", countryCode: "IN")
-        .makeAsyncIterator()
-      #expect(await events.next() == .state(.otpInitiated))
-      let profile = try await sdk(path).verify(code: "123456", firstName: "Asha", lastName: "")
-      #expect(profile.firstName == "Asha")
-      withExtendedLifetime(before) {}
-    }
-    #expect(daemon.methods.prefix(3) == ["flow.start", "flow.list", "flow.submit"])
-  }
-
   @Test("a code that nothing waits for is an error, also before the code was sent")
   func nothingWaits() async throws {
     let daemon = PhoneDaemon(begins: [[.creating]])
