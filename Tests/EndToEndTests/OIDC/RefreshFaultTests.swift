@@ -86,16 +86,4 @@ struct RefreshFaultTests {
       try clock.advance(by: 8)
     }
   }
-
-  @Test("a provider that is gone altogether is unreachable, not an endless wait")
-  func gone() throws {
-    try scene.signInWithExpiredToken()
-    scene.sandbox.killAtOnce()
-    let error = try scene.app.error(of: "token.get", ["provider": "demo"], within: 20)
-    _ = try expectUnreachable(error)
-    try scene.daemon.restart()
-    let app = try scene.daemon.client()
-    _ = try expectUnreachable(app.error(of: "token.get", ["provider": "demo"], within: 20))
-    #expect(try app.call("account.list", [:])["accounts"]?.arrayValue?.count == 1)
-  }
 }

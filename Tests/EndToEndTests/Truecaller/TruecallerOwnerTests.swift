@@ -63,35 +63,6 @@ struct TruecallerOwnerTests {
     }
   }
 
-  @Test("each has his own token and profile of the same number, also after a restart and a forget")
-  func ownTokens() throws {
-    func scene(_ user: OtherUser) throws -> TruecallerScene { self.scene.at(try user.client()) }
-    func standing(_ user: OtherUser) throws -> (token: JSONValue, account: JSONValue) {
-      let scene = try scene(user)
-      let token = try scene.app.call("token.get", ["provider": "truecaller"])
-      let account = try scene.app.call("account.get", ["account": token["account"] ?? .null])
-      return (token["accessToken"] ?? .null, account["account"]?["profile"] ?? .null)
-    }
-    for (user, name) in [(asha, "Asha"), (bala, "Bala")] {
-      let flow = try scene(user).verify()
-      #expect(try scene(user).enter(self.scene.code(), name, to: flow)["status"] == "succeeded")
-    }
-    let (ashas, balas) = (try standing(asha), try standing(bala))
-    #expect(ashas.token != balas.token)
-    #expect(ashas.account["firstName"] == "Asha" && balas.account["firstName"] == "Bala")
-    try self.scene.daemon.restart()
-    #expect(try standing(asha) == ashas && standing(bala) == balas)
-    let account = try scene(asha).app.call("account.list")["accounts"]?[0]?["id"] ?? .null
-    _ = try scene(asha).app.call("account.forget", ["account": account])
-    #expect(
-      try scene(asha).app.reason(of: "token.get", ["provider": "truecaller"])
-        == "interaction_required")
-    #expect(try standing(bala) == balas)
-    // The installation is hers as before: no code is needed.
-    #expect(try scene(asha).verify()["state"] == "verifiedBefore")
-    #expect(try standing(asha).token != balas.token && standing(bala) == balas)
-  }
-
   @Test("the same user of another machine is another installation too")
   func otherMachine() throws {
     let other = try DaemonUnderTest(config: scene.sandbox.truecaller())
