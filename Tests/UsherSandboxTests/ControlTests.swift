@@ -88,24 +88,6 @@ struct ControlTests {
     #expect(log.requests.last?.number == RequestLog.limit + 1)
   }
 
-  @Test("settings change one by one, null brings back the default")
-  func settings() throws {
-    let changed = try OIDCSettings().changed(by: [
-      "accessTokenSeconds": 5, "refreshRotation": "graceful",
-      "idToken": ["alg": "none", "claims": ["nonce": .null]],
-      "tokenReply": ["expires_in": .null],
-    ])
-    #expect(changed.accessTokenSeconds == 5)
-    #expect(changed.refreshRotation == .graceful)
-    #expect(changed.idToken.alg == .unsigned)
-    #expect(changed.idToken.claims == ["nonce": .null])
-    #expect(changed.tokenReply == ["expires_in": .null])
-    let back = try changed.changed(by: ["idToken": .null, "accessTokenSeconds": .null])
-    #expect(back.idToken == IDTokenSettings())
-    #expect(back.accessTokenSeconds == 300)
-    #expect(back.refreshRotation == .graceful)
-  }
-
   @Test(
     "a setting that nobody knows or that does not fit is refused",
     arguments: [

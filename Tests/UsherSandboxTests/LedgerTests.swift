@@ -67,16 +67,6 @@ struct CodeTests {
     #expect(!PKCE.isChallenge(challenge + "="))
   }
 
-  @Test("an access token ends with its time, its grant or its own revocation")
-  func accessTokens() throws {
-    var (ledger, tokens) = try TokenLedger.signedIn()
-    let end = start.addingTimeInterval(301)
-    #expect(ledger.permission(of: tokens.accessToken, now: end) == nil)
-    try ledger.revoke(tokens.accessToken, client: publicClient, now: start)
-    #expect(ledger.permission(of: tokens.accessToken, now: start) == nil)
-    #expect(refusal { _ = try ledger.refresh(tokens.refreshToken) } == nil)
-  }
-
   @Test("revoking a refresh token ends the grant; another client may not; unknown is no error")
   func revocation() throws {
     var (ledger, tokens) = try TokenLedger.signedIn()

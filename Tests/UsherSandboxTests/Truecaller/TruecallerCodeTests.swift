@@ -5,28 +5,6 @@ import Testing
 
 @Suite("Truecaller: codes")
 struct TruecallerCodeTests {
-  @Test("wrong codes count, and after so many no code is taken any more")
-  func wrongCodes() async throws {
-    let app = try TruecallerApp()
-    try await app.set(["wrongCodeCap": 2])
-    let token = try await app.create().json["verificationToken"]
-    let code = try await app.code()
-    let wrong = TruecallerApp.wrong(code)
-    let first = try await app.verify(wrong, token)
-    #expect([first.status, first.code] == [422, 4220])
-    #expect(first.json["message"]?.text?.isEmpty == false)
-    #expect(try await app.verify(wrong, token).code == 4220)
-    let capped = try await app.verify(code, token)
-    #expect([capped.status, capped.code] == [429, 4293])
-    let listed = try await app.control(.get, "verifications").json["verifications"]
-    guard case .array(let verifications)? = listed else {
-      Issue.record("no list: \(String(describing: listed))")
-      return
-    }
-    #expect(verifications.map { $0["wrongCodes"] } == [2])
-    #expect(verifications.map { $0["state"] } == ["exhausted"])
-  }
-
   @Test("a code is good until its time is over, also for a second answer with the same token")
   func timeToLive() async throws {
     let app = try TruecallerApp()
