@@ -18,15 +18,6 @@ struct CallTableTests {
     return id
   }
 
-  @Test("replies come in any order")
-  func anyOrder() {
-    var table = CallTable<Int>(limit: 9)
-    let first = begun(&table, 1)
-    let second = begun(&table, 2)
-    #expect(table.replied(second).waiter == 2)
-    #expect(table.replied(first).waiter == 1)
-  }
-
   @Test("a second reply, and one to a call never made, are nobody's")
   func strayReplies() {
     var table = CallTable<Int>(limit: 9)
@@ -34,21 +25,6 @@ struct CallTableTests {
     _ = table.replied(id)
     #expect(table.replied(id).waiter == nil)
     #expect(table.replied(RequestID("x")).waiter == nil)
-  }
-
-  @Test("a call over the limit waits for a reply to another")
-  func limit() throws {
-    var table = CallTable<Int>(limit: 1)
-    let first = begun(&table, 1)
-    let second = table.reserve()
-    guard case .wait = table.begin(second, line: [2], waiter: 2) else {
-      Issue.record("it was sent")
-      return
-    }
-    let turn = try #require(table.replied(first).send)
-    #expect(turn.bytes == [2])
-    #expect(table.depart(turn.id) == true)
-    #expect(table.replied(second).waiter == 2)
   }
 
   @Test("a call given up counts until the daemon has answered it")
