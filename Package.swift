@@ -220,7 +220,7 @@ let package = Package(
       ],
       swiftSettings: strict),
     endToEndTests("LocalAuth"),
-    endToEndTests("OIDC", exclude: ["retry-after.py"]),
+    endToEndTests("OIDC"),
     endToEndTests("Paysafe", ["UsherKit", crypto]),
     endToEndTests("Peers", exclude: ["browser.py", "glewlwyd.py"]),
     endToEndTests("Service"),

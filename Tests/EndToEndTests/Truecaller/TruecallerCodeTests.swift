@@ -10,7 +10,7 @@ struct TruecallerCodeTests {
   private let scene: TruecallerScene
   private let clock = MovableClock()
 
-  init() throws { scene = try TruecallerScene(clock) }
+  init() throws { scene = try TruecallerScene(clock: clock) }
 
   @Test("an input that the step does not take is refused with its field, and changes nothing")
   func inputs() throws {
@@ -108,16 +108,5 @@ struct TruecallerCodeTests {
     try scene.daemon.setCredential("truecaller-app-key", TruecallerScene.appKey)
     try clock.advance(by: 5)
     #expect(try scene.app.finished(told, within: 40)["status"] == "succeeded")
-  }
-}
-
-extension TruecallerScene {
-  /// A scene whose daemon and provider live by a clock that the test moves.
-  init(_ clock: MovableClock) throws {
-    let sandbox = try SandboxUnderTest(clock: clock)
-    let config = "[limits]\nflow_starts_per_minute = 10000\n\n\(sandbox.truecaller())"
-    let daemon = try DaemonUnderTest(config: config, clock: clock)
-    self.init(sandbox, daemon, try daemon.client())
-    try daemon.setCredential("truecaller-app-key", Self.appKey)
   }
 }

@@ -8,7 +8,7 @@ struct TruecallerProfileTests {
   private let scene: TruecallerScene
   private let clock = MovableClock()
 
-  init() throws { scene = try TruecallerScene(clock) }
+  init() throws { scene = try TruecallerScene(clock: clock) }
 
   private func end(_ number: String = TruecallerScene.number) throws -> JSONValue {
     let flow = try scene.verify(number)
