@@ -37,7 +37,6 @@ final class ColdStage: Sendable {
     _ subject: String, owner: Owner = .anna, provider: ProviderName = .work,
     in book: AccountBook? = nil
   ) async throws -> AccountRecord {
-    let book = book ?? self.book()
     clock.advance(by: .seconds(1))
     var grant = AccountGrant.sample(
       subject, keepAlive: true,
@@ -47,12 +46,8 @@ final class ColdStage: Sendable {
     grant.profile = ["name": .string(subject)]
     grant.totpSecret = Sealed(Secret("GEZDGNBV"))
     grant.consents = [ConsentGrant(grant: "read.name", member: "name", expiresAt: .latest)]
-    let update = try book.update(
-      grant, owner: owner, provider: provider, client: "till",
-      place: try ProviderConfig.sample().tokenPlace, at: clock.now())
-    try await store.commit(update.changes)
-    book.install(update)
-    return update.record
+    return try await (book ?? self.book()).keep(
+      grant, of: owner, at: provider, client: "till", place: try ProviderConfig.sample().tokenPlace)
   }
 }
 
@@ -185,9 +180,7 @@ struct AccountCacheTests {
     let stage = try ColdStage()
     let record = try await stage.signIn("usr_anna")
     let book = stage.book()
-    let update = try #require(try book.update(record.id, attributes: ["mode": "other"]))
-    try await stage.store.commit(update.changes)
-    book.install(update)
+    try await book.write(book.update(record.id, attributes: ["mode": "other"]))
     #expect(try book.find(record.id)?.details.attributes == ["mode": "other"])
     #expect(try stage.book().find(record.id)?.details.attributes == ["mode": "other"])
     try await stage.store.commit([.deleteAccount(record.id)])
@@ -215,18 +208,9 @@ struct AccountCacheTests {
     let good = try await stage.signIn("usr_good")
     let bad = try await stage.signIn("usr_bad", owner: .bert)
     try stage.store.close()
-    let damage = try run(
-      "/usr/bin/python3",
-      [
-        "-c",
-        """
-        import sqlite3, sys
-        database = sqlite3.connect(sys.argv[1])
-        database.execute("UPDATE accounts SET sealed = zeroblob(64) WHERE id = ?", (sys.argv[2],))
-        database.commit()
-        """, stage.store.status.path, bad.id.rawValue,
-      ])
-    #expect(damage.status == 0, "\(damage.errors)")
+    try execute(
+      "UPDATE accounts SET sealed = zeroblob(64) WHERE id = '\(bad.id)'",
+      at: stage.store.status.path)
     let store = try stage.place.store(stage.clock)
     let book = stage.book(store)
     #expect(try book.find(good.id)?.isSame(as: good) == true)

@@ -52,10 +52,7 @@ struct AccountListTests {
     let caller = try Caller.program(isAdmin: true)
     for number in 1...3 { try await stage.signIn("usr_\(number)") }
     let book = stage.book()
-    let update = try book.update(
-      .sample("usr_bare"), owner: .anna, provider: .work, at: stage.clock.now())
-    try await stage.store.commit(update.changes)
-    book.install(update)
+    try await book.keep(.sample("usr_bare"))
     let desk = ConsentDesk(store: stage.store, book: book, clock: stage.clock)
     #expect(try desk.list(.init(), caller).consents.count == 3)
     let codes = TOTPDesk(

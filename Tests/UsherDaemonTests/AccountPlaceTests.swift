@@ -52,11 +52,7 @@ struct AccountPlaceTests {
     func signIn(
       _ grant: AccountGrant, at provider: ProviderConfig
     ) async throws -> AccountRecord {
-      let update = try book.update(
-        grant, owner: .anna, provider: .work, place: provider.tokenPlace, at: stage.clock.now())
-      try await stage.store.commit(update.changes)
-      book.install(update)
-      return update.record
+      try await book.keep(grant, place: provider.tokenPlace)
     }
     #expect(try await signIn(.sample(), at: provider).isOf(provider))
     #expect(try await signIn(.consented(["firstname": "Ada"]), at: other).isOf(provider))
@@ -77,16 +73,12 @@ struct AccountElsewhereTests {
     let stage = try SafeStage(holdsAlarms: true)
     let safe = try await stage.begun()
     let domain = try safe.domain()
-    let update = try domain.book.update(
-      .sample(), owner: .anna, provider: .work, place: try ProviderConfig.sample().tokenPlace,
-      at: stage.clock.now())
-    try await domain.store.commit(update.changes)
-    domain.book.install(update)
+    let record = try await domain.book.keep()
     let caller = try Caller.program()
     /// Why there is no token; nil: there is.
     func reason() -> UsherError.Reason? {
       do throws(UsherError) {
-        let response = try domain.tokens.get(.init(account: update.record.id), caller)
+        let response = try domain.tokens.get(.init(account: record.id), caller)
         return response.atOnce == nil ? .internalError : nil
       } catch {
         return error.reason

@@ -15,7 +15,7 @@ struct AuditBookTests {
   private let alarms: FakeAlarms
   private let keeper = FakeKeeper()
   private let book: AuditBook
-  private let lines = LogLines()
+  private let lines = LoggedLines()
 
   init() {
     alarms = FakeAlarms(clock)
@@ -252,30 +252,5 @@ final class FakeKeeper: AuditKeeping {
   private func refuse() throws(UsherError) {
     guard isRefusing else { return }
     throw UsherError(.storageUnavailable, "the database cannot grow: the disk is full")
-  }
-}
-
-/// Remembers what is logged.
-private final class LogLines: LogHandler {
-  private let lines = Mutex<[String]>([])
-
-  var all: [String] { lines.withLock { $0 } }
-  var metadata: Logger.Metadata {
-    get { [:] }
-    set {}
-  }
-  var logLevel: Logger.Level {
-    get { .trace }
-    set {}
-  }
-
-  subscript(metadataKey _: String) -> Logger.Metadata.Value? {
-    get { nil }
-    set {}
-  }
-
-  func log(event: LogEvent) {
-    let count = event.metadata?["count"].map { ", count \($0)" } ?? ""
-    lines.withLock { $0.append("\(event.level): \(event.message)\(count)") }
   }
 }

@@ -20,7 +20,7 @@ struct AuditDeskTests {
     store = try place.store(clock)
     book = AuditBook(
       world: .fake(clock, FakeAlarms(clock)),
-      log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+      log: .silent)
     book.open(store.audit)
     desk = AuditDesk(log: store.audit, book: book)
   }

@@ -104,20 +104,6 @@ struct AuditTallyTests {
     #expect(tally.waiting.count == 7)
   }
 
-  @Test("a row differs in nothing from one of calls that were noted in full")
-  mutating func againAlike() throws {
-    var other = AuditTally()
-    var call = try #require(AuditRepeat(.token(), by: .till))
-    for second in [0, 1, 59, 60, 61, 400] {
-      note(.token(), after: second)
-      _ = other.again(&call, at: start + .seconds(second))
-    }
-    tally.close()
-    other.close()
-    #expect(tally.waiting == other.waiting)
-    #expect(tally.waiting.map(\.count).reduce(0, +) == 6)
-  }
-
   @Test("what is a row of its own each time is not counted with another")
   func notAgain() {
     #expect(AuditRepeat(.token(failure: .interactionRequired), by: .till) == nil)

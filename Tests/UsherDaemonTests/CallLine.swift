@@ -2,6 +2,11 @@ import JSONRPC
 
 /// Lines of calls, and what they are answered with.
 enum CallLine {
+  /// Without its end.
+  static func line(_ method: String, _ params: String = "{}", id: Int = 1) -> String {
+    #"{"jsonrpc":"2.0","id":\#(id),"method":"\#(method)","params":\#(params)}"#
+  }
+
   static func call(_ method: String, _ params: String, id: String = "1") -> [UInt8] {
     Array(#"{"jsonrpc":"2.0","id":\#(id),"method":"\#(method)","params":\#(params)}"#.utf8) + [0x0A]
   }

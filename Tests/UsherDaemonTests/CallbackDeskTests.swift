@@ -9,9 +9,12 @@ import UsherTestKit
 
 @Suite("A provider's call about an account")
 struct CallbackDeskTests {
+  private let stage: VerdictStage
+
+  init() async throws { stage = try await VerdictStage() }
+
   @Test("the linking token lets a verdict in, which is on disk and told before the answer")
   func verdict() async throws {
-    let stage = try await VerdictStage()
     let record = try await stage.submit()
     stage.watch.start()
     #expect(try await stage.call("linking-token") == .taken)
@@ -19,23 +22,14 @@ struct CallbackDeskTests {
     #expect(stage.kyc(record)?["result"] == "VALID")
     #expect(try stage.stored(record) == stage.kyc(record))
     #expect(stage.news == ["completed"])
-  }
-
-  @Test("the same call again is taken, and nobody is told twice")
-  func twice() async throws {
-    let stage = try await VerdictStage()
-    try await stage.submit()
-    stage.watch.start()
-    #expect(try await stage.call("linking-token") == .taken)
-    #expect(try await stage.call("linking-token") == .taken)
-    #expect(stage.news == ["completed"])
+    #expect(try await stage.call("linking-token") == .taken, "the same call again")
+    #expect(stage.news == ["completed"], "nobody is told twice")
   }
 
   @Test(
     "who shows nothing right learns nothing, whether there is anybody of that id or not",
     arguments: [nil, "", "another", "linking-toke", "Bearer linking-token"])
   func unauthorized(_ value: String?) async throws {
-    let stage = try await VerdictStage()
     let record = try await stage.submit()
     #expect(try await stage.call(value) == .unauthorized)
     #expect(try await stage.call(value, requestID: "nobody") == .unauthorized)
@@ -44,7 +38,6 @@ struct CallbackDeskTests {
 
   @Test("the agreed value lets in too, and learns that nobody is meant")
   func vouched() async throws {
-    let stage = try await VerdictStage()
     let record = try await stage.submit(token: nil)
     #expect(try await stage.call("shared-value", requestID: "nobody") == .unknown)
     #expect(try await stage.call("shared-value") == .taken)
@@ -54,7 +47,6 @@ struct CallbackDeskTests {
   @Test(
     "for a flow that has ended without an account the agreed value is answered, nothing changes")
   func ended() async throws {
-    let stage = try await VerdictStage()
     try await stage.stage.store.commit([
       .rememberRequest(
         RequestRow(
@@ -68,7 +60,6 @@ struct CallbackDeskTests {
 
   @Test("two users with one requestId: only the one whose token it is hears of it")
   func sameID() async throws {
-    let stage = try await VerdictStage()
     let anna = try await stage.submit(token: "token-of-anna")
     let bert = try await stage.submit(token: "token-of-bert", owner: .bert)
     #expect(try await stage.call("token-of-bert") == .taken)
@@ -78,7 +69,6 @@ struct CallbackDeskTests {
 
   @Test("another submission than the account's is a conflict")
   func conflict() async throws {
-    let stage = try await VerdictStage()
     let record = try await stage.submit()
     #expect(try await stage.call("linking-token", submission: "sub-2") == .conflict)
     #expect(stage.kyc(record)?["status"] == "SUBMITTED")
@@ -86,7 +76,6 @@ struct CallbackDeskTests {
 
   @Test("while the store takes nothing the provider is told to send it again, and nothing is lost")
   func failingDisk() async throws {
-    let stage = try await VerdictStage()
     let record = try await stage.submit()
     try stage.stage.store.close()
     #expect(try await stage.call("linking-token") == .unavailable)
@@ -97,9 +86,12 @@ struct CallbackDeskTests {
 
 @Suite("The watch over verdicts")
 struct FollowUpWatchTests {
+  private let stage: VerdictStage
+
+  init() async throws { stage = try await VerdictStage() }
+
   @Test("a submission is told of and asked about after five seconds, then at doubled distances")
   func schedule() async throws {
-    let stage = try await VerdictStage()
     stage.watch.start()
     try await stage.submit()
     #expect(stage.news == ["submitted"])
@@ -114,7 +106,6 @@ struct FollowUpWatchTests {
 
   @Test("after a restart nobody is told anew, and the questions go on where they were")
   func restart() async throws {
-    let stage = try await VerdictStage()
     try await stage.submit()
     stage.stage.clock.advance(by: .seconds(12))
     stage.watch.start()
@@ -125,7 +116,6 @@ struct FollowUpWatchTests {
 
   @Test("without a linking token nothing is asked")
   func noToken() async throws {
-    let stage = try await VerdictStage()
     stage.watch.start()
     try await stage.submit(token: nil)
     #expect(stage.news == ["submitted"])
@@ -134,7 +124,6 @@ struct FollowUpWatchTests {
 
   @Test("a verdict ends the questions; so do an account that is forgotten and a daemon that stops")
   func ending() async throws {
-    let stage = try await VerdictStage()
     stage.watch.start()
     try await stage.submit()
     #expect(try await stage.call("linking-token") == .taken)
@@ -151,7 +140,6 @@ struct FollowUpWatchTests {
 
   @Test("nothing is asked while its provider is gone, and nobody is told anew when it is back")
   func providerGone() async throws {
-    let stage = try await VerdictStage()
     stage.watch.start()
     try await stage.submit()
     await stage.reload([])
@@ -163,7 +151,6 @@ struct FollowUpWatchTests {
 
   @Test("nor is anybody told anew of one whose provider comes back after a restart")
   func providerBack() async throws {
-    let stage = try await VerdictStage()
     try await stage.submit()
     await stage.reload([])
     stage.watch.start()
@@ -174,7 +161,6 @@ struct FollowUpWatchTests {
 
   @Test("a second submission of the same person is followed anew")
   func again() async throws {
-    let stage = try await VerdictStage()
     stage.watch.start()
     try await stage.submit()
     #expect(try await stage.call("linking-token", result: "\"INVALID\"") == .taken)

@@ -6,7 +6,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("The addresses at which providers call, over a reload", .serialized)
+@Suite("The addresses at which providers call, over a reload", .mayBlock)
 struct CallbackReloadTests {
   private let stage: SafeStage
 
@@ -88,21 +88,11 @@ struct CallbackReloadTests {
     #expect(throws: TestTrouble.self) { try LoopbackSocket(connectedTo: port) }
     await safe.end()
   }
-}
 
-@Suite("A flood at a provider's callback")
-struct CallbackFloodTests {
   @Test("64 silent connections do not keep the provider out: the oldest of them is closed")
-  func silent() async throws {
-    let stage = try SafeStage()
+  func flood() async throws {
     let port = UInt16(try LoopbackPort.unused())
-    var settings = GoPaySettings(clientID: "acme", merchantID: "merchant")
-    settings.callbackListen = try LoopbackAddress(setting: "127.0.0.1:\(port)")
-    try stage.files.change {
-      $0.providers = [ProviderConfig(name: ProviderName("gopay"), settings: .gopay(settings))]
-    }
-    let safe = try await stage.begun()
-    #expect(try await Reload(safe: safe).run().isEmpty)
+    let safe = try await begun([try gopay(at: port)])
     let request = "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n"
     var silent: [LoopbackSocket] = []
     for _ in 0..<8 {
@@ -113,72 +103,5 @@ struct CallbackFloodTests {
     }
     withExtendedLifetime(silent) {}
     await safe.end()
-  }
-}
-
-/// A TCP socket of 127.0.0.1.
-private final class LoopbackSocket {
-  private let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-  private(set) var port: UInt16 = 0
-
-  private init(bound port: UInt16) throws {
-    try use(port) { descriptor, address, size in Glibc.bind(descriptor, address, size) == 0 }
-    var address = sockaddr_in()
-    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let isKnown = withUnsafeMutablePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        getsockname(descriptor, $0, &size) == 0
-      }
-    }
-    guard isKnown else { throw TestTrouble("the socket has no port") }
-    self.port = UInt16(bigEndian: address.sin_port)
-  }
-
-  convenience init(listening port: UInt16) throws {
-    try self.init(bound: port)
-    guard listen(descriptor, 1) == 0 else { throw TestTrouble("it does not listen") }
-  }
-
-  /// - Throws: Where nobody listens.
-  init(connectedTo port: UInt16) throws {
-    try use(port) { descriptor, address, size in Glibc.connect(descriptor, address, size) == 0 }
-    var limit = timeval(tv_sec: 10, tv_usec: 0)
-    setsockopt(
-      descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
-  }
-
-  deinit { close(descriptor) }
-
-  private func use(
-    _ port: UInt16, _ body: (CInt, UnsafePointer<sockaddr>, socklen_t) -> Bool
-  ) throws {
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = port.bigEndian
-    inet_pton(AF_INET, "127.0.0.1", &address.sin_addr)
-    let size = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let isDone = withUnsafePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body(descriptor, $0, size) }
-    }
-    guard isDone else { throw TestTrouble("no socket at \(port)") }
-  }
-
-  func send(_ text: String) throws {
-    let bytes = Array(text.utf8)
-    guard Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count else {
-      throw TestTrouble("the connection is closed")
-    }
-  }
-
-  /// All that comes until the other side closes; nothing where it does so at once.
-  func answer(to text: String) throws -> String {
-    try send(text)
-    var answer: [UInt8] = []
-    var chunk = [UInt8](repeating: 0, count: 4096)
-    while true {
-      let count = recv(descriptor, &chunk, chunk.count, 0)
-      guard count > 0 else { return String(decoding: answer, as: UTF8.self) }
-      answer += chunk.prefix(count)
-    }
   }
 }

@@ -16,9 +16,7 @@ struct CallerInForceTests {
       name: "till", match: ClientMatch(user: .id(1000)),
       allow: try allow.map { try AccessPattern(setting: $0) })
     rule.owner = owner
-    return try Policy(
-      rules: [rule], access: AccessSettings(), daemonUser: 990,
-      names: PrincipalResolver(user: { _ in nil }, group: { _ in 50 }))
+    return try Policy.of([rule])
   }
 
   @Test("is worked out anew when other rules are in force, and kept else")

@@ -13,10 +13,6 @@ struct ColdPipelineTests {
 
   init() async throws { stage = try await ConnectionStage() }
 
-  private static func call(_ method: String, _ params: String = "{}", id: Int = 1) -> String {
-    #"{"jsonrpc":"2.0","id":\#(id),"method":"\#(method)","params":\#(params)}"#
-  }
-
   private func answers(to lines: [String]) async throws -> [String] {
     let connection = try await stage.connect()
     let bytes = lines.flatMap { Array("\($0)\n".utf8) }
@@ -37,7 +33,7 @@ struct ColdPipelineTests {
     let name = named == "account" ? record.id.rawValue : "work"
     let ids = (0..<1000).map { $0 % 7 }
     let replies = try await answers(
-      to: ids.map { Self.call("token.get", #"{"\#(named)":"\#(name)"}"#, id: $0) })
+      to: ids.map { CallLine.line("token.get", #"{"\#(named)":"\#(name)"}"#, id: $0) })
     #expect(try replies.map { try id($0) } == ids)
     #expect(replies.allSatisfy { $0.contains("access-1") })
     #expect(try await stage.audited() == 1000)
@@ -48,7 +44,7 @@ struct ColdPipelineTests {
   func batch() async throws {
     let record = try await stage.signIn()
     try await stage.chill()
-    let one = Self.call("token.get", #"{"account":"\#(record.id.rawValue)"}"#)
+    let one = CallLine.line("token.get", #"{"account":"\#(record.id.rawValue)"}"#)
     let batch = "[\(Array(repeating: one, count: 64).joined(separator: ","))]"
     let replies = try await answers(to: [batch, one])
     let elements = try #require(try JSONValue(parsing: replies[0]).arrayValue)
@@ -64,11 +60,12 @@ struct ColdPipelineTests {
     let record = try await stage.signIn()
     let account = #"{"account":"\#(record.id.rawValue)"}"#
     let lines = [
-      Self.call("account.list"), Self.call("rpc.hello"), Self.call("token.list"),
-      Self.call("account.get", account), Self.call("account.get", #"{"account":"acc_none"}"#),
-      Self.call("token.get", #"{"provider":"work"}"#), Self.call("consent.list"), "{]",
-      Self.call("totp.list"), Self.call("account.list", #"{"provider":"work"}"#),
-      Self.call("token.get", #"{"provider":"none"}"#), Self.call("token.list", account),
+      CallLine.line("account.list"), CallLine.line("rpc.hello"), CallLine.line("token.list"),
+      CallLine.line("account.get", account),
+      CallLine.line("account.get", #"{"account":"acc_none"}"#),
+      CallLine.line("token.get", #"{"provider":"work"}"#), CallLine.line("consent.list"), "{]",
+      CallLine.line("totp.list"), CallLine.line("account.list", #"{"provider":"work"}"#),
+      CallLine.line("token.get", #"{"provider":"none"}"#), CallLine.line("token.list", account),
     ]
     // Read once, so that all of it is in memory.
     _ = try await answers(to: lines)
@@ -92,7 +89,7 @@ struct ColdPipelineTests {
     #expect(!domain.book.holds(.list(nil), for: [.anna]))
     #expect(domain.book.holds(.list(none), for: [.anna]))
     let replies = try await answers(
-      to: [Self.call("account.list", id: 1), Self.call("rpc.hello", id: 2)])
+      to: [CallLine.line("account.list", id: 1), CallLine.line("rpc.hello", id: 2)])
     #expect(try replies.map { try id($0) } == [1, 2])
     let listed = try JSONValue(parsing: replies[0])["result"]?["accounts"]?.arrayValue
     #expect(listed?.count == 40)
@@ -106,8 +103,8 @@ struct ColdPipelineTests {
     let params = #"{"account":"\#(record.id.rawValue)","forceRefresh":true}"#
     let replies = try await answers(
       to: [
-        Self.call("token.get", params, id: 5), Self.call("rpc.hello", id: 5),
-        Self.call("rpc.hello", id: 6),
+        CallLine.line("token.get", params, id: 5), CallLine.line("rpc.hello", id: 5),
+        CallLine.line("rpc.hello", id: 6),
       ])
     #expect(replies[0].contains("is still in use"))
     #expect(replies[1].contains(#""id":6"#) && replies[1].contains("result"))
@@ -120,7 +117,7 @@ struct ColdPipelineTests {
     let record = try await stage.signIn()
     try await stage.chill()
     let connection = try await stage.connect()
-    let line = Self.call("token.get", #"{"account":"\#(record.id.rawValue)"}"#)
+    let line = CallLine.line("token.get", #"{"account":"\#(record.id.rawValue)"}"#)
     try await connection.send(Array("\(line)\n\(line)\n".utf8))
     try await stage.safe.lock()
     try await connection.send(Array("\(line)\n".utf8))
@@ -138,7 +135,7 @@ struct ColdPipelineTests {
     let record = try await stage.signIn()
     try await stage.chill()
     let connection = try await stage.connect()
-    let line = Self.call("token.get", #"{"account":"\#(record.id.rawValue)"}"#)
+    let line = CallLine.line("token.get", #"{"account":"\#(record.id.rawValue)"}"#)
     try await connection.sendAndClose(Array(String(repeating: "\(line)\n", count: 100).utf8))
     #expect(try await answers(to: [line]).first?.contains("access-1") == true)
     #expect(try await stage.audited() <= 2)

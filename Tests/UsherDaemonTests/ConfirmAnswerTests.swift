@@ -11,14 +11,10 @@ import UsherTestKit
 @Suite("Who answers a question")
 struct ConfirmAnswerTests {
   private let stage: ConfirmStage
-  private let kiosk: Caller
-  private let admin: Caller
+  private var kiosk: Caller { stage.kiosk }
+  private var admin: Caller { stage.admin }
 
-  init() throws {
-    stage = try ConfirmStage()
-    kiosk = try .client("kiosk", unit: "kiosk.service")
-    admin = try .program(of: Owner(realm: "host", uid: 0), isAdmin: true)
-  }
+  init() throws { stage = try ConfirmStage() }
 
   @Test("the admin socket answers all, and a client whose rule says so those of that client")
   func freely() async throws {
@@ -141,14 +137,10 @@ struct ConfirmAnswerTests {
 @Suite("Questions and answers, as they are listed and forgotten")
 struct ConfirmListTests {
   private let stage: ConfirmStage
-  private let kiosk: Caller
-  private let admin: Caller
+  private var kiosk: Caller { stage.kiosk }
+  private var admin: Caller { stage.admin }
 
-  init() throws {
-    stage = try ConfirmStage()
-    kiosk = try .client("kiosk", unit: "kiosk.service")
-    admin = try .program(of: Owner(realm: "host", uid: 0), isAdmin: true)
-  }
+  init() throws { stage = try ConfirmStage() }
 
   @Test("a question says who asks for what, until when; an answer besides who gave it")
   func list() async throws {

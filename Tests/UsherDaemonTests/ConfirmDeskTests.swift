@@ -12,14 +12,10 @@ import UsherTestKit
 @Suite("Questions to a person")
 struct ConfirmDeskTests {
   private let stage: ConfirmStage
-  private let kiosk: Caller
-  private let admin: Caller
+  private var kiosk: Caller { stage.kiosk }
+  private var admin: Caller { stage.admin }
 
-  init() throws {
-    stage = try ConfirmStage()
-    kiosk = try .client("kiosk", unit: "kiosk.service")
-    admin = try .program(of: Owner(realm: "host", uid: 0), isAdmin: true)
-  }
+  init() throws { stage = try ConfirmStage() }
 
   @Test("a call that waits for a person is refused with the question, and may be made again")
   func asked() throws {
@@ -179,17 +175,14 @@ struct ConfirmDeskTests {
 
 @Suite("Questions that nobody answers")
 struct ConfirmExpiryTests {
-  private let kiosk: Caller
-  private let admin: Caller
+  private let stage: ConfirmStage
+  private var kiosk: Caller { stage.kiosk }
+  private var admin: Caller { stage.admin }
 
-  init() throws {
-    kiosk = try .client("kiosk")
-    admin = try .program(of: Owner(realm: "host", uid: 0), isAdmin: true)
-  }
+  init() throws { stage = try ConfirmStage() }
 
   @Test("are over after five minutes, told once, not found any more, and asked anew")
   func expiry() async throws {
-    let stage = try ConfirmStage()
     let id = try stage.question(kiosk)
     stage.stage.alarms.advance(by: .milliseconds(299_999))
     #expect(try stage.question(kiosk) == id)
@@ -203,7 +196,6 @@ struct ConfirmExpiryTests {
 
   @Test("and whose time a clock that was set on has ended are told, too, when somebody looks")
   func setOn() async throws {
-    let stage = try ConfirmStage()
     let id = try stage.question(kiosk)
     stage.clock.advance(by: .seconds(300))
     #expect(await stage.objection(id, by: admin) == .notFound)
@@ -217,7 +209,6 @@ struct ConfirmExpiryTests {
 
   @Test("leave no alarm behind once they are answered")
   func alarms() async throws {
-    let stage = try ConfirmStage()
     try await stage.answer(stage.question(kiosk), by: admin)
     #expect(stage.stage.alarms.pending == [])
     stage.stage.alarms.advance(by: .seconds(301))
@@ -248,7 +239,6 @@ struct ConfirmExpiryTests {
 
   @Test("by default are 64, of which one more is refused")
   func usual() throws {
-    let stage = try ConfirmStage()
     for number in 0..<64 {
       _ = try stage.question(PolicyRequest(method: "token.get", provider: "p\(number)"), kiosk)
     }

@@ -1,4 +1,3 @@
-import Synchronization
 import Testing
 import UsherAPI
 import UsherConfig
@@ -16,7 +15,10 @@ final class ConfirmStage: Sendable {
 
   let stage: FlowStage
   let desk: ConfirmDesk
-  private let heard = Mutex<[EventBus.Entry]>([])
+  /// A program whose rule asks a person.
+  let kiosk: Caller
+  let admin: Caller
+  private let heard = Recorded<EventBus.Entry>()
 
   var clock: FakeClock { stage.clock }
 
@@ -25,9 +27,9 @@ final class ConfirmStage: Sendable {
     config.limits = limits
     stage = try FlowStage(config: config)
     desk = Self.desk(stage)
-    _ = stage.events.listen(since: nil) { [weak self] entry in
-      self?.heard.withLock { $0.append(entry) }
-    }
+    kiosk = try .client("kiosk", unit: "kiosk.service")
+    admin = try .program(of: Owner(realm: "host", uid: 0), isAdmin: true)
+    _ = stage.events.listen(since: nil) { [heard] in heard.add($0) }
   }
 
   private static func desk(_ stage: FlowStage) -> ConfirmDesk {
@@ -45,10 +47,10 @@ final class ConfirmStage: Sendable {
 
   /// `asked cnf_…`, in the order it was told.
   var told: [String] {
-    heard.withLock { $0.map { "\($0.event.what) \($0.event.confirmation ?? .init(""))" } }
+    entries.map { "\($0.event.what) \($0.event.confirmation ?? .init(""))" }
   }
 
-  var entries: [EventBus.Entry] { heard.withLock { $0 } }
+  var entries: [EventBus.Entry] { heard.all }
 
   /// What the rule of a caller asks of it.
   func check(
@@ -102,12 +104,7 @@ final class ConfirmStage: Sendable {
   func objection(
     _ id: ConfirmationID, by caller: Caller, _ remember: Remember? = nil
   ) async -> UsherError.Reason? {
-    do throws(UsherError) {
-      try await answer(id, true, remember, by: caller)
-      return nil
-    } catch {
-      return error.reason
-    }
+    await thrown { try await answer(id, true, remember, by: caller) }?.reason
   }
 
   func forget(
@@ -141,11 +138,9 @@ extension Caller {
       name: name, match: ClientMatch(user: .id(owner.uid)),
       allow: try allow.map { try AccessPattern(setting: $0) })
     rule.confirms = confirms
-    let policy = try Policy(
-      rules: [rule], access: AccessSettings(), daemonUser: 990,
-      names: PrincipalResolver(user: { _ in nil }, group: { _ in 50 }))
     return Caller(
-      owner: owner, policy: policy.caller(CallerIdentity(uid: owner.uid, gid: owner.uid)),
+      owner: owner,
+      policy: try Policy.of([rule]).caller(CallerIdentity(uid: owner.uid, gid: owner.uid)),
       isAdmin: false, label: name,
       audited: AuditedCaller(
         client: name, uid: owner.uid, gid: owner.uid, pid: 7, unit: unit,

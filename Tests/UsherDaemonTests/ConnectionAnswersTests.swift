@@ -16,7 +16,7 @@ struct ConnectionAnswersTests {
   init() throws {
     stage = try FlowStage()
     audit = AuditBook(
-      world: stage.world, log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+      world: stage.world, log: .silent)
   }
 
   /// A reply that is good for a minute.

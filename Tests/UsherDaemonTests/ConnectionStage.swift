@@ -84,13 +84,7 @@ final class ConnectionStage: Sendable {
   /// What a finished sign-in leaves.
   @discardableResult
   func signIn(_ grant: AccountGrant = .sample()) async throws -> AccountRecord {
-    let domain = try safe.domain()
-    let update = try domain.book.update(
-      grant, owner: .anna, provider: .work,
-      place: settings.inForce.provider(.work)?.tokenPlace, at: clock.now())
-    try await domain.store.commit(update.changes)
-    domain.book.install(update)
-    return update.record
+    try await book.keep(grant)
   }
 
   /// All that is in memory goes, as with every lock.

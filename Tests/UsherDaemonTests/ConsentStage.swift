@@ -1,6 +1,5 @@
 import JSONRPC
 import Logging
-import NIOPosix
 import UsherAPI
 import UsherConfig
 import UsherCore
@@ -21,10 +20,8 @@ final class ConsentStage: Sendable {
   let consents: ConsentDesk
   let clients: ClientDesk
   let tokens: TokenDesk
-  let credentials: Credentials
-  private let http: ProviderHTTP
-
   var book: AccountBook { stage.book }
+  var credentials: Credentials { stage.credentials }
   var clock: FakeClock { stage.clock }
 
   /// - Parameters:
@@ -43,20 +40,9 @@ final class ConsentStage: Sendable {
     stage = try FlowStage(config: config)
     let (world, store, book) = (stage.world, stage.store, stage.book)
     let providers = Providers(config)
-    let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-    let health = ProviderHealth { _, _ in }
-    credentials = try Credentials(store: store, handed: nil, world: world)
-    http = ProviderHTTP(
-      through: HTTPClientTransport(on: MultiThreadedEventLoopGroup.singleton),
-      credentials: credentials, health: health,
-      world: world, log: log)
-    let source = TokenSource(
-      world: world, providers: providers, http: http,
-      metadata: MetadataCache(http: http, world: world), health: health)
-    let queue = RevocationQueue(world: world, store: store, source: source, log: log)
-    let revoker = Revoker(world: world, store: store, book: book, queue: queue)
+    let revoker = Revoker(world: world, store: store, book: book, queue: stage.revocations)
     engine = FlowEngine(
-      world: world, store: store, providers: providers, credentials: credentials,
+      world: world, store: store, providers: providers, credentials: stage.credentials,
       accounts: book, events: stage.events, runner: stage.runner)
     flows = FlowDesk(engine: engine, alarms: stage.alarms)
     accounts = AccountDesk(book: book, clock: stage.clock)
@@ -64,10 +50,7 @@ final class ConsentStage: Sendable {
     clients = ClientDesk(
       engine: engine, providers: providers, consents: consents, revoker: revoker)
     tokens = TokenDesk(
-      world: world, book: book, providers: providers,
-      refresher: Refresher(
-        world: world, store: store, book: book, source: source, queue: queue,
-        events: stage.events, log: log),
+      world: world, book: book, providers: providers, refresher: stage.refresher,
       revoker: revoker)
   }
 
@@ -76,12 +59,7 @@ final class ConsentStage: Sendable {
   func keep(
     _ grant: AccountGrant, for client: String = "till", owner: Owner = .anna
   ) async throws -> AccountRecord {
-    let update = try book.update(
-      grant, owner: owner, provider: Self.provider, client: client,
-      place: stage.world.settings.inForce.provider(Self.provider)?.tokenPlace, at: clock.now())
-    try await stage.store.commit(update.changes)
-    book.install(update)
-    return update.record
+    try await book.keep(grant, of: owner, at: Self.provider, client: client)
   }
 
   /// What a refresh that asked with the record's refresh token brings, planned on what is there now.
@@ -127,8 +105,5 @@ final class ConsentStage: Sendable {
   }
 
   /// Where something was sent: connections do not close by themselves.
-  func close() async {
-    await http.shutdown()
-    await stage.http.shutdown()
-  }
+  func close() async { await stage.http.shutdown() }
 }

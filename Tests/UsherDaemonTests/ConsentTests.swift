@@ -120,7 +120,7 @@ struct ConsentTests {
     let session = try await stage.stage.open(client: "till")
     await stage.stage.type("keep", session)
     _ = try await stage.consents.revoke(ConsentRevoke(account: record.id), .program())
-    let told = Events()
+    let told = Recorded<Event>()
     _ = stage.stage.events.listen(since: 0) { told.add($0.event) }
     #expect(told.all.map(\.what).contains("added"))
     #expect(told.all.count > 3)

@@ -32,16 +32,7 @@ struct DescriptorLackTests {
     if isInBrowser {
       _ = flow.receive(.listening(redirectURI: "http://127.0.0.1:40001/callback"), at: &moment)
     }
-    let machine = MachineBox(machine: flow)
-    let session = FlowSession(
-      id: FlowID("flw_\(isInBrowser)"), owner: .anna, provider: .work, kind: OIDCAuthorize.kind,
-      client: nil, requestID: nil, createdAt: moment.now,
-      standing: .init(
-        machine: machine, view: machine.view, ending: .active, revision: 1,
-        updatedAt: moment.now, expiresAt: moment.now + FlowStage.deadline),
-      transitions: [])
-    try await stage.runner.open(session, with: .proceed([]), at: moment) {}
-    return session
+    return try await stage.open(flow, id: "flw_\(isInBrowser)")
   }
 
   @Test(

@@ -26,18 +26,7 @@ struct DomainStateTests {
     var moment = stage.world.moment()
     let (flow, answer) = try LocalAuthenticate.begin(
       params, FlowOrigin(provider: .local, requestID: id), at: &moment)
-    let machine = MachineBox(machine: flow)
-    let session = FlowSession(
-      id: FlowID(id), owner: .anna, provider: provider, kind: LocalAuthenticate.kind,
-      client: client, requestID: nil, createdAt: moment.now,
-      standing: .init(
-        machine: machine, view: machine.view, ending: .active, revision: 1,
-        updatedAt: moment.now, expiresAt: moment.now + FlowStage.deadline),
-      transitions: [])
-    try await stage.runner.open(
-      session, with: MachineBox<LocalAuthenticate>.erased(answer), at: moment
-    ) {}
-    return session
+    return try await stage.open(flow, answer, id: id, at: provider, client: client)
   }
 
   /// The word with which the flow ends; nil where a finger is accepted.

@@ -10,15 +10,6 @@ import UsherStore
 /// What a caller may not call costs it nothing but its name: the parameters are not decoded.
 @Suite("Rights are checked before parameters are decoded")
 struct EarlyRefusalTests {
-  private final class NoConnection: ConnectionLink {
-    let limits = Limits()
-    func cancel(_ id: RequestID) {}
-    func subscribe(_ call: EventsSubscribe) throws(UsherError) -> EventsSubscribe.Reply {
-      throw UsherError(.internalError, "there is no connection")
-    }
-    func unsubscribe(_ subscription: String) throws(UsherError) {}
-  }
-
   /// One for all cases: each daemon keeps a database and its descriptors open.
   private static let shared = Task { try await SafeStage(holdsAlarms: true).begun() }
 
@@ -40,12 +31,10 @@ struct EarlyRefusalTests {
           allow: try patterns.map { try AccessPattern(setting: $0) })
       ]
     }
-    let policy = try Policy(
-      rules: rules ?? [], access: AccessSettings(), daemonUser: 990,
-      names: PrincipalResolver(user: { _ in nil }, group: { _ in 50 }))
     return Caller(
       owner: owner,
-      policy: policy.caller(CallerIdentity(uid: owner.uid, gid: owner.uid, groups: [])),
+      policy: try Policy.of(rules ?? []).caller(
+        CallerIdentity(uid: owner.uid, gid: owner.uid, groups: [])),
       isAdmin: false, label: "uid 1234")
   }
 
@@ -53,10 +42,7 @@ struct EarlyRefusalTests {
     _ method: String, _ params: String, as caller: Caller, by other: RPCService? = nil
   ) -> UsherError? {
     do {
-      _ = try Array(params.utf8).withUnsafeBytes {
-        try (other ?? service).respond(
-          to: method, params: $0, Call(caller: caller, connection: NoConnection()))
-      }
+      _ = try (other ?? service).respond(to: method, Array(params.utf8), as: caller)
       return nil
     } catch {
       return error as? UsherError

@@ -1,4 +1,3 @@
-import Synchronization
 import Testing
 import UsherTestKit
 
@@ -9,21 +8,15 @@ struct EndingAlarmsTests {
   private let clock = FakeClock()
   private let fake: FakeAlarms
   private let alarms: EndingAlarms
-  private let rung = Rung()
+  private let rung = Recorded<String>()
 
   init() {
     fake = FakeAlarms(clock)
     alarms = EndingAlarms(fake)
   }
 
-  private final class Rung: Sendable {
-    private let names = Mutex<[String]>([])
-    var all: [String] { names.withLock { $0 } }
-    func ring(_ name: String) { names.withLock { $0.append(name) } }
-  }
-
   private func set(_ name: String, _ delay: Duration = .seconds(60)) -> Alarm {
-    alarms.after(delay) { [rung] in rung.ring(name) }
+    alarms.after(delay) { [rung] in rung.add(name) }
   }
 
   @Test("each rings at its time, and once")

@@ -27,8 +27,7 @@ struct EventCursorTests {
     let since = since.map { #","since":\#($0)"# } ?? ""
     let reply = try JSONValue(
       parsing: try await connection.answer(
-        #"{"jsonrpc":"2.0","id":1,"method":"events.subscribe","params":{"topics":["token"]\#(since)}}"#
-      ))
+        CallLine.line("events.subscribe", #"{"topics":["token"]\#(since)}"#)))
     return Int(try #require(reply["result"]?["cursor"]?.integerValue, "\(reply)"))
   }
 

@@ -15,18 +15,13 @@ struct EventLimitTests {
 
   init() async throws { stage = try await ConnectionStage() }
 
-  private static func call(_ method: String, _ params: String) -> String {
-    #"{"jsonrpc":"2.0","id":1,"method":"\#(method)","params":\#(params)}"#
-  }
-
   private static func subscription(since: Int64? = nil) -> String {
     let since = since.map { #","since":\#($0)"# } ?? ""
-    return call("events.subscribe", #"{"topics":["token"]\#(since)}"#)
+    return CallLine.line("events.subscribe", #"{"topics":["token"]\#(since)}"#)
   }
 
   private func answer(_ line: String, on connection: StagedConnection) async throws -> JSONValue {
-    // The correlation id, which comes first in an error's data, is cut out.
-    try JSONValue(parsing: try await connection.answer(line).replacing("{,", with: "{"))
+    try CallLine.parse(try await connection.answer(line))
   }
 
   private func publish(_ count: Int) {
@@ -59,7 +54,7 @@ struct EventLimitTests {
     #expect(try await refusal()?["limit"] == "subscriptions_per_user")
     let other = try await stage.connect(as: 2000)
     #expect(try await answer(Self.subscription(), on: other)["result"] != nil)
-    let end = Self.call("events.unsubscribe", #"{"subscription":"\#(names[0])"}"#)
+    let end = CallLine.line("events.unsubscribe", #"{"subscription":"\#(names[0])"}"#)
     #expect(try await answer(end, on: connections[0])["result"] != nil)
     #expect(try await refusal() == nil)
     #expect(try await refusal() != nil)
@@ -127,7 +122,7 @@ struct EventLimitTests {
     try stage.reload { $0.limits.unreadReplyBytes = 8192 }
     let connection = try await stage.connect()
     _ = try await answer(Self.subscription(), on: connection)
-    let discover = Self.call("rpc.discover", "{}") + "\n"
+    let discover = CallLine.line("rpc.discover", "{}") + "\n"
     let count = 20
     try await connection.send(Array(String(repeating: discover, count: count).utf8))
     let held = { @Sendable in

@@ -396,4 +396,21 @@ final class FairShareTests {
       #expect(call(10, bert, 200))
     }
   }
+
+  @Test("a user that goes on connecting comes in evenly, and not all at once when a second is over")
+  func connectRate() {
+    func connect() -> [FairShare.Welcome] {
+      (0..<100).map { _ in share.comes(bert, isCrowded: true, at: now) }
+    }
+    #expect(connect().count { $0 == .comesIn } == 5)
+    var welcomes: [FairShare.Welcome] = []
+    for _ in 0..<20 {
+      now = now + .milliseconds(100)
+      let these = connect()
+      #expect(these.count { $0 == .comesIn } <= 1)
+      #expect(these.count { $0 == .refused } <= 7)
+      welcomes += these
+    }
+    #expect(welcomes.count { $0 == .comesIn } == 10, "as many as within two seconds")
+  }
 }

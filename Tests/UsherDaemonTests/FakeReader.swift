@@ -88,7 +88,7 @@ extension LocalAuthDesk {
   static func fake(_ world: World, _ store: Store, _ reader: FakeReader) -> LocalAuthDesk {
     LocalAuthDesk(
       world: world, book: LocalAuthBook(store: store), reader: reader,
-      log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, rounds: 16)
+      log: .silent, rounds: 16)
   }
 }
 

@@ -18,20 +18,24 @@ struct FinishedFlowTests {
   private func call(
     _ method: String, _ params: String, _ connection: StagedConnection
   ) async throws -> JSONValue {
-    let line = #"{"jsonrpc":"2.0","id":1,"method":"\#(method)","params":\#(params)}"#
-    let reply = try JSONValue(
-      parsing: try await connection.answer(line).replacing("{,", with: "{"))
+    let reply = try await answer(method, params, connection)
     return try #require(reply["result"], "\(reply)")
   }
 
-  /// A flow that ends at once, because there is no passcode, or waits for it.
+  private func answer(
+    _ method: String, _ params: String, _ connection: StagedConnection
+  ) async throws -> JSONValue {
+    try CallLine.parse(try await connection.answer(CallLine.line(method, params)))
+  }
+
+  /// Begins a flow that ends at once, because there is no passcode, or waits for it.
+  private static let passcode = """
+    {"provider":"local","kind":"authenticate","waitMs":10000,\
+    "params":{"localAuthType":"passcode","reason":"open the till"}}
+    """
+
   private func start(_ connection: StagedConnection) async throws -> String {
-    let params = """
-      {"provider":"local","kind":"authenticate","waitMs":10000,
-       "params":{"localAuthType":"passcode","reason":"open the till"}}
-      """
-    let line = params.split(separator: "\n").joined()
-    let reply = try await call("flow.start", line, connection)
+    let reply = try await call("flow.start", Self.passcode, connection)
     return try #require(reply["flow"]?["id"]?.stringValue, "\(reply)")
   }
 
@@ -78,13 +82,7 @@ struct FinishedFlowTests {
     let connection = try await stage.connect()
     for _ in 1...2 { _ = try await start(connection) }
     stage.clock.advance(by: .seconds(3600))
-    let line = """
-      {"jsonrpc":"2.0","id":1,"method":"flow.start","params":{"provider":"local",\
-      "kind":"authenticate","waitMs":10000,\
-      "params":{"localAuthType":"passcode","reason":"open the till"}}}
-      """
-    let reply = try JSONValue(
-      parsing: try await connection.answer(line).replacing("{,", with: "{"))
+    let reply = try await answer("flow.start", Self.passcode, connection)
     #expect(reply["error"]?["data"]?["reason"] == "rate_limited", "\(reply)")
     await stage.end()
   }

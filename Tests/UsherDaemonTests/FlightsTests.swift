@@ -59,12 +59,20 @@ struct FlightsTests {
 
   @Test("what they had begun is cancelled, and has ended when they have settled")
   func settled() async throws {
-    let (never, entered) = (Gate(), Gate())
-    let call = waiting(at: never, entered: entered)
+    let (never, entered, ended) = (Gate(), Gate(), Recorded<Bool>())
+    let call = Task { [flights] in
+      try await flights.run { () async throws(UsherError) in
+        entered.open()
+        await never.pass()
+        ended.add(Task.isCancelled)
+        return [1]
+      }
+    }
     await entered.pass()
     flights.end()
     await flights.settle(within: .seconds(5))
-    _ = await call.value
+    #expect(ended.all == [true])
+    await #expect(throws: UsherError.self) { try await call.value }
   }
 
   @Test("one that cannot be cancelled is not waited for beyond the time there is")

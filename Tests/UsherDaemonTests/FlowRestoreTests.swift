@@ -8,7 +8,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("The flows that a start brings back", .mayBlock, .serialized)
+@Suite("The flows that a start brings back", .mayBlock)
 struct FlowRestoreTests {
   private let stage: SafeStage
   private let safe: Safe
@@ -88,17 +88,8 @@ struct FlowRestoreTests {
   func damaged() async throws {
     try await write(try (0..<20).flatMap { try flow($0) })
     try await safe.lock()
-    let damage = try run(
-      "/usr/bin/python3",
-      [
-        "-c",
-        """
-        import sqlite3, sys
-        database = sqlite3.connect(sys.argv[1], isolation_level=None)
-        database.execute("UPDATE flows SET sealed = zeroblob(64) WHERE id = 'flw_13'")
-        """, stage.databasePath,
-      ])
-    #expect(damage.status == 0, "\(damage.errors)")
+    try execute(
+      "UPDATE flows SET sealed = zeroblob(64) WHERE id = 'flw_13'", at: stage.databasePath)
     let error = await #expect(throws: UsherError.self) { try await safe.unlock() }
     #expect(error?.reason == .storageUnavailable)
     #expect(error?.message.contains("flows/flw_13") == true)

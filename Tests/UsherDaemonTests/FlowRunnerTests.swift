@@ -185,34 +185,21 @@ struct FlowRunnerTests {
   }
 
   @Test(
-    "one that is cancelled while nobody knows what has been done says so, and is not to be retried")
-  func inTheDark() async throws {
-    let stage = try FlowStage()
-    let known = try await stage.open(id: "flw_1")
-    let dark = try await stage.open(id: "flw_2")
-    #expect(await stage.type("in the dark", dark) == nil)
-    for session in [known, dark] { #expect(await stage.cancel(session) == nil) }
-    #expect(known.flow.failure?.retryable == true)
-    #expect(dark.flow.failure?.reason == .cancelled)
-    #expect(dark.flow.failure?.retryable == false)
-    #expect(dark.flow.failure?.message.contains("not known") == true)
-  }
-
-  @Test("one that is cancelled while an SMS is sent says so, and is not to be retried")
-  func sending() async throws {
-    let stage = try FlowStage()
+    "one that is cancelled while nobody knows what has been done says so, and is not to be retried",
+    arguments: [("in the dark", "not known"), ("sending", "an SMS may have been sent")])
+  func inTheDark(state: String, words: String) async throws {
     let session = try await stage.open()
-    #expect(await stage.type("sending", session) == nil)
+    #expect(await stage.type(state, session) == nil)
     #expect(await stage.cancel(session) == nil)
+    #expect(session.flow.failure?.reason == .cancelled)
     #expect(session.flow.failure?.retryable == false)
-    #expect(session.flow.failure?.message.contains("an SMS may have been sent") == true)
+    #expect(session.flow.failure?.message.contains(words) == true)
   }
 
   @Test(
     "what a person has earned is kept where the flow is cancelled or expires",
     arguments: [true, false])
   func earned(isExpiry: Bool) async throws {
-    let stage = try FlowStage()
     let session = try await stage.open()
     #expect(await stage.type("earned", session) == nil)
     if isExpiry {
@@ -237,6 +224,7 @@ struct FlowRunnerTests {
     #expect(await stage.cancel(session) == nil)
     #expect(session.flow.status == .cancelled)
     #expect(session.flow.failure?.reason == .cancelled)
+    #expect(session.flow.failure?.retryable == true)
     #expect(try stage.row(session).status == "cancelled")
     #expect(try !holdsCanary(session))
     try await reached("it is abandoned") { stage.probe.seen.last?.call == "abandon" }

@@ -1,5 +1,6 @@
 import UsherAPI
 import UsherCore
+import UsherFlows
 import UsherStore
 
 @testable import UsherDaemon
@@ -16,5 +17,20 @@ extension FlowSession {
     self.init(
       id: id, family: family, requestID: requestID, createdAt: createdAt, standing: standing,
       transitions: transitions, packed: packed, isToResume: isToResume)
+  }
+
+  /// One of Anna's that stands where the machine does, and has begun at that time.
+  convenience init<Machine: FlowMachine>(
+    of machine: Machine, id: String, owner: Owner = .anna, provider: ProviderName = .work,
+    client: String? = nil, at now: Timestamp
+  ) {
+    let box = MachineBox(machine: machine)
+    self.init(
+      id: FlowID(id), owner: owner, provider: provider, kind: Machine.kind, client: client,
+      requestID: nil, createdAt: now,
+      standing: .init(
+        machine: box, view: box.view, ending: .active, revision: 1, updatedAt: now,
+        expiresAt: now + FlowStage.deadline),
+      transitions: [Transition(revision: 1, state: box.view.state, at: now)])
   }
 }

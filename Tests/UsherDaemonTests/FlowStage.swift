@@ -27,12 +27,19 @@ final class FlowStage: Sendable {
   let reader = FakeReader()
   let localAuth: LocalAuthDesk
   let totp: TOTPDesk
+  let credentials: Credentials
+  let health = ProviderHealth { _, _ in }
   /// What flows send by; shut down where a test has something sent.
   let http: ProviderHTTP
+  let source: TokenSource
+  let revocations: RevocationQueue
+  let refresher: Refresher
+  /// Calls with the token of an account.
+  let calls: AccountCalls
 
   init(
     config: Config = Config(),
-    log: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+    log: Logger = .silent,
     descriptors: DescriptorBudget = .unlimited
   ) throws {
     place = try Workplace()
@@ -42,26 +49,25 @@ final class FlowStage: Sendable {
     probe = CallProbe(place.path, store: store)
     book = AccountBook(world: world, events: events, store: store)
     let group = MultiThreadedEventLoopGroup.singleton
-    let health = ProviderHealth { _, _ in }
+    credentials = try Credentials(store: store, handed: nil, world: world)
     http = ProviderHTTP(
-      through: HTTPClientTransport(on: group),
-      credentials: try Credentials(store: store, handed: nil, world: world),
-      health: health, world: world, log: log)
+      through: HTTPClientTransport(on: group), credentials: credentials, health: health,
+      world: world, log: log)
     let metadata = MetadataCache(http: http, world: world)
-    let source = TokenSource(
+    source = TokenSource(
       world: world, providers: Providers(world.config), http: http, metadata: metadata,
       health: health)
-    let revocations = RevocationQueue(world: world, store: store, source: source, log: log)
-    let refresher = Refresher(
+    revocations = RevocationQueue(world: world, store: store, source: source, log: log)
+    refresher = Refresher(
       world: world, store: store, book: book, source: source, queue: revocations,
       events: events, log: log)
+    calls = AccountCalls(world: world, http: http, book: book, refresher: refresher)
     localAuth = .fake(world, store, reader)
     totp = TOTPDesk(
       world: world, store: store, book: book, providers: Providers(world.config))
     let effects = EffectRunner(
-      world: world, http: http,
-      bearer: AccountCalls(world: world, http: http, book: book, refresher: refresher),
-      metadata: metadata, verifier: IDTokenVerifier(http: http, world: world),
+      world: world, http: http, bearer: calls, metadata: metadata,
+      verifier: IDTokenVerifier(http: http, world: world),
       listeners: RedirectListeners(
         world: world, group: group, uid: { _, _ in nil }, log: log),
       answers: DaemonAnswers(
@@ -77,17 +83,23 @@ final class FlowStage: Sendable {
   func open(
     _ effects: [EngineEffect] = [], id: String = "flw_1", client: String? = nil
   ) async throws -> FlowSession {
-    let machine = MachineBox(
-      machine: StubMachine(provider: try .sample(), probe: place.path))
-    let now = clock.now()
     let session = FlowSession(
-      id: FlowID(id), owner: .anna, provider: .work, kind: StubMachine.kind, client: client,
-      requestID: nil, createdAt: now,
-      standing: .init(
-        machine: machine, view: machine.view, ending: .active, revision: 1, updatedAt: now,
-        expiresAt: now + Self.deadline),
-      transitions: [Transition(revision: 1, state: machine.view.state, at: now)])
+      of: StubMachine(provider: try .sample(), probe: place.path), id: id, client: client,
+      at: clock.now())
     try await runner.open(session, with: .proceed(effects), at: world.moment()) {}
+    return session
+  }
+
+  /// A flow that a machine has begun with this answer.
+  func open<Machine: FlowMachine>(
+    _ machine: Machine, _ answer: Answer<Machine.Call> = .proceed([]), id: String = "flw_1",
+    at provider: ProviderName = .work, client: String? = nil
+  ) async throws -> FlowSession {
+    let session = FlowSession(
+      of: machine, id: id, provider: provider, client: client, at: clock.now())
+    try await runner.open(
+      session, with: MachineBox<Machine>.erased(answer), at: world.moment()
+    ) {}
     return session
   }
 
@@ -120,6 +132,15 @@ final class FlowStage: Sendable {
     switch result {
     case .success: return nil
     case .failure(let error): return error.reason
+    }
+  }
+
+  /// What the local authenticator answers a flow.
+  func ask(_ question: LocalAuthQuestion, _ session: FlowSession) async -> LocalAuthNews {
+    await withCheckedContinuation { continuation in
+      LocalAuthAnswers(desk: localAuth).answer(question, session) {
+        continuation.resume(returning: $0)
+      }
     }
   }
 
@@ -162,13 +183,8 @@ struct FailingDisk {
 
   private func rename(_ table: String, to name: String) throws {
     // The rows that refer to the table go on meaning it, wherever it is.
-    let script = """
-      import sqlite3, sys
-      database = sqlite3.connect(sys.argv[1], isolation_level=None)
-      database.execute("PRAGMA legacy_alter_table = ON")
-      database.execute("ALTER TABLE " + sys.argv[2] + " RENAME TO " + sys.argv[3])
-      """
-    let outcome = try run("/usr/bin/python3", ["-c", script, stage.store.status.path, table, name])
-    guard outcome.status == 0 else { throw TestTrouble(outcome.errors) }
+    try execute(
+      "PRAGMA legacy_alter_table = ON; ALTER TABLE \(table) RENAME TO \(name)",
+      at: stage.store.status.path)
   }
 }

@@ -4,43 +4,49 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Gates and pauses")
+@Suite("Gates and pauses", .timeLimit(.minutes(1)))
 struct GateTests {
-  @Test("an open gate lets through at once, for good, everybody")
-  func open() async {
-    let gate = Gate()
-    gate.open()
-    gate.open()
-    await gate.pass()
-    await gate.pass()
-  }
-
-  @Test("all who wait pass when it opens")
-  func waiting() async throws {
-    let gate = Gate()
-    let arrived = Gate()
+  @Test("all who wait pass when it opens and not before, and everybody later at once")
+  func waiting() async {
+    let (gate, arrived, passed) = (Gate(), Gate(), Recorded<Int>())
     let waiting = (0..<10).map { number in
       Task {
         if number == 9 { arrived.open() }
         await gate.pass()
+        passed.add(number)
       }
     }
     await arrived.pass()
-    gate.open()
+    #expect(passed.all.isEmpty)
+    for _ in 1...2 { gate.open() }
     for task in waiting { await task.value }
+    #expect(passed.all.sorted() == Array(0..<10))
+    for _ in 1...2 { await gate.pass() }
   }
 
-  @Test("who is cancelled waits no longer, before or after he came")
+  @Test("who is cancelled waits no longer, before or after he came; the others wait on")
   func cancelled() async {
-    let gate = Gate()
-    let late = Task { await gate.pass() }
+    let (gate, passed) = (Gate(), Recorded<String>())
+    let waiting = Task {
+      await gate.pass()
+      passed.add("waiting")
+    }
+    let late = Task {
+      await gate.pass()
+      passed.add("late")
+    }
     late.cancel()
     await late.value
     let early = Task {
       withUnsafeCurrentTask { $0?.cancel() }
       await gate.pass()
+      passed.add("early")
     }
     await early.value
+    #expect(passed.all == ["late", "early"])
+    gate.open()
+    await waiting.value
+    #expect(passed.all.last == "waiting")
   }
 
   @Test("a pause lasts until its alarm, and leaves none behind")

@@ -21,10 +21,8 @@ struct GrantEndTests {
   private let fixture: TokenFixture
 
   init() async throws {
-    let provider = try await ScriptedProvider()
-    self.provider = provider
-    let issuer = try provider.issuer
-    fixture = try TokenFixture { $0.issuer = issuer }
+    provider = try await ScriptedProvider()
+    fixture = try TokenFixture(of: provider)
   }
 
   /// Tokens of 300 and 1800 seconds come while the clock is a day behind; then it is set right.
@@ -34,12 +32,9 @@ struct GrantEndTests {
     let tokens = TokenSet.sample(
       expiresAt: now + .seconds(300), refreshExpiresAt: now + .seconds(1800),
       scope: "openid profile")
-    let update = try fixture.book.update(
-      .sample(tokens: tokens), owner: .anna, provider: .work,
-      place: fixture.stage.world.settings.inForce.provider(.work)?.tokenPlace, at: now)
-    try await fixture.install(update)
+    let record = try await fixture.book.keep(.sample(tokens: tokens))
     fixture.clock.advance(by: Self.day)
-    return update.record
+    return record
   }
 
   @Test("is refreshed: the clock was behind when the tokens came")

@@ -12,11 +12,7 @@ struct HeldBytesTests {
 
   init() async throws { stage = try await ConnectionStage() }
 
-  private static func call(_ method: String, _ params: String = "{}") -> String {
-    #"{"jsonrpc":"2.0","id":1,"method":"\#(method)","params":\#(params)}"#
-  }
-
-  private static let discover = call("rpc.discover")
+  private static let discover = CallLine.line("rpc.discover")
 
   /// The replies to one batch, and how many bytes their line has.
   private func batch(
@@ -59,7 +55,7 @@ struct HeldBytesTests {
     let record = try await stage.signIn()
     try await stage.chill()
     let connection = try await stage.connect()
-    let waits = Self.call("token.get", #"{"account":"\#(record.id.rawValue)"}"#)
+    let waits = CallLine.line("token.get", #"{"account":"\#(record.id.rawValue)"}"#)
     let (replies, bytes) = try await batch(
       [waits] + Array(repeating: Self.discover, count: 63), on: connection)
     #expect(replies.first?["result"]?["accessToken"] == "access-1")
@@ -90,7 +86,7 @@ struct HeldBytesTests {
     try stage.reload { $0.limits.unreadReplyBytes = 8192 }
     let connection = try await stage.connect()
     let (replies, bytes) = try await batch(
-      Array(repeating: Self.call("account.list"), count: 8), on: connection)
+      Array(repeating: CallLine.line("account.list"), count: 8), on: connection)
     #expect(replies.count { $0["result"] != nil } == 1)
     #expect(bytes < 8192 + 40_000)
     // The calls were made: nobody is to make them again without thinking.

@@ -1,7 +1,5 @@
 import JSONRPC
 import Logging
-import NIOCore
-import NIOPosix
 import Synchronization
 import Testing
 import UsherConfig
@@ -18,8 +16,8 @@ private final class KeySetServer: Sendable {
     var fetches = 0
     /// How many requests get 503 from now on.
     var failures = 0
-    /// Requests without an answer yet; nil where each is answered at once.
-    var held: [@Sendable (String) -> Void]?
+    /// What requests wait for; nil where each is answered at once.
+    var hold: Gate?
   }
 
   private let state: Mutex<State>
@@ -27,53 +25,26 @@ private final class KeySetServer: Sendable {
   init(_ keys: JSONValue) { state = Mutex(State(keys: keys)) }
 
   func serve(_ keys: JSONValue) { state.withLock { $0.keys = keys } }
-
   func fail(_ times: Int) { state.withLock { $0.failures = times } }
 
-  /// Answers nothing until ``release()``.
-  func hold() { state.withLock { $0.held = [] } }
-
-  func release() {
-    let held = state.withLock { state in
-      defer { state.held = nil }
-      return state.held ?? []
-    }
-    for reply in held { reply(answer()) }
-  }
+  /// Answers nothing until the gate is open.
+  func hold(_ gate: Gate) { state.withLock { $0.hold = gate } }
 
   var fetches: Int { state.withLock { $0.fetches } }
 
-  func ask(_ reply: @escaping @Sendable (String) -> Void) {
-    let isHeld = state.withLock { state in
+  func answer() async -> HTTPStub.Reply {
+    let hold = state.withLock { state in
       state.fetches += 1
-      state.held?.append(reply)
-      return state.held != nil
+      return state.hold
     }
-    if !isHeld { reply(answer()) }
-  }
-
-  private func answer() -> String {
-    state.withLock { state in
-      if state.failures > 0 {
+    await hold?.pass()
+    return state.withLock { state in
+      guard state.failures == 0 else {
         state.failures -= 1
-        return "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n"
+        return HTTPStub.Reply(status: 503, json: "")
       }
-      let body = String(decoding: state.keys.encoded(), as: UTF8.self)
-      return "HTTP/1.1 200 OK\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)"
+      return HTTPStub.Reply(json: String(decoding: state.keys.encoded(), as: UTF8.self))
     }
-  }
-}
-
-private final class KeySetHandler: ChannelInboundHandler, Sendable {
-  typealias InboundIn = ByteBuffer
-
-  private let server: KeySetServer
-
-  init(_ server: KeySetServer) { self.server = server }
-
-  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    let channel = context.channel
-    server.ask { channel.writeAndFlush(ByteBuffer(string: $0), promise: nil) }
   }
 }
 
@@ -112,25 +83,18 @@ struct IDTokenVerifierTests {
       async throws -> Void
   ) async throws {
     let server = KeySetServer(keys)
-    let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-      .childChannelInitializer { $0.pipeline.addHandler(KeySetHandler(server)) }
-      .bind(host: "127.0.0.1", port: 0).get()
+    let stub = try await HTTPStub { _ in await server.answer() }
     let stage = try FlowStage()
-    let http = ProviderHTTP(
-      through: HTTPClientTransport(on: MultiThreadedEventLoopGroup.singleton),
-      credentials: try Credentials(store: stage.store, handed: nil, world: stage.world),
-      health: ProviderHealth { _, _ in }, world: stage.world,
-      log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-    let verifier = IDTokenVerifier(http: http, world: stage.world)
+    let verifier = IDTokenVerifier(http: stage.http, world: stage.world)
     let provider = try ProviderConfig.sample()
     var metadata = OIDCMetadata(issuer: "https://id.example")
-    metadata.jwksURI = "http://127.0.0.1:\(channel.localAddress?.port ?? 0)/jwks"
+    metadata.jwksURI = "\(stub.origin)/jwks"
     metadata.idTokenAlgorithms = ["ES256"]
     try await body(server, stage.clock) { [metadata] token in
       await verifier.verify(token, metadata: metadata, provider: provider)
     }
-    await http.shutdown()
-    try await channel.close()
+    await stage.http.shutdown()
+    try await stub.close()
   }
 
   private static func set(_ keys: JSONValue...) -> JSONValue { ["keys": .array(keys)] }
@@ -171,13 +135,14 @@ struct IDTokenVerifierTests {
     try await withVerifier(Self.set(Vector.oldKey)) { server, _, verify in
       #expect(await verify(Vector.oldToken) == Vector.payload)
       server.serve(Self.set(Vector.newKey))
-      server.hold()
+      let gate = Gate()
+      server.hold(gate)
       async let first = verify(Vector.newToken)
       while server.fetches < 2 { await Task.yield() }
       async let second = verify(Vector.newToken)
       async let third = verify(Vector.newToken)
       for _ in 0..<1000 { await Task.yield() }
-      server.release()
+      gate.open()
       #expect(await [first, second, third] == [Vector.payload, Vector.payload, Vector.payload])
       #expect(server.fetches == 2)
     }

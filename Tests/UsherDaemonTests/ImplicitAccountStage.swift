@@ -34,15 +34,6 @@ final class ImplicitAccountStage: Sendable {
     }
   }
 
-  private final class NoConnection: ConnectionLink {
-    let limits = Limits()
-    func cancel(_ id: RequestID) {}
-    func subscribe(_ call: EventsSubscribe) throws(UsherError) -> EventsSubscribe.Reply {
-      throw UsherError(.internalError, "there is no connection")
-    }
-    func unsubscribe(_ subscription: String) throws(UsherError) {}
-  }
-
   let stage: SafeStage
   let safe: Safe
   let service: RPCService
@@ -96,14 +87,11 @@ final class ImplicitAccountStage: Sendable {
 
   /// A program of Anna's that all of the rules match.
   static func caller(_ rules: [ClientRule]) throws -> Caller {
-    let policy = try Policy(
-      rules: rules, access: AccessSettings(), daemonUser: 990,
-      names: PrincipalResolver(user: { _ in nil }, group: { _ in 50 }))
-    return Caller(
+    Caller(
       Newcomer(
         CallerIdentity(uid: 1000, gid: 1000, groups: [50], unit: "till.service"), isAdmin: false,
         realm: "host"),
-      policy: policy)
+      policy: try Policy.of(rules))
   }
 
   @discardableResult
@@ -111,17 +99,11 @@ final class ImplicitAccountStage: Sendable {
     _ subject: String, at provider: ProviderName = wallet, totp secret: String? = nil,
     hasTokens: Bool = true, _ edit: (inout AccountGrant) -> Void = { _ in }
   ) async throws -> AccountID {
-    let domain = try safe.domain()
     var grant = AccountGrant(
       subject: subject, label: "label-\(subject)", tokens: hasTokens ? .sample() : nil)
     grant.totpSecret = secret.map { Sealed(Secret($0)) }
     edit(&grant)
-    let update = try domain.book.update(
-      grant, owner: .anna, provider: provider, client: "till",
-      place: stage.world.settings.inForce.provider(provider)?.tokenPlace, at: stage.clock.now())
-    try await domain.store.commit(update.changes)
-    domain.book.install(update)
-    return update.record.id
+    return try await safe.domain().book.keep(grant, at: provider, client: "till").id
   }
 
   func forget(_ id: AccountID) async throws {
@@ -134,10 +116,7 @@ final class ImplicitAccountStage: Sendable {
   // MARK: Calls
 
   func respond(_ method: String, _ params: JSONValue, as caller: Caller) throws -> Response {
-    try params.encoded().withUnsafeBytes {
-      try service.respond(
-        to: method, params: $0, Call(caller: caller, connection: NoConnection()))
-    }
+    try service.respond(to: method, params, as: caller)
   }
 
   /// Makes a call and tells how it ended.
@@ -160,12 +139,7 @@ final class ImplicitAccountStage: Sendable {
   }
 
   func error(_ method: String, _ params: JSONValue, as caller: Caller) async -> UsherError? {
-    do {
-      _ = try await respond(method, params, as: caller).reply()
-      return nil
-    } catch {
-      return error as? UsherError
-    }
+    await thrown { try await respond(method, params, as: caller).reply() }
   }
 
   /// A flow that stands at a step without a word to the provider.

@@ -1,5 +1,4 @@
 import Logging
-import Synchronization
 import Testing
 import UsherAPI
 import UsherConfig
@@ -17,14 +16,15 @@ struct JournalTests {
     "5d2a1c7e3f0b4e6d9a8c7b6f5e4d3c23"
   )
 
-  private let entries: LogEntries
+  private let log = LoggedLines()
   private let stage: FlowStage
 
   init() throws {
-    let entries = LogEntries()
-    self.entries = entries
-    stage = try FlowStage(log: Logger(label: "test") { _ in entries })
+    stage = try FlowStage(log: Logger(label: "test") { [log] _ in log })
   }
+
+  /// What each line about a flow says.
+  private func told(_ key: String) -> [String?] { log.ofFlows.map { $0.metadata[key] } }
 
   @Test("one entry a transition, from its beginning to its end, in order")
   func story() async throws {
@@ -34,12 +34,12 @@ struct JournalTests {
     stage.answer(session)
     try await reached("the answer") { session.flow.state == "answered effect" }
     _ = await stage.type("done", session)
-    #expect(entries["messageID"] == [Self.begins, Self.moves, Self.moves, Self.ends])
-    #expect(entries["state"] == ["asking", "calling", "answered effect", "done"])
-    #expect(entries["status"] == ["active", "active", "active", "succeeded"])
-    #expect(entries.levels.allSatisfy { $0 == .info })
+    #expect(told("messageID") == [Self.begins, Self.moves, Self.moves, Self.ends])
+    #expect(told("state") == ["asking", "calling", "answered effect", "done"])
+    #expect(told("status") == ["active", "active", "active", "succeeded"])
+    #expect(log.ofFlows.allSatisfy { $0.level == .info })
     for (key, value) in [("flow", "flw_1"), ("provider", "work"), ("client", "till")] {
-      #expect(entries[key] == Array(repeating: value, count: 4), "\(key)")
+      #expect(told(key) == Array(repeating: value, count: 4), "\(key)")
     }
   }
 
@@ -53,57 +53,27 @@ struct JournalTests {
       stage.answer(session)
     }
     try await reached("the answer") { session.flow.state == "answered effect" }
-    #expect(entries["correlationId"] == [nil, "cor_1", nil])
+    #expect(told("correlationId") == [nil, "cor_1", nil])
   }
 
   @Test("how it failed is told by our words, and by whom it was ended")
   func failing() async throws {
     let session = try await stage.open()
     _ = await stage.type("fail", session)
-    #expect(entries["reason"] == [nil, "provider_rejected"])
+    #expect(told("reason") == [nil, "provider_rejected"])
     let cancelled = try await stage.open(id: "flw_2")
     _ = await Cause.$correlation.withValue(CorrelationID("cor_2")) {
       await stage.cancel(cancelled)
     }
-    #expect(entries["reason"].last == "cancelled")
-    #expect(entries["correlationId"].last == "cor_2")
-    #expect(entries["messageID"].last == Self.ends)
+    #expect(told("reason").last == "cancelled")
+    #expect(told("correlationId").last == "cor_2")
+    #expect(told("messageID").last == Self.ends)
   }
 
   @Test("a client that no rule names is told by its user")
   func unnamed() async throws {
     _ = try await stage.open(id: "flw_1", client: CallerPolicy.ownPrograms)
     _ = try await stage.open(id: "flw_2", client: nil)
-    #expect(entries["client"] == ["uid 1000", "uid 1000"])
-  }
-}
-
-/// Keeps what is logged about flows.
-private final class LogEntries: LogHandler {
-  private let entries = Mutex<[(Logger.Level, Logger.Metadata)]>([])
-
-  var levels: [Logger.Level] { entries.withLock { $0.map(\.0) } }
-
-  subscript(key: String) -> [String?] {
-    entries.withLock { $0.map { $0.1[key].map { "\($0)" } } }
-  }
-
-  var metadata: Logger.Metadata {
-    get { [:] }
-    set {}
-  }
-  var logLevel: Logger.Level {
-    get { .trace }
-    set {}
-  }
-
-  subscript(metadataKey _: String) -> Logger.Metadata.Value? {
-    get { nil }
-    set {}
-  }
-
-  func log(event: LogEvent) {
-    guard let metadata = event.metadata, metadata["flow"] != nil else { return }
-    entries.withLock { $0.append((event.level, metadata)) }
+    #expect(told("client") == ["uid 1000", "uid 1000"])
   }
 }

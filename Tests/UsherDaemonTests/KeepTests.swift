@@ -14,14 +14,6 @@ struct KeepTests {
 
   init() throws { stage = try FlowStage() }
 
-  private func keep(_ grant: AccountGrant, for client: String) async throws -> AccountRecord {
-    let update = try stage.book.update(
-      grant, owner: .anna, provider: .work, client: client, at: stage.clock.now())
-    try await stage.store.commit(update.changes)
-    stage.book.install(update)
-    return update.record
-  }
-
   @Test("an account is on disk with the state that asks for it; then the flow is told, and goes on")
   func keeping() async throws {
     let session = try await stage.open(client: "till")
@@ -59,7 +51,7 @@ struct KeepTests {
 
   @Test("a flow that builds on a consent ends well while it holds")
   func relying() async throws {
-    let record = try await keep(.consented(["firstname": "Ada"]), for: "till")
+    let record = try await stage.book.keep(.consented(["firstname": "Ada"]), client: "till")
     let session = try await stage.open(client: "till")
     await stage.type("rely \(record.id)", session)
     #expect(session.flow.status == .succeeded)
@@ -69,7 +61,8 @@ struct KeepTests {
   @Test("a flow that builds on a consent has failed where another client has it, or it is over")
   func notRelying() async throws {
     let end = stage.clock.now() + .seconds(60)
-    let record = try await keep(.consented(["firstname": "Ada"], until: end), for: "till")
+    let record = try await stage.book.keep(
+      .consented(["firstname": "Ada"], until: end), client: "till")
     let other = try await stage.open(id: "flw_1", client: "desk")
     await stage.type("rely \(record.id)", other)
     let late = try await stage.open(id: "flw_2", client: "till")
@@ -84,7 +77,7 @@ struct KeepTests {
 
   @Test("an account that was forgotten meanwhile does not come back")
   func forgotten() async throws {
-    let record = try await keep(.consented(["firstname": "Ada"]), for: "till")
+    let record = try await stage.book.keep(.consented(["firstname": "Ada"]), client: "till")
     let session = try await stage.open(client: "till")
     try await stage.store.commit([.deleteAccount(record.id)])
     stage.book.remove(record)
@@ -111,9 +104,11 @@ struct KeepTests {
   @Test("a flow is told what its own client was granted, and has not expired")
   func asking() async throws {
     let end = stage.clock.now() + .seconds(60)
-    var record = try await keep(.consented(nil, granted: ["email", "phone"]), for: "till")
-    record = try await keep(.consented(nil, granted: ["lastname"], until: end), for: "till")
-    record = try await keep(.consented(nil, granted: ["firstname"]), for: "desk")
+    var record = try await stage.book.keep(
+      .consented(nil, granted: ["email", "phone"]), client: "till")
+    record = try await stage.book.keep(
+      .consented(nil, granted: ["lastname"], until: end), client: "till")
+    record = try await stage.book.keep(.consented(nil, granted: ["firstname"]), client: "desk")
     let word = "ask \(record.id)"
     for (client, now, answer) in [
       ("till", end - .milliseconds(1), "may read.email read.lastname read.phone"),
@@ -130,32 +125,12 @@ struct KeepTests {
 
   @Test("of another's account, or of none, a flow is told nothing")
   func others() async throws {
-    let update = try stage.book.update(
-      .consented(nil, granted: ["email"]), owner: .bert, provider: .work, client: "till",
-      at: stage.clock.now())
-    try await stage.store.commit(update.changes)
-    stage.book.install(update)
-    for id in [update.record.id, AccountID("acc_none")] {
+    let record = try await stage.book.keep(
+      .consented(nil, granted: ["email"]), of: .bert, client: "till")
+    for id in [record.id, AccountID("acc_none")] {
       let session = try await stage.open(id: "flw_\(id)", client: "till")
       await stage.type("ask \(id)", session)
       try await reached("the answer") { session.flow.state == "may " }
     }
-  }
-}
-
-@Suite("A flow that keeps an account while the disk refuses", .serialized)
-struct KeepStorageTests {
-  @Test("nothing is kept, nobody is told, and it works when the disk does")
-  func refused() async throws {
-    let stage = try FlowStage()
-    let session = try await stage.open(client: "till")
-    let disk = try FailingDisk(stage)
-    #expect(await stage.type("keep", session) == .storageUnavailable)
-    #expect(try stage.book.accounts(of: .anna).isEmpty)
-    #expect(session.flow.state == "asking")
-    try disk.mend()
-    #expect(try stage.store.loadAccounts().isEmpty)
-    #expect(await stage.type("keep", session) == nil)
-    #expect(try stage.book.accounts(of: .anna).count == 1)
   }
 }

@@ -46,17 +46,8 @@ struct KeptSignInTests {
     answer = machine.receive(.redirected(RedirectAnswer(code: Secret("code"))), at: &moment)
     try reply(["access_token": "earned", "refresh_token": "renewing"], to: answer, &machine)
     #expect(machine.view.state == "completion")
-    let box = MachineBox(machine: machine)
-    let session = FlowSession(
-      id: FlowID("flw_1"), owner: .anna, provider: provider.name, kind: "authorize",
-      client: "till", requestID: nil, createdAt: moment.now,
-      standing: .init(
-        machine: box, view: machine.view, ending: .active, revision: 1, updatedAt: moment.now,
-        expiresAt: moment.now + FlowStage.deadline),
-      transitions: [Transition(revision: 1, state: machine.view.state, at: moment.now)])
-    try await stage.stage.runner.open(session, with: .proceed([]), at: moment) {
-      stage.engine.index.insert(session)
-    }
+    let session = try await stage.stage.open(machine, at: provider.name, client: "till")
+    stage.engine.index.insert(session)
     return session
   }
 

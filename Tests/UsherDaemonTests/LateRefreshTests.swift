@@ -10,7 +10,7 @@ import UsherTestKit
 @testable import UsherDaemon
 
 /// The provider answers a refresh when the account is no longer what it was.
-@Suite("A refresh that is answered late")
+@Suite("A refresh that is answered late", .mayBlock)
 struct LateRefreshTests {
   enum Change: CaseIterable {
     case forgotten, dropped, replaced
@@ -34,13 +34,9 @@ struct LateRefreshTests {
   private let log = LoggedLines()
 
   init() async throws {
-    let provider = try await ScriptedProvider()
-    self.provider = provider
-    let issuer = try provider.issuer
-    let log = log
-    fixture = try TokenFixture(log: Logger(label: "test") { _ in log }) { settings in
-      settings.issuer = issuer
-      settings.revokeReplaced = true
+    provider = try await ScriptedProvider()
+    fixture = try TokenFixture(of: provider, log: Logger(label: "test") { [log] _ in log }) {
+      $0.revokeReplaced = true
     }
   }
 
@@ -57,10 +53,7 @@ struct LateRefreshTests {
     let tokens = TokenSet.sample(
       "access-9", refreshToken: "refresh-9", expiresAt: now + .seconds(300),
       scope: "openid profile")
-    try await fixture.install(
-      fixture.book.update(
-        .sample(tokens: tokens), owner: .anna, provider: .work,
-        place: fixture.stage.world.settings.inForce.provider(.work)?.tokenPlace, at: now))
+    try await fixture.book.keep(.sample(tokens: tokens))
   }
 
   @Test(
@@ -86,7 +79,7 @@ struct LateRefreshTests {
       provider.answerRevocations(status: 200)
       let next = RevocationQueue(
         world: fixture.stage.world, store: fixture.stage.store, source: fixture.source,
-        log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        log: .silent)
       try await next.restore()
       await next.resume()
       try await reached("refresh-2 is revoked, there are \(provider.revoked)") {

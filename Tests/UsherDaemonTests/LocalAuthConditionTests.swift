@@ -98,9 +98,7 @@ struct LocalAuthConditionTests {
     let rule = ClientRule(
       name: "till", match: ClientMatch(user: .id(1000)), allow: [pattern],
       requireLocalAuthSeconds: 60)
-    let policy = try Policy(
-      rules: [rule], access: AccessSettings(), daemonUser: 990,
-      names: PrincipalResolver(user: { _ in nil }, group: { _ in 50 }))
+    let policy = try Policy.of([rule])
     func caller(_ uid: UInt32, isAdmin: Bool = false) -> Caller {
       Caller(
         owner: Owner(realm: "host", uid: uid),

@@ -26,18 +26,7 @@ struct LocalAuthFlowTests {
     var moment = stage.world.moment()
     let (flow, answer) = try LocalAuthenticate.begin(
       params, FlowOrigin(provider: .local, requestID: id), at: &moment)
-    let machine = MachineBox(machine: flow)
-    let session = FlowSession(
-      id: FlowID(id), owner: .anna, provider: ProviderConfig.local.name,
-      kind: LocalAuthenticate.kind, client: nil, requestID: nil, createdAt: moment.now,
-      standing: .init(
-        machine: machine, view: machine.view, ending: .active, revision: 1,
-        updatedAt: moment.now, expiresAt: moment.now + FlowStage.deadline),
-      transitions: [])
-    try await stage.runner.open(
-      session, with: MachineBox<LocalAuthenticate>.erased(answer), at: moment
-    ) {}
-    return session
+    return try await stage.open(flow, answer, id: id, at: ProviderConfig.local.name)
   }
 
   private func scanning(orPasscode: Bool = false) async throws -> FlowSession {
@@ -84,12 +73,17 @@ struct LocalAuthFlowTests {
     #expect(try await ended(session).failure?.provider?.code == "AUTH_FAILED")
   }
 
-  @Test("lets the reader go when it is cancelled")
-  func cancelled() async throws {
+  @Test("lets the reader go when it is cancelled, or its time is over", arguments: [true, false])
+  func released(isCancelled: Bool) async throws {
     let session = try await scanning()
-    #expect(await stage.cancel(session) == nil)
+    if isCancelled {
+      #expect(await stage.cancel(session) == nil)
+      #expect(session.flow.failure?.provider?.code == "USER_CANCEL")
+    } else {
+      stage.alarms.advance(by: FlowStage.deadline)
+      #expect(try await ended(session).status == .expired)
+    }
     try await reached("the reader is free") { stage.reader.released == 1 }
-    #expect(session.flow.failure?.provider?.code == "USER_CANCEL")
   }
 
   @Test("lets the reader go when the person cancels, or goes on to the passcode")
@@ -105,14 +99,6 @@ struct LocalAuthFlowTests {
     try await reached("the reader is free") { stage.reader.released == 2 }
     #expect(await stage.submit(.passcode(right), other) == nil)
     #expect(try await ended(other).result?["method"] == "passcode")
-  }
-
-  @Test("lets the reader go when its time is over")
-  func expired() async throws {
-    let session = try await scanning()
-    stage.alarms.advance(by: FlowStage.deadline)
-    #expect(try await ended(session).status == .expired)
-    try await reached("the reader is free") { stage.reader.released == 1 }
   }
 
   @Test("begins the next scan when the last one has let the reader go")

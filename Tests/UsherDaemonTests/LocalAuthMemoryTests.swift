@@ -173,25 +173,13 @@ struct LatestLocalAuthTests {
 @Suite("Local authentications, as flows are told of them")
 struct ToldLocalAuthTests {
   private let stage: FlowStage
-  private let answers: LocalAuthAnswers
 
-  init() throws {
-    stage = try FlowStage()
-    answers = LocalAuthAnswers(desk: stage.localAuth)
-  }
-
-  private func ask(
-    _ question: LocalAuthQuestion, _ session: FlowSession
-  ) async -> LocalAuthNews {
-    await withCheckedContinuation { continuation in
-      answers.answer(question, session) { continuation.resume(returning: $0) }
-    }
-  }
+  init() throws { stage = try FlowStage() }
 
   private func latest(
     _ question: LocalAuthQuestion, _ session: FlowSession
   ) async -> [LocalAuthProof] {
-    guard case .standing(let standing) = await ask(question, session) else { return [] }
+    guard case .standing(let standing) = await stage.ask(question, session) else { return [] }
     return standing.latest
   }
 
@@ -203,23 +191,13 @@ struct ToldLocalAuthTests {
     let other = try await stage.open(id: "flw_3", client: "desk")
     let ancient = try await stage.open(id: "flw_4")
     #expect(await latest(.standing, second).isEmpty)
-    #expect(await ask(.check(passcode: right), first) == .checked(.accepted))
-    #expect(await ask(.check(passcode: right), ancient) == .checked(.accepted))
+    #expect(await stage.ask(.check(passcode: right), first) == .checked(.accepted))
+    #expect(await stage.ask(.check(passcode: right), ancient) == .checked(.accepted))
     let proof = LocalAuthProof(method: .passcode, at: stage.clock.now())
     for question in [LocalAuthQuestion.standing, .passcodeStanding] {
       #expect(await latest(question, second) == [proof])
       #expect(await latest(question, other).isEmpty)
       #expect(await latest(question, ancient).isEmpty)
     }
-  }
-
-  @Test("so is a finger")
-  func finger() async throws {
-    let session = try await stage.open(id: "flw_1", client: "till")
-    async let news = ask(.scan, session)
-    try await stage.reader.answer(.success(.match))
-    #expect(await news == .scanned(.matched))
-    let proof = LocalAuthProof(method: .biometric, at: stage.clock.now())
-    #expect(await latest(.passcodeStanding, session) == [proof])
   }
 }

@@ -23,12 +23,9 @@ struct LocalAuthMethodsTests {
     _ new: String, old: String? = nil, uid: UInt32? = nil, isAdmin: Bool = false
   ) async throws -> UsherError? {
     let caller = try Caller.anna(isAdmin: isAdmin)
-    do throws(UsherError) {
-      _ = try await methods.setPasscode(
+    return await thrown {
+      try await methods.setPasscode(
         .init(old: old.map { WireSecret($0) }, new: WireSecret(new), uid: uid), caller)
-      return nil
-    } catch {
-      return error
     }
   }
 
@@ -61,12 +58,9 @@ struct LocalAuthMethodsTests {
         name: "till", match: ClientMatch(user: .id(1000)),
         allow: [try AccessPattern(setting: "*")])
       edit(&rule)
-      let policy = try Policy(
-        rules: [rule], access: AccessSettings(), daemonUser: 990,
-        names: PrincipalResolver(user: { _ in nil }, group: { _ in nil }))
       let till = Caller(
         Newcomer(CallerIdentity(uid: 1000, gid: 1000), isAdmin: false, realm: "host"),
-        policy: policy)
+        policy: try Policy.of([rule], group: nil))
       let error = await #expect(throws: UsherError.self) {
         _ = try await methods.setPasscode(.init(old: nil, new: WireSecret("till-4711")), till)
       }
@@ -139,9 +133,7 @@ struct LocalAuthMethodsTests {
 extension Caller {
   /// Anna, whom no rule forbids anything.
   fileprivate static func anna(isAdmin: Bool = false) throws -> Caller {
-    let policy = try Policy(
-      rules: [], access: AccessSettings(), daemonUser: 1000,
-      names: PrincipalResolver(user: { _ in nil }, group: { _ in nil }))
+    let policy = try Policy.of([], daemonUser: 1000, group: nil)
     return Caller(
       owner: .anna, policy: policy.caller(CallerIdentity(uid: 1000, gid: 1000)),
       isAdmin: isAdmin, label: "uid 1000")

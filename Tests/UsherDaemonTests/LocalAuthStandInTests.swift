@@ -15,20 +15,8 @@ private let right = Secret("till-4711")
 @Suite("A passcode that was taken in place of a finger")
 struct LocalAuthStandInTests {
   private let stage: FlowStage
-  private let answers: LocalAuthAnswers
 
-  init() throws {
-    stage = try FlowStage()
-    answers = LocalAuthAnswers(desk: stage.localAuth)
-  }
-
-  private func ask(
-    _ question: LocalAuthQuestion, _ session: FlowSession
-  ) async -> LocalAuthNews {
-    await withCheckedContinuation { continuation in
-      answers.answer(question, session) { continuation.resume(returning: $0) }
-    }
-  }
+  init() throws { stage = try FlowStage() }
 
   /// Authenticates by the passcode, as this request has it; no finger is enrolled.
   private func authenticate(
@@ -36,13 +24,13 @@ struct LocalAuthStandInTests {
   ) async throws -> LocalAuthProof {
     var authentication = LocalAuthentication(request)
     let event = FlowEvent<NoCall>.told(
-      .localAuth(await ask(try #require(authentication.begin().first), session)))
+      .localAuth(await stage.ask(try #require(authentication.begin().first), session)))
     guard case .ask = authentication.receive(event, at: stage.clock.now()),
       case .ask(let questions) = authentication.receive(
         FlowEvent<NoCall>.input(.passcode(right)), at: stage.clock.now())
     else { throw TestTrouble("no passcode is asked for") }
     let checked = FlowEvent<NoCall>.told(
-      .localAuth(await ask(try #require(questions.first), session)))
+      .localAuth(await stage.ask(try #require(questions.first), session)))
     guard case .authenticated(let proof) = authentication.receive(checked, at: stage.clock.now())
     else { throw TestTrouble("the passcode is not taken") }
     return proof
@@ -53,7 +41,7 @@ struct LocalAuthStandInTests {
     var authentication = LocalAuthentication(
       LocalAuthRequest(.biometric, reason: "register", goodForSeconds: 300))
     let event = FlowEvent<NoCall>.told(
-      .localAuth(await ask(try #require(authentication.begin().first), session)))
+      .localAuth(await stage.ask(try #require(authentication.begin().first), session)))
     if case .authenticated = authentication.receive(event, at: stage.clock.now()) { return true }
     return false
   }

@@ -26,12 +26,9 @@ struct LockDeskTests {
   private func unlock(
     _ safe: Safe, _ passcode: Secret?, _ caller: Caller
   ) async -> UsherError? {
-    do throws(UsherError) {
-      _ = try await LockDesk(safe: safe).unlock(
+    await thrown {
+      try await LockDesk(safe: safe).unlock(
         SystemUnlock(passcode: passcode.map { WireSecret($0) }), caller)
-      return nil
-    } catch {
-      return error
     }
   }
 

@@ -44,19 +44,8 @@ struct LockTests {
   private func fill(_ safe: Safe, _ stage: SafeStage) async throws -> Traces {
     let domain = try safe.domain()
     let end = stage.clock.now() + .seconds(3600)
-    let update = try domain.book.update(
-      .sample(keepAlive: true, tokens: .sample(expiresAt: end)), owner: .anna, provider: .work,
-      at: stage.clock.now())
-    try await domain.store.commit(update.changes)
-    domain.book.install(update)
-    try await stage.setPasscode(domain.store)
-    try domain.localAuth.desk.restore()
-    let flow = try await domain.flows.start(
-      FlowStart(
-        provider: ProviderConfig.local.name, kind: LocalAuthenticate.kind,
-        params: ["localAuthType": "passcode", "reason": "open the till"], waitMs: 10_000),
-      .program()
-    ).flow
+    try await domain.book.keep(.sample(keepAlive: true, tokens: .sample(expiresAt: end)))
+    let flow = try await stage.startFlow(safe)
     #expect(flow.step?.kind == .localAuth)
     try await reached("the flow is at its mail") { domain.flows.engine.isIdle }
     return Traces(
@@ -136,41 +125,24 @@ struct LockTests {
     let safe = try await stage.begun()
     try await safe.lock()
     await safe.end()
-    try execute("DELETE FROM notes WHERE name = 'lock'")
+    try execute("DELETE FROM notes WHERE name = 'lock'", at: stage.databasePath)
     let second = try await stage.begun()
     #expect(second.opened == nil)
     await second.end()
-    try execute("DELETE FROM notes WHERE name <> 'audit.head'")
+    try execute("DELETE FROM notes WHERE name <> 'audit.head'", at: stage.databasePath)
     let error = await #expect(throws: UsherError.self) { try await stage.begun() }
     #expect(error?.message.contains("usherctl recover --accept-changes") == true)
-  }
-
-  private func execute(_ sql: String) throws {
-    let script =
-      "import sqlite3, sys; d = sqlite3.connect(sys.argv[1]); d.executescript(sys.argv[2])"
-    let outcome = try run("/usr/bin/python3", ["-c", script, stage.databasePath, sql])
-    guard outcome.status == 0 else { throw TestTrouble(outcome.errors) }
   }
 
   @Test("one that cannot be remembered is refused, and nothing has changed")
   func unremembered() async throws {
     let safe = try await stage.begun()
-    try rename("notes", to: "notes_away")
+    try execute("ALTER TABLE notes RENAME TO notes_away", at: stage.databasePath)
     let error = await #expect(throws: UsherError.self) { try await safe.lock() }
     #expect(error?.reason == .storageUnavailable && safe.opened != nil)
-    try rename("notes_away", to: "notes")
+    try execute("ALTER TABLE notes_away RENAME TO notes", at: stage.databasePath)
     try await safe.lock()
     #expect(safe.opened == nil)
-  }
-
-  private func rename(_ table: String, to name: String) throws {
-    let script = """
-      import sqlite3, sys
-      database = sqlite3.connect(sys.argv[1], isolation_level=None)
-      database.execute("ALTER TABLE " + sys.argv[2] + " RENAME TO " + sys.argv[3])
-      """
-    let outcome = try run("/usr/bin/python3", ["-c", script, stage.databasePath, table, name])
-    guard outcome.status == 0 else { throw TestTrouble(outcome.errors) }
   }
 
   @Test(

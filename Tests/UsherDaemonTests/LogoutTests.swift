@@ -1,5 +1,4 @@
 import JSONRPC
-import Synchronization
 import Testing
 import UsherAPI
 import UsherConfig
@@ -13,7 +12,7 @@ import UsherTestKit
 /// An account of Freedom ID whose person may log out.
 private final class LogoutStage: Sendable {
   let calls: VerdictStage
-  private let told = Mutex<[String]>([])
+  private let told = Recorded<String>()
 
   init() async throws {
     var settings = FreedomIDSettings(mode: .oauth2)
@@ -22,16 +21,15 @@ private final class LogoutStage: Sendable {
     settings.callbackListen = try LoopbackAddress(setting: "127.0.0.1:1")
     calls = try await VerdictStage(
       ProviderConfig(name: ProviderName("freedom"), settings: .freedomid(settings)))
-    _ = calls.stage.events.listen(since: nil) { [weak self] entry in
-      guard [.token, .kyc].contains(entry.event.topic) else { return }
-      self?.told.withLock { $0.append(entry.event.what) }
+    _ = calls.stage.events.listen(since: nil) { [told] entry in
+      if [.token, .kyc].contains(entry.event.topic) { told.add(entry.event.what) }
     }
     calls.watch.start()
   }
 
   var book: AccountBook { calls.stage.book }
   /// The events of the topics `token` and `kyc` so far.
-  var news: [String] { told.withLock { $0 } }
+  var news: [String] { told.all }
 
   func signIn(
     _ tokenID: String, subject: String = "person-1", owner: Owner = .anna
@@ -40,25 +38,16 @@ private final class LogoutStage: Sendable {
       subject: subject, label: subject,
       attributes: ["mode": "oauth2", "tokenIdHash": .string(FreedomTokenID.hash(of: tokenID))],
       tokens: .sample())
-    let now = calls.stage.clock.now()
-    let update = try book.update(grant, owner: owner, provider: calls.provider.name, at: now)
-    try await take(update)
-    return update.record
+    return try await book.keep(grant, of: owner, at: calls.provider.name)
   }
 
   func renew(_ record: AccountRecord, tokenID: String) async throws {
     var tokens = TokenSet.sample("access-2", refreshToken: "refresh-2")
     tokens.attributes = ["tokenIdHash": FreedomTokenID.hash(of: tokenID)]
     let used = try #require(record.details.grant.refreshToken)
-    try await take(
-      try #require(
-        try book.update(
-          record.id, record.mainKey, granted: tokens, for: used, at: calls.stage.clock.now())))
-  }
-
-  private func take(_ update: AccountBook.Update) async throws {
-    try await calls.stage.store.commit(update.changes)
-    book.install(update)
+    try await book.write(
+      book.update(
+        record.id, record.mainKey, granted: tokens, for: used, at: calls.stage.clock.now()))
   }
 
   /// Freedom tells that somebody has logged out.
@@ -78,9 +67,12 @@ private final class LogoutStage: Sendable {
 
 @Suite("A person who has logged out at Freedom")
 struct LogoutTests {
+  private let stage: LogoutStage
+
+  init() async throws { stage = try await LogoutStage() }
+
   @Test("has no token here from then on, nor on disk, and the owner is told before the answer")
   func loggedOut() async throws {
-    let stage = try await LogoutStage()
     let record = try await stage.signIn("token-1")
     let (outcome, reply) = try await stage.logOut("{\"id\": \"token-1\"}")
     #expect(outcome == .taken && reply.status == 200 && reply.body == Array("{}".utf8))
@@ -100,7 +92,6 @@ struct LogoutTests {
 
   @Test("is told of once, however often it is said")
   func twice() async throws {
-    let stage = try await LogoutStage()
     _ = try await stage.signIn("token-1")
     for _ in 0..<3 {
       #expect(try await stage.logOut("{\"id\": \"token-1\"}").outcome == .taken)
@@ -110,7 +101,6 @@ struct LogoutTests {
 
   @Test("is known by the tokens' id alone; who says another learns nothing and changes nothing")
   func unknown() async throws {
-    let stage = try await LogoutStage()
     let record = try await stage.signIn("token-1")
     let known = try await stage.logOut("{\"id\": \"token-2\"}").reply
     for id in ["token-", "token-11", "TOKEN-1", "person-1", "*"] {
@@ -126,7 +116,6 @@ struct LogoutTests {
 
   @Test("is one of several, and of several users")
   func several() async throws {
-    let stage = try await LogoutStage()
     let anna = try await stage.signIn("token-1")
     let other = try await stage.signIn("token-2", subject: "person-2")
     let bert = try await stage.signIn("token-3", owner: .bert)
@@ -136,7 +125,6 @@ struct LogoutTests {
 
   @Test("and signs in anew is not logged out by the id of before")
   func again() async throws {
-    let stage = try await LogoutStage()
     _ = try await stage.signIn("token-1")
     let record = try await stage.signIn("token-2")
     #expect(try await stage.logOut("{\"id\": \"token-1\"}").outcome == .unauthorized)
@@ -149,7 +137,6 @@ struct LogoutTests {
 
   @Test("is known by the id that the last renewal brought")
   func renewed() async throws {
-    let stage = try await LogoutStage()
     let record = try await stage.signIn("token-1")
     try await stage.renew(record, tokenID: "token-2")
     let renewed = try #require(stage.book.record(record.id))
@@ -166,7 +153,6 @@ struct LogoutTests {
 
   @Test("stays signed in while the store takes nothing, and the provider is told to say it again")
   func failingDisk() async throws {
-    let stage = try await LogoutStage()
     let record = try await stage.signIn("token-1")
     try stage.calls.stage.store.close()
     let (outcome, reply) = try await stage.logOut("{\"id\": \"token-1\"}")

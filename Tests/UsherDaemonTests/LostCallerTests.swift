@@ -34,9 +34,7 @@ struct LostCallerTests {
   private func decide(_ match: ClientMatch, daemonUser: UInt32) throws -> Decision {
     let rule = ClientRule(
       name: "till", match: match, allow: [try AccessPattern(setting: "system.status")])
-    let policy = try Policy(
-      rules: [rule], access: AccessSettings(), daemonUser: daemonUser,
-      names: PrincipalResolver(user: { _ in nil }, group: { _ in getegid() }))
+    let policy = try Policy.of([rule], daemonUser: daemonUser, group: getegid())
     let newcomer = Newcomer(try lostPeer(), isAdmin: false, realm: "host", connectedAt: nil)
     return Caller(newcomer, policy: policy).decide(PolicyRequest(method: "account.list"))
   }

@@ -23,7 +23,7 @@ struct OwnerEventTests {
     try await stage.signIn()
     let connection = try await stage.connect()
     let reply = try await connection.answer(
-      #"{"jsonrpc":"2.0","id":1,"method":"events.subscribe","params":{"topics":["token"]}}"#)
+      CallLine.line("events.subscribe", #"{"topics":["token"]}"#))
     #expect(reply.contains("subscription"), "\(reply)")
     publish(on: stage)
     #expect(try await connection.line().contains("refreshed"))

@@ -122,7 +122,7 @@ final class OwnerStage: Sendable {
   func call(
     _ method: String, _ params: JSONValue = [:], by caller: Caller? = nil
   ) async throws -> JSONValue {
-    let call = Call(caller: caller ?? program(), connection: Unconnected())
+    let call = Call(caller: caller ?? program(), connection: NoConnection())
     let service = RPCService(safe)
     var response = try params.encoded().withUnsafeBytes {
       try service.respond(to: method, params: $0, call)
@@ -144,12 +144,7 @@ final class OwnerStage: Sendable {
   func error(
     _ method: String, _ params: JSONValue = [:], by caller: Caller? = nil
   ) async throws -> UsherError? {
-    do {
-      _ = try await call(method, params, by: caller)
-      return nil
-    } catch let error as UsherError {
-      return error
-    }
+    await thrown { try await call(method, params, by: caller) }
   }
 
   /// `same`, `changed`, …; nil where the uid is not listed.
@@ -172,16 +167,10 @@ final class OwnerStage: Sendable {
   /// What a finished sign-in leaves.
   @discardableResult
   func signIn(keepAlive: Bool = false) async throws -> AccountRecord {
-    let domain = try safe.domain()
     let tokens = TokenSet.sample(
       expiresAt: stage.clock.now() + .seconds(900),
       refreshExpiresAt: stage.clock.now() + .seconds(86_400))
-    let update = try domain.book.update(
-      .sample(keepAlive: keepAlive, tokens: tokens), owner: .anna, provider: .work,
-      place: stage.world.settings.inForce.provider(.work)?.tokenPlace, at: stage.clock.now())
-    try await domain.store.commit(update.changes)
-    domain.book.install(update)
-    return update.record
+    return try await safe.domain().book.keep(.sample(keepAlive: keepAlive, tokens: tokens))
   }
 
   func setPasscode() async throws {
@@ -227,13 +216,4 @@ final class OwnerStage: Sendable {
       try store.loadLocalAuth().count, try store.loadConfirmations().count,
     ]
   }
-}
-
-private final class Unconnected: ConnectionLink {
-  let limits = Limits()
-  func cancel(_ id: RequestID) {}
-  func subscribe(_ call: EventsSubscribe) throws(UsherError) -> EventsSubscribe.Reply {
-    .init(subscription: "sub_1", cursor: 0)
-  }
-  func unsubscribe(_ subscription: String) throws(UsherError) {}
 }

@@ -1,6 +1,5 @@
 import Logging
 import NIOCore
-import NIOPosix
 import NIOSSL
 import Testing
 import UsherConfig
@@ -13,7 +12,6 @@ import UsherTestKit
 /// A ``ProviderHTTP`` that calls a ``TLSServer`` once.
 struct TLSExchange {
   let server: TLSServer
-  let health = ProviderHealth { _, _ in }
   let stage: FlowStage
 
   init(
@@ -29,11 +27,7 @@ struct TLSExchange {
   func outcome(
     isTrusted: Bool = true, of call: (OIDCMetadata) -> OIDCCall = Self.redemption
   ) async throws -> CallOutcome {
-    let http = ProviderHTTP(
-      through: HTTPClientTransport(on: MultiThreadedEventLoopGroup.singleton),
-      credentials: try Credentials(store: stage.store, handed: nil, world: stage.world),
-      health: health, world: stage.world,
-      log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+
     var provider = try ProviderConfig.sample()
     provider.http.requestTimeoutSeconds = 10
     if isTrusted {
@@ -43,8 +37,8 @@ struct TLSExchange {
     metadata.tokenEndpoint = server.url
     metadata.deviceAuthorizationEndpoint = server.url
     metadata.userinfoEndpoint = server.url
-    let outcome = await http.send(call(metadata), for: provider)
-    await http.shutdown()
+    let outcome = await stage.http.send(call(metadata), for: provider)
+    await stage.http.shutdown()
     try await server.close()
     return outcome
   }

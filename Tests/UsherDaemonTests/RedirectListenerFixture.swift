@@ -81,14 +81,22 @@ private final class LookupBox: Sendable {
   let body = Mutex<@Sendable () -> UInt32?>({ nil })
 }
 
-/// Remembers what was logged, with the count of what was left out.
+/// Remembers what was logged.
 final class LoggedLines: LogHandler, Sendable {
-  private let lines = Mutex<[String]>([])
-  private let allCauses = Mutex<[String]>([])
+  typealias Line = (level: Logger.Level, message: String, metadata: [String: String])
+  private let lines = Recorded<Line>()
+  /// Each line with the count of what was left out.
+  var all: [String] {
+    lines.all.map { line in
+      let count = line.metadata["count"].map { ", count \($0)" } ?? ""
+      return "\(line.level): \(line.message)\(count)"
+    }
+  }
 
-  var all: [String] { lines.withLock { $0 } }
   /// The `cause` of each line that has one.
-  var causes: [String] { allCauses.withLock { $0 } }
+  var causes: [String] { lines.all.compactMap { $0.metadata["cause"] } }
+  /// The lines about flows.
+  var ofFlows: [Line] { lines.all.filter { $0.metadata["flow"] != nil } }
   var metadata: Logger.Metadata {
     get { [:] }
     set {}
@@ -104,10 +112,7 @@ final class LoggedLines: LogHandler, Sendable {
   }
 
   func log(event: LogEvent) {
-    let count = event.metadata?["count"].map { ", count \($0)" } ?? ""
-    lines.withLock { $0.append("\(event.level): \(event.message)\(count)") }
-    if let cause = event.metadata?["cause"] {
-      allCauses.withLock { $0.append("\(cause)") }
-    }
+    let metadata = (event.metadata ?? [:]).mapValues { "\($0)" }
+    lines.add((event.level, "\(event.message)", metadata))
   }
 }

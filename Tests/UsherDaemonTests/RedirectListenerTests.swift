@@ -1,6 +1,5 @@
 import Logging
 import NIOPosix
-import Synchronization
 import Testing
 import UsherCore
 import UsherFlows
@@ -12,12 +11,6 @@ import UsherTestKit
 /// One real listener on loopback; who is behind a connection is the test's to say.
 @Suite("The page a browser comes back to")
 struct RedirectListenerTests {
-  private final class Answers: Sendable {
-    private let answers = Mutex<[RedirectAnswer]>([])
-    var all: [RedirectAnswer] { answers.withLock { $0 } }
-    func take(_ answer: RedirectAnswer) { answers.withLock { $0.append(answer) } }
-  }
-
   private struct Request: Sendable {
     var method = "GET"
     var target: String
@@ -29,14 +22,14 @@ struct RedirectListenerTests {
     _ requests: [Request], asUser uid: UInt32? = 1000, path: String = "/callback",
     form: RedirectForm = .oauth
   ) async throws -> (replies: [Web.Reply], answers: [RedirectAnswer]) {
-    let answers = Answers()
+    let answers = Recorded<RedirectAnswer>()
     let listeners = RedirectListeners(
       world: .fake(), group: MultiThreadedEventLoopGroup.singleton, uid: { _, _ in uid },
-      log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, times: .patient)
+      log: .silent, times: .patient)
     let expectation = RedirectExpectation(
       host: "127.0.0.1", port: nil, path: path, state: Secret("our-state"), form: form)
     let listener = try await listeners.open(expectation, for: 1000) { answer in
-      answers.take(answer)
+      answers.add(answer)
       return nil
     }
     defer { listener.close() }
@@ -57,7 +50,7 @@ struct RedirectListenerTests {
     let listeners = RedirectListeners(
       world: .fake(descriptors: DescriptorBudget(limit: 0)),
       group: MultiThreadedEventLoopGroup.singleton, uid: { _, _ in 1000 },
-      log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+      log: .silent)
     let expectation = RedirectExpectation(
       host: "127.0.0.1", port: nil, path: "/callback", state: Secret("our-state"), form: .oauth)
     do throws(RedirectListenError) {

@@ -70,15 +70,6 @@ struct RegistrationDeskTests {
         .program(of: owner)))
   }
 
-  private func refusal(_ body: () async throws -> Bool) async -> UsherError? {
-    do {
-      _ = try await body()
-      return nil
-    } catch {
-      return error as? UsherError
-    }
-  }
-
   @Test(
     "rtCode 0 is unique and free; 2019 and 2009 are taken, whichever was asked",
     arguments: [(0, false), (2019, true), (2009, true)])
@@ -109,14 +100,14 @@ struct RegistrationDeskTests {
   @Test("another rtCode is a refusal with the provider's word, known or not")
   func rejected() async throws {
     let stage = try Stage(.reply("{\"rtCode\":2012,\"rtMsg\":\"ada@example.com\"}"))
-    let known = await refusal { try await isDuplicate(stage.desk()) }
+    let known = await thrown { try await isDuplicate(stage.desk()) }
     #expect(known?.reason == .providerRejected)
     #expect(
       known?.detail.provider
         == ProviderWord(name: ProviderName("bsa"), code: "2012", title: "MAINTENANCE"))
     #expect(known?.message == "the server is being maintained")
     stage.say(.reply("{\"rtCode\":4711}"))
-    let unknown = await refusal { try await isAvailable(stage.desk()) }
+    let unknown = await thrown { try await isAvailable(stage.desk()) }
     #expect(unknown?.reason == .providerRejected)
     #expect(unknown?.detail.provider == ProviderWord(name: ProviderName("bsa"), code: "4711"))
   }
@@ -134,7 +125,7 @@ struct RegistrationDeskTests {
     ]
     for (outcome, reason, retryAfterMs) in cases {
       let stage = try Stage(outcome)
-      let error = await refusal { try await isDuplicate(stage.desk()) }
+      let error = await thrown { try await isDuplicate(stage.desk()) }
       #expect(error?.reason == reason, "\(outcome)")
       #expect(error?.detail == UsherError.Detail(retryAfterMs: retryAfterMs), "\(outcome)")
     }
@@ -145,10 +136,10 @@ struct RegistrationDeskTests {
     let stage = try Stage(checks: false)
     let desk = stage.desk()
     for error in [
-      await refusal { try await isDuplicate(desk) }, await refusal { try await isAvailable(desk) },
-      await refusal { try await isDuplicate(desk, isAdmin: true) },
+      await thrown { try await isDuplicate(desk) }, await thrown { try await isAvailable(desk) },
+      await thrown { try await isDuplicate(desk, isAdmin: true) },
       // What is asked is not looked at.
-      await refusal { try await isDuplicate(desk, "nonsense") },
+      await thrown { try await isDuplicate(desk, "nonsense") },
     ] {
       #expect(error?.reason == .permissionDenied)
       #expect(error?.message.contains("registration_checks") == true)
@@ -164,8 +155,8 @@ struct RegistrationDeskTests {
       ("nobody", UsherError.Reason.notFound), ("work", .invalidParams), ("local", .invalidParams),
     ] {
       for error in [
-        await refusal { try await isDuplicate(desk, at: name) },
-        await refusal { try await isAvailable(desk, at: name) },
+        await thrown { try await isDuplicate(desk, at: name) },
+        await thrown { try await isAvailable(desk, at: name) },
       ] {
         #expect(error?.reason == reason)
         #expect(error?.detail.field == "provider")
@@ -178,51 +169,19 @@ struct RegistrationDeskTests {
     "what nobody can have is not asked for, nor repeated",
     arguments: [
       ("", RegistrationCheckDuplicate.VerifyType.email), ("ada.example.com", .email),
-      ("@example.com", .email), ("ada@", .email), ("a@b@c", .email), ("ada @example.com", .email),
-      ("ada@example.com\n", .email), (String(repeating: "a", count: 253) + "@b", .email),
-      ("", .phoneNumber), ("123456", .phoneNumber), ("1234567890123456", .phoneNumber),
-      ("+", .phoneNumber), ("++447700900", .phoneNumber), ("07700x900123", .phoneNumber),
-      ("٠٧٧٠٠٩٠٠١٢٣", .phoneNumber), ("ada@example.com", .phoneNumber),
+      ("123456", .phoneNumber), ("ada@example.com", .phoneNumber),
     ])
   func impossible(data: String, type: RegistrationCheckDuplicate.VerifyType) async throws {
     let stage = try Stage()
-    let error = await refusal { try await isDuplicate(stage.desk(), data, type) }
+    let error = await thrown { try await isDuplicate(stage.desk(), data, type) }
     #expect(error?.reason == .invalidParams)
     #expect(error?.detail.field == "verifyData")
     #expect(error?.message.hasPrefix("verifyData must be ") == true)
     #expect(data.isEmpty || error?.message.contains(data) == false)
+    let key = await thrown { try await isAvailable(stage.desk(), "ada/1815") }
+    #expect(key?.reason == .invalidParams && key?.detail.field == "userKey")
+    #expect(key?.message.hasPrefix("userKey must be ") == true)
     #expect(stage.calls.isEmpty)
-  }
-
-  @Test(
-    "what somebody can have is asked for",
-    arguments: [
-      ("a@b", RegistrationCheckDuplicate.VerifyType.email),
-      (String(repeating: "a", count: 252) + "@b", .email), ("jürgen@example.com", .email),
-      ("1234567", .phoneNumber), ("123456789012345", .phoneNumber),
-      ("+1 (555) 010-0", .phoneNumber),
-    ])
-  func possible(data: String, type: RegistrationCheckDuplicate.VerifyType) async throws {
-    let stage = try Stage()
-    #expect(try await !isDuplicate(stage.desk(), data, type))
-    #expect(stage.calls.count == 1)
-  }
-
-  @Test(
-    "a user key is 4 to 64 of letters, digits and ._-@, and not dots alone",
-    arguments: [
-      ("", false), ("abc", false), ("abcd", true), ("A.b_c-1@d", true), ("....", false),
-      (String(repeating: "a", count: 64), true), (String(repeating: "a", count: 65), false),
-      ("ada 1815", false), ("ada/1815", false), ("jürgen", false), ("ada%2F", false),
-    ])
-  func userKeys(userKey: String, isFit: Bool) async throws {
-    let stage = try Stage()
-    let error = await refusal { try await isAvailable(stage.desk(), userKey) }
-    #expect((error == nil) == isFit)
-    #expect(stage.calls.count == (isFit ? 1 : 0))
-    guard let error else { return }
-    #expect(error.reason == .invalidParams && error.detail.field == "userKey")
-    #expect(error.message.hasPrefix("userKey must be "))
   }
 
   @Test("both count together, for each user alone, and what is not asked counts nothing")
@@ -230,14 +189,14 @@ struct RegistrationDeskTests {
     let stage = try Stage(perMinute: 2)
     stage.world.subordinates.apply(SubordinateUsers("1000:300000:10"))
     let desk = stage.desk()
-    for _ in 0..<5 { _ = await refusal { try await isDuplicate(desk, "nonsense") } }
+    for _ in 0..<5 { _ = await thrown { try await isDuplicate(desk, "nonsense") } }
     _ = try await isDuplicate(desk)
     _ = try await isAvailable(desk)
     for error in [
-      await refusal { try await isDuplicate(desk) }, await refusal { try await isAvailable(desk) },
-      await refusal { try await isDuplicate(desk, isAdmin: true) },
+      await thrown { try await isDuplicate(desk) }, await thrown { try await isAvailable(desk) },
+      await thrown { try await isDuplicate(desk, isAdmin: true) },
       // Of a subordinate id of the user.
-      await refusal { try await isAvailable(desk, of: Owner(realm: "host", uid: 300_001)) },
+      await thrown { try await isAvailable(desk, of: Owner(realm: "host", uid: 300_001)) },
     ] {
       #expect(error?.reason == .rateLimited)
       #expect(error?.detail.limit == "registration_checks_per_minute")
@@ -247,7 +206,7 @@ struct RegistrationDeskTests {
     #expect(stage.calls.count == 3)
     stage.clock.advance(by: .seconds(30))
     #expect(try await isAvailable(desk))
-    #expect(await refusal { try await isAvailable(desk) }?.reason == .rateLimited)
+    #expect(await thrown { try await isAvailable(desk) }?.reason == .rateLimited)
   }
 
   @Test("a credential that is not set says so, and the provider is not asked")
@@ -260,7 +219,7 @@ struct RegistrationDeskTests {
     let desk = RegistrationDesk(world: world, providers: Providers(config)) {
       _, _ throws(UsherError) in throw UsherError(.providerRejected, "the credential is not set")
     }
-    let error = await refusal { try await isAvailable(desk) }
+    let error = await thrown { try await isAvailable(desk) }
     #expect(error?.reason == .providerRejected)
     #expect(error?.message == "the credential is not set")
     #expect(error?.detail == UsherError.Detail())

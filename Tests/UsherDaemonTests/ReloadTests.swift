@@ -2,7 +2,6 @@ import Foundation
 import Logging
 import NIOCore
 import NIOPosix
-import Synchronization
 import Testing
 import UsherAPI
 import UsherConfig
@@ -140,10 +139,10 @@ struct ReloadTests {
   @Test("happens between two calls, on the event loop of the sockets, locked or not")
   func betweenCalls() async throws {
     let loop = try SocketLoop()
-    let places = Places()
+    let places = Recorded<Bool>()
     var setting = stage.setting
-    setting.follow = { _ in places.note(loop.isOnLoop) }
-    let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    setting.follow = { _ in places.add(loop.isOnLoop) }
+    let log = Logger.silent
     let safe = Safe(
       Lifetime(
         setting, stage.world, on: MultiThreadedEventLoopGroup.singleton, serving: loop, log))
@@ -154,15 +153,6 @@ struct ReloadTests {
     #expect(places.all == [true, true])
     await safe.end()
     await loop.stop()
-  }
-
-  /// Where something happened.
-  private final class Places: Sendable {
-    private let noted = Mutex<[Bool]>([])
-
-    var all: [Bool] { noted.withLock { $0 } }
-
-    func note(_ isThere: Bool) { noted.withLock { $0.append(isThere) } }
   }
 
   @Test("is refused by a daemon that stops")
@@ -215,19 +205,16 @@ struct ReloadTests {
   func providerGone() async throws {
     let safe = try await stage.begun()
     let domain = try safe.domain()
-    let update = try domain.book.update(
-      .sample(), owner: .anna, provider: .work, at: stage.clock.now())
-    try await domain.store.commit(update.changes)
-    domain.book.install(update)
+    let record = try await domain.book.keep()
     let anna = try Caller.program()
-    let get = TokenGet(account: update.record.id)
+    let get = TokenGet(account: record.id)
     _ = try domain.tokens.get(get, anna)
     let work = try stage.files.read().providers
     try stage.files.change { $0.providers = [] }
     _ = try await reload(safe)
     let error = #expect(throws: UsherError.self) { try domain.tokens.get(get, anna) }
     #expect(error?.reason == .notFound && error?.message == "there is no provider work")
-    #expect(try domain.accounts.list(nil, anna).accounts.map(\.id) == [update.record.id])
+    #expect(try domain.accounts.list(nil, anna).accounts.map(\.id) == [record.id])
     try stage.files.change { $0.providers = work }
     _ = try await reload(safe)
     _ = try domain.tokens.get(get, anna)

@@ -15,10 +15,8 @@ struct RotatedTokenTests {
   private let fixture: TokenFixture
 
   init() async throws {
-    let provider = try await ScriptedProvider()
-    self.provider = provider
-    let issuer = try provider.issuer
-    fixture = try TokenFixture { $0.issuer = issuer }
+    provider = try await ScriptedProvider()
+    fixture = try TokenFixture(of: provider)
   }
 
   /// As the disk has it.

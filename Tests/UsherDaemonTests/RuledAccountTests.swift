@@ -20,14 +20,11 @@ struct RuledAccountTests {
   private func caller(
     _ rules: ClientRule..., unit: String = "till.service", uid: UInt32 = 1000
   ) throws -> Caller {
-    let policy = try Policy(
-      rules: rules, access: AccessSettings(), daemonUser: 990,
-      names: PrincipalResolver(user: { _ in nil }, group: { _ in 50 }))
-    return Caller(
+    Caller(
       Newcomer(
         CallerIdentity(uid: uid, gid: uid, groups: [50], unit: unit), isAdmin: false,
         realm: "host"),
-      policy: policy)
+      policy: try Policy.of(rules))
   }
 
   private func rule(
@@ -38,6 +35,14 @@ struct RuledAccountTests {
       allow: [try AccessPattern(setting: allow)])
     try edit(&rule)
     return rule
+  }
+
+  /// A rule whose client owns its accounts, and shares them with the client `kiosk`.
+  private func lender() throws -> ClientRule {
+    try rule {
+      $0.owner = .client
+      $0.share = ["kiosk"]
+    }
   }
 
   private func keep(
@@ -186,10 +191,7 @@ struct RuledAccountTests {
 
   @Test("whom it shares with may read its accounts, and nothing else")
   func share() async throws {
-    let till = try rule {
-      $0.owner = .client
-      $0.share = ["kiosk"]
-    }
+    let till = try lender()
     let kioskRule = try rule("kiosk") { _ in }
     let owner = try caller(till)
     let kiosk = try caller(till, kioskRule, unit: "kiosk.service")
@@ -213,10 +215,7 @@ struct RuledAccountTests {
 
   @Test("who is shared with reads by his own rules: other accounts are not there for him either")
   func sharedByRule() async throws {
-    let till = try rule {
-      $0.owner = .client
-      $0.share = ["kiosk"]
-    }
+    let till = try lender()
     let kioskRule = try rule("kiosk") {
       $0.accounts = [try AccountSelector(setting: "subject:two")]
     }
@@ -236,10 +235,7 @@ struct RuledAccountTests {
 
   @Test("at a provider of which no rule of his speaks, a lent account is not found either")
   func lentElsewhere() async throws {
-    let till = try rule {
-      $0.owner = .client
-      $0.share = ["kiosk"]
-    }
+    let till = try lender()
     let kioskRule = try rule("kiosk", allow: "account.get work") { _ in }
     let record = try await keep("one", owner: try caller(till).owner)
     let kiosk = try caller(till, kioskRule, unit: "kiosk.service")

@@ -1,4 +1,5 @@
 import Foundation
+import JSONRPC
 import Logging
 import NIOCore
 import NIOPosix
@@ -25,16 +26,7 @@ final class SafeStage: Sendable {
   /// What a reload reads.
   let files: ConfigSource
   /// What systemd is told.
-  let told = Told()
-
-  final class Told: Sendable {
-    private let messages = Mutex<[String]>([])
-
-    /// So far.
-    var all: [String] { messages.withLock { $0 } }
-
-    func hear(_ message: String) { messages.withLock { $0.append(message) } }
-  }
+  let told = Recorded<String>()
 
   /// - Parameters:
   ///   - holdsAlarms: Whether alarms go off only when the test says so; else in their time,
@@ -57,7 +49,7 @@ final class SafeStage: Sendable {
       adminSocketPath: place.file("a.sock"))
     setting.clock = clock
     setting.users = users
-    setting.notifier = ServiceNotifier(watchdogInterval: nil) { [told] in told.hear($0) }
+    setting.notifier = ServiceNotifier(watchdogInterval: nil) { [told] in told.add($0) }
     try FileManager.default.createDirectory(
       atPath: place.file("credentials"), withIntermediateDirectories: false)
     setting.credentials = CredentialsDirectory(path: place.file("credentials"))
@@ -74,7 +66,7 @@ final class SafeStage: Sendable {
 
   /// A daemon that has begun, as after a start.
   func begun() async throws -> Safe {
-    let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    let log = Logger.silent
     let safe = Safe(Lifetime(setting, world, on: MultiThreadedEventLoopGroup.singleton, log))
     try await safe.begin()
     await safe.resume()
@@ -88,6 +80,19 @@ final class SafeStage: Sendable {
       Self.passcode, old: nil, isReset: true, of: LocalPerson(realm: owner.realm, uid: owner.uid))
   }
 
+  /// A flow of Anna's that waits for her passcode.
+  func startFlow(_ safe: Safe) async throws -> Flow {
+    let domain = try safe.domain()
+    try await setPasscode(domain.store)
+    try domain.localAuth.desk.restore()
+    return try await domain.flows.start(
+      FlowStart(
+        provider: ProviderConfig.local.name, kind: LocalAuthenticate.kind,
+        params: ["localAuthType": "passcode", "reason": "open the till"], waitMs: 10_000),
+      .program()
+    ).flow
+  }
+
   var databasePath: String { setting.databasePath }
 }
 
@@ -95,6 +100,14 @@ extension Safe {
   func domain() throws -> Domain {
     guard let opened else { throw TestTrouble("it is locked") }
     return opened.parts.domain
+  }
+}
+
+extension Door {
+  convenience init(_ safe: Safe) {
+    self.init(
+      service: RPCService(safe), realm: DaemonSetting.realm, count: safe.life.count,
+      open: safe.life.connections)
   }
 }
 

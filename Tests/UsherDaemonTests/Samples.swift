@@ -1,4 +1,8 @@
 import JSONRPC
+import Logging
+import Synchronization
+import Testing
+import UsherAPI
 import UsherConfig
 import UsherCore
 import UsherFlows
@@ -133,12 +137,10 @@ extension Caller {
           allow: [try AccessPattern(setting: "*")])
       ]
     }
-    let policy = try Policy(
-      rules: rules ?? [], access: AccessSettings(), daemonUser: 990,
-      names: PrincipalResolver(user: { _ in nil }, group: { _ in 50 }))
     return Caller(
       owner: owner,
-      policy: policy.caller(CallerIdentity(uid: owner.uid, gid: owner.uid, groups: [50])),
+      policy: try Policy.of(rules ?? []).caller(
+        CallerIdentity(uid: owner.uid, gid: owner.uid, groups: [50])),
       isAdmin: isAdmin, label: "uid \(owner.uid)")
   }
 }
@@ -148,5 +150,102 @@ extension Workplace {
     try Store.open(
       path: file("usherd.db"), masterKey: [UInt8](repeating: 7, count: 32),
       keep: LockedBytes.keep, clock: clock, entropy: SystemEntropy())
+  }
+}
+
+extension Policy {
+  /// - Parameter group: The number of every group; users have no number.
+  static func of(
+    _ rules: [ClientRule], daemonUser: UInt32 = 990, group: UInt32? = 50
+  ) throws -> Policy {
+    try Policy(
+      rules: rules, access: AccessSettings(), daemonUser: daemonUser,
+      names: PrincipalResolver(user: { _ in nil }, group: { _ in group }))
+  }
+}
+
+extension AccountBook {
+  /// Writes a planned change and takes it over.
+  func write(_ update: Update?) async throws {
+    guard let update else { throw TestTrouble("nothing is to be changed") }
+    try await store.commit(update.changes)
+    install(update)
+  }
+
+  /// What a finished sign-in leaves, written and taken over.
+  ///
+  /// - Parameter place: Nil for that of the provider in force.
+  @discardableResult
+  func keep(
+    _ grant: AccountGrant = .sample(), of owner: Owner = .anna, at provider: ProviderName = .work,
+    client: String = CallerPolicy.ownPrograms, place: TokenPlace? = nil
+  ) async throws -> AccountRecord {
+    let place = place ?? world.settings.inForce.provider(provider)?.tokenPlace
+    let update = try self.update(
+      grant, owner: owner, provider: provider, client: client, place: place, at: world.clock.now())
+    try await write(update)
+    return update.record
+  }
+}
+
+/// A connection that cancels nothing, and whose subscriptions bring no events.
+final class NoConnection: ConnectionLink {
+  let limits = Limits()
+
+  func cancel(_ id: RequestID) {}
+
+  func subscribe(_ call: EventsSubscribe) throws(UsherError) -> EventsSubscribe.Reply {
+    .init(subscription: "sub_1", cursor: 0)
+  }
+
+  func unsubscribe(_ subscription: String) throws(UsherError) {}
+}
+
+extension RPCService {
+  func respond(to method: String, _ params: JSONValue, as caller: Caller) throws -> Response {
+    try respond(to: method, params.encoded(), as: caller)
+  }
+
+  func respond(to method: String, _ params: [UInt8], as caller: Caller) throws -> Response {
+    try params.withUnsafeBytes {
+      try respond(to: method, params: $0, Call(caller: caller, connection: NoConnection()))
+    }
+  }
+}
+
+extension Logger {
+  /// Logs nothing.
+  static var silent: Logger { Logger(label: "test") { _ in SwiftLogNoOpLogHandler() } }
+}
+
+/// What happened, in its order, on whatever thread.
+final class Recorded<Element: Sendable>: Sendable {
+  private let elements = Mutex<[Element]>([])
+
+  var all: [Element] { elements.withLock { $0 } }
+
+  func add(_ element: Element) { elements.withLock { $0.append(element) } }
+}
+
+/// Changes a database as another program would, by a connection of its own.
+func execute(_ sql: String, at path: String) throws {
+  let script = """
+    import sqlite3, sys
+    sqlite3.connect(sys.argv[1], isolation_level=None).executescript(sys.argv[2])
+    """
+  let outcome = try run("/usr/bin/python3", ["-c", script, path, sql])
+  guard outcome.status == 0 else { throw TestTrouble(outcome.errors) }
+}
+
+/// The error that something ends with; nil where it ends well.
+func thrown<Value>(_ body: () async throws -> Value) async -> UsherError? {
+  do {
+    _ = try await body()
+    return nil
+  } catch let error as UsherError {
+    return error
+  } catch {
+    Issue.record(error)
+    return nil
   }
 }

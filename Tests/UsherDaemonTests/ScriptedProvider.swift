@@ -1,5 +1,4 @@
-import NIOCore
-import NIOPosix
+import Logging
 import Synchronization
 import UsherConfig
 import UsherTestKit
@@ -8,19 +7,9 @@ import UsherTestKit
 
 /// An OpenID provider on the loopback. The test decides what it answers, and when.
 final class ScriptedProvider: Sendable {
-  struct Reply: Sendable {
-    var status = 200
-    var json = "{}"
-  }
-
-  fileprivate struct Request {
-    let path: String
-    let body: String
-  }
-
   private struct State {
     var refreshes = 0
-    var refreshReply: Reply?
+    var refreshReply: HTTPStub.Reply?
     var revocationStatus = 200
     var revoked: [String] = []
   }
@@ -32,25 +21,15 @@ final class ScriptedProvider: Sendable {
   }
 
   private let script: Script
-  private let server: any Channel
+  private let server: HTTPStub
 
   init() async throws {
     let script = Script()
     self.script = script
-    server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-      .childChannelInitializer { channel in
-        let issuer = "http://127.0.0.1:\(channel.localAddress?.port ?? 0)"
-        return channel.pipeline.addHandler(
-          ScriptedConnection { await Self.answer($0, issuer, script) })
-      }
-      .bind(host: "127.0.0.1", port: 0).get()
+    server = try await HTTPStub { await Self.answer($0, script) }
   }
 
-  var issuer: ProviderURL {
-    get throws {
-      try ProviderURL(setting: "http://127.0.0.1:\(server.localAddress?.port ?? 0)")
-    }
-  }
+  var issuer: ProviderURL { get throws { try ProviderURL(setting: server.origin) } }
 
   /// The number of refreshes that have arrived.
   var refreshes: Int { script.state.withLock { $0.refreshes } }
@@ -60,7 +39,7 @@ final class ScriptedProvider: Sendable {
 
   /// Answers the refreshes; until then they wait.
   func answerRefreshes(_ json: String, status: Int = 200) {
-    script.state.withLock { $0.refreshReply = Reply(status: status, json: json) }
+    script.state.withLock { $0.refreshReply = .init(status: status, json: json) }
     script.answers.open()
   }
 
@@ -75,34 +54,46 @@ final class ScriptedProvider: Sendable {
   }
 
   private static func answer(
-    _ request: Request, _ issuer: String, _ script: Script
-  ) async -> Reply {
+    _ request: HTTPStub.Request, _ script: Script
+  ) async -> HTTPStub.Reply {
+    let issuer = request.origin
     switch request.path {
     case "/token":
       script.state.withLock { $0.refreshes += 1 }
       await script.answers.pass()
-      return script.state.withLock { $0.refreshReply } ?? Reply(status: 503)
+      return script.state.withLock { $0.refreshReply } ?? .init(status: 503)
     case "/revoke":
       let token = request.body.split(separator: "&").first { $0.hasPrefix("token=") }
       return script.state.withLock { state in
         if state.revocationStatus == 200 {
           state.revoked.append(token.map { String($0.dropFirst(6)) } ?? "")
         }
-        return Reply(status: state.revocationStatus)
+        return .init(status: state.revocationStatus)
       }
     case let path where path.contains("/.well-known/"):
-      return Reply(
+      return .init(
         json: """
           {"issuer": "\(issuer)", "authorization_endpoint": "\(issuer)/authorize", \
           "token_endpoint": "\(issuer)/token", "revocation_endpoint": "\(issuer)/revoke", \
           "jwks_uri": "\(issuer)/jwks", "response_types_supported": ["code"]}
           """)
-    default: return Reply(status: 404)
+    default: return .init(status: 404)
     }
   }
 }
 
 extension TokenFixture {
+  convenience init(
+    of provider: ScriptedProvider, log: Logger = .silent,
+    _ change: (inout OIDCSettings) -> Void = { _ in }
+  ) throws {
+    let issuer = try provider.issuer
+    try self.init(log: log) { settings in
+      settings.issuer = issuer
+      change(&settings)
+    }
+  }
+
   /// Runs a test, and closes the connections however it ends.
   func closing(
     _ provider: ScriptedProvider, _ body: () async throws -> Void
@@ -112,52 +103,5 @@ extension TokenFixture {
     await close()
     try await provider.close()
     try result.get()
-  }
-}
-
-/// One HTTP/1.1 connection: one request at a time.
-private final class ScriptedConnection: ChannelInboundHandler, Sendable {
-  typealias InboundIn = ByteBuffer
-
-  private let answer: @Sendable (ScriptedProvider.Request) async -> ScriptedProvider.Reply
-  private let received = Mutex("")
-
-  init(_ answer: @escaping @Sendable (ScriptedProvider.Request) async -> ScriptedProvider.Reply) {
-    self.answer = answer
-  }
-
-  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    let text = String(buffer: unwrapInboundIn(data))
-    let request = received.withLock { received -> ScriptedProvider.Request? in
-      received += text
-      guard let request = ScriptedProvider.Request(received) else { return nil }
-      received = ""
-      return request
-    }
-    guard let request else { return }
-    let channel = context.channel
-    Task { [answer] in
-      let reply = await answer(request)
-      let text = """
-        HTTP/1.1 \(reply.status) Said\r\nContent-Type: application/json\r\n\
-        Content-Length: \(reply.json.utf8.count)\r\n\r\n\(reply.json)
-        """
-      channel.writeAndFlush(ByteBuffer(string: text), promise: nil)
-    }
-  }
-}
-
-extension ScriptedProvider.Request {
-  /// - Returns: Nil where not all of it has come.
-  fileprivate init?(_ text: String) {
-    guard let gap = text.firstRange(of: "\r\n\r\n") else { return nil }
-    let lines = text[..<gap.lowerBound].split(separator: "\r\n")
-    let words = lines.first?.split(separator: " ") ?? []
-    guard words.count == 3 else { return nil }
-    let length = lines.first { $0.lowercased().hasPrefix("content-length:") }
-      .flatMap { Int($0.split(separator: " ").last ?? "") }
-    let body = text[gap.upperBound...]
-    guard body.utf8.count >= length ?? 0 else { return nil }
-    self.init(path: String(words[1]), body: String(body))
   }
 }

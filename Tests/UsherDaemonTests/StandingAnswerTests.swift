@@ -17,11 +17,7 @@ struct StandingAnswerTests {
 
   init() async throws { staged = try await ConnectionStage() }
 
-  private static let call = line(#"{"provider":"work"}"#)
-
-  private static func line(_ params: String) -> String {
-    #"{"jsonrpc":"2.0","id":1,"method":"token.get","params":\#(params)}"#
-  }
+  private static let call = CallLine.line("token.get", #"{"provider":"work"}"#)
 
   private func reason(_ answer: String) throws -> String {
     let reply = try JSONValue(parsing: answer.replacing(",}", with: "}").replacing("{,", with: "{"))
@@ -44,7 +40,7 @@ struct StandingAnswerTests {
     try await staged.signIn(.sample(tokens: .sample(refreshToken: nil, expiresAt: end)))
     let connection = try await warm()
     let lines = [86_400, 400, 60, 0].map {
-      Self.line(#"{"provider":"work","minValidSeconds":\#($0)}"#)
+      CallLine.line("token.get", #"{"provider":"work","minValidSeconds":\#($0)}"#)
     }
     for _ in 1...2 {
       // A clock that was set back brings it back.

@@ -17,8 +17,9 @@ struct SubordinateLimitTests {
 
   @Test("flow starts within a minute count for the user")
   func starts() async throws {
-    let stage = try ConnectionStage.Limited { $0.flowStartsPerMinute = 2 }
-    let (safe, engine) = try await stage.begun()
+    let stage = try SafeStage { $0.limits.flowStartsPerMinute = 2 }
+    let safe = try await stage.begun()
+    let engine = try safe.domain().flows.engine
     safe.life.world.subordinates.apply(Self.users)
     _ = try engine.admit(.anna)
     _ = try engine.admit(Self.below[0])
@@ -30,8 +31,9 @@ struct SubordinateLimitTests {
 
   @Test("live flows count for the user")
   func live() async throws {
-    let stage = try ConnectionStage.Limited { $0.liveFlowsPerUser = 2 }
-    let (safe, engine) = try await stage.begun()
+    let stage = try SafeStage { $0.limits.liveFlowsPerUser = 2 }
+    let safe = try await stage.begun()
+    let engine = try safe.domain().flows.engine
     safe.life.world.subordinates.apply(Self.users)
     let places = [try engine.admit(.anna), try engine.admit(Self.below[0])]
     let error = #expect(throws: UsherError.self) { _ = try engine.admit(Self.below[1]) }
@@ -53,31 +55,6 @@ struct SubordinateLimitTests {
     #expect(stage.refusal(kiosk) == .interactionRequired)
     #expect(stage.refusal(try .client("kiosk", of: Self.below[0])) == .rateLimited)
     #expect(stage.refusal(try .client("kiosk", of: .bert)) == .interactionRequired)
-  }
-}
-
-extension ConnectionStage {
-  /// A daemon with other limits, and its flows.
-  fileprivate struct Limited {
-    private let stage: SafeStage
-    private let change: @Sendable (inout Limits) -> Void
-
-    init(_ change: @escaping @Sendable (inout Limits) -> Void) throws {
-      stage = try SafeStage()
-      self.change = change
-    }
-
-    func begun() async throws -> (Safe, FlowEngine) {
-      let safe = try await stage.begun()
-      var config = stage.world.settings.inForce.config
-      change(&config.limits)
-      stage.world.settings.replace(
-        by: config,
-        try Policy(
-          config, daemonUser: 990,
-          names: PrincipalResolver(user: { _ in 1000 }, group: { _ in 50 })))
-      return (safe, try safe.domain().flows.engine)
-    }
   }
 }
 

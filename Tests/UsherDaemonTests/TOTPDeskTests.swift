@@ -12,9 +12,12 @@ import UsherTestKit
 
 @Suite("totp.code and totp.list")
 struct TOTPDeskTests {
+  private let stage: TOTPStage
+
+  init() throws { stage = try TOTPStage() }
+
   @Test("the code of the moment, with its period and its end (contract §8)")
   func code() async throws {
-    let stage = try TOTPStage()
     let record = try await stage.keep()
     for (seconds, code, end) in [
       (0.0, "755224", 60.0), (59.999, "755224", 60), (60, "287082", 120),
@@ -45,7 +48,6 @@ struct TOTPDeskTests {
 
   @Test("as often as one likes, where each is not given once only")
   func often() async throws {
-    let stage = try TOTPStage()
     let record = try await stage.keep()
     #expect(try await stage.code(record) == stage.code(record))
     #expect(stage.book.record(record.id)?.details.authenticator?.givenUntil == [:])
@@ -53,7 +55,6 @@ struct TOTPDeskTests {
 
   @Test("a provider means the only account of it that has a secret")
   func byProvider() async throws {
-    let stage = try TOTPStage()
     let none = try await stage.refusal(provider: TOTPStage.provider)
     #expect(none?.reason == .interactionRequired && none?.detail.next?.provider.rawValue == "bsa")
     let bare = try await stage.keep("bare", secret: nil)
@@ -70,7 +71,6 @@ struct TOTPDeskTests {
 
   @Test("account or provider must be there, and belong together")
   func naming() async throws {
-    let stage = try TOTPStage()
     let record = try await stage.keep()
     let nothing = try await stage.refusal()
     #expect(nothing?.reason == .invalidParams && nothing?.detail.field == "account")
@@ -82,7 +82,6 @@ struct TOTPDeskTests {
 
   @Test("somebody else's account is not found, as one that there is not")
   func others() async throws {
-    let stage = try TOTPStage()
     let record = try await stage.keep()
     let other = try #require(try await stage.refusal(record.id, of: .bert))
     try await stage.stage.store.commit([.deleteAccount(record.id)])
@@ -103,7 +102,6 @@ struct TOTPDeskTests {
 
   @Test("a secret that is none is an error, and nothing breaks")
   func unreadable() async throws {
-    let stage = try TOTPStage()
     for secret in ["", "not base32!", "GEZDGNBV"] {
       let record = try await stage.keep(secret: secret)
       let error = try await stage.refusal(record.id)
@@ -114,7 +112,6 @@ struct TOTPDeskTests {
 
   @Test("of an account by consent, to a client that was granted all of it; never the daemon's own")
   func guarded() async throws {
-    let stage = try TOTPStage()
     func keep(_ granted: [String], scope: String) async throws -> AccountRecord {
       try await stage.keep { grant in
         let consented = AccountGrant.consented(

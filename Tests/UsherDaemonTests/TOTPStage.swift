@@ -54,11 +54,7 @@ final class TOTPStage: Sendable {
     var grant = AccountGrant(subject: subject, label: subject, tokens: nil)
     grant.totpSecret = secret.map { Sealed(Secret($0)) }
     change(&grant)
-    let update = try book.update(
-      grant, owner: owner, provider: Self.provider, client: "till", at: clock.now())
-    try await stage.store.commit(update.changes)
-    book.install(update)
-    return update.record
+    return try await book.keep(grant, of: owner, at: Self.provider, client: "till")
   }
 
   /// The reply to a call of a client; nil: one of the person's own programs.
@@ -87,11 +83,8 @@ final class TOTPStage: Sendable {
     _ account: AccountID? = nil, provider: ProviderName? = nil, _ client: String? = nil,
     of owner: Owner = .anna, isAdmin: Bool = false, at desk: TOTPDesk? = nil
   ) async throws -> UsherError? {
-    do {
-      _ = try await ask(account, provider: provider, client, of: owner, isAdmin: isAdmin, at: desk)
-      return nil
-    } catch let error as UsherError {
-      return error
+    await thrown {
+      try await ask(account, provider: provider, client, of: owner, isAdmin: isAdmin, at: desk)
     }
   }
 }

@@ -1,5 +1,4 @@
 import Logging
-import NIOPosix
 import Testing
 import UsherAPI
 import UsherConfig
@@ -14,16 +13,14 @@ import UsherTestKit
 /// `provider_unreachable`.
 final class TokenFixture: Sendable {
   let stage: FlowStage
-  let source: TokenSource
   let tokens: TokenDesk
   let accounts: AccountDesk
-  private let http: ProviderHTTP
-
+  var source: TokenSource { stage.source }
   var clock: FakeClock { stage.clock }
   var book: AccountBook { stage.book }
 
   init(
-    log: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+    log: Logger = .silent,
     _ change: (inout OIDCSettings) -> Void = { _ in }
   ) throws {
     // Port 9 of the loopback: nobody is there.
@@ -32,24 +29,13 @@ final class TokenFixture: Sendable {
     change(&settings)
     var config = Config()
     config.providers = [ProviderConfig(name: .work, settings: .oidc(settings))]
-    stage = try FlowStage(config: config)
-    let (world, store, book) = (stage.world, stage.store, stage.book)
-    let health = ProviderHealth { _, _ in }
-    http = ProviderHTTP(
-      through: HTTPClientTransport(on: MultiThreadedEventLoopGroup.singleton),
-      credentials: try Credentials(store: store, handed: nil, world: world), health: health,
-      world: world, log: log)
-    source = TokenSource(
-      world: world, providers: Providers(config), http: http,
-      metadata: MetadataCache(http: http, world: world), health: health)
-    let queue = RevocationQueue(world: world, store: store, source: source, log: log)
+    stage = try FlowStage(config: config, log: log)
     tokens = TokenDesk(
-      world: world, book: book, providers: Providers(config),
-      refresher: Refresher(
-        world: world, store: store, book: book, source: source, queue: queue,
-        events: stage.events, log: log),
-      revoker: Revoker(world: world, store: store, book: book, queue: queue))
-    accounts = AccountDesk(book: book, clock: stage.clock)
+      world: stage.world, book: stage.book, providers: Providers(config),
+      refresher: stage.refresher,
+      revoker: Revoker(
+        world: stage.world, store: stage.store, book: stage.book, queue: stage.revocations))
+    accounts = AccountDesk(book: stage.book, clock: stage.clock)
   }
 
   /// A log-in whose token lives for that many seconds.
@@ -57,26 +43,15 @@ final class TokenFixture: Sendable {
   func signIn(
     _ accessToken: String = "access-1", scope: String = "openid profile", seconds: Int = 300
   ) async throws -> AccountRecord {
-    let now = clock.now()
-    let update = try book.update(
+    try await book.keep(
       .sample(
-        tokens: .sample(accessToken, expiresAt: now + .seconds(seconds), scope: scope)),
-      owner: .anna, provider: .work,
-      place: stage.world.settings.inForce.provider(.work)?.tokenPlace, at: now)
-    try await install(update)
-    return update.record
-  }
-
-  func install(_ update: AccountBook.Update?) async throws {
-    guard let update else { throw TestTrouble("nothing is to be changed") }
-    try await stage.store.commit(update.changes)
-    book.install(update)
+        tokens: .sample(accessToken, expiresAt: clock.now() + .seconds(seconds), scope: scope)))
   }
 
   /// The provider's answer to a refresh of the whole grant arrives.
   func refreshed(_ record: AccountRecord, _ tokens: TokenSet) async throws {
     let used = try #require(book.record(record.id)?.details.grant.refreshToken)
-    try await install(
+    try await book.write(
       book.update(record.id, record.mainKey, granted: tokens, for: used, at: clock.now()))
   }
 
@@ -99,14 +74,17 @@ final class TokenFixture: Sendable {
     try accounts.get(record.id, .program()).account.tokens.map(\.status)
   }
 
-  func close() async { await http.shutdown() }
+  func close() async { await stage.http.shutdown() }
 }
 
 @Suite("token.get and the grant that all programs share", .mayBlock)
 struct TokenGrantTests {
+  private let fixture: TokenFixture
+
+  init() throws { fixture = try TokenFixture() }
+
   @Test("a call for a narrower scope is refused before it could narrow the grant")
   func narrower() async throws {
-    let fixture = try TokenFixture()
     let record = try await fixture.signIn()
     for isForced in [false, true] {
       let error = try await fixture.refusal(
@@ -120,7 +98,6 @@ struct TokenGrantTests {
 
   @Test("a refresh that returns a narrower scope does not replace what the grant is good for")
   func narrowedByProvider() async throws {
-    let fixture = try TokenFixture()
     let record = try await fixture.signIn()
     try await fixture.refreshed(
       record,
@@ -144,7 +121,6 @@ struct TokenGrantTests {
 
   @Test("a second log-in with a part of the scope leaves the wider grant to the other programs")
   func narrowerLogIn() async throws {
-    let fixture = try TokenFixture()
     let record = try await fixture.signIn()
     try await fixture.signIn("access-2", scope: "openid")
     #expect(await fixture.outcome(TokenGet(account: record.id)) == "access-1")
@@ -152,7 +128,7 @@ struct TokenGrantTests {
     // A grant that is dead is replaced by whatever comes.
     let used = fixture.book.record(record.id)?.details.grant.refreshToken
     let word = ProviderWord(name: .work, code: "invalid_grant")
-    try await fixture.install(fixture.book.update(record.id, died: word, of: used))
+    try await fixture.book.write(fixture.book.update(record.id, died: word, of: used))
     try await fixture.signIn("access-3", scope: "openid")
     #expect(await fixture.outcome(TokenGet(account: record.id)) == "access-3")
     await fixture.close()
@@ -160,12 +136,11 @@ struct TokenGrantTests {
 
   @Test("a grant that the provider has refused serves no cached token, and forcing says the same")
   func dead() async throws {
-    let fixture = try TokenFixture()
     let record = try await fixture.signIn()
     #expect(await fixture.outcome(TokenGet(account: record.id)) == "access-1")
     let generation = fixture.book.generation
     let word = ProviderWord(name: .work, code: "invalid_grant")
-    try await fixture.install(
+    try await fixture.book.write(
       fixture.book.update(record.id, died: word, of: record.details.grant.refreshToken))
     #expect(fixture.book.generation != generation, "remembered replies go on being given")
     for isForced in [false, true, true] {
@@ -183,7 +158,6 @@ struct TokenGrantTests {
 
   @Test("minValidSeconds is honoured in full where the token lives longer than that")
   func minValidSeconds() async throws {
-    let fixture = try TokenFixture()
     let record = try await fixture.signIn(seconds: 300)
     let call = TokenGet(account: record.id, minValidSeconds: 200)
     fixture.clock.advance(by: .seconds(100))
@@ -195,7 +169,6 @@ struct TokenGrantTests {
 
   @Test("a token that was issued while the clock was ahead is not handed out once it is right")
   func clockAhead() async throws {
-    let fixture = try TokenFixture()
     fixture.clock.advance(by: .seconds(3600 * 24 * 365))
     let record = try await fixture.signIn(seconds: 300)
     let call = TokenGet(account: record.id)
@@ -209,7 +182,6 @@ struct TokenGrantTests {
 
   @Test("a token ends by the clock that nobody sets, however the wall clock was set meanwhile")
   func bootTime() async throws {
-    let fixture = try TokenFixture()
     fixture.clock.setBootTime(BootTime(boot: "a", milliseconds: 1000))
     // Ten minutes ahead.
     fixture.clock.advance(by: .seconds(600))
@@ -243,7 +215,6 @@ struct TokenGrantTests {
 
   @Test("a clock that is set ahead allows no other refresh by force")
   func forcedAgain() async throws {
-    let fixture = try TokenFixture()
     fixture.clock.setBootTime(BootTime(boot: "a", milliseconds: 0))
     let record = try await fixture.signIn()
     let call = TokenGet(account: record.id, forceRefresh: true)
@@ -255,7 +226,6 @@ struct TokenGrantTests {
 
   @Test("no refresh is sent while the store refuses to write")
   func storeRefuses() async throws {
-    let fixture = try TokenFixture()
     let record = try await fixture.signIn(seconds: 300)
     fixture.clock.advance(by: .seconds(301))
     let disk = try FailingDisk(fixture.stage, table: "accounts")
@@ -267,7 +237,6 @@ struct TokenGrantTests {
 
   @Test("a provider that is in its pause after a failure costs no write of the store")
   func pausedProvider() async throws {
-    let fixture = try TokenFixture()
     let record = try await fixture.signIn(seconds: 300)
     fixture.clock.advance(by: .seconds(301))
     #expect(await fixture.outcome(TokenGet(account: record.id)) == "provider_unreachable")

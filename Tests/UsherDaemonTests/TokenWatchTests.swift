@@ -1,6 +1,4 @@
 import Logging
-import NIOPosix
-import Synchronization
 import Testing
 import UsherAPI
 import UsherConfig
@@ -14,52 +12,29 @@ import UsherTestKit
 /// A provider that has no credential set: every renewal fails, and nothing is ever sent.
 @Suite("The watch over tokens")
 struct TokenWatchTests {
-  private let place: Workplace
-  private let world: World
-  private let store: Store
-  private let clock = FakeClock()
-  private let alarms: FakeAlarms
-  private let book: AccountBook
+  private let stage: FlowStage
   private let watch: TokenWatch
-  private let events = EventBus(remembered: 100)
-  private let told = Told()
-
-  private final class Told: Sendable {
-    private let words = Mutex<[String]>([])
-    var all: [String] { words.withLock { $0 } }
-    func hear(_ entry: EventBus.Entry) {
-      guard entry.event.topic == .token else { return }
-      words.withLock { $0.append(entry.event.what) }
-    }
-  }
+  private let told = Recorded<String>()
+  private var world: World { stage.world }
+  private var store: Store { stage.store }
+  private var clock: FakeClock { stage.clock }
+  private var alarms: FakeAlarms { stage.alarms }
+  private var book: AccountBook { stage.book }
 
   init() throws {
-    place = try Workplace()
-    alarms = FakeAlarms(clock)
     var provider = try ProviderConfig.sample()
     var settings = provider.oidc
     settings.clientCredential = "not-set"
     provider.settings = .oidc(settings)
     var config = Config()
     config.providers = [provider]
-    world = World.fake(clock, alarms, config: config)
-    store = try place.store(clock)
-    book = AccountBook(world: world, events: events, store: store)
-    let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-    let health = ProviderHealth { _, _ in }
-    let http = ProviderHTTP(
-      through: HTTPClientTransport(on: MultiThreadedEventLoopGroup.singleton),
-      credentials: try Credentials(store: store, handed: nil, world: world), health: health,
-      world: world, log: log)
-    let source = TokenSource(
-      world: world, providers: Providers(config), http: http,
-      metadata: MetadataCache(http: http, world: world), health: health)
-    let refresher = Refresher(
-      world: world, store: store, book: book, source: source,
-      queue: RevocationQueue(world: world, store: store, source: source, log: log),
-      events: events, log: log)
-    watch = TokenWatch(world: world, book: book, refresher: refresher, events: events, log: log)
-    _ = events.listen(since: nil) { [told] in told.hear($0) }
+    stage = try FlowStage(config: config)
+    watch = TokenWatch(
+      world: stage.world, book: stage.book, refresher: stage.refresher, events: stage.events,
+      log: .silent)
+    _ = stage.events.listen(since: nil) { [told] entry in
+      if entry.event.topic == .token { told.add(entry.event.what) }
+    }
   }
 
   /// A log-in with a token of 900 seconds.
@@ -70,11 +45,7 @@ struct TokenWatchTests {
     let now = clock.now()
     let tokens = TokenSet.sample(
       expiresAt: now + .seconds(900), refreshExpiresAt: now + .seconds(grantSeconds))
-    let update = try book.update(
-      .sample(keepAlive: keepAlive, tokens: tokens), owner: .anna, provider: .work, at: now)
-    try await store.commit(update.changes)
-    book.install(update)
-    return update.record
+    return try await book.keep(.sample(keepAlive: keepAlive, tokens: tokens))
   }
 
   /// As a reload leaves it.
@@ -95,16 +66,6 @@ struct TokenWatchTests {
     await reload([])
     #expect(alarms.pending.isEmpty)
     await reload(providers)
-    #expect(told.all == ["expiring"])
-    #expect(alarms.pending.isEmpty)
-  }
-
-  @Test("an owner hears that a grant dies in five minutes, and only the provider ends it")
-  func dying() async throws {
-    watch.start()
-    try await signIn(keepAlive: false)
-    #expect(alarms.pending == [.seconds(1500)])
-    alarms.advance(by: .seconds(1500))
     #expect(told.all == ["expiring"])
     #expect(alarms.pending.isEmpty)
   }
@@ -194,35 +155,16 @@ struct OtherTypeTests {
       .gopay(GoPaySettings(clientID: "c", merchantID: "m")),
     ])
   func renewal(settings: ProviderSettings) async throws {
-    let stage = try FlowStage()
     var config = Config()
     config.providers = [ProviderConfig(name: .work, settings: settings)]
-    let world = World.fake(stage.clock, stage.alarms, config: config)
-    let credentials = try Credentials(store: stage.store, handed: nil, world: world)
-    _ = try await credentials.set(CredentialSet(name: "k", value: WireSecret(Secret("v"))))
-    let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-    let health = ProviderHealth { _, _ in }
-    let http = ProviderHTTP(
-      through: HTTPClientTransport(on: MultiThreadedEventLoopGroup.singleton),
-      credentials: credentials, health: health,
-      world: world, log: log)
-    let source = TokenSource(
-      world: world, providers: Providers(config), http: http,
-      metadata: MetadataCache(http: http, world: world), health: health)
-    let refresher = Refresher(
-      world: world, store: stage.store, book: stage.book, source: source,
-      queue: RevocationQueue(world: world, store: stage.store, source: source, log: log),
-      events: stage.events, log: log)
-    let update = try stage.book.update(
-      .sample(), owner: .anna, provider: .work, at: stage.clock.now())
-    try await stage.store.commit(update.changes)
-    stage.book.install(update)
+    let stage = try FlowStage(config: config)
+    _ = try await stage.credentials.set(CredentialSet(name: "k", value: WireSecret(Secret("v"))))
+    let record = try await stage.book.keep()
     let error = await #expect(throws: UsherError.self) {
-      try await refresher.token(
-        update.record.id, update.record.mainKey, validFor: 0, isForced: true)
+      try await stage.refresher.token(record.id, record.mainKey, validFor: 0, isForced: true)
     }
     #expect(error?.reason == .reauthenticationRequired)
     #expect(error?.message == "tokens of this provider are not renewed")
-    #expect(stage.book.record(update.record.id)?.details.grant.death == nil)
+    #expect(stage.book.record(record.id)?.details.grant.death == nil)
   }
 }

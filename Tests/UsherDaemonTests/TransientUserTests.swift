@@ -18,15 +18,10 @@ struct TransientUserTests {
   private func refusal(_ owner: Owner, at provider: ProviderName) async throws -> UsherError? {
     let safe = try await stage.begun()
     let (flows, caller) = (try safe.domain().flows, try Caller.program(of: owner))
-    var refusal: UsherError?
-    do throws(UsherError) {
-      let call = FlowStart(provider: provider, kind: "authorize", params: [:], waitMs: 0)
-      _ = try await flows.start(call, caller)
-    } catch {
-      refusal = error
-    }
+    let call = FlowStart(provider: provider, kind: "authorize", params: [:], waitMs: 0)
+    let error = await thrown { try await flows.start(call, caller) }
     await safe.end()
-    return refusal
+    return error
   }
 
   @Test(

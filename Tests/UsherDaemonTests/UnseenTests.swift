@@ -12,15 +12,6 @@ import UsherTestKit
 /// What somebody may not see is to him as what there is not.
 @Suite("What is another's, and what is nobody's")
 struct UnseenTests {
-  private final class NoConnection: ConnectionLink {
-    let limits = Limits()
-    func cancel(_ id: RequestID) {}
-    func subscribe(_ call: EventsSubscribe) throws(UsherError) -> EventsSubscribe.Reply {
-      throw UsherError(.internalError, "there is no connection")
-    }
-    func unsubscribe(_ subscription: String) throws(UsherError) {}
-  }
-
   /// The reply of a call, and whether it needed a task: where two take another way, a clock can tell.
   private struct Said: Equatable {
     var isLater: Bool
@@ -32,11 +23,7 @@ struct UnseenTests {
   ) async throws -> Said {
     var isLater = false
     do {
-      let bytes = params.encoded()
-      let response = try bytes.withUnsafeBytes {
-        try service.respond(
-          to: method, params: $0, Call(caller: caller, connection: NoConnection()))
-      }
+      let response = try service.respond(to: method, params, as: caller)
       isLater = response.atOnce == nil
       let text = String(decoding: try await response.reply(), as: UTF8.self)
       return Said(isLater: isLater, text: text)
@@ -71,11 +58,7 @@ struct UnseenTests {
     let stage = try SafeStage()
     let safe = try await stage.begun()
     let domain = try safe.domain()
-    let update = try domain.book.update(
-      .sample(), owner: .anna, provider: .work, at: stage.clock.now())
-    try await domain.store.commit(update.changes)
-    domain.book.install(update)
-    let id = try #require(try domain.book.accounts(of: .anna).first).id.rawValue
+    let id = try await domain.book.keep().id.rawValue
     let service = RPCService(safe)
     let methods = [
       "account.get", "account.forget", "token.get", "token.list", "token.revoke", "totp.code",
@@ -95,15 +78,7 @@ struct UnseenTests {
   func flows() async throws {
     let stage = try SafeStage()
     let safe = try await stage.begun()
-    let domain = try safe.domain()
-    try await stage.setPasscode(domain.store)
-    try domain.localAuth.desk.restore()
-    let flow = try await domain.flows.start(
-      FlowStart(
-        provider: ProviderConfig.local.name, kind: LocalAuthenticate.kind,
-        params: ["localAuthType": "passcode", "reason": "open the till"], waitMs: 10_000),
-      .program()
-    ).flow
+    let flow = try await stage.startFlow(safe)
     let service = RPCService(safe)
     let id = flow.id.rawValue
     let calls: [(String, JSONValue)] = [

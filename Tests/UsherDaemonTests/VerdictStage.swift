@@ -1,7 +1,5 @@
 import JSONRPC
 import Logging
-import NIOPosix
-import Synchronization
 import UsherAPI
 import UsherConfig
 import UsherCore
@@ -21,9 +19,8 @@ final class VerdictStage: Sendable {
   let settings: Settings
   let watch: FollowUpWatch
   let desk: CallbackDesk
-  let refresher: Refresher
-  private let http: ProviderHTTP
-  private let told = Mutex<[String]>([])
+  var refresher: Refresher { stage.refresher }
+  private let told = Recorded<String>()
 
   private static func gopay() throws -> ProviderConfig {
     // Port 9 of the loopback: nobody is there.
@@ -43,43 +40,27 @@ final class VerdictStage: Sendable {
     stage = try FlowStage(config: config)
     settings = .fake(config)
     let providers = Providers(settings)
-    let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-    let health = ProviderHealth { _, _ in }
-    let credentials = try Credentials(store: stage.store, handed: nil, world: stage.world)
-    http = ProviderHTTP(
-      through: HTTPClientTransport(on: MultiThreadedEventLoopGroup.singleton),
-      credentials: credentials, health: health,
-      world: stage.world, log: log)
-    let source = TokenSource(
-      world: stage.world, providers: providers, http: http,
-      metadata: MetadataCache(http: http, world: stage.world), health: health)
-    refresher = Refresher(
-      world: stage.world, store: stage.store, book: stage.book, source: source,
-      queue: RevocationQueue(world: stage.world, store: stage.store, source: source, log: log),
-      events: stage.events, log: log)
     watch = FollowUpWatch(
       world: stage.world, store: stage.store, book: stage.book, providers: providers,
-      calls: AccountCalls(
-        world: stage.world, http: http, book: stage.book, refresher: refresher),
-      events: stage.events, log: log)
+      calls: stage.calls, events: stage.events, log: .silent)
     let engine = FlowEngine(
-      world: stage.world, store: stage.store, providers: providers, credentials: credentials,
-      accounts: stage.book, events: stage.events, runner: stage.runner)
+      world: stage.world, store: stage.store, providers: providers,
+      credentials: stage.credentials, accounts: stage.book, events: stage.events,
+      runner: stage.runner)
     desk = CallbackDesk(
-      credentials: credentials, engine: engine, book: stage.book, watch: watch,
-      world: stage.world, log: log)
-    _ = try await credentials.set(
+      credentials: stage.credentials, engine: engine, book: stage.book, watch: watch,
+      world: stage.world, log: .silent)
+    _ = try await stage.credentials.set(
       CredentialSet(name: "gopay-callback", value: WireSecret(Secret("shared-value"))))
-    _ = stage.events.listen(since: nil) { [weak self] entry in
-      guard entry.event.topic == .kyc else { return }
-      self?.told.withLock { $0.append(entry.event.what) }
+    _ = stage.events.listen(since: nil) { [told] entry in
+      if entry.event.topic == .kyc { told.add(entry.event.what) }
     }
   }
 
   /// Where something was sent: connections do not close by themselves.
   func close() async {
     watch.stop()
-    await http.shutdown()
+    await stage.http.shutdown()
   }
 
   /// As a reload leaves it.
@@ -91,7 +72,7 @@ final class VerdictStage: Sendable {
   }
 
   /// The events of topic `kyc` so far.
-  var news: [String] { told.withLock { $0 } }
+  var news: [String] { told.all }
 
   /// An account with a submission of just now.
   @discardableResult
@@ -99,7 +80,6 @@ final class VerdictStage: Sendable {
     _ requestID: String = "req-1", submission: String = "sub-1", subject: String = "corr-1",
     token: String? = "linking-token", owner: Owner = .anna, in book: AccountBook? = nil
   ) async throws -> AccountRecord {
-    let book = book ?? stage.book
     let now = stage.clock.now()
     let grant = AccountGrant(
       subject: subject, label: subject,
@@ -114,10 +94,7 @@ final class VerdictStage: Sendable {
         TokenSet(
           accessToken: Sealed(Secret($0)), tokenType: "Bearer", expiresAt: nil, scope: "")
       })
-    let update = try book.update(grant, owner: owner, provider: Self.provider, at: now)
-    try await stage.store.commit(update.changes)
-    book.install(update)
-    return update.record
+    return try await (book ?? stage.book).keep(grant, of: owner, at: Self.provider)
   }
 
   func kyc(_ record: AccountRecord) -> JSONValue? {

@@ -49,15 +49,9 @@ struct WithheldFlowTests {
 
   private func open(_ domain: Domain, probe: String) async throws -> FlowSession {
     let runner = domain.flows.engine.runner
-    let machine = MachineBox(machine: StubMachine(provider: try .sample(), probe: probe))
-    let now = domain.world.clock.now()
     let session = FlowSession(
-      id: FlowID("flw_1"), owner: .anna, provider: .work, kind: StubMachine.kind,
-      requestID: nil, createdAt: now,
-      standing: .init(
-        machine: machine, view: machine.view, ending: .active, revision: 1, updatedAt: now,
-        expiresAt: now + FlowStage.deadline),
-      transitions: [Transition(revision: 1, state: machine.view.state, at: now)])
+      of: StubMachine(provider: try .sample(), probe: probe), id: "flw_1",
+      at: domain.world.clock.now())
     try await runner.open(session, with: .proceed([]), at: domain.world.moment()) {
       domain.flows.engine.index.insert(session)
     }
