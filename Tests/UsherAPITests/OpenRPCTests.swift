@@ -53,24 +53,18 @@ struct OpenRPCTests {
   func entry(type: any Method.Type) throws {
     let entry = try #require(method(type.name, in: document))
     #expect(entry["summary"] == .string(type.summary))
+    #expect(type.summary.first?.isUppercase == true && type.summary.hasSuffix("."))
     #expect(entry["paramStructure"] == "by-name")
     #expect(entry["x-access"] == .string(type.access.rawValue))
     let params = try #require(entry["params"]?.arrayValue)
     #expect(Set(params.compactMap { $0["name"]?.stringValue }) == Set(type.members.map(\.name)))
-    for param in params {
-      #expect(param["required"]?.boolValue != nil)
-      check(try #require(param["schema"]), "\(type.name)")
-    }
+    let required = params.map { $0["required"]?.boolValue }
+    let optional = required.drop { $0 == true }
+    #expect(optional.allSatisfy { $0 == false }, "the required ones come first")
+    for param in params { check(try #require(param["schema"]), "\(type.name)") }
     let result = try #require(entry["result"])
     #expect(result["name"]?.stringValue?.isEmpty == false)
     check(try #require(result["schema"]), "\(type.name) →")
-  }
-
-  @Test("has the required parameters of a method before the optional ones", arguments: allMethods)
-  func parameterOrder(type: any Method.Type) throws {
-    let params = try #require(method(type.name, in: document)?["params"]?.arrayValue)
-    let required = params.map { $0["required"] == true }
-    #expect(required == required.sorted { $0 && !$1 }, "\(type.name)")
   }
 
   @Test("has every step's form, by reference")
@@ -82,19 +76,6 @@ struct OpenRPCTests {
       forms.map { $0["properties"]?["type"]?["enum"]?[0]?.stringValue }
         == Step.Kind.allCases.map(\.rawValue))
     for form in forms { check(form, "Step") }
-  }
-
-  @Test("has no integer above 2^53")
-  func integers() {
-    func largest(_ value: JSONValue) -> UInt64 {
-      switch value {
-      case .integer(let integer): integer.magnitude
-      case .null, .bool, .number, .string: 0
-      case .array(let elements): elements.map(largest).max() ?? 0
-      case .object(let members): members.values.map(largest).max() ?? 0
-      }
-    }
-    #expect(largest(document) <= 1 << 53)
   }
 
   private func names(_ document: JSONValue) -> [String] {

@@ -44,12 +44,6 @@ let plainAccount = Account(
   id: AccountID("acc_1"), provider: ProviderName("work"), subject: "s-1", label: "Ada", owner: 1000,
   client: nil, createdAt: started, keepAlive: false, attributes: [:], profile: nil,
   tokens: [TokenSummary(audience: nil, scope: "openid", expiresAt: nil, status: .valid)])
-let plainAccountJSON = """
-  {"id":"acc_1","provider":"work","subject":"s-1","label":"Ada","owner":1000,"client":null,
-   "createdAt":"\(startedJSON)","keepAlive":false,"attributes":{},
-   "tokens":[{"scope":"openid","expiresAt":null,"status":"valid"}]}
-  """
-
 /// The error that `body` throws.
 func refusal<T>(
   sourceLocation: SourceLocation = #_sourceLocation, of body: () throws(UsherError) -> T

@@ -9,8 +9,6 @@ extension Method {
   static var members: [Schema.Member] {
     if case .object(let members) = StrictDecoding.schema(of: Self.self) { members } else { [] }
   }
-
-  static var replySchema: Schema { StrictDecoding.schema(of: Reply.self) }
 }
 
 @Suite("The form of a type")
@@ -104,90 +102,6 @@ struct SchemaTests {
     }
   }
 
-  @Test("A method's parameters are the contract's, and required where it says so")
-  func parameters() {
-    let forms = Dictionary(
-      uniqueKeysWithValues: allMethods.map { method in
-        (method.name, method.members.map { $0.isRequired ? $0.name : "\($0.name)?" })
-      })
-    #expect(
-      forms == [
-        "account.forget": ["account?", "provider?", "revoke?"],
-        "account.get": ["account"],
-        "account.list": ["provider?"],
-        "audit.list": [
-          "since?", "until?", "client?", "uid?", "account?", "method?", "provider?", "denied?",
-          "after?", "limit?",
-        ],
-        "audit.verify": [],
-        "client.clear": ["provider"],
-        "confirm.answer": ["confirmation", "allow", "remember?"],
-        "confirm.forget": ["answer"],
-        "confirm.list": [],
-        "consent.list": ["account?", "provider?"],
-        "consent.revoke": ["account?", "provider?", "client?", "grant?"],
-        "credential.delete": ["name"],
-        "credential.list": [],
-        "credential.set": ["name", "value"],
-        "events.subscribe": ["topics", "since?"],
-        "events.unsubscribe": ["subscription"],
-        "flow.cancel": ["flow"],
-        "flow.get": ["flow"],
-        "flow.list": ["provider?", "kind?", "key?", "status?"],
-        "flow.start": ["provider", "kind", "params", "requestId?", "waitMs?"],
-        "flow.submit": ["flow", "revision", "input", "waitMs?"],
-        "flow.wait": ["flow", "revision", "timeoutMs"],
-        "key.createRecovery": ["replace?"],
-        "localAuth.setPasscode": ["old?", "new", "uid?"],
-        "localAuth.status": [],
-        "owner.accept": ["uid"],
-        "owner.forget": ["uid"],
-        "owner.list": [],
-        "policy.check": [
-          "client?", "user?", "groups?", "unit?", "executable?", "method", "provider?", "kind?",
-          "operation?", "account?", "subject?", "scope?", "at?",
-        ],
-        "policy.list": [],
-        "provider.check": ["provider"],
-        "provider.get": ["provider"],
-        "provider.list": [],
-        "registration.checkDuplicate": ["provider", "verifyType", "verifyData"],
-        "registration.checkUserKey": ["provider", "userKey"],
-        "rpc.cancel": ["id"],
-        "rpc.discover": [],
-        "rpc.hello": ["protocol?", "client?"],
-        "system.backup": [],
-        "system.lock": [],
-        "system.reload": [],
-        "system.status": [],
-        "system.unlock": ["passcode?"],
-        "token.get": [
-          "account?", "provider?", "scope?", "audience?", "minValidSeconds?", "forceRefresh?",
-        ],
-        "token.list": ["account?", "provider?"],
-        "token.revoke": ["account?", "provider?"],
-        "totp.code": ["account?", "provider?"],
-        "totp.list": ["provider?"],
-      ])
-  }
-
-  @Test("Anything goes only where the contract leaves the form open")
-  func anything() {
-    let open = allMethods.flatMap { method in
-      StrictDecoding.schema(of: method).open(at: method.name)
-        + method.replySchema.open(at: "\(method.name) →")
-    }
-    let flows = ["cancel", "get", "start", "submit", "wait"].map { "flow.\($0) → flow.result" }
-    let account = ["account.attributes.*", "account.profile.*"].map { "account.get → \($0)" }
-    let accounts = ["attributes.*", "profile.*"].map { "account.list → accounts.[].\($0)" }
-    let others = [
-      "flow.list → flows.[].result", "flow.start params", "flow.submit input",
-      "provider.get → flows.[].params", "provider.list → providers.[].flows.[].params",
-      "policy.list → rules.[].settings", "rpc.cancel id", "rpc.discover →",
-    ]
-    #expect(open.sorted() == (flows + account + accounts + others).sorted())
-  }
-
   @Test("A flow's step tells each type's members, and null")
   func step() throws {
     guard case .object(let members) = StrictDecoding.schema(of: Flow.self) else {
@@ -246,26 +160,5 @@ extension Schema.Member {
     self.init(
       name: name.last == "?" ? String(name.dropLast()) : name, schema: schema,
       isRequired: name.last != "?")
-  }
-}
-
-extension Schema {
-  /// Where it holds what may be anything.
-  fileprivate func open(at path: String) -> [String] {
-    func below(_ name: String, _ schema: Schema) -> [String] {
-      let isWithin = path.contains(" ") && !path.hasSuffix("→")
-      return schema.open(at: path + (isWithin ? "." : " ") + name)
-    }
-    switch self {
-    case .anything: return [path]
-    case .string, .integer, .number, .boolean: return []
-    case .array(let element): return below("[]", element)
-    case .map(let value): return below("*", value)
-    case .nullable(let value): return value.open(at: path)
-    case .either(let forms): return forms.flatMap { $0.open(at: path) }
-    case .object(let members): return members.flatMap { below($0.name, $0.schema) }
-    case .tagged(name: _, let variants):
-      return variants.flatMap { $0.members.flatMap { below($0.name, $0.schema) } }
-    }
   }
 }

@@ -1,0 +1,76 @@
+import FoundationEssentials
+import JSONRPC
+import Testing
+
+@testable import UsherAPI
+
+/// The golden file of the OpenRPC document fixes every form; the schemas are read from the decoders.
+/// Here the encoders are held to them. Hardly any type has a coding of its own: those that do have
+/// further tests.
+@Suite("The forms of the contract")
+struct WireFormTests {
+  @Test("parameters and reply of each method are written as they are read", arguments: allMethods)
+  func methods(method: any Method.Type) throws { try check(method) }
+
+  @Test("so are events and errors")
+  func others() throws {
+    try check(EventNotification.self)
+    try check(EventsLost.self)
+    try check(ErrorData.self)
+  }
+
+  private func check<M: Method>(_ method: M.Type) throws {
+    try check(method as any Codable.Type)
+    try check(M.Reply.self)
+  }
+
+  private func check(_ form: any Codable.Type) throws {
+    let samples = StrictDecoding.schema(of: form).samples
+    #expect(!samples.isEmpty, "\(form)")
+    for sample in samples { try check(form, sample) }
+  }
+
+  private func check<Form: Codable>(_ form: Form.Type, _ sample: JSONValue) throws {
+    let read = try JSONDecoder().decode(form, from: Data(sample.encoded()))
+    let written = try JSONValue(parsing: [UInt8](JSONEncoder().encode(read)))
+    #expect(written == sample, "\(form)")
+  }
+}
+
+extension Schema {
+  /// Values with every word and variant, of objects with all members and with the required ones only.
+  fileprivate var samples: [JSONValue] {
+    switch self {
+    case .anything: [["a": [1, nil, "b", 2.5, true]]]
+    case .string(oneOf: let words, format: "date-time") where words.isEmpty:
+      ["2027-01-15T08:01:00.500Z"]
+    case .string(oneOf: let words, format: _) where words.isEmpty: ["text"]
+    case .string(oneOf: let words, format: _): words.map { .string($0) }
+    case .integer: [7]
+    case .number: [1.5]
+    case .boolean: [true, false]
+    case .array(of: let element): [[], .array(element.samples)]
+    case .map(of: let value): [[:]] + value.samples.map { ["a": $0] }
+    case .nullable(let value): [nil] + value.samples
+    case .either(let forms): forms.flatMap(\.samples)
+    case .object(let members): Self.samples(of: members)
+    case .tagged(name: _, let variants):
+      variants.flatMap { variant in
+        Self.samples(of: variant.members, with: ["type": .string(variant.type)])
+      }
+    }
+  }
+
+  private static func samples(
+    of members: [Member], with others: [String: JSONValue] = [:]
+  ) -> [JSONValue] {
+    let all = members.map { ($0.name, $0.schema.samples) }
+    let whole = (0..<(all.map(\.1.count).max() ?? 0)).map { number in
+      all.reduce(into: others) { $0[$1.0] = $1.1[number % $1.1.count] }
+    }
+    let least = members.filter(\.isRequired).reduce(into: others) {
+      $0[$1.name] = $1.schema.samples.first
+    }
+    return (whole + [least]).map { .object($0) }
+  }
+}
