@@ -156,17 +156,6 @@ struct GrammarTests {
     #expect(Scanner().scan(text).syntaxProblem == .duplicateMember)
   }
 
-  @Test(
-    "the seventeenth member is compared with all before it", arguments: [1, 15, 16, 17, 18, 40])
-  func borderOfTheFew(count: Int) {
-    let members = (0..<count).map { "\"\($0)\":0" }
-    #expect(Scanner().scan("{" + members.joined(separator: ",") + "}").syntaxProblem == nil)
-    for repeated in [#""0":1"#, #""\u0030":1"#, "\"\(count - 1)\":1"] {
-      let text = "{" + (members + [repeated]).joined(separator: ",") + "}"
-      #expect(Scanner().scan(text).syntaxProblem == .duplicateMember)
-    }
-  }
-
   @Test("an error names the byte")
   func offsets() {
     #expect(Scanner().scan(#"{"a":1,"a":2}"#).refusal?.offset == 7)

@@ -39,7 +39,9 @@ struct CompareEndToEndTests {
 
   @Test("every reply of a load is counted, and an idle or half-spoken client is not in its way")
   func counted() throws {
-    let echo = try Yardstick(bench, "e.sock") { ["echo", "--socket", $0.socketPath] + Self.size }
+    let echo = try Yardstick(bench, "e.sock") {
+      ["echo", "--socket", $0.socketPath, "--reply-bytes", "100"]
+    }
     for (depth, idle) in [(1, 0), (16, 0), (3, 20)] {
       let result = try Self.load(echo, depth: depth, idle: idle, replyBytes: 100)
       #expect(result.replies > 0)
@@ -49,27 +51,16 @@ struct CompareEndToEndTests {
       #expect(result.p99 <= result.longest)
       #expect(result.server_cpu_seconds > 0)
     }
-  }
-
-  @Test("replies of another size are told")
-  func odd() throws {
-    let echo = try Yardstick(bench, "e.sock") { ["echo", "--socket", $0.socketPath] + Self.size }
-    let result = try Self.load(echo, depth: 1, idle: 0, replyBytes: 101)
-    #expect(result.odd >= result.replies)
-    #expect(result.replies > 0)
-  }
-
-  @Test("where nobody listens, and where more is asked than a connection has slots, it says so")
-  func refused() throws {
-    let echo = try Yardstick(bench, "e.sock") { ["echo", "--socket", $0.socketPath] + Self.size }
-    #expect(throws: BenchTrouble.self) {
+    let odd = try Self.load(echo, depth: 1, idle: 0, replyBytes: 101)
+    #expect(odd.odd >= odd.replies && odd.replies > 0, "replies of another size")
+    #expect(throws: BenchTrouble.self, "more than a connection has slots") {
       try Self.load(echo, depth: 65, idle: 0, replyBytes: 100)
     }
     unlink(echo.socketPath)
-    #expect(throws: BenchTrouble.self) { try Self.load(echo, depth: 1, idle: 0, replyBytes: 100) }
+    #expect(throws: BenchTrouble.self, "where nobody listens") {
+      try Self.load(echo, depth: 1, idle: 0, replyBytes: 100)
+    }
   }
-
-  private static let size = ["--reply-bytes", "100"]
 
   private static func load(
     _ echo: Yardstick, depth: Int, idle: Int, replyBytes: Int

@@ -4,7 +4,7 @@ import UsherTestKit
 
 @testable import usher_bench
 
-@Suite("the end of usher-bench", .mayBlock, .serialized, .timeLimit(.minutes(3)))
+@Suite("the end of usher-bench", .mayBlock, .timeLimit(.minutes(3)))
 struct EndTests {
   private let bench = BuiltProduct.path("usher-bench")
 

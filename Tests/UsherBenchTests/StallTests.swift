@@ -30,7 +30,7 @@ struct StallTests {
     let end = try run(
       BuiltProduct.path("usher-bench"),
       [
-        "stall", "--usherd", BuiltProduct.path("usherd"), "--seconds", "2", "--calls", "50",
+        "stall", "--usherd", BuiltProduct.path("usherd"), "--seconds", "1", "--calls", "50",
         "--connections", "2", "--limit", "1000000", "--milliseconds", "1000000",
       ])
     #expect(end.status == 0, "\(end.output)\(end.errors)")
@@ -47,7 +47,7 @@ struct StallTests {
     let end = try run(
       BuiltProduct.path("usher-bench"),
       [
-        "stall", "--usherd", BuiltProduct.path("usherd"), "--seconds", "2", "--calls", "10",
+        "stall", "--usherd", BuiltProduct.path("usherd"), "--seconds", "1", "--calls", "10",
         "--connections", "1", "--limit", "1000000", "--milliseconds", "1000000",
         "--lines", place.file("lines"),
       ])

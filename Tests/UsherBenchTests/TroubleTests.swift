@@ -4,7 +4,7 @@ import UsherTestKit
 
 @testable import usher_bench
 
-@Suite("what goes wrong with a measure", .mayBlock, .serialized, .timeLimit(.minutes(3)))
+@Suite("what goes wrong with a measure", .mayBlock, .timeLimit(.minutes(3)))
 struct TroubleTests {
   @Test(
     "a number that nothing can be measured with is refused",

@@ -32,23 +32,4 @@ struct EntropyTests {
     #expect(source.bytes(32) != source.bytes(32))
     #expect(Set(source.bytes(4096)).count > 200)
   }
-
-  @Test("The fixed source counts")
-  func fixed() {
-    let source = FixedEntropy()
-    #expect(source.bytes(4) == [0, 0, 0, 1])
-    #expect(source.bytes(10) == [0, 0, 0, 0, 0, 0, 0, 0, 0, 2])
-    #expect(source.bytes(0).isEmpty)
-    #expect(source.bytes(1) == [4])
-  }
-
-  @Test("The fake clock stands still until it is moved")
-  func clock() {
-    let clock = FakeClock(Timestamp(milliseconds: 5))
-    #expect(clock.now() == clock.now())
-    clock.advance(by: .milliseconds(2))
-    #expect(clock.now().milliseconds == 7)
-    clock.time = Timestamp(milliseconds: 1)
-    #expect(clock.now().milliseconds == 1)
-  }
 }

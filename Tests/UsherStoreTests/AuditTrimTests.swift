@@ -7,6 +7,7 @@ import UsherCore
 @Suite("an audit that was tampered with and then trimmed")
 struct AuditTrimTests {
   let fixture: StoreFixture
+
   init() throws { fixture = try StoreFixture() }
 
   private static let cutoff = AuditRow.sample(6).at
@@ -36,24 +37,23 @@ struct AuditTrimTests {
     ),
   ]
 
-  @Test("what was done to rows is found after the old ones are dropped", arguments: deeds)
-  func found(_ deed: String, kept: ClosedRange<Int64>, findings: [String]) async throws {
-    let store = try fixture.open()
+  @Test(
+    "what was done to rows of a stopped or running daemon is found after the old ones are dropped",
+    arguments: deeds, [true, false])
+  func found(
+    _ deed: (deed: String, kept: ClosedRange<Int64>, findings: [String]), isRunning: Bool
+  ) async throws {
+    var store = try fixture.open()
     try await store.audit.append(.samples(1...10))
-    try store.close()
-    try fixture.tamper(deed)
-    let again = try fixture.open()
-    try await check(again, kept, findings)
-    try again.close()
-    try await check(try fixture.open(), kept, findings)
-  }
-
-  @Test("the same in a running daemon", arguments: deeds)
-  func foundLive(_ deed: String, kept: ClosedRange<Int64>, findings: [String]) async throws {
-    let store = try fixture.open()
-    try await store.audit.append(.samples(1...10))
-    try fixture.tamper(deed)
-    try await check(store, kept, findings)
+    if !isRunning { try store.close() }
+    try fixture.tamper(deed.deed)
+    if !isRunning {
+      store = try fixture.open()
+      try await check(store, deed.kept, deed.findings)
+      try store.close()
+      store = try fixture.open()
+    }
+    try await check(store, deed.kept, deed.findings)
   }
 
   private func check(

@@ -24,17 +24,6 @@ struct RecoveryTests {
     try store.close()
   }
 
-  /// Expects a refusal that says so, and every byte of the file as it was.
-  private func expectRefusal(_ words: String, recoveryKey: RecoveryKey?) throws {
-    let before = fixture.bytes()
-    let error = try #require(throws: UsherError.self) {
-      try fixture.open(masterKey: Self.otherMaster, recoveryKey: recoveryKey)
-    }
-    #expect(error.reason == .storageUnavailable)
-    #expect(error.message.contains(words), "\(error.message)")
-    #expect(fixture.bytes() == before)
-  }
-
   /// Everything in the database but the slots and their digest, as somebody without a key sees it.
   private func rows() throws -> [String: [Row]] {
     let database = try DatabaseQueue(path: fixture.path)
@@ -67,7 +56,7 @@ struct RecoveryTests {
       DELETE FROM notes; DROP TABLE owners; PRAGMA user_version = 4;
       UPDATE key_slots SET wrapped = zeroblob(length(wrapped)) WHERE kind = 'master'
       """)
-    try expectRefusal("set back", recoveryKey: key)
+    try fixture.expectRefusal("set back", masterKey: Self.otherMaster, recoveryKey: key)
   }
 
   /// A recovery key of 0.1.0 does not say that rows are guarded, so deleted rows do not show.
@@ -134,12 +123,13 @@ struct RecoveryTests {
   func refusals() async throws {
     try await fixture.create([.putFlow(.sample())])
     #expect(try fixture.open().hasRecoveryKey == false)
-    try expectRefusal("has no recovery key", recoveryKey: key)
-    try expectRefusal("has no recovery key", recoveryKey: nil)
+    try fixture.expectRefusal("has no recovery key", masterKey: Self.otherMaster, recoveryKey: key)
+    try fixture.expectRefusal("has no recovery key", masterKey: Self.otherMaster, recoveryKey: nil)
     try FileManager.default.removeItem(atPath: fixture.path)
     try await create()
-    try expectRefusal("usherctl recover", recoveryKey: nil)
-    try expectRefusal("another recovery key", recoveryKey: otherKey)
+    try fixture.expectRefusal("usherctl recover", masterKey: Self.otherMaster, recoveryKey: nil)
+    try fixture.expectRefusal(
+      "another recovery key", masterKey: Self.otherMaster, recoveryKey: otherKey)
   }
 
   @Test("a slot that was moved to another kind, or changed, does not open")
@@ -151,7 +141,8 @@ struct RecoveryTests {
       WHERE kind = 'recovery'
       """)
     let master = RecoveryKey(StoreFixture.masterKey)
-    try expectRefusal("another recovery key", recoveryKey: master)
+    try fixture.expectRefusal(
+      "another recovery key", masterKey: Self.otherMaster, recoveryKey: master)
   }
 
   @Test("one is not replaced unless that is meant; then the old one opens nothing")
@@ -166,7 +157,7 @@ struct RecoveryTests {
     #expect(conflict?.reason == .conflict)
     try await store.setRecoveryKey(otherKey, replacing: true)
     try store.close()
-    try expectRefusal("another recovery key", recoveryKey: key)
+    try fixture.expectRefusal("another recovery key", masterKey: Self.otherMaster, recoveryKey: key)
     #expect(try fixture.open(masterKey: Self.otherMaster, recoveryKey: otherKey).wasRecovered)
   }
 
@@ -187,9 +178,7 @@ struct RecoveryTests {
     let store = try fixture.open()
     try await store.setRecoveryKey(key, replacing: false)
     try await store.commit([.putFlow(.sample())])
-    let crashed = try StoreFixture()
-    try crashed.write(fixture.bytes())
-    try crashed.write(fixture.bytes("-wal"), to: "-wal")
+    let crashed = try fixture.crashed()
     let recovered = try crashed.open(masterKey: Self.otherMaster, recoveryKey: key)
     #expect(recovered.wasRecovered)
     #expect(try recovered.loadFlows() == [.sample()])

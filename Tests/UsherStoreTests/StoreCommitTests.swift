@@ -7,6 +7,7 @@ import UsherCore
 @Suite("commits")
 struct StoreCommitTests {
   let fixture: StoreFixture
+
   init() throws { fixture = try StoreFixture() }
 
   @Test("a requestId used again is refused with the flow it started, and nothing is stored")
@@ -166,6 +167,10 @@ struct StoreCommitTests {
     let error = await #expect(throws: UsherError.self) { try await store.commit([]) }
     #expect(error?.message == "the store is closed")
     #expect(throws: UsherError.self) { try store.loadFlows() }
+    let reading = #expect(throws: UsherError.self) {
+      try store.accounts(.id(AccountID("acc_1"), of: nil), atMost: 1)
+    }
+    #expect(reading?.message == "the store is closed")
     let late = await GroupCommit.write([[insert("a")]], to: store.database)
     #expect(late.map(\.reason) == [.storageUnavailable])
   }

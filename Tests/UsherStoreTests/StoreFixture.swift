@@ -1,6 +1,7 @@
 import FoundationEssentials
 import GRDB
 import Glibc
+import Testing
 import UsherCore
 
 @testable import UsherStore
@@ -54,6 +55,29 @@ final class StoreFixture: Sendable {
     try database.close()
   }
 
+  /// Opens, expects a refusal that says so, and every byte of the file as it was.
+  func expectRefusal(
+    _ words: String, masterKey: [UInt8] = masterKey, recoveryKey: RecoveryKey? = nil,
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) throws {
+    let before = bytes()
+    let error = try #require(throws: UsherError.self, sourceLocation: sourceLocation) {
+      try open(masterKey: masterKey, recoveryKey: recoveryKey)
+    }
+    #expect(error.reason == .storageUnavailable, sourceLocation: sourceLocation)
+    #expect(error.message.contains(words), "\(error.message)", sourceLocation: sourceLocation)
+    let isUntouched = bytes() == before
+    #expect(isUntouched, sourceLocation: sourceLocation)
+  }
+
+  /// The database and its log as a kill at this moment would leave them.
+  func crashed() throws -> StoreFixture {
+    let crashed = try StoreFixture()
+    try crashed.write(bytes())
+    try crashed.write(bytes("-wal"), to: "-wal")
+    return crashed
+  }
+
   func bytes(_ suffix: String = "") -> [UInt8] {
     (try? Data(contentsOf: URL(filePath: path + suffix))).map { [UInt8]($0) } ?? []
   }
@@ -76,6 +100,7 @@ struct PlainKey: HeldKey {
 
 struct FixedClock: UsherCore.Clock {
   let time: Timestamp
+
   func now() -> Timestamp { time }
 }
 

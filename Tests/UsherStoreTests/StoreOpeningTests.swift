@@ -9,22 +9,8 @@ import UsherCore
 @Suite("opening the database")
 struct StoreOpeningTests {
   let fixture: StoreFixture
-  init() throws { fixture = try StoreFixture() }
 
-  /// Opens, expects a refusal that says so, and expects every byte of the file as it was.
-  private func expectRefusal(
-    _ words: String, masterKey: [UInt8] = StoreFixture.masterKey,
-    sourceLocation: SourceLocation = #_sourceLocation
-  ) throws {
-    let before = fixture.bytes()
-    let error = try #require(throws: UsherError.self, sourceLocation: sourceLocation) {
-      try fixture.open(masterKey: masterKey)
-    }
-    #expect(error.reason == .storageUnavailable, sourceLocation: sourceLocation)
-    #expect(error.message.contains(words), "\(error.message)", sourceLocation: sourceLocation)
-    let isUntouched = fixture.bytes() == before
-    #expect(isUntouched, sourceLocation: sourceLocation)
-  }
+  init() throws { fixture = try StoreFixture() }
 
   /// As the writing connection has it.
   private func pragma(_ name: String, of store: Store) async throws -> String? {
@@ -71,7 +57,7 @@ struct StoreOpeningTests {
   @Test("another master key is refused")
   func wrongKey() async throws {
     try await fixture.create([.putFlow(.sample())])
-    try expectRefusal(
+    try fixture.expectRefusal(
       "was sealed under another master key", masterKey: [UInt8](repeating: 7, count: 32))
     #expect(try fixture.open().loadFlows() == [.sample()])
   }
@@ -80,9 +66,7 @@ struct StoreOpeningTests {
   func afterCrash() async throws {
     let store = try fixture.open()
     try await store.commit([.putFlow(.sample())])
-    let crashed = try StoreFixture()
-    try crashed.write(fixture.bytes())
-    try crashed.write(fixture.bytes("-wal"), to: "-wal")
+    let crashed = try fixture.crashed()
     let before = (crashed.bytes(), crashed.bytes("-wal"))
     let error = try #require(throws: UsherError.self) {
       try crashed.open(masterKey: [UInt8](repeating: 7, count: 32))
@@ -107,20 +91,20 @@ struct StoreOpeningTests {
     arguments: [[], Array("SQLite format 3\0".utf8), Array(repeating: 0x55, count: 8192)])
   func foreignFile(_ content: [UInt8]) throws {
     try fixture.write(content)
-    try expectRefusal("not an SQLite database")
+    try fixture.expectRefusal("not an SQLite database")
   }
 
   @Test("another program's SQLite database is refused")
   func foreignDatabase() throws {
     try fixture.tamper("CREATE TABLE flows (id TEXT)")
-    try expectRefusal("belongs to another program")
+    try fixture.expectRefusal("belongs to another program")
   }
 
   @Test("a database cut off at any page is refused", arguments: [1, 2, 5])
   func truncated(pages: Int) async throws {
     try await fixture.create([.putFlow(.sample())])
     try fixture.write(Array(fixture.bytes().prefix(pages * 4096)))
-    try expectRefusal("damaged")
+    try fixture.expectRefusal("damaged")
   }
 
   @Test("a damaged page is refused")
@@ -129,14 +113,14 @@ struct StoreOpeningTests {
     var bytes = fixture.bytes()
     for index in 4096..<3 * 4096 { bytes[index] ^= 0xa5 }
     try fixture.write(bytes)
-    try expectRefusal("damaged")
+    try fixture.expectRefusal("damaged")
   }
 
   @Test("a newer schema is refused")
   func newerSchema() async throws {
     try await fixture.create()
     try fixture.tamper("PRAGMA user_version = 99")
-    try expectRefusal("was written by a newer usherd: its schema is 99")
+    try fixture.expectRefusal("was written by a newer usherd: its schema is 99")
   }
 
   @Test("a newer schema is noticed while it stands only in the log")
@@ -145,9 +129,7 @@ struct StoreOpeningTests {
     try await store.database.writeWithoutTransaction {
       try $0.execute(sql: "PRAGMA user_version = 99")
     }
-    let crashed = try StoreFixture()
-    try crashed.write(fixture.bytes())
-    try crashed.write(fixture.bytes("-wal"), to: "-wal")
+    let crashed = try fixture.crashed()
     let error = try #require(throws: UsherError.self) { try crashed.open() }
     #expect(error.message.contains("newer usherd"))
   }
@@ -156,7 +138,8 @@ struct StoreOpeningTests {
   func noSlot() async throws {
     try await fixture.create()
     try fixture.tamper("DELETE FROM key_slots")
-    try expectRefusal("\(fixture.path) has no key slot of kind master; restore a backup: usherctl")
+    try fixture.expectRefusal(
+      "\(fixture.path) has no key slot of kind master; restore a backup: usherctl")
   }
 
   @Test("a database that lists an object of its schema twice is refused by the name of the object")
@@ -169,13 +152,13 @@ struct StoreOpeningTests {
       INSERT INTO sqlite_schema SELECT * FROM sqlite_schema
         WHERE name = 'sqlite_autoindex_accounts_1';
       """)
-    try expectRefusal("the index \"sqlite_autoindex_accounts_1\" is not as usherd makes it")
+    try fixture.expectRefusal("the index \"sqlite_autoindex_accounts_1\" is not as usherd makes it")
   }
 
   @Test("a log without its database is not taken for a new start")
   func orphanedLog() throws {
     try fixture.write([1, 2, 3], to: "-wal")
-    try expectRefusal("is missing, but its write-ahead log is there")
+    try fixture.expectRefusal("is missing, but its write-ahead log is there")
     #expect(fixture.bytes("-wal") == [1, 2, 3])
   }
 

@@ -206,14 +206,4 @@ struct StoreReadingTests {
     #expect(try store.open(try #require(seen.first)).account.wakeAt == nil)
     #expect(try store.wakingAccounts(until: StoreFixture.now, atMost: 1).count == 1)
   }
-
-  @Test("a store that is closed reads nothing and says so")
-  func closed() async throws {
-    try await store.commit([account("acc_1")])
-    try store.close()
-    let error = #expect(throws: UsherError.self) {
-      try store.accounts(.id(AccountID("acc_1"), of: nil), atMost: 1)
-    }
-    #expect(error?.message == "the store is closed")
-  }
 }

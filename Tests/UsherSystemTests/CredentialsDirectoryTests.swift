@@ -14,22 +14,14 @@ struct CredentialsDirectoryTests {
     credentials = CredentialsDirectory(path: directory.path)
   }
 
-  @Test("one trailing newline is not part of a text secret")
-  func newline() throws {
+  @Test("one trailing newline is not part of a text secret; it may be empty, or not there")
+  func text() throws {
+    #expect(try credentials.secret(named: "a") == nil)
+    try directory.write([], to: "a")
+    #expect(try credentials.secret(named: "a")?.isEmpty == true)
     try directory.write(Array("hunter2\n\n".utf8), to: "a")
     #expect(try credentials.secret(named: "a")?.revealed() == "hunter2\n")
     #expect(try credentials.bytes(named: "a") == Array("hunter2\n\n".utf8))
-  }
-
-  @Test("what is not there is nil")
-  func missing() throws {
-    #expect(try credentials.secret(named: "nothing") == nil)
-  }
-
-  @Test("an empty credential is an empty secret")
-  func empty() throws {
-    try directory.write([], to: "a")
-    #expect(try credentials.secret(named: "a")?.isEmpty == true)
   }
 
   @Test(

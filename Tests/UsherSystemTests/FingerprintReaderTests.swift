@@ -5,13 +5,23 @@ import UsherTestKit
 
 @Suite(
   "A finger at the reader, by the real fprintd", .mayBlock,
-  .enabled(if: FprintdUnderTest.isPossible, noFprintd), .timeLimit(.minutes(2)), .serialized)
+  .enabled(if: FprintdUnderTest.isPossible, noFprintd), .timeLimit(.minutes(2)))
 struct FingerprintReaderTests {
-  @Test("an enrolled finger matches, another does not, time after time")
+  @Test("an enrolled finger matches, another does not, nor another person's, time after time")
   func verdicts() async throws {
     let alice = try await Alice()
     #expect(try await alice.verdict(Alice.known) == .match)
     #expect(try await alice.verdict(Alice.unknown) == .noMatch)
+    // An error of the reader is no verdict.
+    await #expect(throws: FingerprintTrouble.unavailable("the reader failed: verify-unknown-error"))
+    { try await alice.verdict("ERROR 0") }
+    // Who has no prints has no fingers, cannot be verified, and does not keep the reader.
+    #expect(try await alice.reader.enrolledFingers(of: "bob") == [])
+    await #expect(throws: FingerprintTrouble.notEnrolled) {
+      try await alice.reader.verify(user: "bob", within: .seconds(30)) { _ in }
+    }
+    try await alice.fprintd.enrol(user: "bob", finger: "right-index-finger", print: "bob-index")
+    #expect(try await alice.verdict("SCAN bob-index") == .noMatch, "though fprintd knows it")
     #expect(try await alice.verdict(Alice.known) == .match)
   }
 
@@ -22,13 +32,6 @@ struct FingerprintReaderTests {
     #expect(try await alice.verdict("SCAN alice-thumb") == .match)
     #expect(try await alice.verdict(Alice.known) == .match)
     #expect(try await alice.verdict(Alice.unknown) == .noMatch)
-  }
-
-  @Test("another person's finger is no match, though fprintd knows it")
-  func otherPerson() async throws {
-    let alice = try await Alice()
-    try await alice.fprintd.enrol(user: "bob", finger: "right-index-finger", print: "bob-index")
-    #expect(try await alice.verdict("SCAN bob-index") == .noMatch)
   }
 
   @Test("hints come while the scan goes on, and the verdict after them")
@@ -50,24 +53,6 @@ struct FingerprintReaderTests {
       try await alice.reader.enrolledFingers(of: "alice") == ["left-thumb", "right-index-finger"])
   }
 
-  @Test("who has no prints has no fingers, cannot be verified, and does not keep the reader")
-  func notEnrolled() async throws {
-    let alice = try await Alice()
-    #expect(try await alice.reader.enrolledFingers(of: "bob") == [])
-    await #expect(throws: FingerprintTrouble.notEnrolled) {
-      try await alice.reader.verify(user: "bob", within: .seconds(30)) { _ in }
-    }
-    #expect(try await alice.verdict(Alice.known) == .match)
-  }
-
-  @Test("an error of the reader is no verdict, and the next scan is as good as any")
-  func deviceError() async throws {
-    let alice = try await Alice()
-    await #expect(throws: FingerprintTrouble.unavailable("the reader failed: verify-unknown-error"))
-    { try await alice.verdict("ERROR 0") }
-    #expect(try await alice.verdict(Alice.known) == .match)
-  }
-
   @Test("a reader that is pulled out in the middle is unplugged, and then there is none")
   func unplug() async throws {
     let alice = try await Alice()
@@ -86,31 +71,20 @@ struct FingerprintReaderTests {
     #expect(fingers == .failure(.noReader))
   }
 
-  @Test("a scan that is cancelled gives the reader back, and is over then")
+  @Test("a scan that is cancelled gives the reader back; another one matches, and nothing is left")
   func cancel() async throws {
     let alice = try await Alice()
-    let scan = try await alice.scan()
-    let releases = alice.fprintd.releases
-    scan.task.cancel()
-    #expect(await scan.outcome == .failure(.cancelled))
-    #expect(alice.fprintd.releases == releases + 1)
-    #expect(try await alice.fprintd.holder(user: "bob").isRunning)
-  }
-
-  @Test("after a scan that was cancelled another one matches")
-  func cancelAndGoOn() async throws {
-    let alice = try await Alice()
+    let before = try await alice.fprintd.connections()
     for _ in 1...3 {
       let scan = try await alice.scan()
+      let releases = alice.fprintd.releases
       scan.task.cancel()
       #expect(await scan.outcome == .failure(.cancelled))
+      #expect(alice.fprintd.releases == releases + 1)
     }
     #expect(try await alice.verdict(Alice.known) == .match)
-  }
-
-  @Test("a task that is cancelled before it begins claims nothing")
-  func cancelledBefore() async throws {
-    let alice = try await Alice()
+    #expect(try await alice.fprintd.connections() == before, "something is left on the bus")
+    // One that is cancelled before it begins claims nothing.
     let scan = Scan(alice.reader, "alice", within: .seconds(30))
     scan.task.cancel()
     #expect(await scan.outcome == .failure(.cancelled))
@@ -158,18 +132,6 @@ struct FingerprintReaderTests {
     try await alice.fprintd.forgeMatch()
     try await alice.fprintd.script(Alice.unknown)
     #expect(await scan.outcome == .success(.noMatch))
-  }
-
-  @Test("when all is done nothing is left on the bus")
-  func nothingLeft() async throws {
-    let alice = try await Alice()
-    let before = try await alice.fprintd.connections()
-    _ = try await alice.reader.enrolledFingers(of: "alice")
-    _ = try await alice.verdict(Alice.known)
-    let scan = try await alice.scan()
-    scan.task.cancel()
-    _ = await scan.outcome
-    #expect(try await alice.fprintd.connections() == before)
   }
 
   @Test("closing ends a scan, and nothing begins any more")

@@ -7,22 +7,17 @@ import UsherTestKit
 @Suite(
   "When fprintd, polkit or the bus will not", .mayBlock,
   .enabled(if: FprintdUnderTest.isPossible, noFprintd),
-  .timeLimit(.minutes(2)), .serialized)
+  .timeLimit(.minutes(2)))
 struct FingerprintServiceTests {
   private let verify = "net.reactivated.fprint.device.verify"
   private let setUserName = "net.reactivated.fprint.device.setusername"
 
-  @Test("two actions of polkit are enough")
-  func enough() async throws {
+  @Test("two actions of polkit are enough; with one of them, or none, it is not permitted")
+  func actions() async throws {
     let alice = try await Alice()
     try await alice.fprintd.allow(only: [verify, setUserName])
     #expect(try await alice.reader.enrolledFingers(of: "alice") == ["right-index-finger"])
     #expect(try await alice.verdict(Alice.known) == .match)
-  }
-
-  @Test("with one of them, or none, it is not permitted")
-  func tooFew() async throws {
-    let alice = try await Alice()
     for allowed in [[], [verify], [setUserName]] {
       try await alice.fprintd.allow(only: allowed)
       let scan = Scan(alice.reader, "alice", within: .seconds(30))

@@ -199,51 +199,42 @@ struct StderrLogHandlerTests {
 }
 
 @Suite("Where entries go")
-struct LogDestinationTests {
+final class LogDestinationTests {
   private let directory: TemporaryDirectory
   private let file: CInt
-  private let stream: [String: String]
+  private let journal: CInt
 
   init() throws {
     directory = try TemporaryDirectory()
     file = open(directory.file("stderr"), O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    journal = try boundSocket(directory.file("journal"), type: SOCK_DGRAM)
+  }
+
+  deinit {
+    close(file)
+    close(journal)
+  }
+
+  private func destination(stream: String?, socket: String = "journal") -> LogDestination {
+    LogDestination.choose(
+      environment: stream.map { ["JOURNAL_STREAM": $0] } ?? [:], descriptor: file,
+      journalSocket: directory.file(socket))
+  }
+
+  @Test("to the journal where standard error is its stream and it listens, else to the stream")
+  func journalStream() throws {
     var status = stat()
     try #require(fstat(file, &status) == 0)
-    stream = ["JOURNAL_STREAM": "\(status.st_dev):\(status.st_ino)"]
-  }
-
-  @Test("to the journal where standard error is its stream and it listens")
-  func journal() throws {
-    let socket = try boundSocket(directory.file("journal"), type: SOCK_DGRAM)
-    defer {
-      close(socket)
-      close(file)
-    }
-    let destination = LogDestination.choose(
-      environment: stream, descriptor: file, journalSocket: directory.file("journal"))
-    #expect(destination == .journal)
-  }
-
-  @Test("to the stream with priorities where the journal takes no entries")
-  func deaf() {
-    defer { close(file) }
-    let destination = LogDestination.choose(
-      environment: stream, descriptor: file, journalSocket: directory.file("nothing"))
-    #expect(destination == .standardError(showsPriority: true))
+    let stream = "\(status.st_dev):\(status.st_ino)"
+    #expect(destination(stream: stream) == .journal)
+    let deaf = destination(stream: stream, socket: "nothing")
+    #expect(deaf == .standardError(showsPriority: true))
   }
 
   @Test(
     "to standard error where it is not the journal's stream",
     arguments: [nil, "", "1:2", "x", "1", "8:1:2"])
-  func elsewhere(variable: String?) throws {
-    let socket = try boundSocket(directory.file("journal"), type: SOCK_DGRAM)
-    defer {
-      close(socket)
-      close(file)
-    }
-    let destination = LogDestination.choose(
-      environment: variable.map { ["JOURNAL_STREAM": $0] } ?? [:], descriptor: file,
-      journalSocket: directory.file("journal"))
-    #expect(destination == .standardError(showsPriority: false))
+  func elsewhere(stream: String?) {
+    #expect(destination(stream: stream) == .standardError(showsPriority: false))
   }
 }

@@ -82,33 +82,29 @@ struct LoopbackPeerTests {
     )
   }
 
-  @Test("our own connection is ours, by both ways of asking")
+  private func expectOwner(
+    _ uid: uid_t?, of connection: Connection, at address: String = "127.0.0.1",
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) throws {
+    let (client, server) = try ends(connection, address: address)
+    let netlink = LoopbackPeer.uidByNetlink(client: client, server: server)
+    let proc = LoopbackPeer.uidByProc(client: client, server: server)
+    #expect(netlink == uid && proc == uid, sourceLocation: sourceLocation)
+    #expect(
+      LoopbackPeer.uid(client: client, server: server) == uid, sourceLocation: sourceLocation)
+  }
+
+  @Test("our own connection is ours, by both ways of asking, over IPv4 and IPv6")
   func ours() throws {
-    let connection = try Connection()
-    try connection.connectOurselves()
-    let (client, server) = try ends(connection)
-    #expect(LoopbackPeer.uid(client: client, server: server) == geteuid())
-    #expect(LoopbackPeer.uidByNetlink(client: client, server: server) == geteuid())
-    #expect(LoopbackPeer.uidByProc(client: client, server: server) == geteuid())
-  }
-
-  @Test("over IPv6 too")
-  func ipv6() throws {
-    let connection = try Connection(family: AF_INET6)
-    try connection.connectOurselves(family: AF_INET6)
-    let (client, server) = try ends(connection, address: "::1")
-    #expect(LoopbackPeer.uidByNetlink(client: client, server: server) == geteuid())
-    #expect(LoopbackPeer.uidByProc(client: client, server: server) == geteuid())
-  }
-
-  @Test("and by an IPv6 socket that speaks IPv4")
-  func mapped() throws {
-    let connection = try Connection()
-    try connection.connectOurselves(family: AF_INET6, mapped: true)
+    let (four, six, mapped) = (try Connection(), try Connection(family: AF_INET6), try Connection())
+    try four.connectOurselves()
+    try expectOwner(geteuid(), of: four)
+    try six.connectOurselves(family: AF_INET6)
+    try expectOwner(geteuid(), of: six, at: "::1")
+    // By an IPv6 socket that speaks IPv4.
+    try mapped.connectOurselves(family: AF_INET6, mapped: true)
     for address in ["127.0.0.1", "::ffff:127.0.0.1"] {
-      let (client, server) = try ends(connection, address: address)
-      #expect(LoopbackPeer.uidByNetlink(client: client, server: server) == geteuid())
-      #expect(LoopbackPeer.uidByProc(client: client, server: server) == geteuid())
+      try expectOwner(geteuid(), of: mapped, at: address)
     }
   }
 
@@ -118,10 +114,7 @@ struct LoopbackPeerTests {
     let child = try Child(Caller.other(uid: 65534, Caller.tcp(port: connection.port)))
     defer { child.end() }
     try connection.takeCaller()
-    let (client, server) = try ends(connection)
-    #expect(LoopbackPeer.uid(client: client, server: server) == 65534)
-    #expect(LoopbackPeer.uidByNetlink(client: client, server: server) == 65534)
-    #expect(LoopbackPeer.uidByProc(client: client, server: server) == 65534)
+    try expectOwner(65534, of: connection)
   }
 
   @Test("a socket nobody holds any more is nobody's, not root's")

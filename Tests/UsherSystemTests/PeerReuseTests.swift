@@ -7,25 +7,18 @@ import UsherTestKit
 /// The kernel gives numbers of processes again, and sockets go from hand to hand.
 @Suite("Who called, when it is somebody else who has the number or the socket", .mayBlock)
 struct PeerReuseTests {
-  private let directory: TemporaryDirectory
-  private let path: String
-  private let listener: CInt
+  private let listener: PublicListener
+  private var path: String { listener.path }
 
-  init() throws {
-    directory = try TemporaryDirectory()
-    path = directory.file("s")
-    try #require(chmod(directory.path, 0o755) == 0)
-    listener = try UnixListener.bind(path: path, mode: 0o666)
-  }
+  init() throws { listener = try PublicListener() }
 
   /// A connection whose caller has ended and whose number another process has.
   private func withReusedNumber(
     of uid: uid_t = 0, by successor: uid_t = 0, _ body: (CInt, BootTick) throws -> Void
   ) throws {
-    defer { close(listener) }
     let caller = try Child(uid == 0 ? Caller.unix(path) : Caller.other(uid: uid, Caller.unix(path)))
     defer { caller.end() }
-    let connection = try accepted(listener)
+    let connection = try accepted(listener.descriptor)
     defer { close(connection) }
     let accepted = BootTick.now()
     try eventually("the kernel's clock goes on") { BootTick.now() > accepted }
@@ -110,10 +103,9 @@ struct PeerReuseTests {
     "a connection that is handed on stays the connector's", .enabled(if: isRoot, needsRoot),
     arguments: ["inherited", "passed"])
   func handedOn(how: String) throws {
-    defer { close(listener) }
     let caller = try Child(["/usr/bin/python3", "-c", Self.handsOver, how, path])
     defer { caller.end() }
-    let connection = try accepted(listener)
+    let connection = try accepted(listener.descriptor)
     defer { close(connection) }
     // The other process has it, and uses it.
     #expect(try received(connection) == "x")
@@ -125,14 +117,13 @@ struct PeerReuseTests {
 
   @Test("who runs another program after connecting is the same process", arguments: [true, false])
   func exec(hasPeerDescriptors: Bool) throws {
-    defer { close(listener) }
     let program = """
       use Socket; $^F = 99; socket(my $s, AF_UNIX, SOCK_STREAM, 0) or die;
       connect($s, sockaddr_un($ARGV[0])) or die; exec "/usr/bin/sleep", "60";
       """
     let caller = try Child(["/usr/bin/perl", "-e", program, path])
     defer { caller.end() }
-    let connection = try accepted(listener)
+    let connection = try accepted(listener.descriptor)
     defer { close(connection) }
     let before = try Peer.read(fd: connection)
     #expect(before.pid == caller.pid)

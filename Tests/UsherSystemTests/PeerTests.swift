@@ -1,54 +1,46 @@
 import FoundationEssentials
 import Glibc
 import Testing
+import UsherTestKit
 
 @testable import UsherSystem
 
-@Suite("Who calls")
+@Suite("Who calls", .mayBlock)
 struct PeerTests {
-  private let directory: TemporaryDirectory
-  private let path: String
-  private let listener: CInt
+  private let listener: PublicListener
+  private var path: String { listener.path }
 
-  init() throws {
-    directory = try TemporaryDirectory()
-    path = directory.file("s")
-    // Another user must reach the socket.
-    try #require(chmod(directory.path, 0o755) == 0)
-    listener = try UnixListener.bind(path: path, mode: 0o666)
-  }
+  init() throws { listener = try PublicListener() }
 
   /// A procfs in which `pid` is in a control group, and a manager that knows its units.
   private func fake(
     pid: Int32, group: String, invocation: String? = nil
   ) throws -> Peer.Kernel {
-    let proc = directory.file("proc")
+    let proc = listener.directory.file("proc")
     try FileManager.default.createDirectory(
       atPath: "\(proc)/\(pid)", withIntermediateDirectories: true)
-    try directory.write(Array("0::\(group)\n".utf8), to: "proc/\(pid)/cgroup")
+    try listener.directory.write(Array("0::\(group)\n".utf8), to: "proc/\(pid)/cgroup")
     try FileManager.default.createDirectory(
-      atPath: directory.file("units"), withIntermediateDirectories: true)
+      atPath: listener.directory.file("units"), withIntermediateDirectories: true)
     if let invocation {
-      let link = directory.file("units/invocation:till.service")
+      let link = listener.directory.file("units/invocation:till.service")
       try #require(symlink(invocation, link) == 0)
     }
-    return Peer.Kernel(proc: proc, units: directory.file("units"))
+    return Peer.Kernel(proc: proc, units: listener.directory.file("units"))
   }
 
   private func withCall<Result>(
     _ command: [String], _ body: (Child, CInt) throws -> Result
   ) throws -> Result {
-    defer { close(listener) }
     let child = try Child(command)
     defer { child.end() }
-    let connection = try accepted(listener)
+    let connection = try accepted(listener.descriptor)
     defer { close(connection) }
     return try body(child, connection)
   }
 
   @Test("our own end of a pair of sockets is us")
   func ourselves() throws {
-    close(listener)
     var pair: [CInt] = [0, 0]
     try #require(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &pair) == 0)
     defer {
@@ -66,7 +58,6 @@ struct PeerTests {
 
   @Test("a descriptor that is no connected unix socket is an error")
   func noSocket() throws {
-    close(listener)
     let file = open("/dev/null", O_RDONLY | O_CLOEXEC)
     let alone = try #require(unixSocket(SOCK_STREAM))
     defer {

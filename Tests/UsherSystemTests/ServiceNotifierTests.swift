@@ -18,16 +18,14 @@ struct ServiceNotifierTests {
     }
   }
 
-  @Test("ready comes with a status")
-  func ready() {
+  @Test("ready and stopping come with a status, in which a line break cannot announce anything")
+  func statuses() {
     notifier.ready(status: "2 providers")
     #expect(sent.last == "READY=1\nSTATUS=2 providers")
-  }
-
-  @Test("stopping says so and why the process is still there")
-  func stopping() {
     notifier.stopping(status: "3 flows")
     #expect(sent.last == "STOPPING=1\nSTATUS=3 flows")
+    notifier.status("x\nREADY=1")
+    #expect(sent.last == #"STATUS=x\nREADY=1"#)
   }
 
   @Test("a reload carries the monotonic time in microseconds")
@@ -41,12 +39,6 @@ struct ServiceNotifierTests {
     let microseconds = try #require(Int(message.dropFirst(prefix.count)))
     let start = before.tv_sec * 1_000_000 + before.tv_nsec / 1000
     #expect((start...start + 60_000_000).contains(microseconds))
-  }
-
-  @Test("a status with a line break cannot announce anything")
-  func forgedStatus() {
-    notifier.status("x\nREADY=1")
-    #expect(sent.last == #"STATUS=x\nREADY=1"#)
   }
 
   @Test("messages reach the socket of the environment, and the watchdog is half its time")

@@ -2,6 +2,7 @@ import FoundationEssentials
 import Glibc
 import Testing
 import UsherCore
+import UsherSystem
 
 /// A directory that is gone with the test.
 final class TemporaryDirectory: Sendable {
@@ -98,6 +99,22 @@ private func withUnixAddress(
   }
 }
 
+/// A socket that every user may connect to, in a directory of its own.
+final class PublicListener: Sendable {
+  let directory: TemporaryDirectory
+  let path: String
+  let descriptor: CInt
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    path = directory.file("s")
+    try #require(chmod(directory.path, 0o755) == 0)
+    descriptor = try UnixListener.bind(path: path, mode: 0o666)
+  }
+
+  deinit { close(descriptor) }
+}
+
 /// A program beside the test, killed and reaped with this object at the latest.
 final class Child {
   let pid: pid_t
@@ -155,5 +172,6 @@ let needsRoot: Comment = "SKIPPED, NOT PROVEN: only root can call as another use
 
 struct FixedClock: Clock {
   var time = Timestamp(milliseconds: 1_700_000_000_250)
+
   func now() -> Timestamp { time }
 }

@@ -7,10 +7,13 @@ import UsherTestKit
 
 @Suite("Own sockets", .mayBlock)
 struct UnixListenerTests {
+  private let directory: TemporaryDirectory
+  private var path: String { directory.file("s") }
+
+  init() throws { directory = try TemporaryDirectory() }
+
   @Test("somebody can connect, the mode is the one asked for, the descriptor is fit for a loop")
   func binds() throws {
-    let directory = try TemporaryDirectory()
-    let path = directory.file("s")
     let listener = try UnixListener.bind(path: path, mode: 0o666)
     defer { close(listener) }
     #expect(mode(of: path) == 0o666)
@@ -40,8 +43,6 @@ struct UnixListenerTests {
 
   @Test("a socket somebody answers on is not taken, and stays")
   func alive() throws {
-    let directory = try TemporaryDirectory()
-    let path = directory.file("s")
     let other = try boundSocket(path)
     defer { close(other) }
     let sentence = refusal { _ = try UnixListener.bind(path: path, mode: 0o600) }
@@ -52,8 +53,6 @@ struct UnixListenerTests {
 
   @Test("one whose queue is full lives too")
   func busy() throws {
-    let directory = try TemporaryDirectory()
-    let path = directory.file("s")
     let other = try boundSocket(path)
     try #require(listen(other, 0) == 0)
     let waiting = try #require(connected(to: path))
@@ -67,8 +66,6 @@ struct UnixListenerTests {
 
   @Test("a datagram socket in the way is not taken")
   func datagram() throws {
-    let directory = try TemporaryDirectory()
-    let path = directory.file("s")
     let other = try boundSocket(path, type: SOCK_DGRAM)
     defer { close(other) }
     #expect(refusal { _ = try UnixListener.bind(path: path, mode: 0o600) } != nil)
@@ -77,8 +74,6 @@ struct UnixListenerTests {
 
   @Test("a left-over socket is replaced")
   func stale() throws {
-    let directory = try TemporaryDirectory()
-    let path = directory.file("s")
     close(try boundSocket(path))
     let listener = try UnixListener.bind(path: path, mode: 0o600)
     defer { close(listener) }
@@ -88,7 +83,6 @@ struct UnixListenerTests {
 
   @Test("a file in the way stays")
   func fileInTheWay() throws {
-    let directory = try TemporaryDirectory()
     let path = try directory.write([1], to: "s")
     let sentence = refusal { _ = try UnixListener.bind(path: path, mode: 0o600) }
     #expect(sentence == "\(path) is in the way: it is not a socket")
@@ -97,7 +91,6 @@ struct UnixListenerTests {
 
   @Test("two daemons starting at once are kept apart")
   func startingTwice() throws {
-    let directory = try TemporaryDirectory()
     let lock = open(directory.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     defer { close(lock) }
     try #require(flock(lock, LOCK_EX | LOCK_NB) == 0)
@@ -116,7 +109,6 @@ struct UnixListenerTests {
 
   @Test("a path of exactly 107 bytes works")
   func longest() throws {
-    let directory = try TemporaryDirectory()
     let name = String(repeating: "x", count: 107 - directory.path.utf8.count - 1)
     close(try UnixListener.bind(path: directory.file(name), mode: 0o600))
     #expect(exists(directory.file(name)))
@@ -124,7 +116,6 @@ struct UnixListenerTests {
 
   @Test("a missing directory is an error, or made for everybody to pass")
   func parent() throws {
-    let directory = try TemporaryDirectory()
     let path = directory.file("run/s")
     #expect(refusal { _ = try UnixListener.bind(path: path, mode: 0o600) } != nil)
     close(try UnixListener.bind(path: path, mode: 0o600, creatingParent: true))
@@ -133,8 +124,6 @@ struct UnixListenerTests {
 
   @Test("the file goes when it is told to, and going twice is no error")
   func unlinks() throws {
-    let directory = try TemporaryDirectory()
-    let path = directory.file("s")
     let listener = try UnixListener.bind(path: path, mode: 0o600)
     UnixListener.unlink(path: path)
     UnixListener.unlink(path: path)
