@@ -1,1 +1,0 @@
-../Common/CanarySearch.swift

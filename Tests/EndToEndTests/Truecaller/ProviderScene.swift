@@ -1,1 +1,0 @@
-../Common/ProviderScene.swift
