@@ -99,7 +99,10 @@ extension Lifetime {
       peerIdentity: caller.isAdmin ? peerIdentity : nil)
   }
 
-  var uptimeSeconds: Int { Int((world.clock.monotonicNow() - started).components.seconds) }
+  /// Never negative, also where a clock without a monotonic one is set back.
+  var uptimeSeconds: Int {
+    max(0, Int((world.clock.monotonicNow() - started).components.seconds))
+  }
 
   /// How the processes behind connections are known.
   var peerIdentity: String { Peer.kernelHandsOutPidfds ? "pidfd" : "pid" }

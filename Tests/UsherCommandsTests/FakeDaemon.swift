@@ -1,1 +1,0 @@
-../UsherClientTests/FakeDaemon.swift
