@@ -158,9 +158,9 @@ let package = Package(
       name: "UsherTestKit",
       dependencies: [
         "UsherCore", "JSONRPC", "UsherAPI", "UsherConfig", "UsherFlows", "UsherDaemon",
-        "UsherSystem", "UsherSandbox", logging, .product(name: "NIOCore", package: "swift-nio"),
+        "UsherSystem", "UsherSandbox", logging,
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
-      ],
+      ] + nio,
       path: "Tests/UsherTestKit",
       exclude: ["as_user.py", "fprintd.py", "movable_clock.c", "take_number.py"],
       swiftSettings: strict),
@@ -188,13 +188,17 @@ let package = Package(
         .product(name: "CryptoExtras", package: "swift-crypto"),
       ],
       exclude: ["mail_receiver.py"]),
-    tests("UsherClientTests", ["UsherClient", "UsherAPI", "UsherCore", "JSONRPC"] + nio),
+    tests(
+      "UsherClientTests", ["UsherClient", "UsherAPI", "UsherCore", "JSONRPC", "UsherTestKit"] + nio),
     tests(
       "UsherKitTests",
       ["UsherKit", "UsherClient", "UsherAPI", "UsherCore", "JSONRPC", "UsherTestKit", crypto] + nio),
     tests(
       "UsherCommandsTests",
-      ["UsherCommands", "UsherClient", "UsherAPI", "UsherCore", "JSONRPC", "UsherConfig"] + nio),
+      [
+        "UsherCommands", "UsherClient", "UsherAPI", "UsherCore", "JSONRPC", "UsherConfig",
+        "UsherTestKit",
+      ] + nio),
     tests(
       "UsherDaemonTests",
       [

@@ -188,7 +188,3 @@ extension ServiceScene {
       .trimmingCharacters(in: .whitespacesAndNewlines)
   }
 }
-
-extension JSONValue {
-  var text: String { String(decoding: encoded(), as: UTF8.self) }
-}

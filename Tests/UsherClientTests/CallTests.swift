@@ -2,6 +2,7 @@ import JSONRPC
 import Synchronization
 import Testing
 import UsherClient
+import UsherTestKit
 
 @Suite("Calling the daemon", .timeLimit(.minutes(1)))
 struct CallTests {
@@ -128,7 +129,7 @@ struct CallTests {
   func manyCalls() async throws {
     let most = Mutex(0)
     try await FakeDaemon.run { peer in
-      var open: [Call] = []
+      var open: [FakeDaemon.Call] = []
       for _ in 0..<64 { open.append(try await peer.next()) }
       most.withLock { $0 = open.count }
       for answered in 0..<100 {

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Testing
 import UsherClient
+import UsherTestKit
 
 @Suite("The documentation's program", .timeLimit(.minutes(1)))
 struct DocumentedProgramTests {

@@ -1,6 +1,7 @@
 import JSONRPC
 import Testing
 import UsherClient
+import UsherTestKit
 
 @Suite("Events as they come", .timeLimit(.minutes(1)))
 struct EventTests {
@@ -11,7 +12,7 @@ struct EventTests {
     """#
   }
 
-  private static func subscribe(_ peer: Peer) async throws -> Call {
+  private static func subscribe(_ peer: FakeDaemon.Peer) async throws -> FakeDaemon.Call {
     let call = try await peer.next()
     #expect(call.method == "events.subscribe")
     try await peer.reply(call, #"{"subscription":"sub_1","cursor":7}"#)
@@ -41,7 +42,7 @@ struct EventTests {
 
   @Test("a reader that stops unsubscribes")
   func unsubscribe() async throws {
-    let (told, tell) = AsyncStream.makeStream(of: Call.self)
+    let (told, tell) = AsyncStream.makeStream(of: FakeDaemon.Call.self)
     try await FakeDaemon.run { peer in
       _ = try await Self.subscribe(peer)
       try await peer.notify("events.notify", Self.event(8))

@@ -1,6 +1,7 @@
 import JSONRPC
 import Testing
 import UsherClient
+import UsherTestKit
 
 @Suite("A flow, step by step", .timeLimit(.minutes(1)))
 struct FlowSessionTests {

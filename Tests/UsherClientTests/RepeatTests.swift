@@ -2,6 +2,7 @@ import JSONRPC
 import Synchronization
 import Testing
 import UsherClient
+import UsherTestKit
 
 @Suite("After a lost connection", .timeLimit(.minutes(1)))
 struct RepeatTests {

@@ -2,6 +2,7 @@ import JSONRPC
 import Synchronization
 import Testing
 import UsherClient
+import UsherTestKit
 
 @Suite("Over a restart of the daemon", .timeLimit(.minutes(1)))
 struct RestartTests {

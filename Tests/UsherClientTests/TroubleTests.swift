@@ -1,6 +1,7 @@
 import Glibc
 import Testing
 import UsherClient
+import UsherTestKit
 
 @Suite("When the daemon is down, or is not the daemon", .timeLimit(.minutes(1)))
 struct TroubleTests {
@@ -152,7 +153,7 @@ struct TroubleTests {
   /// A daemon whose greeting is the test's.
   private enum RawDaemon {
     static func run(
-      at path: String, greeting: @escaping @Sendable (Call) -> String,
+      at path: String, greeting: @escaping @Sendable (FakeDaemon.Call) -> String,
       _ body: () async throws -> Void
     ) async throws {
       try await FakeDaemon.run(at: path) { peer in

@@ -2,6 +2,7 @@ import JSONRPC
 import Synchronization
 import Testing
 import UsherCommands
+import UsherTestKit
 
 /// How one command line ended.
 struct Outcome {
@@ -78,7 +79,7 @@ final class Script: Sendable {
 
   var left: [String] { remaining.withLock { $0.map(\.method) } }
 
-  func answer(_ call: Call, _ peer: Peer) async throws {
+  func answer(_ call: FakeDaemon.Call, _ peer: FakeDaemon.Peer) async throws {
     if ["rpc.cancel", "events.unsubscribe"].contains(call.method) { return }
     let exchange = remaining.withLock { remaining -> Exchange? in
       guard let next = remaining.first, next.method == call.method else { return nil }

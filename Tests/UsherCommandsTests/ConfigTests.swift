@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Testing
 import UsherCommands
+import UsherTestKit
 
 @Suite("The configuration, offline")
 struct ConfigTests {

@@ -2,6 +2,7 @@ import JSONRPC
 import Testing
 import UsherCommands
 import UsherCore
+import UsherTestKit
 
 @Suite("A credential is exchanged by the app's backend", .timeLimit(.minutes(1)))
 struct ExchangeTests {

@@ -5,6 +5,7 @@ import Testing
 import UsherClient
 import UsherCommands
 import UsherCore
+import UsherTestKit
 
 /// A machine of which only the files are real: its systemd, and a usherd that opens a database or
 /// says why not.

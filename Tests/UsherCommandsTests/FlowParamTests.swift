@@ -2,6 +2,7 @@ import FoundationEssentials
 import JSONRPC
 import Testing
 import UsherCommands
+import UsherTestKit
 
 @Suite("A flow's parameters on the command line", .timeLimit(.minutes(1)))
 struct FlowParamTests {

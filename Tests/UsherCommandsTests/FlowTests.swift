@@ -1,6 +1,7 @@
 import JSONRPC
 import Testing
 import UsherCommands
+import UsherTestKit
 
 @Suite("Flows in the terminal", .timeLimit(.minutes(1)))
 struct FlowTests {

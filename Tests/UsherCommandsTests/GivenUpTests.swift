@@ -1,6 +1,7 @@
 import JSONRPC
 import Testing
 import UsherCommands
+import UsherTestKit
 
 @Suite("What no longer stands is no longer asked", .timeLimit(.minutes(1)))
 struct GivenUpTests {

@@ -2,6 +2,7 @@ import FoundationEssentials
 import JSONRPC
 import Testing
 import UsherCommands
+import UsherTestKit
 
 @Suite("usherctl policy", .timeLimit(.minutes(1)))
 struct PolicyTests {

@@ -3,6 +3,7 @@ import Glibc
 import Testing
 import UsherCommands
 import UsherCore
+import UsherTestKit
 
 @Suite("Command lines of the person's own", .timeLimit(.minutes(1)))
 struct ShellTests {

@@ -2,6 +2,7 @@ import JSONRPC
 import Testing
 import UsherCommands
 import UsherCore
+import UsherTestKit
 
 @Suite("usherctl, command by command", .timeLimit(.minutes(1)))
 struct VerbTests {

@@ -1,6 +1,7 @@
 import JSONRPC
 import Synchronization
 import Testing
+import UsherTestKit
 
 /// A daemon whose flows of kind authorize do what is said beforehand, whenever it is asked.
 final class FreedomIDDaemon: Sendable {
@@ -19,8 +20,8 @@ final class FreedomIDDaemon: Sendable {
 
   private struct Played {
     var flows: [String: [FreedomIDStanding]] = [:]
-    var waiting: [(call: Call, peer: Peer)] = []
-    var untold: [(call: Call, peer: Peer, flow: String)] = []
+    var waiting: [(call: FakeDaemon.Call, peer: FakeDaemon.Peer)] = []
+    var untold: [(call: FakeDaemon.Call, peer: FakeDaemon.Peer, flow: String)] = []
     var starts: ArraySlice<Answer>
     var inputs: ArraySlice<Answer>
     var lostLooks = 0
@@ -100,7 +101,7 @@ final class FreedomIDDaemon: Sendable {
 // MARK: - Answering
 
 extension FreedomIDDaemon {
-  private func answer(_ call: Call, _ peer: Peer) async throws {
+  private func answer(_ call: FakeDaemon.Call, _ peer: FakeDaemon.Peer) async throws {
     let isLook = ["flow.wait", "flow.get", "rpc.cancel"].contains(call.method)
     if !isLook { played.withLock { $0.heard.append((call.method, call.params)) } }
     defer { if !isLook { calls.yield(call.method) } }
@@ -119,7 +120,7 @@ extension FreedomIDDaemon {
     }
   }
 
-  private func clear(_ call: Call, _ peer: Peer) async throws {
+  private func clear(_ call: FakeDaemon.Call, _ peer: FakeDaemon.Peer) async throws {
     guard let reply = played.withLock({ $0.cleared.popFirst() }) else { throw HungUp() }
     for (id, flow) in played.withLock({ $0.flows }) where flow.last?.status == "active" {
       try await append([.cancelled], to: id)
@@ -127,7 +128,7 @@ extension FreedomIDDaemon {
     try await peer.reply(call, reply)
   }
 
-  private func look(_ call: Call, _ peer: Peer, _ id: String) async throws {
+  private func look(_ call: FakeDaemon.Call, _ peer: FakeDaemon.Peer, _ id: String) async throws {
     let isLost = played.withLock { played in
       guard played.lostLooks > 0 else { return false }
       played.lostLooks -= 1
@@ -139,7 +140,7 @@ extension FreedomIDDaemon {
     try await wake()
   }
 
-  private func start(_ call: Call, _ peer: Peer) async throws {
+  private func start(_ call: FakeDaemon.Call, _ peer: FakeDaemon.Peer) async throws {
     switch played.withLock({ $0.starts.popFirst() }) {
     case .goesOn(let standings): try await peer.reply(call, try reply(begin(standings)))
     case .goesOnSlowly(let standings):
@@ -159,7 +160,7 @@ extension FreedomIDDaemon {
     }
   }
 
-  private func submit(_ call: Call, _ peer: Peer, _ id: String) async throws {
+  private func submit(_ call: FakeDaemon.Call, _ peer: FakeDaemon.Peer, _ id: String) async throws {
     let flow = played.withLock { $0.flows[id] ?? [] }
     if flow.last?.status != "active" {
       return try await peer.fail(call, Self.error("flow_finished"))
@@ -188,7 +189,7 @@ extension FreedomIDDaemon {
   private func wake() async throws {
     let ready = played.withLock { played in
       let lengths = played.flows.mapValues(\.count)
-      let isReady = { (call: Call) in
+      let isReady = { (call: FakeDaemon.Call) in
         lengths[call.params["flow"]?.stringValue ?? "", default: 0]
           > Int(call.params["revision"]?.integerValue ?? 0)
       }

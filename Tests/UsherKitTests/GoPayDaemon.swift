@@ -1,6 +1,7 @@
 import JSONRPC
 import Synchronization
 import Testing
+import UsherTestKit
 
 /// A daemon whose flows of kind verify do what is said beforehand, whenever it is asked.
 final class GoPayDaemon: Sendable {
@@ -19,8 +20,8 @@ final class GoPayDaemon: Sendable {
   private struct Played {
     var flows: [String: [GoPayStanding]] = [:]
     var requestIDs: [String: String] = [:]
-    var waiting: [(call: Call, peer: Peer)] = []
-    var untold: [(call: Call, peer: Peer, flow: String)] = []
+    var waiting: [(call: FakeDaemon.Call, peer: FakeDaemon.Peer)] = []
+    var untold: [(call: FakeDaemon.Call, peer: FakeDaemon.Peer, flow: String)] = []
     var starts: ArraySlice<Answer>
     var inputs: ArraySlice<Answer>
     var lostLooks = 0
@@ -80,7 +81,7 @@ final class GoPayDaemon: Sendable {
   /// The next so many looks at a flow lose the connection.
   func losesLooks(_ count: Int) { played.withLock { $0.lostLooks = count } }
 
-  private func answer(_ call: Call, _ peer: Peer) async throws {
+  private func answer(_ call: FakeDaemon.Call, _ peer: FakeDaemon.Peer) async throws {
     let isLook = ["flow.wait", "flow.get", "rpc.cancel"].contains(call.method)
     if !isLook { played.withLock { $0.heard.append((call.method, call.params)) } }
     // After the call has had its effect: a test that hears of it relies on that.
@@ -103,7 +104,7 @@ final class GoPayDaemon: Sendable {
     }
   }
 
-  private func look(_ call: Call, _ peer: Peer, _ id: String) async throws {
+  private func look(_ call: FakeDaemon.Call, _ peer: FakeDaemon.Peer, _ id: String) async throws {
     let isLost = played.withLock { played in
       guard played.lostLooks > 0 else { return false }
       played.lostLooks -= 1
@@ -115,7 +116,7 @@ final class GoPayDaemon: Sendable {
     try await wake()
   }
 
-  private func start(_ call: Call, _ peer: Peer) async throws {
+  private func start(_ call: FakeDaemon.Call, _ peer: FakeDaemon.Peer) async throws {
     let requestID = call.params["requestId"]?.stringValue ?? ""
     if let known = played.withLock({ $0.requestIDs[requestID] }) {
       return try await peer.fail(call, Self.error("request_id_reused", flow: known))
@@ -146,7 +147,7 @@ final class GoPayDaemon: Sendable {
     }
   }
 
-  private func submit(_ call: Call, _ peer: Peer, _ id: String) async throws {
+  private func submit(_ call: FakeDaemon.Call, _ peer: FakeDaemon.Peer, _ id: String) async throws {
     let revision = played.withLock { $0.flows[id]?.count }
     guard call.params["revision"]?.integerValue == revision.map({ Int64($0) }) else {
       return try await peer.fail(call, Self.error("conflict"))
@@ -172,7 +173,7 @@ final class GoPayDaemon: Sendable {
   private func wake() async throws {
     let ready = played.withLock { played in
       let lengths = played.flows.mapValues(\.count)
-      let isReady = { (call: Call) in
+      let isReady = { (call: FakeDaemon.Call) in
         lengths[call.params["flow"]?.stringValue ?? "", default: 0]
           > Int(call.params["revision"]?.integerValue ?? 0)
       }

@@ -2,6 +2,7 @@ import JSONRPC
 import Synchronization
 import Testing
 import UsherKit
+import UsherTestKit
 
 /// How a flow of kind verifyPhone stands (the daemon's page Truecaller).
 struct PhoneStanding: Sendable {
@@ -85,7 +86,7 @@ final class PhoneDaemon: Sendable {
 
   private struct Played {
     var flows: [String: [PhoneStanding]] = [:]
-    var waiting: [(call: Call, peer: Peer)] = []
+    var waiting: [(call: FakeDaemon.Call, peer: FakeDaemon.Peer)] = []
     var begins: ArraySlice<[PhoneStanding]>
     var answers: ArraySlice<Answer>
     var heard: [(method: String, params: JSONValue)] = []
@@ -133,7 +134,7 @@ final class PhoneDaemon: Sendable {
     try await wake()
   }
 
-  private func answer(_ call: Call, _ peer: Peer) async throws {
+  private func answer(_ call: FakeDaemon.Call, _ peer: FakeDaemon.Peer) async throws {
     let isLook = ["flow.wait", "flow.get", "rpc.cancel"].contains(call.method)
     if !isLook { played.withLock { $0.heard.append((call.method, call.params)) } }
     // After the call has had its effect: a test that hears of it relies on that.
@@ -161,7 +162,7 @@ final class PhoneDaemon: Sendable {
     }
   }
 
-  private func start(_ call: Call, _ peer: Peer) async throws {
+  private func start(_ call: FakeDaemon.Call, _ peer: FakeDaemon.Peer) async throws {
     let (id, standings) = played.withLock { played in
       let id = "flw_\(played.flows.count + 1)"
       let standings = played.begins.popFirst() ?? []
@@ -173,7 +174,7 @@ final class PhoneDaemon: Sendable {
     for standing in standings.dropFirst() { try await append([standing], to: id) }
   }
 
-  private func submit(_ call: Call, _ peer: Peer, _ id: String) async throws {
+  private func submit(_ call: FakeDaemon.Call, _ peer: FakeDaemon.Peer, _ id: String) async throws {
     let (answer, revision) = played.withLock { ($0.answers.popFirst(), $0.flows[id]?.count) }
     #expect(call.params["revision"]?.integerValue == revision.map { Int64($0) })
     switch answer {
@@ -193,7 +194,7 @@ final class PhoneDaemon: Sendable {
   private func wake() async throws {
     let ready = played.withLock { played in
       let lengths = played.flows.mapValues(\.count)
-      let isReady = { (call: Call) in
+      let isReady = { (call: FakeDaemon.Call) in
         lengths[call.params["flow"]?.stringValue ?? "", default: .max]
           > Int(call.params["revision"]?.integerValue ?? 0)
       }

@@ -2,6 +2,7 @@ import JSONRPC
 import Synchronization
 import Testing
 import UsherKit
+import UsherTestKit
 
 /// A call that the daemon is expected to get next, and what it does then.
 struct Turn: Sendable {
@@ -88,7 +89,7 @@ private final class Rest: Sendable {
   func next() -> Turn? { turns.withLock { $0.popFirst() } }
 }
 
-extension Call {
+extension FakeDaemon.Call {
   /// Without the request id, which is random.
   fileprivate var comparableParams: JSONValue {
     guard case .object(var members) = params else { return params }

@@ -1,21 +1,20 @@
-import Foundation
-import JSONRPC
+package import Foundation
+package import JSONRPC
 import Testing
-import UsherTestKit
 
 /// Collects what a daemon tells, and looks for secrets in that and in all that the daemon leaves behind.
 ///
-/// The targets of the providers share this file by links.
-final class CanarySearch {
-  typealias Place = (name: String, bytes: Data)
+///
+package final class CanarySearch {
+  package typealias Place = (name: String, bytes: Data)
 
   private let daemon: DaemonUnderTest
   private let listener: RawClient
   /// What was answered and what events told.
-  private(set) var told: [String] = []
+  package private(set) var told: [String] = []
 
   /// Listens to all events from now on.
-  init(_ daemon: DaemonUnderTest) throws {
+  package init(_ daemon: DaemonUnderTest) throws {
     self.daemon = daemon
     listener = try daemon.client()
     let topics: JSONValue = ["flow", "account", "token", "provider", "confirm", "kyc"]
@@ -24,15 +23,15 @@ final class CanarySearch {
 
   /// Records what was answered, and returns it.
   @discardableResult
-  func record(_ answer: JSONValue) -> JSONValue {
+  package func record(_ answer: JSONValue) -> JSONValue {
     told.append(answer.text)
     return answer
   }
 
-  func record(page: Web.Reply) { told.append(page.text) }
+  package func record(page: Web.Reply) { told.append(page.text) }
 
   /// Records the refusal of an answer that may hold a secret.
-  func recordRefusal(of input: JSONValue, to flow: JSONValue, by app: RawClient) throws {
+  package func recordRefusal(of input: JSONValue, to flow: JSONValue, by app: RawClient) throws {
     let params: JSONValue = [
       "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null, "input": input,
     ]
@@ -40,7 +39,7 @@ final class CanarySearch {
   }
 
   /// Records the events that have come.
-  func recordEvents() throws {
+  package func recordEvents() throws {
     try listener.send(#"{"jsonrpc":"2.0","id":"end","method":"system.status"}"#)
     while let line = try listener.receiveLine() {
       let text = String(decoding: line, as: UTF8.self)
@@ -50,7 +49,7 @@ final class CanarySearch {
   }
 
   /// Records what lists and usherctl show.
-  func recordLists(
+  package func recordLists(
     _ methods: [String] = [
       "account.list", "token.list", "flow.list", "provider.list", "totp.list", "consent.list",
       "system.status",
@@ -66,7 +65,7 @@ final class CanarySearch {
   }
 
   /// Everything on disk and in the log, but for the master key.
-  func files() -> [Place] {
+  package func files() -> [Place] {
     daemon.place.everything().filter { !$0.name.contains("master.key") }
   }
 
@@ -77,7 +76,7 @@ final class CanarySearch {
   ///   - keys: Nor are these.
   ///   - people: They are neither on disk nor in the log.
   ///   - found: Texts that are in the log or on disk: a search that finds nothing proves nothing.
-  func expectNone(
+  package func expectNone(
     of secrets: [String], keys: [Data] = [], people: [String] = [], found: [String]
   ) throws {
     try? recordEvents()  // A daemon that was killed has closed the connection.
@@ -107,7 +106,7 @@ final class CanarySearch {
   }
 
   /// Looks for secrets in the form of text, of Base64 and of hexadecimal digits.
-  func expectNone(of secrets: [String], in places: [Place], _ moment: String) {
+  package func expectNone(of secrets: [String], in places: [Place], _ moment: String) {
     for secret in secrets {
       #expect(!secret.isEmpty)
       let forms = Self.forms(secret)
@@ -126,14 +125,14 @@ final class CanarySearch {
 }
 
 /// A text in the forms in which it may turn up: as it is, in Base64 at any place, in hexadecimal.
-struct Trace {
-  let forms: [Data]
+package struct Trace {
+  package let forms: [Data]
 
-  init(_ text: String) { self.init(Data(text.utf8)) }
+  package init(_ text: String) { self.init(Data(text.utf8)) }
 
-  init(asItIs text: String) { forms = [Data(text.utf8)] }
+  package init(asItIs text: String) { forms = [Data(text.utf8)] }
 
-  init(_ bytes: Data) {
+  package init(_ bytes: Data) {
     let hex = bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
     // Where the text begins within three bytes decides how it looks; its ends mix with neighbours.
     let base64 = (0..<3).map { offset in
@@ -143,5 +142,5 @@ struct Trace {
     forms = [bytes, Data(hex.utf8), Data(hex.uppercased().utf8)] + base64.map { Data($0.utf8) }
   }
 
-  func isIn(_ data: Data) -> Bool { forms.contains { data.range(of: $0) != nil } }
+  package func isIn(_ data: Data) -> Bool { forms.contains { data.range(of: $0) != nil } }
 }

@@ -1,6 +1,6 @@
 import FoundationEssentials
 import Glibc
-import JSONRPC
+package import JSONRPC
 import NIOCore
 import NIOPosix
 import Synchronization
@@ -8,17 +8,17 @@ import Synchronization
 /// A Unix socket behind which a test plays the daemon.
 ///
 /// The script runs once for each connection, and the connection is closed when it returns.
-final class FakeDaemon: Sendable {
-  typealias Script = @Sendable (Peer) async throws -> Void
+package final class FakeDaemon: Sendable {
+  package typealias Script = @Sendable (Peer) async throws -> Void
 
-  let path: String
+  package let path: String
   private let server: any Channel
   private let connected: Connections
 
   /// Connections taken so far.
-  var connections: Int { connected.value.withLock { $0.count } }
+  package var connections: Int { connected.value.withLock { $0.count } }
 
-  static func run<T>(
+  package static func run<T>(
     at path: String = freshPath(), _ script: @escaping Script,
     _ body: (FakeDaemon) async throws -> T
   ) async throws -> T {
@@ -41,19 +41,19 @@ final class FakeDaemon: Sendable {
   }
 
   /// Removes what ``freshPath()`` made, with all that is in it.
-  static func removeFolder(of path: String) {
+  package static func removeFolder(of path: String) {
     try? FileManager.default.removeItem(at: URL(filePath: path).deletingLastPathComponent())
   }
 
   /// With a path's folder there, which an earlier daemon may have removed.
-  static func inFolder(of path: String, _ body: () async throws -> Void) async throws {
+  package static func inFolder(of path: String, _ body: () async throws -> Void) async throws {
     let folder = URL(filePath: path).deletingLastPathComponent()
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     try await body()
   }
 
   /// A path in a folder of its own, short enough for a socket.
-  static func freshPath() -> String {
+  package static func freshPath() -> String {
     var name = Array("/tmp/usher-test-XXXXXX".utf8CString)
     mkdtemp(&name)
     return String(decoding: name.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self) + "/s"
@@ -105,77 +105,79 @@ final class FakeDaemon: Sendable {
   }
 }
 
-/// The test's end of one connection.
-final class Peer: Sendable {
-  /// From 1: which connection this is.
-  let index: Int
-  private let channel: any Channel
-  private let lines: AsyncStream<[UInt8]>
+extension FakeDaemon {
+  /// The test's end of one connection.
+  package final class Peer: Sendable {
+    /// From 1: which connection this is.
+    package let index: Int
+    private let channel: any Channel
+    private let lines: AsyncStream<[UInt8]>
 
-  struct Gone: Error {}
+    package struct Gone: Error {}
 
-  init(index: Int, channel: any Channel, lines: AsyncStream<[UInt8]>) {
-    self.index = index
-    self.channel = channel
-    self.lines = lines
-  }
+    init(index: Int, channel: any Channel, lines: AsyncStream<[UInt8]>) {
+      self.index = index
+      self.channel = channel
+      self.lines = lines
+    }
 
-  /// The next call or notification; a greeting is answered on the way.
-  func next() async throws -> Call {
-    while true {
-      let call = try await nextOfAny()
-      guard call.method == "rpc.hello" else { return call }
-      try await reply(
-        call, #"{"protocol":1,"server":{"version":"0"},"limits":{},"instanceId":"i"}"#)
+    /// The next call or notification; a greeting is answered on the way.
+    package func next() async throws -> Call {
+      while true {
+        let call = try await nextOfAny()
+        guard call.method == "rpc.hello" else { return call }
+        try await reply(
+          call, #"{"protocol":1,"server":{"version":"0"},"limits":{},"instanceId":"i"}"#)
+      }
+    }
+
+    package func nextOfAny() async throws -> Call {
+      for await line in lines { return Call(try JSONValue(parsing: line)) }
+      throw Gone()
+    }
+
+    package func reply(_ call: Call, _ result: String) async throws {
+      try await write(#"{"jsonrpc":"2.0","id":\#(call.id),"result":\#(result)}"#)
+    }
+
+    package func fail(_ call: Call, _ error: String) async throws {
+      try await write(#"{"jsonrpc":"2.0","id":\#(call.id),"error":\#(error)}"#)
+    }
+
+    package func notify(_ method: String, _ params: String) async throws {
+      try await write(#"{"jsonrpc":"2.0","method":"\#(method)","params":\#(params)}"#)
+    }
+
+    /// As a daemon that stops: what comes from now on is refused by the kernel.
+    package func hearNoMore() async throws {
+      let channel = channel
+      try await channel.setOption(.allowRemoteHalfClosure, value: true).get()
+      try await channel.eventLoop.submit {
+        _ = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
+          of: NIOBSDSocket.Handle.self
+        ) { shutdown($0, Int32(SHUT_RD)) }
+      }.get()
+    }
+
+    package func writeAndForget(_ line: String) {
+      channel.writeAndFlush(ByteBuffer(string: line + "\n"), promise: nil)
+    }
+
+    /// Writes a line as it is.
+    package func write(_ line: String) async throws {
+      try await channel.writeAndFlush(ByteBuffer(string: line + "\n"))
     }
   }
 
-  func nextOfAny() async throws -> Call {
-    for await line in lines { return Call(try JSONValue(parsing: line)) }
-    throw Gone()
+  /// What a client sent.
+  package struct Call: Sendable {
+    package let json: JSONValue
+
+    package init(_ json: JSONValue) { self.json = json }
+
+    package var method: String { json["method"]?.stringValue ?? "" }
+    package var params: JSONValue { json["params"] ?? [:] }
+    /// As JSON; `null` for a notification.
+    package var id: String { String(decoding: (json["id"] ?? .null).encoded(), as: UTF8.self) }
   }
-
-  func reply(_ call: Call, _ result: String) async throws {
-    try await write(#"{"jsonrpc":"2.0","id":\#(call.id),"result":\#(result)}"#)
-  }
-
-  func fail(_ call: Call, _ error: String) async throws {
-    try await write(#"{"jsonrpc":"2.0","id":\#(call.id),"error":\#(error)}"#)
-  }
-
-  func notify(_ method: String, _ params: String) async throws {
-    try await write(#"{"jsonrpc":"2.0","method":"\#(method)","params":\#(params)}"#)
-  }
-
-  /// As a daemon that stops: what comes from now on is refused by the kernel.
-  func hearNoMore() async throws {
-    let channel = channel
-    try await channel.setOption(.allowRemoteHalfClosure, value: true).get()
-    try await channel.eventLoop.submit {
-      _ = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
-        of: NIOBSDSocket.Handle.self
-      ) { shutdown($0, Int32(SHUT_RD)) }
-    }.get()
-  }
-
-  func writeAndForget(_ line: String) {
-    channel.writeAndFlush(ByteBuffer(string: line + "\n"), promise: nil)
-  }
-
-  /// Writes a line as it is.
-  func write(_ line: String) async throws {
-    try await channel.writeAndFlush(ByteBuffer(string: line + "\n"))
-  }
-}
-
-/// What a client sent.
-struct Call: Sendable {
-  let json: JSONValue
-
-  init(_ json: JSONValue) { self.json = json }
-
-  var method: String { json["method"]?.stringValue ?? "" }
-  var params: JSONValue { json["params"] ?? [:] }
-  /// As JSON; `null` for a notification.
-  var id: String { String(decoding: (json["id"] ?? .null).encoded(), as: UTF8.self) }
 }

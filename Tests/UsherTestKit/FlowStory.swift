@@ -1,20 +1,19 @@
 import Foundation
-import JSONRPC
-import UsherTestKit
+package import JSONRPC
 
 /// One flow as a program sees it that outlives the daemon.
-final class FlowStory<Scene: ProviderScene> {
+package final class FlowStory<Scene: ProviderScene> {
   private let start: JSONValue
   /// The flow as it was last told.
-  private(set) var told: JSONValue?
+  package private(set) var told: JSONValue?
 
   /// - Parameter start: Of `flow.start`, with a request id.
-  init(_ start: JSONValue) { self.start = start }
+  package init(_ start: JSONValue) { self.start = start }
 
   /// Goes on from wherever things are, to the flow's end.
   ///
   /// - Parameter act: What a person or an app does at a step; nil to wait.
-  func run(_ scene: Scene, _ act: (JSONValue) throws -> JSONValue?) throws -> JSONValue {
+  package func run(_ scene: Scene, _ act: (JSONValue) throws -> JSONValue?) throws -> JSONValue {
     var flow = try begin(scene)
     for _ in 0..<40 {
       try hear(flow)
@@ -49,7 +48,7 @@ final class FlowStory<Scene: ProviderScene> {
 }
 
 /// Where a daemon dies: before and after it commits, and before it does what it has committed.
-let failPoints = ["store.before-commit", "store.after-commit", "flow.before-effects"]
+package let failPoints = ["store.before-commit", "store.after-commit", "flow.before-effects"]
 
 extension ProviderScene {
   /// Lets the daemon die at the first, second, … passing of a point, each in a story of its own that
@@ -57,7 +56,9 @@ extension ProviderScene {
   ///
   /// - Parameter story: Makes the story of a number.
   /// - Returns: How often it has died.
-  func deaths(at point: String, _ story: (Int) throws -> (Self) throws -> Void) throws -> Int {
+  package func deaths(at point: String, _ story: (Int) throws -> (Self) throws -> Void) throws
+    -> Int
+  {
     for number in 1..<30 {
       let run = try story(number)
       do {

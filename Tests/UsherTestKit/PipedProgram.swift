@@ -1,14 +1,13 @@
 import Foundation
-import JSONRPC
-import UsherTestKit
+package import JSONRPC
 
-/// A program that reads from a pipe. The targets of the providers share this file by links.
-final class PipedProgram {
+/// A program that reads from a pipe.
+package final class PipedProgram {
   private let process = Process()
   private let input = Pipe()
   private let place: Workplace
 
-  init(_ executable: String, _ arguments: [String], in place: Workplace) throws {
+  package init(_ executable: String, _ arguments: [String], in place: Workplace) throws {
     self.place = place
     process.executableURL = URL(fileURLWithPath: executable)
     process.arguments = arguments
@@ -20,12 +19,12 @@ final class PipedProgram {
 
   deinit { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
 
-  var isRunning: Bool { process.isRunning }
+  package var isRunning: Bool { process.isRunning }
 
-  var output: String { contents("out") }
+  package var output: String { contents("out") }
 
   /// What it asked and told beside its output.
-  var log: String { contents("log") }
+  package var log: String { contents("log") }
 
   private func contents(_ name: String) -> String {
     String(
@@ -33,17 +32,17 @@ final class PipedProgram {
   }
 
   /// The flow of its one line of JSON.
-  func reply() throws -> JSONValue {
+  package func reply() throws -> JSONValue {
     let lines = output.split(separator: "\n")
     guard lines.count == 1 else { throw TestTrouble("not one line: \(output)") }
     return try JSONValue(parsing: String(lines[0]))["flow"] ?? .null
   }
 
-  func type(_ lines: String...) throws {
+  package func type(_ lines: String...) throws {
     try input.fileHandleForWriting.write(contentsOf: Data(lines.map { $0 + "\n" }.joined().utf8))
   }
 
-  func exitStatus() throws -> Int32 {
+  package func exitStatus() throws -> Int32 {
     try eventually("it has ended: \(log)") { !process.isRunning }
     return process.terminationStatus
   }

@@ -1,11 +1,10 @@
 import Foundation
-import JSONRPC
-import UsherTestKit
+package import JSONRPC
 
 /// A provider of the sandbox, a daemon that knows it, and an app at the daemon's socket; a test's own.
 ///
-/// What is alike for all providers. The targets of the providers share this file by links.
-protocol ProviderScene {
+/// What is alike for all providers.
+package protocol ProviderScene {
   /// What the sandbox calls the provider, as in the endpoint `truecaller.create`; empty for that of
   /// OpenID Connect, whose endpoints have no name before theirs.
   static var backend: String { get }
@@ -26,14 +25,14 @@ extension ProviderScene {
     Self.backend.isEmpty ? name : "\(Self.backend)\(separator)\(name)"
   }
 
-  func set(_ settings: JSONValue) throws {
+  package func set(_ settings: JSONValue) throws {
     try sandbox.control("POST", named("settings", "/"), settings)
   }
 
   /// - Parameters:
   ///   - times: How often it strikes; nil until it is mended.
   ///   - after: How many requests it spares first.
-  func spoil(
+  package func spoil(
     _ endpoint: String, _ fault: JSONValue, times: Int? = nil, after: Int = 0,
     grantType: String? = nil
   ) throws {
@@ -45,17 +44,17 @@ extension ProviderScene {
   }
 
   /// How many requests of a name the provider has seen.
-  func requests(_ endpoint: String, grantType: String? = nil) throws -> Int {
+  package func requests(_ endpoint: String, grantType: String? = nil) throws -> Int {
     try sandbox.requests(named(endpoint, "."), grantType: grantType)
   }
 
   /// What the provider has of a kind.
-  func list(_ list: String) throws -> [JSONValue] {
+  package func list(_ list: String) throws -> [JSONValue] {
     try sandbox.control("GET", "\(Self.backend)/\(list)")[list]?.arrayValue ?? []
   }
 
   /// What was sent to people, newest first.
-  func outbox() throws -> [JSONValue] {
+  package func outbox() throws -> [JSONValue] {
     try sandbox.control("GET", "outbox")["messages"]?.arrayValue ?? []
   }
 }
@@ -63,62 +62,64 @@ extension ProviderScene {
 // MARK: - The daemon
 
 extension ProviderScene {
-  func again() throws -> Self { at(try daemon.client()) }
+  package func again() throws -> Self { at(try daemon.client()) }
 
   /// Ends the daemon, by `kill -9` where it is a process of its own, and starts it again.
-  func restarted() throws -> Self {
+  package func restarted() throws -> Self {
     try daemon.restart()
     return try again()
   }
 
   /// Answers the step, and returns the flow at the next step that is not `wait`, or its end.
-  func submit(_ input: JSONValue, to flow: JSONValue, waitMs: Int64 = 30_000) throws -> JSONValue {
+  package func submit(_ input: JSONValue, to flow: JSONValue, waitMs: Int64 = 30_000) throws
+    -> JSONValue
+  {
     try app.flow(in: app.call("flow.submit", submission(input, to: flow, waitMs), within: 120))
   }
 
   /// The `data` of the error with which an answer is refused.
-  func refusalData(_ input: JSONValue, to flow: JSONValue) throws -> JSONValue {
+  package func refusalData(_ input: JSONValue, to flow: JSONValue) throws -> JSONValue {
     try app.reply(to: "flow.submit", submission(input, to: flow, 0))["error"]?["data"] ?? .null
   }
 
-  func submission(_ input: JSONValue, to flow: JSONValue, _ waitMs: Int64) -> JSONValue {
+  package func submission(_ input: JSONValue, to flow: JSONValue, _ waitMs: Int64) -> JSONValue {
     [
       "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null, "input": input,
       "waitMs": .integer(waitMs),
     ]
   }
 
-  func flow(_ flow: JSONValue) throws -> JSONValue {
+  package func flow(_ flow: JSONValue) throws -> JSONValue {
     try app.flow(in: app.call("flow.get", ["flow": flow["id"] ?? .null]))
   }
 
-  func cancel(_ flow: JSONValue) throws -> JSONValue {
+  package func cancel(_ flow: JSONValue) throws -> JSONValue {
     try app.flow(in: app.call("flow.cancel", ["flow": flow["id"] ?? .null]))
   }
 
   /// The states a flow went through, in order, each once.
-  func states(of flow: JSONValue) throws -> [String] {
+  package func states(of flow: JSONValue) throws -> [String] {
     let told = try app.call(
       "flow.wait", ["flow": flow["id"] ?? .null, "revision": 0, "timeoutMs": 0])["transitions"]
     return (told?.arrayValue ?? []).compactMap { $0["state"]?.stringValue }
       .reduce(into: []) { if $0.last != $1 { $0.append($1) } }
   }
 
-  func account(_ id: JSONValue?) throws -> JSONValue {
+  package func account(_ id: JSONValue?) throws -> JSONValue {
     try app.call("account.get", ["account": id ?? .null])["account"] ?? .null
   }
 
   /// The account that a flow has ended with.
-  func account(of end: JSONValue) throws -> JSONValue {
+  package func account(of end: JSONValue) throws -> JSONValue {
     try account(end["result"]?["account"])
   }
 
-  func accounts() throws -> [JSONValue] {
+  package func accounts() throws -> [JSONValue] {
     try app.call("account.list")["accounts"]?.arrayValue ?? []
   }
 
   /// Waits until the flow has moved on to something that holds.
-  func moved(
+  package func moved(
     _ flow: JSONValue, within seconds: Double = 20, _ what: String,
     until holds: (JSONValue) -> Bool
   ) throws -> JSONValue {
@@ -140,7 +141,7 @@ extension ProviderScene {
   /// Starts something and leaves it at a call that takes long, until the provider has seen that.
   ///
   /// - Parameter processed: Whether the provider does it before it is silent.
-  func holding<Value>(
+  package func holding<Value>(
     _ endpoint: String, processed: Bool = false, _ start: () throws -> Value
   ) throws -> Value {
     let before = try requests(endpoint)

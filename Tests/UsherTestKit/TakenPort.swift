@@ -1,13 +1,12 @@
 import Foundation
-import UsherTestKit
 
-/// A port of the loopback that is taken while this lives. Targets share this file by links.
-final class TakenPort {
-  let number: UInt16
+/// A port of the loopback that is taken while this lives.
+package final class TakenPort {
+  package let number: UInt16
   private let descriptor: Int32
 
   /// - Parameter wanted: 0 for any.
-  init(_ wanted: UInt16 = 0) throws {
+  package init(_ wanted: UInt16 = 0) throws {
     let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     var yes: Int32 = 1
     setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))

@@ -186,10 +186,7 @@ extension BSAScene {
 }
 
 extension JSONValue {
-  var text: String { String(decoding: encoded(), as: UTF8.self) }
-
   var state: String? { self["state"]?.stringValue }
-  var stepType: String? { self["step"]?["type"]?.stringValue }
   var isScanning: Bool { self["step"]?["scanning"] == true }
 
   /// The reason of the problem, and the provider's rtCode.

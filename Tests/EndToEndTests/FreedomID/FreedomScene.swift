@@ -161,10 +161,7 @@ extension SandboxUnderTest {
 }
 
 extension JSONValue {
-  var text: String { String(decoding: encoded(), as: UTF8.self) }
-
   var state: String? { self["state"]?.stringValue }
-  var stepType: String? { self["step"]?["type"]?.stringValue }
 
   /// The ids of what can be chosen at the step.
   var options: [String] {

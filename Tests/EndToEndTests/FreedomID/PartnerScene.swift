@@ -196,9 +196,6 @@ final class PartnerListener {
 }
 
 extension JSONValue {
-  /// The page of a flow's `openURL` step.
-  var url: String { self["step"]?["url"]?.stringValue ?? "" }
-
   var redirectURI: String { self["step"]?["redirectURI"]?.stringValue ?? "" }
 
   var completes: String? { self["step"]?["completes"]?.stringValue }

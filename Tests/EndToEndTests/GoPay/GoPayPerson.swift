@@ -69,14 +69,7 @@ struct GoPayListener {
 }
 
 extension JSONValue {
-  var text: String { String(decoding: encoded(), as: UTF8.self) }
-
-  /// The page of a flow's `openURL` step.
-  var url: String { self["step"]?["url"]?.stringValue ?? "" }
-
   var completes: String? { self["step"]?["completes"]?.stringValue }
-
-  var stepType: String? { self["step"]?["type"]?.stringValue }
 
   /// The auth code that the step hands out.
   var authCode: String { self["step"]?["credential"]?["code"]?.stringValue ?? "" }

@@ -129,7 +129,6 @@ extension JSONValue {
   var word: String? { self["failure"]?["provider"]?["code"]?.stringValue }
   var problem: String? { self["problem"]?["reason"]?.stringValue }
   var isScanning: Bool { self["step"]?["scanning"] == true }
-  var text: String { String(decoding: encoded(), as: UTF8.self) }
 }
 
 let noFprintd: Comment = """

@@ -110,11 +110,6 @@ struct Scene: ProviderScene {
 }
 
 extension JSONValue {
-  var text: String { String(decoding: encoded(), as: UTF8.self) }
-
-  /// The page of a flow's `openURL` step.
-  var url: String { self["step"]?["url"]?.stringValue ?? "" }
-
   var redirectURI: String { self["step"]?["redirectURI"]?.stringValue ?? "" }
 
   var failure: JSONValue { self["failure"] ?? .null }

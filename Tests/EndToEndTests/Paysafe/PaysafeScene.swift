@@ -245,13 +245,6 @@ enum Partner {
 }
 
 extension JSONValue {
-  var text: String { String(decoding: encoded(), as: UTF8.self) }
-
-  /// The page of a flow's `openURL` step.
-  var url: String { self["step"]?["url"]?.stringValue ?? "" }
-
-  var stepType: String? { self["step"]?["type"]?.stringValue }
-
   var problem: String? { self["problem"]?["reason"]?.stringValue }
 
   var failure: JSONValue { self["failure"] ?? .null }

@@ -15,10 +15,6 @@ extension DaemonUnderTest {
   }
 }
 
-extension JSONValue {
-  var text: String { String(decoding: encoded(), as: UTF8.self) }
-}
-
 /// Clients that ask for tokens without pause, each on one connection of its own.
 final class TokenCallers: @unchecked Sendable {
   private let lock = NSLock()

@@ -79,8 +79,6 @@ extension RawClient {
 }
 
 extension JSONValue {
-  var text: String { String(decoding: encoded(), as: UTF8.self) }
-
   // Of a reply.
   var replyCode: Int64? { self["error"]?["code"]?.integerValue }
   var replyReason: String? { self["error"]?["data"]?["reason"]?.stringValue }

@@ -8,8 +8,6 @@ func must(_ holds: Bool, _ what: @autoclosure () -> String) throws {
 }
 
 extension JSONValue {
-  var text: String { String(decoding: encoded(), as: UTF8.self) }
-
   /// The page a flow at `openURL` wants opened.
   func page() throws -> String {
     guard let url = self["step"]?["url"]?.stringValue else {

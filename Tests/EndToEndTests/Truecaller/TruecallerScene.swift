@@ -219,10 +219,6 @@ extension SandboxUnderTest {
 }
 
 extension JSONValue {
-  var text: String { String(decoding: encoded(), as: UTF8.self) }
-
-  var stepType: String? { self["step"]?["type"]?.stringValue }
-
   /// The reason of the problem, and the TCError.
   var problem: [String?] {
     [

@@ -2,6 +2,7 @@ import Crypto
 import JSONRPC
 import Synchronization
 import Testing
+import UsherTestKit
 
 @testable import UsherKit
 
@@ -30,8 +31,8 @@ final class BSADaemon: Sendable {
 
   private struct State {
     var flows: [String: Played] = [:]
-    var waiting: [(call: Call, peer: Peer)] = []
-    var untold: [(call: Call, peer: Peer, flow: String)] = []
+    var waiting: [(call: FakeDaemon.Call, peer: FakeDaemon.Peer)] = []
+    var untold: [(call: FakeDaemon.Call, peer: FakeDaemon.Peer, flow: String)] = []
     var answers: [String: ArraySlice<Answer>]
     var lostLooks = 0
     var heard: [(method: String, params: JSONValue)] = []
@@ -149,7 +150,7 @@ final class BSADaemon: Sendable {
 // MARK: - Answering
 
 extension BSADaemon {
-  private func answer(_ call: Call, _ peer: Peer) async throws {
+  private func answer(_ call: FakeDaemon.Call, _ peer: FakeDaemon.Peer) async throws {
     let isLook = ["flow.wait", "flow.get", "rpc.cancel"].contains(call.method)
     if !isLook { state.withLock { $0.heard.append((call.method, call.params)) } }
     defer { if !isLook { calls.yield(call.method) } }
@@ -167,7 +168,7 @@ extension BSADaemon {
     }
   }
 
-  private func look(_ call: Call, _ peer: Peer, _ id: String) async throws {
+  private func look(_ call: FakeDaemon.Call, _ peer: FakeDaemon.Peer, _ id: String) async throws {
     let isLost = state.withLock { state in
       guard state.lostLooks > 0 else { return false }
       state.lostLooks -= 1
@@ -187,7 +188,7 @@ extension BSADaemon {
     state.withLock { $0.answers[method]?.popFirst() }
   }
 
-  private func other(_ call: Call, _ peer: Peer) async throws {
+  private func other(_ call: FakeDaemon.Call, _ peer: FakeDaemon.Peer) async throws {
     switch next(call.method) {
     case .reply(let reply): try await peer.reply(call, reply)
     case .refused(let error): try await peer.fail(call, error)
@@ -197,7 +198,7 @@ extension BSADaemon {
     }
   }
 
-  private func start(_ call: Call, _ peer: Peer) async throws {
+  private func start(_ call: FakeDaemon.Call, _ peer: FakeDaemon.Peer) async throws {
     switch next(call.method) {
     case .goesOn(let standings): try await peer.reply(call, try reply(begin(standings, call)))
     case .goesOnSlowly(let standings):
@@ -209,7 +210,7 @@ extension BSADaemon {
     }
   }
 
-  private func begin(_ standings: [BSAStanding], _ call: Call) -> String {
+  private func begin(_ standings: [BSAStanding], _ call: FakeDaemon.Call) -> String {
     let params = call.params["params"] ?? [:]
     let type = params["sendType"]?.stringValue
     let key = type.map { Self.key("\($0):\(params["sendTarget"]?.stringValue ?? "")") }
@@ -221,7 +222,7 @@ extension BSADaemon {
     }
   }
 
-  private func submit(_ call: Call, _ peer: Peer, _ id: String) async throws {
+  private func submit(_ call: FakeDaemon.Call, _ peer: FakeDaemon.Peer, _ id: String) async throws {
     if status(of: id) != "active" {
       return try await peer.fail(call, Self.error("flow_finished"))
     }
@@ -251,7 +252,7 @@ extension BSADaemon {
   private func wake() async throws {
     let ready = state.withLock { state in
       let lengths = state.flows.mapValues(\.standings.count)
-      let isReady = { (call: Call) in
+      let isReady = { (call: FakeDaemon.Call) in
         lengths[call.params["flow"]?.stringValue ?? "", default: 0]
           > Int(call.params["revision"]?.integerValue ?? 0)
       }
