@@ -50,6 +50,28 @@ struct FlowSessionTests {
     }
   }
 
+  @Test("an answer that is older than what is known changes nothing")
+  func older() async throws {
+    try await FakeDaemon.run { peer in
+      try await peer.reply(try await peer.next(), Sample.flow(1, step: Sample.openURL))
+      let calls = [try await peer.next(), try await peer.next()]
+      for call in calls where call.method == "flow.submit" {
+        try await peer.reply(call, Sample.flow(3))
+      }
+      for call in calls where call.method == "flow.wait" {
+        try await peer.reply(call, Sample.waited(2))
+      }
+      _ = try await peer.next()
+    } _: { daemon in
+      let usher = UsherClient(socketPath: daemon.path)
+      let session = try await usher.flow(provider: "work", kind: "authorize")
+      async let change = session.change(after: 1)
+      try await session.submit(.redirect(url: Secret("u")))
+      #expect(try await change.revision == 3)
+      #expect(session.flow.revision == 3)
+    }
+  }
+
   @Test("a flow is cancelled by its id")
   func cancel() async throws {
     try await FakeDaemon.run { peer in
