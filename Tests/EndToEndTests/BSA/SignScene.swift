@@ -48,11 +48,6 @@ extension BSAScene {
     guard reply.status == 303 else { throw TestTrouble("no way to leave: \(reply.text)") }
   }
 
-  /// Its time is over.
-  func timeOut(_ visit: String) throws {
-    try sandbox.control("POST", "bsa/signIns/\(visit)", ["state": "timedOut"])
-  }
-
   /// What the QR code shows there.
   func qrID(_ visit: String) throws -> String { try atSite(visit)["qrId"]?.stringValue ?? "" }
 
@@ -65,12 +60,6 @@ extension BSAScene {
     let envelope = try JSONValue(parsing: reply.body)
     return envelope["data"]?["userKey"]?.stringValue
       ?? "\(envelope["rtCode"]?.integerValue ?? -1)"
-  }
-
-  /// Changes whether a person may sign in: `active`, `suspended`, `suspendedForGood`, `withdrawn`.
-  func makePerson(_ state: String, _ person: BSAPerson = .alice) throws {
-    try sandbox.control(
-      "POST", "bsa/registrations/\(person.userKey)", ["state": .string(state)])
   }
 }
 

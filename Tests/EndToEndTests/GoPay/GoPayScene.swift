@@ -79,11 +79,6 @@ extension GoPayScene {
     try sandbox.control("GET", "gopay/key")["privateKey"]?.stringValue ?? ""
   }
 
-  func mend() throws {
-    try sandbox.control("DELETE", "faults")
-    try sandbox.control("DELETE", "gopay/settings")
-  }
-
   /// How many requests the provider has seen at all.
   func allRequests() throws -> Int {
     let log = try sandbox.control("GET", "requests")
