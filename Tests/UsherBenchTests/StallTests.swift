@@ -30,7 +30,7 @@ struct StallTests {
     let end = try run(
       BuiltProduct.path("usher-bench"),
       [
-        "stall", "--usherd", BuiltProduct.path("usherd"), "--seconds", "1", "--calls", "50",
+        "stall", "--usherd", BuiltProduct.path("usherd"), "--seconds", "3", "--calls", "50",
         "--connections", "2", "--limit", "1000000", "--milliseconds", "1000000",
       ])
     #expect(end.status == 0, "\(end.output)\(end.errors)")
