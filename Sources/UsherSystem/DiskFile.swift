@@ -11,7 +11,7 @@ package struct DiskFile: Sendable, Equatable {
     self.changedAt = changedAt
   }
 
-  /// Those of this machine.
+  /// Lists the regular files of a directory; none where it cannot be read.
   package static func all(in directory: String) -> [DiskFile] {
     guard let opened = opendir(directory) else { return [] }
     defer { closedir(opened) }

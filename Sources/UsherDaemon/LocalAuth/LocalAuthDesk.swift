@@ -24,6 +24,7 @@ final class LocalAuthDesk: Sendable {
   /// Each `localAuth.status` looks for the reader: a caller must not fill the journal by it.
   private let readerNotices: RepeatedNotice
   private enum Computation { case hash }
+
   /// One hash at a time: each takes 32 MiB.
   private let computations = Turns<Computation>()
 

@@ -12,7 +12,7 @@ package protocol Disk: Sendable {
   /// - Parameter directory: With its last slash.
   func files(in directory: String) -> [DiskFile]
 
-  /// Where the file is not there, or may not be removed, nothing happens.
+  /// Removes a file. One that is missing, or that the daemon may not remove, is ignored.
   func remove(_ path: String)
 
   /// - Throws: As ``Store/open(path:masterKey:recoveryKey:acceptsChanges:keep:clock:entropy:executor:)``.

@@ -18,8 +18,8 @@ package protocol ProviderTransport: Sendable {
   ///   request; `unreadable` for an answer that is not taken.
   func send(_ request: HTTPRequest, by settings: HTTPSettings) async -> CallOutcome
 
-  /// Closes the connections that are of use to nobody with these settings, each when its last call has
-  /// ended.
+  /// Keeps the connections that providers with these settings use, and closes all others, each when its
+  /// last call has ended.
   func keep(_ settings: [HTTPSettings])
 
   /// Whether no connections are being closed.
@@ -44,7 +44,7 @@ final class HTTPClientTransport: ProviderTransport {
     /// Those of the configured providers, once others were: a live flow may have another yet.
     var wanted: Set<HTTPSettings.Key>?
 
-    /// Nobody calls there, and nobody who is configured will.
+    /// Whether no call is under way with these settings and no configured provider has them.
     func isUnused(_ key: HTTPSettings.Key) -> Bool {
       guard let wanted, let line = bySettings[key] else { return false }
       return line.calls == 0 && !wanted.contains(key)
@@ -245,7 +245,8 @@ private struct Trouble {
     }
   }
 
-  /// Where the address is a number there is no search for one, and the refusal comes as it is.
+  /// Whether the server refused the connection. An address that is a number is not looked up, so its
+  /// refusal is a plain `IOError`.
   private var isRefusal: Bool { (error as? IOError)?.errnoCode == ECONNREFUSED }
 
   /// A sentence for people; the libraries' own texts may repeat a URL with its query.
