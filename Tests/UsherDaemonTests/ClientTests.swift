@@ -36,6 +36,20 @@ struct FlowClientTests {
     #expect(own == flow)
   }
 
+  @Test("a user database that hangs delays the start of a flow by two seconds at most")
+  func hangingUserDatabase() async throws {
+    let (clock, users) = (FakeClock(), FakeUsers())
+    let alarms = FakeAlarms(clock)
+    let letGo = users.hang()
+    let world = World.fake(clock, alarms, users: users.database(nameHolds: .zero))
+    let caller = try Caller.program()
+    let client = Task { await caller.flowClient(world) }
+    try await alarms.isSet(.seconds(2))
+    alarms.advance(by: .seconds(2))
+    #expect(await client.value.title == "uid 1000")
+    letGo()
+  }
+
   @Test("another client's answer is refused and changes nothing; it may cancel")
   func answered() async throws {
     let flow = try await stage.start("till", of: account())
