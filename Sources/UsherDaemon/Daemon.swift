@@ -42,7 +42,8 @@ package struct Daemon: ServiceLifecycle.Service {
     let world = World(
       settings: settings, clock: setting.clock, entropy: setting.entropy,
       alarms: setting.alarms(outside.any()), executor: setting.executor,
-      blocking: setting.blocking, users: setting.users, descriptors: .ofProcess())
+      blocking: setting.blocking, computing: setting.computing, users: setting.users,
+      descriptors: .ofProcess())
     let life = Lifetime(
       setting, world, on: outside, browsers: browsers, serving: sockets, log)
     let safe = Safe(life)

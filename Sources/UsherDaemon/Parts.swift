@@ -67,8 +67,7 @@ struct Parts {
       answers: DaemonAnswers(
         accounts: book, localAuth: LocalAuthAnswers(desk: localAuth), totp: totp,
         world: world))
-    let owners = OwnerRegistry(
-      world: world, store: store, users: world.users, log: log)
+    let owners = OwnerRegistry(world: world, store: store, log: log)
     // Weak: the registry tells them of changes.
     let isWithheld = { @Sendable [weak owners] (owner: Owner) in owners?.isWithheld(owner) ?? true }
     let runner = FlowRunner(

@@ -21,8 +21,7 @@ struct DependenciesTests {
     let (stage, transport, executor) = (try SafeStage(), AnsweringTransport(), OwnThreads())
     var setting = stage.setting
     setting.transport = { _ in transport }
-    var world = stage.world
-    world.executor = executor
+    let world = World.fake(stage.clock, stage.alarms, config: setting.config, executor: executor)
     let safe = try await begun(setting, world)
     let reply = try await safe.domain().flows.start(
       FlowStart(provider: .work, kind: "authorize", params: [:], waitMs: 10_000), .program())
@@ -54,6 +53,19 @@ struct DependenciesTests {
     ])
     BackupCopies(database: "/state/usherd.db", on: disk).sweep(before: now - BackupCopies.patience)
     #expect(disk.removed.withLock { $0 } == ["/state/usherd.db.backup-old"])
+  }
+
+  @Test("a passcode is checked while all functions that block hang")
+  func computing() async throws {
+    let world = World(
+      settings: .fake(Config()), clock: FakeClock(), entropy: FixedEntropy(),
+      alarms: FakeAlarms(FakeClock()), blocking: HangingPool(), users: .fake)
+    let stage = try FlowStage()
+    let desk = LocalAuthDesk.fake(world, stage.store, FakeReader())
+    let passcode = Secret("till-4711")
+    #expect(
+      try await desk.setPasscode(passcode, old: nil, isReset: false, of: .anna) == .done)
+    #expect(await desk.check(passcode, of: .anna) == .accepted)
   }
 
   private func begun(_ setting: DaemonSetting, _ world: World) async throws -> Safe {
@@ -102,6 +114,11 @@ private final class OwnThreads: TaskExecutor {
     let job = UnownedJob(job)
     queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
   }
+}
+
+/// Threads that are all in use.
+private struct HangingPool: BlockingPool {
+  func start(_ body: @escaping @Sendable () -> Void) {}
 }
 
 /// A disk on which nothing can be opened.

@@ -54,18 +54,20 @@ extension Response {
 extension World {
   static func fake(
     _ clock: FakeClock = FakeClock(), _ alarms: FakeAlarms? = nil, config: Config = Config(),
-    users: UserDatabase = .fake, descriptors: DescriptorBudget = .unlimited
+    executor: (any TaskExecutor)? = nil, users: UserDatabase = .fake,
+    descriptors: DescriptorBudget = .unlimited
   ) -> World {
     World(
       settings: .fake(config), clock: clock, entropy: FixedEntropy(),
-      alarms: alarms ?? FakeAlarms(clock), users: users, descriptors: descriptors)
+      alarms: alarms ?? FakeAlarms(clock), executor: executor, users: users,
+      descriptors: descriptors)
   }
 }
 
 extension UserDatabase {
   /// Knows root, Anna and Bert.
   static let fake = UserDatabase(
-    user: { uid in name(of: uid).map { .named($0) } ?? .nameless }, name: name(of:),
+    user: { uid in name(of: uid).map { .named($0) } ?? .nameless },
     principals: PrincipalResolver(user: { _ in nil }, group: { _ in nil }),
     subordinates: { SubordinateUsers("") })
 

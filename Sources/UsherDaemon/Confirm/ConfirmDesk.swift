@@ -326,13 +326,7 @@ extension ConfirmDesk {
   }
 
   private func names(of questions: [OpenQuestion]) async -> [UInt32: String] {
-    let uids = Set(questions.map(\.uid))
-    guard !uids.isEmpty else { return [:] }
-    return await world.blocking.run { [users = world.users] in
-      var names: [UInt32: String] = [:]
-      for uid in uids { names[uid] = users.name(uid) }
-      return names
-    }
+    await world.lookups.names(of: Set(questions.map(\.uid)))
   }
 }
 

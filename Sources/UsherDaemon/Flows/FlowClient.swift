@@ -13,13 +13,13 @@ struct FlowClient: Sendable, Equatable {
 }
 
 extension Caller {
-  /// Looks the user up where no rule names the client, on a thread that may wait.
+  /// Looks the user up if no rule names the client.
   func flowClient(_ world: World) async -> FlowClient {
     let uid = uid
     guard client == CallerPolicy.ownPrograms else {
       return FlowClient(name: client, title: client, uid: uid)
     }
-    let name = await world.blocking.run { [users = world.users] in users.name(uid) }
+    let name = await world.lookups.name(of: uid)
     return FlowClient(name: client, title: name ?? "uid \(uid)", uid: uid)
   }
 }

@@ -177,10 +177,9 @@ final class RedirectListeners: Sendable {
 
   private func taken(_ address: SocketAddress, _ owner: UInt32) async -> RedirectListenError {
     let port = address.port ?? 0
-    let (users, names) = await world.blocking.run { [holders, users = world.users] in
-      let uids = address.endpoint.flatMap(holders) ?? []
-      return (uids, uids.sorted().map { users.name($0) ?? "\($0)" })
-    }
+    let users = await world.blocking.run { [holders] in address.endpoint.flatMap(holders) ?? [] }
+    let known = await world.lookups.names(of: users)
+    let names = users.sorted().map { known[$0] ?? "\($0)" }
     // A socket that is bound and does not listen yet is nobody's to see: it may be another user's.
     let isAnothers = users != [owner]
     let holder =

@@ -39,8 +39,10 @@ package struct DaemonSetting: Sendable {
   package var users = UserDatabase.system
   /// Runs the daemon's tasks; nil: Swift's global executor.
   package var executor: (any TaskExecutor)?
-  /// Runs what blocks.
-  package var blocking: any BlockingPool = DispatchPool()
+  /// Runs functions that block.
+  package var blocking: any BlockingPool = DispatchPool.blocking
+  /// Runs functions that compute for long.
+  package var computing: any BlockingPool = DispatchPool.computing
   /// Makes the fingerprint reader; called each time the daemon is unlocked.
   package var fingerprints: @Sendable () -> any FingerprintScanning = { FingerprintReader() }
 

@@ -42,8 +42,6 @@ final class LocalAuthDesk: Sendable {
 
   func restore() throws(UsherError) { try book.restore() }
 
-  func isUser(_ uid: UInt32) async -> Bool { await name(of: uid) != nil }
-
   /// The last successes in flows of a client, as far as this daemon has seen them.
   func proofs(of person: LocalPerson, to client: String) -> [LocalAuthProof] {
     let (now, monotonic) = (world.clock.now(), world.clock.monotonicNow())
@@ -69,8 +67,13 @@ final class LocalAuthDesk: Sendable {
     memory.remember(proof, of: person, to: client)
   }
 
-  private func name(of uid: UInt32) async -> String? {
-    await world.blocking.run { [users = world.users] in users.name(uid) }
+  /// - Throws: A ``ReaderObstacle`` if the user has no name, or it cannot be looked up.
+  private func readerUser(_ person: LocalPerson) async throws(ReaderObstacle) -> String {
+    switch await world.lookups.user(person.uid) {
+    case .named(let name): return name
+    case .nameless: throw .unavailable("this user has no name")
+    case .failed: throw .unavailable("the user database does not answer")
+    }
   }
 }
 
@@ -123,7 +126,10 @@ extension LocalAuthDesk {
   }
 
   private func fingers(of person: LocalPerson) async -> Result<[String], ReaderObstacle> {
-    guard let user = await name(of: person.uid) else { return .failure(.nameless) }
+    let user: String
+    do throws(ReaderObstacle) { user = try await readerUser(person) } catch {
+      return .failure(error)
+    }
     do throws(FingerprintTrouble) {
       return .success(try await reader.enrolledFingers(of: user))
     } catch {
@@ -147,7 +153,10 @@ extension LocalAuthDesk {
     let now = world.clock.now()
     var record = book.record(of: person, at: now)
     if let until = record.fingers.lockedUntil(at: now) { return .lockedOut(until: until) }
-    guard let user = await name(of: person.uid) else { return ScanOutcome(.nameless) }
+    let user: String
+    do throws(ReaderObstacle) { user = try await readerUser(person) } catch {
+      return ScanOutcome(error)
+    }
     do throws(FingerprintTrouble) {
       let verdict = try await reader.verify(user: user, within: Self.scanLimit) {
         onHint($0.sentence)
@@ -323,7 +332,7 @@ extension LocalAuthDesk {
     _ body: @escaping @Sendable () throws(UsherError) -> Value
   ) async throws(UsherError) -> Value {
     try await computations.take(.hash) { () async throws(UsherError) in
-      try await world.blocking.run(body)
+      try await world.computing.run(body)
     }
   }
 }
@@ -335,11 +344,6 @@ enum PasscodeChange: Equatable {
   case oldIsNeeded
   /// What was said of it, judged; never `accepted`.
   case refused(PasscodeOutcome)
-}
-
-extension ReaderObstacle {
-  /// fprintd knows users by their names.
-  fileprivate static let nameless = ReaderObstacle.unavailable("this user has no name")
 }
 
 extension LocalAuthStanding.Biometric {

@@ -3,6 +3,7 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 import UsherStore
+import UsherSystem
 
 /// `localAuth.status` and `localAuth.setPasscode`.
 struct LocalAuthMethods: Sendable {
@@ -44,8 +45,11 @@ struct LocalAuthMethods: Sendable {
         .permissionDenied, "another user's passcode is set on the admin socket",
         detail: .init(field: "uid"))
     }
-    guard await desk.isUser(uid) else {
+    switch await desk.world.lookups.user(uid) {
+    case .named: break
+    case .nameless:
       throw UsherError(.notFound, "there is no user \(uid)", detail: .init(field: "uid"))
+    case .failed: throw UserLookups.noAnswer
     }
     return LocalPerson(realm: caller.owner.realm, uid: uid)
   }

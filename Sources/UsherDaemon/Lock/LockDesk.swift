@@ -69,8 +69,7 @@ struct LockDesk: Sendable {
     _ passcode: Secret, _ caller: Caller, in store: Store
   ) async throws(UsherError) {
     let world = life.world
-    let owners = OwnerRegistry(
-      world: world, store: store, users: world.users, log: life.log)
+    let owners = OwnerRegistry(world: world, store: store, log: life.log)
     try owners.restore()
     // Nothing is written while it is locked, and nothing is stored for the caller.
     try await owners.verify(caller, andRecord: false)

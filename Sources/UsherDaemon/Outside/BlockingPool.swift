@@ -19,8 +19,13 @@ extension BlockingPool {
 }
 
 /// The threads of a concurrent dispatch queue: as many as there are functions that block.
-struct DispatchPool: BlockingPool {
-  private static let queue = DispatchQueue(label: "usherd.blocking", attributes: .concurrent)
+final class DispatchPool: BlockingPool {
+  static let blocking = DispatchPool("usherd.blocking")
+  static let computing = DispatchPool("usherd.computing")
 
-  func start(_ body: @escaping @Sendable () -> Void) { Self.queue.async(execute: body) }
+  private let queue: DispatchQueue
+
+  private init(_ label: String) { queue = DispatchQueue(label: label, attributes: .concurrent) }
+
+  func start(_ body: @escaping @Sendable () -> Void) { queue.async(execute: body) }
 }

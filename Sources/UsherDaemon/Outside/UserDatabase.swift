@@ -1,4 +1,3 @@
-import Synchronization
 package import UsherConfig
 package import UsherSystem
 
@@ -7,7 +6,6 @@ package struct UserDatabase: Sendable {
   package var user: @Sendable (UInt32) -> UserLookup
   /// Whether the local password file has the uid, so that no other source decides about its name.
   package var isLocal: @Sendable (UInt32) -> Bool
-  package var name: @Sendable (UInt32) -> String?
   /// The users and groups that rules of the policy name.
   package var principals: PrincipalResolver
   /// Reads `/etc/subuid`; nil where the file is there and cannot be read.
@@ -18,14 +16,12 @@ package struct UserDatabase: Sendable {
   package init(
     user: @escaping @Sendable (UInt32) -> UserLookup,
     isLocal: @escaping @Sendable (UInt32) -> Bool = { _ in false },
-    name: @escaping @Sendable (UInt32) -> String? = SystemUsers.userName(of:),
     principals: PrincipalResolver = .system,
     subordinates: @escaping @Sendable () -> SubordinateUsers? = { .ofSystem() },
     nameHolds: Duration = .seconds(10)
   ) {
     self.user = user
     self.isLocal = isLocal
-    self.name = name
     self.principals = principals
     self.subordinates = subordinates
     self.nameHolds = nameHolds
@@ -40,31 +36,4 @@ extension PrincipalResolver {
   package static let system = PrincipalResolver(
     user: { SystemUsers.userID(named: $0) }, group: { SystemUsers.groupID(named: $0) },
     groups: { SystemUsers.groupIDs(of: $0) }, members: { SystemUsers.memberIDs(of: $0) })
-}
-
-/// One look-up, which may outlast those who wait for it.
-final class UserLookingUp: Sendable {
-  private let answer = Mutex<UserLookup?>(nil)
-  private let over = Gate()
-
-  /// `failed` as long as it is under way.
-  var found: UserLookup { answer.withLock { $0 } ?? .failed }
-
-  func end(_ found: UserLookup) {
-    answer.withLock { $0 = found }
-    over.open()
-  }
-
-  /// Returns whether it has ended, after so long at the latest.
-  func ends(within limit: Duration, in world: World) async -> Bool {
-    let either = Gate()
-    let alarm = world.alarms.after(limit) { either.open() }
-    Task(executorPreference: world.executor) { [self] in
-      await over.pass()
-      either.open()
-    }
-    await either.pass()
-    alarm.cancel()
-    return answer.withLock { $0 } != nil
-  }
 }

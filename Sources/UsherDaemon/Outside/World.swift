@@ -7,7 +7,9 @@ import UsherSystem
 /// What the daemon depends on outside itself: time, randomness, threads, the user database. Only
 /// ``Daemon`` picks the real ones, so that tests and simulations can pick others (decision record
 /// 0017).
-struct World: Sendable {
+///
+/// A class: it is handed to every part, and a value of this size is slow to copy.
+final class World: Sendable {
   let settings: Settings
   let clock: any Clock
   let entropy: any Entropy
@@ -15,14 +17,36 @@ struct World: Sendable {
   let alarms: any Alarms
   /// Runs the daemon's tasks; nil: Swift's global executor. A task that is not a child of another one
   /// does not inherit it: each is started with this one.
-  var executor: (any TaskExecutor)?
-  /// Runs what blocks.
-  var blocking: any BlockingPool = DispatchPool()
-  var users = UserDatabase.system
+  let executor: (any TaskExecutor)?
+  /// Runs functions that block.
+  let blocking: any BlockingPool
+  /// Runs functions that compute for long. Apart from ``blocking``, so that a user database that hangs
+  /// does not delay the check of a passcode.
+  let computing: any BlockingPool
+  let users: UserDatabase
+  let lookups: UserLookups
   /// How many connections and listeners there may be before the last descriptors are used.
-  var descriptors = DescriptorBudget.unlimited
+  let descriptors: DescriptorBudget
   /// Whose limits count for subordinate ids, and whose rules these must not escape.
   let subordinates = SubordinateUserMap()
+
+  init(
+    settings: Settings, clock: any Clock, entropy: any Entropy, alarms: any Alarms,
+    executor: (any TaskExecutor)? = nil, blocking: any BlockingPool = DispatchPool.blocking,
+    computing: any BlockingPool = DispatchPool.computing, users: UserDatabase = .system,
+    descriptors: DescriptorBudget = .unlimited
+  ) {
+    self.settings = settings
+    self.clock = clock
+    self.entropy = entropy
+    self.alarms = alarms
+    self.executor = executor
+    self.blocking = blocking
+    self.computing = computing
+    self.users = users
+    self.descriptors = descriptors
+    lookups = UserLookups(in: users, on: blocking, alarms: alarms, executor: executor)
+  }
 
   /// As it is in force just now.
   var config: Config { settings.inForce.config }

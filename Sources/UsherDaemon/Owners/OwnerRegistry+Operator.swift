@@ -43,15 +43,14 @@ extension OwnerRegistry {
       }
       let began = world.clock.monotonicNow()
       let name: String?
-      switch await lookUp(person, within: Self.patience) {
+      switch await world.lookups.user(person.uid) {
       case .named(let found): name = found
       case .nameless: name = nil
-      case .failed:
-        throw UsherError(
-          .overloaded, "the user database does not answer: try again",
-          detail: .init(retryAfterMs: 2000))
+      case .failed: throw UserLookups.noAnswer
       }
-      let isLocal = await world.blocking.run { [users] in name != nil && users.isLocal(person.uid) }
+      let isLocal = await world.blocking.run { [users = world.users] in
+        name != nil && users.isLocal(person.uid)
+      }
       let record = OwnerRecord(name: name, isLocal: isLocal, at: world.clock.now())
       try await store.commit([.putOwner(try OwnerRow(record, of: person))])
       var entry = Entry()

@@ -37,9 +37,6 @@ final class OwnerRegistry: Sendable {
   /// Users beyond it who have not called for a minute are read from the disk at their next call.
   private static let mostInMemory = 4096
 
-  /// How long a call waits for the user database.
-  static let patience = Duration.seconds(2)
-
   struct Entry {
     /// Nil where the user database has not told who it is.
     var record: OwnerRecord?
@@ -69,24 +66,21 @@ final class OwnerRegistry: Sendable {
 
   let world: World
   let store: Store
-  let users: UserDatabase
   private let log: Logger
   /// The users who have called, and those whose things are withheld. The others are on disk.
   let entries = Mutex<[LocalPerson: Entry]>([:])
   /// The users of whom everything was wiped, until somebody calls again by their uids.
   let forgotten = Mutex<Set<LocalPerson>>([])
   /// Those under way.
-  private let lookUps = Mutex<[LocalPerson: UserLookingUp]>([:])
   /// Comparing, writing and taking over happen in one turn.
   let turns = Turns<LocalPerson>()
   private let follower = Mutex<HeldFollower?>(nil)
   /// Whether everybody who owns something has a record (``recordAll()``).
   private let isComplete = Atomic<Bool>(false)
 
-  init(world: World, store: Store, users: UserDatabase, log: Logger) {
+  init(world: World, store: Store, log: Logger) {
     self.world = world
     self.store = store
-    self.users = users
     self.log = log
   }
 
@@ -138,7 +132,7 @@ extension OwnerRegistry {
     let entry = entries.withLock { $0[caller.person] }
     if let connectedAt = caller.connectedAt {
       guard let entry, entry.isStored, let comparedAt = entry.comparedAt,
-        comparedAt >= connectedAt - users.nameHolds
+        comparedAt >= connectedAt - world.users.nameHolds
       else { return false }
       if comparedAt < connectedAt, !entry.isAssumed {
         entries.withLock { $0[caller.person]?.isAssumed = true }
@@ -159,7 +153,7 @@ extension OwnerRegistry {
     try await turns.take(person) { () throws(UsherError) in
       guard try !admits(caller) else { return }
       let began = world.clock.monotonicNow()
-      let found = await lookUp(person, within: Self.patience)
+      let found = await world.lookups.user(person.uid)
       try await take(found, of: person, since: began)
     }
     let entry = entries.withLock { $0[person] }
@@ -190,7 +184,9 @@ extension OwnerRegistry {
     _ found: UserLookup, of person: LocalPerson, since began: Timestamp
   ) async throws(UsherError) {
     let now = world.clock.now()
-    let isLocal = await world.blocking.run { [users] in found.isNamed && users.isLocal(person.uid) }
+    let isLocal = await world.blocking.run { [users = world.users] in
+      found.isNamed && users.isLocal(person.uid)
+    }
     var entry = try known(person) ?? Entry()
     if let comparedAt = entry.comparedAt, comparedAt > began { return }
     let before = entry
@@ -282,27 +278,6 @@ extension OwnerRegistry {
     guard let held = follower.withLock({ $0 }) else { return }
     await held.tell(change, person)
   }
-
-  func lookUp(_ person: LocalPerson, within limit: Duration) async -> UserLookup {
-    // In a task of its own: a caller who leaves must not make it fail.
-    return await Task(executorPreference: world.executor) { [self] () -> UserLookup in
-      // One that hangs does not get another thread to hang.
-      if let earlier = lookUps.withLock({ $0[person] }),
-        await !earlier.ends(within: limit, in: world)
-      {
-        return .failed
-      }
-      let lookUp = UserLookingUp()
-      lookUps.withLock { $0[person] = lookUp }
-      // Weak: a look-up that hangs must not keep in memory what a lock drops.
-      Task(executorPreference: world.executor) { [weak self, users, blocking = world.blocking] in
-        let found = await blocking.run { users.user(person.uid) }
-        self?.lookUps.withLock { if $0[person] === lookUp { $0[person] = nil } }
-        lookUp.end(found)
-      }
-      return await lookUp.ends(within: limit, in: world) ? lookUp.found : .failed
-    }.value
-  }
 }
 
 // MARK: - All users
@@ -343,7 +318,7 @@ extension OwnerRegistry {
       let isInMemory = entries.withLock { $0[person] != nil }
       // Not within the turn: a caller would wait in vain for a look-up that hangs.
       let began = world.clock.monotonicNow()
-      let found = await lookUp(person, within: Self.patience)
+      let found = await world.lookups.user(person.uid)
       guard found != .failed else { return false }
       try await turns.take(person) { () throws(UsherError) in
         try await take(found, of: person, since: began)

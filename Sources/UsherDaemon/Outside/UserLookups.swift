@@ -1,0 +1,89 @@
+import Synchronization
+import UsherCore
+import UsherSystem
+
+/// Asks the user database for the names of uids, with a deadline.
+///
+/// A user database that hangs, such as LDAP without a server, delays no caller beyond the deadline and
+/// blocks one thread for each uid.
+final class UserLookups: Sendable {
+  /// How long a caller waits for the user database.
+  static let deadline = Duration.seconds(2)
+  /// What a call is refused with that cannot do without an answer.
+  static let noAnswer = UsherError(
+    .overloaded, "the user database does not answer: try again",
+    detail: .init(retryAfterMs: 2000))
+
+  private let database: UserDatabase
+  private let blocking: any BlockingPool
+  private let alarms: any Alarms
+  private let executor: (any TaskExecutor)?
+  private let pending = Mutex<[UInt32: PendingLookup]>([:])
+
+  init(
+    in database: UserDatabase, on blocking: any BlockingPool, alarms: any Alarms,
+    executor: (any TaskExecutor)?
+  ) {
+    self.database = database
+    self.blocking = blocking
+    self.alarms = alarms
+    self.executor = executor
+  }
+
+  /// Returns what the user database says now; `failed` after ``deadline``.
+  func user(_ uid: UInt32) async -> UserLookup {
+    // A task of its own: the look-up goes on when the calling task is cancelled.
+    await Task(executorPreference: executor) { [self] () -> UserLookup in
+      // A look-up that hangs does not get a second thread.
+      if let earlier = pending.withLock({ $0[uid] }), await !hasEnded(earlier) { return .failed }
+      let lookup = PendingLookup()
+      pending.withLock { $0[uid] = lookup }
+      blocking.start { [self] in
+        let found = database.user(uid)
+        pending.withLock { if $0[uid] === lookup { $0[uid] = nil } }
+        lookup.end(with: found)
+      }
+      return await hasEnded(lookup) ? lookup.found : .failed
+    }.value
+  }
+
+  /// Returns the user's name; nil if the user has none or the database did not answer in time.
+  func name(of uid: UInt32) async -> String? {
+    if case .named(let name) = await user(uid) { name } else { nil }
+  }
+
+  /// Returns the names that the database tells before ``deadline``.
+  func names(of uids: some Sequence<UInt32>) async -> [UInt32: String] {
+    await withTaskGroup { group in
+      for uid in uids { group.addTask { (uid, await self.name(of: uid)) } }
+      return await group.reduce(into: [:]) { names, user in names[user.0] = user.1 }
+    }
+  }
+
+  /// Waits for a look-up until ``deadline``.
+  private func hasEnded(_ lookup: PendingLookup) async -> Bool {
+    let either = Gate()
+    let alarm = alarms.after(Self.deadline) { either.open() }
+    Task(executorPreference: executor) {
+      await lookup.ended.pass()
+      either.open()
+    }
+    await either.pass()
+    alarm.cancel()
+    return lookup.answer.withLock { $0 } != nil
+  }
+}
+
+/// One look-up, which may outlast the callers who wait for it.
+private final class PendingLookup: Sendable {
+  let answer = Mutex<UserLookup?>(nil)
+  let ended = Gate()
+
+  /// `failed` until it has ended.
+  var found: UserLookup { answer.withLock { $0 } ?? .failed }
+
+  func end(with found: UserLookup) {
+    answer.withLock { $0 = found }
+    ended.open()
+  }
+}
