@@ -67,20 +67,6 @@ struct SocketLimitTests {
     #expect(try trickle.isClosed())
   }
 
-  @Test("the clock of line_seconds starts anew with each line")
-  func lineClock() throws {
-    let daemon = try daemon("line_seconds = 1")
-    let client = try daemon.client()
-    let halves = Array(#"{"jsonrpc":"2.0","id":1,"method":"system.status"}"#.utf8)
-    // The end of a line and the beginning of the next one travel together, for over a second.
-    try client.send(raw: Array(halves.prefix(20)))
-    for _ in 0..<5 {
-      #expect(throws: TestTrouble.self) { try client.receive(within: 0.3) }
-      try client.send(raw: Array(halves.dropFirst(20)) + [0x0A] + Array(halves.prefix(20)))
-      #expect(try client.next()["result"]?["ready"] == true)
-    }
-  }
-
   @Test("nesting and batch are what the configuration says")
   func messageShape() throws {
     let daemon = try daemon("nesting = 4\nbatch = 2")

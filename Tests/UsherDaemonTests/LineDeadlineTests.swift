@@ -1,0 +1,34 @@
+import NIOCore
+import Testing
+
+@testable import UsherDaemon
+
+@Suite("The deadline of a line (line_seconds)")
+struct LineDeadlineTests {
+  private let call = Array(#"{"jsonrpc":"2.0","id":1,"method":"system.status"}"#.utf8)
+
+  private func deadline(_ connection: StagedConnection) async throws -> NIODeadline? {
+    try await connection.handler.loop.submit { [handler = connection.handler] in
+      handler.value.lineTimer?.deadline
+    }
+  }
+
+  @Test("a line keeps its deadline while it arrives in pieces, and the next line has another one")
+  func lines() async throws {
+    let stage = try await ConnectionStage()
+    let connection = try await stage.connect()
+    #expect(try await deadline(connection) == nil)
+    try await connection.send(Array(call[..<20]))
+    let first = try #require(try await deadline(connection))
+    try await connection.send(Array(call[20..<30]))
+    #expect(try await deadline(connection) == first)
+    // The end of the line and the beginning of the next one arrive together.
+    try await connection.send(Array(call[30...]) + [0x0A] + Array(call[..<20]))
+    let second = try #require(try await deadline(connection))
+    #expect(second > first)
+    #expect(second <= .now() + .seconds(300))
+    try await connection.send(Array(call[20...]) + [0x0A])
+    #expect(try await deadline(connection) == nil)
+    await stage.end()
+  }
+}
