@@ -40,6 +40,7 @@ final class InProcessDaemon: Sendable {
       setting.clock = clock
       setting.alarms = { clock.alarms(on: $0) }
     }
+    setting.alarms = { [alarms = setting.alarms] in HastyAlarms(alarms: alarms($0)) }
     var quiet = setting.log
     quiet.logLevel = .warning
     group = ServiceGroup(
@@ -146,5 +147,17 @@ final class InProcessDaemon: Sendable {
     }
 
     func log(event: LogEvent) { lines.log(event: event) }
+  }
+}
+
+/// Lets waits of one second take 20 ms.
+///
+/// One second is the shortest poll interval and the first delay before a call is repeated. The clocks are
+/// not moved, so that no deadline comes nearer.
+private struct HastyAlarms: Alarms {
+  let alarms: any Alarms
+
+  func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void) -> Alarm {
+    alarms.after(delay == .seconds(1) ? .milliseconds(20) : delay, body)
   }
 }
