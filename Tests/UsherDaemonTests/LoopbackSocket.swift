@@ -32,6 +32,16 @@ final class LoopbackSocket {
       descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
   }
 
+  /// Returns when a connection is refused.
+  ///
+  /// That is a moment after the socket is closed where another test starts a program just then: the new
+  /// process has a copy of the socket until it runs the program.
+  static func nobodyListens(at port: UInt16) async throws {
+    try await reached("nobody listens at \(port)") {
+      (try? LoopbackSocket(connectedTo: port)) == nil
+    }
+  }
+
   deinit { close(descriptor) }
 
   private func use(

