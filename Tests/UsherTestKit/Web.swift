@@ -138,7 +138,16 @@ package enum Person {
     guard let back = try decide(at: url, user: user, allow: allow).location else {
       throw TestTrouble("the provider did not redirect")
     }
-    return try Web.get(back)
+    // A daemon that was just restarted opens its listeners a moment after its socket answers.
+    var left = 2000
+    while true {
+      do {
+        return try Web.get(back)
+      } catch let trouble as TestTrouble where "\(trouble)".contains("nobody listens") && left > 0 {
+        left -= 1
+        poll(nil, 0, 10)
+      }
+    }
   }
 
   private static func hidden(in page: String) throws -> [String: String] {
