@@ -19,6 +19,8 @@ final class FakeMachine: Tools {
     var runs: [String] = []
     /// Why usherd does not open what is there; nil: it does.
     var refusal: @Sendable () -> String? = { nil }
+    /// How many more stops systemd cancels, because it restarts a service that has failed.
+    var stopsToCancel = 0
     /// systemctl's exit status 243.
     var isCredentialClosed = false
     /// What systemd-creds says instead of doing it.
@@ -137,8 +139,14 @@ final class FakeMachine: Tools {
     case "is-active":
       return ToolEnding(status: state.withLock { $0.isActive } ? 0 : 3)
     case "stop":
-      state.withLock { $0.isActive = false }
-      return ToolEnding(status: 0)
+      return state.withLock { state in
+        guard state.stopsToCancel == 0 else {
+          state.stopsToCancel -= 1
+          return ToolEnding(status: 1, errors: "Job for usherd.socket canceled.\n")
+        }
+        state.isActive = false
+        return ToolEnding(status: 0)
+      }
     case "start", "restart":
       guard arguments.contains("usherd.service") else { return ToolEnding(status: 0) }
       if arguments[0] == "start", state.withLock({ $0.isActive }) { return ToolEnding(status: 0) }

@@ -70,6 +70,19 @@ struct RestoreTests: RestoreFixture {
     #expect(machine.state.withLock { $0.isActive })
   }
 
+  @Test("a stop that systemd cancels, because it restarts the daemon, is repeated for two seconds")
+  func cancelledStop() async throws {
+    machine.state.withLock { ($0.isActive, $0.stopsToCancel) = (true, 3) }
+    let done = try await machine.usherctl(["restore", backup])
+    #expect(done.status == 0 && machine.read(database) == new, "\(done)")
+    #expect(machine.runs.count { $0.hasPrefix("systemctl stop") } == 4)
+    machine.state.withLock { $0.stopsToCancel = .max }
+    let refused = try await machine.usherctl(["restore", backup])
+    #expect(refused.status == 1)
+    #expect(refused.error.contains("systemctl stop failed: Job for usherd.socket canceled."))
+    #expect(machine.read(database) == new)
+  }
+
   @Test("a user's own is stopped and started by the user's systemd, where it is that which runs it")
   func users() async throws {
     let own = machine.places.userState + "/usherd.db"
