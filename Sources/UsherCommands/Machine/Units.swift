@@ -21,13 +21,6 @@ struct Units {
       world.tools.find("systemctl"), scope + arguments, input: Secret(""), within: Self.limit)
   }
 
-  private func done(_ arguments: [String]) async throws {
-    let ending = try await systemctl(arguments)
-    guard ending.status == 0 else {
-      throw Failure("systemctl \(arguments[0]) failed: \(ending.words)")
-    }
-  }
-
   var isActive: Bool {
     get async throws { try await systemctl("is-active", Self.service).status == 0 }
   }
@@ -41,7 +34,24 @@ struct Units {
   }
 
   /// Stops the daemon in order, and its sockets, by which it would come back.
-  func stop() async throws { try await done(["stop"] + Self.sockets + [Self.service]) }
+  ///
+  /// A service that has failed is restarted by systemd, which starts its sockets and cancels a stop of
+  /// them that is under way. The stop is then repeated, for about two seconds.
+  func stop() async throws {
+    let arguments = ["stop"] + Self.sockets + [Self.service]
+    for _ in 0..<20 {
+      let ending = try await systemctl(arguments)
+      if ending.status == 0 { return }
+      guard ending.words.hasSuffix("canceled.") else { throw Self.failed(arguments, ending) }
+      try await world.sleep(.milliseconds(100))
+    }
+    let ending = try await systemctl(arguments)
+    guard ending.status == 0 else { throw Self.failed(arguments, ending) }
+  }
+
+  private static func failed(_ arguments: [String], _ ending: ToolEnding) -> Failure {
+    Failure("systemctl \(arguments[0]) failed: \(ending.words)")
+  }
 
   /// Starts the sockets alone; also for whoever gives up.
   func listen() async {
@@ -63,7 +73,7 @@ struct Units {
   private func begin(_ arguments: [String]) async throws {
     let ending = try await systemctl(arguments)
     guard ending.status != 0 else { return }
-    throw try await why() ?? Failure("systemctl \(arguments[0]) failed: \(ending.words)")
+    throw try await why() ?? Self.failed(arguments, ending)
   }
 
   /// Why the service does not run: what it said last, or systemd could not do for it.
