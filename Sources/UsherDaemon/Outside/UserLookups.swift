@@ -30,7 +30,8 @@ final class UserLookups: Sendable {
     self.executor = executor
   }
 
-  /// Returns what the user database says now; `failed` after ``deadline``.
+  /// Returns what the user database says now; `failed` after ``deadline``, or after twice that where an
+  /// earlier look-up of the uid ended meanwhile.
   func user(_ uid: UInt32) async -> UserLookup {
     // A task of its own: the look-up goes on when the calling task is cancelled.
     await Task(executorPreference: executor) { [self] () -> UserLookup in
