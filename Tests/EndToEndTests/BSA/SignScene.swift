@@ -140,17 +140,6 @@ extension JSONValue {
   }
 }
 
-/// Waits until a moment is over, by the clock that the daemon goes by too.
-func waitUntil(_ moment: Date, within seconds: Double = 90) throws {
-  try eventually(within: seconds, "\(moment) is over") { Date() > moment }
-}
-
-/// Waits, where a step of that many seconds is nearly over, for the next: what follows is one step's.
-func waitForRoom(_ seconds: Double, inStepOf period: Double) throws {
-  let into = Date().timeIntervalSince1970.truncatingRemainder(dividingBy: period)
-  if period - into < seconds { try waitUntil(Date(timeIntervalSinceNow: period - into)) }
-}
-
 /// Runs what takes long by waiting on a thread of its own, so that other tests go on meanwhile.
 ///
 /// It stays in its task: what it expects is expected by its test.

@@ -75,7 +75,7 @@ extension RawClient {
   }
 
   /// Whether the next thing that happens is the end of the connection.
-  func isClosed(within seconds: Double = 10) throws -> Bool { try receive(within: seconds) == nil }
+  func isClosed(within seconds: Double = 60) throws -> Bool { try receive(within: seconds) == nil }
 }
 
 extension JSONValue {
