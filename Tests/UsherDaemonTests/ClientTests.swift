@@ -47,6 +47,12 @@ struct FlowClientTests {
     try await alarms.isSet(.seconds(2))
     alarms.advance(by: .seconds(2))
     #expect(await client.value.title == "uid 1000")
+    // No further user is asked for, so that no further thread blocks.
+    let names = Task { await world.lookups.names(of: [1000, 1001]) }
+    try await alarms.isSet(.seconds(2))
+    alarms.advance(by: .seconds(2))
+    #expect(await names.value == [:])
+    #expect(users.lookUps == 1)
     letGo()
   }
 

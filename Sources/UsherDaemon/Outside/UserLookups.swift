@@ -53,12 +53,18 @@ final class UserLookups: Sendable {
     if case .named(let name) = await user(uid) { name } else { nil }
   }
 
-  /// Returns the names that the database tells before ``deadline``.
+  /// Returns the names that the database tells. Asks for one at a time, so that many uids do not block
+  /// many threads, and for no more after one that the database does not answer.
   func names(of uids: some Sequence<UInt32>) async -> [UInt32: String] {
-    await withTaskGroup { group in
-      for uid in uids { group.addTask { (uid, await self.name(of: uid)) } }
-      return await group.reduce(into: [:]) { names, user in names[user.0] = user.1 }
+    var names: [UInt32: String] = [:]
+    for uid in uids {
+      switch await user(uid) {
+      case .named(let name): names[uid] = name
+      case .nameless: break
+      case .failed: return names
+      }
     }
+    return names
   }
 
   /// Waits for a look-up until ``deadline``.

@@ -71,7 +71,6 @@ final class OwnerRegistry: Sendable {
   let entries = Mutex<[LocalPerson: Entry]>([:])
   /// The users of whom everything was wiped, until somebody calls again by their uids.
   let forgotten = Mutex<Set<LocalPerson>>([])
-  /// Those under way.
   /// Comparing, writing and taking over happen in one turn.
   let turns = Turns<LocalPerson>()
   private let follower = Mutex<HeldFollower?>(nil)
