@@ -24,15 +24,3 @@ extension PrincipalResolver {
       return names.compactMap { getpwnam($0)?.pointee.pw_uid }
     })
 }
-
-extension LocalMoment {
-  /// By this machine's clock on the wall.
-  init(_ time: Timestamp) {
-    var seconds = time_t(time.milliseconds / 1000)
-    var parts = tm()
-    localtime_r(&seconds, &parts)
-    // Sunday is the first of the C library's days.
-    self.init(
-      weekday: Int(parts.tm_wday + 6) % 7, minute: Int(parts.tm_hour * 60 + parts.tm_min))
-  }
-}

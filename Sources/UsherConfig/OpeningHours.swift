@@ -1,3 +1,5 @@
+package import UsherCore
+
 /// A minute of a week in the machine's time, written `Mon 08:30`.
 package struct LocalMoment: CodedAsText, Hashable, Sendable {
   package static let minutesOfDay = 1440
@@ -12,6 +14,14 @@ package struct LocalMoment: CodedAsText, Hashable, Sendable {
   package init(weekday: Int, minute: Int) {
     let sum = weekday * Self.minutesOfDay + minute
     self.minute = (sum % Self.minutesOfWeek + Self.minutesOfWeek) % Self.minutesOfWeek
+  }
+
+  /// The minute of the week that it is at a moment, in the local time of a clock.
+  package init(_ moment: Timestamp, by clock: any Clock) {
+    let local = moment + clock.utcOffset(at: moment)
+    let minutes = Int((Double(local.milliseconds) / 60_000).rounded(.down))
+    // 1 January 1970 was a Thursday.
+    self.init(weekday: 3, minute: minutes)
   }
 
   package init(setting text: String) throws(Refusal) {

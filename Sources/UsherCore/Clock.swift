@@ -13,10 +13,16 @@ public protocol Clock: Sendable {
   /// It counts from the start of the machine, with the time it was suspended. What it shows is compared
   /// only with what it has shown before: it is never stored or told to anybody.
   func monotonicNow() -> Timestamp
+
+  /// How far local time is ahead of UTC at a moment, daylight saving included; negative west of Greenwich.
+  func utcOffset(at moment: Timestamp) -> Duration
 }
 
 extension Clock {
   public func bootTime() -> BootTime? { nil }
+
+  /// A clock without a time zone shows UTC.
+  public func utcOffset(at moment: Timestamp) -> Duration { .zero }
 
   /// The wall clock where there is no other one.
   public func monotonicNow() -> Timestamp {
@@ -66,6 +72,14 @@ public struct SystemClock: Clock {
     var time = timespec()
     clock_gettime(CLOCK_BOOTTIME, &time)
     return Timestamp(milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
+  }
+
+  /// By the time zone of this process (tzset(3)).
+  public func utcOffset(at moment: Timestamp) -> Duration {
+    var seconds = time_t(moment.milliseconds / 1000)
+    var parts = tm()
+    localtime_r(&seconds, &parts)
+    return .seconds(parts.tm_gmtoff)
   }
 
   /// random(4): another one after each start of the machine.

@@ -118,7 +118,7 @@ extension Domain {
       request.kind = owned?.kind
       request.isUnknown = owned == nil
     }
-    request.moment = caller.policy.choosesHours ? LocalMoment(world.clock.now()) : nil
+    request.moment = caller.policy.choosesHours ? world.localMoment() : nil
     return (request, obstacle)
   }
 

@@ -33,7 +33,7 @@ struct PolicyDeskTests {
 
   @Test("where no time is given it is now, on the machine's wall")
   func now() async throws {
-    let moment = LocalMoment(clock.now())
+    let moment = LocalMoment(clock.now(), by: clock)
     let next = LocalMoment(weekday: 0, minute: moment.minute + 1)
     let hours = "\(moment.settingText)-\(next.settingText.suffix(5))"
     let desk = try desk(hours: hours)

@@ -87,6 +87,8 @@ extension MovableClock: UsherCore.Clock {
     SystemClock().now() + .seconds(state.withLock { $0.ahead })
   }
 
+  package func utcOffset(at moment: Timestamp) -> Duration { SystemClock().utcOffset(at: moment) }
+
   package func monotonicNow() -> Timestamp { state.withLock { monotonicNow($0) } }
 
   package func bootTime() -> BootTime? {

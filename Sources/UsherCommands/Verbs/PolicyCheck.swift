@@ -90,7 +90,9 @@ struct PolicyCheckVerb: Verb {
   /// As a daemon with these files would answer on this machine.
   private func answer(_ config: Config, _ world: World) throws -> PolicyCheck.Reply {
     try Policy(config, daemonUser: world.daemonUser, names: world.names)
-      .answer(question, of: config, at: LocalMoment(world.clock.now()), names: world.names)
+      .answer(
+        question, of: config, at: LocalMoment(world.clock.now(), by: world.clock),
+        names: world.names)
   }
 }
 

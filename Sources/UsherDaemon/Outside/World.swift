@@ -54,6 +54,9 @@ final class World: Sendable {
   /// By which the journal, the audit and the caller know one call.
   func correlationID() -> CorrelationID { CorrelationID(identifier("cor_")) }
 
+  /// The minute of the week that it is where the daemon runs.
+  func localMoment() -> LocalMoment { LocalMoment(clock.now(), by: clock) }
+
   func moment() -> Moment { Moment(now: clock.now(), entropy: entropy) }
 
   /// A name nobody can guess: `prefix` and 128 random bits in Crockford's alphabet.

@@ -9,7 +9,7 @@ struct PolicyDesk: Sendable {
   let world: World
 
   func check(_ check: PolicyCheck) async throws(UsherError) -> PolicyCheck.Reply {
-    let now = LocalMoment(world.clock.now())
+    let now = world.localMoment()
     let inForce = world.settings.inForce
     // Looks at the users' database, which may be far away.
     let result = await world.blocking.run {

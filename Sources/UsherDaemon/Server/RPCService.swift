@@ -13,7 +13,7 @@ final class RPCService: Sendable {
   let events: EventBus
   private let frontDesk: FrontDesk
   private let safe: Safe
-  private let world: World
+  let world: World
   private let logger: Logger
   private let longLinesOfUser = Turns<FairShare.Party>()
   private let longLinesOfAll = Turns<LongLines>()
@@ -141,7 +141,7 @@ final class RPCService: Sendable {
   /// Whether the rules let a caller subscribe that has subscribed under others.
   func mayListen(_ caller: Caller) -> Bool {
     var request = PolicyRequest(method: EventsSubscribe.name)
-    request.moment = caller.policy.choosesHours ? LocalMoment(world.clock.now()) : nil
+    request.moment = caller.policy.choosesHours ? world.localMoment() : nil
     return caller.decide(request).isAllowed
   }
 
