@@ -42,7 +42,7 @@ struct RedirectFloodTests {
         loop.next().execute { isLoopFree.signal() }
         return isLoopFree.wait(timeout: .now() + 20) == .success ? 1000 : nil
       },
-      log: .silent, times: .patient)
+      log: .silent)
     let expectation = RedirectExpectation(
       host: "127.0.0.1", port: nil, path: "/callback", state: Secret("our-state"))
     let listener = try await listeners.open(expectation, for: 1000) { _ in nil }

@@ -19,18 +19,20 @@ final class RedirectListenerFixture: Sendable {
   let lookups = Mutex(0)
   /// What the flow says became of its answer.
   let page = Mutex<RedirectPage?>(nil)
-  let clock = FakeClock()
+  let clock: FakeClock
+  let alarms: FakeAlarms
   let log = LoggedLines()
   private let received = Mutex<[RedirectAnswer]>([])
   let listeners: RedirectListeners
 
-  init(times: RedirectTimes = .patient) {
+  init() {
+    clock = FakeClock()
+    alarms = FakeAlarms(clock)
     let box = LookupBox()
     let log = log
     listeners = RedirectListeners(
-      world: .fake(clock), group: MultiThreadedEventLoopGroup.singleton,
-      uid: { _, _ in box.body.withLock { $0 }() }, log: Logger(label: "test") { _ in log },
-      times: times)
+      world: .fake(clock, alarms), group: MultiThreadedEventLoopGroup.singleton,
+      uid: { _, _ in box.body.withLock { $0 }() }, log: Logger(label: "test") { _ in log })
     box.body.withLock { body in
       body = { [weak self] in self?.lookUp() }
     }
@@ -69,11 +71,6 @@ final class RedirectListenerFixture: Sendable {
     lookupGate.withLock { $0 }?.wait()
     return browserUser.withLock { $0 }
   }
-}
-
-extension RedirectTimes {
-  /// Long enough for a machine whose threads are all held by other tests.
-  static let patient = RedirectTimes(lookup: .seconds(600), outcome: .seconds(600))
 }
 
 /// Holds what the fixture answers, which is made before the fixture is.

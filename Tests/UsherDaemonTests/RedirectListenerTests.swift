@@ -25,7 +25,7 @@ struct RedirectListenerTests {
     let answers = Recorded<RedirectAnswer>()
     let listeners = RedirectListeners(
       world: .fake(), group: MultiThreadedEventLoopGroup.singleton, uid: { _, _ in uid },
-      log: .silent, times: .patient)
+      log: .silent)
     let expectation = RedirectExpectation(
       host: "127.0.0.1", port: nil, path: path, state: Secret("our-state"), form: form)
     let listener = try await listeners.open(expectation, for: 1000) { answer in

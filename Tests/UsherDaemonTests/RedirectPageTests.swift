@@ -32,13 +32,15 @@ struct RedirectPageTests {
 
   @Test("a browser whose user is not known in time is told to reload, and its answer is dropped")
   func slowLookup() async throws {
-    let fixture = RedirectListenerFixture(times: RedirectTimes(lookup: .milliseconds(50)))
+    let fixture = RedirectListenerFixture()
     let gate = DispatchSemaphore(value: 0)
     fixture.lookupGate.withLock { $0 = gate }
     let listener = try await fixture.open()
     defer { listener.close() }
-    let reply = try await RedirectListenerFixture.get(
-      listener.redirectURI + "?code=abc&state=our-state")
+    async let page = RedirectListenerFixture.get(listener.redirectURI + "?code=abc&state=our-state")
+    try await reached("a look-up of the browser's user") { fixture.lookups.withLock { $0 } == 1 }
+    fixture.alarms.advance(by: RedirectTimes.lookup)
+    let reply = try await page
     #expect(reply.status == 503)
     #expect(reply.text.contains("Reload"), "\(reply.text)")
     // The first lookup ends only now, and finds that the owner sent the answer. Only the reloaded

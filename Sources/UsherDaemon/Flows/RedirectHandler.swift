@@ -106,16 +106,16 @@ extension SocketAddress {
 }
 
 /// Upper bounds of the parts of a browser's visit.
-struct RedirectTimes: Sendable {
+enum RedirectTimes {
   /// From the connection to its request: any user of the machine can connect and send nothing.
-  var request = TimeAmount.seconds(10)
+  static let request = Duration.seconds(10)
   /// From the request until the browser's user is known.
-  var lookup = TimeAmount.seconds(5)
+  static let lookup = Duration.seconds(5)
   /// How long the owner's browser waits for its sign-in to end before it gets a page that says so.
-  var outcome = TimeAmount.seconds(5)
+  static let outcome = Duration.seconds(5)
 
   /// From a request with the flow's state until its connection is closed.
-  fileprivate var answer: TimeAmount { lookup + outcome + request }
+  fileprivate static var answer: Duration { lookup + outcome + request }
 }
 
 /// Answers one request and closes.
@@ -126,18 +126,15 @@ final class RedirectHandler: ChannelInboundHandler {
   private let judge: RedirectJudge
   private let port: RedirectPort
   private let place: RedirectConnections.Place
-  private let times: RedirectTimes
   private var isAnswered = false
-  private var deadline: Scheduled<Void>?
+  private var deadline: Alarm?
 
   init(
-    _ judge: RedirectJudge, _ port: RedirectPort, _ place: RedirectConnections.Place,
-    _ times: RedirectTimes
+    _ judge: RedirectJudge, _ port: RedirectPort, _ place: RedirectConnections.Place
   ) {
     self.judge = judge
     self.port = port
     self.place = place
-    self.times = times
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -148,8 +145,8 @@ final class RedirectHandler: ChannelInboundHandler {
     case .page(let page): reply.write(page)
     case .answer(let answer, let route):
       place.hold()
-      closeConnection(of: context, in: times.answer)
-      context.eventLoop.scheduleTask(in: times.lookup) { reply.writeUnlessDelivering(.busy) }
+      closeConnection(of: context, in: RedirectTimes.answer)
+      _ = judge.world.alarms.after(RedirectTimes.lookup) { reply.writeUnlessDelivering(.busy) }
       deliver(answer, route, reply, client: context.remoteAddress, server: context.localAddress)
     }
   }
@@ -158,25 +155,27 @@ final class RedirectHandler: ChannelInboundHandler {
     _ answer: RedirectAnswer, _ route: RedirectRoute, _ reply: RedirectReply,
     client: SocketAddress?, server: SocketAddress?
   ) {
-    Task(executorPreference: judge.world.executor) { [judge, times] in
+    Task(executorPreference: judge.world.executor) { [judge] in
       if let page = await judge.refusal(route, client: client, server: server) {
         reply.write(page)
         return
       }
       // A page that asks to reload may have been sent meanwhile: the answer comes again then.
-      guard reply.beginDelivery(pendingAfter: times.outcome) else { return }
+      guard reply.beginDelivery(pendingAfter: RedirectTimes.outcome, judge.world.alarms) else {
+        return
+      }
       reply.write(await judge.deliver(answer, route))
     }
   }
 
-  private func closeConnection(of context: ChannelHandlerContext, in time: TimeAmount) {
+  private func closeConnection(of context: ChannelHandlerContext, in time: Duration) {
     let channel = context.channel
     deadline?.cancel()
-    deadline = context.eventLoop.scheduleTask(in: time) { channel.close(promise: nil) }
+    deadline = judge.world.alarms.after(time) { channel.close(promise: nil) }
   }
 
   func channelActive(context: ChannelHandlerContext) {
-    closeConnection(of: context, in: times.request)
+    closeConnection(of: context, in: RedirectTimes.request)
     context.fireChannelActive()
   }
 
@@ -210,9 +209,9 @@ private final class RedirectReply: Sendable {
   ///
   /// - Parameter patience: When the browser is told that the sign-in is still pending.
   /// - Returns: False if a page is written already; the flow must not get the answer then.
-  func beginDelivery(pendingAfter patience: TimeAmount) -> Bool {
+  func beginDelivery(pendingAfter patience: Duration, _ alarms: any Alarms) -> Bool {
     guard advance(to: .delivering) else { return false }
-    channel.eventLoop.scheduleTask(in: patience) { self.write(.pending) }
+    _ = alarms.after(patience) { self.write(.pending) }
     return true
   }
 

@@ -25,7 +25,6 @@ final class RedirectListeners: Sendable {
   private let holders: @Sendable (LoopbackPeer.Endpoint) -> Set<UInt32>?
   private let log: Logger
   private let takenPorts: RepeatedNotice
-  private let times: RedirectTimes
 
   /// - Parameters:
   ///   - group: The loop of the listeners. What is slow elsewhere should not run on it.
@@ -34,14 +33,13 @@ final class RedirectListeners: Sendable {
   init(
     world: World, group: any EventLoopGroup,
     uid: @escaping @Sendable (LoopbackPeer.Endpoint, LoopbackPeer.Endpoint) -> UInt32?,
-    holders: @escaping @Sendable (LoopbackPeer.Endpoint) -> Set<UInt32>? = LoopbackPeer.listeners,
-    log: Logger, times: RedirectTimes = RedirectTimes()
+    holders: @escaping @Sendable (LoopbackPeer.Endpoint) -> Set<UInt32>? = { _ in nil },
+    log: Logger
   ) {
     self.world = world
     self.group = group
     self.holders = holders
     self.log = log
-    self.times = times
     judge = RedirectJudge(
       world: world, uid: uid, strangers: RepeatedNotice(world.clock), log: log)
     takenPorts = RepeatedNotice(world.clock)
@@ -145,14 +143,14 @@ final class RedirectListeners: Sendable {
     ServerBootstrap(group: group)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       .serverChannelOption(.backlog, value: 64)
-      .serverChannelInitializer { channel in
+      .serverChannelInitializer { [alarms = world.alarms] channel in
         channel.eventLoop.makeCompletedFuture {
-          try channel.pipeline.syncOperations.addHandler(AcceptPause())
+          try channel.pipeline.syncOperations.addHandler(AcceptPause(alarms))
         }
       }
       .childChannelOption(.maxMessagesPerRead, value: 1)
       .childChannelInitializer {
-        [connections, judge, descriptors = world.descriptors, times] channel in
+        [connections, judge, descriptors = world.descriptors] channel in
         guard descriptors.hasRoom(for: .caller),
           let place = connections.admit(channel, to: port)
         else {
@@ -160,7 +158,7 @@ final class RedirectListeners: Sendable {
         }
         return channel.eventLoop.makeCompletedFuture {
           try channel.pipeline.syncOperations.configureHTTPServerPipeline(withErrorHandling: true)
-          try channel.pipeline.syncOperations.addHandler(RedirectHandler(judge, port, place, times))
+          try channel.pipeline.syncOperations.addHandler(RedirectHandler(judge, port, place))
         }
       }
   }
@@ -306,10 +304,14 @@ final class RedirectPort: Sendable {
 final class AcceptPause: ChannelInboundHandler {
   typealias InboundIn = any Channel
 
+  private let alarms: any Alarms
+
+  init(_ alarms: any Alarms) { self.alarms = alarms }
+
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     let channel = context.channel
     channel.setOption(.autoRead, value: false).whenComplete { _ in }
-    context.eventLoop.scheduleTask(in: .milliseconds(100)) {
+    _ = alarms.after(.milliseconds(100)) {
       channel.setOption(.autoRead, value: true).whenComplete { _ in }
     }
   }

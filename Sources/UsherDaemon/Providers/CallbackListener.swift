@@ -13,7 +13,7 @@ final class CallbackListener: Sendable {
   /// Bytes of a body.
   static let longestBody = 64 * 1024
   /// Seconds a connection may last.
-  static let longest = TimeAmount.seconds(10)
+  static let longest = Duration.seconds(10)
 
   /// Who calls there just now.
   struct Post: Sendable {
@@ -44,7 +44,7 @@ final class CallbackListener: Sendable {
       .serverChannelOption(.autoRead, value: false)
       .serverChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
-          try channel.pipeline.syncOperations.addHandler(AcceptPause())
+          try channel.pipeline.syncOperations.addHandler(AcceptPause(desk.world.alarms))
         }
       }
       .childChannelInitializer { channel in
@@ -110,7 +110,7 @@ private final class CallbackHandler: ChannelInboundHandler {
   private var head: HTTPRequestHead?
   private var body: [UInt8] = []
   private var isAnswered = false
-  private var deadline: Scheduled<Void>?
+  private var deadline: Alarm?
 
   init(
     _ post: CallbackListener.Post, _ desk: CallbackDesk, _ place: RedirectConnections.Place
@@ -123,7 +123,7 @@ private final class CallbackHandler: ChannelInboundHandler {
 
   func channelActive(context: ChannelHandlerContext) {
     let channel = context.channel
-    deadline = context.eventLoop.scheduleTask(in: CallbackListener.longest) {
+    deadline = desk.world.alarms.after(CallbackListener.longest) {
       channel.close(promise: nil)
     }
     context.fireChannelActive()
