@@ -1,6 +1,5 @@
 import Logging
 import NIOCore
-import NIOPosix
 import ServiceLifecycle
 import UsherConfig
 import UsherCore
@@ -20,32 +19,27 @@ package struct Daemon: ServiceLifecycle.Service {
   }
 
   package func run() async throws {
-    let sockets = try SocketLoop()
-    let outside = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-    let browsers = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    let loops = try EventLoops()
     let result: Result<Void, any Error>
     do {
-      result = .success(try await serve(on: sockets, outside, browsers))
+      result = .success(try await serve(on: loops))
     } catch {
       result = .failure(error)
     }
-    try await browsers.shutdownGracefully()
-    try await outside.shutdownGracefully()
-    await sockets.stop()
+    try await loops.stop()
     try result.get()
   }
 
-  private func serve(
-    on sockets: SocketLoop, _ outside: any EventLoopGroup, _ browsers: any EventLoopGroup
-  ) async throws {
+  private func serve(on loops: EventLoops) async throws {
     let settings = Settings(setting.config, try setting.policy(of: setting.config))
     let world = World(
       settings: settings, clock: setting.clock, entropy: setting.entropy,
-      alarms: setting.alarms(outside.any()), executor: setting.executor,
+      alarms: setting.alarms(loops.providers.any()), executor: setting.executor,
       blocking: setting.blocking, computing: setting.computing, users: setting.users,
+      sockets: setting.sockets, daemonUser: setting.daemonUser,
       descriptors: .ofProcess())
     let life = Lifetime(
-      setting, world, on: outside, browsers: browsers, serving: sockets, log)
+      setting, world, on: loops.providers, browsers: loops.browsers, serving: loops.sockets, log)
     let safe = Safe(life)
     try await safe.begin()
     let service = RPCService(safe)
@@ -53,7 +47,7 @@ package struct Daemon: ServiceLifecycle.Service {
       service: service, realm: DaemonSetting.realm,
       count: life.count, open: life.connections)
     await readSubordinates(world)
-    let listening = try await listen(on: sockets, door)
+    let listening = try await listen(on: loops.sockets, door)
     await safe.resume()
     setting.notifier.ready(status: safe.status)
     Task.detached(executorPreference: world.executor, priority: .background) {
@@ -63,7 +57,7 @@ package struct Daemon: ServiceLifecycle.Service {
     }
     log.notice("ready", metadata: ["version": .string(Version.current)])
     let reloads = Task(executorPreference: world.executor) { await reload(safe) }
-    await upkeep(safe, world, watching: sockets)
+    await upkeep(safe, world, watching: loops.sockets)
     reloads.cancel()
     await stop(listening, door, safe)
   }
@@ -77,10 +71,11 @@ package struct Daemon: ServiceLifecycle.Service {
       ("usherd-admin.sock", setting.adminSocketPath, UInt32(0o600), true),
     ] {
       let passed = setting.passedSockets[name]
-      let descriptor = try passed ?? UnixListener.bind(path: path, mode: mode, creatingParent: true)
+      let descriptor = try passed ?? setting.sockets.bind(path, mode: mode)
       servers.append(
         try await SocketServer.serve(
-          descriptor, path: passed == nil ? path : nil, isAdmin: isAdmin, on: loop, door: door))
+          descriptor, path: passed == nil ? path : nil, isAdmin: isAdmin, on: loop, door: door,
+          removing: setting.sockets.unlink))
     }
     return servers
   }

@@ -35,7 +35,8 @@ struct Parts {
         Event(topic: .provider, what: health.rawValue, at: clock.now(), provider: provider),
         owner: nil)
     }
-    let credentials = try Credentials(store: store, handed: life.setting.credentials, world: world)
+    let credentials = try Credentials(
+      store: store, handed: life.setting.credentials, on: life.setting.disk, world: world)
     http = ProviderHTTP(
       through: life.setting.transport(group), credentials: credentials, health: health,
       world: world, log: log)
@@ -57,13 +58,14 @@ struct Parts {
     let calls = AccountCalls(world: world, http: http, book: book, refresher: refresher)
     localAuth = LocalAuthDesk(
       world: world, book: LocalAuthBook(store: store), reader: reader, log: log,
-      rounds: PasscodeCost.rounds)
+      rounds: life.setting.passcodeRounds)
     let totp = TOTPDesk(world: world, store: store, book: book, providers: providers)
     let effects = EffectRunner(
       world: world, http: http, bearer: calls,
       metadata: metadata, verifier: verifier,
       listeners: RedirectListeners(
-        world: world, group: life.browsers, uid: LoopbackPeer.uid, log: log),
+        world: world, group: life.browsers, uid: world.sockets.loopbackUser,
+        holders: world.sockets.loopbackListeners, log: log),
       answers: DaemonAnswers(
         accounts: book, localAuth: LocalAuthAnswers(desk: localAuth), totp: totp,
         world: world))

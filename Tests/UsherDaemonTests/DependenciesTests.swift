@@ -121,29 +121,42 @@ private struct HangingPool: BlockingPool {
   func start(_ body: @escaping @Sendable () -> Void) {}
 }
 
-/// A disk on which nothing can be opened.
-private struct BrokenDisk: Disk {
+/// A disk without a database. Keys and credentials are read from this machine's files.
+private protocol DiskWithoutDatabase: Disk {}
+
+extension DiskWithoutDatabase {
   func exists(_ path: String) -> Bool { false }
   func files(in directory: String) -> [DiskFile] { [] }
   func remove(_ path: String) {}
+  func masterKey(
+    _ source: MasterKeySource, in stateDirectory: String, generating: () throws -> Bool
+  ) throws -> MasterKey {
+    try LocalDisk().masterKey(source, in: stateDirectory, generating: generating)
+  }
+  func credentialNames(in directory: CredentialsDirectory) throws -> [String] {
+    try LocalDisk().credentialNames(in: directory)
+  }
+  func credential(named name: String, in directory: CredentialsDirectory) throws -> Secret? {
+    try LocalDisk().credential(named: name, in: directory)
+  }
+  func isOpened(_ database: String, by key: RecoveryKey) throws(UsherError) -> Bool { false }
   func openStore(_ opening: StoreAccess) throws(UsherError) -> Store {
     throw UsherError(.storageUnavailable, "input/output error")
   }
 }
 
+/// A disk on which nothing can be opened.
+private struct BrokenDisk: DiskWithoutDatabase {}
+
 /// A directory with files, by their names.
-private final class ListedDisk: Disk {
+private final class ListedDisk: DiskWithoutDatabase {
   private let listed: [String: Timestamp]
   let removed = Mutex<[String]>([])
 
   init(_ listed: [String: Timestamp]) { self.listed = listed }
 
-  func exists(_ path: String) -> Bool { false }
   func files(in directory: String) -> [DiskFile] {
     listed.map { DiskFile(name: $0.key, changedAt: $0.value) }
   }
   func remove(_ path: String) { removed.withLock { $0.append(path) } }
-  func openStore(_ opening: StoreAccess) throws(UsherError) -> Store {
-    throw UsherError(.storageUnavailable, "no database")
-  }
 }

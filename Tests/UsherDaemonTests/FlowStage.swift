@@ -49,7 +49,7 @@ final class FlowStage: Sendable {
     probe = CallProbe(place.path, store: store)
     book = AccountBook(world: world, events: events, store: store)
     let group = MultiThreadedEventLoopGroup.singleton
-    credentials = try Credentials(store: store, handed: nil, world: world)
+    credentials = try Credentials(store: store, handed: nil, on: LocalDisk(), world: world)
     http = ProviderHTTP(
       through: HTTPClientTransport(on: group), credentials: credentials, health: health,
       world: world, log: log)

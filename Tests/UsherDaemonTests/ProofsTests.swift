@@ -20,7 +20,8 @@ struct ProofsTests {
     provider = try Self.provider("https://id.example")
     config.providers = [provider]
     stage = try FlowStage(config: config)
-    credentials = try Credentials(store: stage.store, handed: nil, world: stage.world)
+    credentials = try Credentials(
+      store: stage.store, handed: nil, on: LocalDisk(), world: stage.world)
     try await set("first")
   }
 

@@ -1,3 +1,4 @@
+import Dispatch
 import Glibc
 import Testing
 import UsherTestKit
@@ -8,7 +9,8 @@ import UsherTestKit
 struct SocketCloserTests {
   @Test("all are closed, also those that are more than may wait")
   func all() throws {
-    let closer = SocketCloser()
+    let queue = DispatchQueue(label: "test")
+    let closer = SocketCloser { queue.async(execute: $0) }
     var (near, far): ([CInt], [CInt]) = ([], [])
     for _ in 0..<300 {
       var pair: [CInt] = [-1, -1]

@@ -63,7 +63,7 @@ extension FlowEngine {
 
   /// On all processors: to open and decode them is most of what a start with many flows takes.
   private func restored(_ flows: [Kept]) async throws(UsherError) -> [Restored] {
-    let share = max(flows.count / ProcessInfo.processInfo.activeProcessorCount, 1)
+    let share = max(flows.count / world.processors, 1)
     let outcomes = await withTaskGroup(of: Result<[Restored], UsherError>.self) { group in
       for start in stride(from: 0, to: flows.count, by: share) {
         let part = flows[start..<min(start + share, flows.count)]

@@ -37,6 +37,11 @@ package struct DaemonSetting: Sendable {
   package var disk: any Disk = LocalDisk()
   package var entropy: any Entropy = SystemEntropy()
   package var users = UserDatabase.system
+  package var sockets: any LocalSockets = KernelSockets()
+  /// The uid that the daemon runs as.
+  package var daemonUser: UInt32 = getuid()
+  /// How dear a new passcode's hash is: scrypt's N.
+  package var passcodeRounds = PasscodeCost.rounds
   /// Runs the daemon's tasks; nil: Swift's global executor.
   package var executor: (any TaskExecutor)?
   /// Runs functions that block.
@@ -71,6 +76,6 @@ package struct DaemonSetting: Sendable {
   ///
   /// - Throws: `ConfigError` naming file and line of a user or group nobody has.
   func policy(of config: Config) throws(ConfigError) -> Policy {
-    try Policy(config, daemonUser: getuid(), names: users.principals)
+    try Policy(config, daemonUser: daemonUser, names: users.principals)
   }
 }

@@ -105,7 +105,7 @@ extension Lifetime {
   }
 
   /// How the processes behind connections are known.
-  var peerIdentity: String { Peer.kernelHandsOutPidfds ? "pidfd" : "pid" }
+  var peerIdentity: String { world.sockets.tellsPeerByDescriptor ? "pidfd" : "pid" }
 }
 
 extension Limits {

@@ -75,7 +75,7 @@ struct LockDesk: Sendable {
     try await owners.verify(caller, andRecord: false)
     let desk = LocalAuthDesk(
       world: world, book: LocalAuthBook(store: store),
-      reader: life.setting.fingerprints(), log: life.log, rounds: PasscodeCost.rounds)
+      reader: life.setting.fingerprints(), log: life.log, rounds: life.setting.passcodeRounds)
     try desk.restore()
     let outcome = await desk.check(passcode, of: caller.person)
     guard let refusal = refusal(outcome, at: world.clock.now()) else { return }

@@ -27,11 +27,13 @@ struct Vault {
         .storageUnavailable,
         "a restore of the database \(setting.databasePath) was cut short: usherctl restore again")
     }
-    let recovery = RecoveryKeySource(credentials: setting.credentials)
+    let recovery = RecoveryKeySource(credentials: setting.credentials, disk: setting.disk)
     do {
-      let key = try MasterKeySource(credentials: setting.credentials).load(
-        stateDirectory: setting.stateDirectory,
-        generating: try !setting.hasDatabase || Self.opens(setting.databasePath, recovery))
+      let key = try setting.disk.masterKey(
+        MasterKeySource(credentials: setting.credentials), in: setting.stateDirectory
+      ) {
+        try !setting.hasDatabase || Self.opens(setting.databasePath, recovery, on: setting.disk)
+      }
       keyOrigin = key.origin
       store = try key.bytes.withUnsafeBytes { bytes throws(UsherError) in
         try setting.disk.openStore(
@@ -49,17 +51,19 @@ struct Vault {
 
   /// Whether a master key that is missing may be made anew: not where nothing would open by it.
   private static func opens(
-    _ database: String, _ recovery: RecoveryKeySource
+    _ database: String, _ recovery: RecoveryKeySource, on disk: any Disk
   ) throws(UsherError) -> Bool {
     guard let key = try recovery.load() else { return false }
-    return try Store.isOpened(at: database, by: key)
+    return try disk.isOpened(database, by: key)
   }
 
   private static func acceptsChanges(
     _ setting: DaemonSetting
   ) throws(UsherError) -> Bool {
     do {
-      return try setting.credentials?.secret(named: acceptingChanges) != nil
+      return try setting.credentials.flatMap {
+        try setting.disk.credential(named: acceptingChanges, in: $0)
+      } != nil
     } catch {
       throw UsherError(
         .storageUnavailable, "the credential \(acceptingChanges) cannot be read", cause: error)

@@ -15,6 +15,28 @@ package protocol Disk: Sendable {
   /// Removes a file. One that is missing, or that the daemon may not remove, is ignored.
   func remove(_ path: String)
 
+  /// The key of the database: a credential, or else the file in the state directory, which is made
+  /// where it is missing.
+  ///
+  /// - Throws: As ``MasterKeySource/load(stateDirectory:generating:)``.
+  func masterKey(
+    _ source: MasterKeySource, in stateDirectory: String, generating: () throws -> Bool
+  ) throws -> MasterKey
+
+  /// The names of the credentials that systemd handed over, sorted.
+  ///
+  /// - Throws: As ``CredentialsDirectory/names()``.
+  func credentialNames(in directory: CredentialsDirectory) throws -> [String]
+
+  /// - Returns: Nil where there is none of that name.
+  /// - Throws: As ``CredentialsDirectory/secret(named:)``.
+  func credential(named name: String, in directory: CredentialsDirectory) throws -> Secret?
+
+  /// Whether a recovery key opens a database.
+  ///
+  /// - Throws: As ``Store/isOpened(at:by:)``.
+  func isOpened(_ database: String, by key: RecoveryKey) throws(UsherError) -> Bool
+
   /// - Throws: As ``Store/open(path:masterKey:recoveryKey:acceptsChanges:keep:clock:entropy:executor:)``.
   func openStore(_ opening: StoreAccess) throws(UsherError) -> Store
 }
@@ -40,6 +62,24 @@ struct LocalDisk: Disk {
   func files(in directory: String) -> [DiskFile] { DiskFile.all(in: directory) }
 
   func remove(_ path: String) { unlink(path) }
+
+  func masterKey(
+    _ source: MasterKeySource, in stateDirectory: String, generating: () throws -> Bool
+  ) throws -> MasterKey {
+    try source.load(stateDirectory: stateDirectory, generating: try generating())
+  }
+
+  func credentialNames(in directory: CredentialsDirectory) throws -> [String] {
+    try directory.names()
+  }
+
+  func credential(named name: String, in directory: CredentialsDirectory) throws -> Secret? {
+    try directory.secret(named: name)
+  }
+
+  func isOpened(_ database: String, by key: RecoveryKey) throws(UsherError) -> Bool {
+    try Store.isOpened(at: database, by: key)
+  }
 
   func openStore(_ opening: StoreAccess) throws(UsherError) -> Store {
     try Store.open(

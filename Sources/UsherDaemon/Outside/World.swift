@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Glibc
 import UsherConfig
 import UsherCore
@@ -23,8 +24,13 @@ final class World: Sendable {
   /// Runs functions that compute for long. Apart from ``blocking``, so that a user database that hangs
   /// does not delay the check of a passcode.
   let computing: any BlockingPool
+  let sockets: any LocalSockets
   let users: UserDatabase
   let lookups: UserLookups
+  /// The uid that the daemon runs as.
+  let daemonUser: UInt32
+  /// How many processors the daemon may use; at least 1.
+  let processors: Int
   /// How many connections and listeners there may be before the last descriptors are used.
   let descriptors: DescriptorBudget
   /// Whose limits count for subordinate ids, and whose rules these must not escape.
@@ -34,6 +40,8 @@ final class World: Sendable {
     settings: Settings, clock: any Clock, entropy: any Entropy, alarms: any Alarms,
     executor: (any TaskExecutor)? = nil, blocking: any BlockingPool = DispatchPool.blocking,
     computing: any BlockingPool = DispatchPool.computing, users: UserDatabase = .system,
+    sockets: any LocalSockets = KernelSockets(), daemonUser: UInt32 = getuid(),
+    processors: Int = ProcessInfo.processInfo.activeProcessorCount,
     descriptors: DescriptorBudget = .unlimited
   ) {
     self.settings = settings
@@ -44,6 +52,9 @@ final class World: Sendable {
     self.blocking = blocking
     self.computing = computing
     self.users = users
+    self.sockets = sockets
+    self.daemonUser = daemonUser
+    self.processors = processors
     self.descriptors = descriptors
     lookups = UserLookups(in: users, on: blocking, alarms: alarms, executor: executor)
   }
@@ -85,17 +96,5 @@ extension World {
     return .init(
       provider: provider, kind: flow.kind, account: flow.namesAccount ? account : nil,
       grants: grants)
-  }
-}
-
-extension LocalMoment {
-  /// By this machine's clock on the wall: the rules of daylight saving are the system's.
-  init(_ time: Timestamp) {
-    var seconds = time_t(time.milliseconds / 1000)
-    var parts = tm()
-    localtime_r(&seconds, &parts)
-    // Sunday is the first of the C library's days.
-    self.init(
-      weekday: Int(parts.tm_wday + 6) % 7, minute: Int(parts.tm_hour * 60 + parts.tm_min))
   }
 }

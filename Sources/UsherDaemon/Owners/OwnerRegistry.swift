@@ -214,7 +214,8 @@ extension OwnerRegistry {
   /// Whether the user owns something and had a record once, which usherd does not delete before all else.
   private func hasLostRecord(_ person: LocalPerson) throws(UsherError) -> Bool {
     // Calls on the admin socket are not compared, so these may own something without a record.
-    guard isComplete.load(ordering: .relaxed), person.uid != 0, person.uid != getuid() else {
+    guard isComplete.load(ordering: .relaxed), person.uid != 0, person.uid != world.daemonUser
+    else {
       return false
     }
     return try hasPossessions(person)

@@ -13,8 +13,9 @@ import UsherSystem
 final class Credentials: Sendable {
   private let store: Store
   private let directory: CredentialsDirectory?
+  private let disk: any Disk
   /// As they were when the store was taken up, or at the last reload.
-  private let handed = Mutex(HandedCredentials(nil))
+  private let handed = Mutex(HandedCredentials())
   private let kept: Mutex<[String: Kept]>
   private let world: World
 
@@ -23,16 +24,19 @@ final class Credentials: Sendable {
     var setAt: Timestamp?
   }
 
-  init(store: Store, handed: CredentialsDirectory?, world: World) throws(UsherError) {
+  init(
+    store: Store, handed: CredentialsDirectory?, on disk: any Disk, world: World
+  ) throws(UsherError) {
     self.store = store
     directory = handed
+    self.disk = disk
     self.world = world
     let rows = try store.loadCredentials().map { ($0.name, Kept(value: $0.value)) }
     kept = Mutex(Dictionary(rows) { first, _ in first })
   }
 
   /// What systemd hands over now; nothing is changed by it. Blocks.
-  func reread() -> HandedCredentials { HandedCredentials(directory) }
+  func reread() -> HandedCredentials { HandedCredentials(directory, on: disk) }
 
   /// - Parameter change: Made in the same moment: nobody finds these credentials before it, nor others
   ///   after it.

@@ -14,16 +14,19 @@ struct HandedCredentials: Sendable {
   private var trouble: (any Error)?
   private let directory: String
 
+  /// None.
+  init() { directory = "" }
+
   /// Reads them. Blocks.
   ///
   /// - Parameter directory: Nil where systemd hands over nothing.
-  init(_ directory: CredentialsDirectory?) {
+  init(_ directory: CredentialsDirectory?, on disk: any Disk) {
     self.directory = directory?.path ?? ""
     guard let directory else { return }
     do {
-      for name in try directory.names() where !Self.keys.contains(name) {
+      for name in try disk.credentialNames(in: directory) where !Self.keys.contains(name) {
         do {
-          values[name] = try directory.secret(named: name)
+          values[name] = try disk.credential(named: name, in: directory)
         } catch {
           flaws[name] = error
         }

@@ -1,4 +1,3 @@
-import Glibc
 import JSONRPC
 import NIOCore
 import Synchronization
@@ -15,14 +14,17 @@ final class SocketServer: Sendable {
 
   private let loop: SocketLoop
   private let listener: OnLoop<Listener>
-  private let path: String?
+  /// Removes the socket's file where it is ours to remove.
+  private let removeFile: @Sendable () -> Void
 
   /// - Parameters:
   ///   - descriptor: Listening; the server closes it.
   ///   - path: The socket's file where it is ours to remove.
   ///   - isAdmin: Whether admin methods exist on it.
+  ///   - remove: Removes it.
   static func serve(
-    _ descriptor: CInt, path: String?, isAdmin: Bool, on loop: SocketLoop, door: Door
+    _ descriptor: CInt, path: String?, isAdmin: Bool, on loop: SocketLoop, door: Door,
+    removing remove: @escaping @Sendable (_ path: String) -> Void
   ) async throws -> SocketServer {
     let socket = DirectSocket(descriptor)
     try socket.listen(waiting: queue)
@@ -35,18 +37,20 @@ final class SocketServer: Sendable {
       try listener.begin(.readable)
       return OnLoop(listener, loop)
     }
-    return SocketServer(listener, on: loop, path)
+    return SocketServer(listener, on: loop) { if let path { remove(path) } }
   }
 
-  private init(_ listener: OnLoop<Listener>, on loop: SocketLoop, _ path: String?) {
+  private init(
+    _ listener: OnLoop<Listener>, on loop: SocketLoop, removeFile: @escaping @Sendable () -> Void
+  ) {
     self.listener = listener
     self.loop = loop
-    self.path = path
+    self.removeFile = removeFile
   }
 
   /// From when it returns on nobody is let in.
   func close() async {
-    if let path { UnixListener.unlink(path: path) }
+    removeFile()
     try? await loop.submit { [listener] in listener.value.close() }
   }
 }
@@ -58,11 +62,12 @@ final class Door: Sendable {
   private let count: ConnectionCount
   private let open: OpenConnections
   /// Who may use the admin socket.
-  private let admins: Set<UInt32> = [0, geteuid()]
+  private let admins: Set<UInt32>
+  private let sockets: any LocalSockets
   private let turns = Mutex<OnLoop<LoopTurns>?>(nil)
   /// Users that came so often that they were not even told: who they are is all that is looked at.
   private let turnedAway = Mutex(TurnedAway())
-  private let closer = SocketCloser()
+  private let closer: SocketCloser
   /// The last refusal: who comes a thousand times in a second is told the same.
   private let lastRefusal = Mutex<Refused?>(nil)
 
@@ -86,6 +91,10 @@ final class Door: Sendable {
   ) {
     self.service = service
     self.realm = realm
+    let world = service.world
+    admins = [0, world.daemonUser]
+    sockets = world.sockets
+    closer = SocketCloser { world.blocking.start($0) }
     self.count = count
     self.open = open
   }
@@ -147,7 +156,7 @@ final class Door: Sendable {
     let turns = turns(on: loop)
     let own: UInt32
     do throws(UsherError) {
-      own = try Peer.user(fd: socket.raw)
+      own = try sockets.user(socket.raw)
     } catch {
       socket.close()
       return error.message
@@ -186,7 +195,7 @@ final class Door: Sendable {
     }
     let peer: Peer
     do throws(UsherError) {
-      peer = try Peer.read(fd: socket.raw)
+      peer = try sockets.peer(socket.raw)
     } catch {
       // Whom we cannot tell, we do not serve.
       count.leave(uid)

@@ -6,6 +6,7 @@ struct RecoveryKeySource {
   static let credentialName = "usherd.recovery-key"
 
   let credentials: CredentialsDirectory?
+  let disk: any Disk
 
   /// Nil where there is none.
   ///
@@ -21,7 +22,7 @@ struct RecoveryKeySource {
 
   private func text() throws(UsherError) -> Secret? {
     do {
-      return try credentials?.secret(named: Self.credentialName)
+      return try credentials.flatMap { try disk.credential(named: Self.credentialName, in: $0) }
     } catch {
       throw UsherError(
         .storageUnavailable, "the credential \(Self.credentialName) cannot be read", cause: error)
