@@ -77,8 +77,8 @@ package struct ControlAPI: Sendable {
 extension FaultRule {
   private static let members: Set<String> = ["endpoint", "grantType", "fault", "times", "after"]
   private static let faultMembers: Set<String> = [
-    "delayMs", "reset", "status", "brokenJSON", "contentType", "headers", "hugeBody", "halfBody",
-    "body", "processed",
+    "held", "delayMs", "reset", "status", "brokenJSON", "contentType", "headers", "hugeBody",
+    "halfBody", "body", "processed",
   ]
 
   /// Reads a rule; a member that nobody knows is refused rather than passed over.

@@ -1,7 +1,9 @@
 /// What goes wrong with a request.
 ///
-/// The parts combine where that makes sense: `delayMs` with everything, `status` with `body`.
+/// The parts combine where that makes sense: `held` and `delayMs` with everything, `status` with `body`.
 package struct Fault: Sendable, Hashable, Codable {
+  /// The request waits until the fault is deleted, for ``longestDelay`` at most.
+  package var held: Bool?
   /// Milliseconds to wait first.
   package var delayMs: Int?
   /// The connection ends with a TCP reset and no answer.

@@ -21,6 +21,8 @@ package enum Delivery: Sendable, Equatable {
 package actor Traffic {
   private var log = RequestLog()
   private var faults = FaultTable()
+  /// The requests that a fault holds, by the fault's id; a task ends when its request goes on.
+  private var held: [String: [Task<Void, Never>]] = [:]
   private let clock: SandboxClock
 
   package init(clock: SandboxClock) {
@@ -40,7 +42,8 @@ package actor Traffic {
       logged, endpoint: endpoint.name, form: form, fault: fault?.id, at: clock.now())
     let delivery: Delivery
     if let fault {
-      delivery = await fault.rule.fault.deliver { await endpoint.handle(call) }
+      let hold = fault.rule.fault.held == true ? hold(fault.id) : nil
+      delivery = await fault.rule.fault.deliver(after: hold) { await endpoint.handle(call) }
     } else {
       delivery = .whole(await endpoint.handle(call))
     }
@@ -58,9 +61,25 @@ package actor Traffic {
 
   package func rules() -> [FaultTable.Entry] { faults.entries }
 
-  package func removeRule(_ id: String) -> Bool { faults.remove(id) }
+  /// A rule that has struck as often as it may is not in the table, but may still hold requests.
+  package func removeRule(_ id: String) -> Bool {
+    let holds = held.removeValue(forKey: id) ?? []
+    for hold in holds { hold.cancel() }
+    return faults.remove(id) || !holds.isEmpty
+  }
 
-  package func removeAllRules() { faults.removeAll() }
+  package func removeAllRules() {
+    faults.removeAll()
+    for hold in held.values.joined() { hold.cancel() }
+    held = [:]
+  }
+
+  /// Returns a task that ends when the fault is deleted.
+  private func hold(_ id: String) -> Task<Void, Never> {
+    let hold = Task { _ = try? await Task.sleep(for: .milliseconds(Fault.longestDelay)) }
+    held[id, default: []].append(hold)
+    return hold
+  }
 }
 
 extension Delivery {
@@ -75,13 +94,17 @@ extension Delivery {
 extension Fault {
   /// The faulty answer. The handler runs where its own answer is sent in some form, or where
   /// ``processed`` asks for it.
-  package func deliver(_ handle: () async -> Reply) async -> Delivery {
+  ///
+  /// - Parameter hold: Ends when the request may go on; nil where the fault does not hold it.
+  package func deliver(
+    after hold: Task<Void, Never>? = nil, _ handle: () async -> Reply
+  ) async -> Delivery {
     if processed == true {
       let reply = await handle()
-      await pause()
+      await pause(hold)
       return spoiled(reply)
     }
-    await pause()
+    await pause(hold)
     return needsReply ? spoiled(await handle()) : spoiled(Reply(status: 200))
   }
 
@@ -89,9 +112,16 @@ extension Fault {
     reset != true && status == nil && brokenJSON != true && hugeBody == nil && body == nil
   }
 
-  private func pause() async {
+  // Cancelled only when the sandbox stops; both waits end at once then.
+  private func pause(_ hold: Task<Void, Never>?) async {
+    if let hold {
+      await withTaskCancellationHandler {
+        await hold.value
+      } onCancel: {
+        hold.cancel()
+      }
+    }
     guard let delayMs else { return }
-    // Cancelled only when the sandbox stops, and then at once.
     try? await Task.sleep(for: .milliseconds(delayMs))
   }
 

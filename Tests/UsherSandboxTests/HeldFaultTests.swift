@@ -1,0 +1,47 @@
+import Testing
+
+@testable import UsherSandbox
+
+@Suite("Faults that hold a request")
+struct HeldFaultTests {
+  private let traffic = Traffic(clock: SandboxClock())
+  private let endpoint = Endpoint("token", .post, "/token") { _ in Reply(status: 200) }
+
+  /// Adds a rule that holds one request, and lets one come.
+  private func heldRequest() async throws -> (rule: String, answer: Task<Delivery, Never>) {
+    var fault = Fault()
+    fault.held = true
+    let rule = await traffic.add(FaultRule(endpoint: "token", fault: fault, times: 1))
+    let seen = await traffic.requests(endpoint: "token", grantType: nil).count
+    let answer = Task { [traffic, endpoint] in
+      await traffic.carry(Call(.post, "/token", base: ""), to: endpoint)
+    }
+    while await traffic.requests(endpoint: "token", grantType: nil).count == seen {
+      await Task.yield()
+    }
+    return (try #require(rule), answer)
+  }
+
+  @Test("a held request is answered when its fault is deleted, by its id or with all others")
+  func deleted() async throws {
+    for deletesAll in [false, true] {
+      let (rule, answer) = try await heldRequest()
+      #expect(await traffic.requests(endpoint: "token", grantType: nil).last?.status == nil)
+      #expect(await traffic.rules().isEmpty)
+      if deletesAll {
+        await traffic.removeAllRules()
+      } else {
+        #expect(await traffic.removeRule(rule))
+      }
+      #expect(await answer.value.status == 200)
+      #expect(await !traffic.removeRule(rule))
+    }
+  }
+
+  @Test("a held request ends when the sandbox stops")
+  func stopped() async throws {
+    let (_, answer) = try await heldRequest()
+    answer.cancel()
+    #expect(await answer.value.status == 200)
+  }
+}
