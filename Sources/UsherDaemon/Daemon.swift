@@ -19,7 +19,7 @@ package struct Daemon: ServiceLifecycle.Service {
   }
 
   package func run() async throws {
-    let loops = try EventLoops()
+    let loops = try EventLoops(timersMovedBy: setting.timeShift)
     let result: Result<Void, any Error>
     do {
       result = .success(try await serve(on: loops))

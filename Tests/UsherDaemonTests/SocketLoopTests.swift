@@ -118,6 +118,31 @@ struct SocketLoopTests {
     await loop.stop()
   }
 
+  @Test("timers that are moved ahead go off when they are due then; the loop's clock is not moved")
+  func moved() async throws {
+    let shift = LoopTimeShift()
+    let loop = try SocketLoop(timersMovedBy: shift)
+    let log = OnLoop(Log(), loop)
+    func planned(_ minutes: Int64...) async throws {
+      try await loop.submit {
+        for minutes in minutes {
+          _ = loop.scheduleTask(in: .minutes(minutes)) { log.value.entries.append("\(minutes)") }
+        }
+      }
+    }
+    try await planned(20, 60)
+    shift.advance(by: .minutes(30))
+    try await until("the first timer") { try await loop.submit { log.value.entries } == ["20"] }
+    // A timer of the time after the move has all of its time before it.
+    try await planned(29, 31)
+    shift.advance(by: .minutes(30))
+    try await until("all that are due") {
+      try await loop.submit { log.value.entries } == ["20", "29", "60"]
+    }
+    #expect(loop.now < .now() + .minutes(1))
+    await loop.stop()
+  }
+
   @Test("stopping does what was given before, closes what is open, and nothing is done after")
   func stop() async throws {
     let (near, far) = try FarEnd.pair()

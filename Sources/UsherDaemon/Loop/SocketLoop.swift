@@ -31,6 +31,8 @@ final class SocketLoop: @unchecked Sendable {
   private var ready = ReadyList()
   private var sources = SourceTable()
   private let timers = LoopTimers()
+  /// Nil: timers follow this machine's clock.
+  private let shift: LoopTimeShift?
   private var turnsEnds: [() -> Void] = []
   private var isStopping = false
   /// Whether ``processorTimeBefore`` is looked at in each turn.
@@ -41,10 +43,12 @@ final class SocketLoop: @unchecked Sendable {
   private let room: UnsafeMutableRawBufferPointer
 
   /// - Throws: `internalError` where the process has no descriptors or threads left.
-  init() throws(UsherError) {
+  init(timersMovedBy shift: LoopTimeShift? = nil) throws(UsherError) {
+    self.shift = shift
     poller = try Poller()
     room = .allocate(byteCount: Self.roomBytes, alignment: 64)
     try LoopThread.start("usherd-sockets") { [self] in run() }
+    shift?.onMove { [weak self] in self?.execute {} }
   }
 
   deinit { room.deallocate() }
@@ -122,7 +126,7 @@ extension SocketLoop {
   /// Runs `body` at that time or as soon after as it can.
   func scheduleTask(deadline: NIODeadline, _ body: @escaping () -> Void) -> LoopTimer {
     assertOnLoop()
-    return timers.add(deadline, body)
+    return timers.add(deadline + ahead, body)
   }
 
   func scheduleTask(in delay: TimeAmount, _ body: @escaping () -> Void) -> LoopTimer {
@@ -206,8 +210,11 @@ extension SocketLoop {
   private func patience(_ now: NIODeadline?) -> Int64 {
     if hasJobs.load(ordering: .acquiring) || isStopping { return 0 }
     guard let next = timers.next else { return -1 }
-    return max(0, (next - (now ?? .now())).nanoseconds)
+    return max(0, (next - ((now ?? .now()) + ahead)).nanoseconds)
   }
+
+  /// How far the timers are ahead of the clock.
+  private var ahead: TimeAmount { shift?.ahead ?? .nanoseconds(0) }
 
   private func doJobs() {
     guard hasJobs.load(ordering: .acquiring) else { return }
@@ -225,11 +232,12 @@ extension SocketLoop {
   private func goOff() -> NIODeadline? {
     guard timers.next != nil else { return nil }
     let now = self.now
-    guard var body = timers.pop(at: now) else { return now }
+    let due = now + ahead
+    guard var body = timers.pop(at: due) else { return now }
     while true {
       body()
       // What is planned meanwhile for now is the next turn's.
-      guard let next = timers.pop(at: now) else { return nil }
+      guard let next = timers.pop(at: due) else { return nil }
       body = next
     }
   }

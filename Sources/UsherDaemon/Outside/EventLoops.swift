@@ -10,9 +10,10 @@ struct EventLoops {
   /// Serves browsers that come back to the loopback; slow work elsewhere does not delay it.
   let browsers: any EventLoopGroup
 
+  /// - Parameter shift: Moves the timers of the sockets' loop; nil: they follow this machine's clock.
   /// - Throws: `internalError` where the process has no descriptors or threads left.
-  init() throws {
-    sockets = try SocketLoop()
+  init(timersMovedBy shift: LoopTimeShift?) throws {
+    sockets = try SocketLoop(timersMovedBy: shift)
     providers = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     browsers = MultiThreadedEventLoopGroup(numberOfThreads: 1)
   }

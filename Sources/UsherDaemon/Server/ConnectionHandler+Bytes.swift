@@ -71,10 +71,12 @@ extension ConnectionHandler {
 
   /// Whatever has gone out by then.
   func closeAtLast() {
-    let deadline = transport.loop.now + .seconds(Int64(lastReplySeconds))
-    if let closeTimer, closeTimer.deadline <= deadline { return }
+    let timer = transport.loop.scheduleTask(in: .seconds(Int64(lastReplySeconds))) { [self] in
+      transport.close()
+    }
+    if let closeTimer, closeTimer.deadline <= timer.deadline { return timer.cancel() }
     closeTimer?.cancel()
-    closeTimer = transport.loop.scheduleTask(deadline: deadline) { [self] in transport.close() }
+    closeTimer = timer
   }
 
   func adjustToRoom() {
