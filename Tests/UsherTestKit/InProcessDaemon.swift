@@ -39,6 +39,7 @@ final class InProcessDaemon: Sendable {
     if let clock {
       setting.clock = clock
       setting.alarms = { clock.alarms(on: $0) }
+      setting.timeShift = clock.connectionTimers
     }
     setting.alarms = { [alarms = setting.alarms] in HastyAlarms(alarms: alarms($0)) }
     var quiet = setting.log

@@ -7,8 +7,8 @@ package import UsherDaemon
 /// The clocks and the alarms of a daemon under test. They follow this machine's clocks, and a test can
 /// move them ahead.
 ///
-/// A daemon in this process runs its due alarms at once. A daemon in a process of its own reads the moved
-/// clocks, but its timers keep real time.
+/// A daemon in this process runs its due alarms, and the due timers of its connections, at once. A daemon in
+/// a process of its own reads the moved clocks, but its timers keep real time.
 package final class MovableClock: Sendable {
   private struct Pending {
     /// On the monotonic clock.
@@ -16,9 +16,13 @@ package final class MovableClock: Sendable {
     var loop: any EventLoop
     var timer: Scheduled<Void>?
     var body: @Sendable () -> Void
+    /// Whether it rings in real time though the clocks stand still.
+    var isShort: Bool
   }
 
   private struct State {
+    /// What this machine's clocks showed when they were stopped; nil while they run.
+    var stopped: (wall: Timestamp, monotonic: Timestamp)?
     /// Seconds that the wall clock is ahead of this machine's.
     var ahead: Int64 = 0
     /// Seconds that have passed besides those that this machine has seen.
@@ -30,6 +34,8 @@ package final class MovableClock: Sendable {
   private let state = Mutex(State())
   /// What a program reads the clocks from; nil without one.
   private let file: Mutex<Workplace?> = Mutex(nil)
+  /// Moves the timers of the connections of a daemon in this process.
+  let connectionTimers = LoopTimeShift()
 
   package init() {}
 
@@ -62,20 +68,48 @@ package final class MovableClock: Sendable {
     try move { ($0.ahead, $0.passed) = (seconds, seconds) }
   }
 
+  /// Stops the clocks of a daemon in this process: from now on they show only what a test moves them by, so
+  /// that no limit runs out while the machine is busy.
+  ///
+  /// Alarms ring when the clocks are moved to their time. Those of less than a second, after which the
+  /// daemon looks again, ring in real time.
+  package func stop() {
+    state.withLock { state in
+      state.stopped = (SystemClock().now(), SystemClock().monotonicNow())
+      for (number, alarm) in state.pending where !alarm.isShort {
+        alarm.timer?.cancel()
+        state.pending[number]?.timer = nil
+      }
+    }
+  }
+
+  /// Whether an alarm rings in exactly that time. For clocks that are stopped.
+  package func hasAlarm(in delay: Duration) -> Bool {
+    state.withLock { state in
+      let due = monotonicNow(state) + delay
+      return state.pending.values.contains { $0.due == due }
+    }
+  }
+
   /// Changes the clocks, then runs the alarms that are due.
   private func move(_ change: (inout State) -> Void) throws {
+    var seconds: Int64 = 0
     let due = state.withLock { state in
+      seconds = -state.passed
       change(&state)
-      let now = monotonicNow(state)
+      seconds += state.passed
+      let (now, isStopped) = (monotonicNow(state), state.stopped != nil)
       let due = state.pending.filter { $0.value.due <= now }
       for (number, alarm) in state.pending {
         alarm.timer?.cancel()
-        state.pending[number] = due[number] == nil ? scheduled(number, alarm, from: now) : nil
+        state.pending[number] =
+          due[number] == nil ? scheduled(number, alarm, from: now, isStopped) : nil
       }
       return due.values.sorted { $0.due < $1.due }
     }
     try write()
     for alarm in due { alarm.loop.execute(alarm.body) }
+    if seconds > 0 { connectionTimers.advance(by: .seconds(seconds)) }
   }
 }
 
@@ -84,7 +118,7 @@ extension MovableClock: UsherCore.Clock {
   package var date: Date { Date(timeIntervalSince1970: Double(now().milliseconds) / 1000) }
 
   package func now() -> Timestamp {
-    SystemClock().now() + .seconds(state.withLock { $0.ahead })
+    state.withLock { ($0.stopped?.wall ?? SystemClock().now()) + .seconds($0.ahead) }
   }
 
   package func utcOffset(at moment: Timestamp) -> Duration { SystemClock().utcOffset(at: moment) }
@@ -98,7 +132,7 @@ extension MovableClock: UsherCore.Clock {
   }
 
   private func monotonicNow(_ state: State) -> Timestamp {
-    SystemClock().monotonicNow() + .seconds(state.passed)
+    (state.stopped?.monotonic ?? SystemClock().monotonicNow()) + .seconds(state.passed)
   }
 }
 
@@ -126,14 +160,19 @@ extension MovableClock {
       state.lastPending += 1
       let (number, now) = (state.lastPending, monotonicNow(state))
       let due = now + min(max(delay, .zero), .seconds(365 * 86_400))
-      let alarm = Pending(due: due, loop: loop, timer: nil, body: body)
-      state.pending[number] = scheduled(number, alarm, from: now)
+      let alarm = Pending(
+        due: due, loop: loop, timer: nil, body: body, isShort: delay < .seconds(1))
+      state.pending[number] = scheduled(number, alarm, from: now, state.stopped != nil)
       return number
     }
   }
 
-  private func scheduled(_ number: Int, _ alarm: Pending, from now: Timestamp) -> Pending {
+  private func scheduled(
+    _ number: Int, _ alarm: Pending, from now: Timestamp, _ isStopped: Bool
+  ) -> Pending {
     var alarm = alarm
+    alarm.timer = nil
+    guard alarm.isShort || !isStopped else { return alarm }
     alarm.timer = alarm.loop.scheduleTask(in: TimeAmount(max(alarm.due - now, .zero))) {
       [weak self] in self?.takeOut(number)?.body()
     }
