@@ -62,7 +62,7 @@ struct OtherProviderTests {
 
   @Test(
     "a flow ends rather than show its provider the other one's credential",
-    arguments: [(false, false), (true, true)])
+    .ownProcess, arguments: [(false, false), (true, true)])
   func changed(isGone: Bool, byRestart: Bool) throws {
     // Credentials of systemd's change together with the configuration.
     let credentials = try Workplace()

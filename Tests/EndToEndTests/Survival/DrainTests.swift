@@ -11,7 +11,12 @@ struct DrainTests {
     arguments: [false, true])
   func sentBefore(readsLate: Bool) throws {
     let daemon = try DaemonUnderTest(
-      config: "[limits]\nunread_reply_bytes = 4096\nunread_reply_seconds = 30")
+      config: """
+        [limits]
+        drain_seconds = 300
+        unread_reply_bytes = 4096
+        unread_reply_seconds = 300
+        """)
     let client = try daemon.client()
     // It has been let in: without systemd the queue of those who have not goes with the socket.
     _ = try client.call("system.status")
@@ -32,11 +37,12 @@ struct DrainTests {
     "what is sent later the kernel refuses; what was heard is answered and kept, asked again or not",
     .ownProcess)
   func sentLater() throws {
-    let scene = try SlowRefresh(delayMs: 700)
+    let scene = try HeldRefresh()
     let client = try scene.begin()
     kill(scene.daemon.pid, SIGTERM)
     try expectDeaf(client)
     for signal in [SIGTERM, SIGINT, SIGTERM] { kill(scene.daemon.pid, signal) }
+    try scene.sandbox.release()
     let answer = try #require(try client.receive())
     let token = try #require(answer["result"]?["accessToken"], "\(answer.text)")
     #expect(try client.receive() == nil)
@@ -49,25 +55,24 @@ struct DrainTests {
 
   @Test("what is not answered within drain_seconds is told so")
   func tooSlow() throws {
-    let scene = try SlowRefresh(delayMs: 60_000)
+    let scene = try HeldRefresh()
     let client = try scene.begin()
-    scene.daemon.beginStop()
     let answer = try scene.receiveAfterDrain(client)
     #expect(answer["error"]?["data"]?["reason"] == "shutting_down", "\(answer.text)")
     #expect(try client.receive() == nil)
+    try scene.sandbox.release()
     #expect(try scene.daemon.stop() == 0)
   }
 
   @Test("what was sent before and is still unheard then is told so, too, to the last call")
   func unheard() throws {
     let limits = "unread_reply_bytes = 4096\nunread_reply_seconds = 300"
-    let scene = try SlowRefresh(delayMs: 60_000, limits: limits)
+    let scene = try HeldRefresh(limits: limits)
     let (waiting, client) = (try scene.begin(), try scene.daemon.client())
     _ = try client.call("system.status")
     // Long replies: nobody reads them, so most of the calls are not looked at.
     let calls = (1...500).map { #"{"jsonrpc":"2.0","id":"c\#($0)","method":"rpc.discover"}"# }
     try client.send(calls.joined(separator: "\n"))
-    scene.daemon.beginStop()
     let over = try scene.receiveAfterDrain(waiting)
     #expect(over["error"]?["data"]?["reason"] == "shutting_down", "\(over.text)")
     var (answered, refused): (Set<JSONValue>, Set<JSONValue>) = ([], [])
@@ -82,13 +87,15 @@ struct DrainTests {
     }
     #expect(answered.count + refused.count == 500 && !refused.isEmpty)
     #expect(answered.isDisjoint(with: refused))
+    try scene.sandbox.release()
     #expect(try scene.daemon.stop() == 0)
   }
 
   @Test("who does not read is waited for as the limits in force say, not those it began with")
   func ownPatience() throws {
+    let clock = MovableClock()
     let daemon = try DaemonUnderTest(
-      config: "[limits]\nunread_reply_bytes = 4096\nunread_reply_seconds = 300")
+      config: "[limits]\nunread_reply_bytes = 4096\nunread_reply_seconds = 300", clock: clock)
     let client = try daemon.client()
     _ = try client.call("system.status")
     let limits = "[limits]\ndrain_seconds = 1\nunread_reply_seconds = 1"
@@ -97,19 +104,25 @@ struct DrainTests {
     let calls = (1...500).map { #"{"jsonrpc":"2.0","id":\#($0),"method":"rpc.discover"}"# }
     try client.send(calls.joined(separator: "\n"))
     daemon.beginStop()
-    // Within seconds; else the test's own deadline ends it by force.
+    // With the first limits the daemon would wait for 300 s: longer than the clock is moved, and the test
+    // waits, altogether.
+    for step in 1...20 where daemon.isRunning {
+      try clock.advance(by: 10)
+      try? eventually(within: 0.2 * Double(step), "the daemon has ended") { !daemon.isRunning }
+    }
+    try #require(!daemon.isRunning)
     #expect(try daemon.stop() == 0)
     #expect(try client.receive() != nil, "what had gone out is still there")
   }
 
   @Test("half a call, a subscription and silence keep nobody waiting")
   func nothingUnderWay() throws {
-    let daemon = try DaemonUnderTest(config: "[limits]\ndrain_seconds = 60\nline_seconds = 60")
+    let daemon = try DaemonUnderTest(config: "[limits]\ndrain_seconds = 300\nline_seconds = 300")
     let (half, subscriber, silent) = try (daemon.client(), daemon.client(), daemon.client())
     try half.send(raw: Array(#"{"jsonrpc":"2.0","id":1,"method":"sys"#.utf8))
     _ = try subscriber.call("events.subscribe", ["topics": ["flow"]])
     daemon.beginStop()
-    for client in [half, subscriber, silent] { #expect(try client.receive(within: 30) == nil) }
+    for client in [half, subscriber, silent] { #expect(try client.receive() == nil) }
     #expect(try daemon.stop() == 0)
   }
 
@@ -126,32 +139,31 @@ extension DaemonUnderTest {
   fileprivate func beginStop() { Thread.detachNewThread { [self] in _ = try? stop() } }
 }
 
-/// A refresh that a provider takes its time for.
-private struct SlowRefresh {
+/// A refresh that the provider does not answer until the test has the sandbox release it.
+private struct HeldRefresh {
   let sandbox: SandboxUnderTest
   let daemon: DaemonUnderTest
   private let clock = MovableClock()
 
-  init(delayMs: Int64, limits: String = "") throws {
+  init(limits: String = "") throws {
     sandbox = try SandboxUnderTest()
     daemon = try DaemonUnderTest(
-      config: "[limits]\ndrain_seconds = 10\n\(limits)\n" + sandbox.provider(),
+      config: "[limits]\ndrain_seconds = 100\n\(limits)\n"
+        + sandbox.provider(more: "request_timeout_seconds = 120"),
       clock: OwnProcess.isAsked ? nil : clock)
     try daemon.client().signIn()
-    try sandbox.control(
-      "POST", "faults",
-      ["endpoint": "token", "fault": ["delayMs": .integer(delayMs)], "times": 1])
+    try sandbox.hold("token", times: 1)
   }
 
-  /// What a connection is told when the time to drain is over.
+  /// Asks the daemon to stop, and returns what a connection is told when the time to drain is over.
   func receiveAfterDrain(_ client: RawClient) throws -> JSONValue {
-    var answer: JSONValue?
-    try eventually("the time to drain is over") {
-      try clock.advance(by: 1)
-      answer = try? client.receive(within: 0.1)
-      return answer != nil
+    clock.stop()
+    daemon.beginStop()
+    try eventually("the daemon waits for calls to be answered") {
+      clock.hasAlarm(in: .seconds(100))
     }
-    return answer ?? .null
+    try clock.advance(by: 100)
+    return try #require(try client.receive())
   }
 
   /// The connection on which it is awaited.

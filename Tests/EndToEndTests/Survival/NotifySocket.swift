@@ -21,7 +21,7 @@ final class NotifySocket {
 
   /// The next message that has this line; what comes before is dropped.
   @discardableResult
-  func message(with line: String, within seconds: Double = 10) throws -> String {
+  func message(with line: String, within seconds: Double = 60) throws -> String {
     let deadline = Date(timeIntervalSinceNow: seconds)
     while true {
       var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
