@@ -8,8 +8,8 @@ extension RawClient {
   ) throws -> JSONValue {
     let result = try call(
       "flow.start",
-      ["provider": .string(provider), "kind": .string(kind), "params": params, "waitMs": 15_000],
-      within: 20)
+      ["provider": .string(provider), "kind": .string(kind), "params": params, "waitMs": 60_000],
+      within: 120)
     return try flow(in: result)
   }
 

@@ -56,8 +56,9 @@ struct AuditTests {
     }
   }
 
-  /// To the middle of a minute, the `number`th from now.
+  /// To the middle of a minute, the `number`th from now; the clock stays there.
   private func move(toMinute number: Int64) throws {
+    clock.stop()
     let second = Int64(Date().timeIntervalSince1970) % 60
     try clock.set(ahead: number * 60 + 15 - second)
   }

@@ -31,9 +31,9 @@ struct FloodTests {
     _ client: RawClient, rounds: Int = 50, at location: SourceLocation = #_sourceLocation
   ) throws {
     for _ in 0..<rounds {
-      let status = try client.call("system.status", within: 10)
+      let status = try client.call("system.status")
       #expect(status["ready"] == true, sourceLocation: location)
-      let accounts = try client.call("account.list", within: 10)
+      let accounts = try client.call("account.list")
       #expect(accounts["accounts"] == [], sourceLocation: location)
       let reason = try client.reason(of: "flow.get", ["flow": "flw_00000000000000000000000000"])
       #expect(reason == "not_found", sourceLocation: location)
@@ -51,7 +51,7 @@ struct FloodTests {
         "flooder", "--socket", daemon.socketPath, "--user", "\(Self.flooding)",
         "--connections", "\(connections)", "--depth", "0", "--calls", "\(calls)",
       ], log: daemon.place.file("flood.log"))
-    try eventually(within: 60, "the flood is there: \(program.log)") {
+    try eventually("the flood is there: \(program.log)") {
       guard program.isRunning else { throw TestTrouble("no flood: \(program.log)") }
       return !program.log.isEmpty
     }
@@ -70,16 +70,16 @@ struct FloodTests {
     let flood = try flood(daemon, calls: 100_000)
     try expectService(client)
     #expect(try client.startSilentFlow()["status"] == "active")
-    for _ in 0..<50 { #expect(try admin.call("system.status", within: 10)["ready"] == true) }
+    for _ in 0..<50 { #expect(try admin.call("system.status")["ready"] == true) }
     // Also who comes anew.
     try expectService(try other.client(), rounds: 1)
-    let newcomer = try daemon.admin().call("system.status", within: 10)
+    let newcomer = try daemon.admin().call("system.status")
     #expect(newcomer["connections"]?.integerValue ?? 0 >= 256)
     // Of all it wanted to start it has its thirty, and one more every two seconds.
     #expect(newcomer["flows"]?.integerValue ?? 0 < 160)
     #expect(flood.isRunning && daemon.isRunning)
     flood.killAtOnce()
-    try eventually(within: 30, "its connections are gone") {
+    try eventually("its connections are gone") {
       try admin.call("system.status")["connections"]?.integerValue ?? 0 < 10
     }
   }
@@ -101,7 +101,7 @@ struct FloodTests {
     }
     try expectService(client, rounds: 20)
     for asking in asking {
-      for _ in 0..<800 { #expect(try asking.next(within: 60)["result"]?["accounts"] == []) }
+      for _ in 0..<800 { #expect(try asking.next()["result"]?["accounts"] == []) }
       #expect(try asking.isClosed())
     }
   }
@@ -118,7 +118,7 @@ struct FloodTests {
       // Those that were refused are closed by now.
       try? client.send(#"{"jsonrpc":"2.0","id":1,"method":"system.status"}"#)
       // Who connects faster than it is accepted is closed without a word after 64 refusals.
-      guard let reply = try client.receive(within: 60) else { continue }
+      guard let reply = try client.receive() else { continue }
       if reply["result"]?["ready"] == true {
         served += 1
         continue
@@ -132,11 +132,11 @@ struct FloodTests {
     // The connections of the daemon's start count in the same second.
     #expect((250...256).contains(served), "\(served)")
     #expect(told >= 64)
-    try eventually(within: 30, "one that comes alone is told the limit") {
+    try eventually("one that comes alone is told the limit") {
       let client = try daemon.client()
       clients.append(client)
       try? client.send(#"{"jsonrpc":"2.0","id":1,"method":"system.status"}"#)
-      return try client.receive(within: 10)?.replyLimit == "connections_per_user"
+      return try client.receive()?.replyLimit == "connections_per_user"
     }
     try expectService(daemon.admin(), rounds: 3)
     if OtherUser.isPossible {
@@ -151,15 +151,15 @@ struct FloodTests {
     let daemon = try daemon("connections_per_user = 4096")
     var clients: [RawClient] = []
     for _ in 0..<2040 { clients.append(try daemon.client()) }
-    try eventually(within: 30, "all are in") {
-      try clients[2000].call("system.status", within: 30)["connections"] == 2040
+    try eventually("all are in") {
+      try clients[2000].call("system.status")["connections"] == 2040
     }
     let over = try daemon.client()
-    #expect(try over.next(within: 30).replyLimit == "connections")
+    #expect(try over.next().replyLimit == "connections")
     #expect(try over.isClosed())
     let admins = try (0..<8).map { _ in try daemon.admin() }
     for admin in admins { try expectService(admin, rounds: 1) }
-    #expect(try daemon.admin().next(within: 30).replyLimit == "connections")
+    #expect(try daemon.admin().next().replyLimit == "connections")
   }
 
   @Test("ten thousand rules: the daemon starts, and each caller has its own")

@@ -5,10 +5,17 @@ import UsherTestKit
 /// Every limit of RPC.md that a caller can reach, with small numbers in the configuration.
 @Suite("Limits of the real socket", .mayBlock, .serialized)
 struct SocketLimitTests {
-  private func daemon(_ limits: String, more: String = SilentProvider.config) throws
-    -> DaemonUnderTest
-  {
-    try DaemonUnderTest(config: "[limits]\n\(limits)\n\n\(more)")
+  private func daemon(
+    _ limits: String, more: String = SilentProvider.config, clock: MovableClock? = nil
+  ) throws -> DaemonUnderTest {
+    try DaemonUnderTest(config: "[limits]\n\(limits)\n\n\(more)", clock: clock)
+  }
+
+  /// Returns when the daemon has done all that it could do by now: what another connection sent is read, and
+  /// timers that are due have gone off.
+  private func settle(_ witness: RawClient) throws {
+    // Timers go off at the end of a turn of the daemon's loop, after calls were answered.
+    for _ in 1...2 { _ = try witness.call("system.status") }
   }
 
   /// The error of a limit: its reason, and the key of the setting that moves it.
@@ -49,21 +56,27 @@ struct SocketLimitTests {
 
   @Test("a line that does not end within line_seconds ends the connection, also when it trickles")
   func lineSeconds() throws {
-    let daemon = try daemon("line_seconds = 1")
-    let half = try daemon.client()
+    let clock = MovableClock()
+    let daemon = try daemon("line_seconds = 300", clock: clock)
+    let (half, witness) = (try daemon.client(), try daemon.client())
     try half.send(raw: Array(#"{"jsonrpc":"2.0","#.utf8))
-    let reply = try half.next(within: 30)
+    try settle(witness)
+    try clock.advance(by: 200)
+    try settle(witness)
+    #expect(throws: (any Error).self, "the time is not over") { try half.receive(within: 0) }
+    try clock.advance(by: 100)
+    let reply = try half.next()
     expect(reply["error"], "deadline_exceeded", limit: "line_seconds")
     #expect(reply["id"] == .null)
     #expect(try half.isClosed())
 
     let trickle = try daemon.client()
-    var answer: JSONValue?
-    for _ in 0..<100 where answer == nil {
+    for _ in 1...3 {
       try trickle.send(raw: [0x20])
-      answer = try? trickle.receive(within: 0.05)
+      try settle(witness)
+      try clock.advance(by: 100)
     }
-    expect(answer?["error"], "deadline_exceeded", limit: "line_seconds")
+    expect(try trickle.next()["error"], "deadline_exceeded", limit: "line_seconds")
     #expect(try trickle.isClosed())
   }
 
@@ -195,7 +208,11 @@ struct SocketLimitTests {
 
   @Test("flow starts beyond flow_starts_per_minute are rate limited, and told how long to wait")
   func flowStarts() throws {
-    let daemon = try daemon("flow_starts_per_minute = 3\nlive_flows_per_user = 4")
+    let clock = MovableClock()
+    let daemon = try daemon(
+      "flow_starts_per_minute = 3\nlive_flows_per_user = 4", clock: clock)
+    // No new start comes due while the machine is busy.
+    clock.stop()
     let client = try daemon.client()
     for _ in 1...3 { _ = try client.startSilentFlow() }
     // Another connection of the same user is no way round, and what was refused is no live flow.
@@ -214,12 +231,21 @@ struct SocketLimitTests {
 
   @Test("who leaves unread_reply_bytes unread for unread_reply_seconds is disconnected")
   func unreadReplies() throws {
-    let daemon = try daemon("unread_reply_bytes = 4096\nunread_reply_seconds = 1")
-    let client = try daemon.client()
+    let clock = MovableClock()
+    let daemon = try daemon(
+      "unread_reply_bytes = 4096\nunread_reply_seconds = 300", clock: clock)
+    let (client, witness) = (try daemon.client(), try daemon.client())
     let long = #"{"jsonrpc":"2.0","id":1,"method":"rpc.discover"}"# + "\n"
     try client.send(raw: Array(String(repeating: long, count: 100).utf8))
+    for _ in 1...2 {
+      try settle(witness)
+      try clock.advance(by: 100)
+      try settle(witness)
+      #expect(!daemon.log.contains("did not read its replies"))
+    }
     try eventually("the journal tells of it: \(daemon.log)") {
-      daemon.log.contains("did not read its replies")
+      try clock.advance(by: 10)
+      return daemon.log.contains("did not read its replies")
     }
     var replies = 0
     while try client.receiveLine() != nil { replies += 1 }

@@ -38,12 +38,12 @@ enum OpenFiles {
 
 extension RawClient {
   /// The line that comes after `line` was sent; a closed connection is an error.
-  func answer(to line: String, within seconds: Double = 10) throws -> JSONValue {
+  func answer(to line: String, within seconds: Double = 60) throws -> JSONValue {
     try send(line)
     return try next(within: seconds)
   }
 
-  func next(within seconds: Double = 10) throws -> JSONValue {
+  func next(within seconds: Double = 60) throws -> JSONValue {
     guard let message = try receive(within: seconds) else {
       throw TestTrouble("the daemon closed the connection")
     }
@@ -76,6 +76,14 @@ extension RawClient {
 
   /// Whether the next thing that happens is the end of the connection.
   func isClosed(within seconds: Double = 60) throws -> Bool { try receive(within: seconds) == nil }
+}
+
+extension MovableClock {
+  /// Waits until a call has so long to wait, and lets that time pass. For a clock that is stopped.
+  func endWait(ofSeconds seconds: Int64) throws {
+    try eventually("a call waits") { hasAlarm(in: .seconds(seconds)) }
+    try advance(by: seconds)
+  }
 }
 
 extension JSONValue {

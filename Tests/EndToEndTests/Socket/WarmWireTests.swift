@@ -83,7 +83,7 @@ struct WarmWireTests {
       guard taken == 0 else { continue }
       for _ in 0..<min(1 + (read * 31) % 400, count - read) {
         read += 1
-        let line = try client.receiveLine(within: 20)
+        let line = try client.receiveLine()
         let whole = try JSONValue(parsing: try #require(line))
         let reply = try #require(read % 11 == 0 ? whole[0] : whole)
         try #require(reply["id"] == .integer(Int64(read)))

@@ -165,10 +165,15 @@ struct WireCallTests {
 
   @Test("a reply comes when it is ready, before those of earlier calls that wait")
   func outOfOrder() throws {
+    let clock = MovableClock()
+    let daemon = try DaemonUnderTest(config: SilentProvider.config, clock: clock)
+    let client = try daemon.client()
     let flow = try client.startSilentFlow()
-    try client.beginWaiting("slow", for: flow, milliseconds: 300)
+    clock.stop()
+    try client.beginWaiting("slow", for: flow, milliseconds: 50_000)
     try client.begin("quick", "system.status")
     #expect(try client.next()["id"] == "quick")
+    try clock.endWait(ofSeconds: 50)
     let slow = try client.next()
     #expect(slow["id"] == "slow")
     #expect(slow["result"]?["flow"]?["id"] == flow["id"])
@@ -177,13 +182,18 @@ struct WireCallTests {
 
   @Test("who has said all gets every answer before the connection ends")
   func halfClosed() throws {
+    let clock = MovableClock()
+    let daemon = try DaemonUnderTest(config: SilentProvider.config, clock: clock)
+    let client = try daemon.client()
     let flow = try client.startSilentFlow()
+    clock.stop()
     try client.begin("quick", "system.status")
-    try client.beginWaiting("slow", for: flow, milliseconds: 300)
+    try client.beginWaiting("slow", for: flow, milliseconds: 50_000)
     // The beginning of a line that will never end is no reason for an error.
     try client.send(raw: Array(#"{"jsonrpc":"2.0","#.utf8))
     client.finishSending()
     #expect(try client.next()["id"] == "quick")
+    try clock.endWait(ofSeconds: 50)
     #expect(try client.next()["id"] == "slow")
     #expect(try client.isClosed())
   }

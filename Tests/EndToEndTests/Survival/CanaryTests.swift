@@ -111,7 +111,7 @@ extension CanaryTests {
     var flow = try client.reply(
       to: "flow.start",
       [
-        "provider": .string(Self.decoy), "kind": "authorize", "params": [:], "waitMs": 10_000,
+        "provider": .string(Self.decoy), "kind": "authorize", "params": [:], "waitMs": 50_000,
       ])["result"]?["flow"]
     for _ in 0..<20 {
       guard let now = flow, now["status"] == "active" else { break }
@@ -121,7 +121,7 @@ extension CanaryTests {
       flow = try client.reply(
         to: "flow.wait",
         [
-          "flow": now["id"] ?? .null, "revision": now["revision"] ?? .null, "timeoutMs": 10_000,
+          "flow": now["id"] ?? .null, "revision": now["revision"] ?? .null, "timeoutMs": 50_000,
         ])["result"]?["flow"]
     }
     return pages
@@ -151,7 +151,7 @@ extension CanaryTests {
     let start = try client.reply(
       to: "flow.start",
       [
-        "provider": .string(Self.decoy), "kind": "authorize", "params": [:], "waitMs": 10_000,
+        "provider": .string(Self.decoy), "kind": "authorize", "params": [:], "waitMs": 50_000,
       ])
     let flow = try #require(start["result"]?["flow"])
     let uri = try #require(flow["step"]?["redirectURI"]?.stringValue)

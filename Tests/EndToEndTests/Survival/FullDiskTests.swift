@@ -27,7 +27,7 @@ struct FullDiskTests {
     let flows = try client.call("flow.list")
     try disk.fill()
     let start: JSONValue = [
-      "provider": "demo", "kind": "authorize", "params": [:], "requestId": "r-1", "waitMs": 5000,
+      "provider": "demo", "kind": "authorize", "params": [:], "requestId": "r-1", "waitMs": 50_000,
     ]
     for _ in 0..<3 {
       let error = try client.error(of: "flow.start", start)

@@ -31,12 +31,12 @@ final class HeldDaemon: @unchecked Sendable {
   func restart() throws {
     let before = starts
     kill(holder.pid, SIGHUP)
-    try eventually(within: 40, "it is started again: \(holder.log)") { starts > before }
+    try eventually("it is started again: \(holder.log)") { starts > before }
     try must(ends.allSatisfy { $0 == "0" }, "it ended with \(ends)")
   }
 
   func stop() throws {
-    let status = try holder.stop(within: 30)
+    let status = try holder.stop()
     try must(status == 0, "the holder ended with \(status)")
     try must(ends.allSatisfy { $0 == "0" } && ends.count == starts, "it ended with \(ends)")
   }

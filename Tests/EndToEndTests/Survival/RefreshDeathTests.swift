@@ -123,7 +123,7 @@ struct RefreshDeathTests {
     }
     let account = try client.call("account.list")["accounts"]?.arrayValue?.first?["id"]
     var params = next["params"]
-    params?["waitMs"] = 10_000
+    params?["waitMs"] = 50_000
     let flow = try client.flow(in: client.call(method, params))
     guard let url = flow["step"]?["url"]?.stringValue else {
       throw TestTrouble("no page: \(flow.text)")

@@ -93,7 +93,7 @@ final class Story {
     let result = try client.call(
       "flow.wait",
       [
-        "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null, "timeoutMs": 8000,
+        "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null, "timeoutMs": 50_000,
       ])
     for transition in result["transitions"]?.arrayValue ?? [] { hear(transition) }
     let next = try heard(client.flow(in: result))
