@@ -161,7 +161,7 @@ struct ProviderCheckTests {
   let admin: RawClient
 
   init() throws {
-    scene = try Scene(provider: "request_timeout_seconds = 1") { sandbox in
+    scene = try Scene { sandbox in
       """
       [[provider]]
       name = "secretive"

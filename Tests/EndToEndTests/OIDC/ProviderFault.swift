@@ -4,10 +4,12 @@ import UsherTestKit
 
 extension Scene {
   /// A scene whose daemon and provider live by a clock that the test moves.
-  init(_ clock: MovableClock) throws {
+  ///
+  /// - Parameter requestTimeout: Seconds that the daemon has for a request to the provider.
+  init(_ clock: MovableClock, requestTimeout: Int = 10) throws {
     sandbox = try SandboxUnderTest(clock: clock)
     daemon = try DaemonUnderTest(
-      config: sandbox.provider(more: "request_timeout_seconds = 1") + """
+      config: sandbox.provider(more: "request_timeout_seconds = \(requestTimeout)") + """
         [limits]
         flow_starts_per_minute = 10000
         """, clock: clock)
