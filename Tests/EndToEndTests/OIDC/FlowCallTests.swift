@@ -71,7 +71,9 @@ struct FlowCallTests {
 
   @Test("tokens that come after a cancel are dropped and taken back")
   func cancelledWhileExchanging() throws {
-    try scene.spoil("token", ["delayMs": 700, "processed": true], times: 1)
+    let scene = try Scene(provider: "request_timeout_seconds = 120")
+    let gate = try scene.tokenGate()
+    gate.hold()
     let flow = try scene.app.startFlow()
     // Handed in by the app: a browser's page waits for the end of the sign-in.
     let back = try #require(try Person.decide(at: flow.url).location)
@@ -80,6 +82,7 @@ struct FlowCallTests {
     try eventually("the code is being redeemed") { try scene.sandbox.requests("token") == 1 }
     let cancelled = try scene.app.call("flow.cancel", ["flow": flow["id"] ?? .null])["flow"]
     #expect(cancelled?["status"] == "cancelled")
+    gate.release()
     try eventually("the tokens are revoked") { try scene.revocations > 0 }
     #expect(try scene.accounts.isEmpty)
     #expect(try scene.flow(flow) == cancelled)

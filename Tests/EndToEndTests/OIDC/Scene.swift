@@ -44,6 +44,13 @@ struct Scene: ProviderScene {
     try sandbox.control("DELETE", "faults")
   }
 
+  /// Leads the daemon to the token endpoint by way of a gate. Call this before its first request.
+  func tokenGate() throws -> AnswerGate {
+    let gate = try AnswerGate(before: sandbox.base)
+    try set(["discovery": ["token_endpoint": .string("\(gate.base)/oidc/token")]])
+    return gate
+  }
+
   func forgetRequests() throws { try sandbox.control("DELETE", "requests") }
 
   var refreshes: Int {
