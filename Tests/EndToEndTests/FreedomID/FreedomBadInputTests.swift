@@ -70,7 +70,7 @@ struct FreedomBadInputTests {
     #expect(end.failure == ["attempts_exhausted", "authError", "100204"], "\(end.text)")
     let message = end["failure"]?["message"]?.stringValue ?? ""
     let left = message.firstMatch(of: /([0-9]+) seconds/).flatMap { Int($0.1) } ?? 0
-    #expect((190...200).contains(left), "\(message)")
+    #expect((100...200).contains(left), "\(message)")
     try scene.daemon.restart()
     let after = try scene.again()
     // The right one, by whichever way the name is typed.

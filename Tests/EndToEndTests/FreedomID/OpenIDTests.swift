@@ -42,7 +42,7 @@ struct OpenIDTests {
     #expect(account["subject"] == (try scene.person("alice")["id"]), "\(account.text)")
     let token = try scene.token()
     #expect(token["accessToken"]?.stringValue?.count == 128)
-    #expect((1700...1800).contains(try token.time("expiresAt").timeIntervalSinceNow))
+    #expect((1500...1800).contains(try token.time("expiresAt").timeIntervalSinceNow))
     #expect(try scene.requests("openidToken") == 1 && scene.requests("jwks") == 1)
     #expect(try scene.consents().isEmpty, "the daemon's own consents play no part")
     #expect(try signedIn(as: "bob").account != end.account)

@@ -62,7 +62,7 @@ struct PartnerFlowsTableTests {
     let url = try #require(step["url"]?.stringValue)
     let items = URLComponents(string: url)?.queryItems
     let until = items?.first { $0.name == "expire_at" }.flatMap { Double($0.value ?? "") }
-    #expect((500...600).contains((until ?? 0) - Date().timeIntervalSince1970))
+    #expect((300...600).contains((until ?? 0) - Date().timeIntervalSince1970))
     let back = try scene.decide(at: url)
     let moved = try scene.app.call(
       "flow.submit",
