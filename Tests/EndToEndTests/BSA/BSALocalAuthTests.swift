@@ -44,16 +44,16 @@ struct BSALocalAuthTests {
   @Test("one that is older than local_auth_seconds is asked for anew; one that is not, is good")
   func old() throws {
     let clock = MovableClock()
-    let scene = try BSAScene(["local_auth_seconds": "30"], clock: clock)
+    let scene = try BSAScene(["local_auth_seconds": "120"], clock: clock)
     try authenticate(scene)
     let token: JSONValue = .string(try scene.disposeToken())
-    try clock.pass(31)
+    try clock.pass(121)
     let flow = try scene.start(
       "register", BSAPerson.alice.params() + ["disposeToken": token])
     #expect(flow.stepType == "localAuth", "\(flow.text)")
     #expect(try scene.prove(flow)["status"] == "succeeded")
     // The proof is 20 seconds old, whatever the wall clock shows.
-    try clock.pass(51)
+    try clock.pass(141)
     try clock.set(ahead: -9)
     #expect(try scene.registering(.bob)["status"] == "succeeded")
   }

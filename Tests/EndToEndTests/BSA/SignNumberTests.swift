@@ -106,7 +106,8 @@ struct SignNumberTests {
     var rest = bytes.startIndex..<bytes.endIndex
     while let found = bytes.range(of: Data(text.utf8), in: rest) {
       let (before, after) = (bytes[..<found.lowerBound].last, bytes[found.upperBound...].first)
-      if ![before, after].contains(where: { $0.map { digits.contains($0) } ?? false }) { return true }
+      let isPart = [before, after].contains { $0.map { digits.contains($0) } ?? false }
+      if !isPart { return true }
       rest = found.upperBound..<bytes.endIndex
     }
     return false

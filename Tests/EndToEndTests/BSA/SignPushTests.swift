@@ -51,7 +51,7 @@ struct SignPushTests {
   @Test("where no site begins it expires, with the word 5001")
   func nobodyBegins() throws {
     let clock = MovableClock()
-    let scene = try BSAScene(more: "[flow]\ndeadline_seconds = 30\n", clock: clock)
+    let scene = try BSAScene(more: "[flow]\ndeadline_seconds = 60\n", clock: clock)
     try scene.registered()
     let flow = try scene.authenticate("push")
     for count in 1...3 {
@@ -151,7 +151,7 @@ struct SignAbandonedTests {
     try scene.registered()
     let (flow, visit) = try scene.pushed()
     try scene.spoil("authCancel", ["delayMs": 60_000])
-    let end = try scene.app.call("flow.cancel", ["flow": flow["id"] ?? .null], within: 20)["flow"]
+    let end = try scene.app.call("flow.cancel", ["flow": flow["id"] ?? .null])["flow"]
     #expect(end?["status"] == "cancelled")
     try eventually("it is told") { try scene.requests("authCancel") >= 1 }
     #expect(try scene.atSite(visit)["state"] == "waiting")

@@ -27,7 +27,7 @@ struct PartnerCommandTests {
     let scene = try FreedomScene.partner()
     let (program, page) = try login(scene, "read.firstname", "read.data_of_birth")
     _ = try Web.get(scene.decide(at: page))
-    #expect(try program.exitStatus(within: 20) == 0, "\(program.log)")
+    #expect(try program.exitStatus() == 0, "\(program.log)")
     #expect(program.log.contains("Alice") && program.log.contains("1990-12-31"))
     let (status, output, errors) = try scene.daemon.usherctl(["token", "get", "freedom"])
     #expect(status == 0, "\(errors)")
@@ -39,7 +39,7 @@ struct PartnerCommandTests {
     let scene = try FreedomScene.partner()
     let (program, page) = try login(scene, "read.firstname")
     _ = try Web.get(scene.decide(at: page, "alice", .deny))
-    #expect(try program.exitStatus(within: 20) != 0)
+    #expect(try program.exitStatus() != 0)
     #expect(program.log.contains("did not agree"), "\(program.log)")
     #expect(try scene.daemon.usherctl(["token", "get", "freedom"]).status != 0)
   }
@@ -49,7 +49,7 @@ struct PartnerCommandTests {
     let scene = try FreedomScene.openID()
     let (program, page) = try login(scene)
     _ = try Web.get(scene.decide(at: page))
-    #expect(try program.exitStatus(within: 20) == 0, "\(program.log)")
+    #expect(try program.exitStatus() == 0, "\(program.log)")
     #expect(try scene.daemon.usherctl(["token", "get", "freedom"]).status == 0)
   }
 }

@@ -181,7 +181,7 @@ final class PartnerListener {
   /// All events up to the first for which it holds.
   func events(until holds: (JSONValue) -> Bool) throws -> [JSONValue] {
     var events: [JSONValue] = []
-    while let event = try client.receive(within: 20)?["params"]?["event"] {
+    while let event = try client.receive()?["params"]?["event"] {
       events.append(event)
       if holds(event) { return events }
     }

@@ -60,7 +60,7 @@ struct GoPayListener {
   @discardableResult
   func verdicts(until word: String) throws -> [String] {
     var told: [String] = []
-    while let event = try client.receive(within: 20)?["params"]?["event"] {
+    while let event = try client.receive()?["params"]?["event"] {
       told.append(event["what"]?.stringValue ?? "")
       if told.last == word { return told }
     }

@@ -107,9 +107,11 @@ struct ProviderFaultTests {
 
   @Test("a flow whose provider is gone can be cancelled at once")
   func cancelled() throws {
-    try scene.spoil("*", ["delayMs": 60_000])
+    // The daemon would wait for longer than the call may take.
+    let scene = try Scene(clock, requestTimeout: 120)
+    try scene.spoil("*", ["delayMs": 600_000])
     let flow = try scene.start()
-    let end = try scene.app.call("flow.cancel", ["flow": flow["id"] ?? .null], within: 20)["flow"]
+    let end = try scene.app.call("flow.cancel", ["flow": flow["id"] ?? .null], within: 60)["flow"]
     #expect(end?["status"] == "cancelled")
     scene.sandbox.killAtOnce()
     let second = try scene.start()

@@ -154,7 +154,7 @@ struct PaysafeScene: ProviderScene {
         "flow.start",
         [
           "provider": "paysafe", "kind": "operation", "params": params, "waitMs": .integer(waitMs),
-        ], within: 20))
+        ]))
   }
 
   func pay(_ amount: String, _ more: JSONValue = [:], waitMs: Int64 = 15_000) throws -> JSONValue {
