@@ -19,7 +19,7 @@ enum Exchange {
     let port = try #require(base.split(separator: ":").last.flatMap { UInt16($0) })
     let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     defer { close(socket) }
-    var limit = timeval(tv_sec: 10, tv_usec: 0)
+    var limit = timeval(tv_sec: 60, tv_usec: 0)
     setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)

@@ -53,7 +53,7 @@ final class MailReceiver {
     process.waitUntilExit()
   }
 
-  /// The next letter; waits ten seconds for one that has not come yet.
+  /// The next letter; waits a minute for one that has not come yet.
   func letter() throws -> JSON { try JSON(parsing: Array(line().utf8)) }
 
   private func line() throws -> String {
@@ -64,7 +64,7 @@ final class MailReceiver {
       }
       let reading = output.fileHandleForReading
       var waiting = pollfd(fd: reading.fileDescriptor, events: Int16(POLLIN), revents: 0)
-      try #require(poll(&waiting, 1, 10_000) == 1, "no letter within ten seconds")
+      try #require(poll(&waiting, 1, 60_000) == 1, "no letter within a minute")
       let more = reading.availableData
       try #require(!more.isEmpty, "the mail server ended")
       unread += more
