@@ -16,7 +16,7 @@ struct CompareEndToEndTests {
       bench,
       [
         "compare", "--usherd", BuiltProduct.path("usherd"), "--server", "echo", "--rounds", "2",
-        "--seconds", "0.1", "--warm", "0.05", "--json", place.file("c.json"),
+        "--seconds", "0.05", "--warm", "0.02", "--json", place.file("c.json"),
       ])
     #expect(end.status == 0, "\(end.output)\(end.errors)")
     #expect(end.output.contains("p99 / itself under 50x1"))
@@ -72,7 +72,7 @@ struct CompareEndToEndTests {
     load.idle = CUnsignedInt(idle)
     load.half_line = 1
     load.cpu = -1
-    load.seconds = 0.1
+    load.seconds = 0.05
     var result = bench_result()
     var trouble = [CChar](repeating: 0, count: Int(BENCH_TROUBLE))
     let status = echo.socketPath.withCString { path in
