@@ -18,7 +18,7 @@ struct FingerprintReaderTests {
     // Who has no prints has no fingers, cannot be verified, and does not keep the reader.
     #expect(try await alice.reader.enrolledFingers(of: "bob") == [])
     await #expect(throws: FingerprintTrouble.notEnrolled) {
-      try await alice.reader.verify(user: "bob", within: .seconds(30)) { _ in }
+      try await alice.reader.verify(user: "bob", within: .seconds(90)) { _ in }
     }
     try await alice.fprintd.enrol(user: "bob", finger: "right-index-finger", print: "bob-index")
     #expect(try await alice.verdict("SCAN bob-index") == .noMatch, "though fprintd knows it")
@@ -37,7 +37,7 @@ struct FingerprintReaderTests {
   @Test("hints come while the scan goes on, and the verdict after them")
   func hints() async throws {
     let alice = try await Alice()
-    let scan = Scan(alice.reader, "alice", within: .seconds(30))
+    let scan = Scan(alice.reader, "alice", within: .seconds(90))
     try await alice.fprintd.script("RETRY 0", "RETRY 1", "RETRY 2", "RETRY 3", Alice.known)
     let hints = await scan.allHints()
     #expect(hints == [.retryScan, .swipeTooShort, .fingerNotCentered, .removeAndRetry])
@@ -85,7 +85,7 @@ struct FingerprintReaderTests {
     #expect(try await alice.verdict(Alice.known) == .match)
     #expect(try await alice.fprintd.connections() == before, "something is left on the bus")
     // One that is cancelled before it begins claims nothing.
-    let scan = Scan(alice.reader, "alice", within: .seconds(30))
+    let scan = Scan(alice.reader, "alice", within: .seconds(90))
     scan.task.cancel()
     #expect(await scan.outcome == .failure(.cancelled))
     #expect(try await alice.fprintd.holder(user: "bob").isRunning)
@@ -95,7 +95,8 @@ struct FingerprintReaderTests {
   func limit() async throws {
     let alice = try await Alice()
     let releases = alice.fprintd.releases
-    let scan = Scan(alice.reader, "alice", within: .milliseconds(400))
+    // On a busy machine the limit may pass while the reader is claimed: it is given back then, too.
+    let scan = Scan(alice.reader, "alice", within: .milliseconds(100))
     #expect(await scan.outcome == .failure(.timedOut))
     #expect(alice.fprintd.releases == releases + 1)
     #expect(try await alice.verdict(Alice.known) == .match)
@@ -106,7 +107,7 @@ struct FingerprintReaderTests {
     let alice = try await Alice()
     let scan = try await alice.scan()
     await #expect(throws: FingerprintTrouble.inUse) {
-      try await alice.reader.verify(user: "bob", within: .seconds(30)) { _ in }
+      try await alice.reader.verify(user: "bob", within: .seconds(90)) { _ in }
     }
     #expect(try await alice.reader.enrolledFingers(of: "alice") == ["right-index-finger"])
     try await alice.fprintd.script(Alice.known)
@@ -118,7 +119,7 @@ struct FingerprintReaderTests {
     let alice = try await Alice()
     let holder = try await alice.fprintd.holder(user: "bob")
     await #expect(throws: FingerprintTrouble.inUse) {
-      try await alice.reader.verify(user: "alice", within: .seconds(30)) { _ in }
+      try await alice.reader.verify(user: "alice", within: .seconds(90)) { _ in }
     }
     #expect(try await alice.reader.enrolledFingers(of: "alice") == ["right-index-finger"])
     try await unblocking { holder.killAtOnce() }
@@ -153,7 +154,7 @@ struct FingerprintReaderTests {
     let trouble = FingerprintTrouble.notPermitted("that is no user's name")
     await #expect(throws: trouble) { try await reader.enrolledFingers(of: user) }
     await #expect(throws: trouble) {
-      try await reader.verify(user: user, within: .seconds(30)) { _ in }
+      try await reader.verify(user: user, within: .seconds(90)) { _ in }
     }
   }
 }

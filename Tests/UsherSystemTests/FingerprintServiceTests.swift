@@ -20,7 +20,7 @@ struct FingerprintServiceTests {
     #expect(try await alice.verdict(Alice.known) == .match)
     for allowed in [[], [verify], [setUserName]] {
       try await alice.fprintd.allow(only: allowed)
-      let scan = Scan(alice.reader, "alice", within: .seconds(30))
+      let scan = Scan(alice.reader, "alice", within: .seconds(90))
       guard case .failure(.notPermitted(let words)) = await scan.outcome else {
         Issue.record("\(allowed) let a scan begin: \(await scan.outcome)")
         continue
@@ -38,25 +38,25 @@ struct FingerprintServiceTests {
 
   @Test("a polkit that is silent costs the time of a call")
   func silentPolkit() async throws {
-    let alice = try await Alice(callLimit: .milliseconds(300))
+    let alice = try await Alice(callLimit: .milliseconds(50))
     try await alice.fprintd.silencePolkit()
     await #expect(throws: FingerprintTrouble.unavailable("no answer in time")) {
       try await alice.reader.enrolledFingers(of: "alice")
     }
     await #expect(throws: FingerprintTrouble.unavailable("no answer in time")) {
-      try await alice.reader.verify(user: "alice", within: .seconds(30)) { _ in }
+      try await alice.reader.verify(user: "alice", within: .seconds(90)) { _ in }
     }
   }
 
   @Test("a bus without fprintd is a machine without a reader")
   func noService() async throws {
     let fprintd = try await FprintdUnderTest.start(withService: false)
-    let reader = FingerprintReader(address: fprintd.busAddress)
+    let reader = FingerprintReader(address: fprintd.busAddress, callLimit: .seconds(60))
     await #expect(throws: FingerprintTrouble.noReader) {
       try await reader.enrolledFingers(of: "alice")
     }
     await #expect(throws: FingerprintTrouble.noReader) {
-      try await reader.verify(user: "alice", within: .seconds(30)) { _ in }
+      try await reader.verify(user: "alice", within: .seconds(90)) { _ in }
     }
   }
 
@@ -66,7 +66,7 @@ struct FingerprintServiceTests {
     let trouble = FingerprintTrouble.unavailable("no message bus: No such file or directory")
     await #expect(throws: trouble) { try await reader.enrolledFingers(of: "alice") }
     await #expect(throws: trouble) {
-      try await reader.verify(user: "alice", within: .seconds(30)) { _ in }
+      try await reader.verify(user: "alice", within: .seconds(90)) { _ in }
     }
   }
 
@@ -91,7 +91,7 @@ struct FingerprintServiceTests {
     let listener = try boundSocket(directory.file("bus"))
     defer { Glibc.close(listener) }
     let reader = FingerprintReader(
-      address: "unix:path=\(directory.file("bus"))", callLimit: .milliseconds(200))
+      address: "unix:path=\(directory.file("bus"))", callLimit: .milliseconds(20))
     await #expect(throws: FingerprintTrouble.unavailable("no answer in time")) {
       try await reader.enrolledFingers(of: "alice")
     }
@@ -185,8 +185,8 @@ struct FingerprintServiceTests {
     let fprintd = try await FprintdUnderTest.start(withService: false)
     let imposter = try await fprintd.imposter(.stale)
     defer { withExtendedLifetime(imposter) {} }
-    let reader = FingerprintReader(address: fprintd.busAddress)
-    #expect(try await reader.verify(user: "alice", within: .seconds(30)) { _ in } == .noMatch)
+    let reader = FingerprintReader(address: fprintd.busAddress, callLimit: .seconds(60))
+    #expect(try await reader.verify(user: "alice", within: .seconds(90)) { _ in } == .noMatch)
   }
 
   @Test("an fprintd of other types is not available")
@@ -194,12 +194,12 @@ struct FingerprintServiceTests {
     let fprintd = try await FprintdUnderTest.start(withService: false)
     let imposter = try await fprintd.imposter(.garbled)
     defer { withExtendedLifetime(imposter) {} }
-    let reader = FingerprintReader(address: fprintd.busAddress)
+    let reader = FingerprintReader(address: fprintd.busAddress, callLimit: .seconds(60))
     let trouble = FingerprintTrouble.unavailable(
       "fprintd's answer is not what its interface says")
     await #expect(throws: trouble) { try await reader.enrolledFingers(of: "alice") }
     await #expect(throws: trouble) {
-      try await reader.verify(user: "alice", within: .seconds(30)) { _ in }
+      try await reader.verify(user: "alice", within: .seconds(90)) { _ in }
     }
   }
 
@@ -209,8 +209,15 @@ struct FingerprintServiceTests {
     let imposter = try await fprintd.imposter(.mute)
     defer { withExtendedLifetime(imposter) {} }
     let before = try await fprintd.connections()
-    let reader = FingerprintReader(address: fprintd.busAddress, callLimit: .seconds(1))
-    #expect(try await reader.verify(user: "alice", within: .seconds(30)) { _ in } == .match)
+    // The limit has to run out for the call that is never answered, and it holds for the calls before that
+    // one, too. Where these are late on a busy machine, a longer limit is tried.
+    let limits: [Duration] = [.milliseconds(100), .seconds(1), .seconds(10)]
+    var outcome: Result<FingerprintVerdict, FingerprintTrouble>?
+    for limit in limits where outcome != .success(.match) {
+      let reader = FingerprintReader(address: fprintd.busAddress, callLimit: limit)
+      outcome = await Scan(reader, "alice", within: .seconds(90)).outcome
+    }
+    #expect(outcome == .success(.match))
     #expect(try await fprintd.connections() == before)
   }
 }

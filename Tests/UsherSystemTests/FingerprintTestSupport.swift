@@ -15,7 +15,7 @@ struct Alice {
   static let unknown = "SCAN mallory-thumb"
 
   init(
-    _ kind: FprintdUnderTest.Kind = .comparing, callLimit: Duration = .seconds(5)
+    _ kind: FprintdUnderTest.Kind = .comparing, callLimit: Duration = .seconds(60)
   ) async throws {
     fprintd = try await FprintdUnderTest.start(kind)
     try await fprintd.enrol(user: "alice", finger: "right-index-finger", print: "alice-index")
@@ -23,7 +23,7 @@ struct Alice {
   }
 
   /// A scan that began: fprintd has asked for the finger once more.
-  func scan(_ user: String = "alice", within limit: Duration = .seconds(30)) async throws -> Scan {
+  func scan(_ user: String = "alice", within limit: Duration = .seconds(90)) async throws -> Scan {
     let scan = Scan(reader, user, within: limit)
     try await fprintd.script("RETRY 0")
     #expect(await scan.firstHint() == .retryScan)
@@ -31,7 +31,7 @@ struct Alice {
   }
 
   func verdict(_ commands: String...) async throws -> FingerprintVerdict {
-    let scan = Scan(reader, "alice", within: .seconds(30))
+    let scan = Scan(reader, "alice", within: .seconds(90))
     for command in commands { try await fprintd.script(command) }
     return try await scan.outcome.get()
   }
