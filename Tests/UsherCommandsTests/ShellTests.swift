@@ -8,7 +8,7 @@ import UsherTestKit
 @Suite("Command lines of the person's own", .timeLimit(.minutes(1)))
 struct ShellTests {
   private func run(
-    _ command: String, input: String = "", within limit: Duration = .seconds(30)
+    _ command: String, input: String = "", within limit: Duration = .seconds(60)
   ) async throws -> CommandEnding {
     try await Shell().run(command, input: Secret(input), within: limit)
   }

@@ -136,7 +136,7 @@ extension GoPayUsageTests {
     let receiver = CredentialReceiver.exchange(
       handler: CredentialExchangeHandler { _, _, _ in
         called.yield()
-        waited.yield(hasEnded.wait(timeout: .now() + 20))
+        waited.yield(hasEnded.wait(timeout: .now() + 60))
       })
     let daemon = GoPayDaemon(.authCode, .asking())
     async let told = daemon.tells(receiver)
