@@ -40,11 +40,12 @@ final class FlowStage: Sendable {
   init(
     config: Config = Config(),
     log: Logger = .silent,
+    users: UserDatabase = .fake,
     descriptors: DescriptorBudget = .unlimited
   ) throws {
     place = try Workplace()
     alarms = FakeAlarms(clock)
-    world = World.fake(clock, alarms, config: config, descriptors: descriptors)
+    world = World.fake(clock, alarms, config: config, users: users, descriptors: descriptors)
     store = try place.store(clock)
     probe = CallProbe(place.path, store: store)
     book = AccountBook(world: world, events: events, store: store)

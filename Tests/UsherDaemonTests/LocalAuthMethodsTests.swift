@@ -128,6 +128,28 @@ struct LocalAuthMethodsTests {
     let wrong = try await set("till-4713", old: "x", uid: 1001, isAdmin: true)
     #expect(wrong?.reason == .permissionDenied, "one that is said is looked at")
   }
+
+  @Test("another user's is not set while the user database does not answer, and can be set later")
+  func silentUserDatabase() async throws {
+    let users = FakeUsers()
+    users.set(1001, .named("bert"))
+    let stage = try FlowStage(users: users.database(nameHolds: .zero))
+    let methods = LocalAuthMethods(desk: stage.localAuth, clock: stage.clock)
+    let admin = try Caller.anna(isAdmin: true)
+    let call = LocalAuthSetPasscode(new: WireSecret("till-4711"), uid: 1001)
+    let letGo = users.hang()
+    let refused = Task { await thrown { try await methods.setPasscode(call, admin) } }
+    try await stage.alarms.isSet(.seconds(2))
+    stage.alarms.advance(by: .seconds(2))
+    let error = await refused.value
+    #expect(error?.reason == .overloaded && error?.message == UserLookups.noAnswer.message)
+    #expect(error?.isRetryable == true && error?.detail.retryAfterMs == 2000)
+    #expect(await stage.localAuth.check(Secret("till-4711"), of: .bert) == .notEnrolled)
+    // The look-up that hangs, and the one of the next call.
+    for _ in 1...2 { letGo() }
+    #expect(await thrown { try await methods.setPasscode(call, admin) } == nil)
+    #expect(await stage.localAuth.check(Secret("till-4711"), of: .bert) == .accepted)
+  }
 }
 
 extension Caller {
