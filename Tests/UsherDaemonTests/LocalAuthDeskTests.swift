@@ -150,7 +150,10 @@ struct PasscodeDeskTests {
   func sealed() async throws {
     try await enrol()
     _ = await guess(1)
-    for file in stage.place.everything() {
+    let files = stage.place.everything()
+    #expect(files.contains { $0.name.hasPrefix("usherd.db") && !$0.bytes.isEmpty })
+    #expect(try stage.store.loadLocalAuth().count == 1)
+    for file in files {
       #expect(file.bytes.range(of: Data(right.revealed().utf8)) == nil, "\(file.name)")
       #expect(file.bytes.range(of: Data(wrong.revealed().utf8)) == nil, "\(file.name)")
     }
