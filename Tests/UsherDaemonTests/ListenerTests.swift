@@ -112,16 +112,24 @@ struct ListenerTests {
 
   @Test("those who wait are let in together, not one in each turn of the loop")
   func eager() async throws {
-    final class Turns { var count = 0 }
-    let turns = try await loop.submit { [loop, path] in
-      let turns = Turns()
-      loop.atEachTurnsEnd { turns.count += 1 }
+    final class Turns {
+      var come = 0
+      /// How many came in that turn in which the most came.
+      var most = 0
+    }
+    let turns = try await loop.submit { [loop, path, counts] in
+      let (turns, counts) = (Turns(), counts.value)
+      loop.atEachTurnsEnd {
+        turns.most = max(turns.most, counts.come - turns.come)
+        turns.come = counts.come
+      }
       // The loop does not turn meanwhile.
       let clients = try (0..<100).map { _ in try FarEnd.connected(to: path) }
       return OnLoop((turns, clients), loop)
     }
     try await until("all are in") { try await ask { $0.come == 100 } }
-    #expect(try await loop.submit { turns.value.0.count } < 50)
+    // The number depends on the speed of the machine: one turn lasts for 100 µs.
+    #expect(try await loop.submit { turns.value.0.most } > 1)
     // From the 33rd on more wait than were accepted.
     #expect(try await ask { $0.crowded } == 68)
     await loop.stop()

@@ -12,7 +12,7 @@ import UsherTestKit
 @testable import UsherDaemon
 
 /// What another user of the machine can do to a redirect listener without knowing a flow's state.
-@Suite("A flood at a redirect listener", .mayBlock, .timeLimit(.minutes(1)))
+@Suite("A flood at a redirect listener", .mayBlock, .timeLimit(.minutes(3)))
 struct RedirectFloodTests {
   private let fixture = RedirectListenerFixture()
 
@@ -40,7 +40,7 @@ struct RedirectFloodTests {
       world: .fake(), group: loop,
       uid: { _, _ in
         loop.next().execute { isLoopFree.signal() }
-        return isLoopFree.wait(timeout: .now() + 20) == .success ? 1000 : nil
+        return isLoopFree.wait(timeout: .now() + 60) == .success ? 1000 : nil
       },
       log: .silent)
     let expectation = RedirectExpectation(

@@ -192,7 +192,7 @@ struct ReloadTests {
     let safe = try await stage.begun()
     let held = stage.files.hold()
     let waiting = Task { try await reload(safe) }
-    while !held.isAwaited { await Task.yield() }
+    try await reached("the reload waits for its files") { held.isAwaited }
     try await safe.lock()
     try await safe.unlock()
     await safe.end()
