@@ -127,7 +127,7 @@ extension AccessScene {
   fileprivate func awaitAudit(of method: String, rule: String, after row: Int64) throws {
     var rows: [JSONValue] = []
     do {
-      try eventually(within: 5, "") {
+      try eventually("") {
         rows = try audited(after: row)
         return rows.contains {
           $0["method"] == .string(method) && $0["rule"] == .string(rule)

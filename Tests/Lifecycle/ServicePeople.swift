@@ -141,7 +141,7 @@ struct Load {
 
   /// Waits until all of them have a connection.
   func isThere() throws {
-    try eventually(within: 30, "they are connected again") {
+    try eventually("they are connected again") {
       let open = try scene.admin().call("system.status")["connections"]?.integerValue ?? 0
       return open > clients
     }

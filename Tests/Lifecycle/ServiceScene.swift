@@ -75,7 +75,7 @@ final class ServiceScene: @unchecked Sendable {
     try system.run(
       "systemd-run", "--quiet", "--unit=usher-sandbox.service",
       Self.programs + "usher-sandbox", "--port", "8765")
-    try eventually(within: 30, "the provider listens") {
+    try eventually("the provider listens") {
       (try? system.inNetwork { try Web.get(Self.issuer + "/.well-known/openid-configuration") })?
         .status == 200
     }
@@ -168,7 +168,7 @@ extension ServiceScene {
   }
 
   /// Waits until something holds of the daemon, or says what it has logged.
-  func daemon(within seconds: Double = 20, _ does: String, _ holds: () throws -> Bool) throws {
+  func daemon(within seconds: Double = 60, _ does: String, _ holds: () throws -> Bool) throws {
     do {
       try eventually(within: seconds, "the daemon \(does)", holds)
     } catch {

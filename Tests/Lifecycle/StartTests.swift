@@ -116,7 +116,7 @@ struct StartTests {
     try scene.write(config: ServiceScene.provider() + "[limits]\nno_such_limit = 1\n")
     let early = try scene.client()
     try early.send(#"{"jsonrpc":"2.0","id":1,"method":"system.status"}"#)
-    try scene.daemon(within: 30, "is given up") {
+    try scene.daemon(within: 60, "is given up") {
       try scene.system.property("Result", of: "usherd.socket") == "service-start-limit-hit"
     }
     #expect(try early.receive() == nil, "nobody waits for ever")

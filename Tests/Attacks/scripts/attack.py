@@ -11,7 +11,7 @@ class Connection:
     Without `waits` it connects as programs do that do not block, such as those of Python's asyncio.
     """
 
-    def __init__(self, path, timeout=30, waits=True):
+    def __init__(self, path, timeout=60, waits=True):
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.settimeout(timeout if waits else 0)
         self.socket.connect(path)

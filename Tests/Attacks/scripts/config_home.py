@@ -36,7 +36,7 @@ with tempfile.TemporaryDirectory() as home:
         user=NOBODY, group=NOBODY, extra_groups=[], preexec_fn=die_with_parent,
         env={"HOME": home, "STATE_DIRECTORY": home, "INVOCATION_ID": "0123"})
     try:
-        for _ in range(200):
+        for _ in range(1200):
             if daemon.poll() is not None:
                 unprepared("the daemon ended with status %d" % daemon.returncode)
             try:

@@ -52,7 +52,7 @@ if "error" in before.reply("system.status"):
     attack.unprepared("the daemon does not answer")
 held = hold()
 try:
-    if "result" not in attack.Connection(admin_path, timeout=5).reply("system.status"):
+    if "result" not in attack.Connection(admin_path, timeout=60).reply("system.status"):
         attack.succeeded("the administrator is refused")
 except (OSError, ConnectionError) as error:
     attack.succeeded(f"the administrator is not answered: {error}")
@@ -64,7 +64,7 @@ except (OSError, ConnectionError) as error:
 limit = None
 for _ in range(count):
     try:
-        over = attack.Connection(path, timeout=5)
+        over = attack.Connection(path, timeout=60)
         try:
             over.send_line(b'{"jsonrpc":"2.0","id":1,"method":"system.status"}')
         except BrokenPipeError:

@@ -25,7 +25,7 @@ daemon = int(sys.argv[2]) if len(sys.argv) > 2 else None
 def stop(process):
     """Stops a process, and returns when none of its threads runs any more."""
     os.kill(process, signal.SIGSTOP)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         states = []
         for thread in os.listdir(f"/proc/{process}/task"):
@@ -38,7 +38,7 @@ def stop(process):
 
 def left_connection():
     shared = socket.socket(socket.AF_UNIX)
-    shared.settimeout(10)
+    shared.settimeout(60)
     if daemon:
         stop(daemon)
     try:

@@ -101,7 +101,7 @@ class Place:
         return process
 
 
-def eventually(what, holds, seconds=30):
+def eventually(what, holds, seconds=60):
     """Looks again and again until it holds, and returns what it then gives."""
     end = time.monotonic() + seconds
     while not (found := holds()):
@@ -149,10 +149,10 @@ class Daemon:
         with open(self.place.file("usherd.log")) as file:
             return file.read()
 
-    def connect(self, timeout=30):
+    def connect(self, timeout=60):
         return Connection(self.socket, timeout)
 
-    def admin(self, timeout=30):
+    def admin(self, timeout=60):
         return Connection(self.admin_socket, timeout)
 
 
@@ -198,7 +198,7 @@ class Sandbox:
         headers = {"Content-Type": "application/json"}
         request = urllib.request.Request(
             f"{self.base}/_control/{path}", data, headers, method=method)
-        with browser().open(request, timeout=10) as reply:
+        with browser().open(request, timeout=60) as reply:
             return json.loads(reply.read() or b"null")
 
     def requests(self, endpoint, grant=None):
@@ -223,7 +223,7 @@ def page(url, form=None):
     """What a browser gets that follows redirects: the page, whatever its status."""
     data = urllib.parse.urlencode(form).encode() if form else None
     try:
-        with browser().open(url, data, timeout=30) as reply:
+        with browser().open(url, data, timeout=60) as reply:
             return reply.read().decode()
     except urllib.error.HTTPError as error:
         return error.read().decode(errors="replace")
@@ -248,7 +248,7 @@ def start_flow(connection, provider="demo"):
     return reply["result"]["flow"]
 
 
-def await_flow(connection, flow, holds=lambda flow: flow["status"] != "active", seconds=30):
+def await_flow(connection, flow, holds=lambda flow: flow["status"] != "active", seconds=60):
     """Waits until the flow is as it is to be, and returns it."""
     end = time.monotonic() + seconds
     while not holds(flow) and time.monotonic() < end:

@@ -75,7 +75,7 @@ def attacker(path, port, commands, answers):
 
 def request(method, url, form=None):
     parts = urllib.parse.urlsplit(url)
-    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=10)
+    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=60)
     body = urllib.parse.urlencode(form) if form else None
     headers = {"Content-Type": "application/x-www-form-urlencoded"} if form else {}
     connection.request(method, parts.path + ("?" + parts.query if parts.query else ""), body, headers)

@@ -30,7 +30,7 @@ class Daemon:
             stderr=subprocess.PIPE, text=True, preexec_fn=die_with_parent)
         self.caller = None
         self.words = ""
-        for _ in range(200):
+        for _ in range(1200):
             if self.process.poll() is not None:
                 self.words = self.process.stderr.read()
                 return
@@ -45,7 +45,7 @@ class Daemon:
 
     def stop(self):
         self.process.terminate()
-        self.process.wait(20)
+        self.process.wait(60)
 
 
 def tamper(place, sql):
