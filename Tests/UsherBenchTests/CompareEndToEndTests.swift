@@ -26,12 +26,15 @@ struct CompareEndToEndTests {
     for result in comparison.results {
       for measure in Comparison.Measure.allCases {
         #expect(result[measure].count == 2)
-        #expect(result[measure].allSatisfy { $0 > 0 }, "\(result)")
+        // A busy machine may leave the server no processor time during a round this short.
+        let isPossible: (Double) -> Bool = measure == .cpuMicroseconds ? { $0 >= 0 } : { $0 > 0 }
+        #expect(result[measure].allSatisfy(isPossible), "\(result)")
       }
       #expect(zip(result.p50Microseconds, result.p99Microseconds).allSatisfy { $0 <= $1 })
       #expect(result.rssKiB > 100)
       #expect(0...1.01 ~= result.clientBusy)
     }
+    #expect(comparison.results.contains { $0.cpuMicroseconds.contains { $0 > 0 } })
     let drawn = try run(bench, ["plot", place.file("c.json")])
     #expect(drawn.status == 0)
     #expect(drawn.output.contains("</svg>"))
