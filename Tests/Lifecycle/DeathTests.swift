@@ -24,8 +24,8 @@ struct DeathTests {
     arguments: End.allCases)
   func startedAgain(_ end: End) throws {
     let scene = try ServiceScene.here()
-    // More than a machine that does other things needs between two pings.
-    try scene.override("WatchdogSec=3s\nStartLimitBurst=100")
+    // More than a machine that does other things needs between two pings, or to stop a thread.
+    try scene.override("WatchdogSec=10s\nStartLimitBurst=100")
     let client = try scene.client()
     if try client.call("account.list")["accounts"]?.arrayValue?.isEmpty == true {
       try scene.signIn(client)

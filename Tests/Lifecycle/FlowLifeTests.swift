@@ -22,7 +22,7 @@ struct FlowLifeTests {
 
   @Test("flows in the middle go on over it, and are finished", arguments: Interruption.allCases)
   func survival(_ interruption: Interruption) throws {
-    try scene.override("WatchdogSec=3s")
+    try scene.override("WatchdogSec=10s")
     try scene.system.run("systemctl", "restart", "usherd.service")
     try scene.control("POST", "settings", ["deviceInterval": 1])
     let client = try scene.client()
