@@ -3,8 +3,6 @@ package import JSONRPC
 import Testing
 
 /// Collects what a daemon tells, and looks for secrets in that and in all that the daemon leaves behind.
-///
-///
 package final class CanarySearch {
   package typealias Place = (name: String, bytes: Data)
 
@@ -109,10 +107,37 @@ package final class CanarySearch {
   package func expectNone(of secrets: [String], in places: [Place], _ moment: String) {
     for secret in secrets {
       #expect(!secret.isEmpty)
-      let forms = Self.forms(secret)
-      for (name, bytes) in places where forms.contains(where: { bytes.range(of: $0) != nil }) {
+      for (name, bytes) in places where Self.occurs(secret, in: bytes) {
         Issue.record("\(moment): \(secret.prefix(8))… is in \(name)")
       }
+    }
+  }
+
+  /// Whether a secret is in the bytes in any form.
+  ///
+  /// The digits of a one-time code are also in longer numbers and identifiers, by chance: they count if
+  /// no letter or digit stands beside them.
+  package static func occurs(_ secret: String, in bytes: Data) -> Bool {
+    let isCode = secret.utf8.count <= 8 && secret.utf8.allSatisfy { (48...57).contains($0) }
+    return forms(secret).contains { form in
+      var rest = bytes[...]
+      while let range = rest.range(of: form) {
+        let beside = [bytes[..<range.lowerBound].last, bytes[range.upperBound...].first]
+        guard isCode, beside.contains(where: { $0.map(Self.isLetterOrDigit) ?? false }) else {
+          return true
+        }
+        rest = bytes[range.upperBound...]
+      }
+      return false
+    }
+  }
+
+  private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "a")...UInt8(ascii: "z"):
+      true
+    default: false
     }
   }
 
