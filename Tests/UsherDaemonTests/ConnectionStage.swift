@@ -48,15 +48,20 @@ final class ConnectionStage: Sendable {
     }
   }
 
-  /// - Parameter user: Whose share of the event loop the connection takes.
-  func connect(as user: UInt32 = newcomer.identity.uid) async throws -> StagedConnection {
+  /// - Parameters:
+  ///   - user: Whose share of the event loop the connection takes.
+  ///   - isAlone: Whether the connection may work as long as it has something to do, as those of
+  ///     administrators may. Otherwise a batch is interrupted after 2 ms.
+  func connect(
+    as user: UInt32 = newcomer.identity.uid, isAlone: Bool = false
+  ) async throws -> StagedConnection {
     let (near, far) = try FarEnd.pair()
     let caller = CallerInForce(Self.newcomer, settings)
     let handler = try await loop.submit { [loop, service, turns] in
       let transport = Transport(near, on: loop, mostUnsent: service.limits.unreadReplyBytes)
       let handler = ConnectionHandler(
         caller: caller, service: service, turns: turns.value, through: transport,
-        party: .user(user))
+        party: isAlone ? .admin : .user(user))
       try handler.begin(since: .now())
       return OnLoop(handler, loop)
     }
