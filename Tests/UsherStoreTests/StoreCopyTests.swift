@@ -58,19 +58,20 @@ struct StoreCopyTests {
     for number in 0..<500 {
       try await store.commit([.putFlow(.sample("flw_\(number)", payload: filling))])
     }
+    let written = Mutex(0)
     let writing = Task {
-      var written = 0
       // Two rows a commit, which belong together.
       while !Task.isCancelled {
+        let number = written.withLock { $0 }
         try await store.commit([
-          .putFlow(.sample("flw_a", payload: "\(written)")),
-          .putFlow(.sample("flw_b", payload: "\(written)")),
+          .putFlow(.sample("flw_a", payload: "\(number)")),
+          .putFlow(.sample("flw_b", payload: "\(number)")),
         ])
-        written += 1
+        written.withLock { $0 += 1 }
       }
-      return written
     }
-    for number in 0..<5 {
+    var number = 0
+    while number < 5 || written.withLock({ $0 }) <= 5 {
       let path = "\(path)-\(number)"
       _ = try await store.copy(to: path)
       let copy = try StoreFixture.open(path)
@@ -81,9 +82,10 @@ struct StoreCopyTests {
       #expect(a?.payload == b?.payload)
       #expect(flows.count >= 500)
       try copy.close()
+      number += 1
     }
     writing.cancel()
-    #expect(try await writing.value > 5)
+    try await writing.value
     #expect(try store.loadFlows().count == 502)
   }
 
