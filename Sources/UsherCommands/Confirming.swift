@@ -53,7 +53,7 @@ extension Remember {
   }
 }
 
-extension Desk {
+extension CommandContext {
   func answer(
     _ question: String, _ allow: Bool, _ remember: Remember?, on client: UsherClient
   ) async throws {

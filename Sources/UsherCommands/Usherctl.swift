@@ -18,7 +18,7 @@ package struct Usherctl {
         try command.run()
         return 0
       }
-      try await verb.run(at: Desk(world: world, options: verb.options))
+      try await verb.run(at: CommandContext(world: world, options: verb.options))
       return 0
     } catch {
       return report(error, on: console)
@@ -87,5 +87,5 @@ protocol Verb: AsyncParsableCommand {
   var options: GlobalOptions { get }
 
   /// - Throws: What ``Failure`` knows, which becomes the message and the exit status.
-  func run(at desk: Desk) async throws
+  func run(at context: CommandContext) async throws
 }

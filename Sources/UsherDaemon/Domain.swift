@@ -13,21 +13,21 @@ struct Domain: Sendable {
   let masterKeyOrigin: String
   let health: ProviderHealth
 
-  let flows: FlowDesk
-  let tokens: TokenDesk
-  let totp: TOTPDesk
-  let accounts: AccountDesk
-  let consents: ConsentDesk
-  let clients: ClientDesk
+  let flows: FlowService
+  let tokens: TokenService
+  let totp: TOTPService
+  let accounts: AccountService
+  let consents: ConsentService
+  let clients: ClientService
   let book: AccountBook
   let providers: Providers
-  let providerDesk: ProviderDesk
+  let providerService: ProviderService
   let credentials: Credentials
   let localAuth: LocalAuthMethods
-  let confirm: ConfirmDesk
-  let registration: RegistrationDesk
+  let confirm: ConfirmationService
+  let registration: RegistrationService
   let audit: any Auditing
-  let audits: AuditDesk
+  let audits: AuditService
   let owners: OwnerRegistry
   let ownerService: OwnerService
 

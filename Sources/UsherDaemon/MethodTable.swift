@@ -17,7 +17,7 @@ struct MethodTable: Sendable {
   init(_ domain: Domain) {
     self.domain = domain
     let (flows, tokens, accounts) = (domain.flows, domain.tokens, domain.accounts)
-    let (providers, credentials) = (domain.providerDesk, domain.credentials)
+    let (providers, credentials) = (domain.providerService, domain.credentials)
     let (localAuth, totp) = (domain.localAuth, domain.totp)
     let registration = domain.registration
     let (consents, clients) = (domain.consents, domain.clients)
@@ -319,7 +319,7 @@ extension [String: MethodEntry] {
 
 extension Subject {
   /// What has to be looked up of the accounts for the policy to be asked, and for a list to be told.
-  fileprivate func need(of method: M, isList: Bool, flows: FlowDesk) -> AccountBook.Need? {
+  fileprivate func need(of method: M, isList: Bool, flows: FlowService) -> AccountBook.Need? {
     switch self {
     case .method, .flow: return nil
     case .provider(let provider): return isList ? .list(provider(method)) : nil

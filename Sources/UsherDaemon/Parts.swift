@@ -21,7 +21,7 @@ struct Parts {
   private let metadata: MetadataCache
   let callbacks: CallbackPosts
   private let reader: any FingerprintScanning
-  private let localAuth: LocalAuthDesk
+  private let localAuth: LocalAuthService
   private let audit: AuditBook
   private let log: Logger
 
@@ -56,10 +56,10 @@ struct Parts {
       world: world, store: store, book: book, source: source, queue: revocations,
       events: events, log: log)
     let calls = AccountCalls(world: world, http: http, book: book, refresher: refresher)
-    localAuth = LocalAuthDesk(
+    localAuth = LocalAuthService(
       world: world, book: LocalAuthBook(store: store), reader: reader, log: log,
       rounds: life.setting.passcodeRounds)
-    let totp = TOTPDesk(world: world, store: store, book: book, providers: providers)
+    let totp = TOTPService(world: world, store: store, book: book, providers: providers)
     let effects = EffectRunner(
       world: world, http: http, bearer: calls,
       metadata: metadata, verifier: verifier,
@@ -67,7 +67,7 @@ struct Parts {
         world: world, group: life.browsers, uid: world.sockets.loopbackUser,
         holders: world.sockets.loopbackListeners, log: log),
       answers: DaemonAnswers(
-        accounts: book, localAuth: LocalAuthAnswers(desk: localAuth), totp: totp,
+        accounts: book, localAuth: LocalAuthAnswers(service: localAuth), totp: totp,
         world: world))
     let owners = OwnerRegistry(world: world, store: store, log: log)
     // Weak: the registry tells them of changes.
@@ -86,7 +86,7 @@ struct Parts {
       log: log, isWithheld: isWithheld)
     callbacks = CallbackPosts(
       on: group,
-      CallbackDesk(
+      CallbackService(
         credentials: credentials, engine: engine, book: book, watch: followUps, world: world,
         log: log))
 
@@ -95,10 +95,10 @@ struct Parts {
       Task(executorPreference: world.executor) { await revocations.pursue(superseded) }
     }
     let revoker = Revoker(world: world, store: store, book: book, queue: revocations)
-    let consents = ConsentDesk(
+    let consents = ConsentService(
       store: store, book: book, clock: world.clock, providers: providers)
-    let methods = LocalAuthMethods(desk: localAuth, clock: world.clock)
-    let confirm = ConfirmDesk(
+    let methods = LocalAuthMethods(service: localAuth, clock: world.clock)
+    let confirm = ConfirmationService(
       world: world, store: store, events: events, accounts: book, localAuth: methods)
     let follower = OwnerFollower(
       engine: engine, book: book, localAuth: localAuth, confirm: confirm, watch: watch,
@@ -107,25 +107,25 @@ struct Parts {
     domain = Domain(
       world: world, life: life, store: store, masterKeyOrigin: vault.keyOrigin.sentence,
       health: health,
-      flows: FlowDesk(engine: engine, alarms: life.waits),
-      tokens: TokenDesk(
+      flows: FlowService(engine: engine, alarms: life.waits),
+      tokens: TokenService(
         world: world, book: book, providers: providers, refresher: refresher, revoker: revoker),
-      totp: totp, accounts: AccountDesk(book: book, clock: world.clock), consents: consents,
-      clients: ClientDesk(
+      totp: totp, accounts: AccountService(book: book, clock: world.clock), consents: consents,
+      clients: ClientService(
         engine: engine, providers: providers, consents: consents, revoker: revoker),
       book: book, providers: providers,
-      providerDesk: ProviderDesk(
+      providerService: ProviderService(
         providers: providers, credentials: credentials, http: http, metadata: metadata,
         verifier: verifier, clock: world.clock),
       credentials: credentials,
       localAuth: methods,
       confirm: confirm,
-      registration: RegistrationDesk(world: world, providers: providers) {
+      registration: RegistrationService(world: world, providers: providers) {
         [http] call, provider async throws(UsherError) in
         try http.checkCredential(of: provider)
         return await http.send(call, for: provider)
       },
-      audit: audit, audits: AuditDesk(log: store.audit, book: audit), owners: owners,
+      audit: audit, audits: AuditService(log: store.audit, book: audit), owners: owners,
       ownerService: OwnerService(
         registry: owners, engine: engine, book: book, revoker: revoker, localAuth: localAuth,
         confirm: confirm, audit: audit))

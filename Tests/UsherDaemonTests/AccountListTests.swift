@@ -23,12 +23,12 @@ struct AccountListTests {
     let caller = try Caller.program()
     var ids: [AccountID] = []
     for number in 1...3 { ids.append(try await stage.signIn("usr_\(number)").id) }
-    let desk = AccountDesk(book: stage.book(), clock: stage.clock)
-    #expect(try desk.list(nil, caller).accounts.map(\.id) == ids)
-    #expect(try desk.tokens(.init(), caller).tokens.count == 3)
-    ids.append(try await stage.signIn("usr_4", provider: home, in: desk.book).id)
+    let service = AccountService(book: stage.book(), clock: stage.clock)
+    #expect(try service.list(nil, caller).accounts.map(\.id) == ids)
+    #expect(try service.tokens(.init(), caller).tokens.count == 3)
+    ids.append(try await stage.signIn("usr_4", provider: home, in: service.book).id)
     for body in [
-      { _ = try desk.list(nil, caller) }, { _ = try desk.tokens(.init(), caller) },
+      { _ = try service.list(nil, caller) }, { _ = try service.tokens(.init(), caller) },
     ] {
       let error = refusal(body)
       #expect(error?.reason == .messageTooLarge)
@@ -37,14 +37,14 @@ struct AccountListTests {
         error?.message
           == "these are more than the 3 accounts that a list may have: name a provider")
     }
-    #expect(try desk.list(home, caller).accounts.map(\.id) == [ids[3]])
-    #expect(try desk.list(.work, caller).accounts.map(\.id) == Array(ids[..<3]))
-    #expect(try desk.tokens(.init(account: ids[0]), caller).tokens.count == 1)
-    try await stage.signIn("usr_5", in: desk.book)
+    #expect(try service.list(home, caller).accounts.map(\.id) == [ids[3]])
+    #expect(try service.list(.work, caller).accounts.map(\.id) == Array(ids[..<3]))
+    #expect(try service.tokens(.init(account: ids[0]), caller).tokens.count == 1)
+    try await stage.signIn("usr_5", in: service.book)
     #expect(
-      refusal { _ = try desk.list(.work, caller) }?.message.hasSuffix("ask for one by its id")
+      refusal { _ = try service.list(.work, caller) }?.message.hasSuffix("ask for one by its id")
         == true)
-    #expect(desk.shown(at: .work, to: caller).isEmpty)
+    #expect(service.shown(at: .work, to: caller).isEmpty)
   }
 
   @Test("is also one of consents, and of one-time codes; only accounts that have some count")
@@ -53,13 +53,13 @@ struct AccountListTests {
     for number in 1...3 { try await stage.signIn("usr_\(number)") }
     let book = stage.book()
     try await book.keep(.sample("usr_bare"))
-    let desk = ConsentDesk(store: stage.store, book: book, clock: stage.clock)
-    #expect(try desk.list(.init(), caller).consents.count == 3)
-    let codes = TOTPDesk(
+    let service = ConsentService(store: stage.store, book: book, clock: stage.clock)
+    #expect(try service.list(.init(), caller).consents.count == 3)
+    let codes = TOTPService(
       world: book.world, store: stage.store, book: book, providers: Providers(book.world.settings))
     _ = try codes.list(.init(), caller)
     try await stage.signIn("usr_4", in: book)
-    #expect(refusal { _ = try desk.list(.init(), caller) }?.reason == .messageTooLarge)
+    #expect(refusal { _ = try service.list(.init(), caller) }?.reason == .messageTooLarge)
     #expect(refusal { _ = try codes.list(.init(), caller) }?.reason == .messageTooLarge)
   }
 
@@ -67,7 +67,7 @@ struct AccountListTests {
   func another() async throws {
     for number in 1...9 { try await stage.signIn("usr_\(number)") }
     let bert = try await stage.signIn("usr_bert", owner: .bert)
-    let desk = AccountDesk(book: stage.book(), clock: stage.clock)
-    #expect(try desk.list(nil, .program(of: .bert)).accounts.map(\.id) == [bert.id])
+    let service = AccountService(book: stage.book(), clock: stage.clock)
+    #expect(try service.list(nil, .program(of: .bert)).accounts.map(\.id) == [bert.id])
   }
 }

@@ -118,7 +118,7 @@ struct FlowClientTests {
 }
 
 @Suite("A client that forgets what it has")
-struct ClientDeskTests {
+struct ClientServiceTests {
   private let stage: ConsentStage
 
   init() throws { stage = try ConsentStage() }

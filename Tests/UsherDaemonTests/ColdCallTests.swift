@@ -42,7 +42,7 @@ struct ColdCallTests {
 
   private func audited(_ method: String) async throws -> [AuditList.Entry] {
     let domain = try safe.domain()
-    let reply = try await domain.audits.list(.init(method: method, limit: AuditDesk.mostRows))
+    let reply = try await domain.audits.list(.init(method: method, limit: AuditService.mostRows))
     return reply.rows
   }
 

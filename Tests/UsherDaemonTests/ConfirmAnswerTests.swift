@@ -37,7 +37,7 @@ struct ConfirmAnswerTests {
       try .program(of: Owner(realm: "host", uid: 0)),
     ] {
       #expect(await stage.objection(id, by: caller) == .notFound)
-      #expect(await stage.desk.list(caller).questions == [])
+      #expect(await stage.service.list(caller).questions == [])
     }
     #expect(try stage.question(kiosk) == id)
   }
@@ -46,7 +46,7 @@ struct ConfirmAnswerTests {
   func proof() async throws {
     for client in [kiosk, try .client("desk"), try .client("kiosk", confirms: ["kiosk"])] {
       let id = try stage.question(kiosk)
-      #expect(await stage.desk.list(client).questions.map(\.id) == [id])
+      #expect(await stage.service.list(client).questions.map(\.id) == [id])
       #expect(await stage.objection(id, by: client) == .interactionRequired)
       try await stage.prove(to: "another")
       try await stage.prove(.bert, to: client.client)
@@ -69,13 +69,13 @@ struct ConfirmAnswerTests {
 
   @Test("a rule with confirms lists what it takes to answer, and nothing else")
   func rule() throws {
-    let desk = try Caller.client("desk", confirms: ["kiosk"], allow: [])
+    let service = try Caller.client("desk", confirms: ["kiosk"], allow: [])
     let other = try Caller.client("desk", allow: [])
     for method in [ConfirmList.name, ConfirmAnswer.name, ConfirmForget.name] {
-      #expect(desk.decide(PolicyRequest(method: method)).isAllowed)
+      #expect(service.decide(PolicyRequest(method: method)).isAllowed)
       #expect(!other.decide(PolicyRequest(method: method)).isAllowed)
     }
-    #expect(!desk.decide(.token).isAllowed)
+    #expect(!service.decide(.token).isAllowed)
   }
 
   @Test("an answer is given once; who may not see it is not told of it either")
@@ -158,26 +158,26 @@ struct ConfirmListTests {
       method: "flow.start", provider: .work, kind: "sca", account: update.record.id,
       label: "anna@example.com", scope: "openid")
     #expect(
-      await stage.desk.list(admin)
+      await stage.service.list(admin)
         == .init(
           questions: [
             .init(
               id: id, asker: asker, about: about, askedAt: now, expiresAt: now + .seconds(300))
           ], answers: []))
-    let desk = try Caller.client("desk", of: .bert, confirms: ["kiosk"])
+    let service = try Caller.client("desk", of: .bert, confirms: ["kiosk"])
     stage.clock.advance(by: .seconds(1))
-    try await stage.answer(id, true, .seconds(60), by: desk)
+    try await stage.answer(id, true, .seconds(60), by: service)
     let expected = Confirmation.Answer(
       id: id, asker: asker, about: about, allow: true, remember: .seconds(60),
       answeredAt: now + .seconds(1), answeredBy: .init(client: "desk", uid: 1001),
       expiresAt: now + .seconds(61))
-    for caller in [admin, desk, kiosk] {
-      #expect(await stage.desk.list(caller) == .init(questions: [], answers: [expected]))
+    for caller in [admin, service, kiosk] {
+      #expect(await stage.service.list(caller) == .init(questions: [], answers: [expected]))
     }
-    #expect(await stage.desk.list(try .client("kiosk", of: .bert)).answers == [])
+    #expect(await stage.service.list(try .client("kiosk", of: .bert)).answers == [])
     #expect(await (try stage.restarted()).list(admin).answers == [expected])
     stage.clock.advance(by: .seconds(60))
-    #expect(await stage.desk.list(admin).answers == [])
+    #expect(await stage.service.list(admin).answers == [])
   }
 
   @Test("what is listed is in the order it was asked and answered; the admin socket's is (admin)'s")
@@ -188,12 +188,12 @@ struct ConfirmListTests {
         try stage.question(PolicyRequest(method: "token.get", provider: provider), kiosk))
       stage.clock.advance(by: .milliseconds(1))
     }
-    #expect(await stage.desk.list(admin).questions.map(\.id) == ids)
+    #expect(await stage.service.list(admin).questions.map(\.id) == ids)
     for id in ids.reversed() {
       try await stage.answer(id, true, .session, by: admin)
       stage.clock.advance(by: .milliseconds(1))
     }
-    let answers = await stage.desk.list(admin).answers
+    let answers = await stage.service.list(admin).answers
     #expect(answers.map(\.id) == ids.reversed())
     #expect(answers.allSatisfy { $0.answeredBy == .init(client: "(admin)", uid: 0) })
     #expect(answers.allSatisfy { $0.expiresAt == nil })
@@ -246,10 +246,10 @@ struct ConfirmListTests {
   func swept() async throws {
     try await stage.answer(stage.question(kiosk), true, .seconds(60), by: admin)
     stage.clock.advance(by: .seconds(60))
-    #expect(await stage.desk.list(admin).answers == [])
+    #expect(await stage.service.list(admin).answers == [])
     try await stage.answer(stage.question(kiosk), true, .session, by: admin)
     #expect(try stage.stage.store.loadConfirmations().count == 1)
-    try await stage.desk.sweep()
+    try await stage.service.sweep()
     #expect(try stage.stage.store.loadConfirmations().isEmpty)
   }
 

@@ -14,7 +14,7 @@ final class ConfirmStage: Sendable {
   static let passcode = Secret("till-4711")
 
   let stage: FlowStage
-  let desk: ConfirmDesk
+  let service: ConfirmationService
   /// A program whose rule asks a person.
   let kiosk: Caller
   let admin: Caller
@@ -26,23 +26,23 @@ final class ConfirmStage: Sendable {
     var config = Config()
     config.limits = limits
     stage = try FlowStage(config: config)
-    desk = Self.desk(stage)
+    service = Self.service(stage)
     kiosk = try .client("kiosk", unit: "kiosk.service")
     admin = try .program(of: Owner(realm: "host", uid: 0), isAdmin: true)
     _ = stage.events.listen(since: nil) { [heard] in heard.add($0) }
   }
 
-  private static func desk(_ stage: FlowStage) -> ConfirmDesk {
-    ConfirmDesk(
+  private static func service(_ stage: FlowStage) -> ConfirmationService {
+    ConfirmationService(
       world: stage.world, store: stage.store, events: stage.events, accounts: stage.book,
-      localAuth: LocalAuthMethods(desk: stage.localAuth, clock: stage.clock))
+      localAuth: LocalAuthMethods(service: stage.localAuth, clock: stage.clock))
   }
 
   /// The desk of a daemon that has begun anew.
-  func restarted() throws -> ConfirmDesk {
-    let desk = Self.desk(stage)
-    try desk.restore()
-    return desk
+  func restarted() throws -> ConfirmationService {
+    let service = Self.service(stage)
+    try service.restore()
+    return service
   }
 
   /// `asked cnf_…`, in the order it was told.
@@ -54,49 +54,49 @@ final class ConfirmStage: Sendable {
 
   /// What the rule of a caller asks of it.
   func check(
-    _ request: PolicyRequest, _ caller: Caller, at desk: ConfirmDesk? = nil
+    _ request: PolicyRequest, _ caller: Caller, at service: ConfirmationService? = nil
   ) throws(UsherError) {
     var permit = Permit(rule: caller.client)
     permit.needsConfirmation = true
-    try (desk ?? self.desk).check(permit, request, of: caller)
+    try (service ?? self.service).check(permit, request, of: caller)
   }
 
   func check(_ caller: Caller) throws(UsherError) { try check(.token, caller) }
 
   /// Nil where the call is let through.
   func refusal(
-    _ request: PolicyRequest, _ caller: Caller, at desk: ConfirmDesk? = nil
+    _ request: PolicyRequest, _ caller: Caller, at service: ConfirmationService? = nil
   ) -> UsherError.Reason? {
     do throws(UsherError) {
-      try check(request, caller, at: desk)
+      try check(request, caller, at: service)
       return nil
     } catch {
       return error.reason
     }
   }
 
-  func refusal(_ caller: Caller, at desk: ConfirmDesk? = nil) -> UsherError.Reason? {
-    refusal(.token, caller, at: desk)
+  func refusal(_ caller: Caller, at service: ConfirmationService? = nil) -> UsherError.Reason? {
+    refusal(.token, caller, at: service)
   }
 
   /// The question that a call has to wait for.
   func question(
-    _ request: PolicyRequest, _ caller: Caller, at desk: ConfirmDesk? = nil
+    _ request: PolicyRequest, _ caller: Caller, at service: ConfirmationService? = nil
   ) throws -> ConfirmationID {
-    let error = #expect(throws: UsherError.self) { try check(request, caller, at: desk) }
+    let error = #expect(throws: UsherError.self) { try check(request, caller, at: service) }
     #expect(error?.reason == .interactionRequired)
     return try #require(error?.detail.confirmation)
   }
 
-  func question(_ caller: Caller, at desk: ConfirmDesk? = nil) throws -> ConfirmationID {
-    try question(.token, caller, at: desk)
+  func question(_ caller: Caller, at service: ConfirmationService? = nil) throws -> ConfirmationID {
+    try question(.token, caller, at: service)
   }
 
   func answer(
     _ id: ConfirmationID, _ allow: Bool = true, _ remember: Remember? = nil, by caller: Caller,
-    at desk: ConfirmDesk? = nil
+    at service: ConfirmationService? = nil
   ) async throws(UsherError) {
-    _ = try await (desk ?? self.desk).answer(
+    _ = try await (service ?? self.service).answer(
       ConfirmAnswer(confirmation: id, allow: allow, remember: remember), caller)
   }
 
@@ -110,7 +110,7 @@ final class ConfirmStage: Sendable {
   func forget(
     _ id: ConfirmationID, by caller: Caller
   ) async throws(UsherError) {
-    _ = try await desk.forget(ConfirmForget(answer: id), caller)
+    _ = try await service.forget(ConfirmForget(answer: id), caller)
   }
 
   /// The person proves to be at this machine, in a flow of that client's.

@@ -109,7 +109,7 @@ final class ConnectionStage: Sendable {
     stage.alarms.advance(by: .seconds(60))
     var (count, after) = (0, 0 as Int?)
     while let number = after {
-      let list = AuditList(method: method, after: number, limit: AuditDesk.mostRows)
+      let list = AuditList(method: method, after: number, limit: AuditService.mostRows)
       let reply = try await safe.domain().audits.list(list)
       count += reply.rows.map(\.count).reduce(0, +)
       after = reply.next

@@ -15,11 +15,11 @@ final class ConsentStage: Sendable {
 
   let stage: FlowStage
   let engine: FlowEngine
-  let flows: FlowDesk
-  let accounts: AccountDesk
-  let consents: ConsentDesk
-  let clients: ClientDesk
-  let tokens: TokenDesk
+  let flows: FlowService
+  let accounts: AccountService
+  let consents: ConsentService
+  let clients: ClientService
+  let tokens: TokenService
   var book: AccountBook { stage.book }
   var credentials: Credentials { stage.credentials }
   var clock: FakeClock { stage.clock }
@@ -44,12 +44,12 @@ final class ConsentStage: Sendable {
     engine = FlowEngine(
       world: world, store: store, providers: providers, credentials: stage.credentials,
       accounts: book, events: stage.events, runner: stage.runner)
-    flows = FlowDesk(engine: engine, alarms: stage.alarms)
-    accounts = AccountDesk(book: book, clock: stage.clock)
-    consents = ConsentDesk(store: store, book: book, clock: stage.clock)
-    clients = ClientDesk(
+    flows = FlowService(engine: engine, alarms: stage.alarms)
+    accounts = AccountService(book: book, clock: stage.clock)
+    consents = ConsentService(store: store, book: book, clock: stage.clock)
+    clients = ClientService(
       engine: engine, providers: providers, consents: consents, revoker: revoker)
-    tokens = TokenDesk(
+    tokens = TokenService(
       world: world, book: book, providers: providers, refresher: stage.refresher,
       revoker: revoker)
   }

@@ -61,11 +61,11 @@ struct DependenciesTests {
       settings: .fake(Config()), clock: FakeClock(), entropy: FixedEntropy(),
       alarms: FakeAlarms(FakeClock()), blocking: HangingPool(), users: .fake)
     let stage = try FlowStage()
-    let desk = LocalAuthDesk.fake(world, stage.store, FakeReader())
+    let service = LocalAuthService.fake(world, stage.store, FakeReader())
     let passcode = Secret("till-4711")
     #expect(
-      try await desk.setPasscode(passcode, old: nil, isReset: false, of: .anna) == .done)
-    #expect(await desk.check(passcode, of: .anna) == .accepted)
+      try await service.setPasscode(passcode, old: nil, isReset: false, of: .anna) == .done)
+    #expect(await service.check(passcode, of: .anna) == .accepted)
   }
 
   private func begun(_ setting: DaemonSetting, _ world: World) async throws -> Safe {

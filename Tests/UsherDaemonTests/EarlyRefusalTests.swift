@@ -105,13 +105,13 @@ struct EarlyRefusalTests {
     let stage = try SafeStage(holdsAlarms: true)
     let safe = try await stage.begun()
     let service = RPCService(safe)
-    let before = try await safe.domain().audits.list(.init(limit: AuditDesk.mostRows)).rows.count
+    let before = try await safe.domain().audits.list(.init(limit: AuditService.mostRows)).rows.count
     _ = try error(
       "token.get", #"{"provider":"work","stray":1}"#, as: caller(allow: ["token.get home"]),
       by: service)
     _ = try error(
       "token.get", #"{"account":"acc_9","stray":1}"#, as: caller(), by: service)
-    let rows = try await safe.domain().audits.list(.init(limit: AuditDesk.mostRows)).rows
+    let rows = try await safe.domain().audits.list(.init(limit: AuditService.mostRows)).rows
     #expect(rows.count == before + 2)
     let denied = rows.filter { $0.decision == .denied }
     #expect(Set(denied.map(\.rule)) == ["till", "(no rule)"])

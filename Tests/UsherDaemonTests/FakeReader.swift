@@ -83,10 +83,10 @@ final class FakeReader: FingerprintScanning {
   func close() {}
 }
 
-extension LocalAuthDesk {
+extension LocalAuthService {
   /// One that knows Anna and Bert, and whose hashes cost nothing.
-  static func fake(_ world: World, _ store: Store, _ reader: FakeReader) -> LocalAuthDesk {
-    LocalAuthDesk(
+  static func fake(_ world: World, _ store: Store, _ reader: FakeReader) -> LocalAuthService {
+    LocalAuthService(
       world: world, book: LocalAuthBook(store: store), reader: reader,
       log: .silent, rounds: 16)
   }

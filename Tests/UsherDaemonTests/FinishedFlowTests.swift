@@ -61,7 +61,7 @@ struct FinishedFlowTests {
   func jump() async throws {
     let domain = try stage.safe.domain()
     try await stage.stage.setPasscode(domain.store)
-    try domain.localAuth.desk.restore()
+    try domain.localAuth.service.restore()
     let connection = try await stage.connect()
     let flow = try await start(connection)
     let session = try domain.flows.engine.flow(FlowID(flow), of: .anna)

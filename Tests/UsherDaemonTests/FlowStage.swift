@@ -25,8 +25,8 @@ final class FlowStage: Sendable {
   let runner: FlowRunner
   let probe: CallProbe
   let reader = FakeReader()
-  let localAuth: LocalAuthDesk
-  let totp: TOTPDesk
+  let localAuth: LocalAuthService
+  let totp: TOTPService
   let credentials: Credentials
   let health = ProviderHealth { _, _ in }
   /// What flows send by; shut down where a test has something sent.
@@ -64,7 +64,7 @@ final class FlowStage: Sendable {
       events: events, log: log)
     calls = AccountCalls(world: world, http: http, book: book, refresher: refresher)
     localAuth = .fake(world, store, reader)
-    totp = TOTPDesk(
+    totp = TOTPService(
       world: world, store: store, book: book, providers: Providers(world.config))
     let effects = EffectRunner(
       world: world, http: http, bearer: calls, metadata: metadata,
@@ -72,7 +72,7 @@ final class FlowStage: Sendable {
       listeners: RedirectListeners(
         world: world, group: group, uid: { _, _ in nil }, log: log),
       answers: DaemonAnswers(
-        accounts: book, localAuth: LocalAuthAnswers(desk: localAuth), totp: totp, world: world))
+        accounts: book, localAuth: LocalAuthAnswers(service: localAuth), totp: totp, world: world))
     runner = FlowRunner(
       world: world, store: store, accounts: book, events: events, effects: effects,
       revocations: revocations, log: log)
@@ -139,7 +139,7 @@ final class FlowStage: Sendable {
   /// What the local authenticator answers a flow.
   func ask(_ question: LocalAuthQuestion, _ session: FlowSession) async -> LocalAuthNews {
     await withCheckedContinuation { continuation in
-      LocalAuthAnswers(desk: localAuth).answer(question, session) {
+      LocalAuthAnswers(service: localAuth).answer(question, session) {
         continuation.resume(returning: $0)
       }
     }

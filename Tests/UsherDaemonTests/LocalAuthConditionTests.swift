@@ -18,7 +18,7 @@ struct LocalAuthConditionTests {
   init() throws { stage = try FlowStage() }
 
   private var methods: LocalAuthMethods {
-    LocalAuthMethods(desk: stage.localAuth, clock: stage.clock)
+    LocalAuthMethods(service: stage.localAuth, clock: stage.clock)
   }
 
   private func prove(to client: String?) async throws {

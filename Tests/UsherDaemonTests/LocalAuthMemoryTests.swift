@@ -69,14 +69,14 @@ struct LatestLocalAuthTests {
 
   init() throws { stage = try FlowStage() }
 
-  private var desk: LocalAuthDesk { stage.localAuth }
+  private var service: LocalAuthService { stage.localAuth }
 
   private func enrol() async throws {
-    #expect(try await desk.setPasscode(right, old: nil, isReset: true, of: .anna) == .done)
+    #expect(try await service.setPasscode(right, old: nil, isReset: true, of: .anna) == .done)
   }
 
   private func scan(_ verdict: FakeReader.Scan, for client: String?) async throws -> ScanOutcome? {
-    async let outcome = desk.scan(.anna, for: client) { _ in }
+    async let outcome = service.scan(.anna, for: client) { _ in }
     try await stage.reader.answer(verdict)
     return await outcome
   }
@@ -84,87 +84,87 @@ struct LatestLocalAuthTests {
   @Test("a right passcode and a finger that matched are remembered for the client, others are not")
   func remembered() async throws {
     try await enrol()
-    #expect(await desk.check(Secret("wrong"), of: .anna, for: "till") != .accepted)
+    #expect(await service.check(Secret("wrong"), of: .anna, for: "till") != .accepted)
     #expect(try await scan(.success(.noMatch), for: "till") == .missed)
     #expect(try await scan(.failure(.timedOut), for: "till") == .timedOut)
-    #expect(await desk.check(right, of: .anna) == .accepted)
-    #expect(desk.proofs(of: .anna, to: "till").isEmpty)
+    #expect(await service.check(right, of: .anna) == .accepted)
+    #expect(service.proofs(of: .anna, to: "till").isEmpty)
 
     let now = stage.clock.now()
-    #expect(await desk.check(right, of: .anna, for: "till") == .accepted)
+    #expect(await service.check(right, of: .anna, for: "till") == .accepted)
     stage.clock.advance(by: .seconds(3))
     #expect(try await scan(.success(.match), for: "till") == .matched)
     #expect(
-      desk.proofs(of: .anna, to: "till") == [
+      service.proofs(of: .anna, to: "till") == [
         .init(method: .biometric, at: now + .seconds(3)), .init(method: .passcode, at: now),
       ])
-    #expect(desk.proofs(of: .anna, to: "(user)").isEmpty)
-    #expect(desk.proofs(of: .bert, to: "till").isEmpty)
+    #expect(service.proofs(of: .anna, to: "(user)").isEmpty)
+    #expect(service.proofs(of: .bert, to: "till").isEmpty)
   }
 
   @Test("a finger that nobody was told of any more is not remembered")
   func cancelled() async throws {
-    let scan = Task { await desk.scan(.anna, for: "till") { _ in } }
+    let scan = Task { await service.scan(.anna, for: "till") { _ in } }
     try await reached("a scan") { stage.reader.waiting == 1 }
     scan.cancel()
     _ = await scan.value
-    #expect(desk.proofs(of: .anna, to: "till").isEmpty)
+    #expect(service.proofs(of: .anna, to: "till").isEmpty)
   }
 
   @Test("too many wrong attempts, in either way, forget what was proved before")
   func locked() async throws {
     try await enrol()
-    #expect(await desk.check(right, of: .anna, for: "till") == .accepted)
+    #expect(await service.check(right, of: .anna, for: "till") == .accepted)
     for _ in 1...4 {
-      _ = await desk.check(Secret("wrong"), of: .anna, for: "other")
-      #expect(desk.proofs(of: .anna, to: "till").count == 1)
+      _ = await service.check(Secret("wrong"), of: .anna, for: "other")
+      #expect(service.proofs(of: .anna, to: "till").count == 1)
     }
-    _ = await desk.check(Secret("wrong"), of: .anna, for: "other")
-    #expect(desk.proofs(of: .anna, to: "till").isEmpty)
+    _ = await service.check(Secret("wrong"), of: .anna, for: "other")
+    #expect(service.proofs(of: .anna, to: "till").isEmpty)
   }
 
   @Test("a match that cannot be written down is none, and not remembered")
   func unwritten() async throws {
-    async let outcome = desk.scan(.anna, for: "till") { _ in }
+    async let outcome = service.scan(.anna, for: "till") { _ in }
     try await reached("a scan") { stage.reader.waiting > 0 }
     try stage.store.close()
     try await stage.reader.answer(.success(.match))
     #expect(await outcome != .matched)
-    #expect(desk.proofs(of: .anna, to: "till").isEmpty)
+    #expect(service.proofs(of: .anna, to: "till").isEmpty)
   }
 
   @Test("another passcode, or a reset, forgets all that the person has proved")
   func changed() async throws {
     for isReset in [false, true] {
       try await enrol()
-      _ = await desk.check(right, of: .anna, for: "till")
+      _ = await service.check(right, of: .anna, for: "till")
       _ = try await scan(.success(.match), for: "till")
-      #expect(desk.proofs(of: .anna, to: "till").count == 2)
-      let refused = try await desk.setPasscode(
+      #expect(service.proofs(of: .anna, to: "till").count == 2)
+      let refused = try await service.setPasscode(
         Secret("till-4713"), old: Secret("wrong"), isReset: false, of: .anna)
       #expect(refused != .done)
-      #expect(desk.proofs(of: .anna, to: "till").count == 2)
+      #expect(service.proofs(of: .anna, to: "till").count == 2)
       #expect(
-        try await desk.setPasscode(
+        try await service.setPasscode(
           Secret("till-4713"), old: isReset ? nil : right, isReset: isReset, of: .anna) == .done)
-      #expect(desk.proofs(of: .anna, to: "till").isEmpty)
+      #expect(service.proofs(of: .anna, to: "till").isEmpty)
     }
   }
 
   @Test("the old passcode that is said to set another proves nothing to a client")
   func oldOne() async throws {
     try await enrol()
-    _ = try await desk.setPasscode(right, old: right, isReset: false, of: .anna)
+    _ = try await service.setPasscode(right, old: right, isReset: false, of: .anna)
     for client in ["till", CallerPolicy.ownPrograms] {
-      #expect(desk.proofs(of: .anna, to: client).isEmpty)
+      #expect(service.proofs(of: .anna, to: client).isEmpty)
     }
   }
 
   @Test("a daemon that begins anew remembers nobody")
   func restarted() async throws {
     try await enrol()
-    _ = await desk.check(right, of: .anna, for: "till")
-    let another = LocalAuthDesk.fake(stage.world, stage.store, stage.reader)
+    _ = await service.check(right, of: .anna, for: "till")
+    let another = LocalAuthService.fake(stage.world, stage.store, stage.reader)
     try another.restore()
     #expect(another.proofs(of: .anna, to: "till").isEmpty)
   }

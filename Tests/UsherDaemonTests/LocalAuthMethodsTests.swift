@@ -16,7 +16,7 @@ struct LocalAuthMethodsTests {
   init() throws { stage = try FlowStage() }
 
   private var methods: LocalAuthMethods {
-    LocalAuthMethods(desk: stage.localAuth, clock: stage.clock)
+    LocalAuthMethods(service: stage.localAuth, clock: stage.clock)
   }
 
   private func set(
@@ -134,7 +134,7 @@ struct LocalAuthMethodsTests {
     let users = FakeUsers()
     users.set(1001, .named("bert"))
     let stage = try FlowStage(users: users.database(nameHolds: .zero))
-    let methods = LocalAuthMethods(desk: stage.localAuth, clock: stage.clock)
+    let methods = LocalAuthMethods(service: stage.localAuth, clock: stage.clock)
     let admin = try Caller.anna(isAdmin: true)
     let call = LocalAuthSetPasscode(new: WireSecret("till-4711"), uid: 1001)
     let letGo = users.hang()

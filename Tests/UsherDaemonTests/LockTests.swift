@@ -27,7 +27,7 @@ struct LockTests {
     weak var session: FlowSession?
     weak var refresher: Refresher?
     weak var credentials: Credentials?
-    weak var localAuth: LocalAuthDesk?
+    weak var localAuth: LocalAuthService?
 
     /// The names of those that are.
     var left: [String] {
@@ -53,7 +53,7 @@ struct LockTests {
       runner: domain.flows.engine.runner,
       session: try domain.flows.engine.flow(flow.id, of: .anna),
       refresher: domain.tokens.refresher, credentials: domain.credentials,
-      localAuth: domain.localAuth.desk)
+      localAuth: domain.localAuth.service)
   }
 
   @Test("nothing of what was open is left, and no alarm")

@@ -53,7 +53,7 @@ private final class LogoutStage: Sendable {
   /// Freedom tells that somebody has logged out.
   func logOut(_ body: String) async throws -> (outcome: CallbackOutcome, reply: HTTPReply) {
     let dialect = try #require(ProviderRegistry.callback(of: calls.provider))
-    let outcome = await calls.desk.take(
+    let outcome = await calls.service.take(
       .init(
         authorization: nil, body: Array(body.utf8), provider: calls.provider, dialect: dialect))
     return (outcome, dialect.answer(outcome))

@@ -175,7 +175,7 @@ final class OwnerStage: Sendable {
 
   func setPasscode() async throws {
     try await stage.setPasscode(safe.domain().store)
-    try safe.domain().localAuth.desk.restore()
+    try safe.domain().localAuth.service.restore()
   }
 
   /// An answer that is remembered for a day.

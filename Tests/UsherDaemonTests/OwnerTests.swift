@@ -400,7 +400,7 @@ struct OwnerTests {
     try await stage.setPasscode()
     _ = try await stage.startFlow()
     let domain = try stage.safe.domain()
-    try await domain.localAuth.desk.forget(OwnerStage.person)
+    try await domain.localAuth.service.forget(OwnerStage.person)
     #expect(try domain.store.hasPossessions(ofUser: OwnerStage.uid, realm: "host"))
     #expect(try domain.store.usersWithPossessions(in: "host") == [OwnerStage.uid])
     await stage.end()
@@ -434,7 +434,7 @@ struct OwnerTests {
       owner: till.owner, policy: till.policy, isAdmin: false, label: "till",
       connectedAt: stage.stage.clock.monotonicNow())
     let error = await #expect(throws: UsherError.self) {
-      _ = try await LockDesk(safe: stage.safe).unlock(call, ben)
+      _ = try await LockService(safe: stage.safe).unlock(call, ben)
     }
     #expect(error?.message.contains("owner accept") == true)
     #expect(stage.safe.opened == nil)

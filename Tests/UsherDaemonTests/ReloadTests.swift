@@ -58,7 +58,7 @@ struct ReloadTests {
     let before = safe.life.world.settings.inForce
     stage.files.spoil("must be a number")
     let caller = try Caller.program(isAdmin: true)
-    let reply = try await ReloadDesk(safe: safe).reload(caller)
+    let reply = try await ReloadService(safe: safe).reload(caller)
     #expect(
       reply.problems == [
         .init(file: "u.toml", line: 3, column: 1, key: "a", message: "must be a number")
@@ -76,7 +76,7 @@ struct ReloadTests {
   func manyProblems() async throws {
     let safe = try await stage.begun()
     stage.files.spoil("must be a number", times: 102)
-    let reply = try await ReloadDesk(safe: safe).reload(try .program(isAdmin: true))
+    let reply = try await ReloadService(safe: safe).reload(try .program(isAdmin: true))
     #expect(reply.problems.count == 101)
     #expect(reply.problems.last == .init(message: "and 2 more problems"))
     await safe.end()

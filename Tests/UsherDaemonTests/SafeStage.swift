@@ -75,8 +75,8 @@ final class SafeStage: Sendable {
 
   /// Gives a person of this store a passcode that is cheap to check.
   func setPasscode(_ store: Store, of owner: Owner = .anna) async throws {
-    let desk = LocalAuthDesk.fake(world, store, FakeReader())
-    _ = try await desk.setPasscode(
+    let service = LocalAuthService.fake(world, store, FakeReader())
+    _ = try await service.setPasscode(
       Self.passcode, old: nil, isReset: true, of: LocalPerson(realm: owner.realm, uid: owner.uid))
   }
 
@@ -84,7 +84,7 @@ final class SafeStage: Sendable {
   func startFlow(_ safe: Safe) async throws -> Flow {
     let domain = try safe.domain()
     try await setPasscode(domain.store)
-    try domain.localAuth.desk.restore()
+    try domain.localAuth.service.restore()
     return try await domain.flows.start(
       FlowStart(
         provider: ProviderConfig.local.name, kind: LocalAuthenticate.kind,

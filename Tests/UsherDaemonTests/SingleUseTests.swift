@@ -117,7 +117,7 @@ struct SingleUseTests {
       grant.consents = consented.consents
     }
     let call = TOTPCode(account: record.id)
-    guard case .later(let answer) = try stage.desk.code(call, .program("till")) else {
+    guard case .later(let answer) = try stage.service.code(call, .program("till")) else {
       Issue.record("it was given without a look at the disk")
       return
     }
@@ -145,15 +145,15 @@ struct FlowCodeTests {
     let record = try await stage.keep()
     let code = Secret(try await stage.code(record))
     let end = stage.clock.now() + .seconds(60)
-    #expect(await stage.desk.answer(record.id, session()) == .given(code, until: end))
-    #expect(await stage.desk.answer(record.id, session(nil)) == .given(code, until: end))
-    #expect(await stage.desk.answer(record.id, session(owner: .bert)) == .noSecret)
-    #expect(await stage.desk.answer(record.id, session(at: .work)) == .noSecret)
-    #expect(await stage.desk.answer(AccountID("acc_9"), session()) == .noSecret)
+    #expect(await stage.service.answer(record.id, session()) == .given(code, until: end))
+    #expect(await stage.service.answer(record.id, session(nil)) == .given(code, until: end))
+    #expect(await stage.service.answer(record.id, session(owner: .bert)) == .noSecret)
+    #expect(await stage.service.answer(record.id, session(at: .work)) == .noSecret)
+    #expect(await stage.service.answer(AccountID("acc_9"), session()) == .noSecret)
     let bare = try await stage.keep("bare", secret: nil)
-    #expect(await stage.desk.answer(bare.id, session()) == .noSecret)
+    #expect(await stage.service.answer(bare.id, session()) == .noSecret)
     let broken = try await stage.keep("broken", secret: "0")
-    #expect(await stage.desk.answer(broken.id, session()) == .noSecret)
+    #expect(await stage.service.answer(broken.id, session()) == .noSecret)
   }
 
   @Test("for its client's sake: what was given to that is not given again, there or here")
@@ -161,16 +161,16 @@ struct FlowCodeTests {
     let stage = try TOTPStage { $0.singleUse = true }
     let record = try await stage.keep()
     let next = stage.clock.now() + .seconds(60)
-    guard case .given = await stage.desk.answer(record.id, session()) else {
+    guard case .given = await stage.service.answer(record.id, session()) else {
       Issue.record("none was given")
       return
     }
-    #expect(await stage.desk.answer(record.id, session()) == .later(next))
+    #expect(await stage.service.answer(record.id, session()) == .later(next))
     #expect(try await stage.refusal(record.id, "till")?.reason == .rateLimited)
     #expect(try await stage.refusal(record.id) == nil)
-    #expect(await stage.desk.answer(record.id, session(nil)) == .later(next))
+    #expect(await stage.service.answer(record.id, session(nil)) == .later(next))
     try stage.stage.store.close()
-    guard case .unavailable = await stage.desk.answer(record.id, session("desk")) else {
+    guard case .unavailable = await stage.service.answer(record.id, session("desk")) else {
       Issue.record("it was given")
       return
     }

@@ -15,7 +15,7 @@ final class TOTPStage: Sendable {
   static let secret = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"
 
   let stage: FlowStage
-  let desk: TOTPDesk
+  let service: TOTPService
 
   var book: AccountBook { stage.book }
   var clock: FakeClock { stage.clock }
@@ -25,7 +25,7 @@ final class TOTPStage: Sendable {
     isConfigured: Bool = true, _ change: (inout TOTPSettings) -> Void = { _ in }
   ) throws {
     stage = try FlowStage(config: isConfigured ? Self.config(change) : Config())
-    desk = stage.totp
+    service = stage.totp
   }
 
   private static func config(_ change: (inout TOTPSettings) -> Void) -> Config {
@@ -38,11 +38,11 @@ final class TOTPStage: Sendable {
   }
 
   /// The same accounts, as a restarted daemon finds them, and perhaps with other settings.
-  func restarted(_ change: (inout TOTPSettings) -> Void) throws -> TOTPDesk {
+  func restarted(_ change: (inout TOTPSettings) -> Void) throws -> TOTPService {
     let world = World.fake(clock, stage.alarms, config: Self.config(change))
     let book = AccountBook(
       world: world, events: EventBus(remembered: 1), store: stage.store)
-    return TOTPDesk(
+    return TOTPService(
       world: world, store: stage.store, book: book, providers: Providers(world.config))
   }
 
@@ -60,11 +60,11 @@ final class TOTPStage: Sendable {
   /// The reply to a call of a client; nil: one of the person's own programs.
   func ask(
     _ account: AccountID? = nil, provider: ProviderName? = nil, _ client: String? = nil,
-    of owner: Owner = .anna, isAdmin: Bool = false, at desk: TOTPDesk? = nil
+    of owner: Owner = .anna, isAdmin: Bool = false, at service: TOTPService? = nil
   ) async throws -> TOTPCode.Reply {
     let caller = try Caller.program(client, of: owner, isAdmin: isAdmin)
     let call = TOTPCode(account: account, provider: provider)
-    let bytes = try await (desk ?? self.desk).code(call, caller).reply()
+    let bytes = try await (service ?? self.service).code(call, caller).reply()
     let reply = try JSONValue(parsing: bytes)
     guard let code = reply["code"]?.stringValue, let end = reply["expiresAt"]?.stringValue,
       let expiresAt = Timestamp(rfc3339: end), let period = reply["periodSeconds"]?.integerValue
@@ -73,18 +73,18 @@ final class TOTPStage: Sendable {
   }
 
   func code(
-    _ record: AccountRecord, _ client: String? = nil, at desk: TOTPDesk? = nil
+    _ record: AccountRecord, _ client: String? = nil, at service: TOTPService? = nil
   ) async throws -> String {
-    try await ask(record.id, client, at: desk).code.revealed()
+    try await ask(record.id, client, at: service).code.revealed()
   }
 
   /// Why there is no code; nil where there is one.
   func refusal(
     _ account: AccountID? = nil, provider: ProviderName? = nil, _ client: String? = nil,
-    of owner: Owner = .anna, isAdmin: Bool = false, at desk: TOTPDesk? = nil
+    of owner: Owner = .anna, isAdmin: Bool = false, at service: TOTPService? = nil
   ) async throws -> UsherError? {
     await thrown {
-      try await ask(account, provider: provider, client, of: owner, isAdmin: isAdmin, at: desk)
+      try await ask(account, provider: provider, client, of: owner, isAdmin: isAdmin, at: service)
     }
   }
 }

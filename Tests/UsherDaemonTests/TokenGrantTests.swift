@@ -13,8 +13,8 @@ import UsherTestKit
 /// `provider_unreachable`.
 final class TokenFixture: Sendable {
   let stage: FlowStage
-  let tokens: TokenDesk
-  let accounts: AccountDesk
+  let tokens: TokenService
+  let accounts: AccountService
   var source: TokenSource { stage.source }
   var clock: FakeClock { stage.clock }
   var book: AccountBook { stage.book }
@@ -30,12 +30,12 @@ final class TokenFixture: Sendable {
     var config = Config()
     config.providers = [ProviderConfig(name: .work, settings: .oidc(settings))]
     stage = try FlowStage(config: config, log: log)
-    tokens = TokenDesk(
+    tokens = TokenService(
       world: stage.world, book: stage.book, providers: Providers(config),
       refresher: stage.refresher,
       revoker: Revoker(
         world: stage.world, store: stage.store, book: stage.book, queue: stage.revocations))
-    accounts = AccountDesk(book: stage.book, clock: stage.clock)
+    accounts = AccountService(book: stage.book, clock: stage.clock)
   }
 
   /// A log-in whose token lives for that many seconds.

@@ -18,7 +18,7 @@ final class VerdictStage: Sendable {
   let provider: ProviderConfig
   let settings: Settings
   let watch: FollowUpWatch
-  let desk: CallbackDesk
+  let service: CallbackService
   var refresher: Refresher { stage.refresher }
   private let told = Recorded<String>()
 
@@ -47,7 +47,7 @@ final class VerdictStage: Sendable {
       world: stage.world, store: stage.store, providers: providers,
       credentials: stage.credentials, accounts: stage.book, events: stage.events,
       runner: stage.runner)
-    desk = CallbackDesk(
+    service = CallbackService(
       credentials: stage.credentials, engine: engine, book: stage.book, watch: watch,
       world: stage.world, log: .silent)
     _ = try await stage.credentials.set(
@@ -118,7 +118,7 @@ final class VerdictStage: Sendable {
     guard let dialect = ProviderRegistry.callback(of: provider) else {
       throw TestTrouble("the provider takes no calls")
     }
-    return await desk.take(
+    return await service.take(
       .init(
         authorization: authorization.map { Secret($0) }, body: Array(body.utf8),
         provider: provider, dialect: dialect))

@@ -188,15 +188,15 @@ struct TruecallerPlaceTests {
   func letGo() async throws {
     let daemon = PhoneDaemon(begins: [[.creating]])
     try await daemon.run { path in
-      weak var desk: VerificationDesk?
+      weak var service: VerificationService?
       do {
         let sdk = ear.sdk(path)
         request(sdk)
-        desk = sdk.desk
+        service = sdk.service
       }
       for await method in daemon.asked where method == "flow.start" { break }
-      while desk != nil && !Task.isCancelled { await Task.yield() }
-      #expect(desk == nil)
+      while service != nil && !Task.isCancelled { await Task.yield() }
+      #expect(service == nil)
     }
     #expect(daemon.methods == ["flow.start"])
   }

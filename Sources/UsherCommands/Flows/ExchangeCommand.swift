@@ -14,10 +14,10 @@ final class ExchangeCommand: Sendable {
   /// A credential can be redeemed once: what was answered is answered again.
   private let last = Mutex<(step: Step.ExchangeCredential, answer: FlowInput)?>(nil)
 
-  init(_ command: String, _ desk: Desk) {
+  init(_ command: String, _ context: CommandContext) {
     self.command = command
-    console = desk.console
-    world = desk.world
+    console = context.console
+    world = context.world
   }
 
   /// - Returns: Nil when the time is over: the daemon notices that by itself.

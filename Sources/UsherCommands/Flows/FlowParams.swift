@@ -40,7 +40,7 @@ struct ShortForm {
 
 /// The parameters of a flow as they were named on the command line, made to be what the flow takes.
 struct FlowParams {
-  let desk: Desk
+  let context: CommandContext
   let provider: String
   let kind: String
 
@@ -62,7 +62,7 @@ struct FlowParams {
   /// Nil where the daemon does not tell: `flow.start` will say why.
   private func schema() async throws -> JSONValue? {
     do {
-      let reply = try await desk.app.call(ProviderGet(provider: ProviderName(provider)))
+      let reply = try await context.app.call(ProviderGet(provider: ProviderName(provider)))
       return reply.flows.first { $0.kind == kind }?.params
     } catch is UsherError {
       return nil
@@ -93,7 +93,7 @@ struct FlowParams {
     let file = String(name)
     let bytes =
       file == "-"
-      ? try await desk.console.readAll(limit: JSONLimits().lineBytes) : try Files.read(file)
+      ? try await context.console.readAll(limit: JSONLimits().lineBytes) : try Files.read(file)
     do {
       return try JSONValue(parsing: bytes)
     } catch {

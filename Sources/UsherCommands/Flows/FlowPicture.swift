@@ -2,7 +2,7 @@ import JSONRPC
 import UsherAPI
 import UsherCore
 
-extension Desk {
+extension CommandContext {
   /// Shows a flow, as JSON or in words; without the credential its step may hand over.
   func show(_ flow: Flow, _ json: [UInt8]) {
     if printsJSON {

@@ -22,23 +22,23 @@ struct FlowRunner {
   /// notices it then, and cancels the flow.
   static func begin(
     _ provider: String, _ kind: String, _ params: JSONValue, requestId: String? = nil,
-    at desk: Desk, _ options: FlowOptions
+    at context: CommandContext, _ options: FlowOptions
   ) async throws -> FlowRunner {
     let beginning = Task {
-      try await desk.app.flow(
+      try await context.app.flow(
         provider: provider, kind: kind, params: params, requestId: requestId)
     }
-    return FlowRunner(try await beginning.value, at: desk, options)
+    return FlowRunner(try await beginning.value, at: context, options)
   }
 
-  private init(_ session: FlowSession, at desk: Desk, _ options: FlowOptions) {
+  private init(_ session: FlowSession, at context: CommandContext, _ options: FlowOptions) {
     self.session = session
-    console = desk.console
-    world = desk.world
+    console = context.console
+    world = context.world
     prompts = StepPrompts(
-      console: desk.console, clock: desk.world.clock, sleep: desk.world.sleep)
-    browser = options.noBrowser ? nil : desk.world.browser
-    exchange = options.exchangeCommand.map { ExchangeCommand($0, desk) }
+      console: context.console, clock: context.world.clock, sleep: context.world.sleep)
+    browser = options.noBrowser ? nil : context.world.browser
+    exchange = options.exchangeCommand.map { ExchangeCommand($0, context) }
   }
 
   private enum Heard {

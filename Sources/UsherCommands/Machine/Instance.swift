@@ -41,13 +41,13 @@ struct InstanceOptions: ParsableArguments {
   var state: String?
 
   /// - Throws: ``Failure`` for the system's daemon where the person is not root.
-  func instance(_ desk: Desk) throws -> Instance {
+  func instance(_ context: CommandContext) throws -> Instance {
     if let state {
       let isEnded = state.count > 1 && state.hasSuffix("/")
       return .byHand(state: isEnded ? String(state.dropLast()) : state)
     }
-    if desk.world.userID == 0 { return .system }
-    guard !desk.admin.socketPath.hasPrefix("/run/usherd/") else {
+    if context.world.userID == 0 { return .system }
+    guard !context.admin.socketPath.hasPrefix("/run/usherd/") else {
       throw Failure(
         "only root may do that to the system's usherd", status: Failure.Status.notPermitted)
     }

@@ -7,10 +7,10 @@ struct MasterKeyPlace {
   /// What `system.status` says where it is the credential.
   private static let origin = "systemd credential \(SealedKey.name)"
 
-  let desk: Desk
+  let context: CommandContext
 
-  private var world: World { desk.world }
-  private var sealed: SealedKey { SealedKey(world: world, console: desk.console) }
+  private var world: World { context.world }
+  private var sealed: SealedKey { SealedKey(world: world, console: context.console) }
   private var file: KeyFile { KeyFile(state: world.places.state) }
 
   /// What is to be done about a credential that does not open.
@@ -37,7 +37,7 @@ struct MasterKeyPlace {
     } else {
       try await sealWhileStopped(database)
     }
-    desk.console.note("the master key is sealed in \(sealed.path)")
+    context.console.note("the master key is sealed in \(sealed.path)")
     return true
   }
 
@@ -85,11 +85,11 @@ struct MasterKeyPlace {
     try await explaining {
       if restarts { try await units.restart() } else { try await units.start() }
     }
-    var status = try await desk.admin.call(SystemStatus())
+    var status = try await context.admin.call(SystemStatus())
     if status.masterKey != nil, status.masterKey != Self.origin, !restarts {
       // It ran, or began to, before there was the credential.
       try await explaining { try await units.restart() }
-      status = try await desk.admin.call(SystemStatus())
+      status = try await context.admin.call(SystemStatus())
     }
     guard status.locked != true else {
       throw Failure(
@@ -136,10 +136,10 @@ struct MasterKeyPlace {
   func removeFile() async throws {
     guard let key = try file.read() else { return }
     guard case .opens(key) = try await sealed.find() else {
-      return desk.console.note(
+      return context.console.note(
         "\(file.path) is another key than the sealed one, and is not used; it stays")
     }
     try file.remove()
-    desk.console.note("\(file.path) is removed: the sealed key is the same")
+    context.console.note("\(file.path) is removed: the sealed key is the same")
   }
 }

@@ -30,19 +30,19 @@ final class Opening: Sendable {
   /// Migrating and checking a large database take their time.
   private static let limit = Duration.seconds(600)
 
-  private let desk: Desk
+  private let context: CommandContext
   private let instance: Instance
   /// Whether a user's own was stopped by their systemd, which starts it again then.
   private let isUsersUnit = Mutex(false)
 
-  init(desk: Desk, instance: Instance) {
-    self.desk = desk
+  init(context: CommandContext, instance: Instance) {
+    self.context = context
     self.instance = instance
   }
 
   private var usersUnits: Units { Units(world: world, isUsers: true) }
 
-  private var world: World { desk.world }
+  private var world: World { context.world }
 
   /// Where the recovery key is for the system's daemon while that starts.
   static func passing(_ world: World) -> String { passing(Handed.credentials[0], world) }
@@ -129,7 +129,7 @@ final class Opening: Sendable {
       switch instance {
       case .system: try? await Units(world: world).start()
       case .user where isUsersUnit.withLock({ $0 }): try? await usersUnits.start()
-      case .user, .byHand: desk.console.note("start usherd again")
+      case .user, .byHand: context.console.note("start usherd again")
       }
     }.value
   }

@@ -12,14 +12,14 @@ struct AccountForgetVerb: Verb {
   @Flag(help: "Wipe it without a word to the provider.")
   var noRevoke = false
 
-  func run(at desk: Desk) async throws {
+  func run(at context: CommandContext) async throws {
     let (account, provider) = which.names
     let method = AccountForget(
       account: account, provider: provider, revoke: noRevoke ? false : nil)
-    try await desk.show(method) { reply in
-      desk.console.say("forgot \(reply.account)")
+    try await context.show(method) { reply in
+      context.console.say("forgot \(reply.account)")
       for line in RevocationWords(reply.revoked, reply.living, reply.retriedUntil).lines {
-        desk.console.note(line)
+        context.console.note(line)
       }
     }
   }

@@ -11,9 +11,9 @@ struct AccountListVerb: Verb {
   @Option(help: "Only this provider's.")
   var provider: String?
 
-  func run(at desk: Desk) async throws {
-    try await desk.show(AccountList(provider: provider.map { ProviderName($0) })) { reply in
-      desk.console.table(
+  func run(at context: CommandContext) async throws {
+    try await context.show(AccountList(provider: provider.map { ProviderName($0) })) { reply in
+      context.console.table(
         ["ACCOUNT", "PROVIDER", "LABEL", "CREATED", "TOKENS"],
         reply.accounts.map { account in
           [
@@ -21,7 +21,7 @@ struct AccountListVerb: Verb {
             account.tokens.map(\.status.rawValue).joined(separator: ", "),
           ]
         })
-      if reply.accounts.isEmpty { desk.console.note("no accounts") }
+      if reply.accounts.isEmpty { context.console.note("no accounts") }
     }
   }
 }

@@ -12,22 +12,22 @@ struct AccountShowVerb: Verb {
   @Argument(help: "The account's id.")
   var account: String
 
-  func run(at desk: Desk) async throws {
-    try await desk.show(AccountGet(account: AccountID(account))) { reply in
+  func run(at context: CommandContext) async throws {
+    try await context.show(AccountGet(account: AccountID(account))) { reply in
       let account = reply.account
-      desk.console.facts([
+      context.console.facts([
         ("account", "\(account.id)"), ("provider", "\(account.provider)"),
         ("label", account.label), ("subject", account.subject),
         ("owner", account.owner.map(String.init)),
         ("client", account.client), ("created", "\(account.createdAt)"),
         ("kept alive", account.keepAlive ? "yes" : "no"),
       ])
-      desk.console.facts(account.attributes.facts)
-      desk.console.facts((account.profile ?? [:]).facts)
+      context.console.facts(account.attributes.facts)
+      context.console.facts((account.profile ?? [:]).facts)
       for token in account.tokens {
         let expiry = token.expiresAt.map { ", expires \($0)" } ?? ""
         let scope = token.scope.isEmpty ? "" : ", scope \(token.scope)"
-        desk.console.say("token: \(token.status.rawValue)\(expiry)\(scope)")
+        context.console.say("token: \(token.status.rawValue)\(expiry)\(scope)")
       }
     }
   }

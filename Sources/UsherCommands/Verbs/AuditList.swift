@@ -47,8 +47,8 @@ struct AuditListVerb: Verb {
     if let limit, limit < 1 { throw ValidationError("--limit is a number from 1 on.") }
   }
 
-  func run(at desk: Desk) async throws {
-    let now = desk.world.clock.now()
+  func run(at context: CommandContext) async throws {
+    let now = context.world.clock.now()
     var call = AuditList(
       since: since?.time(from: now), until: until?.time(from: now), client: client, uid: uid,
       account: account.map { AccountID($0) }, method: method,
@@ -57,18 +57,18 @@ struct AuditListVerb: Verb {
     var isEmpty = true
     repeat {
       call.limit = min(left, Self.page)
-      let (reply, json) = try await desk.admin.answer(to: call)
-      show(reply, json, desk)
+      let (reply, json) = try await context.admin.answer(to: call)
+      show(reply, json, context)
       isEmpty = isEmpty && reply.rows.isEmpty
       left -= reply.rows.count
       call.after = reply.next
     } while call.after != nil && left > 0
-    if isEmpty && !desk.printsJSON { desk.console.note("no such calls") }
+    if isEmpty && !context.printsJSON { context.console.note("no such calls") }
   }
 
-  private func show(_ reply: AuditList.Reply, _ json: [UInt8], _ desk: Desk) {
-    guard !desk.printsJSON else { return desk.console.json(json) }
-    desk.console.table(
+  private func show(_ reply: AuditList.Reply, _ json: [UInt8], _ context: CommandContext) {
+    guard !context.printsJSON else { return context.console.json(json) }
+    context.console.table(
       [
         "ROW", "AT", "CLIENT", "UID", "PID", "METHOD", "ABOUT", "GIVEN", "DECISION", "BY",
         "OUTCOME",
@@ -81,7 +81,7 @@ struct AuditListVerb: Verb {
         ]
       })
     for n in reply.unreadable ?? [] {
-      desk.console.note("row \(n) does not open: see usherctl audit verify")
+      context.console.note("row \(n) does not open: see usherctl audit verify")
     }
   }
 }

@@ -16,13 +16,13 @@ struct AuditVerifyVerb: Verb {
 
   @OptionGroup var options: GlobalOptions
 
-  func run(at desk: Desk) async throws {
-    let (reply, json) = try await desk.admin.answer(to: AuditVerify(), deadline: Self.deadline)
-    if desk.printsJSON {
-      desk.console.json(json)
+  func run(at context: CommandContext) async throws {
+    let (reply, json) = try await context.admin.answer(to: AuditVerify(), deadline: Self.deadline)
+    if context.printsJSON {
+      context.console.json(json)
     } else {
-      for finding in reply.findings { desk.console.say(finding.message) }
-      desk.console.say(reply.summary)
+      for finding in reply.findings { context.console.say(finding.message) }
+      context.console.say(reply.summary)
     }
     if !reply.whole { throw Failure.silent(Failure.Status.failed) }
   }

@@ -24,24 +24,24 @@ struct BackupVerb: Verb {
   @Argument(help: "Where to; - is standard output.")
   var file: String
 
-  func run(at desk: Desk) async throws {
+  func run(at context: CommandContext) async throws {
     let target = file == "-" ? nil : try Target(file, force: force)
     defer { target?.drop() }
-    if target == nil, isatty(desk.world.output) == 1 {
+    if target == nil, isatty(context.world.output) == 1 {
       throw Failure("a database is nothing for a terminal: name a file")
     }
-    let (reply, json) = try await desk.admin.answer(
+    let (reply, json) = try await context.admin.answer(
       to: SystemBackup(), deadline: Self.limit)
     let copy = try DaemonsCopy(reply)
     defer { copy.remove() }
     guard let target else {
-      let output = OpenFile(path: "standard output", descriptor: dup(desk.world.output))
+      let output = OpenFile(path: "standard output", descriptor: dup(context.world.output))
       return try copy.fetch(to: output)
     }
     try copy.fetch(to: target.draft)
     try target.keep()
-    if desk.printsJSON { return desk.console.json(json) }
-    desk.console.note("\(file): \(reply.bytes / 1024) KiB")
+    if context.printsJSON { return context.console.json(json) }
+    context.console.note("\(file): \(reply.bytes / 1024) KiB")
   }
 }
 

@@ -8,18 +8,18 @@ struct ConfigCheckVerb: Verb {
   @OptionGroup var options: GlobalOptions
   @OptionGroup var files: ConfigFiles
 
-  func run(at desk: Desk) async throws {
-    let (config, paths) = try files.load(in: desk.world)
+  func run(at context: CommandContext) async throws {
+    let (config, paths) = try files.load(in: context.world)
     guard !paths.isEmpty else {
-      throw Failure("there is no configuration in \(desk.world.configFolder)")
+      throw Failure("there is no configuration in \(context.world.configFolder)")
     }
     let problems =
-      Files.distrust(of: paths, as: desk.world.userID)
-      + config.executableProblems(daemonUser: desk.world.daemonUser, names: desk.world.names)
+      Files.distrust(of: paths, as: context.world.userID)
+      + config.executableProblems(daemonUser: context.world.daemonUser, names: context.world.names)
     guard problems.isEmpty else { throw ConfigError(problems) }
     let providers = config.providers.count == 1 ? "provider" : "providers"
     let clients = config.clients.count == 1 ? "client rule" : "client rules"
-    desk.console.say(
+    context.console.say(
       "ok: \(config.providers.count) \(providers), \(config.clients.count) \(clients)")
   }
 }

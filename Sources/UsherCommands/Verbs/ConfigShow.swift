@@ -8,15 +8,16 @@ struct ConfigShowVerb: Verb {
   @OptionGroup var options: GlobalOptions
   @OptionGroup var files: ConfigFiles
 
-  func run(at desk: Desk) async throws {
-    let (config, paths) = try files.load(in: desk.world)
+  func run(at context: CommandContext) async throws {
+    let (config, paths) = try files.load(in: context.world)
     if paths.isEmpty {
-      desk.console.note("there is no configuration in \(desk.world.configFolder): the defaults")
+      context.console.note(
+        "there is no configuration in \(context.world.configFolder): the defaults")
     }
-    if desk.printsJSON {
-      try desk.console.json(of: config)
+    if context.printsJSON {
+      try context.console.json(of: config)
     } else {
-      desk.console.page(config.show())
+      context.console.page(config.show())
     }
   }
 }

@@ -11,20 +11,22 @@ struct ConfirmAskVerb: Verb {
   @OptionGroup var options: GlobalOptions
   @OptionGroup var socket: ConfirmSocket
 
-  func run(at desk: Desk) async throws {
-    let client = socket.client(desk)
+  func run(at context: CommandContext) async throws {
+    let client = socket.client(context)
     let (reply, json) = try await client.answer(to: ConfirmList())
-    if desk.printsJSON { return desk.console.json(json) }
-    guard desk.console.isInteractive, !reply.questions.isEmpty else { return desk.show(reply) }
+    if context.printsJSON { return context.console.json(json) }
+    guard context.console.isInteractive, !reply.questions.isEmpty else {
+      return context.show(reply)
+    }
     for question in reply.questions {
-      desk.show(question)
-      switch try await choose(desk.console) {
+      context.show(question)
+      switch try await choose(context.console) {
       case .leave: continue
       case .answer(let allow, let remember):
         do {
-          try await desk.answer(question.id.rawValue, allow, remember, on: client)
+          try await context.answer(question.id.rawValue, allow, remember, on: client)
         } catch let error as UsherError where [.notFound, .conflict].contains(error.reason) {
-          desk.console.note("\(error.message): meanwhile it was answered, or its time is over")
+          context.console.note("\(error.message): meanwhile it was answered, or its time is over")
         }
       }
     }
@@ -56,7 +58,7 @@ struct ConfirmAskVerb: Verb {
   }
 }
 
-extension Desk {
+extension CommandContext {
   fileprivate func show(_ question: Confirmation) {
     let (asker, about) = (question.asker, question.about)
     console.say("\(asker.client) wants to call \(about.callText)")

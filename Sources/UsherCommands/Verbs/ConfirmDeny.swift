@@ -14,7 +14,7 @@ struct ConfirmDenyVerb: Verb {
   @Argument(help: ArgumentHelp("The question; see usherctl confirm list.", valueName: "id"))
   var question: String
 
-  func run(at desk: Desk) async throws {
-    try await desk.answer(question, false, span.remember, on: socket.client(desk))
+  func run(at context: CommandContext) async throws {
+    try await context.answer(question, false, span.remember, on: socket.client(context))
   }
 }

@@ -12,10 +12,10 @@ struct ConfirmForgetVerb: Verb {
   @Argument(help: ArgumentHelp("The answer; see usherctl confirm list.", valueName: "id"))
   var answer: String
 
-  func run(at desk: Desk) async throws {
+  func run(at context: CommandContext) async throws {
     let method = ConfirmForget(answer: ConfirmationID(answer))
-    let (_, json) = try await desk.proving(method, on: socket.client(desk))
-    if desk.printsJSON { return desk.console.json(json) }
-    desk.console.note("\(answer) is forgotten")
+    let (_, json) = try await context.proving(method, on: socket.client(context))
+    if context.printsJSON { return context.console.json(json) }
+    context.console.note("\(answer) is forgotten")
   }
 }

@@ -9,12 +9,12 @@ struct ConfirmListVerb: Verb {
   @OptionGroup var options: GlobalOptions
   @OptionGroup var socket: ConfirmSocket
 
-  func run(at desk: Desk) async throws {
-    try await desk.show(ConfirmList(), on: socket.client(desk)) { desk.show($0) }
+  func run(at context: CommandContext) async throws {
+    try await context.show(ConfirmList(), on: socket.client(context)) { context.show($0) }
   }
 }
 
-extension Desk {
+extension CommandContext {
   func show(_ reply: ConfirmList.Reply) {
     let now = world.clock.now()
     console.table(

@@ -22,5 +22,5 @@ struct ConfirmSocket: ParsableArguments {
   @Flag(help: "Everybody's, on the admin socket.")
   var admin = false
 
-  func client(_ desk: Desk) -> UsherClient { admin ? desk.admin : desk.app }
+  func client(_ context: CommandContext) -> UsherClient { admin ? context.admin : context.app }
 }

@@ -19,11 +19,11 @@ struct ConsentListVerb: Verb {
   @Option(help: ArgumentHelp("Only this account's.", valueName: "id"))
   var account: String?
 
-  func run(at desk: Desk) async throws {
+  func run(at context: CommandContext) async throws {
     let method = ConsentList(
       account: account.map { AccountID($0) }, provider: provider.map { ProviderName($0) })
-    try await desk.show(method) { reply in
-      desk.console.table(
+    try await context.show(method) { reply in
+      context.console.table(
         ["ACCOUNT", "PROVIDER", "CLIENT", "GRANT", "GRANTED", "EXPIRES", "BY"],
         reply.consents.map { consent in
           [
@@ -31,7 +31,7 @@ struct ConsentListVerb: Verb {
             "\(consent.grantedAt)", "\(consent.expiresAt)", "uid \(consent.grantedBy)",
           ]
         })
-      if reply.consents.isEmpty { desk.console.note("no consents") }
+      if reply.consents.isEmpty { context.console.note("no consents") }
     }
   }
 }

@@ -27,13 +27,13 @@ struct ConsentRevokeVerb: Verb {
     }
   }
 
-  func run(at desk: Desk) async throws {
+  func run(at context: CommandContext) async throws {
     let method = ConsentRevoke(
       account: account.map { AccountID($0) }, provider: provider.map { ProviderName($0) },
       client: client, grant: grant)
-    try await desk.show(method) { reply in
+    try await context.show(method) { reply in
       let isOne = reply.revoked == 1
-      desk.console.say("revoked \(reply.revoked) \(isOne ? "consent" : "consents")")
+      context.console.say("revoked \(reply.revoked) \(isOne ? "consent" : "consents")")
     }
   }
 }

@@ -10,9 +10,9 @@ struct CredentialDeleteVerb: Verb {
   @Argument(help: "The credential's name.")
   var name: String
 
-  func run(at desk: Desk) async throws {
-    try await desk.show(CredentialDelete(name: name)) { _ in
-      desk.console.note("credential \(name) is gone")
+  func run(at context: CommandContext) async throws {
+    try await context.show(CredentialDelete(name: name)) { _ in
+      context.console.note("credential \(name) is gone")
     }
   }
 }

@@ -8,12 +8,12 @@ struct CredentialListVerb: Verb {
 
   @OptionGroup var options: GlobalOptions
 
-  func run(at desk: Desk) async throws {
-    try await desk.show(CredentialList()) { reply in
-      desk.console.table(
+  func run(at context: CommandContext) async throws {
+    try await context.show(CredentialList()) { reply in
+      context.console.table(
         ["NAME", "SOURCE", "SET"],
         reply.credentials.map { [$0.name, $0.source.rawValue, $0.setAt.map { "\($0)" } ?? ""] })
-      if reply.credentials.isEmpty { desk.console.note("no credentials") }
+      if reply.credentials.isEmpty { context.console.note("no credentials") }
     }
   }
 }

@@ -19,10 +19,10 @@ struct CredentialSetVerb: Verb {
   @Argument(help: "The name by which the configuration refers to it.")
   var name: String
 
-  func run(at desk: Desk) async throws {
-    let value = try await read(desk.console)
-    try await desk.show(CredentialSet(name: name, value: WireSecret(value))) { _ in
-      desk.console.note("credential \(name) is kept")
+  func run(at context: CommandContext) async throws {
+    let value = try await read(context.console)
+    try await context.show(CredentialSet(name: name, value: WireSecret(value))) { _ in
+      context.console.note("credential \(name) is kept")
     }
   }
 

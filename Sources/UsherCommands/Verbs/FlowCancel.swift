@@ -12,12 +12,12 @@ struct FlowCancelVerb: Verb {
   @Argument(help: "The flow's id.")
   var flow: String
 
-  func run(at desk: Desk) async throws {
-    let (reply, json) = try await desk.app.answer(to: FlowCancel(flow: FlowID(flow)))
-    if desk.printsJSON {
-      desk.show(reply.flow, json)
+  func run(at context: CommandContext) async throws {
+    let (reply, json) = try await context.app.answer(to: FlowCancel(flow: FlowID(flow)))
+    if context.printsJSON {
+      context.show(reply.flow, json)
     } else {
-      desk.console.say("flow \(reply.flow.id): \(reply.flow.status.rawValue)")
+      context.console.say("flow \(reply.flow.id): \(reply.flow.status.rawValue)")
     }
   }
 }

@@ -17,11 +17,11 @@ struct FlowListVerb: Verb {
   @Option(help: "Only these: active, succeeded, failed, cancelled, expired.")
   var status: FlowStatus?
 
-  func run(at desk: Desk) async throws {
+  func run(at context: CommandContext) async throws {
     let method = FlowList(
       provider: provider.map { ProviderName($0) }, kind: kind, status: status)
-    try await desk.show(method) { reply in
-      desk.console.table(
+    try await context.show(method) { reply in
+      context.console.table(
         ["FLOW", "PROVIDER", "KIND", "STATUS", "STATE", "UPDATED"],
         reply.flows.map { flow in
           [
@@ -29,7 +29,7 @@ struct FlowListVerb: Verb {
             "\(flow.updatedAt)",
           ]
         })
-      if reply.flows.isEmpty { desk.console.note("no flows") }
+      if reply.flows.isEmpty { context.console.note("no flows") }
     }
   }
 }

@@ -36,21 +36,21 @@ struct FlowRunVerb: Verb {
 
   @OptionGroup var flowOptions: FlowOptions
 
-  func run(at desk: Desk) async throws {
-    let reader = FlowParams(desk: desk, provider: provider, kind: kind)
+  func run(at context: CommandContext) async throws {
+    let reader = FlowParams(context: context, provider: provider, kind: kind)
     let params = try await reader.json(
       try await reader.whole(params), shortForms, flowOptions.params)
     let runner = try await FlowRunner.begin(
-      provider, kind, params, requestId: requestId, at: desk, flowOptions)
+      provider, kind, params, requestId: requestId, at: context, flowOptions)
     let flow = try await runner.run()
-    if desk.printsJSON {
-      let (reply, json) = try await desk.app.answer(to: FlowGet(flow: flow.id))
-      desk.show(reply.flow, json)
+    if context.printsJSON {
+      let (reply, json) = try await context.app.answer(to: FlowGet(flow: flow.id))
+      context.show(reply.flow, json)
       return try flow.checkSuccess()
     }
     try flow.checkSuccess()
-    desk.console.say("flow \(flow.id): \(flow.status.rawValue)")
-    desk.console.facts((flow.result?.objectValue ?? [:]).facts)
+    context.console.say("flow \(flow.id): \(flow.status.rawValue)")
+    context.console.facts((flow.result?.objectValue ?? [:]).facts)
   }
 
   private var shortForms: [ShortForm] {

@@ -12,8 +12,8 @@ struct FlowShowVerb: Verb {
   @Argument(help: "The flow's id.")
   var flow: String
 
-  func run(at desk: Desk) async throws {
-    let (reply, json) = try await desk.app.answer(to: FlowGet(flow: FlowID(flow)))
-    desk.show(reply.flow, json)
+  func run(at context: CommandContext) async throws {
+    let (reply, json) = try await context.app.answer(to: FlowGet(flow: FlowID(flow)))
+    context.show(reply.flow, json)
   }
 }

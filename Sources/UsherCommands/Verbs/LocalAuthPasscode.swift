@@ -18,20 +18,20 @@ struct LocalAuthPasscodeVerb: Verb {
   @Option(help: ArgumentHelp("Set this user's anew.", valueName: "number"))
   var uid: UInt32?
 
-  func run(at desk: Desk) async throws {
-    let client = uid == nil ? desk.app : desk.admin
+  func run(at context: CommandContext) async throws {
+    let client = uid == nil ? context.app : context.admin
     var old: Secret?
     if uid == nil, try await client.call(LocalAuthStatus()).passcode.state != .notEnrolled {
-      old = try await desk.console.readPasscode("old passcode")
+      old = try await context.console.readPasscode("old passcode")
     }
-    let new = try await desk.console.readPasscode("new passcode")
-    if desk.console.isInteractive {
-      guard try await desk.console.readPasscode("new passcode once more") == new else {
+    let new = try await context.console.readPasscode("new passcode")
+    if context.console.isInteractive {
+      guard try await context.console.readPasscode("new passcode once more") == new else {
         throw Failure("these are two different passcodes; nothing has changed")
       }
     }
     let method = LocalAuthSetPasscode(
       old: old.map { WireSecret($0) }, new: WireSecret(new), uid: uid)
-    try await desk.show(method, on: client) { _ in desk.console.note("the passcode is set") }
+    try await context.show(method, on: client) { _ in context.console.note("the passcode is set") }
   }
 }

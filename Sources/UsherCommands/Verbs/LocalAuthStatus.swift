@@ -9,10 +9,10 @@ struct LocalAuthStatusVerb: Verb {
 
   @OptionGroup var options: GlobalOptions
 
-  func run(at desk: Desk) async throws {
-    let now = desk.world.clock.now()
-    try await desk.show(LocalAuthStatus()) { status in
-      desk.console.facts([
+  func run(at context: CommandContext) async throws {
+    let now = context.world.clock.now()
+    try await context.show(LocalAuthStatus()) { status in
+      context.console.facts([
         ("fingerprint", status.biometric.words(at: now)),
         ("passcode", status.passcode.words(at: now)),
       ])

@@ -14,9 +14,9 @@ struct LockVerb: Verb {
   @Flag(help: "Ask on the admin socket.")
   var admin = false
 
-  func run(at desk: Desk) async throws {
-    try await desk.show(SystemLock(), on: admin ? desk.admin : desk.app) { _ in
-      desk.console.note("usherd is locked")
+  func run(at context: CommandContext) async throws {
+    try await context.show(SystemLock(), on: admin ? context.admin : context.app) { _ in
+      context.console.note("usherd is locked")
     }
   }
 }

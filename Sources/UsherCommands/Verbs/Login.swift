@@ -43,20 +43,20 @@ struct LoginVerb: Verb {
 
   @OptionGroup var flowOptions: FlowOptions
 
-  func run(at desk: Desk) async throws {
-    let params = try await FlowParams(desk: desk, provider: provider, kind: kind)
+  func run(at context: CommandContext) async throws {
+    let params = try await FlowParams(context: context, provider: provider, kind: kind)
       .json([:], shortForms, flowOptions.params)
-    let runner = try await FlowRunner.begin(provider, kind, params, at: desk, flowOptions)
+    let runner = try await FlowRunner.begin(provider, kind, params, at: context, flowOptions)
     let flow = try await runner.run()
     try flow.checkSuccess()
     guard let account = flow.result?["account"]?.stringValue else {
       throw Failure("the flow \(flow.id) succeeded without an account")
     }
-    try await desk.show(AccountGet(account: AccountID(account))) { reply in
-      desk.console.say("signed in as \(reply.account.label) (\(reply.account.id))")
+    try await context.show(AccountGet(account: AccountID(account))) { reply in
+      context.console.say("signed in as \(reply.account.label) (\(reply.account.id))")
       // Who asks for it by name wants to see it.
       if !grant.isEmpty {
-        desk.console.facts((flow.result?["profile"]?.objectValue ?? [:]).facts)
+        context.console.facts((flow.result?["profile"]?.objectValue ?? [:]).facts)
       }
     }
   }

@@ -12,10 +12,10 @@ struct OwnerAcceptVerb: Verb {
   @Argument(help: "The uid; see usherctl owner list.")
   var uid: UInt32
 
-  func run(at desk: Desk) async throws {
-    try await desk.show(OwnerAccept(uid: uid)) { reply in
+  func run(at context: CommandContext) async throws {
+    try await context.show(OwnerAccept(uid: uid)) { reply in
       let user = reply.user.map { "user \($0)" } ?? "a user without a name"
-      desk.console.note("what is stored for uid \(reply.uid) belongs to \(user) from now on")
+      context.console.note("what is stored for uid \(reply.uid) belongs to \(user) from now on")
     }
   }
 }

@@ -20,16 +20,16 @@ struct OwnerForgetVerb: Verb {
   @Argument(help: "The uid; see usherctl owner list.")
   var uid: UInt32
 
-  func run(at desk: Desk) async throws {
-    let (reply, json) = try await desk.admin.answer(
+  func run(at context: CommandContext) async throws {
+    let (reply, json) = try await context.admin.answer(
       to: OwnerForget(uid: uid), deadline: Self.deadline)
-    if desk.printsJSON { return desk.console.json(json) }
+    if context.printsJSON { return context.console.json(json) }
     let (accounts, flows) = (reply.accounts, reply.flows)
-    desk.console.say(
+    context.console.say(
       "forgot \(accounts) account\(accounts == 1 ? "" : "s") and \(flows) "
         + "flow\(flows == 1 ? "" : "s") of uid \(reply.uid)")
     guard reply.notRevoked > 0 else { return }
-    desk.console.note(
+    context.console.note(
       "the tokens of \(reply.notRevoked) are not revoked so far, and may live until they expire")
   }
 }

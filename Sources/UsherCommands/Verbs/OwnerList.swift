@@ -9,9 +9,9 @@ struct OwnerListVerb: Verb {
 
   @OptionGroup var options: GlobalOptions
 
-  func run(at desk: Desk) async throws {
-    try await desk.show(OwnerList()) { reply in
-      desk.console.table(
+  func run(at context: CommandContext) async throws {
+    try await context.show(OwnerList()) { reply in
+      context.console.table(
         ["UID", "USER", "SINCE", "STATE", "NOW"],
         reply.owners.map { owner in
           [
@@ -19,7 +19,7 @@ struct OwnerListVerb: Verb {
             owner.now ?? "",
           ]
         })
-      if reply.owners.isEmpty { desk.console.note("no user has called yet") }
+      if reply.owners.isEmpty { context.console.note("no user has called yet") }
     }
   }
 }

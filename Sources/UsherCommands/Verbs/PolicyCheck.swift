@@ -61,17 +61,17 @@ struct PolicyCheckVerb: Verb {
   @Option(help: ArgumentHelp("When, such as \"Mon 08:30\"; default: now.", valueName: "time"))
   var at: String?
 
-  func run(at desk: Desk) async throws {
+  func run(at context: CommandContext) async throws {
     let reply: PolicyCheck.Reply
     if let config = try source.load() {
-      reply = try answer(config, desk.world)
-      if desk.printsJSON { try desk.console.json(of: reply) }
+      reply = try answer(config, context.world)
+      if context.printsJSON { try context.console.json(of: reply) }
     } else {
-      let (asked, json) = try await desk.admin.answer(to: question)
+      let (asked, json) = try await context.admin.answer(to: question)
       reply = asked
-      if desk.printsJSON { desk.console.json(json) }
+      if context.printsJSON { context.console.json(json) }
     }
-    if !desk.printsJSON { reply.show(on: desk.console) }
+    if !context.printsJSON { reply.show(on: context.console) }
     if !reply.allowed { throw Failure.silent(Failure.Status.failed) }
   }
 

@@ -12,12 +12,16 @@ struct PolicyShowVerb: Verb {
   @OptionGroup var options: GlobalOptions
   @OptionGroup var source: RuleSource
 
-  func run(at desk: Desk) async throws {
+  func run(at context: CommandContext) async throws {
     if let config = try source.load() {
       let list = config.policyList()
-      if desk.printsJSON { try desk.console.json(of: list) } else { show(list, on: desk.console) }
+      if context.printsJSON {
+        try context.console.json(of: list)
+      } else {
+        show(list, on: context.console)
+      }
     } else {
-      try await desk.show(PolicyList()) { show($0, on: desk.console) }
+      try await context.show(PolicyList()) { show($0, on: context.console) }
     }
   }
 

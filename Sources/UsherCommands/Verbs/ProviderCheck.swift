@@ -14,13 +14,13 @@ struct ProviderCheckVerb: Verb {
   @Argument(help: "The provider's name.")
   var name: String
 
-  func run(at desk: Desk) async throws {
-    let (reply, json) = try await desk.admin.answer(
+  func run(at context: CommandContext) async throws {
+    let (reply, json) = try await context.admin.answer(
       to: ProviderCheck(provider: ProviderName(name)))
-    if desk.printsJSON {
-      desk.console.json(json)
+    if context.printsJSON {
+      context.console.json(json)
     } else {
-      desk.console.table(
+      context.console.table(
         ["CHECK", "RESULT", "MESSAGE"],
         reply.findings.map { [$0.subject, $0.fine ? "ok" : "FAILED", $0.message] })
     }

@@ -8,9 +8,9 @@ struct ProviderListVerb: Verb {
 
   @OptionGroup var options: GlobalOptions
 
-  func run(at desk: Desk) async throws {
-    try await desk.show(ProviderList()) { reply in
-      desk.console.table(
+  func run(at context: CommandContext) async throws {
+    try await context.show(ProviderList()) { reply in
+      context.console.table(
         ["PROVIDER", "TYPE", "FLOWS"],
         reply.providers.map { provider in
           ["\(provider.name)", provider.type, provider.flows.map(\.kind).joined(separator: ", ")]

@@ -12,13 +12,13 @@ struct ProviderShowVerb: Verb {
   @Argument(help: "The provider's name.")
   var name: String
 
-  func run(at desk: Desk) async throws {
-    try await desk.show(ProviderGet(provider: ProviderName(name))) { provider in
-      desk.console.facts([("provider", "\(provider.name)"), ("type", provider.type)])
+  func run(at context: CommandContext) async throws {
+    try await context.show(ProviderGet(provider: ProviderName(name))) { provider in
+      context.console.facts([("provider", "\(provider.name)"), ("type", provider.type)])
       for flow in provider.flows {
-        desk.console.say("")
-        desk.console.say("\(flow.kind): \(flow.summary)")
-        desk.console.table(["  PARAM", "TYPE", "REQUIRED"], flow.rows)
+        context.console.say("")
+        context.console.say("\(flow.kind): \(flow.summary)")
+        context.console.table(["  PARAM", "TYPE", "REQUIRED"], flow.rows)
       }
     }
   }

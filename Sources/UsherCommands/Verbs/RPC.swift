@@ -22,15 +22,15 @@ struct RPCVerb: Verb {
   @Flag(help: "Call on the admin socket.")
   var admin = false
 
-  func run(at desk: Desk) async throws {
+  func run(at context: CommandContext) async throws {
     var text = params ?? "{}"
     if text == "-" {
-      let bytes = try await desk.console.readAll(limit: JSONLimits().lineBytes)
+      let bytes = try await context.console.readAll(limit: JSONLimits().lineBytes)
       text = String(decoding: bytes, as: UTF8.self)
     }
-    let client = admin ? desk.admin : desk.app
+    let client = admin ? context.admin : context.app
     let result = try await client.call(method, params: try JSONValue(argument: text))
-    desk.console.json(result.encoded())
+    context.console.json(result.encoded())
   }
 }
 

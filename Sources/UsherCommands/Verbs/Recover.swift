@@ -26,26 +26,26 @@ struct RecoverVerb: Verb {
   @Flag(help: "Accept the database although something other than usherd changed its tables.")
   var acceptChanges = false
 
-  func run(at desk: Desk) async throws {
-    let instance = try chosen.instance(desk)
-    let lock = try StateLock(of: instance, in: desk.world)
+  func run(at context: CommandContext) async throws {
+    let instance = try chosen.instance(context)
+    let lock = try StateLock(of: instance, in: context.world)
     defer { lock.release() }
-    let opening = Opening(desk: desk, instance: instance)
+    let opening = Opening(context: context, instance: instance)
     try opening.sweep()
-    let database = try instance.database(desk.world)
+    let database = try instance.database(context.world)
     guard try Durable.status(database) != nil else { throw Failure("there is no \(database)") }
-    if instance == .system, try await Units(world: desk.world).isActive {
-      return desk.console.note("usherd runs: its master key opens the database")
+    if instance == .system, try await Units(world: context.world).isActive {
+      return context.console.note("usherd runs: its master key opens the database")
     }
-    guard !acceptChanges else { return try await accept(opening, instance, database, desk) }
-    let key = try await desk.console.readRecoveryKey()
+    guard !acceptChanges else { return try await accept(opening, instance, database, context) }
+    let key = try await context.console.readRecoveryKey()
     try await opening.stop()
     guard instance == .system else {
       try DatabaseLock(of: database).release()
       try await opening.open(.recoveryKey(key))
-      return desk.console.note("the database opens by its master key again")
+      return context.console.note("the database opens by its master key again")
     }
-    let place = MasterKeyPlace(desk: desk)
+    let place = MasterKeyPlace(context: context)
     do {
       _ = try await place.seal(.putAside, database: database, isRecovered: true)
       try await opening.open(.recoveryKey(key))
@@ -53,12 +53,12 @@ struct RecoverVerb: Verb {
       await opening.listen()
       throw error
     }
-    desk.console.note("the database opens by its master key again")
+    context.console.note("the database opens by its master key again")
     try await place.removeFile()
   }
 
   private func accept(
-    _ opening: Opening, _ instance: Instance, _ database: String, _ desk: Desk
+    _ opening: Opening, _ instance: Instance, _ database: String, _ context: CommandContext
   ) async throws {
     try await opening.stop()
     if instance != .system { try DatabaseLock(of: database).release() }
@@ -68,6 +68,6 @@ struct RecoverVerb: Verb {
       await opening.listen()
       throw error
     }
-    desk.console.note("the database is accepted as it is, and locked: usherctl unlock --admin")
+    context.console.note("the database is accepted as it is, and locked: usherctl unlock --admin")
   }
 }

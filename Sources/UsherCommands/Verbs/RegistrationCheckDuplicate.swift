@@ -25,10 +25,10 @@ struct RegistrationCheckDuplicateVerb: Verb {
     }
   }
 
-  func run(at desk: Desk) async throws {
+  func run(at context: CommandContext) async throws {
     let method = RegistrationCheckDuplicate(
       provider: ProviderName(provider), verifyType: phone == nil ? .email : .phoneNumber,
       verifyData: phone ?? email ?? "")
-    try await desk.show(method) { desk.console.say($0.duplicate ? "taken" : "free") }
+    try await context.show(method) { context.console.say($0.duplicate ? "taken" : "free") }
   }
 }

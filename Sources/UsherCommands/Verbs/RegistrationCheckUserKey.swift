@@ -15,8 +15,8 @@ struct RegistrationCheckUserKeyVerb: Verb {
   @Argument(help: "The user key.")
   var userKey: String
 
-  func run(at desk: Desk) async throws {
+  func run(at context: CommandContext) async throws {
     let method = RegistrationCheckUserKey(provider: ProviderName(provider), userKey: userKey)
-    try await desk.show(method) { desk.console.say($0.available ? "free" : "taken") }
+    try await context.show(method) { context.console.say($0.available ? "free" : "taken") }
   }
 }

@@ -13,14 +13,14 @@ struct ReloadVerb: Verb {
 
   @OptionGroup var options: GlobalOptions
 
-  func run(at desk: Desk) async throws {
-    let (reply, json) = try await desk.admin.answer(to: SystemReload())
-    if desk.printsJSON {
-      desk.console.json(json)
+  func run(at context: CommandContext) async throws {
+    let (reply, json) = try await context.admin.answer(to: SystemReload())
+    if context.printsJSON {
+      context.console.json(json)
       if !reply.problems.isEmpty { throw Failure.silent(Failure.Status.failed) }
     } else {
       guard reply.problems.isEmpty else { throw ConfigError(reply.problems.map { .init($0) }) }
-      desk.console.note("reloaded")
+      context.console.note("reloaded")
     }
   }
 }

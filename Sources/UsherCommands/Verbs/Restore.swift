@@ -25,14 +25,14 @@ struct RestoreVerb: Verb {
   @Argument(help: "What usherctl backup has written, or restore has put aside.")
   var file: String
 
-  func run(at desk: Desk) async throws {
-    let instance = try chosen.instance(desk)
-    let lock = try StateLock(of: instance, in: desk.world)
+  func run(at context: CommandContext) async throws {
+    let instance = try chosen.instance(context)
+    let lock = try StateLock(of: instance, in: context.world)
     defer { lock.release() }
-    let opening = Opening(desk: desk, instance: instance)
+    let opening = Opening(context: context, instance: instance)
     try opening.sweep()
-    let files = DatabaseFiles(path: try instance.database(desk.world))
-    let key = recoveryKey ? try await desk.console.readRecoveryKey() : nil
+    let files = DatabaseFiles(path: try instance.database(context.world))
+    let key = recoveryKey ? try await context.console.readRecoveryKey() : nil
     guard try Durable.status(files.directory) != nil else {
       throw Failure(
         "there is no \(files.directory)",
@@ -44,7 +44,7 @@ struct RestoreVerb: Verb {
     do {
       try await opening.stop()
       if instance == .system, key != nil {
-        _ = try await MasterKeyPlace(desk: desk)
+        _ = try await MasterKeyPlace(context: context)
           .seal(.putAside, database: files.path, isRecovered: true)
       }
       aside = try files.exchange()
@@ -58,9 +58,9 @@ struct RestoreVerb: Verb {
     } catch {
       try await putBack(aside, files, opening, because: error)
     }
-    if let aside { desk.console.note("the database before is \(aside)") }
-    desk.console.note("the backup is the database now")
-    if instance == .system, key != nil { try await MasterKeyPlace(desk: desk).removeFile() }
+    if let aside { context.console.note("the database before is \(aside)") }
+    context.console.note("the backup is the database now")
+    if instance == .system, key != nil { try await MasterKeyPlace(context: context).removeFile() }
   }
 
   private func putBack(

@@ -20,37 +20,37 @@ struct SetupVerb: Verb {
   @Flag(help: "Make another recovery key, as when the one there is was lost.")
   var newRecoveryKey = false
 
-  func run(at desk: Desk) async throws {
-    let instance = try chosen.instance(desk)
-    let lock = try StateLock(of: instance, in: desk.world)
+  func run(at context: CommandContext) async throws {
+    let instance = try chosen.instance(context)
+    let lock = try StateLock(of: instance, in: context.world)
     defer { lock.release() }
-    try Opening(desk: desk, instance: instance).sweep()
+    try Opening(context: context, instance: instance).sweep()
     guard instance == .system else {
-      let status = try await desk.admin.call(SystemStatus())
+      let status = try await context.admin.call(SystemStatus())
       guard status.locked != true else {
         throw Failure("usherd is locked", status: Failure.Status.tryAgain)
       }
-      return try await finish(status, at: desk)
+      return try await finish(status, at: context)
     }
-    let place = MasterKeyPlace(desk: desk)
-    let isNew = try await place.seal(.refuse, database: try instance.database(desk.world))
+    let place = MasterKeyPlace(context: context)
+    let isNew = try await place.seal(.refuse, database: try instance.database(context.world))
     let status = try await place.use(isNew: isNew)
-    if !isNew { desk.console.note("the master key is sealed already") }
-    try await finish(status, at: desk) { try await place.removeFile() }
+    if !isNew { context.console.note("the master key is sealed already") }
+    try await finish(status, at: context) { try await place.removeFile() }
   }
 
   /// - Parameter last: Done when the recovery key has been told: who fails before has both.
   private func finish(
-    _ status: SystemStatus.Reply, at desk: Desk, _ last: () async throws -> Void = {}
+    _ status: SystemStatus.Reply, at context: CommandContext, _ last: () async throws -> Void = {}
   ) async throws {
-    let key = try await recoveryKey(status, at: desk)
-    if desk.printsJSON {
-      try desk.console.json(of: Done(masterKey: status.masterKey, recoveryKey: key))
+    let key = try await recoveryKey(status, at: context)
+    if context.printsJSON {
+      try context.console.json(of: Done(masterKey: status.masterKey, recoveryKey: key))
     } else if let key {
-      desk.console.note("the recovery key, which is shown this once; write it down:")
-      desk.console.reveal(key.secret)
+      context.console.note("the recovery key, which is shown this once; write it down:")
+      context.console.reveal(key.secret)
     } else {
-      desk.console.note(
+      context.console.note(
         "there is a recovery key; if it was lost: usherctl setup --new-recovery-key")
     }
     try await last()
@@ -63,10 +63,10 @@ struct SetupVerb: Verb {
 
   /// Nil where there is one that stays.
   private func recoveryKey(
-    _ status: SystemStatus.Reply, at desk: Desk
+    _ status: SystemStatus.Reply, at context: CommandContext
   ) async throws -> WireSecret? {
     guard newRecoveryKey || status.hasRecoveryKey != true else { return nil }
-    let reply = try await desk.admin.call(
+    let reply = try await context.admin.call(
       KeyCreateRecovery(replace: newRecoveryKey ? true : nil))
     return reply.recoveryKey
   }

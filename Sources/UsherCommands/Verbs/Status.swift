@@ -12,39 +12,41 @@ struct StatusVerb: Verb {
   @Flag(help: "Ask on the admin socket, for the whole daemon instead of what is yours.")
   var admin = false
 
-  func run(at desk: Desk) async throws {
+  func run(at context: CommandContext) async throws {
     do {
-      defer { tellOfLeftKey(at: desk) }
-      try await show(at: desk)
+      defer { tellOfLeftKey(at: context) }
+      try await show(at: context)
     } catch let trouble as ConnectionTrouble {
-      throw try await explained(trouble, at: desk)
+      throw try await explained(trouble, at: context)
     }
   }
 
   /// Tells root of a recovery key in memory that no `usherctl` removes any more.
-  private func tellOfLeftKey(at desk: Desk) {
-    let path = Opening.passing(desk.world)
-    guard desk.world.userID == 0, (try? Durable.status(path)) != nil,
-      let lock = try? StateLock(of: .system, in: desk.world)
+  private func tellOfLeftKey(at context: CommandContext) {
+    let path = Opening.passing(context.world)
+    guard context.world.userID == 0, (try? Durable.status(path)) != nil,
+      let lock = try? StateLock(of: .system, in: context.world)
     else { return }
     lock.release()
-    desk.console.note("the recovery key is left in \(path): usherctl setup removes it")
+    context.console.note("the recovery key is left in \(path): usherctl setup removes it")
   }
 
   /// Why nobody is there, where it is the system's daemon and root may ask.
-  private func explained(_ trouble: ConnectionTrouble, at desk: Desk) async throws -> any Error {
-    let client = admin ? desk.admin : desk.app
-    guard desk.world.userID == 0, client.socketPath.hasPrefix("/run/usherd/"),
-      desk.world.tools.path(of: "systemctl") != nil,
-      let why = try await Units(world: desk.world).why(), var failure = Failure(trouble)
+  private func explained(_ trouble: ConnectionTrouble, at context: CommandContext) async throws
+    -> any Error
+  {
+    let client = admin ? context.admin : context.app
+    guard context.world.userID == 0, client.socketPath.hasPrefix("/run/usherd/"),
+      context.world.tools.path(of: "systemctl") != nil,
+      let why = try await Units(world: context.world).why(), var failure = Failure(trouble)
     else { return trouble }
     failure.lines += why.lines
     return failure
   }
 
-  private func show(at desk: Desk) async throws {
-    try await desk.show(SystemStatus(), on: admin ? desk.admin : desk.app) { status in
-      let console = desk.console
+  private func show(at context: CommandContext) async throws {
+    try await context.show(SystemStatus(), on: admin ? context.admin : context.app) { status in
+      let console = context.console
       let ready = status.locked == true ? "locked" : status.ready ? "ready" : "not ready"
       console.say(
         "usherd \(status.version), \(ready), up \(Duration.seconds(status.uptimeSeconds).words)")

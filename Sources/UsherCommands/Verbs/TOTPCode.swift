@@ -12,17 +12,17 @@ struct TOTPCodeVerb: Verb {
   @OptionGroup var options: GlobalOptions
   @OptionGroup var which: AccountChoice
 
-  func run(at desk: Desk) async throws {
+  func run(at context: CommandContext) async throws {
     let (account, provider) = which.names
-    let (reply, json) = try await desk.app.answer(
+    let (reply, json) = try await context.app.answer(
       to: TOTPCode(account: account, provider: provider))
-    if desk.printsJSON { return desk.console.json(json) }
+    if context.printsJSON { return context.console.json(json) }
     let code = reply.code.secret
     guard code.revealed().utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
       throw Failure("usherd's code holds characters that no code may have")
     }
-    desk.console.reveal(code)
-    let left = reply.expiresAt - desk.world.clock.now()
-    desk.console.note(left > .zero ? "good for another \(left.words)" : "its time is over")
+    context.console.reveal(code)
+    let left = reply.expiresAt - context.world.clock.now()
+    context.console.note(left > .zero ? "good for another \(left.words)" : "its time is over")
   }
 }

@@ -11,9 +11,9 @@ struct TOTPListVerb: Verb {
   @Option(help: "Only this provider's.")
   var provider: String?
 
-  func run(at desk: Desk) async throws {
-    try await desk.show(TOTPList(provider: provider.map { ProviderName($0) })) { reply in
-      desk.console.table(
+  func run(at context: CommandContext) async throws {
+    try await context.show(TOTPList(provider: provider.map { ProviderName($0) })) { reply in
+      context.console.table(
         ["ACCOUNT", "PROVIDER", "LABEL", "DIGITS", "PERIOD"],
         reply.accounts.map { entry in
           [
@@ -21,7 +21,7 @@ struct TOTPListVerb: Verb {
             "\(entry.periodSeconds) s",
           ]
         })
-      if reply.accounts.isEmpty { desk.console.note("no accounts with one-time codes") }
+      if reply.accounts.isEmpty { context.console.note("no accounts with one-time codes") }
     }
   }
 }

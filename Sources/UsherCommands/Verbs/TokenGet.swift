@@ -27,19 +27,19 @@ struct TokenGetVerb: Verb {
   @Flag(help: "Refresh it though it is valid.")
   var forceRefresh = false
 
-  func run(at desk: Desk) async throws {
+  func run(at context: CommandContext) async throws {
     let (account, provider) = which.names
     let method = TokenGet(
       account: account, provider: provider, scope: scope, audience: audience,
       minValidSeconds: minValid, forceRefresh: forceRefresh ? true : nil)
-    let (reply, json) = try await desk.app.answer(to: method)
-    if desk.printsJSON { return desk.console.json(json) }
+    let (reply, json) = try await context.app.answer(to: method)
+    if context.printsJSON { return context.console.json(json) }
     let token = reply.accessToken.secret
     // RFC 6750 § 2.1 and RFC 6749 § A.12: visible ASCII only.
     guard token.revealed().utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
       throw Failure("the provider's token holds characters that no token may have")
     }
-    desk.console.reveal(token)
+    context.console.reveal(token)
   }
 }
 

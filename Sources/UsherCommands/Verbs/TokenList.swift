@@ -14,11 +14,11 @@ struct TokenListVerb: Verb {
   @Option(help: ArgumentHelp("Only this account's.", valueName: "id"))
   var account: String?
 
-  func run(at desk: Desk) async throws {
+  func run(at context: CommandContext) async throws {
     let method = TokenList(
       account: account.map { AccountID($0) }, provider: provider.map { ProviderName($0) })
-    try await desk.show(method) { reply in
-      desk.console.table(
+    try await context.show(method) { reply in
+      context.console.table(
         ["ACCOUNT", "PROVIDER", "STATUS", "EXPIRES", "AUDIENCE", "SCOPE"],
         reply.tokens.map { entry in
           [
@@ -27,7 +27,7 @@ struct TokenListVerb: Verb {
             entry.token.scope,
           ]
         })
-      if reply.tokens.isEmpty { desk.console.note("no tokens") }
+      if reply.tokens.isEmpty { context.console.note("no tokens") }
     }
   }
 }

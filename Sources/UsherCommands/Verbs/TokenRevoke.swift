@@ -9,12 +9,12 @@ struct TokenRevokeVerb: Verb {
   @OptionGroup var options: GlobalOptions
   @OptionGroup var which: AccountChoice
 
-  func run(at desk: Desk) async throws {
+  func run(at context: CommandContext) async throws {
     let (account, provider) = which.names
-    try await desk.show(TokenRevoke(account: account, provider: provider)) { reply in
-      desk.console.say("dropped the tokens of \(reply.account)")
+    try await context.show(TokenRevoke(account: account, provider: provider)) { reply in
+      context.console.say("dropped the tokens of \(reply.account)")
       for line in RevocationWords(reply.revoked, reply.living, reply.retriedUntil).lines {
-        desk.console.note(line)
+        context.console.note(line)
       }
     }
   }

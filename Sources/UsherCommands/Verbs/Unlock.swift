@@ -15,10 +15,12 @@ struct UnlockVerb: Verb {
   @Flag(help: "Ask on the admin socket, which needs no passcode.")
   var admin = false
 
-  func run(at desk: Desk) async throws {
-    let passcode = admin ? nil : WireSecret(try await desk.console.readPasscode("passcode"))
-    try await desk.show(SystemUnlock(passcode: passcode), on: admin ? desk.admin : desk.app) { _ in
-      desk.console.note("usherd is unlocked")
+  func run(at context: CommandContext) async throws {
+    let passcode = admin ? nil : WireSecret(try await context.console.readPasscode("passcode"))
+    try await context.show(
+      SystemUnlock(passcode: passcode), on: admin ? context.admin : context.app
+    ) { _ in
+      context.console.note("usherd is unlocked")
     }
   }
 }

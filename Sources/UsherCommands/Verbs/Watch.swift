@@ -20,30 +20,30 @@ struct WatchVerb: Verb {
   @Option(help: ArgumentHelp("Begin after this cursor, as far as it is remembered."))
   var since: Int?
 
-  func run(at desk: Desk) async throws {
+  func run(at context: CommandContext) async throws {
     let topics = topics.isEmpty ? [.flow, .account, .token, .provider] : topics
     var cursor = since
     while true {
       do {
-        for try await event in desk.app.events(topics, since: cursor) {
+        for try await event in context.app.events(topics, since: cursor) {
           cursor = event.cursor
-          try show(event, desk)
+          try show(event, context)
         }
         return
       } catch let ended as EventsEnded where ended.cause == .overflow {
-        desk.console.note("usherctl: \(ended); some may be missing")
+        context.console.note("usherctl: \(ended); some may be missing")
         cursor = ended.cursor
       }
     }
   }
 
-  private func show(_ notification: EventNotification, _ desk: Desk) throws {
-    if desk.printsJSON {
+  private func show(_ notification: EventNotification, _ context: CommandContext) throws {
+    if context.printsJSON {
       let encoder = JSONEncoder()
       encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-      desk.console.json(Array(try encoder.encode(notification)))
+      context.console.json(Array(try encoder.encode(notification)))
     } else {
-      desk.console.say(notification.event.line)
+      context.console.say(notification.event.line)
     }
   }
 }

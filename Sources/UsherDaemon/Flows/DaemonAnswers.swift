@@ -6,7 +6,7 @@ import UsherFlows
 struct DaemonAnswers: Sendable {
   let accounts: AccountBook
   let localAuth: LocalAuthAnswers
-  let totp: TOTPDesk
+  let totp: TOTPService
   let world: World
 
   /// Begins to answer and returns; `report` gets what there is to tell.

@@ -15,10 +15,10 @@ final class LocalAuthAnswers: Sendable {
     var next = 0
   }
 
-  private let desk: LocalAuthDesk
+  private let service: LocalAuthService
   private let state = Mutex(State())
 
-  init(desk: LocalAuthDesk) { self.desk = desk }
+  init(service: LocalAuthService) { self.service = service }
 
   /// Begins to answer and returns; `report` gets what there is to tell.
   func answer(
@@ -30,8 +30,8 @@ final class LocalAuthAnswers: Sendable {
     let asker = LocalAuthAsker(client: client, purpose: session.provider)
     switch question {
     case .standing:
-      Task(executorPreference: desk.world.executor) { [self] in
-        var standing = await desk.standing(of: person, for: asker).0
+      Task(executorPreference: service.world.executor) { [self] in
+        var standing = await service.standing(of: person, for: asker).0
         standing.latest = latest(person, client)
         report(.standing(standing))
       }
@@ -39,25 +39,25 @@ final class LocalAuthAnswers: Sendable {
       report(
         .standing(
           .init(
-            biometric: .unavailable("nobody has asked"), passcode: desk.passcode(of: person),
+            biometric: .unavailable("nobody has asked"), passcode: service.passcode(of: person),
             latest: latest(person, client))))
     case .check(let passcode, let wanted):
-      Task(executorPreference: desk.world.executor) { [self] in
+      Task(executorPreference: service.world.executor) { [self] in
         report(
-          .checked(await desk.check(passcode, of: person, for: client, insteadOf: wanted)))
+          .checked(await service.check(passcode, of: person, for: client, insteadOf: wanted)))
       }
     case .scan: scan(person, for: session, comparing: false, report)
     case .scanOfSavedFingers: scan(person, for: session, comparing: true, report)
     case .saveFingers:
-      Task(executorPreference: desk.world.executor) { [self] in
-        await desk.saveFingers(of: person, for: asker)
+      Task(executorPreference: service.world.executor) { [self] in
+        await service.saveFingers(of: person, for: asker)
       }
     }
   }
 
   /// None for a flow of before flows had a client: anybody may have been shown its steps.
   private func latest(_ person: LocalPerson, _ client: String?) -> [LocalAuthProof] {
-    client.map { desk.proofs(of: person, to: $0) } ?? []
+    client.map { service.proofs(of: person, to: $0) } ?? []
   }
 
   /// Lets the reader go unless the flow's step still waits for a finger. Nothing is told after it.
@@ -82,10 +82,10 @@ final class LocalAuthAnswers: Sendable {
       let before = state.scans[flow]?.task
       let number = state.next
       state.next += 1
-      let task = Task(executorPreference: desk.world.executor) { [self] in
+      let task = Task(executorPreference: service.world.executor) { [self] in
         await before?.value
         if !Task.isCancelled {
-          let outcome = await desk.scan(
+          let outcome = await service.scan(
             person, for: client, at: provider, comparing: comparing
           ) { report(.hint($0)) }
           if let outcome, !Task.isCancelled { report(.scanned(outcome)) }

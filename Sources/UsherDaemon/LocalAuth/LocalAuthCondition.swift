@@ -7,7 +7,7 @@ extension LocalAuthMethods {
   /// - Throws: `interactionRequired` with the flow to start, unless the caller's person was
   ///   authenticated within that time, in either way, in a flow of the same client.
   func check(within seconds: Int, of caller: Caller) throws(UsherError) {
-    let proofs = desk.proofs(of: caller.person, to: caller.client)
+    let proofs = service.proofs(of: caller.person, to: caller.client)
     let now = clock.now()
     if proofs.contains(where: { $0.isGood(for: .seconds(seconds), at: now) }) { return }
     let time = Duration.seconds(seconds).inWords

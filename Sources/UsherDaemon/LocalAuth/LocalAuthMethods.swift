@@ -10,11 +10,11 @@ struct LocalAuthMethods: Sendable {
   /// Characters; also in RPC.md.
   static let passcodeLength = 4...LocalAuthentication.longestPasscode
 
-  let desk: LocalAuthDesk
+  let service: LocalAuthService
   let clock: any Clock
 
   func status(_ caller: Caller) async -> LocalAuthStatus.Reply {
-    let (standing, fingers) = await desk.standing(of: caller.person)
+    let (standing, fingers) = await service.standing(of: caller.person)
     return .init(standing, fingers: fingers)
   }
 
@@ -25,7 +25,7 @@ struct LocalAuthMethods: Sendable {
     try checkNew(call.new)
     try checkFirst(person, caller)
     let isReset = caller.isAdmin && call.old == nil
-    let change = try await desk.setPasscode(
+    let change = try await service.setPasscode(
       call.new.secret, old: call.old?.secret, isReset: isReset, of: person)
     switch change {
     case .done: return Done()
@@ -45,7 +45,7 @@ struct LocalAuthMethods: Sendable {
         .permissionDenied, "another user's passcode is set on the admin socket",
         detail: .init(field: "uid"))
     }
-    switch await desk.world.lookups.user(uid) {
+    switch await service.world.lookups.user(uid) {
     case .named: break
     case .nameless:
       throw UsherError(.notFound, "there is no user \(uid)", detail: .init(field: "uid"))
@@ -56,7 +56,7 @@ struct LocalAuthMethods: Sendable {
 
   /// Who has to prove that a person is there must not become the person.
   private func checkFirst(_ person: LocalPerson, _ caller: Caller) throws(UsherError) {
-    guard !caller.isAdmin, caller.policy.asksPeople, desk.passcode(of: person) == .notEnrolled
+    guard !caller.isAdmin, caller.policy.asksPeople, service.passcode(of: person) == .notEnrolled
     else { return }
     throw UsherError(
       .permissionDenied,

@@ -13,7 +13,7 @@ struct Lifetime: Sendable {
   let connections = OpenConnections()
   /// Of calls that only wait for a person or an event.
   let waits: EndingAlarms
-  let policies: PolicyDesk
+  let policies: PolicyService
   let lastReload = LastReload()
   /// Reloads come one after the other.
   let reloads = Turns<Reload.Turn>()
@@ -49,7 +49,7 @@ struct Lifetime: Sendable {
     instanceID = world.identifier("ins_")
     events = .of(startedAt, world.clock)
     count = ConnectionCount(world.settings)
-    policies = PolicyDesk(world: world)
+    policies = PolicyService(world: world)
     audit = AuditBook(world: world, log: log)
   }
 

@@ -13,8 +13,8 @@ struct OwnerService: Sendable {
   let engine: FlowEngine
   let book: AccountBook
   let revoker: Revoker
-  let localAuth: LocalAuthDesk
-  let confirm: ConfirmDesk
+  let localAuth: LocalAuthService
+  let confirm: ConfirmationService
   let audit: any Auditing
 
   func list() async throws(UsherError) -> OwnerList.Reply {
@@ -92,8 +92,8 @@ struct OwnerService: Sendable {
 struct OwnerFollower: Sendable {
   let engine: FlowEngine
   let book: AccountBook
-  let localAuth: LocalAuthDesk
-  let confirm: ConfirmDesk
+  let localAuth: LocalAuthService
+  let confirm: ConfirmationService
   let watch: TokenWatch
   let followUps: FollowUpWatch
   let events: EventBus

@@ -33,7 +33,7 @@ final class CallbackListener: Sendable {
 
   /// Takes the address. Who calls waits until there is somebody to ``serve(_:)``.
   static func open(
-    at address: LoopbackAddress, on group: any EventLoopGroup, _ desk: CallbackDesk
+    at address: LoopbackAddress, on group: any EventLoopGroup, _ service: CallbackService
   ) async throws -> CallbackListener {
     let places = RedirectConnections()
     let connections = OpenChannels()
@@ -44,17 +44,17 @@ final class CallbackListener: Sendable {
       .serverChannelOption(.autoRead, value: false)
       .serverChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
-          try channel.pipeline.syncOperations.addHandler(AcceptPause(desk.world.alarms))
+          try channel.pipeline.syncOperations.addHandler(AcceptPause(service.world.alarms))
         }
       }
       .childChannelInitializer { channel in
-        guard let post = posting.post, desk.world.descriptors.hasRoom(for: .caller),
+        guard let post = posting.post, service.world.descriptors.hasRoom(for: .caller),
           let place = places.admit(channel, to: posting)
         else { return channel.close() }
         connections.add(channel)
         return channel.eventLoop.makeCompletedFuture {
           try channel.pipeline.syncOperations.configureHTTPServerPipeline(withErrorHandling: true)
-          try channel.pipeline.syncOperations.addHandler(CallbackHandler(post, desk, place))
+          try channel.pipeline.syncOperations.addHandler(CallbackHandler(post, service, place))
         }
       }
       .bind(host: address.host, port: address.port).get()
@@ -101,11 +101,11 @@ private final class CallbackHandler: ChannelInboundHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart
 
-  typealias Call = CallbackDesk.Call
+  typealias Call = CallbackService.Call
 
   private let dialect: any CallbackDialect
   private let provider: ProviderConfig
-  private let desk: CallbackDesk
+  private let service: CallbackService
   private let place: RedirectConnections.Place
   private var head: HTTPRequestHead?
   private var body: [UInt8] = []
@@ -113,17 +113,17 @@ private final class CallbackHandler: ChannelInboundHandler {
   private var deadline: Alarm?
 
   init(
-    _ post: CallbackListener.Post, _ desk: CallbackDesk, _ place: RedirectConnections.Place
+    _ post: CallbackListener.Post, _ service: CallbackService, _ place: RedirectConnections.Place
   ) {
     dialect = post.dialect
     provider = post.provider
-    self.desk = desk
+    self.service = service
     self.place = place
   }
 
   func channelActive(context: ChannelHandlerContext) {
     let channel = context.channel
-    deadline = desk.world.alarms.after(CallbackListener.longest) {
+    deadline = service.world.alarms.after(CallbackListener.longest) {
       channel.close(promise: nil)
     }
     context.fireChannelActive()
@@ -169,12 +169,12 @@ private final class CallbackHandler: ChannelInboundHandler {
     let value = values.count == 1 ? values[0].trimmingBlanks : nil
     let authorization = value.map { Secret($0) }
     let call = Call(authorization: authorization, body: body, provider: provider, dialect: dialect)
-    Self.judge(call, desk, channel)
+    Self.judge(call, service, channel)
   }
 
-  private static func judge(_ call: Call, _ desk: CallbackDesk, _ channel: any Channel) {
-    Task(executorPreference: desk.world.executor) {
-      let outcome = await desk.take(call)
+  private static func judge(_ call: Call, _ service: CallbackService, _ channel: any Channel) {
+    Task(executorPreference: service.world.executor) {
+      let outcome = await service.take(call)
       write(call.dialect.answer(outcome), to: channel)
     }
   }

@@ -20,12 +20,12 @@ final class CallbackPosts: Sendable {
   }
 
   private let group: any EventLoopGroup
-  private let desk: CallbackDesk
+  private let service: CallbackService
   private let listeners = Mutex<[LoopbackAddress: CallbackListener]>([:])
 
-  init(on group: any EventLoopGroup, _ desk: CallbackDesk) {
+  init(on group: any EventLoopGroup, _ service: CallbackService) {
     self.group = group
-    self.desk = desk
+    self.service = service
   }
 
   /// Takes the addresses that are needed beside those there are.
@@ -42,7 +42,7 @@ final class CallbackPosts: Sendable {
         else { throw Trouble(provider, at: address, nil) }
         guard listeners.withLock({ $0[address] }) == nil else { continue }
         do {
-          new[address] = try await .open(at: address, on: group, desk)
+          new[address] = try await .open(at: address, on: group, service)
         } catch {
           throw Trouble(provider, at: address, error)
         }

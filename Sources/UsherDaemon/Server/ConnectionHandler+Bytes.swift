@@ -38,7 +38,7 @@ extension ConnectionHandler {
 
   private func takeRoom() -> Bool {
     guard !isClosing else { return false }
-    if replies.isEmpty { replies = turns.desk.takeRoom() }
+    if replies.isEmpty { replies = turns.coalescer.takeRoom() }
     return true
   }
 
@@ -55,7 +55,7 @@ extension ConnectionHandler {
     swap(&lines, &replies)
     transport.send(lines)
     lines.wipe()
-    turns.desk.giveRoom(lines)
+    turns.coalescer.giveRoom(lines)
   }
 
   /// Closes once what was written has gone out, or could not within the time for unread replies.

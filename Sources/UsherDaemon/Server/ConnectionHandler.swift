@@ -191,7 +191,7 @@ final class ConnectionHandler: TransportUser {
       backlog.append(bytes)
       listens = false
     }
-    if !replies.isEmpty { turns.desk.send(of: self) }
+    if !replies.isEmpty { turns.coalescer.send(of: self) }
   }
 
   /// Goes on with what it has read: its turn has come.

@@ -17,7 +17,7 @@ final class LoopTurns {
   private var handlers: [FairShare.Seat: ConnectionHandler] = [:]
   private var nextSeat = 0
   /// Where replies go.
-  let desk = ReplyDesk()
+  let coalescer = WriteCoalescer()
   private var isSweeping = false
   /// Subscriptions of each user.
   private var subscriptions: [FairShare.Party: Int] = [:]
@@ -39,7 +39,7 @@ final class LoopTurns {
     generation = inForce.generation
     share = FairShare(FairShare.Terms(inForce.config.limits))
     self.loop = loop
-    loop.atEachTurnsEnd { [desk] in desk.sendAll() }
+    loop.atEachTurnsEnd { [coalescer] in coalescer.sendAll() }
   }
 
   /// Looks whether a reload has set other limits.
@@ -250,7 +250,7 @@ extension LoopTurns {
 
   private func sweep() {
     isSweeping = false
-    desk.giveUpRooms()
+    coalescer.giveUpRooms()
     var isAnyLeft = false
     for handler in handlers.values where handler.answers.forgetUnused() { isAnyLeft = true }
     if isAnyLeft { remember() }

@@ -11,7 +11,7 @@ import UsherSystem
 final class RPCService: Sendable {
   let settings: Settings
   let events: EventBus
-  private let frontDesk: FrontDesk
+  private let ungatedMethods: UngatedMethods
   private let safe: Safe
   let world: World
   private let logger: Logger
@@ -22,7 +22,7 @@ final class RPCService: Sendable {
 
   init(_ safe: Safe) {
     self.safe = safe
-    frontDesk = FrontDesk(safe)
+    ungatedMethods = UngatedMethods(safe)
     events = safe.life.events
     world = safe.life.world
     slowReaders = RepeatedNotice(world.clock)
@@ -44,7 +44,7 @@ final class RPCService: Sendable {
 
   /// Makes what would else be made at the first calls.
   func warm() {
-    frontDesk.warm()
+    ungatedMethods.warm()
     safe.opened?.table.warm()
   }
 
@@ -110,7 +110,7 @@ final class RPCService: Sendable {
   private func find(_ method: String, _ caller: Caller) throws(UsherError) -> Found {
     if isDraining.load(ordering: .acquiring) { throw .stopping }
     let isAdmin = caller.isAdmin
-    if let entry = frontDesk.entry(method, isAdmin: isAdmin) { return .ungated(entry) }
+    if let entry = ungatedMethods.entry(method, isAdmin: isAdmin) { return .ungated(entry) }
     guard let opened = safe.opened else {
       throw safe.hasMethod(method, isAdmin: isAdmin) ? .locked : Self.noSuchMethod
     }

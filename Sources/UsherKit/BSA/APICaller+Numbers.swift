@@ -27,7 +27,7 @@ extension BSA.APICaller {
   ) {
     let callbacks = BSACallbacks(
       failed: onFailed, error: onError, totalLog: onTotalLog, completed: onCompleted)
-    let app = ContactDesk.App(
+    let app = ContactService.App(
       clientKey: Secret(clientKey), bundleIdentifier: bundleIdentifier)
     callbacks.run("requestSendOTPNumber", in: disposeBag) { service, log async throws(BSAError) in
       try await service.request(BSAContact(type: sendType, target: sendTarget), app, log)
@@ -61,7 +61,7 @@ extension BSA.APICaller {
   public static func requestSendOTPNumber(
     sendType: OTPSendType, sendTarget: String, clientKey: String, bundleIdentifier: String
   ) async throws(BSAError) {
-    let app = ContactDesk.App(
+    let app = ContactService.App(
       clientKey: Secret(clientKey), bundleIdentifier: bundleIdentifier)
     try await BSA.service.request(BSAContact(type: sendType, target: sendTarget), app, .none)
   }

@@ -9,14 +9,14 @@ final class BSAService: Sendable {
   let provider: ProviderName
   let client: UsherClient
   let prompt: (any BSA.LocalAuth.Prompt)?
-  let contacts: ContactDesk
+  let contacts: ContactService
   private let lastKnown = Mutex<BSA.Registration?>(nil)
 
   init(provider: String, socketPath: String?, prompt: (any BSA.LocalAuth.Prompt)?) {
     self.provider = ProviderName(provider)
     client = UsherClient(socketPath: socketPath, name: "UsherKit")
     self.prompt = prompt
-    contacts = ContactDesk(provider: self.provider, client: client)
+    contacts = ContactService(provider: self.provider, client: client)
   }
 
   /// The registration as it was last seen here.
@@ -53,7 +53,7 @@ extension BSAService {
 
 extension BSAService {
   func request(
-    _ contact: BSAContact, _ app: ContactDesk.App, _ log: BSALog
+    _ contact: BSAContact, _ app: ContactService.App, _ log: BSALog
   ) async throws(BSAError) {
     try await asBSA { try await contacts.request(contact, app, log) }
   }

@@ -20,14 +20,14 @@ public final class TCTrueSDK: Sendable {
   public static func sharedManager() -> TCTrueSDK { shared }
 
   private struct Setup: Sendable {
-    var place: VerificationDesk.Place
+    var place: VerificationService.Place
     var app: PhoneRequest.App?
   }
 
   private let setup: Mutex<Setup>
   private let ears: Ears
   private let clock: any Clock
-  let desk: VerificationDesk
+  let service: VerificationService
 
   /// Another one than ``sharedManager()``, for a program that serves several providers.
   public convenience init(provider: String = "truecaller", socketPath: String? = nil) {
@@ -40,13 +40,14 @@ public final class TCTrueSDK: Sendable {
     let ears = Ears()
     let (news, feed) = AsyncStream.makeStream(of: TCVerificationEvent.self)
     self.ears = ears
-    desk = VerificationDesk(news: feed)
+    service = VerificationService(news: feed)
     Task { for await event in news { ears.hear(event) } }
   }
 
-  deinit { desk.close() }
+  deinit { service.close() }
 
-  private static func place(_ provider: String, _ socketPath: String?) -> VerificationDesk.Place {
+  private static func place(_ provider: String, _ socketPath: String?) -> VerificationService.Place
+  {
     .init(
       provider: ProviderName(provider),
       client: UsherClient(socketPath: socketPath, name: "UsherKit"))
@@ -75,7 +76,7 @@ extension TCTrueSDK {
       setup.place = new
       return true
     }
-    if moved { desk.take(.init(errand: .move, place: new)) }
+    if moved { service.take(.init(errand: .move, place: new)) }
   }
 
   /// Sets up for an app; a program that never does it is not compared with any.
@@ -115,7 +116,7 @@ extension TCTrueSDK {
   ///   - countryCode: ISO 3166-1 alpha-2 in any case.
   public func requestVerification(forPhone phone: String, countryCode: String) {
     guard viewDelegate != nil else {
-      desk.tell(.failed(.noViewDelegate))
+      service.tell(.failed(.noViewDelegate))
       return
     }
     request(phone, countryCode, nil)
@@ -134,7 +135,7 @@ extension TCTrueSDK {
   /// Seconds that are left of the code's time, rounded up: 0 when it is over; nil where no code is
   /// waited for.
   public func tokenTtl() -> Int? {
-    desk.expiresAt.map { end in
+    service.expiresAt.map { end in
       Int((max(.zero, end - clock.now()).milliseconds + 999) / 1000)
     }
   }
@@ -144,22 +145,22 @@ extension TCTrueSDK {
   /// It is there from ``TCVerificationState/verificationComplete`` and
   /// ``TCVerificationState/verifiedBefore`` on, until another number is asked about; the daemon
   /// keeps it beyond that (`token.get`). Nil where a rule of this machine keeps it from the program.
-  public func accessTokenForOTPVerification() -> String? { desk.accessToken?.revealed() }
+  public func accessTokenForOTPVerification() -> String? { service.accessToken?.revealed() }
 
-  func request(_ phone: String, _ countryCode: String, _ listener: VerificationDesk.Listener?) {
+  func request(_ phone: String, _ countryCode: String, _ listener: VerificationService.Listener?) {
     let setup = setup.withLock { $0 }
     let request = PhoneRequest(phone: phone, countryCode: countryCode, app: setup.app)
-    desk.take(.init(errand: .request(request), place: setup.place, listener: listener))
+    service.take(.init(errand: .request(request), place: setup.place, listener: listener))
   }
 
   func enter(
     _ code: String, _ firstName: String, _ lastName: String,
-    _ listener: VerificationDesk.Listener?
+    _ listener: VerificationService.Listener?
   ) {
     let fields = ["firstName": Secret(firstName), "lastName": Secret(lastName)]
     let input = FlowInput.code(Secret(code), fields: fields)
     let place = setup.withLock { $0.place }
-    desk.take(.init(errand: .enter(input), place: place, listener: listener))
+    service.take(.init(errand: .enter(input), place: place, listener: listener))
   }
 }
 

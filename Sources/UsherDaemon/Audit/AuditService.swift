@@ -1,0 +1,100 @@
+import UsherAPI
+import UsherCore
+import UsherStore
+
+/// `audit.list` and `audit.verify`.
+struct AuditService: Sendable {
+  static let defaultLimit = 100
+  static let mostRows = 1000
+
+  let log: AuditLog
+  let book: AuditBook
+  /// Rows that one call looks at, or a few hundred more.
+  var mostSeen = 10_000
+
+  func list(_ call: AuditList) async throws(UsherError) -> AuditList.Reply {
+    let limit = call.limit ?? Self.defaultLimit
+    guard (1...Self.mostRows).contains(limit) else {
+      throw UsherError(
+        .invalidParams, "limit must be from 1 to \(Self.mostRows)", detail: .init(field: "limit"))
+    }
+    let since = call.since ?? .earliest
+    guard since <= call.until ?? .latest else { return .init(rows: []) }
+    let times = since...(call.until ?? .latest)
+    await book.flush()
+    guard let span = try await log.span(of: times) else { return .init(rows: []) }
+    var page = AuditPage(call, limit: limit, of: span)
+    var seen = 0
+    while let rest = page.rest, seen < mostSeen {
+      let stretch = try await log.stretch(of: rest, at: times)
+      page.take(stretch)
+      seen += stretch.seen
+    }
+    return page.reply
+  }
+
+  func verify() async throws(UsherError) -> AuditVerify.Reply {
+    await book.flush()
+    let report = try await log.verify()
+    return .init(
+      whole: report.findings.isEmpty, first: report.kept.map { Int($0.lowerBound) },
+      last: report.kept.map { Int($0.upperBound) }, begunAt: report.begunAt,
+      findings: report.findings.map { .init(n: $0.n.flatMap(Self.exact), message: $0.message) })
+  }
+
+  /// Nil for a number that a row of somebody else's has and JSON cannot carry.
+  private static func exact(_ n: Int64) -> Int? { n.magnitude < 1 << 53 ? Int(n) : nil }
+}
+
+/// One reply as it fills.
+private struct AuditPage {
+  private let call: AuditList
+  private let limit: Int
+  private let last: Int64
+  private var seen: Int64
+  private var rows: [AuditList.Entry] = []
+  private var unreadable: [Int] = []
+
+  init(_ call: AuditList, limit: Int, of span: ClosedRange<Int64>) {
+    self.call = call
+    self.limit = limit
+    last = span.upperBound
+    seen = max(span.lowerBound - 1, Int64(clamping: call.after ?? 0))
+  }
+
+  /// What is to be looked at next; nil when the page is full, or there is nothing left.
+  var rest: ClosedRange<Int64>? { rows.count < limit && seen < last ? seen + 1...last : nil }
+
+  var reply: AuditList.Reply {
+    .init(
+      rows: rows, unreadable: unreadable.isEmpty ? nil : unreadable,
+      next: seen < last ? Int(seen) : nil)
+  }
+
+  mutating func take(_ stretch: AuditStretch) {
+    for row in stretch.rows {
+      // A row that opens is of our own writing.
+      guard let entry = try? AuditList.Entry(row) else {
+        unreadable.append(Int(row.n))
+        continue
+      }
+      guard call.matches(entry) else { continue }
+      rows.append(entry)
+      seen = row.n
+      if rows.count == limit { break }
+    }
+    if rows.count < limit { seen = stretch.end ?? last }
+    unreadable += stretch.unreadable.map { Int($0) }.filter { $0 <= seen }
+  }
+}
+
+extension AuditList {
+  fileprivate func matches(_ entry: Entry) -> Bool {
+    func fits<Value: Equatable>(_ asked: Value?, _ value: Value?) -> Bool {
+      asked == nil || asked == value
+    }
+    return fits(client, entry.client) && fits(uid, entry.uid) && fits(account, entry.account)
+      && fits(method, entry.method) && fits(provider, entry.provider)
+      && fits(denied, entry.decision == .denied)
+  }
+}

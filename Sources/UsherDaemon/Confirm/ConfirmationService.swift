@@ -1,0 +1,355 @@
+import Synchronization
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherStore
+import UsherSystem
+
+/// Asks people whether clients may make calls, and remembers what they said (Access, "A person
+/// agrees"). Calls are never held: they are made again.
+final class ConfirmationService: Sendable {
+  /// How long a question can be answered.
+  static let openFor = Duration.seconds(300)
+  /// How long ago the person may have proved to be at this machine.
+  static let proofSeconds = 60
+
+  private struct State {
+    var book = ConfirmBook()
+    var alarms: [ConfirmationID: Alarm] = [:]
+    /// Whether an answer has expired that is still on disk.
+    var isStale = false
+  }
+
+  private let world: World
+  private let store: Store
+  private let events: EventBus
+  private let accounts: AccountBook
+  private let localAuth: LocalAuthMethods
+  private let state = Mutex(State())
+  /// Who answers decides, writes and takes over within one of these.
+  private let turns = Turns<LocalPerson>()
+
+  init(
+    world: World, store: Store, events: EventBus, accounts: AccountBook,
+    localAuth: LocalAuthMethods
+  ) {
+    self.world = world
+    self.store = store
+    self.events = events
+    self.accounts = accounts
+    self.localAuth = localAuth
+  }
+
+  /// Brings back the answers that were given for longer.
+  func restore() throws(UsherError) {
+    for row in try store.loadConfirmations() {
+      let answer = try GivenAnswer(row)
+      // Versions before 0.1.1 remembered answers about operations, whatever the body was.
+      guard answer.question.call.operation == nil else { continue }
+      state.withLock { $0.book.restore(answer) }
+    }
+  }
+
+  /// Once a minute: what is over goes.
+  func sweep() async throws(UsherError) {
+    let now = world.clock.now()
+    prune(at: now)
+    guard state.withLock({ $0.isStale }) else { return }
+    try await store.commit([.forgetConfirmations(expiredBy: now)])
+    state.withLock { $0.isStale = false }
+  }
+}
+
+// MARK: - Asking
+
+extension ConfirmationService {
+  /// Lets a call go on that a person has agreed to. Cheap, and waits for nothing.
+  ///
+  /// It is to be asked last: an answer that was given for once is used up by the call that is let
+  /// through, whatever becomes of it.
+  ///
+  /// - Parameter start: The flow that the call starts; nil for any other call.
+  /// - Throws: `permissionDenied` where a person has refused; `interactionRequired` with the question
+  ///   where nobody has answered; `rateLimited` where too many questions of the caller's user are open.
+  func check(
+    _ permit: Permit, _ request: PolicyRequest, _ start: FlowStart? = nil, of caller: Caller
+  ) throws(UsherError) {
+    guard permit.needsConfirmation, !request.isUnknown else { return }
+    let call = ConfirmCall(request, start, of: caller.client)
+    if let field = call.tooLongField {
+      throw UsherError(
+        .invalidParams,
+        "\(field) is too long: a person is asked about calls of up to \(ConfirmCall.longest) bytes",
+        detail: .init(field: field))
+    }
+    let now = world.clock.now()
+    let (ruling, replaced) = rule(on: call, caller, at: now)
+    if let replaced { tellExpired(replaced) }
+    switch ruling {
+    case .agreed: return
+    case .refused: throw UsherError(.permissionDenied, "a person has refused this call")
+    case .asked(let question, let isNew):
+      if isNew { tell("asked", question) }
+      throw .unanswered(question)
+    case .full(let end):
+      throw UsherError(
+        .rateLimited,
+        "\(world.config.limits.openConfirmationsPerUser) calls of this user wait for a person",
+        detail: .init(
+          retryAfterMs: Int(max(end - now, .zero).milliseconds),
+          limit: "open_confirmations_per_user"))
+    }
+  }
+
+  private enum Outcome {
+    case agreed
+    case refused
+    case asked(OpenQuestion, isNew: Bool)
+    case full(until: Timestamp)
+  }
+
+  /// Decides, and opens the question where there is none, in one step.
+  ///
+  /// - Returns: With the question in whose place it stands: its time was over.
+  private func rule(
+    on call: ConfirmCall, _ caller: Caller, at now: Timestamp
+  ) -> (Outcome, OpenQuestion?) {
+    let limit = world.config.limits.openConfirmationsPerUser
+    let users = world.subordinates.current
+    return state.withLock { state in
+      switch state.book.rule(on: call, of: caller.person, at: now, limit: limit, users) {
+      case .agreed: return (.agreed, nil)
+      case .refused: return (.refused, nil)
+      case .asked(let question): return (.asked(question, isNew: false), nil)
+      case .full(let end): return (.full(until: end), nil)
+      case .unasked:
+        let question = question(call, caller, at: now)
+        state.alarms[question.id] = world.alarms.after(Self.openFor) { [weak self] in
+          self?.timeIsOver(question)
+        }
+        return (.asked(question, isNew: true), state.book.open(question))
+      }
+    }
+  }
+
+  private func question(
+    _ call: ConfirmCall, _ caller: Caller, at now: Timestamp
+  ) -> OpenQuestion {
+    OpenQuestion(
+      id: ConfirmationID(world.identifier("cnf_")), realm: caller.person.realm, uid: caller.uid,
+      unit: caller.audited.unit, executable: caller.audited.executable, call: call, askedAt: now,
+      expiresAt: now + Self.openFor)
+  }
+
+  private func timeIsOver(_ question: OpenQuestion) {
+    guard state.withLock({ $0.book.expire(question) }) != nil else { return }
+    tellExpired(question)
+  }
+
+  private func prune(at now: Timestamp) {
+    let expired = state.withLock { state in
+      let (expired, isStale) = state.book.prune(at: now)
+      state.isStale = state.isStale || isStale
+      return expired
+    }
+    for question in expired { tellExpired(question) }
+  }
+
+  private func tellExpired(_ question: OpenQuestion) {
+    drop(question)
+    tell("expired", question)
+  }
+
+  private func drop(_ question: OpenQuestion) {
+    state.withLock { $0.alarms.removeValue(forKey: question.id) }?.cancel()
+  }
+
+  private func tell(_ what: String, _ question: OpenQuestion) {
+    events.publish(.confirm(what, question, at: world.clock.now()), toWhoMayAnswer: question)
+  }
+}
+
+// MARK: - Answering
+
+extension ConfirmationService {
+  func list(_ caller: Caller) async -> ConfirmList.Reply {
+    let now = world.clock.now()
+    prune(at: now)
+    let (questions, answers) = state.withLock { state in
+      (state.book.questions(at: now), state.book.answers(at: now))
+    }
+    let seen = questions.filter { caller.right(over: $0) != nil }
+    let known = answers.filter { caller.right(over: $0.question) != nil }
+    let names = await names(of: seen + known.map(\.question))
+    return .init(
+      questions: seen.map { question in
+        Confirmation(
+          id: question.id, asker: question.asker(named: names[question.uid]),
+          about: about(question.call), askedAt: question.askedAt, expiresAt: question.expiresAt)
+      },
+      answers: known.map { answer in
+        Confirmation.Answer(
+          id: answer.question.id,
+          asker: answer.question.asker(named: names[answer.question.uid]),
+          about: about(answer.question.call), allow: answer.allow, remember: answer.remember,
+          answeredAt: answer.at, answeredBy: .init(client: answer.client, uid: answer.uid),
+          expiresAt: answer.expiresAt)
+      })
+  }
+
+  func answer(_ call: ConfirmAnswer, _ caller: Caller) async throws(UsherError) -> Done {
+    let question = try open(call.confirmation, caller)
+    let remember = call.remember ?? .once
+    guard question.call.operation == nil || remember == .once else {
+      throw UsherError(
+        .invalidParams, "remember must be \"once\": the question is about one operation",
+        detail: .init(field: "remember"))
+    }
+    return try await turns.take(question.person) { () throws(UsherError) in
+      // Somebody else may have answered meanwhile.
+      let question = try open(call.confirmation, caller)
+      let answer = GivenAnswer(
+        question: question, allow: call.allow, remember: remember,
+        at: world.clock.now(), client: caller.isAdmin ? "(admin)" : caller.client,
+        uid: caller.uid)
+      let before = try room(for: answer)
+      if let row = try answer.row() {
+        try await store.commit([.putConfirmation(row)])
+      } else if let before, before.isStored {
+        try await store.commit([try before.deletion()])
+      }
+      state.withLock { $0.book.settle(answer) }
+      drop(question)
+      tell("answered", question)
+      return Done()
+    }
+  }
+
+  func forget(_ call: ConfirmForget, _ caller: Caller) async throws(UsherError) -> Done {
+    let answer = try given(call.answer, caller)
+    return try await turns.take(answer.question.person) { () throws(UsherError) in
+      let answer = try given(call.answer, caller)
+      if answer.isStored { try await store.commit([try answer.deletion()]) }
+      guard state.withLock({ $0.book.forget(answer) }) else { throw Self.noAnswer }
+      tell("forgotten", answer.question)
+      return Done()
+    }
+  }
+
+  /// Forgets the questions and answers of a user.
+  func forget(_ person: LocalPerson) async throws(UsherError) {
+    try await turns.take(person) { () throws(UsherError) in
+      let (open, stored) = state.withLock { $0.book.forget(person) }
+      for question in open { drop(question) }
+      var changes: [Change] = []
+      for answer in stored { changes.append(try answer.deletion()) }
+      try await store.commit(changes)
+    }
+  }
+
+  /// - Returns: The answer in whose place it comes.
+  private func room(for answer: GivenAnswer) throws(UsherError) -> GivenAnswer? {
+    prune(at: answer.at)
+    let (call, person) = (answer.question.call, answer.question.person)
+    let limit = world.config.limits.rememberedConfirmationsPerUser
+    let users = world.subordinates.current
+    let (count, before) = state.withLock { state in
+      (
+        state.book.answers(of: person, beside: call, users),
+        state.book.answer(to: call, of: person)
+      )
+    }
+    guard count < limit else {
+      throw UsherError(
+        .rateLimited, "\(limit) answers are remembered for this user: forget some",
+        detail: .init(limit: "remembered_confirmations_per_user"))
+    }
+    return before
+  }
+
+  /// A question that the caller may answer now.
+  ///
+  /// - Throws: `notFound`, `conflict`, or `interactionRequired` with the flow that proves who is there.
+  private func open(_ id: ConfirmationID, _ caller: Caller) throws(UsherError) -> OpenQuestion {
+    let now = world.clock.now()
+    let question: OpenQuestion
+    switch state.withLock({ $0.book.find(id, at: now) }) {
+    case nil: throw Self.noQuestion
+    case .answered(let answered):
+      guard caller.right(over: answered) != nil else { throw Self.noQuestion }
+      throw UsherError(
+        .conflict, "this has been answered", detail: .init(field: "confirmation"))
+    case .open(let open): question = open
+    }
+    guard let right = caller.right(over: question) else { throw Self.noQuestion }
+    try prove(right, caller)
+    return question
+  }
+
+  private func given(_ id: ConfirmationID, _ caller: Caller) throws(UsherError) -> GivenAnswer {
+    let now = world.clock.now()
+    guard let answer = state.withLock({ $0.book.answer(id, at: now) }),
+      let right = caller.right(over: answer.question)
+    else { throw Self.noAnswer }
+    try prove(right, caller)
+    return answer
+  }
+
+  private func prove(_ right: ConfirmRight, _ caller: Caller) throws(UsherError) {
+    switch right {
+    case .freely: return
+    case .withProof: try localAuth.check(within: Self.proofSeconds, of: caller)
+    }
+  }
+
+  private static var noQuestion: UsherError {
+    UsherError(
+      .notFound, "there is no such question", detail: .init(field: "confirmation"))
+  }
+
+  private static var noAnswer: UsherError {
+    UsherError(.notFound, "there is no such answer", detail: .init(field: "answer"))
+  }
+}
+
+// MARK: - What people are shown
+
+extension ConfirmationService {
+  private func about(_ call: ConfirmCall) -> Confirmation.About {
+    let account = call.account.map { AccountID($0) }
+    return .init(
+      method: call.method, provider: call.provider.map { ProviderName($0) }, kind: call.kind,
+      account: account, label: account.flatMap { accounts.record($0)?.details.label },
+      scope: call.scope, operation: call.operation, bodyDigest: call.bodyDigest,
+      summary: call.summary, amount: call.amount, payee: call.payee)
+  }
+
+  private func names(of questions: [OpenQuestion]) async -> [UInt32: String] {
+    await world.lookups.names(of: Set(questions.map(\.uid)))
+  }
+}
+
+extension OpenQuestion {
+  fileprivate func asker(named user: String?) -> Confirmation.Asker {
+    .init(client: call.client, uid: uid, user: user, unit: unit, executable: executable)
+  }
+}
+
+extension Event {
+  static func confirm(_ what: String, _ question: OpenQuestion, at now: Timestamp) -> Event {
+    let call = question.call
+    return Event(
+      topic: .confirm, what: what, at: now, provider: call.provider.map { ProviderName($0) },
+      kind: call.kind, account: call.account.map { AccountID($0) }, confirmation: question.id,
+      client: call.client)
+  }
+}
+
+extension UsherError {
+  /// The same call may succeed when it is made again.
+  fileprivate static func unanswered(_ question: OpenQuestion) -> UsherError {
+    UsherError(
+      .interactionRequired, "a person has to agree to this call first",
+      detail: .init(confirmation: question.id, retryable: true))
+  }
+}

@@ -1,0 +1,58 @@
+import UsherAPI
+import UsherCore
+import UsherFlows
+import UsherStore
+
+/// `client.clear`: what one client has at a provider goes, what others use stays.
+struct ClientService: Sendable {
+  let engine: FlowEngine
+  let providers: Providers
+  let consents: ConsentService
+  let revoker: Revoker
+
+  /// - Parameter isCovered: Whether the rule that lets the call is good for an account.
+  func clear(
+    _ call: ClientClear, _ caller: Caller,
+    where isCovered: (AccountRecord) -> Bool = { _ in true }
+  ) async throws(UsherError) -> ClientClear.Reply {
+    let (owner, client) = (caller.owner, caller.client)
+    let book = consents.book
+    if try !book.hasAccounts(of: owner, at: call.provider) {
+      _ = try providers.named(call.provider)
+    }
+    var reply = ClientClear.Reply(cancelled: 0, forgotten: 0, kept: 0)
+    let flows = engine.flows(of: owner) {
+      $0.provider == call.provider && $0.client == client && !$0.isFinished
+    }
+    for flow in flows {
+      let ended = try await engine.cancel(flow.id, owner: owner)
+      // It may have ended otherwise just before.
+      if ended.standing.ending.status == .cancelled { reply.cancelled += 1 }
+    }
+    // A provider that is not configured any more begins no flow that could use them.
+    if let provider = try? providers.named(call.provider) {
+      try await engine.dropKeepsakes(at: provider, of: owner, client)
+    }
+    let records = try book.accounts(for: caller, ClientClear.name, at: call.provider)
+    for record in records where record.concerns(client) && isCovered(record) {
+      let isGone = try await revoker.forget(record, by: .init(caller)) { current in
+        current.details.broughtBy == client
+          && !current.consents.concernOthers(than: client, at: consents.clock.now())
+      }
+      if isGone {
+        reply.forgotten += 1
+      } else {
+        try await consents.withdraw(from: record) { key, _ in key.client == client }
+        reply.kept += 1
+      }
+    }
+    return reply
+  }
+}
+
+extension AccountRecord {
+  /// Whether a client brought it, or was granted something of it.
+  fileprivate func concerns(_ client: String) -> Bool {
+    details.broughtBy == client || consents.entries.keys.contains { $0.client == client }
+  }
+}

@@ -1,0 +1,124 @@
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+
+/// `consent.list` and `consent.revoke`, and the end of what has expired.
+struct ConsentService: Sendable {
+  private static let page = 256
+
+  let store: Store
+  let book: AccountBook
+  let clock: any Clock
+  /// Nil where every name may be a provider's.
+  var providers: Providers?
+
+  /// Blocks where they are on the disk.
+  func list(_ call: ConsentList, _ caller: Caller) throws(UsherError) -> ConsentList.Reply {
+    let now = clock.now()
+    let records =
+      call.account == nil
+      ? try book.listed(for: caller, ConsentList.name, at: call.provider) {
+        !$0.consents.entries.isEmpty
+      } : try records(call.account, call.provider, caller, ConsentList.name)
+    return .init(
+      consents: records.flatMap { record in
+        let seen = record.consents.entries.filter { key, consent in
+          consent.holds(at: now) && caller.maySpeak(for: key.client)
+        }
+        return seen.map { record.entry($0, $1) }
+          .sorted { ($0.client, $0.grant) < ($1.client, $1.grant) }
+      })
+  }
+
+  /// - Parameter isCovered: Whether the rule that lets the call is good for an account that it does
+  ///   not name.
+  func revoke(
+    _ call: ConsentRevoke, _ caller: Caller,
+    where isCovered: (AccountRecord) -> Bool = { _ in true }
+  ) async throws(UsherError) -> ConsentRevoke.Reply {
+    guard call.account != nil || call.provider != nil else {
+      throw UsherError(
+        .invalidParams, "account or provider must be given", detail: .init(field: "account"))
+    }
+    if let provider = call.provider, providers.map({ (try? $0.named(provider)) == nil }) ?? false,
+      try !book.hasAccounts(of: caller.owner, at: provider)
+    {
+      throw UsherError(
+        .notFound, "there is no provider \(provider)", detail: .init(field: "provider"))
+    }
+    var revoked = 0
+    for record in try records(call.account, call.provider, caller, ConsentRevoke.name)
+    where isCovered(record) {
+      revoked += try await withdraw(from: record) { key, consent in
+        consent.holds(at: clock.now()) && caller.maySpeak(for: key.client)
+          && call.client.map { $0 == key.client } ?? true
+          && call.grant.map { word($0, at: record.provider) == key.grant } ?? true
+      }
+    }
+    return .init(revoked: revoked)
+  }
+
+  /// A grant as it is remembered, whatever spelling somebody uses.
+  private func word(_ grant: String, at provider: ProviderName) -> String {
+    let variety = (try? providers?.named(provider))?.settings.variety
+    return variety.flatMap { ProviderRegistry.grant(grant, of: $0) } ?? grant
+  }
+
+  /// Once a minute: what has expired goes, and what it alone has opened.
+  func sweep() async throws(UsherError) {
+    var last: AccountID?
+    repeat {
+      let ids = try store.accountsWithConsents(
+        expiredBy: clock.now(), after: last, atMost: Self.page)
+      for id in ids {
+        // Of one that does not open nobody is told anything either.
+        guard let record = book.record(id) else { continue }
+        try await withdraw(from: record) { !$1.holds(at: clock.now()) }
+      }
+      last = ids.count == Self.page ? ids.last : nil
+    } while last != nil
+  }
+
+  /// - Returns: How many it were.
+  @discardableResult
+  func withdraw(
+    from record: AccountRecord,
+    where isMeant: (AccountConsents.Key, AccountConsents.Consent) -> Bool
+  ) async throws(UsherError) -> Int {
+    try await book.turns.take(record.shelf) { () throws(UsherError) in
+      guard
+        let plan = try book.update(record.id, at: clock.now(), withdrawing: isMeant)
+      else { return 0 }
+      try await store.commit(plan.update.changes)
+      book.install(plan.update)
+      return plan.withdrawn
+    }
+  }
+
+  private func records(
+    _ account: AccountID?, _ provider: ProviderName?, _ caller: Caller, _ method: String
+  ) throws(UsherError) -> [AccountRecord] {
+    guard let account else { return try book.accounts(for: caller, method, at: provider) }
+    let record = try book.account(account, for: caller, method)
+    return provider == nil || provider == record.provider ? [record] : []
+  }
+}
+
+extension Caller {
+  /// Whether it may see and take back what a client of its owner was granted.
+  fileprivate func maySpeak(for client: String) -> Bool {
+    speaksForAllClients || client == self.client
+  }
+}
+
+extension AccountRecord {
+  fileprivate func entry(
+    _ key: AccountConsents.Key, _ consent: AccountConsents.Consent
+  ) -> ConsentList.Entry {
+    .init(
+      account: id, provider: provider, client: key.client, grant: key.grant,
+      grantedAt: consent.grantedAt, expiresAt: consent.expiresAt, grantedBy: consent.grantedBy)
+  }
+}

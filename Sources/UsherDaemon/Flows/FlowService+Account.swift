@@ -1,0 +1,92 @@
+import JSONRPC
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+// Which account a flow begins with.
+extension FlowService {
+  /// Returns the account that a flow acts on: the one that the call names, or the only one that the
+  /// caller's rules permit where the flow needs one; nil for a flow without one.
+  ///
+  /// The policy is asked about this account, and the engine is given it by name.
+  ///
+  /// - Throws: `notFound` for one that the caller does not see; `interactionRequired` where a person
+  ///   has to sign in first; `invalidParams` where there are several, or the name is not one.
+  func account(
+    of call: FlowStart, for caller: Caller
+  ) throws(UsherError) -> AccountRecord? {
+    let book = engine.accounts
+    let request = PolicyRequest(call)
+    guard let named = call.namedAccount else {
+      guard needsAccount(call) else { return nil }
+      guard call.params.objectValue != nil else { throw .wrongType("params", "an object") }
+      let records = try book.accounts(
+        of: caller.owner, at: call.provider, most: AccountBook.mostToChoose
+      ) { caller.sees($0, request) }
+      return try book.onlyAccount(among: records, at: call.provider, field: "params.account")
+    }
+    guard let text = named.stringValue else { throw .wrongType("params.account", "a string") }
+    let id = AccountID(text)
+    guard let record = try book.find(id, of: caller.owners), caller.sees(record, request) else {
+      throw AccountBook.notFound(id)
+    }
+    guard record.provider == call.provider else {
+      throw UsherError(
+        .invalidParams, "account \(id) is not of provider \(call.provider)",
+        detail: .init(field: "params.account"))
+    }
+    return record
+  }
+
+  /// Whether the flow acts on an account, named or not.
+  private func needsAccount(_ call: FlowStart) -> Bool { type(of: call)?.needsAccount ?? false }
+
+  /// Whether the flow acts with the token of an account: one that it needs, that the call names, or that
+  /// it takes by itself.
+  func usesAccount(_ call: FlowStart, for caller: Caller) throws(UsherError) -> Bool {
+    guard let type = type(of: call) else { return false }
+    if type.usesAccount(isNamed: call.namedAccount != nil) { return true }
+    guard type.accountUse == .named, type.knowsAccounts else { return false }
+    let request = PolicyRequest(call)
+    let taken = try engine.accounts.accounts(of: caller.owner, at: call.provider, most: 1) {
+      caller.sees($0, request)
+        && type.takes($0.subject, $0.details.attributes, for: call.params)
+    }
+    return !taken.isEmpty
+  }
+
+  /// The accounts that must be loaded from the store before the policy is evaluated.
+  func need(of call: FlowStart) -> AccountBook.Need? {
+    if let id = call.namedAccount?.stringValue { return .account(AccountID(id)) }
+    guard let type = type(of: call), type.needsAccount || type.knowsAccounts else { return nil }
+    return .provider(call.provider)
+  }
+
+  private func type(of call: FlowStart) -> (any FlowMachine.Type)? {
+    (try? engine.providers.named(call.provider))
+      .flatMap { ProviderRegistry.flow(call.kind, of: $0.settings.variety) }
+  }
+}
+
+extension FlowMachine {
+  /// Whether it acts with the token of an account.
+  ///
+  /// - Parameter isNamed: Whether its params name one.
+  static func usesAccount(isNamed: Bool) -> Bool {
+    needsAccount || (accountUse == .named && isNamed)
+  }
+}
+
+extension FlowStart {
+  /// `params.account`, whatever it is; null is no name.
+  var namedAccount: JSONValue? { params["account"].flatMap { $0.isNull ? nil : $0 } }
+}
+
+extension PolicyRequest {
+  init(_ call: FlowStart) {
+    self.init(
+      method: FlowStart.name, provider: call.provider.rawValue, kind: call.kind,
+      operation: call.operation)
+  }
+}

@@ -1,0 +1,147 @@
+import JSONRPC
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+
+/// The `flow.*` methods: what callers say, to what the engine does.
+struct FlowService: Sendable {
+  /// Milliseconds; also in RPC.md.
+  static let longestWait = 60_000
+
+  let engine: FlowEngine
+  let alarms: any Alarms
+  private let lists = Turns<Owner>()
+
+  init(engine: FlowEngine, alarms: any Alarms) {
+    self.engine = engine
+    self.alarms = alarms
+  }
+
+  /// Lets a start in, or refuses it, before a task is made of it.
+  func admit(_ call: FlowStart, _ caller: Caller) throws(UsherError) -> FlowPlace {
+    try checkWait(call.waitMs, "waitMs")
+    return try engine.admit(caller.owner)
+  }
+
+  /// Begins a flow with the account that the call names; without one, with the only one it can be.
+  ///
+  /// - Parameters:
+  ///   - place: From ``admit(_:_:)``; nil asks for one.
+  ///   - isOffered: Whether a person may choose an account in the flow.
+  func start(
+    _ call: FlowStart, _ caller: Caller, in place: FlowPlace? = nil,
+    offering isOffered: (@Sendable (AccountRecord) -> Bool)? = nil
+  ) async throws(UsherError) -> FlowStart.Reply {
+    if call.provider != ProviderConfig.local.name { try caller.owner.checkMayHaveAccounts() }
+    let place = if let place { place } else { try admit(call, caller) }
+    var call = call
+    do throws(UsherError) {
+      if let record = try account(of: call, for: caller) {
+        call.params["account"] = .string(record.id.rawValue)
+      }
+    } catch {
+      place.release()
+      throw error
+    }
+    let request = PolicyRequest(call)
+    let session = try await engine.start(
+      call, owner: caller.owner, client: await caller.flowClient(engine.world), in: place,
+      seeing: isOffered ?? { caller.sees($0, request) })
+    return .init(flow: await settled(session, call.waitMs))
+  }
+
+  func get(_ call: FlowGet, _ caller: Caller) throws(UsherError) -> FlowGet.Reply {
+    let session = try engine.flow(call.flow, of: caller.owner)
+    return .init(flow: shown(session.flow, of: session, to: caller))
+  }
+
+  /// One at a time for an owner: a thousand flows take long to write down, and others wait for
+  /// threads.
+  func list(_ call: FlowList, _ caller: Caller) async throws(UsherError) -> FlowList.Reply {
+    try await lists.take(caller.owner) { () throws(UsherError) in
+      guard !Task.isCancelled else { throw UsherError(.cancelled, "the call was cancelled") }
+      return listed(call, caller)
+    }
+  }
+
+  private func listed(_ call: FlowList, _ caller: Caller) -> FlowList.Reply {
+    let sessions = engine.flows(of: caller.owner) { session in
+      (call.provider == nil || session.provider == call.provider)
+        && (call.kind == nil || session.kind == call.kind)
+    }
+    let flows = sessions.map { shown($0.flow, of: $0, to: caller) }.filter { flow in
+      (call.key == nil || flow.key == call.key)
+        && (call.status == nil || flow.status == call.status)
+    }
+    return .init(flows: flows.map(withoutSecrets))
+  }
+
+  func submit(_ call: FlowSubmit, _ caller: Caller) async throws(UsherError) -> FlowSubmit.Reply {
+    try checkWait(call.waitMs, "waitMs")
+    let session = try await engine.submit(call, owner: caller.owner, client: caller.client)
+    return .init(flow: await settled(session, call.waitMs))
+  }
+
+  func cancel(_ call: FlowCancel, _ caller: Caller) async throws(UsherError) -> FlowCancel.Reply {
+    let flow = try engine.flow(call.flow, of: caller.owner)
+    guard flow.isOpen(to: caller.client) || caller.speaksForAllClients else {
+      throw UsherError(
+        .permissionDenied,
+        "flow \(flow.id) is cancelled by the client that started it, and you are another one",
+        detail: .init(flow: flow.id))
+    }
+    let session = try await engine.cancel(call.flow, owner: caller.owner)
+    return .init(flow: shown(session.flow, of: session, to: caller))
+  }
+
+  func wait(_ call: FlowWait, _ caller: Caller) async throws(UsherError) -> FlowWait.Reply {
+    try checkWait(call.timeoutMs, "timeoutMs")
+    let session = try engine.flow(call.flow, of: caller.owner)
+    let standing = await session.wait(.milliseconds(call.timeoutMs), alarms) {
+      $0.revision > call.revision
+    }
+    return .init(
+      flow: shown(session.flow(standing), of: session, to: caller),
+      transitions: session.transitions(since: call.revision))
+  }
+
+  /// How the flow stands at the first step that is not `wait`, its end, or after that long.
+  private func settled(_ session: FlowSession, _ milliseconds: Int?) async -> Flow {
+    guard let milliseconds, milliseconds > 0 else { return session.flow }
+    let standing = await session.wait(.milliseconds(milliseconds), alarms) {
+      $0.isFinished || $0.view.step.kind != .wait
+    }
+    return session.flow(standing)
+  }
+
+  private func checkWait(_ milliseconds: Int?, _ field: String) throws(UsherError) {
+    guard let milliseconds, !(0...Self.longestWait).contains(milliseconds) else { return }
+    throw UsherError(
+      .invalidParams, "\(field) must be from 0 to \(Self.longestWait)",
+      detail: .init(field: field, limit: field))
+  }
+
+  /// Another client of the same owner sees that there is a flow and how it ended: neither step nor
+  /// result, nor what a provider has said.
+  private func shown(_ flow: Flow, of session: FlowSession, to caller: Caller) -> Flow {
+    guard !session.isOpen(to: caller.client) else { return flow }
+    var bare = withoutSecrets(flow)
+    bare.problem = nil
+    bare.failure = flow.failure.map { failure in
+      Failure(
+        reason: failure.reason, title: failure.title,
+        message: "the client that started the flow is told why", retryable: failure.retryable,
+        provider: failure.provider.map { ProviderWord(name: $0.name, code: $0.code) })
+    }
+    return bare
+  }
+
+  private func withoutSecrets(_ flow: Flow) -> Flow {
+    var bare = flow
+    bare.step = nil
+    bare.result = nil
+    return bare
+  }
+}

@@ -1,0 +1,371 @@
+import Logging
+import NIOCore
+import Synchronization
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherSystem
+
+/// Knows the machine's users by their passcodes and fingers.
+///
+/// A wrong attempt is on disk before anybody hears of it, and a guess before it is looked at: a
+/// daemon that is killed saves nobody an attempt.
+final class LocalAuthService: Sendable {
+  /// How long the reader waits for a finger.
+  static let scanLimit = Duration.seconds(30)
+
+  let world: World
+  private let book: LocalAuthBook
+  private let reader: any FingerprintScanning
+  private let log: Logger
+  private let memory = LocalAuthMemory()
+  private let rounds: Int
+  /// Each `localAuth.status` looks for the reader: a caller must not fill the journal by it.
+  private let readerNotices: RepeatedNotice
+  private enum Computation { case hash }
+
+  /// One hash at a time: each takes 32 MiB.
+  private let computations = Turns<Computation>()
+
+  init(
+    world: World, book: LocalAuthBook, reader: any FingerprintScanning, log: Logger,
+    rounds: Int = PasscodeHash.usualRounds
+  ) {
+    self.world = world
+    self.book = book
+    self.reader = reader
+    readerNotices = RepeatedNotice(world.clock)
+    self.log = log
+    self.rounds = rounds
+  }
+
+  func restore() throws(UsherError) { try book.restore() }
+
+  /// The last successes in flows of a client, as far as this daemon has seen them.
+  func proofs(of person: LocalPerson, to client: String) -> [LocalAuthProof] {
+    let (now, monotonic) = (world.clock.now(), world.clock.monotonicNow())
+    return memory.proofs(of: person, to: client).map { proof in
+      LocalAuthProof(
+        method: proof.method, at: now - (monotonic - proof.at), insteadOf: proof.insteadOf)
+    }
+  }
+
+  /// Forgets the passcode, the attempts, the saved fingers and what was proved.
+  func forget(_ person: LocalPerson) async throws(UsherError) {
+    try await book.forget(person)
+    memory.forget(person)
+  }
+
+  private func remember(
+    _ method: LocalAuthType, insteadOf wanted: LocalAuthType? = nil, _ person: LocalPerson,
+    _ client: String?
+  ) {
+    guard let client else { return }
+    let proof = LocalAuthProof(
+      method: method, at: world.clock.monotonicNow(), insteadOf: wanted)
+    memory.remember(proof, of: person, to: client)
+  }
+
+  /// - Throws: A ``ReaderObstacle`` if the user has no name, or it cannot be looked up.
+  private func readerUser(_ person: LocalPerson) async throws(ReaderObstacle) -> String {
+    switch await world.lookups.user(person.uid) {
+    case .named(let name): return name
+    case .nameless: throw .unavailable("this user has no name")
+    case .failed: throw .unavailable("the user database does not answer")
+    }
+  }
+}
+
+// MARK: - Fingers
+
+extension LocalAuthService {
+  /// What there is for a person, without a scan.
+  ///
+  /// - Parameter asker: Whose saved fingers the present ones are compared with.
+  func standing(
+    of person: LocalPerson, for asker: LocalAuthAsker = .init()
+  ) async -> (LocalAuthStanding, fingers: Int?) {
+    let fingers = await fingers(of: person)
+    let now = world.clock.now()
+    var record = book.record(of: person, at: now)
+    let hasChanged = hasChanged(try? fingers.get(), record, asker)
+    let biometric: LocalAuthStanding.Biometric =
+      switch fingers {
+      case .failure(let obstacle): .init(obstacle)
+      case .success(let names):
+        if names.isEmpty {
+          .notEnrolled
+        } else if let until = record.fingers.lockedUntil(at: now) {
+          .lockedOut(until: until)
+        } else {
+          .ready(hasChanged: hasChanged)
+        }
+      }
+    let count = (try? fingers.get())?.count
+    var standing = LocalAuthStanding(biometric: biometric, passcode: passcode(of: person))
+    standing.hasChangedFingers = hasChanged
+    return (standing, count)
+  }
+
+  private func hasChanged(
+    _ names: [String]?, _ record: LocalAuthRecord, _ asker: LocalAuthAsker
+  ) -> Bool {
+    guard let names, !names.isEmpty, let saved = record.domainState(of: asker) else { return false }
+    return saved != DomainState(fingers: names)
+  }
+
+  /// Saves the fingers that are enrolled now, for what an asker compares with later.
+  func saveFingers(of person: LocalPerson, for asker: LocalAuthAsker) async {
+    guard let names = try? await fingers(of: person).get() else { return }
+    let trouble = await changing(person, orElse: Optional.some) { record -> String? in
+      record.save(DomainState(fingers: names), for: asker)
+      return nil
+    }
+    if let trouble { log.warning("the enrolled fingers are not saved: \(trouble)") }
+  }
+
+  private func fingers(of person: LocalPerson) async -> Result<[String], ReaderObstacle> {
+    let user: String
+    do throws(ReaderObstacle) { user = try await readerUser(person) } catch {
+      return .failure(error)
+    }
+    do throws(FingerprintTrouble) {
+      return .success(try await reader.enrolledFingers(of: user))
+    } catch {
+      tell(error, person)
+      return .failure(ReaderObstacle(error) ?? .unavailable("the daemon is stopping"))
+    }
+  }
+
+  /// One scan of any of the person's fingers.
+  ///
+  /// - Parameters:
+  ///   - client: Whose flow wants it, to be remembered for; nil: for nobody.
+  ///   - provider: Of that flow.
+  ///   - comparing: Whether a match counts only while the fingers are those that were saved.
+  /// - Returns: Nil where the task was cancelled before there was a verdict.
+  func scan(
+    _ person: LocalPerson, for client: String? = nil,
+    at provider: ProviderName = ProviderConfig.local.name, comparing: Bool = false,
+    onHint: @escaping @Sendable (String) -> Void
+  ) async -> ScanOutcome? {
+    let now = world.clock.now()
+    var record = book.record(of: person, at: now)
+    if let until = record.fingers.lockedUntil(at: now) { return .lockedOut(until: until) }
+    let user: String
+    do throws(ReaderObstacle) { user = try await readerUser(person) } catch {
+      return ScanOutcome(error)
+    }
+    do throws(FingerprintTrouble) {
+      let verdict = try await reader.verify(user: user, within: Self.scanLimit) {
+        onHint($0.sentence)
+      }
+      switch verdict {
+      case .match:
+        let asker = LocalAuthAsker(client: client, purpose: provider)
+        let outcome = await matched(person, user, asker, comparing: comparing)
+        // Nobody is told of it then.
+        if outcome == .matched, !Task.isCancelled { remember(.biometric, person, client) }
+        return outcome
+      case .noMatch: return await missed(person)
+      }
+    } catch {
+      tell(error, person)
+      return ReaderObstacle(error).map { ScanOutcome($0) }
+    }
+  }
+
+  /// Why a reader cannot be used is for the operator to mend.
+  private func tell(_ trouble: FingerprintTrouble, _ person: LocalPerson) {
+    let cause: String
+    switch trouble {
+    case .notPermitted(let words): cause = "not permitted: \(words)"
+    case .unavailable(let words): cause = words
+    case .unplugged: cause = "it went away"
+    case .noReader, .notEnrolled, .inUse, .cancelled, .timedOut: return
+    }
+    guard let count = readerNotices.due() else { return }
+    log.notice(
+      "the fingerprint reader cannot be used",
+      metadata: [
+        "client": .string("uid \(person.uid)"), "cause": .string(cause), "count": "\(count)",
+      ])
+  }
+
+  private func matched(
+    _ person: LocalPerson, _ user: String, _ asker: LocalAuthAsker, comparing: Bool
+  ) async -> ScanOutcome {
+    // After the match: one of them may have been enrolled while the reader waited.
+    let fingers = try? await reader.enrolledFingers(of: user)
+    return await changing(person, orElse: ScanOutcome.unavailable) { record in
+      if comparing, let saved = record.domainState(of: asker) {
+        guard let fingers else { return .unavailable("the enrolled fingers cannot be read") }
+        guard saved == DomainState(fingers: fingers) else { return .changed }
+      }
+      record.fingers = AttemptCount()
+      if let fingers, asker.savesEachSuccess || record.domainState(of: asker) == nil {
+        record.save(DomainState(fingers: fingers), for: asker)
+      }
+      return .matched
+    }
+  }
+
+  private func missed(_ person: LocalPerson) async -> ScanOutcome {
+    let now = world.clock.now()
+    return await changing(person, orElse: ScanOutcome.unavailable) { record in
+      record.fingers.countWrong(at: now)
+      guard let until = record.fingers.lockedUntil(at: now) else { return .missed }
+      memory.forget(person)
+      return .lockedOut(until: until)
+    }
+  }
+
+  /// Changes a record and tells what came of it when that is on disk.
+  private func changing<Outcome: Sendable>(
+    _ person: LocalPerson, orElse unavailable: (String) -> Outcome,
+    _ change: (inout LocalAuthRecord) -> Outcome
+  ) async -> Outcome {
+    do throws(UsherError) {
+      return try await book.turns.take(person) { () throws(UsherError) in
+        var record = book.record(of: person, at: world.clock.now())
+        let outcome = change(&record)
+        try await book.keep(record, of: person)
+        return outcome
+      }
+    } catch {
+      return unavailable("attempts cannot be counted: \(error.message)")
+    }
+  }
+}
+
+// MARK: - Passcodes
+
+extension LocalAuthService {
+  func passcode(of person: LocalPerson) -> LocalAuthStanding.Passcode {
+    let now = world.clock.now()
+    var record = book.record(of: person, at: now)
+    guard record.passcode != nil else { return .notEnrolled }
+    return record.passcodes.lockedUntil(at: now).map { .lockedOut(until: $0) } ?? .ready
+  }
+
+  /// One guess. Those of a person are looked at one after the other.
+  ///
+  /// - Parameters:
+  ///   - client: As of ``scan(_:for:onHint:)``.
+  ///   - wanted: What the passcode is taken in place of; nil where a passcode is wanted.
+  func check(
+    _ passcode: Secret, of person: LocalPerson, for client: String? = nil,
+    insteadOf wanted: LocalAuthType? = nil
+  ) async -> PasscodeOutcome {
+    do throws(UsherError) {
+      return try await book.turns.take(person) { () throws(UsherError) in
+        let outcome = try await guess(passcode, of: person)
+        // Within the turn: once another passcode is set, this one has proved nothing.
+        if outcome == .accepted { remember(.passcode, insteadOf: wanted, person, client) }
+        return outcome
+      }
+    } catch {
+      return .unavailable("the passcode cannot be checked: \(error.message)")
+    }
+  }
+
+  /// Sets a passcode.
+  ///
+  /// - Parameters:
+  ///   - old: What it must be now: a guess like any other. Nil where there must be none.
+  ///   - isReset: Whether what there is makes no difference.
+  func setPasscode(
+    _ new: Secret, old: Secret?, isReset: Bool, of person: LocalPerson
+  ) async throws(UsherError) -> PasscodeChange {
+    try await book.turns.take(person) { () throws(UsherError) in
+      if !isReset {
+        let isThere = book.record(of: person, at: world.clock.now()).passcode != nil
+        if let old {
+          let outcome = try await guess(old, of: person)
+          guard outcome == .accepted else { return .refused(outcome) }
+        } else if isThere {
+          return .oldIsNeeded
+        }
+      }
+      let salt = world.entropy.bytes(PasscodeHash.saltLength)
+      let hash = try await compute { [rounds] () throws(UsherError) in
+        try PasscodeHash(new, salt: salt, rounds: rounds)
+      }
+      var record = book.record(of: person, at: world.clock.now())
+      record.passcode = hash
+      record.passcodes = AttemptCount()
+      try await book.keep(record, of: person)
+      memory.forget(person)
+      return .done
+    }
+  }
+
+  /// To be called within a turn.
+  private func guess(
+    _ passcode: Secret, of person: LocalPerson
+  ) async throws(UsherError) -> PasscodeOutcome {
+    let now = world.clock.now()
+    var record = book.record(of: person, at: now)
+    guard let hash = record.passcode else { return .notEnrolled }
+    if let until = record.passcodes.lockedUntil(at: now) { return .lockedOut(until: until) }
+    // Counted before it is looked at: whoever kills the daemon now has had this guess.
+    record.passcodes.countWrong(at: now)
+    try await book.keep(record, of: person)
+    FailPoint.reach("local-auth.before-check")
+    let isRight = try await compute { () throws(UsherError) in try hash.accepts(passcode) }
+    guard isRight else {
+      guard let until = record.passcodes.lockedUntil(at: now) else {
+        return .wrong(attemptsLeft: record.passcodes.left)
+      }
+      // Somebody else may be sitting there now.
+      memory.forget(person)
+      return .lockedOut(until: until)
+    }
+    record.passcodes = AttemptCount()
+    record.fingers = AttemptCount()
+    try await book.keep(record, of: person)
+    return .accepted
+  }
+
+  private func compute<Value: Sendable>(
+    _ body: @escaping @Sendable () throws(UsherError) -> Value
+  ) async throws(UsherError) -> Value {
+    try await computations.take(.hash) { () async throws(UsherError) in
+      try await world.computing.run(body)
+    }
+  }
+}
+
+/// What became of the wish for another passcode.
+enum PasscodeChange: Equatable {
+  case done
+  /// There is one, and nobody said what it is.
+  case oldIsNeeded
+  /// What was said of it, judged; never `accepted`.
+  case refused(PasscodeOutcome)
+}
+
+extension LocalAuthStanding.Biometric {
+  fileprivate init(_ obstacle: ReaderObstacle) {
+    self =
+      switch obstacle {
+      case .noReader: .noReader
+      case .notEnrolled: .notEnrolled
+      case .unavailable(let sentence): .unavailable(sentence)
+      case .timedOut: .unavailable("the fingerprint reader does not answer")
+      }
+  }
+}
+
+extension ScanOutcome {
+  fileprivate init(_ obstacle: ReaderObstacle) {
+    self =
+      switch obstacle {
+      case .noReader: .noReader
+      case .notEnrolled: .notEnrolled
+      case .unavailable(let sentence): .unavailable(sentence)
+      case .timedOut: .timedOut
+      }
+  }
+}

@@ -1,0 +1,51 @@
+import UsherAPI
+import UsherConfig
+import UsherCore
+
+/// Decides on, and records, calls that are answered whether the daemon is locked or not.
+struct CallAuditor: Sendable {
+  private let life: Lifetime
+
+  init(_ life: Lifetime) { self.life = life }
+
+  func permit(_ method: String, _ caller: Caller) throws(UsherError) -> Permit {
+    let request = PolicyRequest(method: method)
+    switch caller.decide(request) {
+    case .allowed(let permit): return permit
+    case .denied(let denial):
+      var error = UsherError(.permissionDenied, "you may not call \(method)")
+      let correlation = life.world.correlationID()
+      error.correlationID = correlation
+      life.audit.note(
+        AuditNote(
+          request, .denied, rule: denial.rule, unmet: denial.cause.unmet, failure: error.reason,
+          correlation: correlation),
+        by: caller.audited)
+      throw error
+    }
+  }
+
+  /// - Parameter failure: Where it was answered, and yet came to nothing.
+  func note(
+    _ method: String, _ permit: Permit, _ caller: Caller, failure: UsherError.Reason? = nil
+  ) {
+    let request = PolicyRequest(method: method)
+    life.audit.note(
+      AuditNote(request, .allowed, rule: permit.rule, failure: failure), by: caller.audited)
+  }
+
+  /// - Returns: The error under the correlation id that the audit has.
+  func noted(
+    _ error: UsherError, _ method: String, _ permit: Permit, _ caller: Caller
+  ) -> UsherError {
+    var error = error
+    let correlation = life.world.correlationID()
+    error.correlationID = correlation
+    life.audit.note(
+      AuditNote(
+        PolicyRequest(method: method), .allowed, rule: permit.rule, failure: error.reason,
+        correlation: correlation),
+      by: caller.audited)
+    return error
+  }
+}

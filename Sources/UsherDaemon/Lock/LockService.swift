@@ -1,0 +1,107 @@
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherSystem
+
+/// `system.lock` and `system.unlock`.
+///
+/// What has begun goes on to its end, whoever called and has gone meanwhile.
+struct LockService: Sendable {
+  let safe: Safe
+
+  private var life: Lifetime { safe.life }
+  private var calls: CallAuditor { CallAuditor(life) }
+
+  func lock(_ caller: Caller) async throws(UsherError) -> Done {
+    let permit = try calls.permit(SystemLock.name, caller)
+    try life.audit.admit()
+    return try await toTheEnd { () throws(UsherError) in
+      do throws(UsherError) {
+        try await safe.lock { calls.note(SystemLock.name, permit, caller) }
+      } catch {
+        throw calls.noted(error, SystemLock.name, permit, caller)
+      }
+    }
+  }
+
+  func unlock(_ call: SystemUnlock, _ caller: Caller) async throws(UsherError) -> Done {
+    // Also with an audit that is full: what it has can be written only when this is done.
+    let permit = try calls.permit(SystemUnlock.name, caller)
+    if !caller.isAdmin, call.passcode == nil {
+      let error = UsherError(
+        .invalidParams, "the passcode is needed to unlock", detail: .init(field: "passcode"))
+      throw calls.noted(error, SystemUnlock.name, permit, caller)
+    }
+    let passcode = caller.isAdmin ? nil : call.passcode?.secret
+    return try await toTheEnd { () throws(UsherError) in
+      var told: UsherError?
+      do throws(UsherError) {
+        try await safe.unlock { store throws(UsherError) in
+          if let passcode { try await check(passcode, caller, in: store) }
+        } orElse: { error in
+          told = calls.noted(error, SystemUnlock.name, permit, caller)
+        }
+      } catch {
+        throw told ?? calls.noted(error, SystemUnlock.name, permit, caller)
+      }
+      calls.note(SystemUnlock.name, permit, caller)
+    }
+  }
+
+  private func toTheEnd(
+    _ body: @escaping @Sendable () async throws(UsherError) -> Void
+  ) async throws(UsherError) -> Done {
+    let task = Task(executorPreference: life.world.executor) { () -> Result<Done, UsherError> in
+      do throws(UsherError) {
+        try await body()
+        return .success(Done())
+      } catch {
+        return .failure(error)
+      }
+    }
+    return try await task.value.get()
+  }
+
+  /// One guess at the passcode of the caller's person, counted as everywhere.
+  private func check(
+    _ passcode: Secret, _ caller: Caller, in store: Store
+  ) async throws(UsherError) {
+    let world = life.world
+    let owners = OwnerRegistry(world: world, store: store, log: life.log)
+    try owners.restore()
+    // Nothing is written while it is locked, and nothing is stored for the caller.
+    try await owners.verify(caller, andRecord: false)
+    let service = LocalAuthService(
+      world: world, book: LocalAuthBook(store: store),
+      reader: life.setting.fingerprints(), log: life.log, rounds: life.setting.passcodeRounds)
+    try service.restore()
+    let outcome = await service.check(passcode, of: caller.person)
+    guard let refusal = refusal(outcome, at: world.clock.now()) else { return }
+    throw refusal
+  }
+
+  /// Nil where it was the right one.
+  private func refusal(_ outcome: PasscodeOutcome, at now: Timestamp) -> UsherError? {
+    switch outcome {
+    case .accepted: return nil
+    case .wrong(let left):
+      let attempts = left == 1 ? "1 attempt" : "\(left) attempts"
+      return UsherError(
+        .permissionDenied, "the passcode is wrong; \(attempts) left",
+        detail: .init(field: "passcode"))
+    case .lockedOut(let until):
+      let wait = max(until - now, .zero)
+      return UsherError(
+        .rateLimited, "too many wrong passcodes: it is locked for another \(wait.inWords)",
+        detail: .init(
+          retryAfterMs: Int(wait.milliseconds), field: "passcode", limit: "passcode_attempts"))
+    case .notEnrolled:
+      return UsherError(
+        .permissionDenied, "you have no passcode: the operator unlocks, usherctl unlock --admin",
+        detail: .init(field: "passcode"))
+    case .unavailable(let sentence): return UsherError(.storageUnavailable, sentence)
+    }
+  }
+}

@@ -1,0 +1,133 @@
+import FoundationEssentials
+import JSONRPC
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherSystem
+
+/// What is answered whether the daemon is locked or not.
+struct UngatedMethods: Sendable {
+  private let safe: Safe
+  private let life: Lifetime
+  private let document: Lazy<Result<[UInt8], UsherError>>
+  private var entries: [String: MethodEntry] = [:]
+
+  init(_ safe: Safe) {
+    self.safe = safe
+    life = safe.life
+    let own: [any Method.Type] = [
+      RPCHello.self, RPCDiscover.self, RPCCancel.self, SystemStatus.self, SystemLock.self,
+      SystemUnlock.self, SystemReload.self,
+    ]
+    document = Lazy {
+      Result { () throws(UsherError) in
+        let types = own + safe.methods
+        return try ReplyEncoder.encode(
+          OpenRPC.document(version: Version.current, methods: types))
+      }
+    }
+    let (document, life) = (document, life)
+    add(RPCHello.self) { hello, call throws(UsherError) in
+      try .now(try life.hello(hello, on: call.connection))
+    }
+    add(RPCDiscover.self) { _, _ throws(UsherError) in .now(try document.value.get()) }
+    entries[RPCCancel.name] = .cancel
+    add(SystemStatus.self) { _, call throws(UsherError) in
+      let status = safe.opened?.parts.domain.status(call.caller)
+      return try .now(status ?? life.lockedStatus(call.caller))
+    }
+    let lockService = LockService(safe: safe)
+    add(SystemLock.self) { _, call throws(UsherError) in
+      let caller = call.caller
+      return .later { () async throws(UsherError) in
+        try ReplyEncoder.encode(try await lockService.lock(caller))
+      }
+    }
+    add(SystemUnlock.self) { unlock, call throws(UsherError) in
+      let caller = call.caller
+      return .later { () async throws(UsherError) in
+        try ReplyEncoder.encode(try await lockService.unlock(unlock, caller))
+      }
+    }
+    let reloadService = ReloadService(safe: safe)
+    add(SystemReload.self) { _, call throws(UsherError) in
+      let caller = call.caller
+      return .later { () async throws(UsherError) in
+        try ReplyEncoder.encode(try await reloadService.reload(caller))
+      }
+    }
+  }
+
+  /// - Returns: Nil where the method is not among them, or not on this socket.
+  func entry(_ name: String, isAdmin: Bool) -> MethodEntry? {
+    entries.method(name, isAdmin: isAdmin)
+  }
+
+  /// Makes what would else be made at the first calls.
+  func warm() { _ = document.value }
+
+  private mutating func add<M: Method>(
+    _ type: M.Type, _ handler: @escaping @Sendable (M, Call) throws(UsherError) -> Response
+  ) {
+    let schema = Lazy { StrictDecoding.schema(of: type) }
+    entries[M.name] = MethodEntry(type, schema: schema, refuse: { _, _ in }, run: handler)
+  }
+}
+
+extension Lifetime {
+  fileprivate func hello(
+    _ call: RPCHello, on connection: any ConnectionLink
+  ) throws(UsherError) -> RPCHello.Reply {
+    if let versions = call.protocol, !versions.contains(1) {
+      throw UsherError(
+        .invalidParams, "this usherd speaks protocol 1", detail: .init(field: "protocol"))
+    }
+    return .init(
+      protocol: 1, server: .init(version: Version.current),
+      limits: try world.config.limits.on(connection).byName(), instanceId: instanceID)
+  }
+
+  /// Of the store and the providers nothing is known while nobody may look.
+  fileprivate func lockedStatus(_ caller: Caller) -> SystemStatus.Reply {
+    let seen = world.config.providers.filter { caller.may(ProviderGet.name, provider: $0.name) }
+    return .init(
+      version: Version.current, uptimeSeconds: uptimeSeconds, ready: false, locked: true,
+      providers: seen.map { .init(name: $0.name, type: $0.type, health: .unknown) }, flows: 0,
+      connections: count.count(of: caller.isAdmin ? nil : caller.uid),
+      peerIdentity: caller.isAdmin ? peerIdentity : nil)
+  }
+
+  /// Never negative, also where a clock without a monotonic one is set back.
+  var uptimeSeconds: Int {
+    max(0, Int((world.clock.monotonicNow() - started).components.seconds))
+  }
+
+  /// How the processes behind connections are known.
+  var peerIdentity: String { world.sockets.tellsPeerByDescriptor ? "pidfd" : "pid" }
+}
+
+extension Limits {
+  /// These, but for those that a connection keeps as long as it lasts.
+  fileprivate func on(_ connection: any ConnectionLink) -> Limits {
+    let own = connection.limits
+    var limits = self
+    limits.maxLineBytes = own.maxLineBytes
+    limits.nesting = own.nesting
+    limits.lineSeconds = own.lineSeconds
+    limits.batch = own.batch
+    limits.callsInFlight = own.callsInFlight
+    limits.unreadReplyBytes = own.unreadReplyBytes
+    limits.unreadReplySeconds = own.unreadReplySeconds
+    limits.eventQueue = own.eventQueue
+    return limits
+  }
+
+  /// Every limit by its key in the configuration.
+  fileprivate func byName() throws(UsherError) -> [String: Int] {
+    let encoded = try ReplyEncoder.encode(self)
+    let members = try? JSONValue(parsing: encoded).objectValue
+    return (members ?? [:]).compactMapValues { $0.integerValue.map(Int.init) }
+  }
+}

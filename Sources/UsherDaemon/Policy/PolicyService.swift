@@ -1,0 +1,38 @@
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherSystem
+
+/// `policy.check` and `policy.list`: the rules the daemon runs with, and why they say what they say.
+struct PolicyService: Sendable {
+  let world: World
+
+  func check(_ check: PolicyCheck) async throws(UsherError) -> PolicyCheck.Reply {
+    let now = world.localMoment()
+    let inForce = world.settings.inForce
+    // Looks at the users' database, which may be far away.
+    let result = await world.blocking.run {
+      [names = world.users.principals, subordinates = world.subordinates] in
+      Result { () throws(UsherError) in
+        try inForce.policy.answer(
+          check, of: inForce.config, at: now, names: names,
+          usesAccount: inForce.startsFlowWithAccount(check),
+          subordinateTo: { subordinates.owners(ofSubordinate: $0) })
+      }
+    }
+    return try result.get()
+  }
+
+  func list() -> PolicyList.Reply { world.config.policyList() }
+}
+
+extension InForce {
+  fileprivate func startsFlowWithAccount(_ check: PolicyCheck) -> Bool {
+    guard check.method == FlowStart.name, let kind = check.kind,
+      let provider = check.provider.flatMap({ self.provider($0) })
+    else { return false }
+    return ProviderRegistry.flow(kind, of: provider.settings.variety)?
+      .usesAccount(isNamed: check.account != nil || check.subject != nil) ?? false
+  }
+}

@@ -1,0 +1,122 @@
+import Logging
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+
+/// Takes a provider's calls to whom they are for: a flow that runs, or an account that one brought.
+///
+/// Who shows nothing right learns nothing, not even whether there is anybody of that id.
+struct CallbackService: Sendable {
+  let credentials: Credentials
+  let engine: FlowEngine
+  let book: AccountBook
+  let watch: FollowUpWatch
+  let world: World
+  let log: Logger
+
+  /// One call, as the listener took it.
+  struct Call: Sendable {
+    /// Nil where the header is missing or there twice.
+    let authorization: Secret?
+    let body: [UInt8]
+    let provider: ProviderConfig
+    let dialect: any CallbackDialect
+  }
+
+  func take(_ call: Call) async -> CallbackOutcome {
+    let (provider, dialect) = (call.provider, call.dialect)
+    let outcome: CallbackOutcome
+    do throws(CallbackRefusal) {
+      var callback = try dialect.read(authorization: call.authorization, body: call.body)
+      callback.isVouchedFor = isVouchedFor(callback, provider, dialect)
+      outcome = await route(callback, provider, dialect)
+    } catch {
+      outcome = .unreadable(error)
+    }
+    // What anybody on this machine can cause at will is for the debug level.
+    log.log(
+      level: outcome.isOfInterest ? .info : .debug, "provider called",
+      metadata: [
+        "provider": .string(provider.name.rawValue), "outcome": .string(outcome.word),
+      ])
+    return outcome
+  }
+
+  private func isVouchedFor(
+    _ callback: ProviderCallback, _ provider: ProviderConfig, _ dialect: any CallbackDialect
+  ) -> Bool {
+    guard let name = dialect.credentialName,
+      let value = credentials.named(of: provider)[name]
+    else { return false }
+    return value == callback.authorization
+  }
+
+  private func route(
+    _ callback: ProviderCallback, _ provider: ProviderConfig, _ dialect: any CallbackDialect
+  ) async -> CallbackOutcome {
+    do throws(UsherError) {
+      var verdicts: [CallbackVerdict] = []
+      if let requestID = callback.requestID {
+        for session in engine.liveFlows(at: provider.name, requestID: requestID) {
+          verdicts.append(try await engine.callBack(callback, session))
+        }
+      }
+      // A flow that ended just now has left its account behind.
+      let key = dialect.callKey(of: callback)
+      try await book.forEach(calledBy: key, at: provider.name) {
+        record async throws(UsherError) in
+        verdicts.append(try await offer(callback, to: record, provider))
+      } skipped: { error in
+        log.warning(
+          "an account was not asked whether a provider's call is its own",
+          metadata: ["cause": .string(error.message)])
+      }
+      if verdicts.contains(.mine) { return .taken }
+      if verdicts.contains(.conflict) { return .conflict }
+      guard callback.isVouchedFor, let requestID = callback.requestID else { return .unauthorized }
+      return try engine.isRemembered(requestID, at: provider.name) ? .taken : .unknown
+    } catch {
+      log.warning(
+        "a provider's call could not be taken", metadata: ["cause": .string(error.message)])
+      return .unavailable
+    }
+  }
+
+  private func offer(
+    _ callback: ProviderCallback, to record: AccountRecord, _ provider: ProviderConfig
+  ) async throws(UsherError) -> CallbackVerdict {
+    let followUp = ProviderRegistry.followUp(of: provider, attributes: record.details.attributes)
+    guard let verdict = followUp?.judge(callback, token: record.mainToken) else { return .notMine }
+    if verdict == .mine {
+      let now = world.clock.now()
+      try await watch.learn(about: record.id) { $0.learn(callback, at: now) }
+    }
+    return verdict
+  }
+}
+
+extension CallbackOutcome {
+  /// Whether whoever called has shown what he must.
+  fileprivate var isOfInterest: Bool {
+    switch self {
+    case .taken, .conflict, .unknown, .unavailable: true
+    case .unreadable, .unauthorized, .otherPath, .otherMethod, .tooLarge: false
+    }
+  }
+
+  /// For the log.
+  var word: String {
+    switch self {
+    case .taken: "taken"
+    case .unreadable: "unreadable"
+    case .unauthorized: "unauthorized"
+    case .unknown: "unknown"
+    case .conflict: "conflict"
+    case .otherPath: "other path"
+    case .otherMethod: "other method"
+    case .tooLarge: "too large"
+    case .unavailable: "unavailable"
+    }
+  }
+}

@@ -1,0 +1,150 @@
+import JSONRPC
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+/// `provider.list`, `provider.get` and `provider.check`.
+struct ProviderService: Sendable {
+  let providers: Providers
+  let credentials: Credentials
+  let http: ProviderHTTP
+  let metadata: MetadataCache
+  let verifier: IDTokenVerifier
+  let clock: any Clock
+
+  /// Those the caller may use.
+  func list(_ caller: Caller) -> ProviderList.Reply {
+    let seen = providers.offered.filter { caller.may(ProviderGet.name, provider: $0.name) }
+    return .init(providers: seen.map(entry))
+  }
+
+  func get(_ name: ProviderName) throws(UsherError) -> ProviderGet.Reply {
+    entry(try providers.named(name))
+  }
+
+  private func entry(_ provider: ProviderConfig) -> ProviderGet.Reply {
+    .init(
+      name: provider.name, type: provider.type,
+      flows: ProviderRegistry.flows(of: provider.settings.variety).map { flow($0) })
+  }
+
+  private func flow<Machine: FlowMachine>(_ type: Machine.Type) -> ProviderGet.Flow {
+    .init(
+      kind: type.kind, summary: type.summary,
+      params: StrictDecoding.schema(of: Machine.Params.self).json)
+  }
+}
+
+// Trying a provider.
+extension ProviderService {
+  /// Asks for what a log-in will need, without memory of earlier answers.
+  func check(_ name: ProviderName) async throws(UsherError) -> ProviderCheck.Reply {
+    let provider = try providers.named(name)
+    let findings =
+      switch provider.settings {
+      case .oidc(let settings): await check(provider, settings)
+      case .freedomid(let settings) where settings.mode == .oidc:
+        await check(provider, settings.oidc)
+      case .paysafe, .truecaller, .gopay, .freedomid, .bsa, .local:
+        await probe(provider)
+      }
+    return .init(
+      provider: name, healthy: findings.allSatisfy(\.fine), findings: findings)
+  }
+
+  private func check(
+    _ provider: ProviderConfig, _ settings: OIDCSettings
+  ) async -> [ProviderCheck.Finding] {
+    var findings: [ProviderCheck.Finding] = []
+    switch await metadata.fetch(provider) {
+    case .found(let metadata):
+      findings.append(
+        .init(subject: "discovery", fine: true, message: "issuer \(metadata.issuer)"))
+      findings.append(await keys(metadata, provider))
+    case .unreachable(let message), .unusable(let message):
+      findings.append(.init(subject: "discovery", fine: false, message: message))
+    }
+    let url = OIDCMetadata.wellKnownURLs(issuer: settings.issuer.text)[0]
+    let outcome = await http.send(OIDCCall.discovery(url: url), for: provider)
+    return findings + [
+      credential(provider), clock(outcome, allowed: settings.clockSkewSeconds),
+    ]
+  }
+
+  private func probe(_ provider: ProviderConfig) async -> [ProviderCheck.Finding] {
+    let credentials = credentials(provider)
+    guard let probe = ProviderRegistry.probe(of: provider), credentials.allSatisfy(\.fine) else {
+      return credentials
+    }
+    let outcome = await http.send(probe.call, for: provider)
+    let (fine, message) = probe.judge(outcome)
+    return credentials + [
+      .init(subject: probe.subject, fine: fine, message: message), clock(outcome, allowed: 60),
+    ]
+  }
+
+  private func keys(
+    _ metadata: OIDCMetadata, _ provider: ProviderConfig
+  ) async -> ProviderCheck.Finding {
+    guard let url = metadata.jwksURI else {
+      return .init(subject: "keys", fine: false, message: "there is no jwks_uri")
+    }
+    switch await verifier.keySet(at: url, of: provider) {
+    case .success(let keys):
+      let count = keys["keys"]?.arrayValue?.count ?? 0
+      return .init(subject: "keys", fine: count > 0, message: "\(count) keys")
+    case .failure(.unreachable(let message)), .failure(.unusable(let message)):
+      return .init(subject: "keys", fine: false, message: message)
+    }
+  }
+
+  /// Of each one that is configured, whether it is set and can be used.
+  private func credentials(_ provider: ProviderConfig) -> [ProviderCheck.Finding] {
+    guard provider.credentialName == nil, !provider.credentialNames.isEmpty else {
+      return [credential(provider)]
+    }
+    return provider.credentialNames.map { credential($0, of: provider) }
+  }
+
+  private func credential(
+    _ name: String, of provider: ProviderConfig
+  ) -> ProviderCheck.Finding {
+    let subject = "credential \(name)"
+    do throws(UsherError) {
+      let value = try credentials.credential(named: name)
+      let check = CredentialCheck(nil, named: value.map { [name: $0] } ?? [:])
+      let flaw = check.flaw(in: name, of: provider.name) { provider.flaw(of: $0, named: name) }
+      return .init(subject: subject, fine: flaw == nil, message: flaw ?? "it is set")
+    } catch {
+      return .init(subject: subject, fine: false, message: error.message)
+    }
+  }
+
+  private func credential(_ provider: ProviderConfig) -> ProviderCheck.Finding {
+    do throws(UsherError) {
+      let isPublic = try credentials.credential(of: provider) == nil
+      return .init(
+        subject: "credential", fine: true,
+        message: isPublic ? "a public client needs none" : "it is set")
+    } catch {
+      return .init(subject: "credential", fine: false, message: error.message)
+    }
+  }
+
+  /// Compares the provider's `Date` (RFC 9110 §6.6.1) with our clock.
+  private func clock(_ outcome: CallOutcome, allowed: Int) -> ProviderCheck.Finding {
+    guard case .reply(let reply) = outcome,
+      let theirs = reply.headers["date"].flatMap(Timestamp.init(httpDate:))
+    else {
+      return .init(
+        subject: "clock", fine: true, message: "the provider does not tell its time")
+    }
+    // Their clock has whole seconds, and the answer took its time.
+    let skew = Int(abs((theirs - clock.now()).milliseconds) / 1000)
+    return .init(
+      subject: "clock", fine: skew <= allowed + 1,
+      message: skew <= 1
+        ? "it agrees with ours" : "it differs from ours by \(skew) s, \(allowed) s are allowed")
+  }
+}

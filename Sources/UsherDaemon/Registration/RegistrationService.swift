@@ -1,0 +1,93 @@
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherSystem
+
+/// `registration.checkDuplicate` and `registration.checkUserKey`: who is a member, so nothing that a
+/// caller may ask unless the provider's configuration says so, and not often.
+struct RegistrationService: Sendable {
+  let world: World
+  let providers: Providers
+  /// Asks the provider once; throws where the credential that it takes is not set.
+  let send: @Sendable (BSACall, ProviderConfig) async throws(UsherError) -> CallOutcome
+  private let budget = CallBudget()
+
+  /// A question that may be asked of a provider.
+  struct Question: Sendable {
+    fileprivate let check: BSARegistrationCheck
+    fileprivate let provider: ProviderConfig
+  }
+
+  /// Lets a question in, or refuses it, before a task is made of it.
+  func admit(
+    _ call: RegistrationCheckDuplicate, _ caller: Caller
+  ) throws(UsherError) -> Question {
+    let provider = try open(call.provider)
+    let channel: BSAContact.Channel =
+      switch call.verifyType {
+      case .email: .email
+      case .phoneNumber: .sms
+      }
+    let contact = try possible("verifyData") { () throws(ImpossibleMember) in
+      try BSAContact(channel, call.verifyData)
+    }
+    try spend(caller)
+    return Question(check: .contact(contact), provider: provider)
+  }
+
+  /// Lets a question in, or refuses it, before a task is made of it.
+  func admit(_ call: RegistrationCheckUserKey, _ caller: Caller) throws(UsherError) -> Question {
+    let provider = try open(call.provider)
+    let userKey = try possible("userKey") { () throws(ImpossibleMember) in
+      try BSAUserKey.checked(call.userKey)
+    }
+    try spend(caller)
+    return Question(check: .userKey(userKey), provider: provider)
+  }
+
+  /// What the provider says.
+  func isTaken(_ question: Question) async throws(UsherError) -> Bool {
+    let outcome = try await send(question.check.call, question.provider)
+    return try BSARegistrationCheck.isTaken(outcome, at: question.provider.name)
+  }
+
+  /// A provider that can be asked, and may.
+  private func open(_ name: ProviderName) throws(UsherError) -> ProviderConfig {
+    let provider = try providers.named(name)
+    guard case .bsa(let settings) = provider.settings else {
+      throw UsherError(
+        .invalidParams, "provider \(name) is of type \(provider.type), not bsa",
+        detail: .init(field: "provider"))
+    }
+    guard settings.registrationChecks else {
+      throw UsherError(
+        .permissionDenied,
+        "provider \(name) may not be asked who is registered: registration_checks is off")
+    }
+    return provider
+  }
+
+  /// What the caller wrote, where somebody can have it. It is not repeated: it is about a person.
+  private func possible<Member>(
+    _ field: String, _ member: () throws(ImpossibleMember) -> Member
+  ) throws(UsherError) -> Member {
+    do throws(ImpossibleMember) {
+      return try member()
+    } catch {
+      throw UsherError(
+        .invalidParams, "\(field) \(error.message)", detail: .init(field: field))
+    }
+  }
+
+  private func spend(_ caller: Caller) throws(UsherError) {
+    let perMinute = world.config.limits.registrationChecksPerMinute
+    let holder = caller.owner.limitHolder(world.subordinates.current)
+    let wait = budget.take(holder, at: world.clock.monotonicNow(), perMinute: perMinute)
+    guard let wait else { return }
+    throw UsherError(
+      .rateLimited, "this user has asked \(perMinute) times within a minute who is registered",
+      detail: .init(
+        retryAfterMs: Int(wait.milliseconds), limit: "registration_checks_per_minute"))
+  }
+}

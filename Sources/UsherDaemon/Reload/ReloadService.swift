@@ -1,0 +1,44 @@
+import UsherAPI
+import UsherConfig
+import UsherCore
+
+/// `system.reload`.
+struct ReloadService: Sendable {
+  let safe: Safe
+
+  func reload(_ caller: Caller) async throws(UsherError) -> SystemReload.Reply {
+    let service = CallAuditor(safe.life)
+    let permit = try service.permit(SystemReload.name, caller)
+    try safe.life.audit.admit()
+    let problems: [ConfigProblem]
+    do throws(UsherError) {
+      problems = try await Reload(safe: safe).run()
+    } catch {
+      throw service.noted(error, SystemReload.name, permit, caller)
+    }
+    service.note(
+      SystemReload.name, permit, caller, failure: problems.isEmpty ? nil : .invalidParams)
+    return .init(problems: problems)
+  }
+}
+
+extension SystemReload.Reply {
+  /// Problems that are told one by one.
+  static let mostTold = 100
+
+  fileprivate init(problems: [ConfigProblem]) {
+    let more = problems.count - Self.mostTold
+    let told = problems.prefix(Self.mostTold).map { SystemReload.Problem($0) }
+    self.init(problems: told + (more > 0 ? [.init(message: "and \(more) more problems")] : []))
+  }
+}
+
+extension SystemReload.Problem {
+  fileprivate init(_ problem: ConfigProblem) {
+    self.init(
+      file: problem.file.isEmpty ? nil : problem.file,
+      line: problem.line == 0 ? nil : problem.line,
+      column: problem.column == 0 ? nil : problem.column,
+      key: problem.key.isEmpty ? nil : problem.key, message: problem.message)
+  }
+}

@@ -1,0 +1,197 @@
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+
+/// `token.get`, `token.revoke`, `account.forget`.
+///
+/// A token that is still good is answered from memory, on the event loop, with the reply that was
+/// encoded when the token came.
+struct TokenService: Sendable {
+  /// Seconds: the default and the most of `minValidSeconds`.
+  static let defaultValidity = 60
+  static let longestValidity = 86_400
+
+  let world: World
+  let book: AccountBook
+  let providers: Providers
+  let refresher: Refresher
+  let revoker: Revoker
+
+  /// - Parameter scopes: The most that the token may be good for; nil: anything.
+  func get(
+    _ call: TokenGet, _ caller: Caller, within scopes: [String]? = nil
+  ) throws(UsherError) -> Response {
+    let seconds = call.minValidSeconds ?? Self.defaultValidity
+    guard (0...Self.longestValidity).contains(seconds) else {
+      throw UsherError(
+        .invalidParams, "minValidSeconds must be from 0 to \(Self.longestValidity)",
+        detail: .init(field: "minValidSeconds"))
+    }
+    let record = try account(call.account, call.provider, for: caller, TokenGet.name)
+    // What a provider gave that is gone is kept, and given out when the provider is back.
+    guard record.isFrom(try providers.tokenPlace(of: record.provider)) else {
+      throw world.elsewhere(record)
+    }
+    let key = try key(for: call, record)
+    if record.isGuarded || scopes != nil {
+      return try guarded(call, record, key, seconds, caller, within: scopes)
+    }
+    let isForced = call.forceRefresh ?? false
+    let now = world.clock.now()
+    if !isForced, let token = record.usableToken(key), let end = end(of: token, seconds, now) {
+      return .standing(StandingReply(reply: token.reply, moments: now...end, book: book))
+    }
+    let refresher = refresher
+    return .later { () async throws(UsherError) -> [UInt8] in
+      try await refresher.token(record.id, key, validFor: seconds, isForced: isForced)
+    }
+  }
+
+  /// Up to when it is good for that long; nil where it is not.
+  private func end(of token: HeldToken, _ seconds: Int, _ now: Timestamp) -> Timestamp? {
+    token.validUntil(for: seconds, at: now, world.clock.bootTime())
+  }
+
+  /// As ``get(_:_:within:)`` for tokens that not every client may have: who may not learns so before
+  /// the provider is asked for one, and again when it has come.
+  private func guarded(
+    _ call: TokenGet, _ record: AccountRecord, _ key: TokenKey, _ seconds: Int, _ caller: Caller,
+    within scopes: [String]?
+  ) throws(UsherError) -> Response {
+    try check(record, key, caller, within: scopes)
+    let isForced = call.forceRefresh ?? false
+    let now = world.clock.now()
+    if !isForced, let token = record.usableToken(key), let end = end(of: token, seconds, now) {
+      // Consents end by themselves.
+      if record.isGuarded { return .now(token.reply) }
+      return .standing(StandingReply(reply: token.reply, moments: now...end, book: book))
+    }
+    return .later { [self] () async throws(UsherError) -> [UInt8] in
+      let reply = try await refresher.token(record.id, key, validFor: seconds, isForced: isForced)
+      try check(
+        try book.account(record.id, for: caller, TokenGet.name), key, caller, within: scopes)
+      return reply
+    }
+  }
+
+  /// - Throws: `permissionDenied` for the daemon's own tokens, `consentRequired` where the client was
+  ///   not granted all that the token gives access to, or is no longer.
+  private func check(
+    _ record: AccountRecord, _ key: TokenKey, _ caller: Caller, within most: [String]?
+  ) throws(UsherError) {
+    guard !record.details.tokensAreInternal else {
+      throw UsherError(.permissionDenied, "the tokens of this account are the daemon's own")
+    }
+    // What was granted may be more than what was asked for.
+    let scopes = [key.scope, record.tokens[key]?.set.scope].compactMap(\.self)
+    if let most,
+      !scopes.flatMap(PolicyRequest.scopes).allSatisfy({ scope in
+        most.contains { $0.hasSameBytes(as: scope) }
+      })
+    {
+      throw .beyond(most)
+    }
+    guard record.isGuarded else { return }
+    let now = world.clock.now()
+    guard scopes.allSatisfy({ record.opens(scope: $0, to: caller.client, at: now) }) else {
+      throw UsherError(
+        .consentRequired, "you were not granted all that this token gives access to",
+        detail: .init(
+          next: world.signIn(
+            at: record.provider, account: record.id, scope: scopes.joined(separator: " "))))
+    }
+  }
+
+  func revoke(
+    _ call: TokenRevoke, _ caller: Caller
+  ) async throws(UsherError) -> TokenRevoke.Reply {
+    let record = try account(call.account, call.provider, for: caller, TokenRevoke.name)
+    let result = try await revoker.drop(record, by: .init(caller))
+    return .init(
+      account: record.id, revoked: result.revoked,
+      living: result.living.isEmpty ? nil : result.living, retriedUntil: result.retriedUntil)
+  }
+
+  func forget(
+    _ call: AccountForget, _ caller: Caller
+  ) async throws(UsherError) -> AccountForget.Reply {
+    let record = try account(call.account, call.provider, for: caller, AccountForget.name)
+    let result = try await revoker.forget(
+      record, revoke: call.revoke ?? true, by: .init(caller))
+    return .init(
+      account: record.id, revoked: result.revoked,
+      living: result.living.isEmpty ? nil : result.living, retriedUntil: result.retriedUntil)
+  }
+
+  /// The account a caller means, by its id or as the only one of a provider.
+  func account(
+    _ id: AccountID?, _ provider: ProviderName?, for caller: Caller, _ method: String
+  ) throws(UsherError) -> AccountRecord {
+    if let id {
+      let record = try book.account(id, for: caller, method)
+      guard provider == nil || provider == record.provider else {
+        throw UsherError(
+          .invalidParams, "account \(id) is not of that provider",
+          detail: .init(field: "provider"))
+      }
+      return record
+    }
+    guard let provider else {
+      throw UsherError(
+        .invalidParams, "account or provider must be given", detail: .init(field: "account"))
+    }
+    let records = try book.accounts(
+      for: caller, method, at: provider, most: AccountBook.mostToChoose)
+    if records.isEmpty { _ = try providers.named(provider) }
+    return try book.onlyAccount(among: records, at: provider, field: "account")
+  }
+
+  private func key(for call: TokenGet, _ record: AccountRecord) throws(UsherError) -> TokenKey {
+    guard call.audience == nil else {
+      throw UsherError(
+        .invalidParams, "provider \(record.provider) issues tokens for one audience only",
+        detail: .init(field: "audience"))
+    }
+    guard let scope = call.scope else { return record.mainKey }
+    if let variety = world.settings.inForce.tokenPlace(of: record.provider)?.variety,
+      !ProviderRegistry.hasScopes(variety)
+    {
+      throw UsherError(
+        .invalidParams, "tokens of provider \(record.provider) have no scope",
+        detail: .init(field: "scope"))
+    }
+    let asked = scope.scopeWords
+    let granted = record.details.grant.scope.scopeWords
+    guard !asked.isEmpty else { throw .wrongType("scope", "one scope or several") }
+    guard asked.isSubset(of: granted) else {
+      throw UsherError(
+        .consentRequired, "the scope goes beyond what was granted",
+        detail: .init(
+          field: "scope",
+          next: world.signIn(at: record.provider, account: record.id, scope: scope)))
+    }
+    guard asked != granted else { return record.mainKey }
+    return TokenKey(partOfScope: scope)
+  }
+}
+
+extension PolicyRequest {
+  /// The words of a token's scope; one that tells none may be good for anything, which no list of
+  /// scopes has.
+  static func scopes(_ scope: String) -> [String] {
+    let words = scope.split(separator: " ").map(String.init)
+    return words.isEmpty ? [""] : words
+  }
+}
+
+extension UsherError {
+  /// A token would be good for more than a rule lets its client have.
+  static func beyond(_ scopes: [String]) -> UsherError {
+    let most = scopes.isEmpty ? "none at all" : scopes.joined(separator: " ")
+    return UsherError(
+      .permissionDenied, "you may have tokens for these scopes only: \(most)",
+      detail: .init(field: "scope"))
+  }
+}

@@ -1,0 +1,178 @@
+import Synchronization
+import UsherAPI
+import UsherClient
+import UsherCore
+
+/// The contacts whose numbers are waited for: one flow `verifyContact` for each, found by asking the
+/// daemon.
+///
+/// What is remembered here is for comparing only; nothing depends on it.
+final class ContactService: Sendable {
+  private static let kind = "verifyContact"
+
+  private struct Book {
+    /// What the flow of a contact was begun with, here: the daemon has found it right.
+    var apps: [String: App] = [:]
+    /// How the number was sent that a disposeToken was given for.
+    var types: [Secret: BSA.APICaller.OTPSendType] = [:]
+  }
+
+  /// What an app says of itself.
+  struct App: Sendable, Equatable {
+    var clientKey: Secret
+    var bundleIdentifier: String
+  }
+
+  private let provider: ProviderName
+  private let client: UsherClient
+  private let turns = Turns()
+  private let book = Mutex(Book())
+
+  init(provider: ProviderName, client: UsherClient) {
+    self.provider = provider
+    self.client = client
+  }
+}
+
+// MARK: - A number is requested
+
+extension ContactService {
+  /// Has a number sent, or sent once more where one is waited for.
+  func request(_ contact: BSAContact, _ app: App, _ log: BSALog) async throws {
+    try await turns.inTurn(contact.key) {
+      let flow =
+        if let session = try await live(contact) {
+          try await again(session, contact, app, log)
+        } else {
+          try await begin(contact, app, log)
+        }
+      try flow.unfailed().mustAskForNumber()
+      if let problem = flow.problem { throw BSAError(problem) }
+    }
+  }
+
+  private func begin(_ contact: BSAContact, _ app: App, _ log: BSALog) async throws -> Flow {
+    log("a number is asked for, to \(contact.masked)")
+    let session = try await client.beginning(
+      provider, Self.kind,
+      params: [
+        "sendType": .string(contact.type.rawValue), "sendTarget": .string(contact.target),
+        "clientKey": .string(app.clientKey.revealed()),
+        "bundleIdentifier": .string(app.bundleIdentifier),
+      ])
+    let flow = try await session.cancelledWithTask { try await session.first(where: \.stands) }
+    if !flow.status.isFinished { book.withLock { $0.apps[contact.key] = app } }
+    return flow
+  }
+
+  private func again(
+    _ session: FlowSession, _ contact: BSAContact, _ app: App, _ log: BSALog
+  ) async throws -> Flow {
+    try compare(contact) { $0 == app }
+    return try await session.cancelledWithTask {
+      let wasBeingSent = session.flow.state == "sending"
+      let seen = try await session.first(where: \.stands)
+      // What is being sent already need not be asked for.
+      if wasBeingSent { return seen }
+      log("another number is asked for, to \(contact.masked)")
+      return try await session.answer(.resend, to: seen)
+    }
+  }
+
+  /// - Throws: ``BSAError`` when the contact's flow was begun with something else.
+  private func compare(_ contact: BSAContact, _ isSame: (App) -> Bool) throws {
+    guard let app = book.withLock({ $0.apps[contact.key] }), !isSame(app) else { return }
+    throw BSAError.failed(
+      rtCode: BSACode.clientKeyUnknown,
+      message: "the number was requested with another clientKey or bundleIdentifier")
+  }
+
+  private func live(_ contact: BSAContact) async throws -> FlowSession? {
+    try await client.newestFlow(of: provider, kind: Self.kind, key: contact.key) {
+      !$0.status.isFinished
+    }
+  }
+}
+
+// MARK: - A number is verified
+
+extension ContactService {
+  /// - Returns: The disposeToken; nil where the number is wrong.
+  func verify(
+    _ contact: BSAContact, _ number: Secret, clientKey: Secret, _ log: BSALog
+  ) async throws -> String? {
+    try await turns.inTurn(contact.key) {
+      guard let session = try await live(contact) else { throw Setback.noNumber }
+      try compare(contact) { $0.clientKey == clientKey }
+      log("a number is verified, of \(contact.masked)")
+      do {
+        let flow = try await session.cancelledWithTask {
+          let seen = try await session.first(where: \.stands)
+          return try await session.answer(.code(number, fields: [:]), to: seen)
+        }
+        return try disposeToken(flow, contact.type)
+      } catch let error as UsherError where error.reason == .invalidInput {
+        // What cannot be a number is no better than a wrong one.
+        return nil
+      }
+    }
+  }
+
+  private func disposeToken(
+    _ flow: Flow, _ type: BSA.APICaller.OTPSendType
+  ) throws -> String? {
+    if let problem = flow.problem {
+      if problem.reason == "wrong_code" { return nil }
+      throw BSAError(problem)
+    }
+    guard let token = try flow.unfailed().result?["disposeToken"]?.stringValue else {
+      throw Setback(.unexpected, "the verification ended without a disposeToken")
+    }
+    book.withLock { $0.types[Secret(token)] = type }
+    return token
+  }
+
+  /// Which contact a sign-up's disposeToken was given for; nil where nobody knows.
+  func verifiedType(_ data: BSA.SignUpData.UserData) async throws
+    -> BSA.APICaller.OTPSendType?
+  {
+    if let type = book.withLock({ $0.types[Secret(data.disposeToken)] }) { return type }
+    for type in BSA.APICaller.OTPSendType.allCases {
+      let flow = try await client.newestFlow(
+        of: provider, kind: Self.kind, key: data.contact(type).key, status: .succeeded
+      ) { $0.result?["disposeToken"]?.stringValue == data.disposeToken }
+      if flow != nil { return type }
+    }
+    return nil
+  }
+}
+
+extension Setback {
+  fileprivate static var noNumber: Setback {
+    Setback(.nothingWaiting, "no number is waited for: request one first")
+  }
+}
+
+extension Flow {
+  fileprivate func mustAskForNumber() throws {
+    guard step?.kind == .enterCode else {
+      throw Setback(.unexpected, "usherd asks for something else than a number")
+    }
+  }
+}
+
+extension BSAError {
+  /// Why a number was not sent, or not verified.
+  fileprivate init(_ problem: Problem) {
+    let nearest = problem.reason == "code_expired" ? BSACode.invalid : BSACode.api
+    switch problem.reason {
+    case "interrupted", "may_have_been_sent", "provider_unreachable":
+      self = .unreachable(message: problem.message)
+    default:
+      self = .failed(
+        rtCode: problem.provider.flatMap { Int($0.code) } ?? nearest,
+        message: problem.provider?.message ?? problem.message,
+        retryAfter: problem.retryAfterMs.map { .milliseconds($0) })
+    }
+  }
+}

@@ -1,0 +1,275 @@
+import Foundation
+import Testing
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherSystem
+import UsherTestKit
+
+@testable import UsherDaemon
+
+private let right = Secret("till-4711")
+private let wrong = Secret("till-4712")
+
+@Suite("Passcodes at the desk")
+struct PasscodeServiceTests {
+  private let stage: FlowStage
+
+  init() throws { stage = try FlowStage() }
+
+  private var service: LocalAuthService { stage.localAuth }
+
+  private func enrol(_ person: LocalPerson = .anna) async throws {
+    #expect(
+      try await service.setPasscode(right, old: nil, isReset: false, of: person) == .done)
+  }
+
+  /// Another desk on the same disk, as after `kill -9`.
+  private func anotherDesk() throws -> LocalAuthService {
+    let service = LocalAuthService.fake(stage.world, stage.store, stage.reader)
+    try service.restore()
+    return service
+  }
+
+  private func guess(_ count: Int) async -> [PasscodeOutcome] {
+    var outcomes: [PasscodeOutcome] = []
+    for _ in 0..<count { outcomes.append(await service.check(wrong, of: .anna)) }
+    return outcomes
+  }
+
+  @Test("there is none at first; then it is known, and nobody else's")
+  func known() async throws {
+    #expect(await service.check(right, of: .anna) == .notEnrolled)
+    try await enrol()
+    #expect(await service.check(right, of: .anna) == .accepted)
+    #expect(await service.check(right, of: .bert) == .notEnrolled)
+    #expect(await service.standing(of: .anna).0.passcode == .ready)
+    #expect(await service.standing(of: .bert).0.passcode == .notEnrolled)
+  }
+
+  @Test("the fifth wrong one in a row locks, and the right one is not looked at then")
+  func locks() async throws {
+    try await enrol()
+    let until = stage.clock.now() + .seconds(30)
+    #expect(
+      await guess(5) == [
+        .wrong(attemptsLeft: 4), .wrong(attemptsLeft: 3), .wrong(attemptsLeft: 2),
+        .wrong(attemptsLeft: 1), .lockedOut(until: until),
+      ])
+    #expect(await service.check(right, of: .anna) == .lockedOut(until: until))
+    #expect(await service.standing(of: .anna).0.passcode == .lockedOut(until: until))
+    stage.clock.advance(by: .seconds(30))
+    #expect(await service.check(right, of: .anna) == .accepted)
+    #expect(await guess(1) == [.wrong(attemptsLeft: 4)], "a right one begins anew")
+  }
+
+  @Test("each lock is longer than the one before")
+  func grows() async throws {
+    try await enrol()
+    _ = await guess(4)
+    for pause in AttemptCount.pauses + [.seconds(3600)] {
+      let until = stage.clock.now() + pause
+      #expect(await guess(2) == [.lockedOut(until: until), .lockedOut(until: until)])
+      stage.clock.advance(by: pause)
+    }
+  }
+
+  @Test("a lock and the count survive a restart, and a clock that is set back")
+  func survives() async throws {
+    try await enrol()
+    _ = await guess(3)
+    #expect(await (try anotherDesk()).check(wrong, of: .anna) == .wrong(attemptsLeft: 1))
+    stage.clock.advance(by: .seconds(1))
+    let again = try anotherDesk()
+    let until = stage.clock.now() + .seconds(30)
+    #expect(await again.check(wrong, of: .anna) == .lockedOut(until: until))
+
+    stage.clock.advance(by: .seconds(-86_400))
+    let later = try anotherDesk()
+    let reset = stage.clock.now() + .seconds(30)
+    #expect(await later.check(right, of: .anna) == .lockedOut(until: reset))
+    stage.clock.advance(by: .seconds(30))
+    #expect(await later.check(right, of: .anna) == .accepted)
+  }
+
+  @Test("guesses at once are looked at one after the other, and each is counted")
+  func atOnce() async throws {
+    try await enrol()
+    let outcomes = await withTaskGroup(of: PasscodeOutcome.self) { group in
+      for _ in 1...8 { group.addTask { await service.check(wrong, of: .anna) } }
+      return await group.reduce(into: []) { $0.append($1) }
+    }
+    let until = stage.clock.now() + .seconds(30)
+    #expect(outcomes.count { $0 == .lockedOut(until: until) } == 4)
+    for left in 1...4 { #expect(outcomes.contains(.wrong(attemptsLeft: left))) }
+  }
+
+  @Test("a guess that cannot be counted is not looked at")
+  func uncounted() async throws {
+    try await enrol()
+    try stage.store.close()
+    guard case .unavailable = await service.check(right, of: .anna) else {
+      Issue.record("it was looked at")
+      return
+    }
+  }
+
+  @Test("another one needs the old one, and a wrong old one is a guess")
+  func change() async throws {
+    let new = Secret("till-4713")
+    #expect(
+      try await service.setPasscode(new, old: right, isReset: false, of: .anna)
+        == .refused(.notEnrolled))
+    try await enrol()
+    #expect(try await service.setPasscode(new, old: nil, isReset: false, of: .anna) == .oldIsNeeded)
+    #expect(
+      try await service.setPasscode(new, old: wrong, isReset: false, of: .anna)
+        == .refused(.wrong(attemptsLeft: 4)))
+    #expect(
+      try await service.setPasscode(new, old: right, isReset: false, of: .anna) == .done)
+    #expect(await service.check(right, of: .anna) == .wrong(attemptsLeft: 4))
+    #expect(await service.check(new, of: .anna) == .accepted)
+  }
+
+  @Test("wrong old ones lock like others, and a reset opens")
+  func reset() async throws {
+    try await enrol()
+    _ = await guess(4)
+    let until = stage.clock.now() + .seconds(30)
+    let refused = PasscodeChange.refused(.lockedOut(until: until))
+    #expect(
+      try await service.setPasscode(right, old: wrong, isReset: false, of: .anna) == refused)
+    #expect(
+      try await service.setPasscode(right, old: right, isReset: false, of: .anna) == refused)
+    let new = Secret("given out")
+    #expect(try await service.setPasscode(new, old: nil, isReset: true, of: .anna) == .done)
+    #expect(await (try anotherDesk()).check(new, of: .anna) == .accepted)
+  }
+
+  @Test("nothing on disk has a passcode in it")
+  func sealed() async throws {
+    try await enrol()
+    _ = await guess(1)
+    let files = stage.place.everything()
+    #expect(files.contains { $0.name.hasPrefix("usherd.db") && !$0.bytes.isEmpty })
+    #expect(try stage.store.loadLocalAuth().count == 1)
+    for file in files {
+      #expect(file.bytes.range(of: Data(right.revealed().utf8)) == nil, "\(file.name)")
+      #expect(file.bytes.range(of: Data(wrong.revealed().utf8)) == nil, "\(file.name)")
+    }
+  }
+}
+
+@Suite("Fingers at the desk")
+struct FingerServiceTests {
+  private let stage: FlowStage
+
+  init() throws { stage = try FlowStage() }
+
+  private var service: LocalAuthService { stage.localAuth }
+
+  private func biometric(_ person: LocalPerson = .anna) async -> LocalAuthStanding.Biometric {
+    await service.standing(of: person).0.biometric
+  }
+
+  private func scan(_ verdict: FakeReader.Scan) async throws -> ScanOutcome? {
+    async let outcome = service.scan(.anna) { _ in }
+    try await stage.reader.answer(verdict)
+    return await outcome
+  }
+
+  @Test("what there is, is told without a scan")
+  func standing() async {
+    #expect(await biometric() == .notEnrolled)
+    stage.reader.enrol("left-thumb", "right-index-finger")
+    #expect(await biometric() == .ready(hasChanged: false))
+    #expect(await service.standing(of: .anna).fingers == 2)
+    stage.reader.fail(.noReader)
+    #expect(await biometric() == .noReader)
+    #expect(await service.standing(of: .anna).fingers == nil)
+    #expect(stage.reader.users.isEmpty)
+  }
+
+  @Test(
+    "whatever is wrong with the reader, it is unavailable, and why",
+    arguments: [
+      (FingerprintTrouble.inUse, "the fingerprint reader is in use"),
+      (.unplugged, "the fingerprint reader went away"),
+      (.notPermitted("auth"), "usherd is not permitted to use the fingerprint reader: see polkit"),
+      (.unavailable("no message bus"), "the fingerprint reader does not answer"),
+    ])
+  func trouble(trouble: FingerprintTrouble, sentence: String) async throws {
+    stage.reader.fail(trouble)
+    #expect(await biometric() == .unavailable(sentence))
+    #expect(try await scan(.failure(trouble)) == .unavailable(sentence))
+  }
+
+  @Test("a user without a name has no fingers, and the reader is not asked")
+  func nameless() async {
+    let nobody = LocalPerson(realm: "host", uid: 4_000_000)
+    #expect(await biometric(nobody) == .unavailable("this user has no name"))
+    #expect(await service.scan(nobody) { _ in } == .unavailable("this user has no name"))
+    #expect(stage.reader.users.isEmpty)
+  }
+
+  @Test("it is the owner's own fingers that are looked at, for half a minute")
+  func whose() async throws {
+    #expect(try await scan(.success(.match)) == .matched)
+    #expect(stage.reader.users == ["anna"] && stage.reader.limits == [.seconds(30)])
+    #expect(try await scan(.failure(.timedOut)) == .timedOut)
+    #expect(try await scan(.failure(.notEnrolled)) == .notEnrolled)
+    #expect(try await scan(.failure(.noReader)) == .noReader)
+  }
+
+  @Test("five wrong ones in a row lock the reader, on disk; a match ends the row")
+  func locks() async throws {
+    for _ in 1...4 { #expect(try await scan(.success(.noMatch)) == .missed) }
+    #expect(try await scan(.success(.match)) == .matched)
+    for _ in 1...4 { #expect(try await scan(.success(.noMatch)) == .missed) }
+    let until = stage.clock.now() + .seconds(30)
+    #expect(try await scan(.success(.noMatch)) == .lockedOut(until: until))
+    let another = LocalAuthService.fake(stage.world, stage.store, stage.reader)
+    try another.restore()
+    #expect(await another.scan(.anna) { _ in } == .lockedOut(until: until))
+    stage.reader.enrol("left-thumb")
+    #expect(await another.standing(of: .anna).0.biometric == .lockedOut(until: until))
+    #expect(stage.reader.users.count == 10, "a locked reader is not asked")
+  }
+
+  @Test("a right passcode opens the reader")
+  func opened() async throws {
+    #expect(try await service.setPasscode(right, old: nil, isReset: false, of: .anna) == .done)
+    for _ in 1...5 { _ = try await scan(.success(.noMatch)) }
+    stage.reader.enrol("left-thumb")
+    #expect(await service.check(right, of: .anna) == .accepted)
+    #expect(await biometric() == .ready(hasChanged: false))
+  }
+
+  @Test("other fingers than at the last success with one are noticed, also after a restart")
+  func changes() async throws {
+    stage.reader.enrol("left-thumb")
+    #expect(await biometric() == .ready(hasChanged: false), "nothing to compare with")
+    #expect(try await scan(.success(.match)) == .matched)
+    stage.reader.enrol("left-thumb", "right-thumb")
+    #expect(await biometric() == .ready(hasChanged: true))
+    let another = LocalAuthService.fake(stage.world, stage.store, stage.reader)
+    try another.restore()
+    #expect(await another.standing(of: .anna).0.biometric == .ready(hasChanged: true))
+    #expect(try await scan(.success(.noMatch)) == .missed)
+    #expect(await biometric() == .ready(hasChanged: true), "no success")
+    #expect(try await scan(.success(.match)) == .matched)
+    #expect(await biometric() == .ready(hasChanged: false))
+  }
+
+  @Test("a wrong finger that cannot be counted is none")
+  func uncounted() async throws {
+    async let outcome = service.scan(.anna) { _ in }
+    try await reached("a scan") { stage.reader.waiting > 0 }
+    try stage.store.close()
+    try await stage.reader.answer(.success(.noMatch))
+    guard case .unavailable = await outcome else {
+      Issue.record("it was told")
+      return
+    }
+  }
+}

@@ -1,0 +1,89 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherSystem
+import UsherTestKit
+
+@testable import UsherDaemon
+
+@Suite("policy.check and policy.list")
+struct PolicyServiceTests {
+  private let clock = FakeClock()
+
+  /// - Parameter hours: Of the one rule there is, for uid 1000.
+  private func service(hours: String? = nil, names: PrincipalResolver? = nil) throws
+    -> PolicyService
+  {
+    var rule = ClientRule(
+      name: "till", match: ClientMatch(user: .id(1000)),
+      allow: [try AccessPattern(setting: "token.get work")])
+    rule.hours = try hours.map { (text) throws(UsherConfig.Refusal) in
+      [try OpeningHours(setting: text)]
+    }
+    var config = Config()
+    config.providers = [try .sample()]
+    config.clients = [rule]
+    let names = names ?? PrincipalResolver(user: { _ in nil }, group: { _ in nil })
+    return PolicyService(
+      world: World(
+        settings: Settings(config, try Policy(config, daemonUser: 990, names: names)),
+        clock: clock, entropy: FixedEntropy(), alarms: FakeAlarms(clock),
+        users: UserDatabase(user: { _ in .nameless }, principals: names)))
+  }
+
+  @Test("where no time is given it is now, on the machine's wall")
+  func now() async throws {
+    let moment = LocalMoment(clock.now(), by: clock)
+    let next = LocalMoment(weekday: 0, minute: moment.minute + 1)
+    let hours = "\(moment.settingText)-\(next.settingText.suffix(5))"
+    let service = try service(hours: hours)
+    let check = PolicyCheck(user: "1000", method: "token.get", provider: .work)
+    #expect(try await service.check(check).allowed)
+    clock.advance(by: .seconds(60))
+    let late = try await service.check(check)
+    #expect(!late.allowed)
+    #expect(late.retryAfterMs == (7 * 1440 - 1) * 60_000)
+    var then = check
+    then.at = moment.settingText
+    #expect(try await service.check(then).allowed)
+  }
+
+  @Test("names are looked up in the machine's lists, with the groups of a user that is named alone")
+  func names() async throws {
+    let names = PrincipalResolver(
+      user: { $0 == "anna" ? 1000 : nil }, group: { $0 == "usher" ? 50 : nil },
+      groups: { $0 == 1001 ? [100, 50] : [] })
+    let service = try service(names: names)
+    let anna = try await service.check(
+      PolicyCheck(user: "anna", method: "token.get", provider: .work))
+    #expect(anna.rule == "till" && anna.allowed)
+    let member = try await service.check(PolicyCheck(user: "1001", method: "account.list"))
+    #expect(member.rule == "(members of usher)" && member.allowed)
+    do throws(UsherError) {
+      _ = try await service.check(PolicyCheck(user: "bert", method: "token.get"))
+      Issue.record("bert is known")
+    } catch {
+      #expect(error.reason == .invalidParams)
+      #expect(error.detail.field == "user")
+    }
+  }
+
+  @Test("the list is that of the rules it decides by")
+  func list() throws {
+    let list = try service(hours: "Mon 08:00-09:00").list()
+    #expect(list.rules.map(\.name) == ["till"])
+    #expect(
+      list.rules.first?.settings == [
+        "match": ["user": "1000"], "allow": ["token.get work"], "hours": ["Mon 08:00-09:00"],
+      ])
+  }
+
+  @Test("this machine knows root, and the groups of root")
+  func system() {
+    #expect(PrincipalResolver.system.user("root") == 0)
+    #expect(PrincipalResolver.system.group("root") == 0)
+    #expect(PrincipalResolver.system.groups(0).contains(0))
+  }
+}

@@ -1,0 +1,240 @@
+import Synchronization
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherSystem
+import UsherTestKit
+
+@testable import UsherDaemon
+
+@Suite("registration.checkDuplicate and registration.checkUserKey")
+struct RegistrationServiceTests {
+  /// A desk whose provider says one thing to everybody, and what it was asked.
+  private final class Stage: Sendable {
+    let clock = FakeClock()
+    private let asked = Mutex<[BSACall]>([])
+    private let outcome: Mutex<CallOutcome>
+    let world: World
+
+    init(
+      _ outcome: CallOutcome = .reply("{\"rtCode\":0}"), checks: Bool = true, perMinute: Int = 30
+    ) throws {
+      var settings = BSASettings(
+        clientKeyCredential: "key", appPackage: "com.example.app", appVersion: "1")
+      settings.registrationChecks = checks
+      var config = Config()
+      config.providers = [
+        ProviderConfig(name: ProviderName("bsa"), settings: .bsa(settings)), try .sample(),
+      ]
+      config.limits.registrationChecksPerMinute = perMinute
+      world = World.fake(clock, FakeAlarms(clock), config: config)
+      self.outcome = Mutex(outcome)
+    }
+
+    /// All that it was asked so far.
+    var calls: [BSACall] { asked.withLock { $0 } }
+
+    func say(_ outcome: CallOutcome) { self.outcome.withLock { $0 = outcome } }
+
+    /// It has a memory of its own: one desk a test.
+    func service() -> RegistrationService {
+      RegistrationService(world: world, providers: Providers(world.config)) { call, provider in
+        self.asked.withLock { $0.append(call) }
+        return self.outcome.withLock { $0 }
+      }
+    }
+  }
+
+  private func isDuplicate(
+    _ service: RegistrationService, _ data: String = "ada@example.com", at provider: String = "bsa",
+    _ type: RegistrationCheckDuplicate.VerifyType = .email, of owner: Owner = .anna,
+    isAdmin: Bool = false
+  ) async throws -> Bool {
+    try await service.isTaken(
+      service.admit(
+        RegistrationCheckDuplicate(
+          provider: ProviderName(provider), verifyType: type, verifyData: data),
+        .program(of: owner, isAdmin: isAdmin)))
+  }
+
+  private func isAvailable(
+    _ service: RegistrationService, _ userKey: String = "ada.1815", at provider: String = "bsa",
+    of owner: Owner = .anna
+  ) async throws -> Bool {
+    try await !service.isTaken(
+      service.admit(
+        RegistrationCheckUserKey(provider: ProviderName(provider), userKey: userKey),
+        .program(of: owner)))
+  }
+
+  @Test(
+    "rtCode 0 is unique and free; 2019 and 2009 are taken, whichever was asked",
+    arguments: [(0, false), (2019, true), (2009, true)])
+  func answers(code: Int, isTaken: Bool) async throws {
+    for status in [200, 409] {
+      let stage = try Stage(.reply("{\"rtCode\":\(code),\"rtMsg\":\"\"}", status: status))
+      let service = stage.service()
+      #expect(try await isDuplicate(service) == isTaken)
+      #expect(try await isDuplicate(service, "07700900123", .phoneNumber) == isTaken)
+      #expect(try await isAvailable(service) == !isTaken)
+    }
+  }
+
+  @Test("the provider is asked once for each, a number without what is not of it")
+  func asked() async throws {
+    let stage = try Stage()
+    let service = stage.service()
+    _ = try await isDuplicate(service)
+    _ = try await isDuplicate(service, "+44 (7700) 900-123", .phoneNumber)
+    _ = try await isAvailable(service)
+    #expect(
+      stage.calls == [
+        .duplicateCheck(try BSAContact(.email, "ada@example.com")),
+        .duplicateCheck(try BSAContact(.sms, "+447700900123")), .idCheck(userKey: "ada.1815"),
+      ])
+  }
+
+  @Test("another rtCode is a refusal with the provider's word, known or not")
+  func rejected() async throws {
+    let stage = try Stage(.reply("{\"rtCode\":2012,\"rtMsg\":\"ada@example.com\"}"))
+    let known = await thrown { try await isDuplicate(stage.service()) }
+    #expect(known?.reason == .providerRejected)
+    #expect(
+      known?.detail.provider
+        == ProviderWord(name: ProviderName("bsa"), code: "2012", title: "MAINTENANCE"))
+    #expect(known?.message == "the server is being maintained")
+    stage.say(.reply("{\"rtCode\":4711}"))
+    let unknown = await thrown { try await isAvailable(stage.service()) }
+    #expect(unknown?.reason == .providerRejected)
+    #expect(unknown?.detail.provider == ProviderWord(name: ProviderName("bsa"), code: "4711"))
+  }
+
+  @Test("no answer is no word of the provider; what is no envelope is none either")
+  func unanswered() async throws {
+    let cases: [(CallOutcome, UsherError.Reason, Int?)] = [
+      (.unreachable(message: "no", sent: true), .providerUnreachable, nil),
+      (.reply("Bad Gateway", status: 502), .providerUnreachable, nil),
+      (.reply("{}", status: 503, after: "7"), .providerUnreachable, 7000),
+      (.reply("<html>"), .providerProtocolError, nil),
+      (.reply("{\"rtCode\":\"0\"}"), .providerProtocolError, nil),
+      (.reply("[]", status: 404), .providerProtocolError, nil),
+      (.unreadable(message: "no"), .providerProtocolError, nil),
+    ]
+    for (outcome, reason, retryAfterMs) in cases {
+      let stage = try Stage(outcome)
+      let error = await thrown { try await isDuplicate(stage.service()) }
+      #expect(error?.reason == reason, "\(outcome)")
+      #expect(error?.detail == UsherError.Detail(retryAfterMs: retryAfterMs), "\(outcome)")
+    }
+  }
+
+  @Test("they are off until the configuration has them on, also on the admin socket")
+  func off() async throws {
+    let stage = try Stage(checks: false)
+    let service = stage.service()
+    for error in [
+      await thrown { try await isDuplicate(service) },
+      await thrown { try await isAvailable(service) },
+      await thrown { try await isDuplicate(service, isAdmin: true) },
+      // What is asked is not looked at.
+      await thrown { try await isDuplicate(service, "nonsense") },
+    ] {
+      #expect(error?.reason == .permissionDenied)
+      #expect(error?.message.contains("registration_checks") == true)
+    }
+    #expect(stage.calls.isEmpty)
+  }
+
+  @Test("a provider that is none, or of another type, is told as the field provider")
+  func provider() async throws {
+    let stage = try Stage()
+    let service = stage.service()
+    for (name, reason) in [
+      ("nobody", UsherError.Reason.notFound), ("work", .invalidParams), ("local", .invalidParams),
+    ] {
+      for error in [
+        await thrown { try await isDuplicate(service, at: name) },
+        await thrown { try await isAvailable(service, at: name) },
+      ] {
+        #expect(error?.reason == reason)
+        #expect(error?.detail.field == "provider")
+      }
+    }
+    #expect(stage.calls.isEmpty)
+  }
+
+  @Test(
+    "what nobody can have is not asked for, nor repeated",
+    arguments: [
+      ("", RegistrationCheckDuplicate.VerifyType.email), ("ada.example.com", .email),
+      ("123456", .phoneNumber), ("ada@example.com", .phoneNumber),
+    ])
+  func impossible(data: String, type: RegistrationCheckDuplicate.VerifyType) async throws {
+    let stage = try Stage()
+    let error = await thrown { try await isDuplicate(stage.service(), data, type) }
+    #expect(error?.reason == .invalidParams)
+    #expect(error?.detail.field == "verifyData")
+    #expect(error?.message.hasPrefix("verifyData must be ") == true)
+    #expect(data.isEmpty || error?.message.contains(data) == false)
+    let key = await thrown { try await isAvailable(stage.service(), "ada/1815") }
+    #expect(key?.reason == .invalidParams && key?.detail.field == "userKey")
+    #expect(key?.message.hasPrefix("userKey must be ") == true)
+    #expect(stage.calls.isEmpty)
+  }
+
+  @Test("both count together, for each user alone, and what is not asked counts nothing")
+  func budget() async throws {
+    let stage = try Stage(perMinute: 2)
+    stage.world.subordinates.apply(SubordinateUsers("1000:300000:10"))
+    let service = stage.service()
+    for _ in 0..<5 { _ = await thrown { try await isDuplicate(service, "nonsense") } }
+    _ = try await isDuplicate(service)
+    _ = try await isAvailable(service)
+    for error in [
+      await thrown { try await isDuplicate(service) },
+      await thrown { try await isAvailable(service) },
+      await thrown { try await isDuplicate(service, isAdmin: true) },
+      // Of a subordinate id of the user.
+      await thrown { try await isAvailable(service, of: Owner(realm: "host", uid: 300_001)) },
+    ] {
+      #expect(error?.reason == .rateLimited)
+      #expect(error?.detail.limit == "registration_checks_per_minute")
+      #expect(error?.detail.retryAfterMs == 30_000)
+    }
+    #expect(try await !isDuplicate(service, of: .bert))
+    #expect(stage.calls.count == 3)
+    stage.clock.advance(by: .seconds(30))
+    #expect(try await isAvailable(service))
+    #expect(await thrown { try await isAvailable(service) }?.reason == .rateLimited)
+  }
+
+  @Test("a credential that is not set says so, and the provider is not asked")
+  func credential() async throws {
+    var settings = BSASettings(clientKeyCredential: "key", appPackage: "a", appVersion: "1")
+    settings.registrationChecks = true
+    var config = Config()
+    config.providers = [ProviderConfig(name: ProviderName("bsa"), settings: .bsa(settings))]
+    let world = World.fake(FakeClock(), FakeAlarms(FakeClock()), config: config)
+    let service = RegistrationService(world: world, providers: Providers(config)) {
+      _, _ throws(UsherError) in throw UsherError(.providerRejected, "the credential is not set")
+    }
+    let error = await thrown { try await isAvailable(service) }
+    #expect(error?.reason == .providerRejected)
+    #expect(error?.message == "the credential is not set")
+    #expect(error?.detail == UsherError.Detail())
+  }
+}
+
+extension CallOutcome {
+  fileprivate static func reply(
+    _ body: String, status: Int = 200, after seconds: String? = nil
+  ) -> CallOutcome {
+    .reply(
+      HTTPReply(
+        status: status, headers: seconds.map { ["retry-after": $0] } ?? [:],
+        body: Array(body.utf8)))
+  }
+}
