@@ -42,7 +42,7 @@ package struct Policy: Sendable {
     rules: [ClientRule], access: AccessSettings, sources: ConfigSources = ConfigSources(),
     daemonUser: UInt32, names: PrincipalResolver
   ) throws(ConfigError) {
-    var book = NameBook(names, sources)
+    var book = UserNameCache(names, sources)
     self.rules = RuleIndex(
       rules.enumerated().map { place, rule in
         let key = "client[\(place)]"
@@ -175,7 +175,7 @@ enum Standing: Sendable {
 }
 
 /// Looks every name up once, however many rules have it, and notes those nobody has.
-private struct NameBook {
+private struct UserNameCache {
   private let names: PrincipalResolver
   private let sources: ConfigSources
   private var users: [String: UInt32?] = [:]
@@ -208,7 +208,7 @@ private struct NameBook {
 
   private mutating func id(
     _ principal: Principal?, _ key: String, _ kind: String,
-    _ known: WritableKeyPath<NameBook, [String: UInt32?]>, _ find: (String) -> UInt32?
+    _ known: WritableKeyPath<UserNameCache, [String: UInt32?]>, _ find: (String) -> UInt32?
   ) -> UInt32? {
     switch principal {
     case nil: return nil

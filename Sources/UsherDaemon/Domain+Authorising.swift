@@ -67,7 +67,7 @@ extension Domain {
     let correlation = world.correlationID()
     error.correlationID = correlation
     audit.note(
-      AuditNote(
+      AuditEvent(
         request, .denied, rule: rule, conditions: conditions.union(unmet), unmet: unmet,
         failure: error.reason, correlation: correlation),
       by: caller.audited)
@@ -166,7 +166,7 @@ extension Domain {
   }
 }
 
-extension AccountBook {
+extension AccountRepository {
   /// The account that a call names; without one, the only one of its provider.
   fileprivate func meant(
     _ id: AccountID?, _ provider: ProviderName?, by caller: Caller, _ method: String
@@ -191,9 +191,9 @@ extension Denial {
   func error(_ request: PolicyRequest, _ obstacle: UsherError? = nil) -> UsherError {
     switch cause {
     case .account where request.account != nil:
-      return AccountBook.notFound(AccountID(request.account?.id ?? ""))
+      return AccountRepository.notFound(AccountID(request.account?.id ?? ""))
     case .account where request.lacksAccount && obstacle != nil:
-      return obstacle ?? AccountBook.notFound(AccountID(""))
+      return obstacle ?? AccountRepository.notFound(AccountID(""))
     case .notListed, .account:
       let what = [request.provider, request.kind].compactMap { $0 }.joined(separator: "/")
       let call = what.isEmpty ? request.method : "\(request.method) on \(what)"

@@ -19,7 +19,7 @@ struct Domain: Sendable {
   let accounts: AccountService
   let consents: ConsentService
   let clients: ClientService
-  let book: AccountBook
+  let book: AccountRepository
   let providers: Providers
   let providerService: ProviderService
   let credentials: Credentials

@@ -319,7 +319,7 @@ extension [String: MethodEntry] {
 
 extension Subject {
   /// What has to be looked up of the accounts for the policy to be asked, and for a list to be told.
-  fileprivate func need(of method: M, isList: Bool, flows: FlowService) -> AccountBook.Need? {
+  fileprivate func need(of method: M, isList: Bool, flows: FlowService) -> AccountRepository.Need? {
     switch self {
     case .method, .flow: return nil
     case .provider(let provider): return isList ? .list(provider(method)) : nil
@@ -331,7 +331,7 @@ extension Subject {
 
   private func need(
     _ named: (account: AccountID?, provider: ProviderName?), isList: Bool
-  ) -> AccountBook.Need? {
+  ) -> AccountRepository.Need? {
     if let account = named.account { return .account(account) }
     return isList ? .list(named.provider) : named.provider.map { .provider($0) }
   }

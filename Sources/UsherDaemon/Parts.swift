@@ -13,7 +13,7 @@ struct Parts {
   let domain: Domain
   private let http: ProviderHTTP
   private let store: Store
-  private let book: AccountBook
+  private let book: AccountRepository
   private let watch: TokenWatch
   private let followUps: FollowUpWatch
   private let refresher: Refresher
@@ -22,7 +22,7 @@ struct Parts {
   let callbacks: CallbackPosts
   private let reader: any FingerprintScanning
   private let localAuth: LocalAuthService
-  private let audit: AuditBook
+  private let audit: AuditRecorder
   private let log: Logger
 
   init(_ life: Lifetime, _ vault: Vault) throws(UsherError) {
@@ -42,7 +42,7 @@ struct Parts {
       world: world, log: log)
     metadata = MetadataCache(http: http, world: world)
     let verifier = IDTokenVerifier(http: http, world: world)
-    book = AccountBook(world: world, events: events, store: store)
+    book = AccountRepository(world: world, events: events, store: store)
     audit = life.audit
     self.store = store
     self.log = log
@@ -57,7 +57,7 @@ struct Parts {
       events: events, log: log)
     let calls = AccountCalls(world: world, http: http, book: book, refresher: refresher)
     localAuth = LocalAuthService(
-      world: world, book: LocalAuthBook(store: store), reader: reader, log: log,
+      world: world, book: LocalAuthRepository(store: store), reader: reader, log: log,
       rounds: life.setting.passcodeRounds)
     let totp = TOTPService(world: world, store: store, book: book, providers: providers)
     let effects = EffectRunner(

@@ -2,11 +2,11 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-/// Who the audit is told of. In the daemon it is the ``AuditBook``.
+/// Who the audit is told of. In the daemon it is the ``AuditRecorder``.
 protocol Auditing: Sendable {
   /// - Throws: `storageUnavailable` while what happens cannot be recorded.
   func admit() throws(UsherError)
-  func note(_ note: AuditNote, by caller: AuditedCaller)
+  func note(_ note: AuditEvent, by caller: AuditedCaller)
   /// The same for a call that has been noted before.
   ///
   /// - Returns: False while what happens cannot be recorded; then it is not noted.
@@ -153,16 +153,16 @@ struct Proceeding: Sendable {
     return error
   }
 
-  private func note(_ decision: AuditNote.Decision) -> AuditNote {
+  private func note(_ decision: AuditEvent.Decision) -> AuditEvent {
     var conditions = permit.conditions
     // Of what is not there for the caller nobody is asked.
     if request.isUnknown { conditions.subtract([.confirm, .localAuth]) }
     if request.lacksAccount { conditions.subtract(.confirm) }
-    return AuditNote(request, decision, rule: permit.rule, conditions: conditions)
+    return AuditEvent(request, decision, rule: permit.rule, conditions: conditions)
   }
 }
 
-extension AuditNote {
+extension AuditEvent {
   init(
     _ request: PolicyRequest, _ decision: Decision, rule: String,
     conditions: AuditConditions = [], unmet: AuditConditions = [],

@@ -27,15 +27,15 @@ final class ColdStage: Sendable {
       settings: .fake(config), clock: clock, entropy: SystemEntropy(), alarms: FakeAlarms(clock))
   }
 
-  func book(_ store: Store? = nil) -> AccountBook {
-    AccountBook(
+  func book(_ store: Store? = nil) -> AccountRepository {
+    AccountRepository(
       world: world, events: EventBus(remembered: 10), store: store ?? self.store)
   }
 
   @discardableResult
   func signIn(
     _ subject: String, owner: Owner = .anna, provider: ProviderName = .work,
-    in book: AccountBook? = nil
+    in book: AccountRepository? = nil
   ) async throws -> AccountRecord {
     clock.advance(by: .seconds(1))
     var grant = AccountGrant.sample(
@@ -152,13 +152,13 @@ struct AccountCacheTests {
   func ambiguous() async throws {
     let stage = try ColdStage()
     let maker = stage.book()
-    for number in 0...AccountBook.mostToChoose {
+    for number in 0...AccountRepository.mostToChoose {
       try await stage.signIn("usr_\(number)", in: maker)
     }
     let book = stage.book()
     let caller = try Caller.program()
     let records = try book.accounts(
-      for: caller, "token.get", at: .work, most: AccountBook.mostToChoose)
+      for: caller, "token.get", at: .work, most: AccountRepository.mostToChoose)
     let error = #expect(throws: UsherError.self) {
       try book.onlyAccount(among: records, at: .work, field: "account")
     }

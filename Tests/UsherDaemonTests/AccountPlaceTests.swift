@@ -30,7 +30,7 @@ struct AccountPlaceTests {
     let update = try stage.book.update(
       .sample(), owner: .anna, provider: .work, place: place, at: stage.clock.now())
     try await stage.store.commit(update.changes)
-    let book = AccountBook(world: stage.world, events: stage.events, store: stage.store)
+    let book = AccountRepository(world: stage.world, events: stage.events, store: stage.store)
     return try #require(try book.find(update.record.id))
   }
 

@@ -8,7 +8,7 @@ import UsherTestKit
 @Suite("Counting again and anew")
 struct AuditRepeatTests {
   /// In any order: rows of one moment have none.
-  private func rows(_ tally: AuditTally) -> [String] {
+  private func rows(_ tally: AuditAggregator) -> [String] {
     tally.waiting.map { "\($0)" }.sorted()
   }
 
@@ -17,11 +17,11 @@ struct AuditRepeatTests {
     arguments: 0..<16)
   func agreement(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
-    var (anew, again) = (AuditTally(), AuditTally())
+    var (anew, again) = (AuditAggregator(), AuditAggregator())
     var now = FakeClock().now()
     let keys = (0..<7).map { number in
       (
-        AuditNote.token(account: "acc_\(number % 3)", scope: number > 3 ? "email" : "openid"),
+        AuditEvent.token(account: "acc_\(number % 3)", scope: number > 3 ? "email" : "openid"),
         number.isMultiple(of: 2) ? AuditedCaller.till : .bert
       )
     }

@@ -12,13 +12,13 @@ struct AuditServiceTests {
   private let place: Workplace
   private let clock = FakeClock()
   private let store: Store
-  private let book: AuditBook
+  private let book: AuditRecorder
   private var service: AuditService
 
   init() throws {
     place = try Workplace()
     store = try place.store(clock)
-    book = AuditBook(
+    book = AuditRecorder(
       world: .fake(clock, FakeAlarms(clock)),
       log: .silent)
     book.open(store.audit)
@@ -28,7 +28,7 @@ struct AuditServiceTests {
   /// Six calls, a minute after each other; the clock stands at the last.
   private func sixCalls() {
     for (note, caller) in [
-      (AuditNote.token(), AuditedCaller.till), (.denied("flow.list"), .bert),
+      (AuditEvent.token(), AuditedCaller.till), (.denied("flow.list"), .bert),
       (.token(account: "acc_2"), .till), (.token(failure: .locked), .till),
       (.denied("token.get"), .till), (.token(method: "totp.code"), .bert),
     ] {

@@ -22,7 +22,7 @@ struct CallbackFindingTests {
 
   /// As a daemon finds them that has none of them in memory.
   private func found(_ key: String) async throws -> Found {
-    let book = AccountBook(world: stage.world, events: stage.events, store: stage.store)
+    let book = AccountRepository(world: stage.world, events: stage.events, store: stage.store)
     var found = Found()
     try await book.forEach(calledBy: key, at: VerdictStage.provider) {
       found.ids.append($0.id)
@@ -60,7 +60,7 @@ struct CallbackFindingTests {
     let world = World(
       settings: stage.world.settings, clock: stage.clock, entropy: SystemEntropy(),
       alarms: stage.alarms)
-    let book = AccountBook(world: world, events: stage.events, store: stage.store)
+    let book = AccountRepository(world: world, events: stage.events, store: stage.store)
     var ids: Set<AccountID> = []
     for number in 0..<70 {
       let owner = Owner(realm: "host", uid: 2000 + UInt32(number))

@@ -9,13 +9,13 @@ import UsherTestKit
 @Suite("What a connection remembers of its calls")
 struct ConnectionAnswersTests {
   private let stage: FlowStage
-  private let audit: AuditBook
+  private let audit: AuditRecorder
   private let epoch = ConnectionAnswers.Epoch(settings: 1, safe: 1)
   private var answers = ConnectionAnswers()
 
   init() throws {
     stage = try FlowStage()
-    audit = AuditBook(
+    audit = AuditRecorder(
       world: stage.world, log: .silent)
   }
 

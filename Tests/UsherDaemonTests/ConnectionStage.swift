@@ -27,7 +27,7 @@ final class ConnectionStage: Sendable {
 
   var clock: FakeClock { stage.clock }
   var settings: Settings { stage.world.settings }
-  var book: AccountBook { get throws { try safe.domain().book } }
+  var book: AccountRepository { get throws { try safe.domain().book } }
 
   /// - Parameter users: Nil: it does not answer.
   init(users: UserDatabase? = nil) async throws {

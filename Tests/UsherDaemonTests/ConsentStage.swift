@@ -20,7 +20,7 @@ final class ConsentStage: Sendable {
   let consents: ConsentService
   let clients: ClientService
   let tokens: TokenService
-  var book: AccountBook { stage.book }
+  var book: AccountRepository { stage.book }
   var credentials: Credentials { stage.credentials }
   var clock: FakeClock { stage.clock }
 
@@ -65,7 +65,7 @@ final class ConsentStage: Sendable {
   /// What a refresh that asked with the record's refresh token brings, planned on what is there now.
   func renewal(
     of record: AccountRecord, key: TokenKey? = nil, _ tokens: TokenSet
-  ) throws -> AccountBook.Update {
+  ) throws -> AccountRepository.Update {
     guard let used = record.details.grant.refreshToken,
       let update = try book.update(
         record.id, key ?? record.mainKey, granted: tokens, for: used, at: clock.now())
@@ -86,7 +86,7 @@ final class ConsentStage: Sendable {
 
   /// The account as a restarted daemon would find it.
   func stored(_ id: AccountID) throws -> AccountRecord? {
-    let book = AccountBook(
+    let book = AccountRepository(
       world: stage.world, events: EventBus(remembered: 1), store: stage.store)
     return try book.find(id)
   }

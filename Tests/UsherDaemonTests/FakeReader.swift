@@ -87,7 +87,7 @@ extension LocalAuthService {
   /// One that knows Anna and Bert, and whose hashes cost nothing.
   static func fake(_ world: World, _ store: Store, _ reader: FakeReader) -> LocalAuthService {
     LocalAuthService(
-      world: world, book: LocalAuthBook(store: store), reader: reader,
+      world: world, book: LocalAuthRepository(store: store), reader: reader,
       log: .silent, rounds: 16)
   }
 }

@@ -21,7 +21,7 @@ final class FlowStage: Sendable {
   let world: World
   let store: Store
   let events = EventBus(remembered: 100)
-  let book: AccountBook
+  let book: AccountRepository
   let runner: FlowRunner
   let probe: CallProbe
   let reader = FakeReader()
@@ -48,7 +48,7 @@ final class FlowStage: Sendable {
     world = World.fake(clock, alarms, config: config, users: users, descriptors: descriptors)
     store = try place.store(clock)
     probe = CallProbe(place.path, store: store)
-    book = AccountBook(world: world, events: events, store: store)
+    book = AccountRepository(world: world, events: events, store: store)
     let group = MultiThreadedEventLoopGroup.singleton
     credentials = try Credentials(store: store, handed: nil, on: LocalDisk(), world: world)
     http = ProviderHTTP(

@@ -116,7 +116,7 @@ struct LateRefreshTests {
       try disk.mend()
       // This call writes it.
       #expect(await fixture.outcome(call) == "reauthentication_required")
-      let restarted = AccountBook(
+      let restarted = AccountRepository(
         world: fixture.stage.world, events: EventBus(remembered: 1), store: fixture.stage.store)
       #expect(try restarted.find(record.id)?.details.grant.death?.code == "invalid_grant")
       #expect(provider.refreshes == 1)

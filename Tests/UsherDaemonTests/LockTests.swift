@@ -21,7 +21,7 @@ struct LockTests {
   private struct Traces {
     weak var opened: Opened?
     weak var store: Store?
-    weak var book: AccountBook?
+    weak var book: AccountRepository?
     weak var engine: FlowEngine?
     weak var runner: FlowRunner?
     weak var session: FlowSession?

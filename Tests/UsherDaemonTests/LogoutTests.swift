@@ -27,7 +27,7 @@ private final class LogoutStage: Sendable {
     calls.watch.start()
   }
 
-  var book: AccountBook { calls.stage.book }
+  var book: AccountRepository { calls.stage.book }
   /// The events of the topics `token` and `kyc` so far.
   var news: [String] { told.all }
 

@@ -13,14 +13,14 @@ import UsherTestKit
 
 /// Keeps what the audit is told.
 private final class RecordedAudit: Auditing {
-  private let notes = Mutex<[AuditNote]>([])
+  private let notes = Mutex<[AuditEvent]>([])
 
   var outcomes: [String] {
     notes.withLock { $0.map { "\($0.method) \($0.failure?.rawValue ?? "ok")" } }
   }
 
   func admit() throws(UsherError) {}
-  func note(_ note: AuditNote, by caller: AuditedCaller) { notes.withLock { $0.append(note) } }
+  func note(_ note: AuditEvent, by caller: AuditedCaller) { notes.withLock { $0.append(note) } }
   func again(_ call: inout AuditRepeat, at now: Timestamp) -> Bool { true }
 }
 

@@ -166,7 +166,7 @@ extension Policy {
   }
 }
 
-extension AccountBook {
+extension AccountRepository {
   /// Writes a planned change and takes it over.
   func write(_ update: Update?) async throws {
     guard let update else { throw TestTrouble("nothing is to be changed") }

@@ -17,7 +17,7 @@ final class TOTPStage: Sendable {
   let stage: FlowStage
   let service: TOTPService
 
-  var book: AccountBook { stage.book }
+  var book: AccountRepository { stage.book }
   var clock: FakeClock { stage.clock }
 
   /// - Parameter isConfigured: Whether the provider of the accounts is there at all.
@@ -40,7 +40,7 @@ final class TOTPStage: Sendable {
   /// The same accounts, as a restarted daemon finds them, and perhaps with other settings.
   func restarted(_ change: (inout TOTPSettings) -> Void) throws -> TOTPService {
     let world = World.fake(clock, stage.alarms, config: Self.config(change))
-    let book = AccountBook(
+    let book = AccountRepository(
       world: world, events: EventBus(remembered: 1), store: stage.store)
     return TOTPService(
       world: world, store: stage.store, book: book, providers: Providers(world.config))

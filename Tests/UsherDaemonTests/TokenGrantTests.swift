@@ -17,7 +17,7 @@ final class TokenFixture: Sendable {
   let accounts: AccountService
   var source: TokenSource { stage.source }
   var clock: FakeClock { stage.clock }
-  var book: AccountBook { stage.book }
+  var book: AccountRepository { stage.book }
 
   init(
     log: Logger = .silent,
@@ -204,7 +204,7 @@ struct TokenGrantTests {
     fixture.clock.setBootTime(BootTime(boot: "a", milliseconds: 999))
     #expect(try fixture.tokens.get(call, .program()).atOnce == nil)
     // It is kept with the token.
-    let book = AccountBook(
+    let book = AccountRepository(
       world: fixture.stage.world, events: EventBus(remembered: 1), store: fixture.stage.store)
     let stored = try book.find(record.id)
     #expect(

@@ -19,7 +19,7 @@ struct TokenPlanTests {
     let world = World.fake(clock, FakeAlarms(clock))
     let place = try Workplace()
     defer { withExtendedLifetime(place) {} }
-    let book = AccountBook(
+    let book = AccountRepository(
       world: world, events: EventBus(remembered: 1), store: try place.store(clock))
     let tokens = TokenSet.sample(
       refreshToken: refreshToken, expiresAt: life.map { Self.issued + .seconds($0) },

@@ -19,7 +19,7 @@ struct TokenWatchTests {
   private var store: Store { stage.store }
   private var clock: FakeClock { stage.clock }
   private var alarms: FakeAlarms { stage.alarms }
-  private var book: AccountBook { stage.book }
+  private var book: AccountRepository { stage.book }
 
   init() throws {
     var provider = try ProviderConfig.sample()

@@ -78,7 +78,7 @@ final class VerdictStage: Sendable {
   @discardableResult
   func submit(
     _ requestID: String = "req-1", submission: String = "sub-1", subject: String = "corr-1",
-    token: String? = "linking-token", owner: Owner = .anna, in book: AccountBook? = nil
+    token: String? = "linking-token", owner: Owner = .anna, in book: AccountRepository? = nil
   ) async throws -> AccountRecord {
     let now = stage.clock.now()
     let grant = AccountGrant(

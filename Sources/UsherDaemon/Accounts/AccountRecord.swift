@@ -20,7 +20,7 @@ struct AccountRecord: Sendable {
   /// As its row says it: see ``calling(for:)``.
   var callTag: Data?
 
-  var shelf: AccountBook.Shelf { .init(owner: owner, provider: provider) }
+  var shelf: AccountRepository.Shelf { .init(owner: owner, provider: provider) }
 
   /// The token a caller gets who asks for no scope.
   var mainKey: TokenKey { TokenKey(audience: "", scope: details.grant.scope) }

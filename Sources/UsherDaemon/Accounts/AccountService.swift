@@ -6,7 +6,7 @@ import UsherStore
 /// `account.list`, `account.get` and `token.list`. Of a profile by consent a
 /// client sees what it was granted, as it stands at the moment of the call.
 struct AccountService: Sendable {
-  let book: AccountBook
+  let book: AccountRepository
   let clock: any Clock
 
   /// Blocks where they are on the disk.

@@ -15,7 +15,7 @@ import UsherStore
 final class FollowUpWatch: Sendable {
   private let world: World
   private let store: Store
-  private let book: AccountBook
+  private let book: AccountRepository
   private let providers: Providers
   private let calls: AccountCalls
   private let events: EventBus
@@ -44,7 +44,7 @@ final class FollowUpWatch: Sendable {
 
   /// - Parameter isWithheld: Whether nothing of an owner's may be used: nothing is asked about it.
   init(
-    world: World, store: Store, book: AccountBook, providers: Providers, calls: AccountCalls,
+    world: World, store: Store, book: AccountRepository, providers: Providers, calls: AccountCalls,
     events: EventBus, log: Logger,
     isWithheld: @escaping @Sendable (Owner) -> Bool = { _ in false }
   ) {
@@ -286,7 +286,7 @@ final class FollowUpWatch: Sendable {
   /// Nil where nothing changes.
   private func update(
     _ record: AccountRecord, _ lesson: Lesson
-  ) throws(UsherError) -> AccountBook.Update? {
+  ) throws(UsherError) -> AccountRepository.Update? {
     switch lesson {
     case .nothing, .hopeless: nil
     case .attributes(let attributes): try book.update(record.id, attributes: attributes)

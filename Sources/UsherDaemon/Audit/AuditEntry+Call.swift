@@ -5,7 +5,7 @@ import UsherStore
 // What is sealed in a row is what `audit.list` tells of it, under the row's own number and time.
 
 extension AuditEntry {
-  init(_ entry: AuditTally.Entry) throws(UsherError) {
+  init(_ entry: AuditAggregator.Entry) throws(UsherError) {
     self.init(at: entry.at, payload: try SealedPayload(encoding: AuditList.Entry(entry)))
   }
 }
@@ -17,7 +17,7 @@ extension AuditList.Entry {
     at = row.at
   }
 
-  fileprivate init(_ entry: AuditTally.Entry) {
+  fileprivate init(_ entry: AuditAggregator.Entry) {
     let (note, caller) = (entry.note, entry.caller)
     let conditions = note.conditions.union(note.unmet)
     let held = conditions.names.map { ($0, !note.unmet.names.contains($0)) }

@@ -8,7 +8,7 @@ struct AuditService: Sendable {
   static let mostRows = 1000
 
   let log: AuditLog
-  let book: AuditBook
+  let book: AuditRecorder
   /// Rows that one call looks at, or a few hundred more.
   var mostSeen = 10_000
 

@@ -14,7 +14,7 @@ final class ConfirmationService: Sendable {
   static let proofSeconds = 60
 
   private struct State {
-    var book = ConfirmBook()
+    var book = ConfirmationStore()
     var alarms: [ConfirmationID: Alarm] = [:]
     /// Whether an answer has expired that is still on disk.
     var isStale = false
@@ -23,14 +23,14 @@ final class ConfirmationService: Sendable {
   private let world: World
   private let store: Store
   private let events: EventBus
-  private let accounts: AccountBook
+  private let accounts: AccountRepository
   private let localAuth: LocalAuthMethods
   private let state = Mutex(State())
   /// Who answers decides, writes and takes over within one of these.
   private let turns = Turns<LocalPerson>()
 
   init(
-    world: World, store: Store, events: EventBus, accounts: AccountBook,
+    world: World, store: Store, events: EventBus, accounts: AccountRepository,
     localAuth: LocalAuthMethods
   ) {
     self.world = world

@@ -49,7 +49,7 @@ extension [String: JSONValue] {
   }
 }
 
-extension AccountBook {
+extension AccountRepository {
   /// Plans taking consents back, with what they alone have opened.
   ///
   /// - Returns: Nil where none is meant, or the account was forgotten meanwhile.

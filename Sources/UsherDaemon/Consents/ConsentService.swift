@@ -9,7 +9,7 @@ struct ConsentService: Sendable {
   private static let page = 256
 
   let store: Store
-  let book: AccountBook
+  let book: AccountRepository
   let clock: any Clock
   /// Nil where every name may be a provider's.
   var providers: Providers?

@@ -4,7 +4,7 @@ import UsherFlows
 
 /// Answers what flows ask of the daemon itself.
 struct DaemonAnswers: Sendable {
-  let accounts: AccountBook
+  let accounts: AccountRepository
   let localAuth: LocalAuthAnswers
   let totp: TOTPService
   let world: World

@@ -16,7 +16,7 @@ final class FlowEngine: Sendable {
   let store: Store
   let providers: Providers
   let credentials: Credentials
-  let accounts: AccountBook
+  let accounts: AccountRepository
   let events: EventBus
   let runner: FlowRunner
   private let starts = CallBudget()
@@ -26,7 +26,7 @@ final class FlowEngine: Sendable {
 
   init(
     world: World, store: Store, providers: Providers, credentials: Credentials,
-    accounts: AccountBook, events: EventBus, runner: FlowRunner
+    accounts: AccountRepository, events: EventBus, runner: FlowRunner
   ) {
     self.world = world
     self.store = store

@@ -20,7 +20,7 @@ extension FlowRunner {
   /// What is written for it, and what becomes of the account.
   struct Plan {
     var changes: [Change]
-    var account: AccountBook.Update?
+    var account: AccountRepository.Update?
     /// The machine as it is written; nil where it is not, or not any more.
     var packed: PackedMachine?
     /// Revocations of tokens that nobody will use; their notes are among the changes.
@@ -62,7 +62,7 @@ extension FlowRunner {
     of grant: AccountGrant?, _ session: FlowSession, _ body: () async throws(UsherError) -> Void
   ) async throws(UsherError) {
     guard grant != nil else { return try await body() }
-    let shelf = AccountBook.Shelf(owner: session.owner, provider: session.provider)
+    let shelf = AccountRepository.Shelf(owner: session.owner, provider: session.provider)
     try await accounts.turns.take(shelf, body)
   }
 

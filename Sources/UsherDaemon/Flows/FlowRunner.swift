@@ -14,7 +14,7 @@ import UsherStore
 final class FlowRunner: Sendable {
   let world: World
   let store: Store
-  let accounts: AccountBook
+  let accounts: AccountRepository
   let events: EventBus
   let effects: EffectRunner
   let revocations: RevocationQueue
@@ -31,7 +31,8 @@ final class FlowRunner: Sendable {
   let deadlines: FlowDeadlines
 
   init(
-    world: World, store: Store, accounts: AccountBook, events: EventBus, effects: EffectRunner,
+    world: World, store: Store, accounts: AccountRepository, events: EventBus,
+    effects: EffectRunner,
     revocations: RevocationQueue, log: Logger,
     isWithheld: @escaping @Sendable (Owner) -> Bool = { _ in false }
   ) {

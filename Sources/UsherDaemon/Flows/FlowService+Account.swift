@@ -22,14 +22,14 @@ extension FlowService {
       guard needsAccount(call) else { return nil }
       guard call.params.objectValue != nil else { throw .wrongType("params", "an object") }
       let records = try book.accounts(
-        of: caller.owner, at: call.provider, most: AccountBook.mostToChoose
+        of: caller.owner, at: call.provider, most: AccountRepository.mostToChoose
       ) { caller.sees($0, request) }
       return try book.onlyAccount(among: records, at: call.provider, field: "params.account")
     }
     guard let text = named.stringValue else { throw .wrongType("params.account", "a string") }
     let id = AccountID(text)
     guard let record = try book.find(id, of: caller.owners), caller.sees(record, request) else {
-      throw AccountBook.notFound(id)
+      throw AccountRepository.notFound(id)
     }
     guard record.provider == call.provider else {
       throw UsherError(
@@ -57,7 +57,7 @@ extension FlowService {
   }
 
   /// The accounts that must be loaded from the store before the policy is evaluated.
-  func need(of call: FlowStart) -> AccountBook.Need? {
+  func need(of call: FlowStart) -> AccountRepository.Need? {
     if let id = call.namedAccount?.stringValue { return .account(AccountID(id)) }
     guard let type = type(of: call), type.needsAccount || type.knowsAccounts else { return nil }
     return .provider(call.provider)

@@ -16,7 +16,7 @@ final class LocalAuthService: Sendable {
   static let scanLimit = Duration.seconds(30)
 
   let world: World
-  private let book: LocalAuthBook
+  private let book: LocalAuthRepository
   private let reader: any FingerprintScanning
   private let log: Logger
   private let memory = LocalAuthMemory()
@@ -29,7 +29,7 @@ final class LocalAuthService: Sendable {
   private let computations = Turns<Computation>()
 
   init(
-    world: World, book: LocalAuthBook, reader: any FingerprintScanning, log: Logger,
+    world: World, book: LocalAuthRepository, reader: any FingerprintScanning, log: Logger,
     rounds: Int = PasscodeHash.usualRounds
   ) {
     self.world = world

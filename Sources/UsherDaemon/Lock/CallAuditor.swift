@@ -17,7 +17,7 @@ struct CallAuditor: Sendable {
       let correlation = life.world.correlationID()
       error.correlationID = correlation
       life.audit.note(
-        AuditNote(
+        AuditEvent(
           request, .denied, rule: denial.rule, unmet: denial.cause.unmet, failure: error.reason,
           correlation: correlation),
         by: caller.audited)
@@ -31,7 +31,7 @@ struct CallAuditor: Sendable {
   ) {
     let request = PolicyRequest(method: method)
     life.audit.note(
-      AuditNote(request, .allowed, rule: permit.rule, failure: failure), by: caller.audited)
+      AuditEvent(request, .allowed, rule: permit.rule, failure: failure), by: caller.audited)
   }
 
   /// - Returns: The error under the correlation id that the audit has.
@@ -42,7 +42,7 @@ struct CallAuditor: Sendable {
     let correlation = life.world.correlationID()
     error.correlationID = correlation
     life.audit.note(
-      AuditNote(
+      AuditEvent(
         PolicyRequest(method: method), .allowed, rule: permit.rule, failure: error.reason,
         correlation: correlation),
       by: caller.audited)

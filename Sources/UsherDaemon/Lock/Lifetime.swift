@@ -18,7 +18,7 @@ struct Lifetime: Sendable {
   /// Reloads come one after the other.
   let reloads = Turns<Reload.Turn>()
   /// What it is told while the daemon is locked is written when there is a store again.
-  let audit: AuditBook
+  let audit: AuditRecorder
   /// For what goes out to providers and the calls that they make, and for alarms.
   let outside: any EventLoopGroup
   /// For the listeners that browsers come back to. Any user can reach them, so nothing else runs on
@@ -50,7 +50,7 @@ struct Lifetime: Sendable {
     events = .of(startedAt, world.clock)
     count = ConnectionCount(world.settings)
     policies = PolicyService(world: world)
-    audit = AuditBook(world: world, log: log)
+    audit = AuditRecorder(world: world, log: log)
   }
 
   /// Runs `change`, which must not block, on the event loop of the sockets: no call that is answered

@@ -74,7 +74,7 @@ struct LockService: Sendable {
     // Nothing is written while it is locked, and nothing is stored for the caller.
     try await owners.verify(caller, andRecord: false)
     let service = LocalAuthService(
-      world: world, book: LocalAuthBook(store: store),
+      world: world, book: LocalAuthRepository(store: store),
       reader: life.setting.fingerprints(), log: life.log, rounds: life.setting.passcodeRounds)
     try service.restore()
     let outcome = await service.check(passcode, of: caller.person)

@@ -11,7 +11,7 @@ struct OwnerService: Sendable {
 
   let registry: OwnerRegistry
   let engine: FlowEngine
-  let book: AccountBook
+  let book: AccountRepository
   let revoker: Revoker
   let localAuth: LocalAuthService
   let confirm: ConfirmationService
@@ -77,7 +77,7 @@ struct OwnerService: Sendable {
   }
 
   private func tellAudit(_ record: AccountRecord, _ caller: Caller) {
-    var note = AuditNote(
+    var note = AuditEvent(
       PolicyRequest(OwnerForget.name, about: record), .allowed, rule: "(admin)")
     note.owner = record.owner.uid
     audit.note(note, by: caller.audited)
@@ -91,7 +91,7 @@ struct OwnerService: Sendable {
 /// What follows from a change of an owner.
 struct OwnerFollower: Sendable {
   let engine: FlowEngine
-  let book: AccountBook
+  let book: AccountRepository
   let localAuth: LocalAuthService
   let confirm: ConfirmationService
   let watch: TokenWatch

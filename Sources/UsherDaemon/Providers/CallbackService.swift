@@ -10,7 +10,7 @@ import UsherStore
 struct CallbackService: Sendable {
   let credentials: Credentials
   let engine: FlowEngine
-  let book: AccountBook
+  let book: AccountRepository
   let watch: FollowUpWatch
   let world: World
   let log: Logger

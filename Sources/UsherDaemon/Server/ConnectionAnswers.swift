@@ -23,7 +23,7 @@ struct ConnectionAnswers {
     let reply: [UInt8]
     private let epoch: Epoch
     private let moments: ClosedRange<Timestamp>
-    private let book: AccountBook
+    private let book: AccountRepository
     private let accounts: Int
     private let audit: any Auditing
     // As what a connection has of every call.

@@ -9,7 +9,7 @@ struct StandingReply: Sendable {
   /// ends it too.
   let moments: ClosedRange<Timestamp>
   /// Whose contents it gives.
-  let book: AccountBook
+  let book: AccountRepository
   /// Nil where another call like this would have to be decided anew.
   var decision: Decision?
 

@@ -10,7 +10,7 @@ extension AccountDetails.Authenticator? {
   }
 }
 
-extension AccountBook {
+extension AccountRepository {
   /// Plans that a client is given the code of the step that is over then.
   func update(
     _ record: AccountRecord, givenTo client: String, until end: Timestamp

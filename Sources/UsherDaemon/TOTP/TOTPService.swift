@@ -11,7 +11,7 @@ import UsherStore
 struct TOTPService: Sendable {
   let world: World
   let store: Store
-  let book: AccountBook
+  let book: AccountRepository
   let providers: Providers
 
   func code(_ call: TOTPCode, _ caller: Caller) throws(UsherError) -> Response {
@@ -127,7 +127,7 @@ extension TOTPService {
         .invalidParams, "account or provider must be given", detail: .init(field: "account"))
     }
     let records = try book.accounts(
-      for: caller, method, at: provider, most: AccountBook.mostToChoose, where: \.hasCodes)
+      for: caller, method, at: provider, most: AccountRepository.mostToChoose, where: \.hasCodes)
     if records.isEmpty {
       let others = try book.accounts(for: caller, method, at: provider, most: 0)
       if let first = others.first { throw noCodes(first) }

@@ -12,7 +12,7 @@ struct AccountCalls: Sendable {
 
   let world: World
   let http: ProviderHTTP
-  let book: AccountBook
+  let book: AccountRepository
   let refresher: Refresher
 
   /// - Parameters:

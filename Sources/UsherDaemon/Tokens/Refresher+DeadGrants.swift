@@ -11,7 +11,7 @@ extension Refresher {
     let word: ProviderWord
     /// The refresh token that the provider refused.
     let refused: Sealed<Secret>?
-    let shelf: AccountBook.Shelf
+    let shelf: AccountRepository.Shelf
   }
 
   /// Records that the provider took the grant back, so that it is not asked again.

@@ -16,7 +16,7 @@ actor Refresher {
 
   let world: World
   let store: Store
-  let book: AccountBook
+  let book: AccountRepository
   private let source: TokenSource
   let queue: RevocationQueue
   let events: EventBus
@@ -53,7 +53,8 @@ actor Refresher {
   }
 
   init(
-    world: World, store: Store, book: AccountBook, source: TokenSource, queue: RevocationQueue,
+    world: World, store: Store, book: AccountRepository, source: TokenSource,
+    queue: RevocationQueue,
     events: EventBus, log: Logger
   ) {
     self.world = world
@@ -268,7 +269,7 @@ actor Refresher {
     return try current(update.record.id, key)
   }
 
-  private func noteNarrowing(_ update: AccountBook.Update) {
+  private func noteNarrowing(_ update: AccountRepository.Update) {
     let grant = update.record.details.grant
     guard let scope = grant.narrowedTo, update.before?.details.grant.narrowedTo != scope else {
       return

@@ -183,7 +183,7 @@ actor RevocationQueue {
   private func end(_ revocation: Revocation, as failure: UsherError.Reason?) async {
     running[revocation.id] = nil
     audit?.note(
-      AuditNote(
+      AuditEvent(
         method: "token.revocation", provider: revocation.provider, account: revocation.account,
         decision: .allowed, rule: "(usherd)", failure: failure, correlationID: ""),
       by: revocation.asker.audited)

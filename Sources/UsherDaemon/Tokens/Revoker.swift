@@ -10,7 +10,7 @@ import UsherStore
 struct Revoker: Sendable {
   let world: World
   let store: Store
-  let book: AccountBook
+  let book: AccountRepository
   let queue: RevocationQueue
 
   /// Wipes and revokes the tokens; the account stays, in need of a new log-in.

@@ -14,7 +14,7 @@ struct TokenService: Sendable {
   static let longestValidity = 86_400
 
   let world: World
-  let book: AccountBook
+  let book: AccountRepository
   let providers: Providers
   let refresher: Refresher
   let revoker: Revoker
@@ -143,7 +143,7 @@ struct TokenService: Sendable {
         .invalidParams, "account or provider must be given", detail: .init(field: "account"))
     }
     let records = try book.accounts(
-      for: caller, method, at: provider, most: AccountBook.mostToChoose)
+      for: caller, method, at: provider, most: AccountRepository.mostToChoose)
     if records.isEmpty { _ = try providers.named(provider) }
     return try book.onlyAccount(among: records, at: provider, field: "account")
   }

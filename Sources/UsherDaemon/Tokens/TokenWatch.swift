@@ -12,7 +12,7 @@ import UsherStore
 /// set. The others are on the disk until then (``WakingAccounts``).
 final class TokenWatch: Sendable {
   private let world: World
-  private let book: AccountBook
+  private let book: AccountRepository
   private let refresher: Refresher
   private let events: EventBus
   private let log: Logger
@@ -41,7 +41,7 @@ final class TokenWatch: Sendable {
 
   /// - Parameter isWithheld: Whether nothing of an owner's may be used: its accounts are left alone.
   init(
-    world: World, book: AccountBook, refresher: Refresher, events: EventBus, log: Logger,
+    world: World, book: AccountRepository, refresher: Refresher, events: EventBus, log: Logger,
     isWithheld: @escaping @Sendable (Owner) -> Bool = { _ in false }
   ) {
     self.world = world

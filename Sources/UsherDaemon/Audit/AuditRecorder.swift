@@ -12,13 +12,13 @@ protocol AuditKeeping: Sendable {
 }
 
 extension AuditLog: AuditKeeping {}
-extension AuditBook: Auditing {}
+extension AuditRecorder: Auditing {}
 
 /// Takes down who got what, and writes it a moment later.
 ///
 /// Noting a call never waits. What cannot be written gathers, also while there is no store; when too
 /// much has gathered ``admit()`` refuses, so that nothing is handed out unrecorded.
-final class AuditBook: Sendable {
+final class AuditRecorder: Sendable {
   /// How long a row waits for others to be written with.
   static let delay = Duration.milliseconds(50)
   /// How long after a failure it is tried again.
@@ -29,7 +29,7 @@ final class AuditBook: Sendable {
   private static let mostUntrimmed = 1024
 
   fileprivate struct State {
-    var tally = AuditTally()
+    var tally = AuditAggregator()
     var keeper: (any AuditKeeping)?
     /// The one that writes just now, if anybody does.
     var writing: Task<Void, Never>?
@@ -58,7 +58,7 @@ final class AuditBook: Sendable {
       .storageUnavailable, "the audit cannot be written, and nothing is done unrecorded")
   }
 
-  func note(_ note: AuditNote, by caller: AuditedCaller) {
+  func note(_ note: AuditEvent, by caller: AuditedCaller) {
     let now = world.clock.now()
     let due = state.withLock { state in
       state.tally.note(note, by: caller, at: now)
@@ -125,7 +125,7 @@ final class AuditBook: Sendable {
 
 // MARK: - Later
 
-extension AuditBook {
+extension AuditRecorder {
   private func ring(after delay: Duration) {
     _ = world.alarms.after(delay) { [self] in
       state.withLock { $0.isAlarmSet = false }
@@ -196,7 +196,7 @@ extension AuditBook {
   }
 }
 
-extension AuditBook.State {
+extension AuditRecorder.State {
   /// Whether an alarm is to be set, so that what waits is written; it counts as set then.
   fileprivate mutating func setAlarm() -> Bool {
     guard keeper != nil, writing == nil, !isAlarmSet, !tally.waiting.isEmpty else { return false }
@@ -212,11 +212,11 @@ extension AuditBook.State {
   }
 
   /// What is written next; with nil the writing ends.
-  fileprivate mutating func next() -> ([AuditTally.Entry], any AuditKeeping)? {
+  fileprivate mutating func next() -> ([AuditAggregator.Entry], any AuditKeeping)? {
     guard let keeper, !tally.waiting.isEmpty else {
       writing = nil
       return nil
     }
-    return (Array(tally.waiting.prefix(AuditBook.batch)), keeper)
+    return (Array(tally.waiting.prefix(AuditRecorder.batch)), keeper)
   }
 }

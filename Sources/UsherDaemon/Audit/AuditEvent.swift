@@ -1,7 +1,7 @@
 import UsherCore
 
 /// What one call was and how it ended, as the audit is told. It never has a secret in it.
-struct AuditNote: Sendable, Equatable {
+struct AuditEvent: Sendable, Equatable {
   enum Decision: String, Sendable, Codable, CaseIterable { case allowed, denied }
 
   var method: String

@@ -5,7 +5,7 @@ import UsherSystem
 /// The questions that are open and the answers that hold, user by user.
 ///
 /// It looks at no clock and tells nobody: that is the ``ConfirmationService``'s.
-struct ConfirmBook: Sendable {
+struct ConfirmationStore: Sendable {
   /// What becomes of a call that a person has to agree to.
   enum Ruling: Equatable {
     case agreed

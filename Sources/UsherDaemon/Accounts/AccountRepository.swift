@@ -12,7 +12,7 @@ import UsherStore
 /// made. What may not wait asks ``holds(_:for:)`` first. Changes are planned and taken over here;
 /// writing them is the caller's, in between. What was taken over is on disk: all that is in memory
 /// may go at any time.
-final class AccountBook: Sendable {
+final class AccountRepository: Sendable {
   /// A planned change: what to write, and what to take over once it is written.
   struct Update: Sendable {
     var record: AccountRecord
@@ -95,7 +95,7 @@ final class AccountBook: Sendable {
 
 // MARK: - One account
 
-extension AccountBook {
+extension AccountRepository {
   func account(_ id: AccountID, of owner: Owner) throws(UsherError) -> AccountRecord {
     guard let record = try find(id, of: [owner]) else { throw Self.notFound(id) }
     return record
@@ -140,7 +140,7 @@ extension AccountBook {
 
 // MARK: - What a call is about
 
-extension AccountBook {
+extension AccountRepository {
   /// What a call is about, and cannot be decided without.
   enum Need: Sendable {
     case account(AccountID)
@@ -180,7 +180,7 @@ extension AccountBook {
 
 // MARK: - Several accounts
 
-extension AccountBook {
+extension AccountRepository {
   /// As many are read at once: for about a millisecond nobody else reads.
   private static let page = 32
 
@@ -289,7 +289,7 @@ extension AccountBook {
 
 // MARK: - What was read
 
-extension AccountBook {
+extension AccountRepository {
   private func beginRead() -> Int {
     state.withLock { state in
       state.nextRead += 1
@@ -337,7 +337,7 @@ extension AccountBook {
 
 // MARK: - Changes
 
-extension AccountBook {
+extension AccountRepository {
   /// From now on `body` is told of each change but the silent ones, before events are.
   func follow(_ body: @escaping Follower) { followers.withLock { $0.append(body) } }
 
@@ -374,7 +374,7 @@ extension AccountBook {
   }
 }
 
-extension AccountBook.State {
+extension AccountRepository.State {
   fileprivate mutating func changeLists(
     of record: AccountRecord, _ body: (inout Set<AccountID>) -> Void
   ) {
@@ -387,7 +387,7 @@ extension AccountBook.State {
     }
   }
 
-  private static func lists(with record: AccountRecord) -> [AccountBook.List] {
+  private static func lists(with record: AccountRecord) -> [AccountRepository.List] {
     [
       .init(owner: record.owner, provider: record.provider),
       .init(owner: record.owner, provider: nil),

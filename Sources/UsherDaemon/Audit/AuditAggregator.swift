@@ -4,12 +4,12 @@ import UsherCore
 /// counted (Audit.md § What is recorded).
 ///
 /// It reads no clock and writes nothing. Its moments are those of the calls.
-struct AuditTally {
+struct AuditAggregator {
   /// One call, or several alike.
   struct Entry: Sendable, Equatable {
     /// Of several, the last one's.
     var at: Timestamp
-    var note: AuditNote
+    var note: AuditEvent
     var caller: AuditedCaller
     var count = 1
   }
@@ -68,7 +68,7 @@ struct AuditTally {
   /// Whether there is something that goes into a row when the minute ends.
   var isCounting: Bool { !repeats.isEmpty || !surplus.isEmpty }
 
-  mutating func note(_ note: AuditNote, by caller: AuditedCaller, at now: Timestamp) {
+  mutating func note(_ note: AuditEvent, by caller: AuditedCaller, at now: Timestamp) {
     let note = note.shortened
     turn(at: now)
     if note.isRepeatable {
@@ -122,7 +122,7 @@ struct AuditTally {
   mutating func drop(_ count: Int) { waiting.removeFirst(count) }
 
   private mutating func count(
-    _ note: AuditNote, _ caller: AuditedCaller, _ now: Timestamp
+    _ note: AuditEvent, _ caller: AuditedCaller, _ now: Timestamp
   ) -> Place {
     let key = Repeat(note: note, caller: caller)
     if let index = repeats[key] {
@@ -139,7 +139,7 @@ struct AuditTally {
     return Place(round: round, index: counts.count - 1)
   }
 
-  private mutating func add(_ note: AuditNote, _ caller: AuditedCaller, _ now: Timestamp) {
+  private mutating func add(_ note: AuditEvent, _ caller: AuditedCaller, _ now: Timestamp) {
     let isFailure = note.decision == .denied || note.failure != nil
     let single = Single(uid: caller.uid, isFailure: isFailure)
     let number = singles[single, default: 0]
@@ -154,14 +154,14 @@ struct AuditTally {
   }
 }
 
-extension AuditNote {
+extension AuditEvent {
   /// Whether calls that are alike share a row.
   var isRepeatable: Bool {
     failure == nil && decision == .allowed && AuditedMethods.isHot(method)
   }
 
   /// With no text longer than is of use: what is denied may be anything.
-  var shortened: AuditNote {
+  var shortened: AuditEvent {
     func isLong(_ text: String?) -> Bool { (text?.utf8.count ?? 0) > Self.longest }
     guard
       isLong(provider?.rawValue) || isLong(kind) || isLong(account?.rawValue) || isLong(scope)
@@ -183,7 +183,7 @@ extension AuditNote {
 
 /// Calls that are alike: same caller, asked for and given the same, by the same rule.
 private struct Repeat: Hashable {
-  let note: AuditNote
+  let note: AuditEvent
   let caller: AuditedCaller
 
   static func == (left: Repeat, right: Repeat) -> Bool {
@@ -212,5 +212,5 @@ private struct Single: Hashable {
 private struct Surplus: Hashable {
   let single: Single
   let method: String
-  let decision: AuditNote.Decision
+  let decision: AuditEvent.Decision
 }

@@ -10,7 +10,7 @@ extension Caller {
   }
 }
 
-extension AccountBook {
+extension AccountRepository {
   /// Among more than so many accounts nobody is told their number.
   static let mostToChoose = 100
 

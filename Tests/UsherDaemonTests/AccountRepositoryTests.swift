@@ -55,11 +55,11 @@ struct HeldTokenTests {
 }
 
 @Suite("The book of accounts")
-struct AccountBookTests {
+struct AccountRepositoryTests {
   private let place: Workplace
   private let store: Store
   private let clock = FakeClock()
-  private let book: AccountBook
+  private let book: AccountRepository
 
   init() throws {
     place = try Workplace()
@@ -67,8 +67,8 @@ struct AccountBookTests {
     book = Self.book(clock, store)
   }
 
-  private static func book(_ clock: FakeClock, _ store: Store) -> AccountBook {
-    AccountBook(
+  private static func book(_ clock: FakeClock, _ store: Store) -> AccountRepository {
+    AccountRepository(
       world: .fake(clock, FakeAlarms(clock)), events: EventBus(remembered: 10), store: store)
   }
 

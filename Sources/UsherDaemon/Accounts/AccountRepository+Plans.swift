@@ -6,7 +6,7 @@ import UsherFlows
 import UsherStore
 
 // What becomes of an account: planned here, written by whoever asked, then taken over.
-extension AccountBook {
+extension AccountRepository {
   /// Plans what a log-in brings: a new account, or new tokens for the one there is.
   ///
   /// All programs of an owner share the grant: a log-in with only a part of its scope leaves it as it is

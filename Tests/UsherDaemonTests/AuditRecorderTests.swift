@@ -10,16 +10,16 @@ import UsherTestKit
 @testable import UsherDaemon
 
 @Suite("The book of the audit")
-struct AuditBookTests {
+struct AuditRecorderTests {
   private let clock = FakeClock()
   private let alarms: FakeAlarms
   private let keeper = FakeKeeper()
-  private let book: AuditBook
+  private let book: AuditRecorder
   private let lines = LoggedLines()
 
   init() {
     alarms = FakeAlarms(clock)
-    book = AuditBook(
+    book = AuditRecorder(
       world: .fake(clock, alarms), log: Logger(label: "test") { [lines] _ in lines })
   }
 
@@ -51,7 +51,7 @@ struct AuditBookTests {
   @Test("each member of a row says what the note said")
   func members() async throws {
     book.open(keeper)
-    let note = AuditNote(
+    let note = AuditEvent(
       method: "account.get", provider: .work, kind: "login", account: AccountID("acc_1"),
       scope: "openid", fields: ["email", "phone"], decision: .allowed, rule: "till",
       conditions: [.localAuth, .confirm, .hours], unmet: [.confirm, .account],
@@ -125,7 +125,7 @@ struct AuditBookTests {
     await pass(.seconds(1))
     #expect(!book.isFull)
     try book.admit()
-    #expect(keeper.rows.count == AuditTally.mostWaiting)
+    #expect(keeper.rows.count == AuditAggregator.mostWaiting)
     await book.close()
     #expect(keeper.rows.map(\.count).reduce(0, +) == 4200)
   }

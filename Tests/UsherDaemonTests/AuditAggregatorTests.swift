@@ -5,13 +5,13 @@ import UsherTestKit
 @testable import UsherDaemon
 
 @Suite("What becomes a row of the audit")
-struct AuditTallyTests {
+struct AuditAggregatorTests {
   /// 2027-01-15T08:00:00Z: a minute begins.
   private let start = FakeClock().now()
-  private var tally = AuditTally()
+  private var tally = AuditAggregator()
 
   private mutating func note(
-    _ note: AuditNote, by caller: AuditedCaller = .till, after seconds: Int = 0
+    _ note: AuditEvent, by caller: AuditedCaller = .till, after seconds: Int = 0
   ) {
     tally.note(note, by: caller, at: start + .seconds(seconds))
   }
@@ -73,7 +73,7 @@ struct AuditTallyTests {
   @Test("another connection of the same process is the same caller; flow and correlation differ")
   mutating func alike() {
     note(.token())
-    var second = AuditNote.token()
+    var second = AuditEvent.token()
     second.correlationID = "cor_2"
     second.flow = FlowID("flw_2")
     note(second, by: AuditedCaller.till)
@@ -164,16 +164,16 @@ struct AuditTallyTests {
       for _ in 0..<60 { note(.denied("flow.list"), by: caller) }
     }
     #expect(tally.isFull)
-    #expect(tally.waiting.count == AuditTally.mostWaiting)
+    #expect(tally.waiting.count == AuditAggregator.mostWaiting)
     var call = try #require(AuditRepeat(.token(), by: .till))
     #expect(tally.again(&call, at: start) == .refused)
     tally.turn(at: start + .seconds(600))
-    #expect(tally.waiting.count == AuditTally.mostWaiting)
-    tally.drop(AuditTally.mostWaiting)
+    #expect(tally.waiting.count == AuditAggregator.mostWaiting)
+    tally.drop(AuditAggregator.mostWaiting)
     #expect(!tally.isFull)
     tally.turn(at: start + .seconds(660))
     #expect(rows.count == 2)
-    #expect(tally.waiting.map(\.count).reduce(0, +) == 4200 - AuditTally.mostWaiting)
+    #expect(tally.waiting.map(\.count).reduce(0, +) == 4200 - AuditAggregator.mostWaiting)
   }
 
   @Test("callers without number end the minute early, and all are recorded")
@@ -201,7 +201,7 @@ struct AuditTallyTests {
   @Test("no text is longer than is of use")
   mutating func long() {
     let text = String(repeating: "x", count: 1_000_000)
-    var note = AuditNote.denied("flow.start")
+    var note = AuditEvent.denied("flow.start")
     note.provider = ProviderName(text)
     note.kind = text
     note.account = AccountID(text)
@@ -237,20 +237,20 @@ extension AuditedCaller {
   static let bert = AuditedCaller(client: "(user)", uid: 1001, gid: 1001, pid: 9)
 }
 
-extension AuditNote {
+extension AuditEvent {
   static func token(
     method: String = "token.get", account: String = "acc_1", scope: String = "openid",
     fields: [String] = [], rule: String = "till", conditions: AuditConditions = [],
     failure: UsherError.Reason? = nil
-  ) -> AuditNote {
-    AuditNote(
+  ) -> AuditEvent {
+    AuditEvent(
       method: method, provider: .work, account: AccountID(account), scope: scope, fields: fields,
       decision: .allowed, rule: rule, conditions: conditions, failure: failure,
       correlationID: failure == nil ? "" : "cor_1")
   }
 
-  static func denied(_ method: String) -> AuditNote {
-    AuditNote(
+  static func denied(_ method: String) -> AuditEvent {
+    AuditEvent(
       method: method, provider: .work, decision: .denied, rule: "(user)",
       failure: .permissionDenied, correlationID: "cor_1")
   }

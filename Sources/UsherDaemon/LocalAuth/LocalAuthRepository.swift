@@ -58,7 +58,7 @@ struct DomainState: Codable, Sendable, Equatable {
 }
 
 /// All records, in memory and on disk.
-final class LocalAuthBook: Sendable {
+final class LocalAuthRepository: Sendable {
   /// Who changes a record reads, decides and writes within one of these.
   let turns = Turns<LocalPerson>()
   private let store: Store
