@@ -27,7 +27,7 @@ struct PolicyService: Sendable {
   func list() -> PolicyList.Reply { world.config.policyList() }
 }
 
-extension InForce {
+extension ConfigSnapshot {
   fileprivate func startsFlowWithAccount(_ check: PolicyCheck) -> Bool {
     guard check.method == FlowStart.name, let kind = check.kind,
       let provider = check.provider.flatMap({ self.provider($0) })

@@ -4,14 +4,14 @@ import UsherCore
 
 /// What is in force of the configuration: one value, exchanged whole by a reload.
 final class Settings: Sendable {
-  private let current: Mutex<InForce>
+  private let current: Mutex<ConfigSnapshot>
   private let number = Atomic<Int>(0)
 
   init(_ config: Config, _ policy: Policy) {
-    current = Mutex(InForce(config, policy, generation: 0))
+    current = Mutex(ConfigSnapshot(config, policy, generation: 0))
   }
 
-  var inForce: InForce { current.withLock { $0 } }
+  var inForce: ConfigSnapshot { current.withLock { $0 } }
 
   /// Another number whenever something else came into force. Costs one atomic read, for what is
   /// kept of ``inForce`` and looked at with every call.
@@ -19,14 +19,14 @@ final class Settings: Sendable {
 
   func replace(by config: Config, _ policy: Policy) {
     current.withLock { current in
-      current = InForce(config, policy, generation: current.generation + 1)
+      current = ConfigSnapshot(config, policy, generation: current.generation + 1)
       number.store(current.generation, ordering: .releasing)
     }
   }
 }
 
 /// One configuration, with what was made of it.
-final class InForce: Sendable {
+final class ConfigSnapshot: Sendable {
   let config: Config
   let policy: Policy
   let generation: Int

@@ -51,7 +51,7 @@ final class CallerInForce: Sendable {
     var generation: Int
     var caller: Caller
 
-    init(_ newcomer: Newcomer, _ inForce: InForce) {
+    init(_ newcomer: Newcomer, _ inForce: ConfigSnapshot) {
       generation = inForce.generation
       caller = Caller(newcomer, policy: inForce.policy)
     }
