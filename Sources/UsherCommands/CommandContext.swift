@@ -5,24 +5,26 @@ import UsherCore
 
 /// What a verb works with.
 struct CommandContext: Sendable {
-  let world: World
+  let environment: CommandEnvironment
   let console: Console
   /// Whether programs read the output.
   let printsJSON: Bool
   let app: UsherClient
   let admin: UsherClient
 
-  init(world: World, options: GlobalOptions) {
-    self.world = world
-    console = Console(world.terminal)
+  init(environment: CommandEnvironment, options: GlobalOptions) {
+    self.environment = environment
+    console = Console(environment.terminal)
     printsJSON = options.json
-    app = Self.client(options.socket, .app, world)
-    admin = Self.client(options.adminSocket, .admin, world)
+    app = Self.client(options.socket, .app, environment)
+    admin = Self.client(options.adminSocket, .admin, environment)
   }
 
-  private static func client(_ path: String?, _ access: Access, _ world: World) -> UsherClient {
+  private static func client(_ path: String?, _ access: Access, _ environment: CommandEnvironment)
+    -> UsherClient
+  {
     let standard = SocketPath.standard(
-      access, environment: world.environment, userID: world.userID, exists: Files.exist)
+      access, environment: environment.environment, userID: environment.userID, exists: Files.exist)
     return UsherClient(socketPath: path ?? standard, name: "usherctl", version: Usherctl.version)
   }
 

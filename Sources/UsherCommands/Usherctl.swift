@@ -9,8 +9,9 @@ package struct Usherctl {
   ///
   /// - Parameter arguments: Without the program's name.
   /// - Returns: The exit status, as `usherctl --help` lists them.
-  package static func run(_ arguments: [String], in world: World) async -> Int32 {
-    let console = Console(world.terminal)
+  package static func run(_ arguments: [String], in environment: CommandEnvironment) async -> Int32
+  {
+    let console = Console(environment.terminal)
     do {
       var command = try Root.parseAsRoot(arguments)
       guard let verb = command as? any Verb else {
@@ -18,7 +19,7 @@ package struct Usherctl {
         try command.run()
         return 0
       }
-      try await verb.run(at: CommandContext(world: world, options: verb.options))
+      try await verb.run(at: CommandContext(environment: environment, options: verb.options))
       return 0
     } catch {
       return report(error, on: console)

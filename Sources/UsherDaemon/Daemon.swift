@@ -32,32 +32,33 @@ package struct Daemon: ServiceLifecycle.Service {
 
   private func serve(on loops: EventLoops) async throws {
     let settings = Settings(setting.config, try setting.policy(of: setting.config))
-    let world = World(
+    let dependencies = Dependencies(
       settings: settings, clock: setting.clock, entropy: setting.entropy,
       alarms: setting.alarms(loops.providers.any()), executor: setting.executor,
       blocking: setting.blocking, computing: setting.computing, users: setting.users,
       sockets: setting.sockets, daemonUser: setting.daemonUser,
       descriptors: .ofProcess())
     let life = Lifetime(
-      setting, world, on: loops.providers, browsers: loops.browsers, serving: loops.sockets, log)
+      setting, dependencies, on: loops.providers, browsers: loops.browsers, serving: loops.sockets,
+      log)
     let safe = Safe(life)
     try await safe.begin()
     let service = RPCService(safe)
     let door = Door(
       service: service, realm: DaemonSetting.realm,
       count: life.count, open: life.connections)
-    await readSubordinates(world)
+    await readSubordinates(dependencies)
     let listening = try await listen(on: loops.sockets, door)
     await safe.resume()
     setting.notifier.ready(status: safe.status)
-    Task.detached(executorPreference: world.executor, priority: .background) {
+    Task.detached(executorPreference: dependencies.executor, priority: .background) {
       service.warm()
       // The start needed more memory than the calls that follow.
       FreeMemory.release(keeping: 0)
     }
     log.notice("ready", metadata: ["version": .string(Version.current)])
-    let reloads = Task(executorPreference: world.executor) { await reload(safe) }
-    await upkeep(safe, world, watching: loops.sockets)
+    let reloads = Task(executorPreference: dependencies.executor) { await reload(safe) }
+    await upkeep(safe, dependencies, watching: loops.sockets)
     reloads.cancel()
     await stop(listening, door, safe)
   }
@@ -90,7 +91,7 @@ package struct Daemon: ServiceLifecycle.Service {
 
   /// Sweeps and gives memory back once a minute, and pings the watchdog from the loop that serves, until asked to stop.
   private func upkeep(
-    _ safe: Safe, _ world: World, watching loop: SocketLoop
+    _ safe: Safe, _ dependencies: Dependencies, watching loop: SocketLoop
   ) async {
     let notifier = setting.notifier
     let ping = notifier.watchdogInterval.map { interval in
@@ -105,17 +106,17 @@ package struct Daemon: ServiceLifecycle.Service {
           guard !Task.isCancelled else { break }
           log.warning("what is over could not be removed", metadata: ["cause": "\(error.message)"])
         }
-        await world.blocking.run { FreeMemory.release() }
-        await world.alarms.pause(.seconds(60))
-        await readSubordinates(world)
+        await dependencies.blocking.run { FreeMemory.release() }
+        await dependencies.alarms.pause(.seconds(60))
+        await readSubordinates(dependencies)
       }
     }
     ping?.cancel()
   }
 
   /// Reads `/etc/subuid`. Where that fails, what was read before holds.
-  private func readSubordinates(_ world: World) async {
-    switch await world.subordinates.read(within: .seconds(5), in: world) {
+  private func readSubordinates(_ dependencies: Dependencies) async {
+    switch await dependencies.subordinates.read(within: .seconds(5), in: dependencies) {
     case .done, .cancelled: break
     case .partial(let gaps):
       for warning in gaps.warnings { log.warning("\(warning)") }
@@ -132,14 +133,14 @@ package struct Daemon: ServiceLifecycle.Service {
 
   /// What was heard is answered, what providers answer just now is written; then all is closed.
   private func stop(_ servers: [SocketServer], _ door: Door, _ safe: Safe) async {
-    let (world, waits) = (safe.life.world, safe.life.waits)
-    let limits = world.config.limits
+    let (dependencies, waits) = (safe.life.dependencies, safe.life.waits)
+    let limits = dependencies.config.limits
     setting.notifier.stopping()
     setting.notifier.extendTimeout(by: limits.longestStop)
     log.notice("stopping")
     for server in servers { await server.close() }
     waits.end()
-    await door.drain(within: limits, world.alarms)
+    await door.drain(within: limits, dependencies.alarms)
     await safe.end()
   }
 }

@@ -35,7 +35,7 @@ extension Domain {
       request: request, caller: caller, permit: permit,
       given: isAudited ? given(call, request, caller) : nil, accounts: accounts,
       audit: isAudited ? audit : nil,
-      correlation: { [world] in world.correlationID() })
+      correlation: { [dependencies] in dependencies.correlationID() })
     // A person is not asked about a call that cannot be carried out.
     if let obstacle { throw proceeding.failed(obstacle) }
     // Last: an answer that was given for once is used up.
@@ -64,7 +64,7 @@ extension Domain {
     conditions: AuditConditions = [], unmet: AuditConditions
   ) -> UsherError {
     var error = error
-    let correlation = world.correlationID()
+    let correlation = dependencies.correlationID()
     error.correlationID = correlation
     audit.note(
       AuditEvent(
@@ -118,7 +118,7 @@ extension Domain {
       request.kind = owned?.kind
       request.isUnknown = owned == nil
     }
-    request.moment = caller.policy.choosesHours ? world.localMoment() : nil
+    request.moment = caller.policy.choosesHours ? dependencies.localMoment() : nil
     return (request, obstacle)
   }
 

@@ -7,7 +7,7 @@ import UsherStore
 
 /// What the method table calls: the parts of the daemon that know what a call means.
 struct Domain: Sendable {
-  let world: World
+  let dependencies: Dependencies
   let life: Lifetime
   let store: Store
   let masterKeyOrigin: String

@@ -26,101 +26,111 @@ struct Parts {
   private let log: Logger
 
   init(_ life: Lifetime, _ vault: Vault) throws(UsherError) {
-    let (world, events, log) = (life.world, life.events, life.log)
+    let (dependencies, events, log) = (life.dependencies, life.events, life.log)
     let (store, group) = (vault.store, life.outside)
     reader = life.setting.fingerprints()
-    let providers = Providers(world.settings)
-    let health = ProviderHealth(world.settings) { [clock = world.clock] provider, health in
+    let providers = Providers(dependencies.settings)
+    let health = ProviderHealth(dependencies.settings) {
+      [clock = dependencies.clock] provider, health in
       events.publish(
         Event(topic: .provider, what: health.rawValue, at: clock.now(), provider: provider),
         owner: nil)
     }
     let credentials = try Credentials(
-      store: store, handed: life.setting.credentials, on: life.setting.disk, world: world)
+      store: store, handed: life.setting.credentials, on: life.setting.disk,
+      dependencies: dependencies)
     http = ProviderHTTP(
       through: life.setting.transport(group), credentials: credentials, health: health,
-      world: world, log: log)
-    metadata = MetadataCache(http: http, world: world)
-    let verifier = IDTokenVerifier(http: http, world: world)
-    book = AccountRepository(world: world, events: events, store: store)
+      dependencies: dependencies, log: log)
+    metadata = MetadataCache(http: http, dependencies: dependencies)
+    let verifier = IDTokenVerifier(http: http, dependencies: dependencies)
+    book = AccountRepository(dependencies: dependencies, events: events, store: store)
     audit = life.audit
     self.store = store
     self.log = log
 
     let source = TokenSource(
-      world: world, providers: providers, http: http, metadata: metadata, health: health,
+      dependencies: dependencies, providers: providers, http: http, metadata: metadata,
+      health: health,
       installation: store.installationID(of:provider:))
     revocations = RevocationQueue(
-      world: world, store: store, source: source, audit: life.audit, log: log)
+      dependencies: dependencies, store: store, source: source, audit: life.audit, log: log)
     refresher = Refresher(
-      world: world, store: store, book: book, source: source, queue: revocations,
+      dependencies: dependencies, store: store, book: book, source: source, queue: revocations,
       events: events, log: log)
-    let calls = AccountCalls(world: world, http: http, book: book, refresher: refresher)
+    let calls = AccountCalls(
+      dependencies: dependencies, http: http, book: book, refresher: refresher)
     localAuth = LocalAuthService(
-      world: world, book: LocalAuthRepository(store: store), reader: reader, log: log,
+      dependencies: dependencies, book: LocalAuthRepository(store: store), reader: reader, log: log,
       rounds: life.setting.passcodeRounds)
-    let totp = TOTPService(world: world, store: store, book: book, providers: providers)
+    let totp = TOTPService(
+      dependencies: dependencies, store: store, book: book, providers: providers)
     let effects = EffectRunner(
-      world: world, http: http, bearer: calls,
+      dependencies: dependencies, http: http, bearer: calls,
       metadata: metadata, verifier: verifier,
       listeners: RedirectListeners(
-        world: world, group: life.browsers, uid: world.sockets.loopbackUser,
-        holders: world.sockets.loopbackListeners, log: log),
+        dependencies: dependencies, group: life.browsers, uid: dependencies.sockets.loopbackUser,
+        holders: dependencies.sockets.loopbackListeners, log: log),
       answers: DaemonAnswers(
         accounts: book, localAuth: LocalAuthAnswers(service: localAuth), totp: totp,
-        world: world))
-    let owners = OwnerRegistry(world: world, store: store, log: log)
+        dependencies: dependencies))
+    let owners = OwnerRegistry(dependencies: dependencies, store: store, log: log)
     // Weak: the registry tells them of changes.
     let isWithheld = { @Sendable [weak owners] (owner: Owner) in owners?.isWithheld(owner) ?? true }
     let runner = FlowRunner(
-      world: world, store: store, accounts: book, events: events, effects: effects,
+      dependencies: dependencies, store: store, accounts: book, events: events, effects: effects,
       revocations: revocations, log: log, isWithheld: isWithheld)
     let engine = FlowEngine(
-      world: world, store: store, providers: providers, credentials: credentials,
+      dependencies: dependencies, store: store, providers: providers, credentials: credentials,
       accounts: book, events: events, runner: runner)
     watch = TokenWatch(
-      world: world, book: book, refresher: refresher, events: events, log: log,
+      dependencies: dependencies, book: book, refresher: refresher, events: events, log: log,
       isWithheld: isWithheld)
     followUps = FollowUpWatch(
-      world: world, store: store, book: book, providers: providers, calls: calls, events: events,
+      dependencies: dependencies, store: store, book: book, providers: providers, calls: calls,
+      events: events,
       log: log, isWithheld: isWithheld)
     callbacks = CallbackPosts(
       on: group,
       CallbackService(
-        credentials: credentials, engine: engine, book: book, watch: followUps, world: world,
+        credentials: credentials, engine: engine, book: book, watch: followUps,
+        dependencies: dependencies,
         log: log))
 
     book.follow { [revocations] update in
       guard let superseded = update.superseded else { return }
-      Task(executorPreference: world.executor) { await revocations.pursue(superseded) }
+      Task(executorPreference: dependencies.executor) { await revocations.pursue(superseded) }
     }
-    let revoker = Revoker(world: world, store: store, book: book, queue: revocations)
+    let revoker = Revoker(dependencies: dependencies, store: store, book: book, queue: revocations)
     let consents = ConsentService(
-      store: store, book: book, clock: world.clock, providers: providers)
-    let methods = LocalAuthMethods(service: localAuth, clock: world.clock)
+      store: store, book: book, clock: dependencies.clock, providers: providers)
+    let methods = LocalAuthMethods(service: localAuth, clock: dependencies.clock)
     let confirm = ConfirmationService(
-      world: world, store: store, events: events, accounts: book, localAuth: methods)
+      dependencies: dependencies, store: store, events: events, accounts: book, localAuth: methods)
     let follower = OwnerFollower(
       engine: engine, book: book, localAuth: localAuth, confirm: confirm, watch: watch,
       followUps: followUps, events: events)
     owners.follow { await follower.follow($0, of: $1) }
     domain = Domain(
-      world: world, life: life, store: store, masterKeyOrigin: vault.keyOrigin.sentence,
+      dependencies: dependencies, life: life, store: store,
+      masterKeyOrigin: vault.keyOrigin.sentence,
       health: health,
       flows: FlowService(engine: engine, alarms: life.waits),
       tokens: TokenService(
-        world: world, book: book, providers: providers, refresher: refresher, revoker: revoker),
-      totp: totp, accounts: AccountService(book: book, clock: world.clock), consents: consents,
+        dependencies: dependencies, book: book, providers: providers, refresher: refresher,
+        revoker: revoker),
+      totp: totp, accounts: AccountService(book: book, clock: dependencies.clock),
+      consents: consents,
       clients: ClientService(
         engine: engine, providers: providers, consents: consents, revoker: revoker),
       book: book, providers: providers,
       providerService: ProviderService(
         providers: providers, credentials: credentials, http: http, metadata: metadata,
-        verifier: verifier, clock: world.clock),
+        verifier: verifier, clock: dependencies.clock),
       credentials: credentials,
       localAuth: methods,
       confirm: confirm,
-      registration: RegistrationService(world: world, providers: providers) {
+      registration: RegistrationService(dependencies: dependencies, providers: providers) {
         [http] call, provider async throws(UsherError) in
         try http.checkCredential(of: provider)
         return await http.send(call, for: provider)
@@ -153,10 +163,10 @@ struct Parts {
     let owners = domain.owners
     domain.flows.engine.resumeAll { owners.isWithheld($0) }
     // Users' names may be far away: nothing waits for them.
-    Task(executorPreference: domain.world.executor) { try? await owners.recordAll() }
+    Task(executorPreference: domain.dependencies.executor) { try? await owners.recordAll() }
     watch.start()
     followUps.start()
-    Task(executorPreference: domain.world.executor) { [watch, followUps, revocations] in
+    Task(executorPreference: domain.dependencies.executor) { [watch, followUps, revocations] in
       await revocations.resume()
       await watch.review()
       await followUps.review()
@@ -201,10 +211,10 @@ struct Parts {
     watch.stop()
     followUps.stop()
     await revocations.stop()
-    let clock = domain.world.clock
+    let clock = domain.dependencies.clock
     let deadline = clock.monotonicNow() + limit
     while clock.monotonicNow() < deadline, !(http.isIdle && domain.flows.engine.isIdle) {
-      await domain.world.alarms.pause(.milliseconds(20))
+      await domain.dependencies.alarms.pause(.milliseconds(20))
     }
     domain.flows.engine.pauseAll()
     reader.close()
@@ -233,7 +243,7 @@ extension Parts {
 
   /// - Throws: What of it cannot be had.
   func ready(for config: Config) async throws(ConfigError) -> Readied {
-    let handed = await domain.world.blocking.run { [credentials = domain.credentials] in
+    let handed = await domain.dependencies.blocking.run { [credentials = domain.credentials] in
       credentials.reread()
     }
     guard handed.problems.isEmpty else { throw ConfigError(handed.problems) }

@@ -8,12 +8,12 @@ import UsherCore
   static func main() async {
     let process = ProcessInfo.processInfo
     let environment = process.environment
-    let world = World(
+    let environment = CommandEnvironment(
       terminal: StandardTerminal(environment: environment),
       browser: DesktopBrowser(environment: environment), programs: Shell(), clock: SystemClock(),
       sleep: { try await Task.sleep(for: $0) }, environment: environment, userID: geteuid())
     let arguments = Array(process.arguments.dropFirst())
-    let running = Task { await Usherctl.run(arguments, in: world) }
+    let running = Task { await Usherctl.run(arguments, in: environment) }
     let interrupts = [SIGINT, SIGTERM, SIGHUP].compactMap { number in
       on(number) { running.cancel() }
     }

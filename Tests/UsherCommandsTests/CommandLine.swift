@@ -18,12 +18,12 @@ func usherctl(
   environment: [String: String] = ["USHER_SOCKET": "/tmp/usher-no-such-socket"],
   configFolder: String = "/tmp/usher-no-such-folder"
 ) async -> Outcome {
-  let world = World(
+  let environment = CommandEnvironment(
     terminal: terminal, browser: terminal, programs: programs, clock: time,
     sleep: { try await time.sleep(for: $0) }, environment: environment, userID: 1000,
     configFolder: configFolder)
   let arguments = line.split(separator: " ").map(String.init)
-  let status = await Usherctl.run(arguments, in: world)
+  let status = await Usherctl.run(arguments, in: environment)
   return Outcome(status: status, output: terminal.output, error: terminal.error)
 }
 

@@ -195,12 +195,12 @@ final class FakeMachine: Tools {
       while true { try await script.answer(try await peer.next(), peer) }
     } _: { daemon in
       let time = TestTime()
-      let world = World(
+      let environment = CommandEnvironment(
         terminal: terminal, browser: terminal, programs: NoPrograms(), clock: time,
         sleep: { _ in }, environment: environment ?? ["USHER_ADMIN_SOCKET": daemon.path],
         userID: user, configFolder: self.folder + "/none", tools: self, places: self.places,
         output: output)
-      let status = await Usherctl.run(arguments, in: world)
+      let status = await Usherctl.run(arguments, in: environment)
       #expect(script.left == [])
       return Outcome(status: status, output: terminal.output, error: terminal.error)
     }

@@ -13,7 +13,7 @@ final class ColdStage: Sendable {
   let place: Workplace
   let store: Store
   let clock = FakeClock()
-  private let world: World
+  private let dependencies: Dependencies
 
   init(room: Int = 16, listed: Int = 2000) throws {
     place = try Workplace()
@@ -23,13 +23,13 @@ final class ColdStage: Sendable {
     config.limits.accountsInList = listed
     config.providers = [try .sample()]
     // Of more accounts than the fake chance has names for.
-    world = World(
+    dependencies = Dependencies(
       settings: .fake(config), clock: clock, entropy: SystemEntropy(), alarms: FakeAlarms(clock))
   }
 
   func book(_ store: Store? = nil) -> AccountRepository {
     AccountRepository(
-      world: world, events: EventBus(remembered: 10), store: store ?? self.store)
+      dependencies: dependencies, events: EventBus(remembered: 10), store: store ?? self.store)
   }
 
   @discardableResult

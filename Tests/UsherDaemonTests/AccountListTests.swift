@@ -56,7 +56,8 @@ struct AccountListTests {
     let service = ConsentService(store: stage.store, book: book, clock: stage.clock)
     #expect(try service.list(.init(), caller).consents.count == 3)
     let codes = TOTPService(
-      world: book.world, store: stage.store, book: book, providers: Providers(book.world.settings))
+      dependencies: book.dependencies, store: stage.store, book: book,
+      providers: Providers(book.dependencies.settings))
     _ = try codes.list(.init(), caller)
     try await stage.signIn("usr_4", in: book)
     #expect(refusal { _ = try service.list(.init(), caller) }?.reason == .messageTooLarge)

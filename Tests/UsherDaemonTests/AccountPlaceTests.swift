@@ -30,7 +30,8 @@ struct AccountPlaceTests {
     let update = try stage.book.update(
       .sample(), owner: .anna, provider: .work, place: place, at: stage.clock.now())
     try await stage.store.commit(update.changes)
-    let book = AccountRepository(world: stage.world, events: stage.events, store: stage.store)
+    let book = AccountRepository(
+      dependencies: stage.dependencies, events: stage.events, store: stage.store)
     return try #require(try book.find(update.record.id))
   }
 
@@ -85,9 +86,9 @@ struct AccountElsewhereTests {
       }
     }
     func reload(_ providers: [ProviderConfig]) {
-      var config = stage.world.config
+      var config = stage.dependencies.config
       config.providers = providers
-      stage.world.settings.replace(by: config, stage.world.settings.inForce.policy)
+      stage.dependencies.settings.replace(by: config, stage.dependencies.settings.inForce.policy)
     }
     #expect(reason() == nil)
     reload([try Self.other()])

@@ -69,7 +69,7 @@ struct AccountRepositoryTests {
 
   private static func book(_ clock: FakeClock, _ store: Store) -> AccountRepository {
     AccountRepository(
-      world: .fake(clock, FakeAlarms(clock)), events: EventBus(remembered: 10), store: store)
+      dependencies: .fake(clock, FakeAlarms(clock)), events: EventBus(remembered: 10), store: store)
   }
 
   /// A finished log-in, written and taken over.

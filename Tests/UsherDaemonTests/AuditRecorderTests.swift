@@ -20,7 +20,7 @@ struct AuditRecorderTests {
   init() {
     alarms = FakeAlarms(clock)
     book = AuditRecorder(
-      world: .fake(clock, alarms), log: Logger(label: "test") { [lines] _ in lines })
+      dependencies: .fake(clock, alarms), log: Logger(label: "test") { [lines] _ in lines })
   }
 
   /// Lets what is due be written.

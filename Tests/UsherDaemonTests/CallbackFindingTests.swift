@@ -22,7 +22,8 @@ struct CallbackFindingTests {
 
   /// As a daemon finds them that has none of them in memory.
   private func found(_ key: String) async throws -> Found {
-    let book = AccountRepository(world: stage.world, events: stage.events, store: stage.store)
+    let book = AccountRepository(
+      dependencies: stage.dependencies, events: stage.events, store: stage.store)
     var found = Found()
     try await book.forEach(calledBy: key, at: VerdictStage.provider) {
       found.ids.append($0.id)
@@ -34,9 +35,9 @@ struct CallbackFindingTests {
 
   /// Whether the provider is in force where accounts are written.
   private func configure(_ providers: [ProviderConfig]) {
-    var config = stage.world.config
+    var config = stage.dependencies.config
     config.providers = providers
-    stage.world.settings.replace(by: config, stage.world.settings.inForce.policy)
+    stage.dependencies.settings.replace(by: config, stage.dependencies.settings.inForce.policy)
   }
 
   @Test("are found by what the call is known by; no other is opened, however damaged it is")
@@ -57,10 +58,11 @@ struct CallbackFindingTests {
   @Test("are all found where many have the same, of whatever owner, each once")
   func pages() async throws {
     // More than the fake chance has names for.
-    let world = World(
-      settings: stage.world.settings, clock: stage.clock, entropy: SystemEntropy(),
+    let dependencies = Dependencies(
+      settings: stage.dependencies.settings, clock: stage.clock, entropy: SystemEntropy(),
       alarms: stage.alarms)
-    let book = AccountRepository(world: world, events: stage.events, store: stage.store)
+    let book = AccountRepository(
+      dependencies: dependencies, events: stage.events, store: stage.store)
     var ids: Set<AccountID> = []
     for number in 0..<70 {
       let owner = Owner(realm: "host", uid: 2000 + UInt32(number))

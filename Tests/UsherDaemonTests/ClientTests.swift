@@ -41,14 +41,14 @@ struct FlowClientTests {
     let (clock, users) = (FakeClock(), FakeUsers())
     let alarms = FakeAlarms(clock)
     let letGo = users.hang()
-    let world = World.fake(clock, alarms, users: users.database(nameHolds: .zero))
+    let dependencies = Dependencies.fake(clock, alarms, users: users.database(nameHolds: .zero))
     let caller = try Caller.program()
-    let client = Task { await caller.flowClient(world) }
+    let client = Task { await caller.flowClient(dependencies) }
     try await alarms.isSet(.seconds(2))
     alarms.advance(by: .seconds(2))
     #expect(await client.value.title == "uid 1000")
     // No further user is asked for, so that no further thread blocks.
-    let names = Task { await world.lookups.names(of: [1000, 1001]) }
+    let names = Task { await dependencies.lookups.names(of: [1000, 1001]) }
     try await alarms.isSet(.seconds(2))
     alarms.advance(by: .seconds(2))
     #expect(await names.value == [:])

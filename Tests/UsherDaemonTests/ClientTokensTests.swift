@@ -74,7 +74,7 @@ struct ClientTokensTests {
   private let grantor = Grantor()
   private let tokens: ClientTokens
 
-  init() { tokens = ClientTokens(world: .fake(clock)) }
+  init() { tokens = ClientTokens(dependencies: .fake(clock)) }
 
   private func token(
     _ provider: ProviderName = .work, of client: String = "usher",

@@ -34,7 +34,8 @@ final class ConfirmStage: Sendable {
 
   private static func service(_ stage: FlowStage) -> ConfirmationService {
     ConfirmationService(
-      world: stage.world, store: stage.store, events: stage.events, accounts: stage.book,
+      dependencies: stage.dependencies, store: stage.store, events: stage.events,
+      accounts: stage.book,
       localAuth: LocalAuthMethods(service: stage.localAuth, clock: stage.clock))
   }
 

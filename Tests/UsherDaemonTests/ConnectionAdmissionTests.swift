@@ -146,7 +146,7 @@ struct ConnectionAdmissionTests {
   func subordinateRule(owners: [UInt32]) async throws {
     let stage = try SafeStage()
     let safe = try await stage.begun()
-    var config = stage.world.settings.inForce.config
+    var config = stage.dependencies.settings.inForce.config
     config.clients = [
       ClientRule(
         name: "kiosk", match: ClientMatch(user: .id(4000)),
@@ -154,7 +154,8 @@ struct ConnectionAdmissionTests {
     ]
     // This process is a member of access.group, or root.
     let names = PrincipalResolver(user: { _ in nil }, group: { _ in getegid() })
-    stage.world.settings.replace(by: config, try Policy(config, daemonUser: 990, names: names))
+    stage.dependencies.settings.replace(
+      by: config, try Policy(config, daemonUser: 990, names: names))
     let loop = try SocketLoop()
     let door = Door(safe)
     func reply() async throws -> String {

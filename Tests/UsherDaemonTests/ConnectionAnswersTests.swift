@@ -16,7 +16,7 @@ struct ConnectionAnswersTests {
   init() throws {
     stage = try FlowStage()
     audit = AuditRecorder(
-      world: stage.world, log: .silent)
+      dependencies: stage.dependencies, log: .silent)
   }
 
   /// A reply that is good for a minute.

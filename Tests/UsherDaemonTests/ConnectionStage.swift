@@ -26,7 +26,7 @@ final class ConnectionStage: Sendable {
   private let turns: OnLoop<LoopTurns>
 
   var clock: FakeClock { stage.clock }
-  var settings: Settings { stage.world.settings }
+  var settings: Settings { stage.dependencies.settings }
   var book: AccountRepository { get throws { try safe.domain().book } }
 
   /// - Parameter users: Nil: it does not answer.
@@ -36,7 +36,7 @@ final class ConnectionStage: Sendable {
     safe = try await stage.begun()
     service = RPCService(safe)
     let loop = try SocketLoop()
-    turns = try await loop.submit { [settings = stage.world.settings] in
+    turns = try await loop.submit { [settings = stage.dependencies.settings] in
       OnLoop(LoopTurns(settings, on: loop), loop)
     }
     self.loop = loop

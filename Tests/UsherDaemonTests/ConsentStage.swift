@@ -38,11 +38,13 @@ final class ConsentStage: Sendable {
     config.providers = [ProviderConfig(name: Self.provider, settings: .paysafe(settings))]
     if let other { config.providers.append(other) }
     stage = try FlowStage(config: config)
-    let (world, store, book) = (stage.world, stage.store, stage.book)
+    let (dependencies, store, book) = (stage.dependencies, stage.store, stage.book)
     let providers = Providers(config)
-    let revoker = Revoker(world: world, store: store, book: book, queue: stage.revocations)
+    let revoker = Revoker(
+      dependencies: dependencies, store: store, book: book, queue: stage.revocations)
     engine = FlowEngine(
-      world: world, store: store, providers: providers, credentials: stage.credentials,
+      dependencies: dependencies, store: store, providers: providers,
+      credentials: stage.credentials,
       accounts: book, events: stage.events, runner: stage.runner)
     flows = FlowService(engine: engine, alarms: stage.alarms)
     accounts = AccountService(book: book, clock: stage.clock)
@@ -50,7 +52,7 @@ final class ConsentStage: Sendable {
     clients = ClientService(
       engine: engine, providers: providers, consents: consents, revoker: revoker)
     tokens = TokenService(
-      world: world, book: book, providers: providers, refresher: stage.refresher,
+      dependencies: dependencies, book: book, providers: providers, refresher: stage.refresher,
       revoker: revoker)
   }
 
@@ -87,7 +89,7 @@ final class ConsentStage: Sendable {
   /// The account as a restarted daemon would find it.
   func stored(_ id: AccountID) throws -> AccountRecord? {
     let book = AccountRepository(
-      world: stage.world, events: EventBus(remembered: 1), store: stage.store)
+      dependencies: stage.dependencies, events: EventBus(remembered: 1), store: stage.store)
     return try book.find(id)
   }
 

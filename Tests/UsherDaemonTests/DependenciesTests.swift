@@ -21,8 +21,9 @@ struct DependenciesTests {
     let (stage, transport, executor) = (try SafeStage(), AnsweringTransport(), OwnThreads())
     var setting = stage.setting
     setting.transport = { _ in transport }
-    let world = World.fake(stage.clock, stage.alarms, config: setting.config, executor: executor)
-    let safe = try await begun(setting, world)
+    let dependencies = Dependencies.fake(
+      stage.clock, stage.alarms, config: setting.config, executor: executor)
+    let safe = try await begun(setting, dependencies)
     let reply = try await safe.domain().flows.start(
       FlowStart(provider: .work, kind: "authorize", params: [:], waitMs: 10_000), .program())
     #expect(reply.flow.step?.kind == .openURL, "\(reply.flow)")
@@ -39,7 +40,7 @@ struct DependenciesTests {
     var setting = stage.setting
     setting.disk = BrokenDisk()
     let error = await #expect(throws: UsherError.self) {
-      try await begun(setting, stage.world)
+      try await begun(setting, stage.dependencies)
     }
     #expect(error?.message == "input/output error")
   }
@@ -57,20 +58,20 @@ struct DependenciesTests {
 
   @Test("a passcode is checked while all functions that block hang")
   func computing() async throws {
-    let world = World(
+    let dependencies = Dependencies(
       settings: .fake(Config()), clock: FakeClock(), entropy: FixedEntropy(),
       alarms: FakeAlarms(FakeClock()), blocking: HangingPool(), users: .fake)
     let stage = try FlowStage()
-    let service = LocalAuthService.fake(world, stage.store, FakeReader())
+    let service = LocalAuthService.fake(dependencies, stage.store, FakeReader())
     let passcode = Secret("till-4711")
     #expect(
       try await service.setPasscode(passcode, old: nil, isReset: false, of: .anna) == .done)
     #expect(await service.check(passcode, of: .anna) == .accepted)
   }
 
-  private func begun(_ setting: DaemonSetting, _ world: World) async throws -> Safe {
+  private func begun(_ setting: DaemonSetting, _ dependencies: Dependencies) async throws -> Safe {
     let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-    let safe = Safe(Lifetime(setting, world, on: MultiThreadedEventLoopGroup.singleton, log))
+    let safe = Safe(Lifetime(setting, dependencies, on: MultiThreadedEventLoopGroup.singleton, log))
     try await safe.begin()
     await safe.resume()
     return safe

@@ -25,7 +25,7 @@ struct DescriptorLackTests {
           "token_endpoint": "https://id.example/token", "jwks_uri": "https://id.example/keys",
         ]
       ], settings: provider.oidc)
-    var moment = stage.world.moment()
+    var moment = stage.dependencies.moment()
     var (flow, _) = try OIDCAuthorize.begin(
       .init(), FlowOrigin(provider: provider, requestID: "r"), at: &moment)
     _ = flow.receive(.discovered(read), at: &moment)

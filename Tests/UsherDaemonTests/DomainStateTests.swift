@@ -23,7 +23,7 @@ struct DomainStateTests {
     var params = LocalAuthenticate.Params(localAuthType: .biometric, reason: "open the till")
     params.checkDomainStateChanged = checks
     params.usePasscodeWhenFailed = orPasscode
-    var moment = stage.world.moment()
+    var moment = stage.dependencies.moment()
     let (flow, answer) = try LocalAuthenticate.begin(
       params, FlowOrigin(provider: .local, requestID: id), at: &moment)
     return try await stage.open(flow, answer, id: id, at: provider, client: client)

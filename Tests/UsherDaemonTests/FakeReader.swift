@@ -85,9 +85,11 @@ final class FakeReader: FingerprintScanning {
 
 extension LocalAuthService {
   /// One that knows Anna and Bert, and whose hashes cost nothing.
-  static func fake(_ world: World, _ store: Store, _ reader: FakeReader) -> LocalAuthService {
+  static func fake(_ dependencies: Dependencies, _ store: Store, _ reader: FakeReader)
+    -> LocalAuthService
+  {
     LocalAuthService(
-      world: world, book: LocalAuthRepository(store: store), reader: reader,
+      dependencies: dependencies, book: LocalAuthRepository(store: store), reader: reader,
       log: .silent, rounds: 16)
   }
 }

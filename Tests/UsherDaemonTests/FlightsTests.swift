@@ -12,7 +12,7 @@ struct FlightsTests {
   init() {
     let clock = FakeClock()
     alarms = FakeAlarms(clock)
-    flights = Flights(world: .fake(clock, alarms))
+    flights = Flights(dependencies: .fake(clock, alarms))
   }
 
   /// A call that waits at the gate, and its outcome.

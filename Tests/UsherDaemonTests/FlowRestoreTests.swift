@@ -72,11 +72,11 @@ struct FlowRestoreTests {
     let all = Set(engine.index.all.map(\.id.rawValue))
     #expect(all == Set((0..<20).filter { $0 % 7 != 3 }.map { "flw_\($0)" }))
     let runner = FlowRunner(
-      world: stage.world, store: engine.store, accounts: engine.accounts,
+      dependencies: stage.dependencies, store: engine.store, accounts: engine.accounts,
       events: engine.events, effects: engine.runner.effects,
       revocations: engine.runner.revocations, log: engine.runner.log)
     let second = FlowEngine(
-      world: stage.world, store: engine.store, providers: engine.providers,
+      dependencies: stage.dependencies, store: engine.store, providers: engine.providers,
       credentials: engine.credentials, accounts: engine.accounts, events: engine.events,
       runner: runner)
     let unread = try await second.restore()

@@ -18,7 +18,7 @@ final class FlowStage: Sendable {
   let place: Workplace
   let clock = FakeClock()
   let alarms: FakeAlarms
-  let world: World
+  let dependencies: Dependencies
   let store: Store
   let events = EventBus(remembered: 100)
   let book: AccountRepository
@@ -45,36 +45,42 @@ final class FlowStage: Sendable {
   ) throws {
     place = try Workplace()
     alarms = FakeAlarms(clock)
-    world = World.fake(clock, alarms, config: config, users: users, descriptors: descriptors)
+    dependencies = Dependencies.fake(
+      clock, alarms, config: config, users: users, descriptors: descriptors)
     store = try place.store(clock)
     probe = CallProbe(place.path, store: store)
-    book = AccountRepository(world: world, events: events, store: store)
+    book = AccountRepository(dependencies: dependencies, events: events, store: store)
     let group = MultiThreadedEventLoopGroup.singleton
-    credentials = try Credentials(store: store, handed: nil, on: LocalDisk(), world: world)
+    credentials = try Credentials(
+      store: store, handed: nil, on: LocalDisk(), dependencies: dependencies)
     http = ProviderHTTP(
       through: HTTPClientTransport(on: group), credentials: credentials, health: health,
-      world: world, log: log)
-    let metadata = MetadataCache(http: http, world: world)
+      dependencies: dependencies, log: log)
+    let metadata = MetadataCache(http: http, dependencies: dependencies)
     source = TokenSource(
-      world: world, providers: Providers(world.config), http: http, metadata: metadata,
+      dependencies: dependencies, providers: Providers(dependencies.config), http: http,
+      metadata: metadata,
       health: health)
-    revocations = RevocationQueue(world: world, store: store, source: source, log: log)
+    revocations = RevocationQueue(
+      dependencies: dependencies, store: store, source: source, log: log)
     refresher = Refresher(
-      world: world, store: store, book: book, source: source, queue: revocations,
+      dependencies: dependencies, store: store, book: book, source: source, queue: revocations,
       events: events, log: log)
-    calls = AccountCalls(world: world, http: http, book: book, refresher: refresher)
-    localAuth = .fake(world, store, reader)
+    calls = AccountCalls(dependencies: dependencies, http: http, book: book, refresher: refresher)
+    localAuth = .fake(dependencies, store, reader)
     totp = TOTPService(
-      world: world, store: store, book: book, providers: Providers(world.config))
+      dependencies: dependencies, store: store, book: book,
+      providers: Providers(dependencies.config))
     let effects = EffectRunner(
-      world: world, http: http, bearer: calls, metadata: metadata,
-      verifier: IDTokenVerifier(http: http, world: world),
+      dependencies: dependencies, http: http, bearer: calls, metadata: metadata,
+      verifier: IDTokenVerifier(http: http, dependencies: dependencies),
       listeners: RedirectListeners(
-        world: world, group: group, uid: { _, _ in nil }, log: log),
+        dependencies: dependencies, group: group, uid: { _, _ in nil }, log: log),
       answers: DaemonAnswers(
-        accounts: book, localAuth: LocalAuthAnswers(service: localAuth), totp: totp, world: world))
+        accounts: book, localAuth: LocalAuthAnswers(service: localAuth), totp: totp,
+        dependencies: dependencies))
     runner = FlowRunner(
-      world: world, store: store, accounts: book, events: events, effects: effects,
+      dependencies: dependencies, store: store, accounts: book, events: events, effects: effects,
       revocations: revocations, log: log)
   }
 
@@ -87,7 +93,7 @@ final class FlowStage: Sendable {
     let session = FlowSession(
       of: StubMachine(provider: try .sample(), probe: place.path), id: id, client: client,
       at: clock.now())
-    try await runner.open(session, with: .proceed(effects), at: world.moment()) {}
+    try await runner.open(session, with: .proceed(effects), at: dependencies.moment()) {}
     return session
   }
 
@@ -99,7 +105,7 @@ final class FlowStage: Sendable {
     let session = FlowSession(
       of: machine, id: id, provider: provider, client: client, at: clock.now())
     try await runner.open(
-      session, with: MachineBox<Machine>.erased(answer), at: world.moment()
+      session, with: MachineBox<Machine>.erased(answer), at: dependencies.moment()
     ) {}
     return session
   }

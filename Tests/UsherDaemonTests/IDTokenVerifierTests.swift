@@ -85,7 +85,7 @@ struct IDTokenVerifierTests {
     let server = KeySetServer(keys)
     let stub = try await HTTPStub { _ in await server.answer() }
     let stage = try FlowStage()
-    let verifier = IDTokenVerifier(http: stage.http, world: stage.world)
+    let verifier = IDTokenVerifier(http: stage.http, dependencies: stage.dependencies)
     let provider = try ProviderConfig.sample()
     var metadata = OIDCMetadata(issuer: "https://id.example")
     metadata.jwksURI = "\(stub.origin)/jwks"

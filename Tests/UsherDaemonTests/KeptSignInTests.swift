@@ -34,7 +34,7 @@ struct KeptSignInTests {
 
   /// A sign-in of the client `till` that has its tokens, and asks whose they are.
   private func asking() async throws -> FlowSession {
-    var moment = stage.stage.world.moment()
+    var moment = stage.stage.dependencies.moment()
     let origin = FlowOrigin(provider: provider, requestID: "req-1")
     var (machine, answer) = try FreedomPartnerAuthorize.begin(
       .init(grants: Self.grants), origin, at: &moment)
@@ -58,7 +58,7 @@ struct KeptSignInTests {
     guard case .proceed(let effects) = answer, case .call(let call)? = effects.last else {
       throw TestTrouble("nothing is asked of the provider")
     }
-    var moment = stage.stage.world.moment()
+    var moment = stage.stage.dependencies.moment()
     let reply = HTTPReply(status: 200, body: members.encoded())
     _ = machine.receive(.called(call, .reply(reply)), at: &moment)
   }

@@ -78,7 +78,8 @@ struct LateRefreshTests {
       #expect(await refresh.value == (change == .replaced ? "access-9" : "conflict"))
       provider.answerRevocations(status: 200)
       let next = RevocationQueue(
-        world: fixture.stage.world, store: fixture.stage.store, source: fixture.source,
+        dependencies: fixture.stage.dependencies, store: fixture.stage.store,
+        source: fixture.source,
         log: .silent)
       try await next.restore()
       await next.resume()
@@ -117,7 +118,8 @@ struct LateRefreshTests {
       // This call writes it.
       #expect(await fixture.outcome(call) == "reauthentication_required")
       let restarted = AccountRepository(
-        world: fixture.stage.world, events: EventBus(remembered: 1), store: fixture.stage.store)
+        dependencies: fixture.stage.dependencies, events: EventBus(remembered: 1),
+        store: fixture.stage.store)
       #expect(try restarted.find(record.id)?.details.grant.death?.code == "invalid_grant")
       #expect(provider.refreshes == 1)
     }

@@ -23,7 +23,7 @@ struct LocalAuthFlowTests {
   ) async throws -> FlowSession {
     var params = LocalAuthenticate.Params(localAuthType: type, reason: "open the till")
     params.usePasscodeWhenFailed = orPasscode
-    var moment = stage.world.moment()
+    var moment = stage.dependencies.moment()
     let (flow, answer) = try LocalAuthenticate.begin(
       params, FlowOrigin(provider: .local, requestID: id), at: &moment)
     return try await stage.open(flow, answer, id: id, at: ProviderConfig.local.name)

@@ -164,7 +164,7 @@ struct LatestLocalAuthTests {
   func restarted() async throws {
     try await enrol()
     _ = await service.check(right, of: .anna, for: "till")
-    let another = LocalAuthService.fake(stage.world, stage.store, stage.reader)
+    let another = LocalAuthService.fake(stage.dependencies, stage.store, stage.reader)
     try another.restore()
     #expect(another.proofs(of: .anna, to: "till").isEmpty)
   }

@@ -26,7 +26,7 @@ struct PasscodeServiceTests {
 
   /// Another desk on the same disk, as after `kill -9`.
   private func anotherDesk() throws -> LocalAuthService {
-    let service = LocalAuthService.fake(stage.world, stage.store, stage.reader)
+    let service = LocalAuthService.fake(stage.dependencies, stage.store, stage.reader)
     try service.restore()
     return service
   }
@@ -228,7 +228,7 @@ struct FingerServiceTests {
     for _ in 1...4 { #expect(try await scan(.success(.noMatch)) == .missed) }
     let until = stage.clock.now() + .seconds(30)
     #expect(try await scan(.success(.noMatch)) == .lockedOut(until: until))
-    let another = LocalAuthService.fake(stage.world, stage.store, stage.reader)
+    let another = LocalAuthService.fake(stage.dependencies, stage.store, stage.reader)
     try another.restore()
     #expect(await another.scan(.anna) { _ in } == .lockedOut(until: until))
     stage.reader.enrol("left-thumb")
@@ -252,7 +252,7 @@ struct FingerServiceTests {
     #expect(try await scan(.success(.match)) == .matched)
     stage.reader.enrol("left-thumb", "right-thumb")
     #expect(await biometric() == .ready(hasChanged: true))
-    let another = LocalAuthService.fake(stage.world, stage.store, stage.reader)
+    let another = LocalAuthService.fake(stage.dependencies, stage.store, stage.reader)
     try another.restore()
     #expect(await another.standing(of: .anna).0.biometric == .ready(hasChanged: true))
     #expect(try await scan(.success(.noMatch)) == .missed)

@@ -99,10 +99,10 @@ final class OwnerStage: Sendable {
 
   /// From now on no provider can be asked for anything.
   func dropProviders() {
-    let inForce = stage.world.settings.inForce
+    let inForce = stage.dependencies.settings.inForce
     var config = inForce.config
     config.providers = []
-    stage.world.settings.replace(by: config, inForce.policy)
+    stage.dependencies.settings.replace(by: config, inForce.policy)
   }
 
   func end() async { await safe.end() }
@@ -116,7 +116,7 @@ final class OwnerStage: Sendable {
       Newcomer(
         CallerIdentity(uid: uid, gid: uid, groups: [50]), isAdmin: isAdmin, realm: "host",
         connectedAt: stage.clock.monotonicNow()),
-      policy: stage.world.settings.inForce.policy)
+      policy: stage.dependencies.settings.inForce.policy)
   }
 
   func call(

@@ -78,7 +78,7 @@ struct OwnerTests {
       Newcomer(
         identity, isAdmin: false, realm: "host",
         connectedAt: stage.stage.clock.monotonicNow()),
-      policy: stage.stage.world.settings.inForce.policy)
+      policy: stage.stage.dependencies.settings.inForce.policy)
     #expect(try await stage.error("account.list", by: stranger)?.reason == .permissionDenied)
     #expect(stage.users.lookUps == count)
     await stage.end()
@@ -96,7 +96,7 @@ struct OwnerTests {
       Newcomer(
         CallerIdentity(uid: OwnerStage.uid, gid: OwnerStage.uid, groups: [50]), isAdmin: false,
         realm: "host", connectedAt: stage.stage.clock.monotonicNow() + .seconds(3601)),
-      policy: stage.stage.world.settings.inForce.policy)
+      policy: stage.stage.dependencies.settings.inForce.policy)
     #expect(try stage.owners.admits(later) == false)
     await stage.end()
   }

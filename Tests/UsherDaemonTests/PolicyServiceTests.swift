@@ -27,7 +27,7 @@ struct PolicyServiceTests {
     config.clients = [rule]
     let names = names ?? PrincipalResolver(user: { _ in nil }, group: { _ in nil })
     return PolicyService(
-      world: World(
+      dependencies: Dependencies(
         settings: Settings(config, try Policy(config, daemonUser: 990, names: names)),
         clock: clock, entropy: FixedEntropy(), alarms: FakeAlarms(clock),
         users: UserDatabase(user: { _ in .nameless }, principals: names)))

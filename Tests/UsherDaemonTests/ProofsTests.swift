@@ -21,7 +21,7 @@ struct ProofsTests {
     config.providers = [provider]
     stage = try FlowStage(config: config)
     credentials = try Credentials(
-      store: stage.store, handed: nil, on: LocalDisk(), world: stage.world)
+      store: stage.store, handed: nil, on: LocalDisk(), dependencies: stage.dependencies)
     try await set("first")
   }
 
@@ -37,9 +37,9 @@ struct ProofsTests {
 
   /// Another provider comes under the name, or none.
   private func replace(by other: ProviderConfig?) {
-    var config = stage.world.config
+    var config = stage.dependencies.config
     config.providers = [other].compactMap(\.self)
-    stage.world.settings.replace(by: config, stage.world.settings.inForce.policy)
+    stage.dependencies.settings.replace(by: config, stage.dependencies.settings.inForce.policy)
   }
 
   @Test("of the provider in force: the credential as it is now, whatever a flow began with")

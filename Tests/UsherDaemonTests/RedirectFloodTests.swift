@@ -37,7 +37,7 @@ struct RedirectFloodTests {
     let loop = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     let isLoopFree = DispatchSemaphore(value: 0)
     let listeners = RedirectListeners(
-      world: .fake(), group: loop,
+      dependencies: .fake(), group: loop,
       uid: { _, _ in
         loop.next().execute { isLoopFree.signal() }
         return isLoopFree.wait(timeout: .now() + 60) == .success ? 1000 : nil

@@ -31,7 +31,7 @@ final class RedirectListenerFixture: Sendable {
     let box = LookupBox()
     let log = log
     listeners = RedirectListeners(
-      world: .fake(clock, alarms), group: MultiThreadedEventLoopGroup.singleton,
+      dependencies: .fake(clock, alarms), group: MultiThreadedEventLoopGroup.singleton,
       uid: { _, _ in box.body.withLock { $0 }() }, log: Logger(label: "test") { _ in log })
     box.body.withLock { body in
       body = { [weak self] in self?.lookUp() }

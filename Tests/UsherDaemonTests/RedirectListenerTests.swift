@@ -24,7 +24,7 @@ struct RedirectListenerTests {
   ) async throws -> (replies: [Web.Reply], answers: [RedirectAnswer]) {
     let answers = Recorded<RedirectAnswer>()
     let listeners = RedirectListeners(
-      world: .fake(), group: MultiThreadedEventLoopGroup.singleton, uid: { _, _ in uid },
+      dependencies: .fake(), group: MultiThreadedEventLoopGroup.singleton, uid: { _, _ in uid },
       log: .silent)
     let expectation = RedirectExpectation(
       host: "127.0.0.1", port: nil, path: path, state: Secret("our-state"), form: form)
@@ -48,7 +48,7 @@ struct RedirectListenerTests {
   @Test("a listener that would use the last descriptors is refused, naming the limit")
   func noDescriptors() async throws {
     let listeners = RedirectListeners(
-      world: .fake(descriptors: DescriptorBudget(limit: 0)),
+      dependencies: .fake(descriptors: DescriptorBudget(limit: 0)),
       group: MultiThreadedEventLoopGroup.singleton, uid: { _, _ in 1000 },
       log: .silent)
     let expectation = RedirectExpectation(

@@ -17,7 +17,7 @@ struct RegistrationServiceTests {
     let clock = FakeClock()
     private let asked = Mutex<[BSACall]>([])
     private let outcome: Mutex<CallOutcome>
-    let world: World
+    let dependencies: Dependencies
 
     init(
       _ outcome: CallOutcome = .reply("{\"rtCode\":0}"), checks: Bool = true, perMinute: Int = 30
@@ -30,7 +30,7 @@ struct RegistrationServiceTests {
         ProviderConfig(name: ProviderName("bsa"), settings: .bsa(settings)), try .sample(),
       ]
       config.limits.registrationChecksPerMinute = perMinute
-      world = World.fake(clock, FakeAlarms(clock), config: config)
+      dependencies = Dependencies.fake(clock, FakeAlarms(clock), config: config)
       self.outcome = Mutex(outcome)
     }
 
@@ -41,7 +41,8 @@ struct RegistrationServiceTests {
 
     /// It has a memory of its own: one desk a test.
     func service() -> RegistrationService {
-      RegistrationService(world: world, providers: Providers(world.config)) { call, provider in
+      RegistrationService(dependencies: dependencies, providers: Providers(dependencies.config)) {
+        call, provider in
         self.asked.withLock { $0.append(call) }
         return self.outcome.withLock { $0 }
       }
@@ -188,7 +189,7 @@ struct RegistrationServiceTests {
   @Test("both count together, for each user alone, and what is not asked counts nothing")
   func budget() async throws {
     let stage = try Stage(perMinute: 2)
-    stage.world.subordinates.apply(SubordinateUsers("1000:300000:10"))
+    stage.dependencies.subordinates.apply(SubordinateUsers("1000:300000:10"))
     let service = stage.service()
     for _ in 0..<5 { _ = await thrown { try await isDuplicate(service, "nonsense") } }
     _ = try await isDuplicate(service)
@@ -217,8 +218,8 @@ struct RegistrationServiceTests {
     settings.registrationChecks = true
     var config = Config()
     config.providers = [ProviderConfig(name: ProviderName("bsa"), settings: .bsa(settings))]
-    let world = World.fake(FakeClock(), FakeAlarms(FakeClock()), config: config)
-    let service = RegistrationService(world: world, providers: Providers(config)) {
+    let dependencies = Dependencies.fake(FakeClock(), FakeAlarms(FakeClock()), config: config)
+    let service = RegistrationService(dependencies: dependencies, providers: Providers(config)) {
       _, _ throws(UsherError) in throw UsherError(.providerRejected, "the credential is not set")
     }
     let error = await thrown { try await isAvailable(service) }

@@ -45,7 +45,7 @@ struct ReloadTests {
     #expect(try names(safe) == [.work])
     #expect(try await reload(safe).isEmpty)
     #expect(try names(safe) == [.work, other])
-    #expect(safe.life.world.config.limits.connections == 100)
+    #expect(safe.life.dependencies.config.limits.connections == 100)
     #expect(safe.life.policies.list().rules.map(\.name) == ["till"])
     let check = PolicyCheck(user: "1000", method: "token.get", provider: other)
     #expect(try await safe.life.policies.check(check).client == "till")
@@ -55,7 +55,7 @@ struct ReloadTests {
   @Test("changes nothing where anything is wrong; systemd and the caller are told")
   func failed() async throws {
     let safe = try await stage.begun()
-    let before = safe.life.world.settings.inForce
+    let before = safe.life.dependencies.settings.inForce
     stage.files.spoil("must be a number")
     let caller = try Caller.program(isAdmin: true)
     let reply = try await ReloadService(safe: safe).reload(caller)
@@ -63,7 +63,7 @@ struct ReloadTests {
       reply.problems == [
         .init(file: "u.toml", line: 3, column: 1, key: "a", message: "must be a number")
       ])
-    #expect(safe.life.world.settings.inForce === before)
+    #expect(safe.life.dependencies.settings.inForce === before)
     let told = stage.told.all.suffix(2)
     #expect(told.first?.hasPrefix("RELOADING=1\nMONOTONIC_USEC=") == true)
     #expect(
@@ -105,7 +105,7 @@ struct ReloadTests {
     #expect(
       problems.first?.message
         == "cannot be changed while usherd runs, with \"sqlite:usherd.db\": stop it first")
-    #expect(safe.life.world.config.store == StoreSettings())
+    #expect(safe.life.dependencies.config.store == StoreSettings())
     await safe.end()
   }
 
@@ -145,7 +145,7 @@ struct ReloadTests {
     let log = Logger.silent
     let safe = Safe(
       Lifetime(
-        setting, stage.world, on: MultiThreadedEventLoopGroup.singleton, serving: loop, log))
+        setting, stage.dependencies, on: MultiThreadedEventLoopGroup.singleton, serving: loop, log))
     try await safe.begin()
     #expect(try await reload(safe).isEmpty)
     try await safe.lock()
@@ -182,7 +182,7 @@ struct ReloadTests {
     }
     try stage.files.change { $0.limits.connections = 99 }
     #expect(try await reload(safe).isEmpty)
-    #expect(safe.life.world.config.limits.connections == 99)
+    #expect(safe.life.dependencies.config.limits.connections == 99)
     #expect(safe.opened != nil)
     await safe.end()
   }
@@ -279,7 +279,7 @@ struct CredentialReloadTests {
     #expect(problems.map(\.file) == [stage.place.file("credentials/odd")])
     #expect(problems.first?.message == "the credential odd is not text in UTF-8")
     #expect(try value(safe) == "one")
-    #expect(safe.life.world.config.limits.connections != 99)
+    #expect(safe.life.dependencies.config.limits.connections != 99)
     await safe.end()
   }
 

@@ -35,7 +35,8 @@ struct RevocationQueueTests {
 
   private func queue() -> RevocationQueue {
     RevocationQueue(
-      world: fixture.stage.world, store: fixture.stage.store, source: fixture.source, audit: audit,
+      dependencies: fixture.stage.dependencies, store: fixture.stage.store, source: fixture.source,
+      audit: audit,
       log: .silent)
   }
 
@@ -45,7 +46,7 @@ struct RevocationQueueTests {
 
   private func revocation() async throws -> Revocation {
     let record = try await fixture.signIn()
-    let revocation = Revocation(of: record, by: asker, fixture.stage.world)
+    let revocation = Revocation(of: record, by: asker, fixture.stage.dependencies)
     try await fixture.stage.store.commit([.putNote(try revocation.row())])
     return revocation
   }
@@ -77,19 +78,19 @@ struct RevocationQueueTests {
     let queue = queue()
     let record = try await fixture.signIn()
     // Each revocation has an id of its own; the fixture's entropy repeats after 32 of them.
-    let world = World(
-      settings: fixture.stage.world.settings, clock: fixture.clock, entropy: SystemEntropy(),
+    let dependencies = Dependencies(
+      settings: fixture.stage.dependencies.settings, clock: fixture.clock, entropy: SystemEntropy(),
       alarms: fixture.stage.alarms)
     // An operator's are not limited, and do not take from the owner's.
     let root = Revocation.Asker(client: "admin", uid: 0, gid: 0)
     for _ in 0...RevocationQueue.mostPerOwner {
-      await queue.pursue(Revocation(of: record, by: root, world))
+      await queue.pursue(Revocation(of: record, by: root, dependencies))
     }
     for _ in 0..<RevocationQueue.mostPerOwner {
-      await queue.pursue(Revocation(of: record, by: asker, world))
+      await queue.pursue(Revocation(of: record, by: asker, dependencies))
     }
     #expect(audit.outcomes.isEmpty)
-    await queue.pursue(Revocation(of: record, by: asker, world))
+    await queue.pursue(Revocation(of: record, by: asker, dependencies))
     #expect(audit.outcomes == ["token.revocation rate_limited"])
     await queue.stop()
     await fixture.close()
@@ -134,7 +135,8 @@ struct RevocationQueueTests {
     _ provider: ScriptedProvider
   ) async throws -> (fixture: TokenFixture, revocation: Revocation) {
     let fixture = try TokenFixture(of: provider)
-    let revocation = Revocation(of: try await fixture.signIn(), by: asker, fixture.stage.world)
+    let revocation = Revocation(
+      of: try await fixture.signIn(), by: asker, fixture.stage.dependencies)
     try await fixture.stage.store.commit([.putNote(try revocation.row())])
     return (fixture, revocation)
   }
@@ -147,9 +149,9 @@ struct RevocationQueueTests {
       let (stage, source) = (fixture.stage, fixture.source)
       let settings = Settings.fake(Config())
       let queue = RevocationQueue(
-        world: stage.world, store: stage.store,
+        dependencies: stage.dependencies, store: stage.store,
         source: TokenSource(
-          world: stage.world, providers: Providers(settings), http: source.http,
+          dependencies: stage.dependencies, providers: Providers(settings), http: source.http,
           metadata: source.metadata, health: source.health),
         audit: audit, log: .silent)
       await queue.pursue(revocation)
@@ -159,7 +161,7 @@ struct RevocationQueueTests {
         stage.alarms.pending.contains(.seconds(2))
       }
       #expect(try stage.tokensToRevoke() == ["refresh-1", "access-1"])
-      settings.replace(by: stage.world.config, settings.inForce.policy)
+      settings.replace(by: stage.dependencies.config, settings.inForce.policy)
       stage.alarms.advance(by: .seconds(2))
       try await reached("the end: \(audit.outcomes)") { try stage.tokensToRevoke().isEmpty }
       #expect(audit.outcomes == ["token.revocation ok"])
@@ -175,7 +177,7 @@ struct RevocationQueueTests {
       let stage = fixture.stage
       stage.clock.advance(by: Revocation.patience + .seconds(3600))
       let queue = RevocationQueue(
-        world: stage.world, store: stage.store, source: fixture.source, audit: audit,
+        dependencies: stage.dependencies, store: stage.store, source: fixture.source, audit: audit,
         log: .silent)
       try await queue.restore()
       await queue.resume()
@@ -194,7 +196,7 @@ struct RevocationQueueTests {
     record.details.attributes = [
       "brandIdentity": "b1", "deviceId": "d1", "phone": "+44 20 7946 0000",
     ]
-    let revocation = Revocation(of: record, by: asker, fixture.stage.world)
+    let revocation = Revocation(of: record, by: asker, fixture.stage.dependencies)
     #expect(
       revocation.record.details.attributes == ["brandIdentity": "b1", "deviceId": "d1"])
     await fixture.close()

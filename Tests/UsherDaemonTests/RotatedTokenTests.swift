@@ -22,7 +22,8 @@ struct RotatedTokenTests {
   /// As the disk has it.
   private func grant(of record: AccountRecord) throws -> AccountDetails.Grant? {
     let restarted = AccountRepository(
-      world: fixture.stage.world, events: EventBus(remembered: 1), store: fixture.stage.store)
+      dependencies: fixture.stage.dependencies, events: EventBus(remembered: 1),
+      store: fixture.stage.store)
     return try restarted.find(record.id)?.details.grant
   }
 

@@ -22,7 +22,7 @@ final class SafeStage: Sendable {
   let clock = FakeClock()
   let alarms: FakeAlarms
   let setting: DaemonSetting
-  let world: World
+  let dependencies: Dependencies
   /// What a reload reads.
   let files: ConfigSource
   /// What systemd is told.
@@ -58,7 +58,7 @@ final class SafeStage: Sendable {
     self.files = files
     self.setting = setting
     let loop = MultiThreadedEventLoopGroup.singleton.any()
-    world = World(
+    dependencies = Dependencies(
       settings: .fake(config), clock: clock, entropy: SystemEntropy(),
       alarms: holdsAlarms ? alarms : EventLoopAlarms(on: loop), users: users,
       descriptors: descriptors)
@@ -67,7 +67,7 @@ final class SafeStage: Sendable {
   /// A daemon that has begun, as after a start.
   func begun() async throws -> Safe {
     let log = Logger.silent
-    let safe = Safe(Lifetime(setting, world, on: MultiThreadedEventLoopGroup.singleton, log))
+    let safe = Safe(Lifetime(setting, dependencies, on: MultiThreadedEventLoopGroup.singleton, log))
     try await safe.begin()
     await safe.resume()
     return safe
@@ -75,7 +75,7 @@ final class SafeStage: Sendable {
 
   /// Gives a person of this store a passcode that is cheap to check.
   func setPasscode(_ store: Store, of owner: Owner = .anna) async throws {
-    let service = LocalAuthService.fake(world, store, FakeReader())
+    let service = LocalAuthService.fake(dependencies, store, FakeReader())
     _ = try await service.setPasscode(
       Self.passcode, old: nil, isReset: true, of: LocalPerson(realm: owner.realm, uid: owner.uid))
   }

@@ -51,13 +51,13 @@ extension Response {
   }
 }
 
-extension World {
+extension Dependencies {
   static func fake(
     _ clock: FakeClock = FakeClock(), _ alarms: FakeAlarms? = nil, config: Config = Config(),
     executor: (any TaskExecutor)? = nil, users: UserDatabase = .fake,
     descriptors: DescriptorBudget = .unlimited
-  ) -> World {
-    World(
+  ) -> Dependencies {
+    Dependencies(
       settings: .fake(config), clock: clock, entropy: FixedEntropy(),
       alarms: alarms ?? FakeAlarms(clock), executor: executor, users: users,
       descriptors: descriptors)
@@ -182,9 +182,10 @@ extension AccountRepository {
     _ grant: AccountGrant = .sample(), of owner: Owner = .anna, at provider: ProviderName = .work,
     client: String = CallerPolicy.ownPrograms, place: TokenPlace? = nil
   ) async throws -> AccountRecord {
-    let place = place ?? world.settings.inForce.provider(provider)?.tokenPlace
+    let place = place ?? dependencies.settings.inForce.provider(provider)?.tokenPlace
     let update = try self.update(
-      grant, owner: owner, provider: provider, client: client, place: place, at: world.clock.now())
+      grant, owner: owner, provider: provider, client: client, place: place,
+      at: dependencies.clock.now())
     try await write(update)
     return update.record
   }

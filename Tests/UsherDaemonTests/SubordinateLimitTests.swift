@@ -20,7 +20,7 @@ struct SubordinateLimitTests {
     let stage = try SafeStage { $0.limits.flowStartsPerMinute = 2 }
     let safe = try await stage.begun()
     let engine = try safe.domain().flows.engine
-    safe.life.world.subordinates.apply(Self.users)
+    safe.life.dependencies.subordinates.apply(Self.users)
     _ = try engine.admit(.anna)
     _ = try engine.admit(Self.below[0])
     let error = #expect(throws: UsherError.self) { _ = try engine.admit(Self.below[1]) }
@@ -34,7 +34,7 @@ struct SubordinateLimitTests {
     let stage = try SafeStage { $0.limits.liveFlowsPerUser = 2 }
     let safe = try await stage.begun()
     let engine = try safe.domain().flows.engine
-    safe.life.world.subordinates.apply(Self.users)
+    safe.life.dependencies.subordinates.apply(Self.users)
     let places = [try engine.admit(.anna), try engine.admit(Self.below[0])]
     let error = #expect(throws: UsherError.self) { _ = try engine.admit(Self.below[1]) }
     #expect(error?.detail.limit == "live_flows_per_user")
@@ -49,7 +49,7 @@ struct SubordinateLimitTests {
     var limits = Limits()
     limits.openConfirmationsPerUser = 1
     let stage = try ConfirmStage(limits)
-    stage.stage.world.subordinates.apply(Self.users)
+    stage.stage.dependencies.subordinates.apply(Self.users)
     let kiosk = try Caller.client("kiosk")
     #expect(stage.refusal(kiosk) == .interactionRequired)
     #expect(stage.refusal(kiosk) == .interactionRequired)

@@ -39,11 +39,12 @@ final class TOTPStage: Sendable {
 
   /// The same accounts, as a restarted daemon finds them, and perhaps with other settings.
   func restarted(_ change: (inout TOTPSettings) -> Void) throws -> TOTPService {
-    let world = World.fake(clock, stage.alarms, config: Self.config(change))
+    let dependencies = Dependencies.fake(clock, stage.alarms, config: Self.config(change))
     let book = AccountRepository(
-      world: world, events: EventBus(remembered: 1), store: stage.store)
+      dependencies: dependencies, events: EventBus(remembered: 1), store: stage.store)
     return TOTPService(
-      world: world, store: stage.store, book: book, providers: Providers(world.config))
+      dependencies: dependencies, store: stage.store, book: book,
+      providers: Providers(dependencies.config))
   }
 
   @discardableResult

@@ -31,10 +31,11 @@ final class TokenFixture: Sendable {
     config.providers = [ProviderConfig(name: .work, settings: .oidc(settings))]
     stage = try FlowStage(config: config, log: log)
     tokens = TokenService(
-      world: stage.world, book: stage.book, providers: Providers(config),
+      dependencies: stage.dependencies, book: stage.book, providers: Providers(config),
       refresher: stage.refresher,
       revoker: Revoker(
-        world: stage.world, store: stage.store, book: stage.book, queue: stage.revocations))
+        dependencies: stage.dependencies, store: stage.store, book: stage.book,
+        queue: stage.revocations))
     accounts = AccountService(book: stage.book, clock: stage.clock)
   }
 
@@ -205,7 +206,8 @@ struct TokenGrantTests {
     #expect(try fixture.tokens.get(call, .program()).atOnce == nil)
     // It is kept with the token.
     let book = AccountRepository(
-      world: fixture.stage.world, events: EventBus(remembered: 1), store: fixture.stage.store)
+      dependencies: fixture.stage.dependencies, events: EventBus(remembered: 1),
+      store: fixture.stage.store)
     let stored = try book.find(record.id)
     #expect(
       stored?.tokens[record.mainKey]?.issuedAtBootTime

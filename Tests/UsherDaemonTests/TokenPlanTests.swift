@@ -16,11 +16,11 @@ struct TokenPlanTests {
     keepAlive: Bool, life: Int? = 900, grantLife: Int? = 1800, refreshToken: String? = "refresh-1"
   ) throws -> AccountRecord {
     let clock = FakeClock(Self.issued)
-    let world = World.fake(clock, FakeAlarms(clock))
+    let dependencies = Dependencies.fake(clock, FakeAlarms(clock))
     let place = try Workplace()
     defer { withExtendedLifetime(place) {} }
     let book = AccountRepository(
-      world: world, events: EventBus(remembered: 1), store: try place.store(clock))
+      dependencies: dependencies, events: EventBus(remembered: 1), store: try place.store(clock))
     let tokens = TokenSet.sample(
       refreshToken: refreshToken, expiresAt: life.map { Self.issued + .seconds($0) },
       refreshExpiresAt: grantLife.map { Self.issued + .seconds($0) })

@@ -15,7 +15,7 @@ struct TokenWatchTests {
   private let stage: FlowStage
   private let watch: TokenWatch
   private let told = Recorded<String>()
-  private var world: World { stage.world }
+  private var dependencies: Dependencies { stage.dependencies }
   private var store: Store { stage.store }
   private var clock: FakeClock { stage.clock }
   private var alarms: FakeAlarms { stage.alarms }
@@ -30,7 +30,8 @@ struct TokenWatchTests {
     config.providers = [provider]
     stage = try FlowStage(config: config)
     watch = TokenWatch(
-      world: stage.world, book: stage.book, refresher: stage.refresher, events: stage.events,
+      dependencies: stage.dependencies, book: stage.book, refresher: stage.refresher,
+      events: stage.events,
       log: .silent)
     _ = stage.events.listen(since: nil) { [told] entry in
       if entry.event.topic == .token { told.add(entry.event.what) }
@@ -50,9 +51,9 @@ struct TokenWatchTests {
 
   /// As a reload leaves it.
   private func reload(_ providers: [ProviderConfig]) async {
-    var config = world.config
+    var config = dependencies.config
     config.providers = providers
-    world.settings.replace(by: config, world.settings.inForce.policy)
+    dependencies.settings.replace(by: config, dependencies.settings.inForce.policy)
     await watch.review(after: [.work])
   }
 
@@ -62,7 +63,7 @@ struct TokenWatchTests {
     try await signIn(keepAlive: false)
     alarms.advance(by: .seconds(1500))
     #expect(told.all == ["expiring"])
-    let providers = world.config.providers
+    let providers = dependencies.config.providers
     await reload([])
     #expect(alarms.pending.isEmpty)
     await reload(providers)

@@ -41,15 +41,15 @@ final class VerdictStage: Sendable {
     settings = .fake(config)
     let providers = Providers(settings)
     watch = FollowUpWatch(
-      world: stage.world, store: stage.store, book: stage.book, providers: providers,
+      dependencies: stage.dependencies, store: stage.store, book: stage.book, providers: providers,
       calls: stage.calls, events: stage.events, log: .silent)
     let engine = FlowEngine(
-      world: stage.world, store: stage.store, providers: providers,
+      dependencies: stage.dependencies, store: stage.store, providers: providers,
       credentials: stage.credentials, accounts: stage.book, events: stage.events,
       runner: stage.runner)
     service = CallbackService(
       credentials: stage.credentials, engine: engine, book: stage.book, watch: watch,
-      world: stage.world, log: .silent)
+      dependencies: stage.dependencies, log: .silent)
     _ = try await stage.credentials.set(
       CredentialSet(name: "gopay-callback", value: WireSecret(Secret("shared-value"))))
     _ = stage.events.listen(since: nil) { [told] entry in

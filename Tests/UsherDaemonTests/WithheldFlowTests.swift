@@ -51,8 +51,8 @@ struct WithheldFlowTests {
     let runner = domain.flows.engine.runner
     let session = FlowSession(
       of: StubMachine(provider: try .sample(), probe: probe), id: "flw_1",
-      at: domain.world.clock.now())
-    try await runner.open(session, with: .proceed([]), at: domain.world.moment()) {
+      at: domain.dependencies.clock.now())
+    try await runner.open(session, with: .proceed([]), at: domain.dependencies.moment()) {
       domain.flows.engine.index.insert(session)
     }
     return session

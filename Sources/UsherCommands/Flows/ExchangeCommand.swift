@@ -10,23 +10,23 @@ import UsherCore
 final class ExchangeCommand: Sendable {
   private let command: String
   private let console: Console
-  private let world: World
+  private let environment: CommandEnvironment
   /// A credential can be redeemed once: what was answered is answered again.
   private let last = Mutex<(step: Step.ExchangeCredential, answer: FlowInput)?>(nil)
 
   init(_ command: String, _ context: CommandContext) {
     self.command = command
     console = context.console
-    world = context.world
+    environment = context.environment
   }
 
   /// - Returns: Nil when the time is over: the daemon notices that by itself.
   /// - Throws: `CancellationError`; ``Failure`` where the command cannot be started.
   func answer(to step: Step.ExchangeCredential) async throws -> FlowInput? {
-    let left = step.deadline - world.clock.now()
+    let left = step.deadline - environment.clock.now()
     guard left > .zero else { return nil }
     if let last = last.withLock({ $0 }), last.step == step { return last.answer }
-    let ending = try await world.programs.run(command, input: step.question, within: left)
+    let ending = try await environment.programs.run(command, input: step.question, within: left)
     guard let answer = answer(for: ending) else { return nil }
     last.withLock { $0 = (step, answer) }
     return answer

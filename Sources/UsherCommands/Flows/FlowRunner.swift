@@ -10,7 +10,7 @@ struct FlowRunner {
 
   let session: FlowSession
   private let console: Console
-  private let world: World
+  private let environment: CommandEnvironment
   private let prompts: StepPrompts
   /// Nil where no browser is to be opened.
   private let browser: (any Browser)?
@@ -34,10 +34,10 @@ struct FlowRunner {
   private init(_ session: FlowSession, at context: CommandContext, _ options: FlowOptions) {
     self.session = session
     console = context.console
-    world = context.world
+    environment = context.environment
     prompts = StepPrompts(
-      console: context.console, clock: context.world.clock, sleep: context.world.sleep)
-    browser = options.noBrowser ? nil : context.world.browser
+      console: context.console, clock: context.environment.clock, sleep: context.environment.sleep)
+    browser = options.noBrowser ? nil : context.environment.browser
     exchange = options.exchangeCommand.map { ExchangeCommand($0, context) }
   }
 
@@ -132,7 +132,7 @@ extension FlowRunner {
   ) async throws -> Flow {
     console.note("\(message); it may not have got your answer")
     // Nobody has to type this one again: without a pause it would be given without end.
-    if input.isOfCommand(exchange) { try await world.sleep(Self.pause) }
+    if input.isOfCommand(exchange) { try await environment.sleep(Self.pause) }
     return flow
   }
 
@@ -165,7 +165,7 @@ extension FlowRunner {
       for line in problem.lines { console.note(line) }
     }
     guard let step = flow.step, step != seen?.step else { return }
-    let text = StepText(flow, at: world.clock.now(), exchangesByCommand: exchange != nil)
+    let text = StepText(flow, at: environment.clock.now(), exchangesByCommand: exchange != nil)
     for line in text.lines { console.note(line) }
     if case .openURL(let page) = step, browser?.open(page.url) == true {
       console.note("your browser is opening it")

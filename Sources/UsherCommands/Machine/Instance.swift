@@ -11,10 +11,10 @@ enum Instance: Equatable {
   /// One that is run by hand, with its state in a directory.
   case byHand(state: String)
 
-  func state(_ world: World) -> String {
+  func state(_ environment: CommandEnvironment) -> String {
     switch self {
-    case .system: world.places.state
-    case .user: world.places.userState
+    case .system: environment.places.state
+    case .user: environment.places.userState
     case .byHand(let state): state
     }
   }
@@ -23,9 +23,9 @@ enum Instance: Equatable {
   ///
   /// - Throws: What is wrong with the configuration, which says so for the system's daemon; for the
   ///   others it is looked for under its usual name.
-  func database(_ world: World) throws -> String {
-    let state = state(world)
-    let config = try self == .system ? ConfigFiles.parse([]).load(in: world).config : Config()
+  func database(_ environment: CommandEnvironment) throws -> String {
+    let state = state(environment)
+    let config = try self == .system ? ConfigFiles.parse([]).load(in: environment).config : Config()
     switch config.store.url {
     case .sqlite(let path): return path.hasPrefix("/") ? path : "\(state)/\(path)"
     }
@@ -46,7 +46,7 @@ struct InstanceOptions: ParsableArguments {
       let isEnded = state.count > 1 && state.hasSuffix("/")
       return .byHand(state: isEnded ? String(state.dropLast()) : state)
     }
-    if context.world.userID == 0 { return .system }
+    if context.environment.userID == 0 { return .system }
     guard !context.admin.socketPath.hasPrefix("/run/usherd/") else {
       throw Failure(
         "only root may do that to the system's usherd", status: Failure.Status.notPermitted)

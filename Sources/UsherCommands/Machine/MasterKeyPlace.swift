@@ -9,9 +9,9 @@ struct MasterKeyPlace {
 
   let context: CommandContext
 
-  private var world: World { context.world }
-  private var sealed: SealedKey { SealedKey(world: world, console: context.console) }
-  private var file: KeyFile { KeyFile(state: world.places.state) }
+  private var environment: CommandEnvironment { context.environment }
+  private var sealed: SealedKey { SealedKey(environment: environment, console: context.console) }
+  private var file: KeyFile { KeyFile(state: environment.places.state) }
 
   /// What is to be done about a credential that does not open.
   enum Unreadable { case refuse, putAside }
@@ -44,7 +44,7 @@ struct MasterKeyPlace {
   /// A daemon that starts meanwhile would make itself a key, and a database under it: none may, and
   /// whether one has is only seen when it has stopped.
   private func sealWhileStopped(_ database: String) async throws {
-    let units = Units(world: world)
+    let units = Units(environment: environment)
     let wasThere = try await units.isThere
     do {
       try await units.stop()
@@ -79,7 +79,7 @@ struct MasterKeyPlace {
   /// - Parameter isNew: Whether it cannot have it yet.
   /// - Returns: What it says of itself then.
   func use(isNew: Bool) async throws -> SystemStatus.Reply {
-    let units = Units(world: world)
+    let units = Units(environment: environment)
     let isActive = try await units.isActive
     let restarts = isNew && isActive
     try await explaining {
@@ -110,7 +110,7 @@ struct MasterKeyPlace {
     do {
       try await start()
     } catch let error as CancellationError {
-      await Units(world: world).listen()
+      await Units(environment: environment).listen()
       throw error
     } catch let failure as Failure {
       var failure = failure

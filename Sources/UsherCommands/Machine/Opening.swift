@@ -40,36 +40,42 @@ final class Opening: Sendable {
     self.instance = instance
   }
 
-  private var usersUnits: Units { Units(world: world, isUsers: true) }
+  private var usersUnits: Units { Units(environment: environment, isUsers: true) }
 
-  private var world: World { context.world }
+  private var environment: CommandEnvironment { context.environment }
 
   /// Where the recovery key is for the system's daemon while that starts.
-  static func passing(_ world: World) -> String { passing(Handed.credentials[0], world) }
+  static func passing(_ environment: CommandEnvironment) -> String {
+    passing(Handed.credentials[0], environment)
+  }
 
-  private static func passing(_ credential: String, _ world: World) -> String {
-    "\(world.places.passing)/\(credential)"
+  private static func passing(_ credential: String, _ environment: CommandEnvironment) -> String {
+    "\(environment.places.passing)/\(credential)"
   }
 
   /// Removes what somebody handed over who was killed.
   func sweep() throws {
     guard instance == .system else { return try folder.remove() }
-    for file in Handed.credentials.map({ Self.passing($0, world) }) {
+    for file in Handed.credentials.map({ Self.passing($0, environment) }) {
       for file in [file, Durable.draft(of: file)] { try Durable.remove(file) }
     }
   }
 
   private var folder: PassingFolder {
-    get throws { try PassingFolder(in: world.places.memory, for: instance.state(world)) }
+    get throws {
+      try PassingFolder(in: environment.places.memory, for: instance.state(environment))
+    }
   }
 
   /// - Throws: ``Failure`` where it cannot be stopped.
   func stop() async throws {
     switch instance {
-    case .system: try await Units(world: world).stop()
+    case .system: try await Units(environment: environment).stop()
     case .user:
       // Who runs it by hand has no units: the lock will say where it runs.
-      guard world.tools.path(of: "systemctl") != nil, try await usersUnits.isThere else { return }
+      guard environment.tools.path(of: "systemctl") != nil, try await usersUnits.isThere else {
+        return
+      }
       try await usersUnits.stop()
       isUsersUnit.withLock { $0 = true }
     case .byHand: break
@@ -91,10 +97,10 @@ final class Opening: Sendable {
   }
 
   private func openSystem(_ handed: Handed?) async throws {
-    let units = Units(world: world)
+    let units = Units(environment: environment)
     guard let handed else { return try await units.start() }
-    let passing = Self.passing(handed.credential, world)
-    try Durable.makeDirectory(world.places.passing)
+    let passing = Self.passing(handed.credential, environment)
+    try Durable.makeDirectory(environment.places.passing)
     do {
       try Durable.write(Array(handed.text.revealed().utf8), to: passing)
       try await units.start()
@@ -113,9 +119,9 @@ final class Opening: Sendable {
     defer { folder.remove() }
     if let handed { try folder.put(handed) }
     let environment = handed == nil ? [] : ["CREDENTIALS_DIRECTORY=\(folder.path)"]
-    let state = ["--state", instance.state(world), "--check-store"]
-    let ending = try await world.tools.run(
-      world.tools.find("env"), environment + [try world.tools.find("usherd")] + state,
+    let state = ["--state", instance.state(environment), "--check-store"]
+    let ending = try await environment.tools.run(
+      environment.tools.find("env"), environment + [try environment.tools.find("usherd")] + state,
       input: Secret(""), within: Self.limit)
     guard ending.status == 0 else {
       let words = ending.words
@@ -127,7 +133,7 @@ final class Opening: Sendable {
   func goOn() async {
     await Task {
       switch instance {
-      case .system: try? await Units(world: world).start()
+      case .system: try? await Units(environment: environment).start()
       case .user where isUsersUnit.withLock({ $0 }): try? await usersUnits.start()
       case .user, .byHand: context.console.note("start usherd again")
       }
@@ -137,7 +143,7 @@ final class Opening: Sendable {
   /// Has the system's sockets start it again where it could not serve before either.
   func listen() async {
     guard instance == .system else { return }
-    await Units(world: world).listen()
+    await Units(environment: environment).listen()
   }
 }
 

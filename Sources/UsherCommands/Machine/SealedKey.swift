@@ -5,10 +5,10 @@ struct SealedKey {
   static let name = "usherd.master-key"
   private static let limit = Duration.seconds(60)
 
-  let world: World
+  let environment: CommandEnvironment
   let console: Console
 
-  var path: String { "\(world.places.sealed)/\(Self.name)" }
+  var path: String { "\(environment.places.sealed)/\(Self.name)" }
 
   enum Finding: Equatable {
     case absent
@@ -39,7 +39,7 @@ struct SealedKey {
     let ending = try await creds("encrypt", "-", "-", input: key.hexadecimal)
     guard ending.status == 0 else { throw Failure("systemd-creds cannot seal: \(ending.words)") }
     for line in ending.errors.split(separator: "\n") { console.note("systemd-creds: \(line)") }
-    try Durable.makeDirectory(world.places.sealed)
+    try Durable.makeDirectory(environment.places.sealed)
     let draft = Durable.draft(of: path)
     do {
       let file = try Durable.createdAnew(draft)
@@ -69,8 +69,9 @@ struct SealedKey {
   private func creds(_ verb: String, _ arguments: String..., input: Secret) async throws
     -> ToolEnding
   {
-    try await world.tools.run(
-      world.tools.find("systemd-creds"), [verb, "--name=\(Self.name)"] + arguments, input: input,
+    try await environment.tools.run(
+      environment.tools.find("systemd-creds"), [verb, "--name=\(Self.name)"] + arguments,
+      input: input,
       within: Self.limit)
   }
 }

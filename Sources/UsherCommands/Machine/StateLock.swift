@@ -10,11 +10,11 @@ final class StateLock {
 
   /// - Throws: ``Failure`` where another one is under way, or the state is another user's: what a
   ///   daemon makes there would be ours, and the owner's could not use it.
-  init(of instance: Instance, in world: World) throws {
-    let state = instance.state(world)
+  init(of instance: Instance, in environment: CommandEnvironment) throws {
+    let state = instance.state(environment)
     if instance == .system {
-      try Durable.makeDirectory(world.places.sealed)
-      _ = try take(world.places.sealed)
+      try Durable.makeDirectory(environment.places.sealed)
+      _ = try take(environment.places.sealed)
     }
     guard let directory = try take(state), instance != .system else { return }
     var status = stat()

@@ -7,7 +7,7 @@ struct Units {
   /// systemd's own limits end sooner, and so does the longest drain.
   private static let limit = Duration.seconds(600)
 
-  let world: World
+  let environment: CommandEnvironment
   /// Whether it is the user's systemd.
   var isUsers = false
 
@@ -17,8 +17,8 @@ struct Units {
 
   private func systemctl(_ arguments: [String]) async throws -> ToolEnding {
     let scope = isUsers ? ["--user"] : []
-    return try await world.tools.run(
-      world.tools.find("systemctl"), scope + arguments, input: Secret(""), within: Self.limit)
+    return try await environment.tools.run(
+      environment.tools.find("systemctl"), scope + arguments, input: Secret(""), within: Self.limit)
   }
 
   var isActive: Bool {
@@ -43,7 +43,7 @@ struct Units {
       let ending = try await systemctl(arguments)
       if ending.status == 0 { return }
       guard ending.words.hasSuffix("canceled.") else { throw Self.failed(arguments, ending) }
-      try await world.sleep(.milliseconds(100))
+      try await environment.sleep(.milliseconds(100))
     }
     let ending = try await systemctl(arguments)
     guard ending.status == 0 else { throw Self.failed(arguments, ending) }
@@ -88,7 +88,7 @@ struct Units {
       if ["active", "inactive"].contains(properties["ActiveState"]) { return nil }
       if properties["ExecMainStatus"] == "243" { return Self.credentials }
       if let text = properties["StatusText"], !text.isEmpty { return Failure(text) }
-      try await world.sleep(.milliseconds(100))
+      try await environment.sleep(.milliseconds(100))
     }
     return nil
   }

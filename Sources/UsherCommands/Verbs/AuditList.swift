@@ -48,7 +48,7 @@ struct AuditListVerb: Verb {
   }
 
   func run(at context: CommandContext) async throws {
-    let now = context.world.clock.now()
+    let now = context.environment.clock.now()
     var call = AuditList(
       since: since?.time(from: now), until: until?.time(from: now), client: client, uid: uid,
       account: account.map { AccountID($0) }, method: method,

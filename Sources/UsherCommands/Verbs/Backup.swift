@@ -27,7 +27,7 @@ struct BackupVerb: Verb {
   func run(at context: CommandContext) async throws {
     let target = file == "-" ? nil : try Target(file, force: force)
     defer { target?.drop() }
-    if target == nil, isatty(context.world.output) == 1 {
+    if target == nil, isatty(context.environment.output) == 1 {
       throw Failure("a database is nothing for a terminal: name a file")
     }
     let (reply, json) = try await context.admin.answer(
@@ -35,7 +35,7 @@ struct BackupVerb: Verb {
     let copy = try DaemonsCopy(reply)
     defer { copy.remove() }
     guard let target else {
-      let output = OpenFile(path: "standard output", descriptor: dup(context.world.output))
+      let output = OpenFile(path: "standard output", descriptor: dup(context.environment.output))
       return try copy.fetch(to: output)
     }
     try copy.fetch(to: target.draft)

@@ -9,13 +9,14 @@ struct ConfigCheckVerb: Verb {
   @OptionGroup var files: ConfigFiles
 
   func run(at context: CommandContext) async throws {
-    let (config, paths) = try files.load(in: context.world)
+    let (config, paths) = try files.load(in: context.environment)
     guard !paths.isEmpty else {
-      throw Failure("there is no configuration in \(context.world.configFolder)")
+      throw Failure("there is no configuration in \(context.environment.configFolder)")
     }
     let problems =
-      Files.distrust(of: paths, as: context.world.userID)
-      + config.executableProblems(daemonUser: context.world.daemonUser, names: context.world.names)
+      Files.distrust(of: paths, as: context.environment.userID)
+      + config.executableProblems(
+        daemonUser: context.environment.daemonUser, names: context.environment.names)
     guard problems.isEmpty else { throw ConfigError(problems) }
     let providers = config.providers.count == 1 ? "provider" : "providers"
     let clients = config.clients.count == 1 ? "client rule" : "client rules"

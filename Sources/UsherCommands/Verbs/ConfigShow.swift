@@ -9,10 +9,10 @@ struct ConfigShowVerb: Verb {
   @OptionGroup var files: ConfigFiles
 
   func run(at context: CommandContext) async throws {
-    let (config, paths) = try files.load(in: context.world)
+    let (config, paths) = try files.load(in: context.environment)
     if paths.isEmpty {
       context.console.note(
-        "there is no configuration in \(context.world.configFolder): the defaults")
+        "there is no configuration in \(context.environment.configFolder): the defaults")
     }
     if context.printsJSON {
       try context.console.json(of: config)

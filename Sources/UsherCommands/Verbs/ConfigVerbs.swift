@@ -13,8 +13,8 @@ struct ConfigFiles: ParsableArguments {
   var files: [String] = []
 
   /// - Throws: `ConfigError` with every problem; ``Failure`` for a file that cannot be read.
-  func load(in world: World) throws -> (config: Config, files: [String]) {
-    let paths = files.isEmpty ? Self.standard(world.configFolder) : files
+  func load(in environment: CommandEnvironment) throws -> (config: Config, files: [String]) {
+    let paths = files.isEmpty ? Self.standard(environment.configFolder) : files
     return (try Self.load(paths), paths)
   }
 

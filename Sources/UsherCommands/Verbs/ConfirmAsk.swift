@@ -67,7 +67,7 @@ extension CommandContext {
       ("program", asker.executable), ("account", about.accountText), ("scope", about.scope),
       ("summary", about.summary), ("amount", about.amount), ("payee", about.payee),
       ("body", about.bodyDigest.map { "SHA-256 \($0)" }),
-      ("open for", max(question.expiresAt - world.clock.now(), .zero).words),
+      ("open for", max(question.expiresAt - environment.clock.now(), .zero).words),
     ])
   }
 }

@@ -16,7 +16,7 @@ struct ConfirmListVerb: Verb {
 
 extension CommandContext {
   func show(_ reply: ConfirmList.Reply) {
-    let now = world.clock.now()
+    let now = environment.clock.now()
     console.table(
       ["QUESTION", "CLIENT", "USER", "CALL", "ACCOUNT", "SCOPE", "OPEN FOR"],
       reply.questions.map { question in

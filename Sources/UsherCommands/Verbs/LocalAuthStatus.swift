@@ -10,7 +10,7 @@ struct LocalAuthStatusVerb: Verb {
   @OptionGroup var options: GlobalOptions
 
   func run(at context: CommandContext) async throws {
-    let now = context.world.clock.now()
+    let now = context.environment.clock.now()
     try await context.show(LocalAuthStatus()) { status in
       context.console.facts([
         ("fingerprint", status.biometric.words(at: now)),

@@ -64,7 +64,7 @@ struct PolicyCheckVerb: Verb {
   func run(at context: CommandContext) async throws {
     let reply: PolicyCheck.Reply
     if let config = try source.load() {
-      reply = try answer(config, context.world)
+      reply = try answer(config, context.environment)
       if context.printsJSON { try context.console.json(of: reply) }
     } else {
       let (asked, json) = try await context.admin.answer(to: question)
@@ -88,11 +88,13 @@ struct PolicyCheckVerb: Verb {
   }
 
   /// As a daemon with these files would answer on this machine.
-  private func answer(_ config: Config, _ world: World) throws -> PolicyCheck.Reply {
-    try Policy(config, daemonUser: world.daemonUser, names: world.names)
+  private func answer(_ config: Config, _ environment: CommandEnvironment) throws
+    -> PolicyCheck.Reply
+  {
+    try Policy(config, daemonUser: environment.daemonUser, names: environment.names)
       .answer(
-        question, of: config, at: LocalMoment(world.clock.now(), by: world.clock),
-        names: world.names)
+        question, of: config, at: LocalMoment(environment.clock.now(), by: environment.clock),
+        names: environment.names)
   }
 }
 

@@ -28,13 +28,13 @@ struct RecoverVerb: Verb {
 
   func run(at context: CommandContext) async throws {
     let instance = try chosen.instance(context)
-    let lock = try StateLock(of: instance, in: context.world)
+    let lock = try StateLock(of: instance, in: context.environment)
     defer { lock.release() }
     let opening = Opening(context: context, instance: instance)
     try opening.sweep()
-    let database = try instance.database(context.world)
+    let database = try instance.database(context.environment)
     guard try Durable.status(database) != nil else { throw Failure("there is no \(database)") }
-    if instance == .system, try await Units(world: context.world).isActive {
+    if instance == .system, try await Units(environment: context.environment).isActive {
       return context.console.note("usherd runs: its master key opens the database")
     }
     guard !acceptChanges else { return try await accept(opening, instance, database, context) }

@@ -27,11 +27,11 @@ struct RestoreVerb: Verb {
 
   func run(at context: CommandContext) async throws {
     let instance = try chosen.instance(context)
-    let lock = try StateLock(of: instance, in: context.world)
+    let lock = try StateLock(of: instance, in: context.environment)
     defer { lock.release() }
     let opening = Opening(context: context, instance: instance)
     try opening.sweep()
-    let files = DatabaseFiles(path: try instance.database(context.world))
+    let files = DatabaseFiles(path: try instance.database(context.environment))
     let key = recoveryKey ? try await context.console.readRecoveryKey() : nil
     guard try Durable.status(files.directory) != nil else {
       throw Failure(

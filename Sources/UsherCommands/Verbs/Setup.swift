@@ -22,7 +22,7 @@ struct SetupVerb: Verb {
 
   func run(at context: CommandContext) async throws {
     let instance = try chosen.instance(context)
-    let lock = try StateLock(of: instance, in: context.world)
+    let lock = try StateLock(of: instance, in: context.environment)
     defer { lock.release() }
     try Opening(context: context, instance: instance).sweep()
     guard instance == .system else {
@@ -33,7 +33,7 @@ struct SetupVerb: Verb {
       return try await finish(status, at: context)
     }
     let place = MasterKeyPlace(context: context)
-    let isNew = try await place.seal(.refuse, database: try instance.database(context.world))
+    let isNew = try await place.seal(.refuse, database: try instance.database(context.environment))
     let status = try await place.use(isNew: isNew)
     if !isNew { context.console.note("the master key is sealed already") }
     try await finish(status, at: context) { try await place.removeFile() }

@@ -23,9 +23,9 @@ struct StatusVerb: Verb {
 
   /// Tells root of a recovery key in memory that no `usherctl` removes any more.
   private func tellOfLeftKey(at context: CommandContext) {
-    let path = Opening.passing(context.world)
-    guard context.world.userID == 0, (try? Durable.status(path)) != nil,
-      let lock = try? StateLock(of: .system, in: context.world)
+    let path = Opening.passing(context.environment)
+    guard context.environment.userID == 0, (try? Durable.status(path)) != nil,
+      let lock = try? StateLock(of: .system, in: context.environment)
     else { return }
     lock.release()
     context.console.note("the recovery key is left in \(path): usherctl setup removes it")
@@ -36,9 +36,10 @@ struct StatusVerb: Verb {
     -> any Error
   {
     let client = admin ? context.admin : context.app
-    guard context.world.userID == 0, client.socketPath.hasPrefix("/run/usherd/"),
-      context.world.tools.path(of: "systemctl") != nil,
-      let why = try await Units(world: context.world).why(), var failure = Failure(trouble)
+    guard context.environment.userID == 0, client.socketPath.hasPrefix("/run/usherd/"),
+      context.environment.tools.path(of: "systemctl") != nil,
+      let why = try await Units(environment: context.environment).why(),
+      var failure = Failure(trouble)
     else { return trouble }
     failure.lines += why.lines
     return failure

@@ -22,7 +22,7 @@ struct TOTPCodeVerb: Verb {
       throw Failure("usherd's code holds characters that no code may have")
     }
     context.console.reveal(code)
-    let left = reply.expiresAt - context.world.clock.now()
+    let left = reply.expiresAt - context.environment.clock.now()
     context.console.note(left > .zero ? "good for another \(left.words)" : "its time is over")
   }
 }

@@ -9,7 +9,7 @@ extension AccountRecord {
   func isFrom(_ place: TokenPlace) -> Bool { details.place.map { $0 == place } ?? true }
 }
 
-extension World {
+extension Dependencies {
   /// What is said of an account whose provider's name means another provider now.
   func elsewhere(_ record: AccountRecord) -> UsherError {
     UsherError(

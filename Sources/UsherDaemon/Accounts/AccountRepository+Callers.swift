@@ -54,7 +54,7 @@ extension AccountRepository {
     for caller: Caller, _ method: String, at provider: ProviderName?,
     where isMeant: (AccountRecord) -> Bool = { _ in true }
   ) throws(UsherError) -> [AccountRecord] {
-    let most = world.config.limits.accountsInList
+    let most = dependencies.config.limits.accountsInList
     let records = try accounts(for: caller, method, at: provider, most: most, where: isMeant)
     guard records.count <= most else {
       let advice = provider == nil ? "name a provider" : "ask for one by its id"
@@ -81,7 +81,7 @@ extension AccountRepository {
     guard let first = records.first else {
       throw UsherError(
         .interactionRequired, "nobody has signed in at provider \(provider)",
-        detail: .init(next: world.signIn(at: provider)))
+        detail: .init(next: dependencies.signIn(at: provider)))
     }
     guard records.count == 1 else {
       let many = Self.mostToChoose

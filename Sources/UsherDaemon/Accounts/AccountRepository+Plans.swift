@@ -23,7 +23,7 @@ extension AccountRepository {
   ) throws(UsherError) -> Update {
     let existing = try store.account(ofSubject: grant.subject, owner: owner, provider: provider)
       .flatMap { id throws(UsherError) in try find(id) }
-    let id = existing?.id ?? AccountID(world.identifier("acc_"))
+    let id = existing?.id ?? AccountID(dependencies.identifier("acc_"))
     let superseded = superseded(by: grant, existing, place: place, at: now)
     var grant = grant
     if let existing, existing.keepsGrant(over: grant, place: place, at: now) {
@@ -37,7 +37,7 @@ extension AccountRepository {
       main.refreshExpiresAt = nil
       main.attributes = nil
       tokens[TokenKey(audience: "", scope: main.scope)] = try HeldToken(
-        StoredToken(set: main, issuedAt: now, issuedAtBootTime: world.clock.bootTime()),
+        StoredToken(set: main, issuedAt: now, issuedAtBootTime: dependencies.clock.bootTime()),
         account: id)
     }
     var record = AccountRecord(
@@ -56,7 +56,7 @@ extension AccountRepository {
     if let existing, let superseded {
       let uid = uid ?? owner.uid
       let revocation = Revocation(
-        of: existing, [superseded], by: .init(client: client, uid: uid, gid: uid), world)
+        of: existing, [superseded], by: .init(client: client, uid: uid, gid: uid), dependencies)
       update.changes.append(.putNote(try revocation.row()))
       update.superseded = revocation
     }
@@ -70,7 +70,7 @@ extension AccountRepository {
   ) -> Revocation.Token? {
     guard let existing, let brought = grant.tokens, existing.details.place == place,
       let used = existing.details.grant.refreshToken, used != brought.refreshToken,
-      world.settings.inForce.provider(existing.provider)?.revokesReplaced == true
+      dependencies.settings.inForce.provider(existing.provider)?.revokesReplaced == true
     else { return nil }
     if existing.keepsGrant(over: grant, place: place, at: now) {
       return .init(
@@ -226,8 +226,8 @@ extension AccountRepository {
 
   /// Plans writing an account's row: when it wakes is worked out with it, and what finds it.
   func put(_ record: inout AccountRecord) throws(UsherError) -> Change {
-    let provider = world.settings.inForce.provider(record.provider)
-    record.wakeAt = record.waking(at: world.clock.now(), for: provider)
+    let provider = dependencies.settings.inForce.provider(record.provider)
+    record.wakeAt = record.waking(at: dependencies.clock.now(), for: provider)
     record.callTag =
       switch record.calling(for: provider) {
       case .nobody: nil

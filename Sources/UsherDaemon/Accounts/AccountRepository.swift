@@ -56,7 +56,7 @@ final class AccountRepository: Sendable {
   let turns = Turns<Shelf>()
   /// A user's lists that take the disk are made one at a time: a long one keeps a thread for a while.
   let lists = Turns<UInt32>()
-  let world: World
+  let dependencies: Dependencies
   let store: Store
   private let events: EventBus
   /// Of the providers there were at the start.
@@ -67,11 +67,11 @@ final class AccountRepository: Sendable {
   private let reading = Mutex(())
   private let followers = Mutex<[Follower]>([])
 
-  init(world: World, events: EventBus, store: Store) {
-    self.world = world
+  init(dependencies: Dependencies, events: EventBus, store: Store) {
+    self.dependencies = dependencies
     self.events = events
     self.store = store
-    let providers = world.config.providers + [.local]
+    let providers = dependencies.config.providers + [.local]
     places = Dictionary(providers.map { ($0.name, $0.tokenPlace) }) { first, _ in first }
   }
 
@@ -83,7 +83,7 @@ final class AccountRepository: Sendable {
   /// How many are in memory.
   var count: Int { state.withLock { $0.records.count } }
 
-  private var room: Int { world.config.limits.accountsInMemory }
+  private var room: Int { dependencies.config.limits.accountsInMemory }
 
   /// Of longer lists is not remembered that they are whole.
   private var longestList: Int { min(max(room / 8, 1), 200) }
@@ -346,7 +346,7 @@ extension AccountRepository {
     for follower in followers.withLock({ $0 }) { follower(update) }
     let what = update.isNew ? "added" : "updated"
     events.publish(
-      .account(what, update.record, at: world.clock.now()), of: update.record)
+      .account(what, update.record, at: dependencies.clock.now()), of: update.record)
   }
 
   /// Takes over what nobody needs to be told of.
@@ -359,7 +359,7 @@ extension AccountRepository {
       state.note(nil, as: record.id)
     }
     changes.add(1, ordering: .releasing)
-    events.publish(.account("forgotten", record, at: world.clock.now()), of: record)
+    events.publish(.account("forgotten", record, at: dependencies.clock.now()), of: record)
   }
 
   private func keep(_ record: AccountRecord) {

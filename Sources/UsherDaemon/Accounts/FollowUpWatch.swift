@@ -13,7 +13,7 @@ import UsherStore
 /// One alarm an account that wakes soon, and a look at all of these now and then, for a clock that was
 /// set. The others are on the disk until then (``WakingAccounts``).
 final class FollowUpWatch: Sendable {
-  private let world: World
+  private let dependencies: Dependencies
   private let store: Store
   private let book: AccountRepository
   private let providers: Providers
@@ -44,11 +44,12 @@ final class FollowUpWatch: Sendable {
 
   /// - Parameter isWithheld: Whether nothing of an owner's may be used: nothing is asked about it.
   init(
-    world: World, store: Store, book: AccountRepository, providers: Providers, calls: AccountCalls,
+    dependencies: Dependencies, store: Store, book: AccountRepository, providers: Providers,
+    calls: AccountCalls,
     events: EventBus, log: Logger,
     isWithheld: @escaping @Sendable (Owner) -> Bool = { _ in false }
   ) {
-    self.world = world
+    self.dependencies = dependencies
     self.store = store
     self.book = book
     self.providers = providers
@@ -56,7 +57,7 @@ final class FollowUpWatch: Sendable {
     self.events = events
     self.log = log
     self.isWithheld = isWithheld
-    waking = WakingAccounts(store: book.store, world: world, log: log)
+    waking = WakingAccounts(store: book.store, dependencies: dependencies, log: log)
   }
 
   /// From now on every change of an account is followed; those there are will be found by
@@ -173,7 +174,7 @@ final class FollowUpWatch: Sendable {
   /// An alarm has gone off, on the event loop: what is not in memory is not read there.
   private func wake(_ account: AccountID) {
     guard !book.holds(account) else { return ask(about: account) }
-    Task(executorPreference: world.executor) { [weak self] in self?.ask(about: account) }
+    Task(executorPreference: dependencies.executor) { [weak self] in self?.ask(about: account) }
   }
 
   /// Tells what is new about an account, and asks what is due or sets its alarm for it.
@@ -191,7 +192,7 @@ final class FollowUpWatch: Sendable {
       state.entries[account] = entry
       return (isNew, !entry.isAsking && !entry.isHopeless)
     }
-    let now = world.clock.now()
+    let now = dependencies.clock.now()
     if isNew {
       events.publish(.kyc(inquiry.news, record, at: now), of: record)
       log.info(
@@ -212,7 +213,7 @@ final class FollowUpWatch: Sendable {
 
   private func setAlarm(_ account: AccountID, _ delay: Duration?) {
     let alarm = delay.map { delay in
-      world.alarms.after(delay) { [weak self] in self?.wake(account) }
+      dependencies.alarms.after(delay) { [weak self] in self?.wake(account) }
     }
     let old = state.withLock { state -> Alarm? in
       guard !state.isStopped, state.entries[account] != nil else { return alarm }
@@ -232,11 +233,11 @@ final class FollowUpWatch: Sendable {
       return true
     }
     guard isMine else { return }
-    Task(executorPreference: world.executor) { [self] in
+    Task(executorPreference: dependencies.executor) { [self] in
       let outcome = await calls.send(inquiry.inquiry(of: account), of: account, for: provider)
       let isHopeless = await take(account) { followUp in
         guard let inquiry = followUp as? any AccountInquiry else { return .nothing }
-        return inquiry.learn(outcome, at: self.world.clock.now())
+        return inquiry.learn(outcome, at: self.dependencies.clock.now())
       }
       state.withLock { state in
         state.entries[account]?.isAsking = false
@@ -277,7 +278,7 @@ final class FollowUpWatch: Sendable {
       try await store.commit(update.changes)
       book.install(update)
       if case .grantIsOver = learnt {
-        events.publish(.token("dead", record, at: world.clock.now()), of: record)
+        events.publish(.token("dead", record, at: dependencies.clock.now()), of: record)
       }
       return learnt
     }

@@ -21,13 +21,13 @@ final class WakingAccounts: Sendable {
   }
 
   private let store: Store
-  private let world: World
+  private let dependencies: Dependencies
   private let log: Logger
   private let state = Mutex(State())
 
-  init(store: Store, world: World, log: Logger) {
+  init(store: Store, dependencies: Dependencies, log: Logger) {
     self.store = store
-    self.world = world
+    self.dependencies = dependencies
     self.log = log
   }
 
@@ -41,7 +41,7 @@ final class WakingAccounts: Sendable {
   ///
   /// - Parameter lead: How much earlier than its row says there may be something to do.
   func advance(lead: Duration = .zero) {
-    let end = world.clock.now() + Self.soon + lead
+    let end = dependencies.clock.now() + Self.soon + lead
     state.withLock { $0.end = max($0.end ?? end, end) }
   }
 

@@ -39,12 +39,12 @@ final class AuditRecorder: Sendable {
     var untrimmed = 0
   }
 
-  private let world: World
+  private let dependencies: Dependencies
   private let log: Logger
   private let state = Mutex(State())
 
-  init(world: World, log: Logger) {
-    self.world = world
+  init(dependencies: Dependencies, log: Logger) {
+    self.dependencies = dependencies
     self.log = log
   }
 
@@ -59,7 +59,7 @@ final class AuditRecorder: Sendable {
   }
 
   func note(_ note: AuditEvent, by caller: AuditedCaller) {
-    let now = world.clock.now()
+    let now = dependencies.clock.now()
     let due = state.withLock { state in
       state.tally.note(note, by: caller, at: now)
       return (row: state.setAlarm(), minute: state.setMinute())
@@ -115,8 +115,8 @@ final class AuditRecorder: Sendable {
   /// Drops what is older or more than is to be kept.
   func trim() async throws(UsherError) {
     guard let keeper = state.withLock({ $0.keeper }) else { return }
-    let setting = world.config.audit
-    let now = world.clock.now()
+    let setting = dependencies.config.audit
+    let now = dependencies.clock.now()
     let cutoff = now - .seconds(setting.maxDays * 86_400)
     while try await keeper.trim(to: setting.maxRows, since: cutoff, at: now) > 0 {}
     state.withLock { $0.untrimmed = 0 }
@@ -127,7 +127,7 @@ final class AuditRecorder: Sendable {
 
 extension AuditRecorder {
   private func ring(after delay: Duration) {
-    _ = world.alarms.after(delay) { [self] in
+    _ = dependencies.alarms.after(delay) { [self] in
       state.withLock { $0.isAlarmSet = false }
       _ = write()
     }
@@ -135,8 +135,8 @@ extension AuditRecorder {
 
   private func ringAtMinute(after now: Timestamp) {
     let rest = 60_000 - now.milliseconds % 60_000
-    _ = world.alarms.after(.milliseconds(rest)) { [self] in
-      let now = world.clock.now()
+    _ = dependencies.alarms.after(.milliseconds(rest)) { [self] in
+      let now = dependencies.clock.now()
       let due = state.withLock { state in
         state.isMinuteSet = false
         state.tally.turn(at: now)
@@ -151,7 +151,7 @@ extension AuditRecorder {
   private func write() -> Task<Void, Never> {
     state.withLock { state in
       if let writing = state.writing { return writing }
-      let task = Task(executorPreference: world.executor) { [self] in await writeAll() }
+      let task = Task(executorPreference: dependencies.executor) { [self] in await writeAll() }
       state.writing = task
       return task
     }

@@ -20,7 +20,7 @@ final class ConfirmationService: Sendable {
     var isStale = false
   }
 
-  private let world: World
+  private let dependencies: Dependencies
   private let store: Store
   private let events: EventBus
   private let accounts: AccountRepository
@@ -30,10 +30,10 @@ final class ConfirmationService: Sendable {
   private let turns = Turns<LocalPerson>()
 
   init(
-    world: World, store: Store, events: EventBus, accounts: AccountRepository,
+    dependencies: Dependencies, store: Store, events: EventBus, accounts: AccountRepository,
     localAuth: LocalAuthMethods
   ) {
-    self.world = world
+    self.dependencies = dependencies
     self.store = store
     self.events = events
     self.accounts = accounts
@@ -52,7 +52,7 @@ final class ConfirmationService: Sendable {
 
   /// Once a minute: what is over goes.
   func sweep() async throws(UsherError) {
-    let now = world.clock.now()
+    let now = dependencies.clock.now()
     prune(at: now)
     guard state.withLock({ $0.isStale }) else { return }
     try await store.commit([.forgetConfirmations(expiredBy: now)])
@@ -82,7 +82,7 @@ extension ConfirmationService {
         "\(field) is too long: a person is asked about calls of up to \(ConfirmCall.longest) bytes",
         detail: .init(field: field))
     }
-    let now = world.clock.now()
+    let now = dependencies.clock.now()
     let (ruling, replaced) = rule(on: call, caller, at: now)
     if let replaced { tellExpired(replaced) }
     switch ruling {
@@ -94,7 +94,7 @@ extension ConfirmationService {
     case .full(let end):
       throw UsherError(
         .rateLimited,
-        "\(world.config.limits.openConfirmationsPerUser) calls of this user wait for a person",
+        "\(dependencies.config.limits.openConfirmationsPerUser) calls of this user wait for a person",
         detail: .init(
           retryAfterMs: Int(max(end - now, .zero).milliseconds),
           limit: "open_confirmations_per_user"))
@@ -114,8 +114,8 @@ extension ConfirmationService {
   private func rule(
     on call: ConfirmCall, _ caller: Caller, at now: Timestamp
   ) -> (Outcome, OpenQuestion?) {
-    let limit = world.config.limits.openConfirmationsPerUser
-    let users = world.subordinates.current
+    let limit = dependencies.config.limits.openConfirmationsPerUser
+    let users = dependencies.subordinates.current
     return state.withLock { state in
       switch state.book.rule(on: call, of: caller.person, at: now, limit: limit, users) {
       case .agreed: return (.agreed, nil)
@@ -124,7 +124,7 @@ extension ConfirmationService {
       case .full(let end): return (.full(until: end), nil)
       case .unasked:
         let question = question(call, caller, at: now)
-        state.alarms[question.id] = world.alarms.after(Self.openFor) { [weak self] in
+        state.alarms[question.id] = dependencies.alarms.after(Self.openFor) { [weak self] in
           self?.timeIsOver(question)
         }
         return (.asked(question, isNew: true), state.book.open(question))
@@ -136,7 +136,8 @@ extension ConfirmationService {
     _ call: ConfirmCall, _ caller: Caller, at now: Timestamp
   ) -> OpenQuestion {
     OpenQuestion(
-      id: ConfirmationID(world.identifier("cnf_")), realm: caller.person.realm, uid: caller.uid,
+      id: ConfirmationID(dependencies.identifier("cnf_")), realm: caller.person.realm,
+      uid: caller.uid,
       unit: caller.audited.unit, executable: caller.audited.executable, call: call, askedAt: now,
       expiresAt: now + Self.openFor)
   }
@@ -165,7 +166,7 @@ extension ConfirmationService {
   }
 
   private func tell(_ what: String, _ question: OpenQuestion) {
-    events.publish(.confirm(what, question, at: world.clock.now()), toWhoMayAnswer: question)
+    events.publish(.confirm(what, question, at: dependencies.clock.now()), toWhoMayAnswer: question)
   }
 }
 
@@ -173,7 +174,7 @@ extension ConfirmationService {
 
 extension ConfirmationService {
   func list(_ caller: Caller) async -> ConfirmList.Reply {
-    let now = world.clock.now()
+    let now = dependencies.clock.now()
     prune(at: now)
     let (questions, answers) = state.withLock { state in
       (state.book.questions(at: now), state.book.answers(at: now))
@@ -210,7 +211,7 @@ extension ConfirmationService {
       let question = try open(call.confirmation, caller)
       let answer = GivenAnswer(
         question: question, allow: call.allow, remember: remember,
-        at: world.clock.now(), client: caller.isAdmin ? "(admin)" : caller.client,
+        at: dependencies.clock.now(), client: caller.isAdmin ? "(admin)" : caller.client,
         uid: caller.uid)
       let before = try room(for: answer)
       if let row = try answer.row() {
@@ -251,8 +252,8 @@ extension ConfirmationService {
   private func room(for answer: GivenAnswer) throws(UsherError) -> GivenAnswer? {
     prune(at: answer.at)
     let (call, person) = (answer.question.call, answer.question.person)
-    let limit = world.config.limits.rememberedConfirmationsPerUser
-    let users = world.subordinates.current
+    let limit = dependencies.config.limits.rememberedConfirmationsPerUser
+    let users = dependencies.subordinates.current
     let (count, before) = state.withLock { state in
       (
         state.book.answers(of: person, beside: call, users),
@@ -271,7 +272,7 @@ extension ConfirmationService {
   ///
   /// - Throws: `notFound`, `conflict`, or `interactionRequired` with the flow that proves who is there.
   private func open(_ id: ConfirmationID, _ caller: Caller) throws(UsherError) -> OpenQuestion {
-    let now = world.clock.now()
+    let now = dependencies.clock.now()
     let question: OpenQuestion
     switch state.withLock({ $0.book.find(id, at: now) }) {
     case nil: throw Self.noQuestion
@@ -287,7 +288,7 @@ extension ConfirmationService {
   }
 
   private func given(_ id: ConfirmationID, _ caller: Caller) throws(UsherError) -> GivenAnswer {
-    let now = world.clock.now()
+    let now = dependencies.clock.now()
     guard let answer = state.withLock({ $0.book.answer(id, at: now) }),
       let right = caller.right(over: answer.question)
     else { throw Self.noAnswer }
@@ -325,7 +326,7 @@ extension ConfirmationService {
   }
 
   private func names(of questions: [OpenQuestion]) async -> [UInt32: String] {
-    await world.lookups.names(of: Set(questions.map(\.uid)))
+    await dependencies.lookups.names(of: Set(questions.map(\.uid)))
   }
 }
 

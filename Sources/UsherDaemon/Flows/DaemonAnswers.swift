@@ -7,7 +7,7 @@ struct DaemonAnswers: Sendable {
   let accounts: AccountRepository
   let localAuth: LocalAuthAnswers
   let totp: TOTPService
-  let world: World
+  let dependencies: Dependencies
 
   /// Begins to answer and returns; `report` gets what there is to tell.
   func answer(
@@ -22,7 +22,7 @@ struct DaemonAnswers: Sendable {
       let isThere = (try? accounts.account(account, of: session.owner)) != nil
       report(.told(.presence(isThere)))
     case .oneTimeCode(let account):
-      Task(executorPreference: world.executor) {
+      Task(executorPreference: dependencies.executor) {
         report(.told(.oneTimeCode(await totp.answer(account, session))))
       }
     }
@@ -34,6 +34,6 @@ struct DaemonAnswers: Sendable {
       record.provider == session.provider
     else { return [] }
     return record.consents.grants(
-      of: session.client ?? CallerPolicy.ownPrograms, at: world.clock.now())
+      of: session.client ?? CallerPolicy.ownPrograms, at: dependencies.clock.now())
   }
 }

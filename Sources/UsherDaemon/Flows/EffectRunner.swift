@@ -10,7 +10,7 @@ import UsherStore
 ///
 /// Every effect has a deadline: the provider's request time-out, or the flow's own.
 final class EffectRunner: Sendable {
-  private let world: World
+  private let dependencies: Dependencies
   private let http: ProviderHTTP
   private let bearer: AccountCalls
   private let metadata: MetadataCache
@@ -21,15 +21,15 @@ final class EffectRunner: Sendable {
   private let isStopped = Mutex(false)
 
   init(
-    world: World, http: ProviderHTTP, bearer: AccountCalls, metadata: MetadataCache,
+    dependencies: Dependencies, http: ProviderHTTP, bearer: AccountCalls, metadata: MetadataCache,
     verifier: IDTokenVerifier, listeners: RedirectListeners, answers: DaemonAnswers
   ) {
-    self.world = world
+    self.dependencies = dependencies
     self.http = http
     self.bearer = bearer
     self.metadata = metadata
     self.verifier = verifier
-    signatures = SignatureVerifier(clock: world.clock) {
+    signatures = SignatureVerifier(clock: dependencies.clock) {
       await http.send(TruecallerCall.keys, for: $0)
     }
     self.listeners = listeners
@@ -44,7 +44,7 @@ final class EffectRunner: Sendable {
     let provider = machine.provider
     switch effect {
     case .call(let call):
-      Task(executorPreference: world.executor) { [self] in
+      Task(executorPreference: dependencies.executor) { [self] in
         let outcome =
           if let account = call.account {
             await bearer.send(
@@ -56,20 +56,20 @@ final class EffectRunner: Sendable {
         report(overtaking(outcome, provider, session) ?? .called(call, outcome))
       }
     case .discover:
-      Task(executorPreference: world.executor) { [self] in
+      Task(executorPreference: dependencies.executor) { [self] in
         report(.discovered(await metadata.discovery(of: provider)))
       }
     case .verifyIDToken(let token, let metadata):
-      Task(executorPreference: world.executor) { [self] in
+      Task(executorPreference: dependencies.executor) { [self] in
         let verdict = await verifier.verify(token, metadata: metadata, provider: provider)
         report(.idTokenVerified(verdict))
       }
     case .verifySignature(let text):
-      Task(executorPreference: world.executor) { [self] in
+      Task(executorPreference: dependencies.executor) { [self] in
         report(.idTokenVerified(await signatures.verify(text, provider: provider)))
       }
     case .listen(let expectation):
-      Task(executorPreference: world.executor) { [self] in
+      Task(executorPreference: dependencies.executor) { [self] in
         await listen(expectation, session, report)
       }
     case .stopListening: stopListening(session)
@@ -77,7 +77,7 @@ final class EffectRunner: Sendable {
     // Done when it was written.
     case .keep: break
     case .wake(let delay):
-      session.setAlarm(world.alarms.after(delay) { report(.woken) })
+      session.setAlarm(dependencies.alarms.after(delay) { report(.woken) })
     }
   }
 
@@ -103,7 +103,7 @@ final class EffectRunner: Sendable {
 
   /// Sends a call whose outcome changes nothing: a token nobody will use is taken back.
   func tidy(_ call: any ProviderCall, _ provider: ProviderConfig, _ session: FlowSession) {
-    Task(executorPreference: world.executor) { [self] in
+    Task(executorPreference: dependencies.executor) { [self] in
       _ = await http.send(call, for: provider, in: session.credentials)
     }
   }
@@ -157,7 +157,7 @@ final class EffectRunner: Sendable {
     while true {
       do throws(RedirectListenError) {
         return try await listeners.open(expectation, for: session.uid) {
-          [weak session, alarms = world.alarms] answer in
+          [weak session, alarms = dependencies.alarms] answer in
           let revision = session?.standing.revision ?? 0
           report(.redirected(answer))
           return await session?.page(after: revision, alarms)
@@ -167,7 +167,7 @@ final class EffectRunner: Sendable {
           !isStopped.withLock({ $0 })
         else { throw error }
         left -= 1
-        await world.alarms.pause(.seconds(1))
+        await dependencies.alarms.pause(.seconds(1))
       }
     }
   }

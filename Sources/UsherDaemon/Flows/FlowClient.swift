@@ -14,12 +14,12 @@ struct FlowClient: Sendable, Equatable {
 
 extension Caller {
   /// Looks the user up if no rule names the client.
-  func flowClient(_ world: World) async -> FlowClient {
+  func flowClient(_ dependencies: Dependencies) async -> FlowClient {
     let uid = uid
     guard client == CallerPolicy.ownPrograms else {
       return FlowClient(name: client, title: client, uid: uid)
     }
-    let name = await world.lookups.name(of: uid)
+    let name = await dependencies.lookups.name(of: uid)
     return FlowClient(name: client, title: name ?? "uid \(uid)", uid: uid)
   }
 }

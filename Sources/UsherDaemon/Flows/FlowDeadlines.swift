@@ -15,10 +15,10 @@ final class FlowDeadlines: Sendable {
     var onEnd: @Sendable (FlowSession) -> Void = { _ in }
   }
 
-  private let world: World
+  private let dependencies: Dependencies
   private let state = Mutex(State())
 
-  init(_ world: World) { self.world = world }
+  init(_ dependencies: Dependencies) { self.dependencies = dependencies }
 
   /// From now on `body` is told of each flow whose time is over, once; then nobody watches it.
   func tell(_ body: @escaping @Sendable (FlowSession) -> Void) {
@@ -30,8 +30,8 @@ final class FlowDeadlines: Sendable {
     guard session.beginWatch() else { return }
     // A flow that begins in the future was stored before the clock was set back.
     let left = min(
-      session.expiresAt - world.clock.now(), session.expiresAt - session.createdAt)
-    let flow = WatchedFlow(session: session, end: world.clock.monotonicNow() + left)
+      session.expiresAt - dependencies.clock.now(), session.expiresAt - session.createdAt)
+    let flow = WatchedFlow(session: session, end: dependencies.clock.monotonicNow() + left)
     let isNext = state.withLock { state in
       guard !state.isStopped else { return false }
       state.sessions.push(flow)
@@ -66,7 +66,7 @@ final class FlowDeadlines: Sendable {
   /// Tells of flows whose time is over though no alarm has gone off: the wall clock was set ahead, or the
   /// machine was suspended.
   func review() {
-    let (now, monotonic) = (world.clock.now(), world.clock.monotonicNow())
+    let (now, monotonic) = (dependencies.clock.now(), dependencies.clock.monotonicNow())
     let (over, onEnd) = state.withLock { state in
       let over = state.sessions.filter { $0.end <= monotonic || $0.session.expiresAt <= now }
       if !over.isEmpty {
@@ -91,7 +91,8 @@ final class FlowDeadlines: Sendable {
     }
     old?.cancel()
     guard let next else { return }
-    let alarm = world.alarms.after(next - world.clock.monotonicNow()) { [weak self] in self?.ring()
+    let alarm = dependencies.alarms.after(next - dependencies.clock.monotonicNow()) { [weak self] in
+      self?.ring()
     }
     // It may have rung by now, or another one been set.
     let isWanted = state.withLock { state in
@@ -103,7 +104,7 @@ final class FlowDeadlines: Sendable {
   }
 
   private func ring() {
-    let now = world.clock.monotonicNow()
+    let now = dependencies.clock.monotonicNow()
     let (over, onEnd) = state.withLock { state in
       state.alarm = nil
       var over: [FlowSession] = []

@@ -63,7 +63,7 @@ extension FlowEngine {
 
   /// On all processors: to open and decode them is most of what a start with many flows takes.
   private func restored(_ flows: [Kept]) async throws(UsherError) -> [Restored] {
-    let share = max(flows.count / world.processors, 1)
+    let share = max(flows.count / dependencies.processors, 1)
     let outcomes = await withTaskGroup(of: Result<[Restored], UsherError>.self) { group in
       for start in stride(from: 0, to: flows.count, by: share) {
         let part = flows[start..<min(start + share, flows.count)]
@@ -99,7 +99,7 @@ extension FlowEngine {
     let unfinished = index.all.filter { !$0.isFinished }
     for session in unfinished { runner.deadlines.watch(session) }
     let sessions = unfinished.filter { !isLeftAlone($0.owner) }
-    Task(executorPreference: world.executor) {
+    Task(executorPreference: dependencies.executor) {
       await withTaskGroup(of: Void.self) { group in
         for (number, session) in sessions.enumerated() {
           if number >= Self.mostResuming { _ = await group.next() }
@@ -166,12 +166,12 @@ extension FlowEngine {
   /// ends flows whose time is over since the clock was set.
   func sweep() async throws(UsherError) {
     runner.deadlines.review()
-    let now = world.clock.now()
-    let limits = world.config.limits
+    let now = dependencies.clock.now()
+    let limits = dependencies.config.limits
     let keep = Duration.seconds(limits.finishedFlowHours * 3600)
     let finished = index.all.filter(\.isFinished)
     var old = finished.filter { $0.updatedAt + keep <= now }
-    let users = world.subordinates.current
+    let users = dependencies.subordinates.current
     for (_, flows) in Dictionary(grouping: finished, by: { $0.owner.limitHolder(users) })
     where flows.count > limits.finishedFlowsPerUser {
       let newest = flows.sorted { $0.updatedAt > $1.updatedAt }

@@ -12,7 +12,7 @@ import UsherSystem
 /// A flow is found by its id and its owner together: what is not the caller's is not found, by the
 /// same path as what does not exist.
 final class FlowEngine: Sendable {
-  let world: World
+  let dependencies: Dependencies
   let store: Store
   let providers: Providers
   let credentials: Credentials
@@ -25,10 +25,10 @@ final class FlowEngine: Sendable {
   var index: FlowIndex { runner.index }
 
   init(
-    world: World, store: Store, providers: Providers, credentials: Credentials,
+    dependencies: Dependencies, store: Store, providers: Providers, credentials: Credentials,
     accounts: AccountRepository, events: EventBus, runner: FlowRunner
   ) {
-    self.world = world
+    self.dependencies = dependencies
     self.store = store
     self.providers = providers
     self.credentials = credentials
@@ -86,8 +86,8 @@ final class FlowEngine: Sendable {
       ? try accounts.accounts(of: owner, at: provider.name) {
         isSeen($0) && (type.accountUse != .named || mayActWith($0, client))
       } : []
-    let moment = world.moment()
-    let id = FlowID(world.identifier("flw_"))
+    let moment = dependencies.moment()
+    let id = FlowID(dependencies.identifier("flw_"))
     let left = left(at: call.provider, to: owner, client.name, at: moment.now)
     var origin = FlowOrigin(
       provider: provider, account: record.map { KnownAccount($0) },
@@ -180,7 +180,7 @@ final class FlowEngine: Sendable {
 
   /// When a flow that begins now expires.
   private func end(of beginning: Timestamp) -> Timestamp {
-    beginning + .seconds(world.config.flow.deadlineSeconds)
+    beginning + .seconds(dependencies.config.flow.deadlineSeconds)
   }
 
   /// Keeps a place for a flow, so that starting many at once is no way past the limit: quickly, for
@@ -188,11 +188,11 @@ final class FlowEngine: Sendable {
   ///
   /// - Throws: `rateLimited` naming the limit; `overloaded` where no listener could be opened for it.
   func admit(_ owner: Owner) throws(UsherError) -> FlowPlace {
-    guard world.descriptors.hasRoom(for: .caller) else { throw DescriptorBudget.exhausted }
-    let limits = world.config.limits
-    let users = world.subordinates.current
+    guard dependencies.descriptors.hasRoom(for: .caller) else { throw DescriptorBudget.exhausted }
+    let limits = dependencies.config.limits
+    let users = dependencies.subordinates.current
     let wait = starts.take(
-      owner.limitHolder(users), at: world.clock.monotonicNow(),
+      owner.limitHolder(users), at: dependencies.clock.monotonicNow(),
       perMinute: limits.flowStartsPerMinute)
     if let wait {
       throw UsherError(
@@ -233,7 +233,7 @@ final class FlowEngine: Sendable {
         .consentRequired, "you were not granted all that the account's token gives access to",
         detail: .init(
           field: "params.account",
-          next: world.signIn(
+          next: dependencies.signIn(
             at: call.provider, account: record.id, scope: record.details.grant.scope)))
     }
     return record
@@ -244,7 +244,7 @@ final class FlowEngine: Sendable {
   private func mayActWith(_ record: AccountRecord, _ client: FlowClient) -> Bool {
     !record.isGuarded
       || record.opens(
-        scope: record.details.grant.scope, to: client.name, at: world.clock.now())
+        scope: record.details.grant.scope, to: client.name, at: dependencies.clock.now())
   }
 
   private func namedAccount(

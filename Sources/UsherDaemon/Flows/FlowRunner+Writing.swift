@@ -188,7 +188,7 @@ extension FlowRunner {
       effects.tidy(call, machine.provider, session)
     }
     for revocation in plan.revocations {
-      Task(executorPreference: world.executor) { [revocations] in
+      Task(executorPreference: dependencies.executor) { [revocations] in
         await revocations.pursue(revocation)
       }
     }
@@ -211,7 +211,7 @@ extension FlowRunner {
   func revocation(
     by call: any ProviderCall, _ session: FlowSession, _ provider: ProviderConfig
   ) -> Revocation? {
-    call.revokedToken.map { Revocation(of: $0, brought: session, by: provider, world) }
+    call.revokedToken.map { Revocation(of: $0, brought: session, by: provider, dependencies) }
   }
 
   /// - Parameters:
@@ -249,7 +249,7 @@ extension FlowRunner {
   ) -> RequestRow {
     RequestRow(
       owner: session.owner, provider: session.provider, requestID: id, flow: session.id,
-      expiresAt: now + .seconds(world.config.limits.requestIdDays * 86_400))
+      expiresAt: now + .seconds(dependencies.config.limits.requestIdDays * 86_400))
   }
 }
 

@@ -12,7 +12,7 @@ import UsherStore
 /// State, revision and journal row are on disk before an effect runs and before anybody is answered.
 /// A flow's events are taken one at a time; flows do not wait for each other.
 final class FlowRunner: Sendable {
-  let world: World
+  let dependencies: Dependencies
   let store: Store
   let accounts: AccountRepository
   let events: EventBus
@@ -31,12 +31,12 @@ final class FlowRunner: Sendable {
   let deadlines: FlowDeadlines
 
   init(
-    world: World, store: Store, accounts: AccountRepository, events: EventBus,
+    dependencies: Dependencies, store: Store, accounts: AccountRepository, events: EventBus,
     effects: EffectRunner,
     revocations: RevocationQueue, log: Logger,
     isWithheld: @escaping @Sendable (Owner) -> Bool = { _ in false }
   ) {
-    self.world = world
+    self.dependencies = dependencies
     self.store = store
     self.accounts = accounts
     self.events = events
@@ -44,8 +44,8 @@ final class FlowRunner: Sendable {
     self.revocations = revocations
     self.log = log
     self.isWithheld = isWithheld
-    coder = FlowCoder(nonce: world.identifier("provider_"))
-    deadlines = FlowDeadlines(world)
+    coder = FlowCoder(nonce: dependencies.identifier("provider_"))
+    deadlines = FlowDeadlines(dependencies)
     deadlines.tell { [weak self] in self?.deliver(.expire, to: $0) }
   }
 
@@ -56,7 +56,7 @@ final class FlowRunner: Sendable {
     }
     busy.add(1, ordering: .relaxed)
     guard session.post(mail) else { return doneWithMail() }
-    Task(executorPreference: world.executor) { [self] in await drain(session) }
+    Task(executorPreference: dependencies.executor) { [self] in await drain(session) }
   }
 
   private func doneWithMail() { busy.subtract(1, ordering: .relaxed) }
@@ -172,7 +172,7 @@ extension FlowRunner {
         detail: .init(field: "input.type", flow: session.id))
     }
     var moved = machine
-    var moment = world.moment()
+    var moment = dependencies.moment()
     let answer = moved.receive(.input(input), at: &moment)
     switch answer {
     case .refuse(let field, let message):
@@ -204,7 +204,7 @@ extension FlowRunner {
     let verdict = machine.judge(callback) { accounts.record($0)?.mainToken }
     guard verdict == .mine else { return verdict }
     var moved = machine
-    var moment = world.moment()
+    var moment = dependencies.moment()
     let answer = moved.receive(.calledBack(callback), at: &moment)
     try await apply(answer, moved, before, session, at: moment.now)
     return .mine
@@ -213,7 +213,7 @@ extension FlowRunner {
   private func end(_ session: FlowSession, as status: FlowStatus) async throws(UsherError) {
     let before = session.standing
     guard let machine = before.machine, !before.isFinished else { return }
-    let now = world.clock.now()
+    let now = dependencies.clock.now()
     let grant = machine.keptWhenAbandoned?.grant
     let decision = Decision(
       next: ended(before, status, machine, at: now), effects: [], grant: grant, at: now,
@@ -259,7 +259,7 @@ extension FlowRunner {
       return
     }
     var moved = machine
-    var moment = world.moment()
+    var moment = dependencies.moment()
     let answer =
       switch event {
       case .overtaken(let error): overtaken(machine, error)
@@ -319,7 +319,7 @@ extension FlowRunner {
       } catch {
         log.error("\(error.message)", metadata: session.metadata(error))
         guard error.reason == .storageUnavailable, !isStopped.withLock({ $0 }) else { return }
-        await world.alarms.pause(pause)
+        await dependencies.alarms.pause(pause)
         for mail in session.takeRequests() { refuse(mail, error) }
         pause = min(pause * 2, .seconds(5))
       }

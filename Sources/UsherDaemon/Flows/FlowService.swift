@@ -47,7 +47,7 @@ struct FlowService: Sendable {
     }
     let request = PolicyRequest(call)
     let session = try await engine.start(
-      call, owner: caller.owner, client: await caller.flowClient(engine.world), in: place,
+      call, owner: caller.owner, client: await caller.flowClient(engine.dependencies), in: place,
       seeing: isOffered ?? { caller.sees($0, request) })
     return .init(flow: await settled(session, call.waitMs))
   }

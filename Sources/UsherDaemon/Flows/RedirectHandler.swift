@@ -16,18 +16,18 @@ final class RedirectJudge: Sendable {
     var counts: [UInt32: Int] = [:]
   }
 
-  let world: World
+  let dependencies: Dependencies
   private let uid: @Sendable (LoopbackPeer.Endpoint, LoopbackPeer.Endpoint) -> UInt32?
   private let strangers: RepeatedNotice
   private let log: Logger
   private let lookups = Mutex(Lookups())
 
   init(
-    world: World,
+    dependencies: Dependencies,
     uid: @escaping @Sendable (LoopbackPeer.Endpoint, LoopbackPeer.Endpoint) -> UInt32?,
     strangers: RepeatedNotice, log: Logger
   ) {
-    self.world = world
+    self.dependencies = dependencies
     self.uid = uid
     self.strangers = strangers
     self.log = log
@@ -85,11 +85,11 @@ final class RedirectJudge: Sendable {
     _ owner: UInt32, _ client: SocketAddress?, _ server: SocketAddress?
   ) async -> Bool {
     guard let client = client?.endpoint, let server = server?.endpoint else { return false }
-    return await world.blocking.run { [uid] in uid(client, server) } == owner
+    return await dependencies.blocking.run { [uid] in uid(client, server) } == owner
   }
 
   private func mayLookUp(for owner: UInt32) -> Bool {
-    let now = world.clock.monotonicNow()
+    let now = dependencies.clock.monotonicNow()
     return lookups.withLock { lookups in
       if lookups.began.map({ now - $0 >= .seconds(1) }) ?? true { lookups = Lookups(began: now) }
       lookups.counts[owner, default: 0] += 1
@@ -146,7 +146,9 @@ final class RedirectHandler: ChannelInboundHandler {
     case .answer(let answer, let route):
       place.hold()
       closeConnection(of: context, in: RedirectTimes.answer)
-      _ = judge.world.alarms.after(RedirectTimes.lookup) { reply.writeUnlessDelivering(.busy) }
+      _ = judge.dependencies.alarms.after(RedirectTimes.lookup) {
+        reply.writeUnlessDelivering(.busy)
+      }
       deliver(answer, route, reply, client: context.remoteAddress, server: context.localAddress)
     }
   }
@@ -155,13 +157,14 @@ final class RedirectHandler: ChannelInboundHandler {
     _ answer: RedirectAnswer, _ route: RedirectRoute, _ reply: RedirectReply,
     client: SocketAddress?, server: SocketAddress?
   ) {
-    Task(executorPreference: judge.world.executor) { [judge] in
+    Task(executorPreference: judge.dependencies.executor) { [judge] in
       if let page = await judge.refusal(route, client: client, server: server) {
         reply.write(page)
         return
       }
       // A page that asks to reload may have been sent meanwhile: the answer comes again then.
-      guard reply.beginDelivery(pendingAfter: RedirectTimes.outcome, judge.world.alarms) else {
+      guard reply.beginDelivery(pendingAfter: RedirectTimes.outcome, judge.dependencies.alarms)
+      else {
         return
       }
       reply.write(await judge.deliver(answer, route))
@@ -171,7 +174,7 @@ final class RedirectHandler: ChannelInboundHandler {
   private func closeConnection(of context: ChannelHandlerContext, in time: Duration) {
     let channel = context.channel
     deadline?.cancel()
-    deadline = judge.world.alarms.after(time) { channel.close(promise: nil) }
+    deadline = judge.dependencies.alarms.after(time) { channel.close(promise: nil) }
   }
 
   func channelActive(context: ChannelHandlerContext) {

@@ -16,7 +16,7 @@ final class RedirectListeners: Sendable {
   /// Upper bound of open listeners. Beyond it, a flow without a fixed port shares an open one.
   static let mostListeners = 256
 
-  private let world: World
+  private let dependencies: Dependencies
   private let group: any EventLoopGroup
   private let judge: RedirectJudge
   private let connections = RedirectConnections()
@@ -31,18 +31,18 @@ final class RedirectListeners: Sendable {
   ///   - uid: The uid behind a loopback connection's other end, as the kernel says. It may block.
   ///   - holders: The users who listen at an address, as the kernel says. It may block.
   init(
-    world: World, group: any EventLoopGroup,
+    dependencies: Dependencies, group: any EventLoopGroup,
     uid: @escaping @Sendable (LoopbackPeer.Endpoint, LoopbackPeer.Endpoint) -> UInt32?,
     holders: @escaping @Sendable (LoopbackPeer.Endpoint) -> Set<UInt32>? = { _ in nil },
     log: Logger
   ) {
-    self.world = world
+    self.dependencies = dependencies
     self.group = group
     self.holders = holders
     self.log = log
     judge = RedirectJudge(
-      world: world, uid: uid, strangers: RepeatedNotice(world.clock), log: log)
-    takenPorts = RepeatedNotice(world.clock)
+      dependencies: dependencies, uid: uid, strangers: RepeatedNotice(dependencies.clock), log: log)
+    takenPorts = RepeatedNotice(dependencies.clock)
   }
 
   /// Listens for the answer to one flow.
@@ -122,7 +122,7 @@ final class RedirectListeners: Sendable {
   private func bind(
     _ address: SocketAddress, _ route: RedirectRoute
   ) async throws(RedirectListenError) -> RedirectPort {
-    guard world.descriptors.hasRoom(for: .provider) else {
+    guard dependencies.descriptors.hasRoom(for: .provider) else {
       throw .noDescriptors(DescriptorBudget.exhausted)
     }
     let port = RedirectPort(route)
@@ -143,14 +143,14 @@ final class RedirectListeners: Sendable {
     ServerBootstrap(group: group)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       .serverChannelOption(.backlog, value: 64)
-      .serverChannelInitializer { [alarms = world.alarms] channel in
+      .serverChannelInitializer { [alarms = dependencies.alarms] channel in
         channel.eventLoop.makeCompletedFuture {
           try channel.pipeline.syncOperations.addHandler(AcceptPause(alarms))
         }
       }
       .childChannelOption(.maxMessagesPerRead, value: 1)
       .childChannelInitializer {
-        [connections, judge, descriptors = world.descriptors] channel in
+        [connections, judge, descriptors = dependencies.descriptors] channel in
         guard descriptors.hasRoom(for: .caller),
           let place = connections.admit(channel, to: port)
         else {
@@ -175,8 +175,10 @@ final class RedirectListeners: Sendable {
 
   private func taken(_ address: SocketAddress, _ owner: UInt32) async -> RedirectListenError {
     let port = address.port ?? 0
-    let users = await world.blocking.run { [holders] in address.endpoint.flatMap(holders) ?? [] }
-    let known = await world.lookups.names(of: users)
+    let users = await dependencies.blocking.run { [holders] in
+      address.endpoint.flatMap(holders) ?? []
+    }
+    let known = await dependencies.lookups.names(of: users)
     let names = users.sorted().map { known[$0] ?? "\($0)" }
     // A socket that is bound and does not listen yet is nobody's to see: it may be another user's.
     let isAnothers = users != [owner]

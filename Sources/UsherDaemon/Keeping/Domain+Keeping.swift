@@ -6,8 +6,8 @@ import UsherStore
 extension Domain {
   func backUp() async throws(UsherError) -> SystemBackup.Reply {
     let copies = BackupCopies(database: store.status.path, on: life.setting.disk)
-    copies.sweep(before: world.clock.now() - BackupCopies.patience)
-    let path = copies.path(world.identifier(""))
+    copies.sweep(before: dependencies.clock.now() - BackupCopies.patience)
+    let path = copies.path(dependencies.identifier(""))
     let size = try await store.copy(to: path)
     return .init(path: path, bytes: Int(size))
   }
@@ -16,7 +16,7 @@ extension Domain {
   func createRecoveryKey(
     _ call: KeyCreateRecovery
   ) async throws(UsherError) -> KeyCreateRecovery.Reply {
-    let key = RecoveryKey(world.entropy.bytes(RecoveryKey.length))
+    let key = RecoveryKey(dependencies.entropy.bytes(RecoveryKey.length))
     try await store.setRecoveryKey(key, replacing: call.replace ?? false)
     return .init(recoveryKey: WireSecret(key.text))
   }

@@ -30,7 +30,7 @@ final class LocalAuthAnswers: Sendable {
     let asker = LocalAuthAsker(client: client, purpose: session.provider)
     switch question {
     case .standing:
-      Task(executorPreference: service.world.executor) { [self] in
+      Task(executorPreference: service.dependencies.executor) { [self] in
         var standing = await service.standing(of: person, for: asker).0
         standing.latest = latest(person, client)
         report(.standing(standing))
@@ -42,14 +42,14 @@ final class LocalAuthAnswers: Sendable {
             biometric: .unavailable("nobody has asked"), passcode: service.passcode(of: person),
             latest: latest(person, client))))
     case .check(let passcode, let wanted):
-      Task(executorPreference: service.world.executor) { [self] in
+      Task(executorPreference: service.dependencies.executor) { [self] in
         report(
           .checked(await service.check(passcode, of: person, for: client, insteadOf: wanted)))
       }
     case .scan: scan(person, for: session, comparing: false, report)
     case .scanOfSavedFingers: scan(person, for: session, comparing: true, report)
     case .saveFingers:
-      Task(executorPreference: service.world.executor) { [self] in
+      Task(executorPreference: service.dependencies.executor) { [self] in
         await service.saveFingers(of: person, for: asker)
       }
     }
@@ -82,7 +82,7 @@ final class LocalAuthAnswers: Sendable {
       let before = state.scans[flow]?.task
       let number = state.next
       state.next += 1
-      let task = Task(executorPreference: service.world.executor) { [self] in
+      let task = Task(executorPreference: service.dependencies.executor) { [self] in
         await before?.value
         if !Task.isCancelled {
           let outcome = await service.scan(

@@ -45,7 +45,7 @@ struct LocalAuthMethods: Sendable {
         .permissionDenied, "another user's passcode is set on the admin socket",
         detail: .init(field: "uid"))
     }
-    switch await service.world.lookups.user(uid) {
+    switch await service.dependencies.lookups.user(uid) {
     case .named: break
     case .nameless:
       throw UsherError(.notFound, "there is no user \(uid)", detail: .init(field: "uid"))

@@ -15,7 +15,7 @@ final class LocalAuthService: Sendable {
   /// How long the reader waits for a finger.
   static let scanLimit = Duration.seconds(30)
 
-  let world: World
+  let dependencies: Dependencies
   private let book: LocalAuthRepository
   private let reader: any FingerprintScanning
   private let log: Logger
@@ -29,13 +29,14 @@ final class LocalAuthService: Sendable {
   private let computations = Turns<Computation>()
 
   init(
-    world: World, book: LocalAuthRepository, reader: any FingerprintScanning, log: Logger,
+    dependencies: Dependencies, book: LocalAuthRepository, reader: any FingerprintScanning,
+    log: Logger,
     rounds: Int = PasscodeHash.usualRounds
   ) {
-    self.world = world
+    self.dependencies = dependencies
     self.book = book
     self.reader = reader
-    readerNotices = RepeatedNotice(world.clock)
+    readerNotices = RepeatedNotice(dependencies.clock)
     self.log = log
     self.rounds = rounds
   }
@@ -44,7 +45,7 @@ final class LocalAuthService: Sendable {
 
   /// The last successes in flows of a client, as far as this daemon has seen them.
   func proofs(of person: LocalPerson, to client: String) -> [LocalAuthProof] {
-    let (now, monotonic) = (world.clock.now(), world.clock.monotonicNow())
+    let (now, monotonic) = (dependencies.clock.now(), dependencies.clock.monotonicNow())
     return memory.proofs(of: person, to: client).map { proof in
       LocalAuthProof(
         method: proof.method, at: now - (monotonic - proof.at), insteadOf: proof.insteadOf)
@@ -63,13 +64,13 @@ final class LocalAuthService: Sendable {
   ) {
     guard let client else { return }
     let proof = LocalAuthProof(
-      method: method, at: world.clock.monotonicNow(), insteadOf: wanted)
+      method: method, at: dependencies.clock.monotonicNow(), insteadOf: wanted)
     memory.remember(proof, of: person, to: client)
   }
 
   /// - Throws: A ``ReaderObstacle`` if the user has no name, or it cannot be looked up.
   private func readerUser(_ person: LocalPerson) async throws(ReaderObstacle) -> String {
-    switch await world.lookups.user(person.uid) {
+    switch await dependencies.lookups.user(person.uid) {
     case .named(let name): return name
     case .nameless: throw .unavailable("this user has no name")
     case .failed: throw .unavailable("the user database does not answer")
@@ -87,7 +88,7 @@ extension LocalAuthService {
     of person: LocalPerson, for asker: LocalAuthAsker = .init()
   ) async -> (LocalAuthStanding, fingers: Int?) {
     let fingers = await fingers(of: person)
-    let now = world.clock.now()
+    let now = dependencies.clock.now()
     var record = book.record(of: person, at: now)
     let hasChanged = hasChanged(try? fingers.get(), record, asker)
     let biometric: LocalAuthStanding.Biometric =
@@ -150,7 +151,7 @@ extension LocalAuthService {
     at provider: ProviderName = ProviderConfig.local.name, comparing: Bool = false,
     onHint: @escaping @Sendable (String) -> Void
   ) async -> ScanOutcome? {
-    let now = world.clock.now()
+    let now = dependencies.clock.now()
     var record = book.record(of: person, at: now)
     if let until = record.fingers.lockedUntil(at: now) { return .lockedOut(until: until) }
     let user: String
@@ -212,7 +213,7 @@ extension LocalAuthService {
   }
 
   private func missed(_ person: LocalPerson) async -> ScanOutcome {
-    let now = world.clock.now()
+    let now = dependencies.clock.now()
     return await changing(person, orElse: ScanOutcome.unavailable) { record in
       record.fingers.countWrong(at: now)
       guard let until = record.fingers.lockedUntil(at: now) else { return .missed }
@@ -228,7 +229,7 @@ extension LocalAuthService {
   ) async -> Outcome {
     do throws(UsherError) {
       return try await book.turns.take(person) { () throws(UsherError) in
-        var record = book.record(of: person, at: world.clock.now())
+        var record = book.record(of: person, at: dependencies.clock.now())
         let outcome = change(&record)
         try await book.keep(record, of: person)
         return outcome
@@ -243,7 +244,7 @@ extension LocalAuthService {
 
 extension LocalAuthService {
   func passcode(of person: LocalPerson) -> LocalAuthStanding.Passcode {
-    let now = world.clock.now()
+    let now = dependencies.clock.now()
     var record = book.record(of: person, at: now)
     guard record.passcode != nil else { return .notEnrolled }
     return record.passcodes.lockedUntil(at: now).map { .lockedOut(until: $0) } ?? .ready
@@ -280,7 +281,7 @@ extension LocalAuthService {
   ) async throws(UsherError) -> PasscodeChange {
     try await book.turns.take(person) { () throws(UsherError) in
       if !isReset {
-        let isThere = book.record(of: person, at: world.clock.now()).passcode != nil
+        let isThere = book.record(of: person, at: dependencies.clock.now()).passcode != nil
         if let old {
           let outcome = try await guess(old, of: person)
           guard outcome == .accepted else { return .refused(outcome) }
@@ -288,11 +289,11 @@ extension LocalAuthService {
           return .oldIsNeeded
         }
       }
-      let salt = world.entropy.bytes(PasscodeHash.saltLength)
+      let salt = dependencies.entropy.bytes(PasscodeHash.saltLength)
       let hash = try await compute { [rounds] () throws(UsherError) in
         try PasscodeHash(new, salt: salt, rounds: rounds)
       }
-      var record = book.record(of: person, at: world.clock.now())
+      var record = book.record(of: person, at: dependencies.clock.now())
       record.passcode = hash
       record.passcodes = AttemptCount()
       try await book.keep(record, of: person)
@@ -305,7 +306,7 @@ extension LocalAuthService {
   private func guess(
     _ passcode: Secret, of person: LocalPerson
   ) async throws(UsherError) -> PasscodeOutcome {
-    let now = world.clock.now()
+    let now = dependencies.clock.now()
     var record = book.record(of: person, at: now)
     guard let hash = record.passcode else { return .notEnrolled }
     if let until = record.passcodes.lockedUntil(at: now) { return .lockedOut(until: until) }
@@ -332,7 +333,7 @@ extension LocalAuthService {
     _ body: @escaping @Sendable () throws(UsherError) -> Value
   ) async throws(UsherError) -> Value {
     try await computations.take(.hash) { () async throws(UsherError) in
-      try await world.computing.run(body)
+      try await dependencies.computing.run(body)
     }
   }
 }

@@ -14,7 +14,7 @@ struct CallAuditor: Sendable {
     case .allowed(let permit): return permit
     case .denied(let denial):
       var error = UsherError(.permissionDenied, "you may not call \(method)")
-      let correlation = life.world.correlationID()
+      let correlation = life.dependencies.correlationID()
       error.correlationID = correlation
       life.audit.note(
         AuditEvent(
@@ -39,7 +39,7 @@ struct CallAuditor: Sendable {
     _ error: UsherError, _ method: String, _ permit: Permit, _ caller: Caller
   ) -> UsherError {
     var error = error
-    let correlation = life.world.correlationID()
+    let correlation = life.dependencies.correlationID()
     error.correlationID = correlation
     life.audit.note(
       AuditEvent(

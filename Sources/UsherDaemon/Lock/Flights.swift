@@ -16,10 +16,10 @@ final class Flights: Sendable {
     var task: Task<Void, Never>?
   }
 
-  private let world: World
+  private let dependencies: Dependencies
   private let state = Mutex(State())
 
-  init(world: World) { self.world = world }
+  init(dependencies: Dependencies) { self.dependencies = dependencies }
 
   /// Runs a call to its answer, or to the lock if that comes first.
   ///
@@ -35,7 +35,7 @@ final class Flights: Sendable {
       return state.next
     }
     guard let number else { throw .locked }
-    let task = Task(executorPreference: world.executor) { [self] in
+    let task = Task(executorPreference: dependencies.executor) { [self] in
       answer.give(await Self.outcome(of: body))
       state.withLock { _ = $0.running.removeValue(forKey: number) }
     }
@@ -99,8 +99,8 @@ final class Flights: Sendable {
   func settle(within limit: Duration) async {
     let tasks = state.withLock { $0.running.values.compactMap(\.task) }
     let gate = Gate()
-    let alarm = world.alarms.after(limit) { gate.open() }
-    Task(executorPreference: world.executor) {
+    let alarm = dependencies.alarms.after(limit) { gate.open() }
+    Task(executorPreference: dependencies.executor) {
       for task in tasks { await task.value }
       gate.open()
     }

@@ -7,7 +7,7 @@ import UsherSystem
 /// What lives as long as the process, whether the daemon is locked or not. It holds no secret.
 struct Lifetime: Sendable {
   let setting: DaemonSetting
-  let world: World
+  let dependencies: Dependencies
   let events: EventBus
   let count: ConnectionCount
   let connections = OpenConnections()
@@ -34,23 +34,23 @@ struct Lifetime: Sendable {
   let started: Timestamp
 
   init(
-    _ setting: DaemonSetting, _ world: World, on outside: any EventLoopGroup,
+    _ setting: DaemonSetting, _ dependencies: Dependencies, on outside: any EventLoopGroup,
     browsers: (any EventLoopGroup)? = nil, serving: SocketLoop? = nil, _ log: Logger
   ) {
     self.setting = setting
-    self.world = world
+    self.dependencies = dependencies
     self.outside = outside
     self.browsers = browsers ?? outside
     self.serving = serving
     self.log = log
-    waits = EndingAlarms(world.alarms)
-    startedAt = world.clock.now()
-    started = world.clock.monotonicNow()
-    instanceID = world.identifier("ins_")
-    events = .of(startedAt, world.clock)
-    count = ConnectionCount(world.settings)
-    policies = PolicyService(world: world)
-    audit = AuditRecorder(world: world, log: log)
+    waits = EndingAlarms(dependencies.alarms)
+    startedAt = dependencies.clock.now()
+    started = dependencies.clock.monotonicNow()
+    instanceID = dependencies.identifier("ins_")
+    events = .of(startedAt, dependencies.clock)
+    count = ConnectionCount(dependencies.settings)
+    policies = PolicyService(dependencies: dependencies)
+    audit = AuditRecorder(dependencies: dependencies, log: log)
   }
 
   /// Runs `change`, which must not block, on the event loop of the sockets: no call that is answered

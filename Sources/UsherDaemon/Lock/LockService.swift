@@ -53,7 +53,8 @@ struct LockService: Sendable {
   private func toTheEnd(
     _ body: @escaping @Sendable () async throws(UsherError) -> Void
   ) async throws(UsherError) -> Done {
-    let task = Task(executorPreference: life.world.executor) { () -> Result<Done, UsherError> in
+    let task = Task(executorPreference: life.dependencies.executor) {
+      () -> Result<Done, UsherError> in
       do throws(UsherError) {
         try await body()
         return .success(Done())
@@ -68,17 +69,17 @@ struct LockService: Sendable {
   private func check(
     _ passcode: Secret, _ caller: Caller, in store: Store
   ) async throws(UsherError) {
-    let world = life.world
-    let owners = OwnerRegistry(world: world, store: store, log: life.log)
+    let dependencies = life.dependencies
+    let owners = OwnerRegistry(dependencies: dependencies, store: store, log: life.log)
     try owners.restore()
     // Nothing is written while it is locked, and nothing is stored for the caller.
     try await owners.verify(caller, andRecord: false)
     let service = LocalAuthService(
-      world: world, book: LocalAuthRepository(store: store),
+      dependencies: dependencies, book: LocalAuthRepository(store: store),
       reader: life.setting.fingerprints(), log: life.log, rounds: life.setting.passcodeRounds)
     try service.restore()
     let outcome = await service.check(passcode, of: caller.person)
-    guard let refusal = refusal(outcome, at: world.clock.now()) else { return }
+    guard let refusal = refusal(outcome, at: dependencies.clock.now()) else { return }
     throw refusal
   }
 

@@ -25,7 +25,7 @@ final class Opened: Sendable {
   private init(_ parts: Parts) {
     self.parts = parts
     table = MethodTable(parts.domain)
-    flights = Flights(world: parts.domain.world)
+    flights = Flights(dependencies: parts.domain.dependencies)
   }
 
   /// What runs by itself goes on from where it stood.

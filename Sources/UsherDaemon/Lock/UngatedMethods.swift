@@ -86,12 +86,14 @@ extension Lifetime {
     }
     return .init(
       protocol: 1, server: .init(version: Version.current),
-      limits: try world.config.limits.on(connection).byName(), instanceId: instanceID)
+      limits: try dependencies.config.limits.on(connection).byName(), instanceId: instanceID)
   }
 
   /// Of the store and the providers nothing is known while nobody may look.
   fileprivate func lockedStatus(_ caller: Caller) -> SystemStatus.Reply {
-    let seen = world.config.providers.filter { caller.may(ProviderGet.name, provider: $0.name) }
+    let seen = dependencies.config.providers.filter {
+      caller.may(ProviderGet.name, provider: $0.name)
+    }
     return .init(
       version: Version.current, uptimeSeconds: uptimeSeconds, ready: false, locked: true,
       providers: seen.map { .init(name: $0.name, type: $0.type, health: .unknown) }, flows: 0,
@@ -101,11 +103,11 @@ extension Lifetime {
 
   /// Never negative, also where a clock without a monotonic one is set back.
   var uptimeSeconds: Int {
-    max(0, Int((world.clock.monotonicNow() - started).components.seconds))
+    max(0, Int((dependencies.clock.monotonicNow() - started).components.seconds))
   }
 
   /// How the processes behind connections are known.
-  var peerIdentity: String { world.sockets.tellsPeerByDescriptor ? "pidfd" : "pid" }
+  var peerIdentity: String { dependencies.sockets.tellsPeerByDescriptor ? "pidfd" : "pid" }
 }
 
 extension Limits {

@@ -41,17 +41,17 @@ extension OwnerRegistry {
       guard let before = try known(person), before.record != nil else {
         throw Self.nobody(person.uid)
       }
-      let began = world.clock.monotonicNow()
+      let began = dependencies.clock.monotonicNow()
       let name: String?
-      switch await world.lookups.user(person.uid) {
+      switch await dependencies.lookups.user(person.uid) {
       case .named(let found): name = found
       case .nameless: name = nil
       case .failed: throw UserLookups.noAnswer
       }
-      let isLocal = await world.blocking.run { [users = world.users] in
+      let isLocal = await dependencies.blocking.run { [users = dependencies.users] in
         name != nil && users.isLocal(person.uid)
       }
-      let record = OwnerRecord(name: name, isLocal: isLocal, at: world.clock.now())
+      let record = OwnerRecord(name: name, isLocal: isLocal, at: dependencies.clock.now())
       try await store.commit([.putOwner(try OwnerRow(record, of: person))])
       var entry = Entry()
       (entry.record, entry.isStored, entry.comparedAt) = (record, true, began)
@@ -73,7 +73,8 @@ extension OwnerRegistry {
       var entry = try known(person) ?? Entry()
       let isKnown = try hasPossessions(person)
       guard isKnown || entry.record != nil else { throw Self.nobody(person.uid) }
-      var record = entry.record ?? OwnerRecord(name: nil, isLocal: false, at: world.clock.now())
+      var record =
+        entry.record ?? OwnerRecord(name: nil, isLocal: false, at: dependencies.clock.now())
       record.beginForgetting()
       try await store.commit([.putOwner(try OwnerRow(record, of: person))])
       entry.record = record

@@ -64,7 +64,7 @@ final class OwnerRegistry: Sendable {
     }
   }
 
-  let world: World
+  let dependencies: Dependencies
   let store: Store
   private let log: Logger
   /// The users who have called, and those whose things are withheld. The others are on disk.
@@ -77,8 +77,8 @@ final class OwnerRegistry: Sendable {
   /// Whether everybody who owns something has a record (``recordAll()``).
   private let isComplete = Atomic<Bool>(false)
 
-  init(world: World, store: Store, log: Logger) {
-    self.world = world
+  init(dependencies: Dependencies, store: Store, log: Logger) {
+    self.dependencies = dependencies
     self.store = store
     self.log = log
   }
@@ -131,7 +131,7 @@ extension OwnerRegistry {
     let entry = entries.withLock { $0[caller.person] }
     if let connectedAt = caller.connectedAt {
       guard let entry, entry.isStored, let comparedAt = entry.comparedAt,
-        comparedAt >= connectedAt - world.users.nameHolds
+        comparedAt >= connectedAt - dependencies.users.nameHolds
       else { return false }
       if comparedAt < connectedAt, !entry.isAssumed {
         entries.withLock { $0[caller.person]?.isAssumed = true }
@@ -151,8 +151,8 @@ extension OwnerRegistry {
     try checkNotBeingForgotten(person)
     try await turns.take(person) { () throws(UsherError) in
       guard try !admits(caller) else { return }
-      let began = world.clock.monotonicNow()
-      let found = await world.lookups.user(person.uid)
+      let began = dependencies.clock.monotonicNow()
+      let found = await dependencies.lookups.user(person.uid)
       try await take(found, of: person, since: began)
     }
     let entry = entries.withLock { $0[person] }
@@ -182,8 +182,8 @@ extension OwnerRegistry {
   private func take(
     _ found: UserLookup, of person: LocalPerson, since began: Timestamp
   ) async throws(UsherError) {
-    let now = world.clock.now()
-    let isLocal = await world.blocking.run { [users = world.users] in
+    let now = dependencies.clock.now()
+    let isLocal = await dependencies.blocking.run { [users = dependencies.users] in
       found.isNamed && users.isLocal(person.uid)
     }
     var entry = try known(person) ?? Entry()
@@ -214,7 +214,8 @@ extension OwnerRegistry {
   /// Whether the user owns something and had a record once, which usherd does not delete before all else.
   private func hasLostRecord(_ person: LocalPerson) throws(UsherError) -> Bool {
     // Calls on the admin socket are not compared, so these may own something without a record.
-    guard isComplete.load(ordering: .relaxed), person.uid != 0, person.uid != world.daemonUser
+    guard isComplete.load(ordering: .relaxed), person.uid != 0,
+      person.uid != dependencies.daemonUser
     else {
       return false
     }
@@ -317,8 +318,8 @@ extension OwnerRegistry {
       if try known(person)?.isBeingForgotten ?? false { continue }
       let isInMemory = entries.withLock { $0[person] != nil }
       // Not within the turn: a caller would wait in vain for a look-up that hangs.
-      let began = world.clock.monotonicNow()
-      let found = await world.lookups.user(person.uid)
+      let began = dependencies.clock.monotonicNow()
+      let found = await dependencies.lookups.user(person.uid)
       guard found != .failed else { return false }
       try await turns.take(person) { () throws(UsherError) in
         try await take(found, of: person, since: began)

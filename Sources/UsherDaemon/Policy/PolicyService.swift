@@ -6,14 +6,14 @@ import UsherSystem
 
 /// `policy.check` and `policy.list`: the rules the daemon runs with, and why they say what they say.
 struct PolicyService: Sendable {
-  let world: World
+  let dependencies: Dependencies
 
   func check(_ check: PolicyCheck) async throws(UsherError) -> PolicyCheck.Reply {
-    let now = world.localMoment()
-    let inForce = world.settings.inForce
+    let now = dependencies.localMoment()
+    let inForce = dependencies.settings.inForce
     // Looks at the users' database, which may be far away.
-    let result = await world.blocking.run {
-      [names = world.users.principals, subordinates = world.subordinates] in
+    let result = await dependencies.blocking.run {
+      [names = dependencies.users.principals, subordinates = dependencies.subordinates] in
       Result { () throws(UsherError) in
         try inForce.policy.answer(
           check, of: inForce.config, at: now, names: names,
@@ -24,7 +24,7 @@ struct PolicyService: Sendable {
     return try result.get()
   }
 
-  func list() -> PolicyList.Reply { world.config.policyList() }
+  func list() -> PolicyList.Reply { dependencies.config.policyList() }
 }
 
 extension ConfigSnapshot {

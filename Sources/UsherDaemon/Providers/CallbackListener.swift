@@ -44,11 +44,11 @@ final class CallbackListener: Sendable {
       .serverChannelOption(.autoRead, value: false)
       .serverChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
-          try channel.pipeline.syncOperations.addHandler(AcceptPause(service.world.alarms))
+          try channel.pipeline.syncOperations.addHandler(AcceptPause(service.dependencies.alarms))
         }
       }
       .childChannelInitializer { channel in
-        guard let post = posting.post, service.world.descriptors.hasRoom(for: .caller),
+        guard let post = posting.post, service.dependencies.descriptors.hasRoom(for: .caller),
           let place = places.admit(channel, to: posting)
         else { return channel.close() }
         connections.add(channel)
@@ -123,7 +123,7 @@ private final class CallbackHandler: ChannelInboundHandler {
 
   func channelActive(context: ChannelHandlerContext) {
     let channel = context.channel
-    deadline = service.world.alarms.after(CallbackListener.longest) {
+    deadline = service.dependencies.alarms.after(CallbackListener.longest) {
       channel.close(promise: nil)
     }
     context.fireChannelActive()
@@ -173,7 +173,7 @@ private final class CallbackHandler: ChannelInboundHandler {
   }
 
   private static func judge(_ call: Call, _ service: CallbackService, _ channel: any Channel) {
-    Task(executorPreference: service.world.executor) {
+    Task(executorPreference: service.dependencies.executor) {
       let outcome = await service.take(call)
       write(call.dialect.answer(outcome), to: channel)
     }

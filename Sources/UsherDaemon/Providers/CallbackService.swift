@@ -12,7 +12,7 @@ struct CallbackService: Sendable {
   let engine: FlowEngine
   let book: AccountRepository
   let watch: FollowUpWatch
-  let world: World
+  let dependencies: Dependencies
   let log: Logger
 
   /// One call, as the listener took it.
@@ -89,7 +89,7 @@ struct CallbackService: Sendable {
     let followUp = ProviderRegistry.followUp(of: provider, attributes: record.details.attributes)
     guard let verdict = followUp?.judge(callback, token: record.mainToken) else { return .notMine }
     if verdict == .mine {
-      let now = world.clock.now()
+      let now = dependencies.clock.now()
       try await watch.learn(about: record.id) { $0.learn(callback, at: now) }
     }
     return verdict

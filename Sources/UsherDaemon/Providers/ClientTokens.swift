@@ -42,10 +42,10 @@ final class ClientTokens: Sendable {
     }
   }
 
-  private let world: World
+  private let dependencies: Dependencies
   private let state = Mutex(State())
 
-  init(world: World) { self.world = world }
+  init(dependencies: Dependencies) { self.dependencies = dependencies }
 
   /// - Parameters:
   ///   - refused: A token that the provider did not take: it is not given again.
@@ -61,12 +61,13 @@ final class ClientTokens: Sendable {
     let way: Way = state.withLock { state in
       let place = state.place(of: provider)
       let holder = state.holders[provider.name, default: []][place]
-      if let held = holder.held, held.goodUntil > world.clock.monotonicNow(), held.token != refused
+      if let held = holder.held, held.goodUntil > dependencies.clock.monotonicNow(),
+        held.token != refused
       {
         return .held(held.token)
       }
       if let task = holder.asking { return .asking(task) }
-      let task = Task(executorPreference: world.executor) {
+      let task = Task(executorPreference: dependencies.executor) {
         await self.fetch(provider.name, holder.number, call, ask)
       }
       state.holders[provider.name]?[place].asking = task
@@ -97,7 +98,8 @@ final class ClientTokens: Sendable {
       state.holders[provider]?[place].held =
         switch result {
         case .success(let (token, lifetime)):
-          Held(token: token, goodUntil: world.clock.monotonicNow() + lifetime - Self.validity)
+          Held(
+            token: token, goodUntil: dependencies.clock.monotonicNow() + lifetime - Self.validity)
         case .failure: nil
         }
     }

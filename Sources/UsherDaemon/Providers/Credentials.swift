@@ -17,7 +17,7 @@ final class Credentials: Sendable {
   /// As they were when the store was taken up, or at the last reload.
   private let handed = Mutex(HandedCredentials())
   private let kept: Mutex<[String: Kept]>
-  private let world: World
+  private let dependencies: Dependencies
 
   private struct Kept {
     var value: Secret
@@ -25,12 +25,12 @@ final class Credentials: Sendable {
   }
 
   init(
-    store: Store, handed: CredentialsDirectory?, on disk: any Disk, world: World
+    store: Store, handed: CredentialsDirectory?, on disk: any Disk, dependencies: Dependencies
   ) throws(UsherError) {
     self.store = store
     directory = handed
     self.disk = disk
-    self.world = world
+    self.dependencies = dependencies
     let rows = try store.loadCredentials().map { ($0.name, Kept(value: $0.value)) }
     kept = Mutex(Dictionary(rows) { first, _ in first })
   }
@@ -85,7 +85,7 @@ final class Credentials: Sendable {
         .invalidParams, "value must have 1 to 65536 bytes", detail: .init(field: "value"))
     }
     try await store.commit([.putCredential(call.name, call.value.secret)])
-    let now = world.clock.now()
+    let now = dependencies.clock.now()
     kept.withLock { $0[call.name] = Kept(value: call.value.secret, setAt: now) }
     return Done()
   }
@@ -145,6 +145,6 @@ extension Credentials {
   }
 
   private func isInForce(_ provider: ProviderConfig) -> Bool {
-    world.settings.inForce.provider(provider.name) == provider
+    dependencies.settings.inForce.provider(provider.name) == provider
   }
 }

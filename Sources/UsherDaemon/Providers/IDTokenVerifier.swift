@@ -34,15 +34,15 @@ actor IDTokenVerifier {
   }
 
   private let http: ProviderHTTP
-  private let world: World
+  private let dependencies: Dependencies
   /// One a provider: its metadata chooses the address, not how many are kept.
   private var keySets: [ProviderName: KeySet] = [:]
   private var fetches: [ProviderName: Fetch] = [:]
   private var failures: [ProviderName: FailedFetch] = [:]
 
-  init(http: ProviderHTTP, world: World) {
+  init(http: ProviderHTTP, dependencies: Dependencies) {
     self.http = http
-    self.world = world
+    self.dependencies = dependencies
   }
 
   /// Fetches the key set anew, once, for a token whose key is not in the known one: its key id is
@@ -63,7 +63,7 @@ actor IDTokenVerifier {
         return await check(token, with: newer.keys, metadata).verdict
       }
       let last = keySets[provider.name]?.searchedAt
-      if last?.isWithin(Self.searchInterval, of: world.clock.monotonicNow()) ?? false {
+      if last?.isWithin(Self.searchInterval, of: dependencies.clock.monotonicNow()) ?? false {
         return verdict
       }
     }
@@ -76,7 +76,7 @@ actor IDTokenVerifier {
   /// Nil where there is none, or it is too old.
   private func known(_ provider: ProviderName, at url: String) -> KeySet? {
     guard let known = keySets[provider], known.url == url,
-      known.fetchedAt.isWithin(MetadataCache.lifetime, of: world.clock.monotonicNow())
+      known.fetchedAt.isWithin(MetadataCache.lifetime, of: dependencies.clock.monotonicNow())
     else { return nil }
     return known
   }
@@ -89,11 +89,11 @@ actor IDTokenVerifier {
   ) async -> Result<JSONValue, KeyTrouble> {
     if let fetch = fetches[provider.name], fetch.url == url { return await fetch.task.value }
     if let failure = failures[provider.name], failure.url == url,
-      failure.at.isWithin(Self.failureInterval, of: world.clock.monotonicNow())
+      failure.at.isWithin(Self.failureInterval, of: dependencies.clock.monotonicNow())
     {
       return .failure(failure.trouble)
     }
-    let task = Task(executorPreference: world.executor) {
+    let task = Task(executorPreference: dependencies.executor) {
       let result = await self.keySet(at: url, of: provider)
       await self.keep(result, from: url, of: provider.name, isSearch: isSearch)
       return result
@@ -107,7 +107,7 @@ actor IDTokenVerifier {
     isSearch: Bool
   ) {
     if fetches[provider]?.url == url { fetches[provider] = nil }
-    let now = world.clock.monotonicNow()
+    let now = dependencies.clock.monotonicNow()
     switch result {
     case .failure(let trouble):
       failures[provider] = FailedFetch(url: url, trouble: trouble, at: now)

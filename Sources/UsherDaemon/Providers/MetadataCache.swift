@@ -15,26 +15,26 @@ actor MetadataCache {
   }
 
   private let http: ProviderHTTP
-  private let world: World
+  private let dependencies: Dependencies
   private var entries: [ProviderName: Entry] = [:]
   private var fetching: [ProviderName: (OIDCSettings, Task<Discovery, Never>)] = [:]
 
-  init(http: ProviderHTTP, world: World) {
+  init(http: ProviderHTTP, dependencies: Dependencies) {
     self.http = http
-    self.world = world
+    self.dependencies = dependencies
   }
 
   func discovery(of provider: ProviderConfig) async -> Discovery {
     let settings = provider.oidc
     if let entry = entries[provider.name], entry.settings == settings,
-      (.zero..<Self.lifetime).contains(world.clock.monotonicNow() - entry.fetchedAt)
+      (.zero..<Self.lifetime).contains(dependencies.clock.monotonicNow() - entry.fetchedAt)
     {
       return .found(entry.metadata)
     }
     if let (pending, task) = fetching[provider.name], pending == settings {
       return await task.value
     }
-    let task = Task(executorPreference: world.executor) {
+    let task = Task(executorPreference: dependencies.executor) {
       await self.fetchForAll(provider)
     }
     fetching[provider.name] = (settings, task)
@@ -45,7 +45,7 @@ actor MetadataCache {
     let (discovery, isWhole) = await fetchDocuments(provider)
     if isWhole, case .found(let metadata) = discovery {
       entries[provider.name] = Entry(
-        settings: provider.oidc, metadata: metadata, fetchedAt: world.clock.monotonicNow())
+        settings: provider.oidc, metadata: metadata, fetchedAt: dependencies.clock.monotonicNow())
     }
     fetching[provider.name] = nil
     return discovery

@@ -12,22 +12,22 @@ final class ProviderHTTP: Sendable {
   private let transport: any ProviderTransport
   private let credentials: Credentials
   private let health: ProviderHealth
-  private let world: World
+  private let dependencies: Dependencies
   private let log: Logger
   private let clientTokens: ClientTokens
   private let inFlight = Mutex(0)
 
   init(
     through transport: any ProviderTransport, credentials: Credentials, health: ProviderHealth,
-    world: World,
+    dependencies: Dependencies,
     log: Logger
   ) {
     self.transport = transport
     self.credentials = credentials
     self.health = health
-    self.world = world
+    self.dependencies = dependencies
     self.log = log
-    clientTokens = ClientTokens(world: world)
+    clientTokens = ClientTokens(dependencies: dependencies)
   }
 
   /// Renders and sends; never throws: what goes wrong is an outcome.
@@ -76,10 +76,12 @@ final class ProviderHTTP: Sendable {
     let provider = asker.provider
     let outcome: CallOutcome
     do throws(UsherError) {
-      guard world.descriptors.hasRoom(for: .provider) else { throw DescriptorBudget.exhausted }
+      guard dependencies.descriptors.hasRoom(for: .provider) else {
+        throw DescriptorBudget.exhausted
+      }
       outcome = await attempt(try render(call, asker, accessToken, clientToken), provider)
       if !outcome.concernsOneAccount(call) {
-        health.note(outcome, of: provider, by: call.endpoint, at: world.clock.monotonicNow())
+        health.note(outcome, of: provider, by: call.endpoint, at: dependencies.clock.monotonicNow())
       }
     } catch {
       // Nothing was sent: it says nothing of the provider.
@@ -113,7 +115,7 @@ final class ProviderHTTP: Sendable {
   /// nobody has a use for any more are closed.
   func forget(_ providers: Set<ProviderName>) {
     clientTokens.forget(providers)
-    transport.keep(world.config.providers.map(\.http))
+    transport.keep(dependencies.config.providers.map(\.http))
   }
 
   /// A call that needs no credential is rendered without the one that is missing, or is another's.
@@ -125,7 +127,7 @@ final class ProviderHTTP: Sendable {
       return try call.render(
         RenderContext(
           provider: asker.provider, credential: proofs.credential, credentials: proofs.named,
-          accessToken: accessToken, clientToken: clientToken, moment: world.moment()))
+          accessToken: accessToken, clientToken: clientToken, moment: dependencies.moment()))
     } catch {
       // Why there is none says more than that the call cannot do without.
       throw proofs.change ?? proofs.lack ?? error
@@ -136,7 +138,7 @@ final class ProviderHTTP: Sendable {
   private func attempt(_ request: HTTPRequest, _ provider: ProviderConfig) async -> CallOutcome {
     let outcome = await transport.send(request, by: provider.http)
     guard case .reply(var reply) = outcome else { return outcome }
-    if reply.headers["retry-after"] != nil { reply.receivedAt = world.clock.now() }
+    if reply.headers["retry-after"] != nil { reply.receivedAt = dependencies.clock.now() }
     return .reply(reply.withoutByteOrderMark.withoutEchoes(of: request))
   }
 }

@@ -7,7 +7,7 @@ import UsherSystem
 /// `registration.checkDuplicate` and `registration.checkUserKey`: who is a member, so nothing that a
 /// caller may ask unless the provider's configuration says so, and not often.
 struct RegistrationService: Sendable {
-  let world: World
+  let dependencies: Dependencies
   let providers: Providers
   /// Asks the provider once; throws where the credential that it takes is not set.
   let send: @Sendable (BSACall, ProviderConfig) async throws(UsherError) -> CallOutcome
@@ -81,9 +81,9 @@ struct RegistrationService: Sendable {
   }
 
   private func spend(_ caller: Caller) throws(UsherError) {
-    let perMinute = world.config.limits.registrationChecksPerMinute
-    let holder = caller.owner.limitHolder(world.subordinates.current)
-    let wait = budget.take(holder, at: world.clock.monotonicNow(), perMinute: perMinute)
+    let perMinute = dependencies.config.limits.registrationChecksPerMinute
+    let holder = caller.owner.limitHolder(dependencies.subordinates.current)
+    let wait = budget.take(holder, at: dependencies.clock.monotonicNow(), perMinute: perMinute)
     guard let wait else { return }
     throw UsherError(
       .rateLimited, "this user has asked \(perMinute) times within a minute who is registered",

@@ -48,10 +48,10 @@ struct Reload: Sendable {
 
   private func change(to found: Found, _ opened: Opened?) async throws(ConfigError) {
     let (config, policy) = (found.config, found.policy)
-    let before = life.world.config
+    let before = life.dependencies.config
     let others = config.providers(otherThanIn: before)
     let exchange: @Sendable () -> Set<ProviderName> = { [life] in
-      life.world.settings.replace(by: config, policy)
+      life.dependencies.settings.replace(by: config, policy)
       life.setting.follow(config.log)
       return others
     }
@@ -70,7 +70,7 @@ struct Reload: Sendable {
   }
 
   private func read() async -> Result<Found, ConfigError> {
-    await life.world.blocking.run { [setting = life.setting] in
+    await life.dependencies.blocking.run { [setting = life.setting] in
       Result { () throws(ConfigError) in
         let config = try setting.reread()
         let fixed = setting.problems(with: config)
@@ -112,7 +112,7 @@ final class LastReload: Sendable {
 extension Safe {
   /// For `systemctl status`.
   var status: String {
-    let count = life.world.config.providers.count
+    let count = life.dependencies.config.providers.count
     let served = count == 1 ? "Serving 1 provider" : "Serving \(count) providers"
     return (opened == nil ? "Locked" : served) + life.lastReload.words
   }

@@ -13,7 +13,7 @@ final class RPCService: Sendable {
   let events: EventBus
   private let ungatedMethods: UngatedMethods
   private let safe: Safe
-  let world: World
+  let dependencies: Dependencies
   private let logger: Logger
   private let longLinesOfUser = Turns<FairShare.Party>()
   private let longLinesOfAll = Turns<LongLines>()
@@ -24,9 +24,9 @@ final class RPCService: Sendable {
     self.safe = safe
     ungatedMethods = UngatedMethods(safe)
     events = safe.life.events
-    world = safe.life.world
-    slowReaders = RepeatedNotice(world.clock)
-    settings = world.settings
+    dependencies = safe.life.dependencies
+    slowReaders = RepeatedNotice(dependencies.clock)
+    settings = dependencies.settings
     logger = safe.life.log
   }
 
@@ -34,13 +34,13 @@ final class RPCService: Sendable {
   var limits: Limits { settings.inForce.config.limits }
 
   /// What asks before it takes one of the process's last descriptors.
-  var descriptors: DescriptorBudget { world.descriptors }
+  var descriptors: DescriptorBudget { dependencies.descriptors }
 
   /// Runs the calls that are not answered where they are read.
-  var executor: (any TaskExecutor)? { world.executor }
+  var executor: (any TaskExecutor)? { dependencies.executor }
 
   /// Which user a subordinate id belongs to.
-  var subordinates: SubordinateUserMap { world.subordinates }
+  var subordinates: SubordinateUserMap { dependencies.subordinates }
 
   /// Makes what would else be made at the first calls.
   func warm() {
@@ -67,9 +67,9 @@ final class RPCService: Sendable {
   /// Of the lock; nil once calls are refused.
   var generation: Int? { isDraining.load(ordering: .acquiring) ? nil : safe.generation }
 
-  var now: Timestamp { world.clock.now() }
+  var now: Timestamp { dependencies.clock.now() }
 
-  var monotonicNow: Timestamp { world.clock.monotonicNow() }
+  var monotonicNow: Timestamp { dependencies.clock.monotonicNow() }
 
   /// Answers a call whose parameters stand in its line.
   func respond(
@@ -141,7 +141,7 @@ final class RPCService: Sendable {
   /// Whether the rules let a caller subscribe that has subscribed under others.
   func mayListen(_ caller: Caller) -> Bool {
     var request = PolicyRequest(method: EventsSubscribe.name)
-    request.moment = caller.policy.choosesHours ? world.localMoment() : nil
+    request.moment = caller.policy.choosesHours ? dependencies.localMoment() : nil
     return caller.decide(request).isAllowed
   }
 
@@ -163,7 +163,7 @@ final class RPCService: Sendable {
   func log(_ error: UsherError, _ caller: Caller) -> CorrelationID { log(error, caller.label) }
 
   private func log(_ error: UsherError, _ label: String) -> CorrelationID {
-    let correlation = error.correlationID ?? world.correlationID()
+    let correlation = error.correlationID ?? dependencies.correlationID()
     var metadata: Logger.Metadata = [
       "client": .string(label), "correlationId": .string(correlation.rawValue),
       "reason": .string(error.reason.rawValue),

@@ -91,10 +91,10 @@ final class Door: Sendable {
   ) {
     self.service = service
     self.realm = realm
-    let world = service.world
-    admins = [0, world.daemonUser]
-    sockets = world.sockets
-    closer = SocketCloser { world.blocking.start($0) }
+    let dependencies = service.dependencies
+    admins = [0, dependencies.daemonUser]
+    sockets = dependencies.sockets
+    closer = SocketCloser { dependencies.blocking.start($0) }
     self.count = count
     self.open = open
   }

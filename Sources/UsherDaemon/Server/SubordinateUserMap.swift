@@ -25,12 +25,12 @@ final class SubordinateUserMap: Sendable {
 
   /// Reads `/etc/subuid`. A user database that hangs holds up one thread and nobody who waits here.
   ///
-  func read(within limit: Duration, in world: World) async -> Reading {
+  func read(within limit: Duration, in dependencies: Dependencies) async -> Reading {
     guard !isReading.exchange(true, ordering: .acquiringAndReleasing) else { return .late }
     let over = Gate()
-    let alarm = world.alarms.after(limit) { over.open() }
-    Task(executorPreference: world.executor) { [self] in
-      let found = await world.blocking.run(world.users.subordinates)
+    let alarm = dependencies.alarms.after(limit) { over.open() }
+    Task(executorPreference: dependencies.executor) { [self] in
+      let found = await dependencies.blocking.run(dependencies.users.subordinates)
       if let found { apply(found) }
       isReadable.store(found != nil, ordering: .releasing)
       isReading.store(false, ordering: .releasing)

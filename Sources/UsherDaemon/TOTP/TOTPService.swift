@@ -9,7 +9,7 @@ import UsherStore
 /// A code is made when it is asked for. Where each is given to a client once, that it was given is on
 /// disk before anybody hears of it: a daemon that is killed gives none twice.
 struct TOTPService: Sendable {
-  let world: World
+  let dependencies: Dependencies
   let store: Store
   let book: AccountRepository
   let providers: Providers
@@ -18,7 +18,7 @@ struct TOTPService: Sendable {
     let record = try account(call.account, call.provider, for: caller, TOTPCode.name)
     try check(record, caller)
     let codes = try codes(of: record)
-    let now = world.clock.now()
+    let now = dependencies.clock.now()
     guard codes.settings.singleUse else { return try .now(codes.reply(at: now)) }
     return .later { [self] () async throws(UsherError) -> [UInt8] in
       let outcome = try await once(record, to: caller.client) { record throws(UsherError) in
@@ -47,7 +47,7 @@ struct TOTPService: Sendable {
   /// What a flow shows a person of its owner's account at its provider, on its client's behalf.
   func answer(_ account: AccountID, _ session: FlowSession) async -> OneTimeCodeAnswer {
     let client = session.client ?? CallerPolicy.ownPrograms
-    let now = world.clock.now()
+    let now = dependencies.clock.now()
     guard let record = try? book.account(account, of: session.owner),
       record.provider == session.provider, record.mayAct(for: client, at: now),
       let codes = try? codes(of: record)
@@ -85,7 +85,7 @@ extension TOTPService {
       let record = try book.account(record.id, of: record.owner)
       try check(record)
       let codes = try codes(of: record)
-      let now = world.clock.now()
+      let now = dependencies.clock.now()
       if let end = record.details.authenticator?.givenUntil[client], codes.begin(at: now) < end {
         return .spent(until: codes.code.firstStart(from: end))
       }
@@ -99,7 +99,7 @@ extension TOTPService {
   }
 
   private func refusal(until next: Timestamp) -> UsherError {
-    let pause = next - world.clock.now()
+    let pause = next - dependencies.clock.now()
     return UsherError(
       .rateLimited, "you were given the code of this step: the next begins in \(pause.inWords)",
       detail: .init(retryAfterMs: Int(max(pause, .zero).milliseconds), limit: "single_use"))
@@ -146,11 +146,11 @@ extension TOTPService {
       throw UsherError(.permissionDenied, "the codes of this account are the daemon's own")
     }
     let scope = record.details.grant.scope
-    guard record.opens(scope: scope, to: caller.client, at: world.clock.now()) else {
+    guard record.opens(scope: scope, to: caller.client, at: dependencies.clock.now()) else {
       throw UsherError(
         .consentRequired, "you were not granted all that these codes give access to",
         detail: .init(
-          next: world.signIn(at: record.provider, account: record.id, scope: scope)))
+          next: dependencies.signIn(at: record.provider, account: record.id, scope: scope)))
     }
   }
 

@@ -10,7 +10,7 @@ struct AccountCalls: Sendable {
   /// Seconds a token must still be good for a call to be made with it.
   static let validity = 15
 
-  let world: World
+  let dependencies: Dependencies
   let http: ProviderHTTP
   let book: AccountRepository
   let refresher: Refresher
@@ -25,7 +25,7 @@ struct AccountCalls: Sendable {
   ) async -> CallOutcome {
     do throws(UsherError) {
       let record = try record(account)
-      if let client, !record.mayAct(for: client, at: world.clock.now()) {
+      if let client, !record.mayAct(for: client, at: dependencies.clock.now()) {
         return .noToken(message: "what was granted has been taken back")
       }
       let token = try await token(of: account, for: provider)
@@ -44,9 +44,9 @@ struct AccountCalls: Sendable {
     of account: AccountID, for provider: ProviderConfig
   ) async throws(UsherError) -> Secret {
     let record = try record(account)
-    guard record.isOf(provider) else { throw world.elsewhere(record) }
+    guard record.isOf(provider) else { throw dependencies.elsewhere(record) }
     if let held = record.usableToken(record.mainKey),
-      held.isValid(for: Self.validity, at: world.clock.now(), world.clock.bootTime())
+      held.isValid(for: Self.validity, at: dependencies.clock.now(), dependencies.clock.bootTime())
     {
       return held.set.accessToken.unsealed()
     }

@@ -4,13 +4,14 @@ import UsherFlows
 
 extension AccountRecord {
   /// Why there is no token with all that was granted; nil where the provider has not narrowed the grant.
-  func narrowing(_ world: World) -> UsherError? {
+  func narrowing(_ dependencies: Dependencies) -> UsherError? {
     guard let scope = details.grant.narrowedTo else { return nil }
     return UsherError(
       .consentRequired,
       "provider \(provider) now grants \(scope) in place of \(details.grant.scope): sign in again",
       detail: .init(
-        field: "scope", next: world.signIn(at: provider, account: id, scope: details.grant.scope)))
+        field: "scope",
+        next: dependencies.signIn(at: provider, account: id, scope: details.grant.scope)))
   }
 
   /// The refusal of a token for a part of the scope, which could narrow the grant for every caller.

@@ -44,7 +44,7 @@ extension Refresher {
       return update.record
     }
     guard let buried else { return try current(record.id, key) }
-    events.publish(.token("dead", record, at: world.clock.now()), of: record)
+    events.publish(.token("dead", record, at: dependencies.clock.now()), of: record)
     throw deadGrant(buried)
   }
 
@@ -99,7 +99,7 @@ extension Refresher {
     UsherError(
       .reauthenticationRequired, message,
       detail: .init(
-        next: world.signIn(
+        next: dependencies.signIn(
           at: record.provider, account: record.id, scope: record.details.grant.scope),
         provider: word))
   }

@@ -31,6 +31,6 @@ extension Refresher {
       kind: .refreshToken, secret: rotated, scope: record.details.grant.scope, expiresAt: nil)
     await queue.enqueue(
       Revocation(
-        of: record, try unwanted([token], of: record), by: .init(ownerOf: record), world))
+        of: record, try unwanted([token], of: record), by: .init(ownerOf: record), dependencies))
   }
 }

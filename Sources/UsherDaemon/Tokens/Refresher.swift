@@ -14,7 +14,7 @@ import UsherStore
 actor Refresher {
   private typealias Outcome = Result<[UInt8], UsherError>
 
-  let world: World
+  let dependencies: Dependencies
   let store: Store
   let book: AccountRepository
   private let source: TokenSource
@@ -53,11 +53,11 @@ actor Refresher {
   }
 
   init(
-    world: World, store: Store, book: AccountRepository, source: TokenSource,
+    dependencies: Dependencies, store: Store, book: AccountRepository, source: TokenSource,
     queue: RevocationQueue,
     events: EventBus, log: Logger
   ) {
-    self.world = world
+    self.dependencies = dependencies
     self.store = store
     self.book = book
     self.source = source
@@ -81,7 +81,7 @@ actor Refresher {
         throw UsherError(.notFound, "there is no account \(account)")
       }
       if !mustRefresh, waiting(record) == nil, let token = record.usableToken(key),
-        token.isValid(for: seconds, at: world.clock.now(), world.clock.bootTime())
+        token.isValid(for: seconds, at: dependencies.clock.now(), dependencies.clock.bootTime())
       {
         return token.reply
       }
@@ -120,7 +120,7 @@ actor Refresher {
   }
 
   private func begin(_ record: AccountRecord, _ key: TokenKey) {
-    let task = Task<Outcome, Never>(executorPreference: world.executor) {
+    let task = Task<Outcome, Never>(executorPreference: dependencies.executor) {
       let outcome = await self.refreshed(record, key)
       await self.end(record.id)
       return outcome
@@ -158,7 +158,7 @@ actor Refresher {
       return try await keep(tokens, for: refreshToken, record, key)
     case .flawed(let tokens, let word):
       await queue.enqueue(
-        Revocation(of: record, tokens.revocable, by: .init(ownerOf: record), world))
+        Revocation(of: record, tokens.revocable, by: .init(ownerOf: record), dependencies))
       return try await bury(record, key, word)
     case .dead(let word): return try await bury(record, key, word)
     case .refused(let word):
@@ -199,15 +199,16 @@ actor Refresher {
   ) async throws(UsherError) -> [UInt8] {
     let saved = try await book.turns.take(record.shelf) { () throws(UsherError) -> [UInt8]? in
       let brought = Unsaved(
-        key: key, tokens: tokens, used: refreshToken, at: world.clock.now(),
-        bootTime: world.clock.bootTime())
+        key: key, tokens: tokens, used: refreshToken, at: dependencies.clock.now(),
+        bootTime: dependencies.clock.bootTime())
       return try await save(brought, of: record.id, key)
     }
     if let saved { return saved }
     // On disk before anybody is answered: the provider may be away, and the daemon may be killed.
     await queue.enqueue(
       Revocation(
-        of: record, try unwanted(tokens.revocable, of: record), by: .init(ownerOf: record), world))
+        of: record, try unwanted(tokens.revocable, of: record), by: .init(ownerOf: record),
+        dependencies))
     return try current(record.id, key)
   }
 
@@ -220,7 +221,7 @@ actor Refresher {
     guard let current = try book.find(record.id), current.details.grant.death == nil else {
       return tokens
     }
-    guard world.settings.inForce.provider(record.provider)?.revokesReplaced == true else {
+    guard dependencies.settings.inForce.provider(record.provider)?.revokesReplaced == true else {
       return []
     }
     let held =
@@ -265,7 +266,7 @@ actor Refresher {
     book.install(update)
     noteNarrowing(update)
     events.publish(
-      .token("refreshed", update.record, at: world.clock.now()), of: update.record)
+      .token("refreshed", update.record, at: dependencies.clock.now()), of: update.record)
     return try current(update.record.id, key)
   }
 
@@ -285,7 +286,7 @@ actor Refresher {
 
   func current(_ account: AccountID, _ key: TokenKey) throws(UsherError) -> [UInt8] {
     guard let record = try book.find(account) else { throw Self.changedMeanwhile }
-    if key == record.mainKey, let error = record.narrowing(world) { throw error }
+    if key == record.mainKey, let error = record.narrowing(dependencies) { throw error }
     guard let token = record.usableToken(key) else { throw Self.changedMeanwhile }
     return token.reply
   }
@@ -301,9 +302,9 @@ actor Refresher {
     guard waiting(record) == nil, record.details.grant.death == nil else { return nil }
     if key == record.mainKey {
       // Without force the provider is not asked again: it has said what it grants.
-      return isForced ? nil : record.narrowing(world)
+      return isForced ? nil : record.narrowing(dependencies)
     }
-    let isSafe = world.settings.inForce.provider(record.provider)?.mayNarrowRefresh == true
+    let isSafe = dependencies.settings.inForce.provider(record.provider)?.mayNarrowRefresh == true
     return isSafe ? nil : record.partRefused
   }
 
@@ -316,8 +317,8 @@ actor Refresher {
     case .success(let reply): return reply
     case .failure(let error):
       guard !isForced, let token = book.record(account)?.usableToken(key),
-        token.isAlive(at: world.clock.now()),
-        token.isValid(for: 0, at: world.clock.now(), world.clock.bootTime())
+        token.isAlive(at: dependencies.clock.now()),
+        token.isValid(for: 0, at: dependencies.clock.now(), dependencies.clock.bootTime())
       else { throw error }
       return token.reply
     }
@@ -328,9 +329,9 @@ actor Refresher {
   private func remember(
     _ error: UsherError, _ account: AccountID, _ key: TokenKey, _ refreshToken: Sealed<Secret>
   ) -> UsherError {
-    let now = world.clock.monotonicNow()
+    let now = dependencies.clock.monotonicNow()
     refusals = refusals.filter { $0.value.until > now }
-    let until = now + .seconds(world.config.limits.forceRefreshSeconds)
+    let until = now + .seconds(dependencies.config.limits.forceRefreshSeconds)
     refusals[account] = Refusal(
       key: key, refreshToken: refreshToken, error: error, until: until)
     return error
@@ -353,15 +354,15 @@ actor Refresher {
     guard let refusal = refusals[account], refusal.key == key,
       refusal.refreshToken == refreshToken,
       refusal.isInForce(
-        at: world.clock.monotonicNow(), for: world.config.limits.forceRefreshSeconds)
+        at: dependencies.clock.monotonicNow(), for: dependencies.config.limits.forceRefreshSeconds)
     else { return nil }
     return refusal.error
   }
 
   /// `forceRefresh` costs the provider a call each time: only so often.
   private func spend(_ account: AccountID) throws(UsherError) {
-    let now = world.clock.monotonicNow()
-    let rest = Duration.seconds(world.config.limits.forceRefreshSeconds)
+    let now = dependencies.clock.monotonicNow()
+    let rest = Duration.seconds(dependencies.config.limits.forceRefreshSeconds)
     forcedAt = forcedAt.filter { $0.value + rest > now }
     if let last = forcedAt[account] {
       throw UsherError(

@@ -64,10 +64,11 @@ struct Revocation: Codable, Sendable, Equatable {
 
   /// - Parameter tokens: Those of a grant of the account; nil: all that the account has.
   init(
-    of record: AccountRecord, _ tokens: [Token]? = nil, by asker: Asker, _ world: World
+    of record: AccountRecord, _ tokens: [Token]? = nil, by asker: Asker,
+    _ dependencies: Dependencies
   ) {
-    let now = world.clock.now()
-    id = world.identifier("rev_")
+    let now = dependencies.clock.now()
+    id = dependencies.identifier("rev_")
     account = record.id
     provider = record.provider
     self.tokens = tokens ?? record.revocable(at: now)
@@ -82,15 +83,15 @@ struct Revocation: Codable, Sendable, Equatable {
     place = record.details.place
     scope = record.details.grant.scope
     startedAt = now
-    startedAtBootTime = world.clock.bootTime()
+    startedAtBootTime = dependencies.clock.bootTime()
   }
 
   /// Creates the revocation of a token that a flow brought and that becomes no account's.
   init(
     of token: RevokedToken, brought session: FlowSession, by provider: ProviderConfig,
-    _ world: World
+    _ dependencies: Dependencies
   ) {
-    id = world.identifier("rev_")
+    id = dependencies.identifier("rev_")
     account = nil
     self.provider = provider.name
     tokens = [
@@ -106,8 +107,8 @@ struct Revocation: Codable, Sendable, Equatable {
     attributes = [:]
     scope = ""
     place = provider.tokenPlace
-    startedAt = world.clock.now()
-    startedAtBootTime = world.clock.bootTime()
+    startedAt = dependencies.clock.now()
+    startedAtBootTime = dependencies.clock.bootTime()
   }
 
   var owner: Owner { Owner(realm: realm, uid: uid, client: client) }

@@ -18,7 +18,7 @@ actor RevocationQueue {
   static let longestPause = Duration.seconds(900)
   private static let firstPause = Duration.seconds(2)
 
-  private let world: World
+  private let dependencies: Dependencies
   private let store: Store
   private let source: TokenSource
   private let audit: (any Auditing)?
@@ -32,9 +32,10 @@ actor RevocationQueue {
 
   /// - Parameter audit: Nil: no end is recorded.
   init(
-    world: World, store: Store, source: TokenSource, audit: (any Auditing)? = nil, log: Logger
+    dependencies: Dependencies, store: Store, source: TokenSource, audit: (any Auditing)? = nil,
+    log: Logger
   ) {
-    self.world = world
+    self.dependencies = dependencies
     self.store = store
     self.source = source
     self.audit = audit
@@ -47,7 +48,7 @@ actor RevocationQueue {
   ///
   /// - Parameter revocation: Its note is on disk.
   func revoke(_ revocation: Revocation) async -> RevocationResult {
-    await Task(executorPreference: world.executor) { await self.begin(revocation) }.value
+    await Task(executorPreference: dependencies.executor) { await self.begin(revocation) }.value
   }
 
   /// Revokes in the background; nobody waits for the result.
@@ -79,7 +80,7 @@ actor RevocationQueue {
   func restore() async throws(UsherError) {
     for note in try store.loadNotes(named: Revocation.notePrefix) {
       var revocation = try note.payload.decoded(as: Revocation.self)
-      if revocation.distrustFuture(at: world.clock.now(), world.clock.bootTime()) {
+      if revocation.distrustFuture(at: dependencies.clock.now(), dependencies.clock.bootTime()) {
         await keep(revocation)
       }
       kept.append(revocation)
@@ -113,7 +114,7 @@ actor RevocationQueue {
       await forget(revocation)
       return result
     }
-    result.retriedUntil = world.clock.now() + left
+    result.retriedUntil = dependencies.clock.now() + left
     // The daemon stops: the next start goes on from the note.
     guard !isStopped else { return result }
     guard mayGoOn(revocation) else {
@@ -132,17 +133,17 @@ actor RevocationQueue {
     with revocation: Revocation, after pause: Duration, next: Duration
   ) {
     guard !isStopped else { return }
-    let deadline = world.clock.monotonicNow() + timeLeft(of: revocation)
-    let task = Task(executorPreference: world.executor) {
+    let deadline = dependencies.clock.monotonicNow() + timeLeft(of: revocation)
+    let task = Task(executorPreference: dependencies.executor) {
       await self.insist(revocation, until: deadline, pause, next)
     }
     running[revocation.id] = (revocation.limitedOwner, task)
   }
 
   private func timeLeft(of revocation: Revocation) -> Duration {
-    let now = world.clock.now()
+    let now = dependencies.clock.now()
     return min(
-      revocation.timeLeft(at: now, world.clock.bootTime()), revocation.life(at: now))
+      revocation.timeLeft(at: now, dependencies.clock.bootTime()), revocation.life(at: now))
   }
 
   private func insist(
@@ -153,12 +154,12 @@ actor RevocationQueue {
     var next = secondPause
     while true {
       let left = min(
-        deadline - world.clock.monotonicNow(), revocation.life(at: world.clock.now()))
+        deadline - dependencies.clock.monotonicNow(), revocation.life(at: dependencies.clock.now()))
       // The provider is asked a last time at the end: the machine may have been off until now.
       let isLast = pause >= left
-      await world.alarms.pause(isLast ? max(left, .zero) : pause)
+      await dependencies.alarms.pause(isLast ? max(left, .zero) : pause)
       guard !Task.isCancelled else { return }
-      guard revocation.life(at: world.clock.now()) > .zero else {
+      guard revocation.life(at: dependencies.clock.now()) > .zero else {
         return await end(revocation, as: .deadlineExceeded)
       }
       let attempt = await source.revoke(revocation, insisting: false)

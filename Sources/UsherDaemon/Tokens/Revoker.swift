@@ -8,7 +8,7 @@ import UsherStore
 /// One commit wipes the tokens and stores their revocation: no caller gets them any more, and a stop of
 /// the daemon does not leave them alive (``RevocationQueue``).
 struct Revoker: Sendable {
-  let world: World
+  let dependencies: Dependencies
   let store: Store
   let book: AccountRepository
   let queue: RevocationQueue
@@ -23,7 +23,7 @@ struct Revoker: Sendable {
       guard let current = try book.find(record.id),
         let update = try book.update(dropping: current, word: word)
       else { throw UsherError(.conflict, "the account changed meanwhile: ask again") }
-      let revocation = Revocation(of: current, by: asker, world)
+      let revocation = Revocation(of: current, by: asker, dependencies)
       try await store.commit(update.changes + revocation.changes())
       book.install(update)
       return revocation
@@ -38,7 +38,7 @@ struct Revoker: Sendable {
     let revocation = try await book.turns.take(record.shelf) {
       () throws(UsherError) -> Revocation in
       let current = try book.find(record.id) ?? record
-      let revocation = Revocation(of: current, by: asker, world)
+      let revocation = Revocation(of: current, by: asker, dependencies)
       let changes = isRevoked ? try revocation.changes() : []
       try await store.commit([.deleteAccount(current.id)] + changes)
       book.remove(current)
@@ -61,10 +61,10 @@ struct Revoker: Sendable {
     let revocation = try await book.turns.take(record.shelf) {
       () throws(UsherError) -> Revocation? in
       guard let current = try book.find(record.id) else {
-        return Revocation(of: record, [], by: asker, world)
+        return Revocation(of: record, [], by: asker, dependencies)
       }
       guard isMeant(current) else { return nil }
-      let revocation = Revocation(of: current, by: asker, world)
+      let revocation = Revocation(of: current, by: asker, dependencies)
       try await store.commit([.deleteAccount(current.id)] + revocation.changes())
       book.remove(current)
       return revocation

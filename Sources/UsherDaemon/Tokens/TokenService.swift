@@ -13,7 +13,7 @@ struct TokenService: Sendable {
   static let defaultValidity = 60
   static let longestValidity = 86_400
 
-  let world: World
+  let dependencies: Dependencies
   let book: AccountRepository
   let providers: Providers
   let refresher: Refresher
@@ -32,14 +32,14 @@ struct TokenService: Sendable {
     let record = try account(call.account, call.provider, for: caller, TokenGet.name)
     // What a provider gave that is gone is kept, and given out when the provider is back.
     guard record.isFrom(try providers.tokenPlace(of: record.provider)) else {
-      throw world.elsewhere(record)
+      throw dependencies.elsewhere(record)
     }
     let key = try key(for: call, record)
     if record.isGuarded || scopes != nil {
       return try guarded(call, record, key, seconds, caller, within: scopes)
     }
     let isForced = call.forceRefresh ?? false
-    let now = world.clock.now()
+    let now = dependencies.clock.now()
     if !isForced, let token = record.usableToken(key), let end = end(of: token, seconds, now) {
       return .standing(StandingReply(reply: token.reply, moments: now...end, book: book))
     }
@@ -51,7 +51,7 @@ struct TokenService: Sendable {
 
   /// Up to when it is good for that long; nil where it is not.
   private func end(of token: HeldToken, _ seconds: Int, _ now: Timestamp) -> Timestamp? {
-    token.validUntil(for: seconds, at: now, world.clock.bootTime())
+    token.validUntil(for: seconds, at: now, dependencies.clock.bootTime())
   }
 
   /// As ``get(_:_:within:)`` for tokens that not every client may have: who may not learns so before
@@ -62,7 +62,7 @@ struct TokenService: Sendable {
   ) throws(UsherError) -> Response {
     try check(record, key, caller, within: scopes)
     let isForced = call.forceRefresh ?? false
-    let now = world.clock.now()
+    let now = dependencies.clock.now()
     if !isForced, let token = record.usableToken(key), let end = end(of: token, seconds, now) {
       // Consents end by themselves.
       if record.isGuarded { return .now(token.reply) }
@@ -94,12 +94,12 @@ struct TokenService: Sendable {
       throw .beyond(most)
     }
     guard record.isGuarded else { return }
-    let now = world.clock.now()
+    let now = dependencies.clock.now()
     guard scopes.allSatisfy({ record.opens(scope: $0, to: caller.client, at: now) }) else {
       throw UsherError(
         .consentRequired, "you were not granted all that this token gives access to",
         detail: .init(
-          next: world.signIn(
+          next: dependencies.signIn(
             at: record.provider, account: record.id, scope: scopes.joined(separator: " "))))
     }
   }
@@ -155,7 +155,7 @@ struct TokenService: Sendable {
         detail: .init(field: "audience"))
     }
     guard let scope = call.scope else { return record.mainKey }
-    if let variety = world.settings.inForce.tokenPlace(of: record.provider)?.variety,
+    if let variety = dependencies.settings.inForce.tokenPlace(of: record.provider)?.variety,
       !ProviderRegistry.hasScopes(variety)
     {
       throw UsherError(
@@ -170,7 +170,7 @@ struct TokenService: Sendable {
         .consentRequired, "the scope goes beyond what was granted",
         detail: .init(
           field: "scope",
-          next: world.signIn(at: record.provider, account: record.id, scope: scope)))
+          next: dependencies.signIn(at: record.provider, account: record.id, scope: scope)))
     }
     guard asked != granted else { return record.mainKey }
     return TokenKey(partOfScope: scope)

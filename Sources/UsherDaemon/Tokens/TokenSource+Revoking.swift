@@ -11,7 +11,7 @@ extension TokenSource {
   /// - Parameter isInsisting: Whether a provider that puts it off is asked again, until the time for
   ///   one request is over.
   func revoke(_ revocation: Revocation, insisting isInsisting: Bool) async -> RevocationAttempt {
-    let tokens = revocation.tokens.filter { $0.isAlive(at: world.clock.now()) }
+    let tokens = revocation.tokens.filter { $0.isAlive(at: dependencies.clock.now()) }
     let record = revocation.record
     guard let provider = try? providers.named(revocation.provider), record.isOf(provider) else {
       return RevocationAttempt(tokens, living: .notConfigured)
@@ -86,7 +86,7 @@ private struct Office {
   }
 
   let http: ProviderHTTP
-  let world: World
+  let dependencies: Dependencies
   let dialect: any TokenDialect
   let provider: ProviderConfig
   let isInsisting: Bool
@@ -96,7 +96,7 @@ private struct Office {
     insisting isInsisting: Bool
   ) {
     http = source.http
-    world = source.world
+    dependencies = source.dependencies
     self.dialect = dialect
     self.provider = provider
     self.isInsisting = isInsisting
@@ -117,7 +117,7 @@ private struct Office {
   /// 7009 §2.2.1). The time for one request is the time for all of it.
   func send(_ call: (any ProviderCall)?) async -> Taken {
     guard let call else { return .unanswered(after: nil) }
-    let deadline = world.clock.monotonicNow() + .seconds(provider.http.requestTimeoutSeconds)
+    let deadline = dependencies.clock.monotonicNow() + .seconds(provider.http.requestTimeoutSeconds)
     var pause = Duration.milliseconds(250)
     while true {
       guard case .reply(let reply) = await http.send(call, for: provider) else {
@@ -127,11 +127,11 @@ private struct Office {
         return dialect.hasTakenBack(reply) ? .done : .refused
       }
       let wait = max(pause, reply.retryAfter ?? .zero)
-      guard isInsisting, world.clock.monotonicNow() + wait <= deadline else {
+      guard isInsisting, dependencies.clock.monotonicNow() + wait <= deadline else {
         return .unanswered(after: reply.retryAfter)
       }
       await withCheckedContinuation { woken in
-        _ = world.alarms.after(wait) { woken.resume() }
+        _ = dependencies.alarms.after(wait) { woken.resume() }
       }
       pause = pause * 2
     }

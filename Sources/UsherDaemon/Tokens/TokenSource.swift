@@ -29,7 +29,7 @@ struct TokenSource: Sendable {
     }
   }
 
-  let world: World
+  let dependencies: Dependencies
   let providers: Providers
   let http: ProviderHTTP
   let metadata: MetadataCache
@@ -39,12 +39,14 @@ struct TokenSource: Sendable {
 
   /// Why no refresh can be sent now; nil where nothing stands in the way.
   func obstacle(to record: AccountRecord) -> UsherError? {
-    if let pause = health.pause(for: record.provider, record.id, at: world.clock.monotonicNow()) {
+    if let pause = health.pause(
+      for: record.provider, record.id, at: dependencies.clock.monotonicNow())
+    {
       return unreachable(record, "the provider did not answer just now", after: pause)
     }
     do throws(UsherError) {
       let provider = try providers.named(record.provider)
-      guard record.isOf(provider) else { return world.elsewhere(record) }
+      guard record.isOf(provider) else { return dependencies.elsewhere(record) }
       try http.checkCredential(of: provider)
       return nil
     } catch {
@@ -68,7 +70,8 @@ struct TokenSource: Sendable {
     case .failure(let error):
       if error.reason == .providerUnreachable {
         let outcome = CallOutcome.unreachable(message: error.message, sent: false)
-        health.note(outcome, ofRefresh: record.id, of: provider, at: world.clock.monotonicNow())
+        health.note(
+          outcome, ofRefresh: record.id, of: provider, at: dependencies.clock.monotonicNow())
       }
       return .failed(error)
     }
@@ -80,7 +83,7 @@ struct TokenSource: Sendable {
           message: "tokens of this provider are not renewed"))
     }
     let outcome = await http.send(call, for: provider)
-    health.note(outcome, ofRefresh: record.id, of: provider, at: world.clock.monotonicNow())
+    health.note(outcome, ofRefresh: record.id, of: provider, at: dependencies.clock.monotonicNow())
     let refreshed = read(outcome, dialect, record, scope)
     if case .failed(let error) = refreshed, case .reply(let reply) = outcome,
       error.reason == .providerProtocolError, let rotated = reply.salvagedRefreshToken,
@@ -118,7 +121,7 @@ struct TokenSource: Sendable {
   private func read(
     _ outcome: CallOutcome, _ dialect: any TokenDialect, _ record: AccountRecord, _ scope: String
   ) -> Refreshed {
-    let now = world.clock.now()
+    let now = dependencies.clock.now()
     let reply: HTTPReply
     switch outcome {
     case .reply(let received): reply = received
@@ -144,7 +147,7 @@ struct TokenSource: Sendable {
   private func unreachable(
     _ record: AccountRecord, _ message: String, after: Duration?
   ) -> UsherError {
-    let now = world.clock.monotonicNow()
+    let now = dependencies.clock.monotonicNow()
     let pause = after ?? health.pause(for: record.provider, record.id, at: now) ?? .seconds(1)
     return UsherError(
       .providerUnreachable, message, detail: .init(retryAfterMs: Int(pause.milliseconds)))

@@ -11,7 +11,7 @@ import UsherStore
 /// One alarm an account that wakes soon, and a look at all of these now and then, for a clock that was
 /// set. The others are on the disk until then (``WakingAccounts``).
 final class TokenWatch: Sendable {
-  private let world: World
+  private let dependencies: Dependencies
   private let book: AccountRepository
   private let refresher: Refresher
   private let events: EventBus
@@ -41,16 +41,17 @@ final class TokenWatch: Sendable {
 
   /// - Parameter isWithheld: Whether nothing of an owner's may be used: its accounts are left alone.
   init(
-    world: World, book: AccountRepository, refresher: Refresher, events: EventBus, log: Logger,
+    dependencies: Dependencies, book: AccountRepository, refresher: Refresher, events: EventBus,
+    log: Logger,
     isWithheld: @escaping @Sendable (Owner) -> Bool = { _ in false }
   ) {
-    self.world = world
+    self.dependencies = dependencies
     self.book = book
     self.refresher = refresher
     self.events = events
     self.log = log
     self.isWithheld = isWithheld
-    waking = WakingAccounts(store: book.store, world: world, log: log)
+    waking = WakingAccounts(store: book.store, dependencies: dependencies, log: log)
   }
 
   /// From now on every change of an account is followed; those there are will be found by
@@ -86,7 +87,7 @@ final class TokenWatch: Sendable {
   func review(_ accounts: [AccountID]) { for account in accounts { look(at: account) } }
 
   /// How much earlier than a grant ends there is something to do.
-  private var warning: Duration { .seconds(world.config.token.grantWarningSeconds) }
+  private var warning: Duration { .seconds(dependencies.config.token.grantWarningSeconds) }
 
   /// False once it is stopped.
   private func isLookedAt(_ account: AccountID) -> Bool {
@@ -108,13 +109,13 @@ final class TokenWatch: Sendable {
   /// An alarm has gone off, on the event loop: what is not in memory is not read there.
   private func wake(_ account: AccountID) {
     guard !book.holds(account) else { return look(at: account) }
-    Task(executorPreference: world.executor) { [weak self] in self?.look(at: account) }
+    Task(executorPreference: dependencies.executor) { [weak self] in self?.look(at: account) }
   }
 
   /// Does what is due for an account, or sets its alarm for what comes next.
   private func look(at account: AccountID) {
     while let plan = next(account) {
-      guard plan.at <= world.clock.now() else { return setAlarm(account, plan.at) }
+      guard plan.at <= dependencies.clock.now() else { return setAlarm(account, plan.at) }
       switch plan.deed {
       case .renew: return renew(account)
       case .warn: tell("expiring", account) { $0.warnedOf = $1 }
@@ -135,9 +136,9 @@ final class TokenWatch: Sendable {
     let isServed =
       record.map { record in
         !isWithheld(record.owner)
-          && world.settings.inForce.provider(record.provider).map(record.isOf) ?? false
+          && dependencies.settings.inForce.provider(record.provider).map(record.isOf) ?? false
       } ?? false
-    let now = world.clock.now()
+    let now = dependencies.clock.now()
     let (plan, old) = state.withLock { state -> (TokenPlan?, Alarm?) in
       guard !state.isStopped, let record else {
         return (nil, state.entries.removeValue(forKey: account)?.alarm)
@@ -174,7 +175,7 @@ final class TokenWatch: Sendable {
   }
 
   private func setAlarm(_ account: AccountID, _ due: Timestamp) {
-    let alarm = world.alarms.after(due - world.clock.now()) { [weak self] in
+    let alarm = dependencies.alarms.after(due - dependencies.clock.now()) { [weak self] in
       self?.wake(account)
     }
     let old = state.withLock { state -> Alarm? in
@@ -198,7 +199,7 @@ final class TokenWatch: Sendable {
       note(&progress, record.details.grant.refreshExpiresAt)
       state.entries[account]?.progress = progress
     }
-    events.publish(.token(what, record, at: world.clock.now()), of: record)
+    events.publish(.token(what, record, at: dependencies.clock.now()), of: record)
   }
 
   private func renew(_ account: AccountID) {
@@ -209,7 +210,7 @@ final class TokenWatch: Sendable {
       return true
     }
     guard isMine else { return }
-    Task(executorPreference: world.executor) { [self] in
+    Task(executorPreference: dependencies.executor) { [self] in
       var trouble: UsherError?
       do throws(UsherError) {
         try await refresher.replace(token.set.accessToken.unsealed(), of: account)
@@ -221,7 +222,7 @@ final class TokenWatch: Sendable {
   }
 
   private func renewed(_ account: AccountID, _ trouble: UsherError?) {
-    let now = world.clock.now()
+    let now = dependencies.clock.now()
     let record = book.record(account)
     state.withLock { state in
       state.entries[account]?.isRenewing = false

@@ -10,7 +10,7 @@ import UsherSystem
 /// 0017).
 ///
 /// A class: it is handed to every part, and a value of this size is slow to copy.
-final class World: Sendable {
+final class Dependencies: Sendable {
   let settings: Settings
   let clock: any Clock
   let entropy: any Entropy
@@ -77,7 +77,7 @@ final class World: Sendable {
   }
 }
 
-extension World {
+extension Dependencies {
   /// The flow that brings an account of a provider, or brings it back.
   ///
   /// - Parameter scope: What its tokens are to be good for.

@@ -2,7 +2,7 @@ package import UsherConfig
 package import UsherCore
 
 /// What a command line is run in.
-package struct World: Sendable {
+package struct CommandEnvironment: Sendable {
   package var terminal: any Terminal
   package var browser: any Browser
   package var programs: any Programs
@@ -43,7 +43,7 @@ package struct World: Sendable {
   }
 }
 
-extension World {
+extension CommandEnvironment {
   /// The user that a daemon of this machine runs as: its unit's; without one, whoever runs it by hand.
   var daemonUser: UInt32 { names.user("usherd") ?? userID }
 }
