@@ -38,29 +38,29 @@ package struct Daemon: ServiceLifecycle.Service {
       blocking: setting.blocking, computing: setting.computing, users: setting.users,
       sockets: setting.sockets, daemonUser: setting.daemonUser,
       descriptors: .ofProcess())
-    let life = Lifetime(
+    let life = ProcessContext(
       setting, dependencies, on: loops.providers, browsers: loops.browsers, serving: loops.sockets,
       log)
-    let safe = Safe(life)
-    try await safe.begin()
-    let service = RPCService(safe)
+    let lockController = LockController(life)
+    try await lockController.begin()
+    let service = RPCService(lockController)
     let door = Door(
       service: service, realm: DaemonSetting.realm,
       count: life.count, open: life.connections)
     await readSubordinates(dependencies)
     let listening = try await listen(on: loops.sockets, door)
-    await safe.resume()
-    setting.notifier.ready(status: safe.status)
+    await lockController.resume()
+    setting.notifier.ready(status: lockController.status)
     Task.detached(executorPreference: dependencies.executor, priority: .background) {
       service.warm()
       // The start needed more memory than the calls that follow.
       FreeMemory.release(keeping: 0)
     }
     log.notice("ready", metadata: ["version": .string(Version.current)])
-    let reloads = Task(executorPreference: dependencies.executor) { await reload(safe) }
-    await upkeep(safe, dependencies, watching: loops.sockets)
+    let reloads = Task(executorPreference: dependencies.executor) { await reload(lockController) }
+    await upkeep(lockController, dependencies, watching: loops.sockets)
     reloads.cancel()
-    await stop(listening, door, safe)
+    await stop(listening, door, lockController)
   }
 
   private func listen(
@@ -82,16 +82,16 @@ package struct Daemon: ServiceLifecycle.Service {
   }
 
   /// Reloads as often as it is asked to, until cancelled.
-  private func reload(_ safe: Safe) async {
+  private func reload(_ lockController: LockController) async {
     for await _ in setting.hangUps {
       // What is wrong has been told. It throws when the daemon stops.
-      _ = try? await Reload(safe: safe).run()
+      _ = try? await Reload(lockController: lockController).run()
     }
   }
 
   /// Sweeps and gives memory back once a minute, and pings the watchdog from the loop that serves, until asked to stop.
   private func upkeep(
-    _ safe: Safe, _ dependencies: Dependencies, watching loop: SocketLoop
+    _ lockController: LockController, _ dependencies: Dependencies, watching loop: SocketLoop
   ) async {
     let notifier = setting.notifier
     let ping = notifier.watchdogInterval.map { interval in
@@ -100,7 +100,7 @@ package struct Daemon: ServiceLifecycle.Service {
     await cancelWhenGracefulShutdown {
       while !Task.isCancelled {
         do throws(UsherError) {
-          try await safe.sweep()
+          try await lockController.sweep()
         } catch {
           // A stop ends a sweep; the next start makes it.
           guard !Task.isCancelled else { break }
@@ -132,8 +132,9 @@ package struct Daemon: ServiceLifecycle.Service {
     + "\(SubordinateUsers.firstUnsure) on count as subordinate ids of unknown users"
 
   /// What was heard is answered, what providers answer just now is written; then all is closed.
-  private func stop(_ servers: [SocketServer], _ door: Door, _ safe: Safe) async {
-    let (dependencies, waits) = (safe.life.dependencies, safe.life.waits)
+  private func stop(_ servers: [SocketServer], _ door: Door, _ lockController: LockController) async
+  {
+    let (dependencies, waits) = (lockController.life.dependencies, lockController.life.waits)
     let limits = dependencies.config.limits
     setting.notifier.stopping()
     setting.notifier.extendTimeout(by: limits.longestStop)
@@ -141,14 +142,14 @@ package struct Daemon: ServiceLifecycle.Service {
     for server in servers { await server.close() }
     waits.end()
     await door.drain(within: limits, dependencies.alarms)
-    await safe.end()
+    await lockController.end()
   }
 }
 
 extension Limits {
   /// Of it, most is for replies that nobody reads and providers that do not answer.
   fileprivate var longestStop: Duration {
-    .seconds(drainSeconds + unreadReplySeconds + 5) + Safe.patience * 2
+    .seconds(drainSeconds + unreadReplySeconds + 5) + LockController.patience * 2
   }
 }
 

@@ -14,7 +14,7 @@ extension Domain {
   /// - Parameter call: Names the account that it acts on when this returns, where it acts on one.
   func authorise<M: Method>(
     _ call: inout M, _ subject: Subject<M>, _ caller: Caller
-  ) throws(UsherError) -> Proceeding {
+  ) throws(UsherError) -> AuthorizedCall {
     let accounts = book.generation
     let (request, obstacle) = try request(&call, subject, caller)
     let permit: Permit
@@ -31,7 +31,7 @@ extension Domain {
       guard let seconds = permit.localAuthSeconds, !request.isUnknown else { return }
       try localAuth.check(within: seconds, of: caller)
     }
-    let proceeding = Proceeding(
+    let proceeding = AuthorizedCall(
       request: request, caller: caller, permit: permit,
       given: isAudited ? given(call, request, caller) : nil, accounts: accounts,
       audit: isAudited ? audit : nil,
@@ -150,7 +150,7 @@ extension Domain {
 
   private func given(
     _ call: some Method, _ request: PolicyRequest, _ caller: Caller
-  ) -> Proceeding.Given? {
+  ) -> AuthorizedCall.Given? {
     switch call {
     case let call as TokenGet:
       let record = request.account.flatMap { book.record(AccountID($0.id)) }

@@ -8,7 +8,7 @@ import UsherStore
 /// What the method table calls: the parts of the daemon that know what a call means.
 struct Domain: Sendable {
   let dependencies: Dependencies
-  let life: Lifetime
+  let life: ProcessContext
   let store: Store
   let masterKeyOrigin: String
   let health: ProviderHealth

@@ -201,7 +201,8 @@ struct MethodTable: Sendable {
   private mutating func wait<M: Method, Admission: Sendable>(
     _ type: M.Type, _ subject: Subject<M>,
     admit: @escaping @Sendable (M, Caller) throws(UsherError) -> Admission,
-    _ handler: @escaping @Sendable (M, Proceeding, Admission) async throws(UsherError) -> M.Reply
+    _ handler:
+      @escaping @Sendable (M, AuthorizedCall, Admission) async throws(UsherError) -> M.Reply
   ) {
     enter(type, subject) { method, proceeding throws(UsherError) in
       let admission: Admission
@@ -221,7 +222,7 @@ struct MethodTable: Sendable {
 
   private mutating func add<M: Method>(
     _ type: M.Type, _ subject: Subject<M> = .method,
-    _ handler: @escaping @Sendable (M, Proceeding) throws(UsherError) -> Response
+    _ handler: @escaping @Sendable (M, AuthorizedCall) throws(UsherError) -> Response
   ) {
     enter(type, subject) { method, proceeding throws(UsherError) in
       try proceeding.follow { () throws(UsherError) in try handler(method, proceeding) }
@@ -257,7 +258,7 @@ struct MethodTable: Sendable {
   /// loop.
   private mutating func enter<M: Method>(
     _ type: M.Type, _ subject: Subject<M>, isList: Bool = false,
-    _ handler: @escaping @Sendable (M, Proceeding) throws(UsherError) -> Response
+    _ handler: @escaping @Sendable (M, AuthorizedCall) throws(UsherError) -> Response
   ) {
     let domain = domain
     enterUndecided(type, subject) { method, call throws(UsherError) in

@@ -25,9 +25,9 @@ struct Parts {
   private let audit: AuditRecorder
   private let log: Logger
 
-  init(_ life: Lifetime, _ vault: Vault) throws(UsherError) {
+  init(_ life: ProcessContext, _ bootstrap: StoreBootstrap) throws(UsherError) {
     let (dependencies, events, log) = (life.dependencies, life.events, life.log)
-    let (store, group) = (vault.store, life.outside)
+    let (store, group) = (bootstrap.store, life.outside)
     reader = life.setting.fingerprints()
     let providers = Providers(dependencies.settings)
     let health = ProviderHealth(dependencies.settings) {
@@ -113,7 +113,7 @@ struct Parts {
     owners.follow { await follower.follow($0, of: $1) }
     domain = Domain(
       dependencies: dependencies, life: life, store: store,
-      masterKeyOrigin: vault.keyOrigin.sentence,
+      masterKeyOrigin: bootstrap.keyOrigin.sentence,
       health: health,
       flows: FlowService(engine: engine, alarms: life.waits),
       tokens: TokenService(

@@ -71,9 +71,9 @@ struct AccountElsewhereTests {
 
   @Test("gives no token from the next call on, and gives it again when its own is back")
   func reloaded() async throws {
-    let stage = try SafeStage(holdsAlarms: true)
-    let safe = try await stage.begun()
-    let domain = try safe.domain()
+    let stage = try LockControllerStage(holdsAlarms: true)
+    let lockController = try await stage.begun()
+    let domain = try lockController.domain()
     let record = try await domain.book.keep()
     let caller = try Caller.program()
     /// Why there is no token; nil: there is.
@@ -97,7 +97,7 @@ struct AccountElsewhereTests {
     #expect(reason() == .notFound)
     reload([try .sample()])
     #expect(reason() == nil)
-    await safe.end()
+    await lockController.end()
   }
 
   @Test("of each provider that is in force the place is known, and of no other")

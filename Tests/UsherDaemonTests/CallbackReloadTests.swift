@@ -8,9 +8,9 @@ import UsherTestKit
 
 @Suite("The addresses at which providers call, over a reload", .mayBlock)
 struct CallbackReloadTests {
-  private let stage: SafeStage
+  private let stage: LockControllerStage
 
-  init() throws { stage = try SafeStage() }
+  init() throws { stage = try LockControllerStage() }
 
   private func gopay(
     at port: UInt16, _ name: String = "gopay", client: String = "acme"
@@ -20,79 +20,83 @@ struct CallbackReloadTests {
     return ProviderConfig(name: ProviderName(name), settings: .gopay(settings))
   }
 
-  private func begun(_ providers: [ProviderConfig]) async throws -> Safe {
+  private func begun(_ providers: [ProviderConfig]) async throws -> LockController {
     try stage.files.change { $0.providers = providers }
-    let safe = try await stage.begun()
-    #expect(try await Reload(safe: safe).run().isEmpty)
-    return safe
+    let lockController = try await stage.begun()
+    #expect(try await Reload(lockController: lockController).run().isEmpty)
+    return lockController
   }
 
-  private func reload(_ safe: Safe, _ providers: [ProviderConfig]) async throws -> [ConfigProblem] {
+  private func reload(_ lockController: LockController, _ providers: [ProviderConfig]) async throws
+    -> [ConfigProblem]
+  {
     try stage.files.change { $0.providers = providers }
-    return try await Reload(safe: safe).run()
+    return try await Reload(lockController: lockController).run()
   }
 
   @Test("a new one is had, one that nobody needs is given up")
   func moved() async throws {
     let (first, second) = (UInt16(try LoopbackPort.unused()), UInt16(try LoopbackPort.unused()))
-    let safe = try await begun([try gopay(at: first)])
+    let lockController = try await begun([try gopay(at: first)])
     #expect(try LoopbackSocket(connectedTo: first).answer(to: "GET / HTTP/1.1\r\n\r\n") != "")
-    #expect(try await reload(safe, [try gopay(at: second)]).isEmpty)
+    #expect(try await reload(lockController, [try gopay(at: second)]).isEmpty)
     try await LoopbackSocket.nobodyListens(at: first)
     #expect(try LoopbackSocket(connectedTo: second).answer(to: "GET / HTTP/1.1\r\n\r\n") != "")
-    #expect(try await reload(safe, []).isEmpty)
+    #expect(try await reload(lockController, []).isEmpty)
     try await LoopbackSocket.nobodyListens(at: second)
-    await safe.end()
+    await lockController.end()
   }
 
   @Test("one that stays keeps its socket and who is on it, also for another provider")
   func kept() async throws {
     let port = UInt16(try LoopbackPort.unused())
-    let safe = try await begun([try gopay(at: port)])
+    let lockController = try await begun([try gopay(at: port)])
     let caller = try LoopbackSocket(connectedTo: port)
     try caller.send("GET / HTTP/1.1\r\n")
     // Who is answered later was taken in before.
     _ = try LoopbackSocket(connectedTo: port).answer(to: "GET / HTTP/1.1\r\n\r\n")
-    #expect(try await reload(safe, [try gopay(at: port)]).isEmpty)
-    #expect(try await reload(safe, [try gopay(at: port, "other", client: "else")]).isEmpty)
+    #expect(try await reload(lockController, [try gopay(at: port)]).isEmpty)
+    #expect(
+      try await reload(lockController, [try gopay(at: port, "other", client: "else")]).isEmpty)
     #expect(try caller.answer(to: "\r\n").hasPrefix("HTTP/1.1 4"))
-    await safe.end()
+    await lockController.end()
   }
 
   @Test("one that cannot be had fails the whole, and none of the others is taken or given up")
   func taken() async throws {
     let squatter = try LoopbackSocket(listening: 0)
     let (first, second) = (UInt16(try LoopbackPort.unused()), UInt16(try LoopbackPort.unused()))
-    let safe = try await begun([try gopay(at: first)])
+    let lockController = try await begun([try gopay(at: first)])
     let problems = try await reload(
-      safe, [try gopay(at: second), try gopay(at: squatter.port, "third")])
+      lockController, [try gopay(at: second), try gopay(at: squatter.port, "third")])
     #expect(
       problems.map(\.message) == [
         "cannot listen at 127.0.0.1:\(squatter.port) for provider third's callback: "
           + "Address already in use"
       ])
     #expect(problems.map(\.key) == ["provider[1].callback_listen"])
-    #expect(try safe.domain().providers.all.map(\.name.rawValue) == ["gopay"])
+    #expect(try lockController.domain().providers.all.map(\.name.rawValue) == ["gopay"])
     try await LoopbackSocket.nobodyListens(at: second)
     #expect(try LoopbackSocket(connectedTo: first).answer(to: "GET / HTTP/1.1\r\n\r\n") != "")
-    await safe.end()
+    await lockController.end()
   }
 
   @Test("two providers cannot have the same")
   func twins() async throws {
     let port = UInt16(try LoopbackPort.unused())
-    let safe = try await begun([])
-    let problems = try await reload(safe, [try gopay(at: port, "a"), try gopay(at: port, "b")])
+    let lockController = try await begun([])
+    let problems = try await reload(
+      lockController, [try gopay(at: port, "a"), try gopay(at: port, "b")])
     #expect(
       problems.map(\.message) == ["cannot listen at 127.0.0.1:\(port) for provider b's callback"])
     try await LoopbackSocket.nobodyListens(at: port)
-    await safe.end()
+    await lockController.end()
   }
 
   @Test("64 silent connections do not keep the provider out: the oldest of them is closed")
   func flood() async throws {
     let port = UInt16(try LoopbackPort.unused())
-    let safe = try await begun([try gopay(at: port)])
+    let lockController = try await begun([try gopay(at: port)])
     let request = "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n"
     var silent: [LoopbackSocket] = []
     for _ in 0..<8 {
@@ -102,6 +106,6 @@ struct CallbackReloadTests {
       #expect(answer.hasPrefix("HTTP/1.1 4"), "beside \(silent.count) silent ones: \(answer)")
     }
     withExtendedLifetime(silent) {}
-    await safe.end()
+    await lockController.end()
   }
 }

@@ -12,20 +12,20 @@ import UsherTestKit
 /// A daemon that has begun with accounts of before, of which none is in memory.
 @Suite("A call about an account that is not in memory")
 struct ColdCallTests {
-  private let stage: SafeStage
-  private let safe: Safe
+  private let stage: LockControllerStage
+  private let lockController: LockController
   private let service: RPCService
   private let account: AccountID
 
   init() async throws {
-    stage = try SafeStage(holdsAlarms: true)
-    safe = try await stage.begun()
-    service = RPCService(safe)
-    let domain = try safe.domain()
+    stage = try LockControllerStage(holdsAlarms: true)
+    lockController = try await stage.begun()
+    service = RPCService(lockController)
+    let domain = try lockController.domain()
     account = try await domain.book.keep().id
     // What is in memory goes with the lock.
-    try await safe.lock()
-    try await safe.unlock()
+    try await lockController.lock()
+    try await lockController.unlock()
   }
 
   private func respond(
@@ -41,7 +41,7 @@ struct ColdCallTests {
   }
 
   private func audited(_ method: String) async throws -> [AuditList.Entry] {
-    let domain = try safe.domain()
+    let domain = try lockController.domain()
     let reply = try await domain.audits.list(.init(method: method, limit: AuditService.mostRows))
     return reply.rows
   }
@@ -72,10 +72,10 @@ struct ColdCallTests {
   func locked() async throws {
     let response = try respond("token.get", ["provider": "work"])
     #expect(response.atOnce == nil)
-    try await safe.lock()
+    try await lockController.lock()
     let error = await #expect(throws: UsherError.self) { try await response.reply() }
     #expect(error?.reason == .locked)
-    try await safe.unlock()
+    try await lockController.unlock()
     #expect(try await waited(try respond("token.get", ["provider": "work"])) != nil)
   }
 
@@ -83,7 +83,7 @@ struct ColdCallTests {
   func lists() async throws {
     let bert = try Caller.program(of: .bert)
     let answered = Recorded<Void>()
-    let book = try safe.domain().book
+    let book = try lockController.domain().book
     let waiting = try respond("account.list", [:])
     let task = try await book.lists.take(Owner.anna.uid) {
       () async throws(UsherError) -> Task<Void, any Error> in
@@ -111,15 +111,15 @@ struct ColdCallTests {
     #expect(listed?.contains(account.rawValue) == true)
     let again = try #require(try respond("account.list", [:]).atOnce)
     #expect(String(decoding: again, as: UTF8.self) == listed)
-    try await safe.lock()
-    try await safe.unlock()
+    try await lockController.lock()
+    try await lockController.unlock()
     let params: JSONValue = ["account": .string(account.rawValue), "revoke": false]
     #expect(try await waited(try respond("account.forget", params)) != nil)
     let error = await #expect(throws: UsherError.self) {
       try await waited(try respond("token.get", ["account": .string(account.rawValue)]))
     }
     #expect(error?.reason == .notFound)
-    #expect(try safe.domain().store.loadAccounts().isEmpty)
+    #expect(try lockController.domain().store.loadAccounts().isEmpty)
   }
 
   @Test("is refused as it is when the account is in memory, where a rule does not let it")
@@ -129,6 +129,6 @@ struct ColdCallTests {
       try await waited(try respond("token.get", params, as: .program(of: .bert)))
     }
     #expect(error?.reason == .notFound)
-    #expect(try safe.domain().book.count == 0)
+    #expect(try lockController.domain().book.count == 0)
   }
 }

@@ -82,7 +82,7 @@ struct ColdPipelineTests {
   @Test("what is known whole is listed at once; a long list off the event loop, and in its turn")
   func lists() async throws {
     for number in 0..<40 { try await stage.signIn(.sample("usr_\(number)")) }
-    let domain = try stage.safe.domain()
+    let domain = try stage.lockController.domain()
     _ = try domain.book.accounts(of: .anna)
     let none = ProviderName("none")
     _ = try domain.book.accounts(of: .anna, at: none)
@@ -119,7 +119,7 @@ struct ColdPipelineTests {
     let connection = try await stage.connect()
     let line = CallLine.line("token.get", #"{"account":"\#(record.id.rawValue)"}"#)
     try await connection.send(Array("\(line)\n\(line)\n".utf8))
-    try await stage.safe.lock()
+    try await stage.lockController.lock()
     try await connection.send(Array("\(line)\n".utf8))
     var replies: [String] = []
     for _ in 1...3 { replies.append(try await connection.line()) }

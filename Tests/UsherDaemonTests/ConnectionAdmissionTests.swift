@@ -20,16 +20,16 @@ struct ConnectionAdmissionTests {
     isAdmin: Bool, limit: (Int) -> Int
   ) async throws -> (lines: String, told: String?, count: Int) {
     let (near, far) = try FarEnd.pair()
-    let stage = try SafeStage(descriptors: DescriptorBudget(limit: limit(Int(near.raw))))
-    let safe = try await stage.begun()
+    let stage = try LockControllerStage(descriptors: DescriptorBudget(limit: limit(Int(near.raw))))
+    let lockController = try await stage.begun()
     let loop = try SocketLoop()
-    let count = safe.life.count
-    let door = Door(safe)
+    let count = lockController.life.count
+    let door = Door(lockController)
     _ = far.send(Array(#"{"jsonrpc":"2.0","id":1,"method":"system.status"}"#.utf8) + [0x0A])
     far.finish()
     let told = try await loop.submit { door.admit(near, on: loop, isAdmin: isAdmin) }
     let bytes = try await far.receiveAll()
-    await safe.end()
+    await lockController.end()
     await loop.stop()
     return (String(decoding: bytes, as: UTF8.self), told, count.count(of: nil))
   }
@@ -59,11 +59,11 @@ struct ConnectionAdmissionTests {
 
   @Test("a user's subordinate ids count as that user's connections")
   func subordinateUsers() async throws {
-    let stage = try SafeStage()
-    let safe = try await stage.begun()
+    let stage = try LockControllerStage()
+    let lockController = try await stage.begun()
     let loop = try SocketLoop()
-    let count = safe.life.count
-    let door = Door(safe)
+    let count = lockController.life.count
+    let door = Door(lockController)
     door.apply(SubordinateUsers("4000:\(getuid()):1"))
     let (near, far) = try FarEnd.pair()
     #expect(try await loop.submit { door.admit(near, on: loop, isAdmin: false) } == nil)
@@ -72,7 +72,7 @@ struct ConnectionAdmissionTests {
     far.finish()
     _ = try await far.receiveAll()
     try await reached("the connection is not counted any more") { count.count(of: 4000) == 0 }
-    await safe.end()
+    await lockController.end()
     await loop.stop()
   }
 
@@ -129,23 +129,23 @@ struct ConnectionAdmissionTests {
 
   @Test("a flow is refused as overloaded before it begins, and takes nothing of the user's rate")
   func flow() async throws {
-    let stage = try SafeStage(descriptors: DescriptorBudget(limit: 0))
-    let safe = try await stage.begun()
-    let engine = try safe.domain().flows.engine
+    let stage = try LockControllerStage(descriptors: DescriptorBudget(limit: 0))
+    let lockController = try await stage.begun()
+    let engine = try lockController.domain().flows.engine
     for _ in 0..<40 {
       let error = #expect(throws: UsherError.self) { _ = try engine.admit(.anna) }
       #expect(error?.reason == .overloaded && error?.isRetryable == true)
       #expect(error?.detail.limit == "LimitNOFILE")
     }
-    await safe.end()
+    await lockController.end()
   }
 
   @Test(
     "a connection by a subordinate id does not escape a rule about its user, or about one of them",
     arguments: [[4000], [4000, 4001], [4001, 4000]])
   func subordinateRule(owners: [UInt32]) async throws {
-    let stage = try SafeStage()
-    let safe = try await stage.begun()
+    let stage = try LockControllerStage()
+    let lockController = try await stage.begun()
     var config = stage.dependencies.settings.inForce.config
     config.clients = [
       ClientRule(
@@ -157,7 +157,7 @@ struct ConnectionAdmissionTests {
     stage.dependencies.settings.replace(
       by: config, try Policy(config, daemonUser: 990, names: names))
     let loop = try SocketLoop()
-    let door = Door(safe)
+    let door = Door(lockController)
     func reply() async throws -> String {
       let (near, far) = try FarEnd.pair()
       _ = far.send(Array(#"{"jsonrpc":"2.0","id":1,"method":"flow.list"}"#.utf8) + [0x0A])
@@ -172,7 +172,7 @@ struct ConnectionAdmissionTests {
     door.apply(SubordinateUsers(lines.joined(separator: "\n")))
     let subordinate = try await reply()
     #expect(subordinate.contains("you may not call flow.list"), "\(subordinate)")
-    await safe.end()
+    await lockController.end()
     await loop.stop()
   }
 }

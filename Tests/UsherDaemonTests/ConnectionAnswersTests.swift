@@ -10,7 +10,7 @@ import UsherTestKit
 struct ConnectionAnswersTests {
   private let stage: FlowStage
   private let audit: AuditRecorder
-  private let epoch = ConnectionAnswers.Epoch(settings: 1, safe: 1)
+  private let epoch = ConnectionAnswers.Epoch(settings: 1, lockController: 1)
   private var answers = ConnectionAnswers()
 
   init() throws {
@@ -63,7 +63,8 @@ struct ConnectionAnswersTests {
   @Test("other settings, a lock, and any change of an account end it for good")
   mutating func changes() async throws {
     for other in [
-      ConnectionAnswers.Epoch(settings: 2, safe: 1), ConnectionAnswers.Epoch(settings: 1, safe: 2),
+      ConnectionAnswers.Epoch(settings: 2, lockController: 1),
+      ConnectionAnswers.Epoch(settings: 1, lockController: 2),
     ] {
       try remember()
       #expect(ask(in: other) == nil)

@@ -19,22 +19,22 @@ final class ConnectionStage: Sendable {
     CallerIdentity(uid: Owner.anna.uid, gid: Owner.anna.uid, groups: [50]), pid: 7, isAdmin: false,
     realm: Owner.anna.realm)
 
-  let stage: SafeStage
-  let safe: Safe
+  let stage: LockControllerStage
+  let lockController: LockController
   let service: RPCService
   private let loop: SocketLoop
   private let turns: OnLoop<LoopTurns>
 
   var clock: FakeClock { stage.clock }
   var settings: Settings { stage.dependencies.settings }
-  var book: AccountRepository { get throws { try safe.domain().book } }
+  var book: AccountRepository { get throws { try lockController.domain().book } }
 
   /// - Parameter users: Nil: it does not answer.
   init(users: UserDatabase? = nil) async throws {
-    stage = try SafeStage(
+    stage = try LockControllerStage(
       holdsAlarms: true, users: users ?? UserDatabase(user: { _ in .failed }))
-    safe = try await stage.begun()
-    service = RPCService(safe)
+    lockController = try await stage.begun()
+    service = RPCService(lockController)
     let loop = try SocketLoop()
     turns = try await loop.submit { [settings = stage.dependencies.settings] in
       OnLoop(LoopTurns(settings, on: loop), loop)
@@ -94,12 +94,12 @@ final class ConnectionStage: Sendable {
 
   /// All that is in memory goes, as with every lock.
   func chill() async throws {
-    try await safe.lock()
-    try await safe.unlock()
+    try await lockController.lock()
+    try await lockController.unlock()
   }
 
   func forget(_ record: AccountRecord) async throws {
-    let domain = try safe.domain()
+    let domain = try lockController.domain()
     try await domain.store.commit([.deleteAccount(record.id)])
     domain.book.remove(record)
   }
@@ -110,7 +110,7 @@ final class ConnectionStage: Sendable {
     var (count, after) = (0, 0 as Int?)
     while let number = after {
       let list = AuditList(method: method, after: number, limit: AuditService.mostRows)
-      let reply = try await safe.domain().audits.list(list)
+      let reply = try await lockController.domain().audits.list(list)
       count += reply.rows.map(\.count).reduce(0, +)
       after = reply.next
     }
@@ -118,7 +118,7 @@ final class ConnectionStage: Sendable {
   }
 
   func end() async {
-    await safe.end()
+    await lockController.end()
     await loop.stop()
   }
 }

@@ -18,25 +18,27 @@ import UsherTestKit
 struct DependenciesTests {
   @Test("flows call their provider through the transport, in tasks on the executor")
   func transportAndExecutor() async throws {
-    let (stage, transport, executor) = (try SafeStage(), AnsweringTransport(), OwnThreads())
+    let (stage, transport, executor) = (
+      try LockControllerStage(), AnsweringTransport(), OwnThreads()
+    )
     var setting = stage.setting
     setting.transport = { _ in transport }
     let dependencies = Dependencies.fake(
       stage.clock, stage.alarms, config: setting.config, executor: executor)
-    let safe = try await begun(setting, dependencies)
-    let reply = try await safe.domain().flows.start(
+    let lockController = try await begun(setting, dependencies)
+    let reply = try await lockController.domain().flows.start(
       FlowStart(provider: .work, kind: "authorize", params: [:], waitMs: 10_000), .program())
     #expect(reply.flow.step?.kind == .openURL, "\(reply.flow)")
     let calls = transport.calls.withLock { $0 }
     #expect(calls.map(\.url).first == "https://id.example/.well-known/openid-configuration")
     for call in calls { #expect(call.executor == executor.asUnownedTaskExecutor(), "\(call.url)") }
-    await safe.end()
+    await lockController.end()
     #expect(transport.isShutDown.withLock { $0 })
   }
 
   @Test("the store is opened through the disk, and what it throws ends the start")
   func disk() async throws {
-    let stage = try SafeStage()
+    let stage = try LockControllerStage()
     var setting = stage.setting
     setting.disk = BrokenDisk()
     let error = await #expect(throws: UsherError.self) {
@@ -69,12 +71,15 @@ struct DependenciesTests {
     #expect(await service.check(passcode, of: .anna) == .accepted)
   }
 
-  private func begun(_ setting: DaemonSetting, _ dependencies: Dependencies) async throws -> Safe {
+  private func begun(_ setting: DaemonSetting, _ dependencies: Dependencies) async throws
+    -> LockController
+  {
     let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-    let safe = Safe(Lifetime(setting, dependencies, on: MultiThreadedEventLoopGroup.singleton, log))
-    try await safe.begin()
-    await safe.resume()
-    return safe
+    let lockController = LockController(
+      ProcessContext(setting, dependencies, on: MultiThreadedEventLoopGroup.singleton, log))
+    try await lockController.begin()
+    await lockController.resume()
+    return lockController
   }
 }
 

@@ -11,14 +11,14 @@ import UsherStore
 @Suite("Rights are checked before parameters are decoded")
 struct EarlyRefusalTests {
   /// One for all cases: each daemon keeps a database and its descriptors open.
-  private static let shared = Task { try await SafeStage(holdsAlarms: true).begun() }
+  private static let shared = Task { try await LockControllerStage(holdsAlarms: true).begun() }
 
-  private let safe: Safe
+  private let lockController: LockController
   private let service: RPCService
 
   init() async throws {
-    safe = try await Self.shared.value
-    service = RPCService(safe)
+    lockController = try await Self.shared.value
+    service = RPCService(lockController)
   }
 
   /// A caller that is in no group, with one rule that allows this; without any rule where it is nil.
@@ -102,22 +102,24 @@ struct EarlyRefusalTests {
   @Test("an early refusal is recorded with what the call names")
   func recorded() async throws {
     // A daemon of its own: the audit records only so many denials of a minute one by one.
-    let stage = try SafeStage(holdsAlarms: true)
-    let safe = try await stage.begun()
-    let service = RPCService(safe)
-    let before = try await safe.domain().audits.list(.init(limit: AuditService.mostRows)).rows.count
+    let stage = try LockControllerStage(holdsAlarms: true)
+    let lockController = try await stage.begun()
+    let service = RPCService(lockController)
+    let before = try await lockController.domain().audits.list(.init(limit: AuditService.mostRows))
+      .rows.count
     _ = try error(
       "token.get", #"{"provider":"work","stray":1}"#, as: caller(allow: ["token.get home"]),
       by: service)
     _ = try error(
       "token.get", #"{"account":"acc_9","stray":1}"#, as: caller(), by: service)
-    let rows = try await safe.domain().audits.list(.init(limit: AuditService.mostRows)).rows
+    let rows = try await lockController.domain().audits.list(.init(limit: AuditService.mostRows))
+      .rows
     #expect(rows.count == before + 2)
     let denied = rows.filter { $0.decision == .denied }
     #expect(Set(denied.map(\.rule)) == ["till", "(no rule)"])
     #expect(denied.contains { $0.provider == .work })
     #expect(denied.contains { $0.account == AccountID("acc_9") })
-    await safe.end()
+    await lockController.end()
   }
 
   @Test("a method's name is compared by its bytes, not by what looks the same")

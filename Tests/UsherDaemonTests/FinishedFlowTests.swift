@@ -50,7 +50,7 @@ struct FinishedFlowTests {
       flows.append(try await start(connection))
       stage.clock.advance(by: .seconds(1))
     }
-    try await stage.safe.sweep()
+    try await stage.lockController.sweep()
     let listed = try await call("flow.list", "{}", connection)["flows"]?.arrayValue ?? []
     let ids = Set(listed.compactMap { $0["id"]?.stringValue })
     #expect(ids == Set(flows.suffix(3)))
@@ -59,7 +59,7 @@ struct FinishedFlowTests {
 
   @Test("a live flow expires within a minute when the clock jumps past its end")
   func jump() async throws {
-    let domain = try stage.safe.domain()
+    let domain = try stage.lockController.domain()
     try await stage.stage.setPasscode(domain.store)
     try domain.localAuth.service.restore()
     let connection = try await stage.connect()
@@ -67,7 +67,7 @@ struct FinishedFlowTests {
     let session = try domain.flows.engine.flow(FlowID(flow), of: .anna)
     #expect(!session.standing.isFinished)
     stage.clock.advance(by: .seconds(86_400))
-    try await stage.safe.sweep()
+    try await stage.lockController.sweep()
     try await reached("the end") { session.standing.isFinished }
     #expect(session.standing.ending.status == .expired)
     await stage.end()

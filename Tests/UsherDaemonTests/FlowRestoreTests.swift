@@ -10,12 +10,12 @@ import UsherTestKit
 
 @Suite("The flows that a start brings back", .mayBlock)
 struct FlowRestoreTests {
-  private let stage: SafeStage
-  private let safe: Safe
+  private let stage: LockControllerStage
+  private let lockController: LockController
 
   init() async throws {
-    stage = try SafeStage(holdsAlarms: true)
-    safe = try await stage.begun()
+    stage = try LockControllerStage(holdsAlarms: true)
+    lockController = try await stage.begun()
   }
 
   /// A flow that has ended, with its two transitions.
@@ -37,13 +37,13 @@ struct FlowRestoreTests {
   }
 
   private func write(_ changes: [Change]) async throws {
-    try await safe.domain().store.commit(changes)
+    try await lockController.domain().store.commit(changes)
   }
 
   private func restart() async throws -> FlowEngine {
-    try await safe.lock()
-    try await safe.unlock()
-    return try safe.domain().flows.engine
+    try await lockController.lock()
+    try await lockController.unlock()
+    return try lockController.domain().flows.engine
   }
 
   @Test("are all that there are, however many pages they take, each with its own story")
@@ -87,10 +87,10 @@ struct FlowRestoreTests {
   @Test("are none where a row does not open: the start is refused, and names it")
   func damaged() async throws {
     try await write(try (0..<20).flatMap { try flow($0) })
-    try await safe.lock()
+    try await lockController.lock()
     try execute(
       "UPDATE flows SET sealed = zeroblob(64) WHERE id = 'flw_13'", at: stage.databasePath)
-    let error = await #expect(throws: UsherError.self) { try await safe.unlock() }
+    let error = await #expect(throws: UsherError.self) { try await lockController.unlock() }
     #expect(error?.reason == .storageUnavailable)
     #expect(error?.message.contains("flows/flw_13") == true)
   }

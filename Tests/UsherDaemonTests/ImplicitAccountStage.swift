@@ -34,12 +34,12 @@ final class ImplicitAccountStage: Sendable {
     }
   }
 
-  let stage: SafeStage
-  let safe: Safe
+  let stage: LockControllerStage
+  let lockController: LockController
   let service: RPCService
 
   init() async throws {
-    stage = try SafeStage(holdsAlarms: true) { config in
+    stage = try LockControllerStage(holdsAlarms: true) { config in
       // Port 9 of the loopback: no server listens there.
       let nobody = try ProviderURL(setting: "http://127.0.0.1:9")
       var freedom = FreedomIDSettings(mode: .device)
@@ -65,8 +65,8 @@ final class ImplicitAccountStage: Sendable {
       config.limits.flowStartsPerMinute = 100_000
       config.limits.openConfirmationsPerUser = 1000
     }
-    safe = try await stage.begun()
-    service = RPCService(safe)
+    lockController = try await stage.begun()
+    service = RPCService(lockController)
   }
 
   // MARK: Rules and accounts
@@ -103,7 +103,7 @@ final class ImplicitAccountStage: Sendable {
       subject: subject, label: "label-\(subject)", tokens: hasTokens ? .sample() : nil)
     grant.totpSecret = secret.map { Sealed(Secret($0)) }
     edit(&grant)
-    return try await safe.domain().book.keep(grant, at: provider, client: "till").id
+    return try await lockController.domain().book.keep(grant, at: provider, client: "till").id
   }
 
   func forget(_ id: AccountID) async throws {
@@ -170,13 +170,13 @@ final class ImplicitAccountStage: Sendable {
   // MARK: What a flow is about
 
   func machine(of id: FlowID) throws -> String {
-    let session = try safe.domain().flows.engine.flow(id, of: .anna)
+    let session = try lockController.domain().flows.engine.flow(id, of: .anna)
     return session.standing.machine.map { "\($0)" } ?? ""
   }
 
   private func account(of id: FlowID) throws -> AccountID? {
     let text = try machine(of: id)
-    let accounts = try safe.domain().book.accounts(of: .anna).map(\.id)
+    let accounts = try lockController.domain().book.accounts(of: .anna).map(\.id)
     return accounts.first { text.contains($0.rawValue) }
   }
 }

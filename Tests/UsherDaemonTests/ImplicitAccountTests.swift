@@ -51,7 +51,7 @@ struct ImplicitAccountTests {
       Stage.rule("till", allow: "flow.start wallet/sca", accounts: ["one"])
     ])
     #expect(try await stage.outcome("flow.start", Stage.sca(), as: till) == .flow(with: one))
-    let rows = try await stage.safe.domain().audits.list(.init(method: "flow.start")).rows
+    let rows = try await stage.lockController.domain().audits.list(.init(method: "flow.start")).rows
     #expect(rows.map(\.account) == [one])
   }
 
@@ -72,9 +72,9 @@ struct ImplicitAccountTests {
     let till = try Stage.caller([
       Stage.rule("till", allow: "flow.start wallet/sca", accounts: ["one"])
     ])
-    try await stage.safe.lock()
-    try await stage.safe.unlock()
-    #expect(try stage.safe.domain().book.count == 0)
+    try await stage.lockController.lock()
+    try await stage.lockController.unlock()
+    #expect(try stage.lockController.domain().book.count == 0)
     let response = try stage.respond("flow.start", Stage.sca(), as: till)
     guard case .cold = response else {
       Issue.record("account \(excluded) is not read before the call is decided")
@@ -100,7 +100,7 @@ struct ImplicitAccountTests {
     let two = try await stage.keep("two")
     let outcome = try await stage.outcome(of: response)
     #expect(outcome == .refused(.notFound))
-    #expect(try stage.safe.domain().book.record(two) != nil)
+    #expect(try stage.lockController.domain().book.record(two) != nil)
   }
 
   @Test("a one-time code of the only account that has codes is confirmed as one that is named")
@@ -126,7 +126,7 @@ struct ImplicitAccountTests {
       Stage.rule("asking", allow: "client.clear") { $0.confirm = true },
     ])
     #expect(try await stage.outcome("client.clear", ["provider": "wallet"], as: till) == .reply)
-    let book = try stage.safe.domain().book
+    let book = try stage.lockController.domain().book
     #expect(book.record(one) == nil)
     #expect(book.record(two) != nil)
   }

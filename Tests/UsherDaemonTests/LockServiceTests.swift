@@ -10,72 +10,72 @@ import UsherTestKit
 
 @Suite("Who locks and unlocks")
 struct LockServiceTests {
-  private let stage: SafeStage
+  private let stage: LockControllerStage
   private static let wrong = Secret("nothing-like-it")
 
-  init() throws { stage = try SafeStage() }
+  init() throws { stage = try LockControllerStage() }
 
   /// A locked daemon whose anna has a passcode.
-  private func locked() async throws -> Safe {
-    let safe = try await stage.begun()
-    try await stage.setPasscode(safe.domain().store)
-    try await safe.lock()
-    return safe
+  private func locked() async throws -> LockController {
+    let lockController = try await stage.begun()
+    try await stage.setPasscode(lockController.domain().store)
+    try await lockController.lock()
+    return lockController
   }
 
   private func unlock(
-    _ safe: Safe, _ passcode: Secret?, _ caller: Caller
+    _ lockController: LockController, _ passcode: Secret?, _ caller: Caller
   ) async -> UsherError? {
     await thrown {
-      try await LockService(safe: safe).unlock(
+      try await LockService(lockController: lockController).unlock(
         SystemUnlock(passcode: passcode.map { WireSecret($0) }), caller)
     }
   }
 
   @Test("a rule's program locks, and unlocks by the passcode of its user")
   func byPasscode() async throws {
-    let safe = try await locked()
+    let lockController = try await locked()
     let till = try Caller.program("till")
-    let missing = await unlock(safe, nil, till)
+    let missing = await unlock(lockController, nil, till)
     #expect(missing?.reason == .invalidParams && missing?.detail.field == "passcode")
-    let wrong = await unlock(safe, Self.wrong, till)
+    let wrong = await unlock(lockController, Self.wrong, till)
     #expect(wrong?.reason == .permissionDenied && wrong?.detail.field == "passcode")
     #expect(wrong?.message == "the passcode is wrong; 4 attempts left")
-    #expect(safe.opened == nil)
-    #expect(await unlock(safe, SafeStage.passcode, till) == nil)
-    #expect(safe.opened != nil)
-    _ = try await LockService(safe: safe).lock(till)
-    #expect(safe.opened == nil)
+    #expect(lockController.opened == nil)
+    #expect(await unlock(lockController, LockControllerStage.passcode, till) == nil)
+    #expect(lockController.opened != nil)
+    _ = try await LockService(lockController: lockController).lock(till)
+    #expect(lockController.opened == nil)
   }
 
   @Test("somebody else's passcode does not, nor that of who has none")
   func others() async throws {
-    let safe = try await locked()
+    let lockController = try await locked()
     let bert = try Caller.program("till", of: .bert)
-    let error = await unlock(safe, SafeStage.passcode, bert)
+    let error = await unlock(lockController, LockControllerStage.passcode, bert)
     #expect(error?.reason == .permissionDenied && error?.message.contains("no passcode") == true)
-    #expect(safe.opened == nil)
+    #expect(lockController.opened == nil)
   }
 
   @Test("five wrong ones lock out, over restarts; the operator needs none")
   func lockOut() async throws {
-    var safe = try await locked()
+    var lockController = try await locked()
     let till = try Caller.program("till")
     for left in (1...4).reversed() {
-      let error = await unlock(safe, Self.wrong, till)
+      let error = await unlock(lockController, Self.wrong, till)
       #expect(error?.message.contains("\(left) attempt") == true)
       // As after kill -9: nothing is ended in order.
-      if left == 2 { safe = try await stage.begun() }
+      if left == 2 { lockController = try await stage.begun() }
     }
-    let last = await unlock(safe, Self.wrong, till)
+    let last = await unlock(lockController, Self.wrong, till)
     #expect(last?.reason == .rateLimited && last?.detail.limit == "passcode_attempts")
-    let right = await unlock(safe, SafeStage.passcode, till)
+    let right = await unlock(lockController, LockControllerStage.passcode, till)
     #expect(right?.reason == .rateLimited && (right?.detail.retryAfterMs ?? 0) > 0)
-    #expect(safe.opened == nil)
+    #expect(lockController.opened == nil)
     let admin = try Caller.program(isAdmin: true)
-    #expect(await unlock(safe, nil, admin) == nil)
+    #expect(await unlock(lockController, nil, admin) == nil)
     // In the same book: the lock-out is the one everybody has.
-    let standing = try safe.domain().localAuth.service.passcode(of: .anna)
+    let standing = try lockController.domain().localAuth.service.passcode(of: .anna)
     guard case .lockedOut(until: _) = standing else {
       Issue.record("not locked out: \(standing)")
       return
@@ -84,28 +84,30 @@ struct LockServiceTests {
 
   @Test("unlocking what is not locked succeeds and looks at no passcode")
   func open() async throws {
-    let safe = try await stage.begun()
-    try await stage.setPasscode(safe.domain().store)
-    try safe.domain().localAuth.service.restore()
+    let lockController = try await stage.begun()
+    try await stage.setPasscode(lockController.domain().store)
+    try lockController.domain().localAuth.service.restore()
     let till = try Caller.program("till")
-    #expect(await unlock(safe, Self.wrong, till) == nil)
+    #expect(await unlock(lockController, Self.wrong, till) == nil)
     // Nor did it count as a guess.
     for left in (1...4).reversed() {
-      let outcome = try await safe.domain().localAuth.service.check(Self.wrong, of: .anna)
+      let outcome = try await lockController.domain().localAuth.service.check(Self.wrong, of: .anna)
       #expect(outcome == .wrong(attemptsLeft: left))
     }
   }
 
   @Test("who only belongs to access.group does neither")
   func denied() async throws {
-    let safe = try await stage.begun()
+    let lockController = try await stage.begun()
     let person = try Caller.program()
     let error = await #expect(throws: UsherError.self) {
-      try await LockService(safe: safe).lock(person)
+      try await LockService(lockController: lockController).lock(person)
     }
-    #expect(error?.reason == .permissionDenied && safe.opened != nil)
-    try await safe.lock()
-    #expect(await unlock(safe, SafeStage.passcode, person)?.reason == .permissionDenied)
-    #expect(safe.opened == nil)
+    #expect(error?.reason == .permissionDenied && lockController.opened != nil)
+    try await lockController.lock()
+    #expect(
+      await unlock(lockController, LockControllerStage.passcode, person)?.reason
+        == .permissionDenied)
+    #expect(lockController.opened == nil)
   }
 }

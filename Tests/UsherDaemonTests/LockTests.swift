@@ -13,13 +13,13 @@ import UsherTestKit
 
 @Suite("Locking", .mayBlock)
 struct LockTests {
-  private let stage: SafeStage
+  private let stage: LockControllerStage
 
-  init() throws { stage = try SafeStage() }
+  init() throws { stage = try LockControllerStage() }
 
   /// What must not be there any more.
   private struct Traces {
-    weak var opened: Opened?
+    weak var opened: UnlockedServices?
     weak var store: Store?
     weak var book: AccountRepository?
     weak var engine: FlowEngine?
@@ -41,15 +41,18 @@ struct LockTests {
   }
 
   /// An account whose token is renewed by an alarm, and a flow at a step, with one of its own.
-  private func fill(_ safe: Safe, _ stage: SafeStage) async throws -> Traces {
-    let domain = try safe.domain()
+  private func fill(_ lockController: LockController, _ stage: LockControllerStage) async throws
+    -> Traces
+  {
+    let domain = try lockController.domain()
     let end = stage.clock.now() + .seconds(3600)
     try await domain.book.keep(.sample(keepAlive: true, tokens: .sample(expiresAt: end)))
-    let flow = try await stage.startFlow(safe)
+    let flow = try await stage.startFlow(lockController)
     #expect(flow.step?.kind == .localAuth)
     try await reached("the flow is at its mail") { domain.flows.engine.isIdle }
     return Traces(
-      opened: safe.opened, store: domain.store, book: domain.book, engine: domain.flows.engine,
+      opened: lockController.opened, store: domain.store, book: domain.book,
+      engine: domain.flows.engine,
       runner: domain.flows.engine.runner,
       session: try domain.flows.engine.flow(flow.id, of: .anna),
       refresher: domain.tokens.refresher, credentials: domain.credentials,
@@ -58,35 +61,35 @@ struct LockTests {
 
   @Test("nothing of what was open is left, and no alarm")
   func freed() async throws {
-    let stage = try SafeStage(holdsAlarms: true)
-    let safe = try await stage.begun()
-    let traces = try await fill(safe, stage)
+    let stage = try LockControllerStage(holdsAlarms: true)
+    let lockController = try await stage.begun()
+    let traces = try await fill(lockController, stage)
     #expect(traces.left.count == 9 && !stage.alarms.pending.isEmpty)
-    try await safe.lock()
+    try await lockController.lock()
     try await reached("left: \(traces.left)") { traces.left.isEmpty }
-    #expect(stage.alarms.pending == [] && safe.opened == nil)
+    #expect(stage.alarms.pending == [] && lockController.opened == nil)
   }
 
   @Test("what was there is there again, and goes on, and again after another lock")
   func again() async throws {
-    let safe = try await stage.begun()
-    _ = try await fill(safe, stage)
+    let lockController = try await stage.begun()
+    _ = try await fill(lockController, stage)
     for _ in 1...3 {
-      try await safe.lock()
-      try await safe.unlock()
-      let domain = try safe.domain()
+      try await lockController.lock()
+      try await lockController.unlock()
+      let domain = try lockController.domain()
       #expect(try domain.book.accounts(of: .anna).map(\.subject) == ["usr_anna"])
       #expect(domain.flows.engine.liveCount(of: .anna) == 1)
     }
-    await safe.end()
-    #expect(safe.opened == nil)
+    await lockController.end()
+    #expect(lockController.opened == nil)
   }
 
   @Test("the write-ahead log is emptied, and the database is free for others")
   func closed() async throws {
-    let safe = try await stage.begun()
-    _ = try await fill(safe, stage)
-    try await safe.lock()
+    let lockController = try await stage.begun()
+    _ = try await fill(lockController, stage)
+    try await lockController.lock()
     var status = stat()
     let isThere = stat(stage.databasePath + "-wal", &status) == 0
     #expect(!isThere || status.st_size == 0)
@@ -94,21 +97,21 @@ struct LockTests {
     let other = try Store.open(
       path: stage.databasePath, masterKey: key.bytes, keep: LockedBytes.keep, clock: stage.clock,
       entropy: SystemEntropy())
-    let error = await #expect(throws: UsherError.self) { try await safe.unlock() }
+    let error = await #expect(throws: UsherError.self) { try await lockController.unlock() }
     #expect(error?.reason == .storageUnavailable && error?.message.contains("in use") == true)
-    #expect(safe.opened == nil)
+    #expect(lockController.opened == nil)
     try other.close()
-    try await safe.unlock()
-    #expect(safe.opened != nil)
+    try await lockController.unlock()
+    #expect(lockController.opened != nil)
   }
 
   @Test("it is remembered, and forgotten when it is unlocked")
   func remembered() async throws {
     for _ in 1...2 {
-      let safe = try await stage.begun()
-      #expect(safe.opened != nil)
-      try await safe.lock()
-      await safe.end()
+      let lockController = try await stage.begun()
+      #expect(lockController.opened != nil)
+      try await lockController.lock()
+      await lockController.end()
       let second = try await stage.begun()
       #expect(second.opened == nil)
       #expect(second.hasMethod("token.get", isAdmin: false))
@@ -122,9 +125,9 @@ struct LockTests {
 
   @Test("a locked daemon does not start unlocked when the notes of its lock are deleted")
   func notesDeleted() async throws {
-    let safe = try await stage.begun()
-    try await safe.lock()
-    await safe.end()
+    let lockController = try await stage.begun()
+    try await lockController.lock()
+    await lockController.end()
     try execute("DELETE FROM notes WHERE name = 'lock'", at: stage.databasePath)
     let second = try await stage.begun()
     #expect(second.opened == nil)
@@ -136,54 +139,54 @@ struct LockTests {
 
   @Test("one that cannot be remembered is refused, and nothing has changed")
   func unremembered() async throws {
-    let safe = try await stage.begun()
+    let lockController = try await stage.begun()
     try execute("ALTER TABLE notes RENAME TO notes_away", at: stage.databasePath)
-    let error = await #expect(throws: UsherError.self) { try await safe.lock() }
-    #expect(error?.reason == .storageUnavailable && safe.opened != nil)
+    let error = await #expect(throws: UsherError.self) { try await lockController.lock() }
+    #expect(error?.reason == .storageUnavailable && lockController.opened != nil)
     try execute("ALTER TABLE notes_away RENAME TO notes", at: stage.databasePath)
-    try await safe.lock()
-    #expect(safe.opened == nil)
+    try await lockController.lock()
+    #expect(lockController.opened == nil)
   }
 
   @Test(
     "without key or database it stays locked and says why",
     arguments: [("master.key", "no master key"), ("usherd.db", "is not there any more")])
   func missing(name: String, words: String) async throws {
-    let safe = try await stage.begun()
-    try await safe.lock()
+    let lockController = try await stage.begun()
+    try await lockController.lock()
     let path = name == "usherd.db" ? stage.databasePath : stage.place.file(name)
     #expect(Glibc.rename(path, path + ".away") == 0)
-    let error = await #expect(throws: UsherError.self) { try await safe.unlock() }
+    let error = await #expect(throws: UsherError.self) { try await lockController.unlock() }
     #expect(error?.reason == .storageUnavailable, "\(String(describing: error))")
     #expect(error?.message.contains(words) == true, "\(String(describing: error))")
-    #expect(safe.opened == nil)
+    #expect(lockController.opened == nil)
     #expect(Glibc.rename(path + ".away", path) == 0)
-    try await safe.unlock()
-    #expect(safe.opened != nil)
+    try await lockController.unlock()
+    #expect(lockController.opened != nil)
   }
 
   @Test("locks and unlocks that come together come one after the other")
   func together() async throws {
-    let safe = try await stage.begun()
-    _ = try await fill(safe, stage)
+    let lockController = try await stage.begun()
+    _ = try await fill(lockController, stage)
     try await withThrowingTaskGroup(of: Void.self) { group in
       for _ in 1...6 {
-        group.addTask { try await safe.lock() }
-        group.addTask { try await safe.unlock() }
+        group.addTask { try await lockController.lock() }
+        group.addTask { try await lockController.unlock() }
       }
       try await group.waitForAll()
     }
-    try await safe.unlock()
-    #expect(try safe.domain().flows.engine.liveCount(of: .anna) == 1)
-    try await safe.lock()
-    #expect(safe.opened == nil)
+    try await lockController.unlock()
+    #expect(try lockController.domain().flows.engine.liveCount(of: .anna) == 1)
+    try await lockController.lock()
+    #expect(lockController.opened == nil)
   }
 
   @Test("who stops for good neither locks nor unlocks, and is not locked by it")
   func over() async throws {
-    let safe = try await stage.begun()
-    await safe.end()
-    for deed in [{ try await safe.lock() }, { try await safe.unlock() }] {
+    let lockController = try await stage.begun()
+    await lockController.end()
+    for deed in [{ try await lockController.lock() }, { try await lockController.unlock() }] {
       let error = await #expect(throws: UsherError.self) { try await deed() }
       #expect(error?.reason == .shuttingDown)
     }

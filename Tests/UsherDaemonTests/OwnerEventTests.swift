@@ -18,7 +18,7 @@ struct OwnerEventTests {
   func withheld() async throws {
     users.set(Owner.anna.uid, .named("anna"), isLocal: true)
     let stage = try await ConnectionStage(users: users.database(nameHolds: .zero))
-    let owners = try stage.safe.domain().owners
+    let owners = try stage.lockController.domain().owners
     try await owners.verify(program(of: stage))
     try await stage.signIn()
     let connection = try await stage.connect()

@@ -68,11 +68,11 @@ final class OwnerStage: Sendable {
   static let person = LocalPerson(realm: "host", uid: uid)
 
   let users = FakeUsers()
-  let stage: SafeStage
-  private let current: Mutex<Safe>
+  let stage: LockControllerStage
+  private let current: Mutex<LockController>
 
-  var safe: Safe { current.withLock { $0 } }
-  var owners: OwnerRegistry { get throws { try safe.domain().owners } }
+  var lockController: LockController { current.withLock { $0 } }
+  var owners: OwnerRegistry { get throws { try lockController.domain().owners } }
 
   /// - Parameters:
   ///   - first: Who has the uid at the start.
@@ -82,17 +82,17 @@ final class OwnerStage: Sendable {
     _ first: UserLookup = .named("anna"), isLocal: Bool = true, nameHolds: Duration = .zero
   ) async throws {
     users.set(Self.uid, first, isLocal: isLocal)
-    stage = try SafeStage(holdsAlarms: true, users: users.database(nameHolds: nameHolds))
-    let safe = try await stage.begun()
-    current = Mutex(safe)
+    stage = try LockControllerStage(holdsAlarms: true, users: users.database(nameHolds: nameHolds))
+    let lockController = try await stage.begun()
+    current = Mutex(lockController)
     // The start looks for owners in the background, and notes when it has found all: not after what the
     // test does.
-    let store = try safe.domain().store
+    let store = try lockController.domain().store
     try await reached("the start has looked for owners") { try store.loadNote("owners") != nil }
   }
 
   func restart() async throws {
-    await safe.end()
+    await lockController.end()
     let next = try await stage.begun()
     current.withLock { $0 = next }
   }
@@ -105,7 +105,7 @@ final class OwnerStage: Sendable {
     stage.dependencies.settings.replace(by: config, inForce.policy)
   }
 
-  func end() async { await safe.end() }
+  func end() async { await lockController.end() }
 
   // MARK: Calls
 
@@ -123,7 +123,7 @@ final class OwnerStage: Sendable {
     _ method: String, _ params: JSONValue = [:], by caller: Caller? = nil
   ) async throws -> JSONValue {
     let call = Call(caller: caller ?? program(), connection: NoConnection())
-    let service = RPCService(safe)
+    let service = RPCService(lockController)
     var response = try params.encoded().withUnsafeBytes {
       try service.respond(to: method, params: $0, call)
     }
@@ -159,7 +159,7 @@ final class OwnerStage: Sendable {
     let changes: [Change] = [
       .deleteNote("owners"), .deleteOwner(realm: "host", uid: Self.uid),
     ]
-    try await safe.domain().store.commit(changes)
+    try await lockController.domain().store.commit(changes)
   }
 
   // MARK: Possessions
@@ -170,17 +170,18 @@ final class OwnerStage: Sendable {
     let tokens = TokenSet.sample(
       expiresAt: stage.clock.now() + .seconds(900),
       refreshExpiresAt: stage.clock.now() + .seconds(86_400))
-    return try await safe.domain().book.keep(.sample(keepAlive: keepAlive, tokens: tokens))
+    return try await lockController.domain().book.keep(
+      .sample(keepAlive: keepAlive, tokens: tokens))
   }
 
   func setPasscode() async throws {
-    try await stage.setPasscode(safe.domain().store)
-    try safe.domain().localAuth.service.restore()
+    try await stage.setPasscode(lockController.domain().store)
+    try lockController.domain().localAuth.service.restore()
   }
 
   /// An answer that is remembered for a day.
   func remember() async throws {
-    let domain = try safe.domain()
+    let domain = try lockController.domain()
     let now = stage.clock.now()
     let question = OpenQuestion(
       id: ConfirmationID("cnf_1"), realm: "host", uid: Self.uid, unit: nil, executable: nil,
@@ -210,7 +211,7 @@ final class OwnerStage: Sendable {
 
   /// `accounts 1, flows 1, passcodes 1, confirmations 1`, as stored.
   func stored() throws -> [Int] {
-    let store = try safe.domain().store
+    let store = try lockController.domain().store
     return [
       try store.loadAccounts().count, try store.loadFlows().count,
       try store.loadLocalAuth().count, try store.loadConfirmations().count,

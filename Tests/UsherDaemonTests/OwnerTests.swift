@@ -49,7 +49,7 @@ struct OwnerTests {
     let (stage, flow) = try await filled()
     let before = stage.program()
     #expect(try await token(stage, by: before) == "access-1")
-    let generation = try stage.safe.domain().book.generation
+    let generation = try stage.lockController.domain().book.generation
     stage.users.set(OwnerStage.uid, .named("ben"), isLocal: true)
     for (method, params) in Self.calls + [("flow.get", ["flow": .string(flow)])] {
       let error = try await stage.error(method, params)
@@ -61,7 +61,8 @@ struct OwnerTests {
     #expect(status["flows"] == 0)
     // Nor does a program that connected before the other name was seen.
     #expect(try await stage.error("account.list", by: before)?.reason == .permissionDenied)
-    #expect(try stage.safe.domain().book.generation != generation, "cached replies hold on")
+    #expect(
+      try stage.lockController.domain().book.generation != generation, "cached replies hold on")
     await stage.end()
   }
 
@@ -110,7 +111,7 @@ struct OwnerTests {
     try await stage.restart()
     #expect(try stage.owners.isWithheld(.anna))
     #expect(try await stage.error("account.list")?.reason == .permissionDenied)
-    let session = try stage.safe.domain().flows.engine.flow(FlowID(flow), of: .anna)
+    let session = try stage.lockController.domain().flows.engine.flow(FlowID(flow), of: .anna)
     #expect(session.isToResume, "the flow went on")
     await stage.end()
   }
@@ -126,7 +127,7 @@ struct OwnerTests {
     stage.users.set(OwnerStage.uid, .named("ben"), isLocal: true)
     _ = try await stage.error("account.list")
     try await stage.restart()
-    try await stage.safe.sweep()
+    try await stage.lockController.sweep()
     #expect(!isRenewalDue(), "\(stage.stage.alarms.pending)")
     _ = try await stage.admin("owner.accept", ["uid": 1000])
     try await reached("an alarm for the renewal") { isRenewalDue() }
@@ -199,7 +200,7 @@ struct OwnerTests {
   @Test("what a call stores that began before owner.forget is not the next user's")
   func overtaken() async throws {
     let (stage, _) = try await filled()
-    let store = try stage.safe.domain().store
+    let store = try stage.lockController.domain().store
     let passcode = try #require(try store.loadLocalAuth().first)
     _ = try await stage.owners.forget(OwnerStage.person) { () throws(UsherError) in
       await #expect(throws: UsherError.self, "while it is being forgotten") {
@@ -227,7 +228,9 @@ struct OwnerTests {
   func recordDeleted() async throws {
     let (stage, _) = try await filled()
     try await stage.owners.recordAll()
-    try await stage.safe.domain().store.commit([.deleteOwner(realm: "host", uid: OwnerStage.uid)])
+    try await stage.lockController.domain().store.commit([
+      .deleteOwner(realm: "host", uid: OwnerStage.uid)
+    ])
     try await stage.restart()
     #expect(try await stage.error("account.list")?.reason == .permissionDenied)
     #expect(try await stage.state() == "changed")
@@ -375,7 +378,7 @@ struct OwnerTests {
     stage.users.set(OwnerStage.uid, .named("ben"), isLocal: true)
     let ben = stage.program()
     #expect(try await stage.error("account.list", by: ben) == nil, "the look-up holds")
-    try await stage.safe.sweep()
+    try await stage.lockController.sweep()
     #expect(try await stage.error("account.list", by: ben)?.reason == .permissionDenied)
     await stage.end()
   }
@@ -387,7 +390,7 @@ struct OwnerTests {
     try await stage.becomeEarlierVersion()
     try await stage.restart()
     stage.users.set(OwnerStage.uid, .named("anna"), isLocal: true)
-    try await stage.safe.sweep()
+    try await stage.lockController.sweep()
     let names = try await stage.owners.standings().map(\.record.name)
     #expect(names == ["anna"])
     await stage.end()
@@ -399,7 +402,7 @@ struct OwnerTests {
     _ = try await stage.call("provider.list")
     try await stage.setPasscode()
     _ = try await stage.startFlow()
-    let domain = try stage.safe.domain()
+    let domain = try stage.lockController.domain()
     try await domain.localAuth.service.forget(OwnerStage.person)
     #expect(try domain.store.hasPossessions(ofUser: OwnerStage.uid, realm: "host"))
     #expect(try domain.store.usersWithPossessions(in: "host") == [OwnerStage.uid])
@@ -426,18 +429,18 @@ struct OwnerTests {
   @Test("the passcode of the earlier user unlocks nothing for another one")
   func unlock() async throws {
     let (stage, _) = try await filled()
-    try await stage.safe.lock()
+    try await stage.lockController.lock()
     stage.users.set(OwnerStage.uid, .named("ben"), isLocal: true)
-    let call = SystemUnlock(passcode: WireSecret(SafeStage.passcode.revealed()))
+    let call = SystemUnlock(passcode: WireSecret(LockControllerStage.passcode.revealed()))
     let till = try Caller.program("till")
     let ben = Caller(
       owner: till.owner, policy: till.policy, isAdmin: false, label: "till",
       connectedAt: stage.stage.clock.monotonicNow())
     let error = await #expect(throws: UsherError.self) {
-      _ = try await LockService(safe: stage.safe).unlock(call, ben)
+      _ = try await LockService(lockController: stage.lockController).unlock(call, ben)
     }
     #expect(error?.message.contains("owner accept") == true)
-    #expect(stage.safe.opened == nil)
+    #expect(stage.lockController.opened == nil)
     await stage.end()
   }
 }

@@ -14,13 +14,13 @@ import UsherTestKit
 
 @Suite("A reload")
 struct ReloadTests {
-  private let stage: SafeStage
+  private let stage: LockControllerStage
   private let other = ProviderName("other")
 
-  init() throws { stage = try SafeStage() }
+  init() throws { stage = try LockControllerStage() }
 
-  private func reload(_ safe: Safe) async throws -> [ConfigProblem] {
-    try await Reload(safe: safe).run()
+  private func reload(_ lockController: LockController) async throws -> [ConfigProblem] {
+    try await Reload(lockController: lockController).run()
   }
 
   private func provider(_ name: ProviderName, client: String = "usher") throws -> ProviderConfig {
@@ -29,111 +29,112 @@ struct ReloadTests {
       name: name, settings: .oidc(OIDCSettings(issuer: issuer, clientID: client)))
   }
 
-  private func names(_ safe: Safe) throws -> [ProviderName] {
-    try safe.domain().providers.all.map(\.name)
+  private func names(_ lockController: LockController) throws -> [ProviderName] {
+    try lockController.domain().providers.all.map(\.name)
   }
 
   @Test("brings providers, limits and rules into force at once")
   func whole() async throws {
-    let safe = try await stage.begun()
+    let lockController = try await stage.begun()
     let added = try provider(other)
     try stage.files.change {
       $0.providers.append(added)
       $0.limits.connections = 100
       $0.clients = [ClientRule(name: "till", match: ClientMatch(user: .id(1000)), allow: [])]
     }
-    #expect(try names(safe) == [.work])
-    #expect(try await reload(safe).isEmpty)
-    #expect(try names(safe) == [.work, other])
-    #expect(safe.life.dependencies.config.limits.connections == 100)
-    #expect(safe.life.policies.list().rules.map(\.name) == ["till"])
+    #expect(try names(lockController) == [.work])
+    #expect(try await reload(lockController).isEmpty)
+    #expect(try names(lockController) == [.work, other])
+    #expect(lockController.life.dependencies.config.limits.connections == 100)
+    #expect(lockController.life.policies.list().rules.map(\.name) == ["till"])
     let check = PolicyCheck(user: "1000", method: "token.get", provider: other)
-    #expect(try await safe.life.policies.check(check).client == "till")
-    await safe.end()
+    #expect(try await lockController.life.policies.check(check).client == "till")
+    await lockController.end()
   }
 
   @Test("changes nothing where anything is wrong; systemd and the caller are told")
   func failed() async throws {
-    let safe = try await stage.begun()
-    let before = safe.life.dependencies.settings.inForce
+    let lockController = try await stage.begun()
+    let before = lockController.life.dependencies.settings.inForce
     stage.files.spoil("must be a number")
     let caller = try Caller.program(isAdmin: true)
-    let reply = try await ReloadService(safe: safe).reload(caller)
+    let reply = try await ReloadService(lockController: lockController).reload(caller)
     #expect(
       reply.problems == [
         .init(file: "u.toml", line: 3, column: 1, key: "a", message: "must be a number")
       ])
-    #expect(safe.life.dependencies.settings.inForce === before)
+    #expect(lockController.life.dependencies.settings.inForce === before)
     let told = stage.told.all.suffix(2)
     #expect(told.first?.hasPrefix("RELOADING=1\nMONOTONIC_USEC=") == true)
     #expect(
       told.last
         == "READY=1\nSTATUS=Serving 1 provider; the last reload failed: 1 problem, see the journal")
-    await safe.end()
+    await lockController.end()
   }
 
   @Test("tells of very many problems the first hundred")
   func manyProblems() async throws {
-    let safe = try await stage.begun()
+    let lockController = try await stage.begun()
     stage.files.spoil("must be a number", times: 102)
-    let reply = try await ReloadService(safe: safe).reload(try .program(isAdmin: true))
+    let reply = try await ReloadService(lockController: lockController).reload(
+      try .program(isAdmin: true))
     #expect(reply.problems.count == 101)
     #expect(reply.problems.last == .init(message: "and 2 more problems"))
-    await safe.end()
+    await lockController.end()
   }
 
   @Test("that failed is told of, also by a locked daemon, until one goes well")
   func status() async throws {
-    let safe = try await stage.begun()
+    let lockController = try await stage.begun()
     let config = try stage.files.read()
     stage.files.spoil("must be a number")
-    _ = try await reload(safe)
-    try await safe.lock()
-    #expect(safe.status == "Locked; the last reload failed: 1 problem, see the journal")
+    _ = try await reload(lockController)
+    try await lockController.lock()
+    #expect(lockController.status == "Locked; the last reload failed: 1 problem, see the journal")
     stage.files.mend(config)
-    #expect(try await reload(safe).isEmpty)
-    #expect(safe.status == "Locked")
-    await safe.end()
+    #expect(try await reload(lockController).isEmpty)
+    #expect(lockController.status == "Locked")
+    await lockController.end()
   }
 
   @Test("of another database is refused, and says what to do")
   func database() async throws {
-    let safe = try await stage.begun()
+    let lockController = try await stage.begun()
     try stage.files.change { $0.store.url = .sqlite(path: "another.db") }
-    let problems = try await reload(safe)
+    let problems = try await reload(lockController)
     #expect(problems.map(\.key) == ["store.url"])
     #expect(
       problems.first?.message
         == "cannot be changed while usherd runs, with \"sqlite:usherd.db\": stop it first")
-    #expect(safe.life.dependencies.config.store == StoreSettings())
-    await safe.end()
+    #expect(lockController.life.dependencies.config.store == StoreSettings())
+    await lockController.end()
   }
 
   @Test("names the rule whose user nobody is")
   func unknownUser() async throws {
-    let safe = try await stage.begun()
+    let lockController = try await stage.begun()
     try stage.files.change {
       $0.clients = [
         ClientRule(name: "till", match: ClientMatch(user: .name("no-such-user-here")), allow: [])
       ]
     }
-    #expect(try await reload(safe).map(\.key) == ["client[0].match.user"])
-    #expect(safe.life.policies.list().rules.isEmpty)
-    await safe.end()
+    #expect(try await reload(lockController).map(\.key) == ["client[0].match.user"])
+    #expect(lockController.life.policies.list().rules.isEmpty)
+    await lockController.end()
   }
 
   @Test("while the daemon is locked holds for when it is unlocked")
   func locked() async throws {
-    let safe = try await stage.begun()
-    try await safe.lock()
+    let lockController = try await stage.begun()
+    try await lockController.lock()
     let added = try provider(other)
     try stage.files.change { $0.providers.append(added) }
-    #expect(try await reload(safe).isEmpty)
+    #expect(try await reload(lockController).isEmpty)
     #expect(stage.told.all.last == "READY=1\nSTATUS=Locked")
-    try await safe.unlock()
-    #expect(try names(safe) == [.work, other])
+    try await lockController.unlock()
+    #expect(try names(lockController) == [.work, other])
     #expect(stage.told.all.last == "READY=1\nSTATUS=Serving 2 providers")
-    await safe.end()
+    await lockController.end()
   }
 
   @Test("happens between two calls, on the event loop of the sockets, locked or not")
@@ -143,59 +144,59 @@ struct ReloadTests {
     var setting = stage.setting
     setting.follow = { _ in places.add(loop.isOnLoop) }
     let log = Logger.silent
-    let safe = Safe(
-      Lifetime(
+    let lockController = LockController(
+      ProcessContext(
         setting, stage.dependencies, on: MultiThreadedEventLoopGroup.singleton, serving: loop, log))
-    try await safe.begin()
-    #expect(try await reload(safe).isEmpty)
-    try await safe.lock()
-    #expect(try await reload(safe).isEmpty)
+    try await lockController.begin()
+    #expect(try await reload(lockController).isEmpty)
+    try await lockController.lock()
+    #expect(try await reload(lockController).isEmpty)
     #expect(places.all == [true, true])
-    await safe.end()
+    await lockController.end()
     await loop.stop()
   }
 
   @Test("is refused by a daemon that stops")
   func stopping() async throws {
-    let safe = try await stage.begun()
-    await safe.end()
-    let error = await #expect(throws: UsherError.self) { try await reload(safe) }
+    let lockController = try await stage.begun()
+    await lockController.end()
+    let error = await #expect(throws: UsherError.self) { try await reload(lockController) }
     #expect(error?.reason == .shuttingDown)
   }
 
   @Test("in great numbers, with locks and unlocks between, ends as the last one says")
   func many() async throws {
-    let safe = try await stage.begun()
+    let lockController = try await stage.begun()
     try await withThrowingTaskGroup(of: Void.self) { group in
       for number in 0..<60 {
         group.addTask {
           try stage.files.change { $0.limits.connections = 100 + number }
-          _ = try await reload(safe)
+          _ = try await reload(lockController)
         }
         guard number.isMultiple(of: 20) else { continue }
         group.addTask {
-          try await safe.lock()
-          try await safe.unlock()
+          try await lockController.lock()
+          try await lockController.unlock()
         }
       }
       try await group.waitForAll()
     }
     try stage.files.change { $0.limits.connections = 99 }
-    #expect(try await reload(safe).isEmpty)
-    #expect(safe.life.dependencies.config.limits.connections == 99)
-    #expect(safe.opened != nil)
-    await safe.end()
+    #expect(try await reload(lockController).isEmpty)
+    #expect(lockController.life.dependencies.config.limits.connections == 99)
+    #expect(lockController.opened != nil)
+    await lockController.end()
   }
 
   @Test("that waits for its files keeps nobody from locking, unlocking and stopping")
   func slow() async throws {
-    let safe = try await stage.begun()
+    let lockController = try await stage.begun()
     let held = stage.files.hold()
-    let waiting = Task { try await reload(safe) }
+    let waiting = Task { try await reload(lockController) }
     try await reached("the reload waits for its files") { held.isAwaited }
-    try await safe.lock()
-    try await safe.unlock()
-    await safe.end()
+    try await lockController.lock()
+    try await lockController.unlock()
+    await lockController.end()
     held.letGo()
     let error = await #expect(throws: UsherError.self) { try await waiting.value }
     #expect(error?.reason == .shuttingDown)
@@ -203,94 +204,95 @@ struct ReloadTests {
 
   @Test("without a provider keeps its accounts, whose tokens are not found until it is back")
   func providerGone() async throws {
-    let safe = try await stage.begun()
-    let domain = try safe.domain()
+    let lockController = try await stage.begun()
+    let domain = try lockController.domain()
     let record = try await domain.book.keep()
     let anna = try Caller.program()
     let get = TokenGet(account: record.id)
     _ = try domain.tokens.get(get, anna)
     let work = try stage.files.read().providers
     try stage.files.change { $0.providers = [] }
-    _ = try await reload(safe)
+    _ = try await reload(lockController)
     let error = #expect(throws: UsherError.self) { try domain.tokens.get(get, anna) }
     #expect(error?.reason == .notFound && error?.message == "there is no provider work")
     #expect(try domain.accounts.list(nil, anna).accounts.map(\.id) == [record.id])
     try stage.files.change { $0.providers = work }
-    _ = try await reload(safe)
+    _ = try await reload(lockController)
     _ = try domain.tokens.get(get, anna)
-    await safe.end()
+    await lockController.end()
   }
 
   @Test("forgets how a provider that has changed answered, and nothing of one that has not")
   func changed() async throws {
     let added = try provider(other)
     try stage.files.change { $0.providers.append(added) }
-    let safe = try await stage.begun()
-    _ = try await reload(safe)
-    let health = try safe.domain().health
-    for provider in try safe.domain().providers.all {
+    let lockController = try await stage.begun()
+    _ = try await reload(lockController)
+    let health = try lockController.domain().health
+    for provider in try lockController.domain().providers.all {
       health.note(.unreachable(message: "gone", sent: false), of: provider, at: stage.clock.now())
     }
-    _ = try await reload(safe)
+    _ = try await reload(lockController)
     #expect(health.health(of: other) == .failing && health.health(of: .work) == .failing)
     let next = try provider(other, client: "another")
     try stage.files.change { $0.providers[1] = next }
-    _ = try await reload(safe)
+    _ = try await reload(lockController)
     #expect(health.health(of: other) == .unknown && health.health(of: .work) == .failing)
-    await safe.end()
+    await lockController.end()
   }
 }
 
 @Suite("A reload of what systemd hands over")
 struct CredentialReloadTests {
-  private let stage: SafeStage
+  private let stage: LockControllerStage
 
   init() throws {
-    stage = try SafeStage()
+    stage = try LockControllerStage()
     let key = String(repeating: "0123456789abcdef", count: 4)
     try stage.place.write(key, to: "credentials/usherd.master-key")
     try stage.place.write("one\n", to: "credentials/key")
   }
 
-  private func value(_ safe: Safe) throws -> String? {
-    try safe.domain().credentials.credential(named: "key")?.revealed()
+  private func value(_ lockController: LockController) throws -> String? {
+    try lockController.domain().credentials.credential(named: "key")?.revealed()
   }
 
   @Test("takes the credentials as they are then, and not before")
   func moment() async throws {
-    let safe = try await stage.begun()
-    #expect(try value(safe) == "one")
+    let lockController = try await stage.begun()
+    #expect(try value(lockController) == "one")
     try stage.place.write("two\n", to: "credentials/key")
     try stage.place.write("new\n", to: "credentials/second")
-    #expect(try value(safe) == "one")
-    #expect(try await Reload(safe: safe).run().isEmpty)
-    #expect(try value(safe) == "two")
-    #expect(try safe.domain().credentials.list().credentials.map(\.name) == ["key", "second"])
-    await safe.end()
+    #expect(try value(lockController) == "one")
+    #expect(try await Reload(lockController: lockController).run().isEmpty)
+    #expect(try value(lockController) == "two")
+    #expect(
+      try lockController.domain().credentials.list().credentials.map(\.name) == ["key", "second"])
+    await lockController.end()
   }
 
   @Test("changes nothing where one cannot be read, and names it")
   func unreadable() async throws {
-    let safe = try await stage.begun()
+    let lockController = try await stage.begun()
     try stage.place.write("two\n", to: "credentials/key")
     try Data([0xFF, 0xFE]).write(to: URL(fileURLWithPath: stage.place.file("credentials/odd")))
     try stage.files.change { $0.limits.connections = 99 }
-    let problems = try await Reload(safe: safe).run()
+    let problems = try await Reload(lockController: lockController).run()
     #expect(problems.map(\.file) == [stage.place.file("credentials/odd")])
     #expect(problems.first?.message == "the credential odd is not text in UTF-8")
-    #expect(try value(safe) == "one")
-    #expect(safe.life.dependencies.config.limits.connections != 99)
-    await safe.end()
+    #expect(try value(lockController) == "one")
+    #expect(lockController.life.dependencies.config.limits.connections != 99)
+    await lockController.end()
   }
 
   @Test("a daemon starts with one that cannot be read: it is missed where it is needed")
   func start() async throws {
     try Data([0xFF, 0xFE]).write(to: URL(fileURLWithPath: stage.place.file("credentials/odd")))
-    let safe = try await stage.begun()
-    let credentials = try safe.domain().credentials
+    let lockController = try await stage.begun()
+    let credentials = try lockController.domain().credentials
     let error = #expect(throws: UsherError.self) { try credentials.credential(named: "odd") }
     #expect(error?.message == "systemd's credential odd cannot be read")
-    #expect(try value(safe) == "one")
-    await safe.end()
+    #expect(try value(lockController) == "one")
+    await lockController.end()
   }
 }

@@ -48,7 +48,7 @@ struct StandingAnswerFuzzTests {
       }
     }
     #expect(given > Self.steps / 4, "\(given) tokens: \(history)")
-    if staged.safe.opened == nil { try await staged.safe.unlock() }
+    if staged.lockController.opened == nil { try await staged.lockController.unlock() }
     #expect(try await staged.audited() == recorded)
     await staged.end()
   }
@@ -93,8 +93,8 @@ private struct RandomChanges {
 
   /// - Returns: What has happened.
   mutating func next(_ staged: ConnectionStage) async throws -> String {
-    guard staged.safe.opened != nil else {
-      try await staged.safe.unlock()
+    guard staged.lockController.opened != nil else {
+      try await staged.lockController.unlock()
       return "unlock"
     }
     switch Int.random(in: 0..<20, using: &random) {
@@ -116,12 +116,12 @@ private struct RandomChanges {
       try await staged.forget(record)
       return "forget"
     case 13:
-      try await staged.safe.lock()
+      try await staged.lockController.lock()
       return "lock"
     case 14:
       guard let record = try record(staged), record.isGuarded else { return "nothing" }
       let call = ConsentRevoke(account: record.id)
-      _ = try await staged.safe.domain().consents.revoke(call, .program())
+      _ = try await staged.lockController.domain().consents.revoke(call, .program())
       return "consent revoked"
     default:
       try staged.rule(nil)

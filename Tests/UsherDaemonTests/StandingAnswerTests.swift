@@ -73,7 +73,8 @@ struct StandingAnswerTests {
     #expect(try reason(await connection.answer(Self.call)) == "consent_required")
     staged.clock.time = end - .milliseconds(1)
     #expect(try reason(await connection.answer(Self.call)) == "access-1")
-    _ = try await staged.safe.domain().consents.revoke(ConsentRevoke(provider: .work), .program())
+    _ = try await staged.lockController.domain().consents.revoke(
+      ConsentRevoke(provider: .work), .program())
     #expect(try reason(await connection.answer(Self.call)) == "consent_required")
     await staged.end()
   }
@@ -108,7 +109,7 @@ struct StandingAnswerTests {
   func auditIsFull() async throws {
     try await staged.signIn()
     let connection = try await warm()
-    let audit = try staged.safe.domain().audit
+    let audit = try staged.lockController.domain().audit
     for user in 0..<70 {
       let caller = AuditedCaller(client: "(user)", uid: UInt32(5000 + user), gid: 0, pid: 1)
       for _ in 0..<60 { audit.note(.denied("flow.list"), by: caller) }
@@ -142,7 +143,9 @@ struct StandingAnswerTests {
       #expect(try await connections[0].answers(50, to: [calls]).count == 50)
     }
     #expect(try await staged.audited() == 1000)
-    let rows = try await staged.safe.domain().audits.list(AuditList(method: TokenGet.name)).rows
+    let rows = try await staged.lockController.domain().audits.list(
+      AuditList(method: TokenGet.name)
+    ).rows
     #expect(rows.map(\.count) == [1, 499 + 7 * 50, 1, 3 * 50 - 1], "\(rows)")
     await staged.end()
   }

@@ -17,31 +17,31 @@ struct SubordinateLimitTests {
 
   @Test("flow starts within a minute count for the user")
   func starts() async throws {
-    let stage = try SafeStage { $0.limits.flowStartsPerMinute = 2 }
-    let safe = try await stage.begun()
-    let engine = try safe.domain().flows.engine
-    safe.life.dependencies.subordinates.apply(Self.users)
+    let stage = try LockControllerStage { $0.limits.flowStartsPerMinute = 2 }
+    let lockController = try await stage.begun()
+    let engine = try lockController.domain().flows.engine
+    lockController.life.dependencies.subordinates.apply(Self.users)
     _ = try engine.admit(.anna)
     _ = try engine.admit(Self.below[0])
     let error = #expect(throws: UsherError.self) { _ = try engine.admit(Self.below[1]) }
     #expect(error?.detail.limit == "flow_starts_per_minute")
     _ = try engine.admit(.bert)
-    await safe.end()
+    await lockController.end()
   }
 
   @Test("live flows count for the user")
   func live() async throws {
-    let stage = try SafeStage { $0.limits.liveFlowsPerUser = 2 }
-    let safe = try await stage.begun()
-    let engine = try safe.domain().flows.engine
-    safe.life.dependencies.subordinates.apply(Self.users)
+    let stage = try LockControllerStage { $0.limits.liveFlowsPerUser = 2 }
+    let lockController = try await stage.begun()
+    let engine = try lockController.domain().flows.engine
+    lockController.life.dependencies.subordinates.apply(Self.users)
     let places = [try engine.admit(.anna), try engine.admit(Self.below[0])]
     let error = #expect(throws: UsherError.self) { _ = try engine.admit(Self.below[1]) }
     #expect(error?.detail.limit == "live_flows_per_user")
     _ = try engine.admit(.bert)
     places[1].release()
     _ = try engine.admit(Self.below[1])
-    await safe.end()
+    await lockController.end()
   }
 
   @Test("open questions count for the user")

@@ -11,16 +11,16 @@ import UsherTestKit
 
 @Suite("Users that systemd makes for a while")
 struct TransientUserTests {
-  private let stage: SafeStage
+  private let stage: LockControllerStage
 
-  init() throws { stage = try SafeStage() }
+  init() throws { stage = try LockControllerStage() }
 
   private func refusal(_ owner: Owner, at provider: ProviderName) async throws -> UsherError? {
-    let safe = try await stage.begun()
-    let (flows, caller) = (try safe.domain().flows, try Caller.program(of: owner))
+    let lockController = try await stage.begun()
+    let (flows, caller) = (try lockController.domain().flows, try Caller.program(of: owner))
     let call = FlowStart(provider: provider, kind: "authorize", params: [:], waitMs: 0)
     let error = await thrown { try await flows.start(call, caller) }
-    await safe.end()
+    await lockController.end()
     return error
   }
 

@@ -55,11 +55,11 @@ struct UnseenTests {
 
   @Test("an account of another is told of in the same bytes, by the same way, as none")
   func accounts() async throws {
-    let stage = try SafeStage()
-    let safe = try await stage.begun()
-    let domain = try safe.domain()
+    let stage = try LockControllerStage()
+    let lockController = try await stage.begun()
+    let domain = try lockController.domain()
     let id = try await domain.book.keep().id.rawValue
-    let service = RPCService(safe)
+    let service = RPCService(lockController)
     let methods = [
       "account.get", "account.forget", "token.get", "token.list", "token.revoke", "totp.code",
       "consent.list", "consent.revoke",
@@ -71,15 +71,15 @@ struct UnseenTests {
     let hers = try await say(
       "account.get", ["account": .string(id)], as: .program(of: .anna), to: service)
     #expect(hers.text.contains("usr_anna"))
-    await safe.end()
+    await lockController.end()
   }
 
   @Test("so is a flow of another")
   func flows() async throws {
-    let stage = try SafeStage()
-    let safe = try await stage.begun()
-    let flow = try await stage.startFlow(safe)
-    let service = RPCService(safe)
+    let stage = try LockControllerStage()
+    let lockController = try await stage.begun()
+    let flow = try await stage.startFlow(lockController)
+    let service = RPCService(lockController)
     let id = flow.id.rawValue
     let calls: [(String, JSONValue)] = [
       ("flow.get", [:]), ("flow.cancel", [:]), ("flow.wait", ["revision": 0, "timeoutMs": 0]),
@@ -90,6 +90,6 @@ struct UnseenTests {
     }
     let hers = try await say("flow.get", ["flow": .string(id)], as: .program(), to: service)
     #expect(hers.text.contains("active"))
-    await safe.end()
+    await lockController.end()
   }
 }

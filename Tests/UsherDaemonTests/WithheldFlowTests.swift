@@ -16,7 +16,7 @@ struct WithheldFlowTests {
   func answered() async throws {
     let stage = try await OwnerStage()
     _ = try await stage.call("provider.list")
-    let domain = try stage.safe.domain()
+    let domain = try stage.lockController.domain()
     let probe = CallProbe(stage.stage.place.path, store: domain.store)
     let session = try await open(domain, probe: stage.stage.place.path)
     let link = StubCall(name: "link", probe: stage.stage.place.path)

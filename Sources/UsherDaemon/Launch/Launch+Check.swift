@@ -11,7 +11,7 @@ extension Launch {
   package func checkStore() {
     do {
       _ = ProcessHardening.apply()
-      let store = try Vault(try setting([:]), mayBeNew: false).store
+      let store = try StoreBootstrap(try setting([:]), mayBeNew: false).store
       try store.check()
       try store.close()
     } catch let error as UsherError {

@@ -4,9 +4,9 @@ import UsherCore
 
 /// Decides on, and records, calls that are answered whether the daemon is locked or not.
 struct CallAuditor: Sendable {
-  private let life: Lifetime
+  private let life: ProcessContext
 
-  init(_ life: Lifetime) { self.life = life }
+  init(_ life: ProcessContext) { self.life = life }
 
   func permit(_ method: String, _ caller: Caller) throws(UsherError) -> Permit {
     let request = PolicyRequest(method: method)

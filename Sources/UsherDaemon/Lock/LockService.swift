@@ -9,9 +9,9 @@ import UsherSystem
 ///
 /// What has begun goes on to its end, whoever called and has gone meanwhile.
 struct LockService: Sendable {
-  let safe: Safe
+  let lockController: LockController
 
-  private var life: Lifetime { safe.life }
+  private var life: ProcessContext { lockController.life }
   private var calls: CallAuditor { CallAuditor(life) }
 
   func lock(_ caller: Caller) async throws(UsherError) -> Done {
@@ -19,7 +19,7 @@ struct LockService: Sendable {
     try life.audit.admit()
     return try await toTheEnd { () throws(UsherError) in
       do throws(UsherError) {
-        try await safe.lock { calls.note(SystemLock.name, permit, caller) }
+        try await lockController.lock { calls.note(SystemLock.name, permit, caller) }
       } catch {
         throw calls.noted(error, SystemLock.name, permit, caller)
       }
@@ -38,7 +38,7 @@ struct LockService: Sendable {
     return try await toTheEnd { () throws(UsherError) in
       var told: UsherError?
       do throws(UsherError) {
-        try await safe.unlock { store throws(UsherError) in
+        try await lockController.unlock { store throws(UsherError) in
           if let passcode { try await check(passcode, caller, in: store) }
         } orElse: { error in
           told = calls.noted(error, SystemUnlock.name, permit, caller)

@@ -9,21 +9,21 @@ import UsherSystem
 
 /// What is answered whether the daemon is locked or not.
 struct UngatedMethods: Sendable {
-  private let safe: Safe
-  private let life: Lifetime
+  private let lockController: LockController
+  private let life: ProcessContext
   private let document: Lazy<Result<[UInt8], UsherError>>
   private var entries: [String: MethodEntry] = [:]
 
-  init(_ safe: Safe) {
-    self.safe = safe
-    life = safe.life
+  init(_ lockController: LockController) {
+    self.lockController = lockController
+    life = lockController.life
     let own: [any Method.Type] = [
       RPCHello.self, RPCDiscover.self, RPCCancel.self, SystemStatus.self, SystemLock.self,
       SystemUnlock.self, SystemReload.self,
     ]
     document = Lazy {
       Result { () throws(UsherError) in
-        let types = own + safe.methods
+        let types = own + lockController.methods
         return try ReplyEncoder.encode(
           OpenRPC.document(version: Version.current, methods: types))
       }
@@ -35,10 +35,10 @@ struct UngatedMethods: Sendable {
     add(RPCDiscover.self) { _, _ throws(UsherError) in .now(try document.value.get()) }
     entries[RPCCancel.name] = .cancel
     add(SystemStatus.self) { _, call throws(UsherError) in
-      let status = safe.opened?.parts.domain.status(call.caller)
+      let status = lockController.opened?.parts.domain.status(call.caller)
       return try .now(status ?? life.lockedStatus(call.caller))
     }
-    let lockService = LockService(safe: safe)
+    let lockService = LockService(lockController: lockController)
     add(SystemLock.self) { _, call throws(UsherError) in
       let caller = call.caller
       return .later { () async throws(UsherError) in
@@ -51,7 +51,7 @@ struct UngatedMethods: Sendable {
         try ReplyEncoder.encode(try await lockService.unlock(unlock, caller))
       }
     }
-    let reloadService = ReloadService(safe: safe)
+    let reloadService = ReloadService(lockController: lockController)
     add(SystemReload.self) { _, call throws(UsherError) in
       let caller = call.caller
       return .later { () async throws(UsherError) in
@@ -76,7 +76,7 @@ struct UngatedMethods: Sendable {
   }
 }
 
-extension Lifetime {
+extension ProcessContext {
   fileprivate func hello(
     _ call: RPCHello, on connection: any ConnectionLink
   ) throws(UsherError) -> RPCHello.Reply {

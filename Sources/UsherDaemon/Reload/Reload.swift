@@ -8,9 +8,9 @@ import UsherSystem
 /// Reads the configuration and the credentials again, and brings all of it into force, or nothing
 /// (Service, "Reloading").
 struct Reload: Sendable {
-  let safe: Safe
+  let lockController: LockController
 
-  private var life: Lifetime { safe.life }
+  private var life: ProcessContext { lockController.life }
 
   /// Returns when all is in force, or when it is certain that nothing has changed.
   ///
@@ -23,7 +23,7 @@ struct Reload: Sendable {
       notifier.reloading()
       // Files and names may be far away: whoever locks or stops does not wait for them.
       let read = await read()
-      return try await safe.undisturbed { opened throws(UsherError) in
+      return try await lockController.undisturbed { opened throws(UsherError) in
         var problems: [ConfigProblem] = []
         do throws(ConfigError) {
           try await change(to: try read.get(), opened)
@@ -32,7 +32,7 @@ struct Reload: Sendable {
           tell(problems)
         }
         life.lastReload.ended(problems: problems.count)
-        notifier.ready(status: safe.status)
+        notifier.ready(status: lockController.status)
         return problems
       }
     }
@@ -46,7 +46,7 @@ struct Reload: Sendable {
     let policy: Policy
   }
 
-  private func change(to found: Found, _ opened: Opened?) async throws(ConfigError) {
+  private func change(to found: Found, _ opened: UnlockedServices?) async throws(ConfigError) {
     let (config, policy) = (found.config, found.policy)
     let before = life.dependencies.config
     let others = config.providers(otherThanIn: before)
@@ -109,7 +109,7 @@ final class LastReload: Sendable {
   }
 }
 
-extension Safe {
+extension LockController {
   /// For `systemctl status`.
   var status: String {
     let count = life.dependencies.config.providers.count

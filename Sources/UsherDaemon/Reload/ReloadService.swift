@@ -4,15 +4,15 @@ import UsherCore
 
 /// `system.reload`.
 struct ReloadService: Sendable {
-  let safe: Safe
+  let lockController: LockController
 
   func reload(_ caller: Caller) async throws(UsherError) -> SystemReload.Reply {
-    let service = CallAuditor(safe.life)
+    let service = CallAuditor(lockController.life)
     let permit = try service.permit(SystemReload.name, caller)
-    try safe.life.audit.admit()
+    try lockController.life.audit.admit()
     let problems: [ConfigProblem]
     do throws(UsherError) {
-      problems = try await Reload(safe: safe).run()
+      problems = try await Reload(lockController: lockController).run()
     } catch {
       throw service.noted(error, SystemReload.name, permit, caller)
     }

@@ -13,7 +13,7 @@ struct ConnectionAnswers {
   /// What is not the accounts' but makes answers others: of the settings and of the lock.
   struct Epoch: Equatable {
     let settings: Int
-    let safe: Int
+    let lockController: Int
   }
 
   private final class Answer {

@@ -128,7 +128,7 @@ extension ConnectionHandler {
 
   /// Of ``caller`` and the lock; nil where calls are refused.
   private var epoch: ConnectionAnswers.Epoch? {
-    service.generation.map { .init(settings: generation, safe: $0) }
+    service.generation.map { .init(settings: generation, lockController: $0) }
   }
 
   private func start(

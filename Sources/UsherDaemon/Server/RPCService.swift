@@ -12,7 +12,7 @@ final class RPCService: Sendable {
   let settings: Settings
   let events: EventBus
   private let ungatedMethods: UngatedMethods
-  private let safe: Safe
+  private let lockController: LockController
   let dependencies: Dependencies
   private let logger: Logger
   private let longLinesOfUser = Turns<FairShare.Party>()
@@ -20,14 +20,14 @@ final class RPCService: Sendable {
   private let isDraining = Atomic<Bool>(false)
   private let slowReaders: RepeatedNotice
 
-  init(_ safe: Safe) {
-    self.safe = safe
-    ungatedMethods = UngatedMethods(safe)
-    events = safe.life.events
-    dependencies = safe.life.dependencies
+  init(_ lockController: LockController) {
+    self.lockController = lockController
+    ungatedMethods = UngatedMethods(lockController)
+    events = lockController.life.events
+    dependencies = lockController.life.dependencies
     slowReaders = RepeatedNotice(dependencies.clock)
     settings = dependencies.settings
-    logger = safe.life.log
+    logger = lockController.life.log
   }
 
   /// As they are in force just now.
@@ -45,7 +45,7 @@ final class RPCService: Sendable {
   /// Makes what would else be made at the first calls.
   func warm() {
     ungatedMethods.warm()
-    safe.opened?.table.warm()
+    lockController.opened?.table.warm()
   }
 
   private enum LongLines { case ofUsers }
@@ -65,7 +65,7 @@ final class RPCService: Sendable {
   func drain() { isDraining.store(true, ordering: .releasing) }
 
   /// Of the lock; nil once calls are refused.
-  var generation: Int? { isDraining.load(ordering: .acquiring) ? nil : safe.generation }
+  var generation: Int? { isDraining.load(ordering: .acquiring) ? nil : lockController.generation }
 
   var now: Timestamp { dependencies.clock.now() }
 
@@ -98,7 +98,7 @@ final class RPCService: Sendable {
   private enum Found {
     /// Answered whether the daemon is locked or not.
     case ungated(MethodEntry)
-    case gated(MethodEntry, Opened)
+    case gated(MethodEntry, UnlockedServices)
 
     var entry: MethodEntry {
       switch self {
@@ -111,8 +111,8 @@ final class RPCService: Sendable {
     if isDraining.load(ordering: .acquiring) { throw .stopping }
     let isAdmin = caller.isAdmin
     if let entry = ungatedMethods.entry(method, isAdmin: isAdmin) { return .ungated(entry) }
-    guard let opened = safe.opened else {
-      throw safe.hasMethod(method, isAdmin: isAdmin) ? .locked : Self.noSuchMethod
+    guard let opened = lockController.opened else {
+      throw lockController.hasMethod(method, isAdmin: isAdmin) ? .locked : Self.noSuchMethod
     }
     guard let entry = opened.table.entry(method, isAdmin: isAdmin) else { throw Self.noSuchMethod }
     return .gated(entry, opened)
@@ -147,7 +147,7 @@ final class RPCService: Sendable {
 
   /// Whether what belongs to the caller is withheld, for its uid was another user's.
   func isWithheld(_ caller: Caller) -> Bool {
-    safe.opened?.parts.domain.owners.isWithheld(caller.owner) ?? false
+    lockController.opened?.parts.domain.owners.isWithheld(caller.owner) ?? false
   }
 
   /// An error's reply; the journal gets its cause under the same correlation id.

@@ -5,7 +5,7 @@ import UsherCore
 import UsherSystem
 
 /// What lives as long as the process, whether the daemon is locked or not. It holds no secret.
-struct Lifetime: Sendable {
+struct ProcessContext: Sendable {
   let setting: DaemonSetting
   let dependencies: Dependencies
   let events: EventBus

@@ -9,12 +9,12 @@ import UsherSystem
 ///
 /// Locking, unlocking and the end come one after the other, each whole. Who asks meanwhile hears
 /// `locked`.
-final class Safe: Sendable {
+final class LockController: Sendable {
   /// Seconds that providers have to finish an answer that is to be written yet.
   static let patience = Duration.seconds(5)
 
   private enum State {
-    case open(Opened)
+    case open(UnlockedServices)
     /// Nothing is there, or on its way in or out.
     case locked
     /// For good: the daemon stops.
@@ -23,16 +23,16 @@ final class Safe: Sendable {
 
   private enum Deed { case any }
 
-  let life: Lifetime
+  let life: ProcessContext
   private let state = Mutex(State.locked)
   private let changes = Atomic<Int>(0)
   private let turns = Turns<Deed>()
   /// What there is to call, once that is known.
   private let surface = Mutex<MethodTable.Surface?>(nil)
 
-  init(_ life: Lifetime) { self.life = life }
+  init(_ life: ProcessContext) { self.life = life }
 
-  var opened: Opened? {
+  var opened: UnlockedServices? {
     state.withLock { if case .open(let opened) = $0 { opened } else { nil } }
   }
 
@@ -55,38 +55,38 @@ final class Safe: Sendable {
   /// - Throws: A sentence for the operator.
   func begin() async throws(UsherError) {
     try await turns.take(.any) { () throws(UsherError) in
-      let vault = try openVault(mayBeNew: true)
-      BackupCopies(database: vault.store.status.path, on: life.setting.disk).sweep()
-      guard try vault.isLocked else { return become(.open(try await take(vault))) }
-      learn(MethodTable(try Parts(life, vault).domain))
-      await close(vault)
+      let bootstrap = try openStore(mayBeNew: true)
+      BackupCopies(database: bootstrap.store.status.path, on: life.setting.disk).sweep()
+      guard try bootstrap.isLocked else { return become(.open(try await take(bootstrap))) }
+      learn(MethodTable(try Parts(life, bootstrap).domain))
+      await close(bootstrap)
       life.log.notice("locked, as it was before")
     }
   }
 
-  private func openVault(mayBeNew: Bool) throws(UsherError) -> Vault {
-    let vault = try Vault(life.setting, mayBeNew: mayBeNew)
-    if vault.store.wasRecovered {
+  private func openStore(mayBeNew: Bool) throws(UsherError) -> StoreBootstrap {
+    let bootstrap = try StoreBootstrap(life.setting, mayBeNew: mayBeNew)
+    if bootstrap.store.wasRecovered {
       life.log.notice("opened by the recovery key; the master key opens it again from now on")
     }
-    if vault.store.wasUnproven {
+    if bootstrap.store.wasUnproven {
       life.log.warning(
         """
         locked: a database of an earlier version does not show whether rows of it were deleted; \
         unlock it (usherctl unlock), and look at its accounts and its passcode
         """)
     }
-    if !vault.store.acceptedTables.isEmpty {
+    if !bootstrap.store.acceptedTables.isEmpty {
       life.log.warning(
         "accepted a database that was changed by something other than usherd; locked by it",
-        metadata: ["tables": .string(vault.store.acceptedTables.joined(separator: " "))])
+        metadata: ["tables": .string(bootstrap.store.acceptedTables.joined(separator: " "))])
     }
-    life.audit.open(vault.store.audit)
-    return vault
+    life.audit.open(bootstrap.store.audit)
+    return bootstrap
   }
 
-  private func take(_ vault: Vault) async throws(UsherError) -> Opened {
-    let opened = try await Opened.take(vault, of: life)
+  private func take(_ bootstrap: StoreBootstrap) async throws(UsherError) -> UnlockedServices {
+    let opened = try await UnlockedServices.take(bootstrap, of: life)
     learn(opened.table)
     return opened
   }
@@ -94,9 +94,9 @@ final class Safe: Sendable {
   private func learn(_ table: MethodTable) { surface.withLock { $0 = table.surface } }
 
   /// Closes what was opened and not taken up.
-  private func close(_ vault: Vault) async {
+  private func close(_ bootstrap: StoreBootstrap) async {
     await life.audit.close()
-    try? vault.store.close()
+    try? bootstrap.store.close()
   }
 
   /// Sets going what goes on by itself.
@@ -156,23 +156,23 @@ final class Safe: Sendable {
     try await turns.take(.any) { () throws(UsherError) in
       try checkRunning()
       guard opened == nil else { return }
-      let vault = try openVault(mayBeNew: false)
+      let bootstrap = try openStore(mayBeNew: false)
       do throws(UsherError) {
-        try await check(vault.store)
-        try await open(vault)
+        try await check(bootstrap.store)
+        try await open(bootstrap)
       } catch {
         tell(error)
-        await close(vault)
+        await close(bootstrap)
         throw error
       }
     }
   }
 
   /// What was opened in vain goes with this function's frame.
-  private func open(_ vault: Vault) async throws(UsherError) {
-    let opened = try await take(vault)
+  private func open(_ bootstrap: StoreBootstrap) async throws(UsherError) {
+    let opened = try await take(bootstrap)
     do throws(UsherError) {
-      try await vault.store.setLocked(false)
+      try await bootstrap.store.setLocked(false)
     } catch {
       await opened.end(within: .zero)
       throw error
@@ -189,7 +189,7 @@ final class Safe: Sendable {
   /// - Parameter body: Gets nil while the daemon is locked.
   /// - Throws: `shuttingDown`; what `body` throws.
   func undisturbed<Value>(
-    _ body: (Opened?) async throws(UsherError) -> Value
+    _ body: (UnlockedServices?) async throws(UsherError) -> Value
   ) async throws(UsherError) -> Value {
     try await turns.take(.any) { () throws(UsherError) in
       try checkRunning()

@@ -7,7 +7,7 @@ import UsherSystem
 
 /// All of the daemon that holds secrets or leads to them: it is there while the daemon is not locked,
 /// and nothing keeps it beyond that.
-final class Opened: Sendable {
+final class UnlockedServices: Sendable {
   let parts: Parts
   let table: MethodTable
   private let flights: Flights
@@ -15,11 +15,13 @@ final class Opened: Sendable {
   /// Takes the store's contents up and listens for providers; nothing runs yet.
   ///
   /// - Throws: A sentence for the operator where a row cannot be read or an address not be had.
-  static func take(_ vault: Vault, of life: Lifetime) async throws(UsherError) -> Opened {
-    let parts = try Parts(life, vault)
+  static func take(_ bootstrap: StoreBootstrap, of life: ProcessContext) async throws(UsherError)
+    -> UnlockedServices
+  {
+    let parts = try Parts(life, bootstrap)
     try await parts.restore()
     try await parts.listen()
-    return Opened(parts)
+    return UnlockedServices(parts)
   }
 
   private init(_ parts: Parts) {

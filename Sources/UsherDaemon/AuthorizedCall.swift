@@ -14,7 +14,7 @@ protocol Auditing: Sendable {
 }
 
 /// A call that the policy lets go on, and what the audit is told when it has ended.
-struct Proceeding: Sendable {
+struct AuthorizedCall: Sendable {
   let request: PolicyRequest
   let caller: Caller
   let permit: Permit

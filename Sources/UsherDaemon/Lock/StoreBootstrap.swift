@@ -3,7 +3,7 @@ import UsherStore
 import UsherSystem
 
 /// The store, open, with nothing taken out of it yet.
-struct Vault {
+struct StoreBootstrap {
   /// The credential by which `usherctl recover --accept-changes` has a changed database accepted.
   static let acceptingChanges = "usherd.accept-changes"
 

@@ -15,7 +15,7 @@ import UsherTestKit
 @testable import UsherDaemon
 
 /// A state directory, and the daemon without its sockets, again and again.
-final class SafeStage: Sendable {
+final class LockControllerStage: Sendable {
   static let passcode = Secret("till-4711")
 
   let place: Workplace
@@ -65,12 +65,13 @@ final class SafeStage: Sendable {
   }
 
   /// A daemon that has begun, as after a start.
-  func begun() async throws -> Safe {
+  func begun() async throws -> LockController {
     let log = Logger.silent
-    let safe = Safe(Lifetime(setting, dependencies, on: MultiThreadedEventLoopGroup.singleton, log))
-    try await safe.begin()
-    await safe.resume()
-    return safe
+    let lockController = LockController(
+      ProcessContext(setting, dependencies, on: MultiThreadedEventLoopGroup.singleton, log))
+    try await lockController.begin()
+    await lockController.resume()
+    return lockController
   }
 
   /// Gives a person of this store a passcode that is cheap to check.
@@ -81,8 +82,8 @@ final class SafeStage: Sendable {
   }
 
   /// A flow of Anna's that waits for her passcode.
-  func startFlow(_ safe: Safe) async throws -> Flow {
-    let domain = try safe.domain()
+  func startFlow(_ lockController: LockController) async throws -> Flow {
+    let domain = try lockController.domain()
     try await setPasscode(domain.store)
     try domain.localAuth.service.restore()
     return try await domain.flows.start(
@@ -96,7 +97,7 @@ final class SafeStage: Sendable {
   var databasePath: String { setting.databasePath }
 }
 
-extension Safe {
+extension LockController {
   func domain() throws -> Domain {
     guard let opened else { throw TestTrouble("it is locked") }
     return opened.parts.domain
@@ -104,10 +105,11 @@ extension Safe {
 }
 
 extension Door {
-  convenience init(_ safe: Safe) {
+  convenience init(_ lockController: LockController) {
     self.init(
-      service: RPCService(safe), realm: DaemonSetting.realm, count: safe.life.count,
-      open: safe.life.connections)
+      service: RPCService(lockController), realm: DaemonSetting.realm,
+      count: lockController.life.count,
+      open: lockController.life.connections)
   }
 }
 
