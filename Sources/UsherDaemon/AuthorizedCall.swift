@@ -104,7 +104,7 @@ struct AuthorizedCall: Sendable {
 
   /// What holds for other calls like this as long as rules and accounts are what they are; nil where
   /// it takes more.
-  private var decision: StandingReply.Decision? {
+  private var decision: CachedReply.Decision? {
     guard let audit, request.moment == nil, permit.conditions.isEmpty,
       case .token(let scope)? = given
     else { return nil }

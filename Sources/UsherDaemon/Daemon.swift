@@ -34,7 +34,7 @@ package struct Daemon: ServiceLifecycle.Service {
     let settings = Settings(setting.config, try setting.policy(of: setting.config))
     let dependencies = Dependencies(
       settings: settings, clock: setting.clock, entropy: setting.entropy,
-      alarms: setting.alarms(loops.providers.any()), executor: setting.executor,
+      scheduler: setting.scheduler(loops.providers.any()), executor: setting.executor,
       blocking: setting.blocking, computing: setting.computing, users: setting.users,
       sockets: setting.sockets, daemonUser: setting.daemonUser,
       descriptors: .ofProcess())
@@ -44,7 +44,7 @@ package struct Daemon: ServiceLifecycle.Service {
     let lockController = LockController(life)
     try await lockController.begin()
     let service = RPCService(lockController)
-    let door = Door(
+    let door = ConnectionAcceptor(
       service: service, realm: DaemonSetting.realm,
       count: life.count, open: life.connections)
     await readSubordinates(dependencies)
@@ -64,7 +64,7 @@ package struct Daemon: ServiceLifecycle.Service {
   }
 
   private func listen(
-    on loop: SocketLoop, _ door: Door
+    on loop: SocketLoop, _ door: ConnectionAcceptor
   ) async throws -> [SocketServer] {
     var servers: [SocketServer] = []
     for (name, path, mode, isAdmin) in [
@@ -107,7 +107,7 @@ package struct Daemon: ServiceLifecycle.Service {
           log.warning("what is over could not be removed", metadata: ["cause": "\(error.message)"])
         }
         await dependencies.blocking.run { FreeMemory.release() }
-        await dependencies.alarms.pause(.seconds(60))
+        await dependencies.scheduler.pause(.seconds(60))
         await readSubordinates(dependencies)
       }
     }
@@ -132,8 +132,9 @@ package struct Daemon: ServiceLifecycle.Service {
     + "\(SubordinateUsers.firstUnsure) on count as subordinate ids of unknown users"
 
   /// What was heard is answered, what providers answer just now is written; then all is closed.
-  private func stop(_ servers: [SocketServer], _ door: Door, _ lockController: LockController) async
-  {
+  private func stop(
+    _ servers: [SocketServer], _ door: ConnectionAcceptor, _ lockController: LockController
+  ) async {
     let (dependencies, waits) = (lockController.life.dependencies, lockController.life.waits)
     let limits = dependencies.config.limits
     setting.notifier.stopping()
@@ -141,7 +142,7 @@ package struct Daemon: ServiceLifecycle.Service {
     log.notice("stopping")
     for server in servers { await server.close() }
     waits.end()
-    await door.drain(within: limits, dependencies.alarms)
+    await door.drain(within: limits, dependencies.scheduler)
     await lockController.end()
   }
 }

@@ -115,7 +115,7 @@ struct Parts {
       dependencies: dependencies, life: life, store: store,
       masterKeyOrigin: bootstrap.keyOrigin.sentence,
       health: health,
-      flows: FlowService(engine: engine, alarms: life.waits),
+      flows: FlowService(engine: engine, scheduler: life.waits),
       tokens: TokenService(
         dependencies: dependencies, book: book, providers: providers, refresher: refresher,
         revoker: revoker),
@@ -214,7 +214,7 @@ struct Parts {
     let clock = domain.dependencies.clock
     let deadline = clock.monotonicNow() + limit
     while clock.monotonicNow() < deadline, !(http.isIdle && domain.flows.engine.isIdle) {
-      await domain.dependencies.alarms.pause(.milliseconds(20))
+      await domain.dependencies.scheduler.pause(.milliseconds(20))
     }
     domain.flows.engine.pauseAll()
     reader.close()

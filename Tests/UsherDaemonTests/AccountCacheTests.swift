@@ -24,7 +24,8 @@ final class ColdStage: Sendable {
     config.providers = [try .sample()]
     // Of more accounts than the fake chance has names for.
     dependencies = Dependencies(
-      settings: .fake(config), clock: clock, entropy: SystemEntropy(), alarms: FakeAlarms(clock))
+      settings: .fake(config), clock: clock, entropy: SystemEntropy(),
+      scheduler: FakeScheduler(clock))
   }
 
   func book(_ store: Store? = nil) -> AccountRepository {

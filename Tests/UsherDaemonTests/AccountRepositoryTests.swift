@@ -69,7 +69,8 @@ struct AccountRepositoryTests {
 
   private static func book(_ clock: FakeClock, _ store: Store) -> AccountRepository {
     AccountRepository(
-      dependencies: .fake(clock, FakeAlarms(clock)), events: EventBus(remembered: 10), store: store)
+      dependencies: .fake(clock, FakeScheduler(clock)), events: EventBus(remembered: 10),
+      store: store)
   }
 
   /// A finished log-in, written and taken over.

@@ -12,20 +12,20 @@ import UsherTestKit
 @Suite("The book of the audit")
 struct AuditRecorderTests {
   private let clock = FakeClock()
-  private let alarms: FakeAlarms
+  private let scheduler: FakeScheduler
   private let keeper = FakeKeeper()
   private let book: AuditRecorder
   private let lines = LoggedLines()
 
   init() {
-    alarms = FakeAlarms(clock)
+    scheduler = FakeScheduler(clock)
     book = AuditRecorder(
-      dependencies: .fake(clock, alarms), log: Logger(label: "test") { [lines] _ in lines })
+      dependencies: .fake(clock, scheduler), log: Logger(label: "test") { [lines] _ in lines })
   }
 
   /// Lets what is due be written.
   private func pass(_ duration: Duration) async {
-    alarms.advance(by: duration)
+    scheduler.advance(by: duration)
     await book.flush()
   }
 
@@ -33,7 +33,7 @@ struct AuditRecorderTests {
   func together() async throws {
     book.open(keeper)
     book.note(.denied("flow.list"), by: .till)
-    alarms.advance(by: .milliseconds(49))
+    scheduler.advance(by: .milliseconds(49))
     #expect(keeper.commits == [])
     book.note(.denied("flow.get"), by: .bert)
     await pass(.milliseconds(1))
@@ -78,16 +78,16 @@ struct AuditRecorderTests {
   @Test("the count of a minute is written when it ends, although nobody calls any more")
   func minute() async throws {
     book.open(keeper)
-    alarms.advance(by: .seconds(20))
+    scheduler.advance(by: .seconds(20))
     for _ in 0..<5 { book.note(.token(), by: .till) }
     await pass(.milliseconds(50))
     #expect(keeper.rows.map(\.count) == [1])
     await pass(.seconds(39))
     #expect(keeper.rows.map(\.count) == [1])
-    alarms.advance(by: .seconds(1))
+    scheduler.advance(by: .seconds(1))
     await pass(.milliseconds(50))
     #expect(keeper.rows.map(\.count) == [1, 4])
-    #expect(alarms.pending == [])
+    #expect(scheduler.pending == [])
   }
 
   @Test("what the store refuses is kept, tried again, and written in order")
@@ -100,10 +100,10 @@ struct AuditRecorderTests {
     #expect(keeper.rows == [])
     #expect(!book.isFull)
     keeper.isRefusing = false
-    #expect(alarms.pending == [.seconds(1)])
+    #expect(scheduler.pending == [.seconds(1)])
     await pass(.seconds(1))
     #expect(keeper.rows.map(\.method) == ["flow.list", "flow.get"])
-    #expect(alarms.pending == [])
+    #expect(scheduler.pending == [])
   }
 
   @Test("when too much waits nobody is let in, until it is written")
@@ -133,7 +133,7 @@ struct AuditRecorderTests {
   @Test("without a store it gathers, and writes when there is one")
   func unopened() async throws {
     book.note(.denied("system.unlock"), by: .till)
-    #expect(alarms.pending == [])
+    #expect(scheduler.pending == [])
     await book.flush()
     book.open(keeper)
     await pass(.milliseconds(50))

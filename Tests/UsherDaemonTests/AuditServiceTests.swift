@@ -19,7 +19,7 @@ struct AuditServiceTests {
     place = try Workplace()
     store = try place.store(clock)
     book = AuditRecorder(
-      dependencies: .fake(clock, FakeAlarms(clock)),
+      dependencies: .fake(clock, FakeScheduler(clock)),
       log: .silent)
     book.open(store.audit)
     service = AuditService(log: store.audit, book: book)

@@ -9,10 +9,10 @@ import UsherStore
 private let start = Timestamp(seconds: 1_800_000_000)
 
 @Suite("How many calls of a kind may be made")
-struct CallBudgetTests {
+struct RateLimiterTests {
   @Test("as many as allowed at once, then one more with each share of the minute")
   func steady() {
-    let budget = CallBudget()
+    let budget = RateLimiter()
     for _ in 0..<4 { #expect(budget.take(.anna, at: start, perMinute: 4) == nil) }
     #expect(budget.take(.anna, at: start, perMinute: 4) == .seconds(15))
     #expect(budget.take(.anna, at: start + .seconds(10), perMinute: 4) == .seconds(5))
@@ -22,7 +22,7 @@ struct CallBudgetTests {
 
   @Test("a minute later all may be had again, and no more than that after an hour")
   func full() {
-    let budget = CallBudget()
+    let budget = RateLimiter()
     for pause: Duration in [.zero, .seconds(60), .seconds(3660)] {
       for _ in 0..<3 { #expect(budget.take(.anna, at: start + pause, perMinute: 3) == nil) }
       #expect(budget.take(.anna, at: start + pause, perMinute: 3) == .seconds(20))
@@ -31,7 +31,7 @@ struct CallBudgetTests {
 
   @Test("a clock that is set back by a day costs a minute at most")
   func clockSetBack() {
-    let budget = CallBudget()
+    let budget = RateLimiter()
     for _ in 0..<4 { #expect(budget.take(.anna, at: start, perMinute: 4) == nil) }
     let earlier = start - .seconds(86_400)
     #expect(budget.take(.anna, at: earlier, perMinute: 4) == .seconds(15))
@@ -44,7 +44,7 @@ struct CallBudgetTests {
 
   @Test("one user's calls cost another nothing")
   func owners() {
-    let budget = CallBudget()
+    let budget = RateLimiter()
     #expect(budget.take(.anna, at: start, perMinute: 1) == nil)
     #expect(budget.take(.anna, at: start, perMinute: 1) == .seconds(60))
     #expect(budget.take(.bert, at: start, perMinute: 1) == nil)
@@ -53,7 +53,7 @@ struct CallBudgetTests {
   @Test("numbers that do not divide a minute give no call away, and none less")
   func uneven() {
     for perMinute in [7, 11, 13, 59] {
-      let budget = CallBudget()
+      let budget = RateLimiter()
       let taken = (0..<100).count { _ in budget.take(.anna, at: start, perMinute: perMinute) == nil
       }
       #expect(taken == perMinute)

@@ -60,7 +60,7 @@ struct CallbackFindingTests {
     // More than the fake chance has names for.
     let dependencies = Dependencies(
       settings: stage.dependencies.settings, clock: stage.clock, entropy: SystemEntropy(),
-      alarms: stage.alarms)
+      scheduler: stage.scheduler)
     let book = AccountRepository(
       dependencies: dependencies, events: stage.events, store: stage.store)
     var ids: Set<AccountID> = []

@@ -95,11 +95,11 @@ struct FollowUpWatchTests {
     stage.watch.start()
     try await stage.submit()
     #expect(stage.news == ["submitted"])
-    #expect(stage.stage.alarms.pending == [.seconds(5)])
-    stage.stage.alarms.advance(by: .seconds(5))
-    try await stage.stage.alarms.isSet(.seconds(5))
-    stage.stage.alarms.advance(by: .seconds(5))
-    try await stage.stage.alarms.isSet(.seconds(10))
+    #expect(stage.stage.scheduler.pending == [.seconds(5)])
+    stage.stage.scheduler.advance(by: .seconds(5))
+    try await stage.stage.scheduler.isSet(.seconds(5))
+    stage.stage.scheduler.advance(by: .seconds(5))
+    try await stage.stage.scheduler.isSet(.seconds(10))
     #expect(stage.news == ["submitted"])
     await stage.close()
   }
@@ -111,7 +111,7 @@ struct FollowUpWatchTests {
     stage.watch.start()
     await stage.watch.review()
     #expect(stage.news.isEmpty)
-    #expect(stage.stage.alarms.pending == [.seconds(8)])
+    #expect(stage.stage.scheduler.pending == [.seconds(8)])
   }
 
   @Test("without a linking token nothing is asked")
@@ -119,7 +119,7 @@ struct FollowUpWatchTests {
     stage.watch.start()
     try await stage.submit(token: nil)
     #expect(stage.news == ["submitted"])
-    #expect(stage.stage.alarms.pending.isEmpty)
+    #expect(stage.stage.scheduler.pending.isEmpty)
   }
 
   @Test("a verdict ends the questions; so do an account that is forgotten and a daemon that stops")
@@ -127,15 +127,15 @@ struct FollowUpWatchTests {
     stage.watch.start()
     try await stage.submit()
     #expect(try await stage.call("linking-token") == .taken)
-    #expect(stage.stage.alarms.pending.isEmpty)
+    #expect(stage.stage.scheduler.pending.isEmpty)
     let other = try await stage.submit("req-2", submission: "sub-2", subject: "corr-2")
-    #expect(stage.stage.alarms.pending == [.seconds(5)])
+    #expect(stage.stage.scheduler.pending == [.seconds(5)])
     try await stage.stage.store.commit([.deleteAccount(other.id)])
     stage.stage.book.remove(other)
-    #expect(stage.stage.alarms.pending.isEmpty)
+    #expect(stage.stage.scheduler.pending.isEmpty)
     try await stage.submit("req-3", submission: "sub-3", subject: "corr-3")
     stage.watch.stop()
-    #expect(stage.stage.alarms.pending.isEmpty)
+    #expect(stage.stage.scheduler.pending.isEmpty)
   }
 
   @Test("nothing is asked while its provider is gone, and nobody is told anew when it is back")
@@ -143,10 +143,10 @@ struct FollowUpWatchTests {
     stage.watch.start()
     try await stage.submit()
     await stage.reload([])
-    #expect(stage.stage.alarms.pending.isEmpty)
+    #expect(stage.stage.scheduler.pending.isEmpty)
     await stage.reload([stage.provider])
     #expect(stage.news == ["submitted"])
-    #expect(stage.stage.alarms.pending == [.seconds(5)])
+    #expect(stage.stage.scheduler.pending == [.seconds(5)])
   }
 
   @Test("nor is anybody told anew of one whose provider comes back after a restart")
@@ -156,7 +156,7 @@ struct FollowUpWatchTests {
     stage.watch.start()
     await stage.reload([stage.provider])
     #expect(stage.news.isEmpty)
-    #expect(stage.stage.alarms.pending == [.seconds(5)])
+    #expect(stage.stage.scheduler.pending == [.seconds(5)])
   }
 
   @Test("a second submission of the same person is followed anew")
@@ -167,6 +167,6 @@ struct FollowUpWatchTests {
     stage.stage.clock.advance(by: .seconds(100))
     try await stage.submit("req-2", submission: "sub-2")
     #expect(stage.news == ["submitted", "completed", "submitted"])
-    #expect(stage.stage.alarms.pending == [.seconds(5)])
+    #expect(stage.stage.scheduler.pending == [.seconds(5)])
   }
 }

@@ -39,18 +39,18 @@ struct FlowClientTests {
   @Test("a user database that hangs delays the start of a flow by two seconds at most")
   func hangingUserDatabase() async throws {
     let (clock, users) = (FakeClock(), FakeUsers())
-    let alarms = FakeAlarms(clock)
+    let scheduler = FakeScheduler(clock)
     let letGo = users.hang()
-    let dependencies = Dependencies.fake(clock, alarms, users: users.database(nameHolds: .zero))
+    let dependencies = Dependencies.fake(clock, scheduler, users: users.database(nameHolds: .zero))
     let caller = try Caller.program()
     let client = Task { await caller.flowClient(dependencies) }
-    try await alarms.isSet(.seconds(2))
-    alarms.advance(by: .seconds(2))
+    try await scheduler.isSet(.seconds(2))
+    scheduler.advance(by: .seconds(2))
     #expect(await client.value.title == "uid 1000")
     // No further user is asked for, so that no further thread blocks.
     let names = Task { await dependencies.lookups.names(of: [1000, 1001]) }
-    try await alarms.isSet(.seconds(2))
-    alarms.advance(by: .seconds(2))
+    try await scheduler.isSet(.seconds(2))
+    scheduler.advance(by: .seconds(2))
     #expect(await names.value == [:])
     #expect(users.lookUps == 1)
     letGo()

@@ -184,9 +184,9 @@ struct ConfirmExpiryTests {
   @Test("are over after five minutes, told once, not found any more, and asked anew")
   func expiry() async throws {
     let id = try stage.question(kiosk)
-    stage.stage.alarms.advance(by: .milliseconds(299_999))
+    stage.stage.scheduler.advance(by: .milliseconds(299_999))
     #expect(try stage.question(kiosk) == id)
-    stage.stage.alarms.advance(by: .milliseconds(1))
+    stage.stage.scheduler.advance(by: .milliseconds(1))
     #expect(stage.told == ["asked \(id)", "expired \(id)"])
     #expect(await stage.objection(id, by: admin) == .notFound)
     let next = try stage.question(kiosk)
@@ -204,14 +204,14 @@ struct ConfirmExpiryTests {
     stage.clock.advance(by: .seconds(-301))
     try await stage.service.sweep()
     #expect(stage.told.last == "expired \(next)")
-    #expect(stage.stage.alarms.pending == [])
+    #expect(stage.stage.scheduler.pending == [])
   }
 
   @Test("leave no alarm behind once they are answered")
-  func alarms() async throws {
+  func scheduler() async throws {
     try await stage.answer(stage.question(kiosk), by: admin)
-    #expect(stage.stage.alarms.pending == [])
-    stage.stage.alarms.advance(by: .seconds(301))
+    #expect(stage.stage.scheduler.pending == [])
+    stage.stage.scheduler.advance(by: .seconds(301))
     #expect(stage.told.count == 2)
   }
 
@@ -243,7 +243,7 @@ struct ConfirmExpiryTests {
       _ = try stage.question(PolicyRequest(method: "token.get", provider: "p\(number)"), kiosk)
     }
     #expect(stage.refusal(kiosk) == .rateLimited)
-    stage.stage.alarms.advance(by: .seconds(300))
+    stage.stage.scheduler.advance(by: .seconds(300))
     #expect(stage.refusal(kiosk) == .interactionRequired)
   }
 }

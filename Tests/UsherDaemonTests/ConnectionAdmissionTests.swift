@@ -24,7 +24,7 @@ struct ConnectionAdmissionTests {
     let lockController = try await stage.begun()
     let loop = try SocketLoop()
     let count = lockController.life.count
-    let door = Door(lockController)
+    let door = ConnectionAcceptor(lockController)
     _ = far.send(Array(#"{"jsonrpc":"2.0","id":1,"method":"system.status"}"#.utf8) + [0x0A])
     far.finish()
     let told = try await loop.submit { door.admit(near, on: loop, isAdmin: isAdmin) }
@@ -63,7 +63,7 @@ struct ConnectionAdmissionTests {
     let lockController = try await stage.begun()
     let loop = try SocketLoop()
     let count = lockController.life.count
-    let door = Door(lockController)
+    let door = ConnectionAcceptor(lockController)
     door.apply(SubordinateUsers("4000:\(getuid()):1"))
     let (near, far) = try FarEnd.pair()
     #expect(try await loop.submit { door.admit(near, on: loop, isAdmin: false) } == nil)
@@ -115,12 +115,12 @@ struct ConnectionAdmissionTests {
   func shares() throws {
     let names = PrincipalResolver(user: { _ in 1000 }, group: { _ in 50 })
     let policy = try Policy(Config(), daemonUser: 990, names: names)
-    func party(_ uid: UInt32, _ groups: [UInt32], isAdmin: Bool = false) -> FairShare.Party {
+    func party(_ uid: UInt32, _ groups: [UInt32], isAdmin: Bool = false) -> FairScheduler.Party {
       let caller = Caller(
         Newcomer(
           CallerIdentity(uid: uid, gid: uid, groups: groups), isAdmin: isAdmin, realm: "system"),
         policy: policy)
-      return FairShare.Party(caller, user: uid)
+      return FairScheduler.Party(caller, user: uid)
     }
     #expect(party(1234, []) == party(1235, []))
     #expect(party(1234, [50]) == .user(1234) && party(1235, [50]) == .user(1235))
@@ -157,7 +157,7 @@ struct ConnectionAdmissionTests {
     stage.dependencies.settings.replace(
       by: config, try Policy(config, daemonUser: 990, names: names))
     let loop = try SocketLoop()
-    let door = Door(lockController)
+    let door = ConnectionAcceptor(lockController)
     func reply() async throws -> String {
       let (near, far) = try FarEnd.pair()
       _ = far.send(Array(#"{"jsonrpc":"2.0","id":1,"method":"flow.list"}"#.utf8) + [0x0A])

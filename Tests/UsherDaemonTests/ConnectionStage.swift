@@ -23,7 +23,7 @@ final class ConnectionStage: Sendable {
   let lockController: LockController
   let service: RPCService
   private let loop: SocketLoop
-  private let turns: OnLoop<LoopTurns>
+  private let turns: OnLoop<ConnectionScheduler>
 
   var clock: FakeClock { stage.clock }
   var settings: Settings { stage.dependencies.settings }
@@ -37,7 +37,7 @@ final class ConnectionStage: Sendable {
     service = RPCService(lockController)
     let loop = try SocketLoop()
     turns = try await loop.submit { [settings = stage.dependencies.settings] in
-      OnLoop(LoopTurns(settings, on: loop), loop)
+      OnLoop(ConnectionScheduler(settings, on: loop), loop)
     }
     self.loop = loop
     // The event loop's timers follow the machine's clock: a test that is held up by others is slow
@@ -56,7 +56,7 @@ final class ConnectionStage: Sendable {
     as user: UInt32 = newcomer.identity.uid, isAlone: Bool = false
   ) async throws -> StagedConnection {
     let (near, far) = try FarEnd.pair()
-    let caller = CallerInForce(Self.newcomer, settings)
+    let caller = CallerCache(Self.newcomer, settings)
     let handler = try await loop.submit { [loop, service, turns] in
       let transport = Transport(near, on: loop, mostUnsent: service.limits.unreadReplyBytes)
       let handler = ConnectionHandler(
@@ -106,7 +106,7 @@ final class ConnectionStage: Sendable {
 
   /// Ends the minute, and returns how many calls of a method all rows of the audit tell of.
   func audited(_ method: String = TokenGet.name) async throws -> Int {
-    stage.alarms.advance(by: .seconds(60))
+    stage.scheduler.advance(by: .seconds(60))
     var (count, after) = (0, 0 as Int?)
     while let number = after {
       let list = AuditList(method: method, after: number, limit: AuditService.mostRows)

@@ -46,7 +46,7 @@ final class ConsentStage: Sendable {
       dependencies: dependencies, store: store, providers: providers,
       credentials: stage.credentials,
       accounts: book, events: stage.events, runner: stage.runner)
-    flows = FlowService(engine: engine, alarms: stage.alarms)
+    flows = FlowService(engine: engine, scheduler: stage.scheduler)
     accounts = AccountService(book: book, clock: stage.clock)
     consents = ConsentService(store: store, book: book, clock: stage.clock)
     clients = ClientService(

@@ -24,7 +24,7 @@ struct DependenciesTests {
     var setting = stage.setting
     setting.transport = { _ in transport }
     let dependencies = Dependencies.fake(
-      stage.clock, stage.alarms, config: setting.config, executor: executor)
+      stage.clock, stage.scheduler, config: setting.config, executor: executor)
     let lockController = try await begun(setting, dependencies)
     let reply = try await lockController.domain().flows.start(
       FlowStart(provider: .work, kind: "authorize", params: [:], waitMs: 10_000), .program())
@@ -62,7 +62,7 @@ struct DependenciesTests {
   func computing() async throws {
     let dependencies = Dependencies(
       settings: .fake(Config()), clock: FakeClock(), entropy: FixedEntropy(),
-      alarms: FakeAlarms(FakeClock()), blocking: HangingPool(), users: .fake)
+      scheduler: FakeScheduler(FakeClock()), blocking: HangingPool(), users: .fake)
     let stage = try FlowStage()
     let service = LocalAuthService.fake(dependencies, stage.store, FakeReader())
     let passcode = Secret("till-4711")

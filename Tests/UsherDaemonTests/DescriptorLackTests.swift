@@ -44,7 +44,7 @@ struct DescriptorLackTests {
     try await reached("it ends: \(session.flow.state)") {
       // No more time passes than the daemon waits: the flow has a deadline, too.
       let second = Duration.seconds(1)
-      if stage.alarms.pending.contains(second) { stage.alarms.advance(by: second) }
+      if stage.scheduler.pending.contains(second) { stage.scheduler.advance(by: second) }
       return session.flow.status.isFinished
     }
     #expect(session.flow.status == .failed)

@@ -44,9 +44,9 @@ struct FlowRestTests {
   func waiting() async throws {
     let session = try await stage.open()
     session.rest()
-    let (alarms, revision) = (stage.alarms, session.flow.revision)
-    let waiter = Task { await session.wait(.seconds(30), alarms) { $0.revision > revision } }
-    try await alarms.isSet(.seconds(30))
+    let (scheduler, revision) = (stage.scheduler, session.flow.revision)
+    let waiter = Task { await session.wait(.seconds(30), scheduler) { $0.revision > revision } }
+    try await scheduler.isSet(.seconds(30))
     #expect(session.isResting)
     await stage.type("on", session)
     #expect(await waiter.value.view.state == "on")
@@ -140,21 +140,21 @@ struct FlowDeadlinesTests {
   @Test("many have one alarm, at the next of them; each flow ends at its own")
   func many() async throws {
     let first = try await stage.open(id: "flw_1")
-    stage.alarms.advance(by: .seconds(100))
+    stage.scheduler.advance(by: .seconds(100))
     let second = try await stage.open(id: "flw_2")
-    stage.alarms.advance(by: .seconds(100))
+    stage.scheduler.advance(by: .seconds(100))
     let third = try await stage.open(id: "flw_3")
-    #expect(stage.alarms.pending == [.seconds(400)])
+    #expect(stage.scheduler.pending == [.seconds(400)])
     #expect(await stage.cancel(first) == nil)
-    stage.alarms.advance(by: .seconds(400))
-    #expect(stage.alarms.pending == [.seconds(100)], "the cancelled one is passed over")
+    stage.scheduler.advance(by: .seconds(400))
+    #expect(stage.scheduler.pending == [.seconds(100)], "the cancelled one is passed over")
     #expect(second.flow.status == .active)
-    stage.alarms.advance(by: .seconds(100))
+    stage.scheduler.advance(by: .seconds(100))
     try await reached("the second ends") { second.flow.status == .expired }
-    #expect(third.flow.status == .active && stage.alarms.pending == [.seconds(100)])
-    stage.alarms.advance(by: .seconds(100))
+    #expect(third.flow.status == .active && stage.scheduler.pending == [.seconds(100)])
+    stage.scheduler.advance(by: .seconds(100))
     try await reached("the third ends") { third.flow.status == .expired }
-    #expect(stage.alarms.pending.isEmpty)
+    #expect(stage.scheduler.pending.isEmpty)
   }
 
   @Test("an earlier one takes the alarm over")
@@ -162,19 +162,19 @@ struct FlowDeadlinesTests {
     let later = try await stage.open(id: "flw_1")
     stage.clock.advance(by: .seconds(-200))
     let earlier = try await stage.open(id: "flw_2")
-    #expect(stage.alarms.pending == [FlowStage.deadline])
-    stage.alarms.advance(by: FlowStage.deadline)
+    #expect(stage.scheduler.pending == [FlowStage.deadline])
+    stage.scheduler.advance(by: FlowStage.deadline)
     try await reached("the earlier one ends") { earlier.flow.status == .expired }
-    #expect(later.flow.status == .active && stage.alarms.pending == [.seconds(200)])
+    #expect(later.flow.status == .active && stage.scheduler.pending == [.seconds(200)])
   }
 
   @Test("a stopped runner has no alarm, and sets none")
   func stopping() async throws {
     let session = try await stage.open()
     stage.runner.stop()
-    #expect(stage.alarms.pending.isEmpty)
+    #expect(stage.scheduler.pending.isEmpty)
     stage.runner.deadlines.watch(session)
-    #expect(stage.alarms.pending.isEmpty)
+    #expect(stage.scheduler.pending.isEmpty)
   }
 }
 

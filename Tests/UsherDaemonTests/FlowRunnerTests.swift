@@ -26,13 +26,13 @@ struct FlowRunnerTests {
   @Test("a new flow is announced before its first effects begin, which may move it at once")
   func announcement() async throws {
     let effects = Mutex<[[Duration]]>([])
-    let alarms = stage.alarms
+    let scheduler = stage.scheduler
     _ = stage.events.listen(since: nil) { _ in
-      effects.withLock { $0.append(alarms.pending.filter { $0 == .seconds(7) }) }
+      effects.withLock { $0.append(scheduler.pending.filter { $0 == .seconds(7) }) }
     }
     _ = try await stage.open([.wake(after: .seconds(7))])
     #expect(effects.withLock { $0 } == [[]])
-    #expect(alarms.pending.contains(.seconds(7)))
+    #expect(scheduler.pending.contains(.seconds(7)))
   }
 
   @Test("what an input moves is on disk before its effect, and before the answer")
@@ -122,12 +122,12 @@ struct FlowRunnerTests {
   func waking() async throws {
     let session = try await stage.open()
     await stage.type("nap", session)
-    stage.alarms.advance(by: .seconds(4))
+    stage.scheduler.advance(by: .seconds(4))
     await stage.type("nap", session)
-    stage.alarms.advance(by: .seconds(4))
-    #expect(stage.alarms.pending.contains(.seconds(1)))
+    stage.scheduler.advance(by: .seconds(4))
+    #expect(stage.scheduler.pending.contains(.seconds(1)))
     #expect(session.standing.view.state == "napping")
-    stage.alarms.advance(by: .seconds(1))
+    stage.scheduler.advance(by: .seconds(1))
     try await reached("it is woken") { session.standing.view.state == "woken" }
     #expect(session.standing.revision == 3)
   }
@@ -203,7 +203,7 @@ struct FlowRunnerTests {
     let session = try await stage.open()
     #expect(await stage.type("earned", session) == nil)
     if isExpiry {
-      stage.alarms.advance(by: FlowStage.deadline)
+      stage.scheduler.advance(by: FlowStage.deadline)
       try await reached("it has expired") { session.flow.status == .expired }
     } else {
       #expect(await stage.cancel(session) == nil)
@@ -256,26 +256,26 @@ struct FlowRunnerTests {
   @Test("at its deadline, and not before, a flow expires and its secrets are gone")
   func expiry() async throws {
     let session = try await stage.open()
-    stage.alarms.advance(by: FlowStage.deadline - .seconds(1))
+    stage.scheduler.advance(by: FlowStage.deadline - .seconds(1))
     await stage.type("still here", session)
     #expect(session.flow.status == .active)
-    stage.alarms.advance(by: .seconds(1))
+    stage.scheduler.advance(by: .seconds(1))
     try await reached("it expires") { session.flow.status == .expired }
     #expect(session.flow.failure?.reason == .expired)
     #expect(try stage.row(session).status == "expired")
     #expect(try !holdsCanary(session))
     #expect(await stage.type("late", session) == .flowFinished)
-    #expect(stage.alarms.pending.isEmpty)
+    #expect(stage.scheduler.pending.isEmpty)
   }
 
   @Test("a clock that was set back does not make a flow expire early, nor never")
   func clockSetBack() async throws {
     let session = try await stage.open()
     stage.clock.advance(by: .seconds(-100))
-    stage.alarms.advance(by: .seconds(700))
+    stage.scheduler.advance(by: .seconds(700))
     try await reached("it expires") { session.flow.status == .expired }
     let other = try await stage.open(id: "flw_2")
-    let due = stage.alarms.pending
+    let due = stage.scheduler.pending
     #expect(due == [FlowStage.deadline])
     #expect(other.flow.status == .active)
   }
@@ -305,17 +305,17 @@ struct FlowRunnerTests {
   @Test("a secret for later flows can be found as soon as a caller learns that its flow has ended")
   func secretForLaterFlows() async throws {
     let session = try await stage.open()
-    let (alarms, index) = (stage.alarms, stage.runner.index)
+    let (scheduler, index) = (stage.scheduler, stage.runner.index)
     index.insert(session)
     let found = Mutex<Int?>(nil)
     let ended = Task {
-      await session.wait(.seconds(30), alarms) { standing in
+      await session.wait(.seconds(30), scheduler) { standing in
         guard standing.isFinished else { return false }
         found.withLock { $0 = index.keepers(of: .anna).count }
         return true
       }
     }
-    try await alarms.isSet(.seconds(30))
+    try await scheduler.isSet(.seconds(30))
     await stage.type("hand on", session)
     #expect(await ended.value.isFinished)
     #expect(found.withLock { $0 } == 1)
@@ -324,24 +324,24 @@ struct FlowRunnerTests {
   @Test("a waiter is told of the change, of the time-out, or that he gave up")
   func waiting() async throws {
     let session = try await stage.open()
-    let (clock, alarms) = (stage.clock, stage.alarms)
+    let (clock, scheduler) = (stage.clock, stage.scheduler)
     let wait = { (revision: Int) in
-      Task { await session.wait(.seconds(30), alarms) { $0.revision > revision } }
+      Task { await session.wait(.seconds(30), scheduler) { $0.revision > revision } }
     }
     #expect(await wait(0).value.revision == 1)
     let moved = wait(1)
-    try await alarms.isSet(.seconds(30))
+    try await scheduler.isSet(.seconds(30))
     await stage.type("on", session)
     #expect(await moved.value.revision == 2)
     let timedOut = wait(2)
-    try await alarms.isSet(.seconds(30))
-    alarms.advance(by: .seconds(30))
+    try await scheduler.isSet(.seconds(30))
+    scheduler.advance(by: .seconds(30))
     #expect(await timedOut.value.revision == 2)
     let givenUp = wait(2)
-    try await alarms.isSet(.seconds(30))
+    try await scheduler.isSet(.seconds(30))
     givenUp.cancel()
     #expect(await givenUp.value.revision == 2)
-    #expect(alarms.pending.count == 1, "only the flow's own deadline is left")
+    #expect(scheduler.pending.count == 1, "only the flow's own deadline is left")
     #expect(clock.now() < session.standing.expiresAt)
   }
 }

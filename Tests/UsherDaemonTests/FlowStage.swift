@@ -17,7 +17,7 @@ final class FlowStage: Sendable {
 
   let place: Workplace
   let clock = FakeClock()
-  let alarms: FakeAlarms
+  let scheduler: FakeScheduler
   let dependencies: Dependencies
   let store: Store
   let events = EventBus(remembered: 100)
@@ -44,9 +44,9 @@ final class FlowStage: Sendable {
     descriptors: DescriptorBudget = .unlimited
   ) throws {
     place = try Workplace()
-    alarms = FakeAlarms(clock)
+    scheduler = FakeScheduler(clock)
     dependencies = Dependencies.fake(
-      clock, alarms, config: config, users: users, descriptors: descriptors)
+      clock, scheduler, config: config, users: users, descriptors: descriptors)
     store = try place.store(clock)
     probe = CallProbe(place.path, store: store)
     book = AccountRepository(dependencies: dependencies, events: events, store: store)

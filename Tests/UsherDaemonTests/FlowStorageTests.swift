@@ -46,7 +46,7 @@ struct FlowStorageTests {
     let session = try await stage.open()
     let disk = try FailingDisk(stage)
     stage.answer(session)
-    try await stage.alarms.isSet(.milliseconds(200))
+    try await stage.scheduler.isSet(.milliseconds(200))
     #expect(session.flow.state == "asking")
     // Delivered before time passes: an input that comes later waits for the next try.
     let told = Recorded<UsherError.Reason?>()
@@ -55,13 +55,13 @@ struct FlowStorageTests {
         if case .failure(let error) = result { told.add(error.reason) } else { told.add(nil) }
       }, to: session)
     for pause in [200, 400, 800] {
-      try await stage.alarms.isSet(.milliseconds(pause))
-      stage.alarms.advance(by: .milliseconds(pause))
+      try await stage.scheduler.isSet(.milliseconds(pause))
+      stage.scheduler.advance(by: .milliseconds(pause))
     }
-    try await stage.alarms.isSet(.milliseconds(1600))
+    try await stage.scheduler.isSet(.milliseconds(1600))
     #expect(told.all == [.storageUnavailable])
     try disk.mend()
-    stage.alarms.advance(by: .milliseconds(1600))
+    stage.scheduler.advance(by: .milliseconds(1600))
     try await reached("the answer is taken") { session.flow.state == "answered effect" }
     #expect(try stage.row(session).state == "answered effect")
     #expect(await stage.type("on", session) == nil)
@@ -71,11 +71,11 @@ struct FlowStorageTests {
   func expiry() async throws {
     let session = try await stage.open()
     let disk = try FailingDisk(stage)
-    stage.alarms.advance(by: FlowStage.deadline)
-    try await stage.alarms.isSet(.milliseconds(200))
+    stage.scheduler.advance(by: FlowStage.deadline)
+    try await stage.scheduler.isSet(.milliseconds(200))
     #expect(session.flow.status == .active)
     try disk.mend()
-    stage.alarms.advance(by: .milliseconds(200))
+    stage.scheduler.advance(by: .milliseconds(200))
     try await reached("it expires") { session.flow.status == .expired }
     #expect(try stage.row(session).status == "expired")
   }

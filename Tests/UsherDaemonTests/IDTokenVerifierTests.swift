@@ -17,7 +17,7 @@ private final class KeySetServer: Sendable {
     /// How many requests get 503 from now on.
     var failures = 0
     /// What requests wait for; nil where each is answered at once.
-    var hold: Gate?
+    var hold: AsyncLatch?
   }
 
   private let state: Mutex<State>
@@ -28,7 +28,7 @@ private final class KeySetServer: Sendable {
   func fail(_ times: Int) { state.withLock { $0.failures = times } }
 
   /// Answers nothing until the gate is open.
-  func hold(_ gate: Gate) { state.withLock { $0.hold = gate } }
+  func hold(_ gate: AsyncLatch) { state.withLock { $0.hold = gate } }
 
   var fetches: Int { state.withLock { $0.fetches } }
 
@@ -135,7 +135,7 @@ struct IDTokenVerifierTests {
     try await withVerifier(Self.set(Vector.oldKey)) { server, _, verify in
       #expect(await verify(Vector.oldToken) == Vector.payload)
       server.serve(Self.set(Vector.newKey))
-      let gate = Gate()
+      let gate = AsyncLatch()
       server.hold(gate)
       async let first = verify(Vector.newToken)
       while server.fetches < 2 { await Task.yield() }

@@ -66,7 +66,7 @@ struct KeptSignInTests {
   private func end(_ session: FlowSession, by ending: Ending) async throws {
     switch ending {
     case .cancelled: #expect(await stage.stage.cancel(session) == nil)
-    case .expired: stage.stage.alarms.advance(by: FlowStage.deadline)
+    case .expired: stage.stage.scheduler.advance(by: FlowStage.deadline)
     case .failed:
       let user = FreedomPartnerCall.user(token: Secret("earned"))
       let gone = CallOutcome.unreachable(message: "gone", sent: true)

@@ -84,7 +84,7 @@ struct LateRefreshTests {
       try await next.restore()
       await next.resume()
       try await reached("refresh-2 is revoked, there are \(provider.revoked)") {
-        fixture.stage.alarms.advance(by: .seconds(1))
+        fixture.stage.scheduler.advance(by: .seconds(1))
         return try provider.revoked.contains("refresh-2") && fixture.stage.tokensToRevoke().isEmpty
       }
       #expect(!provider.revoked.contains("refresh-9"))

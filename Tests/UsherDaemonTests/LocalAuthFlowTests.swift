@@ -80,7 +80,7 @@ struct LocalAuthFlowTests {
       #expect(await stage.cancel(session) == nil)
       #expect(session.flow.failure?.provider?.code == "USER_CANCEL")
     } else {
-      stage.alarms.advance(by: FlowStage.deadline)
+      stage.scheduler.advance(by: FlowStage.deadline)
       #expect(try await ended(session).status == .expired)
     }
     try await reached("the reader is free") { stage.reader.released == 1 }

@@ -139,8 +139,8 @@ struct LocalAuthMethodsTests {
     let call = LocalAuthSetPasscode(new: WireSecret("till-4711"), uid: 1001)
     let letGo = users.hang()
     let refused = Task { await thrown { try await methods.setPasscode(call, admin) } }
-    try await stage.alarms.isSet(.seconds(2))
-    stage.alarms.advance(by: .seconds(2))
+    try await stage.scheduler.isSet(.seconds(2))
+    stage.scheduler.advance(by: .seconds(2))
     let error = await refused.value
     #expect(error?.reason == .overloaded && error?.message == UserLookups.noAnswer.message)
     #expect(error?.isRetryable == true && error?.detail.retryAfterMs == 2000)

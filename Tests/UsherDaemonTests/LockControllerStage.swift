@@ -20,7 +20,7 @@ final class LockControllerStage: Sendable {
 
   let place: Workplace
   let clock = FakeClock()
-  let alarms: FakeAlarms
+  let scheduler: FakeScheduler
   let setting: DaemonSetting
   let dependencies: Dependencies
   /// What a reload reads.
@@ -40,7 +40,7 @@ final class LockControllerStage: Sendable {
     _ configure: (inout Config) throws -> Void = { _ in }
   ) throws {
     place = try Workplace()
-    alarms = FakeAlarms(clock)
+    scheduler = FakeScheduler(clock)
     var config = Config()
     config.providers = [try .sample()]
     try configure(&config)
@@ -60,7 +60,7 @@ final class LockControllerStage: Sendable {
     let loop = MultiThreadedEventLoopGroup.singleton.any()
     dependencies = Dependencies(
       settings: .fake(config), clock: clock, entropy: SystemEntropy(),
-      alarms: holdsAlarms ? alarms : EventLoopAlarms(on: loop), users: users,
+      scheduler: holdsAlarms ? scheduler : EventLoopScheduler(on: loop), users: users,
       descriptors: descriptors)
   }
 
@@ -104,7 +104,7 @@ extension LockController {
   }
 }
 
-extension Door {
+extension ConnectionAcceptor {
   convenience init(_ lockController: LockController) {
     self.init(
       service: RPCService(lockController), realm: DaemonSetting.realm,

@@ -64,10 +64,10 @@ struct LockTests {
     let stage = try LockControllerStage(holdsAlarms: true)
     let lockController = try await stage.begun()
     let traces = try await fill(lockController, stage)
-    #expect(traces.left.count == 9 && !stage.alarms.pending.isEmpty)
+    #expect(traces.left.count == 9 && !stage.scheduler.pending.isEmpty)
     try await lockController.lock()
     try await reached("left: \(traces.left)") { traces.left.isEmpty }
-    #expect(stage.alarms.pending == [] && lockController.opened == nil)
+    #expect(stage.scheduler.pending == [] && lockController.opened == nil)
   }
 
   @Test("what was there is there again, and goes on, and again after another lock")

@@ -122,13 +122,13 @@ struct OwnerTests {
     _ = try await stage.call("provider.list")
     try await stage.signIn(keepAlive: true)
     // Those of the audit are a minute off at most.
-    let isRenewalDue = { stage.stage.alarms.pending.contains { $0 > .seconds(60) } }
+    let isRenewalDue = { stage.stage.scheduler.pending.contains { $0 > .seconds(60) } }
     try await reached("an alarm for the renewal") { isRenewalDue() }
     stage.users.set(OwnerStage.uid, .named("ben"), isLocal: true)
     _ = try await stage.error("account.list")
     try await stage.restart()
     try await stage.lockController.sweep()
-    #expect(!isRenewalDue(), "\(stage.stage.alarms.pending)")
+    #expect(!isRenewalDue(), "\(stage.stage.scheduler.pending)")
     _ = try await stage.admin("owner.accept", ["uid": 1000])
     try await reached("an alarm for the renewal") { isRenewalDue() }
     await stage.end()
@@ -324,15 +324,15 @@ struct OwnerTests {
     let (owners, caller) = (try stage.owners, stage.program())
     #expect(try owners.admits(caller) == false)
     let verified = Task { try await owners.verify(caller) }
-    try await stage.stage.alarms.isSet(.seconds(2))
-    stage.stage.alarms.advance(by: .seconds(2))
+    try await stage.stage.scheduler.isSet(.seconds(2))
+    stage.stage.scheduler.advance(by: .seconds(2))
     try await verified.value
     #expect(try owners.admits(caller), "the last answer holds")
     // Another connection does not take another thread.
     let next = stage.program()
     let again = Task { try await owners.verify(next) }
-    try await stage.stage.alarms.isSet(.seconds(2))
-    stage.stage.alarms.advance(by: .seconds(2))
+    try await stage.stage.scheduler.isSet(.seconds(2))
+    stage.stage.scheduler.advance(by: .seconds(2))
     try await again.value
     #expect(stage.users.lookUps == count + 1)
     letGo()

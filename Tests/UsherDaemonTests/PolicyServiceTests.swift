@@ -29,7 +29,7 @@ struct PolicyServiceTests {
     return PolicyService(
       dependencies: Dependencies(
         settings: Settings(config, try Policy(config, daemonUser: 990, names: names)),
-        clock: clock, entropy: FixedEntropy(), alarms: FakeAlarms(clock),
+        clock: clock, entropy: FixedEntropy(), scheduler: FakeScheduler(clock),
         users: UserDatabase(user: { _ in .nameless }, principals: names)))
   }
 

@@ -20,18 +20,18 @@ final class RedirectListenerFixture: Sendable {
   /// What the flow says became of its answer.
   let page = Mutex<RedirectPage?>(nil)
   let clock: FakeClock
-  let alarms: FakeAlarms
+  let scheduler: FakeScheduler
   let log = LoggedLines()
   private let received = Mutex<[RedirectAnswer]>([])
   let listeners: RedirectListeners
 
   init() {
     clock = FakeClock()
-    alarms = FakeAlarms(clock)
+    scheduler = FakeScheduler(clock)
     let box = LookupBox()
     let log = log
     listeners = RedirectListeners(
-      dependencies: .fake(clock, alarms), group: MultiThreadedEventLoopGroup.singleton,
+      dependencies: .fake(clock, scheduler), group: MultiThreadedEventLoopGroup.singleton,
       uid: { _, _ in box.body.withLock { $0 }() }, log: Logger(label: "test") { _ in log })
     box.body.withLock { body in
       body = { [weak self] in self?.lookUp() }

@@ -39,7 +39,7 @@ struct RedirectPageTests {
     defer { listener.close() }
     async let page = RedirectListenerFixture.get(listener.redirectURI + "?code=abc&state=our-state")
     try await reached("a look-up of the browser's user") { fixture.lookups.withLock { $0 } == 1 }
-    fixture.alarms.advance(by: RedirectTimes.lookup)
+    fixture.scheduler.advance(by: RedirectTimes.lookup)
     let reply = try await page
     #expect(reply.status == 503)
     #expect(reply.text.contains("Reload"), "\(reply.text)")

@@ -30,7 +30,7 @@ struct RegistrationServiceTests {
         ProviderConfig(name: ProviderName("bsa"), settings: .bsa(settings)), try .sample(),
       ]
       config.limits.registrationChecksPerMinute = perMinute
-      dependencies = Dependencies.fake(clock, FakeAlarms(clock), config: config)
+      dependencies = Dependencies.fake(clock, FakeScheduler(clock), config: config)
       self.outcome = Mutex(outcome)
     }
 
@@ -218,7 +218,7 @@ struct RegistrationServiceTests {
     settings.registrationChecks = true
     var config = Config()
     config.providers = [ProviderConfig(name: ProviderName("bsa"), settings: .bsa(settings))]
-    let dependencies = Dependencies.fake(FakeClock(), FakeAlarms(FakeClock()), config: config)
+    let dependencies = Dependencies.fake(FakeClock(), FakeScheduler(FakeClock()), config: config)
     let service = RegistrationService(dependencies: dependencies, providers: Providers(config)) {
       _, _ throws(UsherError) in throw UsherError(.providerRejected, "the credential is not set")
     }

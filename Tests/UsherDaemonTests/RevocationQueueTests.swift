@@ -57,7 +57,7 @@ struct RevocationQueueTests {
     let first = queue()
     await first.pursue(try await revocation())
     while fixture.clock.now() - begun < Revocation.patience / 2 {
-      fixture.stage.alarms.advance(by: RevocationQueue.longestPause)
+      fixture.stage.scheduler.advance(by: RevocationQueue.longestPause)
     }
     await first.stop()
     #expect(try notes == 1 && audit.outcomes.isEmpty)
@@ -65,7 +65,7 @@ struct RevocationQueueTests {
     try await second.restore()
     await second.resume()
     try await reached("the end: \(audit.outcomes)") {
-      fixture.stage.alarms.advance(by: RevocationQueue.longestPause)
+      fixture.stage.scheduler.advance(by: RevocationQueue.longestPause)
       return try notes == 0
     }
     #expect(audit.outcomes == ["token.revocation deadline_exceeded"])
@@ -80,7 +80,7 @@ struct RevocationQueueTests {
     // Each revocation has an id of its own; the fixture's entropy repeats after 32 of them.
     let dependencies = Dependencies(
       settings: fixture.stage.dependencies.settings, clock: fixture.clock, entropy: SystemEntropy(),
-      alarms: fixture.stage.alarms)
+      scheduler: fixture.stage.scheduler)
     // An operator's are not limited, and do not take from the owner's.
     let root = Revocation.Asker(client: "admin", uid: 0, gid: 0)
     for _ in 0...RevocationQueue.mostPerOwner {
@@ -155,14 +155,14 @@ struct RevocationQueueTests {
           metadata: source.metadata, health: source.health),
         audit: audit, log: .silent)
       await queue.pursue(revocation)
-      try await stage.alarms.isSet(.zero)
-      stage.alarms.advance(by: .zero)
+      try await stage.scheduler.isSet(.zero)
+      stage.scheduler.advance(by: .zero)
       try await reached("it waits: \(audit.outcomes)") {
-        stage.alarms.pending.contains(.seconds(2))
+        stage.scheduler.pending.contains(.seconds(2))
       }
       #expect(try stage.tokensToRevoke() == ["refresh-1", "access-1"])
       settings.replace(by: stage.dependencies.config, settings.inForce.policy)
-      stage.alarms.advance(by: .seconds(2))
+      stage.scheduler.advance(by: .seconds(2))
       try await reached("the end: \(audit.outcomes)") { try stage.tokensToRevoke().isEmpty }
       #expect(audit.outcomes == ["token.revocation ok"])
       #expect(provider.revoked == ["refresh-1", "access-1"])
@@ -182,7 +182,7 @@ struct RevocationQueueTests {
       try await queue.restore()
       await queue.resume()
       try await reached("the end: \(audit.outcomes)") {
-        stage.alarms.advance(by: .zero)
+        stage.scheduler.advance(by: .zero)
         return try stage.tokensToRevoke().isEmpty
       }
       #expect(audit.outcomes == ["token.revocation ok"])

@@ -53,13 +53,13 @@ extension Response {
 
 extension Dependencies {
   static func fake(
-    _ clock: FakeClock = FakeClock(), _ alarms: FakeAlarms? = nil, config: Config = Config(),
+    _ clock: FakeClock = FakeClock(), _ scheduler: FakeScheduler? = nil, config: Config = Config(),
     executor: (any TaskExecutor)? = nil, users: UserDatabase = .fake,
     descriptors: DescriptorBudget = .unlimited
   ) -> Dependencies {
     Dependencies(
       settings: .fake(config), clock: clock, entropy: FixedEntropy(),
-      alarms: alarms ?? FakeAlarms(clock), executor: executor, users: users,
+      scheduler: scheduler ?? FakeScheduler(clock), executor: executor, users: users,
       descriptors: descriptors)
   }
 }

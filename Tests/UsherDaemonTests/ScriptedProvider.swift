@@ -17,7 +17,7 @@ final class ScriptedProvider: Sendable {
   private final class Script: Sendable {
     let state = Mutex(State())
     /// Open once refreshes are answered.
-    let answers = Gate()
+    let answers = AsyncLatch()
   }
 
   private let script: Script

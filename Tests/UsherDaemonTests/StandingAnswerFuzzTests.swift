@@ -109,7 +109,7 @@ private struct RandomChanges {
       staged.clock.advance(by: .seconds(seconds))
       return "\(seconds) s"
     case 11:
-      staged.stage.alarms.advance(by: .seconds(60))
+      staged.stage.scheduler.advance(by: .seconds(60))
       return "a minute"
     case 12:
       guard let record = try record(staged) else { return "nothing" }

@@ -64,41 +64,41 @@ struct SubordinateUserMapTests {
 
   /// - Parameter source: What the user database says.
   private func read(
-    _ map: SubordinateUserMap, _ alarms: FakeAlarms,
+    _ map: SubordinateUserMap, _ scheduler: FakeScheduler,
     from source: @escaping @Sendable () -> SubordinateUsers? = { nil }
   ) async -> SubordinateUserMap.Reading {
     var users = UserDatabase.fake
     users.subordinates = source
     return await map.read(
-      within: .seconds(5), in: .fake(FakeClock(), alarms, users: users))
+      within: .seconds(5), in: .fake(FakeClock(), scheduler, users: users))
   }
 
   @Test("a user database that hangs holds nobody up, and its answer counts when it comes")
   func hanging() async throws {
-    let (map, alarms, hold) = (
-      SubordinateUserMap(), FakeAlarms(FakeClock()), DispatchSemaphore(value: 0)
+    let (map, scheduler, hold) = (
+      SubordinateUserMap(), FakeScheduler(FakeClock()), DispatchSemaphore(value: 0)
     )
     let reading = Task {
-      await read(map, alarms) {
+      await read(map, scheduler) {
         hold.wait()
         return Self.users
       }
     }
-    try await alarms.isSet(.seconds(5))
-    alarms.advance(by: .seconds(5))
+    try await scheduler.isSet(.seconds(5))
+    scheduler.advance(by: .seconds(5))
     #expect(await reading.value == .late)
-    #expect(await read(map, alarms) == .late, "one thread hangs, not two")
+    #expect(await read(map, scheduler) == .late, "one thread hangs, not two")
     hold.signal()
     try await reached("the answer") { map.user(ofSubordinate: 300_001) == 1000 }
   }
 
   @Test("a stop while the user database is asked is not said to be the database's fault")
   func stopped() async {
-    let (map, alarms, hold) = (
-      SubordinateUserMap(), FakeAlarms(FakeClock()), DispatchSemaphore(value: 0)
+    let (map, scheduler, hold) = (
+      SubordinateUserMap(), FakeScheduler(FakeClock()), DispatchSemaphore(value: 0)
     )
     let reading = Task {
-      await read(map, alarms) {
+      await read(map, scheduler) {
         hold.wait()
         return Self.users
       }
@@ -110,15 +110,15 @@ struct SubordinateUserMapTests {
 
   @Test("a file that cannot be read leaves the earlier map")
   func unreadable() async {
-    let (map, alarms) = (SubordinateUserMap(), FakeAlarms(FakeClock()))
-    #expect(await read(map, alarms) { Self.users } == .done)
-    #expect(await read(map, alarms) { nil } == .unreadable)
+    let (map, scheduler) = (SubordinateUserMap(), FakeScheduler(FakeClock()))
+    #expect(await read(map, scheduler) { Self.users } == .done)
+    #expect(await read(map, scheduler) { nil } == .unreadable)
     #expect(map.user(ofSubordinate: 300_001) == 1000)
   }
 
   @Test("before the first map, an id from 65,536 on counts as subordinate id of an unknown user")
   func unread() async {
-    let (map, alarms) = (SubordinateUserMap(), FakeAlarms(FakeClock()))
+    let (map, scheduler) = (SubordinateUserMap(), FakeScheduler(FakeClock()))
     func expectNoMap() {
       for uid: UInt32 in [65_536, 300_001, .max] {
         #expect(map.owners(ofSubordinate: uid) == [.unknown])
@@ -126,22 +126,22 @@ struct SubordinateUserMapTests {
       for uid: UInt32 in [0, 1000, 65_535] { #expect(map.owners(ofSubordinate: uid) == []) }
     }
     expectNoMap()
-    #expect(await read(map, alarms) { nil } == .unreadable)
+    #expect(await read(map, scheduler) { nil } == .unreadable)
     expectNoMap()
-    #expect(await read(map, alarms) { Self.users } == .done)
+    #expect(await read(map, scheduler) { Self.users } == .done)
     #expect(map.owners(ofSubordinate: 300_001) == [.user(1000)])
     #expect(map.owners(ofSubordinate: 400_000) == [])
     // What was read before goes on holding.
-    #expect(await read(map, alarms) { nil } == .unreadable)
+    #expect(await read(map, scheduler) { nil } == .unreadable)
     #expect(map.owners(ofSubordinate: 300_001) == [.user(1000)])
     #expect(map.owners(ofSubordinate: 400_000) == [])
   }
 
   @Test("lines that cannot be read are reported once for each change, and the others hold")
   func partial() async {
-    let (map, alarms) = (SubordinateUserMap(), FakeAlarms(FakeClock()))
+    let (map, scheduler) = (SubordinateUserMap(), FakeScheduler(FakeClock()))
     func warnings(_ text: String) async -> [String] {
-      let reading = await read(map, alarms) { SubordinateUsers(text) }
+      let reading = await read(map, scheduler) { SubordinateUsers(text) }
       #expect(map.user(ofSubordinate: 300_001) == 1000)
       if case .partial(let gaps) = reading { return gaps.warnings }
       #expect(reading == .done)

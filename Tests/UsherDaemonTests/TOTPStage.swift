@@ -39,7 +39,7 @@ final class TOTPStage: Sendable {
 
   /// The same accounts, as a restarted daemon finds them, and perhaps with other settings.
   func restarted(_ change: (inout TOTPSettings) -> Void) throws -> TOTPService {
-    let dependencies = Dependencies.fake(clock, stage.alarms, config: Self.config(change))
+    let dependencies = Dependencies.fake(clock, stage.scheduler, config: Self.config(change))
     let book = AccountRepository(
       dependencies: dependencies, events: EventBus(remembered: 1), store: stage.store)
     return TOTPService(

@@ -16,7 +16,7 @@ struct TokenPlanTests {
     keepAlive: Bool, life: Int? = 900, grantLife: Int? = 1800, refreshToken: String? = "refresh-1"
   ) throws -> AccountRecord {
     let clock = FakeClock(Self.issued)
-    let dependencies = Dependencies.fake(clock, FakeAlarms(clock))
+    let dependencies = Dependencies.fake(clock, FakeScheduler(clock))
     let place = try Workplace()
     defer { withExtendedLifetime(place) {} }
     let book = AccountRepository(

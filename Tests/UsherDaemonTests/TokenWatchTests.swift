@@ -18,7 +18,7 @@ struct TokenWatchTests {
   private var dependencies: Dependencies { stage.dependencies }
   private var store: Store { stage.store }
   private var clock: FakeClock { stage.clock }
-  private var alarms: FakeAlarms { stage.alarms }
+  private var scheduler: FakeScheduler { stage.scheduler }
   private var book: AccountRepository { stage.book }
 
   init() throws {
@@ -61,14 +61,14 @@ struct TokenWatchTests {
   func providerGone() async throws {
     watch.start()
     try await signIn(keepAlive: false)
-    alarms.advance(by: .seconds(1500))
+    scheduler.advance(by: .seconds(1500))
     #expect(told.all == ["expiring"])
     let providers = dependencies.config.providers
     await reload([])
-    #expect(alarms.pending.isEmpty)
+    #expect(scheduler.pending.isEmpty)
     await reload(providers)
     #expect(told.all == ["expiring"])
-    #expect(alarms.pending.isEmpty)
+    #expect(scheduler.pending.isEmpty)
   }
 
   @Test("accounts of before the start are watched too, and a clock that was set is noticed")
@@ -76,13 +76,13 @@ struct TokenWatchTests {
     try await signIn(keepAlive: false)
     watch.start()
     await watch.review()
-    #expect(alarms.pending == [.seconds(1500)])
+    #expect(scheduler.pending == [.seconds(1500)])
     clock.advance(by: .seconds(1600))
     await watch.review()
     #expect(told.all == ["expiring"])
     await watch.review()
     #expect(told.all == ["expiring"])
-    #expect(alarms.pending.isEmpty)
+    #expect(scheduler.pending.isEmpty)
   }
 
   @Test("an account that wakes later than within the hour is left on the disk until it does")
@@ -91,14 +91,14 @@ struct TokenWatchTests {
     watch.start()
     await watch.review()
     try await signIn(keepAlive: false, grantSeconds: 3 * 3600)
-    #expect(alarms.pending.isEmpty)
+    #expect(scheduler.pending.isEmpty)
     clock.advance(by: .seconds(6000))
     await watch.review()
-    #expect(alarms.pending.isEmpty)
+    #expect(scheduler.pending.isEmpty)
     clock.advance(by: .seconds(1200))
     await watch.review()
-    #expect(alarms.pending == [.seconds(3300)])
-    alarms.advance(by: .seconds(3300))
+    #expect(scheduler.pending == [.seconds(3300)])
+    scheduler.advance(by: .seconds(3300))
     #expect(told.all == ["expiring"])
   }
 
@@ -112,7 +112,7 @@ struct TokenWatchTests {
     watch.start()
     for _ in 1...2 {
       await watch.review()
-      #expect(alarms.pending == [.seconds(1500)])
+      #expect(scheduler.pending == [.seconds(1500)])
     }
   }
 
@@ -120,11 +120,11 @@ struct TokenWatchTests {
   func retrying() async throws {
     watch.start()
     try await signIn(keepAlive: true)
-    #expect(alarms.pending == [.seconds(840)])
-    alarms.advance(by: .seconds(840))
-    try await alarms.isSet(.seconds(5))
-    alarms.advance(by: .seconds(5))
-    try await alarms.isSet(.seconds(10))
+    #expect(scheduler.pending == [.seconds(840)])
+    scheduler.advance(by: .seconds(840))
+    try await scheduler.isSet(.seconds(5))
+    scheduler.advance(by: .seconds(5))
+    try await scheduler.isSet(.seconds(10))
     #expect(told.all.isEmpty)
   }
 
@@ -134,14 +134,14 @@ struct TokenWatchTests {
     let record = try await signIn(keepAlive: false)
     try await store.commit([.deleteAccount(record.id)])
     book.remove(record)
-    #expect(alarms.pending.isEmpty)
+    #expect(scheduler.pending.isEmpty)
     try await signIn(keepAlive: false)
-    #expect(alarms.pending.count == 1)
+    #expect(scheduler.pending.count == 1)
     watch.stop()
-    #expect(alarms.pending.isEmpty)
+    #expect(scheduler.pending.isEmpty)
     try await signIn(keepAlive: true)
     await watch.review()
-    #expect(alarms.pending.isEmpty)
+    #expect(scheduler.pending.isEmpty)
   }
 }
 

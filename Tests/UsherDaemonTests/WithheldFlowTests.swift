@@ -41,7 +41,7 @@ struct WithheldFlowTests {
       isOver.store(true, ordering: .relaxed)
     }()
     try await reached("the daemon has ended") {
-      stage.stage.alarms.advance(by: .milliseconds(20))
+      stage.stage.scheduler.advance(by: .milliseconds(20))
       return isOver.load(ordering: .relaxed)
     }
     await ending

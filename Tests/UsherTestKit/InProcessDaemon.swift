@@ -38,10 +38,12 @@ final class InProcessDaemon: Sendable {
     setting.executor = DaemonThreads.shared
     if let clock {
       setting.clock = clock
-      setting.alarms = { clock.alarms(on: $0) }
+      setting.scheduler = { clock.scheduler(on: $0) }
       setting.timeShift = clock.connectionTimers
     }
-    setting.alarms = { [alarms = setting.alarms] in HastyAlarms(alarms: alarms($0)) }
+    setting.scheduler = { [scheduler = setting.scheduler] in
+      HastyScheduler(scheduler: scheduler($0))
+    }
     var quiet = setting.log
     quiet.logLevel = .warning
     group = ServiceGroup(
@@ -155,10 +157,10 @@ final class InProcessDaemon: Sendable {
 ///
 /// One second is the shortest poll interval and the first delay before a call is repeated. The clocks are
 /// not moved, so that no deadline comes nearer.
-private struct HastyAlarms: Alarms {
-  let alarms: any Alarms
+private struct HastyScheduler: Scheduler {
+  let scheduler: any Scheduler
 
-  func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void) -> Alarm {
-    alarms.after(delay == .seconds(1) ? .milliseconds(20) : delay, body)
+  func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void) -> ScheduledTimer {
+    scheduler.after(delay == .seconds(1) ? .milliseconds(20) : delay, body)
   }
 }

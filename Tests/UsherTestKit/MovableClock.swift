@@ -71,7 +71,7 @@ package final class MovableClock: Sendable {
   /// Stops the clocks of a daemon in this process: from now on they show only what a test moves them by, so
   /// that no limit runs out while the machine is busy.
   ///
-  /// Alarms ring when the clocks are moved to their time. Those of less than a second, after which the
+  /// Scheduler ring when the clocks are moved to their time. Those of less than a second, after which the
   /// daemon looks again, ring in real time.
   package func stop() {
     state.withLock { state in
@@ -139,17 +139,17 @@ extension MovableClock: UsherCore.Clock {
 // MARK: - The alarms of a daemon in this process
 
 extension MovableClock {
-  package func alarms(on loop: any EventLoop) -> any Alarms {
-    MovableAlarms(clock: self, loop: loop)
+  package func scheduler(on loop: any EventLoop) -> any Scheduler {
+    MovableScheduler(clock: self, loop: loop)
   }
 
-  private struct MovableAlarms: Alarms {
+  private struct MovableScheduler: Scheduler {
     let clock: MovableClock
     let loop: any EventLoop
 
-    func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void) -> Alarm {
+    func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void) -> ScheduledTimer {
       let number = clock.add(delay, loop, body)
-      return Alarm { clock.takeOut(number)?.timer?.cancel() }
+      return ScheduledTimer { clock.takeOut(number)?.timer?.cancel() }
     }
   }
 

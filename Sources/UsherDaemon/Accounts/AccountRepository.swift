@@ -42,8 +42,8 @@ final class AccountRepository: Sendable {
   }
 
   fileprivate struct State {
-    var records = RecentlyUsed<AccountID, AccountRecord>()
-    var lists = RecentlyUsed<List, Set<AccountID>>()
+    var records = LRUCache<AccountID, AccountRecord>()
+    var lists = LRUCache<List, Set<AccountID>>()
     /// Changes since each read that is under way began. Nil: the account is gone.
     var reads: [Int: [AccountID: AccountRecord?]] = [:]
     var nextRead = 0
@@ -53,9 +53,9 @@ final class AccountRepository: Sendable {
 
   /// Planning, writing and taking over a change happen in one turn, or a refresh that is being
   /// written brings a forgotten account back.
-  let turns = Turns<Shelf>()
+  let turns = AsyncKeyedLock<Shelf>()
   /// A user's lists that take the disk are made one at a time: a long one keeps a thread for a while.
-  let lists = Turns<UInt32>()
+  let lists = AsyncKeyedLock<UInt32>()
   let dependencies: Dependencies
   let store: Store
   private let events: EventBus
@@ -240,7 +240,7 @@ extension AccountRepository {
     let (records, _, _) = state.withLock { state in
       let (ids, gone) = state.lists.use(list, room: room)
       var records: [AccountRecord]? = []
-      var others: [RecentlyUsed<AccountID, AccountRecord>.Gone] = []
+      var others: [LRUCache<AccountID, AccountRecord>.Gone] = []
       for id in ids ?? [] {
         let (record, gone) = state.records.use(id, room: room)
         if !gone.isEmpty { others.append(gone) }
@@ -321,9 +321,9 @@ extension AccountRepository {
       for (id, changed) in state.reads[read] ?? [:] {
         found[id] = changed.flatMap { list.has($0) ? $0 : nil }
       }
-      var others: [RecentlyUsed<AccountID, AccountRecord>.Gone] = []
+      var others: [LRUCache<AccountID, AccountRecord>.Gone] = []
       guard isWhole, found.count <= longest else {
-        return (found, RecentlyUsed<List, Set<AccountID>>.Gone(), others)
+        return (found, LRUCache<List, Set<AccountID>>.Gone(), others)
       }
       for record in found.values {
         let gone = state.records.keep(record, as: record.id, room: room)

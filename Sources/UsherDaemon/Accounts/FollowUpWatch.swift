@@ -33,7 +33,7 @@ final class FollowUpWatch: Sendable {
   private struct Entry {
     let provider: ProviderName?
     var attributes: [String: JSONValue]
-    var alarm: Alarm?
+    var alarm: ScheduledTimer?
     /// A question is under way: its end looks for what comes next.
     var isAsking = false
     /// Until something else is known of the account, or a restart.
@@ -213,9 +213,9 @@ final class FollowUpWatch: Sendable {
 
   private func setAlarm(_ account: AccountID, _ delay: Duration?) {
     let alarm = delay.map { delay in
-      dependencies.alarms.after(delay) { [weak self] in self?.wake(account) }
+      dependencies.scheduler.after(delay) { [weak self] in self?.wake(account) }
     }
-    let old = state.withLock { state -> Alarm? in
+    let old = state.withLock { state -> ScheduledTimer? in
       guard !state.isStopped, state.entries[account] != nil else { return alarm }
       defer { state.entries[account]?.alarm = alarm }
       return state.entries[account]?.alarm

@@ -127,7 +127,7 @@ final class AuditRecorder: Sendable {
 
 extension AuditRecorder {
   private func ring(after delay: Duration) {
-    _ = dependencies.alarms.after(delay) { [self] in
+    _ = dependencies.scheduler.after(delay) { [self] in
       state.withLock { $0.isAlarmSet = false }
       _ = write()
     }
@@ -135,7 +135,7 @@ extension AuditRecorder {
 
   private func ringAtMinute(after now: Timestamp) {
     let rest = 60_000 - now.milliseconds % 60_000
-    _ = dependencies.alarms.after(.milliseconds(rest)) { [self] in
+    _ = dependencies.scheduler.after(.milliseconds(rest)) { [self] in
       let now = dependencies.clock.now()
       let due = state.withLock { state in
         state.isMinuteSet = false

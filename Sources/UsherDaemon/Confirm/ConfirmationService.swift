@@ -15,7 +15,7 @@ final class ConfirmationService: Sendable {
 
   private struct State {
     var book = ConfirmationStore()
-    var alarms: [ConfirmationID: Alarm] = [:]
+    var scheduler: [ConfirmationID: ScheduledTimer] = [:]
     /// Whether an answer has expired that is still on disk.
     var isStale = false
   }
@@ -27,7 +27,7 @@ final class ConfirmationService: Sendable {
   private let localAuth: LocalAuthMethods
   private let state = Mutex(State())
   /// Who answers decides, writes and takes over within one of these.
-  private let turns = Turns<LocalPerson>()
+  private let turns = AsyncKeyedLock<LocalPerson>()
 
   init(
     dependencies: Dependencies, store: Store, events: EventBus, accounts: AccountRepository,
@@ -124,7 +124,7 @@ extension ConfirmationService {
       case .full(let end): return (.full(until: end), nil)
       case .unasked:
         let question = question(call, caller, at: now)
-        state.alarms[question.id] = dependencies.alarms.after(Self.openFor) { [weak self] in
+        state.scheduler[question.id] = dependencies.scheduler.after(Self.openFor) { [weak self] in
           self?.timeIsOver(question)
         }
         return (.asked(question, isNew: true), state.book.open(question))
@@ -162,7 +162,7 @@ extension ConfirmationService {
   }
 
   private func drop(_ question: OpenQuestion) {
-    state.withLock { $0.alarms.removeValue(forKey: question.id) }?.cancel()
+    state.withLock { $0.scheduler.removeValue(forKey: question.id) }?.cancel()
   }
 
   private func tell(_ what: String, _ question: OpenQuestion) {

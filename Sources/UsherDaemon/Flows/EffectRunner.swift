@@ -77,7 +77,7 @@ final class EffectRunner: Sendable {
     // Done when it was written.
     case .keep: break
     case .wake(let delay):
-      session.setAlarm(dependencies.alarms.after(delay) { report(.woken) })
+      session.setAlarm(dependencies.scheduler.after(delay) { report(.woken) })
     }
   }
 
@@ -157,17 +157,17 @@ final class EffectRunner: Sendable {
     while true {
       do throws(RedirectListenError) {
         return try await listeners.open(expectation, for: session.uid) {
-          [weak session, alarms = dependencies.alarms] answer in
+          [weak session, scheduler = dependencies.scheduler] answer in
           let revision = session?.standing.revision ?? 0
           report(.redirected(answer))
-          return await session?.page(after: revision, alarms)
+          return await session?.page(after: revision, scheduler)
         }
       } catch {
         guard case .noDescriptors = error, left > 0, !session.isFinished,
           !isStopped.withLock({ $0 })
         else { throw error }
         left -= 1
-        await dependencies.alarms.pause(.seconds(1))
+        await dependencies.scheduler.pause(.seconds(1))
       }
     }
   }
@@ -178,8 +178,8 @@ extension FlowSession {
   private static let longestPage = Duration.seconds(10)
 
   /// What a browser shows whose answer the flow got at this revision: waits for what becomes of it.
-  fileprivate func page(after revision: Int, _ alarms: any Alarms) async -> RedirectPage {
-    let standing = await wait(Self.longestPage, alarms) { standing in
+  fileprivate func page(after revision: Int, _ scheduler: any Scheduler) async -> RedirectPage {
+    let standing = await wait(Self.longestPage, scheduler) { standing in
       standing.isFinished || standing.revision > revision && standing.view.step.kind != .wait
     }
     return RedirectPage(standing)

@@ -10,7 +10,7 @@ final class FlowDeadlines: Sendable {
     /// A heap: who is next stands first. Flows that have ended stay until they are next, or too many.
     var sessions: [WatchedFlow] = []
     var watched = 0
-    var alarm: (at: Timestamp, alarm: Alarm?)?
+    var alarm: (at: Timestamp, alarm: ScheduledTimer?)?
     var isStopped = false
     var onEnd: @Sendable (FlowSession) -> Void = { _ in }
   }
@@ -43,7 +43,7 @@ final class FlowDeadlines: Sendable {
 
   func unwatch(_ session: FlowSession) {
     guard session.endWatch() else { return }
-    let alarm = state.withLock { state -> Alarm? in
+    let alarm = state.withLock { state -> ScheduledTimer? in
       state.watched -= 1
       guard state.watched > 0 else { return state.clear() }
       if state.sessions.count > 2 * state.watched + 64 {
@@ -83,7 +83,7 @@ final class FlowDeadlines: Sendable {
   }
 
   private func setAlarm() {
-    let (next, old) = state.withLock { state -> (Timestamp?, Alarm?) in
+    let (next, old) = state.withLock { state -> (Timestamp?, ScheduledTimer?) in
       let old = state.alarm?.alarm
       let next = state.sessions.first?.end
       state.alarm = next.map { ($0, nil) }
@@ -91,7 +91,8 @@ final class FlowDeadlines: Sendable {
     }
     old?.cancel()
     guard let next else { return }
-    let alarm = dependencies.alarms.after(next - dependencies.clock.monotonicNow()) { [weak self] in
+    let alarm = dependencies.scheduler.after(next - dependencies.clock.monotonicNow()) {
+      [weak self] in
       self?.ring()
     }
     // It may have rung by now, or another one been set.
@@ -122,7 +123,7 @@ final class FlowDeadlines: Sendable {
 }
 
 extension FlowDeadlines.State {
-  fileprivate mutating func clear() -> Alarm? {
+  fileprivate mutating func clear() -> ScheduledTimer? {
     for flow in sessions { _ = flow.session.endWatch() }
     (sessions, watched) = ([], 0)
     defer { alarm = nil }

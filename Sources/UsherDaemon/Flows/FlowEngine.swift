@@ -19,7 +19,7 @@ final class FlowEngine: Sendable {
   let accounts: AccountRepository
   let events: EventBus
   let runner: FlowRunner
-  private let starts = CallBudget()
+  private let starts = RateLimiter()
   /// Of what flows are begun with, each read once.
   private let schemas = Mutex<[ObjectIdentifier: Schema]>([:])
   var index: FlowIndex { runner.index }

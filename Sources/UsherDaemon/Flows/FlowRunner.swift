@@ -319,7 +319,7 @@ extension FlowRunner {
       } catch {
         log.error("\(error.message)", metadata: session.metadata(error))
         guard error.reason == .storageUnavailable, !isStopped.withLock({ $0 }) else { return }
-        await dependencies.alarms.pause(pause)
+        await dependencies.scheduler.pause(pause)
         for mail in session.takeRequests() { refuse(mail, error) }
         pause = min(pause * 2, .seconds(5))
       }

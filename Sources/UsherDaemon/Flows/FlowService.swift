@@ -11,12 +11,12 @@ struct FlowService: Sendable {
   static let longestWait = 60_000
 
   let engine: FlowEngine
-  let alarms: any Alarms
-  private let lists = Turns<Owner>()
+  let scheduler: any Scheduler
+  private let lists = AsyncKeyedLock<Owner>()
 
-  init(engine: FlowEngine, alarms: any Alarms) {
+  init(engine: FlowEngine, scheduler: any Scheduler) {
     self.engine = engine
-    self.alarms = alarms
+    self.scheduler = scheduler
   }
 
   /// Lets a start in, or refuses it, before a task is made of it.
@@ -99,7 +99,7 @@ struct FlowService: Sendable {
   func wait(_ call: FlowWait, _ caller: Caller) async throws(UsherError) -> FlowWait.Reply {
     try checkWait(call.timeoutMs, "timeoutMs")
     let session = try engine.flow(call.flow, of: caller.owner)
-    let standing = await session.wait(.milliseconds(call.timeoutMs), alarms) {
+    let standing = await session.wait(.milliseconds(call.timeoutMs), scheduler) {
       $0.revision > call.revision
     }
     return .init(
@@ -110,7 +110,7 @@ struct FlowService: Sendable {
   /// How the flow stands at the first step that is not `wait`, its end, or after that long.
   private func settled(_ session: FlowSession, _ milliseconds: Int?) async -> Flow {
     guard let milliseconds, milliseconds > 0 else { return session.flow }
-    let standing = await session.wait(.milliseconds(milliseconds), alarms) {
+    let standing = await session.wait(.milliseconds(milliseconds), scheduler) {
       $0.isFinished || $0.view.step.kind != .wait
     }
     return session.flow(standing)

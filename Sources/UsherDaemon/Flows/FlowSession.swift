@@ -37,7 +37,7 @@ final class FlowSession: Sendable {
     var moves: Int32 = 0
     var nextWaiter: Int32 = 0
     var waiters: [Int32: @Sendable (Standing) -> Bool] = [:]
-    var alarm: Alarm?
+    var alarm: ScheduledTimer?
     var listener: RedirectListener?
     /// What is left of the machine once the flow has ended.
     var epilogue: Epilogue?
@@ -313,7 +313,7 @@ extension FlowSession.Mail {
 
 // What a flow holds while it lives.
 extension FlowSession {
-  func setAlarm(_ alarm: Alarm?) { replace(\.alarm, by: alarm)?.cancel() }
+  func setAlarm(_ alarm: ScheduledTimer?) { replace(\.alarm, by: alarm)?.cancel() }
 
   /// Holds no secret: the machine, with its verifier and tokens, is gone by then.
   var epilogue: Epilogue? {
@@ -341,10 +341,10 @@ extension FlowSession {
   /// Waits until `isDue` holds, the time is over, or the task is cancelled; then tells how the flow
   /// stands.
   func wait(
-    _ timeout: Duration, _ alarms: any Alarms,
+    _ timeout: Duration, _ scheduler: any Scheduler,
     until isDue: @escaping @Sendable (Standing) -> Bool
   ) async -> Standing {
-    let gate = Gate()
+    let gate = AsyncLatch()
     let number = current.withLock { current -> Int32? in
       guard !isDue(standing(current.form, current.last)) else { return nil }
       current.nextWaiter += 1
@@ -356,7 +356,7 @@ extension FlowSession {
       return current.nextWaiter
     }
     guard let number else { return standing }
-    let alarm = alarms.after(timeout) { gate.open() }
+    let alarm = scheduler.after(timeout) { gate.open() }
     await gate.pass()
     alarm.cancel()
     current.withLock { _ = $0.waiters.removeValue(forKey: number) }

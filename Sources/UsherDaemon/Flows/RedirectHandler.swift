@@ -127,7 +127,7 @@ final class RedirectHandler: ChannelInboundHandler {
   private let port: RedirectPort
   private let place: RedirectConnections.Place
   private var isAnswered = false
-  private var deadline: Alarm?
+  private var deadline: ScheduledTimer?
 
   init(
     _ judge: RedirectJudge, _ port: RedirectPort, _ place: RedirectConnections.Place
@@ -146,7 +146,7 @@ final class RedirectHandler: ChannelInboundHandler {
     case .answer(let answer, let route):
       place.hold()
       closeConnection(of: context, in: RedirectTimes.answer)
-      _ = judge.dependencies.alarms.after(RedirectTimes.lookup) {
+      _ = judge.dependencies.scheduler.after(RedirectTimes.lookup) {
         reply.writeUnlessDelivering(.busy)
       }
       deliver(answer, route, reply, client: context.remoteAddress, server: context.localAddress)
@@ -163,7 +163,7 @@ final class RedirectHandler: ChannelInboundHandler {
         return
       }
       // A page that asks to reload may have been sent meanwhile: the answer comes again then.
-      guard reply.beginDelivery(pendingAfter: RedirectTimes.outcome, judge.dependencies.alarms)
+      guard reply.beginDelivery(pendingAfter: RedirectTimes.outcome, judge.dependencies.scheduler)
       else {
         return
       }
@@ -174,7 +174,7 @@ final class RedirectHandler: ChannelInboundHandler {
   private func closeConnection(of context: ChannelHandlerContext, in time: Duration) {
     let channel = context.channel
     deadline?.cancel()
-    deadline = judge.dependencies.alarms.after(time) { channel.close(promise: nil) }
+    deadline = judge.dependencies.scheduler.after(time) { channel.close(promise: nil) }
   }
 
   func channelActive(context: ChannelHandlerContext) {
@@ -212,9 +212,9 @@ private final class RedirectReply: Sendable {
   ///
   /// - Parameter patience: When the browser is told that the sign-in is still pending.
   /// - Returns: False if a page is written already; the flow must not get the answer then.
-  func beginDelivery(pendingAfter patience: Duration, _ alarms: any Alarms) -> Bool {
+  func beginDelivery(pendingAfter patience: Duration, _ scheduler: any Scheduler) -> Bool {
     guard advance(to: .delivering) else { return false }
-    _ = alarms.after(patience) { self.write(.pending) }
+    _ = scheduler.after(patience) { self.write(.pending) }
     return true
   }
 

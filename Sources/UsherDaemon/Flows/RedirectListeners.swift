@@ -21,7 +21,7 @@ final class RedirectListeners: Sendable {
   private let judge: RedirectJudge
   private let connections = RedirectConnections()
   private let ports = Mutex<[SocketAddress: RedirectPort]>([:])
-  private let turns = Turns<SocketAddress>()
+  private let turns = AsyncKeyedLock<SocketAddress>()
   private let holders: @Sendable (LoopbackPeer.Endpoint) -> Set<UInt32>?
   private let log: Logger
   private let takenPorts: RepeatedNotice
@@ -143,9 +143,9 @@ final class RedirectListeners: Sendable {
     ServerBootstrap(group: group)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       .serverChannelOption(.backlog, value: 64)
-      .serverChannelInitializer { [alarms = dependencies.alarms] channel in
+      .serverChannelInitializer { [scheduler = dependencies.scheduler] channel in
         channel.eventLoop.makeCompletedFuture {
-          try channel.pipeline.syncOperations.addHandler(AcceptPause(alarms))
+          try channel.pipeline.syncOperations.addHandler(AcceptPause(scheduler))
         }
       }
       .childChannelOption(.maxMessagesPerRead, value: 1)
@@ -306,14 +306,14 @@ final class RedirectPort: Sendable {
 final class AcceptPause: ChannelInboundHandler {
   typealias InboundIn = any Channel
 
-  private let alarms: any Alarms
+  private let scheduler: any Scheduler
 
-  init(_ alarms: any Alarms) { self.alarms = alarms }
+  init(_ scheduler: any Scheduler) { self.scheduler = scheduler }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     let channel = context.channel
     channel.setOption(.autoRead, value: false).whenComplete { _ in }
-    _ = alarms.after(.milliseconds(100)) {
+    _ = scheduler.after(.milliseconds(100)) {
       channel.setOption(.autoRead, value: true).whenComplete { _ in }
     }
   }

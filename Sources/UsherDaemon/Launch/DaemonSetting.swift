@@ -29,7 +29,7 @@ package struct DaemonSetting: Sendable {
   package var log = Logger(label: "usherd")
   package var clock: any Clock = SystemClock()
   /// Makes what the daemon waits by; called once, with the event loop that is to run it.
-  package var alarms: @Sendable (any EventLoop) -> any Alarms = { EventLoopAlarms(on: $0) }
+  package var scheduler: @Sendable (any EventLoop) -> any Scheduler = { EventLoopScheduler(on: $0) }
   /// Moves the timers of the sockets' loop; nil: they follow this machine's clock.
   package var timeShift: LoopTimeShift?
   /// Makes the way to providers; called with the event loop that is to run it.

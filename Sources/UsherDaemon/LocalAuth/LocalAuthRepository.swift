@@ -60,7 +60,7 @@ struct DomainState: Codable, Sendable, Equatable {
 /// All records, in memory and on disk.
 final class LocalAuthRepository: Sendable {
   /// Who changes a record reads, decides and writes within one of these.
-  let turns = Turns<LocalPerson>()
+  let turns = AsyncKeyedLock<LocalPerson>()
   private let store: Store
   private let records = Mutex<[LocalPerson: LocalAuthRecord]>([:])
 

@@ -26,7 +26,7 @@ final class LocalAuthService: Sendable {
   private enum Computation { case hash }
 
   /// One hash at a time: each takes 32 MiB.
-  private let computations = Turns<Computation>()
+  private let computations = AsyncKeyedLock<Computation>()
 
   init(
     dependencies: Dependencies, book: LocalAuthRepository, reader: any FingerprintScanning,

@@ -26,7 +26,7 @@ final class LockController: Sendable {
   let life: ProcessContext
   private let state = Mutex(State.locked)
   private let changes = Atomic<Int>(0)
-  private let turns = Turns<Deed>()
+  private let turns = AsyncKeyedLock<Deed>()
   /// What there is to call, once that is known.
   private let surface = Mutex<MethodTable.Surface?>(nil)
 

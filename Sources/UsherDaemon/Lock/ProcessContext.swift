@@ -12,11 +12,11 @@ struct ProcessContext: Sendable {
   let count: ConnectionCount
   let connections = OpenConnections()
   /// Of calls that only wait for a person or an event.
-  let waits: EndingAlarms
+  let waits: DrainingScheduler
   let policies: PolicyService
   let lastReload = LastReload()
   /// Reloads come one after the other.
-  let reloads = Turns<Reload.Turn>()
+  let reloads = AsyncKeyedLock<Reload.Turn>()
   /// What it is told while the daemon is locked is written when there is a store again.
   let audit: AuditRecorder
   /// For what goes out to providers and the calls that they make, and for alarms.
@@ -43,7 +43,7 @@ struct ProcessContext: Sendable {
     self.browsers = browsers ?? outside
     self.serving = serving
     self.log = log
-    waits = EndingAlarms(dependencies.alarms)
+    waits = DrainingScheduler(dependencies.scheduler)
     startedAt = dependencies.clock.now()
     started = dependencies.clock.monotonicNow()
     instanceID = dependencies.identifier("ins_")

@@ -10,7 +10,7 @@ import UsherSystem
 final class UnlockedServices: Sendable {
   let parts: Parts
   let table: MethodTable
-  private let flights: Flights
+  private let flights: InFlightCalls
 
   /// Takes the store's contents up and listens for providers; nothing runs yet.
   ///
@@ -27,7 +27,7 @@ final class UnlockedServices: Sendable {
   private init(_ parts: Parts) {
     self.parts = parts
     table = MethodTable(parts.domain)
-    flights = Flights(dependencies: parts.domain.dependencies)
+    flights = InFlightCalls(dependencies: parts.domain.dependencies)
   }
 
   /// What runs by itself goes on from where it stood.

@@ -180,7 +180,7 @@ extension SocketLoop {
   }
 }
 
-// Turns.
+// AsyncKeyedLock.
 extension SocketLoop {
   private func run() {
     thread.store(LoopThread.current, ordering: .relaxed)

@@ -15,7 +15,7 @@ final class Dependencies: Sendable {
   let clock: any Clock
   let entropy: any Entropy
   /// The only timers of the daemon beside those of its event loops.
-  let alarms: any Alarms
+  let scheduler: any Scheduler
   /// Runs the daemon's tasks; nil: Swift's global executor. A task that is not a child of another one
   /// does not inherit it: each is started with this one.
   let executor: (any TaskExecutor)?
@@ -37,7 +37,7 @@ final class Dependencies: Sendable {
   let subordinates = SubordinateUserMap()
 
   init(
-    settings: Settings, clock: any Clock, entropy: any Entropy, alarms: any Alarms,
+    settings: Settings, clock: any Clock, entropy: any Entropy, scheduler: any Scheduler,
     executor: (any TaskExecutor)? = nil, blocking: any BlockingPool = DispatchPool.blocking,
     computing: any BlockingPool = DispatchPool.computing, users: UserDatabase = .system,
     sockets: any LocalSockets = KernelSockets(), daemonUser: UInt32 = getuid(),
@@ -47,7 +47,7 @@ final class Dependencies: Sendable {
     self.settings = settings
     self.clock = clock
     self.entropy = entropy
-    self.alarms = alarms
+    self.scheduler = scheduler
     self.executor = executor
     self.blocking = blocking
     self.computing = computing
@@ -56,7 +56,7 @@ final class Dependencies: Sendable {
     self.daemonUser = daemonUser
     self.processors = processors
     self.descriptors = descriptors
-    lookups = UserLookups(in: users, on: blocking, alarms: alarms, executor: executor)
+    lookups = UserLookups(in: users, on: blocking, scheduler: scheduler, executor: executor)
   }
 
   /// As it is in force just now.

@@ -16,17 +16,17 @@ final class UserLookups: Sendable {
 
   private let database: UserDatabase
   private let blocking: any BlockingPool
-  private let alarms: any Alarms
+  private let scheduler: any Scheduler
   private let executor: (any TaskExecutor)?
   private let pending = Mutex<[UInt32: PendingLookup]>([:])
 
   init(
-    in database: UserDatabase, on blocking: any BlockingPool, alarms: any Alarms,
+    in database: UserDatabase, on blocking: any BlockingPool, scheduler: any Scheduler,
     executor: (any TaskExecutor)?
   ) {
     self.database = database
     self.blocking = blocking
-    self.alarms = alarms
+    self.scheduler = scheduler
     self.executor = executor
   }
 
@@ -69,8 +69,8 @@ final class UserLookups: Sendable {
 
   /// Waits for a look-up until ``deadline``.
   private func hasEnded(_ lookup: PendingLookup) async -> Bool {
-    let either = Gate()
-    let alarm = alarms.after(Self.deadline) { either.open() }
+    let either = AsyncLatch()
+    let alarm = scheduler.after(Self.deadline) { either.open() }
     Task(executorPreference: executor) {
       await lookup.ended.pass()
       either.open()
@@ -84,7 +84,7 @@ final class UserLookups: Sendable {
 /// One look-up, which may outlast the callers who wait for it.
 private final class PendingLookup: Sendable {
   let answer = Mutex<UserLookup?>(nil)
-  let ended = Gate()
+  let ended = AsyncLatch()
 
   /// `failed` until it has ended.
   var found: UserLookup { answer.withLock { $0 } ?? .failed }

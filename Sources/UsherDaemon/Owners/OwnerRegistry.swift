@@ -72,7 +72,7 @@ final class OwnerRegistry: Sendable {
   /// The users of whom everything was wiped, until somebody calls again by their uids.
   let forgotten = Mutex<Set<LocalPerson>>([])
   /// Comparing, writing and taking over happen in one turn.
-  let turns = Turns<LocalPerson>()
+  let turns = AsyncKeyedLock<LocalPerson>()
   private let follower = Mutex<HeldFollower?>(nil)
   /// Whether everybody who owns something has a record (``recordAll()``).
   private let isComplete = Atomic<Bool>(false)

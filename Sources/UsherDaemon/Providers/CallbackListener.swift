@@ -44,7 +44,8 @@ final class CallbackListener: Sendable {
       .serverChannelOption(.autoRead, value: false)
       .serverChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
-          try channel.pipeline.syncOperations.addHandler(AcceptPause(service.dependencies.alarms))
+          try channel.pipeline.syncOperations.addHandler(
+            AcceptPause(service.dependencies.scheduler))
         }
       }
       .childChannelInitializer { channel in
@@ -110,7 +111,7 @@ private final class CallbackHandler: ChannelInboundHandler {
   private var head: HTTPRequestHead?
   private var body: [UInt8] = []
   private var isAnswered = false
-  private var deadline: Alarm?
+  private var deadline: ScheduledTimer?
 
   init(
     _ post: CallbackListener.Post, _ service: CallbackService, _ place: RedirectConnections.Place
@@ -123,7 +124,7 @@ private final class CallbackHandler: ChannelInboundHandler {
 
   func channelActive(context: ChannelHandlerContext) {
     let channel = context.channel
-    deadline = service.dependencies.alarms.after(CallbackListener.longest) {
+    deadline = service.dependencies.scheduler.after(CallbackListener.longest) {
       channel.close(promise: nil)
     }
     context.fireChannelActive()

@@ -11,7 +11,7 @@ struct RegistrationService: Sendable {
   let providers: Providers
   /// Asks the provider once; throws where the credential that it takes is not set.
   let send: @Sendable (BSACall, ProviderConfig) async throws(UsherError) -> CallOutcome
-  private let budget = CallBudget()
+  private let budget = RateLimiter()
 
   /// A question that may be asked of a provider.
   struct Question: Sendable {

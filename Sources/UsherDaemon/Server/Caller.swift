@@ -62,7 +62,7 @@ struct Caller: Sendable {
 }
 
 extension Caller {
-  init(_ newcomer: Newcomer, policy: Policy) {
+  init(_ newcomer: ConnectingPeer, policy: Policy) {
     let identity = newcomer.identity
     let policy = policy.caller(identity)
     let owner =

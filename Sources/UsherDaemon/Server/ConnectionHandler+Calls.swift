@@ -127,7 +127,7 @@ extension ConnectionHandler {
   }
 
   /// Of ``caller`` and the lock; nil where calls are refused.
-  private var epoch: ConnectionAnswers.Epoch? {
+  private var epoch: ReplyCache.Epoch? {
     service.generation.map { .init(settings: generation, lockController: $0) }
   }
 

@@ -9,18 +9,18 @@ import UsherCore
 ///
 /// Cheap calls are answered where they are read; only a call that waits gets a task. Reading stops
 /// while the other side does not read its replies, so nobody can make the daemon keep them, and while
-/// its user has had its share of the loop (``FairShare``).
+/// its user has had its share of the loop (``FairScheduler``).
 final class ConnectionHandler: TransportUser {
   /// Who calls, under the rules that were in force when the last call began.
   var caller: Caller
-  let standing: CallerInForce
+  let standing: CallerCache
   let service: RPCService
   /// Those with which it began.
   let limits: Limits
-  let turns: LoopTurns
+  let turns: ConnectionScheduler
   let transport: Transport
   /// Whose share of the loop it takes.
-  let party: FairShare.Party
+  let party: FairScheduler.Party
   private let onClose: (ConnectionHandler) -> Void
   let scanner: Scanner
   /// Read but not yet looked at, while replies are unread, a call waits for the disk or others have
@@ -37,7 +37,7 @@ final class ConnectionHandler: TransportUser {
   @exclusivity(unchecked) var generation: Int
   @exclusivity(unchecked) var splitter: LineSplitter
   @exclusivity(unchecked) var slice = Slice.endless
-  @exclusivity(unchecked) var answers = ConnectionAnswers()
+  @exclusivity(unchecked) var answers = ReplyCache()
   /// When what is read just now was first answered from them.
   @exclusivity(unchecked) var moment: Timestamp?
   /// Replies that are written and not sent.
@@ -47,7 +47,7 @@ final class ConnectionHandler: TransportUser {
   /// be made to send a request of its own to this socket must not reach a call in the body.
   private var hasHeardJSON = false
   var isClosing = false
-  var seat: FairShare.Seat = 0
+  var seat: FairScheduler.Seat = 0
   /// Whether its share lets it hear more.
   var listens = true { didSet { if listens != oldValue { adjustReading() } } }
   /// Whether they go out when all is read that is ready now.
@@ -122,8 +122,9 @@ final class ConnectionHandler: TransportUser {
 
   /// - Parameter onClose: Told once, at the end.
   init(
-    caller: CallerInForce, service: RPCService, turns: LoopTurns, through transport: Transport,
-    party: FairShare.Party, onClose: @escaping (ConnectionHandler) -> Void = { _ in }
+    caller: CallerCache, service: RPCService, turns: ConnectionScheduler,
+    through transport: Transport,
+    party: FairScheduler.Party, onClose: @escaping (ConnectionHandler) -> Void = { _ in }
   ) {
     generation = service.settings.generation
     standing = caller
@@ -230,7 +231,7 @@ final class ConnectionHandler: TransportUser {
     guard !isRefusing else { return }
     // What is measured is the whole of it, where somebody pays for it.
     if slice.start != nil, turns.isShared { flush() }
-    let rest: FairShare.Rest =
+    let rest: FairScheduler.Rest =
       !hasWork || isClosing ? .nothing : isFree ? .bytes : .blocked
     listens = turns.worked(self, slice, leaving: rest)
   }

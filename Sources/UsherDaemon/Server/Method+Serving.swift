@@ -8,7 +8,7 @@ enum Response: Sendable {
   /// The encoded result. Most calls: no task, no switch of threads.
   case now([UInt8])
   /// The same, and it may be good for the next call like this.
-  case standing(StandingReply)
+  case standing(CachedReply)
   /// For calls that really wait: for the disk, a provider, a person.
   case later(@Sendable () async throws(UsherError) -> [UInt8])
   /// The call needs something that is read first, from the disk or the user database. The body reads it

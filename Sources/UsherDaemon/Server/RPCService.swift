@@ -15,8 +15,8 @@ final class RPCService: Sendable {
   private let lockController: LockController
   let dependencies: Dependencies
   private let logger: Logger
-  private let longLinesOfUser = Turns<FairShare.Party>()
-  private let longLinesOfAll = Turns<LongLines>()
+  private let longLinesOfUser = AsyncKeyedLock<FairScheduler.Party>()
+  private let longLinesOfAll = AsyncKeyedLock<LongLines>()
   private let isDraining = Atomic<Bool>(false)
   private let slowReaders: RepeatedNotice
 
@@ -53,7 +53,7 @@ final class RPCService: Sendable {
   /// Reads a long line when those that came before are read: of each user one at a time, and of all users
   /// together one, for other calls need the same few threads. The admin socket waits for nobody.
   func readLongLine<Value: Sendable>(
-    of party: FairShare.Party, _ read: @Sendable () throws(UsherError) -> Value
+    of party: FairScheduler.Party, _ read: @Sendable () throws(UsherError) -> Value
   ) async throws(UsherError) -> Value {
     try await longLinesOfUser.take(party) { () async throws(UsherError) in
       if party == .admin { return try read() }

@@ -23,7 +23,7 @@ final class SocketServer: Sendable {
   ///   - isAdmin: Whether admin methods exist on it.
   ///   - remove: Removes it.
   static func serve(
-    _ descriptor: CInt, path: String?, isAdmin: Bool, on loop: SocketLoop, door: Door,
+    _ descriptor: CInt, path: String?, isAdmin: Bool, on loop: SocketLoop, door: ConnectionAcceptor,
     removing remove: @escaping @Sendable (_ path: String) -> Void
   ) async throws -> SocketServer {
     let socket = DirectSocket(descriptor)
@@ -56,7 +56,7 @@ final class SocketServer: Sendable {
 }
 
 /// Looks at who comes in, once, and gives them a connection or a reason.
-final class Door: Sendable {
+final class ConnectionAcceptor: Sendable {
   let service: RPCService
   private let realm: String
   private let count: ConnectionCount
@@ -64,7 +64,7 @@ final class Door: Sendable {
   /// Who may use the admin socket.
   private let admins: Set<UInt32>
   private let sockets: any LocalSockets
-  private let turns = Mutex<OnLoop<LoopTurns>?>(nil)
+  private let turns = Mutex<OnLoop<ConnectionScheduler>?>(nil)
   /// Users that came so often that they were not even told: who they are is all that is looked at.
   private let turnedAway = Mutex(TurnedAway())
   private let closer: SocketCloser
@@ -75,7 +75,7 @@ final class Door: Sendable {
     static let most = 16
     var uids: [UInt32] = []
     /// Of the first of them, to whom what it costs is charged.
-    var party = FairShare.Party.admin
+    var party = FairScheduler.Party.admin
     var until = NIODeadline.distantPast
   }
 
@@ -107,9 +107,9 @@ final class Door: Sendable {
   ///
   /// - Parameter limits: What is not answered within their `drain_seconds` gets `shutting_down`; who
   ///   does not read that within their `unread_reply_seconds` loses it.
-  func drain(within limits: Limits, _ alarms: any Alarms) async {
+  func drain(within limits: Limits, _ scheduler: any Scheduler) async {
     open.tell { $0.drain(unreadReplySeconds: limits.unreadReplySeconds) }
-    let alarm = alarms.after(.seconds(limits.drainSeconds)) { [service, open] in
+    let alarm = scheduler.after(.seconds(limits.drainSeconds)) { [service, open] in
       service.drain()
       open.tell { $0.end() }
     }
@@ -135,7 +135,7 @@ final class Door: Sendable {
   /// are let in together at its end.
   private static let turnedAwayTime = TimeAmount.milliseconds(10)
 
-  private func turnAway(_ uid: UInt32, _ party: FairShare.Party, at now: NIODeadline) {
+  private func turnAway(_ uid: UInt32, _ party: FairScheduler.Party, at now: NIODeadline) {
     turnedAway.withLock { turnedAway in
       if turnedAway.uids.isEmpty {
         turnedAway.party = party
@@ -170,7 +170,7 @@ final class Door: Sendable {
       return nil
     }
     // Before more is asked of who it is: being refused must not cost the daemon more than it must.
-    let party = isAdmin ? FairShare.Party.admin : .user(uid)
+    let party = isAdmin ? FairScheduler.Party.admin : .user(uid)
     do throws(UsherError) {
       switch turns.comes(party, isCrowded: isCrowded, at: begun) {
       case .turnedAway:
@@ -204,11 +204,11 @@ final class Door: Sendable {
       // What anybody can cause at will is not for the journal.
       return error.reason == .permissionDenied ? nil : error.message
     }
-    let newcomer = Newcomer(
+    let newcomer = ConnectingPeer(
       peer, isAdmin: isAdmin, realm: realm,
       subordinateTo: service.subordinates.owners(ofSubordinate: peer.uid),
       connectedAt: service.monotonicNow)
-    let caller = CallerInForce(newcomer, service.settings)
+    let caller = CallerCache(newcomer, service.settings)
     let isUnauthorized = caller.caller.isUnauthorized
     if isUnauthorized {
       do throws(UsherError) {
@@ -220,7 +220,7 @@ final class Door: Sendable {
         return nil
       }
     }
-    let share = FairShare.Party(caller.caller, user: uid)
+    let share = FairScheduler.Party(caller.caller, user: uid)
     let transport = Transport(socket, on: loop, mostUnsent: service.limits.unreadReplyBytes)
     let handler = ConnectionHandler(
       caller: caller, service: service, turns: turns, through: transport, party: share
@@ -268,9 +268,9 @@ final class Door: Sendable {
   }
 
   /// Made for the first connection, and then everybody's.
-  private func turns(on loop: SocketLoop) -> LoopTurns {
+  private func turns(on loop: SocketLoop) -> ConnectionScheduler {
     turns.withLock { turns in
-      let made = turns ?? OnLoop(LoopTurns(service.settings, on: loop), loop)
+      let made = turns ?? OnLoop(ConnectionScheduler(service.settings, on: loop), loop)
       turns = made
       return made
     }.value

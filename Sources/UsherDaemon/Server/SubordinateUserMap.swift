@@ -27,8 +27,8 @@ final class SubordinateUserMap: Sendable {
   ///
   func read(within limit: Duration, in dependencies: Dependencies) async -> Reading {
     guard !isReading.exchange(true, ordering: .acquiringAndReleasing) else { return .late }
-    let over = Gate()
-    let alarm = dependencies.alarms.after(limit) { over.open() }
+    let over = AsyncLatch()
+    let alarm = dependencies.scheduler.after(limit) { over.open() }
     Task(executorPreference: dependencies.executor) { [self] in
       let found = await dependencies.blocking.run(dependencies.users.subordinates)
       if let found { apply(found) }

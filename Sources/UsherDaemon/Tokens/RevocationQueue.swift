@@ -157,7 +157,7 @@ actor RevocationQueue {
         deadline - dependencies.clock.monotonicNow(), revocation.life(at: dependencies.clock.now()))
       // The provider is asked a last time at the end: the machine may have been off until now.
       let isLast = pause >= left
-      await dependencies.alarms.pause(isLast ? max(left, .zero) : pause)
+      await dependencies.scheduler.pause(isLast ? max(left, .zero) : pause)
       guard !Task.isCancelled else { return }
       guard revocation.life(at: dependencies.clock.now()) > .zero else {
         return await end(revocation, as: .deadlineExceeded)

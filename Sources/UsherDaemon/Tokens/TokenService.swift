@@ -41,7 +41,7 @@ struct TokenService: Sendable {
     let isForced = call.forceRefresh ?? false
     let now = dependencies.clock.now()
     if !isForced, let token = record.usableToken(key), let end = end(of: token, seconds, now) {
-      return .standing(StandingReply(reply: token.reply, moments: now...end, book: book))
+      return .standing(CachedReply(reply: token.reply, moments: now...end, book: book))
     }
     let refresher = refresher
     return .later { () async throws(UsherError) -> [UInt8] in
@@ -66,7 +66,7 @@ struct TokenService: Sendable {
     if !isForced, let token = record.usableToken(key), let end = end(of: token, seconds, now) {
       // Consents end by themselves.
       if record.isGuarded { return .now(token.reply) }
-      return .standing(StandingReply(reply: token.reply, moments: now...end, book: book))
+      return .standing(CachedReply(reply: token.reply, moments: now...end, book: book))
     }
     return .later { [self] () async throws(UsherError) -> [UInt8] in
       let reply = try await refresher.token(record.id, key, validFor: seconds, isForced: isForced)

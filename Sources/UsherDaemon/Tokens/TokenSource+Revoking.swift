@@ -131,7 +131,7 @@ private struct Office {
         return .unanswered(after: reply.retryAfter)
       }
       await withCheckedContinuation { woken in
-        _ = dependencies.alarms.after(wait) { woken.resume() }
+        _ = dependencies.scheduler.after(wait) { woken.resume() }
       }
       pause = pause * 2
     }

@@ -29,7 +29,7 @@ final class TokenWatch: Sendable {
   private struct Entry {
     let provider: ProviderName?
     var progress = TokenPlan.Progress()
-    var alarm: Alarm?
+    var alarm: ScheduledTimer?
     /// A renewal is under way: its end looks for what comes next.
     var isRenewing = false
     /// Its row does not open: nobody is told twice.
@@ -139,7 +139,7 @@ final class TokenWatch: Sendable {
           && dependencies.settings.inForce.provider(record.provider).map(record.isOf) ?? false
       } ?? false
     let now = dependencies.clock.now()
-    let (plan, old) = state.withLock { state -> (TokenPlan?, Alarm?) in
+    let (plan, old) = state.withLock { state -> (TokenPlan?, ScheduledTimer?) in
       guard !state.isStopped, let record else {
         return (nil, state.entries.removeValue(forKey: account)?.alarm)
       }
@@ -175,10 +175,10 @@ final class TokenWatch: Sendable {
   }
 
   private func setAlarm(_ account: AccountID, _ due: Timestamp) {
-    let alarm = dependencies.alarms.after(due - dependencies.clock.now()) { [weak self] in
+    let alarm = dependencies.scheduler.after(due - dependencies.clock.now()) { [weak self] in
       self?.wake(account)
     }
-    let old = state.withLock { state -> Alarm? in
+    let old = state.withLock { state -> ScheduledTimer? in
       guard !state.isStopped, let old = state.entries[account]?.alarm else {
         if !state.isStopped { state.entries[account]?.alarm = alarm }
         return state.isStopped ? alarm : nil

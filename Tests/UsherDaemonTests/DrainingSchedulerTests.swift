@@ -3,20 +3,20 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Alarms that end with the daemon")
-struct EndingAlarmsTests {
+@Suite("Scheduler that end with the daemon")
+struct DrainingSchedulerTests {
   private let clock = FakeClock()
-  private let fake: FakeAlarms
-  private let alarms: EndingAlarms
+  private let fake: FakeScheduler
+  private let scheduler: DrainingScheduler
   private let rung = Recorded<String>()
 
   init() {
-    fake = FakeAlarms(clock)
-    alarms = EndingAlarms(fake)
+    fake = FakeScheduler(clock)
+    scheduler = DrainingScheduler(fake)
   }
 
-  private func set(_ name: String, _ delay: Duration = .seconds(60)) -> Alarm {
-    alarms.after(delay) { [rung] in rung.add(name) }
+  private func set(_ name: String, _ delay: Duration = .seconds(60)) -> ScheduledTimer {
+    scheduler.after(delay) { [rung] in rung.add(name) }
   }
 
   @Test("each rings at its time, and once")
@@ -25,7 +25,7 @@ struct EndingAlarmsTests {
     fake.advance(by: .seconds(59))
     #expect(rung.all.isEmpty)
     fake.advance(by: .seconds(1))
-    alarms.end()
+    scheduler.end()
     #expect(rung.all == ["a"])
   }
 
@@ -34,7 +34,7 @@ struct EndingAlarmsTests {
     _ = set("a")
     let cancelled = set("b")
     cancelled.cancel()
-    alarms.end()
+    scheduler.end()
     #expect(rung.all == ["a"])
     _ = set("c")
     #expect(rung.all == ["a", "c"])

@@ -2,7 +2,7 @@ import UsherCore
 
 /// A reply of a cheap call that may be given again to the same call of the same connection, for as
 /// long as nothing that it came of is another (Speed.md § The short path).
-struct StandingReply: Sendable {
+struct CachedReply: Sendable {
   /// Encoded.
   let reply: [UInt8]
   /// From when it was first given to when what it gives is no longer good: a clock that was set back

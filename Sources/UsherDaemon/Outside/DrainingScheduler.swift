@@ -1,12 +1,12 @@
 import Synchronization
 
-/// Alarms of those who only wait for a person or an event: when the daemon stops they all ring, and
+/// Scheduler of those who only wait for a person or an event: when the daemon stops they all ring, and
 /// from then on each rings at once.
-final class EndingAlarms: Alarms {
+final class DrainingScheduler: Scheduler {
   private struct Pending {
     let body: @Sendable () -> Void
     /// Nil until it is set.
-    var alarm: Alarm?
+    var alarm: ScheduledTimer?
   }
 
   private struct State {
@@ -15,12 +15,12 @@ final class EndingAlarms: Alarms {
     var pending: [Int: Pending] = [:]
   }
 
-  private let alarms: any Alarms
+  private let scheduler: any Scheduler
   private let state = Mutex(State())
 
-  init(_ alarms: any Alarms) { self.alarms = alarms }
+  init(_ scheduler: any Scheduler) { self.scheduler = scheduler }
 
-  func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void) -> Alarm {
+  func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void) -> ScheduledTimer {
     let number = state.withLock { state -> Int? in
       guard !state.isOver else { return nil }
       state.next += 1
@@ -29,16 +29,16 @@ final class EndingAlarms: Alarms {
     }
     guard let number else {
       body()
-      return Alarm {}
+      return ScheduledTimer {}
     }
-    let alarm = alarms.after(delay) { [self] in take(number)?.body() }
+    let alarm = scheduler.after(delay) { [self] in take(number)?.body() }
     // It may have rung by now.
     let isPending = state.withLock { state in
       state.pending[number]?.alarm = alarm
       return state.pending[number] != nil
     }
     if !isPending { alarm.cancel() }
-    return Alarm { [self] in take(number)?.alarm?.cancel() }
+    return ScheduledTimer { [self] in take(number)?.alarm?.cancel() }
   }
 
   /// Rings them all, now and from now on.

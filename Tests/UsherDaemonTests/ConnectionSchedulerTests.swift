@@ -3,8 +3,8 @@ import Testing
 
 @testable import UsherDaemon
 
-@Suite("Turns of the event loop", .timeLimit(.minutes(2)))
-struct LoopTurnsTests {
+@Suite("AsyncKeyedLock of the event loop", .timeLimit(.minutes(2)))
+struct ConnectionSchedulerTests {
   private let stage: ConnectionStage
 
   init() async throws { stage = try await ConnectionStage() }

@@ -3,7 +3,7 @@ import UsherConfig
 import UsherCore
 
 /// Who may work on the event loop, and who waits: told what happened and when, it answers whose turn
-/// it is. A value; ``LoopTurns`` does what it says.
+/// it is. A value; ``ConnectionScheduler`` does what it says.
 ///
 /// A user's calls cost the time they take. While others call too, a user that has used up its share
 /// is *paced*: its connections work one after the other, a slice at a time, and between two slices
@@ -11,7 +11,7 @@ import UsherCore
 /// time, so that hundreds of them cannot be heard at once. A user that makes one call after the other,
 /// on one connection, is not paced as long as its calls are short: nobody waits longer than for one of
 /// them. The admin socket is neither charged nor held up; its calls count as another's.
-struct FairShare {
+struct FairScheduler {
   /// One connection; numbers are not used twice.
   typealias Seat = Int
 
@@ -133,7 +133,7 @@ struct FairShare {
 }
 
 // Coming, calling, leaving.
-extension FairShare {
+extension FairScheduler {
   /// Somebody comes, and nothing else is known yet. All come through one queue: whoever comes too
   /// often must be out of the others' way at once.
   ///
@@ -291,8 +291,8 @@ extension FairShare {
   }
 }
 
-// Turns.
-extension FairShare {
+// AsyncKeyedLock.
+extension FairScheduler {
   /// Whether somebody waits for a turn.
   var isAwaited: Bool { !waiting.isEmpty }
 

@@ -1,9 +1,9 @@
 import UsherConfig
 
-extension FairShare.Party {
+extension FairScheduler.Party {
   /// All callers without rights: several such users together slow others no more than one does. No user has
   /// this id.
-  static let unauthorized = FairShare.Party.user(.max)
+  static let unauthorized = FairScheduler.Party.user(.max)
 
   /// Whose share a caller's connection takes.
   ///
@@ -13,7 +13,7 @@ extension FairShare.Party {
   }
 }
 
-extension FairShare.Terms {
+extension FairScheduler.Terms {
   init(_ limits: Limits) {
     self.init(
       percent: limits.userSharePercent, knocks: limits.connectionsPerUser,

@@ -4,8 +4,8 @@ import UsherCore
 
 @testable import UsherDaemon
 
-@Suite("Turns")
-struct TurnsTests {
+@Suite("AsyncKeyedLock")
+struct AsyncKeyedLockTests {
   /// How many are inside at once.
   private final class Crowd: Sendable {
     private let count = Mutex(0)
@@ -22,7 +22,7 @@ struct TurnsTests {
 
   @Test("for one key are taken one after the other")
   func oneKey() async throws {
-    let turns = Turns<String>()
+    let turns = AsyncKeyedLock<String>()
     let crowd = Crowd()
     await withTaskGroup(of: Void.self) { group in
       for _ in 0..<50 {
@@ -39,9 +39,9 @@ struct TurnsTests {
 
   @Test("for different keys do not wait for each other, and one that fails is over")
   func otherKey() async throws {
-    let turns = Turns<String>()
-    let held = Gate()
-    let isIn = Gate()
+    let turns = AsyncKeyedLock<String>()
+    let held = AsyncLatch()
+    let isIn = AsyncLatch()
     let holding = Task {
       try await turns.take("a") { () throws(UsherError) in
         isIn.open()

@@ -6,7 +6,7 @@ import UsherSystem
 
 /// Who is at the other end of a connection, as the kernel said when it was accepted. What the rules
 /// make of that is a ``Caller``.
-struct Newcomer: Sendable {
+struct ConnectingPeer: Sendable {
   let identity: CallerIdentity
   /// For the audit only.
   let pid: Int32
@@ -46,22 +46,22 @@ struct Newcomer: Sendable {
 }
 
 /// The caller of one connection under the rules that are in force: worked out anew when others are.
-final class CallerInForce: Sendable {
+final class CallerCache: Sendable {
   private struct State {
     var generation: Int
     var caller: Caller
 
-    init(_ newcomer: Newcomer, _ inForce: ConfigSnapshot) {
+    init(_ newcomer: ConnectingPeer, _ inForce: ConfigSnapshot) {
       generation = inForce.generation
       caller = Caller(newcomer, policy: inForce.policy)
     }
   }
 
-  private let newcomer: Newcomer
+  private let newcomer: ConnectingPeer
   private let settings: Settings
   private let state: Mutex<State>
 
-  init(_ newcomer: Newcomer, _ settings: Settings) {
+  init(_ newcomer: ConnectingPeer, _ settings: Settings) {
     self.newcomer = newcomer
     self.settings = settings
     state = Mutex(State(newcomer, settings.inForce))

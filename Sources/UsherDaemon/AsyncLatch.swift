@@ -1,7 +1,7 @@
 import Synchronization
 
 /// Holds tasks until it is opened; open for good.
-final class Gate: Sendable {
+final class AsyncLatch: Sendable {
   private struct State {
     var isOpen = false
     var waiting: [Int: CheckedContinuation<Void, Never>] = [:]

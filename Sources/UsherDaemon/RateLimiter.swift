@@ -3,7 +3,7 @@ import UsherCore
 import UsherStore
 
 /// How many calls of a kind an owner may still make this minute: a bucket that fills steadily.
-final class CallBudget: Sendable {
+final class RateLimiter: Sendable {
   private struct Bucket {
     /// When the bucket will be (or was) full again.
     var fullAt: Timestamp

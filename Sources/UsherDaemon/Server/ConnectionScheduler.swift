@@ -2,32 +2,32 @@ import NIOCore
 import UsherConfig
 import UsherCore
 
-/// Does what ``FairShare`` says: lets connections work, listen and wait. On the event loop of the
+/// Does what ``FairScheduler`` says: lets connections work, listen and wait. On the event loop of the
 /// sockets only.
-final class LoopTurns {
+final class ConnectionScheduler {
   /// Between two turns the loop looks for what has come in: a turn that begins at once would not
   /// let it.
   private static let breath = TimeAmount.microseconds(10)
 
-  private var share: FairShare
+  private var share: FairScheduler
   private let settings: Settings
   /// Of the settings that ``share`` has its terms of.
   private var generation: Int
   private let loop: SocketLoop
-  private var handlers: [FairShare.Seat: ConnectionHandler] = [:]
+  private var handlers: [FairScheduler.Seat: ConnectionHandler] = [:]
   private var nextSeat = 0
   /// Where replies go.
   let coalescer = WriteCoalescer()
   private var isSweeping = false
   /// Subscriptions of each user.
-  private var subscriptions: [FairShare.Party: Int] = [:]
-  private var deliveries: [FairShare.Party: Delivery] = [:]
+  private var subscriptions: [FairScheduler.Party: Int] = [:]
+  private var deliveries: [FairScheduler.Party: Delivery] = [:]
   private var wake: (at: NIODeadline, timer: LoopTimer)?
 
   /// The connections of one user that have events to send.
   private struct Delivery {
     /// The one that has waited longest first.
-    var line: [FairShare.Seat] = []
+    var line: [FairScheduler.Seat] = []
     /// Whether the next slice has a time.
     var isPlanned = false
   }
@@ -37,7 +37,7 @@ final class LoopTurns {
     self.settings = settings
     let inForce = settings.inForce
     generation = inForce.generation
-    share = FairShare(FairShare.Terms(inForce.config.limits))
+    share = FairScheduler(FairScheduler.Terms(inForce.config.limits))
     self.loop = loop
     loop.atEachTurnsEnd { [coalescer] in coalescer.sendAll() }
   }
@@ -47,7 +47,7 @@ final class LoopTurns {
     guard settings.generation != generation else { return }
     let inForce = settings.inForce
     generation = inForce.generation
-    share.terms = FairShare.Terms(inForce.config.limits)
+    share.terms = FairScheduler.Terms(inForce.config.limits)
   }
 
   /// Whether there is anybody to share the loop with.
@@ -67,14 +67,14 @@ final class LoopTurns {
 
   /// Whether somebody who comes is let in.
   func comes(
-    _ party: FairShare.Party, isCrowded: Bool, at now: NIODeadline
-  ) -> FairShare.Welcome {
+    _ party: FairScheduler.Party, isCrowded: Bool, at now: NIODeadline
+  ) -> FairScheduler.Welcome {
     follow()
     return share.comes(party, isCrowded: isCrowded, at: now)
   }
 
   /// Somebody came, and was refused.
-  func refused(_ party: FairShare.Party, since begun: NIODeadline) {
+  func refused(_ party: FairScheduler.Party, since begun: NIODeadline) {
     let now = loop.now
     _ = share.knocked(cost(since: begun, at: now) + Self.acceptance, party, at: now)
   }
@@ -119,7 +119,9 @@ final class LoopTurns {
   private static let likelyWaited = TimeAmount.microseconds(100)
 
   /// - Returns: Whether the connection listens.
-  func worked(_ handler: ConnectionHandler, _ slice: Slice, leaving rest: FairShare.Rest) -> Bool {
+  func worked(_ handler: ConnectionHandler, _ slice: Slice, leaving rest: FairScheduler.Rest)
+    -> Bool
+  {
     let now: NIODeadline
     switch (slice.start, rest) {
     case (nil, .nothing), (nil, .blocked): return true
@@ -136,21 +138,21 @@ final class LoopTurns {
   /// A call begins that waits.
   ///
   /// - Returns: False when its user has too many.
-  func began(_ party: FairShare.Party) -> Bool {
+  func began(_ party: FairScheduler.Party) -> Bool {
     follow()
     return share.began(of: party, at: loop.now)
   }
 
   /// A call begins that waits for the disk.
-  func reads(_ party: FairShare.Party) { share.reads(of: party, at: loop.now) }
+  func reads(_ party: FairScheduler.Party) { share.reads(of: party, at: loop.now) }
 
   /// Work was done for a user's calls that no slice has measured: beside the loop, and on it since `begun`.
-  func spent(_ cost: TimeAmount, since begun: NIODeadline, by party: FairShare.Party) {
+  func spent(_ cost: TimeAmount, since begun: NIODeadline, by party: FairScheduler.Party) {
     let now = loop.now
     share.spent(cost + self.cost(since: begun, at: now), by: party, at: now)
   }
 
-  func landed(_ party: FairShare.Party) { share.landed(of: party) }
+  func landed(_ party: FairScheduler.Party) { share.landed(of: party) }
 
   private func plan() {
     guard let turn = share.nextTurn() else { return }
@@ -176,11 +178,11 @@ final class LoopTurns {
 }
 
 // Events.
-extension LoopTurns {
+extension ConnectionScheduler {
   /// Counts a subscription in.
   ///
   /// - Returns: False when its user has as many as it may have.
-  func subscribed(_ party: FairShare.Party) -> Bool {
+  func subscribed(_ party: FairScheduler.Party) -> Bool {
     guard party != .admin else { return true }
     let count = subscriptions[party, default: 0]
     guard count < settings.inForce.config.limits.subscriptionsPerUser else { return false }
@@ -188,7 +190,7 @@ extension LoopTurns {
     return true
   }
 
-  func unsubscribed(_ party: FairShare.Party) {
+  func unsubscribed(_ party: FairScheduler.Party) {
     guard let count = subscriptions[party] else { return }
     subscriptions[party] = count > 1 ? count - 1 : nil
   }
@@ -209,7 +211,7 @@ extension LoopTurns {
     }
   }
 
-  private func planDelivery(to party: FairShare.Party, at turn: NIODeadline) {
+  private func planDelivery(to party: FairScheduler.Party, at turn: NIODeadline) {
     deliveries[party]?.isPlanned = true
     _ = loop.scheduleTask(deadline: max(turn, loop.now + Self.breath)) { [self] in
       deliveries[party]?.isPlanned = false
@@ -217,7 +219,7 @@ extension LoopTurns {
     }
   }
 
-  private func sendEvents(of party: FairShare.Party) {
+  private func sendEvents(of party: FairScheduler.Party) {
     let begun = loop.now
     var slice = share.isShared ? Slice(share.terms.slice, since: begun) : .alone
     while !slice.isOver, deliveries[party]?.line.isEmpty == false,
@@ -237,7 +239,7 @@ extension LoopTurns {
 }
 
 // What connections remember.
-extension LoopTurns {
+extension ConnectionScheduler {
   /// How long answers are remembered that are not asked for.
   private static let memory = TimeAmount.minutes(1)
 

@@ -2,7 +2,7 @@ import Synchronization
 import UsherCore
 
 /// The calls that wait: for the disk, a provider, a person. A lock answers them all at once.
-final class Flights: Sendable {
+final class InFlightCalls: Sendable {
   typealias Body<Reply> = @Sendable () async throws(UsherError) -> Reply
 
   private struct State {
@@ -98,8 +98,8 @@ final class Flights: Sendable {
   /// be waiting for something that cannot be cancelled.
   func settle(within limit: Duration) async {
     let tasks = state.withLock { $0.running.values.compactMap(\.task) }
-    let gate = Gate()
-    let alarm = dependencies.alarms.after(limit) { gate.open() }
+    let gate = AsyncLatch()
+    let alarm = dependencies.scheduler.after(limit) { gate.open() }
     Task(executorPreference: dependencies.executor) {
       for task in tasks { await task.value }
       gate.open()

@@ -2,13 +2,13 @@ import NIOCore
 import UsherCore
 
 /// Something that happens later, passed in so that tests decide when "later" is.
-package protocol Alarms: Sendable {
+package protocol Scheduler: Sendable {
   /// Runs `body` once after `delay`, unless the alarm is cancelled first.
-  func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void) -> Alarm
+  func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void) -> ScheduledTimer
 }
 
 /// One pending alarm; cancelling it twice or late changes nothing.
-package struct Alarm: Sendable {
+package struct ScheduledTimer: Sendable {
   private let body: @Sendable () -> Void
 
   package init(cancel body: @escaping @Sendable () -> Void) { self.body = body }
@@ -16,23 +16,23 @@ package struct Alarm: Sendable {
   package func cancel() { body() }
 }
 
-/// Alarms on an event loop: a pending one costs a heap entry, not a thread or a task.
-struct EventLoopAlarms: Alarms {
+/// Scheduler on an event loop: a pending one costs a heap entry, not a thread or a task.
+struct EventLoopScheduler: Scheduler {
   private let loop: any EventLoop
 
   init(on loop: any EventLoop) { self.loop = loop }
 
-  func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void) -> Alarm {
+  func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void) -> ScheduledTimer {
     let bounded = min(max(delay, .zero), .seconds(365 * 86_400))
     let scheduled = loop.scheduleTask(in: TimeAmount(bounded)) { body() }
-    return Alarm { scheduled.cancel() }
+    return ScheduledTimer { scheduled.cancel() }
   }
 }
 
-extension Alarms {
+extension Scheduler {
   /// Waits, or returns at once when the task is cancelled.
   func pause(_ delay: Duration) async {
-    let gate = Gate()
+    let gate = AsyncLatch()
     let alarm = after(delay) { gate.open() }
     await gate.pass()
     alarm.cancel()

@@ -5,7 +5,7 @@ import UsherCore
 ///
 /// Between planning and writing the disk works: without a turn, what was planned on the old state
 /// would be written over the new one.
-final class Turns<Key: Hashable & Sendable>: Sendable {
+final class AsyncKeyedLock<Key: Hashable & Sendable>: Sendable {
   private typealias Waiting = [CheckedContinuation<Void, Never>]
 
   /// Keys whose turn somebody has, with those who wait, in the order they came.

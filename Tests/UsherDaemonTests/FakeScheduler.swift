@@ -4,8 +4,8 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// Alarms that go off when the test says that time has passed; they share its clock.
-final class FakeAlarms: Alarms {
+/// Scheduler that go off when the test says that time has passed; they share its clock.
+final class FakeScheduler: Scheduler {
   private struct Pending {
     let due: Timestamp
     let body: @Sendable () -> Void
@@ -21,14 +21,15 @@ final class FakeAlarms: Alarms {
 
   init(_ clock: FakeClock) { self.clock = clock }
 
-  func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void) -> Alarm {
+  func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void) -> ScheduledTimer {
     let due = clock.now() + delay
     let number = state.withLock { state in
       state.next += 1
       state.pending[state.next] = Pending(due: due, body: body)
       return state.next
     }
-    return Alarm { [self] in state.withLock { _ = $0.pending.removeValue(forKey: number) } }
+    return ScheduledTimer { [self] in state.withLock { _ = $0.pending.removeValue(forKey: number) }
+    }
   }
 
   /// How far off those are that have not gone off, the next one first.
@@ -50,7 +51,7 @@ final class FakeAlarms: Alarms {
   }
 }
 
-extension FakeAlarms {
+extension FakeScheduler {
   /// Returns when that alarm is set, as a sign that somebody now waits.
   func isSet(_ delay: Duration) async throws {
     try await reached("an alarm in \(delay), there are \(pending)") { pending.contains(delay) }

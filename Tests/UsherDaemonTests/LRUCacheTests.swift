@@ -3,8 +3,8 @@ import Testing
 @testable import UsherDaemon
 
 @Suite("What was used lately")
-struct RecentlyUsedTests {
-  private var cache = RecentlyUsed<Int, String>()
+struct LRUCacheTests {
+  private var cache = LRUCache<Int, String>()
 
   private mutating func keep(_ keys: some Sequence<Int>, room: Int) -> [Int] {
     keys.flatMap { cache.keep("value \($0)", as: $0, room: room).keys }

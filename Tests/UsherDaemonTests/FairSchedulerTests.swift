@@ -3,11 +3,11 @@ import Testing
 
 @testable import UsherDaemon
 
-private typealias Party = FairShare.Party
+private typealias Party = FairScheduler.Party
 
 /// A share that an expectation may change.
 private final class Shares {
-  private var share = FairShare(FairShare.Terms(percent: 25, knocks: 5, flights: 3))
+  private var share = FairScheduler(FairScheduler.Terms(percent: 25, knocks: 5, flights: 3))
 
   var isShared: Bool { share.isShared }
 
@@ -24,7 +24,7 @@ private final class Shares {
   }
 
   func worked(
-    _ seat: Int, of party: Party, since start: NIODeadline, leaving rest: FairShare.Rest,
+    _ seat: Int, of party: Party, since start: NIODeadline, leaving rest: FairScheduler.Rest,
     at now: NIODeadline
   ) -> Bool {
     share.worked(seat, of: party, since: start, leaving: rest, at: now)
@@ -42,17 +42,17 @@ private final class Shares {
 
   func comes(
     _ party: Party, isCrowded: Bool = false, at now: NIODeadline
-  ) -> FairShare.Welcome {
+  ) -> FairScheduler.Welcome {
     share.comes(party, isCrowded: isCrowded, at: now)
   }
 
   func nextTurn() -> NIODeadline? { share.nextTurn() }
 
-  func next(at now: NIODeadline) -> FairShare.Step { share.next(at: now) }
+  func next(at now: NIODeadline) -> FairScheduler.Step { share.next(at: now) }
 }
 
 @Suite("Shares of the event loop")
-final class FairShareTests {
+final class FairSchedulerTests {
   private let share = Shares()
   private var now = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
 
@@ -67,7 +67,7 @@ final class FairShareTests {
   /// A call that comes is worked on at once, for so long.
   @discardableResult
   private func call(
-    _ seat: Int, _ party: Party, _ microseconds: Int64, leaving rest: FairShare.Rest = .nothing
+    _ seat: Int, _ party: Party, _ microseconds: Int64, leaving rest: FairScheduler.Rest = .nothing
   ) -> Bool {
     guard share.called(seat, of: party, at: now) else { return false }
     return work(seat, party, microseconds, leaving: rest)
@@ -75,7 +75,7 @@ final class FairShareTests {
 
   @discardableResult
   private func work(
-    _ seat: Int, _ party: Party, _ microseconds: Int64, leaving rest: FairShare.Rest
+    _ seat: Int, _ party: Party, _ microseconds: Int64, leaving rest: FairScheduler.Rest
   ) -> Bool {
     let start = now
     now = now + .microseconds(microseconds)
@@ -288,7 +288,7 @@ final class FairShareTests {
   func comingTooOften() {
     enter(1..<2, anna)
     enter(10..<11, bert)
-    func come(_ party: Party, _ count: Int) -> [FairShare.Welcome] {
+    func come(_ party: Party, _ count: Int) -> [FairScheduler.Welcome] {
       (0..<count).map { _ in share.comes(party, at: now) }
     }
     #expect(come(bert, 100).allSatisfy { $0 == .comesIn }, "nobody else calls")
@@ -399,11 +399,11 @@ final class FairShareTests {
 
   @Test("a user that goes on connecting comes in evenly, and not all at once when a second is over")
   func connectRate() {
-    func connect() -> [FairShare.Welcome] {
+    func connect() -> [FairScheduler.Welcome] {
       (0..<100).map { _ in share.comes(bert, isCrowded: true, at: now) }
     }
     #expect(connect().count { $0 == .comesIn } == 5)
-    var welcomes: [FairShare.Welcome] = []
+    var welcomes: [FairScheduler.Welcome] = []
     for _ in 0..<20 {
       now = now + .milliseconds(100)
       let these = connect()

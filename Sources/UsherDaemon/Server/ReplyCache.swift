@@ -5,7 +5,7 @@ import UsherCore
 /// call that went the ordinary way once, with the same bytes, has an answer here.
 ///
 /// It holds tokens: it is emptied when the daemon is locked, and of what was not asked for.
-struct ConnectionAnswers {
+struct ReplyCache {
   static let most = 8
   /// Bytes of params; what has more is decided each time.
   static let longest = 512
@@ -30,7 +30,7 @@ struct ConnectionAnswers {
     @exclusivity(unchecked) private var call: AuditRepeat
 
     init(
-      _ standing: StandingReply, _ decision: StandingReply.Decision, to params: [UInt8],
+      _ standing: CachedReply, _ decision: CachedReply.Decision, to params: [UInt8],
       in epoch: Epoch
     ) {
       self.params = params
@@ -96,7 +96,7 @@ struct ConnectionAnswers {
 
   /// - Parameter epoch: Of before the call was decided.
   mutating func remember(
-    _ standing: StandingReply, to params: UnsafeRawBufferPointer, in epoch: Epoch
+    _ standing: CachedReply, to params: UnsafeRawBufferPointer, in epoch: Epoch
   ) {
     guard let decision = standing.decision, params.count <= Self.longest else { return }
     answers.removeAll { $0.params.isEqual(to: params) }

@@ -3,7 +3,7 @@
 /// Of the last used, half as many as there is room for are there for certain. What is used is in the
 /// young generation; when that has half of the room it becomes the old one, and what was left there
 /// goes. So using and keeping cost the same however many there are.
-struct RecentlyUsed<Key: Hashable, Value> {
+struct LRUCache<Key: Hashable, Value> {
   /// What went to make room. Freeing it takes a while: not under a lock.
   typealias Gone = [Key: Value]
 

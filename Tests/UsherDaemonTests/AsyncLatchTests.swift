@@ -5,10 +5,10 @@ import UsherTestKit
 @testable import UsherDaemon
 
 @Suite("Gates and pauses", .timeLimit(.minutes(1)))
-struct GateTests {
+struct AsyncLatchTests {
   @Test("all who wait pass when it opens and not before, and everybody later at once")
   func waiting() async {
-    let (gate, arrived, passed) = (Gate(), Gate(), Recorded<Int>())
+    let (gate, arrived, passed) = (AsyncLatch(), AsyncLatch(), Recorded<Int>())
     let waiting = (0..<10).map { number in
       Task {
         if number == 9 { arrived.open() }
@@ -26,7 +26,7 @@ struct GateTests {
 
   @Test("who is cancelled waits no longer, before or after he came; the others wait on")
   func cancelled() async {
-    let (gate, passed) = (Gate(), Recorded<String>())
+    let (gate, passed) = (AsyncLatch(), Recorded<String>())
     let waiting = Task {
       await gate.pass()
       passed.add("waiting")
@@ -52,23 +52,23 @@ struct GateTests {
   @Test("a pause lasts until its alarm, and leaves none behind")
   func pause() async throws {
     let clock = FakeClock()
-    let alarms = FakeAlarms(clock)
-    let pause = Task { await alarms.pause(.seconds(5)) }
-    try await alarms.isSet(.seconds(5))
-    alarms.advance(by: .seconds(4))
-    #expect(alarms.pending == [.seconds(1)])
-    alarms.advance(by: .seconds(1))
+    let scheduler = FakeScheduler(clock)
+    let pause = Task { await scheduler.pause(.seconds(5)) }
+    try await scheduler.isSet(.seconds(5))
+    scheduler.advance(by: .seconds(4))
+    #expect(scheduler.pending == [.seconds(1)])
+    scheduler.advance(by: .seconds(1))
     await pause.value
-    #expect(alarms.pending.isEmpty)
+    #expect(scheduler.pending.isEmpty)
   }
 
   @Test("a cancelled pause ends at once and takes its alarm along")
   func cancelledPause() async throws {
-    let alarms = FakeAlarms(FakeClock())
-    let pause = Task { await alarms.pause(.seconds(3600)) }
-    try await alarms.isSet(.seconds(3600))
+    let scheduler = FakeScheduler(FakeClock())
+    let pause = Task { await scheduler.pause(.seconds(3600)) }
+    try await scheduler.isSet(.seconds(3600))
     pause.cancel()
     await pause.value
-    #expect(alarms.pending.isEmpty)
+    #expect(scheduler.pending.isEmpty)
   }
 }

@@ -5,18 +5,20 @@ import UsherTestKit
 @testable import UsherDaemon
 
 @Suite("Calls that wait when the lock comes")
-struct FlightsTests {
-  private let alarms: FakeAlarms
-  private let flights: Flights
+struct InFlightCallsTests {
+  private let scheduler: FakeScheduler
+  private let flights: InFlightCalls
 
   init() {
     let clock = FakeClock()
-    alarms = FakeAlarms(clock)
-    flights = Flights(dependencies: .fake(clock, alarms))
+    scheduler = FakeScheduler(clock)
+    flights = InFlightCalls(dependencies: .fake(clock, scheduler))
   }
 
   /// A call that waits at the gate, and its outcome.
-  private func waiting(at gate: Gate, entered: Gate) -> Task<Result<[UInt8], UsherError>, Never> {
+  private func waiting(at gate: AsyncLatch, entered: AsyncLatch) -> Task<
+    Result<[UInt8], UsherError>, Never
+  > {
     Task { [flights] in
       do throws(UsherError) {
         return .success(
@@ -42,7 +44,7 @@ struct FlightsTests {
 
   @Test("they are answered locked at once, each once, and those that come later too")
   func locked() async throws {
-    let (gate, entered) = (Gate(), Gate())
+    let (gate, entered) = (AsyncLatch(), AsyncLatch())
     let calls = (1...5).map { _ in waiting(at: gate, entered: entered) }
     await entered.pass()
     flights.end()
@@ -59,7 +61,7 @@ struct FlightsTests {
 
   @Test("what they had begun is cancelled, and has ended when they have settled")
   func settled() async throws {
-    let (never, entered, ended) = (Gate(), Gate(), Recorded<Bool>())
+    let (never, entered, ended) = (AsyncLatch(), AsyncLatch(), Recorded<Bool>())
     let call = Task { [flights] in
       try await flights.run { () async throws(UsherError) in
         entered.open()
@@ -77,7 +79,7 @@ struct FlightsTests {
 
   @Test("one that cannot be cancelled is not waited for beyond the time there is")
   func stubborn() async throws {
-    let (stone, entered) = (Gate(), Gate())
+    let (stone, entered) = (AsyncLatch(), AsyncLatch())
     let call = Task { [flights] in
       try await flights.run { () async throws(UsherError) in
         entered.open()
@@ -88,8 +90,8 @@ struct FlightsTests {
     await entered.pass()
     flights.end()
     let settled = Task { await flights.settle(within: .seconds(5)) }
-    try await alarms.isSet(.seconds(5))
-    alarms.advance(by: .seconds(5))
+    try await scheduler.isSet(.seconds(5))
+    scheduler.advance(by: .seconds(5))
     await settled.value
     let error = await #expect(throws: UsherError.self) { try await call.value }
     #expect(error?.reason == .locked)
@@ -98,7 +100,7 @@ struct FlightsTests {
 
   @Test("a call that is cancelled by its caller is cancelled within")
   func cancelled() async throws {
-    let (never, entered) = (Gate(), Gate())
+    let (never, entered) = (AsyncLatch(), AsyncLatch())
     let call = waiting(at: never, entered: entered)
     await entered.pass()
     call.cancel()

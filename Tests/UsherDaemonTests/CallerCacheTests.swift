@@ -7,7 +7,7 @@ import UsherTestKit
 @testable import UsherDaemon
 
 @Suite("A caller under the rules that are in force")
-struct CallerInForceTests {
+struct CallerCacheTests {
   private let newcomer = Newcomer(
     CallerIdentity(uid: 1000, gid: 1000), pid: 7, isAdmin: false, realm: "host")
 
@@ -22,7 +22,7 @@ struct CallerInForceTests {
   @Test("is worked out anew when other rules are in force, and kept else")
   func anew() throws {
     let settings = Settings(Config(), try policy("account.list"))
-    let standing = CallerInForce(newcomer, settings)
+    let standing = CallerCache(newcomer, settings)
     let list = PolicyRequest(method: "account.list")
     #expect(standing.caller.decide(list).isAllowed)
     var generation = settings.generation
@@ -37,7 +37,7 @@ struct CallerInForceTests {
   @Test("whose things it brings follows the rules too")
   func owner() throws {
     let settings = Settings(Config(), try policy("*"))
-    let standing = CallerInForce(newcomer, settings)
+    let standing = CallerCache(newcomer, settings)
     #expect(standing.caller.owner == Owner(realm: "host", uid: 1000))
     settings.replace(by: Config(), try policy("*", owner: .client))
     #expect(standing.caller.owner.client == "till")

@@ -7,11 +7,11 @@ import UsherTestKit
 @testable import UsherDaemon
 
 @Suite("What a connection remembers of its calls")
-struct ConnectionAnswersTests {
+struct ReplyCacheTests {
   private let stage: FlowStage
   private let audit: AuditRecorder
-  private let epoch = ConnectionAnswers.Epoch(settings: 1, lockController: 1)
-  private var answers = ConnectionAnswers()
+  private let epoch = ReplyCache.Epoch(settings: 1, lockController: 1)
+  private var answers = ReplyCache()
 
   init() throws {
     stage = try FlowStage()
@@ -20,9 +20,9 @@ struct ConnectionAnswersTests {
   }
 
   /// A reply that is good for a minute.
-  private func standing(_ reply: String = "reply", isDecided: Bool = true) throws -> StandingReply {
+  private func standing(_ reply: String = "reply", isDecided: Bool = true) throws -> CachedReply {
     let now = stage.clock.now()
-    var standing = StandingReply(
+    var standing = CachedReply(
       reply: Array(reply.utf8), moments: now...(now + .seconds(60)), book: stage.book)
     guard isDecided else { return standing }
     standing.decision = .init(
@@ -39,7 +39,7 @@ struct ConnectionAnswersTests {
   }
 
   private mutating func ask(
-    _ params: String = "{}", in epoch: ConnectionAnswers.Epoch? = nil
+    _ params: String = "{}", in epoch: ReplyCache.Epoch? = nil
   ) -> String? {
     Array(params.utf8).withUnsafeBytes { params in
       answers.reply(to: params, in: epoch ?? self.epoch, at: stage.clock.now())
@@ -63,8 +63,8 @@ struct ConnectionAnswersTests {
   @Test("other settings, a lock, and any change of an account end it for good")
   mutating func changes() async throws {
     for other in [
-      ConnectionAnswers.Epoch(settings: 2, lockController: 1),
-      ConnectionAnswers.Epoch(settings: 1, lockController: 2),
+      ReplyCache.Epoch(settings: 2, lockController: 1),
+      ReplyCache.Epoch(settings: 1, lockController: 2),
     ] {
       try remember()
       #expect(ask(in: other) == nil)
@@ -107,7 +107,7 @@ struct ConnectionAnswersTests {
   mutating func notRemembered() throws {
     try remember(isDecided: false)
     #expect(answers.isEmpty)
-    let longest = String(repeating: "x", count: ConnectionAnswers.longest)
+    let longest = String(repeating: "x", count: ReplyCache.longest)
     try remember(to: longest + "x")
     #expect(answers.isEmpty)
     try remember(to: longest)
@@ -116,9 +116,9 @@ struct ConnectionAnswersTests {
 
   @Test("only so many are remembered: the oldest goes, and a newer one takes its own place")
   mutating func most() throws {
-    for number in 0...ConnectionAnswers.most { try remember("\(number)", to: "{\(number)}") }
+    for number in 0...ReplyCache.most { try remember("\(number)", to: "{\(number)}") }
     #expect(ask("{0}") == nil)
-    for number in 1...ConnectionAnswers.most { #expect(ask("{\(number)}") == "\(number)") }
+    for number in 1...ReplyCache.most { #expect(ask("{\(number)}") == "\(number)") }
     try remember("new", to: "{1}")
     #expect(ask("{1}") == "new" && ask("{2}") == "2")
   }
