@@ -20,7 +20,7 @@ struct AnswerSpan: ParsableArguments {
 
     /// Nil for what is no length of time that usherd remembers.
     init?(argument: String) {
-      guard case .ago(let seconds)? = Moment(argument: argument),
+      guard case .ago(let seconds)? = TimeArgument(argument: argument),
         (1...Int64(Remember.longest)).contains(seconds)
       else { return nil }
       self.seconds = Int(seconds)

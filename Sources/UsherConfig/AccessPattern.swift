@@ -103,7 +103,7 @@ package struct PolicyRequest: Sendable, Hashable {
   /// What a token is to be good for, where one is asked for.
   package var scopes: [String]?
   /// When; nil: no rule's hours matter.
-  package var moment: LocalMoment?
+  package var moment: WeekMinute?
 
   /// What rules may say of an account.
   package struct Account: Sendable, Hashable {

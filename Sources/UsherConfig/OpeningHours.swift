@@ -1,7 +1,7 @@
 package import UsherCore
 
 /// A minute of a week in the machine's time, written `Mon 08:30`.
-package struct LocalMoment: CodedAsText, Hashable, Sendable {
+package struct WeekMinute: CodedAsText, Hashable, Sendable {
   package static let minutesOfDay = 1440
   package static let minutesOfWeek = 7 * minutesOfDay
 
@@ -58,31 +58,31 @@ package struct OpeningHours: CodedAsText, Hashable, Sendable {
     let times = words.last?.split(separator: "-", omittingEmptySubsequences: false) ?? []
     guard words.count == 2, times.count == 2, let days = Self.days(words[0]),
       let opens = Self.minute(times[0]), let closes = Self.minute(times[1]),
-      opens < LocalMoment.minutesOfDay, opens != closes
+      opens < WeekMinute.minutesOfDay, opens != closes
     else {
       throw Refusal("must be days and a time, such as \"Mon-Fri 08:00-18:00\"")
     }
     settingText = text
     self.days = days
     self.opens = opens
-    minutes = closes > opens ? closes - opens : closes - opens + LocalMoment.minutesOfDay
+    minutes = closes > opens ? closes - opens : closes - opens + WeekMinute.minutesOfDay
   }
 
-  package func holds(at moment: LocalMoment) -> Bool {
+  package func holds(at moment: WeekMinute) -> Bool {
     days.contains { Self.distance(from: opening(on: $0), to: moment.minute) < minutes }
   }
 
   /// Minutes until it holds next; at least 1.
-  package func minutesUntilOpening(after moment: LocalMoment) -> Int {
+  package func minutesUntilOpening(after moment: WeekMinute) -> Int {
     let waits = days.map { Self.distance(from: moment.minute, to: opening(on: $0)) }
     return max(waits.min() ?? 0, 1)
   }
 
-  private func opening(on day: Int) -> Int { day * LocalMoment.minutesOfDay + opens }
+  private func opening(on day: Int) -> Int { day * WeekMinute.minutesOfDay + opens }
 
   /// Minutes forward from one moment of a week to another.
   private static func distance(from start: Int, to end: Int) -> Int {
-    let week = LocalMoment.minutesOfWeek
+    let week = WeekMinute.minutesOfWeek
     return ((end - start) % week + week) % week
   }
 
@@ -107,7 +107,7 @@ package struct OpeningHours: CodedAsText, Hashable, Sendable {
     guard parts.count == 2,
       parts.allSatisfy({ $0.utf8.count == 2 && $0.utf8.allSatisfy(\.isDigit) }),
       let hour = Int(parts[0]), let minute = Int(parts[1]), minute < 60,
-      hour * 60 + minute <= LocalMoment.minutesOfDay
+      hour * 60 + minute <= WeekMinute.minutesOfDay
     else { return nil }
     return hour * 60 + minute
   }

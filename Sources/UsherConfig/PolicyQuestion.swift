@@ -13,7 +13,7 @@ extension Policy {
   ///   - subordinateTo: Returns the users that a uid may be a subordinate id of.
   /// - Throws: `invalidParams` with the field that names what there is not, or is not well formed.
   package func answer(
-    _ check: PolicyCheck, of config: Config, at now: LocalMoment, names: PrincipalResolver,
+    _ check: PolicyCheck, of config: Config, at now: WeekMinute, names: PrincipalResolver,
     usesAccount: Bool = false, subordinateTo: (UInt32) -> [SubordinateOwner] = { _ in [] }
   ) throws(UsherError) -> PolicyCheck.Reply {
     var request = try check.request(of: config, at: now)
@@ -97,7 +97,7 @@ extension PolicyCheck {
   }
 
   fileprivate func request(
-    of config: Config, at now: LocalMoment
+    of config: Config, at now: WeekMinute
   ) throws(UsherError) -> PolicyRequest {
     let providers = config.providers.map(\.name.rawValue) + [ProviderConfig.reservedName]
     if let provider, !providers.contains(provider.rawValue) {
@@ -111,7 +111,7 @@ extension PolicyCheck {
     request.scopes = scope.map { $0.split(separator: " ").map(String.init) }
     request.moment =
       try at.map { (text) throws(UsherError) in
-        try Self.read("at") { () throws(Refusal) in try LocalMoment(setting: text) }
+        try Self.read("at") { () throws(Refusal) in try WeekMinute(setting: text) }
       } ?? now
     return request
   }

@@ -34,13 +34,14 @@ public struct UsherError: Error, Sendable {
     /// The flow that mends it.
     public var next: NextFlow?
     /// What the provider itself said.
-    public var provider: ProviderWord?
+    public var provider: ProviderErrorCode?
     /// Whether the same call may succeed later, where that is known better than by the reason.
     public var retryable: Bool?
 
     public init(
       retryAfterMs: Int? = nil, field: String? = nil, limit: String? = nil, flow: FlowID? = nil,
-      confirmation: ConfirmationID? = nil, next: NextFlow? = nil, provider: ProviderWord? = nil,
+      confirmation: ConfirmationID? = nil, next: NextFlow? = nil,
+      provider: ProviderErrorCode? = nil,
       retryable: Bool? = nil
     ) {
       self.retryAfterMs = retryAfterMs
@@ -86,7 +87,7 @@ public struct UsherError: Error, Sendable {
 }
 
 /// What a provider said of a failure, in its own words (RPC.md § Objects).
-public struct ProviderWord: Sendable, Equatable, Codable {
+public struct ProviderErrorCode: Sendable, Equatable, Codable {
   public var name: ProviderName
   /// Always a string: `GPE-2208`, `dataError`, `2019`, `invalid_grant`.
   public var code: String

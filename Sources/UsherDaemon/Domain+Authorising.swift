@@ -118,7 +118,7 @@ extension Domain {
       request.kind = owned?.kind
       request.isUnknown = owned == nil
     }
-    request.moment = caller.policy.choosesHours ? dependencies.localMoment() : nil
+    request.moment = caller.policy.choosesHours ? dependencies.weekMinute() : nil
     return (request, obstacle)
   }
 

@@ -14,7 +14,7 @@ package protocol AccountFollowUp: Sendable {
   func judge(_ callback: ProviderCallback, token: Secret?) -> CallbackVerdict
 
   /// What a call that was judged to be its own taught.
-  func learn(_ callback: ProviderCallback, at now: Timestamp) -> Lesson
+  func learn(_ callback: ProviderCallback, at now: Timestamp) -> FollowUpOutcome
 }
 
 /// What is also asked for, and told of.
@@ -32,16 +32,16 @@ package protocol AccountInquiry: AccountFollowUp {
   func inquiry(of account: AccountID) -> any ProviderCall
 
   /// What an answer to the inquiry taught.
-  func learn(_ outcome: CallOutcome, at now: Timestamp) -> Lesson
+  func learn(_ outcome: CallOutcome, at now: Timestamp) -> FollowUpOutcome
 }
 
 /// What becomes of the account.
-package enum Lesson: Sendable, Equatable {
+package enum FollowUpOutcome: Sendable, Equatable {
   case nothing
   /// All attributes, the new ones among them.
   case attributes([String: JSONValue])
   /// Asking leads nowhere any more.
   case hopeless
   /// What the provider had granted is over: no token of it is good any more.
-  case grantIsOver(ProviderWord)
+  case grantIsOver(ProviderErrorCode)
 }

@@ -63,7 +63,7 @@ package struct AbandonedGrant: Sendable, Equatable {
   package enum Kept: Sendable, Equatable {
     case account(AccountGrant)
     /// Tokens of which it is not known whose they are.
-    case keepsake(Keepsake)
+    case handoffSecret(HandoffSecret)
   }
 
   package var kept: Kept
@@ -75,15 +75,15 @@ package struct AbandonedGrant: Sendable, Equatable {
     self.message = message
   }
 
-  package init(_ keepsake: Keepsake, _ message: String) {
-    kept = .keepsake(keepsake)
+  package init(_ handoffSecret: HandoffSecret, _ message: String) {
+    kept = .handoffSecret(handoffSecret)
     self.message = message
   }
 
   package var grant: AccountGrant? { if case .account(let grant) = kept { grant } else { nil } }
 
-  package var keepsake: Keepsake? {
-    if case .keepsake(let keepsake) = kept { keepsake } else { nil }
+  package var handoffSecret: HandoffSecret? {
+    if case .handoffSecret(let handoffSecret) = kept { handoffSecret } else { nil }
   }
 }
 

@@ -154,7 +154,7 @@ extension RedirectAnswer {
   /// Why a sign-in that came back with this has failed (RFC 6749 §4.1.2.1); nil where it says so.
   func failure(_ provider: ProviderName) -> Failure? {
     guard let error else { return nil }
-    let word = ProviderWord(
+    let word = ProviderErrorCode(
       name: provider, code: error.isEmpty ? "unknown" : error, message: errorDescription)
     switch error {
     case "access_denied": return .denied(word)

@@ -39,8 +39,8 @@ extension [String: JSONValue] {
 }
 
 // A secret that the request did not carry may come back all the same.
-extension ProviderWord {
-  fileprivate func hiding(_ mask: SecretMask) -> ProviderWord {
+extension ProviderErrorCode {
+  fileprivate func hiding(_ mask: SecretMask) -> ProviderErrorCode {
     var word = self
     word.code = mask.hide(in: code)
     word.error = error.map { mask.hide(in: $0) }

@@ -5,13 +5,13 @@ package import UsherCore
 
 extension Failure {
   /// The person, or the provider for them, said no.
-  package static func denied(_ word: ProviderWord) -> Failure {
+  package static func denied(_ word: ProviderErrorCode) -> Failure {
     Failure(
       reason: .denied, title: "Sign-in denied", message: word.sentence("access was denied"),
       retryable: true, provider: word)
   }
 
-  package static func rejected(_ word: ProviderWord) -> Failure {
+  package static func rejected(_ word: ProviderErrorCode) -> Failure {
     Failure(
       reason: .providerRejected, title: "Refused by the provider",
       message: word.sentence("the provider answers \(word.code)"), retryable: false, provider: word)
@@ -26,13 +26,13 @@ extension Failure {
   package static let otherPerson = Failure.rejected(
     "somebody else signed in than the account that was named")
 
-  package static func expired(_ word: ProviderWord) -> Failure {
+  package static func expired(_ word: ProviderErrorCode) -> Failure {
     Failure(
       reason: .expired, title: "Too late", message: word.sentence("the time to sign in is over"),
       retryable: true, provider: word)
   }
 
-  package static func unreachable(_ message: String, _ word: ProviderWord? = nil) -> Failure {
+  package static func unreachable(_ message: String, _ word: ProviderErrorCode? = nil) -> Failure {
     Failure(
       reason: .providerUnreachable, title: "Provider unreachable", message: message,
       retryable: true, provider: word)
@@ -79,6 +79,6 @@ extension Problem {
     message: "the daemon was restarted; please do this step again")
 }
 
-extension ProviderWord {
+extension ProviderErrorCode {
   fileprivate func sentence(_ otherwise: String) -> String { message ?? otherwise }
 }

@@ -49,10 +49,12 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
   /// - Throws: `invalidParams`, and `permissionDenied` for what the provider's configuration does not
   ///   allow. What the provider or the SDK would report is a flow that failed: the answer `.fail`.
   static func begin(
-    _ params: Params, _ origin: FlowOrigin, at moment: inout Moment
+    _ params: Params, _ origin: FlowContext, at moment: inout TransitionContext
   ) throws(UsherError) -> (Self, Answer<Call>)
 
-  mutating func receive(_ event: FlowEvent<Call>, at moment: inout Moment) -> Answer<Call>
+  mutating func receive(_ event: FlowEvent<Call>, at moment: inout TransitionContext) -> Answer<
+    Call
+  >
 
   /// Whether a call of the provider's is for this flow, by the id and the value it shows.
   ///
@@ -67,9 +69,9 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
 
   /// Whether the provider may be doing just now what the flow is for, so that nobody knows whether it
   /// will have been done when the flow is cancelled or expires as it stands now.
-  var isInTheDark: Bool { get }
+  var isOutcomeUnknown: Bool { get }
 
-  /// What is not known while ``isInTheDark``; the end of a sentence.
+  /// What is not known while ``isOutcomeUnknown``; the end of a sentence.
   var doubt: String { get }
 
   /// The account or the keepsake that the daemon stores if the flow is cancelled or expires in its present
@@ -78,7 +80,7 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
 
   /// The handle of the keepsake that the flow begins with; nil where it begins with none that only one
   /// flow may have. It is taken from the flow that left it.
-  var takenKeepsake: String? { get }
+  var takenHandoffSecret: String? { get }
 
   /// What to say to the provider when an outcome arrives after the flow ended: tokens that nobody
   /// will use are revoked.
@@ -87,7 +89,7 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
   /// The SDK's own word for a flow its user gave up, or that ran out of time; with `.providerRejected`
   /// for one whose credential is not set, with `.denied` for one from which an account or a consent
   /// was taken away.
-  static func word(for ending: Failure.Reason, provider: ProviderName) -> ProviderWord?
+  static func word(for ending: Failure.Reason, provider: ProviderName) -> ProviderErrorCode?
 }
 
 extension FlowMachine {
@@ -102,14 +104,14 @@ extension FlowMachine {
     _ callback: ProviderCallback, token: (AccountID) -> Secret?
   ) -> CallbackVerdict { .notMine }
   package var abandoned: [Call] { [] }
-  package var isInTheDark: Bool { false }
+  package var isOutcomeUnknown: Bool { false }
   package var doubt: String { .operationUnknown }
   package var keptWhenAbandoned: AbandonedGrant? { nil }
-  package var takenKeepsake: String? { nil }
+  package var takenHandoffSecret: String? { nil }
   package static func clearUp(_ call: Call, _ outcome: CallOutcome) -> [Call] { [] }
   package static func word(
     for ending: Failure.Reason, provider: ProviderName
-  ) -> ProviderWord? { nil }
+  ) -> ProviderErrorCode? { nil }
 }
 
 /// What a flow's owner sees of it; a change of any of these raises the revision.
@@ -129,7 +131,7 @@ package struct FlowView: Codable, Sendable, Equatable {
 }
 
 /// What a flow is begun with beside its parameters.
-package struct FlowOrigin: Sendable {
+package struct FlowContext: Sendable {
   package var provider: ProviderConfig
   /// The caller's account that `params.account` names, if it names one.
   package var account: KnownAccount?
@@ -153,14 +155,14 @@ package struct FlowOrigin: Sendable {
   /// Of ``account``; empty without one.
   package var attributes: [String: JSONValue]
   /// What earlier flows of the owner's client at the provider have left, and is still good.
-  package var keepsakes: [Keepsake]
+  package var handoffSecrets: [HandoffSecret]
 
   package init(
     provider: ProviderConfig, account: KnownAccount? = nil, requestID: String,
     statedRequestID: String? = nil, endsAt: Timestamp = .latest,
     installationID: String = "00000000-0000-4000-8000-000000000000",
     credential: CredentialCheck = CredentialCheck(nil), accounts: [NamedAccount] = [],
-    client: String = "", attributes: [String: JSONValue] = [:], keepsakes: [Keepsake] = []
+    client: String = "", attributes: [String: JSONValue] = [:], handoffSecrets: [HandoffSecret] = []
   ) {
     self.provider = provider
     self.account = account
@@ -172,7 +174,7 @@ package struct FlowOrigin: Sendable {
     self.accounts = accounts
     self.client = client
     self.attributes = attributes
-    self.keepsakes = keepsakes
+    self.handoffSecrets = handoffSecrets
   }
 }
 
@@ -234,7 +236,7 @@ package struct NamedAccount: Codable, Sendable, Equatable {
 }
 
 /// When an event happens, with fresh random bytes to go with it.
-package struct Moment: Sendable {
+package struct TransitionContext: Sendable {
   package let now: Timestamp
   private let entropy: any Entropy
 
@@ -323,20 +325,20 @@ package struct Completion: Sendable, Equatable {
   package var grant: AccountGrant?
   package var result: [String: JSONValue]
   /// What a later flow of the same client may build on.
-  package var keepsake: Keepsake?
+  package var handoffSecret: HandoffSecret?
 
   package init(
-    grant: AccountGrant?, result: [String: JSONValue] = [:], keepsake: Keepsake? = nil
+    grant: AccountGrant?, result: [String: JSONValue] = [:], handoffSecret: HandoffSecret? = nil
   ) {
     self.grant = grant
     self.result = result
-    self.keepsake = keepsake
+    self.handoffSecret = handoffSecret
   }
 }
 
 /// A secret that a flow leaves to a later one of the same owner, client and provider. The client knows
 /// its name only.
-package struct Keepsake: Codable, Sendable, Equatable {
+package struct HandoffSecret: Codable, Sendable, Equatable {
   /// The handle that stands in the flow's result. It cannot be guessed.
   package var handle: String
   /// What it is good for, in the machines' own words.

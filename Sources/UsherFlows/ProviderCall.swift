@@ -92,11 +92,11 @@ package struct RenderContext: Sendable {
   package var accessToken: Secret?
   /// What the call's ``ProviderCall/clientToken`` got.
   package var clientToken: Secret?
-  package var moment: Moment
+  package var moment: TransitionContext
 
   package init(
     provider: ProviderConfig, credential: Secret?, credentials: [String: Secret] = [:],
-    accessToken: Secret? = nil, clientToken: Secret? = nil, moment: Moment
+    accessToken: Secret? = nil, clientToken: Secret? = nil, moment: TransitionContext
   ) {
     self.provider = provider
     self.credential = credential

@@ -12,11 +12,11 @@ struct Setback: Error, Sendable, Equatable {
   var field: String?
   var retryAfter: Duration?
   /// What the provider itself said, as it said it.
-  var provider: ProviderWord?
+  var provider: ProviderErrorCode?
 
   init(
     _ kind: Kind, _ message: String, field: String? = nil, retryAfter: Duration? = nil,
-    provider: ProviderWord? = nil
+    provider: ProviderErrorCode? = nil
   ) {
     self.kind = kind
     self.message = message

@@ -27,7 +27,7 @@ let startedJSON = "2027-01-15T08:00:00Z"
 let later = Timestamp(milliseconds: 1_800_000_060_500)
 let laterJSON = "2027-01-15T08:01:00.500Z"
 
-let word = ProviderWord(name: ProviderName("work"), code: "invalid_grant")
+let word = ProviderErrorCode(name: ProviderName("work"), code: "invalid_grant")
 let wordJSON = #"{"name":"work","code":"invalid_grant"}"#
 
 /// A flow with nothing in it that need not be, and how it goes over the wire.

@@ -27,7 +27,7 @@ struct OpeningHoursTests {
       ("Mon-Sun 00:00-24:00", "Thu 03:07", true), ("Mon-Sun 00:00-24:00", "Sun 23:59", true),
     ])
   func moments(hours: String, moment: String, holds: Bool) throws {
-    #expect(try OpeningHours(setting: hours).holds(at: LocalMoment(setting: moment)) == holds)
+    #expect(try OpeningHours(setting: hours).holds(at: WeekMinute(setting: moment)) == holds)
   }
 
   @Test(
@@ -38,7 +38,7 @@ struct OpeningHoursTests {
     ])
   func days(text: String, days: [Int]) throws {
     let hours = try OpeningHours(setting: "\(text) 10:00-11:00")
-    let found = (0..<7).filter { hours.holds(at: LocalMoment(weekday: $0, minute: 630)) }
+    let found = (0..<7).filter { hours.holds(at: WeekMinute(weekday: $0, minute: 630)) }
     #expect(Set(found) == Set(days))
   }
 
@@ -52,12 +52,12 @@ struct OpeningHoursTests {
     ])
   func waits(hours: String, moment: String, minutes: Int) throws {
     let hours = try OpeningHours(setting: hours)
-    let moment = try LocalMoment(setting: moment)
+    let moment = try WeekMinute(setting: moment)
     #expect(!hours.holds(at: moment))
     #expect(hours.minutesUntilOpening(after: moment) == minutes)
-    let opening = LocalMoment(weekday: 0, minute: moment.minute + minutes)
+    let opening = WeekMinute(weekday: 0, minute: moment.minute + minutes)
     #expect(hours.holds(at: opening))
-    #expect(!hours.holds(at: LocalMoment(weekday: 0, minute: moment.minute + minutes - 1)))
+    #expect(!hours.holds(at: WeekMinute(weekday: 0, minute: moment.minute + minutes - 1)))
   }
 
   @Test("are written as they were read")
@@ -89,14 +89,14 @@ struct OpeningHoursTests {
   @Test("moments are written as they are read; what is none is refused")
   func momentText() throws {
     for text in ["Mon 00:00", "Sun 23:59", "Thu 08:05"] {
-      #expect(try LocalMoment(setting: text).settingText == text)
+      #expect(try WeekMinute(setting: text).settingText == text)
     }
     for text in ["", "Mon", "Mon 24:00", "Mon 8:00", "mon 08:00", "Mon-Tue 08:00", "Mon 08:00 "] {
       #expect(throws: Refusal("must be a day and a time, such as \"Mon 08:30\"")) {
-        try LocalMoment(setting: text)
+        try WeekMinute(setting: text)
       }
     }
-    #expect(LocalMoment(weekday: 6, minute: 1440) == LocalMoment(weekday: 0, minute: 0))
-    #expect(LocalMoment(weekday: 0, minute: -1).settingText == "Sun 23:59")
+    #expect(WeekMinute(weekday: 6, minute: 1440) == WeekMinute(weekday: 0, minute: 0))
+    #expect(WeekMinute(weekday: 0, minute: -1).settingText == "Sun 23:59")
   }
 }

@@ -33,7 +33,7 @@ struct PolicyExplanationTests {
     let config = try load(rules)
     let policy = try Policy(config, daemonUser: 990, names: names)
     return try policy.answer(
-      check, of: config, at: try LocalMoment(setting: "Mon 12:00"), names: names)
+      check, of: config, at: try WeekMinute(setting: "Mon 12:00"), names: names)
   }
 
   private static let work = ProviderName("work")
@@ -141,7 +141,7 @@ struct PolicyExplanationTests {
       for method in ["token.get", "token.list", "account.get", "system.lock", "rpc.hello"] {
         for moment in ["Mon 12:00", "Mon 23:00"] {
           var request = PolicyRequest(method: method, provider: "work")
-          request.moment = try LocalMoment(setting: moment)
+          request.moment = try WeekMinute(setting: moment)
           let decision = policy.decide(caller, request)
           let reply = policy.caller(caller).explain(request)
           #expect(reply.allowed == decision.isAllowed)

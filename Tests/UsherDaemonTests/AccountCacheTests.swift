@@ -275,7 +275,7 @@ struct WakingTests {
     #expect(record.wakeAt != nil)
     let update = try #require(
       try stage.book().update(
-        dropping: record, word: ProviderWord(name: .work, code: "revoked")))
+        dropping: record, word: ProviderErrorCode(name: .work, code: "revoked")))
     #expect(update.record.wakeAt == nil)
     try await stage.store.commit(update.changes)
     #expect(try stage.store.wakingAccounts(until: .latest, atMost: 9).isEmpty)

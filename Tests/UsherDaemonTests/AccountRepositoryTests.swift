@@ -174,7 +174,7 @@ struct AccountRepositoryTests {
     #expect(
       try book.update(record.id, record.mainKey, granted: granted, for: used, at: clock.now())
         == nil)
-    let word = ProviderWord(name: .work, code: "invalid_grant")
+    let word = ProviderErrorCode(name: .work, code: "invalid_grant")
     #expect(try book.update(record.id, died: word, of: used) == nil)
     try await store.commit([.deleteAccount(record.id)])
     book.remove(record)
@@ -188,7 +188,7 @@ struct AccountRepositoryTests {
   @Test("a dead grant keeps its tokens and loses its refresh token; dropping takes them all")
   func death() async throws {
     let record = try await signIn()
-    let word = ProviderWord(name: .work, code: "invalid_grant")
+    let word = ProviderErrorCode(name: .work, code: "invalid_grant")
     let died = try #require(
       try book.update(record.id, died: word, of: refreshToken(record)))
     #expect(died.record.details.grant.death == word)
@@ -204,7 +204,7 @@ struct AccountRepositoryTests {
   @Test("a plan that is not installed changes nothing")
   func planned() async throws {
     let record = try await signIn()
-    _ = try book.update(dropping: record, word: ProviderWord(name: .work, code: "revoked"))
+    _ = try book.update(dropping: record, word: ProviderErrorCode(name: .work, code: "revoked"))
     #expect(book.record(record.id)?.tokens.count == 1)
     #expect(book.record(record.id)?.details.grant.death == nil)
   }

@@ -27,7 +27,7 @@ struct DescriptorLackTests {
       ], settings: provider.oidc)
     var moment = stage.dependencies.moment()
     var (flow, _) = try OIDCAuthorize.begin(
-      .init(), FlowOrigin(provider: provider, requestID: "r"), at: &moment)
+      .init(), FlowContext(provider: provider, requestID: "r"), at: &moment)
     _ = flow.receive(.discovered(read), at: &moment)
     if isInBrowser {
       _ = flow.receive(.listening(redirectURI: "http://127.0.0.1:40001/callback"), at: &moment)

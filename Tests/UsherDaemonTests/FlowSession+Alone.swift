@@ -12,7 +12,7 @@ extension FlowSession {
     requestID: String?, createdAt: Timestamp, standing: Standing, transitions: [Transition],
     packed: PackedMachine? = nil, isToResume: Bool = false
   ) {
-    let family = FlowFamily(
+    let family = SharedFlowMetadata(
       owner: owner, provider: provider, kind: kind, client: client, uid: nil, credentials: nil)
     self.init(
       id: id, family: family, requestID: requestID, createdAt: createdAt, standing: standing,
@@ -24,7 +24,7 @@ extension FlowSession {
     of machine: Machine, id: String, owner: Owner = .anna, provider: ProviderName = .work,
     client: String? = nil, at now: Timestamp
   ) {
-    let box = MachineBox(machine: machine)
+    let box = FlowMachineBox(machine: machine)
     self.init(
       id: FlowID(id), owner: owner, provider: provider, kind: Machine.kind, client: client,
       requestID: nil, createdAt: now,

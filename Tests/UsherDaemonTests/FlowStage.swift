@@ -105,7 +105,7 @@ final class FlowStage: Sendable {
     let session = FlowSession(
       of: machine, id: id, provider: provider, client: client, at: clock.now())
     try await runner.open(
-      session, with: MachineBox<Machine>.erased(answer), at: dependencies.moment()
+      session, with: FlowMachineBox<Machine>.erased(answer), at: dependencies.moment()
     ) {}
     return session
   }

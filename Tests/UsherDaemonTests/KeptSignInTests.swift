@@ -35,7 +35,7 @@ struct KeptSignInTests {
   /// A sign-in of the client `till` that has its tokens, and asks whose they are.
   private func asking() async throws -> FlowSession {
     var moment = stage.stage.dependencies.moment()
-    let origin = FlowOrigin(provider: provider, requestID: "req-1")
+    let origin = FlowContext(provider: provider, requestID: "req-1")
     var (machine, answer) = try FreedomPartnerAuthorize.begin(
       .init(grants: Self.grants), origin, at: &moment)
     guard case .proceed(let effects) = answer, case .listen(let expectation)? = effects.first
@@ -87,9 +87,9 @@ struct KeptSignInTests {
     return try stage.engine.flow(flow.id, of: .anna)
   }
 
-  private func keepsakes() throws -> [String] {
+  private func handoffSecrets() throws -> [String] {
     try stage.stage.store.loadFlows().filter {
-      try StoredFlow.reading($0.payload).flow.ending.keepsake != nil
+      try StoredFlow.reading($0.payload).flow.ending.handoffSecret != nil
     }.map(\.id.rawValue)
   }
 
@@ -100,16 +100,16 @@ struct KeptSignInTests {
     let first = try await asking()
     try await end(first, by: ending)
     #expect(first.flow.failure?.message.contains("the tokens are kept for a day") == true)
-    #expect(try keepsakes() == ["flw_1"])
+    #expect(try handoffSecrets() == ["flw_1"])
 
     let second = try await start("till")
     #expect(second.flow.state == "completion")
-    #expect(try keepsakes() == [])
-    #expect(first.standing.ending.keepsake == nil)
+    #expect(try handoffSecrets() == [])
+    #expect(first.standing.ending.handoffSecret == nil)
     #expect(try await start("till").flow.state == "preparing")
 
     #expect(await stage.stage.cancel(second) == nil)
-    #expect(try keepsakes() == [second.id.rawValue])
+    #expect(try handoffSecrets() == [second.id.rawValue])
     #expect(try await start("till").flow.state == "completion")
     await stage.close()
   }
@@ -129,7 +129,7 @@ struct KeptSignInTests {
     let clear = ClientClear(provider: provider.name)
     let reply = try await stage.clients.clear(clear, .program("till", of: .anna))
     #expect(reply.cancelled == 1 && session.isFinished)
-    #expect(try keepsakes() == [])
+    #expect(try handoffSecrets() == [])
     #expect(try await start("till").flow.state == "preparing")
     await stage.close()
   }

@@ -25,7 +25,7 @@ struct LocalAuthFlowTests {
     params.usePasscodeWhenFailed = orPasscode
     var moment = stage.dependencies.moment()
     let (flow, answer) = try LocalAuthenticate.begin(
-      params, FlowOrigin(provider: .local, requestID: id), at: &moment)
+      params, FlowContext(provider: .local, requestID: id), at: &moment)
     return try await stage.open(flow, answer, id: id, at: ProviderConfig.local.name)
   }
 

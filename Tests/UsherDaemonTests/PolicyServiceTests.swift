@@ -35,8 +35,8 @@ struct PolicyServiceTests {
 
   @Test("where no time is given it is now, on the machine's wall")
   func now() async throws {
-    let moment = LocalMoment(clock.now(), by: clock)
-    let next = LocalMoment(weekday: 0, minute: moment.minute + 1)
+    let moment = WeekMinute(clock.now(), by: clock)
+    let next = WeekMinute(weekday: 0, minute: moment.minute + 1)
     let hours = "\(moment.settingText)-\(next.settingText.suffix(5))"
     let service = try service(hours: hours)
     let check = PolicyCheck(user: "1000", method: "token.get", provider: .work)

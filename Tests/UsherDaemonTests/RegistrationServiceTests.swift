@@ -105,12 +105,12 @@ struct RegistrationServiceTests {
     #expect(known?.reason == .providerRejected)
     #expect(
       known?.detail.provider
-        == ProviderWord(name: ProviderName("bsa"), code: "2012", title: "MAINTENANCE"))
+        == ProviderErrorCode(name: ProviderName("bsa"), code: "2012", title: "MAINTENANCE"))
     #expect(known?.message == "the server is being maintained")
     stage.say(.reply("{\"rtCode\":4711}"))
     let unknown = await thrown { try await isAvailable(stage.service()) }
     #expect(unknown?.reason == .providerRejected)
-    #expect(unknown?.detail.provider == ProviderWord(name: ProviderName("bsa"), code: "4711"))
+    #expect(unknown?.detail.provider == ProviderErrorCode(name: ProviderName("bsa"), code: "4711"))
   }
 
   @Test("no answer is no word of the provider; what is no envelope is none either")

@@ -83,7 +83,7 @@ struct StandingAnswerTests {
   func hours() async throws {
     try await staged.signIn()
     // 2027-01-15T08:00:00Z, wherever this machine is.
-    let now = LocalMoment(staged.clock.now(), by: staged.clock)
+    let now = WeekMinute(staged.clock.now(), by: staged.clock)
     let minutes = (0...2).map { now.minute % 1440 + $0 * 60 }.map { $0 % 1440 }
     let times = minutes.map { minute in
       let digits = [minute / 60, minute % 60].map { $0 < 10 ? "0\($0)" : "\($0)" }

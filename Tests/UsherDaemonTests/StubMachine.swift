@@ -33,13 +33,13 @@ struct StubMachine: FlowMachine {
   }
 
   static func begin(
-    _ params: Params, _ origin: FlowOrigin, at moment: inout Moment
+    _ params: Params, _ origin: FlowContext, at moment: inout TransitionContext
   ) throws(UsherError) -> (StubMachine, Answer<StubCall>) {
     throw UsherError(.internalError, "begun by the tests only")
   }
 
   mutating func receive(
-    _ event: FlowEvent<StubCall>, at moment: inout Moment
+    _ event: FlowEvent<StubCall>, at moment: inout TransitionContext
   ) -> Answer<StubCall> {
     switch event {
     case .input(.code(let code, fields: _)): return typed(code.revealed())
@@ -93,10 +93,10 @@ struct StubMachine: FlowMachine {
       return .finish(Completion(grant: .sample(), result: ["word": "well"]))
     case "hand on":
       state = "done"
-      let secret = Keepsake(
+      let secret = HandoffSecret(
         handle: "handle", purpose: "later flows", secret: Sealed(Secret("handed on")),
         expiresAt: .latest)
-      return .finish(Completion(grant: nil, keepsake: secret))
+      return .finish(Completion(grant: nil, handoffSecret: secret))
     case "fail":
       state = "failed"
       return .fail(.rejected("no"), clearUp: [call("undo")])
@@ -120,7 +120,7 @@ struct StubMachine: FlowMachine {
     return .proceed(effects)
   }
 
-  var isInTheDark: Bool { ["in the dark", "sending"].contains(state) }
+  var isOutcomeUnknown: Bool { ["in the dark", "sending"].contains(state) }
 
   var doubt: String {
     state == "sending" ? .perhapsSent("an SMS") : .operationUnknown

@@ -128,7 +128,7 @@ struct TokenGrantTests {
     #expect(fixture.book.record(record.id)?.details.grant.scope == "openid profile")
     // A grant that is dead is replaced by whatever comes.
     let used = fixture.book.record(record.id)?.details.grant.refreshToken
-    let word = ProviderWord(name: .work, code: "invalid_grant")
+    let word = ProviderErrorCode(name: .work, code: "invalid_grant")
     try await fixture.book.write(fixture.book.update(record.id, died: word, of: used))
     try await fixture.signIn("access-3", scope: "openid")
     #expect(await fixture.outcome(TokenGet(account: record.id)) == "access-3")
@@ -140,7 +140,7 @@ struct TokenGrantTests {
     let record = try await fixture.signIn()
     #expect(await fixture.outcome(TokenGet(account: record.id)) == "access-1")
     let generation = fixture.book.generation
-    let word = ProviderWord(name: .work, code: "invalid_grant")
+    let word = ProviderErrorCode(name: .work, code: "invalid_grant")
     try await fixture.book.write(
       fixture.book.update(record.id, died: word, of: record.details.grant.refreshToken))
     #expect(fixture.book.generation != generation, "remembered replies go on being given")

@@ -111,7 +111,7 @@ struct TokenPlanTests {
   func nothing() throws {
     #expect(next(try record(keepAlive: true, refreshToken: nil)) == nil)
     var dead = try record(keepAlive: true)
-    dead.details.grant.death = ProviderWord(name: .work, code: "invalid_grant")
+    dead.details.grant.death = ProviderErrorCode(name: .work, code: "invalid_grant")
     #expect(next(dead) == nil)
     #expect(next(try record(keepAlive: false, grantLife: nil)) == nil)
     #expect(next(try record(keepAlive: true, life: nil, grantLife: nil)) == nil)

@@ -60,7 +60,7 @@ struct AccountUseTests {
         Machine.Params.self, from: .object(params), schema: schema)
     else { return false }
     let account = AccountID("acc_1")
-    var origin = FlowOrigin(
+    var origin = FlowContext(
       provider: sample.provider,
       account: known.contains("account")
         ? KnownAccount(id: account, subject: "+919876543210") : nil,

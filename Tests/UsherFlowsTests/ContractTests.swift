@@ -177,13 +177,13 @@ private struct LeakyFlow: FlowMachine {
   var view: FlowView { FlowView(state: "open", step: .wait(.init(for: password))) }
 
   static func begin(
-    _ params: NoParams, _ origin: FlowOrigin, at moment: inout Moment
+    _ params: NoParams, _ origin: FlowContext, at moment: inout TransitionContext
   ) throws(UsherError) -> (LeakyFlow, Answer<OIDCCall>) {
     (LeakyFlow(provider: origin.provider, password: ""), .ignore)
   }
 
   mutating func receive(
-    _ event: FlowEvent<OIDCCall>, at moment: inout Moment
+    _ event: FlowEvent<OIDCCall>, at moment: inout TransitionContext
   ) -> Answer<OIDCCall> {
     switch event {
     case .woken:

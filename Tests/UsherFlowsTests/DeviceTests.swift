@@ -12,7 +12,7 @@ struct DrivenDevice: AnsweredMachine {
 
   init(account: KnownAccount? = nil, _ params: OIDCDevice.Params = .init()) throws {
     (flow, last) = try OIDCDevice.begin(
-      params, FlowOrigin(provider: try provider(), account: account, requestID: "req-1"),
+      params, FlowContext(provider: try provider(), account: account, requestID: "req-1"),
       at: &moment)
   }
 

@@ -22,7 +22,7 @@ struct DrivenAuthorize: AnsweredMachine {
     provider: ProviderConfig, account: KnownAccount? = nil, _ params: OIDCAuthorize.Params = .init()
   ) throws {
     (flow, last) = try OIDCAuthorize.begin(
-      params, FlowOrigin(provider: provider, account: account, requestID: "req-1"), at: &moment)
+      params, FlowContext(provider: provider, account: account, requestID: "req-1"), at: &moment)
   }
 
   @discardableResult

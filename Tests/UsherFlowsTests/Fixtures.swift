@@ -20,7 +20,9 @@ final class CountingEntropy: Entropy, @unchecked Sendable {
   }
 }
 
-func moment(_ time: Timestamp = now) -> Moment { Moment(now: time, entropy: CountingEntropy()) }
+func moment(_ time: Timestamp = now) -> TransitionContext {
+  TransitionContext(now: time, entropy: CountingEntropy())
+}
 
 func settings(
   redirect: String = "loopback", _ change: (inout OIDCSettings) -> Void = { _ in }
@@ -57,8 +59,8 @@ func reply(text: String, status: Int = 200, headers: [String: String] = [:]) -> 
   HTTPReply(status: status, headers: headers, body: Array(text.utf8))
 }
 
-func word(_ code: String, _ message: String? = nil) -> ProviderWord {
-  ProviderWord(name: name, code: code, message: message)
+func word(_ code: String, _ message: String? = nil) -> ProviderErrorCode {
+  ProviderErrorCode(name: name, code: code, message: message)
 }
 
 /// A token with this header and payload; nobody checks its signature here.

@@ -84,7 +84,7 @@ struct GoPayErrorTests {
 
   @Test("the provider's own words go before ours")
   func words() {
-    var word = ProviderWord(name: ProviderName("gopay"), code: "GPE-2202")
+    var word = ProviderErrorCode(name: ProviderName("gopay"), code: "GPE-2202")
     let ours = FeatureError(Setback(.rejected, "why", provider: word))
     #expect(ours.title == "token expired or unauthorised" && ours.message == "why")
     #expect(ours.kind == .tokenExpired && ours.isRetryable)
@@ -99,7 +99,7 @@ struct GoPayErrorTests {
 
   @Test("a code that is not known here is told as it is")
   func unknown() {
-    let word = ProviderWord(name: ProviderName("gopay"), code: "GPE-2299")
+    let word = ProviderErrorCode(name: ProviderName("gopay"), code: "GPE-2299")
     let error = FeatureError(Setback(.rejected, "why", provider: word))
     #expect(error.code == "GPE-2299" && error.kind == nil && !error.isRetryable)
     #expect(error.title == "unknown")

@@ -20,7 +20,7 @@ struct SetbackTests {
       (.internalError, nil, .unexpected), (.cancelled, nil, .cancelled),
     ] as [(UsherError.Reason, String?, Setback.Kind)])
   func refusals(reason: UsherError.Reason, field: String?, kind: Setback.Kind) {
-    let word = ProviderWord(name: ProviderName("p"), code: "17")
+    let word = ProviderErrorCode(name: ProviderName("p"), code: "17")
     let error = UsherError(
       reason, "why", detail: .init(retryAfterMs: 1500, field: field, provider: word))
     let expected = Setback(
@@ -54,7 +54,7 @@ struct SetbackTests {
       (.attemptsExhausted, .attemptsExhausted),
     ] as [(Failure.Reason, Setback.Kind)])
   func failures(reason: Failure.Reason, kind: Setback.Kind) {
-    let word = ProviderWord(name: ProviderName("p"), code: "17")
+    let word = ProviderErrorCode(name: ProviderName("p"), code: "17")
     let failure = Failure(
       reason: reason, title: "t", message: "why", retryable: false, provider: word)
     #expect(Setback(failure) == Setback(kind, "why", provider: word))
@@ -68,7 +68,7 @@ struct SetbackTests {
       if case .dataError = $1 { true } else { false }
     }
     #expect(dataErrors.map(\.0) == [.attemptsExhausted])
-    let word = ProviderWord(name: ProviderName("p"), code: "dataError", message: "too many")
+    let word = ProviderErrorCode(name: ProviderName("p"), code: "dataError", message: "too many")
     for kind in Setback.Kind.allCases {
       guard case .dataError(let detail) = WalletError(Setback(kind, "why", provider: word)) else {
         Issue.record("\(kind)")

@@ -134,7 +134,7 @@ struct VerificationNewsTests {
   @Test("the daemon's number is the error's; where it has none, the nearest")
   func errors() {
     for code in 1...20 {
-      let word = ProviderWord(
+      let word = ProviderErrorCode(
         name: ProviderName("truecaller"), code: String(code), error: "4220",
         message: "its own words")
       let error = TCError(Setback(.rejected, "ours", provider: word))

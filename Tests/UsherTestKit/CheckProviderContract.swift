@@ -30,7 +30,7 @@ package struct DrivenFlow<Machine: FlowMachine> {
 /// - Parameter secrets: Every secret that occurred while the flows were driven.
 /// - Returns: A sentence for each promise that was broken; empty when all were kept.
 package func checkProviderContract<Machine: FlowMachine>(
-  _ flows: [DrivenFlow<Machine>], secrets: [String], at moment: Moment
+  _ flows: [DrivenFlow<Machine>], secrets: [String], at moment: TransitionContext
 ) -> [String] {
   var broken: [String] = []
   let isWord = Machine.kind.first?.isLowercase ?? false
@@ -50,7 +50,7 @@ package func checkProviderContract<Machine: FlowMachine>(
 private struct ContractCheck<Machine: FlowMachine> {
   let flow: DrivenFlow<Machine>
   let secrets: [String]
-  let moment: Moment
+  let moment: TransitionContext
 
   var all: [String] { coding + secrecy + viewing + strays + resuming + anything }
 

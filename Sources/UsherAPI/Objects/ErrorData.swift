@@ -12,7 +12,7 @@ public struct ErrorData: Codable, Sendable, Equatable {
   /// What `confirm.answer` is to be called with; then the same call may succeed.
   public var confirmation: ConfirmationID?
   public var next: Next?
-  public var provider: ProviderWord?
+  public var provider: ProviderErrorCode?
   public var correlationId: CorrelationID
 
   /// The call that mends it: `flow.start` with its parameters.

@@ -61,11 +61,11 @@ public struct Problem: Codable, Sendable, Equatable {
   public var title: String
   public var message: String
   public var retryAfterMs: Int?
-  public var provider: ProviderWord?
+  public var provider: ProviderErrorCode?
 
   public init(
     reason: String, title: String, message: String, retryAfterMs: Int? = nil,
-    provider: ProviderWord? = nil
+    provider: ProviderErrorCode? = nil
   ) {
     self.reason = reason
     self.title = title
@@ -82,7 +82,7 @@ public struct Failure: Codable, Sendable, Equatable {
   public var message: String
   /// Whether a new flow of the same kind may succeed.
   public var retryable: Bool
-  public var provider: ProviderWord?
+  public var provider: ProviderErrorCode?
 
   public enum Reason: String, Codable, Sendable, Equatable, CaseIterable {
     case cancelled, expired, denied
@@ -99,7 +99,8 @@ public struct Failure: Codable, Sendable, Equatable {
   }
 
   public init(
-    reason: Reason, title: String, message: String, retryable: Bool, provider: ProviderWord? = nil
+    reason: Reason, title: String, message: String, retryable: Bool,
+    provider: ProviderErrorCode? = nil
   ) {
     self.reason = reason
     self.title = title

@@ -83,7 +83,7 @@ struct Failure: Error, Equatable {
   }
 }
 
-extension ProviderWord {
+extension ProviderErrorCode {
   /// `work said: access_denied: …`
   var sentence: String {
     let words = [code, title, message].compactMap(\.self)

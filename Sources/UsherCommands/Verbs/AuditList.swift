@@ -16,10 +16,10 @@ struct AuditListVerb: Verb {
   @OptionGroup var options: GlobalOptions
 
   @Option(help: "From then on: 90s, 15m, 1h, 7d ago, or a time such as 2026-11-22T08:00:00Z.")
-  var since: Moment?
+  var since: TimeArgument?
 
   @Option(help: "Up to then.")
-  var until: Moment?
+  var until: TimeArgument?
 
   @Flag(help: "Only what was denied.")
   var denied = false
@@ -105,7 +105,7 @@ extension AuditList.Entry {
 }
 
 /// A moment as a person says it.
-enum Moment: Equatable {
+enum TimeArgument: Equatable {
   case ago(seconds: Int64)
   case at(Timestamp)
 
@@ -117,7 +117,7 @@ enum Moment: Equatable {
   }
 }
 
-extension Moment: ExpressibleByArgument {
+extension TimeArgument: ExpressibleByArgument {
   init?(argument: String) {
     if let time = Timestamp(rfc3339: argument) {
       self = .at(time)

@@ -93,7 +93,7 @@ struct PolicyCheckVerb: Verb {
   {
     try Policy(config, daemonUser: environment.daemonUser, names: environment.names)
       .answer(
-        question, of: config, at: LocalMoment(environment.clock.now(), by: environment.clock),
+        question, of: config, at: WeekMinute(environment.clock.now(), by: environment.clock),
         names: environment.names)
   }
 }

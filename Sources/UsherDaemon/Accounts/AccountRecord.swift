@@ -85,7 +85,7 @@ struct AccountDetails: Codable, Sendable, Equatable {
     /// When the refresh token expires by the wall clock; nil where the provider did not tell.
     var refreshExpiresAt: Timestamp?
     /// What the provider said when it refused to refresh; nothing but a new log-in helps.
-    var death: ProviderWord?
+    var death: ProviderErrorCode?
     /// The scope of the last refresh, where it was less than was granted; a new log-in helps.
     var narrowedTo: String?
 

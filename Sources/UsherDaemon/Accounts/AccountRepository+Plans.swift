@@ -192,7 +192,7 @@ extension AccountRepository {
   ///
   /// - Returns: Nil when the account was forgotten meanwhile, or signed in anew.
   func update(
-    _ id: AccountID, died word: ProviderWord, of used: Sealed<Secret>?
+    _ id: AccountID, died word: ProviderErrorCode, of used: Sealed<Secret>?
   ) throws(UsherError) -> Update? {
     guard let before = try find(id), before.details.grant.refreshToken == used else { return nil }
     var record = before
@@ -216,7 +216,8 @@ extension AccountRepository {
   }
 
   /// Plans dropping every token of an account that stays.
-  func update(dropping record: AccountRecord, word: ProviderWord) throws(UsherError) -> Update? {
+  func update(dropping record: AccountRecord, word: ProviderErrorCode) throws(UsherError) -> Update?
+  {
     let used = record.details.grant.refreshToken
     guard var update = try update(record.id, died: word, of: used) else { return nil }
     update.record.tokens = [:]

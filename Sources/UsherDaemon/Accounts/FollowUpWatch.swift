@@ -249,7 +249,7 @@ final class FollowUpWatch: Sendable {
 
   /// - Returns: Whether asking leads nowhere any more.
   private func take(
-    _ account: AccountID, _ lesson: @escaping @Sendable (any AccountFollowUp) -> Lesson
+    _ account: AccountID, _ lesson: @escaping @Sendable (any AccountFollowUp) -> FollowUpOutcome
   ) async -> Bool {
     do throws(UsherError) {
       return try await learn(about: account, lesson) == .hopeless
@@ -266,8 +266,8 @@ final class FollowUpWatch: Sendable {
   /// - Throws: `storageUnavailable`; nothing has changed then.
   @discardableResult
   func learn(
-    about account: AccountID, _ lesson: @escaping @Sendable (any AccountFollowUp) -> Lesson
-  ) async throws(UsherError) -> Lesson {
+    about account: AccountID, _ lesson: @escaping @Sendable (any AccountFollowUp) -> FollowUpOutcome
+  ) async throws(UsherError) -> FollowUpOutcome {
     guard let record = try book.find(account) else { return .nothing }
     return try await book.turns.take(record.shelf) { () throws(UsherError) in
       guard let record = try book.find(account), let followUp = followUp(of: record) else {
@@ -286,7 +286,7 @@ final class FollowUpWatch: Sendable {
 
   /// Nil where nothing changes.
   private func update(
-    _ record: AccountRecord, _ lesson: Lesson
+    _ record: AccountRecord, _ lesson: FollowUpOutcome
   ) throws(UsherError) -> AccountRepository.Update? {
     switch lesson {
     case .nothing, .hopeless: nil

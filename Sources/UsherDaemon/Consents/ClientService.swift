@@ -31,7 +31,7 @@ struct ClientService: Sendable {
     }
     // A provider that is not configured any more begins no flow that could use them.
     if let provider = try? providers.named(call.provider) {
-      try await engine.dropKeepsakes(at: provider, of: owner, client)
+      try await engine.dropHandoffSecrets(at: provider, of: owner, client)
     }
     let records = try book.accounts(for: caller, ClientClear.name, at: call.provider)
     for record in records where record.concerns(client) && isCovered(record) {

@@ -38,7 +38,7 @@ final class EffectRunner: Sendable {
 
   /// Begins an effect and returns; `report` gets the outcome, later and once.
   func perform(
-    _ effect: EngineEffect, _ session: FlowSession, _ machine: any AnyMachine,
+    _ effect: EngineEffect, _ session: FlowSession, _ machine: any AnyFlowMachine,
     report: @escaping @Sendable (EngineEvent) -> Void
   ) {
     let provider = machine.provider

@@ -117,9 +117,9 @@ extension ArraySlice<UInt8> {
 
 /// A machine that rests: of a flow that has not moved for a while.
 struct PackedMachine: Sendable {
-  let type: any AnyMachine.Type
+  let type: any AnyFlowMachine.Type
   let bytes: [UInt8]
   let coder: FlowCoder
 
-  func opened() throws(UsherError) -> any AnyMachine { try type.init(packed: bytes, by: coder) }
+  func opened() throws(UsherError) -> any AnyFlowMachine { try type.init(packed: bytes, by: coder) }
 }

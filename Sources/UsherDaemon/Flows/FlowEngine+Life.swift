@@ -148,7 +148,7 @@ extension FlowEngine {
   private func session(
     _ row: FlowRow, _ flow: RestoredFlow, _ transitions: [Transition]
   ) -> FlowSession {
-    let family = FlowFamily(
+    let family = SharedFlowMetadata(
       owner: row.owner, provider: row.provider, kind: row.kind, client: flow.client,
       uid: flow.uid, credentials: flow.credentials)
     return FlowSession(

@@ -89,7 +89,7 @@ final class FlowEngine: Sendable {
     let moment = dependencies.moment()
     let id = FlowID(dependencies.identifier("flw_"))
     let left = left(at: call.provider, to: owner, client.name, at: moment.now)
-    var origin = FlowOrigin(
+    var origin = FlowContext(
       provider: provider, account: record.map { KnownAccount($0) },
       requestID: call.requestId ?? id.rawValue,
       statedRequestID: call.requestId, endsAt: end(of: moment.now),
@@ -100,7 +100,7 @@ final class FlowEngine: Sendable {
       accounts: known.map {
         NamedAccount(id: $0.id, subject: $0.subject, label: $0.details.label)
       }, client: client.title, attributes: record?.details.attributes ?? [:],
-      keepsakes: left.map(\.keepsake))
+      handoffSecrets: left.map(\.handoffSecret))
     for record in known { origin.accountAttributes[record.id] = record.details.attributes }
     let (machine, answer) = try begin(type, call.params, origin, moment)
     if case .proceed(let effects) = answer, effects.contains(where: runner.effects.isTaken) {
@@ -140,14 +140,14 @@ final class FlowEngine: Sendable {
   }
 
   private func begin<Machine: FlowMachine>(
-    _ type: Machine.Type, _ params: JSONValue, _ origin: FlowOrigin, _ moment: Moment
-  ) throws(UsherError) -> (any AnyMachine, EngineAnswer) {
+    _ type: Machine.Type, _ params: JSONValue, _ origin: FlowContext, _ moment: TransitionContext
+  ) throws(UsherError) -> (any AnyFlowMachine, EngineAnswer) {
     let decoded = try StrictDecoding.decode(
       Machine.Params.self, from: params, schema: schema(of: Machine.Params.self),
       prefix: "params")
     var moment = moment
     let (machine, answer) = try Machine.begin(decoded, origin, at: &moment)
-    return (MachineBox(machine: machine), MachineBox<Machine>.erased(answer))
+    return (FlowMachineBox(machine: machine), FlowMachineBox<Machine>.erased(answer))
   }
 
   private func schema(of type: any Decodable.Type) -> Schema {
@@ -160,14 +160,14 @@ final class FlowEngine: Sendable {
   }
 
   private func newSession(
-    _ id: FlowID, _ call: FlowStart, owner: Owner, client: FlowClient, machine: any AnyMachine,
+    _ id: FlowID, _ call: FlowStart, owner: Owner, client: FlowClient, machine: any AnyFlowMachine,
     at now: Timestamp
   ) -> FlowSession {
     // A blank one, or one that cannot be, is no id that anybody could mean again.
     let requestID = call.requestId.flatMap { id in
       Self.isRequestID(id) && !id.allSatisfy(\.isWhitespace) ? id : nil
     }
-    let family = FlowFamily(
+    let family = SharedFlowMetadata(
       owner: owner, provider: call.provider, kind: call.kind, client: client.name,
       uid: client.uid, credentials: credentials.tags(of: machine.provider))
     return FlowSession(

@@ -34,7 +34,7 @@ final class FlowIndex: Sendable {
     mutating func insert(_ session: FlowSession) {
       shelves[session.owner, or: Shelf()].flows[session.id] = session
       guard !session.isFinished else {
-        if session.standing.ending.keepsake != nil { noteKeepsake(of: session) }
+        if session.standing.ending.handoffSecret != nil { recordHandoffSecret(of: session) }
         return
       }
       shelves[session.owner]?.live += 1
@@ -46,13 +46,13 @@ final class FlowIndex: Sendable {
       guard shelves[session.owner]?.flows[session.id] === session else { return }
       shelves[session.owner]?.live -= 1
       live -= 1
-      if handsOnSecret { noteKeepsake(of: session) }
+      if handsOnSecret { recordHandoffSecret(of: session) }
       guard let request = session.request else { return }
       requests[request]?.removeAll { $0 === session }
       if requests[request]?.isEmpty == true { requests[request] = nil }
     }
 
-    mutating func noteKeepsake(of session: FlowSession) {
+    mutating func recordHandoffSecret(of session: FlowSession) {
       shelves[session.owner]?.keepers.insert(session.id)
     }
 
@@ -97,7 +97,7 @@ final class FlowIndex: Sendable {
   func giveBack(_ keeper: FlowSession) {
     state.withLock { state in
       guard state.shelves[keeper.owner]?.flows[keeper.id] === keeper else { return }
-      state.noteKeepsake(of: keeper)
+      state.recordHandoffSecret(of: keeper)
     }
   }
 

@@ -10,7 +10,7 @@ extension FlowRunner {
     _ giver: FlowSession, of type: ProviderVariety
   ) throws(UsherError) -> (standing: FlowSession.Standing, change: Change) {
     var standing = giver.standing
-    standing.ending.keepsake = nil
+    standing.ending.handoffSecret = nil
     return (standing, .putFlow(try row(giver, standing, nil, of: type)))
   }
 }
@@ -19,7 +19,7 @@ extension FlowEngine {
   /// A keepsake, and the ended flow that left it.
   struct Left {
     let giver: FlowSession
-    let keepsake: Keepsake
+    let handoffSecret: HandoffSecret
   }
 
   func left(
@@ -27,9 +27,9 @@ extension FlowEngine {
   ) -> [Left] {
     index.keepers(of: owner).compactMap { session in
       guard session.provider == provider, session.client == client,
-        let keepsake = session.standing.ending.keepsake, keepsake.expiresAt > now
+        let handoffSecret = session.standing.ending.handoffSecret, handoffSecret.expiresAt > now
       else { return nil }
-      return Left(giver: session, keepsake: keepsake)
+      return Left(giver: session, handoffSecret: handoffSecret)
     }
   }
 
@@ -38,10 +38,10 @@ extension FlowEngine {
   /// - Returns: The flow that left it; nil where the machine needs none.
   /// - Throws: `conflict` where another flow has claimed it in the same moment.
   func claim(
-    for machine: any AnyMachine, of left: [Left]
+    for machine: any AnyFlowMachine, of left: [Left]
   ) throws(UsherError) -> FlowSession? {
-    guard let handle = machine.takenKeepsake else { return nil }
-    guard let giver = left.first(where: { $0.keepsake.handle == handle })?.giver,
+    guard let handle = machine.takenHandoffSecret else { return nil }
+    guard let giver = left.first(where: { $0.handoffSecret.handle == handle })?.giver,
       index.claim(giver)
     else {
       throw UsherError(
@@ -52,7 +52,7 @@ extension FlowEngine {
   }
 
   /// Drops what ended flows of a client have left to later ones.
-  func dropKeepsakes(
+  func dropHandoffSecrets(
     at provider: ProviderConfig, of owner: Owner, _ client: String
   ) async throws(UsherError) {
     for left in left(at: provider.name, to: owner, client, at: .earliest)

@@ -28,7 +28,7 @@ extension FlowRunner {
   }
 
   func apply(
-    _ answer: EngineAnswer, _ machine: any AnyMachine, _ before: FlowSession.Standing,
+    _ answer: EngineAnswer, _ machine: any AnyFlowMachine, _ before: FlowSession.Standing,
     _ session: FlowSession, at now: Timestamp
   ) async throws(UsherError) {
     if case .ignore = answer { return }
@@ -41,7 +41,7 @@ extension FlowRunner {
   /// What an answer is where its ground was taken away while the flow was under way: an account that
   /// was forgotten does not come back, and what a consent opened is not told after its end.
   private func overtaking(
-    _ answer: EngineAnswer, _ machine: any AnyMachine, _ session: FlowSession, at now: Timestamp
+    _ answer: EngineAnswer, _ machine: any AnyFlowMachine, _ session: FlowSession, at now: Timestamp
   ) throws(UsherError) -> EngineAnswer? {
     guard let reliance = answer.grant?.reliance else { return nil }
     let client = session.client ?? CallerPolicy.ownPrograms
@@ -67,7 +67,7 @@ extension FlowRunner {
   }
 
   private func write(
-    _ answer: EngineAnswer, _ machine: any AnyMachine, _ before: FlowSession.Standing,
+    _ answer: EngineAnswer, _ machine: any AnyFlowMachine, _ before: FlowSession.Standing,
     _ session: FlowSession, at now: Timestamp
   ) async throws(UsherError) {
     var decision = decide(answer, machine, before, at: now)
@@ -88,7 +88,7 @@ extension FlowRunner {
   }
 
   func decide(
-    _ answer: EngineAnswer, _ machine: any AnyMachine, _ before: FlowSession.Standing,
+    _ answer: EngineAnswer, _ machine: any AnyFlowMachine, _ before: FlowSession.Standing,
     at now: Timestamp
   ) -> Decision {
     var decision = Decision(
@@ -99,10 +99,11 @@ extension FlowRunner {
     case .proceed(let effects): decision.effects = effects
     case .finish(let completion):
       decision.next.ending = FlowEnding(
-        status: .succeeded, result: .object(completion.result), keepsake: completion.keepsake)
+        status: .succeeded, result: .object(completion.result),
+        handoffSecret: completion.handoffSecret)
     case .fail(let failure, let calls):
       decision.next.ending = FlowEnding(
-        status: .failed, failure: failure, keepsake: machine.keptWhenAbandoned?.keepsake)
+        status: .failed, failure: failure, handoffSecret: machine.keptWhenAbandoned?.handoffSecret)
       decision.clearUp = calls
     case .refuse, .ignore: break
     }
@@ -174,7 +175,7 @@ extension FlowRunner {
       effects.stopListening(session)
     }
     // Before callers learn of the end: a caller may start at once the flow that needs the secret.
-    if next.isFinished { index.ended(session, handsOnSecret: next.ending.keepsake != nil) }
+    if next.isFinished { index.ended(session, handsOnSecret: next.ending.handoffSecret != nil) }
     session.install(next, packed: plan.packed)
     effects.releaseReader(session)
     if !next.isFinished {

@@ -23,7 +23,7 @@ final class FlowRunner: Sendable {
   let isWithheld: @Sendable (Owner) -> Bool
   let index = FlowIndex()
   let coder: FlowCoder
-  let rest = FlowRest()
+  let rest = FlowHibernator()
   let families = FlowFamilies()
   private let isStopped = Mutex(false)
   /// Flows that are at their mail.
@@ -75,7 +75,7 @@ final class FlowRunner: Sendable {
   ///
   /// - Parameter giver: The ended flow whose keepsake the new one begins with: it has it no longer.
   func open(
-    _ session: FlowSession, with answer: EngineAnswer, at moment: Moment,
+    _ session: FlowSession, with answer: EngineAnswer, at moment: TransitionContext,
     taking giver: FlowSession? = nil, register: () -> Void
   ) async throws(UsherError) {
     let before = session.standing
@@ -226,14 +226,14 @@ extension FlowRunner {
   }
 
   private func ended(
-    _ before: FlowSession.Standing, _ status: FlowStatus, _ machine: any AnyMachine,
+    _ before: FlowSession.Standing, _ status: FlowStatus, _ machine: any AnyFlowMachine,
     at now: Timestamp
   ) -> FlowSession.Standing {
     let isExpiry = status == .expired
     var message = isExpiry ? "the flow was not finished in time" : "the flow was cancelled"
     // Nobody may take it for something that can simply be done again.
-    let isInTheDark = machine.isInTheDark
-    if isInTheDark { message += "; " + machine.doubt }
+    let isOutcomeUnknown = machine.isOutcomeUnknown
+    if isOutcomeUnknown { message += "; " + machine.doubt }
     if let kept = machine.keptWhenAbandoned { message += "; " + kept.message }
     var next = before
     next.ending = FlowEnding(
@@ -241,9 +241,9 @@ extension FlowRunner {
       failure: Failure(
         reason: isExpiry ? .expired : .cancelled,
         title: isExpiry ? "Too late" : "Cancelled",
-        message: message, retryable: !isInTheDark,
+        message: message, retryable: !isOutcomeUnknown,
         provider: machine.word(for: isExpiry ? .expired : .cancelled)),
-      keepsake: machine.keptWhenAbandoned?.keepsake)
+      handoffSecret: machine.keptWhenAbandoned?.handoffSecret)
     next.revision += 1
     next.updatedAt = now
     return next
@@ -272,17 +272,17 @@ extension FlowRunner {
   }
 
   /// What its calls were to be proved by has become another provider's: nobody can go on.
-  private func overtaken(_ machine: any AnyMachine, _ error: UsherError) -> EngineAnswer {
-    let isInTheDark = machine.isInTheDark
-    let doubt = isInTheDark ? "; " + machine.doubt : ""
+  private func overtaken(_ machine: any AnyFlowMachine, _ error: UsherError) -> EngineAnswer {
+    let isOutcomeUnknown = machine.isOutcomeUnknown
+    let doubt = isOutcomeUnknown ? "; " + machine.doubt : ""
     let failure = Failure(
       reason: .providerRejected, title: "Changed meanwhile", message: error.message + doubt,
-      retryable: !isInTheDark, provider: machine.word(for: .providerRejected))
+      retryable: !isOutcomeUnknown, provider: machine.word(for: .providerRejected))
     return .fail(failure, clearUp: machine.abandoned)
   }
 
   /// Only a state that the caller chose can be that of another flow: ours are random.
-  private func stateTaken(_ machine: any AnyMachine) -> EngineAnswer {
+  private func stateTaken(_ machine: any AnyFlowMachine) -> EngineAnswer {
     let failure = Failure(
       reason: .invalidRequest, title: "State in use",
       message: "params.state is in use: begin another flow with a new random state",

@@ -133,7 +133,7 @@ struct FlowService: Sendable {
       Failure(
         reason: failure.reason, title: failure.title,
         message: "the client that started the flow is told why", retryable: failure.retryable,
-        provider: failure.provider.map { ProviderWord(name: $0.name, code: $0.code) })
+        provider: failure.provider.map { ProviderErrorCode(name: $0.name, code: $0.code) })
     }
     return bare
   }

@@ -14,7 +14,7 @@ import UsherStore
 /// it stands is worked out of them each time somebody asks.
 final class FlowSession: Sendable {
   let id: FlowID
-  private let family: FlowFamily
+  private let family: SharedFlowMetadata
   let requestID: String?
   let createdAt: Timestamp
   let expiresAt: Timestamp
@@ -40,7 +40,7 @@ final class FlowSession: Sendable {
     var alarm: ScheduledTimer?
     var listener: RedirectListener?
     /// What is left of the machine once the flow has ended.
-    var epilogue: Epilogue?
+    var epilogue: Compensation?
   }
 
   fileprivate enum Form {
@@ -51,7 +51,7 @@ final class FlowSession: Sendable {
 
   /// A flow between two events.
   struct Standing: Sendable {
-    var machine: (any AnyMachine)?
+    var machine: (any AnyFlowMachine)?
     var view: FlowView
     var ending: FlowEnding
     var revision: Int
@@ -90,7 +90,8 @@ final class FlowSession: Sendable {
   ///   - packed: Its machine; then it rests.
   ///   - isToResume: Whether it was read back from the store.
   init(
-    id: FlowID, family: FlowFamily, requestID: String?, createdAt: Timestamp, standing: Standing,
+    id: FlowID, family: SharedFlowMetadata, requestID: String?, createdAt: Timestamp,
+    standing: Standing,
     transitions: [Transition], packed: PackedMachine? = nil, isToResume: Bool = false
   ) {
     self.id = id
@@ -316,7 +317,7 @@ extension FlowSession {
   func setAlarm(_ alarm: ScheduledTimer?) { replace(\.alarm, by: alarm)?.cancel() }
 
   /// Holds no secret: the machine, with its verifier and tokens, is gone by then.
-  var epilogue: Epilogue? {
+  var epilogue: Compensation? {
     get { current.withLock { $0.epilogue } }
     set { current.withLock { $0.epilogue = newValue } }
   }

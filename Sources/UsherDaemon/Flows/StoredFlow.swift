@@ -11,7 +11,7 @@ struct FlowEnding: Codable, Sendable, Equatable {
   var result: JSONValue?
   var failure: Failure?
   /// What it leaves to later flows.
-  var keepsake: Keepsake?
+  var handoffSecret: HandoffSecret?
 
   static let active = FlowEnding(status: .active)
 }
@@ -55,7 +55,7 @@ struct StoredFlow: Codable {
 
 /// A flow read back from the store.
 struct RestoredFlow: Sendable {
-  var machine: (any AnyMachine)?
+  var machine: (any AnyFlowMachine)?
   /// The same.
   var packed: PackedMachine?
   var client: String?
@@ -84,7 +84,7 @@ struct RestoredFlow: Sendable {
     self.packed = packed
   }
 
-  private static func box<Machine: FlowMachine>(_ type: Machine.Type) -> any AnyMachine.Type {
-    MachineBox<Machine>.self
+  private static func box<Machine: FlowMachine>(_ type: Machine.Type) -> any AnyFlowMachine.Type {
+    FlowMachineBox<Machine>.self
   }
 }

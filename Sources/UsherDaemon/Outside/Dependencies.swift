@@ -66,9 +66,9 @@ final class Dependencies: Sendable {
   func correlationID() -> CorrelationID { CorrelationID(identifier("cor_")) }
 
   /// The minute of the week that it is where the daemon runs.
-  func localMoment() -> LocalMoment { LocalMoment(clock.now(), by: clock) }
+  func weekMinute() -> WeekMinute { WeekMinute(clock.now(), by: clock) }
 
-  func moment() -> Moment { Moment(now: clock.now(), entropy: entropy) }
+  func moment() -> TransitionContext { TransitionContext(now: clock.now(), entropy: entropy) }
 
   /// A name nobody can guess: `prefix` and 128 random bits in Crockford's alphabet.
   func identifier(_ prefix: String) -> String {

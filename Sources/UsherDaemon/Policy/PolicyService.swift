@@ -9,7 +9,7 @@ struct PolicyService: Sendable {
   let dependencies: Dependencies
 
   func check(_ check: PolicyCheck) async throws(UsherError) -> PolicyCheck.Reply {
-    let now = dependencies.localMoment()
+    let now = dependencies.weekMinute()
     let inForce = dependencies.settings.inForce
     // Looks at the users' database, which may be far away.
     let result = await dependencies.blocking.run {

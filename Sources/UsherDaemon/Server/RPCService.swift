@@ -141,7 +141,7 @@ final class RPCService: Sendable {
   /// Whether the rules let a caller subscribe that has subscribed under others.
   func mayListen(_ caller: Caller) -> Bool {
     var request = PolicyRequest(method: EventsSubscribe.name)
-    request.moment = caller.policy.choosesHours ? dependencies.localMoment() : nil
+    request.moment = caller.policy.choosesHours ? dependencies.weekMinute() : nil
     return caller.decide(request).isAllowed
   }
 

@@ -8,7 +8,7 @@ import UsherStore
 extension Refresher {
   /// The end of a grant that the disk has not taken yet.
   struct Death {
-    let word: ProviderWord
+    let word: ProviderErrorCode
     /// The refresh token that the provider refused.
     let refused: Sealed<Secret>?
     let shelf: AccountRepository.Shelf
@@ -21,7 +21,7 @@ extension Refresher {
   ///
   /// - Returns: The reply with another grant, where somebody signed in anew meanwhile.
   func bury(
-    _ record: AccountRecord, _ key: TokenKey, _ word: ProviderWord
+    _ record: AccountRecord, _ key: TokenKey, _ word: ProviderErrorCode
   ) async throws(UsherError) -> [UInt8] {
     var metadata: Logger.Metadata = [
       "provider": .string(record.provider.rawValue), "account": .string(record.id.rawValue),
@@ -94,7 +94,7 @@ extension Refresher {
   }
 
   func newLogIn(
-    _ record: AccountRecord, _ message: String, _ word: ProviderWord?
+    _ record: AccountRecord, _ message: String, _ word: ProviderErrorCode?
   ) -> UsherError {
     UsherError(
       .reauthenticationRequired, message,
@@ -105,7 +105,7 @@ extension Refresher {
   }
 }
 
-extension ProviderWord {
+extension ProviderErrorCode {
   /// Creates the end of a grant whose refresh brought an ID token that breaks a rule.
   ///
   /// - Parameter flaw: Which rule, and what was found; a sentence.

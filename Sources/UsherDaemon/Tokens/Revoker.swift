@@ -17,7 +17,7 @@ struct Revoker: Sendable {
   func drop(
     _ record: AccountRecord, by asker: Revocation.Asker
   ) async throws(UsherError) -> RevocationResult {
-    let word = ProviderWord(name: record.provider, code: "revoked")
+    let word = ProviderErrorCode(name: record.provider, code: "revoked")
     let revocation = try await book.turns.take(record.shelf) {
       () throws(UsherError) -> Revocation in
       guard let current = try book.find(record.id),

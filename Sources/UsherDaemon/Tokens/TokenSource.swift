@@ -10,11 +10,11 @@ struct TokenSource: Sendable {
   enum Refreshed: Sendable {
     case granted(TokenSet)
     /// The tokens are not those of the account, by their ID token. They are to be revoked.
-    case flawed(TokenSet, ProviderWord)
-    case dead(ProviderWord)
+    case flawed(TokenSet, ProviderErrorCode)
+    case dead(ProviderErrorCode)
     /// Refused without a word why: a new log-in may help, or the client is wrong. Not to be
     /// remembered as dead.
-    case refused(ProviderWord)
+    case refused(ProviderErrorCode)
     case failed(UsherError)
     /// The access token cannot be used, but another refresh token came with it. The one that was sent
     /// may be spent.
@@ -78,7 +78,7 @@ struct TokenSource: Sendable {
     let isWhole = scope == record.details.grant.scope
     guard let call = dialect.renewal(refreshToken, scope: isWhole ? nil : scope) else {
       return .refused(
-        ProviderWord(
+        ProviderErrorCode(
           name: record.provider, code: "no_renewal",
           message: "tokens of this provider are not renewed"))
     }
@@ -95,7 +95,7 @@ struct TokenSource: Sendable {
       let flaw = dialect.flaw(in: tokens, of: record.subject)
     else { return refreshed }
     return .flawed(
-      tokens, ProviderWord(name: record.provider, idTokenFlaw: flaw))
+      tokens, ProviderErrorCode(name: record.provider, idTokenFlaw: flaw))
   }
 
   /// How this account's tokens are handled, by what the provider says of itself where that matters.

@@ -149,7 +149,7 @@ extension BSAAuthenticate {
       attempt.isLost = attempt.isLost || trouble.mayBeDone
       self.state = state(attempt)
       problem = .unreachable(trouble.message)
-      return .proceed([.wake(after: Retrying.pause(pause, asked: trouble.retryAfter))])
+      return .proceed([.wake(after: RetryBackoff.pause(pause, asked: trouble.retryAfter))])
     case .unreadable(let message): return .fail(.protocolError(message), clearUp: [.cancel(visit)])
     }
   }

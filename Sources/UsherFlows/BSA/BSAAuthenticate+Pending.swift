@@ -6,7 +6,7 @@ import UsherCore
 // A site's wish for a sign-in, and the number by which a person tells the site whose it is.
 
 extension BSAAuthenticate {
-  mutating func generate(_ retrying: Retrying) -> Answer<BSACall> {
+  mutating func generate(_ retrying: RetryBackoff) -> Answer<BSACall> {
     var retrying = retrying
     retrying.goOn()
     state = .generating(retrying)
@@ -22,7 +22,7 @@ extension BSAAuthenticate {
   }
 
   mutating func generating(
-    _ event: FlowEvent<BSACall>, _ retrying: Retrying, _ now: Timestamp
+    _ event: FlowEvent<BSACall>, _ retrying: RetryBackoff, _ now: Timestamp
   ) -> Answer<BSACall> {
     switch event {
     case .called(numberCall, let outcome) where !retrying.isPaused && order.way == .otp:
@@ -37,7 +37,7 @@ extension BSAAuthenticate {
   }
 
   private mutating func generated(
-    _ reply: BSAReply, _ retrying: Retrying, _ now: Timestamp
+    _ reply: BSAReply, _ retrying: RetryBackoff, _ now: Timestamp
   ) -> Answer<BSACall> {
     switch reply {
     case .said(let data):
@@ -52,13 +52,13 @@ extension BSAAuthenticate {
       guard let pause = retrying.failed() else { return .fail(.unreachable(trouble)) }
       state = .generating(retrying)
       problem = .unreachable(trouble.message)
-      return .proceed([.wake(after: Retrying.pause(pause, asked: trouble.retryAfter))])
+      return .proceed([.wake(after: RetryBackoff.pause(pause, asked: trouble.retryAfter))])
     case .unreadable(let message): return .fail(.protocolError(message))
     }
   }
 
   private mutating func generated(
-    _ answer: OneTimeCodeAnswer, _ retrying: Retrying, _ now: Timestamp
+    _ answer: OneTimeCodeAnswer, _ retrying: RetryBackoff, _ now: Timestamp
   ) -> Answer<BSACall> {
     switch answer {
     case .given(let number, let until): return poll(Shown(number: Sealed(number), until: until))
@@ -77,7 +77,7 @@ extension BSAAuthenticate {
 
   /// The next code is there when its step begins.
   private mutating func wait(until time: Timestamp, _ now: Timestamp) -> Answer<BSACall> {
-    var retrying = Retrying()
+    var retrying = RetryBackoff()
     _ = retrying.failed()
     state = .generating(retrying)
     problem = .noCode("the code of this minute was given already: the next comes in its time")
@@ -102,7 +102,7 @@ extension BSAAuthenticate {
       return asked(BSAReply(outcome), shown, poll, now)
     case .woken where poll.isPaused, .resumed:
       // Another number, when the time of this one is over.
-      if let shown, shown.until <= now { return generate(Retrying()) }
+      if let shown, shown.until <= now { return generate(RetryBackoff()) }
       var poll = poll
       poll.isPaused = false
       poll.retrying.goOn()
@@ -150,7 +150,7 @@ extension BSAAuthenticate {
     poll.isPaused = true
     state = .pending(shown, poll)
     problem = .unreachable(trouble.message)
-    return .proceed([.wake(after: Retrying.pause(pause, asked: trouble.retryAfter))])
+    return .proceed([.wake(after: RetryBackoff.pause(pause, asked: trouble.retryAfter))])
   }
 
   /// Between two questions for a sign-in while the provider is away.

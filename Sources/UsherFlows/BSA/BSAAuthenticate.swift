@@ -64,7 +64,7 @@ package struct BSAAuthenticate: FlowMachine {
     /// → generating, starting, or the end
     case proving(BSAVisit, LocalAuthentication)
     /// A number for the person. → pending, or the end
-    case generating(Retrying)
+    case generating(RetryBackoff)
     /// A site's wish is waited for. → proving, checking, generating, or the end
     case pending(Shown?, Poll)
     /// Whether the account is still there. → starting, or the end
@@ -85,14 +85,14 @@ package struct BSAAuthenticate: FlowMachine {
 
   /// Asking again and again.
   struct Poll: Codable, Sendable, Equatable {
-    var retrying = Retrying()
+    var retrying = RetryBackoff()
     /// Between two questions.
     var isPaused = false
   }
 
   /// One call of the sign-in.
   struct Attempt: Codable, Sendable, Equatable {
-    var retrying = Retrying()
+    var retrying = RetryBackoff()
     /// The provider is not so far: between two questions.
     var isWaiting = false
     /// It may have been done, and nobody knows.
@@ -105,7 +105,7 @@ package struct BSAAuthenticate: FlowMachine {
   static let waitLimit = 10
 
   package static func begin(
-    _ params: Params, _ origin: FlowOrigin, at moment: inout Moment
+    _ params: Params, _ origin: FlowContext, at moment: inout TransitionContext
   ) throws(UsherError) -> (BSAAuthenticate, Answer<BSACall>) {
     guard let account = origin.account else {
       throw FlowParams.wrong("account", "must name an account of this provider")
@@ -177,7 +177,7 @@ package struct BSAAuthenticate: FlowMachine {
   }
 
   package mutating func receive(
-    _ event: FlowEvent<BSACall>, at moment: inout Moment
+    _ event: FlowEvent<BSACall>, at moment: inout TransitionContext
   ) -> Answer<BSACall> {
     let now = moment.now
     switch state {
@@ -209,7 +209,7 @@ package struct BSAAuthenticate: FlowMachine {
     }
   }
 
-  package var isInTheDark: Bool {
+  package var isOutcomeUnknown: Bool {
     switch state {
     case .completing(_, _, let attempt): !attempt.isPaused || attempt.isLost
     case .fetching: true
@@ -229,7 +229,7 @@ package struct BSAAuthenticate: FlowMachine {
 
   package static func word(
     for ending: Failure.Reason, provider: ProviderName
-  ) -> ProviderWord? {
+  ) -> ProviderErrorCode? {
     switch ending {
     case .cancelled: RTCode.authCancelled.word(provider)
     case .expired: RTCode.authTimeout.word(provider)
@@ -326,7 +326,7 @@ extension BSAAuthenticate {
     switch order.way {
     case .push, .qr: check(visit)
     // A site has asked for it: the number was shown before.
-    case .otp, .totp: visit.site == nil ? generate(Retrying()) : check(visit)
+    case .otp, .totp: visit.site == nil ? generate(RetryBackoff()) : check(visit)
     }
   }
 }

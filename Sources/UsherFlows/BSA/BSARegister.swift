@@ -62,7 +62,7 @@ package struct BSARegister: FlowMachine {
   private var refusal: Failure?
 
   package static func begin(
-    _ params: Params, _ origin: FlowOrigin, at moment: inout Moment
+    _ params: Params, _ origin: FlowContext, at moment: inout TransitionContext
   ) throws(UsherError) -> (BSARegister, Answer<BSACall>) {
     let provider = origin.provider
     do throws(EarlyFailure) {
@@ -91,7 +91,7 @@ package struct BSARegister: FlowMachine {
   }
 
   private static func enrolment(
-    _ params: Params, _ origin: FlowOrigin
+    _ params: Params, _ origin: FlowContext
   ) throws(EarlyFailure) -> BSAEnrolment {
     let email = try origin.checked("email") { () throws(ImpossibleMember) in
       try BSAContact(.email, params.email)
@@ -120,17 +120,17 @@ package struct BSARegister: FlowMachine {
   }
 
   package mutating func receive(
-    _ event: FlowEvent<BSACall>, at moment: inout Moment
+    _ event: FlowEvent<BSACall>, at moment: inout TransitionContext
   ) -> Answer<BSACall> {
     if let refusal { return event == .resumed ? .fail(refusal) : .ignore }
     return registration?.receive(event, provider, at: moment.now) ?? .ignore
   }
 
-  package var isInTheDark: Bool { registration?.isInTheDark ?? false }
+  package var isOutcomeUnknown: Bool { registration?.isOutcomeUnknown ?? false }
   package var doubt: String { registration?.doubt ?? .operationUnknown }
 }
 
-extension FlowOrigin {
+extension FlowContext {
   /// Text that goes to the provider as it is.
   func line(_ member: String, _ text: String?) throws(EarlyFailure) -> String? {
     guard let text else { return nil }

@@ -36,7 +36,7 @@ struct BSARegistration: Codable, Sendable, Equatable {
     let disposeToken: Sealed<Secret>
     /// Nil where nobody is asked.
     let proof: LocalAuthProof?
-    var retrying = Retrying()
+    var retrying = RetryBackoff()
     /// It may have been done, and nobody knows.
     var isLost = false
   }
@@ -95,7 +95,7 @@ struct BSARegistration: Codable, Sendable, Equatable {
   }
 
   /// Whether the provider may be registering, or sending a number, just now.
-  var isInTheDark: Bool {
+  var isOutcomeUnknown: Bool {
     switch stage {
     case .verifying(let verification): verification.isSending
     case .signingUp(let work): !work.retrying.isPaused
@@ -254,7 +254,7 @@ extension BSARegistration {
       guard let pause = work.retrying.failed() else { return fail(.unreachable(trouble)) }
       stage = .signingUp(work)
       problem = .unreachable(trouble.message)
-      return .proceed([.wake(after: Retrying.pause(pause, asked: trouble.retryAfter))])
+      return .proceed([.wake(after: RetryBackoff.pause(pause, asked: trouble.retryAfter))])
     case .unreadable(let message):
       return fail(.unusableRegistration(.protocolError(message)))
     }

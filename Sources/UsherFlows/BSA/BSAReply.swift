@@ -103,7 +103,7 @@ extension Failure {
     _ word: LocalAuthWord, _ message: String, _ provider: ProviderName
   ) -> Failure {
     var failure = Failure.localAuth(word, message)
-    failure.provider = ProviderWord(
+    failure.provider = ProviderErrorCode(
       name: provider, code: word.rawValue, error: word.rtCode.map { String($0.number) })
     return failure
   }

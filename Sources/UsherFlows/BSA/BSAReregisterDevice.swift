@@ -44,7 +44,7 @@ package struct BSAReregisterDevice: FlowMachine {
   private var refusal: Failure?
 
   package static func begin(
-    _ params: Params, _ origin: FlowOrigin, at moment: inout Moment
+    _ params: Params, _ origin: FlowContext, at moment: inout TransitionContext
   ) throws(UsherError) -> (BSAReregisterDevice, Answer<BSACall>) {
     let provider = origin.provider
     do throws(EarlyFailure) {
@@ -73,7 +73,7 @@ package struct BSAReregisterDevice: FlowMachine {
   }
 
   private static func enrolment(
-    _ params: Params, _ origin: FlowOrigin
+    _ params: Params, _ origin: FlowContext
   ) throws(EarlyFailure) -> BSAEnrolment {
     let contact = try origin.checked("verifyData") { () throws(ImpossibleMember) in
       try BSAContact(params.verifyBy, params.verifyData)
@@ -98,12 +98,12 @@ package struct BSAReregisterDevice: FlowMachine {
   }
 
   package mutating func receive(
-    _ event: FlowEvent<BSACall>, at moment: inout Moment
+    _ event: FlowEvent<BSACall>, at moment: inout TransitionContext
   ) -> Answer<BSACall> {
     if let refusal { return event == .resumed ? .fail(refusal) : .ignore }
     return registration?.receive(event, provider, at: moment.now) ?? .ignore
   }
 
-  package var isInTheDark: Bool { registration?.isInTheDark ?? false }
+  package var isOutcomeUnknown: Bool { registration?.isOutcomeUnknown ?? false }
   package var doubt: String { registration?.doubt ?? .operationUnknown }
 }

@@ -37,7 +37,7 @@ package struct BSAVerifyContact: FlowMachine {
   }
 
   package static func begin(
-    _ params: Params, _ origin: FlowOrigin, at moment: inout Moment
+    _ params: Params, _ origin: FlowContext, at moment: inout TransitionContext
   ) throws(UsherError) -> (BSAVerifyContact, Answer<BSACall>) {
     let provider = origin.provider
     do throws(EarlyFailure) {
@@ -66,14 +66,14 @@ package struct BSAVerifyContact: FlowMachine {
     }
   }
 
-  package var isInTheDark: Bool {
+  package var isOutcomeUnknown: Bool {
     if case .verifying(let verification) = state { verification.isSending } else { false }
   }
 
   package var doubt: String { .perhapsSent("a number") }
 
   package mutating func receive(
-    _ event: FlowEvent<BSACall>, at moment: inout Moment
+    _ event: FlowEvent<BSACall>, at moment: inout TransitionContext
   ) -> Answer<BSACall> {
     switch state {
     case .refused(let failure): return event == .resumed ? .fail(failure) : .ignore
@@ -91,13 +91,13 @@ package struct BSAVerifyContact: FlowMachine {
   }
 
   private func finish(
-    _ contact: BSAContact, _ token: Sealed<Secret>, _ moment: inout Moment
+    _ contact: BSAContact, _ token: Sealed<Secret>, _ moment: inout TransitionContext
   ) -> Answer<BSACall> {
     let handle = "dsp_" + moment.random(16).hexadecimal
     return .finish(
       Completion(
         grant: nil, result: ["disposeToken": .string(handle)],
-        keepsake: Keepsake(
+        handoffSecret: HandoffSecret(
           handle: handle, purpose: contact.key, secret: token,
           expiresAt: moment.now + Self.handleLifetime)))
   }
@@ -110,7 +110,7 @@ struct EarlyFailure: Error {
   init(_ failure: Failure) { self.failure = failure }
 }
 
-extension FlowOrigin {
+extension FlowContext {
   /// Whether an app's SDK was set up as the daemon is. What is absent is not compared.
   func checkApp(
     _ clientKey: WireSecret?, _ package: String?, _ name: String
@@ -141,7 +141,7 @@ extension FlowOrigin {
   func disposeToken(
     _ handle: WireSecret, for contact: BSAContact
   ) throws(EarlyFailure) -> Sealed<Secret> {
-    let kept = keepsakes.first {
+    let kept = handoffSecrets.first {
       Secret($0.handle) == handle.secret && $0.purpose == contact.key
     }
     guard let kept else {

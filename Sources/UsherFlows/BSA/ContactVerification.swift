@@ -37,7 +37,7 @@ struct ContactVerification: Codable, Sendable, Equatable {
 
   /// A number that the provider is asked to send.
   private struct Sending: Codable, Sendable, Equatable {
-    var retrying = Retrying()
+    var retrying = RetryBackoff()
     /// The number before, which is good as long as its time is.
     var previous: Challenge?
   }
@@ -50,8 +50,8 @@ struct ContactVerification: Codable, Sendable, Equatable {
 
   /// A number on its way back. It is held only between two tries, and only in memory.
   private struct Check: Codable, Sendable, Equatable {
-    var number = Fleeting(nil)
-    var retrying = Retrying()
+    var number = Transient(nil)
+    var retrying = RetryBackoff()
   }
 
   /// What becomes of it.
@@ -202,7 +202,7 @@ extension ContactVerification {
     }
     stage = .sending(sending)
     problem = .unreachable(trouble.message)
-    return .proceed([.wake(after: Retrying.pause(pause, asked: trouble.retryAfter))])
+    return .proceed([.wake(after: RetryBackoff.pause(pause, asked: trouble.retryAfter))])
   }
 
   /// A number may have gone out: the person types it where it comes, and decides on another.
@@ -265,7 +265,7 @@ extension ContactVerification {
     _ number: Secret, _ challenge: Challenge, _ check: Check
   ) -> [Effect<BSACall>] {
     var check = check
-    check.number = Fleeting(nil)
+    check.number = Transient(nil)
     check.retrying.goOn()
     stage = .verifying(challenge, check)
     return [.call(.verify(contact, number: number))]
@@ -339,10 +339,10 @@ extension ContactVerification {
   ) -> Course {
     var check = check
     guard let pause = check.retrying.failed() else { return fail(.unreachable(trouble)) }
-    check.number = Fleeting(number)
+    check.number = Transient(number)
     stage = .verifying(challenge, check)
     problem = .unreachable(trouble.message)
-    return .proceed([.wake(after: Retrying.pause(pause, asked: trouble.retryAfter))])
+    return .proceed([.wake(after: RetryBackoff.pause(pause, asked: trouble.retryAfter))])
   }
 }
 

@@ -52,8 +52,8 @@ package struct RTCode: Codable, Sendable, Hashable {
 
   var isRetryable: Bool { entry?.isRetryable ?? false }
 
-  func word(_ provider: ProviderName) -> ProviderWord {
-    ProviderWord(name: provider, code: String(number), title: entry?.name)
+  func word(_ provider: ProviderName) -> ProviderErrorCode {
+    ProviderErrorCode(name: provider, code: String(number), title: entry?.name)
   }
 
   private static func entries(of text: String) -> [Entry] {

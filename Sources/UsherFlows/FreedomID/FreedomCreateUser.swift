@@ -43,7 +43,7 @@ package struct FreedomCreateUser: FlowMachine {
   }
 
   package static func begin(
-    _ params: Params, _ origin: FlowOrigin, at moment: inout Moment
+    _ params: Params, _ origin: FlowContext, at moment: inout TransitionContext
   ) throws(UsherError) -> (FreedomCreateUser, Answer<FreedomPartnerCall>) {
     let provider = origin.provider.name
     guard let account = origin.account?.id else {
@@ -70,7 +70,7 @@ package struct FreedomCreateUser: FlowMachine {
   }
 
   package mutating func receive(
-    _ event: FlowEvent<FreedomPartnerCall>, at moment: inout Moment
+    _ event: FlowEvent<FreedomPartnerCall>, at moment: inout TransitionContext
   ) -> Answer<FreedomPartnerCall> {
     switch state {
     case .refused(let failure): return event == .resumed ? .fail(failure) : .ignore
@@ -81,14 +81,14 @@ package struct FreedomCreateUser: FlowMachine {
     }
   }
 
-  package var isInTheDark: Bool {
+  package var isOutcomeUnknown: Bool {
     switch state {
     case .refused: false
-    case .sending(let errand): errand.isInTheDark
+    case .sending(let errand): errand.isOutcomeUnknown
     }
   }
 
   package static func word(
     for ending: Failure.Reason, provider: ProviderName
-  ) -> ProviderWord? { FreedomIDWord.ending(ending, provider) }
+  ) -> ProviderErrorCode? { FreedomIDWord.ending(ending, provider) }
 }

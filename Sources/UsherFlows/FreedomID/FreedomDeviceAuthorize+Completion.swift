@@ -10,12 +10,13 @@ struct FreedomCompletion: Codable, Sendable, Equatable {
   let new: [DataGrant]
   /// A UUID: the same for each try.
   let request: String
-  var retrying = Retrying()
+  var retrying = RetryBackoff()
 }
 
 extension FreedomDeviceAuthorize {
   mutating func complete(
-    _ account: NamedAccount, _ remembered: [DataGrant], new: [DataGrant], _ moment: inout Moment
+    _ account: NamedAccount, _ remembered: [DataGrant], new: [DataGrant],
+    _ moment: inout TransitionContext
   ) -> Answer<FreedomDeviceCall> {
     problem = nil
     return send(
@@ -70,7 +71,7 @@ extension FreedomDeviceAuthorize {
       }
       state = .completing(completion)
       problem = .unreachable(trouble, provider.name)
-      return .proceed([.wake(after: Retrying.pause(pause, asked: trouble.retryAfter))])
+      return .proceed([.wake(after: RetryBackoff.pause(pause, asked: trouble.retryAfter))])
     case .unreadable(let word, let message): return .fail(.unusable(message, word, provider.name))
     }
   }

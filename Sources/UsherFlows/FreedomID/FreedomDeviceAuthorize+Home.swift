@@ -58,7 +58,8 @@ extension FreedomDeviceAuthorize {
   }
 
   mutating func recalling(
-    _ event: FlowEvent<FreedomDeviceCall>, _ account: NamedAccount, _ moment: inout Moment
+    _ event: FlowEvent<FreedomDeviceCall>, _ account: NamedAccount,
+    _ moment: inout TransitionContext
   ) -> Answer<FreedomDeviceCall> {
     switch event {
     case .told(.consents(let consents)):
@@ -85,7 +86,7 @@ extension FreedomDeviceAuthorize {
 
   mutating func permissions(
     _ event: FlowEvent<FreedomDeviceCall>, _ account: NamedAccount, _ remembered: [DataGrant],
-    _ moment: inout Moment
+    _ moment: inout TransitionContext
   ) -> Answer<FreedomDeviceCall> {
     switch event {
     case .input(.granted(let texts)):
@@ -134,7 +135,7 @@ extension Failure {
     let isSetUp = word != .passcodeNotEnrolledDevice
     return Failure(
       reason: .localAuthFailed, title: "Not authenticated", message: message, retryable: true,
-      provider: ProviderWord(
+      provider: ProviderErrorCode(
         name: provider,
         code: (isSetUp ? FreedomIDWord.authError : .configurationError).rawValue,
         error: word.rawValue))

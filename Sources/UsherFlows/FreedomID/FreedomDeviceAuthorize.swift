@@ -54,7 +54,7 @@ package struct FreedomDeviceAuthorize: FlowMachine {
     /// Over before anything was asked.
     case refused(Failure)
     /// → home, authentication, or the end
-    case checking(Retrying)
+    case checking(RetryBackoff)
     /// → keeping, home, or the end
     case authentication(FreedomLogin)
     /// A log-in becomes an account. → home, proving
@@ -72,7 +72,7 @@ package struct FreedomDeviceAuthorize: FlowMachine {
   }
 
   package static func begin(
-    _ params: Params, _ origin: FlowOrigin, at moment: inout Moment
+    _ params: Params, _ origin: FlowContext, at moment: inout TransitionContext
   ) throws(UsherError) -> (FreedomDeviceAuthorize, Answer<FreedomDeviceCall>) {
     func order(_ grants: [DataGrant]) -> Order {
       Order(
@@ -91,7 +91,7 @@ package struct FreedomDeviceAuthorize: FlowMachine {
     do throws(GrantFlaw) {
       let order = order(try params.grants.dataGrants())
       let flow = FreedomDeviceAuthorize(
-        provider: origin.provider, order: order, state: .checking(Retrying()))
+        provider: origin.provider, order: order, state: .checking(RetryBackoff()))
       return (flow, .proceed([.call(.accounts(device: order.device))]))
     } catch {
       return refused(.flawed(error, origin.provider.name))
@@ -120,7 +120,7 @@ package struct FreedomDeviceAuthorize: FlowMachine {
   }
 
   package mutating func receive(
-    _ event: FlowEvent<FreedomDeviceCall>, at moment: inout Moment
+    _ event: FlowEvent<FreedomDeviceCall>, at moment: inout TransitionContext
   ) -> Answer<FreedomDeviceCall> {
     switch state {
     case .refused(let failure): event == .resumed ? .fail(failure) : .ignore
@@ -149,9 +149,9 @@ package struct FreedomDeviceAuthorize: FlowMachine {
 
   package static func word(
     for ending: Failure.Reason, provider: ProviderName
-  ) -> ProviderWord? { FreedomIDWord.ending(ending, provider) }
+  ) -> ProviderErrorCode? { FreedomIDWord.ending(ending, provider) }
 
-  package var isInTheDark: Bool {
+  package var isOutcomeUnknown: Bool {
     if case .authentication(let login) = state { login.isSending } else { false }
   }
 
@@ -162,7 +162,7 @@ package struct FreedomDeviceAuthorize: FlowMachine {
 
 extension FreedomDeviceAuthorize {
   private mutating func checking(
-    _ event: FlowEvent<FreedomDeviceCall>, _ retrying: Retrying
+    _ event: FlowEvent<FreedomDeviceCall>, _ retrying: RetryBackoff
   ) -> Answer<FreedomDeviceCall> {
     let call = FreedomDeviceCall.accounts(device: order.device)
     switch event {
@@ -179,7 +179,7 @@ extension FreedomDeviceAuthorize {
   }
 
   private mutating func checked(
-    _ outcome: CallOutcome, _ retrying: Retrying
+    _ outcome: CallOutcome, _ retrying: RetryBackoff
   ) -> Answer<FreedomDeviceCall> {
     switch FreedomIDReply(outcome) {
     case .said(let members):
@@ -202,7 +202,7 @@ extension FreedomDeviceAuthorize {
       }
       state = .checking(retrying)
       problem = .unreachable(trouble, provider.name)
-      return .proceed([.wake(after: Retrying.pause(pause, asked: trouble.retryAfter))])
+      return .proceed([.wake(after: RetryBackoff.pause(pause, asked: trouble.retryAfter))])
     case .unreadable(let word, let message): return .fail(.unusable(message, word, provider.name))
     case .noToken(let message): return .fail(.unusable(message, .authError, provider.name))
     }

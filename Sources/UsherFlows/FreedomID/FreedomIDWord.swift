@@ -30,8 +30,9 @@ package enum FreedomIDWord: String, CaseIterable, Sendable {
   case unknownNetworkError = "networkError.unknownError"
 
   /// - Parameter refusal: What the server itself said.
-  func word(_ provider: ProviderName, _ refusal: FreedomIDRefusal? = nil) -> ProviderWord {
-    ProviderWord(name: provider, code: rawValue, error: refusal?.code, message: refusal?.message)
+  func word(_ provider: ProviderName, _ refusal: FreedomIDRefusal? = nil) -> ProviderErrorCode {
+    ProviderErrorCode(
+      name: provider, code: rawValue, error: refusal?.code, message: refusal?.message)
   }
 }
 

@@ -41,8 +41,8 @@ struct FreedomLogin: Codable, Sendable, Equatable {
   /// A task under way. What was typed is held only between two tries, and only in memory.
   struct Errand: Codable, Sendable, Equatable {
     let task: Task
-    var typed = Fleeting(nil)
-    var retrying = Retrying()
+    var typed = Transient(nil)
+    var retrying = RetryBackoff()
   }
 
   var stage = Stage.choosing
@@ -196,7 +196,7 @@ extension FreedomLogin {
 
   private mutating func call(_ errand: Errand, _ typed: Secret?, _ device: String) -> Course {
     var errand = errand
-    errand.typed = Fleeting(nil)
+    errand.typed = Transient(nil)
     errand.retrying.goOn()
     stage = .calling(errand)
     return .proceed([.call(errand.task.call(typed, device))], nil)
@@ -301,7 +301,7 @@ extension FreedomLogin {
 
   /// A code may be on its way. It is not asked for again unless the person does so, a while later.
   private mutating func perhapsSent(
-    _ task: Task, _ word: ProviderWord?, _ now: Timestamp
+    _ task: Task, _ word: ProviderErrorCode?, _ now: Timestamp
   ) -> Course {
     let next = now + FreedomChallenge.coolDown
     if case .send = task { noCodeBefore = next }
@@ -332,7 +332,7 @@ extension FreedomLogin {
       }
       return .failed(.unreachable(trouble, provider))
     }
-    errand.typed = Fleeting(typed)
+    errand.typed = Transient(typed)
     stage = .calling(errand)
     return .proceed([.wake(after: pause)], .unreachable(trouble, provider))
   }

@@ -83,13 +83,13 @@ struct FreedomLogout: AccountFollowUp {
     Secret(FreedomTokenID.hash(of: callback.authorization.revealed())) == id ? .mine : .unauthorized
   }
 
-  func learn(_ callback: ProviderCallback, at now: Timestamp) -> Lesson {
+  func learn(_ callback: ProviderCallback, at now: Timestamp) -> FollowUpOutcome {
     // Somebody may have signed in meanwhile.
     guard Secret(FreedomTokenID.hash(of: callback.authorization.revealed())) == id else {
       return .nothing
     }
     return .grantIsOver(
-      ProviderWord(name: provider, code: "logged_out", message: "the person has logged out"))
+      ProviderErrorCode(name: provider, code: "logged_out", message: "the person has logged out"))
   }
 }
 

@@ -18,20 +18,20 @@ extension FreedomPartnerAuthorize {
   }
 
   /// Goes on with the tokens of an earlier flow that could not ask whose they are.
-  mutating func goOn(with keepsakes: [Keepsake]) -> Answer<FreedomPartnerCall>? {
-    let kept = keepsakes.filter { $0.purpose == purpose && $0.tokens != nil }
+  mutating func goOn(with handoffSecrets: [HandoffSecret]) -> Answer<FreedomPartnerCall>? {
+    let kept = handoffSecrets.filter { $0.purpose == purpose && $0.tokens != nil }
       .max { $0.expiresAt < $1.expiresAt }
     guard let kept, let tokens = kept.tokens else { return nil }
-    keepsake = kept
+    handoffSecret = kept
     usesKeptTokens = true
-    return complete(tokens, Retrying())
+    return complete(tokens, RetryBackoff())
   }
 
-  package var takenKeepsake: String? { usesKeptTokens == true ? keepsake?.handle : nil }
+  package var takenHandoffSecret: String? { usesKeptTokens == true ? handoffSecret?.handle : nil }
 
   package var keptWhenAbandoned: AbandonedGrant? {
-    guard case .completing = state, let keepsake else { return nil }
-    return AbandonedGrant(keepsake, Self.tokensAreKept)
+    guard case .completing = state, let handoffSecret else { return nil }
+    return AbandonedGrant(handoffSecret, Self.tokensAreKept)
   }
 
   private static let tokensAreKept =
@@ -39,16 +39,16 @@ extension FreedomPartnerAuthorize {
     + "without the browser"
 
   mutating func earned(
-    _ tokens: TokenSet, _ moment: inout Moment
+    _ tokens: TokenSet, _ moment: inout TransitionContext
   ) -> Answer<FreedomPartnerCall> {
-    keepsake = Keepsake(
+    handoffSecret = HandoffSecret(
       handle: "tokens_" + moment.random(16).hexadecimal, purpose: purpose,
       secret: tokens.accessToken, expiresAt: moment.now + Self.keptFor, tokens: tokens)
-    return complete(tokens, Retrying())
+    return complete(tokens, RetryBackoff())
   }
 
   private mutating func complete(
-    _ tokens: TokenSet, _ retrying: Retrying
+    _ tokens: TokenSet, _ retrying: RetryBackoff
   ) -> Answer<FreedomPartnerCall> {
     var retrying = retrying
     retrying.goOn()
@@ -57,8 +57,8 @@ extension FreedomPartnerAuthorize {
   }
 
   mutating func completing(
-    _ event: FlowEvent<FreedomPartnerCall>, _ tokens: TokenSet, _ retrying: Retrying,
-    _ moment: inout Moment
+    _ event: FlowEvent<FreedomPartnerCall>, _ tokens: TokenSet, _ retrying: RetryBackoff,
+    _ moment: inout TransitionContext
   ) -> Answer<FreedomPartnerCall> {
     switch event {
     case .called(.user(tokens.accessToken.unsealed()), let outcome) where !retrying.isPaused:
@@ -71,7 +71,8 @@ extension FreedomPartnerAuthorize {
   }
 
   private mutating func completed(
-    _ outcome: CallOutcome, _ tokens: TokenSet, _ retrying: Retrying, _ moment: inout Moment
+    _ outcome: CallOutcome, _ tokens: TokenSet, _ retrying: RetryBackoff,
+    _ moment: inout TransitionContext
   ) -> Answer<FreedomPartnerCall> {
     switch FreedomIDReply(outcome) {
     case .said(let members):
@@ -91,7 +92,7 @@ extension FreedomPartnerAuthorize {
       }
       state = .completing(tokens, retrying)
       problem = .unreachable(trouble, provider.name)
-      return .proceed([.wake(after: Retrying.pause(pause, asked: trouble.retryAfter))])
+      return .proceed([.wake(after: RetryBackoff.pause(pause, asked: trouble.retryAfter))])
     case .unreadable(let word, let message):
       return noProfile(.unusable(message, word, provider.name), &moment)
     case .noToken(let message):
@@ -114,10 +115,10 @@ extension FreedomPartnerAuthorize {
   /// The provider has answered, but not with a profile. Tokens of an earlier flow are given up then: the
   /// browser may help, and the same answer would stand in the way of each sign-in.
   private mutating func noProfile(
-    _ failure: Failure, tokensAreGood: Bool = true, _ moment: inout Moment
+    _ failure: Failure, tokensAreGood: Bool = true, _ moment: inout TransitionContext
   ) -> Answer<FreedomPartnerCall> {
     if usesKeptTokens == true {
-      keepsake = nil
+      handoffSecret = nil
       usesKeptTokens = nil
       return listen(nil, &moment)
     }
@@ -132,7 +133,7 @@ extension FreedomPartnerAuthorize {
   }
 
   private mutating func failDroppingTokens(_ failure: Failure) -> Answer<FreedomPartnerCall> {
-    keepsake = nil
+    handoffSecret = nil
     return .fail(failure)
   }
 }

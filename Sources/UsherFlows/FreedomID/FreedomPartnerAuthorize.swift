@@ -31,7 +31,7 @@ package struct FreedomPartnerAuthorize: FlowMachine {
   /// Rounds that were lost with the answer of an exchange.
   var lostRounds = 0
   /// The tokens, for a later flow, until it is known whose they are; nil in states that 0.1.0 stored.
-  var keepsake: Keepsake?
+  var handoffSecret: HandoffSecret?
   /// Whether the tokens are those that an earlier flow left; nil: no.
   var usesKeptTokens: Bool?
 
@@ -45,16 +45,16 @@ package struct FreedomPartnerAuthorize: FlowMachine {
     case visiting(FreedomVisit)
     /// The code is being redeemed. It is held only between two tries, and only in memory. → completing,
     /// preparing, or the end
-    case exchanging(Fleeting, Retrying)
+    case exchanging(Transient, RetryBackoff)
     /// It is asked whose tokens these are. → the end
-    case completing(TokenSet, Retrying)
+    case completing(TokenSet, RetryBackoff)
   }
 
   /// How often the answer of an exchange may be lost.
   package static let maxLostRounds = 3
 
   package static func begin(
-    _ params: Params, _ origin: FlowOrigin, at moment: inout Moment
+    _ params: Params, _ origin: FlowContext, at moment: inout TransitionContext
   ) throws(UsherError) -> (FreedomPartnerAuthorize, Answer<FreedomPartnerCall>) {
     let provider = origin.provider
     do throws(GrantFlaw) {
@@ -62,7 +62,7 @@ package struct FreedomPartnerAuthorize: FlowMachine {
       var flow = FreedomPartnerAuthorize(
         provider: provider, grants: try params.grants.partnerGrants(), account: origin.account,
         state: .preparing(secret))
-      if let answer = flow.goOn(with: origin.keepsakes) { return (flow, answer) }
+      if let answer = flow.goOn(with: origin.handoffSecrets) { return (flow, answer) }
       return (flow, .proceed([.listen(flow.expectation(secret))]))
     } catch {
       let failure = Failure.flawed(error, provider.name)
@@ -89,7 +89,7 @@ package struct FreedomPartnerAuthorize: FlowMachine {
   }
 
   package mutating func receive(
-    _ event: FlowEvent<FreedomPartnerCall>, at moment: inout Moment
+    _ event: FlowEvent<FreedomPartnerCall>, at moment: inout TransitionContext
   ) -> Answer<FreedomPartnerCall> {
     switch state {
     case .refused(let failure): event == .resumed ? .fail(failure) : .ignore
@@ -102,7 +102,7 @@ package struct FreedomPartnerAuthorize: FlowMachine {
 
   package static func word(
     for ending: Failure.Reason, provider: ProviderName
-  ) -> ProviderWord? { FreedomIDWord.ending(ending, provider) }
+  ) -> ProviderErrorCode? { FreedomIDWord.ending(ending, provider) }
 }
 
 // MARK: - The browser
@@ -110,7 +110,7 @@ package struct FreedomPartnerAuthorize: FlowMachine {
 extension FreedomPartnerAuthorize {
   /// A new round, with a path of its own.
   mutating func listen(
-    _ problem: Problem?, _ moment: inout Moment
+    _ problem: Problem?, _ moment: inout TransitionContext
   ) -> Answer<FreedomPartnerCall> {
     let secret = FreedomVisit.secret(&moment)
     state = .preparing(secret)
@@ -147,14 +147,14 @@ extension FreedomPartnerAuthorize {
     _ visit: FreedomVisit, after effects: [Effect<FreedomPartnerCall>] = []
   ) -> Answer<FreedomPartnerCall> {
     var visit = visit
-    visit.asking = visit.asking ?? Retrying()
+    visit.asking = visit.asking ?? RetryBackoff()
     visit.asking?.goOn()
     state = .visiting(visit)
     return .proceed(effects + [.call(visit.call(grants))])
   }
 
   private mutating func visiting(
-    _ event: FlowEvent<FreedomPartnerCall>, _ visit: FreedomVisit, _ moment: inout Moment
+    _ event: FlowEvent<FreedomPartnerCall>, _ visit: FreedomVisit, _ moment: inout TransitionContext
   ) -> Answer<FreedomPartnerCall> {
     switch event {
     case .called(visit.call(grants), let outcome) where visit.isAwaitingLink:
@@ -199,7 +199,7 @@ extension FreedomPartnerAuthorize {
       }
       state = .visiting(visit)
       problem = .unreachable(trouble, provider.name)
-      return .proceed([.wake(after: Retrying.pause(pause, asked: trouble.retryAfter))])
+      return .proceed([.wake(after: RetryBackoff.pause(pause, asked: trouble.retryAfter))])
     case .unreadable(let word, let message): return .fail(.unusable(message, word, provider.name))
     case .noToken(let message): return .fail(.noToken(message, provider.name))
     }
@@ -209,7 +209,7 @@ extension FreedomPartnerAuthorize {
     _ link: FreedomLink, _ visit: FreedomVisit, _ now: Timestamp
   ) -> Answer<FreedomPartnerCall> {
     // Otherwise it tells why the person is sent there again.
-    if visit.asking != Retrying() { problem = nil }
+    if visit.asking != RetryBackoff() { problem = nil }
     var visit = visit
     visit.link = link
     visit.asking = nil
@@ -219,7 +219,7 @@ extension FreedomPartnerAuthorize {
 
   private mutating func returning(
     _ event: FlowEvent<FreedomPartnerCall>, _ visit: FreedomVisit, _ link: FreedomLink,
-    _ moment: inout Moment
+    _ moment: inout TransitionContext
   ) -> Answer<FreedomPartnerCall> {
     var visit = visit
     switch visit.wayBack(provider.freedomid.redirect).news(event) {
@@ -252,7 +252,7 @@ extension FreedomPartnerAuthorize {
         .unusable(Failure.neitherCodeNorError.message, .parsingError, provider.name))
     }
     problem = nil
-    state = .exchanging(Fleeting(nil), Retrying())
+    state = .exchanging(Transient(nil), RetryBackoff())
     return .proceed([.stopListening, .call(.exchange(code: code))])
   }
 }
@@ -261,8 +261,8 @@ extension FreedomPartnerAuthorize {
 
 extension FreedomPartnerAuthorize {
   private mutating func exchanging(
-    _ event: FlowEvent<FreedomPartnerCall>, _ code: Fleeting, _ retrying: Retrying,
-    _ moment: inout Moment
+    _ event: FlowEvent<FreedomPartnerCall>, _ code: Transient, _ retrying: RetryBackoff,
+    _ moment: inout TransitionContext
   ) -> Answer<FreedomPartnerCall> {
     var retrying = retrying
     switch event {
@@ -271,7 +271,7 @@ extension FreedomPartnerAuthorize {
     case .woken where retrying.isPaused:
       guard let code = code.secret else { return listen(.interrupted, &moment) }
       retrying.goOn()
-      state = .exchanging(Fleeting(nil), retrying)
+      state = .exchanging(Transient(nil), retrying)
       return .proceed([.call(.exchange(code: code))])
     // It may be spent.
     case .resumed: return listen(.interrupted, &moment)
@@ -282,7 +282,8 @@ extension FreedomPartnerAuthorize {
   }
 
   private mutating func exchanged(
-    _ outcome: CallOutcome, _ code: Secret, _ retrying: Retrying, _ moment: inout Moment
+    _ outcome: CallOutcome, _ code: Secret, _ retrying: RetryBackoff,
+    _ moment: inout TransitionContext
   ) -> Answer<FreedomPartnerCall> {
     switch FreedomIDReply(outcome) {
     case .said(let members):
@@ -308,19 +309,19 @@ extension FreedomPartnerAuthorize {
 
   /// The provider has certainly not redeemed the code.
   private mutating func redeemLater(
-    _ code: Secret, _ trouble: FreedomIDTrouble, _ retrying: Retrying
+    _ code: Secret, _ trouble: FreedomIDTrouble, _ retrying: RetryBackoff
   ) -> Answer<FreedomPartnerCall> {
     var retrying = retrying
     guard let pause = retrying.failed() else { return .fail(.unreachable(trouble, provider.name)) }
-    let wait = Retrying.pause(pause, asked: trouble.retryAfter)
-    state = .exchanging(Fleeting(code), retrying)
+    let wait = RetryBackoff.pause(pause, asked: trouble.retryAfter)
+    state = .exchanging(Transient(code), retrying)
     problem = .unreachable(trouble, provider.name)
     if trouble.retryAfter != nil { problem?.retryAfterMs = Int(wait.milliseconds) }
     return .proceed([.wake(after: wait)])
   }
 
   private mutating func lost(
-    _ trouble: FreedomIDTrouble, _ moment: inout Moment
+    _ trouble: FreedomIDTrouble, _ moment: inout TransitionContext
   ) -> Answer<FreedomPartnerCall> {
     lostRounds += 1
     guard lostRounds < Self.maxLostRounds else {

@@ -16,7 +16,7 @@ extension FreedomIDRefusal {
 extension FreedomIDWord {
   /// The SDK's word for a flow its user gave up, that ran out of time, whose credential is not set, or
   /// from which an account or a consent was taken away.
-  static func ending(_ reason: Failure.Reason, _ provider: ProviderName) -> ProviderWord? {
+  static func ending(_ reason: Failure.Reason, _ provider: ProviderName) -> ProviderErrorCode? {
     switch reason {
     case .cancelled, .expired: userCanceled.word(provider)
     case .providerRejected: configurationError.word(provider)

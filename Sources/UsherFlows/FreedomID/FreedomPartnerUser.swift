@@ -99,7 +99,7 @@ struct FreedomUserErrand: Codable, Sendable, Equatable {
   let user: PartnerUser
   /// The user's at Freedom; nil for one who is to be created.
   let id: String?
-  private var retrying = Retrying()
+  private var retrying = RetryBackoff()
   private var problem: Problem?
 
   init(_ provider: ProviderName, _ account: AccountID, _ user: PartnerUser, id: String?) {
@@ -114,7 +114,7 @@ struct FreedomUserErrand: Codable, Sendable, Equatable {
   }
 
   /// Between two tries nothing is under way.
-  var isInTheDark: Bool { !retrying.isPaused }
+  var isOutcomeUnknown: Bool { !retrying.isPaused }
 
   var view: FlowView {
     FlowView(state: "sending", step: .wait(.init(for: "the provider's answer")), problem: problem)
@@ -143,7 +143,7 @@ struct FreedomUserErrand: Codable, Sendable, Equatable {
     case .trouble(let trouble):
       guard let pause = retrying.failed() else { return .fail(.unreachable(trouble, provider)) }
       problem = .unreachable(trouble, provider)
-      return .proceed([.wake(after: Retrying.pause(pause, asked: trouble.retryAfter))])
+      return .proceed([.wake(after: RetryBackoff.pause(pause, asked: trouble.retryAfter))])
     case .unreadable(let word, let message):
       return .fail(.unusable(Failure.inTheDark(message), word, provider))
     case .noToken(let message): return .fail(.noToken(message, provider))

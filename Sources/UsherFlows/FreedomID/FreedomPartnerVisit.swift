@@ -15,9 +15,9 @@ struct FreedomVisit: Codable, Sendable, Equatable {
   /// Nil until there is the first.
   var link: FreedomLink?
   /// A link is asked for; nil where there is one that is good.
-  var asking: Retrying?
+  var asking: RetryBackoff?
 
-  static func secret(_ moment: inout Moment) -> Sealed<Secret> {
+  static func secret(_ moment: inout TransitionContext) -> Sealed<Secret> {
     Sealed(Secret(moment.random(16).hexadecimal))
   }
 

@@ -33,7 +33,7 @@ package struct FreedomRequestProfile: FlowMachine {
     /// Over before anything was asked.
     case refused(Failure)
     /// → pending, or the end
-    case requested(Inquiry, Retrying)
+    case requested(Inquiry, RetryBackoff)
     /// The person has yet to answer. → the end
     case pending(Inquiry, isAsking: Bool)
   }
@@ -52,7 +52,7 @@ package struct FreedomRequestProfile: FlowMachine {
   }
 
   package static func begin(
-    _ params: Params, _ origin: FlowOrigin, at moment: inout Moment
+    _ params: Params, _ origin: FlowContext, at moment: inout TransitionContext
   ) throws(UsherError) -> (FreedomRequestProfile, Answer<FreedomPartnerCall>) {
     guard let account = origin.account?.id else {
       throw FlowParams.wrong("account", "is missing")
@@ -72,8 +72,8 @@ package struct FreedomRequestProfile: FlowMachine {
         request: ProfileRequest(
           id: moment.uuid(), createdAt: moment.now, person: try person(params), grants: grants))
       var flow = FreedomRequestProfile(
-        provider: origin.provider, state: .requested(inquiry, Retrying()))
-      let answer = flow.request(inquiry, Retrying())
+        provider: origin.provider, state: .requested(inquiry, RetryBackoff()))
+      let answer = flow.request(inquiry, RetryBackoff())
       return (flow, answer)
     } catch {
       return refused(.invalid(error.message, origin.provider.name))
@@ -100,7 +100,7 @@ package struct FreedomRequestProfile: FlowMachine {
   }
 
   package mutating func receive(
-    _ event: FlowEvent<FreedomPartnerCall>, at moment: inout Moment
+    _ event: FlowEvent<FreedomPartnerCall>, at moment: inout TransitionContext
   ) -> Answer<FreedomPartnerCall> {
     switch state {
     case .refused(let failure): event == .resumed ? .fail(failure) : .ignore
@@ -111,9 +111,9 @@ package struct FreedomRequestProfile: FlowMachine {
 
   package static func word(
     for ending: Failure.Reason, provider: ProviderName
-  ) -> ProviderWord? { FreedomIDWord.ending(ending, provider) }
+  ) -> ProviderErrorCode? { FreedomIDWord.ending(ending, provider) }
 
-  package var isInTheDark: Bool {
+  package var isOutcomeUnknown: Bool {
     if case .requested(_, let retrying) = state { !retrying.isPaused } else { false }
   }
 
@@ -124,7 +124,7 @@ package struct FreedomRequestProfile: FlowMachine {
 
 extension FreedomRequestProfile {
   private mutating func request(
-    _ inquiry: Inquiry, _ retrying: Retrying
+    _ inquiry: Inquiry, _ retrying: RetryBackoff
   ) -> Answer<FreedomPartnerCall> {
     var retrying = retrying
     retrying.goOn()
@@ -133,7 +133,7 @@ extension FreedomRequestProfile {
   }
 
   private mutating func requesting(
-    _ event: FlowEvent<FreedomPartnerCall>, _ inquiry: Inquiry, _ retrying: Retrying
+    _ event: FlowEvent<FreedomPartnerCall>, _ inquiry: Inquiry, _ retrying: RetryBackoff
   ) -> Answer<FreedomPartnerCall> {
     switch event {
     case .called(.profile(inquiry.account, inquiry.request), let outcome) where !retrying.isPaused:
@@ -146,7 +146,7 @@ extension FreedomRequestProfile {
   }
 
   private mutating func requested(
-    _ outcome: CallOutcome, _ inquiry: Inquiry, _ retrying: Retrying
+    _ outcome: CallOutcome, _ inquiry: Inquiry, _ retrying: RetryBackoff
   ) -> Answer<FreedomPartnerCall> {
     let told = FreedomPartnerCall.profile(inquiry.account, inquiry.request).told
     switch FreedomIDReply(outcome, hiding: told) {
@@ -169,7 +169,7 @@ extension FreedomRequestProfile {
       }
       state = .requested(inquiry, retrying)
       problem = .unreachable(trouble, provider.name)
-      return .proceed([.wake(after: Retrying.pause(pause, asked: trouble.retryAfter))])
+      return .proceed([.wake(after: RetryBackoff.pause(pause, asked: trouble.retryAfter))])
     case .unreadable(let word, let message): return .fail(.unusable(message, word, provider.name))
     case .noToken(let message): return .fail(.noToken(message, provider.name))
     }
@@ -188,7 +188,7 @@ extension FreedomRequestProfile {
   private mutating func wait(_ inquiry: Inquiry, _ asked: Duration?) -> Answer<FreedomPartnerCall> {
     state = .pending(inquiry, isAsking: false)
     let pause = Duration.seconds(provider.freedomid.pollSeconds)
-    return .proceed([.wake(after: Retrying.pause(pause, asked: asked))])
+    return .proceed([.wake(after: RetryBackoff.pause(pause, asked: asked))])
   }
 
   private mutating func pending(

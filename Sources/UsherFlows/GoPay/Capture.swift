@@ -15,7 +15,7 @@ struct Capture: Codable, Sendable, Equatable {
   /// Whether the token is a second one that has not proved good yet.
   var isReplaced = false
   /// Up to the page.
-  var retrying = Retrying()
+  var retrying = RetryBackoff()
   /// Questions in a row that were not answered, while the person is at the page.
   var misses = 0
 
@@ -31,7 +31,7 @@ struct Capture: Codable, Sendable, Equatable {
     let url: String
   }
 
-  init(_ source: Source, isBound: Bool, _ order: IdentityOrder, _ moment: inout Moment) {
+  init(_ source: Source, isBound: Bool, _ order: IdentityOrder, _ moment: inout TransitionContext) {
     session = CaptureSession(
       id: moment.uuid(), requestID: order.requestID, returnURL: order.returnURL,
       locale: order.locale)
@@ -83,7 +83,7 @@ struct Capture: Codable, Sendable, Equatable {
   }
 }
 
-extension Moment {
+extension TransitionContext {
   /// Version 4 (RFC 9562 §5.4).
   mutating func uuid() -> String {
     var bytes = random(16)

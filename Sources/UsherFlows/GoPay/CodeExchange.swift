@@ -9,7 +9,7 @@ struct CodeExchange: Codable, Sendable, Equatable {
   let code: Sealed<Secret>
   let deadline: Timestamp
   let way: Way
-  var retrying = Retrying()
+  var retrying = RetryBackoff()
 
   enum Way: Codable, Sendable, Equatable {
     /// The app hands the code to its backend and says what came of it.
@@ -24,7 +24,8 @@ struct CodeExchange: Codable, Sendable, Equatable {
 
   /// A second before the flow's own end the time is over at the latest, so that it is told why.
   init(
-    _ code: Secret, _ order: IdentityOrder, _ settings: GoPaySettings, _ moment: inout Moment
+    _ code: Secret, _ order: IdentityOrder, _ settings: GoPaySettings,
+    _ moment: inout TransitionContext
   ) {
     self.code = Sealed(code)
     deadline = min(

@@ -1,7 +1,7 @@
 /// `X-EXTERNAL-ID` of SNAP: 32 decimal digits, another for each call (contract §3.4).
 enum ExternalID {
   /// Of 128 random bits, which are more than 32 digits hold.
-  static func draw(_ moment: inout Moment) -> String {
+  static func draw(_ moment: inout TransitionContext) -> String {
     let number = moment.random(16).reduce(UInt128(0)) { $0 << 8 | UInt128($1) }
     let digits = String(number % 100_000_000_000_000_000_000_000_000_000_000)
     return String(repeating: "0", count: 32 - digits.utf8.count) + digits

@@ -88,8 +88,8 @@ enum GPError: Int, CaseIterable {
   ///   - message: The server's sentence, cleaned.
   func word(
     _ provider: ProviderName, code: String? = nil, message: String? = nil
-  ) -> ProviderWord {
-    ProviderWord(
+  ) -> ProviderErrorCode {
+    ProviderErrorCode(
       name: provider, code: "GPE-\(rawValue)", error: code, title: title, message: message)
   }
 }
@@ -101,7 +101,7 @@ extension Failure {
   ///   - message: A sentence for people, without secrets.
   ///   - word: What the server said, where it did.
   static func gopay(
-    _ error: GPError, _ message: String, _ provider: ProviderName, word: ProviderWord? = nil,
+    _ error: GPError, _ message: String, _ provider: ProviderName, word: ProviderErrorCode? = nil,
     reason: Failure.Reason? = nil
   ) -> Failure {
     Failure(
@@ -159,7 +159,7 @@ extension GoPayRefusal {
     .gopay(error, sentence, provider, word: word(provider))
   }
 
-  func word(_ provider: ProviderName) -> ProviderWord {
+  func word(_ provider: ProviderName) -> ProviderErrorCode {
     error.word(provider, code: code, message: message)
   }
 }
@@ -170,7 +170,7 @@ extension GoPayTrouble {
     .gopay(error, message, provider, word: word(provider), reason: .providerUnreachable)
   }
 
-  func word(_ provider: ProviderName) -> ProviderWord {
+  func word(_ provider: ProviderName) -> ProviderErrorCode {
     error.word(provider, code: refusal?.code, message: refusal?.message)
   }
 }

@@ -21,7 +21,7 @@ struct IdentityOrder: Codable, Sendable, Equatable {
 
   /// - Throws: `invalidParams` with the parameter that is wrong. What the SDK would report is a
   ///   ``flaw(_:)``.
-  init(_ params: VerifyIdentity.Params, _ origin: FlowOrigin) throws(UsherError) {
+  init(_ params: VerifyIdentity.Params, _ origin: FlowContext) throws(UsherError) {
     if params.featureId != nil {
       throw FlowParams.wrong("featureId", "is reserved and must not be set")
     }
@@ -68,7 +68,7 @@ struct IdentityOrder: Codable, Sendable, Equatable {
 
 // What the SDK would report is a flow that failed.
 extension IdentityOrder {
-  func flaw(_ origin: FlowOrigin) -> Failure? {
+  func flaw(_ origin: FlowContext) -> Failure? {
     let provider = origin.provider.name
     if let field = missing { return .missing(field: field, provider) }
     return credentialFlaw(origin).map { .gopay(.configuration, $0, provider) }
@@ -87,7 +87,7 @@ extension IdentityOrder {
   }
 
   /// What cannot be exchanged with the credentials there are is not begun with a person.
-  private func credentialFlaw(_ origin: FlowOrigin) -> String? {
+  private func credentialFlaw(_ origin: FlowContext) -> String? {
     guard receiver == .exchange else { return nil }
     let (settings, name) = (origin.provider.gopay, origin.provider.name)
     switch settings.exchange {

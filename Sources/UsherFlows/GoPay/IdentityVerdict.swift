@@ -47,7 +47,7 @@ struct IdentityVerdict: AccountInquiry {
     GoPayCall.currentSubmission(.account(account), requestID: record.requestID)
   }
 
-  func learn(_ outcome: CallOutcome, at now: Timestamp) -> Lesson {
+  func learn(_ outcome: CallOutcome, at now: Timestamp) -> FollowUpOutcome {
     // The answer is read alike whoever is asked about.
     let call = GoPayCall.currentSubmission(.token(Secret("")), requestID: record.requestID)
     switch GoPayReply(outcome, to: call) {
@@ -64,11 +64,11 @@ struct IdentityVerdict: AccountInquiry {
       requestID: record.requestID, submissionID: record.submissionID, token: token)
   }
 
-  func learn(_ callback: ProviderCallback, at now: Timestamp) -> Lesson {
+  func learn(_ callback: ProviderCallback, at now: Timestamp) -> FollowUpOutcome {
     learn(try? KYCStanding(GoPayData(members: callback.members)), at: now)
   }
 
-  private func learn(_ standing: KYCStanding?, at now: Timestamp) -> Lesson {
+  private func learn(_ standing: KYCStanding?, at now: Timestamp) -> FollowUpOutcome {
     guard let standing, let record = record.hearing(standing, at: now) else { return .nothing }
     var attributes = attributes
     attributes[KYCRecord.attribute] = record.json

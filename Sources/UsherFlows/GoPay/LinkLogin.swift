@@ -6,7 +6,7 @@ struct LinkLogin: Codable, Sendable, Equatable {
   /// 128 random bits in 32 hexadecimal digits: the endpoint allows no more.
   let state: Sealed<Secret>
 
-  init(_ moment: inout Moment) {
+  init(_ moment: inout TransitionContext) {
     state = Sealed(Secret(moment.random(16).hexadecimal))
   }
 

@@ -5,14 +5,14 @@ import UsherCore
 
 // What partners do before they begin: perhaps there is a verdict already.
 extension VerifyIdentity {
-  mutating func ask(about link: KnownLink, _ retrying: Retrying) -> Answer<GoPayCall> {
+  mutating func ask(about link: KnownLink, _ retrying: RetryBackoff) -> Answer<GoPayCall> {
     state = .current(link, retrying)
     return .proceed([.call(.currentSubmission(link.token, requestID: order.requestID))])
   }
 
   mutating func current(
-    _ event: FlowEvent<GoPayCall>, _ link: KnownLink, _ retrying: Retrying,
-    _ moment: inout Moment
+    _ event: FlowEvent<GoPayCall>, _ link: KnownLink, _ retrying: RetryBackoff,
+    _ moment: inout TransitionContext
   ) -> Answer<GoPayCall> {
     let call = GoPayCall.currentSubmission(link.token, requestID: order.requestID)
     switch event {
@@ -30,7 +30,8 @@ extension VerifyIdentity {
   }
 
   private mutating func answered(
-    _ reply: GoPayReply, _ link: KnownLink, _ retrying: Retrying, _ moment: inout Moment
+    _ reply: GoPayReply, _ link: KnownLink, _ retrying: RetryBackoff,
+    _ moment: inout TransitionContext
   ) -> Answer<GoPayCall> {
     switch reply {
     case .said(let data):
@@ -52,7 +53,7 @@ extension VerifyIdentity {
 extension VerifyIdentity {
   /// - Parameter isBound: Whether it is this flow that made the link.
   mutating func capture(
-    _ source: Capture.Source, isBound: Bool = false, _ moment: inout Moment
+    _ source: Capture.Source, isBound: Bool = false, _ moment: inout TransitionContext
   ) -> Answer<GoPayCall> {
     problem = nil
     return go(on: Capture(source, isBound: isBound, order, &moment))
@@ -146,7 +147,7 @@ extension VerifyIdentity {
     _ data: GoPayData, _ capture: Capture, _ now: Timestamp
   ) throws(UnusableReply) -> Answer<GoPayCall> {
     var capture = capture
-    capture.retrying = Retrying()
+    capture.retrying = RetryBackoff()
     guard capture.token != nil else {
       capture.token = Sealed(try data.captureToken())
       problem = nil
@@ -183,7 +184,7 @@ extension VerifyIdentity {
     let pause = capture.miss(provider.gopay.pollSeconds)
     state = .kyc(capture)
     problem = .unreachable(trouble, provider.name)
-    return .proceed([.wake(after: Retrying.pause(pause, asked: trouble.retryAfter))])
+    return .proceed([.wake(after: RetryBackoff.pause(pause, asked: trouble.retryAfter))])
   }
 }
 

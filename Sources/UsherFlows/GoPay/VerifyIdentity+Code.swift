@@ -5,17 +5,17 @@ import UsherCore
 // The way to an auth code: by a linking token, or by the log-in page.
 extension VerifyIdentity {
   mutating func askForCode(
-    _ moment: inout Moment, problem: Problem? = nil
+    _ moment: inout TransitionContext, problem: Problem? = nil
   ) -> Answer<GoPayCall> {
     guard let link = order.link else { return logIn(&moment, problem: problem) }
     self.problem = problem
-    state = .authCode(link, Retrying())
+    state = .authCode(link, RetryBackoff())
     return .proceed([.call(order.authCode(link))])
   }
 
   mutating func authCode(
-    _ event: FlowEvent<GoPayCall>, _ link: KnownLink, _ retrying: Retrying,
-    _ moment: inout Moment
+    _ event: FlowEvent<GoPayCall>, _ link: KnownLink, _ retrying: RetryBackoff,
+    _ moment: inout TransitionContext
   ) -> Answer<GoPayCall> {
     let call = order.authCode(link)
     switch event {
@@ -46,20 +46,20 @@ extension VerifyIdentity {
 
   /// - Parameter waiting: The state in which the pause is spent.
   mutating func tryLater(
-    _ trouble: GoPayTrouble, _ retrying: Retrying, _ waiting: (Retrying) -> State
+    _ trouble: GoPayTrouble, _ retrying: RetryBackoff, _ waiting: (RetryBackoff) -> State
   ) -> Answer<GoPayCall> {
     var retrying = retrying
     guard let pause = retrying.failed() else { return .fail(trouble.failure(provider.name)) }
     state = waiting(retrying)
     problem = .unreachable(trouble, provider.name)
-    return .proceed([.wake(after: Retrying.pause(pause, asked: trouble.retryAfter))])
+    return .proceed([.wake(after: RetryBackoff.pause(pause, asked: trouble.retryAfter))])
   }
 }
 
 // The browser.
 extension VerifyIdentity {
   private mutating func logIn(
-    _ moment: inout Moment, problem: Problem?
+    _ moment: inout TransitionContext, problem: Problem?
   ) -> Answer<GoPayCall> {
     self.problem = problem
     let login = LinkLogin(&moment)
@@ -95,7 +95,7 @@ extension VerifyIdentity {
 
   mutating func loggingIn(
     _ event: FlowEvent<GoPayCall>, _ login: LinkLogin, _ redirectURI: String,
-    _ listener: ListenerState, _ moment: inout Moment
+    _ listener: ListenerState, _ moment: inout TransitionContext
   ) -> Answer<GoPayCall> {
     let wayBack = BrowserReturn(
       redirectURI: redirectURI, listener: listener, state: login.state.unsealed(),
@@ -120,7 +120,7 @@ extension VerifyIdentity {
   }
 
   private mutating func cameBack(
-    _ answer: RedirectAnswer, _ moment: inout Moment
+    _ answer: RedirectAnswer, _ moment: inout TransitionContext
   ) -> Answer<GoPayCall> {
     if answer.error != nil { return .fail(.logIn(answer, provider.name)) }
     guard let code = answer.code, code.isAuthCode else {

@@ -5,7 +5,7 @@ import UsherCore
 // The auth code is redeemed.
 extension VerifyIdentity {
   mutating func exchange(
-    _ code: Secret, after effects: [Effect<GoPayCall>] = [], _ moment: inout Moment
+    _ code: Secret, after effects: [Effect<GoPayCall>] = [], _ moment: inout TransitionContext
   ) -> Answer<GoPayCall> {
     let exchange = CodeExchange(code, order, provider.gopay, &moment)
     state = .waitAck(exchange)
@@ -14,7 +14,7 @@ extension VerifyIdentity {
   }
 
   mutating func waitAck(
-    _ event: FlowEvent<GoPayCall>, _ exchange: CodeExchange, _ moment: inout Moment
+    _ event: FlowEvent<GoPayCall>, _ exchange: CodeExchange, _ moment: inout TransitionContext
   ) -> Answer<GoPayCall> {
     let isOver = moment.now >= exchange.deadline
     switch event {
@@ -45,7 +45,7 @@ extension VerifyIdentity {
 
   /// By the app.
   private mutating func answered(
-    _ input: FlowInput, _ exchange: CodeExchange, _ moment: inout Moment
+    _ input: FlowInput, _ exchange: CodeExchange, _ moment: inout TransitionContext
   ) -> Answer<GoPayCall> {
     switch input {
     case .exchanged(let fields):
@@ -64,7 +64,7 @@ extension VerifyIdentity {
 
   /// By the partner's backend, or by SNAP.
   private mutating func answered(
-    _ reply: GoPayReply, _ exchange: CodeExchange, _ moment: inout Moment
+    _ reply: GoPayReply, _ exchange: CodeExchange, _ moment: inout TransitionContext
   ) -> Answer<GoPayCall> {
     switch reply {
     case .said(let data):
@@ -86,7 +86,7 @@ extension VerifyIdentity {
   }
 
   private mutating func acknowledge(
-    _ exchanged: GoPayExchanged, _ exchange: CodeExchange, _ moment: inout Moment
+    _ exchanged: GoPayExchanged, _ exchange: CodeExchange, _ moment: inout TransitionContext
   ) -> Answer<GoPayCall> {
     // Byte by byte: strings that only look alike are equal to Swift.
     guard Secret(exchanged.correlationID) == Secret(order.correlationID) else {
@@ -98,7 +98,7 @@ extension VerifyIdentity {
 
   /// The code may be spent: everything is begun anew with another one.
   private mutating func lost(
-    _ refusal: GoPayRefusal, _ moment: inout Moment
+    _ refusal: GoPayRefusal, _ moment: inout TransitionContext
   ) -> Answer<GoPayCall> {
     lostRounds += 1
     let problem = Problem.codeMayBeSpent(refusal, provider.name)
@@ -120,7 +120,7 @@ extension VerifyIdentity {
     }
     state = .waitAck(exchange)
     problem = .unreachable(trouble, provider.name)
-    let wait = Retrying.pause(pause, asked: trouble.retryAfter)
+    let wait = RetryBackoff.pause(pause, asked: trouble.retryAfter)
     return .proceed([.wake(after: min(wait, exchange.deadline - now))])
   }
 }

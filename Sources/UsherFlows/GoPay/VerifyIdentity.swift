@@ -54,11 +54,11 @@ package struct VerifyIdentity: FlowMachine {
     /// The person is in the browser. → waitAck, preparing or itself with another log-in, or the end
     case login(LinkLogin, redirectURI: String, ListenerState)
     /// → waitAck, or the end
-    case authCode(KnownLink, Retrying)
+    case authCode(KnownLink, RetryBackoff)
     /// The auth code is being redeemed. → kyc, authCode, preparing, login, or the end
     case waitAck(CodeExchange)
     /// The submission there may be is asked about. → kyc, or the end
-    case current(KnownLink, Retrying)
+    case current(KnownLink, RetryBackoff)
     /// The person's card and face are captured. → the end
     case kyc(Capture)
     /// The end.
@@ -69,7 +69,7 @@ package struct VerifyIdentity: FlowMachine {
   package static let maxLostRounds = 3
 
   package static func begin(
-    _ params: Params, _ origin: FlowOrigin, at moment: inout Moment
+    _ params: Params, _ origin: FlowContext, at moment: inout TransitionContext
   ) throws(UsherError) -> (VerifyIdentity, Answer<GoPayCall>) {
     let provider = origin.provider
     let order = try IdentityOrder(params, origin)
@@ -83,10 +83,11 @@ package struct VerifyIdentity: FlowMachine {
     return (flow, answer)
   }
 
-  private mutating func start(isKnown: Bool, _ moment: inout Moment) -> Answer<GoPayCall> {
+  private mutating func start(isKnown: Bool, _ moment: inout TransitionContext) -> Answer<GoPayCall>
+  {
     switch (order.receiver, order.link) {
     case (.exchange, _): askForCode(&moment)
-    case (.none, let link?) where isKnown: ask(about: link, Retrying())
+    case (.none, let link?) where isKnown: ask(about: link, RetryBackoff())
     case (.none, let link?): capture(.link(link), &moment)
     // It was refused before.
     case (.none, nil): .ignore
@@ -119,7 +120,7 @@ package struct VerifyIdentity: FlowMachine {
   }
 
   package mutating func receive(
-    _ event: FlowEvent<GoPayCall>, at moment: inout Moment
+    _ event: FlowEvent<GoPayCall>, at moment: inout TransitionContext
   ) -> Answer<GoPayCall> {
     let (held, secrets) = (abandoned, secrets)
     let answer = moved(by: event, at: &moment)
@@ -141,7 +142,7 @@ package struct VerifyIdentity: FlowMachine {
   }
 
   private mutating func moved(
-    by event: FlowEvent<GoPayCall>, at moment: inout Moment
+    by event: FlowEvent<GoPayCall>, at moment: inout TransitionContext
   ) -> Answer<GoPayCall> {
     switch state {
     case .refused(let failure): event == .resumed ? .fail(failure) : .ignore
@@ -191,7 +192,7 @@ extension VerifyIdentity {
 
   package static func word(
     for ending: Failure.Reason, provider: ProviderName
-  ) -> ProviderWord? {
+  ) -> ProviderErrorCode? {
     switch ending {
     case .cancelled, .expired: GPError.cancelled.word(provider)
     case .denied, .invalidRequest, .providerRejected, .providerUnreachable,

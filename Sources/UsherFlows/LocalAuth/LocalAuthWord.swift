@@ -21,8 +21,8 @@ package enum LocalAuthWord: String, Codable, Sendable, CaseIterable {
   }
 
   /// As a provider's word, of the daemon's own provider.
-  package var providerWord: ProviderWord {
-    ProviderWord(name: ProviderName(ProviderConfig.reservedName), code: rawValue)
+  package var providerWord: ProviderErrorCode {
+    ProviderErrorCode(name: ProviderName(ProviderConfig.reservedName), code: rawValue)
   }
 }
 

@@ -29,7 +29,7 @@ package struct LocalAuthenticate: FlowMachine {
   private var authentication: LocalAuthentication
 
   package static func begin(
-    _ params: Params, _ origin: FlowOrigin, at moment: inout Moment
+    _ params: Params, _ origin: FlowContext, at moment: inout TransitionContext
   ) throws(UsherError) -> (LocalAuthenticate, Answer<NoCall>) {
     let reason = try FlowParams.text(params.reason, "reason") ?? ""
     var authentication = LocalAuthentication(
@@ -48,7 +48,7 @@ package struct LocalAuthenticate: FlowMachine {
   }
 
   package mutating func receive(
-    _ event: FlowEvent<NoCall>, at moment: inout Moment
+    _ event: FlowEvent<NoCall>, at moment: inout TransitionContext
   ) -> Answer<NoCall> {
     switch authentication.receive(event, at: moment.now) {
     case .ask(let questions): .asking(questions)
@@ -69,7 +69,7 @@ package struct LocalAuthenticate: FlowMachine {
   /// The SDK has no word for a time that is over.
   package static func word(
     for ending: Failure.Reason, provider: ProviderName
-  ) -> ProviderWord? {
+  ) -> ProviderErrorCode? {
     ending == .cancelled ? LocalAuthWord.userCancel.providerWord : nil
   }
 }

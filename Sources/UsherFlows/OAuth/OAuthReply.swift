@@ -5,11 +5,11 @@ package import UsherCore
 package enum OAuthReply<Granted: Sendable & Equatable>: Sendable, Equatable {
   case granted(Granted)
   /// The code, refresh token or device code is of no use any more; only a new log-in helps.
-  case dead(ProviderWord)
+  case dead(ProviderErrorCode)
   /// The client itself is refused: configuration, whoever's grant it is.
-  case misconfigured(ProviderWord)
+  case misconfigured(ProviderErrorCode)
   /// Any other definite refusal; the same request would be refused again.
-  case rejected(ProviderWord)
+  case rejected(ProviderErrorCode)
   /// The provider cannot just now.
   ///
   /// - Parameters:
@@ -64,7 +64,7 @@ extension OAuthReply {
   ) {
     let code = error.map { ProviderText.clean($0, limit: 100) } ?? ""
     let text = members["error_description"]?.stringValue.map { ProviderText.clean($0) } ?? ""
-    let word = ProviderWord(
+    let word = ProviderErrorCode(
       name: provider, code: code.isEmpty ? "http_\(reply.status)" : code,
       message: text.isEmpty ? nil : text)
     switch OAuthErrorKind(code) {

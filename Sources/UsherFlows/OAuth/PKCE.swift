@@ -4,7 +4,7 @@ package import UsherCore
 /// Proof Key for Code Exchange with S256, the only method we use (RFC 7636, RFC 9700 §2.1.1).
 package enum PKCE {
   /// 43 characters with 256 bits of entropy (§4.1, §7.1).
-  package static func verifier(_ moment: inout Moment) -> Secret {
+  package static func verifier(_ moment: inout TransitionContext) -> Secret {
     Secret(Base64URL.encode(moment.random(32)))
   }
 

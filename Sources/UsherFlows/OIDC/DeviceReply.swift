@@ -64,10 +64,10 @@ package enum DevicePoll: Sendable, Equatable {
   /// Five seconds more between polls, from now on.
   case slowDown
   /// The person said no.
-  case denied(ProviderWord)
+  case denied(ProviderErrorCode)
   /// The device code's time is over.
-  case expired(ProviderWord)
-  case rejected(ProviderWord)
+  case expired(ProviderErrorCode)
+  case rejected(ProviderErrorCode)
   case retry(message: String)
   case unreadable(message: String)
 
@@ -80,7 +80,7 @@ package enum DevicePoll: Sendable, Equatable {
     }
   }
 
-  private init(_ word: ProviderWord) {
+  private init(_ word: ProviderErrorCode) {
     switch word.code {
     case "authorization_pending": self = .pending
     case "slow_down": self = .slowDown

@@ -12,7 +12,7 @@ struct OIDCAttempt: Codable, Sendable, Equatable {
   let nonce: Sealed<Secret>
   let verifier: Sealed<Secret>
 
-  init(_ metadata: OIDCMetadata, authorizationEndpoint: String, _ moment: inout Moment) {
+  init(_ metadata: OIDCMetadata, authorizationEndpoint: String, _ moment: inout TransitionContext) {
     self.metadata = metadata
     self.authorizationEndpoint = authorizationEndpoint
     state = Sealed(Secret(Base64URL.encode(moment.random(24))))
@@ -20,7 +20,7 @@ struct OIDCAttempt: Codable, Sendable, Equatable {
     verifier = Sealed(PKCE.verifier(&moment))
   }
 
-  func renewed(_ moment: inout Moment) -> OIDCAttempt {
+  func renewed(_ moment: inout TransitionContext) -> OIDCAttempt {
     OIDCAttempt(metadata, authorizationEndpoint: authorizationEndpoint, &moment)
   }
 

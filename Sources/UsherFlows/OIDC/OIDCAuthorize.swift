@@ -43,14 +43,14 @@ package struct OIDCAuthorize: FlowMachine {
 
   private enum State: Codable, Sendable, Equatable {
     /// → preparing, or the end
-    case discovering(Retrying)
+    case discovering(RetryBackoff)
     /// A listener is asked for. → authorizing, or the end
     case preparing(OIDCAttempt)
     /// The person is in the browser. → exchanging, preparing with a new attempt, or the end
     case authorizing(OIDCAttempt, redirectURI: String, ListenerState)
     /// The code is being redeemed. It is held only between two tries, and only in memory.
     /// → signingIn, preparing with a new attempt, or the end
-    case exchanging(OIDCAttempt, redirectURI: String, Fleeting, Retrying)
+    case exchanging(OIDCAttempt, redirectURI: String, Transient, RetryBackoff)
     /// → the end
     case signingIn(OIDCSignIn)
   }
@@ -59,7 +59,7 @@ package struct OIDCAuthorize: FlowMachine {
   package static let maxLostRounds = 3
 
   package static func begin(
-    _ params: Params, _ origin: FlowOrigin, at moment: inout Moment
+    _ params: Params, _ origin: FlowContext, at moment: inout TransitionContext
   ) throws(UsherError) -> (OIDCAuthorize, Answer<OIDCCall>) {
     let provider = origin.provider
     if let age = params.maxAgeSeconds, !(0...31_536_000).contains(age) {
@@ -75,7 +75,7 @@ package struct OIDCAuthorize: FlowMachine {
       scope: try OIDCRequest.scope(params.scope, provider.oidc), hints: hints,
       maxAge: params.maxAgeSeconds, account: origin.account, keepAlive: params.keepAlive ?? false)
     let flow = OIDCAuthorize(
-      provider: provider, request: request, state: .discovering(Retrying()))
+      provider: provider, request: request, state: .discovering(RetryBackoff()))
     return (flow, .proceed([.discover]))
   }
 
@@ -103,7 +103,7 @@ package struct OIDCAuthorize: FlowMachine {
   }
 
   package mutating func receive(
-    _ event: FlowEvent<OIDCCall>, at moment: inout Moment
+    _ event: FlowEvent<OIDCCall>, at moment: inout TransitionContext
   ) -> Answer<OIDCCall> {
     switch state {
     case .discovering(let retrying): return discovering(event, retrying, &moment)
@@ -135,7 +135,7 @@ package struct OIDCAuthorize: FlowMachine {
 
 extension OIDCAuthorize {
   private mutating func discovering(
-    _ event: FlowEvent<OIDCCall>, _ retrying: Retrying, _ moment: inout Moment
+    _ event: FlowEvent<OIDCCall>, _ retrying: RetryBackoff, _ moment: inout TransitionContext
   ) -> Answer<OIDCCall> {
     var retrying = retrying
     switch event {
@@ -193,7 +193,7 @@ extension OIDCAuthorize {
 extension OIDCAuthorize {
   private mutating func authorizing(
     _ event: FlowEvent<OIDCCall>, _ attempt: OIDCAttempt, _ redirectURI: String,
-    _ listener: ListenerState, _ moment: inout Moment
+    _ listener: ListenerState, _ moment: inout TransitionContext
   ) -> Answer<OIDCCall> {
     let wayBack = BrowserReturn(
       redirectURI: redirectURI, listener: listener, state: attempt.state.unsealed(),
@@ -220,7 +220,7 @@ extension OIDCAuthorize {
     if let flaw = answer.flaw(attempt.metadata) { return .fail(.protocolError(flaw)) }
     if let failure = answer.failure(provider.name) { return .fail(failure) }
     guard let code = answer.code, !code.isEmpty else { return .fail(.neitherCodeNorError) }
-    state = .exchanging(attempt, redirectURI: redirectURI, Fleeting(nil), Retrying())
+    state = .exchanging(attempt, redirectURI: redirectURI, Transient(nil), RetryBackoff())
     problem = nil
     return .proceed([.stopListening, .call(exchange(code, attempt, redirectURI))])
   }
@@ -235,7 +235,7 @@ extension OIDCAuthorize {
 
   /// The code may be spent: back to the browser with everything fresh.
   private mutating func renew(
-    _ attempt: OIDCAttempt, _ problem: Problem, _ moment: inout Moment
+    _ attempt: OIDCAttempt, _ problem: Problem, _ moment: inout TransitionContext
   ) -> Answer<OIDCCall> {
     let attempt = attempt.renewed(&moment)
     state = .preparing(attempt)
@@ -247,8 +247,8 @@ extension OIDCAuthorize {
   }
 
   private mutating func exchanging(
-    _ event: FlowEvent<OIDCCall>, _ attempt: OIDCAttempt, _ redirectURI: String, _ code: Fleeting,
-    _ retrying: Retrying, _ moment: inout Moment
+    _ event: FlowEvent<OIDCCall>, _ attempt: OIDCAttempt, _ redirectURI: String, _ code: Transient,
+    _ retrying: RetryBackoff, _ moment: inout TransitionContext
   ) -> Answer<OIDCCall> {
     var retrying = retrying
     switch event {
@@ -267,7 +267,7 @@ extension OIDCAuthorize {
     case .woken:
       guard let code = code.secret else { return renew(attempt, .interrupted, &moment) }
       retrying.goOn()
-      state = .exchanging(attempt, redirectURI: redirectURI, Fleeting(nil), retrying)
+      state = .exchanging(attempt, redirectURI: redirectURI, Transient(nil), retrying)
       return .proceed([.call(exchange(code, attempt, redirectURI))])
     case .resumed: return renew(attempt, .interrupted, &moment)
     case .input, .redirected, .listening, .listenFailed, .called, .discovered, .idTokenVerified,
@@ -281,19 +281,19 @@ extension OIDCAuthorize {
   /// - Parameter asked: The pause that the provider asks for.
   private mutating func redeemLater(
     _ code: Secret, _ message: String, _ asked: Duration?, _ attempt: OIDCAttempt,
-    _ redirectURI: String, _ retrying: Retrying
+    _ redirectURI: String, _ retrying: RetryBackoff
   ) -> Answer<OIDCCall> {
     var retrying = retrying
     guard let pause = retrying.failed() else { return .fail(.unreachable(message)) }
-    let wait = Retrying.pause(pause, asked: asked)
-    state = .exchanging(attempt, redirectURI: redirectURI, Fleeting(code), retrying)
+    let wait = RetryBackoff.pause(pause, asked: asked)
+    state = .exchanging(attempt, redirectURI: redirectURI, Transient(code), retrying)
     problem = .unreachable(message)
     if asked != nil { problem?.retryAfterMs = Int(wait.milliseconds) }
     return .proceed([.wake(after: wait)])
   }
 
   private mutating func exchanged(
-    _ outcome: CallOutcome, _ attempt: OIDCAttempt, _ moment: inout Moment
+    _ outcome: CallOutcome, _ attempt: OIDCAttempt, _ moment: inout TransitionContext
   ) -> Answer<OIDCCall> {
     let reply: HTTPReply
     switch outcome {
@@ -321,7 +321,7 @@ extension OIDCAuthorize {
   }
 
   private mutating func lost(
-    _ message: String, _ attempt: OIDCAttempt, _ moment: inout Moment
+    _ message: String, _ attempt: OIDCAttempt, _ moment: inout TransitionContext
   ) -> Answer<OIDCCall> {
     lostRounds += 1
     guard lostRounds < Self.maxLostRounds else { return .fail(.unreachable(message)) }

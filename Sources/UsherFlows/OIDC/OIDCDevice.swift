@@ -28,9 +28,9 @@ package struct OIDCDevice: FlowMachine {
 
   private enum State: Codable, Sendable, Equatable {
     /// → requesting, or the end
-    case discovering(Retrying)
+    case discovering(RetryBackoff)
     /// → polling, or the end
-    case requesting(OIDCMetadata, Retrying)
+    case requesting(OIDCMetadata, RetryBackoff)
     /// → signingIn, or the end
     case polling(Polling)
     /// → the end
@@ -65,14 +65,14 @@ package struct OIDCDevice: FlowMachine {
   package static let longestInterval = 60
 
   package static func begin(
-    _ params: Params, _ origin: FlowOrigin, at moment: inout Moment
+    _ params: Params, _ origin: FlowContext, at moment: inout TransitionContext
   ) throws(UsherError) -> (OIDCDevice, Answer<OIDCCall>) {
     let provider = origin.provider
     let flow = OIDCDevice(
       provider: provider, scope: try OIDCRequest.scope(params.scope, provider.oidc),
       terms: .init(
         account: origin.account, keepAlive: params.keepAlive ?? false, needsIDToken: false),
-      state: .discovering(Retrying()))
+      state: .discovering(RetryBackoff()))
     return (flow, .proceed([.discover]))
   }
 
@@ -98,7 +98,7 @@ package struct OIDCDevice: FlowMachine {
   }
 
   package mutating func receive(
-    _ event: FlowEvent<OIDCCall>, at moment: inout Moment
+    _ event: FlowEvent<OIDCCall>, at moment: inout TransitionContext
   ) -> Answer<OIDCCall> {
     switch state {
     case .discovering(let retrying): return discovering(event, retrying)
@@ -125,10 +125,10 @@ package struct OIDCDevice: FlowMachine {
 
   package static func word(
     for ending: Failure.Reason, provider: ProviderName
-  ) -> ProviderWord? {
+  ) -> ProviderErrorCode? {
     switch ending {
-    case .cancelled: ProviderWord(name: provider, code: "access_denied")
-    case .expired: ProviderWord(name: provider, code: "expired_token")
+    case .cancelled: ProviderErrorCode(name: provider, code: "access_denied")
+    case .expired: ProviderErrorCode(name: provider, code: "expired_token")
     case .denied, .invalidRequest, .providerRejected, .providerUnreachable,
       .providerProtocolError, .attemptsExhausted, .exchangeFailed, .exchangeTimedOut,
       .localAuthFailed, .overloaded:
@@ -141,7 +141,7 @@ package struct OIDCDevice: FlowMachine {
 
 extension OIDCDevice {
   private mutating func discovering(
-    _ event: FlowEvent<OIDCCall>, _ retrying: Retrying
+    _ event: FlowEvent<OIDCCall>, _ retrying: RetryBackoff
   ) -> Answer<OIDCCall> {
     var retrying = retrying
     switch event {
@@ -149,7 +149,7 @@ extension OIDCDevice {
       guard metadata.deviceAuthorizationEndpoint != nil else {
         return .fail(.protocolError("the provider names no device authorization endpoint"))
       }
-      return request(metadata, Retrying())
+      return request(metadata, RetryBackoff())
     case .discovered(.unusable(let message)): return .fail(.protocolError(message))
     case .discovered(.unreachable(let message)):
       guard let pause = retrying.failed() else { return .fail(.unreachable(message)) }
@@ -168,7 +168,7 @@ extension OIDCDevice {
   }
 
   private mutating func request(
-    _ metadata: OIDCMetadata, _ retrying: Retrying
+    _ metadata: OIDCMetadata, _ retrying: RetryBackoff
   ) -> Answer<OIDCCall> {
     var retrying = retrying
     retrying.goOn()
@@ -177,7 +177,8 @@ extension OIDCDevice {
   }
 
   private mutating func requesting(
-    _ event: FlowEvent<OIDCCall>, _ metadata: OIDCMetadata, _ retrying: Retrying, _ now: Timestamp
+    _ event: FlowEvent<OIDCCall>, _ metadata: OIDCMetadata, _ retrying: RetryBackoff,
+    _ now: Timestamp
   ) -> Answer<OIDCCall> {
     switch event {
     case .called(.deviceAuthorization, .reply(let reply)):
@@ -205,13 +206,13 @@ extension OIDCDevice {
   }
 
   private mutating func requestLater(
-    _ message: String, _ metadata: OIDCMetadata, _ retrying: Retrying, _ after: Duration?
+    _ message: String, _ metadata: OIDCMetadata, _ retrying: RetryBackoff, _ after: Duration?
   ) -> Answer<OIDCCall> {
     var retrying = retrying
     guard let pause = retrying.failed() else { return .fail(.unreachable(message)) }
     state = .requesting(metadata, retrying)
     problem = .unreachable(message)
-    return .proceed([.wake(after: Retrying.pause(pause, asked: after))])
+    return .proceed([.wake(after: RetryBackoff.pause(pause, asked: after))])
   }
 }
 
@@ -233,7 +234,7 @@ extension OIDCDevice {
     switch event {
     case .woken where !polling.isAsking:
       guard now < polling.device.expiresAt else {
-        return .fail(.expired(ProviderWord(name: provider.name, code: "expired_token")))
+        return .fail(.expired(ProviderErrorCode(name: provider.name, code: "expired_token")))
       }
       var asking = polling
       asking.isAsking = true
@@ -292,7 +293,7 @@ extension OIDCDevice {
       reason: Problem.interrupted.reason, title: Problem.interrupted.title,
       message: "the provider's answer was lost: please enter the new code")
     problem = nil
-    return request(metadata, Retrying())
+    return request(metadata, RetryBackoff())
   }
 
   /// RFC 8628 §3.5: after a time-out half as often, for good.

@@ -29,16 +29,17 @@ struct OIDCSignIn: Codable, Sendable, Equatable {
 
   private enum Phase: Codable, Sendable, Equatable {
     /// → asking, or the end
-    case verifying(Sealed<Secret>, Retrying)
+    case verifying(Sealed<Secret>, RetryBackoff)
     /// The ID token's claims, nil where there was no ID token. → the end
-    case asking(PersonClaims?, Retrying?)
+    case asking(PersonClaims?, RetryBackoff?)
   }
 
   /// - Returns: With the answer that begins it; where that is the end, the state is of no use.
   static func begin(
     _ tokens: TokenSet, _ metadata: OIDCMetadata, _ terms: Terms
   ) -> (OIDCSignIn, Answer<OIDCCall>) {
-    let phase = tokens.idToken.map { Phase.verifying($0, Retrying()) } ?? .asking(nil, Retrying())
+    let phase =
+      tokens.idToken.map { Phase.verifying($0, RetryBackoff()) } ?? .asking(nil, RetryBackoff())
     let signIn = OIDCSignIn(tokens: tokens, metadata: metadata, terms: terms, phase: phase)
     if tokens.idToken == nil {
       if terms.needsIDToken {
@@ -78,7 +79,7 @@ struct OIDCSignIn: Codable, Sendable, Equatable {
   }
 
   private mutating func verifying(
-    _ event: FlowEvent<OIDCCall>, _ token: Sealed<Secret>, _ retrying: Retrying,
+    _ event: FlowEvent<OIDCCall>, _ token: Sealed<Secret>, _ retrying: RetryBackoff,
     _ settings: OIDCSettings, _ now: Timestamp
   ) -> Answer<OIDCCall> {
     var retrying = retrying
@@ -126,23 +127,23 @@ struct OIDCSignIn: Codable, Sendable, Equatable {
     case .success(let claims):
       guard isWanted(claims.person) else { return refuse(.otherPerson) }
       guard metadata.userinfoEndpoint != nil else { return finish(claims.person) }
-      phase = .asking(claims.person, Retrying())
+      phase = .asking(claims.person, RetryBackoff())
       problem = nil
       return .proceed(effects)
     }
   }
 
   private mutating func asking(
-    _ event: FlowEvent<OIDCCall>, _ person: PersonClaims?, _ before: Retrying?
+    _ event: FlowEvent<OIDCCall>, _ person: PersonClaims?, _ before: RetryBackoff?
   ) -> Answer<OIDCCall> {
-    var retrying = before ?? Retrying()
+    var retrying = before ?? RetryBackoff()
     switch event {
     case .called(.userinfo(tokens.accessToken.unsealed(), metadata), let outcome)
     where !retrying.isPaused:
       if person == nil, let trouble = outcome.passingTrouble, let pause = retrying.failed() {
         phase = .asking(nil, retrying)
         problem = .unreachable(trouble.message)
-        return .proceed([.wake(after: Retrying.pause(pause, asked: trouble.after))])
+        return .proceed([.wake(after: RetryBackoff.pause(pause, asked: trouble.after))])
       }
       return learned(outcome, of: person)
     case .woken where !retrying.isPaused: return .ignore

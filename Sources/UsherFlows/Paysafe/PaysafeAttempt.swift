@@ -16,7 +16,7 @@ struct PaysafeAttempt: Codable, Sendable, Equatable {
     case callers(challenge: String)
   }
 
-  init(_ login: PaysafeLogin, fingerprint: Sealed<Secret>?, _ moment: inout Moment) {
+  init(_ login: PaysafeLogin, fingerprint: Sealed<Secret>?, _ moment: inout TransitionContext) {
     self.fingerprint = fingerprint
     if let binding = login.binding {
       state = binding.state

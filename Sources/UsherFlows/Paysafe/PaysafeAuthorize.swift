@@ -47,7 +47,7 @@ package struct PaysafeAuthorize: FlowMachine {
 
   private enum State: Codable, Sendable, Equatable {
     /// The config token is asked for. → preparing, authorizing, or the end
-    case configuring(Retrying)
+    case configuring(RetryBackoff)
     /// A listener is asked for. → authorizing, or the end
     case preparing(PaysafeAttempt)
     /// The person is in the browser. → redeeming, handedOver, preparing or itself with a new
@@ -64,20 +64,20 @@ package struct PaysafeAuthorize: FlowMachine {
     let attempt: PaysafeAttempt
     let verifier: Sealed<Secret>
     let redirectURI: String
-    var code = Fleeting(nil)
-    var retrying = Retrying()
+    var code = Transient(nil)
+    var retrying = RetryBackoff()
   }
 
   /// How often the provider may be gone at the very moment a code is redeemed.
   package static let maxLostRounds = 3
 
   package static func begin(
-    _ params: Params, _ origin: FlowOrigin, at moment: inout Moment
+    _ params: Params, _ origin: FlowContext, at moment: inout TransitionContext
   ) throws(UsherError) -> (PaysafeAuthorize, Answer<PaysafeCall>) {
     let settings = origin.provider.paysafe
     var flow = PaysafeAuthorize(
       provider: origin.provider, login: try PaysafeLogin(params, origin),
-      state: .configuring(Retrying()))
+      state: .configuring(RetryBackoff()))
     if let client = params.clientIdentifier, client.secret != Secret(settings.clientID) {
       return (flow, .fail(.otherClient(origin.provider.name)))
     }
@@ -113,7 +113,7 @@ package struct PaysafeAuthorize: FlowMachine {
   }
 
   package mutating func receive(
-    _ event: FlowEvent<PaysafeCall>, at moment: inout Moment
+    _ event: FlowEvent<PaysafeCall>, at moment: inout TransitionContext
   ) -> Answer<PaysafeCall> {
     switch state {
     case .configuring(let retrying): configuring(event, retrying, &moment)
@@ -130,7 +130,7 @@ package struct PaysafeAuthorize: FlowMachine {
 
 extension PaysafeAuthorize {
   private mutating func configuring(
-    _ event: FlowEvent<PaysafeCall>, _ retrying: Retrying, _ moment: inout Moment
+    _ event: FlowEvent<PaysafeCall>, _ retrying: RetryBackoff, _ moment: inout TransitionContext
   ) -> Answer<PaysafeCall> {
     switch event {
     case .called(.configToken, .reply(let reply)):
@@ -161,13 +161,13 @@ extension PaysafeAuthorize {
 
   /// Nothing is lost by asking twice: a config token nobody uses expires by itself.
   private mutating func configureLater(
-    _ message: String, _ retrying: Retrying, _ after: Duration?
+    _ message: String, _ retrying: RetryBackoff, _ after: Duration?
   ) -> Answer<PaysafeCall> {
     var retrying = retrying
     guard let pause = retrying.failed() else { return .fail(.unreachable(message)) }
     state = .configuring(retrying)
     problem = .unreachable(message)
-    return .proceed([.wake(after: Retrying.pause(pause, asked: after))])
+    return .proceed([.wake(after: RetryBackoff.pause(pause, asked: after))])
   }
 
   private mutating func begin(
@@ -204,7 +204,7 @@ extension PaysafeAuthorize {
 extension PaysafeAuthorize {
   private mutating func authorizing(
     _ event: FlowEvent<PaysafeCall>, _ attempt: PaysafeAttempt, _ redirectURI: String,
-    _ listener: ListenerState, _ moment: inout Moment
+    _ listener: ListenerState, _ moment: inout TransitionContext
   ) -> Answer<PaysafeCall> {
     let wayBack = BrowserReturn(
       redirectURI: redirectURI, listener: listener, state: attempt.state.unsealed(),
@@ -248,7 +248,7 @@ extension PaysafeAuthorize {
   /// The code may be spent, or the page leads nowhere: back to the browser with everything fresh that
   /// is ours.
   private mutating func renew(
-    _ attempt: PaysafeAttempt, _ problem: Problem, _ moment: inout Moment
+    _ attempt: PaysafeAttempt, _ problem: Problem, _ moment: inout TransitionContext
   ) -> Answer<PaysafeCall> {
     let attempt = PaysafeAttempt(login, fingerprint: attempt.fingerprint, &moment)
     return begin(attempt, problem: problem)
@@ -265,7 +265,7 @@ extension PaysafeAuthorize {
   }
 
   private mutating func redeeming(
-    _ event: FlowEvent<PaysafeCall>, _ redemption: Redemption, _ moment: inout Moment
+    _ event: FlowEvent<PaysafeCall>, _ redemption: Redemption, _ moment: inout TransitionContext
   ) -> Answer<PaysafeCall> {
     var redemption = redemption
     switch event {
@@ -284,7 +284,7 @@ extension PaysafeAuthorize {
       guard let code = redemption.code.secret else {
         return renew(redemption.attempt, .interrupted, &moment)
       }
-      redemption.code = Fleeting(nil)
+      redemption.code = Transient(nil)
       redemption.retrying.goOn()
       return redeem(code, redemption)
     case .resumed: return renew(redemption.attempt, .interrupted, &moment)
@@ -302,8 +302,8 @@ extension PaysafeAuthorize {
   ) -> Answer<PaysafeCall> {
     var redemption = redemption
     guard let pause = redemption.retrying.failed() else { return .fail(.unreachable(message)) }
-    let wait = Retrying.pause(pause, asked: asked)
-    redemption.code = Fleeting(code)
+    let wait = RetryBackoff.pause(pause, asked: asked)
+    redemption.code = Transient(code)
     state = .redeeming(redemption)
     problem = .unreachable(message)
     if asked != nil { problem?.retryAfterMs = Int(wait.milliseconds) }
@@ -311,7 +311,7 @@ extension PaysafeAuthorize {
   }
 
   private mutating func redeemed(
-    _ outcome: CallOutcome, _ attempt: PaysafeAttempt, _ moment: inout Moment
+    _ outcome: CallOutcome, _ attempt: PaysafeAttempt, _ moment: inout TransitionContext
   ) -> Answer<PaysafeCall> {
     let reply: HTTPReply
     switch outcome {
@@ -330,7 +330,7 @@ extension PaysafeAuthorize {
   }
 
   private mutating func lost(
-    _ message: String, _ attempt: PaysafeAttempt, _ moment: inout Moment
+    _ message: String, _ attempt: PaysafeAttempt, _ moment: inout TransitionContext
   ) -> Answer<PaysafeCall> {
     lostRounds += 1
     guard lostRounds < Self.maxLostRounds else { return .fail(.unreachable(message)) }
@@ -344,6 +344,6 @@ extension Failure {
     Failure(
       reason: .invalidRequest, title: "Wrong client",
       message: "the client identifier is not the one of this provider", retryable: false,
-      provider: ProviderWord(name: provider, code: "dataError"))
+      provider: ProviderErrorCode(name: provider, code: "dataError"))
   }
 }

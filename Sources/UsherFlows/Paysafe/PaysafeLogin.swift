@@ -22,7 +22,7 @@ struct PaysafeLogin: Codable, Sendable, Equatable {
   }
 
   /// - Throws: `invalidParams` with the parameter that is wrong.
-  init(_ params: PaysafeAuthorize.Params, _ origin: FlowOrigin) throws(UsherError) {
+  init(_ params: PaysafeAuthorize.Params, _ origin: FlowContext) throws(UsherError) {
     brand = try Self.brand(params.brandIdentity, origin.provider.paysafe)
     redirectURI = try Self.address(params.redirectURI, "redirectURI")
     var hints: [String: String] = [:]

@@ -50,11 +50,11 @@ package struct PaysafeOperation: FlowMachine {
 
   private enum State: Codable, Sendable, Equatable {
     /// → approving, or the end
-    case performing(Retrying)
+    case performing(RetryBackoff)
     /// → retrying, or the end
     case approving(Demanded, SCAProcess)
     /// → approving, or the end
-    case retrying(Demanded, Retrying)
+    case retrying(Demanded, RetryBackoff)
   }
 
   /// An approval that the wallet wants, and what it is for.
@@ -70,7 +70,7 @@ package struct PaysafeOperation: FlowMachine {
   package static let maxRounds = 3
 
   package static func begin(
-    _ params: Params, _ origin: FlowOrigin, at moment: inout Moment
+    _ params: Params, _ origin: FlowContext, at moment: inout TransitionContext
   ) throws(UsherError) -> (PaysafeOperation, Answer<PaysafeCall>) {
     let operation = try WalletOperation(
       method: params.method, path: params.path, body: params.body)
@@ -85,8 +85,8 @@ package struct PaysafeOperation: FlowMachine {
     var flow = PaysafeOperation(
       provider: origin.provider, account: request.account, operation: operation,
       wanted: request.wanted, instructions: request.instructions, shown: request.operation,
-      state: .performing(Retrying()))
-    let answer = flow.call(nil, Retrying())
+      state: .performing(RetryBackoff()))
+    let answer = flow.call(nil, RetryBackoff())
     return (flow, answer)
   }
 
@@ -104,7 +104,7 @@ package struct PaysafeOperation: FlowMachine {
   }
 
   package mutating func receive(
-    _ event: FlowEvent<PaysafeCall>, at moment: inout Moment
+    _ event: FlowEvent<PaysafeCall>, at moment: inout TransitionContext
   ) -> Answer<PaysafeCall> {
     switch state {
     case .performing(let retrying): return calling(event, nil, retrying, moment.now)
@@ -123,7 +123,7 @@ package struct PaysafeOperation: FlowMachine {
 extension PaysafeOperation {
   /// A call that changes something, or a challenge that reaches the person, is under way; between two
   /// tries it is not.
-  package var isInTheDark: Bool {
+  package var isOutcomeUnknown: Bool {
     switch state {
     case .performing(let retrying), .retrying(_, let retrying):
       !operation.isSafe && !retrying.isPaused
@@ -140,7 +140,7 @@ extension PaysafeOperation {
 
   /// - Parameter demanded: The approval it is made with; nil for the first time.
   private mutating func call(
-    _ demanded: Demanded?, _ retrying: Retrying
+    _ demanded: Demanded?, _ retrying: RetryBackoff
   ) -> Answer<PaysafeCall> {
     var retrying = retrying
     retrying.goOn()
@@ -156,12 +156,13 @@ extension PaysafeOperation {
     ])
   }
 
-  private mutating func setCalling(_ demanded: Demanded?, _ retrying: Retrying) {
+  private mutating func setCalling(_ demanded: Demanded?, _ retrying: RetryBackoff) {
     state = demanded.map { .retrying($0, retrying) } ?? .performing(retrying)
   }
 
   private mutating func calling(
-    _ event: FlowEvent<PaysafeCall>, _ demanded: Demanded?, _ retrying: Retrying, _ now: Timestamp
+    _ event: FlowEvent<PaysafeCall>, _ demanded: Demanded?, _ retrying: RetryBackoff,
+    _ now: Timestamp
   ) -> Answer<PaysafeCall> {
     switch event {
     case .called(.operation(operation, account: account, approval: demanded?.approval), let outcome)
@@ -180,7 +181,7 @@ extension PaysafeOperation {
   }
 
   private mutating func answered(
-    _ outcome: CallOutcome, _ demanded: Demanded?, _ retrying: Retrying, _ now: Timestamp
+    _ outcome: CallOutcome, _ demanded: Demanded?, _ retrying: RetryBackoff, _ now: Timestamp
   ) -> Answer<PaysafeCall> {
     switch outcome {
     case .reply(let reply):
@@ -200,7 +201,7 @@ extension PaysafeOperation {
 
   /// The wallet's own word: whatever it says, it is the caller's to judge.
   private mutating func answered(
-    _ reply: HTTPReply, _ demanded: Demanded?, _ retrying: Retrying
+    _ reply: HTTPReply, _ demanded: Demanded?, _ retrying: RetryBackoff
   ) -> Answer<PaysafeCall> {
     let message = "the provider answers HTTP \(reply.status)"
     switch reply.status {
@@ -227,11 +228,11 @@ extension PaysafeOperation {
   }
 
   private mutating func callLater(
-    _ demanded: Demanded?, _ retrying: Retrying, _ failure: Failure, _ after: Duration?
+    _ demanded: Demanded?, _ retrying: RetryBackoff, _ failure: Failure, _ after: Duration?
   ) -> Answer<PaysafeCall> {
     var retrying = retrying
     guard let pause = retrying.failed() else { return .fail(failure) }
-    let wait = Retrying.pause(pause, asked: after)
+    let wait = RetryBackoff.pause(pause, asked: after)
     setCalling(demanded, retrying)
     problem = .unreachable(failure.message)
     problem?.retryAfterMs = Int(wait.milliseconds)
@@ -270,7 +271,7 @@ extension PaysafeOperation {
   ) -> Answer<PaysafeCall> {
     switch answer {
     case .proceed(let effects): return .proceed(effects)
-    case .verified: return call(demanded, Retrying())
+    case .verified: return call(demanded, RetryBackoff())
     case .fail(let failure): return .fail(failure.anotherEventMayDo)
     case .refuse(let field, let message): return .refuse(field: field, message: message)
     case .ignore: return .ignore

@@ -49,7 +49,7 @@ package struct PaysafeSCA: FlowMachine {
   private var process: SCAProcess
 
   package static func begin(
-    _ params: Params, _ origin: FlowOrigin, at moment: inout Moment
+    _ params: Params, _ origin: FlowContext, at moment: inout TransitionContext
   ) throws(UsherError) -> (PaysafeSCA, Answer<PaysafeCall>) {
     let id = try SCARequest.identifier(params.eventId, "eventId")
     let operationID = try SCARequest.identifier(params.walletOperationId, "walletOperationId")
@@ -89,14 +89,14 @@ package struct PaysafeSCA: FlowMachine {
 
   package var view: FlowView { process.view }
 
-  package var isInTheDark: Bool { process.messageUnderWay != nil }
+  package var isOutcomeUnknown: Bool { process.messageUnderWay != nil }
 
   package var doubt: String {
     process.messageUnderWay.map { String.perhapsSent($0) } ?? .operationUnknown
   }
 
   package mutating func receive(
-    _ event: FlowEvent<PaysafeCall>, at moment: inout Moment
+    _ event: FlowEvent<PaysafeCall>, at moment: inout TransitionContext
   ) -> Answer<PaysafeCall> {
     answer(process.receive(event, at: moment.now))
   }

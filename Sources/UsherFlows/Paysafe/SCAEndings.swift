@@ -9,7 +9,7 @@ extension Failure {
     Failure(
       reason: .denied, title: "Refused by the customer",
       message: "the operation was not approved", retryable: false,
-      provider: ProviderWord(name: provider, code: "REJECTED", message: reason))
+      provider: ProviderErrorCode(name: provider, code: "REJECTED", message: reason))
   }
 
   /// The seed's `WalletError.dataError`.
@@ -21,10 +21,10 @@ extension Failure {
     Failure(
       reason: .attemptsExhausted, title: "Too many attempts",
       message: "no attempt is left: the operation has to be begun anew", retryable: false,
-      provider: ProviderWord(name: provider, code: "dataError", error: error, message: reason))
+      provider: ProviderErrorCode(name: provider, code: "dataError", error: error, message: reason))
   }
 
-  static func eventExpired(_ word: ProviderWord?) -> Failure {
+  static func eventExpired(_ word: ProviderErrorCode?) -> Failure {
     Failure(
       reason: .expired, title: "Too late",
       message: word?.message ?? "the time to approve the operation is over", retryable: false,
@@ -74,11 +74,11 @@ extension Problem {
   static func wrongCode(_ provider: ProviderName, reason: String?) -> Problem {
     Problem(
       reason: "wrong_code", title: "Wrong", message: "what was entered is wrong",
-      provider: ProviderWord(name: provider, code: "FAILED", message: reason))
+      provider: ProviderErrorCode(name: provider, code: "FAILED", message: reason))
   }
 
   /// - Parameter time: Nil where the provider does not say how long.
-  static func rateLimited(_ word: ProviderWord, for time: Duration?) -> Problem {
+  static func rateLimited(_ word: ProviderErrorCode, for time: Duration?) -> Problem {
     Problem(
       reason: "rate_limited", title: "Too many requests",
       message: word.message ?? "the provider takes no more for the time being",
@@ -100,7 +100,7 @@ extension Problem {
     reason: "challenge_expired", title: "Too late",
     message: "the time for this is over; ask for another one")
 
-  static func verificationUnavailable(_ word: ProviderWord?) -> Problem {
+  static func verificationUnavailable(_ word: ProviderErrorCode?) -> Problem {
     Problem(
       reason: "verification_unavailable", title: "Not possible this way",
       message: word?.message ?? "the operation cannot be approved this way; choose another one",

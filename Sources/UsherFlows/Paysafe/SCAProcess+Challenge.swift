@@ -12,11 +12,11 @@ extension SCAProcess {
 
   mutating func send(_ sending: Sending) -> Answer {
     problem = nil
-    return send(sending, Retrying())
+    return send(sending, RetryBackoff())
   }
 
   /// - Parameter retrying: The trouble there was with this very challenge; it is told until it is over.
-  mutating func send(_ sending: Sending, _ retrying: Retrying) -> Answer {
+  mutating func send(_ sending: Sending, _ retrying: RetryBackoff) -> Answer {
     var retrying = retrying
     retrying.goOn()
     state = .challenging(sending, retrying)
@@ -32,7 +32,7 @@ extension SCAProcess {
   }
 
   mutating func challenging(
-    _ event: FlowEvent<PaysafeCall>, _ sending: Sending, _ retrying: Retrying, _ now: Timestamp
+    _ event: FlowEvent<PaysafeCall>, _ sending: Sending, _ retrying: RetryBackoff, _ now: Timestamp
   ) -> Answer {
     switch event {
     case .called(.challenge(terms.event, sending.option.verification, _), let outcome)
@@ -51,7 +51,7 @@ extension SCAProcess {
   }
 
   private mutating func answered(
-    _ outcome: CallOutcome, _ sending: Sending, _ retrying: Retrying, _ now: Timestamp
+    _ outcome: CallOutcome, _ sending: Sending, _ retrying: RetryBackoff, _ now: Timestamp
   ) -> Answer {
     let reply = SCAReply(outcome, about: terms.event, from: terms.provider) {
       members throws(UnusableReply) in ChallengeReply(members)
@@ -81,14 +81,14 @@ extension SCAProcess {
   ///
   /// - Parameter failure: The end, where there was too much of this.
   private mutating func lost(
-    _ sending: Sending, _ retrying: Retrying, _ failure: Failure, _ after: Duration?,
+    _ sending: Sending, _ retrying: RetryBackoff, _ failure: Failure, _ after: Duration?,
     _ now: Timestamp
   ) -> Answer {
     var retrying = retrying
     guard let pause = retrying.failed() else { return perhapsSent(sending, failure, now) }
     state = .inquiring(.challenge(sending), retrying)
     problem = .unreachable(failure.message)
-    return .proceed([.wake(after: Retrying.pause(pause, asked: after))])
+    return .proceed([.wake(after: RetryBackoff.pause(pause, asked: after))])
   }
 
   private mutating func refused(

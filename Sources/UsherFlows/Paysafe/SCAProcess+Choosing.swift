@@ -4,13 +4,13 @@ import UsherCore
 // Which verification: the provider's list, the caller's wish, the person's choice.
 extension SCAProcess {
   mutating func ask(_ notice: Problem?) -> Answer {
-    state = .required(Retrying(), notice: notice)
+    state = .required(RetryBackoff(), notice: notice)
     problem = notice
     return .proceed([.call(.event(terms.event))])
   }
 
   mutating func required(
-    _ event: FlowEvent<PaysafeCall>, _ retrying: Retrying, _ notice: Problem?, _ now: Timestamp
+    _ event: FlowEvent<PaysafeCall>, _ retrying: RetryBackoff, _ notice: Problem?, _ now: Timestamp
   ) -> Answer {
     var retrying = retrying
     switch event {
@@ -37,13 +37,13 @@ extension SCAProcess {
   }
 
   private mutating func askLater(
-    _ message: String, _ after: Duration?, _ retrying: Retrying, _ notice: Problem?
+    _ message: String, _ after: Duration?, _ retrying: RetryBackoff, _ notice: Problem?
   ) -> Answer {
     var retrying = retrying
     guard let pause = retrying.failed() else { return .fail(.unreachable(message)) }
     state = .required(retrying, notice: notice)
     problem = .unreachable(message)
-    return .proceed([.wake(after: Retrying.pause(pause, asked: after))])
+    return .proceed([.wake(after: RetryBackoff.pause(pause, asked: after))])
   }
 
   /// Goes on with the one verification there is or that is wanted, else lets the person choose.

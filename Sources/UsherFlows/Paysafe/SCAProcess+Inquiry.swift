@@ -5,10 +5,10 @@ import UsherCore
 extension SCAProcess {
   mutating func inquire(_ doubt: Doubt) -> Answer {
     problem = nil
-    return inquire(doubt, Retrying())
+    return inquire(doubt, RetryBackoff())
   }
 
-  private mutating func inquire(_ doubt: Doubt, _ retrying: Retrying) -> Answer {
+  private mutating func inquire(_ doubt: Doubt, _ retrying: RetryBackoff) -> Answer {
     var retrying = retrying
     retrying.goOn()
     state = .inquiring(doubt, retrying)
@@ -16,7 +16,7 @@ extension SCAProcess {
   }
 
   mutating func inquiring(
-    _ event: FlowEvent<PaysafeCall>, _ doubt: Doubt, _ retrying: Retrying, _ now: Timestamp
+    _ event: FlowEvent<PaysafeCall>, _ doubt: Doubt, _ retrying: RetryBackoff, _ now: Timestamp
   ) -> Answer {
     switch event {
     case .called(.event(terms.event), let outcome) where !retrying.isPaused:
@@ -30,7 +30,7 @@ extension SCAProcess {
   }
 
   private mutating func answered(
-    _ outcome: CallOutcome, _ doubt: Doubt, _ retrying: Retrying, _ now: Timestamp
+    _ outcome: CallOutcome, _ doubt: Doubt, _ retrying: RetryBackoff, _ now: Timestamp
   ) -> Answer {
     switch standing(outcome) {
     case .said(let standing):
@@ -49,7 +49,7 @@ extension SCAProcess {
   }
 
   private mutating func refused(
-    _ refusal: SCARefusal, _ doubt: Doubt, _ retrying: Retrying, _ now: Timestamp
+    _ refusal: SCARefusal, _ doubt: Doubt, _ retrying: RetryBackoff, _ now: Timestamp
   ) -> Answer {
     switch refusal.kind {
     case .tooMany(let after):
@@ -78,19 +78,19 @@ extension SCAProcess {
 
   /// - Parameter failure: The end, where there was too much of this.
   private mutating func inquireLater(
-    _ doubt: Doubt, _ retrying: Retrying, _ failure: Failure, _ after: Duration?,
+    _ doubt: Doubt, _ retrying: RetryBackoff, _ failure: Failure, _ after: Duration?,
     _ now: Timestamp
   ) -> Answer {
     var retrying = retrying
     guard let pause = retrying.failed() else { return giveUp(doubt, failure, now) }
     state = .inquiring(doubt, retrying)
     problem = .unreachable(failure.message)
-    return .proceed([.wake(after: Retrying.pause(pause, asked: after))])
+    return .proceed([.wake(after: RetryBackoff.pause(pause, asked: after))])
   }
 
   /// The event is open.
   private mutating func resolved(
-    _ doubt: Doubt, _ standing: SCAStanding, _ before: SCACounters, _ retrying: Retrying,
+    _ doubt: Doubt, _ standing: SCAStanding, _ before: SCACounters, _ retrying: RetryBackoff,
     _ now: Timestamp
   ) -> Answer {
     switch doubt {
@@ -230,6 +230,6 @@ extension SCAProcess {
     state = .watching(watch)
     problem = .unreachable(message)
     let pause = Duration.seconds(min(terms.pollSeconds << min(watch.misses, 6), 60))
-    return .proceed([.wake(after: Retrying.pause(pause, asked: after))])
+    return .proceed([.wake(after: RetryBackoff.pause(pause, asked: after))])
   }
 }

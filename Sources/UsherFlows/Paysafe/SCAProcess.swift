@@ -35,16 +35,16 @@ struct SCAProcess: Codable, Sendable, Equatable {
   /// The provider sends no challenge for a while.
   struct CoolDown: Codable, Sendable, Equatable {
     let until: Timestamp
-    let word: ProviderWord
+    let word: ProviderErrorCode
   }
 
   enum State: Codable, Sendable, Equatable {
     /// The event is asked about; then this is told. → choosing, challenging, or the end
-    case required(Retrying, notice: Problem?)
+    case required(RetryBackoff, notice: Problem?)
     /// → challenging, or the end
     case choosing
     /// → challenged, watching, choosing, required, inquiring, or the end
-    case challenging(Sending, Retrying)
+    case challenging(Sending, RetryBackoff)
     /// A code or password is awaited. → attempting, challenging, or the end
     case challenged(Challenge)
     /// The event is settled elsewhere. → choosing, or the end
@@ -52,7 +52,7 @@ struct SCAProcess: Codable, Sendable, Equatable {
     /// → challenged, inquiring, or the end
     case attempting(Challenge)
     /// An answer was lost. → challenging, challenged, watching, or the end
-    case inquiring(Doubt, Retrying)
+    case inquiring(Doubt, RetryBackoff)
   }
 
   /// A challenge that is under way.
@@ -137,7 +137,7 @@ struct SCAProcess: Codable, Sendable, Equatable {
   ) -> (SCAProcess, Answer) {
     var process = SCAProcess(
       terms: terms, offers: offers, expiresAt: expiresAt.after(now),
-      state: .required(Retrying(), notice: nil))
+      state: .required(RetryBackoff(), notice: nil))
     let isKnown = offers != nil || terms.wanted != nil
     let answer = isKnown && !asksFirst ? process.present(nil, now) : process.ask(nil)
     return (process, answer)

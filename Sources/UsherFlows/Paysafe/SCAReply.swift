@@ -64,7 +64,7 @@ extension PaysafeCall.Event {
 /// A definite no of the provider.
 struct SCARefusal: Sendable, Equatable {
   let kind: Kind
-  let word: ProviderWord
+  let word: ProviderErrorCode
 
   enum Kind: Sendable, Equatable {
     /// The verification is not one of the event's.
@@ -86,7 +86,7 @@ struct SCARefusal: Sendable, Equatable {
     let code = error?["code"]?.stringValue.map { ProviderText.clean($0, limit: 100) } ?? ""
     let text = error?["message"]?.stringValue.map { ProviderText.clean($0) } ?? ""
     kind = Kind(status: reply.status, code: code, after: reply.retryAfter)
-    word = ProviderWord(
+    word = ProviderErrorCode(
       name: provider, code: code.isEmpty ? "http_\(reply.status)" : code,
       message: text.isEmpty ? nil : text)
   }

@@ -12,7 +12,7 @@ struct SCARequest {
 
   /// - Throws: `invalidParams` with the parameter that is wrong.
   init(
-    _ origin: FlowOrigin, verification: PaysafeCall.Verification?, returnURL: String?,
+    _ origin: FlowContext, verification: PaysafeCall.Verification?, returnURL: String?,
     language: String?, operation: Operation?
   ) throws(UsherError) {
     guard let account = origin.account?.id else {

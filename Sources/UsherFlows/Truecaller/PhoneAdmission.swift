@@ -20,7 +20,7 @@ struct PhoneAdmission: Codable, Sendable, Equatable {
   private let name: TruecallerName?
   private let isVerifiedBefore: Bool
   private var phase: Phase
-  private var retrying = Retrying()
+  private var retrying = RetryBackoff()
   private var problem: Problem?
   /// Whether the token of ``account`` is known to be good.
   private var isConfirmed: Bool?
@@ -132,7 +132,7 @@ struct PhoneAdmission: Codable, Sendable, Equatable {
 
   private mutating func go(to phase: Phase) -> Answer<TruecallerCall> {
     self.phase = phase
-    retrying = Retrying()
+    retrying = RetryBackoff()
     problem = nil
     return .proceed(effects)
   }
@@ -144,7 +144,7 @@ struct PhoneAdmission: Codable, Sendable, Equatable {
       return endWithoutProfile(.unreachable(trouble.message, trouble.word(provider)))
     }
     problem = .unreachable(trouble, provider)
-    return .proceed([.wake(after: Retrying.pause(pause, asked: trouble.retryAfter))])
+    return .proceed([.wake(after: RetryBackoff.pause(pause, asked: trouble.retryAfter))])
   }
 
   /// The token that the person has earned, once it is known to be good; nil where it is kept already.

@@ -18,8 +18,8 @@ enum TCError: Int {
   case invalidName = 18
 
   /// - Parameter refusal: What the server itself said.
-  func word(_ provider: ProviderName, _ refusal: TruecallerRefusal? = nil) -> ProviderWord {
-    ProviderWord(
+  func word(_ provider: ProviderName, _ refusal: TruecallerRefusal? = nil) -> ProviderErrorCode {
+    ProviderErrorCode(
       name: provider, code: String(rawValue), error: refusal?.code, message: refusal?.message)
   }
 }
@@ -66,7 +66,7 @@ extension Failure {
   }
 
   /// A code may have been sent, and the token it goes with is lost: only a person may ask for another.
-  static func unknownSending(_ cause: String, _ word: ProviderWord) -> Failure {
+  static func unknownSending(_ cause: String, _ word: ProviderErrorCode) -> Failure {
     var failure = Failure.unreachable("\(cause); whether a code was sent is not known", word)
     failure.retryable = false
     return failure
@@ -136,7 +136,7 @@ extension Problem {
 }
 
 extension TruecallerTrouble {
-  func word(_ provider: ProviderName) -> ProviderWord {
+  func word(_ provider: ProviderName) -> ProviderErrorCode {
     switch self {
     case .network: TCError.network.word(provider)
     case .server(let refusal, after: _): TCError.internal.word(provider, refusal)

@@ -48,17 +48,17 @@ package struct VerifyPhone: FlowMachine {
 
   /// A code that the server is asked to send.
   private struct CodeRequest: Codable, Sendable, Equatable {
-    var retrying = Retrying()
+    var retrying = RetryBackoff()
   }
 
   /// A code on its way. It is held only between two tries, and only in memory.
   private struct CodeCheck: Codable, Sendable, Equatable {
-    var code = Fleeting(nil)
-    var retrying = Retrying()
+    var code = Transient(nil)
+    var retrying = RetryBackoff()
   }
 
   package static func begin(
-    _ params: Params, _ origin: FlowOrigin, at moment: inout Moment
+    _ params: Params, _ origin: FlowContext, at moment: inout TransitionContext
   ) throws(UsherError) -> (VerifyPhone, Answer<TruecallerCall>) {
     let provider = origin.provider
     if let key = params.appKey, !origin.credential.accepts(key.secret) {
@@ -118,7 +118,7 @@ package struct VerifyPhone: FlowMachine {
   }
 
   package mutating func receive(
-    _ event: FlowEvent<TruecallerCall>, at moment: inout Moment
+    _ event: FlowEvent<TruecallerCall>, at moment: inout TransitionContext
   ) -> Answer<TruecallerCall> {
     switch state {
     case .refused(let failure): return event == .resumed ? .fail(failure) : .ignore
@@ -141,7 +141,7 @@ package struct VerifyPhone: FlowMachine {
     }
   }
 
-  package var isInTheDark: Bool {
+  package var isOutcomeUnknown: Bool {
     if case .creating(_, let request) = state { !request.retrying.isPaused } else { false }
   }
 
@@ -153,7 +153,7 @@ package struct VerifyPhone: FlowMachine {
 
   package static func word(
     for ending: Failure.Reason, provider: ProviderName
-  ) -> ProviderWord? {
+  ) -> ProviderErrorCode? {
     switch ending {
     case .cancelled, .expired: TCError.userCancelled.word(provider)
     case .denied, .invalidRequest, .providerRejected, .providerUnreachable,
@@ -171,7 +171,7 @@ extension PhoneNumber {
   }
 }
 
-extension FlowOrigin {
+extension FlowContext {
   /// The account of a number that was verified, and whose profile is still to be read.
   fileprivate func pendingAccount(of number: PhoneNumber) -> AccountID? {
     accounts.first {
@@ -249,7 +249,7 @@ extension VerifyPhone {
     }
     state = .creating(claim, request)
     problem = .unreachable(trouble, provider.name)
-    return .proceed([.wake(after: Retrying.pause(pause, asked: trouble.retryAfter))])
+    return .proceed([.wake(after: RetryBackoff.pause(pause, asked: trouble.retryAfter))])
   }
 
   private mutating func show(
@@ -325,7 +325,7 @@ extension VerifyPhone {
     _ code: Secret, _ claim: PhoneClaim, _ challenge: PhoneChallenge, _ check: CodeCheck
   ) -> Answer<TruecallerCall> {
     var check = check
-    check.code = Fleeting(nil)
+    check.code = Transient(nil)
     check.retrying.goOn()
     state = .otpReceived(claim, challenge, check)
     return .proceed([
@@ -392,7 +392,7 @@ extension VerifyPhone {
     guard let pause = check.retrying.failed() else {
       return .fail(.unreachable(trouble.message, trouble.word(provider.name)))
     }
-    check.code = Fleeting(code)
+    check.code = Transient(code)
     state = .otpReceived(claim, challenge, check)
     problem = .unreachable(trouble, provider.name)
     return .proceed([.wake(after: pause)])

@@ -33,7 +33,7 @@ struct AuthenticateBeginTests {
       let failure = try #require(driven.failure)
       #expect(driven.end == End(.invalidRequest, "2002"))
       #expect(failure.message == "qrId must be 1 to 4096 of printable ASCII without spaces")
-      #expect(driven.isWaiting && driven.flow.abandoned.isEmpty && !driven.flow.isInTheDark)
+      #expect(driven.isWaiting && driven.flow.abandoned.isEmpty && !driven.flow.isOutcomeUnknown)
       #expect(driven.receive(.woken) == .ignore)
       try driven.restart()
       #expect(driven.failure == failure)
@@ -162,17 +162,17 @@ struct AbandonedSignInTests {
   func dark() throws {
     var early = [try Driven(), try Driven(.qr), try .showing(.otp), try .starting(.push)]
     early.append(try Driven(.otp))
-    for driven in early { #expect(!driven.flow.isInTheDark) }
+    for driven in early { #expect(!driven.flow.isOutcomeUnknown) }
     var driven = try Driven.completing()
-    #expect(driven.flow.isInTheDark)
+    #expect(driven.flow.isOutcomeUnknown)
     driven.answered(BSAParts.gone)
-    #expect(!driven.flow.isInTheDark, "it was not sent")
+    #expect(!driven.flow.isOutcomeUnknown, "it was not sent")
     driven.receive(.woken)
     driven.answered(BSAParts.lost)
-    #expect(driven.flow.isInTheDark, "it may have been done")
+    #expect(driven.flow.isOutcomeUnknown, "it may have been done")
     driven.receive(.woken)
     driven.refused(2010)
-    #expect(driven.flow.isInTheDark)
-    #expect(try Driven.fetching().flow.isInTheDark)
+    #expect(driven.flow.isOutcomeUnknown)
+    #expect(try Driven.fetching().flow.isOutcomeUnknown)
   }
 }

@@ -140,7 +140,7 @@ struct BSAFuzzTests {
 
   private func check(_ completion: Completion) {
     #expect(completion.grant == nil || completion.grant?.subject == "ada.1815")
-    #expect(completion.grant != nil || completion.keepsake != nil)
+    #expect(completion.grant != nil || completion.handoffSecret != nil)
     if let secret = completion.grant?.totpSecret {
       #expect(TOTPKey(base32: secret.unsealed()) != nil)
     }

@@ -44,18 +44,18 @@ enum BSAParts {
   }
 
   static func origin(
-    keepsakes: [Keepsake] = [], _ change: (inout BSASettings) -> Void = { _ in }
-  ) -> FlowOrigin {
-    FlowOrigin(
+    handoffSecrets: [HandoffSecret] = [], _ change: (inout BSASettings) -> Void = { _ in }
+  ) -> FlowContext {
+    FlowContext(
       provider: provider(change), requestID: "req-1", installationID: installation,
-      credential: CredentialCheck(clientKey), keepsakes: keepsakes)
+      credential: CredentialCheck(clientKey), handoffSecrets: handoffSecrets)
   }
 
   /// What a `verifyContact` has left.
   static func kept(
     _ contact: BSAContact = contact(), handle: String = handle, token: String = "dispose-secret"
-  ) -> Keepsake {
-    Keepsake(
+  ) -> HandoffSecret {
+    HandoffSecret(
       handle: handle, purpose: contact.key, secret: Sealed(Secret(token)),
       expiresAt: now + .seconds(1800))
   }
@@ -89,7 +89,7 @@ struct DrivenBSA<Machine: FlowMachine> where Machine.Call == BSACall {
   /// Whether the account is there when it is asked for.
   var hasAccount = true
 
-  init(_ params: Machine.Params, _ origin: FlowOrigin) throws {
+  init(_ params: Machine.Params, _ origin: FlowContext) throws {
     var moment = UsherFlowsTests.moment()
     (flow, last) = try Machine.begin(params, origin, at: &moment)
     pending = calls.first

@@ -120,7 +120,7 @@ struct BSARefusalTests {
       #expect(failure.message == entry.meaning && !failure.title.isEmpty)
       #expect(
         failure.provider
-          == ProviderWord(name: BSAParts.name, code: String(number), title: entry.name))
+          == ProviderErrorCode(name: BSAParts.name, code: String(number), title: entry.name))
     }
   }
 
@@ -129,6 +129,6 @@ struct BSARefusalTests {
     let failure = try failure(code)
     #expect(failure.reason == .providerRejected && !failure.retryable)
     #expect(failure.message == "the provider refuses for a reason that has no name")
-    #expect(failure.provider == ProviderWord(name: BSAParts.name, code: String(code)))
+    #expect(failure.provider == ProviderErrorCode(name: BSAParts.name, code: String(code)))
   }
 }

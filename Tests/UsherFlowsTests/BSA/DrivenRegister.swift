@@ -20,7 +20,7 @@ extension DrivenBSA where Machine == BSARegister {
   }
 
   init(
-    origin: FlowOrigin = BSAParts.origin(),
+    origin: FlowContext = BSAParts.origin(),
     _ change: (inout BSARegister.Params) -> Void = { _ in }
   ) throws {
     try self.init(Self.params(change), origin)
@@ -31,7 +31,7 @@ extension DrivenBSA where Machine == BSARegister {
     _ change: (inout BSARegister.Params) -> Void = { _ in },
     settings: (inout BSASettings) -> Void = { _ in }
   ) throws -> DrivenRegister {
-    try DrivenRegister(origin: BSAParts.origin(keepsakes: [BSAParts.kept()], settings)) {
+    try DrivenRegister(origin: BSAParts.origin(handoffSecrets: [BSAParts.kept()], settings)) {
       $0.disposeToken = WireSecret(BSAParts.handle)
       change(&$0)
     }
@@ -49,7 +49,7 @@ extension DrivenBSA where Machine == BSARegister {
 
 extension DrivenBSA where Machine == BSAReregisterDevice {
   init(
-    _ channel: BSAContact.Channel = .email, origin: FlowOrigin = BSAParts.origin(),
+    _ channel: BSAContact.Channel = .email, origin: FlowContext = BSAParts.origin(),
     _ change: (inout BSAReregisterDevice.Params) -> Void = { _ in }
   ) throws {
     var params = BSAReregisterDevice.Params(

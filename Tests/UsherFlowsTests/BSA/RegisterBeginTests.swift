@@ -81,7 +81,7 @@ struct RegisterBeginTests {
   func early() throws {
     var driven = try DrivenRegister { $0.agreeGccs = false }
     let failure = try #require(driven.failure)
-    #expect(driven.state == "sending" && driven.isWaiting && !driven.flow.isInTheDark)
+    #expect(driven.state == "sending" && driven.isWaiting && !driven.flow.isOutcomeUnknown)
     #expect(driven.receive(.woken) == .ignore)
     #expect(driven.say(.resend) == .ignore)
     try driven.restart()
@@ -124,10 +124,10 @@ struct RegisterBeginTests {
 @Suite("A handle that a verifyContact has left")
 struct RegisterHandleTests {
   private func begun(
-    _ keepsakes: [Keepsake], handle: String = BSAParts.handle,
+    _ handoffSecrets: [HandoffSecret], handle: String = BSAParts.handle,
     _ change: (inout Params) -> Void = { _ in }
   ) throws -> DrivenRegister {
-    try DrivenRegister(origin: BSAParts.origin(keepsakes: keepsakes)) {
+    try DrivenRegister(origin: BSAParts.origin(handoffSecrets: handoffSecrets)) {
       $0.disposeToken = WireSecret(handle)
       change(&$0)
     }
@@ -150,8 +150,8 @@ struct RegisterHandleTests {
   @Test("is found among others by its name")
   func several() throws {
     let other = BSAParts.kept(handle: "dsp_other", token: "other-secret")
-    for keepsakes in [[other, BSAParts.kept()], [BSAParts.kept(), other]] {
-      var driven = try begun(keepsakes, handle: "dsp_other")
+    for handoffSecrets in [[other, BSAParts.kept()], [BSAParts.kept(), other]] {
+      var driven = try begun(handoffSecrets, handle: "dsp_other")
       driven.prove()
       guard case .signUp(_, let token) = driven.calls.first else {
         Issue.record("nobody is signed up")

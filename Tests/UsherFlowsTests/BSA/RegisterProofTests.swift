@@ -122,7 +122,7 @@ struct RegisterProofTests {
       #expect(failure.reason == (word == .userCancel ? .cancelled : .localAuthFailed))
       #expect(
         failure.provider
-          == ProviderWord(name: BSAParts.name, code: word.rawValue, error: code))
+          == ProviderErrorCode(name: BSAParts.name, code: word.rawValue, error: code))
       #expect(!failure.message.isEmpty && failure.retryable)
       let end = driven.failure
       try driven.restart()

@@ -57,7 +57,7 @@ struct ReregisterBeginTests {
 
   @Test("with a handle no number is sent, and authType must be given")
   func handle() throws {
-    let origin = BSAParts.origin(keepsakes: [BSAParts.kept()])
+    let origin = BSAParts.origin(handoffSecrets: [BSAParts.kept()])
     let without = try DrivenReregister(origin: origin) {
       $0.disposeToken = WireSecret(BSAParts.handle)
     }
@@ -81,7 +81,7 @@ struct ReregisterBeginTests {
   func otherHandle() throws {
     for (channel, handle) in [(BSAContact.Channel.email, "dsp_other"), (.sms, BSAParts.handle)] {
       let driven = try DrivenReregister(
-        channel, origin: BSAParts.origin(keepsakes: [BSAParts.kept()])
+        channel, origin: BSAParts.origin(handoffSecrets: [BSAParts.kept()])
       ) {
         $0.disposeToken = WireSecret(handle)
         $0.authType = .passcode
@@ -197,7 +197,7 @@ struct ReplacementTests {
   @Test("says who and how, but neither address nor number beside the one that was verified")
   func enrolled() throws {
     let driven = try DrivenReregister.replacing()
-    #expect(driven.state == "signingUp" && driven.flow.isInTheDark)
+    #expect(driven.state == "signingUp" && driven.flow.isOutcomeUnknown)
     #expect(
       driven.calls == [
         .replaceDevice(

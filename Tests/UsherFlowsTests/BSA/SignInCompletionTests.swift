@@ -65,7 +65,7 @@ struct SignInCompletionTests {
       var driven = try Driven.fetching(way)
       driven.said("token-secret")
       let completion = try #require(driven.completion)
-      #expect(completion.result.isEmpty && completion.keepsake == nil)
+      #expect(completion.result.isEmpty && completion.handoffSecret == nil)
       var expected = AccountGrant(
         subject: "ada.1815", label: "ada.1815",
         tokens: TokenSet(

@@ -39,7 +39,7 @@ struct SignUpTests {
     let completion = try #require(driven.completion)
     #expect(
       completion.result == ["userKey": "ada.1815", "deviceId": .string(BSAParts.registeredDevice)])
-    #expect(completion.keepsake == nil)
+    #expect(completion.handoffSecret == nil)
     var expected = AccountGrant(
       subject: "ada.1815", label: "ada.1815",
       attributes: [
@@ -131,22 +131,22 @@ struct SignUpTests {
   @Test("is in the dark while it or a number is asked for, not in between and not in a pause")
   func dark() throws {
     var driven = try DrivenRegister()
-    #expect(driven.flow.isInTheDark)
+    #expect(driven.flow.isOutcomeUnknown)
     #expect(driven.flow.doubt == "a number may have been sent all the same")
     driven.said()
     driven.type()
-    #expect(!driven.flow.isInTheDark)
+    #expect(!driven.flow.isOutcomeUnknown)
     driven.verified()
-    #expect(!driven.flow.isInTheDark)
+    #expect(!driven.flow.isOutcomeUnknown)
     driven.prove()
-    #expect(driven.flow.isInTheDark && driven.flow.abandoned.isEmpty)
+    #expect(driven.flow.isOutcomeUnknown && driven.flow.abandoned.isEmpty)
     #expect(driven.flow.doubt == "whether the operation was performed is not known")
     driven.answered(BSAParts.gone)
-    #expect(!driven.flow.isInTheDark)
+    #expect(!driven.flow.isOutcomeUnknown)
     driven.receive(.woken)
-    #expect(driven.flow.isInTheDark)
+    #expect(driven.flow.isOutcomeUnknown)
     driven.refused(2001)
-    #expect(!driven.flow.isInTheDark)
+    #expect(!driven.flow.isOutcomeUnknown)
   }
 
   @Test("has no word of the SDK's for one that was given up")

@@ -87,7 +87,7 @@ struct VerifyContactTests {
   }
 
   @Test("ends with a handle, and leaves the provider's token to a later flow for half an hour")
-  func keepsake() throws {
+  func handoffSecret() throws {
     for channel in BSAContact.Channel.allCases {
       var driven = try DrivenContact.verifying(channel)
       let end = now + .seconds(90)
@@ -97,8 +97,8 @@ struct VerifyContactTests {
       #expect(completion.grant == nil)
       #expect(completion.result == ["disposeToken": .string(handle)])
       #expect(
-        completion.keepsake
-          == Keepsake(
+        completion.handoffSecret
+          == HandoffSecret(
             handle: handle, purpose: BSAParts.contact(channel).key, secret: BSAParts.dispose,
             expiresAt: end + .seconds(1800)))
     }
@@ -114,12 +114,12 @@ struct VerifyContactTests {
   @Test("says that a number may have been sent where it ends while one is asked for")
   func dark() throws {
     var driven = try DrivenContact()
-    #expect(driven.flow.isInTheDark)
+    #expect(driven.flow.isOutcomeUnknown)
     #expect(driven.flow.doubt == "a number may have been sent all the same")
     driven.answered(BSAParts.gone)
-    #expect(!driven.flow.isInTheDark)
+    #expect(!driven.flow.isOutcomeUnknown)
     for driven in [try DrivenContact.sent(), try .verifying()] {
-      #expect(!driven.flow.isInTheDark)
+      #expect(!driven.flow.isOutcomeUnknown)
     }
   }
 }

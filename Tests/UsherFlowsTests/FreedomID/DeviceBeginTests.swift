@@ -26,7 +26,8 @@ struct DeviceBeginTests {
       #expect(failure.reason == .invalidRequest)
       #expect(failure.message == "grants must name at least one")
       #expect(!failure.retryable)
-      #expect(failure.provider == ProviderWord(name: Driven.name, code: "dataGrantsCanNotBeEmpty"))
+      #expect(
+        failure.provider == ProviderErrorCode(name: Driven.name, code: "dataGrantsCanNotBeEmpty"))
     }
   }
 
@@ -38,7 +39,7 @@ struct DeviceBeginTests {
       #expect(failure.reason == .invalidRequest)
       #expect(!failure.retryable)
       #expect(failure.message == "the apiKey is not the one of this provider")
-      #expect(failure.provider == ProviderWord(name: Driven.name, code: "incorrectApiKey"))
+      #expect(failure.provider == ProviderErrorCode(name: Driven.name, code: "incorrectApiKey"))
     }
   }
 
@@ -55,7 +56,7 @@ struct DeviceBeginTests {
     let shown = text.split(separator: " ").joined()
     #expect(failure.message == "there is no grant \"\(shown)\"")
     #expect(
-      failure.provider == ProviderWord(name: Driven.name, code: "componentValidationError"))
+      failure.provider == ProviderErrorCode(name: Driven.name, code: "componentValidationError"))
   }
 
   @Test("and what is no grant is made fit for a terminal")

@@ -109,7 +109,7 @@ struct DeviceCompletionTests {
           == Failure(
             reason: .denied, title: "Permissions denied", message: "not this one",
             retryable: true,
-            provider: ProviderWord(
+            provider: ProviderErrorCode(
               name: Driven.name, code: "accessDenied", error: "100301", message: "not this one")))
     }
   }
@@ -218,7 +218,7 @@ struct DeviceCompletionTests {
     #expect(driven.problem?.reason == "signed_out")
     #expect(
       driven.problem?.provider
-        == ProviderWord(name: Driven.name, code: "transmissionError.autheticationError"))
+        == ProviderErrorCode(name: Driven.name, code: "transmissionError.autheticationError"))
     var back = driven
     back.say(.back(.choose))
     guard case .choose(let choice) = back.step else { return #expect(Bool(false)) }
@@ -237,13 +237,14 @@ struct DeviceCompletionTests {
     driven.answered(outcome)
     #expect(driven.failure?.reason == .providerRejected)
     #expect(driven.failure?.message == "the provider takes no token of this log-in")
-    let said = ProviderWord(
+    let said = ProviderErrorCode(
       name: Driven.name, code: "transmissionError.autheticationError", error: "100004",
       message: "bad token")
     #expect(
       driven.failure?.provider
         == (outcome == Self.untied[0]
-          ? ProviderWord(name: Driven.name, code: "transmissionError.autheticationError") : said))
+          ? ProviderErrorCode(name: Driven.name, code: "transmissionError.autheticationError")
+          : said))
   }
 
   @Test("an account that was named is signed in to again, and no other chosen")
@@ -268,7 +269,7 @@ struct DeviceCompletionTests {
         default: nil
         }
       let said = FreedomDeviceAuthorize.word(for: reason, provider: Driven.name)
-      #expect(said == word.map { ProviderWord(name: Driven.name, code: $0) }, "\(reason)")
+      #expect(said == word.map { ProviderErrorCode(name: Driven.name, code: $0) }, "\(reason)")
     }
   }
 }

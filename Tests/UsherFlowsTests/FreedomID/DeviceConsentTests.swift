@@ -118,7 +118,7 @@ struct DeviceConsentTests {
         == Failure(
           reason: .denied, title: "Permissions denied",
           message: "the person denied the permissions", retryable: true,
-          provider: ProviderWord(name: Driven.name, code: "accessDenied")))
+          provider: ProviderErrorCode(name: Driven.name, code: "accessDenied")))
   }
 
   @Test("is no denial where the person only goes back")

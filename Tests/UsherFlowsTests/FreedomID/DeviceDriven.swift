@@ -42,7 +42,7 @@ struct DeviceDriven {
     var params = FreedomDeviceAuthorize.Params(grants: grants)
     params.apiKey = apiKey.map { WireSecret($0) }
     params.account = account?.id
-    let origin = FlowOrigin(
+    let origin = FlowContext(
       provider: provider,
       account: account.map { KnownAccount(id: $0.id, subject: $0.subject) }, requestID: "req-1",
       installationID: installation, credential: CredentialCheck(Self.key), accounts: accounts,

@@ -259,7 +259,7 @@ struct DeviceHomeTests {
       #expect(!failure.message.isEmpty)
       #expect(failure.retryable)
       #expect(
-        failure.provider == ProviderWord(name: Driven.name, code: code, error: word))
+        failure.provider == ProviderErrorCode(name: Driven.name, code: code, error: word))
     }
   }
 
@@ -352,7 +352,7 @@ struct DeviceNamedTests {
     #expect(
       driven.failure?.message == "somebody else signed in than the account that was named")
     #expect(
-      driven.failure?.provider == ProviderWord(name: Driven.name, code: "authError"))
+      driven.failure?.provider == ProviderErrorCode(name: Driven.name, code: "authError"))
     #expect(driven.cleared == [.untying(Secret("refresh-secret"), device: installation)])
   }
 }
@@ -362,6 +362,6 @@ extension DeviceDriven {
   fileprivate static var hasNothingToAbandon: Bool {
     guard var driven = try? checking() else { return false }
     driven.answered(login())
-    return driven.flow.abandoned.isEmpty && !driven.flow.isInTheDark
+    return driven.flow.abandoned.isEmpty && !driven.flow.isOutcomeUnknown
   }
 }

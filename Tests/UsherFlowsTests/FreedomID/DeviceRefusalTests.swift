@@ -27,7 +27,7 @@ struct DeviceRefusalTests {
         $0
           == Problem(
             reason: "wrong_credentials", title: "Not signed in", message: "the log-in is not right",
-            provider: ProviderWord(name: Driven.name, code: "authError", error: "100201"))
+            provider: ProviderErrorCode(name: Driven.name, code: "authError", error: "100201"))
       })
     #expect(told.count == 12)
   }
@@ -58,7 +58,7 @@ struct DeviceRefusalTests {
             == Problem(
               reason: "wrong_code", title: "Wrong code",
               message: "the provider does not accept this code\(sentence)",
-              provider: ProviderWord(
+              provider: ProviderErrorCode(
                 name: Driven.name, code: "authError", error: "100202", message: "bad")))
         #expect(driven.codeStep?.attemptsLeft == left)
       }
@@ -198,7 +198,7 @@ struct DeviceRefusalTests {
           == Failure(
             reason: .attemptsExhausted, title: "Locked",
             message: "locked: try again in 900 seconds", retryable: true,
-            provider: ProviderWord(
+            provider: ProviderErrorCode(
               name: Driven.name, code: "authError", error: "100204", message: "locked")))
     }
   }
@@ -244,7 +244,7 @@ struct DeviceRefusalTests {
         #expect(driven.failure?.message == "never")
         #expect(
           driven.failure?.provider
-            == ProviderWord(
+            == ProviderErrorCode(
               name: Driven.name, code: word, error: code.map { String($0) }, message: "never"))
       }
     }

@@ -118,17 +118,17 @@ struct DeviceResendTests {
   @Test("is not asked for again by a restart, and is told where the flow is cancelled")
   func restart() throws {
     for start in [try Driven.named(.phoneOTP), try Driven.resending()] {
-      #expect(start.flow.isInTheDark)
+      #expect(start.flow.isOutcomeUnknown)
       #expect(start.flow.doubt == "a code may have been sent all the same")
       var driven = start
       driven.answered(Driven.gone)
-      #expect(!driven.flow.isInTheDark)
+      #expect(!driven.flow.isOutcomeUnknown)
       driven = start
       try driven.restart()
-      #expect(driven.calls.isEmpty && !driven.flow.isInTheDark)
+      #expect(driven.calls.isEmpty && !driven.flow.isOutcomeUnknown)
       #expect(driven.problem?.reason == "may_have_been_sent")
     }
-    #expect(!(try Driven.checking()).flow.isInTheDark)
-    #expect(!(try Driven.coded()).flow.isInTheDark)
+    #expect(!(try Driven.checking()).flow.isOutcomeUnknown)
+    #expect(!(try Driven.coded()).flow.isOutcomeUnknown)
   }
 }

@@ -36,7 +36,7 @@ struct DeviceWordTests {
 
   private func failing(_ start: Driven, _ outcome: CallOutcome) -> Failure? {
     var driven = start
-    for _ in 0...Retrying.limit where driven.failure == nil {
+    for _ in 0...RetryBackoff.limit where driven.failure == nil {
       driven.answered(outcome)
       if driven.failure == nil { driven.receive(.woken) }
     }

@@ -10,12 +10,12 @@ struct FreedomKeptTests {
   private static let known = KnownAccount(id: Freedom.account, subject: Freedom.person)
 
   /// What a sign-in leaves that the provider did not tell whose tokens it has.
-  private func kept(account: KnownAccount? = nil) throws -> Keepsake {
+  private func kept(account: KnownAccount? = nil) throws -> HandoffSecret {
     var driven = try PartnerAuthorize(account: account)
     driven.toPerson()
     driven.answered(Freedom.said(["firstname": "Aigerim"]))
     #expect(driven.failure != nil)
-    return try #require(driven.flow.keptWhenAbandoned?.keepsake)
+    return try #require(driven.flow.keptWhenAbandoned?.handoffSecret)
   }
 
   @Test("are kept from the moment they come until the account is there")
@@ -25,11 +25,11 @@ struct FreedomKeptTests {
     driven.toExchange()
     #expect(driven.flow.keptWhenAbandoned == nil)
     driven.answered(Freedom.said(Freedom.tokens()))
-    let kept = try #require(driven.flow.keptWhenAbandoned?.keepsake)
+    let kept = try #require(driven.flow.keptWhenAbandoned?.handoffSecret)
     #expect(kept.tokens?.refreshToken?.unsealed() == Secret("refresh-secret"))
     #expect(kept.expiresAt == now + FreedomPartnerAuthorize.keptFor)
     try driven.restart()
-    #expect(driven.flow.keptWhenAbandoned?.keepsake == kept)
+    #expect(driven.flow.keptWhenAbandoned?.handoffSecret == kept)
   }
 
   @Test("are kept whatever fails but the tokens themselves, the person and the consent")
@@ -55,9 +55,9 @@ struct FreedomKeptTests {
   @Test("make the account in the next sign-in, without the browser")
   func goesOn() throws {
     let kept = try kept()
-    var driven = try PartnerAuthorize(keepsakes: [kept])
+    var driven = try PartnerAuthorize(handoffSecrets: [kept])
     #expect(driven.calls == [.user(token: Secret("access-secret"))])
-    #expect(driven.flow.takenKeepsake == kept.handle)
+    #expect(driven.flow.takenHandoffSecret == kept.handle)
     driven.answered(Freedom.said(Freedom.user()))
     let grant = try #require(driven.completion?.grant)
     #expect(grant.subject == Freedom.person)
@@ -68,18 +68,18 @@ struct FreedomKeptTests {
   @Test("are kept on where the provider is still away, and given up where it answers otherwise")
   func again() throws {
     let kept = try kept()
-    var away = try PartnerAuthorize(keepsakes: [kept])
+    var away = try PartnerAuthorize(handoffSecrets: [kept])
     for _ in 0..<6 {
       away.answered(Freedom.lost)
       away.receive(.woken)
     }
-    #expect(away.flow.keptWhenAbandoned?.keepsake == kept)
+    #expect(away.flow.keptWhenAbandoned?.handoffSecret == kept)
     for outcome in [Freedom.refusal(401), Freedom.refusal(403), Freedom.said([:])] {
-      var driven = try PartnerAuthorize(keepsakes: [kept])
+      var driven = try PartnerAuthorize(handoffSecrets: [kept])
       driven.answered(outcome)
       #expect(driven.expectation != nil && driven.flow.keptWhenAbandoned == nil)
       driven.toPerson()
-      #expect(driven.flow.keptWhenAbandoned?.keepsake != nil)
+      #expect(driven.flow.keptWhenAbandoned?.handoffSecret != nil)
     }
   }
 
@@ -87,17 +87,17 @@ struct FreedomKeptTests {
   func same() throws {
     let kept = try kept()
     for driven in [
-      try PartnerAuthorize(grants: ["read.firstname"], keepsakes: [kept]),
-      try PartnerAuthorize(account: Self.known, keepsakes: [kept]),
-      try PartnerAuthorize(keepsakes: [kept]) {
+      try PartnerAuthorize(grants: ["read.firstname"], handoffSecrets: [kept]),
+      try PartnerAuthorize(account: Self.known, handoffSecrets: [kept]),
+      try PartnerAuthorize(handoffSecrets: [kept]) {
         $0.baseURL = try ProviderURL(setting: "https://other.example")
       },
-      try PartnerAuthorize(keepsakes: [kept]) { $0.clientID = "another" },
+      try PartnerAuthorize(handoffSecrets: [kept]) { $0.clientID = "another" },
     ] {
-      #expect(driven.expectation != nil && driven.flow.takenKeepsake == nil)
+      #expect(driven.expectation != nil && driven.flow.takenHandoffSecret == nil)
     }
     let named = try PartnerAuthorize(
-      account: Self.known, keepsakes: [try self.kept(account: Self.known)])
+      account: Self.known, handoffSecrets: [try self.kept(account: Self.known)])
     #expect(named.calls == [.user(token: Secret("access-secret"))])
   }
 }

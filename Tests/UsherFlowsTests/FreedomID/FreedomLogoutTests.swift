@@ -92,7 +92,7 @@ struct FreedomLogoutTests {
     #expect(
       followUp.learn(mine, at: now)
         == .grantIsOver(
-          ProviderWord(
+          ProviderErrorCode(
             name: Freedom.name, code: "logged_out", message: "the person has logged out")))
     for id in ["token-id-2", "token-id-", "token-id-10"] {
       let other = try read("{\"id\": \"\(id)\"}")

@@ -83,7 +83,7 @@ struct FreedomOIDCTests {
     for pkce in [false, true] {
       var moment = UsherFlowsTests.moment()
       var (flow, answer) = try OIDCAuthorize.begin(
-        .init(), FlowOrigin(provider: try Self.provider(pkce: pkce), requestID: "req-1"),
+        .init(), FlowContext(provider: try Self.provider(pkce: pkce), requestID: "req-1"),
         at: &moment)
       #expect(answer == .proceed([.discover]))
       _ = flow.receive(.discovered(.found(Self.found)), at: &moment)

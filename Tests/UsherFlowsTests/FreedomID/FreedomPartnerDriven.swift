@@ -68,20 +68,20 @@ struct PartnerFlow<Machine: FlowMachine> where Machine.Call == FreedomPartnerCal
   private let entropy = CountingEntropy()
 
   init(
-    _ params: Machine.Params, account: KnownAccount? = nil, keepsakes: [Keepsake] = [],
+    _ params: Machine.Params, account: KnownAccount? = nil, handoffSecrets: [HandoffSecret] = [],
     settings: (inout FreedomIDSettings) throws -> Void = { _ in }
   ) throws {
-    let origin = FlowOrigin(
+    let origin = FlowContext(
       provider: try Freedom.provider(settings), account: account, requestID: "req-1",
-      keepsakes: keepsakes)
-    var moment = Moment(now: clock, entropy: entropy)
+      handoffSecrets: handoffSecrets)
+    var moment = TransitionContext(now: clock, entropy: entropy)
     (flow, last) = try Machine.begin(params, origin, at: &moment)
     pending = calls.first
   }
 
   @discardableResult
   mutating func receive(_ event: FlowEvent<Call>) -> Answer<Call> {
-    var moment = Moment(now: clock, entropy: entropy)
+    var moment = TransitionContext(now: clock, entropy: entropy)
     last = flow.receive(event, at: &moment)
     if let call = calls.first { pending = call }
     return last
@@ -141,11 +141,11 @@ extension PartnerFlow where Machine == FreedomPartnerAuthorize {
 
   init(
     grants: [String] = ["read.firstname", "read.date_of_birth", "read.profile"],
-    account: KnownAccount? = nil, keepsakes: [Keepsake] = [],
+    account: KnownAccount? = nil, handoffSecrets: [HandoffSecret] = [],
     settings: (inout FreedomIDSettings) throws -> Void = { _ in }
   ) throws {
     try self.init(
-      .init(grants: grants), account: account, keepsakes: keepsakes, settings: settings)
+      .init(grants: grants), account: account, handoffSecrets: handoffSecrets, settings: settings)
   }
 
   /// The listener is where it was asked to be.

@@ -126,7 +126,7 @@ struct FreedomUserTests {
       (.reply(reply([:], status: 408)), "networkError.codeError"),
     ] as [(CallOutcome, String)] {
       var driven = try CreateFlow()
-      #expect(driven.flow.isInTheDark)
+      #expect(driven.flow.isOutcomeUnknown)
       driven.answered(outcome)
       #expect(driven.failure?.reason == .providerUnreachable)
       #expect(driven.failure?.retryable == false)
@@ -146,12 +146,12 @@ struct FreedomUserTests {
       var driven = try UpdateFlow()
       let call = driven.calls
       driven.answered(outcome)
-      #expect(!driven.flow.isInTheDark && driven.alarm == .seconds(1))
+      #expect(!driven.flow.isOutcomeUnknown && driven.alarm == .seconds(1))
       driven.receive(.woken)
-      #expect(driven.calls == call && driven.flow.isInTheDark)
+      #expect(driven.calls == call && driven.flow.isOutcomeUnknown)
       driven.answered(outcome)
       try driven.restart()
-      #expect(driven.calls == call && driven.flow.isInTheDark)
+      #expect(driven.calls == call && driven.flow.isOutcomeUnknown)
       for _ in 0..<3 {
         driven.answered(outcome)
         driven.receive(.woken)

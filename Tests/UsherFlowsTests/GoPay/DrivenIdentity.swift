@@ -44,18 +44,18 @@ struct DrivenIdentity: DrivenMachine {
     params.token = token.map { WireSecret($0) }
     params.account = account?.id
     change(&params)
-    let origin = FlowOrigin(
+    let origin = FlowContext(
       provider: try provider ?? gopay(), account: account, requestID: requestID ?? "flw_1",
       statedRequestID: requestID, endsAt: endsAt, installationID: device,
       credential: CredentialCheck(nil, named: credentials))
-    var moment = Moment(now: clock, entropy: entropy)
+    var moment = TransitionContext(now: clock, entropy: entropy)
     (flow, last) = try VerifyIdentity.begin(params, origin, at: &moment)
     pending = calls.last
   }
 
   @discardableResult
   mutating func receive(_ event: FlowEvent<GoPayCall>) -> Answer<GoPayCall> {
-    var moment = Moment(now: clock, entropy: entropy)
+    var moment = TransitionContext(now: clock, entropy: entropy)
     last = flow.receive(event, at: &moment)
     pending = calls.last ?? pending
     return last

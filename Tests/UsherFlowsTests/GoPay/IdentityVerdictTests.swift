@@ -189,7 +189,7 @@ struct IdentityVerdictTests {
 
   @Test("a token that is refused, or gone, ends the asking; anything else does not")
   func hopeless() throws {
-    func lesson(_ status: Int, _ code: Int64) throws -> Lesson {
+    func lesson(_ status: Int, _ code: Int64) throws -> FollowUpOutcome {
       try verdict().learn(
         .reply(reply(DrivenIdentity.refusal(code), status: status)), at: later)
     }

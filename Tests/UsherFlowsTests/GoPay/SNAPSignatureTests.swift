@@ -141,7 +141,7 @@ struct SNAPSignatureTests {
 struct ExternalIDTests {
   @Test("has 32 decimal digits, and is another each time")
   func digits() {
-    var moment = Moment(now: now, entropy: FixedEntropy())
+    var moment = TransitionContext(now: now, entropy: FixedEntropy())
     let ids = (0..<100).map { _ in ExternalID.draw(&moment) }
     #expect(ids.allSatisfy { $0.utf8.count == 32 && $0.utf8.allSatisfy(\.isDigit) })
     #expect(Set(ids).count == 100)
@@ -154,7 +154,7 @@ struct ExternalIDTests {
       func bytes(_ count: Int) -> [UInt8] { Array(repeating: byte, count: count) }
     }
     func id(_ byte: UInt8) -> String {
-      var moment = Moment(now: now, entropy: Same(byte: byte))
+      var moment = TransitionContext(now: now, entropy: Same(byte: byte))
       return ExternalID.draw(&moment)
     }
     #expect(id(0) == "00000000000000000000000000000000")

@@ -27,7 +27,7 @@ struct DrivenAuthentication {
   init(_ params: LocalAuthenticate.Params) throws {
     var moment = UsherFlowsTests.moment()
     (flow, last) = try LocalAuthenticate.begin(
-      params, FlowOrigin(provider: .local, requestID: "req-1"), at: &moment)
+      params, FlowContext(provider: .local, requestID: "req-1"), at: &moment)
   }
 
   @discardableResult

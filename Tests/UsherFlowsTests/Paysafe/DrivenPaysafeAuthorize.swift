@@ -19,13 +19,13 @@ struct DrivenPaysafeAuthorize: DrivenMachine {
   ) throws {
     var params = PaysafeAuthorize.Params()
     change(&params)
-    let origin = FlowOrigin(
+    let origin = FlowContext(
       provider: try Self.provider {
         $0.clientCredential = credential
         try settings(&$0)
       },
       account: account, requestID: "req-1")
-    var moment = Moment(now: clock, entropy: entropy)
+    var moment = TransitionContext(now: clock, entropy: entropy)
     (flow, last) = try PaysafeAuthorize.begin(params, origin, at: &moment)
   }
 
@@ -41,7 +41,7 @@ struct DrivenPaysafeAuthorize: DrivenMachine {
 
   @discardableResult
   mutating func receive(_ event: FlowEvent<PaysafeCall>) -> Answer<PaysafeCall> {
-    var moment = Moment(now: clock, entropy: entropy)
+    var moment = TransitionContext(now: clock, entropy: entropy)
     last = flow.receive(event, at: &moment)
     return last
   }

@@ -28,7 +28,7 @@ struct DrivenWallet<Machine: FlowMachine>: DrivenMachine where Machine.Call == P
       }
       try settings(&$0)
     }
-    let origin = FlowOrigin(provider: provider, account: Self.account, requestID: "req-1")
+    let origin = FlowContext(provider: provider, account: Self.account, requestID: "req-1")
     var moment = moment(clock)
     (flow, last) = try Machine.begin(params, origin, at: &moment)
     pending = calls.last

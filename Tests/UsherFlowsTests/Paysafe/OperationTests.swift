@@ -83,37 +83,37 @@ struct OperationTests {
   @Test("while a change is under way nobody knows whether it is done; else it is known")
   func inTheDark() throws {
     var payment = try DrivenOperation.payment()
-    #expect(payment.flow.isInTheDark)
+    #expect(payment.flow.isOutcomeUnknown)
     payment.answer(WalletReplies.unsent)
-    #expect(!payment.flow.isInTheDark)
+    #expect(!payment.flow.isOutcomeUnknown)
     payment.receive(.woken)
-    #expect(payment.flow.isInTheDark)
-    #expect(try !DrivenOperation.get().flow.isInTheDark)
+    #expect(payment.flow.isOutcomeUnknown)
+    #expect(try !DrivenOperation.get().flow.isOutcomeUnknown)
   }
 
   @Test("while an SMS is under way a flow that ends says that it may have been sent")
   func messageUnderWay() throws {
     var sca = try DrivenSCA(wanting: .sms)
-    #expect(sca.flow.isInTheDark && sca.flow.doubt == "an SMS may have been sent all the same")
+    #expect(sca.flow.isOutcomeUnknown && sca.flow.doubt == "an SMS may have been sent all the same")
     sca.answer(WalletReplies.gone)
-    #expect(sca.flow.isInTheDark)
+    #expect(sca.flow.isOutcomeUnknown)
     sca.receive(.woken)
-    #expect(sca.flow.isInTheDark)
+    #expect(sca.flow.isOutcomeUnknown)
     sca.answer(
       WalletReplies.standing(
         "PENDING", ["challenge": WalletReplies.open(["method": "OTP", "channel": "SMS"])]))
-    #expect(!sca.flow.isInTheDark)
+    #expect(!sca.flow.isOutcomeUnknown)
     sca.enter()
-    #expect(!sca.flow.isInTheDark)
+    #expect(!sca.flow.isOutcomeUnknown)
     var unsent = try DrivenSCA(wanting: .sms)
     unsent.answer(WalletReplies.unsent)
-    #expect(!unsent.flow.isInTheDark)
-    #expect(try !DrivenSCA(wanting: .pin).flow.isInTheDark)
+    #expect(!unsent.flow.isOutcomeUnknown)
+    #expect(try !DrivenSCA(wanting: .pin).flow.isOutcomeUnknown)
     var payment = try DrivenOperation.payment()
     #expect(payment.flow.doubt == "whether the operation was performed is not known")
     payment.answer(SCADemandTests.byHeader)
     while payment.choice != nil { payment.submit(.choice("OTP.SMS")) }
-    #expect(payment.flow.isInTheDark)
+    #expect(payment.flow.isOutcomeUnknown)
     #expect(payment.flow.doubt == "an SMS may have been sent all the same")
   }
 

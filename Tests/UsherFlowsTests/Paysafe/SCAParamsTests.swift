@@ -150,7 +150,7 @@ struct SCAParamsTests {
   @Test("there is no such flow without an account")
   func account() throws {
     #expect(PaysafeSCA.needsAccount && PaysafeOperation.needsAccount)
-    let origin = FlowOrigin(
+    let origin = FlowContext(
       provider: try DrivenPaysafeAuthorize.provider(), account: nil, requestID: "req-1")
     var moment = moment()
     do {

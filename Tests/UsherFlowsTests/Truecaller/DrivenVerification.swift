@@ -35,12 +35,12 @@ struct DrivenVerification: AnsweredMachine {
     _ number: String = "9876543210", _ country: String = "IN",
     provider: ProviderConfig = truecaller(),
     _ params: (inout VerifyPhone.Params) -> Void = { _ in },
-    origin change: (inout FlowOrigin) -> Void = { _ in }
+    origin change: (inout FlowContext) -> Void = { _ in }
   ) throws {
     var asked = VerifyPhone.Params(phoneNumber: number, countryCode: country)
     params(&asked)
     var moment = UsherFlowsTests.moment()
-    var origin = FlowOrigin(
+    var origin = FlowContext(
       provider: provider, requestID: "req-1", installationID: installation,
       credential: CredentialCheck(appKey))
     change(&origin)

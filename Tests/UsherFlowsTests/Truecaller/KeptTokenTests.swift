@@ -105,13 +105,13 @@ struct KeptTokenTests {
   @Test("while an SMS is asked for, a flow that ends says that it may have been sent")
   func dark() throws {
     var driven = try DrivenVerification()
-    #expect(driven.flow.isInTheDark && driven.flow.doubt.contains("an SMS may have been sent"))
+    #expect(driven.flow.isOutcomeUnknown && driven.flow.doubt.contains("an SMS may have been sent"))
     driven.answered(.unreachable(message: "gone", sent: false))
-    #expect(!driven.flow.isInTheDark)
+    #expect(!driven.flow.isOutcomeUnknown)
     driven.receive(.woken)
-    #expect(driven.flow.isInTheDark)
+    #expect(driven.flow.isOutcomeUnknown)
     for stage in Stage.allCases where stage != .create {
-      #expect(try !standing(at: stage).flow.isInTheDark)
+      #expect(try !standing(at: stage).flow.isOutcomeUnknown)
     }
   }
 

@@ -48,7 +48,7 @@ struct PhoneAdmissionTests {
       var driven = try validating(generation)
       driven.answered(answer)
       #expect(driven.failure?.reason == .providerRejected)
-      #expect(driven.failure?.provider == ProviderWord(name: phones, code: "15"))
+      #expect(driven.failure?.provider == ProviderErrorCode(name: phones, code: "15"))
     }
   }
 
@@ -246,7 +246,7 @@ struct SignedProfileTests {
   func unreadable(change: [String: JSONValue?]) throws {
     let driven = try checking(signed(change))
     #expect(driven.failure?.reason == .providerRejected)
-    #expect(driven.failure?.provider == ProviderWord(name: phones, code: "15"))
+    #expect(driven.failure?.provider == ProviderErrorCode(name: phones, code: "15"))
   }
 
   @Test("a wrong signature ends it")
@@ -286,7 +286,7 @@ struct SignedProfileTests {
     let busy = reply(["code": 503], status: 503, headers: ["retry-after": "9"])
     driven.receive(.idTokenVerified(.unreachable(message: "busy", reply: busy)))
     #expect(driven.last == .proceed([.wake(after: .seconds(9))]))
-    #expect(driven.problem?.provider == ProviderWord(name: phones, code: "10", error: "503"))
+    #expect(driven.problem?.provider == ProviderErrorCode(name: phones, code: "10", error: "503"))
   }
 
   @Test("where the provider names no key nothing is said of the signature")
@@ -294,7 +294,7 @@ struct SignedProfileTests {
     var driven = try checking(signed())
     driven.receive(.idTokenVerified(.keyless(message: "the provider names no RSA key")))
     #expect(driven.failure?.reason == .providerProtocolError)
-    #expect(driven.failure?.provider == ProviderWord(name: phones, code: "10"))
+    #expect(driven.failure?.provider == ProviderErrorCode(name: phones, code: "10"))
   }
 
   @Test("the list of keys, and what is none")

@@ -10,7 +10,7 @@ import UsherFlows
 /// nothing does.
 @Suite("TCError 1 to 20")
 struct TCErrorTests {
-  private func refused(_ stage: Stage, _ status: Int, _ code: Int64) throws -> ProviderWord? {
+  private func refused(_ stage: Stage, _ status: Int, _ code: Int64) throws -> ProviderErrorCode? {
     var driven = try stage.driven()
     driven.answered(["code": .integer(code), "message": "no"], status: status)
     return driven.failure?.provider
@@ -18,18 +18,18 @@ struct TCErrorTests {
 
   private func begun(
     _ number: String = "9876543210", _ params: (inout VerifyPhone.Params) -> Void = { _ in }
-  ) throws -> ProviderWord? {
+  ) throws -> ProviderErrorCode? {
     try DrivenVerification(number) { params(&$0) }.failure?.provider
   }
 
-  private func brought(by answer: JSONValue, at stage: Stage) throws -> ProviderWord? {
+  private func brought(by answer: JSONValue, at stage: Stage) throws -> ProviderErrorCode? {
     var driven = try stage.driven()
     driven.answered(answer)
     return driven.failure?.provider
   }
 
   /// The word of a flow that was brought to say it.
-  private func word(_ error: Int) throws -> ProviderWord? {
+  private func word(_ error: Int) throws -> ProviderErrorCode? {
     switch error {
     case 1: return try begun { $0.appKey = WireSecret(Secret("other")) }
     case 2: return try begun { $0.appLink = "https://other.example.com" }

@@ -53,7 +53,7 @@ struct VerifyRefusalTests {
     #expect(driven.failure?.reason == reason)
     #expect(
       driven.failure?.provider
-        == ProviderWord(
+        == ProviderErrorCode(
           name: phones, code: String(error), error: String(code), message: "no such thing"))
     #expect(driven.failure?.message.hasPrefix("no such thing") == true)
   }
@@ -74,7 +74,7 @@ struct VerifyRefusalTests {
       driven.problem
         == Problem(
           reason: "wrong_code", title: "Wrong code", message: "wrong otp",
-          provider: ProviderWord(
+          provider: ProviderErrorCode(
             name: phones, code: "10", error: String(code), message: "wrong otp")))
     driven.receive(DrivenVerification.code())
     #expect(driven.state == "otpReceived")
@@ -152,7 +152,7 @@ struct VerifyRefusalTests {
     var driven = try stage.driven()
     driven.answered(answer)
     #expect(driven.failure?.reason == .providerProtocolError)
-    #expect(driven.failure?.provider == ProviderWord(name: phones, code: "10"))
+    #expect(driven.failure?.provider == ProviderErrorCode(name: phones, code: "10"))
   }
 
   @Test(

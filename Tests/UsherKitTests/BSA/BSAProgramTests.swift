@@ -95,7 +95,7 @@ struct BSAErrorTests {
 
   @Test("BSA's own code goes before ours, but where nobody answered")
   func ownCode() {
-    let word = ProviderWord(name: ProviderName("bsa"), code: "5006", message: "its own words")
+    let word = ProviderErrorCode(name: ProviderName("bsa"), code: "5006", message: "its own words")
     let failed = BSAError(
       Setback(.rejected, "why", retryAfter: .seconds(3), provider: word))
     #expect(

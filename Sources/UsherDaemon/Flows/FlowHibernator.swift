@@ -1,7 +1,7 @@
 import Synchronization
 
 /// The flows that moved last. Who is not among them any more rests.
-final class FlowRest: Sendable {
+final class FlowHibernator: Sendable {
   private struct State {
     var sessions: [FlowSession] = []
     /// Those before this one have left.

@@ -10,7 +10,7 @@ import UsherTestKit
 @testable import UsherDaemon
 
 @Suite("A flow that rests")
-struct FlowRestTests {
+struct FlowHibernatorTests {
   private let stage: FlowStage
 
   init() throws { stage = try FlowStage() }
@@ -56,7 +56,7 @@ struct FlowRestTests {
   func memory() async throws {
     let session = try await stage.open()
     var standing = session.standing
-    standing.machine = MachineBox(
+    standing.machine = FlowMachineBox(
       machine: StubMachine(
         provider: try .sample(), probe: stage.place.path, secret: Sealed(Secret("unwritten"))))
     session.install(standing)
@@ -67,7 +67,7 @@ struct FlowRestTests {
 
   @Test("those that moved last stay awake, as many as there may be")
   func order() async throws {
-    let rest = FlowRest(most: 2)
+    let rest = FlowHibernator(most: 2)
     var sessions: [FlowSession] = []
     for number in 1...4 {
       let session = try await stage.open(id: "flw_\(number)")
@@ -182,8 +182,8 @@ struct FlowDeadlinesTests {
 struct FlowFamiliesTests {
   private func family(
     _ owner: Owner = .anna, client: String? = "till", credentials: CredentialTags? = nil
-  ) -> FlowFamily {
-    FlowFamily(
+  ) -> SharedFlowMetadata {
+    SharedFlowMetadata(
       owner: owner, provider: .work, kind: "stub", client: client, uid: nil,
       credentials: credentials)
   }

@@ -3,7 +3,7 @@ package import UsherCore
 /// How often something was tried in vain, and when it is tried again.
 ///
 /// The pauses are 1, 2, 4, 8 and 16 seconds; then it is given up.
-package struct Retrying: Codable, Sendable, Equatable {
+package struct RetryBackoff: Codable, Sendable, Equatable {
   private var failures = 0
   /// Between two tries; otherwise the outcome of one is awaited.
   package private(set) var isPaused = false
@@ -39,7 +39,7 @@ package struct Retrying: Codable, Sendable, Equatable {
 /// tries to redeem it.
 ///
 /// It encodes to `null` and decodes to nothing.
-package struct Fleeting: Codable, Sendable, Equatable {
+package struct Transient: Codable, Sendable, Equatable {
   package let secret: Secret?
 
   package init(_ secret: Secret?) { self.secret = secret }

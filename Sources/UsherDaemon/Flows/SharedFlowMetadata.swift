@@ -4,7 +4,7 @@ import UsherCore
 import UsherStore
 
 /// What many flows have alike.
-final class FlowFamily: Sendable {
+final class SharedFlowMetadata: Sendable {
   let owner: Owner
   let provider: ProviderName
   let kind: String
@@ -42,10 +42,10 @@ final class FlowFamilies: Sendable {
   /// More are not kept: they would be of users who are gone.
   private static let most = 4096
 
-  private let known = Mutex<[Key: FlowFamily]>([:])
+  private let known = Mutex<[Key: SharedFlowMetadata]>([:])
 
   /// The one that is kept of those like this one.
-  func kept(_ family: FlowFamily) -> FlowFamily {
+  func kept(_ family: SharedFlowMetadata) -> SharedFlowMetadata {
     let key = Key(
       owner: family.owner, provider: family.provider, kind: family.kind, client: family.client,
       uid: family.uid)

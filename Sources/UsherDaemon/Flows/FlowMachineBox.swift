@@ -4,31 +4,31 @@ import UsherCore
 import UsherFlows
 
 /// A machine of any kind, as the engine holds it.
-protocol AnyMachine: Sendable {
+protocol AnyFlowMachine: Sendable {
   var view: FlowView { get }
   var provider: ProviderConfig { get }
 
-  mutating func receive(_ event: EngineEvent, at moment: inout Moment) -> EngineAnswer
-  func word(for ending: Failure.Reason) -> ProviderWord?
+  mutating func receive(_ event: EngineEvent, at moment: inout TransitionContext) -> EngineAnswer
+  func word(for ending: Failure.Reason) -> ProviderErrorCode?
   /// What to say to the provider when the flow ends as it stands now.
   var abandoned: [any ProviderCall] { get }
   func judge(_ callback: ProviderCallback, token: (AccountID) -> Secret?) -> CallbackVerdict
   /// Whether nobody would know what has been done if the flow ended now.
-  var isInTheDark: Bool { get }
+  var isOutcomeUnknown: Bool { get }
   /// The clause that tells which outcome would stay unknown; it ends a sentence.
   var doubt: String { get }
   /// The account or secret that the daemon stores if the flow is cancelled or expires now, if any.
   var keptWhenAbandoned: AbandonedGrant? { get }
   /// The handle of the keepsake that the flow begins with, and that no other flow gets.
-  var takenKeepsake: String? { get }
-  var epilogue: Epilogue { get }
-  func isSame(as other: any AnyMachine) -> Bool
+  var takenHandoffSecret: String? { get }
+  var epilogue: Compensation { get }
+  func isSame(as other: any AnyFlowMachine) -> Bool
   func packed(by coder: FlowCoder) throws(UsherError) -> PackedMachine
   init(packed: [UInt8], by coder: FlowCoder) throws(UsherError)
 }
 
 /// What a kind of flow still has to do after its end: take back what comes too late.
-final class Epilogue: Sendable {
+final class Compensation: Sendable {
   let provider: ProviderConfig
   let clearUp: @Sendable (any ProviderCall, CallOutcome) -> [any ProviderCall]
 
@@ -82,7 +82,7 @@ enum EngineAnswer: Sendable {
   case ignore
 }
 
-struct MachineBox<Machine: FlowMachine>: AnyMachine {
+struct FlowMachineBox<Machine: FlowMachine>: AnyFlowMachine {
   var machine: Machine
 
   init(machine: Machine) { self.machine = machine }
@@ -94,12 +94,12 @@ struct MachineBox<Machine: FlowMachine>: AnyMachine {
   var view: FlowView { machine.view }
   var provider: ProviderConfig { machine.provider }
 
-  mutating func receive(_ event: EngineEvent, at moment: inout Moment) -> EngineAnswer {
+  mutating func receive(_ event: EngineEvent, at moment: inout TransitionContext) -> EngineAnswer {
     guard let event = Self.typed(event) else { return .ignore }
     return Self.erased(machine.receive(event, at: &moment))
   }
 
-  func word(for ending: Failure.Reason) -> ProviderWord? {
+  func word(for ending: Failure.Reason) -> ProviderErrorCode? {
     Machine.word(for: ending, provider: provider.name)
   }
 
@@ -108,19 +108,19 @@ struct MachineBox<Machine: FlowMachine>: AnyMachine {
   }
 
   var abandoned: [any ProviderCall] { machine.abandoned }
-  var isInTheDark: Bool { machine.isInTheDark }
+  var isOutcomeUnknown: Bool { machine.isOutcomeUnknown }
   var doubt: String { machine.doubt }
   var keptWhenAbandoned: AbandonedGrant? { machine.keptWhenAbandoned }
-  var takenKeepsake: String? { machine.takenKeepsake }
+  var takenHandoffSecret: String? { machine.takenHandoffSecret }
 
-  var epilogue: Epilogue {
-    Epilogue(provider: provider) { call, outcome in
+  var epilogue: Compensation {
+    Compensation(provider: provider) { call, outcome in
       (call as? Machine.Call).map { Machine.clearUp($0, outcome) } ?? []
     }
   }
 
-  func isSame(as other: any AnyMachine) -> Bool {
-    (other as? MachineBox<Machine>)?.machine == machine
+  func isSame(as other: any AnyFlowMachine) -> Bool {
+    (other as? FlowMachineBox<Machine>)?.machine == machine
   }
 
   func packed(by coder: FlowCoder) throws(UsherError) -> PackedMachine {
